@@ -1,0 +1,30 @@
+package schedule
+
+import "time"
+
+// Policy is what WORKFLOW.md says about scheduling (SPEC §5.3.1, §5.3.5). It is
+// re-read before every pass, so a plan never outlives its policy.
+type Policy struct {
+	ActiveStates   []string // compared without regard to case and outer space
+	TerminalStates []string
+	RequiredLabels []string // normalised; an issue must carry all; a blank one matches nothing
+
+	MaxConcurrent int            // sessions at once
+	MaxPerState   map[string]int // the same for one state; keys normalised
+	MaxPerTick    int            // sessions started in one tick
+
+	MaxBackoff time.Duration // longest wait between two failures
+	Stall      time.Duration // silence after which a session is stopped; not positive is never
+
+	Budget Budget
+}
+
+// Budget bounds what an issue, a tick and a day may cost. Tokens are input plus
+// output; 0 is unlimited.
+type Budget struct {
+	Attempts       int   // failures in a row before an issue is parked
+	IdleSessions   int   // sessions in a row that changed nothing before it is parked
+	TokensPerIssue int64 // over all runs, while the issue is claimed
+	TokensPerTick  int64
+	TokensPerDay   int64 // a day of UTC
+}

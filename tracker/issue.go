@@ -1,0 +1,88 @@
+package tracker
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// ID is the tracker's own stable name of an issue: opaque, and the key of every
+// map of issues in the program. People read [Issue.Identifier] instead.
+type ID string
+
+// Issue is one normalised issue (SPEC §4.1.1). The zero value of an optional
+// field is the specification's null.
+type Issue struct {
+	ID          ID
+	Identifier  string // what people call it, e.g. ABC-123
+	Title       string
+	Description string
+	Priority    *int // 1 is the most urgent; nil when unknown or not an integer
+	State       string
+	BranchName  string
+	URL         string
+	AssigneeID  string
+	Labels      []string // lower case, trimmed
+	BlockedBy   []Blocker
+	NativeRef   map[string]string // provider ids, never a secret
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+
+	// Dispatchable is the adapter's consent to work on the issue at all. It is
+	// false by default so that an adapter which forgets to decide is safe.
+	Dispatchable bool
+	// Why is the adapter's reason when Dispatchable is false.
+	Why string
+}
+
+// Blocker is an issue that must be finished first. Any part may be unknown.
+type Blocker struct {
+	ID         ID
+	Identifier string
+	State      string
+}
+
+// Name is the blocker as a person would call it.
+func (b Blocker) Name() string {
+	if b.Identifier != "" {
+		return b.Identifier
+	}
+	if b.ID != "" {
+		return string(b.ID)
+	}
+	return "an unnamed issue"
+}
+
+// Missing names the fields that an issue needs to be worked on (SPEC §8.2) and
+// this one has not. Adapters drop such a record from a list and fail a read by id.
+func (i Issue) Missing() []string {
+	var missing []string
+	for _, field := range []struct{ name, value string }{
+		{"id", string(i.ID)}, {"identifier", i.Identifier}, {"title", i.Title}, {"state", i.State},
+	} {
+		if strings.TrimSpace(field.value) == "" {
+			missing = append(missing, field.name)
+		}
+	}
+	return missing
+}
+
+// Content is a digest of what a person decides about an issue: its text, state,
+// labels, priority, assignee and blockers. Times and comments do not count, so
+// it changes when somebody changed their mind and not when a bot left a note.
+func (i Issue) Content() string {
+	sum := sha256.New()
+	// Encoding to a hash cannot fail: every field is a plain value.
+	_ = json.NewEncoder(sum).Encode([]any{
+		i.Title, i.Description, NormalState(i.State), i.Priority, i.AssigneeID, i.Labels, i.BlockedBy, i.Dispatchable,
+	})
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// NormalState is the form in which states are compared (SPEC §4.2).
+func NormalState(state string) string { return strings.ToLower(strings.TrimSpace(state)) }
+
+// NormalLabel is the form in which labels are kept and compared.
+func NormalLabel(label string) string { return strings.ToLower(strings.TrimSpace(label)) }

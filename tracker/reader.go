@@ -1,0 +1,44 @@
+package tracker
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Reader answers the only two questions the orchestrator has (SPEC §11.1).
+// Both are complete or fail with an error of one of the categories below; both
+// return at once, without a request, for an empty argument.
+type Reader interface {
+	// IssuesByState lists the issues of the configured scope in any of the
+	// states, in the tracker's order. A malformed record is dropped with a warning.
+	IssuesByState(ctx context.Context, states []string) ([]Issue, error)
+	// IssuesByID reads the given issues, each once, in the order asked. An
+	// issue no longer visible is left out; a malformed one fails the read.
+	IssuesByID(ctx context.Context, ids []ID) ([]Issue, error)
+}
+
+// Adapter is a connected tracker: how to read it, what the agent may do with
+// it, and which environment variables hold its credential.
+type Adapter struct {
+	Reader
+	Tools     []Tool   // run on the host with the adapter's credential
+	SecretEnv []string // names that no child process may inherit
+}
+
+// Tool is something the agent may ask the host to do during a session (SPEC
+// §10.5). The credential stays on the host; the agent sees only the result.
+type Tool struct {
+	Name        string
+	Description string
+	InputSchema json.RawMessage // JSON Schema of the arguments
+	// Call performs the tool for the issue of the session. It must return when
+	// ctx is done. Its result goes to the model as it is, so it holds no secret.
+	Call func(ctx context.Context, issue Issue, arguments json.RawMessage) ToolResult
+}
+
+// ToolResult is what the model is told. A failed call is an answer like any
+// other: the session goes on.
+type ToolResult struct {
+	OK   bool
+	Text string
+}
