@@ -1,0 +1,241 @@
+package attempt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+const (
+	// hurried bounds after_run when the run was interrupted: the process may have
+	// taken five seconds to end, and after ten the runner kills us.
+	hurried = 1500 * time.Millisecond
+	// rereadTime bounds the look at the issue after a session.
+	rereadTime = 30 * time.Second
+	// maxWhy bounds the reason of an outcome, in runes.
+	maxWhy = 500
+)
+
+// Run makes one attempt and returns how it ended. It calls report from one
+// goroutine at a time, never after it has returned, and stops when ctx is done.
+func Run(ctx context.Context, job Job, report func(Update)) schedule.Outcome {
+	a := &attempt{Job: job, report: report}
+	err := a.run(ctx)
+	return a.outcome(ctx, err)
+}
+
+// attempt is an attempt in progress.
+type attempt struct {
+	Job
+	report func(Update)
+
+	turn   string // the latest, and how many there were: by the session's events
+	turns  int
+	thread string // once a turn has started on it
+	usage  codex.Usage
+
+	issue     *tracker.Issue // as read after the latest turn; nil when it could not be
+	gone      bool           // it was read, and is no longer visible
+	changed   bool           // the workspace
+	questions []string
+}
+
+// run is the attempt from the workspace to after_run.
+func (a *attempt) run(ctx context.Context) error {
+	template, err := prompt.Parse(a.Workflow.Prompt)
+	if err != nil {
+		return err
+	}
+	ws, err := a.Workspaces.Prepare(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier, Attempt: a.Attempt})
+	if err != nil {
+		return err
+	}
+	defer a.afterRun(ctx, ws)
+	if err := a.Workspaces.BeforeRun(ctx, ws); err != nil {
+		return err
+	}
+	text, err := template.Render(a.Issue, a.Attempt)
+	if err != nil {
+		return err
+	}
+	before := a.fingerprint(ctx, ws)
+	err = a.session(ctx, ws, text)
+	a.changed = before == "" || before != a.fingerprint(context.WithoutCancel(ctx), ws)
+	return err
+}
+
+// afterRun runs the hook whatever happened (SPEC §5.3.4). Its failure is logged
+// where it runs. An interrupted run has no time to lose.
+func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
+	rest := context.WithoutCancel(ctx)
+	if context.Cause(ctx) == schedule.Interrupted {
+		bound, cancel := context.WithTimeout(rest, hurried)
+		defer cancel()
+		rest = bound
+	}
+	_ = a.Workspaces.AfterRun(rest, ws)
+}
+
+// session runs the agent process and its turns. When it returns, no process of
+// the session is alive.
+func (a *attempt) session(ctx context.Context, ws workspace.Workspace, text string) error {
+	cfg := a.Workflow.Settings.Codex
+	process, err := a.Workspaces.Start(ctx, ws, cfg.Command, cfg.Env)
+	if err != nil {
+		return err
+	}
+	events := openEventLog(a.EventLog, a.Log)
+	defer events.close()
+	err = a.talk(ctx, ws, process, events, text)
+	if errors.Is(err, codex.ErrPortExit) {
+		err = withExit(err, process)
+	}
+	return errors.Join(err, process.Stop(ctx))
+}
+
+func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *workspace.Process, events *eventLog, text string) error {
+	session, err := codex.Open(ctx, process, codex.Options{
+		Version: a.Version,
+		PID:     process.PID(),
+		Cwd:     ws.Path,
+		Name:    a.Issue.Identifier + ": " + a.Issue.Title,
+		Config:  a.Workflow.Settings.Codex,
+		Tools:   a.tools(),
+		Resume:  a.Thread,
+		Events: func(e codex.Event) {
+			events.event(e)
+			a.say(e)
+		},
+		Wire: events.wire,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		session.Close()
+		a.usage = session.Usage()
+	}()
+	if session.Resumed() {
+		text = prompt.Continuation(a.Issue, 1, a.Workflow.Settings.MaxTurns)
+	}
+	return a.converse(ctx, session, text)
+}
+
+// converse runs turns until the issue needs no more of them, or max_turns is
+// reached (SPEC §7.1).
+func (a *attempt) converse(ctx context.Context, session *codex.Session, text string) error {
+	limit := a.Workflow.Settings.MaxTurns
+	for n := 1; ; n++ {
+		turn, err := session.Turn(ctx, text)
+		if err != nil {
+			return err
+		}
+		a.questions = append(a.questions, turn.Questions...)
+		if len(a.questions) > 0 || !a.reread(ctx) || n >= limit {
+			return nil
+		}
+		text = prompt.Continuation(*a.issue, n+1, limit)
+	}
+}
+
+// reread looks at the issue again, and reports whether a session should go on
+// with it. If it cannot be read the session ends here, in good order: the next
+// one begins with a look at the issue.
+func (a *attempt) reread(ctx context.Context) bool {
+	a.issue, a.gone = nil, false
+	ctx, cancel := context.WithTimeout(ctx, rereadTime)
+	defer cancel()
+	issues, err := a.Tracker.IssuesByID(ctx, []tracker.ID{a.Issue.ID})
+	switch {
+	case err != nil:
+		a.Log.Warn("issue not read after the turn", "error", err)
+		return false
+	case len(issues) == 0:
+		a.gone = true
+		return false
+	}
+	a.issue = &issues[0]
+	return a.Workflow.Settings.Policy.Continues(*a.issue).None()
+}
+
+// outcome is what the end of the attempt says.
+func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
+	o := schedule.Outcome{
+		Class: schedule.Done, Thread: a.thread, Turns: a.turns,
+		Usage: usage(a.usage), Idle: !a.changed,
+	}
+	switch {
+	case ctx.Err() != nil:
+		o.Class, o.Why = schedule.Stopped, context.Cause(ctx).Error()
+	case err != nil:
+		o.Class, o.RetryAt = classify(err)
+		o.Why = oneLine(err.Error())
+	case len(a.questions) > 0:
+		o.Class, o.Why = schedule.Persons, oneLine("the agent asks: "+strings.Join(a.questions, " / "))
+	}
+	if o.Class != schedule.Done && o.Class != schedule.Stopped && a.turns > 0 {
+		a.reread(context.WithoutCancel(ctx))
+	}
+	o.Issue, o.Gone = a.issue, a.gone
+	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
+		o.Idle = false
+	}
+	return o
+}
+
+// tools are the tracker's, bound to the issue of the session.
+func (a *attempt) tools() []codex.Tool {
+	tools := make([]codex.Tool, 0, len(a.Tracker.Tools))
+	for _, tool := range a.Tracker.Tools {
+		tools = append(tools, codex.Tool{
+			Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema,
+			Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
+				result := tool.Call(ctx, a.Issue, arguments)
+				return result.Text, result.OK
+			},
+		})
+	}
+	return tools
+}
+
+func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) string {
+	print, err := a.Workspaces.Fingerprint(ctx, ws)
+	if err != nil {
+		a.Log.Debug("workspace not fingerprinted", "error", err)
+		return ""
+	}
+	return print
+}
+
+// withExit adds how the process ended to an error that says no more than that
+// it did.
+func withExit(err error, process *workspace.Process) error {
+	select {
+	case <-process.Done():
+		if exit := process.Err(); exit != nil {
+			return fmt.Errorf("%w: %w", err, exit)
+		}
+	case <-time.After(time.Second): // it hung up and lives on: nothing to add
+	}
+	return err
+}
+
+// oneLine is text fit for a log line, a table and the state.
+func oneLine(text string) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > maxWhy {
+		runes = append(runes[:maxWhy-1], '…')
+	}
+	return string(runes)
+}
+
+func usage(u codex.Usage) schedule.Usage { return schedule.Usage{Input: u.Input, Output: u.Output} }

@@ -1,0 +1,78 @@
+package attempt
+
+import (
+	"errors"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// classes says what each codexErrorInfo means. What is not in it, also what does
+// not exist yet, is judged by its HTTP status, and else held against the issue.
+var classes = map[string]schedule.Class{
+	"unauthorized":          schedule.Everyones,
+	"usageLimitExceeded":    schedule.Everyones,
+	"sessionBudgetExceeded": schedule.Everyones,
+	"modelNotFound":         schedule.Everyones,
+	"sandboxError":          schedule.Everyones,
+
+	"rateLimitExceeded":              schedule.Passing,
+	"serverOverloaded":               schedule.Passing,
+	"internalServerError":            schedule.Passing,
+	"flexUnavailable":                schedule.Passing,
+	"policyCapacityUnavailable":      schedule.Passing,
+	"httpConnectionFailed":           schedule.Passing,
+	"responseStreamConnectionFailed": schedule.Passing,
+	"responseStreamDisconnected":     schedule.Passing,
+	"responseTooManyFailedAttempts":  schedule.Passing,
+
+	"contextWindowExceeded": schedule.ThreadLost,
+	"threadRollbackFailed":  schedule.ThreadLost,
+
+	"badRequest":                  schedule.Failed,
+	"cyberPolicy":                 schedule.Failed,
+	"misalignmentPolicyViolation": schedule.Failed,
+	"tooManyDenials":              schedule.Failed,
+	"inferenceHookDenied":         schedule.Failed,
+	"activeTurnNotSteerable":      schedule.Failed,
+	"other":                       schedule.Failed,
+}
+
+// overloaded is the code of a server that is too busy for a request, after the
+// session has tried a few times.
+const overloaded = -32001
+
+// classify says what a failed attempt means for its issue, and when the other
+// side said that trying again makes sense; zero when it did not.
+func classify(err error) (schedule.Class, time.Time) {
+	var turn *codex.TurnError
+	var response *codex.ResponseError
+	switch {
+	case errors.Is(err, workspace.ErrNotFound):
+		return schedule.Everyones, time.Time{}
+	case errors.Is(err, codex.ErrInputRequired):
+		return schedule.Persons, time.Time{}
+	case errors.As(err, &turn):
+		return classOf(turn.Info, turn.HTTPStatus), turn.ResetsAt
+	case errors.As(err, &response) && response.Code == overloaded:
+		return schedule.Passing, time.Time{}
+	}
+	return schedule.Failed, time.Time{}
+}
+
+func classOf(info string, status int) schedule.Class {
+	switch {
+	case status == 401:
+		return schedule.Everyones
+	case status == 429 || status >= 500:
+		return schedule.Passing
+	case status >= 400:
+		return schedule.Failed
+	}
+	if class, known := classes[info]; known {
+		return class
+	}
+	return schedule.Failed
+}

@@ -1,0 +1,109 @@
+package attempt
+
+import (
+	"bufio"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+)
+
+const (
+	maxEventLine = 64 << 10 // a longer message is replaced by its size
+	maxEventLog  = 64 << 20 // what comes after that is not kept
+)
+
+// eventLog keeps what a session said on the wire, and what was made of it: one
+// JSON object a line, {"t_ms", "dir": ">" to the agent, "<" from it, "msg"} or
+// {"t_ms", "event"}. A log that cannot be written is a warning, not a failure
+// (SPEC §13.2). The zero value keeps nothing.
+type eventLog struct {
+	mu      sync.Mutex
+	file    *os.File
+	out     *bufio.Writer
+	log     *slog.Logger
+	began   time.Time
+	written int
+}
+
+type eventLine struct {
+	Millis int64           `json:"t_ms"`
+	Dir    string          `json:"dir,omitempty"`
+	Msg    json.RawMessage `json:"msg,omitempty"`
+	Cut    int             `json:"cut,omitempty"` // bytes of a message that was too long to keep
+	Event  *codex.Event    `json:"event,omitempty"`
+}
+
+func openEventLog(path string, log *slog.Logger) *eventLog {
+	l := &eventLog{log: log, began: time.Now()}
+	if path == "" {
+		return l
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		l.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	}
+	if err != nil {
+		log.Warn("no event log for this session: check --logs", "error", err)
+		return l
+	}
+	l.out = bufio.NewWriter(l.file)
+	return l
+}
+
+// wire keeps one message. It is called by the session's reader and its writer.
+func (l *eventLog) wire(dir byte, line []byte) {
+	if l.out == nil {
+		return
+	}
+	e := eventLine{Dir: string(dir)}
+	switch {
+	case len(line) > maxEventLine:
+		e.Cut = len(line)
+	case json.Valid(line):
+		e.Msg = line
+	default:
+		e.Msg, _ = json.Marshal(string(line))
+	}
+	l.put(e)
+}
+
+// event keeps one event, unless the wire says the same.
+func (l *eventLog) event(event codex.Event) {
+	if l.out == nil || event.Kind == codex.Notification || event.Kind == codex.OtherMessage {
+		return
+	}
+	l.put(eventLine{Event: &event})
+}
+
+func (l *eventLog) put(e eventLine) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.written > maxEventLog {
+		return
+	}
+	e.Millis = time.Since(l.began).Milliseconds()
+	line, err := json.Marshal(e)
+	if err == nil {
+		l.written += len(line) + 1
+		_, err = l.out.Write(append(line, '\n'))
+	}
+	if err != nil {
+		l.log.Warn("event log ends here: it cannot be written", "error", err)
+		l.written = maxEventLog + 1
+	}
+}
+
+func (l *eventLog) close() {
+	if l.out == nil {
+		return
+	}
+	if err := l.out.Flush(); err != nil {
+		l.log.Warn("event log is not complete", "error", err)
+	}
+	l.file.Close()
+}

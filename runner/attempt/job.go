@@ -1,0 +1,58 @@
+package attempt
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// Job is one attempt to be made.
+type Job struct {
+	Issue      tracker.Issue
+	Attempt    int    // SPEC §4.1.5: 0 in the first run
+	Thread     string // to resume, empty for a new one
+	Workflow   workflow.Workflow
+	Tracker    tracker.Adapter
+	Workspaces *workspace.Root
+	EventLog   string // file for the session's wire and events; empty for none
+	Version    string // of this program, as the agent is told
+	Log        *slog.Logger
+}
+
+// Update is a sign of life of the session.
+type Update struct {
+	schedule.Update
+	At      time.Time
+	Session string // thread and turn
+	Event   string // the kind of event, SPEC §10.4
+	Summary string // the same in words, one short line
+}
+
+// Merge is u with what only the update before it said. Which of the two is
+// given as old does not matter.
+func (u Update) Merge(old Update) Update {
+	if old.At.After(u.At) {
+		u, old = old, u
+	}
+	u.Alive = u.Alive || old.Alive
+	u.Turns = max(u.Turns, old.Turns)
+	u.Usage.Input = max(u.Usage.Input, old.Usage.Input)
+	u.Usage.Output = max(u.Usage.Output, old.Usage.Output)
+	if u.Thread == "" {
+		u.Thread = old.Thread
+	}
+	if u.RateLimits == nil {
+		u.RateLimits = old.RateLimits
+	}
+	if u.Session == "" {
+		u.Session = old.Session
+	}
+	if u.Summary == "" {
+		u.Event, u.Summary = old.Event, old.Summary
+	}
+	return u
+}

@@ -1,0 +1,39 @@
+package attempt
+
+import (
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// say is told of every event of the session, one at a time and never after the
+// session was closed. It passes an event of the session on as a sign of life, and logs those that
+// an operator looks for.
+func (a *attempt) say(e codex.Event) {
+	u := Update{
+		Update: schedule.Update{Alive: e.Progress, RateLimits: e.RateLimits},
+		At:     e.Time, Session: e.Session, Event: string(e.Kind), Summary: e.Summary,
+	}
+	if e.Usage != nil {
+		u.Usage = usage(*e.Usage)
+	}
+	if e.Turn != "" { // a thread can be resumed once a turn has started on it
+		if e.Turn != a.turn {
+			a.turn = e.Turn
+			a.turns++
+		}
+		a.thread = e.Thread
+		u.Thread, u.Turns = a.thread, a.turns
+	}
+	a.report(u)
+
+	log := a.Log.With("session_id", e.Session, "event", e.Kind)
+	switch e.Kind {
+	case codex.SessionStarted:
+		log.Info("turn started", "turn", a.turns, "pid", e.PID, "resumed", a.Thread == e.Thread)
+	case codex.TurnCompleted, codex.ApprovalAutoApproved:
+		log.Debug(e.Summary)
+	case codex.Notification, codex.OtherMessage:
+	default:
+		log.Warn(e.Summary, "method", e.Method)
+	}
+}

@@ -1,0 +1,244 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			passes(ctx, time.Hour)
+			if cause := context.Cause(ctx); cause != schedule.Interrupted {
+				t.Errorf("stopped for %v", cause)
+			}
+			return stopped(ctx)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		tick, err := w.run().Run(ctx)
+		if !errors.Is(err, schedule.Interrupted) || tick.Stopped != "interrupted" {
+			t.Errorf("ended with %v, %q", err, tick.Stopped)
+		}
+		c := w.claims()["A-1"]
+		if c.Phase != schedule.Waiting || c.Failures != 0 || c.Thread != "thread" || c.Due.After(time.Now()) {
+			t.Errorf("the claim is %+v", c)
+		}
+	})
+}
+
+func TestATickEndsBeforeItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w.flow.now.Settings.Policy.MaxConcurrent = 1
+		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			passes(ctx, time.Hour)
+			return stopped(ctx)
+		}
+		r := w.run()
+		r.Deadline = 4 * time.Minute
+		began := time.Now()
+		tick, err := r.Run(t.Context())
+		if err != nil || tick.Stopped != "deadline" {
+			t.Errorf("ended with %v, %q", err, tick.Stopped)
+		}
+		if took := time.Since(began); took >= r.Deadline || took < r.Deadline-11*time.Second {
+			t.Errorf("a tick with a deadline of %v took %v", r.Deadline, took)
+		}
+		if c := w.claims()["A-1"]; c.Phase != schedule.Waiting || c.Failures != 0 {
+			t.Errorf("A-1 is left as %+v", c)
+		}
+		if _, claimed := w.claims()["A-2"]; claimed {
+			t.Error("A-2 was started with no time left")
+		}
+	})
+}
+
+func TestATickThatCannotReadTheTrackerFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.board.listed = func() error { return errDown }
+		tick, err := w.run().Run(t.Context())
+		if !errors.Is(err, errDown) || tick.Listed {
+			t.Errorf("ended with %v, listed %v", err, tick.Listed)
+		}
+	})
+}
+
+func TestAFailedRefreshKeepsSessionsRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.board.read = func() error { return errDown }
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			if !passes(ctx, 2*time.Minute) {
+				t.Errorf("stopped for %v", context.Cause(ctx))
+			}
+			w.board.mu.Lock()
+			w.board.read = nil
+			w.board.mu.Unlock()
+			passes(ctx, time.Minute)
+			return w.handOver(ctx, job, report)
+		}
+		tick := w.tick(t.Context())
+		if tick.Counts().Completed != 1 || len(tick.Errors) == 0 {
+			t.Errorf("completed %d, errors %q", tick.Counts().Completed, tick.Errors)
+		}
+	})
+}
+
+func TestAFailureThatIsEveryonesStopsDispatchAndChargesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w.flow.now.Settings.Policy.MaxConcurrent = 1
+		until := time.Now().Add(2 * time.Hour)
+		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+			return schedule.Outcome{Class: schedule.Everyones, Why: "turn_failed: usageLimitExceeded", Turns: 1, RetryAt: until}
+		}
+		tick := w.tick(t.Context())
+		if tick.Spent.Sessions != 1 || !tick.Pause.Until.Equal(until) || len(tick.Errors) != 1 {
+			t.Errorf("%d sessions, pause %+v, errors %q", tick.Spent.Sessions, tick.Pause, tick.Errors)
+		}
+		if c := w.claims()["A-1"]; c.Failures != 0 {
+			t.Errorf("A-1 was charged: %+v", c)
+		}
+		if tick := w.tick(t.Context()); tick.Spent.Sessions != 0 {
+			t.Errorf("the next tick started %d sessions during the pause", tick.Spent.Sessions)
+		}
+		time.Sleep(3 * time.Hour)
+		if tick := w.tick(t.Context()); tick.Spent.Sessions != 1 {
+			t.Errorf("after the pause %d sessions tried, want 1", tick.Spent.Sessions)
+		}
+	})
+}
+
+func TestTheClaimsOfADeadRunAreTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.edit(func(s *schedule.State) {
+			s.Self = schedule.Owner{Run: "dead"}
+			s.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: "A-1", Issue: issue("A-1", "Todo")}, time.Now())
+		})
+		if tick := w.tick(t.Context()); tick.Spent.Sessions != 0 {
+			t.Error("a claim was taken from an owner that may be alive")
+		}
+		r := w.run()
+		r.Life = func(schedule.Owner) schedule.Life { return schedule.Dead }
+		tick, err := r.Run(t.Context())
+		if err != nil || tick.Counts().Completed != 1 || tick.Rows[0].Attempt != 1 {
+			t.Errorf("ended with %v and %+v", err, tick.Rows)
+		}
+	})
+}
+
+func TestATurnThatPassesATokenLimitIsStoppedAndParked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.flow.now.Settings.Policy.Budget.TokensPerIssue = 1000
+		w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			spent := schedule.Usage{}
+			for passes(ctx, time.Second) {
+				spent.Input += 400
+				report(attempt.Update{At: time.Now(), Update: schedule.Update{Alive: true, Usage: spent, Turns: 1}})
+			}
+			o := stopped(ctx)
+			o.Usage = spent
+			return o
+		}
+		w.tick(t.Context())
+		c := w.claims()["A-1"]
+		if c.Phase != schedule.Parked || c.Tokens != 1200 {
+			t.Errorf("the claim is %+v", c)
+		}
+	})
+}
+
+func TestAPlanChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Review"), issue("A-3", "Done"))
+		w.prepare("A-3")
+		w.store.fail = func() error { t.Error("a plan was saved"); return nil }
+		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+			t.Error("a plan was performed")
+			return schedule.Outcome{Class: schedule.Done}
+		}
+		tick, err := w.run().Plan(t.Context())
+		if err != nil || len(tick.Verdicts) != 1 || tick.Verdicts[0].Verb != schedule.Dispatch {
+			t.Errorf("planned %+v, %v", tick.Verdicts, err)
+		}
+		if diff := cmp.Diff([]string{"A-3"}, w.keys()); diff != "" {
+			t.Errorf("workspaces (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAServiceGoesOnPollingAndTakesUpChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.run()
+		r.Once = false
+		var seen []runner.Progress
+		r.Progress = func(p runner.Progress) { seen = append(seen, p) }
+		refresh := make(chan struct{}, 1)
+		r.Refresh = refresh
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute+time.Second, func() {
+			w.board.mu.Lock()
+			defer w.board.mu.Unlock()
+			w.board.issues = append(w.board.issues, issue("A-1", "Todo"))
+		})
+		time.AfterFunc(2*time.Minute, func() {
+			w.flow.change(func(s *workflow.Settings) { s.Poll = time.Hour }, nil)
+		})
+		time.AfterFunc(3*time.Minute, func() {
+			w.board.mu.Lock()
+			w.board.issues = append(w.board.issues, issue("A-2", "Todo"))
+			w.board.mu.Unlock()
+			refresh <- struct{}{}
+		})
+		time.AfterFunc(10*time.Minute, cancel)
+		if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) {
+			t.Errorf("ended with %v", err)
+		}
+		for _, id := range []tracker.ID{"A-1", "A-2"} {
+			if w.board.move(id, "Review").State != "Review" || !strings.Contains(w.log.String(), "msg=completed issue_id="+string(id)) {
+				t.Errorf("%s was not worked on:\n%s", id, w.log)
+			}
+		}
+		if lists := count(w.board.reads, "list"); lists > 8 {
+			t.Errorf("%d lists: the longer interval was not taken up", lists)
+		}
+		if len(seen) == 0 {
+			t.Error("nobody was told of the progress")
+		}
+	})
+}
+
+func (w *world) prepare(identifier string) {
+	w.t.Helper()
+	if _, err := w.root.Prepare(w.t.Context(), workspace.Issue{ID: identifier, Identifier: identifier}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) keys() []string {
+	w.t.Helper()
+	keys, err := w.root.Keys()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return keys
+}

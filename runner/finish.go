@@ -1,0 +1,54 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// finish completes the report with what is left behind.
+func (l *loop) finish(now time.Time) {
+	t := &l.tick
+	t.Ended = now
+	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
+	t.Budget = l.wf.Settings.Policy.Budget
+	t.Listed = l.view.listed
+	if l.state == nil {
+		return // the tick failed before it had a state
+	}
+	t.Pause, t.Spent, t.Today = l.state.Pause, l.state.Tick, l.state.SpentToday(now)
+	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
+	for _, c := range l.state.Claims {
+		if c.Phase == schedule.Waiting && (t.NextDue.IsZero() || c.Due.Before(t.NextDue)) {
+			t.NextDue = c.Due
+		}
+	}
+}
+
+// finishedWith reports whether an issue is no candidate any more: it is not
+// left alone, it is done.
+func finishedWith(v schedule.Verdict) bool {
+	switch v.Why.Reason {
+	case schedule.Terminal, schedule.NotActive, schedule.NotVisible:
+		return v.Phase == ""
+	}
+	return false
+}
+
+// Plan says what a tick would do now, and why not more. It changes nothing: not
+// the state, no workspace, no issue.
+func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
+	l := newLoop(r)
+	l.tick.DryRun = true
+	l.cleaned = true // nothing is removed
+	err := l.open(ctx)
+	if err == nil {
+		l.poll(ctx, time.Now())
+		err = l.unread
+	}
+	l.finish(time.Now())
+	return l.tick, err
+}

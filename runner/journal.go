@@ -1,0 +1,81 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// journal is what happened to our sessions since the state was last saved. When
+// another run has saved in between, its state is loaded and the journal is
+// carried into it; decisions are not: they are made anew.
+type journal struct {
+	exits []func(*schedule.State)
+	seen  map[tracker.ID]sighting // the latest of each session that still runs
+}
+
+type sighting struct {
+	update schedule.Update
+	at     time.Time
+}
+
+func newJournal() journal { return journal{seen: map[tracker.ID]sighting{}} }
+
+// saw records a sign of life.
+func (l *loop) saw(id tracker.ID, u schedule.Update, at time.Time) {
+	l.state.Seen(id, u, at)
+	if old, known := l.since.seen[id]; known && u.RateLimits == nil {
+		u.RateLimits = old.update.RateLimits
+	}
+	l.since.seen[id] = sighting{u, at}
+}
+
+// exit records the end of a session.
+func (l *loop) exit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Next {
+	p := l.policy()
+	delete(l.since.seen, id)
+	l.since.exits = append(l.since.exits, func(s *schedule.State) { s.Exit(id, o, p, at) })
+	return l.state.Exit(id, o, p, at)
+}
+
+// load reads the state, carries the journal into it, adopts what dead runs
+// left, and stops the sessions whose claims another run has taken.
+func (l *loop) load(ctx context.Context) error {
+	state, rev, err := l.Store.Load(ctx)
+	if err != nil {
+		return err
+	}
+	state.Self = l.Self
+	for _, exit := range l.since.exits {
+		exit(state)
+	}
+	for id, s := range l.since.seen {
+		state.Seen(id, s.update, s.at)
+	}
+	if l.state != nil {
+		state.Tick = l.state.Tick // of this run alone: the journal is in it already
+	}
+	l.state, l.rev = state, rev
+	for _, c := range state.Adopt(l.Life, l.policy(), time.Now()) {
+		l.Log.Warn("adopted", "issue_id", c.ID, "issue_identifier", c.Identifier, "reason", c.Why, "phase", c.Phase)
+	}
+	for id, w := range l.workers {
+		if c, claimed := state.Claims[id]; !claimed || c.Owner != l.Self {
+			w.cancel(schedule.LostClaim)
+		}
+	}
+	return nil
+}
+
+// save makes the state durable; the journal then begins anew.
+func (l *loop) save(ctx context.Context) error {
+	rev, err := l.Store.Save(ctx, l.state, l.rev)
+	l.saveErr = err
+	if err != nil {
+		return err
+	}
+	l.rev, l.since = rev, newJournal()
+	return nil
+}

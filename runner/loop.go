@@ -1,0 +1,260 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+const (
+	// linger is how long a single tick waits for something that falls due when
+	// nothing runs: long enough for a continuation, too short for a backoff.
+	linger = 2 * time.Second
+	// fresh is how old knowledge of an issue may be when a session starts on it.
+	fresh = time.Second
+	// maxReserve bounds the time kept back before a deadline to end in good order.
+	maxReserve = 10 * time.Second
+	// saveTime bounds the last save of an interrupted run.
+	saveTime = 3 * time.Second
+)
+
+// loop is one run in progress. One goroutine, the one in Run, owns all of it;
+// sessions and removals send to its inbox.
+type loop struct {
+	*Runner
+	wf    workflow.Workflow
+	world World
+	view  view
+	state *schedule.State
+	rev   store.Revision
+	since journal // what happened since the state was last saved
+
+	bad      schedule.Why // why the workflow forbids to start anything
+	unread   error        // why the tracker could not be read; nil when the last poll succeeded
+	badText  string       // the workflow error that was logged last
+	workers  map[tracker.ID]*worker
+	cleaning map[tracker.ID]context.CancelCauseFunc
+	wg       sync.WaitGroup
+	inbox    chan message
+	nextPoll time.Time
+	stopAt   time.Time // when sessions are interrupted for the deadline; zero is never
+	lastGo   time.Time // after which nothing starts because of it
+	cleaned  bool      // startup cleanup has been done
+	replan   bool      // something happened that may change the plan
+	tick     report.Tick
+	saveErr  error
+}
+
+// message is something that happened to a session or a workspace.
+type message interface{ in(*loop) }
+
+// Run performs one tick, or ticks until ctx is done. The report tells what
+// happened also when the tick fails. Errors: those of the workflow and of
+// Connect for bad settings, of the store (state_unreadable, state_conflict …),
+// of the tracker when a single tick could not read it, and [schedule.Interrupted]
+// when ctx ended it.
+func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
+	l := newLoop(r)
+	err := l.open(ctx)
+	if err == nil {
+		err = l.turn(ctx)
+	}
+	l.finish(time.Now())
+	return l.tick, err
+}
+
+func newLoop(r *Runner) *loop {
+	l := &loop{
+		Runner: r, view: newView(), since: newJournal(), inbox: make(chan message),
+		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{},
+	}
+	l.tick.Started = time.Now()
+	l.deadlines(l.tick.Started)
+	return l
+}
+
+// deadlines keeps back a tenth of the time, at most maxReserve, for each of two
+// things: for a session to do something at all, and for the run to end.
+func (l *loop) deadlines(now time.Time) {
+	if l.Deadline <= 0 {
+		return
+	}
+	reserve := min(l.Deadline/10, maxReserve)
+	l.stopAt = now.Add(l.Deadline - reserve)
+	l.lastGo = l.stopAt.Add(-reserve)
+}
+
+// open reads the workflow and the state, and takes over what dead runs left.
+func (l *loop) open(ctx context.Context) error {
+	wf, err := l.Workflows.Current()
+	if err != nil {
+		return err
+	}
+	if err := l.use(wf); err != nil {
+		return err
+	}
+	if err := l.load(ctx); err != nil {
+		return err
+	}
+	l.Log.Info("started", "workflow", wf.Path, "tracker", wf.Settings.Tracker.Kind, "claims", len(l.state.Claims), "once", l.Once)
+	return nil
+}
+
+// turn is the loop itself: pass, wait, until there is nothing left to do.
+func (l *loop) turn(ctx context.Context) error {
+	defer l.wg.Wait()
+	l.replan = true
+	for {
+		if l.replan {
+			l.replan = false
+			if err := l.pass(ctx); err != nil {
+				return l.stopAll(ctx, schedule.Interrupted, err)
+			}
+		}
+		switch now := time.Now(); {
+		case ctx.Err() != nil:
+			return l.stopAll(ctx, schedule.Interrupted, schedule.Interrupted)
+		case l.overdue(now):
+			l.Log.Warn("deadline reached: stopping", "deadline", l.Deadline)
+			return l.stopAll(ctx, schedule.DeadlineReach, nil)
+		case l.Once && l.finished(now):
+			return l.ended(ctx)
+		}
+		l.wait(ctx)
+	}
+}
+
+// wait sleeps until something happens or time alone may change the plan, then
+// takes in all that has happened.
+func (l *loop) wait(ctx context.Context) {
+	timer := time.NewTimer(time.Until(l.alarm(time.Now())))
+	defer timer.Stop()
+	select {
+	case m := <-l.inbox:
+		m.in(l)
+		l.drain()
+	case <-timer.C:
+		l.replan = true
+	case <-l.Refresh:
+		l.nextPoll = time.Now()
+		l.replan = true
+	case <-ctx.Done():
+	}
+}
+
+// drain takes in what is waiting in the inbox, so that one pass serves it all.
+func (l *loop) drain() {
+	for {
+		select {
+		case m := <-l.inbox:
+			m.in(l)
+		default:
+			return
+		}
+	}
+}
+
+// alarm is the next instant at which there is something to do.
+func (l *loop) alarm(now time.Time) time.Time {
+	at := l.nextPoll
+	if wake, ok := l.state.Wake(l.policy(), now); ok && wake.Before(at) {
+		at = wake
+	}
+	if !l.stopAt.IsZero() && l.stopAt.Before(at) {
+		at = l.stopAt
+	}
+	return at
+}
+
+func (l *loop) overdue(now time.Time) bool { return !l.stopAt.IsZero() && !now.Before(l.stopAt) }
+
+// finished reports whether a single tick is over: nothing runs, and nothing that
+// falls due shortly would be started.
+func (l *loop) finished(now time.Time) bool {
+	if len(l.workers) > 0 || len(l.cleaning) > 0 {
+		return false
+	}
+	at, ok := l.state.Wake(l.policy(), now)
+	if !ok || at.Sub(now) > linger {
+		return true
+	}
+	for _, d := range schedule.Plan(l.state, l.snapshot(at), l.policy(), at) {
+		if d.Verb == schedule.Dispatch {
+			return false
+		}
+	}
+	return true
+}
+
+// ended closes a single tick that came to its end by itself.
+func (l *loop) ended(ctx context.Context) error {
+	err := l.save(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !l.view.listed && !l.bad.None():
+		return nil // the workflow's error is in the report; reconciling was all there was to do
+	}
+	return l.unread
+}
+
+// stopAll ends every session for a cause, in good order and in bounded time,
+// and saves what is left of them.
+func (l *loop) stopAll(ctx context.Context, cause schedule.Cause, err error) error {
+	l.tick.Stopped = string(cause)
+	for id, w := range l.workers {
+		l.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: id, Cause: cause, Why: schedule.Why{Reason: schedule.Reason(cause), Detail: stopText(cause)}}, time.Now())
+		w.cancel(cause)
+	}
+	for _, cancel := range l.cleaning {
+		cancel(cause)
+	}
+	for len(l.workers) > 0 || len(l.cleaning) > 0 {
+		(<-l.inbox).in(l)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	return errors.Join(err, l.save(last))
+}
+
+func stopText(cause schedule.Cause) string {
+	if cause == schedule.DeadlineReach {
+		return "the deadline was reached"
+	}
+	return "the run was interrupted"
+}
+
+// policy is the workflow's, with the command line's bound.
+func (l *loop) policy() schedule.Policy {
+	p := l.wf.Settings.Policy
+	if l.MaxIssues > 0 {
+		p.MaxPerTick = min(p.MaxPerTick, l.MaxIssues)
+	}
+	return p
+}
+
+// snapshot is what a plan made at now may know.
+func (l *loop) snapshot(now time.Time) schedule.Snapshot {
+	busy := func(id tracker.ID) bool { return l.cleaning[id] != nil }
+	return l.view.snapshot(l.state, busy, len(l.cleaning) > 0, l.hold(now))
+}
+
+// hold is why nothing at all may be started now, if there is such a reason.
+func (l *loop) hold(now time.Time) schedule.Why {
+	switch {
+	case !l.bad.None():
+		return l.bad
+	case l.unread != nil:
+		return schedule.Why{Reason: schedule.OnHold, Detail: l.unread.Error()}
+	case !l.lastGo.IsZero() && now.After(l.lastGo):
+		return schedule.Why{Reason: schedule.OutOfTime, Detail: "too little time is left before the deadline"}
+	}
+	return schedule.Why{}
+}

@@ -1,0 +1,288 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func TestATickWorksOnEveryIssueAndEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "In Progress"), issue("A-3", "Backlog"))
+		tick := w.tick(t.Context())
+		if got := tick.Counts().Completed; got != 2 {
+			t.Errorf("completed %d issues, want 2", got)
+		}
+		if len(w.claims()) != 0 {
+			t.Errorf("claims left behind: %v", w.claims())
+		}
+		if took := tick.Ended.Sub(tick.Started); took > 2*time.Second {
+			t.Errorf("two sessions of a second at once took %v", took)
+		}
+	})
+}
+
+func TestAFreedSlotIsFilledAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var issues []tracker.Issue
+		for n := range 20 {
+			issues = append(issues, issue(fmt.Sprintf("A-%02d", n), "Todo"))
+		}
+		w := newWorld(t, issues...)
+		w.flow.now.Settings.Policy.MaxConcurrent = 1
+		tick := w.tick(t.Context())
+		if took := tick.Ended.Sub(tick.Started); took > 21*time.Second {
+			t.Errorf("20 sessions of a second, one after the other, took %v", took)
+		}
+		if lists := count(w.board.reads, "list"); lists > 1 {
+			t.Errorf("%d lists of candidates, want 1: a worker's exit must not cost a page", lists)
+		}
+	})
+}
+
+func TestAClaimIsSavedBeforeItsSessionStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			if c, saved := w.claims()[job.Issue.ID]; !saved || c.Phase != schedule.Running {
+				t.Errorf("a session runs on %s, whose claim is not saved: %+v", job.Issue.ID, c)
+			}
+			return w.handOver(ctx, job, report)
+		}
+		w.tick(t.Context())
+	})
+}
+
+func TestNothingStartsWhenTheClaimCannotBeSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		full := errors.New("disk full")
+		w.store.fail = func() error { return full }
+		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+			t.Error("a session was started")
+			return schedule.Outcome{Class: schedule.Done}
+		}
+		if _, err := w.run().Run(t.Context()); !errors.Is(err, full) {
+			t.Errorf("the tick ended with %v, want %v", err, full)
+		}
+	})
+}
+
+func TestAnotherRunThatIsFasterKeepsItsClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		other := schedule.Owner{Run: "other"}
+		w.store.fail = func() error {
+			w.store.fail = nil
+			w.edit(func(s *schedule.State) {
+				s.Self = other
+				s.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: "A-1", Issue: issue("A-1", "Todo")}, time.Now())
+			})
+			return nil
+		}
+		var worked []tracker.ID
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			worked = append(worked, job.Issue.ID)
+			return w.handOver(ctx, job, report)
+		}
+		w.tick(t.Context())
+		if diff := cmp.Diff([]tracker.ID{"A-2"}, worked); diff != "" {
+			t.Errorf("worked on (-want +got):\n%s", diff)
+		}
+		if c := w.claims()["A-1"]; c.Owner != other {
+			t.Errorf("the other run's claim is now %+v", c)
+		}
+	})
+}
+
+func TestAnExitThatMeetsAConflictIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			w.edit(func(s *schedule.State) {
+				s.Claims["B-1"] = schedule.Claim{ID: "B-1", Identifier: "B-1", Phase: schedule.Parked, Why: "by another run"}
+			})
+			return w.handOver(ctx, job, report)
+		}
+		tick := w.tick(t.Context())
+		if _, left := w.claims()["A-1"]; left {
+			t.Errorf("the exit of A-1 was lost: %v", w.claims())
+		}
+		if _, kept := w.claims()["B-1"]; !kept {
+			t.Error("the other run's claim was overwritten")
+		}
+		if got := []int64{tick.Spent.Usage.Total(), tick.Today.Usage.Total()}; !slices.Equal(got, []int64{120, 120}) {
+			t.Errorf("counted %d tokens in the tick and today, want 120 in each", got)
+		}
+	})
+}
+
+func TestASessionWhoseClaimAnotherRunTookIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		other := schedule.Owner{Run: "other"}
+		var cause error
+		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			w.edit(func(s *schedule.State) {
+				c := s.Claims["A-1"]
+				c.Owner = other
+				s.Claims["A-1"] = c
+			})
+			passes(ctx, time.Hour)
+			cause = context.Cause(ctx)
+			return stopped(ctx)
+		}
+		w.tick(t.Context())
+		if cause != schedule.LostClaim {
+			t.Errorf("the session ended with %v, want %v", cause, schedule.LostClaim)
+		}
+		if c := w.claims()["A-1"]; c.Owner != other {
+			t.Errorf("the claim is now %+v, want the other run's", c)
+		}
+	})
+}
+
+func TestASilentSessionIsStoppedAndWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		began := time.Now()
+		w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			passes(ctx, 2*time.Minute)
+			report(attempt.Update{At: time.Now(), Update: schedule.Update{Alive: true}})
+			passes(ctx, time.Hour)
+			return stopped(ctx)
+		}
+		w.tick(t.Context())
+		if took := time.Since(began).Round(time.Second); took != 7*time.Minute {
+			t.Errorf("it was stopped after %v, want 7m: five minutes after its last sign of life", took)
+		}
+		c := w.claims()["A-1"]
+		if c.Phase != schedule.Waiting || c.Failures != 1 || !strings.Contains(c.Why, "silent") {
+			t.Errorf("the claim is %+v", c)
+		}
+	})
+}
+
+func TestAnIssueThatIsDoneStopsItsSessionAndLosesItsWorkspace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		var cause error
+		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			w.prepare("A-1")
+			passes(ctx, 10*time.Second)
+			w.board.move("A-1", "Done")
+			passes(ctx, time.Hour)
+			cause = context.Cause(ctx)
+			return stopped(ctx)
+		}
+		w.tick(t.Context())
+		if cause != schedule.BecameDone {
+			t.Errorf("stopped for %v", cause)
+		}
+		if keys := w.keys(); len(keys) != 0 {
+			t.Errorf("workspaces left: %v", keys)
+		}
+	})
+}
+
+func TestWorkspacesOfIssuesThatAreDoneAreRemovedAtStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Done"), issue("A-2", "Review"))
+		w.prepare("A-1")
+		w.prepare("A-2")
+		w.tick(t.Context())
+		if diff := cmp.Diff([]string{"A-2"}, w.keys()); diff != "" {
+			t.Errorf("workspaces (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAContinuationRunsInTheSameTickAndAFailureIsLeftForTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
+		attempts := map[tracker.ID][]int{}
+		var mu sync.Mutex
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			mu.Lock()
+			defer mu.Unlock()
+			attempts[job.Issue.ID] = append(attempts[job.Issue.ID], job.Attempt)
+			if job.Issue.ID == "B-1" {
+				return schedule.Outcome{Class: schedule.Failed, Why: "turn_failed"}
+			}
+			if len(attempts["A-1"]) == 1 {
+				return schedule.Outcome{Class: schedule.Done, Issue: &job.Issue, Thread: "t", Turns: 1}
+			}
+			if job.Thread != "t" {
+				t.Errorf("the continuation goes on with thread %q, want t", job.Thread)
+			}
+			return w.handOver(ctx, job, report)
+		}
+		w.tick(t.Context())
+		if diff := cmp.Diff(map[tracker.ID][]int{"A-1": {0, 1}, "B-1": {0}}, attempts); diff != "" {
+			t.Errorf("attempts (-want +got):\n%s", diff)
+		}
+		if c := w.claims()["B-1"]; c.Phase != schedule.Waiting || c.Due.IsZero() {
+			t.Errorf("B-1 is left as %+v", c)
+		}
+	})
+}
+
+func TestAnIssueThatChangedSinceItWasListedIsReadAgainBeforeItStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+		w.flow.now.Settings.Policy.MaxConcurrent = 1
+		var worked []tracker.ID
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			worked = append(worked, job.Issue.ID)
+			w.board.mu.Lock()
+			w.board.issues[1].State = "Backlog" // A-2, while the first runs
+			w.board.mu.Unlock()
+			passes(ctx, 5*time.Second)
+			return w.handOver(ctx, job, report)
+		}
+		w.tick(t.Context())
+		if diff := cmp.Diff([]tracker.ID{"A-1", "A-3"}, worked); diff != "" {
+			t.Errorf("worked on (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestABadEditOfTheWorkflowBlocksDispatchAndKeepsReconciling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w.flow.now.Settings.Policy.MaxConcurrent = 1
+		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			if job.Issue.ID != "A-1" {
+				t.Errorf("%s was started under a bad workflow", job.Issue.ID)
+			}
+			w.flow.change(func(*workflow.Settings) {}, workflow.ErrParse)
+			w.board.move("A-1", "Done")
+			passes(ctx, time.Hour)
+			return stopped(ctx)
+		}
+		tick := w.tick(t.Context())
+		if len(tick.Errors) != 1 || !strings.Contains(tick.Errors[0], "workflow_parse_error") {
+			t.Errorf("errors: %q", tick.Errors)
+		}
+		if len(w.claims()) != 0 {
+			t.Errorf("A-1 was not reconciled: %v", w.claims())
+		}
+	})
+}
+
+func count(all []string, one string) int {
+	return len(slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s != one }))
+}

@@ -1,0 +1,125 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// maxConflicts is how often a pass plans again because another run was faster.
+const maxConflicts = 5
+
+// pass is one round: observe, plan, save the claims, perform. It fails only
+// when the run cannot go on.
+func (l *loop) pass(ctx context.Context) error {
+	l.reload()
+	if now := time.Now(); !now.Before(l.nextPoll) {
+		l.poll(ctx, now)
+	}
+	for range maxConflicts {
+		decisions := l.plan(ctx)
+		err := l.commit(ctx, decisions)
+		switch {
+		case err == nil:
+			l.perform(decisions)
+			return nil
+		case !errors.Is(err, store.ErrConflict):
+			return l.survive(err)
+		}
+		l.Log.Info("another run was faster: planning again")
+		if err := l.load(ctx); err != nil {
+			return l.survive(err)
+		}
+	}
+	return l.survive(fmt.Errorf("save claims: %w %d times in a row: lower the number of runs that share this state", store.ErrConflict, maxConflicts))
+}
+
+// survive decides whether a failed save ends the run. A service goes on with
+// what runs, starts nothing, and tries again at the next poll.
+func (l *loop) survive(err error) error {
+	if l.Once {
+		return err
+	}
+	l.Log.Error("state not saved: nothing was started", "error", err)
+	return nil
+}
+
+// reload re-reads WORKFLOW.md (SPEC §6.2). A bad edit keeps the last good one,
+// and blocks dispatch until it is mended.
+func (l *loop) reload() {
+	wf, err := l.Workflows.Current()
+	if err == nil && !reflect.DeepEqual(wf, l.wf) {
+		err = l.use(wf)
+	}
+	if err == nil {
+		l.bad, l.badText = schedule.Why{}, ""
+		return
+	}
+	l.bad = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md is invalid: " + err.Error()}
+	if text := err.Error(); text != l.badText {
+		l.badText = text
+		l.tick.Errors = append(l.tick.Errors, text)
+		l.Log.Error("workflow is invalid: nothing new starts until it is mended", "error", err)
+	}
+}
+
+// use takes a good workflow into force, connecting anew where it needs to.
+func (l *loop) use(wf workflow.Workflow) error {
+	if l.world.Workspaces == nil || !reflect.DeepEqual(wf.Settings, l.wf.Settings) {
+		world, err := l.Connect(wf)
+		if err != nil {
+			return err
+		}
+		l.world = world
+	}
+	l.wf = wf
+	for _, warning := range wf.Warnings {
+		l.Log.Warn("workflow", "warning", warning)
+	}
+	l.tick.Warnings = append(l.tick.Warnings, wf.Warnings...)
+	return nil
+}
+
+// plan decides what to do. What it would start on old knowledge is read again
+// first, in one read, and decided anew (one read for all that start in the pass).
+func (l *loop) plan(ctx context.Context) []schedule.Decision {
+	for {
+		now := time.Now()
+		decisions := schedule.Plan(l.state, l.snapshot(now), l.policy(), now)
+		var starting []tracker.ID
+		for _, d := range decisions {
+			if d.Verb == schedule.Dispatch {
+				starting = append(starting, d.ID)
+			}
+		}
+		old := l.view.stale(starting, fresh, now)
+		if len(old) == 0 {
+			return decisions
+		}
+		if err := l.refresh(ctx, old); err != nil {
+			l.unreadable("re-read the issues that are about to start", err)
+		}
+	}
+}
+
+// commit makes the decisions true in the state and saves it. When it fails the
+// state is as before, and nothing may be performed.
+func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error {
+	before := l.state.Clone()
+	now := time.Now()
+	for _, d := range decisions {
+		l.state.Apply(d, now)
+	}
+	err := l.save(ctx)
+	if err != nil {
+		l.state = before
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// worker is one session in progress.
+type worker struct {
+	id      tracker.ID
+	log     *slog.Logger
+	cancel  context.CancelCauseFunc
+	last    attempt.Update // what it said last
+	started time.Time
+}
+
+// perform makes saved decisions true in the world.
+func (l *loop) perform(decisions []schedule.Decision) {
+	for _, d := range decisions {
+		switch d.Verb {
+		case schedule.Dispatch:
+			l.dispatch(d.Issue)
+		case schedule.Stop:
+			w := l.workers[d.ID]
+			w.log.Info("stopping", "reason", d.Why.String())
+			w.cancel(d.Cause)
+		case schedule.Release:
+			l.Log.Info("released", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
+			if d.Clean {
+				l.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier})
+			}
+		case schedule.Park:
+			l.Log.Warn("parked", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
+		}
+	}
+	if len(decisions) > 0 {
+		l.progress()
+	}
+}
+
+// dispatch starts a session on an issue whose claim is saved.
+func (l *loop) dispatch(issue tracker.Issue) {
+	claim := l.state.Claims[issue.ID]
+	l.view.learn(issue, l.view.readAt[issue.ID])
+	log := l.Log.With("issue_id", issue.ID, "issue_identifier", issue.Identifier)
+	// Sessions outlive the context of the run: they are stopped one by one, each
+	// with its cause, and waited for.
+	ctx, cancel := context.WithCancelCause(context.Background())
+	w := &worker{id: issue.ID, log: log, cancel: cancel, started: time.Now()}
+	l.workers[issue.ID] = w
+	job := attempt.Job{
+		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread,
+		Workflow: l.wf, Tracker: l.world.Tracker, Workspaces: l.world.Workspaces, Version: l.Version, Log: log,
+	}
+	if l.Logs != "" {
+		job.EventLog = filepath.Join(l.Logs, fmt.Sprintf("%s-%d.jsonl", workspace.Key(issue.Identifier), claim.Sessions))
+	}
+	log.Info("dispatched", "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
+	l.wg.Go(func() { l.work(ctx, w, job) })
+}
+
+// work runs in a worker's own goroutine. What the session says while the loop is
+// busy is merged, so that a session never waits for the loop.
+func (l *loop) work(ctx context.Context, w *worker, job attempt.Job) {
+	defer w.cancel(nil)
+	updates := newMailbox()
+	l.wg.Go(func() {
+		for u := range updates.out {
+			l.inbox <- updated{w, u}
+		}
+		updates.drained <- struct{}{}
+	})
+	outcome := l.Work(ctx, job, updates.put)
+	updates.close()
+	l.inbox <- exited{w, outcome}
+}
+
+// updated is a sign of life from a session.
+type updated struct {
+	*worker
+	update attempt.Update
+}
+
+func (m updated) in(l *loop) {
+	m.last = m.update
+	l.saw(m.id, m.update.Update, m.update.At)
+	b := l.policy().Budget
+	if b.TokensPerIssue > 0 || b.TokensPerTick > 0 || b.TokensPerDay > 0 {
+		l.replan = true
+	}
+	l.progress()
+}
+
+// exited is the end of a session: its processes are gone.
+type exited struct {
+	*worker
+	outcome schedule.Outcome
+}
+
+func (m exited) in(l *loop) {
+	now := time.Now()
+	delete(l.workers, m.id)
+	claim := l.state.Claims[m.id]
+	switch o := m.outcome; {
+	case o.Gone:
+		l.view.gone(m.id, now)
+	case o.Issue != nil:
+		l.view.learn(*o.Issue, now)
+	default:
+		l.view.doubt(m.id)
+	}
+	next := l.exit(m.id, m.outcome, now)
+	l.record(m, claim, next, now)
+	if next.Clean {
+		l.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt})
+	}
+	l.replan = true
+	l.progress()
+}
+
+// remove deletes the workspace of a terminal issue, beside the loop: its
+// before_remove hook may take a while. Until then the issue is not started.
+func (l *loop) remove(issue workspace.Issue) {
+	id := tracker.ID(issue.ID)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	l.cleaning[id] = cancel
+	workspaces := l.world.Workspaces
+	l.wg.Go(func() {
+		defer cancel(nil)
+		l.inbox <- removed{id, issue.Identifier, workspaces.Remove(ctx, issue)}
+	})
+}
+
+// removed is the end of a workspace.
+type removed struct {
+	id         tracker.ID
+	identifier string
+	err        error
+}
+
+func (m removed) in(l *loop) {
+	delete(l.cleaning, m.id)
+	log := l.Log.With("issue_id", m.id, "issue_identifier", m.identifier)
+	if m.err != nil {
+		log.Warn("workspace not removed", "error", m.err)
+		l.tick.Warnings = append(l.tick.Warnings, fmt.Sprintf("%s: workspace not removed: %v", m.identifier, m.err))
+	} else {
+		log.Info("workspace removed")
+	}
+	l.replan = true
+}

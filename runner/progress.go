@@ -1,0 +1,55 @@
+package runner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// Progress is what a run is doing at one moment, for a live display
+// (SPEC §13.3). It is a copy: nothing in it changes.
+type Progress struct {
+	Sessions []Session // by identifier
+	Retrying []schedule.Claim
+	Parked   []schedule.Claim
+	Tick     schedule.Spent
+	Today    schedule.Day
+	Limits   []byte // the agent's rate limits, as it sent them
+}
+
+// Session is a session in progress.
+type Session struct {
+	Claim   schedule.Claim
+	ID      string // thread and turn
+	Started time.Time
+	Event   string // what it said last
+	Summary string // the same in words
+}
+
+// progress tells the display, if there is one, what is going on.
+func (l *loop) progress() {
+	if l.Progress == nil {
+		return
+	}
+	p := Progress{Tick: l.state.Tick, Today: l.state.SpentToday(time.Now()), Limits: l.state.RateLimits}
+	for _, w := range l.workers {
+		p.Sessions = append(p.Sessions, Session{
+			Claim: l.state.Claims[w.id], ID: w.last.Session, Started: w.started, Event: w.last.Event, Summary: w.last.Summary,
+		})
+	}
+	for _, c := range l.state.Claims {
+		switch c.Phase {
+		case schedule.Waiting:
+			p.Retrying = append(p.Retrying, c)
+		case schedule.Parked:
+			p.Parked = append(p.Parked, c)
+		}
+	}
+	byName := func(a, b schedule.Claim) int { return cmp.Compare(a.Identifier, b.Identifier) }
+	slices.SortFunc(p.Sessions, func(a, b Session) int { return byName(a.Claim, b.Claim) })
+	slices.SortFunc(p.Retrying, byName)
+	slices.SortFunc(p.Parked, byName)
+	l.Progress(p)
+}

@@ -1,0 +1,140 @@
+package prompt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/osteele/liquid/parser"
+)
+
+// tags are the ones there are, besides the ends of blocks.
+var tags = []string{
+	"assign", "break", "capture", "case", "comment", "continue", "cycle", "else",
+	"elsif", "for", "if", "raw", "tablerow", "unless", "when",
+}
+
+// tag checks one tag and returns its arguments as the engine shall see them.
+// Which clause may stand in which block it leaves to the engine.
+func (c *checker) tag(tok parser.Token) (string, error) {
+	e := c.expression(tok)
+	if bare(tok.Name) && tok.Args != "" {
+		return "", fmt.Errorf("line %d: {%% %s %%} takes no arguments; remove %q, or write elsif for another condition", e.line, tok.Name, tok.Args)
+	}
+	if len(c.blocks) > maxNesting {
+		return "", fmt.Errorf("line %d: more than %d blocks are open; close some", e.line, maxNesting)
+	}
+	opened := block{tag: tok.Name, line: tok.SourceLoc.LineNo}
+	switch tok.Name {
+	case "include", "render":
+		return "", fmt.Errorf("line %d: {%% %s %%} is not available, since a prompt reads no files; write the text here", e.line, tok.Name)
+	case "break", "continue", "cycle":
+		if !c.inLoop() {
+			return "", fmt.Errorf("line %d: {%% %s %%} is outside of a loop; put it in a {%% for %%}", e.line, tok.Name)
+		}
+		return tok.Args, nil
+	case "comment", "raw":
+		c.blocks = append(c.blocks, opened)
+		return tok.Args, nil
+	case "capture":
+		opened.name = e.binds()
+		c.blocks = append(c.blocks, opened)
+	case "for", "tablerow":
+		opened.name, opened.each = e.loop()
+		c.blocks = append(c.blocks, opened)
+	case "if", "unless", "case":
+		e.cond()
+		c.blocks = append(c.blocks, opened)
+	case "elsif":
+		e.cond()
+	case "when":
+		e.when()
+	case "assign":
+		name := e.binds()
+		e.expect("=")
+		c.names[name] = e.cond()
+	case "else":
+		if len(c.blocks) > 0 {
+			c.blocks[len(c.blocks)-1].each = nil
+		}
+	default:
+		return "", c.end(tok)
+	}
+	return e.done()
+}
+
+// end closes the innermost block, if that is what the tag does.
+func (c *checker) end(tok parser.Token) error {
+	line, last := tok.SourceLoc.LineNo, len(c.blocks)-1
+	opener, isEnd := strings.CutPrefix(tok.Name, "end")
+	switch {
+	case !isEnd || !slices.Contains(tags, opener):
+		return fmt.Errorf("line %d: unknown tag %q; %s", line, tok.Name, instead(tok.Name, "", tags))
+	case last < 0:
+		return fmt.Errorf("line %d: {%% %s %%} closes nothing; remove it", line, tok.Name)
+	case c.blocks[last].tag != opener:
+		open := c.blocks[last]
+		return fmt.Errorf("line %d: {%% %s %%} stands where {%% %s %%} of line %d is open; add {%% end%s %%} before it",
+			line, tok.Name, open.tag, open.line, open.tag)
+	}
+	if opener == "capture" {
+		c.names[c.blocks[last].name] = plain
+	}
+	c.blocks = c.blocks[:last]
+	return nil
+}
+
+func bare(tag string) bool {
+	return tag == "else" || tag == "break" || tag == "continue" || tag == "raw" || strings.HasPrefix(tag, "end")
+}
+
+// binds reads a name that the template gives to a value. The names that the
+// product gives keep their meaning.
+func (e *expression) binds() string {
+	l := e.next()
+	if !l.isName() {
+		e.bad = true
+		return ""
+	}
+	if _, taken := e.schema[l.text]; taken || l.text == "forloop" {
+		e.report(l, "%q has a meaning already; give the value another name", l.text)
+	}
+	return l.text
+}
+
+// loop reads the arguments of a for: the name it binds, and to what. It sends
+// the collection through the filter each, see [meter].
+func (e *expression) loop() (string, *shape) {
+	name := e.binds()
+	e.expect("in")
+	at := e.peek()
+	s := e.filtered()
+	end := e.peek().at
+	e.edits = append(e.edits, edit{end, end, fmt.Sprintf(" | each: %d ", e.line)})
+	if s.kind != list && s.kind != span && s.kind != unknown {
+		s = e.report(at, "%s is %s, and a loop goes over a list or a range", strings.TrimSpace(e.args[at.at:end]), s.kind)
+	}
+	for e.peek().text != "" && !e.bad {
+		switch l := e.next(); l.text {
+		case "reversed":
+		case "limit:", "offset:", "cols:":
+			e.expr()
+		default:
+			e.bad = true
+		}
+	}
+	if s.elem == nil {
+		return name, s
+	}
+	return name, s.elem
+}
+
+func (e *expression) when() {
+	for more := true; more; more = e.accept(",", "or") {
+		at := e.peek()
+		e.expr()
+		if at.text == "blank" || at.text == "empty" {
+			e.report(at, "%s cannot stand in when; use if and ==", at.text)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package prompt
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/osteele/liquid"
+	"github.com/osteele/liquid/expressions"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// The categories of SPEC §5.5. Both fail the attempt that meets them, and
+// nothing else.
+var (
+	// ErrParse: the template is not valid Liquid, or uses what is refused here.
+	ErrParse = errors.New("template_parse_error")
+	// ErrRender: an unknown name or filter, a value that cannot be used as it
+	// is, or too much work.
+	ErrRender = errors.New("template_render_error")
+)
+
+// MaxChars is the length of the longest prompt, in characters. Codex refuses
+// longer input.
+const MaxChars = 1 << 20
+
+// fallback is the prompt of a workflow without a body (SPEC §5.4).
+const fallback = `You are working on an issue from the tracker: {{ issue.identifier }}, {{ issue.title }}
+{%- if issue.description %}
+
+{{ issue.description }}
+{%- endif %}
+`
+
+// Template is a parsed prompt. It is immutable, and safe for concurrent use.
+type Template struct {
+	source string // as the engine shall see it
+	err    error  // what Check found
+}
+
+// Parse reads a template; a blank source gives a minimal default. It reports
+// syntax as [ErrParse]. Unknown names and filters are kept for
+// [Template.Check] and [Template.Render], since SPEC §5.5 counts them as
+// failures of a render. Lines count from the first line of source.
+func Parse(source string) (*Template, error) {
+	if strings.TrimSpace(source) == "" {
+		source = fallback
+	}
+	if len(source) > MaxChars {
+		return nil, fmt.Errorf("prompt: %w: the template has %d bytes; shorten it to %d", ErrParse, len(source), MaxChars)
+	}
+	source = strings.ToValidUTF8(source, "\uFFFD")
+	rewritten, problems, err := check(source)
+	if err == nil {
+		_, err = compile(liquid.NewEngine(), source, "")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("prompt: %w: %w", ErrParse, err)
+	}
+	for i, problem := range problems {
+		problems[i] = fmt.Errorf("prompt: %w: %w", ErrRender, problem)
+	}
+	return &Template{rewritten, errors.Join(problems...)}, nil
+}
+
+// Check reports every unknown name and filter, and every value in a place that
+// it does not fit, as [ErrRender]. Every Render of the template fails with it.
+func (t *Template) Check() error { return t.err }
+
+// Render is the prompt for one attempt. Attempt 0 is the first run, and null to
+// the template; 1 and above is a retry or a continuation (SPEC §12.3). Invalid
+// UTF-8 in the issue becomes U+FFFD. Errors are [ErrRender].
+func (t *Template) Render(issue tracker.Issue, attempt int) (string, error) {
+	if t.err != nil {
+		return "", t.err
+	}
+	// The meter belongs to this render and the engine's filters to the meter,
+	// so the engine does too.
+	text, err := execute(newEngine(newMeter(t.source)), t.source, bindings(issue, attempt))
+	if err != nil {
+		return "", fmt.Errorf("prompt: %w: %w", ErrRender, err)
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if n := utf8.RuneCountInString(text); n > MaxChars {
+		return "", fmt.Errorf("prompt: %w: the prompt of %s has %d characters and may have %d; "+
+			"shorten what it prints, e.g. {{ issue.description | truncate: 20000 }}", ErrRender, issue.Identifier, n, MaxChars)
+	}
+	return text, nil
+}
+
+// compile has the engine parse a source. The path matters only in that errors
+// keep their innermost line when there is one, and quote the source otherwise.
+func compile(e *liquid.Engine, source, path string) (template *liquid.Template, err error) {
+	defer recovered(&err)
+	template, failure := e.ParseTemplateLocation([]byte(source), path, 1)
+	if failure != nil {
+		return nil, failure
+	}
+	return template, nil
+}
+
+func execute(e *liquid.Engine, source string, vars map[string]any) (text string, err error) {
+	defer recovered(&err)
+	template, err := compile(e, source, "prompt")
+	if err != nil {
+		return "", err
+	}
+	text, failure := template.RenderString(vars)
+	if failure == nil {
+		return text, nil
+	}
+	why := failure.Error()
+	if filter, ok := errors.AsType[expressions.FilterError](failure.Cause()); ok {
+		why = fmt.Sprintf("line %d: filter %q: %v", failure.LineNumber(), filter.FilterName, filter.Err)
+	} else if failure.Cause() != nil {
+		why = fmt.Sprintf("line %d: %v", failure.LineNumber(), failure.Cause())
+	}
+	// The engine quotes values whole, and a value can be as long as an issue.
+	if runes := []rune(why); len(runes) > 300 {
+		why = string(runes[:300]) + "…"
+	}
+	return "", fmt.Errorf("%s; change this line of the template", why)
+}
+
+// recovered turns a panic of the engine into an error. The engine wraps some of
+// them into one whose text is a stack trace; its cause is what went wrong.
+func recovered(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case interface{ Cause() error }:
+		*err = r.Cause()
+	case error:
+		*err = r
+	default:
+		*err = fmt.Errorf("the template engine gave up: %v", r)
+	}
+}

@@ -1,0 +1,49 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// record logs the end of a session and keeps it for the report.
+func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
+	o := m.outcome
+	row := l.tick.Row(m.id)
+	row.Identifier, row.Title, row.URL = claim.Identifier, claim.Title, claim.URL
+	row.Attempt, row.Class, row.Why, row.Next = claim.Attempt, o.Class, o.Why, next
+	row.Sessions++
+	row.Turns += o.Turns
+	row.Usage.Input += o.Usage.Input
+	row.Usage.Output += o.Usage.Output
+	row.Took += now.Sub(m.started)
+	if o.Issue != nil {
+		row.Title, row.URL = o.Issue.Title, o.Issue.URL
+	}
+
+	attrs := []any{"session_id", m.last.Session, "outcome", o.Class, "turns", o.Turns, "tokens", o.Usage.Total(), "next", nextWord(next)}
+	if o.Why != "" {
+		attrs = append(attrs, "reason", o.Why)
+	}
+	if !next.Due.IsZero() {
+		attrs = append(attrs, "due", next.Due.UTC().Format(time.RFC3339))
+	}
+	switch o.Class {
+	case schedule.Done:
+		m.log.Info("completed", attrs...)
+	case schedule.Stopped:
+		m.log.Info("stopped", attrs...)
+	case schedule.Everyones:
+		l.tick.Errors = append(l.tick.Errors, o.Why)
+		m.log.Error("failed", attrs...)
+	default:
+		m.log.Warn("failed", attrs...)
+	}
+}
+
+func nextWord(next schedule.Next) string {
+	if next.Phase == "" {
+		return "released: " + next.Why.String()
+	}
+	return string(next.Phase)
+}

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Tick is what happened in one tick, or would happen in a dry run.
+type Tick struct {
+	Started  time.Time
+	Ended    time.Time
+	Workflow string // path of WORKFLOW.md
+	Tracker  string // its kind
+	DryRun   bool
+
+	Rows     []Row              // issues that were worked on, in the order of their first session
+	Verdicts []schedule.Verdict // what is planned (dry run), or was left alone, and why
+	Listed   bool               // the tracker's candidates were read at least once
+	Pause    schedule.Pause     // a failure that is everyone's, if there is one
+	Spent    schedule.Spent     // in this tick
+	Today    schedule.Day       // over all runs
+	Budget   schedule.Budget
+	NextDue  time.Time // when the next waiting issue may go on; zero when none waits
+	Stopped  string    // why the tick ended early; empty when it did not
+	Warnings []string  // what was survived
+	Errors   []string  // what a person must mend
+}
+
+// Row is one issue that was worked on in the tick, over all its sessions.
+type Row struct {
+	ID         tracker.ID
+	Identifier string
+	Title      string
+	URL        string
+	Attempt    int            // of the last session; 0 is the first run
+	Sessions   int            // ended in this tick
+	Class      schedule.Class // how the last one ended
+	Why        string         // and why, when it did not end well
+	Turns      int
+	Usage      schedule.Usage
+	Took       time.Duration
+	Next       schedule.Next // what becomes of the issue
+}
+
+// Counts are the totals that scripts ask for.
+type Counts struct {
+	Dispatched int `json:"dispatched"` // sessions started
+	Completed  int `json:"completed"`  // issues whose last session came to a normal end
+	Failed     int `json:"failed"`     // issues whose last session failed
+	Parked     int `json:"parked"`     // issues left to a person, worked on or not
+	Retrying   int `json:"retrying"`   // issues that wait for another session
+}
+
+// Counts adds the tick up.
+func (t Tick) Counts() Counts {
+	c := Counts{Dispatched: t.Spent.Sessions}
+	for _, row := range t.Rows {
+		switch row.Class {
+		case schedule.Done:
+			c.Completed++
+		case schedule.Stopped, schedule.Persons:
+		default:
+			c.Failed++
+		}
+	}
+	for _, v := range t.Verdicts {
+		switch v.Phase {
+		case schedule.Parked:
+			c.Parked++
+		case schedule.Waiting:
+			c.Retrying++
+		}
+	}
+	return c
+}
+
+// Row finds the row of an issue, made if need be.
+func (t *Tick) Row(id tracker.ID) *Row {
+	for i := range t.Rows {
+		if t.Rows[i].ID == id {
+			return &t.Rows[i]
+		}
+	}
+	t.Rows = append(t.Rows, Row{ID: id})
+	return &t.Rows[len(t.Rows)-1]
+}

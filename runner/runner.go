@@ -1,0 +1,55 @@
+package runner
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// Store keeps the state between runs. A Save that meets a newer state than rev
+// writes nothing and fails with [store.ErrConflict].
+type Store interface {
+	Load(ctx context.Context) (*schedule.State, store.Revision, error)
+	Save(ctx context.Context, s *schedule.State, rev store.Revision) (store.Revision, error)
+}
+
+// Workflows gives the workflow in force: the last good one, with an error
+// while the file is bad.
+type Workflows interface {
+	Current() (workflow.Workflow, error)
+}
+
+// World is the outside that a workflow names: its tracker and its workspaces.
+type World struct {
+	Tracker    tracker.Adapter
+	Workspaces *workspace.Root
+}
+
+// Runner performs ticks. Its fields are set once, by cmd.
+type Runner struct {
+	Workflows Workflows
+	// Connect opens the world of a workflow; again only when its settings change.
+	Connect func(workflow.Workflow) (World, error)
+	Store   Store
+	// Work runs one session to its end: attempt.Run.
+	Work func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
+	// Life says what is known of the owner of a claim that is not ours.
+	Life func(schedule.Owner) schedule.Life
+	Self schedule.Owner
+
+	Once      bool          // one tick, then return
+	MaxIssues int           // sessions started in a tick at most; 0 leaves it to the workflow
+	Deadline  time.Duration // the tick is over before this much time is gone; 0 is never
+	Logs      string        // folder for event logs; empty for none
+	Version   string        // of this program, as agents are told
+	Log       *slog.Logger
+	Progress  func(Progress)  // told about every change; may be nil, must be quick
+	Refresh   <-chan struct{} // asks for a poll ahead of time; may be nil
+}

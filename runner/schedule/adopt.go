@@ -1,0 +1,97 @@
+package schedule
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Orphans are the owners, other than this run, of claims that are marked as
+// running: each must be asked for before its claims can be adopted.
+func (s *State) Orphans() []Owner {
+	var owners []Owner
+	seen := map[Owner]bool{s.Self: true}
+	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
+		c := s.Claims[id]
+		if c.holdsSlot() && !seen[c.Owner] {
+			seen[c.Owner] = true
+			owners = append(owners, c.Owner)
+		}
+	}
+	return owners
+}
+
+// Life is what is known of the owner of a claim.
+type Life int
+
+// An owner that cannot be asked is unknown, and alive until its lease is over.
+const (
+	Unknown Life = iota
+	Alive
+	Dead
+)
+
+// Adopt takes over the claims of owners that are dead: what they ran becomes a
+// retry that is due at once (SPEC §7.4). It counts as a failure, so that an
+// issue which kills its run cannot do so for ever. It returns what it adopted.
+func (s *State) Adopt(life func(Owner) Life, p Policy, now time.Time) []Claim {
+	var adopted []Claim
+	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
+		c := s.Claims[id]
+		if !c.holdsSlot() || c.Owner == s.Self {
+			continue
+		}
+		switch life(c.Owner) {
+		case Alive:
+			continue
+		case Unknown:
+			if now.Before(c.Lease) {
+				continue
+			}
+		}
+		why := "the run that worked on it ended without a word"
+		if c.Owner.Run != "" {
+			why = fmt.Sprintf("run %s ended without a word", c.Owner.Run)
+		}
+		c.Content = "" // the session may have edited the issue
+		next := c.failed(why, p, now, time.Time{})
+		c.enter(next.Phase, next.Why.String(), now)
+		if next.Phase == Waiting {
+			c.Due = now
+		}
+		s.Claims[id] = c
+		adopted = append(adopted, c)
+	}
+	return adopted
+}
+
+// Retry makes a parked or waiting claim due at once with a clean record: an
+// operator's word. It reports whether there was such a claim.
+func (s *State) Retry(id tracker.ID, now time.Time) bool {
+	c, claimed := s.Claims[id]
+	if !claimed || c.holdsSlot() {
+		return false
+	}
+	c.enter(Waiting, "an operator asked for a retry", now)
+	c.Due = now
+	c.Failures, c.Idle, c.Tokens = 0, 0, 0
+	s.Claims[id] = c
+	return true
+}
+
+// Drop releases a parked or waiting claim with all its history: an operator's
+// word. It reports whether there was such a claim.
+func (s *State) Drop(id tracker.ID) bool {
+	c, claimed := s.Claims[id]
+	if !claimed || c.holdsSlot() {
+		return false
+	}
+	delete(s.Claims, id)
+	return true
+}
+
+// NewTick begins a tick: what the last one has used no longer counts.
+func (s *State) NewTick() { s.Tick = Spent{} }

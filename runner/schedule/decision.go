@@ -1,0 +1,78 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Verb is what is to be done about an issue.
+type Verb string
+
+// The verbs of a plan.
+const (
+	Dispatch Verb = "dispatch" // claim it and start a session
+	Observe  Verb = "observe"  // take over what the tracker says
+	Stop     Verb = "stop"     // end its session
+	Release  Verb = "release"  // drop its claim
+	Park     Verb = "park"     // leave it to a person
+)
+
+// Decision is one step of a plan. [State.Apply] makes it true in the state; the
+// runner then makes it true in the world.
+type Decision struct {
+	Verb  Verb
+	ID    tracker.ID
+	Issue tracker.Issue // what is known of it; not with Stop
+	Why   Why           // Stop, Release, Park
+	Cause Cause         // Stop
+	Clean bool          // Release: the issue is terminal, its workspace goes too
+}
+
+// leaseTime is how long a claim counts as alive when its owner cannot be asked.
+const leaseTime = 10 * time.Minute
+
+// Apply carries a decision into the state.
+func (s *State) Apply(d Decision, now time.Time) {
+	c, claimed := s.Claims[d.ID]
+	switch d.Verb {
+	case Dispatch:
+		if !claimed {
+			c = Claim{ID: d.ID}
+		}
+		c.observe(d.Issue)
+		c.enter(Running, "", now)
+		c.Owner, c.Lease = s.Self, now.Add(leaseTime)
+		c.Sessions++
+		s.Tick.Sessions++
+		s.today(now).Sessions++
+	case Observe:
+		c.observe(d.Issue)
+	case Stop:
+		s.Tick.Time += now.Sub(c.Since) // Exit adds the time from here on
+		s.today(now).Seconds += int64(now.Sub(c.Since) / time.Second)
+		c.enter(Stopping, d.Why.String(), now)
+		c.Cause = d.Cause
+	case Park:
+		c.observe(d.Issue)
+		c.enter(Parked, d.Why.String(), now)
+	case Release:
+		delete(s.Claims, d.ID)
+		return
+	}
+	s.Claims[d.ID] = c
+}
+
+// Renew extends the leases of what this run works on, once half of one is
+// gone, and reports whether any was extended.
+func (s *State) Renew(now time.Time) bool {
+	renewed := false
+	for id, c := range s.Claims {
+		if c.holdsSlot() && c.Owner == s.Self && c.Lease.Sub(now) < leaseTime/2 {
+			c.Lease = now.Add(leaseTime)
+			s.Claims[id] = c
+			renewed = true
+		}
+	}
+	return renewed
+}

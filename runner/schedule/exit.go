@@ -1,0 +1,182 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Class is what the end of a session means for its issue.
+type Class string
+
+// The classes of an end.
+const (
+	Done       Class = "done"      // it came to a normal end
+	Stopped    Class = "stopped"   // it was told to stop; the claim knows why
+	Failed     Class = "failed"    // the issue's own failure
+	Passing    Class = "passing"   // a failure that passes: not held against the issue
+	ThreadLost Class = "thread"    // the agent's thread is used up: the next attempt begins a new one
+	Everyones  Class = "everyones" // no session can work until it is mended
+	Persons    Class = "persons"   // only a person can go on
+)
+
+// Outcome is how a session ended.
+type Outcome struct {
+	Class   Class
+	Why     string         // one line: the category and its cause; for Persons the question
+	Issue   *tracker.Issue // as read after the session; nil when it was not read
+	Gone    bool           // it was read, and the tracker no longer shows it
+	Thread  string         // to resume, empty when no turn has started
+	Usage   Usage          // of the whole session, absolute
+	Turns   int            // started
+	Idle    bool           // neither the workspace nor the issue changed
+	RetryAt time.Time      // not before, when the other side said so
+}
+
+// Next is what became of a claim.
+type Next struct {
+	Phase Phase // empty: released
+	Why   Why
+	Due   time.Time // when Waiting
+	Clean bool      // the issue is terminal: its workspace goes
+}
+
+// Exit takes in the end of a session (SPEC §7.3, §8.4). Its slot is free from now on.
+func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
+	c, claimed := s.Claims[id]
+	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
+		return Next{Why: Why{Reason(LostClaim), "another run holds the claim"}}
+	}
+	s.spend(&c, o.Usage, now)
+	took := now.Sub(c.Since)
+	s.Tick.Time += took
+	s.today(now).Seconds += int64(took / time.Second)
+	if o.Thread != "" {
+		c.Thread = o.Thread
+	}
+	c.Content = "" // the session may have edited the issue
+	if o.Issue != nil {
+		c.observe(*o.Issue)
+	}
+
+	next := s.after(&c, o, p, now)
+	if next.Phase == "" {
+		delete(s.Claims, id)
+		return next
+	}
+	c.enter(next.Phase, next.Why.String(), now)
+	c.Due = next.Due
+	s.Claims[id] = c
+	return next
+}
+
+// after decides what becomes of a claim whose session has ended.
+func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
+	if o.Class == Everyones {
+		s.pause(o, p, now)
+	} else if o.Turns > 0 && o.Class != Stopped && o.Class != Passing {
+		s.mended()
+	}
+	if next, over := over(*c, o, p); over {
+		return next
+	}
+	switch o.Class {
+	case Done:
+		return c.proceed(o, p, now)
+	case Stopped:
+		return c.stopped(p, now)
+	case Everyones:
+		c.Attempt = max(c.Attempt, min(o.Turns, 1)) // not charged; but a second run is a retry
+		return waiting(o.Why, now)
+	case Persons:
+		return parked(Why{IsParked, o.Why})
+	case Passing:
+		c.Attempt++
+		return waiting(o.Why, later(now.Add(Backoff(c.Attempt, p.MaxBackoff)), o.RetryAt))
+	case ThreadLost:
+		c.Thread = ""
+	}
+	return c.failed(o.Why, p, now, o.RetryAt)
+}
+
+// over reports whether the issue needs no further session, whatever this one did.
+func over(c Claim, o Outcome, p Policy) (Next, bool) {
+	if o.Gone {
+		return Next{Why: Why{NotVisible, "the tracker no longer shows the issue"}}, true
+	}
+	if o.Issue != nil {
+		if why := p.rules().goOn(o.Issue); !why.None() {
+			return Next{Why: why, Clean: why.Reason == Terminal}, true
+		}
+	}
+	if o.Class == Stopped && c.Cause.drops() {
+		return Next{Why: Why{Reason(c.Cause), c.Why}, Clean: c.Cause == BecameDone && o.Issue == nil}, true
+	}
+	return Next{}, false
+}
+
+// proceed is a normal exit of an issue that is still active: a continuation.
+func (c *Claim) proceed(o Outcome, p Policy, now time.Time) Next {
+	c.Failures = 0
+	c.Attempt = 1
+	if c.Idle++; !o.Idle {
+		c.Idle = 0
+	}
+	b := p.Budget
+	switch {
+	case b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue:
+		return parked(issueBudget(*c, b))
+	case b.IdleSessions > 0 && c.Idle >= b.IdleSessions:
+		return parked(Why{IsParked, plural(c.Idle, "session") + " in a row changed nothing (budget.max_idle_sessions)"})
+	}
+	return waiting("continuation", now.Add(Continuation))
+}
+
+// stopped is the end of a session that was told to stop and whose issue stays claimed.
+func (c *Claim) stopped(p Policy, now time.Time) Next {
+	switch c.Cause {
+	case Stalled:
+		return c.failed(c.Why, p, now, time.Time{})
+	case OverIssue:
+		return parked(Why{IssueBudget, c.Why})
+	case OverDay:
+		c.Attempt = max(c.Attempt, 1)
+		return waiting(c.Why, nextDay(c.Since)) // of the stop: midnight may have passed since
+	}
+	c.Attempt = max(c.Attempt, 1)
+	return waiting(orElse(c.Why, string(Interrupted)), now)
+}
+
+// failed is a failure that the issue answers for.
+func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
+	c.Attempt++
+	c.Failures++
+	if b := p.Budget.Attempts; b > 0 && c.Failures >= b {
+		return parked(Why{IsParked, plural(c.Failures, "failure") + " in a row (budget.max_attempts_per_issue), the last: " + why})
+	}
+	return waiting(why, later(now.Add(Backoff(c.Attempt, p.MaxBackoff)), notBefore))
+}
+
+// pause remembers a failure that is everyone's. Untold, it is tried again after
+// the longest backoff.
+func (s *State) pause(o Outcome, p Policy, now time.Time) {
+	s.Tick.Paused = true
+	until := o.RetryAt
+	if !until.After(now) {
+		until = now.Add(p.MaxBackoff)
+	}
+	s.Pause = Pause{Why: o.Why, Since: now, Until: later(until, s.Pause.Until)}
+}
+
+func waiting(why string, due time.Time) Next {
+	return Next{Phase: Waiting, Why: Why{NotDue, why}, Due: due}
+}
+
+func parked(why Why) Next { return Next{Phase: Parked, Why: why} }
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

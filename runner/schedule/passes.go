@@ -1,0 +1,175 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// reconcile is the first pass: is what runs still wanted, and alive? (SPEC §8.5)
+// Sessions of other runs are theirs to judge; here they only take a slot.
+func (pl *planner) reconcile(c Claim) {
+	known, asked := pl.snap.Claimed[c.ID]
+	issue := c.remembered()
+	if known != nil {
+		issue = *known
+	}
+	pl.occupy(issue.State)
+	if c.Phase == Stopping || c.Owner != pl.state.Self {
+		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it")})
+		return
+	}
+	if cause, why := pl.stop(c, known, asked); cause != "" {
+		pl.decide(Decision{Verb: Stop, ID: c.ID, Cause: cause, Why: why}, issue, c.Phase)
+		return
+	}
+	pl.observe(c, known)
+	pl.note(issue, c.Phase, "", Why{InProgress, "a session works on it"})
+}
+
+// stop says why a running session must end, if it must.
+func (pl *planner) stop(c Claim, known *tracker.Issue, asked bool) (Cause, Why) {
+	if asked && known == nil {
+		return Vanished, Why{NotVisible, "the tracker no longer shows the issue"}
+	}
+	if known != nil {
+		if why := pl.rules.goOn(known); !why.None() {
+			return causeOf(why.Reason), why
+		}
+	}
+	b := pl.p.Budget
+	if b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
+		return OverIssue, issueBudget(c, b)
+	}
+	switch why := pl.state.overspent(b, pl.now); why.Reason {
+	case TickBudget:
+		return OverTick, why
+	case DayBudget:
+		return OverDay, why
+	}
+	if silence := pl.now.Sub(later(c.Since, c.Heard)); pl.p.Stall > 0 && silence > pl.p.Stall {
+		return Stalled, Why{Reason(Stalled), fmt.Sprintf("silent for %v (codex.stall_timeout_ms)", silence.Round(time.Second))}
+	}
+	return "", Why{}
+}
+
+func causeOf(reason Reason) Cause {
+	switch reason {
+	case Terminal:
+		return BecameDone
+	case NotActive:
+		return LeftActive
+	}
+	return Unroutable
+}
+
+func issueBudget(c Claim, b Budget) Why {
+	return Why{IssueBudget, fmt.Sprintf("spent %d tokens of budget.max_tokens_per_issue %d", c.Tokens, b.TokensPerIssue)}
+}
+
+// settle is the second pass: what becomes of a claim that no session holds.
+func (pl *planner) settle(c Claim) {
+	known, asked := pl.snap.Claimed[c.ID]
+	if known == nil {
+		if asked {
+			pl.release(c, c.remembered(), Why{NotVisible, "the tracker no longer shows the issue"})
+		} else {
+			pl.note(c.remembered(), c.Phase, "", Why{NotKnown, "the tracker could not be asked about it"})
+		}
+		return
+	}
+	if why := pl.rules.goOn(known); !why.None() {
+		pl.release(c, *known, why)
+		return
+	}
+	switch {
+	case c.Phase == Waiting:
+		pl.resume(c, known)
+	case c.Content != "" && c.Content != known.Content():
+		pl.release(c, *known, Why{Changed, "somebody changed the issue"})
+	default:
+		pl.observe(c, known)
+		pl.note(*known, c.Phase, "", Why{IsParked, c.Why})
+	}
+}
+
+// resume starts a waiting claim again when it is due and there is room.
+func (pl *planner) resume(c Claim, known *tracker.Issue) {
+	if b := pl.p.Budget; b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
+		pl.decide(Decision{Verb: Park, ID: c.ID, Issue: *known, Why: issueBudget(c, b)}, *known, c.Phase)
+		return
+	}
+	why := pl.rules.start(known)
+	if why.None() && c.Due.After(pl.now) {
+		why = Why{NotDue, fmt.Sprintf("waits until %s: %s", c.Due.UTC().Format(time.RFC3339), c.Why)}
+	}
+	if why.None() {
+		why = pl.room(known)
+	}
+	if why.None() {
+		pl.dispatch(*known, c.Phase)
+		return
+	}
+	pl.observe(c, known)
+	pl.note(*known, c.Phase, "", why)
+}
+
+func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
+	pl.freed[c.ID] = true
+	pl.decide(Decision{Verb: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal}, issue, c.Phase)
+}
+
+func (pl *planner) observe(c Claim, known *tracker.Issue) {
+	if known == nil || c.knows(known) {
+		return
+	}
+	pl.decide(Decision{Verb: Observe, ID: c.ID, Issue: *known}, *known, c.Phase)
+}
+
+// start is the third pass: claim new issues while there is room (SPEC §8.2).
+func (pl *planner) start() {
+	candidates := pl.snap.Candidates
+	if !slices.IsSortedFunc(candidates, Compare) {
+		candidates = slices.SortedFunc(slices.Values(candidates), Compare)
+	}
+	for i := range candidates {
+		if !pl.explain && !pl.full().None() {
+			return
+		}
+		issue := &candidates[i]
+		if known, asked := pl.snap.Claimed[issue.ID]; known != nil {
+			issue = known
+		} else if asked {
+			if _, claimed := pl.state.Claims[issue.ID]; !claimed {
+				pl.note(*issue, "", "", Why{NotVisible, "the tracker no longer shows the issue"})
+			}
+			continue
+		}
+		if _, claimed := pl.state.Claims[issue.ID]; claimed && !pl.freed[issue.ID] || pl.taken[issue.ID] {
+			continue
+		}
+		why := pl.rules.start(issue)
+		if why.None() {
+			why = pl.room(issue)
+		}
+		if why.None() {
+			pl.dispatch(*issue, "")
+			continue
+		}
+		pl.note(*issue, "", "", why)
+	}
+}
+
+// knows reports whether the claim has taken over what people see of the issue.
+// Its content is compared only where it counts: when the claim is parked.
+func (c Claim) knows(issue *tracker.Issue) bool {
+	return c.Content != "" && c.State == issue.State && c.Title == issue.Title &&
+		c.URL == issue.URL && c.Identifier == issue.Identifier
+}
+
+// remembered is the issue as far as its claim knows it.
+func (c Claim) remembered() tracker.Issue {
+	return tracker.Issue{ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State}
+}

@@ -1,0 +1,189 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Snapshot is what is known of the world when a plan is made.
+type Snapshot struct {
+	// Candidates are the issues in active states, as far as they are known.
+	// Best in the order of [Compare]; claimed ones may be among them.
+	Candidates []tracker.Issue
+	// Claimed is the latest knowledge of each claimed issue: nil for one that
+	// the tracker no longer shows, absent for one that could not be read.
+	Claimed map[tracker.ID]*tracker.Issue
+	// Hold is why nothing at all may be started, if there is such a reason.
+	Hold Why
+}
+
+// Plan decides what should happen now. It changes nothing.
+func Plan(s *State, snap Snapshot, p Policy, now time.Time) []Decision {
+	pl := newPlanner(s, snap, p, now)
+	pl.run()
+	return pl.decisions
+}
+
+// Verdict is what a plan made of one issue.
+type Verdict struct {
+	Issue tracker.Issue // for a claim whose issue is not known, what the claim remembers
+	Phase Phase         // of its claim; empty when it has none
+	Verb  Verb          // what is done about it now; empty for nothing
+	Why   Why           // why nothing is done, or why this is
+}
+
+// Explain is Plan with its reasons: a verdict on every claim and candidate,
+// also on those that a plan has no need to look at.
+func Explain(s *State, snap Snapshot, p Policy, now time.Time) []Verdict {
+	pl := newPlanner(s, snap, p, now)
+	pl.explain = true
+	pl.run()
+	return pl.verdicts
+}
+
+// planner is one planning in progress.
+type planner struct {
+	state *State
+	snap  Snapshot
+	p     Policy
+	rules rules
+	now   time.Time
+
+	gate     Why                 // why nothing may be started, whatever the issue
+	limit    int                 // sessions at once
+	busy     int                 // slots taken
+	perState map[string]int      // slots taken by state
+	left     int                 // sessions that may still start in this tick
+	freed    map[tracker.ID]bool // claims released by this plan
+	taken    map[tracker.ID]bool // issues dispatched by this plan
+
+	decisions []Decision
+	explain   bool
+	verdicts  []Verdict
+}
+
+func newPlanner(s *State, snap Snapshot, p Policy, now time.Time) *planner {
+	pl := &planner{
+		state: s, snap: snap, p: p, rules: p.rules(), now: now,
+		limit: p.MaxConcurrent, left: p.MaxPerTick - s.Tick.Sessions,
+		perState: map[string]int{}, freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{},
+	}
+	pl.gate = pl.closed()
+	return pl
+}
+
+func (pl *planner) run() {
+	claims := make([]Claim, 0, len(pl.state.Claims))
+	for _, c := range pl.state.Claims {
+		claims = append(claims, c)
+	}
+	slices.SortFunc(claims, pl.compareClaims)
+	for _, c := range claims {
+		if c.holdsSlot() {
+			pl.reconcile(c)
+		}
+	}
+	for _, c := range claims {
+		if !c.holdsSlot() {
+			pl.settle(c)
+		}
+	}
+	pl.start()
+}
+
+// closed says why nothing may be started at all.
+func (pl *planner) closed() Why {
+	s := pl.state
+	if !pl.snap.Hold.None() {
+		return pl.snap.Hold
+	}
+	if s.Tick.Paused {
+		return Why{Paused, s.Pause.Why}
+	}
+	if s.Pause.Why != "" {
+		if pl.now.Before(s.Pause.Until) {
+			return Why{Paused, fmt.Sprintf("paused until %s: %s", s.Pause.Until.UTC().Format(time.RFC3339), s.Pause.Why)}
+		}
+		pl.limit = min(pl.limit, 1) // one session tries whether it is mended
+	}
+	return s.overspent(pl.p.Budget, pl.now)
+}
+
+// compareClaims orders claims as their issues would be dispatched.
+func (pl *planner) compareClaims(a, b Claim) int {
+	x, y := pl.snap.Claimed[a.ID], pl.snap.Claimed[b.ID]
+	switch {
+	case x != nil && y != nil:
+		return compare(x, y)
+	case x != nil:
+		return -1
+	case y != nil:
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID))
+}
+
+// room says why the issue finds no place now, if it does not.
+func (pl *planner) room(issue *tracker.Issue) Why {
+	if why := pl.full(); !why.None() {
+		return why
+	}
+	state := tracker.NormalState(issue.State)
+	if limit, limited := pl.p.MaxPerState[state]; limited && pl.perState[state] >= limit {
+		return Why{NoStateSlots, fmt.Sprintf("all %d slots of state %q are taken", limit, issue.State)}
+	}
+	return Why{}
+}
+
+// full says why no issue finds a place now, if none does.
+func (pl *planner) full() Why {
+	switch {
+	case !pl.gate.None():
+		return pl.gate
+	case pl.busy >= pl.limit:
+		return Why{NoSlots, "no available orchestrator slots"}
+	case pl.left <= 0:
+		return Why{BatchSpent, fmt.Sprintf("this tick has started its %d sessions", pl.p.MaxPerTick)}
+	}
+	return Why{}
+}
+
+func (pl *planner) occupy(state string) {
+	pl.busy++
+	pl.perState[tracker.NormalState(state)]++
+}
+
+func (pl *planner) dispatch(issue tracker.Issue, phase Phase) {
+	pl.occupy(issue.State)
+	pl.left--
+	pl.taken[issue.ID] = true
+	pl.decide(Decision{Verb: Dispatch, ID: issue.ID, Issue: issue}, issue, phase)
+}
+
+func (pl *planner) decide(d Decision, issue tracker.Issue, phase Phase) {
+	pl.decisions = append(pl.decisions, d)
+	pl.note(issue, phase, d.Verb, d.Why)
+}
+
+// note keeps a verdict when somebody asked for reasons.
+func (pl *planner) note(issue tracker.Issue, phase Phase, verb Verb, why Why) {
+	if pl.explain && verb != Observe {
+		pl.verdicts = append(pl.verdicts, Verdict{Issue: issue, Phase: phase, Verb: verb, Why: why})
+	}
+}
+
+// Room reports whether any issue could be started at all: if not, there is no
+// need to ask the tracker for candidates.
+func Room(s *State, snap Snapshot, p Policy, now time.Time) bool {
+	pl := newPlanner(s, snap, p, now)
+	for _, c := range s.Claims {
+		if c.holdsSlot() {
+			pl.busy++
+		}
+	}
+	return pl.full().None()
+}

@@ -1,0 +1,46 @@
+package schedule
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Update is what a live session reports of itself.
+type Update struct {
+	Alive      bool            // it made progress; a retry inside the agent is none
+	Usage      Usage           // of the session so far, absolute; never counted twice
+	Turns      int             // started so far
+	Thread     string          // set once a turn has started on it
+	RateLimits json.RawMessage // nil when it says nothing of them
+}
+
+// Seen takes in a report of a session of this run (SPEC §7.3, §13.5).
+func (s *State) Seen(id tracker.ID, u Update, now time.Time) {
+	c, claimed := s.Claims[id]
+	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
+		return // a report that was on its way when the session ended
+	}
+	if u.Alive && now.After(c.Heard) {
+		c.Heard = now
+	}
+	if u.Thread != "" {
+		c.Thread = u.Thread
+	}
+	if u.RateLimits != nil {
+		s.RateLimits = u.RateLimits
+	}
+	if u.Usage.Total() > 0 {
+		s.mended() // a model answered: whatever stopped everyone is over
+	}
+	c.Turns = max(c.Turns, u.Turns)
+	s.spend(&c, u.Usage, now)
+	s.Claims[id] = c
+}
+
+func (s *State) mended() {
+	if !s.Tick.Paused {
+		s.Pause = Pause{}
+	}
+}

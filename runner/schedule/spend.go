@@ -1,0 +1,92 @@
+package schedule
+
+import "time"
+
+// keepDays is how many days of spending are remembered.
+const keepDays = 14
+
+// Usage is tokens as the agent counts them.
+type Usage struct {
+	Input  int64 `json:"input"`
+	Output int64 `json:"output"`
+}
+
+// Total is what budgets are measured in.
+func (u Usage) Total() int64 { return u.Input + u.Output }
+
+// Spent is what something has used so far.
+type Spent struct {
+	Sessions int           // started
+	Usage    Usage         // tokens
+	Time     time.Duration // of ended sessions, added up
+	Paused   bool          // a failure of everyone's came up: nothing more starts
+}
+
+// Day is what one day of UTC has used, over all runs.
+type Day struct {
+	Date     string // 2006-01-02
+	Sessions int
+	Usage    Usage
+	Seconds  int64 // of ended sessions
+}
+
+// today is the entry of the day of now, made if need be; the oldest make room.
+func (s *State) today(now time.Time) *Day {
+	date := now.UTC().Format(time.DateOnly)
+	for i := range s.Days {
+		if s.Days[i].Date == date {
+			return &s.Days[i]
+		}
+	}
+	s.Days = append(s.Days, Day{Date: date})
+	if extra := len(s.Days) - keepDays; extra > 0 {
+		s.Days = append(s.Days[:0], s.Days[extra:]...)
+	}
+	return &s.Days[len(s.Days)-1]
+}
+
+// SpentToday is what the day of now has used so far.
+func (s *State) SpentToday(now time.Time) Day {
+	date := now.UTC().Format(time.DateOnly)
+	for _, day := range s.Days {
+		if day.Date == date {
+			return day
+		}
+	}
+	return Day{Date: date}
+}
+
+// spend counts tokens for the claim, the tick and the day.
+func (s *State) spend(c *Claim, live Usage, now time.Time) {
+	more := Usage{
+		Input:  max(live.Input-c.Live.Input, 0),
+		Output: max(live.Output-c.Live.Output, 0),
+	}
+	if more == (Usage{}) {
+		return
+	}
+	c.Live.Input += more.Input
+	c.Live.Output += more.Output
+	c.Tokens += more.Total()
+	day := s.today(now)
+	for _, u := range []*Usage{&s.Tick.Usage, &day.Usage} {
+		u.Input += more.Input
+		u.Output += more.Output
+	}
+}
+
+// nextDay is the first instant of the day after now, in UTC.
+func nextDay(now time.Time) time.Time {
+	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+}
+
+// overspent says which budget forbids to start anything more, if one does.
+func (s *State) overspent(b Budget, now time.Time) Why {
+	if b.TokensPerTick > 0 && s.Tick.Usage.Total() >= b.TokensPerTick {
+		return Why{TickBudget, "budget.max_tokens_per_tick is spent"}
+	}
+	if b.TokensPerDay > 0 && s.SpentToday(now).Usage.Total() >= b.TokensPerDay {
+		return Why{DayBudget, "budget.max_tokens_per_day is spent until " + nextDay(now).Format(time.RFC3339)}
+	}
+	return Why{}
+}

@@ -1,0 +1,111 @@
+package schedule
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// State is all that a run leaves to the next one, and what the current one
+// knows besides. One goroutine owns it. The zero value is not ready: use [New].
+type State struct {
+	Claims     map[tracker.ID]Claim
+	Pause      Pause
+	Days       []Day           // oldest first, at most keepDays
+	RateLimits json.RawMessage // the agent's latest snapshot, nil when none was seen
+
+	Self Owner // who is planning; not kept
+	Tick Spent // what this tick has used so far; not kept
+}
+
+// New is an empty state, planned for by self.
+func New(self Owner) *State {
+	return &State{Claims: map[tracker.ID]Claim{}, Self: self}
+}
+
+// Clone is a copy that shares nothing that changes.
+func (s *State) Clone() *State {
+	c := *s
+	c.Claims = maps.Clone(s.Claims)
+	c.Days = slices.Clone(s.Days)
+	return &c
+}
+
+// Phase is where a claim is in its life; see the diagram in the package doc.
+type Phase string
+
+// The phases of a claim.
+const (
+	Running  Phase = "running"
+	Stopping Phase = "stopping"
+	Waiting  Phase = "waiting"
+	Parked   Phase = "parked"
+)
+
+// Claim is the reservation of one issue, and its history while it lasts.
+type Claim struct {
+	ID         tracker.ID
+	Identifier string
+	Title      string
+	URL        string
+	State      string // of the issue, as last seen
+	Content    string // its tracker.Issue.Content, as last seen; empty when a session may have changed it since
+
+	Phase Phase
+	Since time.Time // when the phase began
+	Why   string    // why it waits, is parked or is being stopped
+
+	Owner Owner     // who runs it; zero unless running or stopping
+	Lease time.Time // until when an owner that cannot be asked counts as alive
+	Cause Cause     // why it is being stopped; empty otherwise
+	Heard time.Time // last sign of life of the session; zero before the first
+	Turns int       // of the live session
+	Live  Usage     // tokens of the live session, already counted below
+
+	Attempt  int       // SPEC §4.1.5: 0 in the first run, 1 and more in retries and continuations
+	Due      time.Time // when a waiting claim may go on
+	Thread   string    // the agent's thread to resume, empty for a new one
+	Sessions int       // started so far
+	Failures int       // in a row
+	Idle     int       // sessions in a row that changed nothing
+	Tokens   int64     // input and output, over all sessions
+}
+
+// holdsSlot reports whether the claim counts against the concurrency limits.
+func (c Claim) holdsSlot() bool { return c.Phase == Running || c.Phase == Stopping }
+
+// observe takes over what a read says of the issue.
+func (c *Claim) observe(issue tracker.Issue) {
+	c.Identifier, c.Title, c.URL = issue.Identifier, issue.Title, issue.URL
+	c.State, c.Content = issue.State, issue.Content()
+}
+
+// enter moves the claim to a phase; what belongs to the old one alone is cleared.
+func (c *Claim) enter(phase Phase, why string, now time.Time) {
+	c.Phase, c.Why, c.Since = phase, why, now
+	c.Due, c.Cause = time.Time{}, ""
+	if !c.holdsSlot() {
+		c.Owner, c.Lease, c.Heard, c.Turns, c.Live = Owner{}, time.Time{}, time.Time{}, 0, Usage{}
+	}
+}
+
+// Owner is a run of this program. The zero value is nobody.
+type Owner struct {
+	Run     string `json:"run,omitempty"`     // the workflow run's id; empty outside Actions
+	Attempt int    `json:"attempt,omitempty"` // of the workflow run
+	Job     string `json:"job,omitempty"`
+	Host    string `json:"host,omitempty"`
+	PID     int    `json:"pid,omitempty"`
+	Started int64  `json:"started,omitempty"` // Unix milliseconds: tells two processes of one pid apart
+}
+
+// Pause is a failure that is everyone's: no session can work until it is
+// mended. It survives the run; once it is over one session tries first.
+type Pause struct {
+	Why   string // empty when there is none
+	Since time.Time
+	Until time.Time
+}

@@ -1,0 +1,101 @@
+package runner
+
+import (
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// view is the latest knowledge of the tracker's issues, and how old it is.
+// Every read and every ended session adds to it; a plan is made from it alone.
+type view struct {
+	listed     bool // candidates were read at least once
+	candidates []tracker.Issue
+	issues     map[tracker.ID]*tracker.Issue // read by id; nil when no longer visible
+	readAt     map[tracker.ID]time.Time      // absent: nothing certain is known
+}
+
+func newView() view {
+	return view{issues: map[tracker.ID]*tracker.Issue{}, readAt: map[tracker.ID]time.Time{}}
+}
+
+// list takes in a complete list of candidates.
+func (v *view) list(issues []tracker.Issue, at time.Time) {
+	v.listed = true
+	v.candidates = slices.SortedFunc(slices.Values(issues), schedule.Compare)
+	for i := range v.candidates {
+		issue := &v.candidates[i]
+		v.readAt[issue.ID] = at
+		if _, known := v.issues[issue.ID]; known {
+			v.issues[issue.ID] = issue
+		}
+	}
+}
+
+// refresh takes in a complete read of the asked ids.
+func (v *view) refresh(asked []tracker.ID, issues []tracker.Issue, at time.Time) {
+	found := make(map[tracker.ID]bool, len(issues))
+	for i := range issues {
+		found[issues[i].ID] = true
+		v.learn(issues[i], at)
+	}
+	for _, id := range asked {
+		if !found[id] {
+			v.gone(id, at)
+		}
+	}
+}
+
+// learn takes in one issue as it is now.
+func (v *view) learn(issue tracker.Issue, at time.Time) {
+	v.issues[issue.ID] = &issue
+	v.readAt[issue.ID] = at
+	if i := v.candidate(issue.ID); i >= 0 {
+		v.candidates[i] = issue
+	}
+}
+
+// gone takes in that the tracker no longer shows an issue.
+func (v *view) gone(id tracker.ID, at time.Time) {
+	v.issues[id] = nil
+	v.readAt[id] = at
+	if i := v.candidate(id); i >= 0 {
+		v.candidates = slices.Delete(v.candidates, i, i+1)
+	}
+}
+
+// doubt keeps what is known of an issue but trusts it no longer: a session may
+// have changed it since.
+func (v *view) doubt(id tracker.ID) { delete(v.readAt, id) }
+
+func (v *view) candidate(id tracker.ID) int {
+	return slices.IndexFunc(v.candidates, func(issue tracker.Issue) bool { return issue.ID == id })
+}
+
+// stale are the ids whose knowledge is older than maxAge.
+func (v *view) stale(ids []tracker.ID, maxAge time.Duration, now time.Time) []tracker.ID {
+	var old []tracker.ID
+	for _, id := range ids {
+		if at, read := v.readAt[id]; !read || now.Sub(at) > maxAge {
+			old = append(old, id)
+		}
+	}
+	return old
+}
+
+// snapshot is the view as a plan needs it: what is known of the candidates and
+// of each claim, without the issues to leave out.
+func (v *view) snapshot(s *schedule.State, omit func(tracker.ID) bool, any bool, hold schedule.Why) schedule.Snapshot {
+	snap := schedule.Snapshot{Candidates: v.candidates, Claimed: map[tracker.ID]*tracker.Issue{}, Hold: hold}
+	if any {
+		snap.Candidates = slices.DeleteFunc(slices.Clone(v.candidates), func(issue tracker.Issue) bool { return omit(issue.ID) })
+	}
+	for id := range s.Claims {
+		if issue, known := v.issues[id]; known && !omit(id) {
+			snap.Claimed[id] = issue
+		}
+	}
+	return snap
+}

@@ -1,0 +1,93 @@
+package workflow_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAListOfStatesIsTrimmedAndEachIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	s := parse(t, "tracker:\n  kind: file\n  active_states: [\" Todo \", todo, \"In  Review\"]\n  terminal_states: []", with(nil)).Settings
+	if diff := cmp.Diff([]string{"Todo", "In  Review"}, s.Policy.ActiveStates); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{}, s.Policy.TerminalStates); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAWrongListIsAProblem(t *testing.T) {
+	t.Parallel()
+	const notText = "must be text; put it in quotes if it is"
+	const noName = "must be the name of an environment variable: letters, digits and _, not beginning with a digit"
+	for front, want := range map[string]string{
+		`tracker: {kind: file, active_states: Todo}`:                         `line 2: tracker.active_states is "Todo": must be a list, such as [one, two]`,
+		`tracker: {kind: file, active_states: []}`:                           `line 2: tracker.active_states is a list: must name at least one state; remove the key for the default`,
+		`tracker: {kind: file, active_states: [Todo, " "]}`:                  `line 2: tracker.active_states[1] is " ": must not be empty; name a state, or remove it`,
+		`tracker: {kind: file, active_states: [1]}`:                          `line 2: tracker.active_states[0] is 1: ` + notText,
+		`tracker: {kind: file, terminal_states: [null]}`:                     `line 2: tracker.terminal_states[0] is null: ` + notText,
+		`tracker: {kind: file, terminal_states: {a: b}}`:                     `line 2: tracker.terminal_states is a map: must be a list, such as [one, two]`,
+		`tracker: {kind: file, required_labels: agent}`:                      `line 2: tracker.required_labels is "agent": must be a list, such as [one, two]`,
+		`tracker: {kind: file, active_states: [A, B], terminal_states: [b]}`: `line 2: tracker.active_states is "B": is a terminal state too, so its issues could never be worked on; keep it in one of the lists`,
+		`tracker: {kind: file, active_states: [dONE]}`:                       `line 2: tracker.active_states is "dONE": is a terminal state too, so its issues could never be worked on; keep it in one of the lists`,
+		"tracker: {kind: file}\nhooks: {env: [A, B-C]}":                      `line 3: hooks.env[1] is "B-C": ` + noName,
+		"tracker: {kind: file}\nhooks: {env: FOO}":                           `line 3: hooks.env is "FOO": must be a list, such as [one, two]`,
+		"tracker: {kind: file}\ncodex: {env: [1A]}":                          `line 3: codex.env[0] is "1A": ` + noName,
+		"tracker: {kind: file}\ncodex: {env: [\"{A}\"]}":                     `line 3: codex.env[0] is "{A}": ` + noName,
+		"tracker: {kind: file}\ncodex: {env: [\"\"]}":                        `line 3: codex.env[0] is "": ` + noName,
+		"tracker: {kind: file}\ncodex: {env: [$A]}":                          `line 3: codex.env[0] is "$A": ` + noName,
+		"tracker: {kind: file}\nworker: {ssh_hosts: [build1]}":               `line 3: worker.ssh_hosts is a list: sessions run on this machine only; remove the key`,
+		"tracker: {kind: file}\nworker: {ssh_hosts: build1}":                 `line 3: worker.ssh_hosts is "build1": sessions run on this machine only; remove the key`,
+		"tracker: {kind: file}\nagent: {max_concurrent_agents_by_state: 3}":  `line 3: agent.max_concurrent_agents_by_state is 3: must be a map from state to limit, such as {todo: 2}`,
+		"tracker: {kind: file}\ncodex: {turn_sandbox_policy: readOnly}":      `line 3: codex.turn_sandbox_policy is "readOnly": must be a map, such as {type: readOnly}`,
+		"tracker: {kind: file}\ncodex: {approval_policy: {1: a}}":            `line 3: codex.approval_policy is a map: cannot be written as JSON; use text keys and plain values`,
+		"tracker: {kind: file}\ncodex: {approval_policy: .nan}":              `line 3: codex.approval_policy is NaN: cannot be written as JSON; use text keys and plain values`,
+	} {
+		if diff := cmp.Diff([]string{want}, problems(t, front, with(nil))); diff != "" {
+			t.Errorf("%s\n%s", front, diff)
+		}
+	}
+}
+
+func TestRequiredLabelsAreNormalisedAndABlankOneIsKept(t *testing.T) {
+	t.Parallel()
+	wf := parse(t, `tracker: {kind: file, required_labels: [" Agent ", "  "]}`, with(nil))
+	if diff := cmp.Diff([]string{"agent", ""}, wf.Settings.Policy.RequiredLabels); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"tracker.required_labels[1] is blank, so no issue will be dispatched"}, wf.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestInvalidLimitsOfStatesAreIgnoredWithAWarning(t *testing.T) {
+	t.Parallel()
+	wf := parse(t, "tracker: {kind: file}\nagent:\n  max_concurrent_agents_by_state:\n"+
+		"    \" In Progress \": \"2\"\n    in progress: 7\n    Todo: 0\n    Rework: many\n    Review: 1.5\n    \"\": 3\n    2: 4", with(nil))
+	if diff := cmp.Diff(map[string]int{"in progress": 2, "2": 4}, wf.Settings.Policy.MaxPerState); diff != "" {
+		t.Error(diff)
+	}
+	const by = "agent.max_concurrent_agents_by_state"
+	want := []string{
+		by + " has an entry without a state, which is ignored",
+		by + ".Review is 1.5, not an integer from 1 to 2147483647, and is ignored",
+		by + `.Rework is "many", not an integer from 1 to 2147483647, and is ignored`,
+		by + ".Todo is 0, not an integer from 1 to 2147483647, and is ignored",
+		by + ".in progress names its state a second time and is ignored",
+	}
+	if diff := cmp.Diff(want, wf.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCodexPoliciesArePassedOnAsTheyAre(t *testing.T) {
+	t.Parallel()
+	c := parse(t, "tracker: {kind: file}\ncodex:\n  approval_policy: {granular: {rules: true, n: 1}}\n  thread_sandbox: future-mode\n"+
+		"  turn_sandbox_policy: {type: externalSandbox, networkAccess: null}", with(nil)).Settings.Codex
+	got := []string{string(c.ApprovalPolicy), string(c.ThreadSandbox), string(c.TurnSandboxPolicy)}
+	want := []string{`{"granular":{"n":1,"rules":true}}`, `"future-mode"`, `{"networkAccess":null,"type":"externalSandbox"}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

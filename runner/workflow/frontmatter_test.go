@@ -1,0 +1,130 @@
+package workflow_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+func TestTheFileIsSplitIntoFrontMatterAndPrompt(t *testing.T) {
+	t.Parallel()
+	for content, prompt := range map[string]string{
+		"---\ntracker: {kind: file}\n---\n\n Go. \n\n":                        "Go.",
+		"---\ntracker: {kind: file}\n---":                                     "",
+		"---  \ntracker: {kind: file}\n---\t\nGo.":                            "Go.",
+		"\uFEFF---\ntracker: {kind: file}\n---\nGo.":                          "Go.",
+		"---\r\ntracker:\r\n  kind: file\r\n---\r\nGo.\r\nOn.\r\n":            "Go.\nOn.",
+		"---\ntracker: {kind: file}\n---\na\n---\nb":                          "a\n---\nb",
+		"---\ntracker: {kind: file}\nhooks:\n  after_run: |\n    ---\n---\nb": "b",
+	} {
+		wf, err := workflow.Parse(path, []byte(content), with(nil))
+		if err != nil || wf.Prompt != prompt {
+			t.Errorf("%q: %q, %v", content, wf.Prompt, err)
+		}
+	}
+}
+
+func TestAFileWithoutSettingsOnlyLacksATracker(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{"", "\uFEFF", "Just a prompt.", "\n---\na: 1\n---\n", "---\n---\nGo.", "---\n# nothing\n---\n", "---\n{}\n---\n"} {
+		_, err := workflow.Parse(path, []byte(content), with(nil))
+		var ps workflow.Problems
+		if !errors.As(err, &ps) || len(ps) != 1 || ps[0].Key != "tracker.kind" {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+}
+
+func TestABrokenFileNamesTheLineAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("#", 600)
+	for content, want := range map[string]string{
+		"\xff":                                 "workflow_parse_error: not valid UTF-8; save it as UTF-8",
+		strings.Repeat("x", 1<<20+1):           "workflow_parse_error: larger than 1048576 bytes; shorten it",
+		"---\na: 1\n":                          `workflow_parse_error: line 1: the front matter never ends; close it with a line of exactly "---"`,
+		"---":                                  `workflow_parse_error: line 1: the front matter never ends; close it with a line of exactly "---"`,
+		"--- # config\na: 1\n---\n":            `workflow_parse_error: line 1: the front matter must begin with a line of exactly "---"`,
+		"---\n- a\n---\n":                      "workflow_front_matter_not_a_map: line 2: write settings as `key: value`",
+		"---\n\ntext\n---\n":                   "workflow_front_matter_not_a_map: line 3: write settings as `key: value`",
+		"---\nnull\n---\n":                     "workflow_front_matter_not_a_map: line 2: write settings as `key: value`",
+		"---\na: 1\nb: c: d\n---\n":            "workflow_parse_error: line 3: mapping values are not allowed in this context; correct the YAML there or just above",
+		"---\r\na: 1\r\nb: c: d\r\n---\r\n":    "workflow_parse_error: line 3: mapping values are not allowed in this context; correct the YAML there or just above",
+		"---\na: 1\nb: @x\nc: 1\n---\n":        "workflow_parse_error: line 3: found character that cannot start any token; correct the YAML there or just above",
+		"---\na: 1\nb:\n\t- c\n---\n":          "workflow_parse_error: line 4: found character that cannot start any token; correct the YAML there or just above",
+		"---\na: 1\nb: [1, 2\nc: 4\n---\n":     "workflow_parse_error: line 4: did not find expected ',' or ']'; correct the YAML there or just above",
+		"---\na:\n  b: 1\n c: 2\nd: 3\n---\n":  "workflow_parse_error: line 4: did not find expected key; correct the YAML there or just above",
+		"---\n" + long + "\nb: ]\n---\n":       "workflow_parse_error: line 3: did not find expected node content; correct the YAML there or just above",
+		"---\na: *x\n---\n":                    "workflow_parse_error: line 2: unknown anchor 'x' referenced; correct the YAML there or just above",
+		"---\na: 1\n...\nb: 2\n---\n":          "workflow_parse_error: line 4: another YAML document begins after the first; keep only one",
+		"---\na: 1\n--- {b: 2}\n\n\n---\n":     "workflow_parse_error: line 3: another YAML document begins after the first; keep only one",
+		"---\na: 1\nb:\n  c: 1\n  c: 2\n---\n": "workflow_parse_error: yaml: unmarshal errors:\n  line 5: mapping key \"c\" already defined at line 4; correct the front matter",
+		"---\na:\n- {b: {c: 1, c: 2}}\n---\n":  "workflow_parse_error: yaml: unmarshal errors:\n  line 3: mapping key \"c\" already defined at line 3; correct the front matter",
+		"---\nagent: {[a]: 1}\n---\n":          "workflow_parse_error: yaml: invalid map key: []interface {}{\"a\"}; correct the front matter",
+		"---\nb: 1\na: !secret k\n---\n":       "workflow_parse_error: line 3: the tag !secret is not supported; remove it and quote the value if it is text",
+		"---\na: &a [*a]\n---\n":               "workflow_parse_error: line 2: nested deeper than 100 levels; flatten it",
+	} {
+		wf, err := workflow.Parse(path, []byte(content), with(nil))
+		if diff := cmp.Diff("workflow /repo/WORKFLOW.md: "+want, fmt.Sprint(err)); diff != "" {
+			t.Errorf("%.80q\n%s", content, diff)
+		}
+		if diff := cmp.Diff(workflow.Workflow{}, wf); diff != "" {
+			t.Error(diff)
+		}
+		if errors.Is(err, workflow.ErrParse) == errors.Is(err, workflow.ErrNotAMap) {
+			t.Errorf("%.80q: %v is not of one category", content, err)
+		}
+	}
+}
+
+func TestAnchorsAndMergesWork(t *testing.T) {
+	t.Parallel()
+	s := parse(t, "tracker: {kind: &kind file}\nhooks: &env\n  env: &names [A]\ncodex:\n  <<: *env\n  model: *kind\n", with(nil)).Settings
+	if diff := cmp.Diff([]string{"A"}, s.Codex.Env); diff != "" || s.Codex.Model != "file" {
+		t.Errorf("%q\n%s", s.Codex.Model, diff)
+	}
+	s = parse(t, "tracker: {kind: file}\nhooks: &h {env: [B]}\ncodex: *h", with(nil)).Settings
+	if diff := cmp.Diff([]string{"B"}, s.Codex.Env); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAValueThatIsNearlyAllAliasesIsAProblem(t *testing.T) {
+	t.Parallel()
+	front := "tracker: {kind: file, provider: {path: x}}\n" +
+		"base: &base [" + strings.Repeat("x, ", 400) + "]\n" +
+		"codex: {approval_policy: [" + strings.Repeat("*base, ", 10) + "]}"
+	want := []string{"line 4: codex.approval_policy: has too many aliases; write them out"}
+	if diff := cmp.Diff(want, problems(t, front, with(nil))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Each of these is small, and costs minutes or gigabytes to who takes it at its word.
+func TestAHostileFrontMatterIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		bomb += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
+	}
+	var many strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&many, "k%d: 1\n", i)
+	}
+	for name, front := range map[string]string{
+		"aliases of aliases": bomb,
+		"aliases of a text":  "a: &a " + strings.Repeat("x", 100_000) + "\nb: [" + strings.Repeat("*a, ", 400) + "]\n",
+		"keys":               many.String(),
+		"items":              "tracker: {active_states: [" + strings.Repeat("a, ", 50_000) + "]}\n",
+		"depth":              "a: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "\n",
+		"open depth":         strings.Repeat("[", 1_000_000) + "\n",
+	} {
+		if _, err := workflow.Parse(path, []byte("---\n"+front+"---\n"), with(nil)); !errors.Is(err, workflow.ErrParse) {
+			t.Errorf("%s: %.300v", name, err)
+		}
+	}
+}

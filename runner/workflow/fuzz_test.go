@@ -1,0 +1,122 @@
+package workflow_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// check parses content twice and checks what holds for every content.
+func check(t rapid.TB, content []byte) {
+	t.Helper()
+	env := with(map[string]string{"A": "a", "B": "/b", "LINEAR_API_KEY": "k", "GITHUB_TOKEN": "t", "GITHUB_REPOSITORY": "o/r"})
+	wf, err := workflow.Parse(path, content, env)
+	again, errAgain := workflow.Parse(path, content, env)
+	if diff := cmp.Diff(wf, again); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
+		t.Errorf("not deterministic: %v, %v\n%s", err, errAgain, diff)
+	}
+	if err != nil {
+		if !cmp.Equal(workflow.Settings{}, wf.Settings) {
+			t.Errorf("settings in spite of %v", err)
+		}
+		var ps workflow.Problems
+		if !errors.As(err, &ps) && !errors.Is(err, workflow.ErrParse) && !errors.Is(err, workflow.ErrNotAMap) {
+			t.Errorf("neither a category nor problems: %v", err)
+		}
+		return
+	}
+	s := wf.Settings
+	if !filepath.IsAbs(s.Workspace.Root) || filepath.Clean(s.Workspace.Root) != s.Workspace.Root {
+		t.Errorf("root %q", s.Workspace.Root)
+	}
+	if min(s.Poll, s.Workspace.Hooks.Timeout, s.Policy.MaxBackoff, s.Codex.TurnTimeout, s.Codex.ReadTimeout) <= 0 || s.Codex.StallTimeout != s.Policy.Stall {
+		t.Errorf("times %+v", s)
+	}
+	if min(s.MaxTurns, s.Policy.MaxConcurrent, s.Policy.MaxPerTick) <= 0 {
+		t.Errorf("counts %+v", s)
+	}
+	if b := s.Policy.Budget; min(b.Attempts, b.IdleSessions) < 0 || min(b.TokensPerIssue, b.TokensPerTick, b.TokensPerDay) < 0 {
+		t.Errorf("budget %+v", b)
+	}
+	if strings.TrimSpace(s.Codex.Command) == "" || len(s.Policy.ActiveStates) == 0 {
+		t.Errorf("command %q, states %q", s.Codex.Command, s.Policy.ActiveStates)
+	}
+	if s.Port != nil && (*s.Port < 0 || *s.Port > math.MaxUint16) {
+		t.Errorf("port %d", *s.Port)
+	}
+	for _, state := range s.Policy.ActiveStates {
+		if strings.TrimSpace(state) != state || state == "" || slices.Contains(s.Policy.TerminalStates, state) {
+			t.Errorf("state %q", state)
+		}
+	}
+	for state, n := range s.Policy.MaxPerState {
+		if tracker.NormalState(state) != state || n < 1 {
+			t.Errorf("limit %q %d", state, n)
+		}
+	}
+	if path, ok := s.Tracker.Provider["path"].(string); s.Tracker.Kind == "file" && (!ok || !filepath.IsAbs(path)) {
+		t.Errorf("path %v", s.Tracker.Provider["path"])
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	every, err := os.ReadFile("testdata/every-key.md")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{
+		string(every), "", "---\n---\n", good, broken, garbled,
+		"---\ntracker: {kind: github, provider: {project: {owner: $A}}}\n---\n",
+		"---\ntracker: &t {kind: file}\nworkspace: {root: ~/$A/${B}}\nagent: {max_concurrent_agents_by_state: {1: 2, 0x1: 3}}\ncodex: *t\n---\n",
+		"\uFEFF---\r\nhooks: {timeout_ms: -1}\r\nx: {<<: [{a: 1}]}\r\n---\r\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) { check(t, content) })
+}
+
+// The fuzzer seldom writes YAML; this property writes nothing else.
+func TestAnyValueOfAnyKeyIsAProblemOrHoldsTheInvariants(t *testing.T) {
+	t.Parallel()
+	names := []string{"unknown", "unknown.key", "tracker.provider", "tracker.kind.more"}
+	for _, key := range workflow.Keys() {
+		names = append(names, key.Name)
+	}
+	values := rapid.OneOf(
+		rapid.SampledFrom([]string{
+			"", "null", "true", "1.5", ".inf", "0", "-1", "7", `" 7 "`, "9223372036854775808", "'' ", "text", "$A", "$B/x", "$NONE", "~/x", "2020-01-01",
+			"[]", "[a, A, b]", "[a, 1]", "[null]", "{}", "{a: 1, A: 2}", "{1: 2}", "{path: x}", "{api_key: $A}", "{a: {b: [c]}}", "file", "github", "linear",
+		}),
+		rapid.Map(rapid.Int64(), func(n int64) string { return fmt.Sprint(n) }),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.MapOf(rapid.SampledFrom(names), values).Draw(t, "keys")
+		if rapid.Bool().Draw(t, "a good kind") {
+			keys["tracker.kind"] = rapid.SampledFrom([]string{"file", "github", "linear"}).Draw(t, "kind")
+		}
+		sections := map[string]string{}
+		for name, text := range keys {
+			section, key, dotted := strings.Cut(name, ".")
+			if dotted {
+				text = "\n  " + key + ": " + text
+			}
+			sections[section] += text
+		}
+		front := ""
+		for section, text := range sections {
+			front += section + ":" + text + "\n"
+		}
+		check(t, []byte("---\n"+front+"---\n"))
+	})
+}

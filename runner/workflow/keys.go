@@ -1,0 +1,89 @@
+package workflow
+
+// Key documents one key of WORKFLOW.md.
+type Key struct {
+	Name    string // section.key
+	Default string // as it would be written, or where it comes from; empty for none
+	Meaning string // one line
+}
+
+// Keys lists every key in the order of the reference (SPEC §6.4).
+func Keys() []Key {
+	var keys []Key
+	for _, e := range new(draft).table() {
+		keys = append(keys, e.Key)
+	}
+	return keys
+}
+
+// entry is a key and what to do with its value.
+type entry struct {
+	Key
+	rule  func(value)
+	fixed bool // an absent key decodes as its Default does
+}
+
+func fixed(name, standard, meaning string, rule func(value)) entry {
+	return entry{Key{name, standard, meaning}, rule, true}
+}
+
+// settled is a key whose default, if it has one, is worked out once all keys are
+// read.
+func settled(name, standard, meaning string, rule func(value)) entry {
+	return entry{Key{name, standard, meaning}, rule, false}
+}
+
+// table is every key that WORKFLOW.md may have, bound to the settings of d.
+func (d *draft) table() []entry {
+	s := &d.settings
+	policy, budget, codex, hooks := &s.Policy, &s.Policy.Budget, &s.Codex, &s.Workspace.Hooks
+	return []entry{
+		settled("tracker.kind", "", "the tracker: file, github or linear; required", d.later),
+		settled("tracker.endpoint", "https://api.linear.app/graphql (linear)", "address of the tracker's API", d.later),
+		settled("tracker.api_key", "$LINEAR_API_KEY (linear), $GITHUB_TOKEN (github)", "the tracker's credential: $NAME, or the text itself", d.later),
+		settled("tracker.project_slug", "", "the Linear project; required for linear", d.later),
+		settled("tracker.provider", "{}", "settings of the adapter; endpoint, api_key and project_slug may be written here too", d.providerMap),
+		settled("tracker.active_states", "[Todo, In Progress]; [open] (github)", "states an issue is worked on in; required for github with labels or a project", d.states(&policy.ActiveStates, 1)),
+		settled("tracker.terminal_states", "[Closed, Cancelled, Canceled, Duplicate, Done]; [closed] (github)", "states in which an issue is over and its workspace removed; required likewise", d.states(&policy.TerminalStates, 0)),
+		settled("tracker.required_labels", "[]", "labels an issue must carry, all of them, to start and to go on", d.labels(&policy.RequiredLabels)),
+
+		fixed("polling.interval_ms", "30000", "time between two ticks, and between two looks at the tracker in one", d.millis(&s.Poll, 1)),
+
+		settled("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", d.root),
+
+		settled("worker.ssh_hosts", "", "not supported: sessions run on this machine", d.noHosts),
+		settled("worker.max_concurrent_agents_per_host", "", "ignored: there is only one host", d.perHost),
+
+		settled("hooks.after_create", "", "script run in a new workspace; failure gives the workspace up", d.text(&hooks.AfterCreate)),
+		settled("hooks.before_run", "", "script run before each attempt; failure ends the attempt", d.text(&hooks.BeforeRun)),
+		settled("hooks.after_run", "", "script run after each attempt; failure is only logged", d.text(&hooks.AfterRun)),
+		settled("hooks.before_remove", "", "script run before a workspace is removed; failure is only logged", d.text(&hooks.BeforeRemove)),
+		fixed("hooks.timeout_ms", hookTimeout, "time each hook may take; an invalid value falls back to the default", d.hookTimeout),
+		settled("hooks.env", "[]", "names of environment variables that hooks see besides the plain ones", d.names(&hooks.Env)),
+
+		fixed("agent.max_concurrent_agents", "10", "sessions at once", d.integer(&policy.MaxConcurrent, 1)),
+		fixed("agent.max_turns", "20", "turns of one session", d.integer(&s.MaxTurns, 1)),
+		fixed("agent.max_retry_backoff_ms", "300000", "longest wait between two failures", d.millis(&policy.MaxBackoff, 1)),
+		settled("agent.max_concurrent_agents_by_state", "{}", "sessions at once for issues of one state; invalid entries are ignored", d.byState(&policy.MaxPerState)),
+		settled("agent.max_issues_per_tick", "agent.max_concurrent_agents", "sessions started in one tick", d.integer(&policy.MaxPerTick, 1)),
+
+		fixed("budget.max_attempts_per_issue", "10", "failures in a row before an issue is parked; 0 is unlimited", d.integer(&budget.Attempts, 0)),
+		fixed("budget.max_idle_sessions", "3", "sessions in a row that change nothing before an issue is parked; 0 is unlimited", d.integer(&budget.IdleSessions, 0)),
+		fixed("budget.max_tokens_per_issue", "0", "tokens an issue may use over all runs; 0 is unlimited", d.tokens(&budget.TokensPerIssue)),
+		fixed("budget.max_tokens_per_tick", "0", "tokens a tick may use; 0 is unlimited", d.tokens(&budget.TokensPerTick)),
+		fixed("budget.max_tokens_per_day", "0", "tokens a day of UTC may use; 0 is unlimited", d.tokens(&budget.TokensPerDay)),
+
+		fixed("codex.command", "codex app-server", "shell command of the agent, run in the workspace", d.command(&codex.Command)),
+		settled("codex.approval_policy", "", "Codex's AskForApproval, passed on as it is", d.passed(&codex.ApprovalPolicy)),
+		settled("codex.thread_sandbox", "", "Codex's SandboxMode, passed on as it is", d.passed(&codex.ThreadSandbox)),
+		settled("codex.turn_sandbox_policy", "", "Codex's SandboxPolicy, a map, passed on as it is", d.passedMap(&codex.TurnSandboxPolicy)),
+		settled("codex.model", "Codex's own", "model of the threads", d.text(&codex.Model)),
+		settled("codex.effort", "Codex's own", "reasoning effort of the turns", d.text(&codex.Effort)),
+		fixed("codex.turn_timeout_ms", "3600000", "time a turn may take in all", d.millis(&codex.TurnTimeout, 1)),
+		fixed("codex.read_timeout_ms", "5000", "time an answer to one request may take", d.millis(&codex.ReadTimeout, 1)),
+		fixed("codex.stall_timeout_ms", "300000", "silence after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),
+		settled("codex.env", "[]", "names of environment variables that the agent sees besides the plain ones", d.names(&codex.Env)),
+
+		settled("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent", d.port),
+	}
+}

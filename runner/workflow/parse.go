@@ -1,0 +1,140 @@
+package workflow
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Parse is the meaning of a workflow file's content. The path must be absolute:
+// relative paths in the file are taken from its folder.
+//
+// An error is an [ErrParse], an [ErrNotAMap], or, wrapped, [Problems] with all
+// that is wrong in the values. In the last case the Workflow has the warnings and
+// nothing else: a misspelt key is often why another one is missing.
+func Parse(path string, content []byte, env Env) (Workflow, error) {
+	fail := func(err error) (Workflow, error) {
+		return Workflow{}, fmt.Errorf("workflow %s: %w", path, err)
+	}
+	if !filepath.IsAbs(path) {
+		return fail(fmt.Errorf("%w: the path of the file is relative; give an absolute one", ErrInvalid))
+	}
+	front, prompt, err := split(content)
+	if err != nil {
+		return fail(fmt.Errorf("%w: %w", ErrParse, err))
+	}
+	top, err := decodeFront(front)
+	if err != nil {
+		return fail(err)
+	}
+	d := &draft{env: env, dir: filepath.Dir(path)}
+	if d.env.Lookup == nil {
+		d.env.Lookup = func(string) (string, bool) { return "", false }
+	}
+	d.decode(top)
+	d.settle()
+	d.settleTracker()
+	if len(d.problems) > 0 {
+		slices.SortStableFunc(d.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+		_, err := fail(d.problems)
+		return Workflow{Path: path, Warnings: d.warnings}, err
+	}
+	return Workflow{Path: path, Settings: d.settings, Prompt: string(prompt), Warnings: d.warnings}, nil
+}
+
+// draft is a workflow being read: the settings so far, and what is wrong with them.
+type draft struct {
+	env      Env
+	dir      string           // of the workflow file
+	written  map[string]value // what the front matter says, by full name
+	provider map[string]value // what tracker.provider says
+	settings Settings
+	problems Problems
+	warnings []string
+}
+
+// value is what is written for a key, or its default.
+type value struct {
+	key  string
+	line int        // 0 for a default
+	raw  any        // never nil; a string for a default
+	node *yaml.Node // nil for a default
+}
+
+// decode applies the rule of every key to what is written for it, or to its default.
+func (d *draft) decode(top map[string]yaml.Node) {
+	table := d.table()
+	unknown := d.flatten(top, table)
+	for _, e := range table {
+		if v, ok := d.written[e.Name]; ok {
+			e.rule(v)
+		} else if e.fixed {
+			e.rule(value{key: e.Name, raw: e.Default})
+		}
+	}
+	if len(unknown) > 0 {
+		d.warn("unknown keys are ignored: %s", describe(unknown, table))
+	}
+}
+
+// flatten fills written and returns, in order, the names that are in no row of
+// the table.
+func (d *draft) flatten(top map[string]yaml.Node, table []entry) (unknown []string) {
+	names, sections := make(map[string]bool), make(map[string]bool)
+	for _, e := range table {
+		section, _, _ := strings.Cut(e.Name, ".")
+		names[e.Name], sections[section] = true, true
+	}
+	d.written = make(map[string]value)
+	for _, section := range slices.Sorted(maps.Keys(top)) {
+		if !sections[section] {
+			unknown = append(unknown, section)
+			continue
+		}
+		for _, v := range d.children(section, top[section]) {
+			if names[v.key] {
+				d.written[v.key] = v
+			} else {
+				unknown = append(unknown, v.key)
+			}
+		}
+	}
+	return unknown
+}
+
+// children are the values of the map at key, in the order of their names. A null
+// is left out: it is the same as nothing.
+func (d *draft) children(key string, node yaml.Node) []value {
+	var nodes map[string]yaml.Node
+	if err := node.Decode(&nodes); err != nil {
+		d.add(Problem{Key: key, Reason: "must be a map of settings", Line: node.Line})
+		return nil
+	}
+	var values []value
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		child := nodes[name]
+		v := value{key: key + "." + name, line: child.Line, node: &child}
+		if err := child.Decode(&v.raw); err != nil {
+			d.add(Problem{Key: v.key, Reason: "has too many aliases; write them out", Line: v.line})
+		} else if v.raw != nil {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+func (d *draft) add(p Problem) { d.problems = append(d.problems, p) }
+
+// reject adds the problem of a value that may be shown.
+func (d *draft) reject(v value, reason string, args ...any) {
+	d.add(Problem{Key: v.key, Value: shown(v.raw), Reason: fmt.Sprintf(reason, args...), Line: v.line})
+}
+
+func (d *draft) warn(format string, args ...any) {
+	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
+}

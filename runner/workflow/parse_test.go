@@ -1,0 +1,263 @@
+package workflow_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+const path = "/repo/WORKFLOW.md"
+
+// with is an environment that has these variables, and no other.
+func with(variables map[string]string) workflow.Env {
+	return workflow.Env{
+		Lookup:  func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
+		Home:    "/home/ada",
+		TempDir: "/var/tmp",
+	}
+}
+
+// parse reads a workflow of the given front matter that must be good.
+func parse(t *testing.T, front string, env workflow.Env) workflow.Workflow {
+	t.Helper()
+	wf, err := workflow.Parse(path, []byte("---\n"+front+"\n---\nDo it.\n"), env)
+	if err != nil {
+		t.Fatalf("%s\n%v", front, err)
+	}
+	return wf
+}
+
+// problems reads a workflow that must have nothing but problems, and lists them.
+func problems(t *testing.T, front string, env workflow.Env) []string {
+	t.Helper()
+	_, err := workflow.Parse(path, []byte("---\n"+front+"\n---\n"), env)
+	var ps workflow.Problems
+	if !errors.As(err, &ps) || !errors.Is(err, workflow.ErrInvalid) {
+		t.Fatalf("%s\ngot %v, want problems", front, err)
+	}
+	var texts []string
+	for _, p := range ps {
+		texts = append(texts, p.String())
+	}
+	return texts
+}
+
+// wantProblem checks that a file tracker with this front matter has one problem.
+func wantProblem(t *testing.T, front, want string) {
+	t.Helper()
+	if diff := cmp.Diff([]string{want}, problems(t, "tracker: {kind: file}\n"+front, with(nil))); diff != "" {
+		t.Errorf("%s\n%s", front, diff)
+	}
+}
+
+func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
+	t.Parallel()
+	want := workflow.Workflow{
+		Path: path,
+		Settings: workflow.Settings{
+			Tracker: workflow.Tracker{Kind: "file", Provider: map[string]any{"path": "/repo/issues"}},
+			Poll:    30 * time.Second,
+			Workspace: workspace.Config{
+				Root:  "/var/tmp/symphony_workspaces",
+				Hooks: workspace.Hooks{Timeout: time.Minute},
+			},
+			Policy: schedule.Policy{
+				ActiveStates:   []string{"Todo", "In Progress"},
+				TerminalStates: []string{"Closed", "Cancelled", "Canceled", "Duplicate", "Done"},
+				MaxConcurrent:  10,
+				MaxPerTick:     10,
+				MaxBackoff:     5 * time.Minute,
+				Stall:          5 * time.Minute,
+				Budget:         schedule.Budget{Attempts: 10, IdleSessions: 3},
+			},
+			MaxTurns: 20,
+			Codex: codex.Config{
+				Command:      "codex app-server",
+				TurnTimeout:  time.Hour,
+				ReadTimeout:  5 * time.Second,
+				StallTimeout: 5 * time.Minute,
+			},
+		},
+		Prompt: "Do it.",
+	}
+	if diff := cmp.Diff(want, parse(t, "tracker: {kind: file}", with(nil))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEveryKeyReachesItsSetting(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("testdata/every-key.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wf, err := workflow.Parse(path, content, with(map[string]string{"KEY": "lin_1"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := 8080
+	want := workflow.Workflow{
+		Path: path,
+		Settings: workflow.Settings{
+			Tracker: workflow.Tracker{
+				Kind: "linear",
+				Provider: map[string]any{
+					"endpoint": "https://linear.test/graphql", "api_key": "lin_1", "project_slug": "slug", "assignee": "me",
+				},
+				SecretEnv: []string{"KEY"},
+			},
+			Poll: time.Second,
+			Workspace: workspace.Config{
+				Root: "/srv/ws",
+				Hooks: workspace.Hooks{
+					AfterCreate: "git clone .\ngit status\n", BeforeRun: "b $HOME", AfterRun: "c", BeforeRemove: "d",
+					Timeout: 2 * time.Second, Env: []string{"GH_HOST"},
+				},
+			},
+			Policy: schedule.Policy{
+				ActiveStates:   []string{"Ready"},
+				TerminalStates: []string{"Shipped"},
+				RequiredLabels: []string{"agent"},
+				MaxConcurrent:  3,
+				MaxPerState:    map[string]int{"ready": 2},
+				MaxPerTick:     4,
+				MaxBackoff:     6 * time.Second,
+				Stall:          9 * time.Second,
+				Budget:         schedule.Budget{Attempts: 11, IdleSessions: 12, TokensPerIssue: 13, TokensPerTick: 14, TokensPerDay: 15},
+			},
+			MaxTurns: 5,
+			Codex: codex.Config{
+				Command:           "my-codex app-server",
+				ApprovalPolicy:    json.RawMessage(`"never"`),
+				ThreadSandbox:     json.RawMessage(`"workspace-write"`),
+				TurnSandboxPolicy: json.RawMessage(`{"networkAccess":true,"type":"workspaceWrite","writableRoots":["/x"]}`),
+				Model:             "m", Effort: "high",
+				TurnTimeout: 7 * time.Second, ReadTimeout: 8 * time.Second, StallTimeout: 9 * time.Second,
+				Env: []string{"NPM_TOKEN"},
+			},
+			Port: &port,
+		},
+		Prompt:   "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.",
+		Warnings: []string{"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says"},
+	}
+	if diff := cmp.Diff(want, wf); diff != "" {
+		t.Error(diff)
+	}
+	for _, key := range workflow.Keys() {
+		if _, name, _ := strings.Cut(key.Name, "."); !strings.Contains(string(content), "\n  "+name+":") {
+			t.Errorf("testdata/every-key.md has no %s", key.Name)
+		}
+	}
+}
+
+func TestWritingADefaultChangesNothing(t *testing.T) {
+	t.Parallel()
+	want := parse(t, "tracker: {kind: file}", with(nil)).Settings
+	want.Policy.MaxPerState = map[string]int{}
+	sections := map[string][]string{}
+	for _, key := range workflow.Keys() {
+		section, name, _ := strings.Cut(key.Name, ".")
+		if _, err := strconv.Atoi(key.Default); err == nil || slices.Contains([]string{"[]", "{}", "codex app-server"}, key.Default) {
+			sections[section] = append(sections[section], "  "+name+": "+key.Default+"\n")
+		}
+	}
+	sections["tracker"] = append(sections["tracker"], "  kind: file\n")
+	front := ""
+	for section, keys := range sections {
+		front += section + ":\n" + strings.Join(keys, "")
+	}
+	if diff := cmp.Diff(want, parse(t, front, with(nil)).Settings); diff != "" {
+		t.Errorf("%s\n%s", front, diff)
+	}
+}
+
+func TestKeysAreUniqueAndExplained(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, key := range workflow.Keys() {
+		if seen[key.Name] || key.Meaning == "" || strings.Count(key.Name, ".") != 1 {
+			t.Errorf("%+v", key)
+		}
+		seen[key.Name] = true
+	}
+}
+
+func TestNullIsTheSameAsAbsent(t *testing.T) {
+	t.Parallel()
+	want := parse(t, "tracker: {kind: file}", with(nil)).Settings
+	front := "tracker:\n  kind: file\n  endpoint: null\n  active_states:\n  provider: {path: }\nhooks:\ncodex:\n  command:\n" +
+		"  approval_policy: null\n  turn_sandbox_policy: ~\nagent: {max_turns: null}\nserver: {port: null}\nworkspace: {root: }"
+	if diff := cmp.Diff(want, parse(t, front, with(nil)).Settings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAllProblemsAreReportedAtOnceInTheOrderOfLines(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		`tracker.api_key: missing_tracker_secret: is missing; set the environment variable LINEAR_API_KEY`,
+		`tracker.project_slug: invalid_tracker_config: is missing; write it`,
+		`line 3: polling.interval_ms is "soon": must be an integer from 1 to ` + maxMillis,
+		`line 5: agent.max_turns is 0: must be an integer from 1 to 2147483647`,
+		`line 6: codex.command is " ": must not be empty; remove the key for the default`,
+		`line 7: hooks: must be a map of settings`,
+	}
+	got := problems(t, "tracker: {kind: linear}\npolling: {interval_ms: soon}\nagent:\n  max_turns: 0\ncodex: {command: ' '}\nhooks: echo", with(nil))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+var maxMillis = strconv.FormatInt(math.MaxInt64/int64(time.Millisecond), 10)
+
+func TestAnErrorNamesTheFileTheCategoryAndOneProblemALine(t *testing.T) {
+	t.Parallel()
+	_, err := workflow.Parse(path, []byte("---\ntracker: {kind: file}\nagent: {max_turns: x}\nserver: {port: 65536}\n---\n"), with(nil))
+	want := "workflow /repo/WORKFLOW.md: invalid_workflow_config:\n" +
+		"  line 3: agent.max_turns is \"x\": must be an integer from 1 to 2147483647\n" +
+		"  line 4: server.port is 65536: must be an integer from 0 to 65535"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWarningsComeWithProblems(t *testing.T) {
+	t.Parallel()
+	wf, err := workflow.Parse(path, []byte("---\ntrackers: {kind: file}\n---\n"), with(nil))
+	if !errors.Is(err, workflow.ErrInvalid) {
+		t.Fatal(err)
+	}
+	want := workflow.Workflow{Path: path, Warnings: []string{"unknown keys are ignored: trackers (did you mean tracker?)"}}
+	if diff := cmp.Diff(want, wf); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARelativeWorkflowPathIsRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := workflow.Parse("WORKFLOW.md", []byte("---\ntracker: {kind: file}\n---\n"), with(nil)); !errors.Is(err, workflow.ErrInvalid) {
+		t.Error(err)
+	}
+}
+
+func TestWithoutALookupNoVariableIsSet(t *testing.T) {
+	t.Parallel()
+	_, err := workflow.Parse(path, []byte("---\ntracker: {kind: linear, project_slug: $X}\n---\n"), workflow.Env{TempDir: "/tmp"})
+	var ps workflow.Problems
+	if !errors.As(err, &ps) || len(ps) != 2 {
+		t.Error(err)
+	}
+}

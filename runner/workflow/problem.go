@@ -1,0 +1,103 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The categories of workflow errors; their text is the category that logs and
+// reports show (SPEC §5.5). Wrong tracker settings are also found under the
+// tracker package's own categories.
+var (
+	// ErrMissingFile: the file cannot be read.
+	ErrMissingFile = errors.New("missing_workflow_file")
+	// ErrParse: the file is not text, or its front matter is not YAML.
+	ErrParse = errors.New("workflow_parse_error")
+	// ErrNotAMap: the front matter is YAML, but not a map.
+	ErrNotAMap = errors.New("workflow_front_matter_not_a_map")
+	// ErrInvalid: values of the front matter are wrong or missing; see [Problems].
+	ErrInvalid = errors.New("invalid_workflow_config")
+)
+
+// Problem is one wrong or missing value.
+type Problem struct {
+	Key      string // e.g. agent.max_turns
+	Value    string // as a person would write it; empty when missing or possibly secret
+	Reason   string // what is wrong, and what would be right
+	Line     int    // in the file; 0 when the key is not in it
+	Category error  // a narrower category than ErrInvalid; usually nil
+}
+
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "line %d: ", p.Line)
+	}
+	b.WriteString(p.Key)
+	if p.Value != "" {
+		b.WriteString(" is " + p.Value)
+	}
+	b.WriteString(": ")
+	if p.Category != nil {
+		b.WriteString(p.Category.Error() + ": ")
+	}
+	b.WriteString(p.Reason)
+	return b.String()
+}
+
+// Problems are all the problems of one file, in the order of its lines. It is an
+// [ErrInvalid], and has the category of each problem besides.
+type Problems []Problem
+
+// Error names the category, then each problem on a line of its own.
+func (ps Problems) Error() string {
+	var b strings.Builder
+	b.WriteString(ErrInvalid.Error() + ":")
+	for _, p := range ps {
+		b.WriteString("\n  " + p.String())
+	}
+	return b.String()
+}
+
+// Unwrap lists the categories for errors.Is.
+func (ps Problems) Unwrap() []error {
+	categories := []error{ErrInvalid}
+	for _, p := range ps {
+		if p.Category != nil {
+			categories = append(categories, p.Category)
+		}
+	}
+	return categories
+}
+
+// shown is a value for a message: short, on one line, and without the inside of
+// maps and lists.
+func shown(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return strconv.Quote(brief(v))
+	case []any:
+		return "a list"
+	case map[string]any, map[any]any:
+		return "a map"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// brief is the beginning of a text that may be long.
+func brief(s string) string {
+	const limit = 60
+	runes := 0
+	for i := range s {
+		if runes == limit {
+			return s[:i] + "…"
+		}
+		runes++
+	}
+	return s
+}

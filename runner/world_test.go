@@ -1,0 +1,261 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// world is everything around a runner: a board of issues, a store that any
+// number of runs share, workspaces on disk, and sessions that a test scripts.
+type world struct {
+	t        *testing.T
+	board    *board
+	store    *memory
+	flow     *flow
+	root     *workspace.Root
+	log      *strings.Builder
+	sessions func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
+}
+
+func newWorld(t *testing.T, issues ...tracker.Issue) *world {
+	t.Helper()
+	w := &world{t: t, board: &board{issues: issues}, store: &memory{}, log: &strings.Builder{}}
+	root, err := workspace.Open(workspace.Config{Root: filepath.Join(t.TempDir(), "root")}, workspace.Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	w.root = root
+	w.flow = &flow{now: workflow.Workflow{Path: "WORKFLOW.md", Settings: workflow.Settings{
+		Tracker: workflow.Tracker{Kind: "file"}, Poll: 30 * time.Second, MaxTurns: 3,
+		Policy: schedule.Policy{
+			ActiveStates: []string{"Todo", "In Progress"}, TerminalStates: []string{"Done"},
+			MaxConcurrent: 10, MaxPerTick: 100, MaxBackoff: 5 * time.Minute, Stall: 5 * time.Minute,
+			Budget: schedule.Budget{Attempts: 10, IdleSessions: 3},
+		},
+	}}}
+	w.sessions = w.handOver
+	return w
+}
+
+// run is a runner over the world; change it before it runs.
+func (w *world) run() *runner.Runner {
+	return &runner.Runner{
+		Workflows: w.flow,
+		Connect: func(workflow.Workflow) (runner.World, error) {
+			return runner.World{Tracker: tracker.Adapter{Reader: w.board}, Workspaces: w.root}, nil
+		},
+		Store: w.store,
+		Work: func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			return w.sessions(ctx, job, report)
+		},
+		Life: func(schedule.Owner) schedule.Life { return schedule.Unknown },
+		Self: schedule.Owner{Host: "here", PID: 1},
+		Once: true,
+		Log:  slog.New(slog.NewTextHandler(w.log, nil)),
+	}
+}
+
+// tick runs one tick that must succeed.
+func (w *world) tick(ctx context.Context) report.Tick {
+	w.t.Helper()
+	tick, err := w.run().Run(ctx)
+	if err != nil {
+		w.t.Fatalf("tick: %v\n%s", err, w.log)
+	}
+	return tick
+}
+
+// handOver is a session that takes a second and moves its issue to Review.
+func (w *world) handOver(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+	if !passes(ctx, time.Second) {
+		return stopped(ctx)
+	}
+	issue := w.board.move(job.Issue.ID, "Review")
+	return schedule.Outcome{Class: schedule.Done, Issue: &issue, Thread: "thread", Turns: 1, Usage: schedule.Usage{Input: 100, Output: 20}}
+}
+
+// passes waits, and reports whether ctx let it.
+func passes(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func stopped(ctx context.Context) schedule.Outcome {
+	return schedule.Outcome{Class: schedule.Stopped, Why: context.Cause(ctx).Error(), Turns: 1, Thread: "thread"}
+}
+
+func issue(identifier, state string) tracker.Issue {
+	return tracker.Issue{ID: tracker.ID(identifier), Identifier: identifier, Title: "Title of " + identifier, State: state, Dispatchable: true}
+}
+
+// board is a tracker in memory. Reads take a moment of time, as they do.
+type board struct {
+	mu     sync.Mutex
+	issues []tracker.Issue
+	reads  []string // "list" or "ids A B"
+	listed func() error
+	read   func() error
+}
+
+const readTime = 10 * time.Millisecond
+
+func (b *board) IssuesByState(_ context.Context, states []string) ([]tracker.Issue, error) {
+	time.Sleep(readTime)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reads = append(b.reads, "list")
+	if b.listed != nil {
+		if err := b.listed(); err != nil {
+			return nil, err
+		}
+	}
+	var found []tracker.Issue
+	for _, issue := range b.issues {
+		if slices.ContainsFunc(states, func(s string) bool { return strings.EqualFold(s, issue.State) }) {
+			found = append(found, issue)
+		}
+	}
+	return found, nil
+}
+
+func (b *board) IssuesByID(_ context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
+	time.Sleep(readTime)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := "ids"
+	for _, id := range ids {
+		text += " " + string(id)
+	}
+	b.reads = append(b.reads, text)
+	if b.read != nil {
+		if err := b.read(); err != nil {
+			return nil, err
+		}
+	}
+	var found []tracker.Issue
+	for _, id := range ids {
+		for _, issue := range b.issues {
+			if issue.ID == id {
+				found = append(found, issue)
+			}
+		}
+	}
+	return found, nil
+}
+
+func (b *board) move(id tracker.ID, state string) tracker.Issue {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.issues {
+		if b.issues[i].ID == id {
+			b.issues[i].State = state
+			return b.issues[i]
+		}
+	}
+	panic("no issue " + string(id))
+}
+
+// memory is a store that several runs may share: compare and swap on bytes.
+type memory struct {
+	mu    sync.Mutex
+	data  []byte
+	gen   int64
+	saves int
+	fail  func() error // before a save
+}
+
+func (m *memory) Load(context.Context) (*schedule.State, store.Revision, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.data == nil {
+		return schedule.New(schedule.Owner{}), "0", nil
+	}
+	s, _, err := store.Decode(m.data)
+	return s, store.Revision(rune('0' + m.gen)), err
+}
+
+func (m *memory) Save(_ context.Context, s *schedule.State, rev store.Revision) (store.Revision, error) {
+	if m.fail != nil {
+		if err := m.fail(); err != nil {
+			return "", err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if rev != store.Revision(rune('0'+m.gen)) {
+		return "", store.ErrConflict
+	}
+	data, err := store.Encode(s, m.gen+1)
+	if err != nil {
+		return "", err
+	}
+	m.data = data
+	m.gen++
+	m.saves++
+	return store.Revision(rune('0' + m.gen)), nil
+}
+
+// claims is what is stored now.
+func (w *world) claims() map[tracker.ID]schedule.Claim {
+	s, _, err := w.store.Load(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s.Claims
+}
+
+// edit changes what is stored, as another run would.
+func (w *world) edit(change func(*schedule.State)) {
+	s, rev, err := w.store.Load(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	change(s)
+	if _, err := w.store.Save(w.t.Context(), s, rev); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// flow is a WORKFLOW.md in memory.
+type flow struct {
+	mu  sync.Mutex
+	now workflow.Workflow
+	bad error
+}
+
+func (f *flow) Current() (workflow.Workflow, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now, f.bad
+}
+
+func (f *flow) change(edit func(*workflow.Settings), bad error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	edit(&f.now.Settings)
+	f.bad = bad
+}
+
+var errDown = errors.New("tracker_request: the tracker is down")

@@ -1,0 +1,56 @@
+package file
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// thousand is a folder of 1,000 issues, each blocked by two others.
+func thousand(b *testing.B) *folder {
+	f, _ := newFolder(b)
+	for i := range 1000 {
+		f.put(b, fmt.Sprintf("T-%04d.md", i), fmt.Sprintf(
+			"---\ntitle: Issue %d\nstate: Todo\npriority: 2\nlabels: [bug, urgent]\nblocked_by: [T-%04d, T-%04d]\ncreated_at: 2026-01-31\n---\n%s",
+			i, (i+1)%1000, (i+500)%1000, strings.Repeat("A line of the description.\n", 20)))
+	}
+	return f
+}
+
+func BenchmarkFirstListOf1000(b *testing.B) {
+	f := thousand(b)
+	for b.Loop() {
+		clear(f.known)
+		f.list(b)
+	}
+}
+
+func BenchmarkRepeatedListOf1000(b *testing.B) {
+	f := thousand(b)
+	f.list(b)
+	for b.Loop() {
+		f.list(b)
+	}
+}
+
+func BenchmarkReadByIDIn1000(b *testing.B) {
+	f := thousand(b)
+	f.list(b)
+	for b.Loop() {
+		if _, err := f.IssuesByID(b.Context(), []tracker.ID{"T-0500"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkUpdateIn1000(b *testing.B) {
+	f := thousand(b)
+	states := []string{`{"state": "Done"}`, `{"state": "Todo"}`}
+	for i := 0; b.Loop(); i++ {
+		if result := f.call(b, "T-0500", states[i%2]); !result.OK {
+			b.Fatal(result.Text)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package file
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+const defaultPath = "issues"
+
+// Config is what tracker.provider says to this adapter.
+type Config struct {
+	Path string // the folder of issues
+}
+
+// ConfigFrom reads tracker.provider. A relative path stays as it is: it starts
+// from the folder of WORKFLOW.md, which the caller knows. Errors are
+// [tracker.ErrInvalidConfig].
+func ConfigFrom(provider map[string]any) (Config, error) {
+	cfg := Config{Path: defaultPath}
+	for _, key := range slices.Sorted(maps.Keys(provider)) {
+		if key != "path" {
+			return Config{}, fmt.Errorf("file tracker: %w: tracker.provider.%s is unknown: the only key is path",
+				tracker.ErrInvalidConfig, key)
+		}
+		path, ok := provider[key].(string)
+		if !ok || path == "" {
+			return Config{}, fmt.Errorf("file tracker: %w: tracker.provider.path is %#v: write the name of a folder",
+				tracker.ErrInvalidConfig, provider[key])
+		}
+		cfg.Path = path
+	}
+	return cfg, nil
+}
+
+// Open connects to the folder at cfg.Path, which must be absolute and exist;
+// otherwise the error is [tracker.ErrInvalidConfig]. Nothing stays open between
+// calls, so there is nothing to close. Its methods and tool may be used at the
+// same time.
+func Open(cfg Config, log *slog.Logger) (tracker.Adapter, error) {
+	if !filepath.IsAbs(cfg.Path) {
+		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: the folder %q is not an absolute path",
+			tracker.ErrInvalidConfig, cfg.Path)
+	}
+	const mend = "create the folder, or name another in tracker.provider.path"
+	info, err := os.Stat(cfg.Path)
+	if err != nil {
+		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %w: %s", tracker.ErrInvalidConfig, err, mend)
+	}
+	if !info.IsDir() {
+		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is not a folder: %s", tracker.ErrInvalidConfig, cfg.Path, mend)
+	}
+	f := &folder{path: cfg.Path, log: log, known: make(map[string]*record)}
+	return tracker.Adapter{Reader: f, Tools: []tracker.Tool{f.updateTool()}}, nil
+}

@@ -1,0 +1,76 @@
+package file
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func TestTheFolderIsReadFromTheSettings(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		provider map[string]any
+		want     string
+	}{
+		{nil, "issues"},
+		{map[string]any{"path": "work/items"}, "work/items"},
+		{map[string]any{"path": "/srv/issues"}, "/srv/issues"},
+	} {
+		got, err := ConfigFrom(test.provider)
+		if err != nil || got.Path != test.want {
+			t.Errorf("%v: got %q, %v, want %q", test.provider, got.Path, err, test.want)
+		}
+	}
+}
+
+func TestAWrongSettingIsNamedWithItsValueAndWhatIsAllowed(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		provider map[string]any
+		want     []string
+	}{
+		{map[string]any{"path": 7}, []string{"tracker.provider.path", "7", "folder"}},
+		{map[string]any{"path": ""}, []string{"tracker.provider.path", `""`, "folder"}},
+		{map[string]any{"path": nil}, []string{"tracker.provider.path", "nil", "folder"}},
+		{map[string]any{"pth": "issues"}, []string{"tracker.provider.pth", "the only key is path"}},
+	} {
+		_, err := ConfigFrom(test.provider)
+		mentions(t, err, tracker.ErrInvalidConfig, test.want...)
+	}
+}
+
+func TestAFolderThatCannotBeOneIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "missing"): "create the folder",
+		plain:                         "is not a folder",
+		"issues":                      "not an absolute path",
+	} {
+		_, err := Open(Config{Path: path}, slog.New(slog.DiscardHandler))
+		mentions(t, err, tracker.ErrInvalidConfig, path, want)
+	}
+}
+
+// mentions checks the category and the words of an error.
+func mentions(t *testing.T, err, category error, words ...string) {
+	t.Helper()
+	if !errors.Is(err, category) {
+		t.Errorf("got %v, want %v", err, category)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%v: does not mention %q", err, word)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+// Package file is the tracker that needs no service: a folder of Markdown
+// files, one per issue. It is the default of the program and the tracker of
+// its demo.
+//
+// An issue is the file <identifier>.md:
+//
+//	---
+//	title: Fix the login page      # else the first "# heading" of the body
+//	state: Todo                    # required
+//	priority: 2                    # a whole number; anything else is none
+//	labels: [bug, urgent]          # or: bug, urgent
+//	blocked_by: [ABC-1]            # identifiers of other files
+//	created_at: 2026-01-31         # or RFC 3339; anything else is none
+//	updated_at: 2026-02-01T09:30:00Z
+//	assignee_id: kim
+//	branch_name: login
+//	url: https://example.org/42
+//	---
+//	The description.
+//
+// Its profile (SPEC §11):
+//
+//   - Settings: tracker.provider.path, the folder; "issues" by default. No secret.
+//   - Identity: id and identifier are both the file name without .md, as it is.
+//     A name that begins with a dot is no issue, nor is a README.md without
+//     front matter. Only regular files of up to 1 MiB are read, never a link.
+//   - Order: by identifier, byte by byte. There are no pages.
+//   - State: any text. Labels: lower case, trimmed, each once. Without
+//     updated_at the time of the file stands for it; nothing stands for created_at.
+//   - Dispatchable: always. A blocker carries the state of its own file, or no
+//     state where that cannot be read; what it holds up is SPEC §8.2's to say.
+//   - Malformed: front matter that cannot be read, no title or state, labels or
+//     blocked_by that are no list, anything but a regular file. Dropped from a
+//     list with one warning per version of the file; fails a read by id.
+//   - Tool: issue_update sets the state and adds a comment.
+//
+// Comments stand at the end of the file, under "## Comments", each below a
+// heading with its time and author. As with any other tracker they are no part
+// of the description, so a note from the agent does not make the issue a
+// different one: what an agent must know belongs above them.
+//
+// The folder is opened anew by each read, so one that was replaced (by a
+// checkout, say) is never mistaken for an empty one. A file is parsed again
+// only when its size, time or inode changed.
+//
+// The tool changes the lines state and updated_at, where the latter exists, and
+// appends; every other byte is what people wrote. It replaces the file in one
+// step and keeps its permissions. An edit that somebody saves meanwhile is
+// kept; only one in the instant between the last look and the rename is not.
+package file

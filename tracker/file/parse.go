@@ -1,0 +1,157 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+	"gopkg.in/yaml.v3"
+)
+
+// matter is the front matter that this adapter knows; other keys are people's
+// own. Nodes keep what was written: 1.0 stays text, and so does a date.
+type matter struct {
+	Title      yaml.Node
+	State      yaml.Node
+	Priority   yaml.Node
+	Labels     yaml.Node
+	BlockedBy  yaml.Node `yaml:"blocked_by"`
+	CreatedAt  yaml.Node `yaml:"created_at"`
+	UpdatedAt  yaml.Node `yaml:"updated_at"`
+	AssigneeID yaml.Node `yaml:"assignee_id"`
+	BranchName yaml.Node `yaml:"branch_name"`
+	URL        yaml.Node
+}
+
+// parse makes the issue of a file (SPEC §4.1.1, §11.3). Its error says why the
+// file is malformed and what to do. The blockers have no state yet.
+func parse(id string, content []byte, modified time.Time) (tracker.Issue, error) {
+	if len(content) > maxSize {
+		return tracker.Issue{}, fmt.Errorf("it is larger than %d bytes: shorten it", maxSize)
+	}
+	doc, err := cut(content)
+	if err != nil {
+		return tracker.Issue{}, err
+	}
+	var m matter
+	// The empty line stands for the one that opens the front matter, so that
+	// YAML counts lines as the file does.
+	if err := yaml.Unmarshal([]byte("\n"+clean(doc.matter)), &m); err != nil {
+		return tracker.Issue{}, fmt.Errorf("its front matter cannot be read: %w: mend it", err)
+	}
+	labels, err := list(m.Labels, tracker.NormalLabel)
+	if err != nil {
+		return tracker.Issue{}, fmt.Errorf("labels: %w", err)
+	}
+	blockers, err := list(m.BlockedBy, strings.TrimSpace)
+	if err != nil {
+		return tracker.Issue{}, fmt.Errorf("blocked_by: %w", err)
+	}
+	issue := tracker.Issue{
+		ID:           tracker.ID(id),
+		Identifier:   id,
+		Title:        line(m.Title),
+		Description:  doc.description(),
+		State:        line(m.State),
+		BranchName:   line(m.BranchName),
+		URL:          line(m.URL),
+		AssigneeID:   line(m.AssigneeID),
+		Labels:       labels,
+		CreatedAt:    instant(m.CreatedAt),
+		UpdatedAt:    instant(m.UpdatedAt),
+		Dispatchable: true,
+	}
+	if issue.Title == "" {
+		issue.Title = heading(issue.Description)
+	}
+	if missing := issue.Missing(); len(missing) > 0 {
+		return tracker.Issue{}, fmt.Errorf("it has no %s: write it in the front matter", strings.Join(missing, " and no "))
+	}
+	if priority, err := strconv.Atoi(line(m.Priority)); err == nil {
+		issue.Priority = &priority
+	}
+	for _, blocker := range blockers {
+		issue.BlockedBy = append(issue.BlockedBy, tracker.Blocker{ID: tracker.ID(blocker), Identifier: blocker})
+	}
+	if issue.UpdatedAt.IsZero() {
+		issue.UpdatedAt = modified.UTC()
+	}
+	return issue, nil
+}
+
+// scalar is the text of a single value; null, absent and anything else is none.
+func scalar(n yaml.Node) string {
+	n = resolve(n)
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		return ""
+	}
+	return n.Value
+}
+
+// resolve is the node that an alias stands for.
+func resolve(n yaml.Node) yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return *n.Alias
+	}
+	return n
+}
+
+// line is a scalar on one line.
+func line(n yaml.Node) string { return strings.Join(strings.Fields(scalar(n)), " ") }
+
+// list is a list of scalars, or one scalar with commas: each once, in its
+// normal form. Anything else is an error rather than nothing, because work
+// would start too early if a blocker were lost.
+func list(n yaml.Node, normal func(string) string) ([]string, error) {
+	n = resolve(n)
+	var items []string
+	switch n.Kind {
+	case 0: // absent
+	case yaml.ScalarNode:
+		items = strings.Split(scalar(n), ",")
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			if resolve(*item).Kind != yaml.ScalarNode {
+				return nil, errors.New("an entry is not plain text: write [one, two]")
+			}
+			items = append(items, scalar(*item))
+		}
+	default:
+		return nil, errors.New("it is not a list: write [one, two]")
+	}
+	var kept []string
+	seen := make(map[string]bool, len(items))
+	for _, item := range items {
+		if item = normal(item); item != "" && !seen[item] {
+			seen[item] = true
+			kept = append(kept, item)
+		}
+	}
+	return kept, nil
+}
+
+// instant is a time; the zero time when there is none or it is written otherwise.
+func instant(n yaml.Node) time.Time {
+	text := line(n)
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+var firstHeading = regexp.MustCompile(`(?m)^#[ \t]+(\S.*)$`)
+
+// heading is the first heading of a text.
+func heading(text string) string {
+	match := firstHeading.FindStringSubmatch(text)
+	if match == nil {
+		return ""
+	}
+	return strings.TrimSpace(match[1])
+}

@@ -1,0 +1,133 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+const maxState = 100 // runes
+
+const updateSchema = `{
+  "type": "object",
+  "properties": {
+    "state": {"type": "string", "minLength": 1, "maxLength": 100, "description": "The new state, one of those the workflow speaks of."},
+    "comment": {"type": "string", "minLength": 1, "description": "Markdown to add to the comments of the issue."}
+  },
+  "minProperties": 1,
+  "additionalProperties": false
+}`
+
+// updateTool lets the agent do to its own issue what SPEC §11.5 leaves to it.
+func (f *folder) updateTool() tracker.Tool {
+	return tracker.Tool{
+		Name:        "issue_update",
+		Description: "Set the state of the current issue, add a comment to it, or both.",
+		InputSchema: json.RawMessage(updateSchema),
+		Call: func(ctx context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
+			text, err := f.update(ctx, string(issue.ID), arguments)
+			if err != nil {
+				return tracker.ToolResult{Text: "issue_update: " + err.Error()}
+			}
+			return tracker.ToolResult{OK: true, Text: text}
+		},
+	}
+}
+
+// update performs the tool and says what it did.
+func (f *folder) update(ctx context.Context, id string, arguments json.RawMessage) (string, error) {
+	asked, err := decode(arguments)
+	if err != nil {
+		return "", err
+	}
+	var did []string
+	err = f.rewrite(ctx, id, func(content []byte) ([]byte, error) {
+		issue, err := parse(id, content, time.Time{})
+		if err != nil {
+			return nil, fmt.Errorf("its file is malformed: %w", err)
+		}
+		did = nil
+		todo := asked
+		todo.at = time.Now()
+		switch {
+		case todo.state == "":
+		case tracker.NormalState(todo.state) == tracker.NormalState(issue.State):
+			todo.state = ""
+			did = append(did, fmt.Sprintf("the state is %q already", issue.State))
+		default:
+			did = append(did, fmt.Sprintf("the state is now %q, it was %q", todo.state, issue.State))
+		}
+		if todo.comment != "" {
+			did = append(did, "the comment is added")
+		}
+		if todo.state == "" && todo.comment == "" {
+			return content, nil
+		}
+		edited, err := todo.apply(content)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := parse(id, edited, time.Time{}); err != nil {
+			return nil, fmt.Errorf("nothing is changed, because then the file would be malformed: %w", err)
+		}
+		return edited, nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", id, err)
+	}
+	return id + ": " + strings.Join(did, "; ") + ".", nil
+}
+
+// decode reads the arguments as the schema has them. Null is as good as absent.
+func decode(arguments json.RawMessage) (change, error) {
+	var fields *struct {
+		State   *string `json:"state"`
+		Comment *string `json:"comment"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(arguments))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&fields); err != nil {
+		return change{}, fmt.Errorf("%w: give an object with state, comment or both, each a string", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return change{}, errors.New("there is more than one value: give one object")
+	}
+	if fields == nil || fields.State == nil && fields.Comment == nil {
+		return change{}, errors.New("there is nothing to do: give state, comment or both")
+	}
+	var c change
+	if fields.State != nil {
+		c.state = strings.TrimSpace(*fields.State)
+		if c.state == "" || utf8.RuneCountInString(c.state) > maxState || strings.ContainsFunc(c.state, unprintable) {
+			return change{}, fmt.Errorf("state must be one line of 1 to %d characters", maxState)
+		}
+	}
+	if fields.Comment != nil {
+		comment := strings.ReplaceAll(*fields.Comment, "\r\n", "\n")
+		c.comment = strings.TrimSpace(strings.Map(visibleRune, comment))
+		if c.comment == "" {
+			return change{}, errors.New("comment is empty: write one, or leave it out")
+		}
+	}
+	return c, nil
+}
+
+// unprintable is a control character or a line break of any kind.
+func unprintable(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
+// visibleRune keeps a comment from steering the terminal of its reader.
+func visibleRune(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		return utf8.RuneError
+	}
+	return r
+}

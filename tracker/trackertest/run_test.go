@@ -1,0 +1,78 @@
+package trackertest
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// defectEnv makes the test binary run the suite over an adapter with that defect.
+const defectEnv = "TRACKERTEST_DEFECT"
+
+func TestASoundAdapterPasses(t *testing.T) {
+	t.Parallel()
+	Run(t, func(t *testing.T) World { return (&memory{}).world() })
+}
+
+// defects are the ways to be wrong, each with the check that must find it.
+var defects = map[string]string{
+	"asks for nothing":       "NothingAskedIsAnsweredWithoutARequest",
+	"case":                   "StatesMatchWhateverTheirCaseAndOuterSpace",
+	"disorder":               "AListKeepsTheTrackersOrderOverPages",
+	"twice":                  "IssuesAreReadInTheOrderAskedEachOnce",
+	"unknown fails":          "WhatIsNotVisibleIsLeftOut",
+	"stale":                  "AChangeIsSeenByTheNextRead",
+	"shared":                 "AnswersAreTheCallersOwn",
+	"raw labels":             "IssuesAreNormalised",
+	"no consent":             "IssuesAreNormalised",
+	"no blocker state":       "ABlockerCarriesItsState",
+	"lists malformed":        "AMalformedRecordIsDroppedFromAListAndFailsAReadByID",
+	"skips malformed":        "AMalformedRecordIsDroppedFromAListAndFailsAReadByID",
+	"silent":                 "AMalformedRecordIsDroppedFromAListAndFailsAReadByID",
+	"outage is empty":        "ARefusalFailsEveryRead",
+	"no category":            "ARefusalFailsEveryRead",
+	"leaks":                  "ARefusalFailsEveryRead",
+	"partial":                "AFailureMidwayGivesNothing",
+	"partial when cancelled": "AReadCancelledAtAnyMomentIsCompleteOrFails",
+	"deaf":                   "ACancelledReadFails",
+	"no cause":               "ACancelledReadDoesNotWaitForTheTracker",
+	"no schema":              "ToolsDescribeThemselves",
+	"gullible":               "ToolsRefuseNonsenseWithoutARequest",
+	"idle tool":              "ToolsDoWhatTheyAreAsked",
+	"stubborn tool":          "ACancelledToolDoesNothing",
+}
+
+// TestEveryDefectIsFound runs the suite in a process of its own, because there
+// it must fail.
+func TestEveryDefectIsFound(t *testing.T) {
+	if defect, ok := os.LookupEnv(defectEnv); ok {
+		Run(t, func(t *testing.T) World { return (&memory{defect: defect}).world() })
+		return
+	}
+	for _, defect := range slices.Sorted(maps.Keys(defects)) {
+		t.Run(defect, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEveryDefectIsFound$", "-test.timeout=1m")
+			cmd.Env = append(os.Environ(), defectEnv+"="+defect)
+			output, err := cmd.CombinedOutput()
+			if err == nil {
+				t.Fatalf("the suite passes an adapter that is wrong:\n%s", output)
+			}
+			if want := "--- FAIL: TestEveryDefectIsFound/" + defects[defect] + " "; !strings.Contains(string(output), want) {
+				t.Errorf("want %q in:\n%s", want, output)
+			}
+		})
+	}
+}
+
+// TestWhatATrackerCannotDoIsSkipped runs the suite over the least of a World.
+func TestWhatATrackerCannotDoIsSkipped(t *testing.T) {
+	t.Parallel()
+	Run(t, func(t *testing.T) World {
+		w := (&memory{}).world()
+		return World{Adapter: w.Adapter, Active: w.Active, Done: w.Done, Put: w.Put, Delete: w.Delete, Calls: w.Calls}
+	})
+}
