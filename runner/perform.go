@@ -58,7 +58,8 @@ func (l *loop) dispatch(issue tracker.Issue) {
 	l.workers[issue.ID] = w
 	job := attempt.Job{
 		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread,
-		Workflow: l.wf, Tracker: l.world.Tracker, Workspaces: l.world.Workspaces, Version: l.Version, Log: log,
+		Prompt: l.wf.Prompt, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
+		Tracker: l.world.Tracker, Workspaces: l.world.Workspaces, Version: l.Version, Log: log,
 	}
 	if l.Logs != "" {
 		job.EventLog = filepath.Join(l.Logs, fmt.Sprintf("%s-%d.jsonl", workspace.Key(issue.Identifier), claim.Sessions))

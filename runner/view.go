@@ -24,7 +24,8 @@ func newView() view {
 // list takes in a complete list of candidates.
 func (v *view) list(issues []tracker.Issue, at time.Time) {
 	v.listed = true
-	v.candidates = slices.SortedFunc(slices.Values(issues), schedule.Compare)
+	v.candidates = slices.Clone(issues)
+	slices.SortFunc(v.candidates, schedule.Compare)
 	for i := range v.candidates {
 		issue := &v.candidates[i]
 		v.readAt[issue.ID] = at

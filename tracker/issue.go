@@ -70,13 +70,18 @@ func (i Issue) Missing() []string {
 }
 
 // Content is a digest of what a person decides about an issue: its text, state,
-// labels, priority, assignee and blockers. Times and comments do not count, so
-// it changes when somebody changed their mind and not when a bot left a note.
+// labels, priority, assignee and which issues block it. Times, comments and the
+// blockers' own states do not count: it changes when somebody changed their mind
+// about this issue, and not when a bot left a note.
 func (i Issue) Content() string {
+	blockers := make([]string, 0, len(i.BlockedBy))
+	for _, b := range i.BlockedBy {
+		blockers = append(blockers, b.Name())
+	}
 	sum := sha256.New()
 	// Encoding to a hash cannot fail: every field is a plain value.
 	_ = json.NewEncoder(sum).Encode([]any{
-		i.Title, i.Description, NormalState(i.State), i.Priority, i.AssigneeID, i.Labels, i.BlockedBy, i.Dispatchable,
+		i.Title, i.Description, NormalState(i.State), i.Priority, i.AssigneeID, i.Labels, blockers, i.Dispatchable,
 	})
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }

@@ -51,7 +51,7 @@ type attempt struct {
 
 // run is the attempt from the workspace to after_run.
 func (a *attempt) run(ctx context.Context) error {
-	template, err := prompt.Parse(a.Workflow.Prompt)
+	template, err := prompt.Parse(a.Prompt)
 	if err != nil {
 		return err
 	}
@@ -88,8 +88,7 @@ func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
 // session runs the agent process and its turns. When it returns, no process of
 // the session is alive.
 func (a *attempt) session(ctx context.Context, ws workspace.Workspace, text string) error {
-	cfg := a.Workflow.Settings.Codex
-	process, err := a.Workspaces.Start(ctx, ws, cfg.Command, cfg.Env)
+	process, err := a.Workspaces.Start(ctx, ws, a.Codex.Command, a.Codex.Env)
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *wor
 		PID:     process.PID(),
 		Cwd:     ws.Path,
 		Name:    a.Issue.Identifier + ": " + a.Issue.Title,
-		Config:  a.Workflow.Settings.Codex,
+		Config:  a.Codex,
 		Tools:   a.tools(),
 		Resume:  a.Thread,
 		Events: func(e codex.Event) {
@@ -125,7 +124,7 @@ func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *wor
 		a.usage = session.Usage()
 	}()
 	if session.Resumed() {
-		text = prompt.Continuation(a.Issue, 1, a.Workflow.Settings.MaxTurns)
+		text = prompt.Continuation(a.Issue, 1, a.MaxTurns)
 	}
 	return a.converse(ctx, session, text)
 }
@@ -133,17 +132,16 @@ func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *wor
 // converse runs turns until the issue needs no more of them, or max_turns is
 // reached (SPEC §7.1).
 func (a *attempt) converse(ctx context.Context, session *codex.Session, text string) error {
-	limit := a.Workflow.Settings.MaxTurns
 	for n := 1; ; n++ {
 		turn, err := session.Turn(ctx, text)
 		if err != nil {
 			return err
 		}
 		a.questions = append(a.questions, turn.Questions...)
-		if len(a.questions) > 0 || !a.reread(ctx) || n >= limit {
+		if len(a.questions) > 0 || !a.reread(ctx) || n >= a.MaxTurns {
 			return nil
 		}
-		text = prompt.Continuation(*a.issue, n+1, limit)
+		text = prompt.Continuation(*a.issue, n+1, a.MaxTurns)
 	}
 }
 
@@ -164,7 +162,7 @@ func (a *attempt) reread(ctx context.Context) bool {
 		return false
 	}
 	a.issue = &issues[0]
-	return a.Workflow.Settings.Policy.Continues(*a.issue).None()
+	return a.Policy.Continues(*a.issue).None()
 }
 
 // outcome is what the end of the attempt says.

@@ -4,8 +4,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -15,7 +15,10 @@ type Job struct {
 	Issue      tracker.Issue
 	Attempt    int    // SPEC §4.1.5: 0 in the first run
 	Thread     string // to resume, empty for a new one
-	Workflow   workflow.Workflow
+	Prompt     string // the template, SPEC §5.4
+	MaxTurns   int    // of the session; positive
+	Codex      codex.Config
+	Policy     schedule.Policy // says whether a session goes on with the issue
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
 	EventLog   string // file for the session's wire and events; empty for none

@@ -30,10 +30,10 @@ func (a *attempt) say(e codex.Event) {
 	switch e.Kind {
 	case codex.SessionStarted:
 		log.Info("turn started", "turn", a.turns, "pid", e.PID, "resumed", a.Thread == e.Thread)
-	case codex.TurnCompleted, codex.ApprovalAutoApproved:
-		log.Debug(e.Summary)
+	case codex.UnsupportedToolCall:
+		log.Warn(e.Summary)
 	case codex.Notification, codex.OtherMessage:
-	default:
-		log.Warn(e.Summary, "method", e.Method)
+	default: // how a turn ended is in the outcome; the rest is for those who look closely
+		log.Debug(e.Summary)
 	}
 }

@@ -15,12 +15,14 @@ type Tick struct {
 	Tracker  string // its kind
 	DryRun   bool
 
-	Rows     []Row              // issues that were worked on, in the order of their first session
-	Verdicts []schedule.Verdict // what is planned (dry run), or was left alone, and why
-	Listed   bool               // the tracker's candidates were read at least once
-	Pause    schedule.Pause     // a failure that is everyone's, if there is one
-	Spent    schedule.Spent     // in this tick
-	Today    schedule.Day       // over all runs
+	Rows     []Row                         // issues that were worked on, in the order of their first session
+	Verdicts []schedule.Verdict            // what is planned (dry run), or was left alone, and why
+	Listed   bool                          // the tracker's candidates were read at least once
+	Unread   string                        // why the tracker could not be read when it was last asked; empty when it could
+	Claims   map[tracker.ID]schedule.Claim // what is left at the end: due times and tokens of the verdicts
+	Pause    schedule.Pause                // a failure that is everyone's, if there is one
+	Spent    schedule.Spent                // in this tick
+	Today    schedule.Day                  // over all runs
 	Budget   schedule.Budget
 	NextDue  time.Time // when the next waiting issue may go on; zero when none waits
 	Stopped  string    // why the tick ended early; empty when it did not
@@ -34,6 +36,7 @@ type Row struct {
 	Identifier string
 	Title      string
 	URL        string
+	State      string         // of the issue, as last seen
 	Attempt    int            // of the last session; 0 is the first run
 	Sessions   int            // ended in this tick
 	Class      schedule.Class // how the last one ended

@@ -77,6 +77,7 @@ func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	}
 	c.enter(Waiting, "an operator asked for a retry", now)
 	c.Due = now
+	c.Attempt = min(c.Attempt, 1)
 	c.Failures, c.Idle, c.Tokens = 0, 0, 0
 	s.Claims[id] = c
 	return true

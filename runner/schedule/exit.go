@@ -139,9 +139,6 @@ func (c *Claim) stopped(p Policy, now time.Time) Next {
 		return c.failed(c.Why, p, now, time.Time{})
 	case OverIssue:
 		return parked(Why{IssueBudget, c.Why})
-	case OverDay:
-		c.Attempt = max(c.Attempt, 1)
-		return waiting(c.Why, nextDay(c.Since)) // of the stop: midnight may have passed since
 	}
 	c.Attempt = max(c.Attempt, 1)
 	return waiting(orElse(c.Why, string(Interrupted)), now)
@@ -165,7 +162,7 @@ func (s *State) pause(o Outcome, p Policy, now time.Time) {
 	if !until.After(now) {
 		until = now.Add(p.MaxBackoff)
 	}
-	s.Pause = Pause{Why: o.Why, Since: now, Until: later(until, s.Pause.Until)}
+	s.Pause = Pause{Why: orElse(o.Why, string(Everyones)), Since: now, Until: later(until, s.Pause.Until)}
 }
 
 func waiting(why string, due time.Time) Next {

@@ -132,7 +132,8 @@ func (pl *planner) observe(c Claim, known *tracker.Issue) {
 func (pl *planner) start() {
 	candidates := pl.snap.Candidates
 	if !slices.IsSortedFunc(candidates, Compare) {
-		candidates = slices.SortedFunc(slices.Values(candidates), Compare)
+		candidates = slices.Clone(candidates)
+		slices.SortFunc(candidates, Compare)
 	}
 	for i := range candidates {
 		if !pl.explain && !pl.full().None() {

@@ -55,6 +55,7 @@ type planner struct {
 
 	gate     Why                 // why nothing may be started, whatever the issue
 	limit    int                 // sessions at once
+	probing  bool                // one session tries whether a pause is over
 	busy     int                 // slots taken
 	perState map[string]int      // slots taken by state
 	left     int                 // sessions that may still start in this tick
@@ -108,7 +109,7 @@ func (pl *planner) closed() Why {
 		if pl.now.Before(s.Pause.Until) {
 			return Why{Paused, fmt.Sprintf("paused until %s: %s", s.Pause.Until.UTC().Format(time.RFC3339), s.Pause.Why)}
 		}
-		pl.limit = min(pl.limit, 1) // one session tries whether it is mended
+		pl.limit, pl.probing = min(pl.limit, 1), true
 	}
 	return s.overspent(pl.p.Budget, pl.now)
 }
@@ -144,6 +145,8 @@ func (pl *planner) full() Why {
 	switch {
 	case !pl.gate.None():
 		return pl.gate
+	case pl.busy >= pl.limit && pl.probing:
+		return Why{Paused, "one session tries first whether this is mended: " + pl.state.Pause.Why}
 	case pl.busy >= pl.limit:
 		return Why{NoSlots, "no available orchestrator slots"}
 	case pl.left <= 0:

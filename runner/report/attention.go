@@ -1,0 +1,99 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// maxParked is how many parked issues are shown, maxErrors how many errors.
+const maxParked, maxErrors = 20, 20
+
+// attention is what a person must do.
+func (v view) attention(p *page) {
+	errors := v.unsaid()
+	parked := v.parked()
+	pausing := v.pausing() && v.outcome() != nothingToDo // there the first line says it
+	if len(errors) == 0 && len(parked) == 0 && !pausing {
+		return
+	}
+	p.heading("What needs a person:")
+	p.items(errors, maxErrors)
+	if pausing {
+		p.prose("  - ", "Nothing starts until "+instant(v.Pause.Until, v.Ended)+": "+v.Pause.Why, maxItem)
+	}
+	for _, verdict := range parked[:min(len(parked), maxParked)] {
+		p.prose("  - ", v.plea(verdict), maxItem)
+	}
+	p.more("    ", len(parked)-maxParked)
+	if len(parked) > 0 {
+		p.prose("  ", releaseHint(parked), maxReason)
+	}
+}
+
+// unsaid are the errors that the first line and the pause do not tell, each once.
+func (v view) unsaid() []string {
+	var errors []string
+	for _, err := range v.Errors {
+		if err != v.failure() && (err != v.Pause.Why || !v.pausing()) && !slices.Contains(errors, err) {
+			errors = append(errors, err)
+		}
+	}
+	return errors
+}
+
+// parked are the issues that are left to a person.
+func (v view) parked() []schedule.Verdict {
+	var parked []schedule.Verdict
+	for _, verdict := range v.Verdicts {
+		if verdict.Phase == schedule.Parked && verdict.Verb == "" {
+			parked = append(parked, verdict)
+		}
+	}
+	return parked
+}
+
+func (v view) plea(verdict schedule.Verdict) string {
+	text := name(verdict.Issue.Identifier, verdict.Issue.ID) + " is parked: "
+	claim := v.Claims[verdict.Issue.ID]
+	if claim.Why != "" {
+		text += claim.Why
+	} else {
+		text += verdict.Why.String()
+	}
+	if claim.Tokens > 0 || claim.Sessions > 0 {
+		text = fmt.Sprintf("%s (%s in %s)", text, tokens(claim.Tokens), plural(claim.Sessions, "session"))
+	}
+	return text
+}
+
+func releaseHint(parked []schedule.Verdict) string {
+	id := "ID"
+	if len(parked) == 1 {
+		id = argument(name(parked[0].Issue.Identifier, parked[0].Issue.ID))
+	}
+	return "To let one go on: answer or change it in the tracker, or run: symphony state retry " + id
+}
+
+// name is what people call an issue.
+func name(identifier string, id tracker.ID) string {
+	if strings.TrimSpace(identifier) == "" {
+		return string(id)
+	}
+	return identifier
+}
+
+// argument is the name of an issue in a command that people copy, or ID when a
+// shell might take it for more than a word.
+func argument(name string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
+	}
+	if name == "" || len(name) > 40 || name[0] == '-' || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return "ID"
+	}
+	return name
+}

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// maxIssues is how many issues a table shows.
+const maxIssues = 100
+
+// issues is the table of what was worked on.
+func (v view) issues(p *page) {
+	if len(v.Rows) == 0 {
+		return
+	}
+	p.heading("")
+	t := table{columns: []column{
+		{head: "ISSUE", min: 8, max: 20},
+		{head: "TITLE", min: 12, drop: 4},
+		{head: "OUTCOME"},
+		{head: "TURNS", right: true, drop: 2},
+		{head: "TOKENS", right: true, drop: 3},
+		{head: "TIME", right: true, drop: 1},
+		{head: "NEXT", min: 14, max: 40},
+	}}
+	shown := v.Rows[:min(len(v.Rows), maxIssues)]
+	for _, row := range shown {
+		t.rows = append(t.rows, tableRow{
+			cells: []string{
+				name(row.Identifier, row.ID), row.Title, outcomeWord(row.Class), Number(int64(row.Turns)),
+				Number(row.Usage.Total()), Duration(row.Took), v.next(row),
+			},
+			below: v.reason(row),
+		})
+	}
+	t.write(p)
+	if rest := v.Rows[len(shown):]; len(rest) > 0 {
+		p.prose("", fmt.Sprintf("… and %d more: %s", len(rest), tally(rest)), maxReason)
+	}
+}
+
+// outcomeWord says how the last session of an issue ended.
+func outcomeWord(c schedule.Class) string {
+	switch c {
+	case schedule.Done:
+		return "completed"
+	case schedule.Stopped:
+		return "stopped"
+	case schedule.Persons:
+		return "parked"
+	}
+	return "failed"
+}
+
+// next says what becomes of an issue, in few words. Its claim may have moved on
+// since its session ended: then what is known at the end of the tick counts.
+func (v view) next(row Row) string {
+	verdict, known := v.verdicts[row.ID]
+	switch {
+	case row.Next.Phase == "":
+		return released(row)
+	case !known && len(v.Verdicts) > 0:
+		return "released"
+	case row.Next.Phase == schedule.Parked:
+		return "parked: " + row.Next.Why.String()
+	case verdict.Phase == schedule.Parked:
+		return "parked: " + verdict.Why.String()
+	}
+	due := row.Next.Due
+	switch {
+	case row.Class == schedule.Everyones && v.pausing():
+		return "after the pause, " + relative(v.Pause.Until, v.Ended)
+	case due.After(v.Ended) && row.Class == schedule.Stopped:
+		return fmt.Sprintf("continues at %s (%s)", clock(due, v.Ended), relative(due, v.Ended))
+	case due.After(v.Ended) && row.Class != schedule.Done:
+		return fmt.Sprintf("retry at %s (%s)", clock(due, v.Ended), relative(due, v.Ended))
+	case outcomeWord(row.Class) == "failed":
+		return "retry next tick"
+	}
+	return "continues next tick"
+}
+
+// released says why an issue is no longer ours.
+func released(row Row) string {
+	state := ""
+	if row.State != "" {
+		state = " (" + row.State + ")"
+	}
+	switch row.Next.Why.Reason {
+	case schedule.Terminal:
+		return "done" + state
+	case schedule.NotActive:
+		return "handed over" + state
+	case schedule.NotVisible:
+		return "gone from the tracker"
+	case schedule.Reason(schedule.LostClaim):
+		return "taken by another run"
+	case "":
+		return "released"
+	}
+	return "released: " + row.Next.Why.String()
+}
+
+// reason is what the row of an issue cannot say: why its session failed. What
+// the rest of the report says for all, or as its parked issue, is not repeated.
+func (v view) reason(row Row) string {
+	switch row.Class {
+	case schedule.Done, schedule.Persons:
+		return ""
+	case schedule.Stopped:
+		if row.Next.Phase == schedule.Waiting && row.Next.Due.After(v.Ended) {
+			return row.Next.Why.String()
+		}
+		return ""
+	}
+	if row.Why == v.Pause.Why {
+		return ""
+	}
+	return row.Why
+}

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// plan is the table of what a dry run would do, in order.
+func (v view) plan(p *page) {
+	if !v.DryRun || v.planned() == 0 {
+		return
+	}
+	p.heading("")
+	t := table{columns: []column{
+		{head: "WOULD"},
+		{head: "ISSUE", min: 8, max: 20},
+		{head: "TITLE", min: 12, drop: 2},
+		{head: "STATE", min: 6, max: 20, drop: 1},
+		{head: "WHY", min: 14, max: 60},
+	}}
+	left := 0
+	for _, verdict := range v.Verdicts {
+		if verdict.Verb == "" {
+			continue
+		}
+		if len(t.rows) == maxIssues {
+			left++
+			continue
+		}
+		issue := verdict.Issue
+		t.add(verbWord(verdict.Verb), name(issue.Identifier, issue.ID), issue.Title, issue.State, v.purpose(verdict))
+	}
+	t.write(p)
+	p.more("", left)
+}
+
+func verbWord(verb schedule.Verb) string {
+	if verb == schedule.Dispatch {
+		return "start"
+	}
+	return string(verb)
+}
+
+// purpose says why a decision is made.
+func (v view) purpose(verdict schedule.Verdict) string {
+	if verdict.Verb != schedule.Dispatch {
+		return verdict.Why.String()
+	}
+	claim, claimed := v.Claims[verdict.Issue.ID]
+	switch {
+	case verdict.Phase == "":
+		return "new"
+	case claimed && claim.Failures > 0:
+		return fmt.Sprintf("retry after %s: %s", plural(claim.Failures, "failure"), claim.Why)
+	case claimed && claim.Sessions > 0:
+		return fmt.Sprintf("continues after %s", plural(claim.Sessions, "session"))
+	}
+	return "is due again"
+}

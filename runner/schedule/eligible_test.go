@@ -1,0 +1,86 @@
+package schedule_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func TestAnIssueIsRefusedForAReason(t *testing.T) {
+	t.Parallel()
+	blockedBy := func(blockers ...tracker.Blocker) func(*tracker.Issue) {
+		return func(issue *tracker.Issue) { issue.BlockedBy = blockers }
+	}
+	inState := func(state string) func(*tracker.Issue) {
+		return func(issue *tracker.Issue) { issue.State = state }
+	}
+	tests := []struct {
+		name   string
+		labels []string
+		edit   func(*tracker.Issue)
+		want   schedule.Why
+	}{
+		{name: "a plain issue", edit: func(*tracker.Issue) {}},
+		{name: "no id", edit: func(issue *tracker.Issue) { issue.ID = "" }, want: schedule.Why{Reason: schedule.Incomplete, Detail: "has no id"}},
+		{
+			name: "nothing but an id", edit: func(issue *tracker.Issue) { *issue = tracker.Issue{ID: "1"} },
+			want: schedule.Why{Reason: schedule.Incomplete, Detail: "has no identifier, title, state"},
+		},
+		{name: "another case and outer space", edit: inState(" IN progress ")},
+		{name: "terminal", edit: inState("done"), want: schedule.Why{Reason: schedule.Terminal, Detail: `is "done", a terminal state`}},
+		{name: "active and terminal at once", edit: inState("Both"), want: schedule.Why{Reason: schedule.Terminal, Detail: `is "Both", a terminal state`}},
+		{name: "neither", edit: inState("Backlog"), want: schedule.Why{Reason: schedule.NotActive, Detail: `is "Backlog", not an active state`}},
+		{name: "all labels", labels: []string{"agent"}, edit: func(*tracker.Issue) {}},
+		{
+			name: "one label of two", labels: []string{"agent", "go"}, edit: func(*tracker.Issue) {},
+			want: schedule.Why{Reason: schedule.NotRoutable, Detail: `lacks the required label "go"`},
+		},
+		{
+			name: "a blank label matches nothing", labels: []string{""}, edit: func(issue *tracker.Issue) { issue.Labels = []string{""} },
+			want: schedule.Why{Reason: schedule.NotRoutable, Detail: `lacks the required label ""`},
+		},
+		{
+			name: "refused by the adapter", edit: func(issue *tracker.Issue) { issue.Dispatchable, issue.Why = false, "its author is a stranger" },
+			want: schedule.Why{Reason: schedule.NotDispatchable, Detail: "its author is a stranger"},
+		},
+		{
+			name: "refused without a word", edit: func(issue *tracker.Issue) { issue.Dispatchable = false },
+			want: schedule.Why{Reason: schedule.NotDispatchable, Detail: "the tracker does not offer it for work"},
+		},
+		{name: "blockers that are finished", edit: blockedBy(tracker.Blocker{State: "DONE"}, tracker.Blocker{State: "Cancelled"})},
+		{
+			name: "the second blocker is open", edit: blockedBy(tracker.Blocker{State: "Done"}, tracker.Blocker{ID: "7", Identifier: "ABC-7", State: "Todo"}),
+			want: schedule.Why{Reason: schedule.Blocked, Detail: "blocked by ABC-7 (Todo)"},
+		},
+		{
+			name: "a blocker of which only the id is known", edit: blockedBy(tracker.Blocker{ID: "7"}),
+			want: schedule.Why{Reason: schedule.Blocked, Detail: "blocked by 7, whose state is not known"},
+		},
+		{
+			name: "a blocker of which nothing is known", edit: blockedBy(tracker.Blocker{}),
+			want: schedule.Why{Reason: schedule.Blocked, Detail: "blocked by an unnamed issue, whose state is not known"},
+		},
+		{
+			name: "blockers gate Todo alone",
+			edit: func(issue *tracker.Issue) {
+				issue.State, issue.BlockedBy = "In Progress", []tracker.Blocker{{State: "Todo"}}
+			},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			policy := simple().policy
+			policy.ActiveStates = append(policy.ActiveStates, "Both")
+			policy.TerminalStates = append(policy.TerminalStates, "both")
+			policy.RequiredLabels = test.labels
+			issue := todo(1)
+			test.edit(&issue)
+			if diff := cmp.Diff(test.want, policy.Eligible(issue)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

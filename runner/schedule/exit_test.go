@@ -1,0 +1,221 @@
+package schedule_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// running is a world in which the issues are worked on by this run.
+func running(issues ...tracker.Issue) world {
+	w := simple()
+	for _, issue := range issues {
+		w.claim(issue, schedule.Running, nil)
+	}
+	return w
+}
+
+func TestTheTimeOfAStoppedSessionIsCountedFromItsStart(t *testing.T) {
+	t.Parallel()
+	w := running(todo(1))
+	w.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: "1", Cause: schedule.Stalled, Why: schedule.Why{Detail: "silent"}}, noon.Add(time.Minute))
+	w.state.Exit("1", schedule.Outcome{Class: schedule.Stopped}, w.policy, noon.Add(65*time.Second))
+	if got := w.state.Tick.Time; got != 65*time.Second {
+		t.Errorf("the tick has %v, want 1m5s", got)
+	}
+	if got := w.state.SpentToday(noon).Seconds; got != 65 {
+		t.Errorf("the day has %d s, want 65", got)
+	}
+}
+
+func TestTheLaterEndOfTwoPausesCounts(t *testing.T) {
+	t.Parallel()
+	w := running(todo(1), todo(2))
+	w.state.Exit("1", schedule.Outcome{Class: schedule.Everyones, Why: "usageLimitExceeded", RetryAt: noon.Add(time.Hour)}, w.policy, noon)
+	w.state.Exit("2", schedule.Outcome{Class: schedule.Everyones, Why: "unauthorized"}, w.policy, noon)
+	if got, want := w.state.Pause.Until, noon.Add(time.Hour); !got.Equal(want) {
+		t.Errorf("paused until %v, want %v", got, want)
+	}
+}
+
+func TestAnIssueThatCameBackKeepsItsWorkspace(t *testing.T) {
+	t.Parallel()
+	w, issue := running(todo(1)), todo(1)
+	w.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: "1", Cause: schedule.BecameDone, Why: schedule.Why{Detail: "is done"}}, noon)
+	next := w.state.Exit("1", schedule.Outcome{Class: schedule.Stopped, Issue: &issue}, w.policy, noon)
+	if next.Phase != "" || next.Clean {
+		t.Errorf("released with its workspace: %+v", next)
+	}
+}
+
+func TestWhatAnEndLeavesOfAClaim(t *testing.T) {
+	t.Parallel()
+	type left struct {
+		Phase                   schedule.Phase
+		Attempt, Failures, Idle int
+		Wait                    time.Duration // when waiting
+		Thread                  string
+	}
+	hour := noon.Add(time.Hour)
+	tests := []struct {
+		name    string
+		outcome schedule.Outcome
+		want    left
+	}{
+		{"done", schedule.Outcome{Class: schedule.Done}, left{schedule.Waiting, 1, 0, 0, time.Second, "t1"}},
+		{"done without a change", schedule.Outcome{Class: schedule.Done, Idle: true}, left{schedule.Waiting, 1, 0, 2, time.Second, "t1"}},
+		{"interrupted", schedule.Outcome{Class: schedule.Stopped}, left{schedule.Waiting, 2, 1, 1, 0, "t1"}},
+		{"failed", schedule.Outcome{Class: schedule.Failed}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, "t1"}},
+		{"failed, to be tried later", schedule.Outcome{Class: schedule.Failed, RetryAt: hour}, left{schedule.Waiting, 3, 2, 1, time.Hour, "t1"}},
+		{"failed, told a time before the backoff", schedule.Outcome{Class: schedule.Failed, RetryAt: noon}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, "t1"}},
+		{"passing", schedule.Outcome{Class: schedule.Passing}, left{schedule.Waiting, 3, 1, 1, 40 * time.Second, "t1"}},
+		{"passing, to be tried later", schedule.Outcome{Class: schedule.Passing, RetryAt: hour}, left{schedule.Waiting, 3, 1, 1, time.Hour, "t1"}},
+		{"thread lost", schedule.Outcome{Class: schedule.ThreadLost}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},
+		{"thread lost, though it is named", schedule.Outcome{Class: schedule.ThreadLost, Thread: "t2"}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},
+		{"everyone's", schedule.Outcome{Class: schedule.Everyones}, left{schedule.Waiting, 2, 1, 1, 0, "t1"}},
+		{"a person's", schedule.Outcome{Class: schedule.Persons, Thread: "t2"}, left{schedule.Parked, 2, 1, 1, 0, "t2"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := simple()
+			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) {
+				c.Attempt, c.Failures, c.Idle, c.Thread = 2, 1, 1, "t1"
+			})
+			test.outcome.Why = "as told"
+			next := w.state.Exit("1", test.outcome, w.policy, w.now)
+			c := w.state.Claims["1"]
+			checkShape(t, c)
+			got := left{c.Phase, c.Attempt, c.Failures, c.Idle, 0, c.Thread}
+			if c.Phase == schedule.Waiting {
+				got.Wait = c.Due.Sub(w.now)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if next.Phase != c.Phase || !next.Due.Equal(c.Due) || next.Clean {
+				t.Errorf("Exit says %+v and leaves %+v", next, c)
+			}
+		})
+	}
+}
+
+func TestTheFirstAttemptIsNoRetryUntilATurnHasStarted(t *testing.T) {
+	t.Parallel()
+	for turns, want := range []int{0, 1, 1} {
+		w := running(todo(1))
+		w.state.Exit("1", schedule.Outcome{Class: schedule.Everyones, Why: "unauthorized", Turns: turns}, w.policy, w.now)
+		if got := w.state.Claims["1"].Attempt; got != want {
+			t.Errorf("after %d turns the next attempt is %d, want %d", turns, got, want)
+		}
+	}
+}
+
+func TestTheCauseOfAStopDecidesWhatBecomesOfTheClaim(t *testing.T) {
+	t.Parallel()
+	const released = schedule.Phase("")
+	tests := []struct {
+		cause    schedule.Cause
+		phase    schedule.Phase
+		due      time.Time
+		failures int
+		clean    bool
+	}{
+		{schedule.BecameDone, released, time.Time{}, 0, true},
+		{schedule.LeftActive, released, time.Time{}, 0, false},
+		{schedule.Unroutable, released, time.Time{}, 0, false},
+		{schedule.Vanished, released, time.Time{}, 0, false},
+		{schedule.LostClaim, released, time.Time{}, 0, false},
+		{schedule.Stalled, schedule.Waiting, noon.Add(10 * time.Second), 1, false},
+		{schedule.OverIssue, schedule.Parked, time.Time{}, 0, false},
+		{schedule.OverTick, schedule.Waiting, noon, 0, false},
+		{schedule.OverDay, schedule.Waiting, noon, 0, false},
+		{schedule.Interrupted, schedule.Waiting, noon, 0, false},
+		{schedule.DeadlineReach, schedule.Waiting, noon, 0, false},
+	}
+	for _, test := range tests {
+		t.Run(string(test.cause), func(t *testing.T) {
+			stop := func() world {
+				w := running(todo(1))
+				w.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: "1", Cause: test.cause, Why: schedule.Why{Detail: "as told"}}, noon)
+				return w
+			}
+			w := stop()
+			next := w.state.Exit("1", schedule.Outcome{Class: schedule.Stopped, Turns: 1}, w.policy, noon)
+			if next.Phase != test.phase || !next.Due.Equal(test.due) || next.Clean != test.clean || next.Why.String() != "as told" {
+				t.Errorf("it is %+v", next)
+			}
+			if c, claimed := w.state.Claims["1"]; claimed && (c.Failures != test.failures || c.Phase == schedule.Waiting && c.Attempt != 1) {
+				t.Errorf("the next attempt is %d after %d failures", c.Attempt, c.Failures)
+			}
+
+			w = stop() // it ended by itself before it was told
+			if next = w.state.Exit("1", schedule.Outcome{Class: schedule.Done}, w.policy, noon); next.Phase != schedule.Waiting {
+				t.Errorf("after a normal end it is %+v", next)
+			}
+		})
+	}
+}
+
+func TestAnEndOfAnotherRunsSessionChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := simple()
+	w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Owner = other })
+	w.claim(todo(2), schedule.Waiting, nil)
+	before := w.dump(t)
+	for _, id := range []tracker.ID{"1", "2", "3"} {
+		next := w.state.Exit(id, schedule.Outcome{Class: schedule.Done, Usage: schedule.Usage{Input: 9}}, w.policy, w.now)
+		if next.Phase != "" || next.Why.Reason != schedule.Reason(schedule.LostClaim) {
+			t.Errorf("of %s it says %+v", id, next)
+		}
+		w.state.Seen(id, schedule.Update{Alive: true, Usage: schedule.Usage{Input: 9}}, w.now)
+	}
+	if diff := cmp.Diff(before, w.dump(t)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
+func TestAnAnswerOfTheModelEndsThePause(t *testing.T) {
+	t.Parallel()
+	pause := schedule.Pause{Why: "unauthorized", Since: noon.Add(-time.Hour), Until: noon}
+	for name, event := range map[string]func(world){
+		"tokens were used": func(w world) { w.state.Seen("1", schedule.Update{Usage: schedule.Usage{Input: 1}}, noon) },
+		"a turn failed": func(w world) {
+			w.state.Exit("1", schedule.Outcome{Class: schedule.Failed, Why: "tests fail", Turns: 1}, w.policy, noon)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := running(todo(1))
+			w.state.Pause = pause
+			event(w)
+			if w.state.Pause != (schedule.Pause{}) {
+				t.Errorf("still paused: %+v", w.state.Pause)
+			}
+		})
+	}
+	for name, event := range map[string]func(world){
+		"alive, but without an answer": func(w world) { w.state.Seen("1", schedule.Update{Alive: true, Turns: 1}, noon) },
+		"no turn started": func(w world) {
+			w.state.Exit("1", schedule.Outcome{Class: schedule.Failed, Why: "hook failed"}, w.policy, noon)
+		},
+		"the service was busy": func(w world) {
+			w.state.Exit("1", schedule.Outcome{Class: schedule.Passing, Why: "busy", Turns: 1}, w.policy, noon)
+		},
+		"it began in this tick": func(w world) {
+			w.state.Tick.Paused = true
+			w.state.Seen("1", schedule.Update{Usage: schedule.Usage{Input: 1}}, noon)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := running(todo(1))
+			w.state.Pause = pause
+			event(w)
+			if w.state.Pause != pause {
+				t.Errorf("the pause is %+v", w.state.Pause)
+			}
+		})
+	}
+}

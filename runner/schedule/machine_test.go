@@ -1,0 +1,331 @@
+package schedule_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// TestAnyLifeOfTheClaimMap lets anything happen in any order: plans on whole
+// and broken knowledge, reports and ends of sessions, runs that die or work side
+// by side, operators, edits, and time. After each step nothing is run twice,
+// misshapen or lost; and when all goes well from then on, all gets done.
+func TestAnyLifeOfTheClaimMap(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"":        m.check,
+			"plan":    func(t *rapid.T) { m.plan(t, m.observe(t)) },
+			"seen":    m.seen,
+			"exit":    m.exit,
+			"crash":   m.crash,
+			"switch":  m.switchRun,
+			"adopt":   m.adopt,
+			"retry":   m.retry,
+			"drop":    m.drop,
+			"advance": m.advance,
+			"edit":    m.edit,
+			"tick":    func(*rapid.T) { m.state.NewTick() },
+		})
+		m.finish(t)
+	})
+}
+
+// machine is a world with real sessions in it: what the runs believe is the
+// embedded state, what is so is beside it.
+type machine struct {
+	world
+	issues   []tracker.Issue                   // what the tracker shows
+	sessions map[tracker.ID]session            // the processes, by issue
+	runs     []schedule.Owner                  // those that live
+	ticks    map[schedule.Owner]schedule.Spent // what each remembers of its own
+	born     int                               // runs so far
+}
+
+type session struct {
+	owner schedule.Owner
+	usage schedule.Usage
+}
+
+func newMachine(t *rapid.T) *machine {
+	m := &machine{
+		world: simple(), sessions: map[tracker.ID]session{},
+		runs: []schedule.Owner{me}, ticks: map[schedule.Owner]schedule.Spent{},
+	}
+	m.policy = genPolicy(t)
+	m.policy.MaxConcurrent++ // something can be done at all
+	m.policy.MaxPerTick++
+	for state := range m.policy.MaxPerState {
+		m.policy.MaxPerState[state]++
+	}
+	for n := range rapid.IntRange(1, 6).Draw(t, "issues") {
+		m.issues = append(m.issues, genIssue(t, n))
+	}
+	return m
+}
+
+// observe reads the tracker, and may fail in each of its two questions.
+func (m *machine) observe(t *rapid.T) schedule.Snapshot {
+	snap := m.truth()
+	if !often(t, "list read") {
+		snap.Candidates = nil
+	}
+	if !often(t, "claims read") {
+		snap.Claimed = nil
+	}
+	return snap
+}
+
+// truth is a read that succeeds.
+func (m *machine) truth() schedule.Snapshot {
+	snap := schedule.Snapshot{Candidates: slices.Clone(m.issues), Claimed: map[tracker.ID]*tracker.Issue{}}
+	for id := range m.state.Claims {
+		snap.Claimed[id] = m.shown(id)
+	}
+	return snap
+}
+
+func (m *machine) shown(id tracker.ID) *tracker.Issue {
+	for _, issue := range m.issues {
+		if issue.ID == id {
+			return &issue
+		}
+	}
+	return nil
+}
+
+func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
+	m.snap = snap
+	for _, d := range m.world.plan() {
+		c, claimed := m.state.Claims[d.ID]
+		process, runs := m.sessions[d.ID]
+		switch d.Verb {
+		case schedule.Dispatch:
+			if runs {
+				t.Fatalf("%s is started, and runs already for %v", d.ID, process.owner)
+			}
+			m.sessions[d.ID] = session{owner: m.state.Self}
+		case schedule.Stop:
+			if !runs || process.owner != m.state.Self {
+				t.Fatalf("%s is stopped, and is not ours", d.ID)
+			}
+		case schedule.Release:
+			shown := m.shown(d.ID)
+			wanted := shown != nil && stillActive(m.policy, *shown)
+			changed := shown == nil || c.Content != "" && c.Content != shown.Content()
+			if wanted && (c.Phase != schedule.Parked || !changed) {
+				t.Fatalf("%s is released, and nobody changed it: %+v", d.ID, d)
+			}
+		}
+		if !claimed && d.Verb != schedule.Dispatch {
+			t.Fatalf("%s of %s, which nobody claims", d.Verb, d.ID)
+		}
+		m.state.Apply(d, m.now)
+	}
+	if again := m.world.plan(); len(again) > 0 {
+		t.Fatalf("planned again: %+v", again)
+	}
+}
+
+// stillActive is eligibility without the blockers and fields that only a start needs.
+func stillActive(p schedule.Policy, issue tracker.Issue) bool {
+	issue.BlockedBy, issue.Title = nil, "any"
+	return p.Eligible(issue).None()
+}
+
+// mine draws a session of the run that plans, if it has one.
+func (m *machine) mine(t *rapid.T) (tracker.ID, session) {
+	var ids []tracker.ID
+	for id, s := range m.sessions {
+		if s.owner == m.state.Self {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		t.Skip("no session")
+	}
+	slices.Sort(ids)
+	id := rapid.SampledFrom(ids).Draw(t, "session")
+	return id, m.sessions[id]
+}
+
+func (m *machine) seen(t *rapid.T) {
+	id, s := m.mine(t)
+	s.usage.Input += rapid.Int64Range(0, 400).Draw(t, "tokens")
+	m.sessions[id] = s
+	m.counted(t, s.usage.Input-m.state.Claims[id].Live.Input, func() {
+		m.state.Seen(id, schedule.Update{Alive: true, Usage: s.usage, Turns: 1, Thread: "t"}, m.now)
+	})
+}
+
+func (m *machine) exit(t *rapid.T) {
+	id, s := m.mine(t)
+	o := schedule.Outcome{
+		Class: rapid.SampledFrom([]schedule.Class{
+			schedule.Done, schedule.Failed, schedule.Stopped, schedule.Passing, schedule.ThreadLost, schedule.Everyones, schedule.Persons,
+		}).Draw(t, "class"),
+		Why: "as drawn", Usage: s.usage,
+		Turns: rapid.IntRange(0, 2).Draw(t, "turns"), Idle: rapid.Bool().Draw(t, "idle"),
+	}
+	if rapid.Bool().Draw(t, "read after") {
+		o.Issue = m.shown(id)
+		o.Gone = o.Issue == nil
+	}
+	if !often(t, "no time given") {
+		o.RetryAt = m.now.Add(time.Duration(rapid.IntRange(-60, 600).Draw(t, "minutes")) * time.Minute)
+	}
+	delete(m.sessions, id)
+	m.counted(t, s.usage.Input-m.state.Claims[id].Live.Input, func() {
+		next := m.state.Exit(id, o, m.policy, m.now)
+		if c := m.state.Claims[id]; c.Phase != next.Phase || !c.Due.Equal(next.Due) {
+			t.Fatalf("Exit says %+v and leaves %+v", next, c)
+		}
+	})
+}
+
+// counted checks that something adds so many tokens to the tick and the day.
+func (m *machine) counted(t *rapid.T, want int64, what func()) {
+	tick, day := m.state.Tick.Usage, m.state.SpentToday(m.now).Usage
+	what()
+	tickNow, dayNow := m.state.Tick.Usage, m.state.SpentToday(m.now).Usage
+	if tickNow.Total()-tick.Total() != want || dayNow.Total()-day.Total() != want {
+		t.Fatalf("the tick went from %v to %v and the day from %v to %v, want %d more", tick, tickNow, day, dayNow, want)
+	}
+}
+
+// crash kills the run that plans, with its sessions; another one plans then.
+func (m *machine) crash(t *rapid.T) {
+	m.kill(m.state.Self)
+	m.switchRun(t)
+}
+
+func (m *machine) kill(owner schedule.Owner) {
+	m.runs = slices.DeleteFunc(m.runs, func(o schedule.Owner) bool { return o == owner })
+	maps.DeleteFunc(m.sessions, func(_ tracker.ID, s session) bool { return s.owner == owner })
+}
+
+// switchRun lets another run plan, a living or a new one; this one lives on.
+func (m *machine) switchRun(t *rapid.T) {
+	m.ticks[m.state.Self] = m.state.Tick
+	n := rapid.IntRange(0, len(m.runs)).Draw(t, "run")
+	if n == len(m.runs) {
+		m.born++
+		m.runs = append(m.runs, schedule.Owner{Run: "101", Attempt: m.born})
+	}
+	m.state.Self = m.runs[n]
+	m.state.Tick = m.ticks[m.state.Self]
+}
+
+// adopt asks for the other runs; it may be that none of them can be asked.
+func (m *machine) adopt(t *rapid.T) {
+	unknown := !often(t, "runs can be asked")
+	m.state.Adopt(func(o schedule.Owner) schedule.Life {
+		switch {
+		case unknown:
+			return schedule.Unknown
+		case slices.Contains(m.runs, o):
+			return schedule.Alive
+		}
+		return schedule.Dead
+	}, m.policy, m.now)
+}
+
+func (m *machine) retry(t *rapid.T) {
+	issue := rapid.SampledFrom(m.issues).Draw(t, "issue")
+	c, claimed := m.state.Claims[issue.ID]
+	if done := m.state.Retry(issue.ID, m.now); done != (claimed && !holdsSlot(c)) {
+		t.Fatalf("Retry says %v of %+v", done, c)
+	}
+}
+
+func (m *machine) drop(t *rapid.T) {
+	issue := rapid.SampledFrom(m.issues).Draw(t, "issue")
+	c, claimed := m.state.Claims[issue.ID]
+	if done := m.state.Drop(issue.ID); done != (claimed && !holdsSlot(c)) {
+		t.Fatalf("Drop says %v of %+v", done, c)
+	}
+}
+
+// advance lets time pass, in which every living run renews its leases.
+func (m *machine) advance(t *rapid.T) {
+	m.pass(rapid.SampledFrom([]time.Duration{
+		time.Second, 10 * time.Second, 6 * time.Minute, 20 * time.Minute, 13 * time.Hour,
+	}).Draw(t, "time"))
+}
+
+func (m *machine) pass(d time.Duration) {
+	self := m.state.Self
+	for end := m.now.Add(d); m.now.Before(end); {
+		m.now = m.now.Add(min(4*time.Minute, end.Sub(m.now)))
+		for _, owner := range m.runs {
+			m.state.Self = owner
+			m.state.Renew(m.now)
+		}
+	}
+	m.state.Self = self
+}
+
+func (m *machine) edit(t *rapid.T) {
+	n := rapid.IntRange(0, len(m.issues)-1).Draw(t, "issue")
+	m.issues[n] = genIssue(t, n)
+}
+
+// check is what holds after every step.
+func (m *machine) check(t *rapid.T) {
+	for id, c := range m.state.Claims {
+		checkShape(t, c)
+		s, runs := m.sessions[id]
+		if holdsSlot(c) && slices.Contains(m.runs, c.Owner) && (!runs || s.owner != c.Owner) {
+			t.Fatalf("%s is said to run for %v, and does not", id, c.Owner)
+		}
+	}
+	for id, s := range m.sessions {
+		if c := m.state.Claims[id]; !holdsSlot(c) || c.Owner != s.owner {
+			t.Fatalf("%s runs for %v, and its claim says %+v", id, s.owner, c)
+		}
+	}
+	explained := map[tracker.ID]bool{}
+	for _, v := range schedule.Explain(m.state, m.truth(), m.policy, m.now) {
+		explained[v.Issue.ID] = v.Verb != "" || v.Why.String() != ""
+	}
+	for _, issue := range m.issues {
+		if !explained[issue.ID] {
+			t.Fatalf("%s is neither started nor is it said why not", issue.ID)
+		}
+	}
+}
+
+// finish lets all go well: the dead are adopted, every session does its work,
+// and time passes. What may be done is then done, and the rest is parked.
+func (m *machine) finish(t *rapid.T) {
+	clear(m.sessions)
+	m.runs = []schedule.Owner{{Run: "102"}}
+	m.state.Self = m.runs[0]
+	m.state.Adopt(func(schedule.Owner) schedule.Life { return schedule.Dead }, m.policy, m.now)
+	for range len(m.issues) + 1 { // a round ends one session at least
+		m.state.NewTick()
+		m.pass(25 * time.Hour)
+		m.plan(t, m.truth())
+		for id := range maps.Clone(m.sessions) {
+			issue := m.shown(id)
+			issue.State = "Done"
+			m.issues[slices.IndexFunc(m.issues, func(i tracker.Issue) bool { return i.ID == id })] = *issue
+			delete(m.sessions, id)
+			m.state.Exit(id, schedule.Outcome{Class: schedule.Done, Turns: 1, Issue: issue}, m.policy, m.now)
+		}
+		m.check(t)
+	}
+	m.plan(t, m.truth())
+	for _, issue := range m.issues {
+		if c := m.state.Claims[issue.ID]; m.policy.Eligible(issue).None() && c.Phase != schedule.Parked {
+			t.Fatalf("%s is not done, and nothing is in its way: %+v", issue.ID, c)
+		}
+	}
+}

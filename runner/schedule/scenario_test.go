@@ -1,0 +1,327 @@
+package schedule_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// # How to read and write a scenario
+//
+// A file of testdata/plan tells one story. It begins with a sentence about what
+// it shows, and has these sections:
+//
+//	-- policy --   settings, over those of [simple]: concurrent, per-state, batch,
+//	               active, terminal, labels, backoff, stall, attempts, idle,
+//	               issue-tokens, tick-tokens, day-tokens
+//	-- issues --   one issue a line: its identifier, then title, text, state, priority,
+//	               created, labels, blocked (by whom); Todo when nothing is said
+//	-- claims --   one claim a line: its issue, phase, then owner, lease, since, due,
+//	               attempt, tokens, thread, why
+//	-- story --    the steps, each with what came of it on indented lines below
+//
+// Lists are separated by commas, words with a space stand in quotes, times are
+// durations from now, the story begins at noon, and "#" begins a comment. The steps:
+//
+//	plan                            plan and apply; prints the decisions
+//	explain                         prints what a plan makes of each issue, applies nothing
+//	seen ABC-1 [alive] [tokens=500] [turns=1] [thread=t]
+//	exit ABC-1 CLASS ["why"] [tokens=500] [turns=0] [thread=t] [idle] [unread] [retry=1h]
+//	tracker ABC-2 state=Done …      somebody edits an issue; "gone" and "back" hide and show it
+//	tracker down | list-down | up   reads fail: all, the list alone, none
+//	policy batch=1 …                somebody edits WORKFLOW.md
+//	hold "why" | hold off           nothing may start, or again
+//	advance 10s                     time passes
+//	tick                            a tick begins
+//	crash                           the run is replaced by another one, which plans from now on
+//	adopt dead | alive | unknown    what is known of all other runs
+//	retry ABC-1, drop ABC-1         an operator's word
+//	claims, wake                    prints the claims, the time of the next plan
+//
+// After each step the claims must be legal, and after a plan there must be
+// nothing more to plan. Rewrite the indented lines with
+//
+//	go test ./runner/schedule -run TestScenarios -update
+//
+// and commit only what you can explain.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/plan/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			archive := txtar.Parse(text)
+			told := tell(t, archive)
+			if *update && !bytes.Equal(text, told) {
+				if err := os.WriteFile(file, told, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if diff := cmp.Diff(string(text), string(told)); diff != "" {
+				t.Errorf("%s tells another story (-file +now):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite what the scenarios print")
+
+// tell plays the story and returns the file with what came of it.
+func tell(t *testing.T, archive *txtar.Archive) []byte {
+	s := &story{t: t, world: simple()}
+	for i, file := range archive.Files {
+		for line := range strings.Lines(string(file.Data)) {
+			step := strings.TrimRight(line, "\n")
+			words := split(step)
+			switch {
+			case file.Name == "story" && strings.HasPrefix(step, "\t"): // what came of it last time
+			case file.Name == "story":
+				fmt.Fprintln(&s.out, step)
+				s.step(words)
+			case len(words) == 0:
+			case file.Name == "policy":
+				s.settings(words, s.setPolicy)
+			case file.Name == "issues":
+				s.addIssue(words)
+			case file.Name == "claims":
+				s.addClaim(words)
+			default:
+				t.Fatalf("no such section: %s", file.Name)
+			}
+		}
+		if file.Name == "story" {
+			archive.Files[i].Data = []byte(s.out.String())
+		}
+	}
+	return txtar.Format(archive)
+}
+
+// story is a world that is told of.
+type story struct {
+	world
+	t      *testing.T
+	issues []*shownIssue
+	down   string // which reads fail: "", "down", "list-down"
+	out    strings.Builder
+}
+
+type shownIssue struct {
+	tracker.Issue
+	blocked []string
+	gone    bool
+}
+
+func (s *story) step(words []string) {
+	if len(words) == 0 {
+		return
+	}
+	name := ""
+	if len(words) > 1 {
+		name = words[1]
+	}
+	switch words[0] {
+	case "plan":
+		s.planAndApply()
+	case "explain":
+		for _, v := range schedule.Explain(s.state, s.read(), s.policy, s.now) {
+			s.print(v.Issue.Identifier, string(orDash(v.Phase)), string(orDash(v.Verb)), because(v.Why))
+		}
+	case "seen":
+		s.seen(name, words[2:])
+	case "exit":
+		s.exit(name, words[2:])
+	case "tracker":
+		s.editTracker(name, words[2:])
+	case "policy":
+		s.settings(words[1:], s.setPolicy)
+	case "hold":
+		s.snap.Hold = schedule.Why{}
+		if name != "off" {
+			s.snap.Hold = schedule.Why{Reason: schedule.OnHold, Detail: name}
+		}
+	case "advance":
+		s.now = s.now.Add(s.duration(name))
+		s.print(clock(s.now))
+	case "tick":
+		s.state.NewTick()
+	case "crash":
+		s.state.Self.Attempt++
+		s.state.NewTick()
+	case "adopt":
+		s.adopt(name)
+	case "retry":
+		s.found(name, s.state.Retry(s.id(name), s.now))
+	case "drop":
+		s.found(name, s.state.Drop(s.id(name)))
+	case "claims":
+		for _, issue := range s.issues {
+			s.printClaim(issue.ID)
+		}
+	case "wake":
+		if at, ok := s.state.Wake(s.policy, s.now); ok {
+			s.print(clock(at))
+		} else {
+			s.print("never")
+		}
+	default:
+		s.t.Fatalf("no such step: %q", words)
+	}
+	for _, c := range s.state.Claims {
+		checkShape(s.t, c)
+	}
+}
+
+func (s *story) planAndApply() {
+	s.snap = s.read()
+	decisions := s.plan()
+	for _, d := range decisions {
+		name := d.Issue.Identifier
+		if c, claimed := s.state.Claims[d.ID]; claimed {
+			name = c.Identifier
+		}
+		switch {
+		case d.Verb == schedule.Observe:
+			s.print("observe", name, fmt.Sprintf("%q", d.Issue.State))
+		case d.Clean:
+			s.print(string(d.Verb), name, because(d.Why), "[clean]")
+		default:
+			s.print(string(d.Verb), name, because(d.Why))
+		}
+		s.state.Apply(d, s.now)
+	}
+	if len(decisions) == 0 {
+		s.print("nothing")
+	}
+	s.snap = s.read()
+	if again := s.plan(); len(again) > 0 {
+		s.t.Fatalf("planned again: %+v", again)
+	}
+}
+
+// read asks the tracker.
+func (s *story) read() schedule.Snapshot {
+	snap := schedule.Snapshot{Claimed: map[tracker.ID]*tracker.Issue{}, Hold: s.snap.Hold}
+	active := func(state string) bool {
+		return slices.ContainsFunc(s.policy.ActiveStates, func(a string) bool {
+			return tracker.NormalState(a) == tracker.NormalState(state)
+		})
+	}
+	for _, shown := range s.issues {
+		issue := shown.Issue
+		for _, name := range shown.blocked {
+			blocker := s.issue(name)
+			issue.BlockedBy = append(issue.BlockedBy, tracker.Blocker{Identifier: name, State: blocker.State})
+		}
+		if s.down == "" && !shown.gone && active(issue.State) {
+			snap.Candidates = append(snap.Candidates, issue)
+		}
+		if _, claimed := s.state.Claims[issue.ID]; claimed && s.down != "down" {
+			snap.Claimed[issue.ID] = &issue
+			if shown.gone {
+				snap.Claimed[issue.ID] = nil
+			}
+		}
+	}
+	return snap
+}
+
+func (s *story) adopt(word string) {
+	life, known := map[string]schedule.Life{
+		"dead": schedule.Dead, "alive": schedule.Alive, "unknown": schedule.Unknown,
+	}[word]
+	if !known {
+		s.t.Fatalf("no such life: %s", word)
+	}
+	adopted := s.state.Adopt(func(schedule.Owner) schedule.Life { return life }, s.policy, s.now)
+	if len(adopted) == 0 {
+		s.print("nothing")
+	}
+	for _, issue := range s.issues {
+		if slices.ContainsFunc(adopted, func(c schedule.Claim) bool { return c.ID == issue.ID }) {
+			s.printClaim(issue.ID)
+		}
+	}
+}
+
+func (s *story) found(name string, found bool) {
+	if !found {
+		s.print("nothing")
+		return
+	}
+	s.printClaim(s.id(name))
+}
+
+// printClaim prints what a claim has; what is zero is left out.
+func (s *story) printClaim(id tracker.ID) {
+	c, claimed := s.state.Claims[id]
+	if !claimed {
+		return
+	}
+	var due, run string
+	if c.Phase == schedule.Waiting {
+		due = clock(c.Due)
+	}
+	if holdsSlot(c) {
+		run = fmt.Sprintf("%s/%d", c.Owner.Run, c.Owner.Attempt)
+	}
+	line := []string{c.Identifier, string(c.Phase)}
+	for _, field := range []struct {
+		name  string
+		value any
+	}{
+		{"cause", string(c.Cause)}, {"run", run}, {"due", due}, {"attempt", c.Attempt}, {"failures", c.Failures},
+		{"idle", c.Idle}, {"tokens", c.Tokens}, {"thread", c.Thread},
+	} {
+		if text := fmt.Sprint(field.value); text != "" && text != "0" {
+			line = append(line, field.name+"="+text)
+		}
+	}
+	if c.Why != "" {
+		line = append(line, ": "+c.Why)
+	}
+	s.print(line...)
+}
+
+func (s *story) print(parts ...string) {
+	line := strings.TrimRight(strings.Join(parts, " "), " ")
+	fmt.Fprintf(&s.out, "\t%s\n", strings.ReplaceAll(line, " : ", ": "))
+}
+
+func because(why schedule.Why) string {
+	if why.None() {
+		return ""
+	}
+	return fmt.Sprintf("(%s): %v", why.Reason, why)
+}
+
+func orDash[S ~string](s S) S {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// clock is the time, with the day when it is not the first.
+func clock(t time.Time) string {
+	if t.Format(time.DateOnly) == noon.Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format("Jan 2 15:04:05")
+}

@@ -1,0 +1,267 @@
+package schedule_test
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// The words of a scenario: what the lines of its sections and steps mean. The
+// manual is at TestScenarios.
+
+// split cuts a line into words; a space in quotes belongs to its word.
+func split(line string) []string {
+	var words []string
+	var word strings.Builder
+	quoted, begun := false, false
+	end := func() {
+		if begun {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	for _, r := range line {
+		switch {
+		case r == '"':
+			quoted, begun = !quoted, true
+		case r == '#' && !quoted && !begun:
+			return words
+		case r == ' ' && !quoted:
+			end()
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	end()
+	return words
+}
+
+// settings hands each word to set as a key and its value, which may be empty.
+func (s *story) settings(words []string, set func(key, value string) (known bool)) {
+	s.t.Helper()
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		if !set(key, value) {
+			s.t.Fatalf("no such setting: %q", word)
+		}
+	}
+}
+
+func (s *story) setPolicy(key, value string) bool {
+	p := &s.policy
+	switch key {
+	case "active":
+		p.ActiveStates = list(value)
+	case "terminal":
+		p.TerminalStates = list(value)
+	case "labels":
+		p.RequiredLabels = list(value)
+	case "concurrent":
+		p.MaxConcurrent = s.number(value)
+	case "per-state":
+		p.MaxPerState = map[string]int{}
+		for _, limit := range list(value) {
+			state, slots, _ := strings.Cut(limit, ":")
+			p.MaxPerState[tracker.NormalState(state)] = s.number(slots)
+		}
+	case "batch":
+		p.MaxPerTick = s.number(value)
+	case "backoff":
+		p.MaxBackoff = s.duration(value)
+	case "stall":
+		p.Stall = s.duration(value)
+	case "attempts":
+		p.Budget.Attempts = s.number(value)
+	case "idle":
+		p.Budget.IdleSessions = s.number(value)
+	case "issue-tokens":
+		p.Budget.TokensPerIssue = int64(s.number(value))
+	case "tick-tokens":
+		p.Budget.TokensPerTick = int64(s.number(value))
+	case "day-tokens":
+		p.Budget.TokensPerDay = int64(s.number(value))
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *story) addIssue(words []string) {
+	issue := &shownIssue{Issue: todo(len(s.issues) + 1)}
+	issue.Identifier, issue.Labels = words[0], nil
+	s.issues = append(s.issues, issue)
+	s.editIssue(issue, words[1:])
+}
+
+func (s *story) editIssue(issue *shownIssue, words []string) {
+	s.settings(words, func(key, value string) bool {
+		switch key {
+		case "title":
+			issue.Title = value
+		case "text":
+			issue.Description = value
+		case "state":
+			issue.State = value
+		case "priority":
+			priority := s.number(value)
+			issue.Priority = &priority
+		case "created":
+			issue.CreatedAt = s.now.Add(s.duration(value))
+		case "labels":
+			issue.Labels = list(value)
+		case "blocked":
+			issue.blocked = list(value)
+		case "gone":
+			issue.gone = true
+		case "back":
+			issue.gone = false
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func (s *story) editTracker(name string, words []string) {
+	switch name {
+	case "up":
+		s.down = ""
+	case "down", "list-down":
+		s.down = name
+	default:
+		s.editIssue(s.issue(name), words)
+	}
+}
+
+func (s *story) addClaim(words []string) {
+	s.claim(s.issue(words[0]).Issue, schedule.Phase(words[1]), func(c *schedule.Claim) {
+		s.settings(words[2:], func(key, value string) bool {
+			switch key {
+			case "owner":
+				c.Owner = schedule.Owner{Run: value, Attempt: 1}
+			case "lease":
+				c.Lease = s.now.Add(s.duration(value))
+			case "since":
+				c.Since = s.now.Add(s.duration(value))
+			case "due":
+				c.Due = s.now.Add(s.duration(value))
+			case "attempt":
+				c.Attempt = s.number(value)
+			case "tokens":
+				c.Tokens = int64(s.number(value))
+			case "thread":
+				c.Thread = value
+			case "why":
+				c.Why = value
+			default:
+				return false
+			}
+			return true
+		})
+	})
+	checkShape(s.t, s.state.Claims[s.id(words[0])])
+}
+
+func (s *story) seen(name string, words []string) {
+	var u schedule.Update
+	s.settings(words, func(key, value string) bool {
+		switch key {
+		case "alive":
+			u.Alive = true
+		case "tokens":
+			u.Usage.Output = int64(s.number(value))
+		case "turns":
+			u.Turns = s.number(value)
+		case "thread":
+			u.Thread = value
+		default:
+			return false
+		}
+		return true
+	})
+	s.state.Seen(s.id(name), u, s.now)
+	s.printClaim(s.id(name))
+}
+
+func (s *story) exit(name string, words []string) {
+	issue := s.issue(name)
+	o := schedule.Outcome{Class: schedule.Class(words[0]), Turns: 1, Gone: issue.gone}
+	if !issue.gone {
+		o.Issue = &issue.Issue
+	}
+	s.settings(words[1:], func(key, value string) bool {
+		switch key {
+		case "tokens":
+			o.Usage.Output = int64(s.number(value))
+		case "turns":
+			o.Turns = s.number(value)
+		case "thread":
+			o.Thread = value
+		case "idle":
+			o.Idle = true
+		case "unread":
+			o.Issue, o.Gone = nil, false
+		case "retry":
+			o.RetryAt = s.now.Add(s.duration(value))
+		default:
+			o.Why = key
+			return value == ""
+		}
+		return true
+	})
+	next := s.state.Exit(issue.ID, o, s.policy, s.now)
+	switch {
+	case next.Phase != "":
+		s.printClaim(issue.ID)
+	case next.Clean:
+		s.print(name, "released", because(next.Why), "[clean]")
+	default:
+		s.print(name, "released", because(next.Why))
+	}
+}
+
+func (s *story) issue(name string) *shownIssue {
+	s.t.Helper()
+	for _, issue := range s.issues {
+		if issue.Identifier == name {
+			return issue
+		}
+	}
+	s.t.Fatalf("no such issue: %q", name)
+	return nil
+}
+
+func (s *story) id(name string) tracker.ID { return s.issue(name).ID }
+
+func (s *story) number(text string) int {
+	s.t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+func (s *story) duration(text string) time.Duration {
+	s.t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return d
+}
+
+func list(text string) []string {
+	var items []string
+	for item := range strings.SplitSeq(text, ",") {
+		if item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}

@@ -1,0 +1,289 @@
+package schedule_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// noon is the time in every test, until it passes.
+var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+
+// The runs that tests speak of. me plans.
+var (
+	me    = schedule.Owner{Run: "100", Attempt: 1, Job: "tick"}
+	other = schedule.Owner{Run: "99", Attempt: 1, Job: "tick"}
+	local = schedule.Owner{Host: "desk", PID: 7, Started: 1}
+)
+
+// world is everything that a plan depends on.
+type world struct {
+	state  *schedule.State
+	snap   schedule.Snapshot
+	policy schedule.Policy
+	now    time.Time
+}
+
+func (w world) plan() []schedule.Decision {
+	return schedule.Plan(w.state, w.snap, w.policy, w.now)
+}
+
+// then is the world after the decisions, as far as the state tells.
+func (w world) then(decisions []schedule.Decision) world {
+	w.state = w.state.Clone()
+	for _, d := range decisions {
+		w.state.Apply(d, w.now)
+	}
+	return w
+}
+
+// latest is what the world knows of an issue: the newer knowledge if there is
+// any, else the list's, else what its claim remembers.
+func (w world) latest(id tracker.ID) tracker.Issue {
+	if known := w.snap.Claimed[id]; known != nil {
+		return *known
+	}
+	for _, issue := range w.snap.Candidates {
+		if _, claimed := w.state.Claims[id]; !claimed && issue.ID == id {
+			return issue
+		}
+	}
+	c := w.state.Claims[id]
+	return tracker.Issue{ID: id, Identifier: c.Identifier, State: c.State}
+}
+
+// dump is the world in full, to see that nothing changed.
+func (w world) dump(t rapid.TB) string {
+	t.Helper()
+	text, err := json.Marshal([]any{w.state, w.snap, w.policy, w.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// holdsSlot restates which phases count against the limits.
+func holdsSlot(c schedule.Claim) bool {
+	return c.Phase == schedule.Running || c.Phase == schedule.Stopping
+}
+
+// claim adds a claim that is legal for its phase; with changes it.
+func (w world) claim(issue tracker.Issue, phase schedule.Phase, with func(*schedule.Claim)) {
+	c := schedule.Claim{
+		ID: issue.ID, Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL,
+		State: issue.State, Content: issue.Content(),
+		Phase: phase, Since: w.now,
+	}
+	switch phase {
+	case schedule.Stopping:
+		c.Cause, c.Why = schedule.Stalled, "silent"
+		fallthrough
+	case schedule.Running:
+		c.Owner, c.Lease, c.Sessions = me, w.now.Add(10*time.Minute), 1
+	case schedule.Waiting:
+		c.Due, c.Why = w.now, "continuation"
+	case schedule.Parked:
+		c.Why = "which colour?"
+	}
+	if with != nil {
+		with(&c)
+	}
+	w.state.Claims[c.ID] = c
+}
+
+// todo is an issue that may be worked on.
+func todo(n int) tracker.Issue {
+	return tracker.Issue{
+		ID: tracker.ID(fmt.Sprint(n)), Identifier: fmt.Sprintf("ABC-%d", n), Title: fmt.Sprintf("Issue %d", n),
+		State: "Todo", Labels: []string{"agent"}, Dispatchable: true,
+	}
+}
+
+// simple is a world without limits that matter.
+func simple() world {
+	return world{
+		state: schedule.New(me),
+		snap:  schedule.Snapshot{Claimed: map[tracker.ID]*tracker.Issue{}},
+		policy: schedule.Policy{
+			ActiveStates: []string{"Todo", "In Progress"}, TerminalStates: []string{"Done", "Cancelled"},
+			MaxConcurrent: 10, MaxPerTick: 10, MaxBackoff: 5 * time.Minute, Stall: 5 * time.Minute,
+		},
+		now: noon,
+	}
+}
+
+// often is true in most draws, and in all when a case is shrunk.
+func often(t *rapid.T, label string) bool { return rapid.IntRange(0, 7).Draw(t, label) < 7 }
+
+func states() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{
+		"Todo", "In Progress", "Rework", " TODO ", "in progress", "Todo", "In Progress", "Done", "CANCELLED", "Backlog", "",
+	})
+}
+
+func genPolicy(t *rapid.T) schedule.Policy {
+	p := schedule.Policy{
+		ActiveStates:   []string{"Todo", " in progress", "REWORK"},
+		TerminalStates: []string{"Done", "cancelled "},
+		MaxConcurrent:  rapid.IntRange(0, 6).Draw(t, "max concurrent"),
+		MaxPerTick:     rapid.IntRange(0, 8).Draw(t, "max per tick"),
+		MaxPerState:    rapid.MapOf(rapid.SampledFrom([]string{"todo", "in progress", "rework"}), rapid.IntRange(0, 3)).Draw(t, "max per state"),
+		MaxBackoff:     time.Duration(rapid.IntRange(1, 900).Draw(t, "max backoff")) * time.Second,
+		Stall:          time.Duration(rapid.IntRange(0, 600).Draw(t, "stall")) * time.Second,
+		Budget: schedule.Budget{
+			Attempts:       rapid.IntRange(0, 4).Draw(t, "attempts"),
+			IdleSessions:   rapid.IntRange(0, 3).Draw(t, "idle sessions"),
+			TokensPerIssue: rapid.SampledFrom([]int64{0, 500, 1000}).Draw(t, "tokens per issue"),
+			TokensPerTick:  rapid.SampledFrom([]int64{0, 0, 2000}).Draw(t, "tokens per tick"),
+			TokensPerDay:   rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens per day"),
+		},
+	}
+	if !often(t, "states apart") {
+		p.TerminalStates = append(p.TerminalStates, "Rework") // both: terminal counts
+	}
+	if !often(t, "no required label") {
+		p.RequiredLabels = []string{rapid.SampledFrom([]string{"agent", ""}).Draw(t, "required label")}
+	}
+	return p
+}
+
+func genIssue(t *rapid.T, n int) tracker.Issue {
+	issue := todo(n)
+	issue.State = states().Draw(t, "state")
+	if often(t, "has priority") {
+		priority := rapid.IntRange(-1, 6).Draw(t, "priority")
+		issue.Priority = &priority
+	}
+	if often(t, "has date") {
+		issue.CreatedAt = noon.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * time.Hour)
+	}
+	if !often(t, "well formed") {
+		issue.Title = " "
+	}
+	if !often(t, "labelled") {
+		issue.Labels = []string{"", "agents"}
+	}
+	issue.Dispatchable = often(t, "dispatchable")
+	if !often(t, "unblocked") {
+		issue.BlockedBy = []tracker.Blocker{{State: "done"}, {Identifier: "ABC-99", State: states().Draw(t, "blocker")}}
+	}
+	return issue
+}
+
+func genClaim(t *rapid.T, w world, issue tracker.Issue) {
+	phase := rapid.SampledFrom([]schedule.Phase{
+		schedule.Waiting, schedule.Running, schedule.Parked, schedule.Stopping,
+	}).Draw(t, "phase")
+	ago := func(label string) time.Time {
+		return w.now.Add(-time.Duration(rapid.IntRange(0, 1200).Draw(t, label)) * time.Second)
+	}
+	w.claim(issue, phase, func(c *schedule.Claim) {
+		c.Since = ago("since")
+		c.State = states().Draw(t, "state as remembered")
+		c.Content = rapid.SampledFrom([]string{c.Content, "", "other"}).Draw(t, "content as remembered")
+		c.Attempt = rapid.IntRange(0, 3).Draw(t, "attempt")
+		c.Failures = rapid.IntRange(0, c.Attempt).Draw(t, "failures")
+		c.Tokens = rapid.Int64Range(0, 1100).Draw(t, "tokens")
+		if holdsSlot(*c) {
+			c.Owner = rapid.SampledFrom([]schedule.Owner{me, me, other, local}).Draw(t, "owner")
+			c.Lease = ago("lease").Add(10 * time.Minute)
+			if rapid.Bool().Draw(t, "heard") {
+				c.Heard = ago("last heard")
+			}
+			c.Live = schedule.Usage{Input: rapid.Int64Range(0, c.Tokens).Draw(t, "live")}
+		}
+		if phase == schedule.Waiting {
+			c.Due = w.now.Add(time.Duration(rapid.IntRange(-3, 3).Draw(t, "due")) * time.Minute)
+		}
+	})
+}
+
+// genWorld draws any world: issues that are listed, claimed, both or neither;
+// each as remembered or listed, edited, gone or not read again.
+func genWorld(t *rapid.T) world {
+	w := simple()
+	w.policy = genPolicy(t)
+	for n := range rapid.IntRange(0, 10).Draw(t, "issues") {
+		issue := genIssue(t, n)
+		refresh := []string{"not read", "not read", "not read", "read", "gone"}
+		if rapid.Bool().Draw(t, "claimed") {
+			genClaim(t, w, issue)
+			refresh = []string{"read", "read", "read", "gone", "not read"}
+		}
+		switch rapid.SampledFrom(refresh).Draw(t, "refresh") {
+		case "read":
+			known := issue
+			if !often(t, "read as listed") {
+				known.State = states().Draw(t, "state as read")
+			}
+			w.snap.Claimed[issue.ID] = &known
+		case "gone":
+			w.snap.Claimed[issue.ID] = nil
+		}
+		if often(t, "listed") {
+			w.snap.Candidates = append(w.snap.Candidates, issue)
+			if !often(t, "listed once") {
+				w.snap.Candidates = append(w.snap.Candidates, issue)
+			}
+		}
+	}
+	if w.snap.Candidates != nil {
+		w.snap.Candidates = rapid.Permutation(w.snap.Candidates).Draw(t, "candidates")
+	}
+	if rapid.Bool().Draw(t, "sorted") {
+		slices.SortFunc(w.snap.Candidates, schedule.Compare)
+	}
+	genGates(t, w.state)
+	if !often(t, "no hold") {
+		w.snap.Hold = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md cannot be read"}
+	}
+	return w
+}
+
+// genGates draws what may close the way for every issue.
+func genGates(t *rapid.T, s *schedule.State) {
+	s.Tick.Sessions = rapid.IntRange(0, 3).Draw(t, "started in this tick")
+	s.Tick.Usage.Output = rapid.Int64Range(0, 2100).Draw(t, "tokens of this tick")
+	s.Days = []schedule.Day{
+		{Date: "2026-03-09", Usage: schedule.Usage{Input: 9000}},
+		{Date: "2026-03-10", Usage: schedule.Usage{Input: rapid.Int64Range(0, 5100).Draw(t, "tokens of today")}},
+	}
+	if !often(t, "no pause") {
+		s.Pause = schedule.Pause{
+			Why: "the key was refused", Since: noon.Add(-time.Hour),
+			Until: noon.Add(time.Duration(rapid.IntRange(-2, 1).Draw(t, "pause ends")) * time.Minute),
+		}
+		s.Tick.Paused = !often(t, "pause is of an earlier tick")
+	}
+}
+
+// checkShape reports a claim that has what does not belong to its phase, or
+// lacks what does.
+func checkShape(t rapid.TB, c schedule.Claim) {
+	t.Helper()
+	slot := holdsSlot(c)
+	for _, rule := range []struct {
+		broken bool
+		what   string
+	}{
+		{c.ID == "" || c.Identifier == "", "a claim has a name"},
+		{c.Since.IsZero(), "a phase has begun"},
+		{slot != (c.Owner != schedule.Owner{}), "an owner belongs to a session"},
+		{slot == c.Lease.IsZero(), "a lease belongs to a session"},
+		{!slot && (!c.Heard.IsZero() || c.Turns != 0 || c.Live != schedule.Usage{}), "signs of life belong to a session"},
+		{(c.Phase == schedule.Stopping) != (c.Cause != ""), "a cause belongs to a stop"},
+		{(c.Phase == schedule.Waiting) == c.Due.IsZero(), "a time belongs to a wait"},
+		{(c.Phase == schedule.Running) != (c.Why == ""), "all but a running claim say why"},
+		{c.Live.Total() > c.Tokens, "a session's tokens are the issue's"},
+	} {
+		if rule.broken {
+			t.Fatalf("%s: %+v", rule.what, c)
+		}
+	}
+}
