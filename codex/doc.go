@@ -1,0 +1,37 @@
+// Package codex is a client of the Codex app-server (SPEC §10): it opens a
+// session over a connection, runs turns on one thread, answers everything the
+// server asks, and says what happened.
+//
+// It speaks over any [io.ReadWriteCloser] and does nothing else: it never
+// starts a process, reads the environment or touches a file. Package workspace
+// makes the connection and ends the process behind it; package attempt calls
+// [Open], then [Session.Turn] as often as the issue needs, then [Session.Close].
+//
+// From the bottom up:
+//
+//	frame     lines of at most 16 MiB
+//	message   a line as a request, a notification or a reply
+//	field     the parts of a message, in the spelling of any server
+//	conn      one goroutine reads, one writes
+//	call      our calls and their answers
+//	answers   the table of what the server may ask, and what it is told
+//	tool      the tools of the host, off the read loop
+//	policy    what the agent may do: all that the thread and each turn are told
+//	notice    what the server tells, and the events made of it
+//	usage     tokens spent, rate limits
+//	outcome   how a turn ended, in the words of two generations of servers
+//	session   the handshake; turn runs one turn on it
+//
+// What holds at all times:
+//
+//   - Every request of the server that can be read gets exactly one answer, in
+//     the words of the protocol. The server waits for it without a limit.
+//   - The read loop never waits for a tool, and for a server that does not read
+//     only as long as one request may take. Reading goes on between turns.
+//   - A line that cannot be understood is an event, never the end of a session.
+//     Only the connection's end and a line beyond 16 MiB are.
+//   - A turn ends our turn only when it is ours: messages of other threads
+//     (sub-agents) and of other turns count as signs of life and as spending.
+//   - The target is Codex 0.169; fields and methods of older servers are
+//     understood where they differ.
+package codex

@@ -1,0 +1,101 @@
+package codex
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The categories of SPEC §10.6 that a session can end in. Their text is the
+// category that logs and reports show; find them with errors.Is.
+var (
+	// ErrResponseTimeout: the server did not answer a request in time.
+	ErrResponseTimeout = errors.New("response_timeout")
+	// ErrTurnTimeout: the turn took longer than codex.turn_timeout_ms.
+	ErrTurnTimeout = errors.New("turn_timeout")
+	// ErrPortExit: the connection or the thread ended under us.
+	ErrPortExit = errors.New("port_exit")
+	// ErrResponse: the server refused a request, or its answer makes no sense.
+	ErrResponse = errors.New("response_error")
+	// ErrTurnFailed: the server ended the turn with a failure; see [TurnError].
+	ErrTurnFailed = errors.New("turn_failed")
+	// ErrTurnCancelled: the turn was interrupted, by us or by the server.
+	ErrTurnCancelled = errors.New("turn_cancelled")
+	// ErrInputRequired: only a person can go on; see [InputRequired].
+	ErrInputRequired = errors.New("turn_input_required")
+)
+
+// ResponseError is an [ErrResponse]: the server's refusal of a request.
+type ResponseError struct {
+	Method  string
+	Code    int
+	Message string
+	Data    json.RawMessage // nil when there is none
+}
+
+func (e *ResponseError) Error() string {
+	return fmt.Sprintf("%s: %v: Codex refused with %d: %s", e.Method, ErrResponse, e.Code, oneLine(e.Message, messageRunes))
+}
+
+func (e *ResponseError) Unwrap() error { return ErrResponse }
+
+// TurnError is a turn that the server ended without success. Its category is
+// [ErrTurnFailed] or [ErrTurnCancelled].
+type TurnError struct {
+	Category   error
+	Info       string    // the variant of codexErrorInfo, such as usageLimitExceeded; "" when none is given
+	HTTPStatus int       // of the model's provider; 0 when unknown
+	Message    string    // the server's words, for people
+	ResetsAt   time.Time // when a usage limit ends; zero when unknown
+}
+
+func (e *TurnError) Error() string {
+	text := "turn: " + e.Category.Error()
+	if e.Info != "" {
+		text += ": " + oneLine(e.Info, summaryRunes)
+	}
+	if e.HTTPStatus != 0 {
+		text += fmt.Sprintf(" (HTTP %d)", e.HTTPStatus)
+	}
+	if e.Message != "" {
+		text += ": " + oneLine(e.Message, messageRunes)
+	}
+	return text + ": " + e.advice()
+}
+
+// advice is what a person does next.
+func (e *TurnError) advice() string {
+	switch {
+	case !e.ResetsAt.IsZero():
+		return "wait until " + e.ResetsAt.Format(time.RFC3339) + " or raise the limit"
+	case e.Info == "usageLimitExceeded" || e.Info == "sessionBudgetExceeded":
+		return "raise the limit of the account, or wait for it to reset"
+	case e.Info == "unauthorized" || e.HTTPStatus == 401:
+		return "check the API key, or log in to Codex again"
+	case e.Info == "modelNotFound":
+		return "check codex.model"
+	case e.Info == "contextWindowExceeded":
+		return "go on in a new thread"
+	case e.Category == ErrTurnCancelled:
+		return "start another turn to go on"
+	default:
+		return "see the session's log; another turn may succeed"
+	}
+}
+
+func (e *TurnError) Unwrap() error { return e.Category }
+
+// InputRequired is an [ErrInputRequired]: the agent asked a person, and nobody
+// is there. The questions were answered with nothing.
+type InputRequired struct {
+	Questions []string
+}
+
+func (e *InputRequired) Error() string {
+	return fmt.Sprintf("turn: %v: the agent asks: %s: answer in the issue and release it",
+		ErrInputRequired, oneLine(strings.Join(e.Questions, "; "), messageRunes))
+}
+
+func (e *InputRequired) Unwrap() error { return ErrInputRequired }

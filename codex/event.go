@@ -1,0 +1,99 @@
+package codex
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Kind names what an [Event] is about, in the words of SPEC §10.4.
+type Kind string
+
+const (
+	SessionStarted       Kind = "session_started" // once per turn, when its session id is known
+	StartupFailed        Kind = "startup_failed"
+	TurnCompleted        Kind = "turn_completed"
+	TurnFailed           Kind = "turn_failed"
+	TurnCancelled        Kind = "turn_cancelled"
+	TurnEndedWithError   Kind = "turn_ended_with_error" // timeout, lost connection, refused request
+	TurnInputRequired    Kind = "turn_input_required"
+	ApprovalAutoApproved Kind = "approval_auto_approved"
+	UnsupportedToolCall  Kind = "unsupported_tool_call"
+	Notification         Kind = "notification"
+	OtherMessage         Kind = "other_message" // a reply nobody waits for, a request nobody knows
+	Malformed            Kind = "malformed"
+)
+
+// Event is one thing that happened in a session. Each turn ends in exactly one
+// of the turn events.
+type Event struct {
+	Kind       Kind
+	Time       time.Time // UTC
+	PID        int       // of the app-server; 0 when unknown
+	Thread     string    // the session's thread
+	Turn       string    // its turn in progress; "" between turns
+	Session    string    // Thread-Turn (SPEC §4.2); "" between turns
+	Method     string    // of the protocol; "" when the event is our own
+	Summary    string    // for people: one line of at most 120 characters
+	Usage      *Usage    // of the session so far, when it changed
+	RateLimits json.RawMessage
+
+	// Progress counts as a sign of life for stall detection (SPEC §8.5). A
+	// malformed line is none, nor is Codex waiting for its network.
+	Progress bool
+}
+
+const (
+	summaryRunes = 120
+	messageRunes = 500 // in errors
+)
+
+// oneLine makes one line of at most n runes for people: no control characters, no
+// runs of space. The text may be anybody's.
+func oneLine(text string, n int) string {
+	var b strings.Builder
+	space := false
+	for _, r := range text {
+		switch {
+		case unicode.IsSpace(r):
+			space = b.Len() > 0
+			continue
+		case !unicode.IsGraphic(r):
+			continue
+		}
+		if space {
+			space = false
+			if n--; n > 0 {
+				b.WriteByte(' ')
+			}
+		}
+		if n--; n <= 0 {
+			b.WriteRune('…')
+			break
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// emit completes an event and hands it over, one at a time.
+func (s *Session) emit(e Event) {
+	if s.o.Events == nil {
+		return
+	}
+	e.Time, e.PID, e.Summary = time.Now().UTC(), s.o.PID, oneLine(e.Summary, summaryRunes)
+	s.mu.Lock()
+	e.Thread = s.thread
+	if s.turn != nil && s.turn.id != "" {
+		e.Turn = s.turn.id
+		e.Session = e.Thread + "-" + e.Turn
+	}
+	s.mu.Unlock()
+	s.events.Lock()
+	defer s.events.Unlock()
+	s.o.Events(e)
+}
+
+// warn reports something survived that the server did not say itself.
+func (s *Session) warn(text string) { s.emit(Event{Kind: Notification, Summary: text}) }

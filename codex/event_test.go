@@ -1,0 +1,149 @@
+package codex
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEventsSayWhereTheyBelong(t *testing.T) {
+	t.Parallel()
+	_, j, _, err := runTurn(t, Options{PID: 42}, `{"method":"turn/started","params":{"threadId":"thread-1"}}`, "?", completed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := j.all()
+	for i, e := range events {
+		if e.Time.Location() != time.UTC || e.Time.IsZero() {
+			t.Errorf("event %d: %v", i, e.Time)
+		}
+		events[i].Time = time.Time{}
+	}
+	in := Event{PID: 42, Thread: "thread-1", Turn: "turn-1", Session: "thread-1-turn-1"}
+	with := func(kind Kind, method, summary string, progress bool) Event {
+		e := in
+		e.Kind, e.Method, e.Summary, e.Progress = kind, method, summary, progress
+		return e
+	}
+	want := []Event{
+		with(SessionStarted, "", "a turn has started", true),
+		with(Notification, "turn/started", "turn/started", true),
+		with(Malformed, "", `invalid character '?' looking for beginning of value: "?"`, false),
+		with(Notification, "turn/completed", "turn/completed", true),
+		with(TurnCompleted, "", "the turn is complete", true),
+	}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSummariesAreForPeople(t *testing.T) {
+	t.Parallel()
+	item := func(item string) string {
+		return `{"method":"item/started","params":{"threadId":"thread-1","turnId":"turn-1","item":` + item + `}}`
+	}
+	for message, want := range map[string]string{
+		item(`{"type":"commandExecution","command":"/bin/bash -lc 'npm test'","commandActions":[{"type":"unknown","command":"npm test"}]}`): "running `npm test`",
+		item(`{"type":"commandExecution","command":"/bin/bash -lc 'a | b'","commandActions":[{"command":"a"},{"command":"b"}]}`):            "running `/bin/bash -lc 'a | b'`",
+		item(`{"type":"commandExecution","command":["old"]}`):                                                                               "running ``",
+		item(`{"type":"fileChange","changes":[{"path":"/w/a"},{"path":"/w/b"},{"path":"/w/c"}]}`):                                           "editing 3 files",
+		item(`{"type":"fileChange","changes":[{"path":"/w/a","kind":{"type":"add"}}]}`):                                                     "editing /w/a",
+		item(`{"type":"dynamicToolCall","tool":"echo","arguments":{}}`):                                                                     "calling echo",
+		item(`{"type":"mcpToolCall","server":"db","tool":"query"}`):                                                                         "calling db.query",
+		item(`{"type":"agentMessage","text":"Now\n\n  this.\u001b[31m"}`):                                                                   "Now this.[31m",
+		item(`{"type":"agentMessage","text":""}`):                                                                                           "writing",
+		item(`{"type":"reasoning","summary":[]}`):                                                                                           "thinking",
+		item(`{"type":"webSearch","query":"x"}`):                                                                                            "searching the web",
+		item(`{"type":"contextCompaction"}`):                                                                                                "compacting its context",
+		item(`{"type":"sleep"}`):                                                                                                            "sleep",
+		item(`{"id":"no type"}`):                                                                                                            "item/started",
+		item(`{"type":"commandExecution","aggregatedOutput":"` + strings.Repeat("x", bigItem) + `"}`):                                       "item/started",
+		`{"method":"warning","params":{"message":"careful"}}`:                                                                               "careful",
+		`{"method":"configWarning","params":{"summary":"no bwrap","details":null}}`:                                                         "no bwrap",
+		`{"method":"error","params":{"error":{"message":"bad"},"willRetry":false}}`:                                                         "error: bad",
+		`{"method":"error","params":{"error":"older"}}`:                                                                                     "error: older",
+		`{"method":"codex/event/task_complete","params":{}}`:                                                                                "codex/event/task_complete",
+		`{"method":"brand/new"}`:                                                                                                            "brand/new",
+	} {
+		_, j, _, _ := runTurn(t, Options{}, message, completed)
+		if !j.says(Notification, want) {
+			t.Errorf("%.100s: no %q in %+v", message, want, j.all())
+		}
+	}
+}
+
+func TestASummaryIsOneShortLine(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"":                     "",
+		"  a \n\t b\r\n ":      "a b",
+		"a\x00\x1b[0mb\u202ec": "a[0mbc",
+		"abcdefghij":           "abcdefghi…",
+		"abc def ghi jkl":      "abc def g…",
+		"éééééééééééééééééééééééééé": "ééééééééé…",
+		"a\xff": "a\uFFFD",
+	} {
+		got := oneLine(in, 10)
+		if diff := cmp.Diff(want, got); diff != "" || utf8.RuneCountInString(got) > 10 {
+			t.Errorf("%q (-want +got):\n%s", in, diff)
+		}
+	}
+}
+
+func TestDeltasMakeAtMostTenEventsASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, j := begin(t, Options{}, func(p *peer) {
+			p.turn()
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			for i := range 2000 {
+				<-tick.C
+				p.send(fmt.Sprintf(`{"method":%q,"params":{"delta":"x"}}`,
+					[]string{"item/agentMessage/delta", "item/commandExecution/outputDelta", "codex/event/agent_message_delta"}[i%3]))
+			}
+			p.send(completed)
+			p.drain()
+		})
+		if _, err := s.Turn(t.Context(), "go"); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+		var last time.Time
+		n := 0
+		for _, e := range j.all() {
+			if !strings.HasSuffix(e.Method, "elta") {
+				continue
+			}
+			if gap := e.Time.Sub(last); gap < deltaPause || n > 0 && gap > 2*deltaPause || !e.Progress {
+				t.Errorf("after %v: %+v", gap, e)
+			}
+			last, n = e.Time, n+1
+		}
+		if n != 20 {
+			t.Errorf("%d events in two seconds", n)
+		}
+	})
+}
+
+func TestRateLimitsComeWithTheirEvent(t *testing.T) {
+	t.Parallel()
+	const limits = `{"limitId":"codex","primary":{"usedPercent":43,"resetsAt":1795300000}}`
+	_, j, _, _ := runTurn(t, Options{},
+		`{"method":"account/rateLimits/updated","params":{"rateLimits":`+limits+`}}`,
+		`{"method":"account/rateLimits/updated","params":{"rateLimits":{"limitId":"codex","primary":null}}}`, completed)
+	var got []string
+	for _, e := range j.all() {
+		if e.RateLimits != nil {
+			got = append(got, string(e.RateLimits))
+		}
+	}
+	if diff := cmp.Diff([]string{limits}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

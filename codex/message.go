@@ -1,0 +1,78 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// message is one line from the server. A method makes it a request (with an
+// id) or a notification; an id alone makes it the reply to one of our calls.
+// Params and Result stay undecoded: most of them nobody needs.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method *string         `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+var errNotMessage = errors.New("neither a request, a notification nor a reply")
+
+func parse(line []byte) (message, error) {
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		return message{}, err
+	}
+	if !present(m.ID) {
+		m.ID = nil
+	}
+	switch {
+	case m.Method == nil && m.ID == nil:
+		return message{}, errNotMessage
+	case m.ID != nil && m.ID[0] != '"' && m.ID[0] != '-' && (m.ID[0] < '0' || m.ID[0] > '9'):
+		return message{}, errors.New("an id is a number or a string")
+	}
+	return m, nil
+}
+
+// present tells a value from nothing and from null.
+func present(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
+
+// request is a call or, without an id, a notification of ours.
+type request struct {
+	ID     int64  `json:"id,omitempty"` // ours start at 1
+	Method string `json:"method"`
+	Params any    `json:"params,omitempty"`
+}
+
+// reply answers a request of the server. The id goes back byte for byte.
+type reply struct {
+	ID     json.RawMessage `json:"id"`
+	Result any             `json:"result,omitempty"`
+	Error  *refusal        `json:"error,omitempty"`
+}
+
+// refusal is the error of a reply, in both directions.
+type refusal struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+const (
+	codeUnsupported = -32601 // we do not do this
+	codeOverloaded  = -32001 // the server asks to try again later
+)
+
+// encode makes a line of a message. What is not valid JSON, such as a tool's
+// schema, is an error.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // an id must not change on its way back
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

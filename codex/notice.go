@@ -1,0 +1,207 @@
+package codex
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// deltaPause is the least time between two events about pieces of text or
+	// output, which come in thousands per second.
+	deltaPause = 100 * time.Millisecond
+	// bigItem is a size from which an item is output that nobody reads here.
+	bigItem = 64 << 10
+)
+
+// notice deals with a notification; on the read loop. An error means that it
+// makes no sense.
+func (s *Session) notice(method string, params json.RawMessage) error {
+	e := Event{Kind: Notification, Method: method, Summary: method, Progress: true}
+	switch method {
+	case "turn/completed", "turn/failed", "turn/cancelled":
+		return s.noticeEnd(e, params)
+	case "error":
+		return s.noticeError(e, params)
+	case "item/started", "item/completed":
+		s.noticeItem(&e, params)
+	case "thread/tokenUsage/updated", "codex/event/token_count":
+		s.noticeUsage(&e, params)
+	case "account/rateLimits/updated":
+		s.noticeLimits(&e, params)
+	case "thread/closed":
+		s.noticeClosed(params)
+	case "warning", "guardianWarning", "configWarning", "deprecationNotice":
+		e.Summary = text(params, "message", "summary")
+	default:
+		if strings.HasSuffix(method, "elta") { // item/agentMessage/delta, outputDelta, agent_message_delta
+			now := time.Now()
+			if now.Before(s.quiet) {
+				return nil
+			}
+			s.quiet = now.Add(deltaPause)
+		}
+	}
+	s.emit(e)
+	return nil
+}
+
+// noticeEnd ends our turn if it is the one that ended. The event of the turn is
+// the turn's own.
+func (s *Session) noticeEnd(e Event, params json.RawMessage) error {
+	o, err := turnOutcome(e.Method, params)
+	if err != nil {
+		return err
+	}
+	s.emit(e)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil && (o.thread == "" || o.thread == s.thread) {
+		s.turn.endLocked(o)
+	}
+	return nil
+}
+
+// noticeError keeps an error for the turn that will fail of it. One that Codex
+// retries is neither progress nor failure: without a network it retries for ever.
+func (s *Session) noticeError(e Event, params json.RawMessage) error {
+	var p struct {
+		owner
+		Error     json.RawMessage `json:"error"`
+		WillRetry bool            `json:"willRetry"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return err
+	}
+	f := readFault(p.Error)
+	e.Summary = "error: " + f.Message
+	if p.WillRetry {
+		e.Progress, e.Summary = false, "Codex retries: "+cmp.Or(f.Details, f.Message)
+	}
+	s.emit(e)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.turn
+	if t != nil && !p.WillRetry && (p.thread() == "" || p.thread() == s.thread) && (p.TurnID == "" || t.id == "" || p.TurnID == t.id) {
+		t.fault = f
+	}
+	return nil
+}
+
+func (s *Session) noticeUsage(e *Event, params json.RawMessage) {
+	total, last, ok := usageReport(params)
+	if !ok {
+		return // a wrapper may hold rate limits alone
+	}
+	var of owner
+	_ = json.Unmarshal(params, &of) // without an owner it is ours
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ours := s.turn != nil && s.turn.id != "" && of.TurnID == s.turn.id
+	s.meter.report(cmp.Or(of.thread(), s.thread), total, last, ours)
+	spent := s.meter.spent()
+	e.Usage, e.Summary = &spent, fmt.Sprintf("%d tokens used", spent.Total())
+}
+
+func (s *Session) noticeLimits(e *Event, params json.RawMessage) {
+	if e.RateLimits = rateLimits(params); e.RateLimits == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits = e.RateLimits
+}
+
+// noticeClosed ends the session with its thread.
+func (s *Session) noticeClosed(params json.RawMessage) {
+	var of owner
+	_ = json.Unmarshal(params, &of) // without an owner it is ours
+	if of.thread() == "" || of.thread() == s.ThreadID() {
+		s.conn.fail(fmt.Errorf("the thread: %w: Codex closed it: see the session's log", ErrPortExit))
+	}
+}
+
+// item is the part of a thread item that people are told about.
+type item struct {
+	Type           string
+	Text           string
+	Command        string
+	CommandActions []struct{ Command string }
+	Changes        []struct{ Path string }
+	Server, Tool   string
+	Questions      []struct {
+		Title   string
+		Options []string
+	}
+}
+
+func (s *Session) noticeItem(e *Event, params json.RawMessage) {
+	if len(params) > bigItem && !bytes.Contains(params, []byte(`"questions"`)) {
+		return
+	}
+	var p struct{ Item item }
+	_ = json.Unmarshal(params, &p) // a field of an unexpected type leaves the others readable
+	e.Summary = cmp.Or(p.Item.summary(), e.Method)
+	if e.Method != "item/completed" || len(p.Item.Questions) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == nil {
+		return
+	}
+	for _, q := range p.Item.Questions {
+		s.turn.questions = append(s.turn.questions, question(q.Title, q.Options))
+	}
+}
+
+func (i item) summary() string {
+	switch i.Type {
+	case "commandExecution":
+		return "running `" + i.command() + "`"
+	case "fileChange":
+		if len(i.Changes) == 1 {
+			return "editing " + i.Changes[0].Path
+		}
+		return fmt.Sprintf("editing %d files", len(i.Changes))
+	case "dynamicToolCall":
+		return "calling " + i.Tool
+	case "mcpToolCall":
+		return "calling " + i.Server + "." + i.Tool
+	case "agentMessage":
+		return cmp.Or(i.Text, "writing")
+	case "reasoning":
+		return "thinking"
+	case "webSearch":
+		return "searching the web"
+	case "contextCompaction":
+		return "compacting its context"
+	}
+	return i.Type
+}
+
+// command is what runs, if possible without the shell that runs it.
+func (i item) command() string {
+	if len(i.CommandActions) == 1 {
+		return cmp.Or(i.CommandActions[0].Command, i.Command)
+	}
+	return i.Command
+}
+
+// command is the one that an approval is about.
+func command(params json.RawMessage) string {
+	var i item
+	_ = json.Unmarshal(params, &i) // older servers send a list of words: no command is shown
+	return i.command()
+}
+
+// question is what a person reads: the question and what may be chosen.
+func question(text string, options []string) string {
+	if len(options) == 0 {
+		return text
+	}
+	return text + " (" + strings.Join(options, " / ") + ")"
+}

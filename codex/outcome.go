@@ -1,0 +1,128 @@
+package codex
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+)
+
+// outcome is how the server says that a turn ended.
+type outcome struct {
+	thread, turn string // "" in older servers
+	category     error  // nil is success
+	fault        fault
+}
+
+// fault is the server's account of what went wrong.
+type fault struct {
+	Message string          `json:"message"`
+	Info    json.RawMessage `json:"codexErrorInfo"`
+	Details string          `json:"additionalDetails"`
+}
+
+// owner says which turn of which thread a message is about. Older servers
+// leave it out, or call the thread a conversation.
+type owner struct {
+	ThreadID       string `json:"threadId"`
+	ConversationID string `json:"conversationId"`
+	TurnID         string `json:"turnId"`
+}
+
+func (o owner) thread() string {
+	if o.ThreadID == "" {
+		return o.ConversationID
+	}
+	return o.ThreadID
+}
+
+// turnOutcome reads turn/completed, and turn/failed and turn/cancelled of older
+// servers. Only completed is success, or a turn/completed with no status.
+func turnOutcome(method string, params json.RawMessage) (outcome, error) {
+	var p struct {
+		owner
+		Status  string          `json:"status"`
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Reason  string          `json:"reason"`
+		Turn    struct {
+			ID     string          `json:"id"`
+			Status string          `json:"status"`
+			Error  json.RawMessage `json:"error"`
+		} `json:"turn"`
+	}
+	if present(params) {
+		if err := json.Unmarshal(params, &p); err != nil {
+			return outcome{}, err
+		}
+	}
+	o := outcome{thread: p.thread(), turn: cmp.Or(p.Turn.ID, p.TurnID)}
+	if o.fault = readFault(p.Turn.Error); o.fault.empty() {
+		o.fault = readFault(p.Error)
+	}
+	o.fault.Message = cmp.Or(o.fault.Message, p.Message, p.Reason)
+	status := cmp.Or(p.Turn.Status, p.Status)
+	switch method {
+	case "turn/failed":
+		o.category = ErrTurnFailed
+		return o, nil
+	case "turn/cancelled":
+		o.category = ErrTurnCancelled
+		return o, nil
+	}
+	switch status {
+	case "", "completed", "success":
+	case "interrupted", "cancelled":
+		o.category = ErrTurnCancelled
+	case "failed":
+		o.category = ErrTurnFailed
+	default:
+		o.category = ErrTurnFailed
+		o.fault.Message = cmp.Or(o.fault.Message, fmt.Sprintf("the turn ended with the unknown status %q", status))
+	}
+	return o, nil
+}
+
+func (f fault) empty() bool { return f.Message == "" && !present(f.Info) }
+
+// readFault takes an object or, from older servers, the message alone.
+func readFault(raw json.RawMessage) (f fault) {
+	if !present(raw) {
+		return f
+	}
+	if json.Unmarshal(raw, &f.Message) != nil {
+		// An object. A field of an unexpected type leaves the others readable.
+		_ = json.Unmarshal(raw, &f)
+	}
+	return f
+}
+
+// info is the variant of codexErrorInfo, which is a string or an object whose
+// only key is the variant, and the HTTP status of the model's provider.
+func (f fault) info() (variant string, status int) {
+	if !present(f.Info) || json.Unmarshal(f.Info, &variant) == nil {
+		return variant, 0
+	}
+	var variants map[string]struct {
+		HTTPStatusCode int `json:"httpStatusCode"`
+	}
+	_ = json.Unmarshal(f.Info, &variants) // anything else has no variant
+	if len(variants) == 1 {
+		for variant, v := range variants {
+			return variant, v.HTTPStatusCode
+		}
+	}
+	return "", 0
+}
+
+// err is the outcome as the error of a turn; nil for success.
+func (o outcome) err(limits json.RawMessage) error {
+	if o.category == nil {
+		return nil
+	}
+	e := &TurnError{Category: o.category, Message: cmp.Or(o.fault.Message, o.fault.Details)}
+	e.Info, e.HTTPStatus = o.fault.info()
+	if e.Info == "usageLimitExceeded" {
+		e.ResetsAt = resetsAt(limits)
+	}
+	return e
+}

@@ -1,0 +1,173 @@
+package codex
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// peer is the server's end of a session, played by a test.
+type peer struct {
+	t   *testing.T
+	rwc io.ReadWriteCloser
+	in  *bufio.Reader
+}
+
+// got is a line that the session wrote.
+type got struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *refusal        `json:"error"`
+}
+
+// dial returns the session's end of a connection. The script plays the other
+// end and hangs up when it returns.
+func dial(t *testing.T, script func(*peer)) io.ReadWriteCloser {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer theirs.Close()
+		script(&peer{t: t, rwc: theirs, in: bufio.NewReader(theirs)})
+	})
+	t.Cleanup(func() {
+		ours.Close()
+		wg.Wait()
+	})
+	return ours
+}
+
+// next reads one line of the session; false when it hung up.
+func (p *peer) next() (m got, ok bool) {
+	text, err := p.in.ReadBytes('\n')
+	if err != nil {
+		return got{}, false
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		p.t.Errorf("the session wrote %q: %v", text, err)
+	}
+	return m, true
+}
+
+// expect reads the next line, which must be a call of the method.
+func (p *peer) expect(method string) got {
+	m, ok := p.next()
+	if !ok || m.Method != method {
+		p.t.Errorf("the session wrote %+v (%v), want %s", m, ok, method)
+	}
+	return m
+}
+
+// drain reads until the session hangs up.
+func (p *peer) drain() {
+	for {
+		if _, ok := p.next(); !ok {
+			return
+		}
+	}
+}
+
+// send writes lines as they are. A session that hung up misses them.
+func (p *peer) send(lines ...string) {
+	for _, text := range lines {
+		_, _ = io.WriteString(p.rwc, text+"\n")
+	}
+}
+
+func (p *peer) reply(m got, result string) {
+	p.send(fmt.Sprintf(`{"id":%s,"result":%s}`, m.ID, result))
+}
+
+func (p *peer) refuse(m got, code int, text string) {
+	p.send(fmt.Sprintf(`{"id":%s,"error":{"code":%d,"message":%q}}`, m.ID, code, text))
+}
+
+// handshake opens thread-1.
+func (p *peer) handshake() {
+	p.reply(p.expect("initialize"), `{}`)
+	p.expect("initialized")
+	p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"}}`)
+}
+
+// turn opens turn-1 of thread-1, after the handshake.
+func (p *peer) turn() got {
+	p.handshake()
+	m := p.expect("turn/start")
+	p.reply(m, `{"turn":{"id":"turn-1"}}`)
+	return m
+}
+
+const completed = `{"method":"turn/completed","params":{"threadId":"thread-1","turn":{"id":"turn-1","status":"completed","error":null}}}`
+
+// journal keeps the events of a session.
+type journal struct {
+	mu     sync.Mutex
+	events []Event
+}
+
+func (j *journal) add(e Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events = append(j.events, e)
+}
+
+func (j *journal) all() []Event {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.events)
+}
+
+func (j *journal) count(kind Kind) (n int) {
+	for _, e := range j.all() {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// says reports whether an event of the kind has the summary.
+func (j *journal) says(kind Kind, summary string) bool {
+	return slices.ContainsFunc(j.all(), func(e Event) bool { return e.Kind == kind && e.Summary == summary })
+}
+
+// begin opens a session with a script, closes it with the test, and keeps what
+// it reports.
+func begin(t *testing.T, o Options, script func(*peer)) (*Session, *journal) {
+	t.Helper()
+	j := &journal{}
+	o.Events = j.add
+	s, err := Open(t.Context(), dial(t, script), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, j
+}
+
+// runTurn opens a session, runs one turn whose stream is the given lines, and
+// waits for the end of all of it.
+func runTurn(t *testing.T, o Options, stream ...string) (*Session, *journal, Turn, error) {
+	t.Helper()
+	s, j := begin(t, o, func(p *peer) {
+		p.turn()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			p.send(stream...)
+			p.rwc.Close()
+		})
+		p.drain()
+		wg.Wait()
+	})
+	turn, err := s.Turn(t.Context(), "go")
+	<-s.conn.done
+	s.Close()
+	return s, j, turn, err
+}

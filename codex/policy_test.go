@@ -1,0 +1,52 @@
+package codex
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheWorkflowsPolicyGoesWithEveryTurn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		config            Config
+		approval, sandbox string
+	}{
+		"nothing said":       {Config{}, guardedApproval, guardedSandbox},
+		"nulls":              {Config{ApprovalPolicy: json.RawMessage("null"), ThreadSandbox: json.RawMessage("null"), TurnSandboxPolicy: json.RawMessage("null")}, guardedApproval, guardedSandbox},
+		"approval":           {Config{ApprovalPolicy: json.RawMessage(`"on-request"`)}, `"on-request"`, guardedSandbox},
+		"read only":          {Config{ThreadSandbox: json.RawMessage(`"read-only"`)}, guardedApproval, `{"type":"readOnly"}`},
+		"workspace":          {Config{ThreadSandbox: json.RawMessage(`"workspace-write"`)}, guardedApproval, `{"type":"workspaceWrite"}`},
+		"no sandbox":         {Config{ThreadSandbox: json.RawMessage(`"danger-full-access"`)}, guardedApproval, `{"type":"dangerFullAccess"}`},
+		"as a turn's":        {Config{ThreadSandbox: json.RawMessage(`"dangerFullAccess"`)}, guardedApproval, `{"type":"dangerFullAccess"}`},
+		"an object":          {Config{ThreadSandbox: json.RawMessage(`{"type":"externalSandbox"}`)}, guardedApproval, `{"type":"externalSandbox"}`},
+		"the turn's goes on": {Config{ThreadSandbox: json.RawMessage(`"read-only"`), TurnSandboxPolicy: json.RawMessage(`{"type":"x"}`)}, guardedApproval, `{"type":"x"}`},
+	} {
+		p, err := newPosture(test.config, nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		turn := p.turn(Options{}, "thread-1", "go")
+		if diff := cmp.Diff([]string{test.approval, test.sandbox}, []string{string(turn.ApprovalPolicy), string(turn.SandboxPolicy)}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if thread := p.start(Options{}); string(thread.ApprovalPolicy) != test.approval {
+			t.Errorf("%s: the thread starts with %s", name, thread.ApprovalPolicy)
+		}
+	}
+}
+
+func TestAnUnknownThreadSandboxIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
+	for _, sandbox := range []string{`"workspace"`, `""`, `7`, `["read-only"]`} {
+		_, err := Open(t.Context(), dial(t, func(p *peer) {
+			if m, ok := p.next(); ok {
+				t.Errorf("%s: sent %s", sandbox, m.Method)
+			}
+		}), Options{Config: Config{ThreadSandbox: json.RawMessage(sandbox)}})
+		if err == nil {
+			t.Errorf("%s was taken", sandbox)
+		}
+	}
+}

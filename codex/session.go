@@ -1,0 +1,204 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// What Config leaves at zero (SPEC §5.3.6), and the least time the first answer
+// gets: the server may have to be unpacked, and the machine may be busy.
+const (
+	defaultReadTimeout = 5 * time.Second
+	defaultTurnTimeout = time.Hour
+	firstAnswer        = 30 * time.Second
+)
+
+// Options are what a session is made of.
+type Options struct {
+	Version string // of this program, for the server's log
+	PID     int    // of the app-server, for events
+	Cwd     string // the workspace, absolute
+	Name    string // of the thread: "ABC-1: Title"
+	Config  Config // a timeout that is not positive is the default
+	Tools   []Tool
+	Resume  string // the thread to go on with; "" starts a new one
+
+	// Events is called for everything that happens, one call at a time, from
+	// the read loop for what the server says. It must return at once.
+	Events func(Event)
+	// Wire sees every line as it is read ('<') and written ('>'), the two
+	// directions at the same time. The line is valid during the call and holds
+	// whatever the two sides say to each other, secrets too.
+	Wire func(dir byte, line []byte)
+}
+
+// Session is a conversation with one app-server on one thread.
+type Session struct {
+	o       Options
+	conn    *conn
+	posture posture
+	answers map[string]answer
+	slots   chan struct{} // one for each tool call that runs
+	resumed bool
+	quiet   time.Time // until then deltas make no event; of the read loop
+
+	events sync.Mutex // held while Events runs
+
+	mu     sync.Mutex
+	thread string
+	turn   *turn // in progress; nil between turns
+	meter  meter
+	limits json.RawMessage // the latest snapshot
+}
+
+// Open shakes hands over a connection and opens a thread (SPEC §10.2). The
+// connection is the session's from then on and is closed when Open fails; its
+// Close must end a Read and a Write that wait. ctx bounds the opening alone.
+//
+// A thread that cannot be resumed is replaced by a new one; see [Session.Resumed].
+// The errors are [ErrResponseTimeout], [ErrPortExit], [ErrResponse], the cause
+// of ctx, and a thread_sandbox that Codex does not know.
+func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, error) {
+	if o.Config.ReadTimeout <= 0 {
+		o.Config.ReadTimeout = defaultReadTimeout
+	}
+	if o.Config.TurnTimeout <= 0 {
+		o.Config.TurnTimeout = defaultTurnTimeout
+	}
+	s := &Session{
+		o:     o,
+		conn:  newConn(rwc, o.Config.ReadTimeout, o.Wire),
+		slots: make(chan struct{}, toolsAtOnce),
+		meter: meter{resumed: o.Resume, threads: make(map[string]*tally)},
+	}
+	s.answers = s.table()
+	s.conn.start(ctx, s.receive)
+	if err := s.open(ctx); err != nil {
+		err = fmt.Errorf("opening a Codex session: %w", err)
+		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
+		_ = s.conn.close() // err says more
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Session) open(ctx context.Context) (err error) {
+	if s.posture, err = newPosture(s.o.Config, s.o.Tools); err != nil {
+		return err
+	}
+	wait := s.o.Config.ReadTimeout
+	if err := s.conn.call(ctx, max(wait, firstAnswer), "initialize", initialize(s.o.Version), nil); err != nil {
+		return err
+	}
+	if err := s.conn.send(ctx, request{Method: "initialized"}); err != nil {
+		return err
+	}
+	if err := s.openThread(ctx, wait); err != nil {
+		return err
+	}
+	return s.name(ctx)
+}
+
+func (s *Session) openThread(ctx context.Context, wait time.Duration) error {
+	if s.o.Resume != "" {
+		err := s.conn.call(ctx, wait, "thread/resume", s.posture.resume(s.o), s.opened)
+		if err == nil {
+			s.resumed = true
+			return nil
+		}
+		if ctx.Err() != nil || s.conn.failure() != nil {
+			return err
+		}
+		s.warn(fmt.Sprintf("starting a new thread: %v", err))
+	}
+	for {
+		err := s.conn.call(ctx, wait, "thread/start", s.posture.start(s.o), s.opened)
+		refused, ok := errors.AsType[*ResponseError](err)
+		if !ok {
+			return err
+		}
+		lost := s.posture.concede(refused)
+		if lost == "" {
+			return err
+		}
+		s.warn("this Codex is too old: going on without " + lost)
+	}
+}
+
+// opened takes the thread's id from result.thread.id or, from older servers,
+// result.id.
+func (s *Session) opened(result json.RawMessage) error {
+	id, err := resultID("thread", result)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.thread = id
+	return err
+}
+
+func resultID(what string, result json.RawMessage) (string, error) {
+	id := cmp.Or(text(member(result, what), "id"), text(result, "id"))
+	if id == "" {
+		return "", fmt.Errorf("%s/start: %w: the answer has no id of the %[1]s: is this a Codex app-server?", what, ErrResponse)
+	}
+	return id, nil
+}
+
+// name calls the thread what people call the issue. Nothing depends on it, so
+// nothing waits for it.
+func (s *Session) name(ctx context.Context) error {
+	if s.o.Name == "" {
+		return nil
+	}
+	params := map[string]string{"threadId": s.ThreadID(), "name": s.o.Name}
+	_, err := s.conn.begin(ctx, "thread/name/set", params, func(_ json.RawMessage, err error) {
+		if err != nil {
+			s.warn(fmt.Sprintf("the thread has no name: %v", err))
+		}
+	})
+	return err
+}
+
+// ThreadID is the thread to resume in a later session, once a turn has started.
+func (s *Session) ThreadID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.thread
+}
+
+// Resumed says that the thread is the one of Options.Resume.
+func (s *Session) Resumed() bool { return s.resumed }
+
+// Usage is what the session has spent so far, sub-agents included.
+func (s *Session) Usage() Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.meter.spent()
+}
+
+// Close closes the connection and waits for the read loop, and for the tools,
+// whose context ends. It interrupts nothing: a turn in progress ends with
+// [ErrPortExit]. The error is the connection's.
+func (s *Session) Close() error { return s.conn.close() }
+
+// receive deals with one line; on the read loop.
+func (s *Session) receive(ctx context.Context, line []byte) {
+	m, err := parse(line)
+	switch {
+	case err != nil:
+	case m.Method != nil && m.ID != nil:
+		s.serve(ctx, m)
+	case m.Method != nil:
+		err = s.notice(*m.Method, m.Params)
+	case !s.conn.resolve(m):
+		s.emit(Event{Kind: OtherMessage, Summary: "an answer that nobody waits for", Progress: true})
+	}
+	if err != nil {
+		s.emit(Event{Kind: Malformed, Summary: fmt.Sprintf("%v: %.200q", err, line)})
+	}
+}

@@ -1,0 +1,284 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// compact is JSON without the differences that mean nothing.
+func compact(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Errorf("%q: %v", raw, err)
+	}
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+var echoTool = Tool{
+	Name: "echo", Description: "Says it again.", InputSchema: json.RawMessage(`{"type":"object"}`),
+	Call: func(_ context.Context, arguments json.RawMessage) (string, bool) { return string(arguments), true },
+}
+
+func TestTheHandshakeSaysWhatTheSpecificationAsks(t *testing.T) {
+	t.Parallel()
+	type call struct{ Method, Params string }
+	var calls []call
+	o := Options{
+		Version: "1.2.3", Cwd: "/workspace", Name: "ABC-1: Title", Tools: []Tool{echoTool},
+		Config: Config{Model: "gpt-5.5", Effort: "high"},
+	}
+	s, _ := begin(t, o, func(p *peer) {
+		for range 5 {
+			m, _ := p.next()
+			if m.Params == nil {
+				m.Params = json.RawMessage("null")
+			}
+			calls = append(calls, call{m.Method, compact(t, m.Params)})
+			if m.ID != nil {
+				p.reply(m, `{"thread":{"id":"thread-1"},"turn":{"id":"turn-1"}}`)
+			}
+		}
+		p.send(completed)
+		p.drain()
+	})
+	if _, err := s.Turn(t.Context(), "do <it> & say so"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	policy := `"approvalPolicy":{"granular":{"mcp_elicitations":false,"rules":false,"sandbox_approval":false}},"cwd":"/workspace"`
+	want := []call{
+		{"initialize", `{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"symphony","title":"Symphony","version":"1.2.3"}}`},
+		{"initialized", `null`},
+		{"thread/start", `{` + policy + `,"dynamicTools":[{"description":"Says it again.","inputSchema":{"type":"object"},"name":"echo","type":"function"}],"model":"gpt-5.5"}`},
+		{"thread/name/set", `{"name":"ABC-1: Title","threadId":"thread-1"}`},
+		{"turn/start", `{` + policy + `,"effort":"high","input":[{"text":"do \u003cit\u003e \u0026 say so","type":"text"}],"model":"gpt-5.5",` +
+			`"sandboxPolicy":{"excludeSlashTmp":true,"excludeTmpdirEnvVar":true,"networkAccess":false,"type":"workspaceWrite","writableRoots":[]},"threadId":"thread-1","title":"ABC-1: Title"}`},
+	}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestIDsOfOlderServersAreUnderstood(t *testing.T) {
+	t.Parallel()
+	s, _ := begin(t, Options{}, func(p *peer) {
+		p.reply(p.expect("initialize"), `{"serverInfo":{"name":"codex"}}`)
+		p.expect("initialized")
+		p.reply(p.expect("thread/start"), `{"id":"old-thread"}`)
+		p.reply(p.expect("turn/start"), `{"id":"old-turn"}`)
+		p.send(`{"method":"turn/completed"}`)
+		p.drain()
+	})
+	turn, err := s.Turn(t.Context(), "go")
+	if err != nil || turn.ID != "old-turn" || s.ThreadID() != "old-thread" {
+		t.Errorf("turn %q of %q, %v", turn.ID, s.ThreadID(), err)
+	}
+}
+
+func TestAnAnswerWithoutAnIDIsAResponseError(t *testing.T) {
+	t.Parallel()
+	for _, result := range []string{`{}`, `null`, `[]`, `{"thread":{"id":7}}`, `{"thread":{"id":""}}`, `{"thread":"thread-1"}`} {
+		j := &journal{}
+		_, err := Open(t.Context(), dial(t, func(p *peer) {
+			p.reply(p.expect("initialize"), `{}`)
+			p.expect("initialized")
+			p.reply(p.expect("thread/start"), result)
+			p.drain()
+		}), Options{Events: j.add})
+		if !errors.Is(err, ErrResponse) {
+			t.Errorf("%s: %v", result, err)
+		}
+		if j.count(StartupFailed) != 1 {
+			t.Errorf("%s: %+v", result, j.all())
+		}
+	}
+}
+
+func TestOpenEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("the tick is over")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		_, err := Open(ctx, dial(t, (*peer).drain), Options{})
+		if !errors.Is(err, cause) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestASessionOutlivesTheContextOfOpen(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := Open(ctx, dial(t, func(p *peer) {
+		p.turn()
+		p.send(completed)
+		p.drain()
+	}), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := s.Turn(t.Context(), "go"); err != nil {
+		t.Error(err)
+	}
+	s.Close()
+}
+
+func TestAThreadIsResumed(t *testing.T) {
+	t.Parallel()
+	s, _ := begin(t, Options{Resume: "thread-1", Cwd: "/workspace", Tools: []Tool{echoTool}}, func(p *peer) {
+		p.reply(p.expect("initialize"), `{}`)
+		p.expect("initialized")
+		m := p.expect("thread/resume")
+		want := `{"approvalPolicy":{"granular":{"mcp_elicitations":false,"rules":false,"sandbox_approval":false}},"cwd":"/workspace","excludeTurns":true,"threadId":"thread-1"}`
+		if diff := cmp.Diff(want, compact(t, m.Params)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		p.reply(m, `{"thread":{"id":"thread-1"}}`)
+		p.drain()
+	})
+	if !s.Resumed() || s.ThreadID() != "thread-1" {
+		t.Errorf("resumed %v, thread %q", s.Resumed(), s.ThreadID())
+	}
+}
+
+func TestAThreadThatCannotBeResumedIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]func(*peer, got){
+		"no rollout":    func(p *peer, m got) { p.refuse(m, -32600, "no rollout found for thread id gone") },
+		"active writer": func(p *peer, m got) { p.refuse(m, -32600, "already has an active writer") },
+		"no id":         func(p *peer, m got) { p.reply(m, `{}`) },
+		"silence":       func(*peer, got) {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, j := begin(t, Options{Resume: "gone"}, func(p *peer) {
+				p.reply(p.expect("initialize"), `{}`)
+				p.expect("initialized")
+				refuse(p, p.expect("thread/resume"))
+				p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"}}`)
+				p.drain()
+			})
+			if s.Resumed() || s.ThreadID() != "thread-1" {
+				t.Errorf("%s: resumed %v, thread %q", name, s.Resumed(), s.ThreadID())
+			}
+			if events := j.all(); len(events) != 1 || !strings.HasPrefix(events[0].Summary, "starting a new thread: ") {
+				t.Errorf("%s: %+v", name, events)
+			}
+			s.Close()
+		})
+	}
+}
+
+func TestAnOlderServerGetsWhatItUnderstands(t *testing.T) {
+	t.Parallel()
+	const granular, never = `{"granular":{"sandbox_approval":false,"rules":false,"mcp_elicitations":false}}`, `"never"`
+	for name, test := range map[string]struct {
+		refusals []string
+		policy   json.RawMessage // of the workflow
+		approval string          // in the thread and the turn in the end
+		tools    bool
+		lost     int // warnings
+	}{
+		"tools":             {[]string{"thread/start.dynamicTools requires experimentalApi capability"}, nil, never, false, 1},
+		"tools alone":       {[]string{"unknown field `dynamicTools`"}, nil, granular, false, 1},
+		"policy":            {[]string{"Invalid request: unknown variant `granular`, expected one of `untrusted`"}, nil, never, true, 1},
+		"one by one":        {[]string{"unknown field `dynamicTools`", "unknown variant `granular`"}, nil, never, false, 2},
+		"the workflow's":    {[]string{"dynamicTools requires experimentalApi"}, json.RawMessage(`"on-request"`), `"on-request"`, false, 1},
+		"nothing to refuse": {nil, nil, granular, true, 0},
+	} {
+		s, j := begin(t, Options{Tools: []Tool{echoTool}, Config: Config{ApprovalPolicy: test.policy}}, func(p *peer) {
+			p.reply(p.expect("initialize"), `{}`)
+			p.expect("initialized")
+			for _, text := range test.refusals {
+				p.refuse(p.expect("thread/start"), -32600, text)
+			}
+			m := p.expect("thread/start")
+			var thread struct {
+				ApprovalPolicy json.RawMessage
+				DynamicTools   []json.RawMessage
+			}
+			_ = json.Unmarshal(m.Params, &thread)
+			if string(thread.ApprovalPolicy) != test.approval || (thread.DynamicTools != nil) != test.tools {
+				t.Errorf("%s: %s", name, m.Params)
+			}
+			p.reply(m, `{"thread":{"id":"thread-1"}}`)
+			m = p.expect("turn/start")
+			_ = json.Unmarshal(m.Params, &thread)
+			if string(thread.ApprovalPolicy) != test.approval {
+				t.Errorf("%s: %s", name, m.Params)
+			}
+			p.reply(m, `{"turn":{"id":"turn-1"}}`)
+			p.send(completed)
+			p.drain()
+		})
+		if _, err := s.Turn(t.Context(), "go"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.Close()
+		if n := j.count(Notification); n != test.lost+1 { // and the end of the turn
+			t.Errorf("%s: %+v", name, j.all())
+		}
+	}
+}
+
+func TestARefusalThatCannotBeMendedFailsTheOpening(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		policy  json.RawMessage
+		refusal string
+	}{
+		"broken configuration":    {nil, "failed to load configuration"},
+		"the workflow's own wish": {json.RawMessage(`{"granular":{}}`), "unknown variant `granular`"},
+	} {
+		j := &journal{}
+		_, err := Open(t.Context(), dial(t, func(p *peer) {
+			p.reply(p.expect("initialize"), `{}`)
+			p.expect("initialized")
+			p.refuse(p.expect("thread/start"), -32600, test.refusal)
+			if m, ok := p.next(); ok {
+				t.Errorf("%s: then %s", name, m.Method)
+			}
+		}), Options{Events: j.add, Config: Config{ApprovalPolicy: test.policy}})
+		refused, ok := errors.AsType[*ResponseError](err)
+		if !ok || !errors.Is(err, ErrResponse) || refused.Message != test.refusal || refused.Code != -32600 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if j.count(StartupFailed) != 1 {
+			t.Errorf("%s: %+v", name, j.all())
+		}
+	}
+}
+
+func TestCloseEndsATurnAndCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{})
+	s, _ := begin(t, Options{}, func(p *peer) {
+		p.turn()
+		close(started)
+		p.drain()
+	})
+	ended := make(chan error)
+	go func() {
+		_, err := s.Turn(t.Context(), "go")
+		ended <- err
+	}()
+	<-started
+	s.Close()
+	if err := <-ended; !errors.Is(err, ErrPortExit) {
+		t.Errorf("the turn: %v", err)
+	}
+	s.Close()
+	if _, err := s.Turn(t.Context(), "again"); !errors.Is(err, ErrPortExit) {
+		t.Errorf("a turn on a closed session: %v", err)
+	}
+}

@@ -1,0 +1,110 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	toolTimeout = time.Minute
+	toolsAtOnce = 8         // calls that run; more wait for their turn
+	toolText    = 256 << 10 // bytes of an answer that the model gets
+)
+
+// Tool is something the agent may ask the host to do (SPEC §10.5). A thread
+// keeps the tools it was started with.
+type Tool struct {
+	Name        string
+	Description string
+	InputSchema json.RawMessage // JSON Schema of the arguments; nobody checks them against it
+	Timeout     time.Duration   // of one call; 0 is a minute
+	// Call performs the tool and returns what the model is told; a failure is
+	// an answer like any other. The arguments are one JSON value. It must
+	// return when ctx is done, and runs at the same time as other calls.
+	Call func(ctx context.Context, arguments json.RawMessage) (text string, ok bool)
+}
+
+type toolResult struct {
+	Success      bool       `json:"success"`
+	ContentItems []toolItem `json:"contentItems"`
+}
+
+type toolItem struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// callTool answers item/tool/call; off the read loop.
+func (s *Session) callTool(ctx context.Context, m message) (any, *refusal) {
+	name := text(m.Params, "tool", "name")
+	var tool *Tool
+	for i := range s.o.Tools {
+		if s.o.Tools[i].Name == name {
+			tool = &s.o.Tools[i]
+		}
+	}
+	if tool == nil {
+		s.emit(Event{Kind: UnsupportedToolCall, Method: *m.Method, Summary: "no tool is called " + name, Progress: true})
+		return answerText(fmt.Sprintf("unsupported_tool_call: there is no tool %q", name), false), nil
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return answerText("the session is over", false), nil
+	}
+	s.emit(Event{Kind: Notification, Method: *m.Method, Summary: "calling " + name, Progress: true})
+	return answerText(tool.call(ctx, toolArguments(m.Params))), nil
+}
+
+// call runs the tool within its time. A panic is the tool's failure, not ours.
+func (t *Tool) call(ctx context.Context, arguments json.RawMessage) (text string, ok bool) {
+	limit := t.Timeout
+	if limit <= 0 {
+		limit = toolTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			text, ok = fmt.Sprintf("%s failed: %v", t.Name, p), false
+		}
+	}()
+	text, ok = t.Call(ctx, arguments)
+	if !ok && ctx.Err() != nil {
+		text = strings.TrimSpace(fmt.Sprintf("%s was stopped after at most %v. %s", t.Name, limit, text))
+	}
+	return text, ok
+}
+
+// toolArguments are the arguments as they came; those that a model wrapped into
+// a string are unwrapped. Without any they are null.
+func toolArguments(params json.RawMessage) json.RawMessage {
+	arguments := member(params, "arguments")
+	if arguments == nil {
+		return json.RawMessage("null")
+	}
+	var wrapped string
+	if json.Unmarshal(arguments, &wrapped) == nil && members(json.RawMessage(wrapped)) != nil {
+		return json.RawMessage(wrapped)
+	}
+	return arguments
+}
+
+func answerText(text string, ok bool) toolResult {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if size := len(text); size > toolText {
+		end := toolText
+		for !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = fmt.Sprintf("%s\n[cut: %d of %d bytes]", text[:end], end, size)
+	}
+	return toolResult{Success: ok, ContentItems: []toolItem{{Type: "inputText", Text: text}}}
+}

@@ -1,0 +1,222 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func toolCall(id int, name, arguments string) string {
+	return fmt.Sprintf(`{"id":%d,"method":"item/tool/call","params":{"threadId":"thread-1","turnId":"turn-1","callId":"c","namespace":null,"tool":%q,"arguments":%s}}`, id, name, arguments)
+}
+
+// callTools runs a turn in which the server makes the calls, one after the
+// other, and returns what it is answered.
+func callTools(t *testing.T, tools []Tool, calls ...string) (results []toolResult, j *journal) {
+	t.Helper()
+	s, j := begin(t, Options{Tools: tools}, func(p *peer) {
+		p.turn()
+		for _, call := range calls {
+			p.send(call)
+			m, _ := p.next()
+			var r toolResult
+			if err := json.Unmarshal(m.Result, &r); err != nil {
+				t.Errorf("answered %+v", m)
+			}
+			results = append(results, r)
+		}
+		p.send(completed)
+		p.drain()
+	})
+	if _, err := s.Turn(t.Context(), "go"); err != nil {
+		t.Error(err)
+	}
+	s.Close()
+	return results, j
+}
+
+func told(text string, ok bool) toolResult {
+	return toolResult{Success: ok, ContentItems: []toolItem{{Type: "inputText", Text: text}}}
+}
+
+func TestAToolGetsItsArgumentsAndTheModelItsText(t *testing.T) {
+	t.Parallel()
+	results, j := callTools(t, []Tool{echoTool},
+		toolCall(0, "echo", `{"body":"<hi>"}`), toolCall(1, "echo", `"{\"body\":1}"`), toolCall(2, "echo", `"plain text"`), toolCall(3, "echo", `"[1]"`),
+		toolCall(4, "echo", `[1]`), toolCall(5, "echo", `null`), `{"id":"six","method":"item/tool/call","params":{"name":"echo"}}`)
+	want := []toolResult{told(`{"body":"<hi>"}`, true), told(`{"body":1}`, true), told(`"plain text"`, true), told(`"[1]"`, true),
+		told(`[1]`, true), told(`null`, true), told(`null`, true)}
+	if diff := cmp.Diff(want, results); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !j.says(Notification, "calling echo") {
+		t.Errorf("%+v", j.all())
+	}
+}
+
+func TestACallOfNoToolFailsAndTheSessionGoesOn(t *testing.T) {
+	t.Parallel()
+	results, j := callTools(t, []Tool{echoTool}, toolCall(0, "rm", `{}`), `{"id":1,"method":"item/tool/call"}`, `{"id":2,"method":"item/tool/call","params":[]}`, toolCall(3, "echo", `{}`))
+	want := []toolResult{told(`unsupported_tool_call: there is no tool "rm"`, false), told(`unsupported_tool_call: there is no tool ""`, false),
+		told(`unsupported_tool_call: there is no tool ""`, false), told(`{}`, true)}
+	if diff := cmp.Diff(want, results); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n := j.count(UnsupportedToolCall); n != 3 {
+		t.Errorf("%d events", n)
+	}
+}
+
+func TestAToolThatFailsIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	say := func(text string, ok bool) func(context.Context, json.RawMessage) (string, bool) {
+		return func(context.Context, json.RawMessage) (string, bool) { return text, ok }
+	}
+	results, _ := callTools(t, []Tool{
+		{Name: "no", Call: say("no such issue", false)},
+		{Name: "panic", Call: func(context.Context, json.RawMessage) (string, bool) { panic("oh") }},
+		{Name: "bytes", Call: say("a\xffb", true)},
+		{Name: "empty", Call: say("", true)},
+	}, toolCall(0, "no", `{}`), toolCall(1, "panic", `{}`), toolCall(2, "bytes", `{}`), toolCall(3, "empty", `{}`))
+	want := []toolResult{told("no such issue", false), told("panic failed: oh", false), told("a\uFFFDb", true), told("", true)}
+	if diff := cmp.Diff(want, results); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestALongTextIsCutBetweenRunes(t *testing.T) {
+	t.Parallel()
+	for shift := range 4 {
+		long := strings.Repeat("x", shift) + strings.Repeat("é€", toolText/4)
+		got := answerText(long, true).ContentItems[0].Text
+		head, note, _ := strings.Cut(got, "\n[cut: ")
+		if !utf8.ValidString(got) || !strings.HasPrefix(long, head) || toolText-len(head) >= utf8.UTFMax || note != fmt.Sprintf("%d of %d bytes]", len(head), len(long)) {
+			t.Errorf("shift %d: %d bytes, %q", shift, len(head), note)
+		}
+	}
+	whole := strings.Repeat("x", toolText)
+	if got := answerText(whole, true); got.ContentItems[0].Text != whole {
+		t.Error("a text of the greatest size was cut")
+	}
+}
+
+func TestAToolHasItsTime(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[time.Duration]time.Duration{0: toolTimeout, time.Second: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			results, _ := callTools(t, []Tool{{Name: "wait", Timeout: limit, Call: func(ctx context.Context, _ json.RawMessage) (string, bool) {
+				<-ctx.Done()
+				return "half done", false
+			}}}, toolCall(0, "wait", `{}`))
+			if took := time.Since(start); took != want {
+				t.Errorf("%v: took %v", limit, took)
+			}
+			if diff := cmp.Diff([]toolResult{told(fmt.Sprintf("wait was stopped after at most %v. half done", want), false)}, results); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestToolsRunAtTheSameTimeUpToABound(t *testing.T) {
+	t.Parallel()
+	const calls = 3 * toolsAtOnce
+	var running, most atomic.Int32
+	synctest.Test(t, func(t *testing.T) {
+		tool := Tool{Name: "wait", Call: func(ctx context.Context, _ json.RawMessage) (string, bool) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			<-time.After(time.Second)
+			return "", true
+		}}
+		start := time.Now()
+		var ids []string
+		s, _ := begin(t, Options{Tools: []Tool{tool}}, func(p *peer) {
+			p.turn()
+			for id := range calls {
+				p.send(toolCall(id, "wait", `{}`))
+			}
+			for range calls {
+				m, _ := p.next()
+				ids = append(ids, string(m.ID))
+			}
+			p.send(completed)
+			p.drain()
+		})
+		if _, err := s.Turn(t.Context(), "go"); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+		if took := time.Since(start); took != calls/toolsAtOnce*time.Second {
+			t.Errorf("took %v", took)
+		}
+		slices.Sort(ids)
+		if len(slices.Compact(ids)) != calls {
+			t.Errorf("answered %v", ids)
+		}
+	})
+	if most.Load() != toolsAtOnce {
+		t.Errorf("%d ran at the same time", most.Load())
+	}
+}
+
+func TestASlowToolDelaysNothingElse(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	tool := Tool{Name: "wait", Call: func(context.Context, json.RawMessage) (string, bool) {
+		<-release
+		return "late", true
+	}}
+	s, _ := begin(t, Options{Tools: []Tool{tool}}, func(p *peer) {
+		p.turn()
+		p.send(toolCall(0, "wait", `{}`), `{"id":1,"method":"currentTime/read"}`)
+		if m, _ := p.next(); string(m.ID) != "1" {
+			t.Errorf("answered %s first", m.ID)
+		}
+		close(release)
+		if m, _ := p.next(); string(m.ID) != "0" {
+			t.Errorf("answered %s last", m.ID)
+		}
+		p.send(completed)
+		p.drain()
+	})
+	if _, err := s.Turn(t.Context(), "go"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCloseEndsTheToolsAndWaitsForThem(t *testing.T) {
+	t.Parallel()
+	var ended atomic.Int32
+	started := make(chan struct{}, toolsAtOnce)
+	tool := Tool{Name: "wait", Call: func(ctx context.Context, _ json.RawMessage) (string, bool) {
+		started <- struct{}{}
+		<-ctx.Done()
+		ended.Add(1)
+		return "", false
+	}}
+	s, _ := begin(t, Options{Tools: []Tool{tool}}, func(p *peer) {
+		p.handshake()
+		for id := range 2 * toolsAtOnce { // half of them wait for the others
+			p.send(toolCall(id, "wait", `{}`))
+		}
+		p.drain()
+	})
+	for range toolsAtOnce {
+		<-started
+	}
+	s.Close()
+	if n := ended.Load(); n != toolsAtOnce {
+		t.Errorf("%d tools ended, %d ran", n, toolsAtOnce)
+	}
+}

@@ -1,0 +1,245 @@
+package codex
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// outcomes of a recorded session.
+type recorded struct {
+	Turns     []string // how each turn ended: its category, variant and HTTP status
+	Usage     Usage
+	Approvals int
+	Tools     string   // what the last tool call was told
+	Questions []string // of the last turn
+	Resumed   bool
+	Warnings  int // of our own
+	Retries   int // errors that are no progress
+}
+
+// transcripts are recordings of Codex 0.169 with a scripted model. What the
+// recorded client answered may differ from what a session answers; what the
+// server said next is replayed all the same.
+func transcripts() map[string]recorded {
+	ok := []string{"completed"}
+	spent := func(responses int64) Usage { return Usage{Input: 100 * responses, Output: 20 * responses} }
+	return map[string]recorded{
+		"apply_patch_turn":                       {Turns: ok, Usage: spent(2)},
+		"auto_compaction":                        {Turns: []string{"completed", "completed"}, Usage: Usage{Input: 90400, Output: 60}},
+		"background_command_left_running":        {Turns: ok, Usage: spent(2)},
+		"code_mode_apply_patch":                  {Turns: ok, Usage: spent(2)},
+		"code_mode_dynamic_tool_and_exec":        {Turns: ok, Usage: spent(2), Tools: `{"body":"from js"}`},
+		"command_approval_accept":                {Turns: ok, Usage: spent(2), Approvals: 1},
+		"command_approval_cancel":                {Turns: []string{"turn_cancelled"}, Usage: spent(1), Approvals: 1},
+		"command_approval_decline":               {Turns: ok, Usage: spent(2), Approvals: 1},
+		"command_approval_on_request_escalate":   {Turns: ok, Usage: spent(2), Approvals: 1},
+		"dynamic_tool_error_response":            {Turns: ok, Usage: spent(2), Tools: `{"body":"hi"}`},
+		"dynamic_tool_failure":                   {Turns: ok, Usage: spent(2), Tools: `{"body":"hi"}`},
+		"dynamic_tool_success":                   {Turns: ok, Usage: spent(2), Tools: `{"body":"hi"}`},
+		"dynamic_tool_unknown":                   {Turns: ok, Usage: spent(2)},
+		"dynamic_tool_without_experimental_api":  {Turns: []string{"port_exit"}, Warnings: 1},
+		"exec_command_turn":                      {Turns: ok, Usage: Usage{Input: 400, Output: 30}},
+		"file_change_approval_accept":            {Turns: ok, Usage: spent(2), Approvals: 1},
+		"file_change_approval_decline":           {Turns: ok, Usage: spent(2), Approvals: 1},
+		"goal_autonomous_turns":                  {Turns: ok, Usage: spent(5)},
+		"happy_path_one_turn":                    {Turns: ok, Usage: Usage{Input: 1234, Cached: 1000, Output: 56, Reasoning: 10}},
+		"rate_limits_updated":                    {Turns: ok, Usage: spent(1)},
+		"recommended_posture_full_turn":          {Turns: ok, Usage: Usage{Input: 2300, Cached: 1500, Output: 160, Reasoning: 20}, Approvals: 1, Tools: `{"body":"plan posted"}`},
+		"recommended_posture_permission_profile": {Turns: ok, Usage: spent(3), Approvals: 1, Tools: `{"body":"done"}`},
+		"request_user_input_answered":            {Turns: []string{"turn_input_required: Which one? (A / B)"}, Usage: spent(2)},
+		"request_user_input_async":               {Turns: ok, Usage: spent(2), Questions: []string{"Which one? (A / B)"}},
+		"request_user_input_error":               {Turns: []string{"turn_input_required: Which one? (A / B)"}, Usage: spent(2)},
+		"resume_part1_first_process":             {Turns: ok, Usage: spent(1)},
+		"resume_part2_new_process":               {Turns: ok, Usage: spent(2), Tools: `{"body":"x"}`, Resumed: true},
+		"stream_disconnect_retry_ok":             {Turns: ok, Usage: spent(1), Retries: 1},
+		"sub_agent_spawn":                        {Turns: ok, Usage: Usage{Input: 130, Output: 23}},
+		"turn_failed_401":                        {Turns: []string{"turn_failed httpConnectionFailed 401", "turn_failed httpConnectionFailed 401"}, Retries: 2},
+		"turn_failed_429":                        {Turns: []string{"turn_failed responseTooManyFailedAttempts 429"}, Retries: 1},
+		"turn_failed_500":                        {Turns: []string{"turn_failed internalServerError"}, Retries: 1},
+		"turn_failed_connection_refused_bounded": {Turns: []string{"turn_failed httpConnectionFailed"}, Retries: 5},
+		"turn_failed_context_window":             {Turns: []string{"turn_failed contextWindowExceeded"}},
+		"turn_failed_stream_disconnect":          {Turns: []string{"turn_failed other"}, Retries: 1},
+		"turn_failed_usage_limit":                {Turns: []string{"turn_failed usageLimitExceeded"}},
+		"turn_interrupt":                         {Turns: []string{"turn_cancelled"}, Usage: spent(2)},
+		"two_turn_continuation":                  {Turns: []string{"completed", "completed"}, Usage: Usage{Input: 2200, Cached: 1100, Output: 120, Reasoning: 30}},
+	}
+}
+
+func TestRecordedSessionsEndAsTheyDid(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/transcripts/*.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := transcripts()
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				if diff := cmp.Diff(want[name], replay(t, readTranscript(t, file))); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+	if len(files) != len(want) {
+		t.Errorf("%d recordings, %d expectations", len(files), len(want))
+	}
+}
+
+// exchange is one line of a recording.
+type exchange struct {
+	Dir string // ">" to the server, "<" from it
+	Msg json.RawMessage
+	msg got
+}
+
+func readTranscript(t *testing.T, file string) (lines []exchange) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for in := bufio.NewScanner(bytes.NewReader(text)); in.Scan(); {
+		var e exchange
+		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(e.Msg, &e.msg); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, e)
+	}
+	return lines
+}
+
+// replay runs a session against a recording, with as many turns as it has.
+func replay(t *testing.T, lines []exchange) (r recorded) {
+	o := Options{Cwd: "/workspace", Name: "ABC-1: Example", Tools: []Tool{{
+		Name: "tracker_comment", InputSchema: json.RawMessage(`{}`),
+		Call: func(_ context.Context, arguments json.RawMessage) (string, bool) {
+			r.Tools = compact(t, arguments) // one at a time in every recording
+			return "done", true
+		},
+	}}}
+	turns := 0
+	for _, l := range lines {
+		switch {
+		case l.Dir == ">" && l.msg.Method == "thread/resume":
+			var p owner
+			_ = json.Unmarshal(l.msg.Params, &p)
+			o.Resume = p.ThreadID
+		case l.Dir == ">" && l.msg.Method == "turn/start":
+			turns++
+		}
+	}
+	j := &journal{}
+	o.Events = j.add
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s, err := Open(t.Context(), dial(t, func(p *peer) { play(p, lines, cancel) }), o)
+	if err != nil {
+		r.Turns = append(r.Turns, category(err))
+	} else {
+		for range turns {
+			turn, err := s.Turn(ctx, "go")
+			r.Turns, r.Questions = append(r.Turns, category(err)), turn.Questions
+		}
+		<-s.conn.done // all of it is read
+		s.Close()
+		r.Usage, r.Resumed = s.Usage(), s.Resumed()
+	}
+	r.Approvals = j.count(ApprovalAutoApproved)
+	for _, e := range j.all() {
+		if e.Kind == Notification && e.Method == "" {
+			r.Warnings++
+		}
+		if e.Method == "error" && !e.Progress {
+			r.Retries++
+		}
+	}
+	if n := j.count(Malformed) + j.count(OtherMessage) + j.count(UnsupportedToolCall); n != 0 {
+		t.Errorf("%d lines were not understood: %+v", n, j.all())
+	}
+	return r
+}
+
+func category(err error) string {
+	if err == nil {
+		return "completed"
+	}
+	if asked, ok := errors.AsType[*InputRequired](err); ok {
+		return "turn_input_required: " + strings.Join(asked.Questions, ", ")
+	}
+	if failed, ok := errors.AsType[*TurnError](err); ok {
+		text := failed.Category.Error()
+		if failed.Info != "" {
+			text += " " + failed.Info
+		}
+		if failed.HTTPStatus != 0 {
+			text += " " + strconv.Itoa(failed.HTTPStatus)
+		}
+		return text
+	}
+	for _, c := range []error{ErrTurnCancelled, ErrTurnTimeout, ErrResponseTimeout, ErrResponse, ErrPortExit} {
+		if errors.Is(err, c) {
+			return c.Error()
+		}
+	}
+	return err.Error()
+}
+
+// play says what the recorded server said. Before each answer it waits for the
+// request that it answers, and it puts our id for the recorded one. What only
+// the recorded client sent is left out with its answer; what only a session
+// sends is answered with nothing.
+func play(p *peer, lines []exchange, cancel func()) {
+	ours := []string{"initialize", "initialized", "thread/start", "thread/resume", "turn/start", "turn/interrupt"}
+	ids := make(map[string]json.RawMessage)
+	for _, l := range lines {
+		id := string(l.msg.ID)
+		switch {
+		case l.Dir == ">" && l.msg.Method == "":
+			p.await(func(m got) bool { return m.Method == "" && string(m.ID) == id })
+		case l.Dir == ">" && slices.Contains(ours, l.msg.Method):
+			if l.msg.Method == "turn/interrupt" {
+				cancel()
+			}
+			m := p.await(func(m got) bool { return m.Method == l.msg.Method })
+			ids[id] = m.ID
+		case l.Dir == ">":
+		case l.msg.Method != "":
+			p.send(string(l.Msg))
+		case ids[id] != nil && l.msg.Error != nil:
+			p.refuse(got{ID: ids[id]}, l.msg.Error.Code, l.msg.Error.Message)
+		case ids[id] != nil:
+			p.reply(got{ID: ids[id]}, string(l.msg.Result))
+		}
+	}
+}
+
+// await reads until the session has sent what is wanted.
+func (p *peer) await(wanted func(got) bool) got {
+	for {
+		m, ok := p.next()
+		if !ok || wanted(m) {
+			return m
+		}
+		if m.Method != "" && m.ID != nil {
+			p.reply(m, `{}`)
+		}
+	}
+}
