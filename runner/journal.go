@@ -6,6 +6,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
 )
 
 // journal is what happened to our sessions since the state was last saved. When
@@ -59,7 +60,7 @@ func (l *loop) load(ctx context.Context) error {
 	}
 	l.state, l.rev = state, rev
 	for _, c := range state.Adopt(l.Life, l.policy(), time.Now()) {
-		l.Log.Warn("adopted", "issue_id", c.ID, "issue_identifier", c.Identifier, "reason", c.Why, "phase", c.Phase)
+		l.adopted(ctx, c)
 	}
 	for id, w := range l.workers {
 		if c, claimed := state.Claims[id]; !claimed || c.Owner != l.Self {
@@ -78,4 +79,17 @@ func (l *loop) save(ctx context.Context) error {
 	}
 	l.rev, l.since = rev, newJournal()
 	return nil
+}
+
+// adopted ends what the dead run may have left running for a claim of its own.
+func (l *loop) adopted(ctx context.Context, c schedule.Claim) {
+	log := l.Log.With("issue_id", c.ID, "issue_identifier", c.Identifier)
+	log.Warn("adopted", "reason", c.Why, "phase", c.Phase)
+	if l.tick.DryRun {
+		return
+	}
+	if err := l.world.Workspaces.Reclaim(ctx, workspace.Issue{ID: string(c.ID), Identifier: c.Identifier}); err != nil {
+		log.Warn("the dead run's processes are still there", "error", err)
+		l.tick.Warnings = append(l.tick.Warnings, c.Identifier+": "+err.Error())
+	}
 }

@@ -11,7 +11,10 @@ import (
 func (a *attempt) say(e codex.Event) {
 	u := Update{
 		Update: schedule.Update{Alive: e.Progress, RateLimits: e.RateLimits},
-		At:     e.Time, Session: e.Session, Event: string(e.Kind), Summary: e.Summary,
+		At:     e.Time, Session: e.Session,
+	}
+	if e.Summary != e.Method { // a bare method says nothing to people
+		u.Event, u.Summary = string(e.Kind), e.Summary
 	}
 	if e.Usage != nil {
 		u.Usage = usage(*e.Usage)

@@ -20,7 +20,7 @@ func (v view) attention(p *page) {
 	if len(errors) == 0 && len(parked) == 0 && !pausing {
 		return
 	}
-	p.heading("What needs a person:")
+	p.section("What needs a person:")
 	p.items(errors, maxErrors)
 	if pausing {
 		p.prose("  - ", "Nothing starts until "+instant(v.Pause.Until, v.Ended)+": "+v.Pause.Why, maxItem)
@@ -30,7 +30,8 @@ func (v view) attention(p *page) {
 	}
 	p.more("    ", len(parked)-maxParked)
 	if len(parked) > 0 {
-		p.prose("  ", releaseHint(parked), maxReason)
+		p.prose("  ", "To let one go on, answer or change it in the tracker, or run:", maxReason)
+		p.line("    " + retryCommand(parked))
 	}
 }
 
@@ -70,12 +71,13 @@ func (v view) plea(verdict schedule.Verdict) string {
 	return text
 }
 
-func releaseHint(parked []schedule.Verdict) string {
+// retryCommand is what releases one of the parked issues.
+func retryCommand(parked []schedule.Verdict) string {
 	id := "ID"
 	if len(parked) == 1 {
 		id = argument(name(parked[0].Issue.Identifier, parked[0].Issue.ID))
 	}
-	return "To let one go on: answer or change it in the tracker, or run: symphony state retry " + id
+	return "symphony state retry " + id
 }
 
 // name is what people call an issue.

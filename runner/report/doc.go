@@ -1,7 +1,18 @@
-// Package report turns a finished tick into text for people and JSON for
-// scripts. It is pure: it gets a [Tick], the width of the terminal, and writes
-// to what it is given. It decides nothing and knows no terminal, runtime or file.
+// Package report turns a finished tick, the kept state or a verdict on one issue
+// into text for people and JSON for scripts. It is pure: it gets the data and the
+// width of the terminal, and returns what cmd prints. It decides nothing and
+// knows no clock, terminal, runtime or file. The runner fills a [Tick]; cmd
+// shows it with [Of].
 //
-// "Nothing to do" and "the poll failed" never look alike here: a tick that could
-// not read the tracker says so in its first line.
+// The text tells what matters most first: the verdict on the tick, the issues
+// that were worked on, what a person must do, then what was left alone and why.
+// "Nothing to do" and "the tracker could not be read" never look alike: a tick
+// that failed says so in its first line.
+//
+// Titles, reasons and errors come from trackers, agents and hooks. Whatever they
+// hold, a line of the text is never wider than the terminal (40 columns at
+// least), has no control character or escape sequence, nothing invisible and
+// nothing that changes the direction of writing, and cannot be taken for a
+// command by the log of a workflow run: see [Fit]. Long lists are cut, and say
+// by how much; the JSON is complete, and keeps texts as they came.
 package report

@@ -91,7 +91,7 @@ func tally(rows []Row) string {
 		count[outcomeWord(row.Class)]++
 	}
 	var parts []string
-	for _, word := range []string{"completed", "failed", "stopped", "parked"} {
+	for _, word := range []string{"completed", "failed", "stopped", "asked"} {
 		if n := count[word]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, word))
 		}

@@ -14,15 +14,15 @@ func (v view) issues(p *page) {
 	if len(v.Rows) == 0 {
 		return
 	}
-	p.heading("")
+	p.section("")
 	t := table{columns: []column{
-		{head: "ISSUE", min: 8, max: 20},
-		{head: "TITLE", min: 12, drop: 4},
+		{head: "ISSUE", min: 12, max: 20},
+		{head: "TITLE", min: 16, max: 80, drop: 4},
 		{head: "OUTCOME"},
 		{head: "TURNS", right: true, drop: 2},
 		{head: "TOKENS", right: true, drop: 3},
 		{head: "TIME", right: true, drop: 1},
-		{head: "NEXT", min: 14, max: 40},
+		{head: "NEXT", min: 26, max: 26},
 	}}
 	shown := v.Rows[:min(len(v.Rows), maxIssues)]
 	for _, row := range shown {
@@ -48,7 +48,7 @@ func outcomeWord(c schedule.Class) string {
 	case schedule.Stopped:
 		return "stopped"
 	case schedule.Persons:
-		return "parked"
+		return "asked"
 	}
 	return "failed"
 }
@@ -71,8 +71,6 @@ func (v view) next(row Row) string {
 	switch {
 	case row.Class == schedule.Everyones && v.pausing():
 		return "after the pause, " + relative(v.Pause.Until, v.Ended)
-	case due.After(v.Ended) && row.Class == schedule.Stopped:
-		return fmt.Sprintf("continues at %s (%s)", clock(due, v.Ended), relative(due, v.Ended))
 	case due.After(v.Ended) && row.Class != schedule.Done:
 		return fmt.Sprintf("retry at %s (%s)", clock(due, v.Ended), relative(due, v.Ended))
 	case outcomeWord(row.Class) == "failed":
@@ -103,7 +101,7 @@ func released(row Row) string {
 }
 
 // reason is what the row of an issue cannot say: why its session failed. What
-// the rest of the report says for all, or as its parked issue, is not repeated.
+// the rest of the report says, for all or for a parked issue, is not repeated.
 func (v view) reason(row Row) string {
 	switch row.Class {
 	case schedule.Done, schedule.Persons:
@@ -114,7 +112,7 @@ func (v view) reason(row Row) string {
 		}
 		return ""
 	}
-	if row.Why == v.Pause.Why {
+	if row.Why == v.Pause.Why || row.Next.Phase == schedule.Parked {
 		return ""
 	}
 	return row.Why

@@ -30,12 +30,14 @@ func (p *page) line(s string) {
 	p.text.WriteString(strings.TrimRight(inert(Fit(s, p.width)), " ") + "\n")
 }
 
-// heading begins a section.
-func (p *page) heading(s string) {
+// section begins a new one, with an empty line, and a heading unless it is empty.
+func (p *page) section(heading string) {
 	if p.text.Len() > 0 {
 		p.text.WriteByte('\n')
 	}
-	p.line(s)
+	if heading != "" {
+		p.line(heading)
+	}
 }
 
 // prose writes running text, wrapped. The first line begins with lead, the

@@ -11,13 +11,13 @@ func (v view) plan(p *page) {
 	if !v.DryRun || v.planned() == 0 {
 		return
 	}
-	p.heading("")
+	p.section("")
 	t := table{columns: []column{
 		{head: "WOULD"},
-		{head: "ISSUE", min: 8, max: 20},
-		{head: "TITLE", min: 12, drop: 2},
+		{head: "ISSUE", min: 12, max: 20},
+		{head: "TITLE", min: 12, max: 60, drop: 2},
 		{head: "STATE", min: 6, max: 20, drop: 1},
-		{head: "WHY", min: 14, max: 60},
+		{head: "WHY", min: 20, max: 30},
 	}}
 	left := 0
 	for _, verdict := range v.Verdicts {

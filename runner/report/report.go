@@ -16,10 +16,7 @@ func Of(t Tick) Report { return Report{t} }
 // left alone and why, and what it cost.
 func (r Report) Text(width int) string {
 	p := newPage(width)
-	v := view{Tick: r.tick, verdicts: make(map[tracker.ID]schedule.Verdict, len(r.tick.Verdicts))}
-	for _, verdict := range r.tick.Verdicts {
-		v.verdicts[verdict.Issue.ID] = verdict // the last one counts: a released issue may be started anew
-	}
+	v := newView(r.tick)
 	v.headline(p)
 	v.issues(p)
 	v.plan(p)
@@ -31,10 +28,22 @@ func (r Report) Text(width int) string {
 	return p.String()
 }
 
-// view is a tick with an index.
+// view is a tick with its indexes.
 type view struct {
 	Tick
-	verdicts map[tracker.ID]schedule.Verdict
+	worked   map[tracker.ID]bool             // has a row
+	verdicts map[tracker.ID]schedule.Verdict // the last one: a released issue may be started anew
+}
+
+func newView(t Tick) view {
+	v := view{Tick: t, worked: map[tracker.ID]bool{}, verdicts: make(map[tracker.ID]schedule.Verdict, len(t.Verdicts))}
+	for _, row := range t.Rows {
+		v.worked[row.ID] = true
+	}
+	for _, verdict := range t.Verdicts {
+		v.verdicts[verdict.Issue.ID] = verdict
+	}
+	return v
 }
 
 // The outcomes of a tick.

@@ -29,7 +29,7 @@ var groups = map[schedule.Reason]group{
 	schedule.Blocked:         {words: "blocked by another issue", particulars: true},
 	schedule.NotVisible:      {words: "gone from the tracker"},
 	schedule.NotKnown:        {words: "not known: the tracker could not be asked about them"},
-	schedule.InProgress:      {words: "worked on by a session already"},
+	schedule.InProgress:      {words: "worked on by another run"},
 	schedule.NoSlots:         {words: "every slot is taken", gate: true},
 	schedule.NoStateSlots:    {words: "no slot for their state", particulars: true},
 	schedule.BatchSpent:      {words: "left for the next tick: this one has started enough", gate: true},
@@ -44,16 +44,12 @@ var groups = map[schedule.Reason]group{
 
 // skipped are the issues that nobody works on, grouped by the reason.
 func (v view) skipped(p *page) {
-	worked := map[string]bool{}
-	for _, row := range v.Rows {
-		worked[string(row.ID)] = true
-	}
 	var order []schedule.Reason
 	by := map[schedule.Reason][]schedule.Verdict{}
 	for _, verdict := range v.Verdicts {
 		reason := verdict.Why.Reason
 		switch {
-		case verdict.Phase == schedule.Waiting, verdict.Phase == schedule.Parked, worked[string(verdict.Issue.ID)]:
+		case verdict.Phase == schedule.Waiting, verdict.Phase == schedule.Parked, v.worked[verdict.Issue.ID]:
 			continue
 		case verdict.Verb != "" && v.DryRun:
 			continue // in the table of the plan
@@ -68,7 +64,7 @@ func (v view) skipped(p *page) {
 	if len(order) == 0 {
 		return
 	}
-	p.heading("Not started:")
+	p.section("Not started:")
 	for _, reason := range order {
 		writeGroup(p, reason, by[reason])
 	}
@@ -86,7 +82,7 @@ func writeGroup(p *page, reason schedule.Reason, verdicts []schedule.Verdict) {
 	if particulars && !slices.ContainsFunc(verdicts, func(v schedule.Verdict) bool { return v.Why.String() != first }) {
 		words, particulars = first, false
 	}
-	p.prose(fmt.Sprintf("  %4s  ", Number(int64(len(verdicts)))), words, maxReason)
+	p.prose(fmt.Sprintf("  %4d  ", len(verdicts)), words, maxReason)
 
 	const indent = "        "
 	shown := verdicts[:min(len(verdicts), maxNames)]

@@ -13,7 +13,7 @@ func (v view) spending(p *page) {
 	if v.Today.Date == "" || v.Today == (schedule.Day{Date: v.Today.Date}) && b.TokensPerTick == 0 && b.TokensPerDay == 0 {
 		return // the state was not read, or nothing was spent of nothing
 	}
-	p.heading("")
+	p.section("")
 	text := fmt.Sprintf("Today: %s%s, %s, %s of agent time.", tokens(v.Today.Usage.Total()), of(b.TokensPerDay),
 		plural(v.Today.Sessions, "session"), Duration(time.Duration(v.Today.Seconds)*time.Second))
 	if b.TokensPerTick > 0 {

@@ -13,8 +13,8 @@ const gap = "  "
 type column struct {
 	head  string
 	right bool // numbers
-	min   int  // columns of the terminal it must have to be of use; 0 is as much as its text needs
-	max   int  // what it gets before others have enough; 0 is as much as its text needs
+	min   int  // what it must have to be of use; 0 is as much as its text needs
+	max   int  // what it gets before others have that much; 0 is as much as its text needs
 	drop  int  // what goes first on a narrow terminal, beginning with 1; 0 stays
 }
 
@@ -88,20 +88,19 @@ func (t *table) layout(width int) []int {
 		}
 		spare -= widths[i] + len(gap)
 	}
-	byDrop := t.byDrop()
-	for _, i := range byDrop {
-		if spare >= 0 {
-			break
-		}
-		if widths[i] > 0 && t.columns[i].drop > 0 {
+	order := t.byWorth()
+	for _, i := range slices.Backward(order) {
+		if spare < 0 && widths[i] > 0 && t.columns[i].drop > 0 {
 			spare += widths[i] + len(gap)
 			natural[i], widths[i] = 0, 0
 		}
 	}
-	// What is dropped last grows first: to its max, then to all it can use.
-	slices.Reverse(byDrop)
-	for _, limited := range []bool{true, false} {
-		for _, i := range byDrop {
+	if last := len(widths) - 1; spare < 0 && widths[last] > -spare {
+		widths[last] += spare // nothing more can go: the last column suffers
+		spare = 0
+	}
+	for _, limited := range []bool{true, false} { // to its max, then to all it can use
+		for _, i := range order {
 			want := natural[i]
 			if most := t.columns[i].max; limited && most > 0 {
 				want = min(want, most)
@@ -115,13 +114,14 @@ func (t *table) layout(width int) []int {
 	return widths
 }
 
-// byDrop are the columns in the order in which they go.
-func (t *table) byDrop() []int {
+// byWorth are the columns in the order in which they get room: those that stay
+// come first, what goes first comes last.
+func (t *table) byWorth() []int {
 	order := make([]int, len(t.columns))
 	for i := range order {
 		order[i] = i
 	}
 	rank := func(i int) int { return cmp.Or(t.columns[i].drop, len(t.columns)+1) }
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(b), rank(a)) })
 	return order
 }

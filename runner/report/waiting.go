@@ -14,8 +14,7 @@ const maxWaiting = 20
 func (v view) waiting(p *page) {
 	var waiting []schedule.Verdict
 	for _, verdict := range v.Verdicts {
-		worked := slices.ContainsFunc(v.Rows, func(r Row) bool { return r.ID == verdict.Issue.ID })
-		if verdict.Phase == schedule.Waiting && !worked && (verdict.Verb == "" || !v.DryRun) {
+		if verdict.Phase == schedule.Waiting && !v.worked[verdict.Issue.ID] && (verdict.Verb == "" || !v.DryRun) {
 			waiting = append(waiting, verdict)
 		}
 	}
@@ -25,36 +24,37 @@ func (v view) waiting(p *page) {
 	slices.SortStableFunc(waiting, func(a, b schedule.Verdict) int {
 		return v.Claims[a.Issue.ID].Due.Compare(v.Claims[b.Issue.ID].Due)
 	})
-	p.heading("Waiting:")
+	p.section("Waiting:")
 	t := table{columns: []column{
-		{head: "ISSUE", min: 8, max: 20},
-		{head: "TITLE", min: 12, max: 60, drop: 1},
+		{head: "ISSUE", min: 12, max: 20},
+		{head: "TITLE", min: 12, max: 60, drop: 2},
 		{head: "DUE"},
+		{head: "AT (UTC)", drop: 1},
 		{head: "WHY", min: 14},
 	}}
 	for _, verdict := range waiting[:min(len(waiting), maxWaiting)] {
-		due, why := v.due(verdict)
-		t.add(name(verdict.Issue.Identifier, verdict.Issue.ID), verdict.Issue.Title, due, why)
+		due, at, why := v.due(verdict)
+		t.add(name(verdict.Issue.Identifier, verdict.Issue.ID), verdict.Issue.Title, due, at, why)
 	}
 	t.write(p)
 	p.more("", len(waiting)-maxWaiting)
 }
 
 // due is when a waiting issue goes on, and what it waits for.
-func (v view) due(verdict schedule.Verdict) (due, why string) {
+func (v view) due(verdict schedule.Verdict) (due, at, why string) {
 	claim := v.Claims[verdict.Issue.ID]
-	switch at := claim.Due; {
-	case at.IsZero():
-		return "", verdict.Why.String()
-	case at.After(v.Ended):
-		return clock(at, v.Ended) + " (" + relative(at, v.Ended) + ")", claim.Why
+	switch {
+	case claim.Due.IsZero():
+		return "", "", verdict.Why.String()
+	case claim.Due.After(v.Ended):
+		return relative(claim.Due, v.Ended), clock(claim.Due, v.Ended), claim.Why
 	case verdict.Verb == schedule.Dispatch:
-		return "next tick", claim.Why
+		return "next tick", "", claim.Why
 	}
 	if g, known := groups[verdict.Why.Reason]; known && !g.particulars {
-		return "now", g.words
+		return "now", "", g.words
 	}
-	return "now", verdict.Why.String()
+	return "now", "", verdict.Why.String()
 }
 
 // warnings are what the tick survived.
@@ -62,6 +62,6 @@ func (v view) warnings(p *page) {
 	if len(v.Warnings) == 0 {
 		return
 	}
-	p.heading("Warnings:")
+	p.section("Warnings:")
 	p.items(v.Warnings, maxErrors)
 }

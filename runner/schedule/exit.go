@@ -148,6 +148,9 @@ func (c *Claim) stopped(p Policy, now time.Time) Next {
 func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
 	c.Attempt++
 	c.Failures++
+	if c.Failures > 1 {
+		c.Thread = "" // it may be the thread that fails: begin a new one
+	}
 	if b := p.Budget.Attempts; b > 0 && c.Failures >= b {
 		return parked(Why{IsParked, plural(c.Failures, "failure") + " in a row (budget.max_attempts_per_issue), the last: " + why})
 	}

@@ -52,6 +52,19 @@ func TestAnIssueThatCameBackKeepsItsWorkspace(t *testing.T) {
 	}
 }
 
+func TestAThreadOutlivesOneFailureAndNotTwo(t *testing.T) {
+	t.Parallel()
+	w := simple()
+	w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Thread = "t1" })
+	for _, want := range []string{"t1", ""} {
+		w.state.Exit("1", schedule.Outcome{Class: schedule.Failed, Why: "turn_failed"}, w.policy, w.now)
+		if got := w.state.Claims["1"].Thread; got != want {
+			t.Errorf("after %d failures it resumes %q, want %q", w.state.Claims["1"].Failures, got, want)
+		}
+		w.state.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: "1", Issue: todo(1)}, w.now)
+	}
+}
+
 func TestWhatAnEndLeavesOfAClaim(t *testing.T) {
 	t.Parallel()
 	type left struct {
@@ -69,9 +82,9 @@ func TestWhatAnEndLeavesOfAClaim(t *testing.T) {
 		{"done", schedule.Outcome{Class: schedule.Done}, left{schedule.Waiting, 1, 0, 0, time.Second, "t1"}},
 		{"done without a change", schedule.Outcome{Class: schedule.Done, Idle: true}, left{schedule.Waiting, 1, 0, 2, time.Second, "t1"}},
 		{"interrupted", schedule.Outcome{Class: schedule.Stopped}, left{schedule.Waiting, 2, 1, 1, 0, "t1"}},
-		{"failed", schedule.Outcome{Class: schedule.Failed}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, "t1"}},
-		{"failed, to be tried later", schedule.Outcome{Class: schedule.Failed, RetryAt: hour}, left{schedule.Waiting, 3, 2, 1, time.Hour, "t1"}},
-		{"failed, told a time before the backoff", schedule.Outcome{Class: schedule.Failed, RetryAt: noon}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, "t1"}},
+		{"failed", schedule.Outcome{Class: schedule.Failed}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},
+		{"failed, to be tried later", schedule.Outcome{Class: schedule.Failed, RetryAt: hour}, left{schedule.Waiting, 3, 2, 1, time.Hour, ""}},
+		{"failed, told a time before the backoff", schedule.Outcome{Class: schedule.Failed, RetryAt: noon}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},
 		{"passing", schedule.Outcome{Class: schedule.Passing}, left{schedule.Waiting, 3, 1, 1, 40 * time.Second, "t1"}},
 		{"passing, to be tried later", schedule.Outcome{Class: schedule.Passing, RetryAt: hour}, left{schedule.Waiting, 3, 1, 1, time.Hour, "t1"}},
 		{"thread lost", schedule.Outcome{Class: schedule.ThreadLost}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/symphony-runner/symphony"
+
+// levels is the architecture: a package imports only from lower levels.
+var levels = map[string]int{
+	"cmd/symphony":    4,
+	"runner":          3,
+	"runner/attempt":  2,
+	"runner/workflow": 2,
+	"runner/store":    2,
+	"runner/report":   2,
+	"runner/schedule": 1,
+	"runner/prompt":   1,
+	"tracker/file":    1,
+	"tracker":         0,
+	"codex":           0,
+	"workspace":       0,
+
+	// Test equipment. The scripted agent is also part of the binary, for the demo.
+	"codex/codextest":     0,
+	"tracker/trackertest": 1,
+}
+
+// owners says which packages may import a third-party library.
+var owners = map[string][]string{
+	"gopkg.in/yaml.v3":          {"runner/workflow", "tracker/file"},
+	"github.com/osteele/liquid": {"runner/prompt"},
+	"github.com/spf13/cobra":    {"cmd/symphony"},
+	"golang.org/x/term":         {"cmd/symphony"},
+	"github.com/google/go-cmp":  {"tracker/trackertest"},
+}
+
+// pure packages have no clock, no goroutine and no context.
+var pure = []string{"runner/schedule", "runner/prompt", "runner/report"}
+
+// capabilities are what only some packages may do.
+var capabilities = []struct {
+	pkg, name string // an import, or a function of it
+	owners    []string
+}{
+	{"os/exec", "", []string{"workspace", "codex/codextest"}},
+	{"os", "Getenv", []string{"cmd/symphony"}},
+	{"os", "Environ", []string{"cmd/symphony"}},
+	{"os", "LookupEnv", []string{"cmd/symphony"}},
+	{"os", "Exit", []string{"cmd/symphony"}},
+	{"os", "Stdout", []string{"cmd/symphony"}},
+	{"fmt", "Print", nil},
+	{"fmt", "Printf", nil},
+	{"fmt", "Println", nil},
+	{"time", "Sleep", []string{"workspace"}}, // while killed processes die
+}
+
+// source is one non-test Go file.
+type source struct {
+	folder string
+	file   *ast.File
+	name   string
+}
+
+func TestPackagesImportOnlyFromLowerLevels(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		level, known := levels[s.folder]
+		if !known {
+			t.Fatalf("%s: package %s is not in the table of levels", s.name, s.folder)
+		}
+		seen[s.folder] = true
+		for _, imported := range imports(s.file) {
+			inner, ours := strings.CutPrefix(imported, module+"/")
+			if !ours {
+				continue
+			}
+			if below, known := levels[inner]; !known || below >= level {
+				t.Errorf("%s: %s (level %d) must not import %s (level %d)", s.name, s.folder, level, inner, below)
+			}
+			if inner == "tracker/trackertest" {
+				t.Errorf("%s imports the conformance suite outside of a test", s.name)
+			}
+		}
+	}
+	for folder := range levels {
+		if !seen[folder] {
+			t.Errorf("the table of levels names %s, which does not exist", folder)
+		}
+	}
+}
+
+func TestEachLibraryHasItsOwners(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, imported := range imports(s.file) {
+			if strings.HasPrefix(imported, module) || !strings.Contains(strings.Split(imported, "/")[0], ".") {
+				continue
+			}
+			if !slices.Contains(ownersOf(imported), s.folder) {
+				t.Errorf("%s: %s is not an owner of %s", s.name, s.folder, imported)
+			}
+		}
+	}
+}
+
+func TestCapabilitiesStayWhereTheyBelong(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, c := range capabilities {
+			if !slices.Contains(c.owners, s.folder) && uses(s.file, c.pkg, c.name) {
+				t.Errorf("%s uses %s.%s, which belongs to %v", s.name, c.pkg, c.name, c.owners)
+			}
+		}
+		if !slices.Contains(pure, s.folder) {
+			continue
+		}
+		if uses(s.file, "time", "Now") || uses(s.file, "context", "") {
+			t.Errorf("%s: %s is pure: it gets the time as an argument and waits for nothing", s.name, s.folder)
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if _, ok := n.(*ast.GoStmt); ok {
+				t.Errorf("%s: %s is pure: it starts no goroutine", s.name, s.folder)
+			}
+			return true
+		})
+	}
+}
+
+func TestNothingRunsBeforeMain(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, decl := range s.file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s has an init function", s.name)
+			}
+		}
+	}
+}
+
+func TestEveryPackageTellsItsStory(t *testing.T) {
+	told := map[string]bool{}
+	for _, s := range sources(t) {
+		told[s.folder] = told[s.folder] || s.file.Doc != nil && len(s.file.Doc.Text()) > 200
+	}
+	for folder, ok := range told {
+		if !ok {
+			t.Errorf("%s has no package comment that tells its story", folder)
+		}
+	}
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var all []source
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && entry.Name() != ".." && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".")) {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		all = append(all, source{path.Dir(filepath.ToSlash(rel)), file, filepath.ToSlash(rel)})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func imports(f *ast.File) []string {
+	var names []string
+	for _, spec := range f.Imports {
+		name, _ := strconv.Unquote(spec.Path.Value) // the parser has checked it
+		names = append(names, name)
+	}
+	return names
+}
+
+func ownersOf(imported string) []string {
+	for library, packages := range owners {
+		if imported == library || strings.HasPrefix(imported, library+"/") {
+			return packages
+		}
+	}
+	return nil
+}
+
+// uses reports whether a file imports pkg and, when name is given, mentions it.
+func uses(f *ast.File, pkg, name string) bool {
+	if !slices.Contains(imports(f), pkg) {
+		return false
+	}
+	if name == "" {
+		return true
+	}
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == name {
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == path.Base(pkg) {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}

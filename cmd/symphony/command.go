@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// process is everything the program gets from the operating system.
+type process struct {
+	args    []string
+	environ []string
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+}
+
+// getenv is the value of an environment variable; the last one counts.
+func (p process) getenv(name string) (value string, set bool) {
+	for _, entry := range p.environ {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value, set = v, true
+		}
+	}
+	return value, set
+}
+
+// flags are the flags of the command line.
+type flags struct {
+	once      bool
+	dryRun    bool
+	state     string
+	deadline  time.Duration
+	maxIssues int
+	port      int
+	logs      string
+	logFormat string
+}
+
+// run runs the command line and returns the exit status.
+func run(ctx context.Context, p process) int {
+	a := &app{process: p}
+	root := a.command()
+	root.SetArgs(p.args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.reported {
+		fmt.Fprintf(p.stderr, "symphony: %v\n", err)
+	}
+	return status(err)
+}
+
+// app is one invocation of the program.
+type app struct {
+	process
+	flags
+	reported bool // the error has been shown already
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "symphony [flags] [path-to-WORKFLOW.md]",
+		Short: "Let an issue tracker drive coding agents",
+		Long: `Symphony reads issues from a tracker, gives each a workspace, and drives a Codex
+session in it until the issue is handed over. Without --once it goes on for ever,
+with a tick every polling.interval_ms; inside GitHub Actions it always does one.`,
+		Args:          usage(cobra.MaximumNArgs(1)),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, args []string) error { return a.tick(cmd.Context(), args) },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fmt.Errorf("%w: %w; see symphony --help", errUsage, err)
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+
+	own := root.Flags()
+	own.BoolVar(&a.once, "once", false, "one tick, then exit")
+	own.BoolVar(&a.dryRun, "dry-run", false, "plan and print, change nothing")
+	own.DurationVar(&a.deadline, "deadline", 0, "stop in good order before this much time is gone")
+	own.IntVar(&a.maxIssues, "max-issues", 0, "at most this many issues started in a tick (0: what the workflow says)")
+	own.IntVar(&a.port, "port", 0, "serve status on 127.0.0.1:`N` (long-running mode)")
+	own.StringVar(&a.logs, "logs", "", "keep one event log per session in this `folder`")
+	shared := root.PersistentFlags()
+	shared.StringVar(&a.state, "state", "", "where claims are kept: file:`PATH` (default .symphony/state.json beside WORKFLOW.md)")
+	shared.StringVar(&a.logFormat, "log-format", "text", "of logs and the report: text or json")
+
+	root.AddCommand(a.demoCommand(), a.agentCommand(), a.validateCommand(), a.explainCommand(), a.stateCommand())
+	return root
+}
+
+// usage marks the errors of an argument check as errors of usage.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return fmt.Errorf("%w: %w; see %s --help", errUsage, err, cmd.CommandPath())
+		}
+		return nil
+	}
+}

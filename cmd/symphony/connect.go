@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/file"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// adapters open a tracker from its settings. This is the only place that names them.
+var adapters = map[string]func(workflow.Tracker, *slog.Logger) (tracker.Adapter, error){
+	"file": func(t workflow.Tracker, log *slog.Logger) (tracker.Adapter, error) {
+		cfg, err := file.ConfigFrom(t.Provider)
+		if err != nil {
+			return tracker.Adapter{}, err
+		}
+		return file.Open(cfg, log)
+	},
+}
+
+// connect opens what a workflow names.
+func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.World, error) {
+	kind := wf.Settings.Tracker.Kind
+	open, known := adapters[kind]
+	if !known {
+		return runner.World{}, fmt.Errorf("tracker.kind %q: %w; this build has: %s",
+			kind, tracker.ErrUnsupportedKind, strings.Join(slices.Sorted(maps.Keys(adapters)), ", "))
+	}
+	adapter, err := open(wf.Settings.Tracker, log)
+	if err != nil {
+		return runner.World{}, err
+	}
+	secrets := slices.Concat(adapter.SecretEnv, wf.Settings.Tracker.SecretEnv)
+	workspaces, err := workspace.Open(wf.Settings.Workspace, workspace.Env{Parent: a.environ, Deny: secrets}, log)
+	if err != nil {
+		return runner.World{}, err
+	}
+	return runner.World{Tracker: adapter, Workspaces: workspaces}, nil
+}
+
+// workflows is the source of the WORKFLOW.md at path.
+func (a *app) workflows(path string) *workflow.Source {
+	home, _ := a.getenv("HOME")
+	runnerTemp, _ := a.getenv("RUNNER_TEMP")
+	return workflow.NewSource(path, workflow.Env{
+		Lookup: a.getenv, Home: home, TempDir: os.TempDir(), Actions: a.inActions(), RunnerTemp: runnerTemp,
+	})
+}
+
+// workflowPath is the WORKFLOW.md that the command line names (SPEC §5.1).
+func workflowPath(args []string) (string, error) {
+	if len(args) == 0 {
+		return filepath.Abs("WORKFLOW.md")
+	}
+	return filepath.Abs(args[0])
+}
+
+func (a *app) inActions() bool {
+	value, _ := a.getenv("GITHUB_ACTIONS")
+	return value == "true"
+}
+
+// logger writes to the terminal's own stream, so that standard output is the
+// report alone.
+func (a *app) logger(console *console) (*slog.Logger, error) {
+	switch a.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(console, nil)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(console, nil)), nil
+	}
+	return nil, fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/report"
+)
+
+// redraw is how often a live display changes at most, and its clock moves.
+const redraw = 200 * time.Millisecond
+
+// console is standard error. On a terminal its last lines show what the
+// sessions are doing; log lines go above them. Elsewhere it is a plain writer.
+type console struct {
+	live bool
+	out  io.Writer
+
+	mu    sync.Mutex
+	state runner.Progress
+	drawn int // lines on the screen that are ours to erase
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// newConsole is a live console if wanted and if w is a terminal.
+func newConsole(w io.Writer, wanted bool) *console {
+	c := &console{out: w, stop: make(chan struct{}), done: make(chan struct{})}
+	f, ok := w.(*os.File)
+	c.live = wanted && ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+	if !c.live {
+		close(c.done)
+		return c
+	}
+	go c.tick()
+	return c
+}
+
+// tick redraws until close.
+func (c *console) tick() {
+	defer close(c.done)
+	ticker := time.NewTicker(redraw)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			c.mu.Lock()
+			c.drawLocked()
+			c.mu.Unlock()
+		case <-c.stop:
+			return
+		}
+	}
+}
+
+// show takes in what the run is doing now.
+func (c *console) show(p runner.Progress) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state = p // drawn by the next tick
+}
+
+// Write writes log lines above the display.
+func (c *console) Write(text []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.live {
+		return c.out.Write(text)
+	}
+	c.eraseLocked()
+	n, err := c.out.Write(text)
+	c.drawLocked()
+	return n, err
+}
+
+// close takes the display away; what is written later goes through plainly.
+func (c *console) close() {
+	c.mu.Lock()
+	live := c.live
+	c.live = false
+	if live {
+		c.eraseLocked()
+		close(c.stop)
+	}
+	c.mu.Unlock()
+	<-c.done
+}
+
+func (c *console) eraseLocked() {
+	if c.drawn > 0 {
+		fmt.Fprintf(c.out, "\x1b[%dA\x1b[J", c.drawn)
+		c.drawn = 0
+	}
+}
+
+// drawLocked replaces the display in one write, so that it does not flicker.
+func (c *console) drawLocked() {
+	if !c.live {
+		return
+	}
+	var screen bytes.Buffer
+	if c.drawn > 0 {
+		fmt.Fprintf(&screen, "\x1b[%dA\x1b[J", c.drawn)
+	}
+	lines := liveLines(c.state, time.Now(), width(c.out))
+	for _, line := range lines {
+		screen.WriteString(line + "\n")
+	}
+	c.drawn = len(lines)
+	c.out.Write(screen.Bytes())
+}
+
+// liveLines is the display: a line for each session, and one for the rest.
+func liveLines(p runner.Progress, now time.Time, columns int) []string {
+	if len(p.Sessions)+len(p.Retrying)+len(p.Parked) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, s := range p.Sessions {
+		head := fmt.Sprintf("%-10s %6s  turn %-2d %9s tok  ", s.Claim.Identifier,
+			report.Duration(now.Sub(s.Started)), s.Claim.Turns, report.Number(s.Claim.Live.Total()))
+		what := s.Summary
+		if what == "" {
+			what = "preparing"
+		}
+		lines = append(lines, report.Fit(head+what, columns-1))
+	}
+	rest := []string{fmt.Sprintf("%d running", len(p.Sessions))}
+	if n := len(p.Retrying); n > 0 {
+		rest = append(rest, fmt.Sprintf("%d waiting", n))
+	}
+	if n := len(p.Parked); n > 0 {
+		rest = append(rest, fmt.Sprintf("%d parked", n))
+	}
+	rest = append(rest, report.Number(p.Tick.Usage.Total())+" tokens this tick")
+	return append(lines, report.Fit("— "+strings.Join(rest, " · "), columns-1))
+}

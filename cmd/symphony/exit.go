@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// Exit statuses. A failed agent run is a completed tick: it shows in the report.
+const (
+	exitDone        = 0
+	exitFailed      = 1   // the tick failed: tracker unreachable, state unreadable
+	exitUsage       = 2   // bad usage or invalid workflow
+	exitTaken       = 3   // another run holds the state
+	exitInterrupted = 130 // by a signal
+)
+
+// errUsage marks an error of the command line.
+var errUsage = errors.New("usage")
+
+// status is the exit status for an error.
+func status(err error) int {
+	is := func(targets ...error) bool {
+		for _, target := range targets {
+			if errors.Is(err, target) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case err == nil:
+		return exitDone
+	case is(schedule.Interrupted, context.Canceled):
+		return exitInterrupted
+	case is(store.ErrLocked, store.ErrConflict):
+		return exitTaken
+	case is(errUsage, workflow.ErrMissingFile, workflow.ErrParse, workflow.ErrNotAMap, workflow.ErrInvalid,
+		tracker.ErrUnsupportedKind, tracker.ErrInvalidConfig, tracker.ErrMissingSecret, workspace.ErrRoot):
+		return exitUsage
+	}
+	return exitFailed
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// TestMain makes this test binary the program itself when it is called by that
+// name: what is tested is main, in a process of its own.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"symphony": main, "instant-agent": instantAgent})
+}
+
+// project is a folder with a WORKFLOW.md and issues, as a user has it.
+type project struct {
+	t   testing.TB
+	dir string
+	env []string // besides the test's own environment
+}
+
+// emptyProject is an empty folder, which is also the home folder: the login
+// shells of the program must not run the profile of whoever runs the tests.
+func emptyProject(t testing.TB) *project {
+	t.Helper()
+	dir := t.TempDir()
+	return &project{t: t, dir: dir, env: []string{"HOME=" + dir}}
+}
+
+// newProject makes a project whose agent is command.
+func newProject(t testing.TB, command string, issues map[string]string) *project {
+	t.Helper()
+	p := emptyProject(t)
+	p.write("WORKFLOW.md", strings.ReplaceAll(`---
+tracker:
+  kind: file
+workspace:
+  root: workspaces
+codex:
+  command: COMMAND
+---
+You are working on {{ issue.identifier }}: {{ issue.title }}.
+
+{{ issue.description }}
+`, "COMMAND", mustJSON(t, command)))
+	for name, text := range issues {
+		p.write("issues/"+name+".md", text)
+	}
+	return p
+}
+
+// scripted is the command of the agent that is part of the program.
+func scripted(t testing.TB, home string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "exec -a symphony " + shellQuote(self) + " scripted-agent --home " + shellQuote(home)
+}
+
+func (p *project) write(name, text string) {
+	p.t.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *project) read(name string) string {
+	p.t.Helper()
+	content, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(content)
+}
+
+// replace changes a piece of WORKFLOW.md.
+func (p *project) replace(old, new string) {
+	p.t.Helper()
+	text := p.read("WORKFLOW.md")
+	if !strings.Contains(text, old) {
+		p.t.Fatalf("WORKFLOW.md has no %q", old)
+	}
+	p.write("WORKFLOW.md", strings.Replace(text, old, new, 1))
+}
+
+// command is the program, not yet started.
+func (p *project) command(ctx context.Context, args ...string) *exec.Cmd {
+	p.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Args = append([]string{"symphony"}, args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), p.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
+
+// result is how a run of the program ended.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs the program to its end.
+func (p *project) run(args ...string) result {
+	p.t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := p.command(p.t.Context(), args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// ok runs the program, which must exit with 0.
+func (p *project) ok(args ...string) result {
+	p.t.Helper()
+	r := p.run(args...)
+	if r.code != 0 {
+		p.t.Fatalf("symphony %s: exit status %d\n%s\n%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
+	}
+	return r
+}
+
+func (p *project) claims() map[tracker.ID]schedule.Claim {
+	p.t.Helper()
+	s, err := store.ReadFile(p.t.Context(), filepath.Join(p.dir, ".symphony", "state.json"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return s.Claims
+}
+
+// noProcessLeft fails the test if a process still names a workspace of the
+// project in its environment.
+func (p *project) noProcessLeft() {
+	p.t.Helper()
+	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, path := range environs {
+		environ, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(environ), "SYMPHONY_WORKSPACE="+p.dir) {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+			p.t.Errorf("still alive: %s %q", filepath.Dir(path), line)
+		}
+	}
+}
+
+func mustJSON(t testing.TB, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// waitFor waits until a condition holds. What is waited for happens in another
+// process, which has no other way to tell.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	if !poll(holds) {
+		t.Fatalf("waited in vain for %s", what)
+	}
+}
+
+func poll(holds func() bool) bool {
+	deadline := time.After(60 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return false
+		}
+	}
+	return true
+}

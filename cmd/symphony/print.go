@@ -1,0 +1,48 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"golang.org/x/term"
+)
+
+// wide is the width of output that is not a terminal.
+const wide = 160
+
+// document is something to print: as text for people, as JSON for scripts.
+type document interface {
+	Text(width int) string
+	json.Marshaler
+}
+
+// print writes a document to standard output.
+func (a *app) print(d document) error {
+	if a.logFormat == "json" {
+		out := json.NewEncoder(a.stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(d)
+	}
+	_, err := io.WriteString(a.stdout, d.Text(width(a.stdout)))
+	return err
+}
+
+// width is that of the terminal w writes to, or wide when it is none.
+func width(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return wide
+}
+
+// version is what this binary was built from.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}

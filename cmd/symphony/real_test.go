@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// realProject is a project worked on by the real Codex, whose model is scripted.
+func realProject(t testing.TB, model string, issues map[string]string, lanes ...codextest.Lane) (*project, *codextest.Model) {
+	t.Helper()
+	codex := os.Getenv("SYMPHONY_TEST_CODEX")
+	if codex == "" {
+		found, err := exec.LookPath("codex")
+		if err != nil {
+			t.Skip("no Codex: npm install @openai/codex@0.169.0, and set SYMPHONY_TEST_CODEX to its absolute path (node_modules/.bin/codex)")
+		}
+		codex = found
+	}
+	m := codextest.NewModel(lanes...)
+	t.Cleanup(m.Close)
+	p := newProject(t, shellQuote(codex)+" app-server", issues)
+	home := filepath.Join(t.TempDir(), "codex")
+	if err := (codextest.Home{URL: m.URL(), Model: model}).Write(home); err != nil {
+		t.Fatal(err)
+	}
+	p.env = append(p.env, "CODEX_HOME="+home)
+	return p, m
+}
+
+func todo(title string) string { return "---\ntitle: " + title + "\nstate: Todo\n---\nPlease.\n" }
+
+// lane is what the model says about one issue.
+func lane(issue string, replies ...codextest.Reply) codextest.Lane {
+	return codextest.Lane{Match: regexp.MustCompile(`working on ` + issue + `\b`), Replies: replies}
+}
+
+func say(text string) codextest.Reply {
+	return codextest.Reply{Items: []codextest.Item{codextest.Message{Text: text}}}
+}
+
+func call(name string, arguments any) codextest.Reply {
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		panic(err)
+	}
+	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: name, Arguments: string(text)}}}
+}
+
+func handOver() codextest.Reply { return call("issue_update", map[string]string{"state": "Review"}) }
+
+const patch = "*** Begin Patch\n*** Add File: patched.txt\n+by a patch\n*** End Patch\n"
+
+func TestTheRealCodexWorksOnIssues(t *testing.T) {
+	t.Parallel()
+	p, _ := realProject(t, "", map[string]string{"A-1": todo("Patch"), "A-2": todo("Command")},
+		lane("A-1",
+			codextest.Reply{Items: []codextest.Item{codextest.Custom{Name: "apply_patch", Input: patch}}},
+			handOver(), say("Done.")),
+		lane("A-2",
+			call("exec_command", map[string]string{"cmd": "echo by a command > made.txt"}),
+			call("issue_update", map[string]string{"state": "Review", "comment": "Please look."}), say("Done.")),
+	)
+	r := p.ok("--once", "--logs", "logs")
+	if got := p.read("workspaces/A-1/patched.txt"); got != "by a patch\n" {
+		t.Errorf("patched.txt holds %q", got)
+	}
+	if got := p.read("workspaces/A-2/made.txt"); got != "by a command\n" {
+		t.Errorf("made.txt holds %q", got)
+	}
+	for _, issue := range []string{"A-1", "A-2"} {
+		if text := p.read("issues/" + issue + ".md"); !strings.Contains(text, "state: Review") {
+			t.Errorf("%s was not handed over:\n%s", issue, text)
+		}
+		if log := p.read("logs/" + issue + "-1.jsonl"); !strings.Contains(log, "turn/completed") {
+			t.Errorf("the event log of %s does not tell of its turn", issue)
+		}
+	}
+	if text := p.read("issues/A-2.md"); !strings.Contains(text, "Please look.") {
+		t.Errorf("the comment is missing:\n%s", text)
+	}
+	if !strings.Contains(r.stdout, "2 completed") || len(p.claims()) != 0 {
+		t.Errorf("report and claims:\n%s\n%v", r.stdout, p.claims())
+	}
+	p.noProcessLeft()
+}
+
+func TestTheRealCodexTakesASecondTurnOnTheSameThread(t *testing.T) {
+	t.Parallel()
+	p, m := realProject(t, "", map[string]string{"A-1": todo("Two turns")},
+		lane("A-1", say("Half of it."), handOver(), say("All of it.")))
+	p.ok("--once")
+	if text := p.read("issues/A-1.md"); !strings.Contains(text, "state: Review") {
+		t.Errorf("not handed over:\n%s", text)
+	}
+	requests := m.Requests()
+	if len(requests) != 3 || !strings.Contains(string(requests[1].Body), "Half of it.") {
+		t.Fatalf("%d requests; the second does not go on with the first", len(requests))
+	}
+	if n := strings.Count(string(requests[1].Body), "You are working on A-1"); n != 1 {
+		t.Errorf("the prompt was sent %d times, want once: later turns get guidance", n)
+	}
+}
+
+func TestFailuresOfTheRealCodexMeanWhatTheyShould(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name  string
+		reply codextest.Reply
+		check func(t *testing.T, p *project, r result)
+	}{
+		{"rate limited", codextest.Reply{Status: 429, Body: `{"error":{"message":"slow down"}}`},
+			func(t *testing.T, p *project, r result) {
+				if c := p.claims()["A-1"]; c.Phase != schedule.Waiting || c.Failures != 0 || c.Attempt != 1 {
+					t.Errorf("a failure that passes left %+v", c)
+				}
+			}},
+		{"usage limit", codextest.Reply{Status: 429, Body: `{"error":{"type":"usage_limit_reached","message":"limit"}}`},
+			func(t *testing.T, p *project, r result) {
+				if c := p.claims()["A-1"]; c.Phase != schedule.Waiting || c.Failures != 0 {
+					t.Errorf("a failure of everyone's left %+v", c)
+				}
+				if !strings.Contains(r.stdout, "usageLimitExceeded") {
+					t.Errorf("the report does not name it:\n%s", r.stdout)
+				}
+			}},
+		{"context window", codextest.Reply{Failed: &codextest.Failed{Code: "context_length_exceeded", Message: "too long"}},
+			func(t *testing.T, p *project, r result) {
+				if c := p.claims()["A-1"]; c.Phase != schedule.Waiting || c.Thread != "" || c.Failures != 1 {
+					t.Errorf("a full context window left %+v", c)
+				}
+			}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := realProject(t, "", map[string]string{"A-1": todo("Fails")}, lane("A-1", tc.reply))
+			tc.check(t, p, p.ok("--once"))
+			p.noProcessLeft()
+		})
+	}
+}
+
+func TestAnInterruptedRealCodexIsResumedByTheNextRun(t *testing.T) {
+	t.Parallel()
+	p, m := realProject(t, "", map[string]string{"A-1": todo("Interrupted")},
+		lane("A-1",
+			call("exec_command", map[string]string{"cmd": "echo first > first.txt"}),
+			codextest.Reply{End: codextest.Hang},
+			handOver(), say("Done.")))
+	var stderr strings.Builder
+	cmd := p.command(context.Background(), "--once")
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the model to hang", func() bool { return len(m.Requests()) >= 2 })
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Fatalf("exit status %d, %v\n%s", code, err, &stderr)
+	}
+	p.noProcessLeft()
+	if c := p.claims()["A-1"]; c.Phase != schedule.Waiting || c.Thread == "" || c.Failures != 0 {
+		t.Fatalf("the claim left behind is %+v", c)
+	}
+	p.ok("--once")
+	if text := p.read("issues/A-1.md"); !strings.Contains(text, "state: Review") {
+		t.Errorf("not handed over:\n%s", text)
+	}
+	requests := m.Requests()
+	if body := string(requests[2].Body); !strings.Contains(body, "first.txt") || strings.Count(body, "You are working on A-1") != 1 {
+		t.Error("the second run did not go on with the thread of the first")
+	}
+}
+
+func TestACodeModeModelWorksOnAnIssue(t *testing.T) {
+	t.Parallel()
+	script := fmt.Sprintf(`await tools.exec_command({cmd: "echo by code > made.txt"});
+await tools.apply_patch(%q);
+text(JSON.stringify(await tools.issue_update({state: "Review"})));`, patch)
+	p, _ := realProject(t, "gpt-6.1-sol", map[string]string{"A-1": todo("Code mode")},
+		lane("A-1", codextest.Reply{Items: []codextest.Item{codextest.Custom{Name: "exec", Input: script}}}, say("Done.")))
+	p.ok("--once")
+	if got := p.read("workspaces/A-1/made.txt") + p.read("workspaces/A-1/patched.txt"); got != "by code\nby a patch\n" {
+		t.Errorf("the workspace holds %q", got)
+	}
+	if text := p.read("issues/A-1.md"); !strings.Contains(text, "state: Review") {
+		t.Errorf("not handed over:\n%s", text)
+	}
+	p.noProcessLeft()
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner"
+)
+
+//go:embed status.html
+var statusFiles embed.FS
+
+// serve starts the status server of the long-running mode (SPEC §13.3), if the
+// command line or the workflow asks for one. The returned function ends it.
+func (a *app) serve(r *runner.Runner, console *console) (stop func(), err error) {
+	wf, err := r.Workflows.Current()
+	if err != nil {
+		return nil, err
+	}
+	port := wf.Settings.Port
+	if a.port != 0 {
+		port = &a.port
+	}
+	if port == nil || r.Once || a.dryRun {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
+	if err != nil {
+		return nil, fmt.Errorf("serve status: %w: %w; choose another --port", errUsage, err)
+	}
+	refresh := make(chan struct{}, 1) // of one: a second request is served by the same poll
+	r.Refresh = refresh
+	s := &statusServer{refresh: refresh}
+	s.now.Store(&runner.Progress{})
+	display := r.Progress
+	r.Progress = func(p runner.Progress) {
+		s.now.Store(&p)
+		if display != nil {
+			display(p)
+		}
+	}
+	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		server.Serve(listener) // ends with Close
+	}()
+	fmt.Fprintf(console, "status on http://%s\n", listener.Addr())
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			server.Close()
+		}
+		<-done
+	}, nil
+}
+
+// statusServer shows the latest progress. It reads nothing else and changes
+// nothing; a refresh asks the loop for an early poll.
+type statusServer struct {
+	now     atomic.Pointer[runner.Progress]
+	refresh chan<- struct{}
+}
+
+func (s *statusServer) handler() http.Handler {
+	page := template.Must(template.ParseFS(statusFiles, "status.html"))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		page.Execute(w, statusOf(*s.now.Load(), time.Now())) // a reader that hangs up is no failure
+	})
+	mux.HandleFunc("GET /api/v1/state", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, statusOf(*s.now.Load(), time.Now()))
+	})
+	mux.HandleFunc("GET /api/v1/{issue}", func(w http.ResponseWriter, r *http.Request) {
+		name := r.PathValue("issue")
+		if detail, found := statusOf(*s.now.Load(), time.Now()).issue(name); found {
+			writeJSON(w, http.StatusOK, detail)
+			return
+		}
+		writeJSON(w, http.StatusNotFound, map[string]any{"error": map[string]string{
+			"code": "issue_not_found", "message": fmt.Sprintf("no claim of %q", name)}})
+	})
+	mux.HandleFunc("POST /api/v1/refresh", func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case s.refresh <- struct{}{}:
+		default:
+		}
+		writeJSON(w, http.StatusAccepted, map[string]any{"queued": true, "requested_at": time.Now().UTC()})
+	})
+	return localOnly(mux)
+}
+
+// localOnly refuses requests that a web page of somebody else makes through the
+// user's browser: those name another host, or come from another origin.
+func localOnly(next http.Handler) http.Handler {
+	cross := http.NewCrossOriginProtection()
+	return cross.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		if ip := net.ParseIP(host); !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
+			http.Error(w, "this server answers on localhost only", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+func writeJSON(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	json.NewEncoder(w).Encode(v) // likewise
+}

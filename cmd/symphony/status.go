@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// statusPage is the snapshot that the status server gives (SPEC §13.3).
+type statusPage struct {
+	GeneratedAt time.Time       `json:"generated_at"`
+	Counts      statusCounts    `json:"counts"`
+	Running     []statusRow     `json:"running"`
+	Retrying    []statusRow     `json:"retrying"`
+	Parked      []statusRow     `json:"parked"`
+	Totals      statusTotals    `json:"codex_totals"`
+	RateLimits  json.RawMessage `json:"rate_limits"`
+}
+
+type statusCounts struct {
+	Running  int `json:"running"`
+	Retrying int `json:"retrying"`
+	Parked   int `json:"parked"`
+}
+
+// statusTotals are those of the day, over all runs.
+type statusTotals struct {
+	Input   int64   `json:"input_tokens"`
+	Output  int64   `json:"output_tokens"`
+	Total   int64   `json:"total_tokens"`
+	Seconds float64 `json:"seconds_running"`
+}
+
+type statusRow struct {
+	ID         string     `json:"issue_id"`
+	Identifier string     `json:"issue_identifier"`
+	Title      string     `json:"title"`
+	URL        string     `json:"url,omitempty"`
+	State      string     `json:"state"`
+	Phase      string     `json:"phase"`
+	Attempt    int        `json:"attempt"`
+	Tokens     int64      `json:"total_tokens"`
+	Why        string     `json:"error,omitempty"`
+	Session    string     `json:"session_id,omitempty"`
+	Turns      int        `json:"turn_count,omitempty"`
+	Event      string     `json:"last_event,omitempty"`
+	Message    string     `json:"last_message,omitempty"`
+	StartedAt  *time.Time `json:"started_at,omitempty"`
+	HeardAt    *time.Time `json:"last_event_at,omitempty"`
+	DueAt      *time.Time `json:"due_at,omitempty"`
+}
+
+func statusOf(p runner.Progress, now time.Time) statusPage {
+	page := statusPage{
+		GeneratedAt: now.UTC(),
+		Counts:      statusCounts{Running: len(p.Sessions), Retrying: len(p.Retrying), Parked: len(p.Parked)},
+		Running:     []statusRow{}, Retrying: []statusRow{}, Parked: []statusRow{},
+		Totals: statusTotals{
+			Input: p.Today.Usage.Input, Output: p.Today.Usage.Output,
+			Total: p.Today.Usage.Total(), Seconds: float64(p.Today.Seconds),
+		},
+		RateLimits: p.Limits,
+	}
+	for _, s := range p.Sessions {
+		row := statusRowOf(s.Claim)
+		row.Session, row.Event, row.Message = s.ID, s.Event, s.Summary
+		row.StartedAt = stamp(s.Started)
+		page.Totals.Seconds += now.Sub(s.Started).Seconds()
+		page.Running = append(page.Running, row)
+	}
+	for _, c := range p.Retrying {
+		page.Retrying = append(page.Retrying, statusRowOf(c))
+	}
+	for _, c := range p.Parked {
+		page.Parked = append(page.Parked, statusRowOf(c))
+	}
+	return page
+}
+
+func statusRowOf(c schedule.Claim) statusRow {
+	return statusRow{
+		ID: string(c.ID), Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State,
+		Phase: string(c.Phase), Attempt: c.Attempt, Tokens: c.Tokens, Why: c.Why, Turns: c.Turns,
+		HeardAt: stamp(c.Heard), DueAt: stamp(c.Due),
+	}
+}
+
+// stamp is a time that may be missing.
+func stamp(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// issue finds the row of an issue by its identifier or id.
+func (p statusPage) issue(name string) (statusRow, bool) {
+	for _, rows := range [][]statusRow{p.Running, p.Retrying, p.Parked} {
+		for _, row := range rows {
+			if strings.EqualFold(row.Identifier, name) || row.ID == name {
+				return row, true
+			}
+		}
+	}
+	return statusRow{}, false
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+func (a *app) validateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate [path-to-WORKFLOW.md]",
+		Short: "Check WORKFLOW.md, its settings and secrets, the state and Codex; name every problem",
+		Args:  usage(cobra.MaximumNArgs(1)),
+		RunE:  func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), args) },
+	}
+}
+
+// validate runs every check that can be run, whatever the others found.
+func (a *app) validate(ctx context.Context, args []string) error {
+	path, err := workflowPath(args)
+	if err != nil {
+		return err
+	}
+	wf, err := a.workflows(path).Current()
+	for _, warning := range wf.Warnings {
+		fmt.Fprintf(a.stdout, "warning   %s\n", warning)
+	}
+	if err := a.check("workflow", path, err); err != nil {
+		return err // without settings there is nothing more to check
+	}
+	problems := []error{
+		a.check("prompt", "", checkPrompt(wf)),
+		a.check("tracker", wf.Settings.Tracker.Kind, a.checkTracker(ctx, wf)),
+		a.check("state", "", a.checkState(ctx, path)),
+		a.check("codex", wf.Settings.Codex.Command, a.checkCodex(ctx, wf)),
+	}
+	return errors.Join(problems...)
+}
+
+// check prints the result of one check. A problem is shown here, so it is
+// returned for the exit status alone.
+func (a *app) check(what, detail string, err error) error {
+	if err == nil {
+		fmt.Fprintf(a.stdout, "ok        %-9s %s\n", what, detail)
+		return nil
+	}
+	a.reported = true
+	fmt.Fprintf(a.stdout, "problem   %-9s %v\n", what, err)
+	if status(err) == exitUsage {
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w", errUsage, what, err)
+}
+
+func checkPrompt(wf workflow.Workflow) error {
+	template, err := prompt.Parse(wf.Prompt)
+	if err != nil {
+		return err
+	}
+	return template.Check()
+}
+
+// checkTracker asks the tracker for the active states: the credential, the
+// scope and the network are then known to work.
+func (a *app) checkTracker(ctx context.Context, wf workflow.Workflow) error {
+	world, err := a.connect(wf, quiet())
+	if err != nil {
+		return err
+	}
+	defer world.Workspaces.Close()
+	_, err = world.Tracker.IssuesByState(ctx, wf.Settings.Policy.ActiveStates)
+	return err
+}
+
+func (a *app) checkState(ctx context.Context, workflowPath string) error {
+	path, err := a.statePath(workflowPath)
+	if err != nil {
+		return err
+	}
+	_, err = store.ReadFile(ctx, path)
+	return err
+}
+
+// checkCodex starts Codex in a workspace of its own, without hooks, and opens a
+// thread: no turn is started and no model is asked.
+func (a *app) checkCodex(ctx context.Context, wf workflow.Workflow) error {
+	folder, err := os.MkdirTemp("", "symphony-validate-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	root, err := workspace.Open(workspace.Config{Root: folder}, workspace.Env{Parent: a.environ}, quiet())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	ws, err := root.Prepare(ctx, workspace.Issue{ID: "validate", Identifier: "validate"})
+	if err != nil {
+		return err
+	}
+	agent, err := root.Start(ctx, ws, wf.Settings.Codex.Command, wf.Settings.Codex.Env)
+	if err != nil {
+		return err
+	}
+	session, err := codex.Open(ctx, agent, codex.Options{Version: version(), Cwd: ws.Path, Config: wf.Settings.Codex, Events: func(codex.Event) {}})
+	if err == nil {
+		err = session.Close()
+	}
+	stopped := agent.Stop(ctx)
+	if exit := agent.Err(); err != nil && errors.Is(exit, workspace.ErrNotFound) {
+		err = exit
+	}
+	return errors.Join(err, stopped)
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

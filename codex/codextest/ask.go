@@ -1,0 +1,84 @@
+package codextest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+)
+
+// askApproval runs a command if the client lets it. As in Codex the turn goes
+// on without it, unless the answer is cancel, and an answer that is none makes
+// the command a failed one.
+func askApproval(ctx context.Context, t *turn, args arguments) error {
+	command := args[0]
+	t.waiting(ctx, "waitingOnApproval")
+	item := t.commandItem(command)
+	end := t.item(ctx, item)
+	t.said = nil
+	answer, err := t.ask(ctx, "item/commandExecution/requestApproval", object{
+		"kind": "command", "itemId": item["id"], "startedAtMs": item["startedAtMs"], "environmentId": "local",
+		"command": item["command"], "cwd": item["cwd"], "commandActions": item["commandActions"],
+		"proposedExecpolicyAmendment": nil,
+		"availableDecisions":          []string{"accept", "acceptForSession", "decline", "cancel"}})
+	if err != nil {
+		return err
+	}
+	var reply struct{ Decision json.RawMessage }
+	json.Unmarshal(answer.Result, &reply) // what cannot be read is no answer
+	switch string(reply.Decision) {
+	case `"accept"`, `"acceptForSession"`:
+		t.waiting(ctx)
+		return t.execute(ctx, command, item, end)
+	case `"decline"`:
+		item["status"] = "declined"
+	case `"cancel"`:
+		item["status"] = "declined"
+		err = errInterrupted
+	default:
+		item["status"] = "failed"
+	}
+	end(ctx)
+	t.waiting(ctx)
+	return err
+}
+
+// askQuestion tells the answer, as a model would act on it.
+func askQuestion(ctx context.Context, t *turn, args arguments) error {
+	t.waiting(ctx, "waitingOnUserInput")
+	answer, err := t.ask(ctx, "item/tool/requestUserInput", object{
+		"itemId": t.itemID("call"), "isBlocking": false, "autoResolutionMs": nil,
+		"questions": []object{{"id": "q1", "header": "Question", "question": args[0],
+			"isOther": true, "isSecret": false, "options": nil}}})
+	if err != nil {
+		return err
+	}
+	t.waiting(ctx)
+	var reply struct {
+		Answers map[string]struct{ Answers []string }
+	}
+	json.Unmarshal(answer.Result, &reply) // what cannot be read is no answer
+	if answers := reply.Answers["q1"].Answers; len(answers) > 0 {
+		t.say(ctx, "The answer is: "+strings.Join(answers, ", "))
+	} else {
+		t.say(ctx, "There is no answer.")
+	}
+	return nil
+}
+
+// ask sends a request about the turn, waits for the answer and says that it is
+// settled.
+func (t *turn) ask(ctx context.Context, method string, params object) (message, error) {
+	params["threadId"], params["turnId"] = t.thread.ID, t.id
+	id, answers := t.agent.wire.ask(ctx, method, params)
+	answer, err := await(ctx, t, answers)
+	if err == nil {
+		t.notify(ctx, "serverRequest/resolved", object{"requestId": id})
+	}
+	return answer, err
+}
+
+// waiting says what the turn waits for: nothing, without flags.
+func (t *turn) waiting(ctx context.Context, flags ...string) {
+	t.notify(ctx, "thread/status/changed", object{"status": object{
+		"type": "active", "activeFlags": append([]string{}, flags...)}})
+}

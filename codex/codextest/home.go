@@ -1,0 +1,59 @@
+package codextest
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Home is a CODEX_HOME for the real Codex that makes it use a scripted model,
+// touch no network but loopback, and fail at once where it would retry.
+type Home struct {
+	URL      string          // of the model
+	Model    string          // gpt-5.5 when empty, which has plain tools; gpt-5.6 and later run code
+	Features map[string]bool // besides those that keep Codex quiet
+	Config   string          // more of config.toml: tables
+}
+
+// Write makes dir, if need be, and writes its config.toml.
+func (h Home) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "config.toml"), []byte(h.config()), 0o600)
+}
+
+func (h Home) config() string {
+	features := map[string]bool{
+		"plugins": false, "shell_snapshot": false, "goals": false, "unbounded_connection_retries": false,
+	}
+	maps.Copy(features, h.Features)
+	model := h.Model
+	if model == "" {
+		model = "gpt-5.5"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `model = %q
+model_provider = "scripted"
+check_for_update_on_startup = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = %q
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+
+[analytics]
+enabled = false
+
+[features]
+`, model, h.URL)
+	for _, name := range slices.Sorted(maps.Keys(features)) {
+		fmt.Fprintf(&b, "%s = %t\n", name, features[name])
+	}
+	return b.String() + "\n" + h.Config
+}

@@ -1,0 +1,148 @@
+package codextest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Reply is what the model answers to one request: items and then, unless a
+// field says otherwise, the end of the response.
+type Reply struct {
+	Items []Item
+	Usage *Usage // nil: 100 in, 20 out
+
+	Delay  time.Duration // before anything is sent
+	Header http.Header   // of the response, besides the usual
+	Status int           // not 0: an HTTP error with this status and Body instead of a stream
+	Body   string
+
+	Failed     *Failed // the stream ends with response.failed
+	Incomplete string  // the stream ends with response.incomplete, for this reason
+	End        End     // the stream ends before its end
+}
+
+// Usage is what a response cost, in tokens. Cached is part of Input, and
+// Reasoning of Output.
+type Usage struct{ Input, Cached, Output, Reasoning int }
+
+// Failed is the error of a response, such as context_length_exceeded.
+type Failed struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// End is how the stream of a response ends.
+type End int
+
+const (
+	Whole  End = iota // as it should
+	Closed            // after the items, in good order but without saying that it is complete
+	Cut               // after the items, in the middle of the stream
+	Hang              // after the items nothing comes, until the client goes
+	Reset             // before the response has a status
+)
+
+// Item is one thing that a response holds: Message, Reasoning, Call, Custom or
+// Raw.
+type Item interface {
+	// item is the finished item; what comes before it in a stream, without
+	// item_id and output_index, is early.
+	item(id string) (done object, early []object)
+}
+
+// Message is text for the user. Phase may be commentary or final_answer.
+type Message struct{ Text, Phase string }
+
+// Reasoning is a summary of what the model thought.
+type Reasoning struct{ Summary string }
+
+// Call calls a function: a tool of Codex such as exec_command, or a dynamic
+// tool. Arguments is JSON text, as models write it; it is sent as it is.
+type Call struct{ Namespace, Name, Arguments string }
+
+// Custom calls a tool that takes free text: apply_patch, or exec in code mode.
+type Custom struct{ Name, Input string }
+
+// Raw is an item as it goes over the wire.
+type Raw json.RawMessage
+
+func (m Message) item(id string) (object, []object) {
+	done := object{"type": "message", "id": id, "role": "assistant", "status": "completed",
+		"content": []object{{"type": "output_text", "text": m.Text, "annotations": []string{}}}}
+	begun := object{"type": "message", "id": id, "role": "assistant", "status": "in_progress", "content": []string{}}
+	if m.Phase != "" {
+		done["phase"], begun["phase"] = m.Phase, m.Phase
+	}
+	early := []object{{"type": "response.output_item.added", "item": begun}}
+	for _, word := range strings.SplitAfter(m.Text, " ") {
+		early = append(early, object{"type": "response.output_text.delta", "content_index": 0, "delta": word})
+	}
+	return done, early
+}
+
+func (r Reasoning) item(id string) (object, []object) {
+	done := object{"type": "reasoning", "id": id, "encrypted_content": "none",
+		"summary": []object{{"type": "summary_text", "text": r.Summary}}}
+	begun := object{"type": "reasoning", "id": id, "encrypted_content": "none", "summary": []string{}}
+	return done, []object{
+		{"type": "response.output_item.added", "item": begun},
+		{"type": "response.reasoning_summary_part.added", "summary_index": 0},
+		{"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": r.Summary},
+	}
+}
+
+func (c Call) item(id string) (object, []object) {
+	done := object{"type": "function_call", "id": id, "call_id": "call_" + id, "name": c.Name, "arguments": c.Arguments}
+	if c.Namespace != "" {
+		done["namespace"] = c.Namespace
+	}
+	return done, nil
+}
+
+func (c Custom) item(id string) (object, []object) {
+	return object{"type": "custom_tool_call", "id": id, "call_id": "call_" + id, "name": c.Name, "input": c.Input}, nil
+}
+
+func (r Raw) item(string) (object, []object) {
+	var done object
+	if err := json.Unmarshal(r, &done); err != nil {
+		panic(fmt.Sprintf("codextest: a raw item is a JSON object: %v", err))
+	}
+	return done, nil
+}
+
+// events is the stream of the n-th response.
+func (r Reply) events(n int) []object {
+	id := fmt.Sprintf("resp_%d", n)
+	events := []object{{"type": "response.created", "response": object{"id": id}}}
+	for k, it := range r.Items {
+		itemID := fmt.Sprintf("item_%d_%d", n, k)
+		done, early := it.item(itemID)
+		for _, e := range early {
+			e["item_id"], e["output_index"] = itemID, k
+			events = append(events, e)
+		}
+		events = append(events, object{"type": "response.output_item.done", "output_index": k, "item": done})
+	}
+	switch {
+	case r.End != Whole:
+		return events
+	case r.Failed != nil:
+		return append(events, object{"type": "response.failed", "response": object{"id": id, "error": r.Failed}})
+	case r.Incomplete != "":
+		return append(events, object{"type": "response.incomplete", "response": object{
+			"id": id, "incomplete_details": object{"reason": r.Incomplete}}})
+	}
+	u := Usage{Input: 100, Output: 20}
+	if r.Usage != nil {
+		u = *r.Usage
+	}
+	return append(events, object{"type": "response.completed", "response": object{
+		"id": id, "output": []string{}, "usage": object{
+			"input_tokens": u.Input, "input_tokens_details": object{"cached_tokens": u.Cached},
+			"output_tokens": u.Output, "output_tokens_details": object{"reasoning_tokens": u.Reasoning},
+			"total_tokens": u.Input + u.Output}}})
+}

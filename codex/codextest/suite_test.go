@@ -1,0 +1,126 @@
+package codextest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// realCodex is the real binary, or the end of the test.
+func realCodex(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {
+		return path
+	}
+	path, err := exec.LookPath("codex")
+	if err != nil {
+		t.Skip("no codex: npm install @openai/codex@0.169.0 and set SYMPHONY_TEST_CODEX to its absolute path")
+	}
+	return path
+}
+
+// startCodex is a peer of the real Codex with a scripted model.
+func startCodex(t *testing.T, dir string, m *Model, home Home) *peer {
+	t.Helper()
+	path := realCodex(t)
+	home.URL = m.URL()
+	if err := home.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "app-server")
+	// Codex runs commands in a login shell: without the profile of whoever tests.
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+dir, "HOME="+t.TempDir())
+	return start(t, cmd)
+}
+
+// exchange is one conversation that the scripted agent and the real Codex must
+// hold alike. The prompt tells the one what to do, and the replies make a model
+// tell the other.
+type exchange struct {
+	name    string
+	prompt  string
+	replies []Reply
+	hold    func(t *testing.T, s stage)
+}
+
+// stage is where an exchange is held.
+type stage struct {
+	prompt string
+	cwd    string
+	start  func() *peer // a new process with the same home
+}
+
+func (s stage) hello() *peer {
+	p := s.start()
+	p.hello()
+	return p
+}
+
+func TestFakeAndRealHoldTheSameConversations(t *testing.T) {
+	t.Parallel()
+	for _, x := range exchanges() {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("fake", func(t *testing.T) {
+				t.Parallel()
+				home := t.TempDir()
+				x.hold(t, stage{x.prompt, t.TempDir(), func() *peer {
+					p := startAgent(t, home)
+					t.Cleanup(func() { p.checkShapes(true) })
+					return p
+				}})
+			})
+			t.Run("real", func(t *testing.T) {
+				realCodex(t)
+				m := NewModel(Lane{Replies: x.replies})
+				t.Cleanup(m.Close)
+				home := t.TempDir()
+				x.hold(t, stage{x.prompt, t.TempDir(), func() *peer {
+					p := startCodex(t, home, m, Home{})
+					t.Cleanup(func() { p.checkShapes(false) })
+					return p
+				}})
+			})
+		})
+	}
+}
+
+func refused(t *testing.T, e event, want string) {
+	t.Helper()
+	if e.Error == nil || e.Error.Code != -32600 || !strings.HasPrefix(e.Error.Message, want) {
+		t.Errorf("got %.200s, want a refusal: %s", e.Line, want)
+	}
+}
+
+func equal(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// order is the methods of the notifications so far, but for those that depend
+// on the machine.
+func (p *peer) order() (methods []string) {
+	for _, e := range p.all {
+		switch e.Method {
+		case "", "configWarning", "warning", "remoteControl/status/changed", "thread/settings/updated":
+		default:
+			methods = append(methods, e.Method)
+		}
+	}
+	return methods
+}
+
+func contents(t *testing.T, dir, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b)
+}

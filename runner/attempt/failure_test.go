@@ -1,0 +1,284 @@
+package attempt
+
+import (
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// whole is what an attempt starts that gets as far as an agent.
+var whole = []string{"after_create", "before_run", "agent", "after_run"}
+
+// failed checks the end of an attempt that failed: its class, words of its
+// reason, and what was started.
+func (w *world) failed(got schedule.Outcome, class schedule.Class, traces []string, words ...string) {
+	w.t.Helper()
+	if got.Class != class {
+		w.t.Errorf("%s and not %s: %s", got.Class, class, got.Why)
+	}
+	for _, word := range words {
+		if !strings.Contains(got.Why, word) {
+			w.t.Errorf("%q does not say %q", got.Why, word)
+		}
+	}
+	if diff := cmp.Diff(traces, w.traces(), cmpopts.EquateEmpty()); diff != "" {
+		w.t.Error(diff)
+	}
+}
+
+func TestAFailedTurnSaysWhatItMeansForTheIssue(t *testing.T) {
+	t.Parallel()
+	for failure, want := range map[string]schedule.Class{
+		"usageLimitExceeded":                schedule.Everyones,
+		"unauthorized":                      schedule.Everyones,
+		"httpConnectionFailed 401":          schedule.Everyones,
+		"rateLimitExceeded":                 schedule.Passing,
+		"httpConnectionFailed 503":          schedule.Passing,
+		"responseTooManyFailedAttempts 429": schedule.Passing,
+		"contextWindowExceeded":             schedule.ThreadLost,
+		"httpConnectionFailed 400":          schedule.Failed,
+		"other":                             schedule.Failed,
+		"inventedTomorrow":                  schedule.Failed,
+	} {
+		t.Run(failure, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "- [ ] Move this issue to `In Progress`\n- [ ] Fail with `"+failure+"`\n")
+			w.job.MaxTurns = 3
+			got := w.run(t.Context())
+			w.failed(got, want, whole, "turn_failed", strings.Fields(failure)[0], "the script fails with "+failure)
+			want := schedule.Outcome{
+				Class: got.Class, Why: got.Why, Thread: w.asked("turn/start")[0].Thread, Turns: 1,
+				Usage: schedule.Usage{Input: 100, Output: 20}, Issue: w.read(),
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAFailureInALaterTurnIsAFailureOfTheSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Create `one.txt` containing `1`\n## Next turn\n- [ ] Run `exit 3`\n")
+	w.job.MaxTurns = 5
+	got := w.run(t.Context())
+	w.failed(got, schedule.Failed, whole, "turn_failed", "exit code 3")
+	if got.Turns != 2 || got.Usage != (schedule.Usage{Input: 200, Output: 40}) || got.Issue == nil || got.Idle {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAUsageLimitSaysWhenToTryAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Send `"+`{"method":"account/rateLimits/updated","params":{"rateLimits":{"primary":{"usedPercent":100,"resetsAt":1893456000}}}}`+"` verbatim\n"+
+		"- [ ] Fail with `usageLimitExceeded`\n")
+	got := w.run(t.Context())
+	w.failed(got, schedule.Everyones, whole, "usageLimitExceeded")
+	if !got.RetryAt.Equal(time.Unix(1893456000, 0)) {
+		t.Errorf("retry at %v", got.RetryAt)
+	}
+	if !slices.ContainsFunc(w.updates, func(u Update) bool { return strings.Contains(string(u.RateLimits), "1893456000") }) {
+		t.Error("no update has the rate limits")
+	}
+}
+
+func TestAQuestionIsForAPerson(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]string{
+		"that the agent waits for":         "Ask `Which colour?`",
+		"that the agent does not wait for": "Send `" + `{"method":"item/completed","params":{"item":{"type":"agentMessage","text":"?","questions":[{"title":"Which colour?","options":["red","blue"]}]}}}` + "` verbatim",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "- [ ] "+step+"\n- [ ] Create `new.txt` containing `new`\n")
+			w.job.MaxTurns = 3
+			got := w.run(t.Context())
+			w.failed(got, schedule.Persons, whole, "the agent asks: Which colour?")
+			if got.Turns != 1 || got.Thread == "" || got.Issue == nil {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
+	t.Parallel()
+	const fails = "\necho out of paint; exit 3"
+	t.Run("in before_run ends the attempt after after_run", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "")
+		w.hooks.BeforeRun += fails
+		got := w.run(t.Context())
+		w.failed(got, schedule.Failed, []string{"after_create", "before_run", "after_run"}, "hook_failed", "before_run", "exit status 3", "out of paint")
+		if diff := cmp.Diff(schedule.Outcome{Class: schedule.Failed, Why: got.Why, Idle: true}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("in after_create leaves no workspace", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "")
+		w.hooks.AfterCreate += "\ntouch half\n" + fails
+		got := w.run(t.Context())
+		w.failed(got, schedule.Failed, []string{"after_create"}, "hook_failed", "after_create", "exit status 3", "out of paint")
+		if _, err := os.Lstat(w.inWorkspace("")); !os.IsNotExist(err) {
+			t.Errorf("the workspace is there (%v)", err)
+		}
+	})
+	t.Run("in before_run by its time", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "")
+		w.hooks.AfterCreate, w.hooks.BeforeRun, w.hooks.AfterRun, w.hooks.Timeout = "", "sleep 3600", "", 100*time.Millisecond
+		w.grace = impatient
+		w.failed(w.run(t.Context()), schedule.Failed, nil, "hook_timeout", "before_run")
+	})
+}
+
+func TestAFailureOfAfterRunIsLoggedAndIgnored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Say `hello`\n")
+	w.hooks.AfterRun += "\nexit 3"
+	w.failed(w.run(t.Context()), schedule.Done, whole)
+	if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`) != 1 {
+		t.Error("nobody is told")
+	}
+}
+
+func TestATemplateThatCannotBeUsedFailsTheAttempt(t *testing.T) {
+	t.Parallel()
+	for template, test := range map[string]struct {
+		category string
+		traces   []string
+	}{
+		"{{ issue.nope }}":           {"template_render_error", []string{"after_create", "before_run", "after_run"}},
+		"{{ issue.title | shout }}":  {"template_render_error", []string{"after_create", "before_run", "after_run"}},
+		"{% if issue.title %} open ": {"template_parse_error", nil},
+	} {
+		t.Run(template, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "")
+			w.job.Prompt = template
+			w.failed(w.run(t.Context()), schedule.Failed, test.traces, test.category)
+		})
+	}
+}
+
+func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		command string
+		class   schedule.Class
+		words   []string
+	}{
+		"is not there": {
+			"no-such-codex app-server",
+			schedule.Everyones, []string{"codex_not_found", "no-such-codex app-server"},
+		},
+		"exits at once": {
+			"echo my last words >&2; exit 7",
+			schedule.Failed, []string{"port_exit", "exit status 7", "my last words"},
+		},
+		"ends well at once":     {"exit 0", schedule.Failed, []string{"port_exit"}},
+		"is killed":             {"kill -KILL $$", schedule.Failed, []string{"port_exit", "killed"}},
+		"speaks another tongue": {`read -r line; echo '{"id":1,"result":{}}'; read -r line; read -r line; echo '{"id":2,"result":{}}'; cat > /dev/null`, schedule.Failed, []string{"response_error"}},
+		"refuses": {
+			`read -r line; echo '{"id":1,"error":{"code":-32600,"message":"not today"}}'; cat > /dev/null`,
+			schedule.Failed, []string{"response_error", "not today"},
+		},
+		"is overloaded": {
+			`n=0; while read -r line; do case $line in *'"id":'*) n=$((n+1)); echo "{\"id\":$n,\"error\":{\"code\":-32001,\"message\":\"busy\"}}";; esac; done`,
+			schedule.Passing, []string{"response_error", "-32001", "busy"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "")
+			w.job.Codex.Command = w.trace("agent") + "; " + test.command
+			got := w.run(t.Context())
+			w.failed(got, test.class, whole, test.words...)
+			if got.Thread != "" || got.Turns != 0 || got.Issue != nil {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestAnAgentThatDoesNotAnswerFailsTheAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.job.Codex.Command = w.trace("agent") + `; read -r line; echo '{"id":1,"result":{}}'; cat > /dev/null`
+	w.job.Codex.ReadTimeout = 200 * time.Millisecond
+	w.failed(w.run(t.Context()), schedule.Failed, whole, "response_timeout", "codex.read_timeout_ms")
+}
+
+func TestAnAgentThatExitsInATurnFailsTheAttemptWithItsLastWords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Create `new.txt` containing `new`\n- [ ] Exit `7`\n")
+	w.job.Codex.Command = "echo my last words >&2\n" + w.job.Codex.Command
+	got := w.run(t.Context())
+	w.failed(got, schedule.Failed, whole, "port_exit", "exit status 7", "my last words")
+	if got.Turns != 1 || got.Thread == "" || got.Idle || got.Issue == nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestALineBeyondTheLimitFailsTheAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Send a line of `16777217` bytes\n- [ ] Hang\n")
+	w.grace = impatient // nobody reads what the agent still has to say
+	w.failed(w.run(t.Context()), schedule.Failed, whole, "response_error", "16 MiB")
+}
+
+func TestLinesThatMakeNoSenseDoNotEndASession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send `[1, 2]` verbatim\n- [ ] Send `{}` verbatim\n"+
+		"- [ ] Send `{\"id\": 4711, \"result\": 1}` verbatim\n- [ ] Send a line of `2000000` bytes\n- [ ] Create `new.txt` containing `new`\n")
+	w.failed(w.run(t.Context()), schedule.Done, whole)
+	if w.text(w.inWorkspace("new.txt")) != "new\n" {
+		t.Error("the rest is not done")
+	}
+	events := map[string]int{}
+	for _, u := range w.updates {
+		events[u.Event]++
+		if u.Event == "malformed" && u.Alive {
+			t.Errorf("%q is a sign of life", u.Summary)
+		}
+	}
+	if events["malformed"] != 3 || events["other_message"] != 1 {
+		t.Errorf("%v", events)
+	}
+}
+
+func TestATurnThatTakesTooLongFailsTheAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Hang\n")
+	w.job.Codex.TurnTimeout = 100 * time.Millisecond
+	w.failed(w.run(t.Context()), schedule.Failed, whole, "turn_timeout", "codex.turn_timeout_ms")
+}
+
+func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
+	t.Parallel()
+	for name, swap := range map[string]string{
+		"a link":         "ln -s elsewhere " + issueName,
+		"a file":         "touch " + issueName,
+		"nothing at all": "true",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "")
+			w.hooks.BeforeRun += "\ncd ..; mv " + issueName + " elsewhere; " + swap
+			got := w.run(t.Context())
+			w.failed(got, schedule.Failed, []string{"after_create", "before_run"}, "invalid_workspace_cwd")
+			if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`, "invalid_workspace_cwd") != 1 {
+				t.Error("after_run was not refused")
+			}
+		})
+	}
+}

@@ -1,0 +1,26 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/symphony-runner/symphony/codex/codextest"
+)
+
+// TestMain makes the test binary an agent when it is run as `agent HOME`.
+func TestMain(m *testing.M) {
+	if len(os.Args) != 3 || os.Args[1] != "agent" {
+		os.Exit(m.Run())
+	}
+	err := codextest.Serve(context.Background(), os.Stdin, os.Stdout, codextest.AgentOptions{Home: os.Args[2]})
+	if exit, ok := errors.AsType[*codextest.ExitError](err); ok {
+		os.Exit(exit.Code)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

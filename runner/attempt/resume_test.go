@@ -1,0 +1,94 @@
+package attempt
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// twoParts is for two sessions of one turn.
+const twoParts = "- [ ] Create `one.txt` containing `1`\n## Next turn\n- [ ] Create `two.txt` containing `2`\n"
+
+func TestALaterSessionGoesOnWithTheThread(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, twoParts)
+	first := w.run(t.Context())
+	if first.Class != schedule.Done || first.Thread == "" || w.text(w.inWorkspace("two.txt")) != "" {
+		t.Fatalf("%+v", first)
+	}
+	w.job.Thread, w.job.Issue, w.job.Attempt = first.Thread, *first.Issue, 1
+	w.job.EventLog = w.path("logs", "second.jsonl")
+	second := w.run(t.Context())
+
+	// What the thread had spent before is not spent again.
+	want := schedule.Outcome{
+		Class: schedule.Done, Issue: w.read(), Thread: first.Thread, Turns: 1,
+		Usage: schedule.Usage{Input: 100, Output: 20},
+	}
+	if diff := cmp.Diff(want, second); diff != "" {
+		t.Error(diff)
+	}
+	turns := []asked{{first.Thread, prompt.Continuation(*first.Issue, 1, w.job.MaxTurns)}}
+	if diff := cmp.Diff(turns, w.asked("turn/start")); diff != "" {
+		t.Error(diff)
+	}
+	if w.text(w.inWorkspace("two.txt")) != "2\n" {
+		t.Error("the second part is not done")
+	}
+	if w.logged(slog.LevelInfo, `"turn started"`, `"resumed":true`) != 1 || w.logged(slog.LevelInfo, `"turn started"`, `"resumed":false`) != 1 {
+		t.Errorf("the log does not tell the two sessions apart:\n%s", w.log.bytes.String())
+	}
+}
+
+func TestASessionWhoseThreadCannotBeResumedStartsANewOne(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*world) error{
+		"the rollouts are gone": func(w *world) error { return os.RemoveAll(w.path("home", "sessions")) },
+		"the thread is unknown": func(w *world) error { w.job.Thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"; return nil },
+		"the rollout is broken": func(w *world) error {
+			return os.WriteFile(onlyFile(w.t, w.path("home", "sessions")), []byte("{}\n"), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, twoParts)
+			first := w.run(t.Context())
+			text := w.asked("turn/start")[0].Text
+			w.job.Thread = first.Thread
+			if err := lose(w); err != nil {
+				t.Fatal(err)
+			}
+			w.job.EventLog = w.path("logs", "second.jsonl")
+			got := w.run(t.Context())
+			if got.Class != schedule.Done || got.Thread == "" || got.Thread == first.Thread || got.Thread == w.job.Thread {
+				t.Errorf("%+v", got)
+			}
+			if len(w.asked("thread/resume")) != 1 {
+				t.Error("the old thread was not asked for")
+			}
+			if diff := cmp.Diff([]asked{{got.Thread, text}}, w.asked("turn/start")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// onlyFile is the one file below a folder.
+func onlyFile(t *testing.T, folder string) string {
+	t.Helper()
+	for {
+		entries, err := os.ReadDir(folder)
+		if err != nil || len(entries) != 1 {
+			t.Fatalf("%v in %s (%v)", entries, folder, err)
+		}
+		folder += "/" + entries[0].Name()
+		if !entries[0].IsDir() {
+			return folder
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package attempt
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+func TestAnAttemptDoesWhatTheIssueSays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Create `hello.txt` containing `Hello`\n"+
+		"- [ ] Run `pwd > here.txt`\n"+
+		"- [ ] Spend `1000` tokens\n"+
+		"- [ ] Move this issue to `Review`\n")
+	w.job.MaxTurns = 3
+	got := w.run(t.Context())
+
+	turns := w.asked("turn/start")
+	if len(turns) != 1 || turns[0].Thread == "" {
+		t.Fatalf("turns: %+v", turns)
+	}
+	want := schedule.Outcome{
+		Class: schedule.Done, Issue: w.read(), Thread: turns[0].Thread, Turns: 1,
+		Usage: schedule.Usage{Input: 1100, Output: 20},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got.Issue == nil || got.Issue.State != "Review" {
+		t.Errorf("the issue: %+v", got.Issue)
+	}
+	files := []string{w.text(w.inWorkspace("hello.txt")), w.text(w.inWorkspace("here.txt"))}
+	if diff := cmp.Diff([]string{"Hello\n", w.inWorkspace("") + "\n"}, files); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestThePromptIsTheTemplateForTheIssueAndTheAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "Nothing to do.")
+	w.job.Prompt = "{{ issue.identifier }} is {{ issue.state }} in attempt {{ attempt }}"
+	w.job.Attempt = 2
+	w.run(t.Context())
+	if turns := w.asked("turn/start"); len(turns) != 1 || turns[0].Text != issueName+" is Todo in attempt 2" {
+		t.Errorf("turns: %+v", turns)
+	}
+}
+
+func TestHooksRunInOrderAndAfterRunWhenTheAgentIsDead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Say `hello`\n")
+	w.job.Attempt = 3
+	w.hooks.AfterRun += "\nkill -0 $(cat " + quote(w.path("agent.pid")) + ") && echo the agent lives > after_run.txt" +
+		"\necho $SYMPHONY_ISSUE_ID $SYMPHONY_ISSUE_IDENTIFIER $SYMPHONY_ATTEMPT >> after_run.txt; pwd >> after_run.txt"
+	for range 2 {
+		w.run(t.Context())
+		want := issueName + " " + issueName + " 3\n" + w.inWorkspace("") + "\n"
+		if diff := cmp.Diff(want, w.text(w.inWorkspace("after_run.txt"))); diff != "" {
+			t.Error(diff)
+		}
+		if err := os.Remove(w.inWorkspace("after_run.txt")); err != nil {
+			t.Error(err)
+		}
+	}
+	want := strings.Fields("after_create before_run agent after_run before_run agent after_run")
+	if diff := cmp.Diff(want, w.traces()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTurnsGoOnOnTheSameThread(t *testing.T) {
+	t.Parallel()
+	const script = "- [ ] Create `one.txt` containing `1`\n" +
+		"## Next turn\n- [ ] Create `two.txt` containing `2`\n" +
+		"## Next turn\n- [ ] Create `three.txt` containing `3`\n- [ ] Move this issue to `Done`\n" +
+		"## Next turn\n- [ ] Create `four.txt` containing `4`\n"
+	for name, test := range map[string]struct {
+		maxTurns int
+		turns    int
+		state    string
+	}{
+		"until max_turns is reached":               {2, 2, "Todo"},
+		"until the issue leaves the active states": {9, 3, "Done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, script)
+			w.job.MaxTurns = test.maxTurns
+			first := w.job.Issue
+			got := w.run(t.Context())
+			want := schedule.Outcome{
+				Class: schedule.Done, Issue: w.read(), Thread: got.Thread, Turns: test.turns,
+				Usage: schedule.Usage{Input: 100 * int64(test.turns), Output: 20 * int64(test.turns)},
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if got.Issue == nil || got.Issue.State != test.state {
+				t.Errorf("the issue: %+v", got.Issue)
+			}
+			turns := w.asked("turn/start")
+			if len(turns) != test.turns || !strings.Contains(turns[0].Text, script[:20]) {
+				t.Fatalf("turns: %+v", turns)
+			}
+			for i, turn := range turns {
+				if turn.Thread != got.Thread {
+					t.Errorf("turn %d is on thread %q and not on %q", i+1, turn.Thread, got.Thread)
+				}
+				if i == 0 {
+					continue
+				}
+				if diff := cmp.Diff(prompt.Continuation(first, i+1, test.maxTurns), turn.Text); diff != "" {
+					t.Error(diff)
+				}
+			}
+			for i, name := range []string{"one.txt", "two.txt", "three.txt", "four.txt"} {
+				if done := w.text(w.inWorkspace(name)) != ""; done != (i < test.turns) {
+					t.Errorf("%s: %v", name, done)
+				}
+			}
+		})
+	}
+}
+
+func TestAContinuationSpeaksOfTheIssueAsItIsThen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Move this issue to `In Progress`\n")
+	w.job.MaxTurns = 2
+	got := w.run(t.Context())
+	turns := w.asked("turn/start")
+	if len(turns) != 2 || got.Issue == nil || turns[1].Text != prompt.Continuation(*got.Issue, 2, 2) {
+		t.Errorf("%+v after the turns %+v", got, turns)
+	}
+}
+
+func TestASessionEndsInGoodOrderWhen(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		command string // on the file of the issue
+		change  func(*world)
+		gone    bool
+		state   string // empty when the issue is not read
+	}{
+		"the issue vanishes":           {command: "rm", gone: true},
+		"the issue cannot be read":     {command: "truncate -s 0"},
+		"the issue becomes unroutable": {command: "chmod 600", change: func(w *world) { w.job.Policy.RequiredLabels = []string{"ours"} }, state: "Todo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "")
+			w.write(w.issueFile(), w.text(w.issueFile())+"- [ ] Run `"+test.command+" "+quote(w.issueFile())+"`\n")
+			w.job.Issue = *w.read()
+			w.job.MaxTurns = 3
+			if test.change != nil {
+				test.change(w)
+			}
+			got := w.run(t.Context())
+			want := schedule.Outcome{
+				Class: schedule.Done, Gone: test.gone, Thread: got.Thread, Turns: 1,
+				Usage: schedule.Usage{Input: 100, Output: 20}, Idle: true,
+			}
+			if test.state != "" {
+				want.Issue = w.read()
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestASessionIsIdleWhenNeitherTheWorkspaceNorTheIssueChanges(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		step string
+		idle bool
+	}{
+		"it only talks":               {"Say `hello`", true},
+		"it looks around":             {"Run `ls -la > /dev/null`", true},
+		"it undoes what it did":       {"Run `touch new.txt; rm new.txt`", true},
+		"it makes a file":             {"Create `new.txt` containing `new`", false},
+		"it changes a file":           {"Append `more` to `old.txt`", false},
+		"it removes a file":           {"Run `rm old.txt`", false},
+		"it moves the issue":          {"Move this issue to `Review`", false},
+		"it comments on the issue":    {"Call `issue_update` with `{\"comment\": \"I am at it.\"}`", false},
+		"it says that Todo is Todo":   {"Move this issue to `Todo`", true},
+		"it does something and fails": {"Run `touch new.txt; exit 1`", false},
+		"it does nothing and fails":   {"Fail with `other`", true},
+		"its tool call is refused":    {"Call `issue_update` with `{\"colour\": \"red\"}`", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "- [ ] "+test.step+"\n")
+			// What hooks change is not the session's doing.
+			w.hooks.BeforeRun = "echo $RANDOM > old.txt"
+			w.hooks.AfterRun = "echo $RANDOM > after_run.txt"
+			w.job.Issue.UpdatedAt = w.job.Issue.UpdatedAt.Local() // the same instant
+			if got := w.run(t.Context()); got.Idle != test.idle {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestAToolThatFailsIsToldToTheAgentAndEndsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Call `issue_update` with `{\"colour\": \"red\"}`\n- [ ] Move this issue to `Review`\n")
+	if got := w.run(t.Context()); got.Class != schedule.Done || got.Issue == nil || got.Issue.State != "Review" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,306 @@
+package attempt
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/file"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+const (
+	forever   = time.Hour // a test that waits for it hangs, and shows where
+	issueName = "ABC-1"
+)
+
+// patient is a grace in which only an agent's own end can end a test in time,
+// impatient one for agents that ignore everything but SIGKILL.
+var (
+	patient   = workspace.Grace{EOF: forever, Term: forever, Kill: 20 * time.Second}
+	impatient = workspace.Grace{EOF: 50 * time.Millisecond, Term: 50 * time.Millisecond, Kill: 20 * time.Second}
+)
+
+// world is all that an attempt needs: an issue in a folder, workspaces, and the
+// scripted agent, which does what the issue says. Change job, hooks and on
+// before the first run.
+type world struct {
+	t     *testing.T
+	dir   string // of everything
+	job   Job
+	hooks workspace.Hooks
+	grace workspace.Grace
+	on    func(Update) // called for each update
+
+	updates []Update // of the last run
+	over    bool     // it has returned
+	log     *journal
+}
+
+// newWorld makes a world whose issue is the script. Its hooks and its agent
+// leave a trace when they are started.
+func newWorld(t *testing.T, script string) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), grace: patient, on: func(Update) {}, log: &journal{}}
+	for _, name := range []string{"issues", "home"} {
+		if err := os.Mkdir(filepath.Join(w.dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.hooks = workspace.Hooks{
+		AfterCreate: w.trace("after_create"), BeforeRun: w.trace("before_run"), AfterRun: w.trace("after_run"),
+		Timeout: forever,
+	}
+	w.write(w.issueFile(), "---\ntitle: A title\nstate: Todo\n---\n"+script)
+	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	adapter, err := file.Open(file.Config{Path: w.path("issues")}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.job = Job{
+		MaxTurns: 1, Tracker: adapter, EventLog: w.path("logs", "events.jsonl"), Version: "1", Log: log,
+		Codex: codex.Config{
+			Command:     "echo $$ > " + quote(w.path("agent.pid")) + "\n" + w.trace("agent") + "\n" + w.agent(),
+			ReadTimeout: time.Minute, TurnTimeout: forever,
+		},
+		Policy: schedule.Policy{ActiveStates: []string{"Todo", "In Progress"}, TerminalStates: []string{"Done"}},
+	}
+	w.job.Issue = *w.read()
+	return w
+}
+
+// agent is the command that becomes the scripted agent. A program built with the
+// race detector sleeps for a second before it exits, unless told otherwise.
+func (w *world) agent() string {
+	return "export GORACE=atexit_sleep_ms=0; exec " + quote(os.Args[0]) + " agent " + quote(w.path("home"))
+}
+
+// trace is a command that leaves a trace.
+func (w *world) trace(name string) string {
+	return "echo " + name + " >> " + quote(w.path("order"))
+}
+
+// traces are what was started, in order.
+func (w *world) traces() []string {
+	w.t.Helper()
+	return strings.Fields(w.text(w.path("order")))
+}
+
+func (w *world) path(names ...string) string {
+	return filepath.Join(append([]string{w.dir}, names...)...)
+}
+
+func (w *world) issueFile() string { return w.path("issues", issueName+".md") }
+
+// inWorkspace is a path in the workspace of the issue.
+func (w *world) inWorkspace(name string) string { return w.path("root", issueName, name) }
+
+// read is the issue as it is now; nil when it is gone.
+func (w *world) read() *tracker.Issue {
+	w.t.Helper()
+	issues, err := w.job.Tracker.IssuesByID(w.t.Context(), []tracker.ID{issueName})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(issues) == 0 {
+		return nil
+	}
+	return &issues[0]
+}
+
+// run makes the attempt. That its updates are appended without a lock lets the
+// race detector see whether they come one at a time.
+func (w *world) run(ctx context.Context) schedule.Outcome {
+	w.t.Helper()
+	if w.job.Workspaces == nil {
+		root, err := workspace.Open(workspace.Config{Root: w.path("root"), Hooks: w.hooks},
+			workspace.Env{Parent: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.path("home")}}, w.job.Log)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(func() { root.Close() })
+		root.Grace = w.grace
+		w.job.Workspaces = root
+	}
+	w.updates, w.over = nil, false
+	outcome := Run(ctx, w.job, func(u Update) {
+		if w.over {
+			w.t.Errorf("an update after the end: %+v", u)
+		}
+		w.updates = append(w.updates, u)
+		w.on(u)
+	})
+	w.over = true
+	if pid, started := w.started("agent.pid"); started {
+		w.gone(pid)
+	}
+	if outcome.Class == schedule.Done && outcome.Why != "" || strings.ContainsAny(outcome.Why, "\n\r\t") {
+		w.t.Errorf("%s because of %q", outcome.Class, outcome.Why)
+	}
+	return outcome
+}
+
+// stopWhen lets run stop the attempt for a cause as soon as the agent has said a
+// word. It returns the context for run.
+func (w *world) stopWhen(word string, cause schedule.Cause) context.Context {
+	ctx, cancel := context.WithCancelCause(w.t.Context())
+	w.on = func(u Update) {
+		if u.Summary == word {
+			cancel(cause)
+		}
+	}
+	return ctx
+}
+
+// started reads the process id that something wrote to a file, if it did.
+func (w *world) started(name string) (pid int, started bool) {
+	w.t.Helper()
+	text, err := os.ReadFile(w.path(name))
+	if err != nil {
+		return 0, false
+	}
+	pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 1 {
+		w.t.Fatalf("%s is no process id: %q", name, text)
+	}
+	return pid, true
+}
+
+// gone fails the test if a process exists, be it as a zombie.
+func (w *world) gone(pid int) {
+	w.t.Helper()
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		w.t.Errorf("process %d is still there (%v)", pid, err)
+	}
+}
+
+func (w *world) write(path, text string) {
+	w.t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// text is what a file holds; empty when there is none.
+func (w *world) text(path string) string {
+	w.t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// fifo makes a named pipe: opening it at one end waits for the other.
+func (w *world) fifo(name string) string {
+	w.t.Helper()
+	path := w.path(name)
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// kept is a line of the event log, as others read it.
+type kept struct {
+	Millis *int64         `json:"t_ms"`
+	Dir    string         `json:"dir"`
+	Msg    any            `json:"msg"`
+	Cut    int            `json:"cut"`
+	Event  map[string]any `json:"event"`
+}
+
+// kept reads the event log of the job.
+func (w *world) kept() []kept {
+	w.t.Helper()
+	f, err := os.Open(w.job.EventLog)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer f.Close()
+	var all []kept
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var k kept
+		decoder := json.NewDecoder(bytes.NewReader(lines.Bytes()))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&k); err != nil || decoder.More() || k.Millis == nil || *k.Millis < 0 {
+			w.t.Fatalf("no line of an event log: %v: %s", err, lines.Text())
+		}
+		all = append(all, k)
+	}
+	if lines.Err() != nil {
+		w.t.Fatal(lines.Err())
+	}
+	return all
+}
+
+// asked is a turn as the agent was asked for it, or a thread.
+type asked struct{ Thread, Text string }
+
+// asked are the requests of a method, by the event log.
+func (w *world) asked(method string) []asked {
+	w.t.Helper()
+	var all []asked
+	for _, k := range w.kept() {
+		m, _ := k.Msg.(map[string]any)
+		if k.Dir != ">" || m["method"] != method {
+			continue
+		}
+		params, _ := m["params"].(map[string]any)
+		a := asked{}
+		a.Thread, _ = params["threadId"].(string)
+		if input, _ := params["input"].([]any); len(input) == 1 {
+			a.Text, _ = input[0].(map[string]any)["text"].(string)
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// journal is what a log is written to.
+type journal struct {
+	mu    sync.Mutex
+	bytes bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.bytes.Write(b)
+}
+
+// logged counts the lines of the log with a level and words.
+func (w *world) logged(level slog.Level, words ...string) int {
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	n := 0
+lines:
+	for line := range strings.Lines(w.log.bytes.String()) {
+		for _, word := range append(words, `"level":"`+level.String()+`"`) {
+			if !strings.Contains(line, word) {
+				continue lines
+			}
+		}
+		n++
+	}
+	return n
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,0 +1,188 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// MarshalJSON is the report for scripts. Its names are a contract: they stay,
+// and every one is always there. Times are RFC 3339 in UTC, or null where there
+// is none; arrays are never null; seconds are fractions; tokens are input and
+// output, and their sum.
+//
+//	outcome      completed           issues were worked on, however that went, or a dry run would do something
+//	             nothing_to_do       no issue could be started: verdicts say why
+//	             tracker_unreadable  the tracker could not be read when it was last asked
+//	             interrupted         by a signal
+//	             deadline            its time was over
+//	             failed              it could not do its work: errors say why
+//	started_at, ended_at, seconds, workflow (a path), tracker (its kind), dry_run
+//	counts       dispatched (sessions), completed, failed, parked, retrying (issues)
+//	issues       worked on: id, identifier, title, url, state, attempt, sessions, class, why, turns,
+//	             tokens {input, output, total}, seconds, next {phase, why, due_at}
+//	             class: done, stopped, failed, passing, thread, everyones, persons
+//	             phase: released, waiting, parked
+//	verdicts     planned in a dry run, left alone otherwise: id, identifier, title, url, state,
+//	             phase (of the claim, or empty), verb (dispatch, stop, release, park, or empty), reason, why
+//	pause        null, or the failure that is everyone's: why, since, until
+//	spent, today sessions, tokens, seconds; today has its date
+//	budgets      max_attempts_per_issue … max_tokens_per_day, as in WORKFLOW.md; 0 is unlimited
+//	next_due_at  when the next waiting issue may go on
+//	warnings, errors
+func (r Report) MarshalJSON() ([]byte, error) {
+	t := r.tick
+	doc := reportJSON{
+		Outcome: t.outcome(), StartedAt: stamp(t.Started), EndedAt: stamp(t.Ended), Seconds: t.Ended.Sub(t.Started).Seconds(),
+		Workflow: t.Workflow, Tracker: t.Tracker, DryRun: t.DryRun, Counts: t.Counts(),
+		Issues: make([]rowJSON, 0, len(t.Rows)), Verdicts: make([]verdictJSON, 0, len(t.Verdicts)), Pause: pauseOf(t.Pause),
+		Spent: spentJSON{Sessions: t.Spent.Sessions, Tokens: tokensOf(t.Spent.Usage), Seconds: t.Spent.Time.Seconds()},
+		Today: dayOf(t.Today), Budgets: budgetsJSON(t.Budget), NextDueAt: stamp(t.NextDue),
+		Warnings: append([]string{}, t.Warnings...), Errors: append([]string{}, t.Errors...),
+	}
+	for _, row := range t.Rows {
+		doc.Issues = append(doc.Issues, rowOf(row))
+	}
+	for _, v := range t.Verdicts {
+		doc.Verdicts = append(doc.Verdicts, verdictOf(v))
+	}
+	return encode(doc)
+}
+
+type reportJSON struct {
+	Outcome   string        `json:"outcome"`
+	StartedAt *string       `json:"started_at"`
+	EndedAt   *string       `json:"ended_at"`
+	Seconds   float64       `json:"seconds"`
+	Workflow  string        `json:"workflow"`
+	Tracker   string        `json:"tracker"`
+	DryRun    bool          `json:"dry_run"`
+	Counts    Counts        `json:"counts"`
+	Issues    []rowJSON     `json:"issues"`
+	Verdicts  []verdictJSON `json:"verdicts"`
+	Pause     *pauseJSON    `json:"pause"`
+	Spent     spentJSON     `json:"spent"`
+	Today     dayJSON       `json:"today"`
+	Budgets   budgetsJSON   `json:"budgets"`
+	NextDueAt *string       `json:"next_due_at"`
+	Warnings  []string      `json:"warnings"`
+	Errors    []string      `json:"errors"`
+}
+
+type rowJSON struct {
+	ID         string     `json:"id"`
+	Identifier string     `json:"identifier"`
+	Title      string     `json:"title"`
+	URL        string     `json:"url"`
+	State      string     `json:"state"`
+	Attempt    int        `json:"attempt"`
+	Sessions   int        `json:"sessions"`
+	Class      string     `json:"class"`
+	Why        string     `json:"why"`
+	Turns      int        `json:"turns"`
+	Tokens     tokensJSON `json:"tokens"`
+	Seconds    float64    `json:"seconds"`
+	Next       nextJSON   `json:"next"`
+}
+
+type nextJSON struct {
+	Phase string  `json:"phase"`
+	Why   string  `json:"why"`
+	DueAt *string `json:"due_at"`
+}
+
+type verdictJSON struct {
+	ID         string `json:"id"`
+	Identifier string `json:"identifier"`
+	Title      string `json:"title"`
+	URL        string `json:"url"`
+	State      string `json:"state"`
+	Phase      string `json:"phase"`
+	Verb       string `json:"verb"`
+	Reason     string `json:"reason"`
+	Why        string `json:"why"`
+}
+
+type tokensJSON struct {
+	Input  int64 `json:"input"`
+	Output int64 `json:"output"`
+	Total  int64 `json:"total"`
+}
+
+type pauseJSON struct {
+	Why   string  `json:"why"`
+	Since *string `json:"since"`
+	Until *string `json:"until"`
+}
+
+type spentJSON struct {
+	Sessions int        `json:"sessions"`
+	Tokens   tokensJSON `json:"tokens"`
+	Seconds  float64    `json:"seconds"`
+}
+
+type dayJSON struct {
+	Date     string     `json:"date"`
+	Sessions int        `json:"sessions"`
+	Tokens   tokensJSON `json:"tokens"`
+	Seconds  float64    `json:"seconds"`
+}
+
+type budgetsJSON struct {
+	Attempts       int   `json:"max_attempts_per_issue"`
+	IdleSessions   int   `json:"max_idle_sessions"`
+	TokensPerIssue int64 `json:"max_tokens_per_issue"`
+	TokensPerTick  int64 `json:"max_tokens_per_tick"`
+	TokensPerDay   int64 `json:"max_tokens_per_day"`
+}
+
+func rowOf(row Row) rowJSON {
+	phase := string(row.Next.Phase)
+	if phase == "" {
+		phase = "released"
+	}
+	return rowJSON{
+		ID: string(row.ID), Identifier: row.Identifier, Title: row.Title, URL: row.URL, State: row.State,
+		Attempt: row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Why: row.Why, Turns: row.Turns,
+		Tokens: tokensOf(row.Usage), Seconds: row.Took.Seconds(),
+		Next: nextJSON{Phase: phase, Why: row.Next.Why.String(), DueAt: stamp(row.Next.Due)},
+	}
+}
+
+func verdictOf(v schedule.Verdict) verdictJSON {
+	return verdictJSON{
+		ID: string(v.Issue.ID), Identifier: v.Issue.Identifier, Title: v.Issue.Title, URL: v.Issue.URL, State: v.Issue.State,
+		Phase: string(v.Phase), Verb: string(v.Verb), Reason: string(v.Why.Reason), Why: v.Why.String(),
+	}
+}
+
+func tokensOf(u schedule.Usage) tokensJSON { return tokensJSON{u.Input, u.Output, u.Total()} }
+
+func dayOf(d schedule.Day) dayJSON {
+	return dayJSON{d.Date, d.Sessions, tokensOf(d.Usage), float64(d.Seconds)}
+}
+
+func pauseOf(p schedule.Pause) *pauseJSON {
+	if p.Why == "" {
+		return nil
+	}
+	return &pauseJSON{p.Why, stamp(p.Since), stamp(p.Until)}
+}
+
+// stamp is a time that may be missing.
+func stamp(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := t.UTC().Format(time.RFC3339)
+	return &text
+}
+
+// encode is JSON in which nothing reads as a command to the log of a workflow
+// run; see [inert]. A number sign stands in strings alone.
+func encode(doc any) ([]byte, error) {
+	text, err := json.Marshal(doc)
+	return bytes.ReplaceAll(text, []byte("##["), []byte(`#\u0023[`)), err
+}

@@ -1,0 +1,231 @@
+package report_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func TestTextStaysOnItsPage(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		columns := rapid.IntRange(40, 250).Draw(t, "width")
+		checkPage(t, report.Of(anyTick().Draw(t, "tick")).Text(columns), columns)
+	})
+}
+
+func TestTextOfAStateAndAVerdictStaysOnItsPage(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		state := schedule.New(schedule.Owner{})
+		for _, c := range rapid.SliceOfN(anyClaim(), 0, 5).Draw(t, "claims") {
+			state.Claims[c.ID] = c
+		}
+		state.Pause = anyPause().Draw(t, "pause")
+		state.Days = rapid.SliceOfN(anyDay(), 0, 9).Draw(t, "days")
+		columns := rapid.IntRange(40, 250).Draw(t, "width")
+		checkPage(t, report.State(state, anyTime().Draw(t, "now")).Text(columns), columns)
+		checkPage(t, report.Verdict(anyVerdict().Draw(t, "verdict")).Text(columns), columns)
+	})
+}
+
+// checkPage judges a page by its own rules: no line too wide, nothing hidden,
+// nothing that the log of a workflow run takes for a command.
+func checkPage(t *rapid.T, text string, columns int) {
+	if !strings.HasSuffix(text, "\n") {
+		t.Errorf("does not end with a line break: %q", text)
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if n := displayed(line); n > columns {
+			t.Errorf("%d columns of %d: %q", n, columns, line)
+		}
+		checkVisible(t, line)
+		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
+			t.Errorf("reads as a command: %q", line)
+		}
+	}
+}
+
+func TestAFailedTickNeverLooksLikeNothingToDo(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		tick := anyTick().Draw(t, "tick")
+		if tick.Unread == "" && len(tick.Errors) == 0 {
+			tick.Unread = "tracker_request: " + rapid.StringMatching(`[a-z]{0,9}`).Draw(t, "error")
+		}
+		tick.Rows = nil
+		doc := decode(t, report.Of(tick))
+		first, _, _ := strings.Cut(report.Of(tick).Text(200), "\n")
+		if doc["outcome"] == "nothing_to_do" || strings.HasPrefix(first, "Nothing") || strings.HasPrefix(first, "Would start nothing") {
+			t.Errorf("outcome %v, %q", doc["outcome"], first)
+		}
+		if tick.Unread != "" && tick.Stopped == "" && (doc["outcome"] != "tracker_unreadable" || !strings.HasPrefix(first, "The tracker could not be read")) {
+			t.Errorf("outcome %v, %q", doc["outcome"], first)
+		}
+	})
+}
+
+func TestJSONKeepsTextsAndHasNoNullArray(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		tick := anyTick().Draw(t, "tick")
+		doc := decode(t, report.Of(tick))
+		for _, name := range []string{"issues", "verdicts", "warnings", "errors"} {
+			if _, ok := doc[name].([]any); !ok {
+				t.Errorf("%s is %v", name, doc[name])
+			}
+		}
+		for i, row := range tick.Rows {
+			want := strings.ToValidUTF8(row.Title, "\ufffd")
+			got := doc["issues"].([]any)[i].(map[string]any)["title"].(string)
+			if squash(got) != squash(want) {
+				t.Errorf("title %q became %q", want, got)
+			}
+		}
+	})
+}
+
+// squash makes runs of replacement characters one: encoders differ in how many
+// they write for the same broken text.
+func squash(text string) string {
+	for strings.Contains(text, "\ufffd\ufffd") {
+		text = strings.ReplaceAll(text, "\ufffd\ufffd", "\ufffd")
+	}
+	return text
+}
+
+func decode(t *rapid.T, d document) map[string]any {
+	text, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "##[") || strings.Contains(string(text), "\n") {
+		t.Errorf("reads as a command: %s", text)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func anyTick() *rapid.Generator[report.Tick] {
+	return rapid.Custom(func(t *rapid.T) report.Tick {
+		tick := report.Tick{
+			Started: anyTime().Draw(t, "started"), Ended: anyTime().Draw(t, "ended"),
+			Workflow: fragments().Draw(t, "workflow"), Tracker: fragments().Draw(t, "tracker"), DryRun: rapid.Bool().Draw(t, "dry"),
+			Rows:     rapid.SliceOfN(anyRow(), 0, 6).Draw(t, "rows"),
+			Verdicts: rapid.SliceOfN(anyVerdict(), 0, 14).Draw(t, "verdicts"),
+			Listed:   rapid.Bool().Draw(t, "listed"), Unread: maybe(t, "unread"),
+			Claims: map[tracker.ID]schedule.Claim{},
+			Pause:  anyPause().Draw(t, "pause"), Today: anyDay().Draw(t, "today"), NextDue: anyTime().Draw(t, "due"),
+			Spent:    schedule.Spent{Sessions: rapid.Int().Draw(t, "sessions"), Usage: anyUsage().Draw(t, "usage")},
+			Budget:   schedule.Budget{TokensPerTick: rapid.Int64().Draw(t, "per tick"), TokensPerDay: rapid.Int64().Draw(t, "per day")},
+			Stopped:  rapid.SampledFrom([]string{"", "", "interrupted", "deadline", "failed"}).Draw(t, "stopped"),
+			Warnings: rapid.SliceOfN(fragments(), 0, 3).Draw(t, "warnings"),
+			Errors:   rapid.SliceOfN(fragments(), 0, 3).Draw(t, "errors"),
+		}
+		for _, c := range rapid.SliceOfN(anyClaim(), 0, 5).Draw(t, "claims") {
+			tick.Claims[c.ID] = c
+		}
+		return tick
+	})
+}
+
+func anyRow() *rapid.Generator[report.Row] {
+	return rapid.Custom(func(t *rapid.T) report.Row {
+		return report.Row{
+			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), State: maybe(t, "state"),
+			Class: rapid.SampledFrom([]schedule.Class{
+				schedule.Done, schedule.Stopped, schedule.Failed, schedule.Passing, schedule.ThreadLost, schedule.Everyones, schedule.Persons, "",
+			}).Draw(t, "class"),
+			Why: fragments().Draw(t, "why"), Turns: rapid.Int().Draw(t, "turns"), Usage: anyUsage().Draw(t, "usage"),
+			Took: time.Duration(rapid.Int64().Draw(t, "took")),
+			Next: schedule.Next{Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "next"), Due: anyTime().Draw(t, "due")},
+		}
+	})
+}
+
+func anyVerdict() *rapid.Generator[schedule.Verdict] {
+	return rapid.Custom(func(t *rapid.T) schedule.Verdict {
+		return schedule.Verdict{
+			Issue: tracker.Issue{ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), State: maybe(t, "state")},
+			Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "why"),
+			Verb: rapid.SampledFrom([]schedule.Verb{"", "", schedule.Dispatch, schedule.Stop, schedule.Release, schedule.Park}).Draw(t, "verb"),
+		}
+	})
+}
+
+func anyClaim() *rapid.Generator[schedule.Claim] {
+	return rapid.Custom(func(t *rapid.T) schedule.Claim {
+		return schedule.Claim{
+			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), State: maybe(t, "state"),
+			Phase: anyPhase().Draw(t, "phase"), Since: anyTime().Draw(t, "since"), Due: anyTime().Draw(t, "due"), Why: fragments().Draw(t, "why"),
+			Attempt: rapid.Int().Draw(t, "attempt"), Sessions: rapid.Int().Draw(t, "sessions"), Tokens: rapid.Int64().Draw(t, "tokens"),
+		}
+	})
+}
+
+func anyWhy() *rapid.Generator[schedule.Why] {
+	return rapid.Custom(func(t *rapid.T) schedule.Why {
+		reason := rapid.SampledFrom([]schedule.Reason{
+			"", schedule.Incomplete, schedule.NotActive, schedule.Terminal, schedule.NotRoutable, schedule.Blocked, schedule.NotKnown,
+			schedule.NotDue, schedule.IsParked, schedule.NoSlots, schedule.DayBudget, schedule.Paused, schedule.OnHold, "claim_lost", "new",
+		}).Draw(t, "reason")
+		return schedule.Why{Reason: reason, Detail: fragments().Draw(t, "detail")}
+	})
+}
+
+func anyPause() *rapid.Generator[schedule.Pause] {
+	return rapid.Custom(func(t *rapid.T) schedule.Pause {
+		return schedule.Pause{Why: maybe(t, "why"), Since: anyTime().Draw(t, "since"), Until: anyTime().Draw(t, "until")}
+	})
+}
+
+func anyDay() *rapid.Generator[schedule.Day] {
+	return rapid.Custom(func(t *rapid.T) schedule.Day {
+		return schedule.Day{
+			Date: maybe(t, "date"), Sessions: rapid.Int().Draw(t, "sessions"), Usage: anyUsage().Draw(t, "usage"),
+			Seconds: rapid.Int64().Draw(t, "seconds"),
+		}
+	})
+}
+
+func anyUsage() *rapid.Generator[schedule.Usage] {
+	return rapid.Custom(func(t *rapid.T) schedule.Usage {
+		tokens := rapid.Int64Range(0, math.MaxInt64/2)
+		return schedule.Usage{Input: tokens.Draw(t, "input"), Output: tokens.Draw(t, "output")}
+	})
+}
+
+func anyPhase() *rapid.Generator[schedule.Phase] {
+	return rapid.SampledFrom([]schedule.Phase{"", schedule.Running, schedule.Stopping, schedule.Waiting, schedule.Parked})
+}
+
+// anyID is one of few, so that rows, verdicts and claims meet.
+func anyID() *rapid.Generator[tracker.ID] {
+	return rapid.SampledFrom([]tracker.ID{"1", "2", "3", "4", "::5", "\x1b[6"})
+}
+
+// anyTime is near, or none, or as far as a state can hold.
+func anyTime() *rapid.Generator[time.Time] {
+	return rapid.OneOf(
+		rapid.Just(time.Time{}),
+		rapid.Map(rapid.Int64Range(-90_000, 90_000), func(s int64) time.Time { return start.Add(time.Duration(s) * time.Second) }),
+		rapid.Map(rapid.Int64(), func(s int64) time.Time { return time.Unix(s, 0) }),
+	)
+}
+
+// maybe is text that is empty as often as not.
+func maybe(t *rapid.T, label string) string {
+	return rapid.OneOf(rapid.Just(""), fragments()).Draw(t, label)
+}

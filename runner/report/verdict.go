@@ -1,0 +1,97 @@
+package report
+
+import "github.com/symphony-runner/symphony/runner/schedule"
+
+// VerdictView is what a plan makes of one issue, ready to be shown.
+type VerdictView struct{ verdict schedule.Verdict }
+
+// Verdict makes a view of a verdict.
+func Verdict(v schedule.Verdict) VerdictView { return VerdictView{v} }
+
+// Text is the verdict in a sentence, and what would change it in another.
+func (v VerdictView) Text(width int) string {
+	p := newPage(width)
+	p.prose("", v.finding(), maxItem)
+	if step := v.nextStep(); step != "" {
+		p.prose("", step, maxItem)
+	}
+	return p.String()
+}
+
+// MarshalJSON is the verdict for scripts: the members of a verdict in
+// [Report.MarshalJSON], and next_step, what would change it, in words.
+func (v VerdictView) MarshalJSON() ([]byte, error) {
+	return encode(struct {
+		verdictJSON
+		NextStep string `json:"next_step"`
+	}{verdictOf(v.verdict), v.nextStep()})
+}
+
+func (v VerdictView) finding() string {
+	id, reason := name(v.verdict.Issue.Identifier, v.verdict.Issue.ID), v.verdict.Why.Reason
+	why := v.verdict.Why.String()
+	switch reason {
+	case schedule.Incomplete, schedule.NotActive, schedule.Terminal, schedule.NotRoutable:
+		why = "it " + why // is, has, lacks
+	}
+	switch v.verdict.Verb {
+	case schedule.Dispatch:
+		return id + " would be started now."
+	case schedule.Stop:
+		return sentence(id + " is being worked on, and would be stopped: " + why)
+	case schedule.Release:
+		return sentence(id + " would be released: " + why)
+	case schedule.Park:
+		return sentence(id + " would be parked: " + why)
+	}
+	switch {
+	case v.verdict.Phase == schedule.Running:
+		return sentence(id + " is being worked on: " + why)
+	case v.verdict.Phase == schedule.Stopping:
+		return sentence(id + " is being stopped: " + why)
+	case reason == schedule.IsParked:
+		return sentence(id + " is parked: " + why)
+	case reason == "":
+		return id + " may be started: nothing stands against it."
+	}
+	return sentence(id + " is not started: " + why)
+}
+
+// nextSteps say what would change each reason.
+var nextSteps = map[schedule.Reason]string{
+	schedule.Incomplete:      "Fill in what is missing in the tracker.",
+	schedule.NotActive:       "Move it to one of tracker.active_states.",
+	schedule.Terminal:        "Reopen it, in one of tracker.active_states, if there is more to do.",
+	schedule.NotRoutable:     "Add the label in the tracker, or take it off tracker.required_labels.",
+	schedule.NotDispatchable: "Change that in the tracker, or the tracker's settings in WORKFLOW.md.",
+	schedule.Blocked:         "Finish that issue, or take the dependency away in the tracker.",
+	schedule.NotVisible:      "Check that it still exists, and that the tracker's credential may see it.",
+	schedule.NotKnown:        "Try again once the tracker can be read.",
+	schedule.InProgress:      "Nothing to do. If the run that works on it has died, the next tick takes it over.",
+	schedule.NoSlots:         "It starts when a session ends; agent.max_concurrent_agents is the number of slots.",
+	schedule.NoStateSlots:    "It starts when a session ends; agent.max_concurrent_agents_by_state is the number of slots.",
+	schedule.BatchSpent:      "It has its turn in the next tick; agent.max_issues_per_tick is the size of the batch.",
+	schedule.TickBudget:      "It has its turn in the next tick; budget.max_tokens_per_tick is the limit.",
+	schedule.DayBudget:       "It has its turn tomorrow (UTC); budget.max_tokens_per_day is the limit.",
+	schedule.Paused:          "Mend the cause; after the pause one session tries first.",
+	schedule.OnHold:          "Mend that, then try again: nothing starts before.",
+	schedule.OutOfTime:       "It has its turn in the next tick; --deadline is the limit.",
+	schedule.Changed:         "It is looked at as a new issue in the same tick.",
+}
+
+// nextStep says what would change the verdict; it is empty for an issue that starts.
+func (v VerdictView) nextStep() string {
+	id := argument(name(v.verdict.Issue.Identifier, v.verdict.Issue.ID))
+	reason := v.verdict.Why.Reason
+	switch {
+	case v.verdict.Verb == schedule.Dispatch:
+		return ""
+	case reason == "":
+		return "The next tick starts it if a slot is free."
+	case reason == schedule.NotDue:
+		return "To have it due at once, run: symphony state retry " + id
+	case reason == schedule.IsParked, reason == schedule.IssueBudget:
+		return "Answer or change it in the tracker, or run: symphony state retry " + id
+	}
+	return nextSteps[reason]
+}

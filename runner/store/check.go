@@ -1,0 +1,123 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// The limits of a state. Days are schedule's to forget; these are its mistakes.
+const (
+	maxBytes  = 8 << 20
+	maxClaims = 20_000
+	maxDays   = 31
+)
+
+// check says what is wrong with the record. It binds both directions: what it
+// refuses is neither read nor written.
+func (r record) check() error {
+	if r.Generation < 0 {
+		return fmt.Errorf("generation %d is negative", r.Generation)
+	}
+	if len(r.Claims) > maxClaims || len(r.Days) > maxDays {
+		return fmt.Errorf("%d claims and %d days are more than the %d and %d allowed", len(r.Claims), len(r.Days), maxClaims, maxDays)
+	}
+	for i, c := range r.Claims {
+		if i > 0 && c.ID <= r.Claims[i-1].ID {
+			return fmt.Errorf("claim %q comes twice or out of order", c.ID)
+		}
+		if err := c.check(); err != nil {
+			return fmt.Errorf("claim %q: %w", c.ID, err)
+		}
+	}
+	if r.Pause.Why != line(r.Pause.Why, maxWhy) || !utc(r.Pause.Since, r.Pause.Until) {
+		return errors.New("the reason of the pause is too long or not plain, or a time is not in UTC")
+	}
+	for _, d := range r.Days {
+		if err := d.check(); err != nil {
+			return fmt.Errorf("day %.20q: %w", d.Date, err)
+		}
+	}
+	if r.RateLimits != nil && snapshot(r.RateLimits) == nil {
+		return errors.New("the rate limits are empty or too large")
+	}
+	return nil
+}
+
+// fit is the claim with its texts within their limits.
+func (c claim) fit() claim {
+	c.Identifier = line(c.Identifier, maxName)
+	c.Title = line(c.Title, maxTitle)
+	c.State = line(c.State, maxName)
+	c.Why = line(c.Why, maxWhy)
+	c.URL = whole(c.URL, maxURL)          // half a link leads elsewhere
+	c.Content = whole(c.Content, maxName) // none means not known
+	c.Thread = whole(c.Thread, maxName)   // none means a new one
+	return c
+}
+
+func (c claim) check() error {
+	session := c.Phase == schedule.Running || c.Phase == schedule.Stopping
+	switch {
+	case len(c.ID) == 0 || whole(string(c.ID), maxName) != string(c.ID):
+		return fmt.Errorf("its id is empty, longer than %d bytes or not plain text", maxName)
+	case c != c.fit():
+		return errors.New("a text is too long or not plain")
+	case !utc(c.Since, c.Lease, c.Heard, c.Due):
+		return errors.New("a time is not in UTC")
+	case !session && c.Phase != schedule.Waiting && c.Phase != schedule.Parked:
+		return fmt.Errorf("unknown phase %.40q", c.Phase)
+	case !session && (c.Owner != owner{} || c.Turns != 0 || c.Live != usage{} || !c.Lease.IsZero() || !c.Heard.IsZero()):
+		return fmt.Errorf("it is %s, yet has an owner or a live session", c.Phase)
+	case c.Phase != schedule.Waiting && !c.Due.IsZero():
+		return fmt.Errorf("it is %s, yet has a due time", c.Phase)
+	case c.Phase != schedule.Stopping && c.Cause != "":
+		return fmt.Errorf("it is %s, yet has the cause of a stop", c.Phase)
+	case c.Cause != "" && !knownCause(c.Cause):
+		return fmt.Errorf("unknown cause %.40q", string(c.Cause))
+	case min(c.Turns, c.Attempt, c.Sessions, c.Failures, c.Idle) < 0 || min(c.Live.Input, c.Live.Output, c.Tokens) < 0:
+		return errors.New("a count is negative")
+	}
+	return c.Owner.check()
+}
+
+func (o owner) check() error {
+	for _, s := range []string{o.Run, o.Job, o.Host} {
+		if whole(s, maxName) != s {
+			return errors.New("a name of its owner is too long or not plain")
+		}
+	}
+	if min(o.Attempt, o.PID) < 0 || o.Started < 0 {
+		return errors.New("a number of its owner is negative")
+	}
+	return nil
+}
+
+func (d day) check() error {
+	if _, err := time.Parse(time.DateOnly, d.Date); err != nil {
+		return errors.New("not a date")
+	}
+	if d.Sessions < 0 || min(d.Tokens.Input, d.Tokens.Output, d.Seconds) < 0 {
+		return errors.New("a count is negative")
+	}
+	return nil
+}
+
+// utc reports whether all times are written in UTC: another zone could carry
+// one out of the years that can be written again.
+func utc(times ...time.Time) bool {
+	return !slices.ContainsFunc(times, func(t time.Time) bool { return t.Location() != time.UTC })
+}
+
+func knownCause(cause schedule.Cause) bool {
+	switch cause {
+	case schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Vanished,
+		schedule.OverIssue, schedule.OverTick, schedule.OverDay,
+		schedule.Interrupted, schedule.DeadlineReach, schedule.LostClaim:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,272 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+var update = flag.Bool("update", false, "write the golden file of the current version")
+
+// A difference means that states of earlier builds may no longer be read: make
+// a new version, and keep this file for the old one.
+func TestVersion1StaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	const golden = "testdata/version1.json"
+	got := mustEncode(t, sample(), 42)
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Error(diff)
+	}
+	s, generation, err := Decode(want)
+	if err != nil || generation != 42 {
+		t.Fatalf("generation %d, %v", generation, err)
+	}
+	if diff := cmp.Diff(sample(), s); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A field that schedule adds must be added to the record, in a new version.
+func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
+	t.Parallel()
+	unset := map[string]bool{}
+	look := func(values ...any) {
+		for _, v := range values {
+			for field, value := range reflect.ValueOf(v).Fields() {
+				name := reflect.TypeOf(v).Name() + "." + field.Name
+				seen, known := unset[name]
+				unset[name] = value.IsZero() && (seen || !known)
+			}
+		}
+	}
+	s := sample()
+	look(*s, s.Pause)
+	for _, c := range s.Claims {
+		look(c, c.Owner, c.Live)
+	}
+	for _, d := range s.Days {
+		look(d)
+	}
+	for name, empty := range unset {
+		if kept := name != "State.Self" && name != "State.Tick"; empty == kept {
+			t.Errorf("%s: empty %v, kept %v", name, empty, kept)
+		}
+	}
+}
+
+func TestAStateCutOffAnywhereIsUnreadable(t *testing.T) {
+	t.Parallel()
+	data := mustEncode(t, sample(), 42)
+	for n := range data {
+		if s, _, err := Decode(data[:n]); !errors.Is(err, ErrUnreadable) || s != nil {
+			t.Fatalf("cut after %d of %d bytes: %v", n, len(data), err)
+		}
+	}
+}
+
+func TestAStateWithAFlippedBitIsUnreadable(t *testing.T) {
+	t.Parallel()
+	data := mustEncode(t, many(1), 42)
+	version := bytes.Index(data, []byte("1")) // flipped, it may become a newer one
+	for i := range data {
+		for bit := range 8 {
+			data[i] ^= 1 << bit
+			_, _, err := Decode(data)
+			if !errors.Is(err, ErrUnreadable) && !(i == version && errors.Is(err, ErrNewer)) {
+				t.Fatalf("bit %d of byte %d: %v", bit, i, err)
+			}
+			data[i] ^= 1 << bit
+		}
+	}
+}
+
+func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ old, new, want string }{
+		{`"version": 1`, `"version": 0`, "no version 0"},
+		{`"claims": [`, strings.Repeat(" ", maxBytes) + `"claims": [`, "larger than"},
+		{`"generation": 42`, `"generation": -1`, "generation -1 is negative"},
+		{`"generation": 42`, `"generation": 1e99`, "generation"},
+		{`"generation": 42`, `"generation": 42, "extra": 1`, `unknown field "extra"`},
+		{`"id": "a1"`, `"id": "a1", "path": "/etc"`, `unknown field "path"`},
+		{`"id": "b2"`, `"id": "a1"`, `claim "a1" comes twice`},
+		{`"id": "b2"`, `"id": "z9"`, `claim "c3" comes twice or out of order`},
+		{`"id": "a1"`, `"id": ""`, `claim "": its id is empty`},
+		{`"id": "a1"`, `"id": "a\n1"`, `claim "a\n1": its id is empty, longer`},
+		{`"id": "a1"`, `"id": "` + strings.Repeat("a", 257) + `"`, "longer than 256 bytes"},
+		{`"phase": "running"`, `"phase": "dreaming"`, `claim "a1": unknown phase "dreaming"`},
+		{`"phase": "running"`, `"phase": ""`, `unknown phase ""`},
+		{`"phase": "running"`, `"phase": "parked"`, `claim "a1": it is parked, yet has an owner`},
+		{`"phase": "waiting"`, `"phase": "parked"`, `claim "c3": it is parked, yet has a due time`},
+		{`"phase": "stopping"`, `"phase": "running"`, `claim "b2": it is running, yet has the cause`},
+		{`"cause": "stalled"`, `"cause": "boredom"`, `claim "b2": unknown cause "boredom"`},
+		{`"turns": 3`, `"turns": -3`, `claim "a1": a count is negative`},
+		{`"tokens": 123456`, `"tokens": -1`, `claim "a1": a count is negative`},
+		{`"input": 1200`, `"input": -1200`, `claim "a1": a count is negative`},
+		{`"pid": 4321`, `"pid": -1`, `claim "a1": a number of its owner is negative`},
+		{`"host": "runner-1"`, `"host": "runner\u001b[2J"`, `claim "a1": a name of its owner`},
+		{`"title": "Stalled"`, `"title": "` + strings.Repeat("é", 201) + `"`, `claim "b2": a text is too long`},
+		{`"title": "Stalled"`, `"title": "two\nlines"`, `claim "b2": a text is too long or not plain`},
+		{`"title": "Stalled"`, "\"title\": \"\xff\"", "not UTF-8"},
+		{`"title": "Stalled"`, `"title": 7`, "cannot unmarshal number"},
+		{`"due": "2026-03-01T12:04:00Z"`, `"due": "2026-03-01T12:04:00+02:00"`, `claim "c3": a time is not in UTC`},
+		{`"due": "2026-03-01T12:04:00Z"`, `"due": "soon"`, "soon"},
+		{`"why": "usageLimitExceeded"`, `"why": "a\u0000b"`, "the reason of the pause"},
+		{`"date": "2026-02-28"`, `"date": "2026-02-30"`, `day "2026-02-30": not a date`},
+		{`"seconds": 61`, `"seconds": -61`, `day "2026-02-28": a count is negative`},
+		{`"credits": null`, `"credits": "` + strings.Repeat("x", maxRateLimits) + `"`, "rate limits"},
+		{`"credits": null`, `"credits": ` + strings.Repeat("[", 99) + strings.Repeat("]", 99), "rate limits"},
+	} {
+		data := reseal(t, mustEncode(t, sample(), 42), test.old, test.new)
+		_, _, err := Decode(data)
+		if !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s -> %.60s:\n got %v\nwant %s", test.old, test.new, err, test.want)
+		}
+	}
+}
+
+func TestANewerVersionSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	_, _, err := Decode([]byte(`{"version": 7, "claims": "in another shape"}`))
+	if !errors.Is(err, ErrNewer) {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{"version 7", "version 1", "upgrade symphony", "nothing was changed"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+}
+
+func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 3000)
+	s := schedule.New(schedule.Owner{PID: 1})
+	s.Tick.Sessions = 1
+	s.Claims["1"] = schedule.Claim{
+		ID: "1", Phase: schedule.Parked, Title: "two\r\nlines \x1b[31mred\xff" + long, Why: long, Identifier: long, State: long,
+		URL: "https://tracker.example/" + long, Content: long, Thread: "th\n1",
+	}
+	s.Pause.Why = long
+	s.Days = []schedule.Day{{Date: "2026-03-01", Seconds: -5}}
+	s.RateLimits = json.RawMessage(`"` + long + long + long + `"`)
+
+	got, _, err := Decode(mustEncode(t, s, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := func(characters int) string { return strings.Repeat("é", characters-1) + "…" }
+	want := schedule.New(schedule.Owner{})
+	title := "two  lines  [31mred\uFFFD"
+	want.Claims["1"] = schedule.Claim{
+		ID: "1", Phase: schedule.Parked, Title: title + cut(maxTitle-len([]rune(title))), Why: cut(maxWhy),
+		Identifier: cut(maxName), State: cut(maxName),
+	}
+	want.Pause.Why = cut(maxWhy)
+	want.Days = []schedule.Day{{Date: "2026-03-01"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRateLimitsNotWorthKeepingAreDropped(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"":                               "",
+		"null":                           "",
+		`{"cut": `:                       "",
+		"\"\xff\"":                       "",
+		` { "used" : [ 1.50 , "<&>"] } `: `{"used":[1.50,"<&>"]}`,
+		`"` + strings.Repeat("x", maxRateLimits-2) + `"`:                      `"` + strings.Repeat("x", maxRateLimits-2) + `"`,
+		`"` + strings.Repeat("x", maxRateLimits-1) + `"`:                      "",
+		strings.Repeat("[", maxNesting+1) + strings.Repeat("]", maxNesting+1): "",
+	} {
+		s := schedule.New(schedule.Owner{})
+		s.RateLimits = json.RawMessage(raw)
+		got, _, err := Decode(mustEncode(t, s, 1))
+		if err != nil {
+			t.Fatalf("%.40s: %v", raw, err)
+		}
+		if string(got.RateLimits) != want {
+			t.Errorf("%.40s: kept %.40s", raw, got.RateLimits)
+		}
+	}
+}
+
+func TestWhatCouldNotBeReadIsNotEncoded(t *testing.T) {
+	t.Parallel()
+	parked := schedule.Claim{ID: "1", Phase: schedule.Parked}
+	for name, spoil := range map[string]func(s *schedule.State){
+		"an id that comes twice":  func(s *schedule.State) { s.Claims["2"] = parked },
+		"an id with a line break": func(s *schedule.State) { s.Claims["\n"] = schedule.Claim{ID: "\n", Phase: schedule.Parked} },
+		"an unknown phase":        func(s *schedule.State) { s.Claims["2"] = schedule.Claim{ID: "2"} },
+		"a year with five digits": func(s *schedule.State) { s.Pause.Until = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"a month of days":         func(s *schedule.State) { s.Days = make([]schedule.Day, maxDays+1) },
+		"too many claims":         func(s *schedule.State) { s.Claims = many(maxClaims + 1).Claims },
+		"too many bytes":          func(s *schedule.State) { s.Claims = many(18_000).Claims },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := schedule.New(schedule.Owner{})
+			s.Claims["1"] = parked
+			spoil(s)
+			data, err := Encode(s, 1)
+			if !errors.Is(err, ErrInvalid) || data != nil {
+				t.Errorf("got %d bytes, %v", len(data), err)
+			}
+		})
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	data, err := Encode(sample(), 42)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data, false)
+	f.Add(bytes.ReplaceAll(data, []byte("ABC"), []byte(`\ud800`)), true)
+	f.Add([]byte(`{"version":1,"generation":1,"checksum":"`+unsealed+`","claims":null}`), true)
+	f.Add([]byte(`{"version":9}`), false)
+	f.Fuzz(func(t *testing.T, data []byte, forge bool) {
+		if i := bytes.Index(data, []byte(sumPrefix)); forge && i >= 0 && len(data) >= i+len(unsealed) {
+			data = seal(append(append(bytes.Clone(data[:i]), unsealed...), data[i+len(unsealed):]...))
+		}
+		s, generation, err := Decode(data)
+		if err != nil {
+			if s != nil || !errors.Is(err, ErrUnreadable) && !errors.Is(err, ErrNewer) {
+				t.Fatalf("got %v, %v", s, err)
+			}
+			return
+		}
+		again, err := Encode(s, generation)
+		if err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		same, _, err := Decode(again)
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v", err)
+		}
+		if diff := cmp.Diff(s, same); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,217 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFileIsAStore(t *testing.T) {
+	t.Parallel()
+	testStore(t, func(t *testing.T) place {
+		path := filepath.Join(t.TempDir(), "state.json")
+		return place{
+			open: func(t *testing.T) (opened, func()) {
+				f := mustOpen(t, path)
+				return f, func() {
+					if err := f.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			},
+			raw: func(t *testing.T) []byte {
+				data, err := os.ReadFile(path)
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+				return data
+			},
+			put: func(t *testing.T, data []byte) {
+				err := os.Remove(path)
+				if data != nil {
+					err = os.WriteFile(path, data, 0o600)
+				}
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+			},
+		}
+	})
+}
+
+func TestTheFileIsThePersonsAlone(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "new", ".symphony")
+	f := mustOpen(t, filepath.Join(folder, "state.json"))
+	_, rev := mustLoad(t, f)
+	mustSave(t, f, sample(), rev)
+	got := map[string]fs.FileMode{}
+	for _, name := range []string{"", "state.json", "state.json.lock"} {
+		info, err := os.Stat(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name] = info.Mode().Perm()
+	}
+	want := map[string]fs.FileMode{"": 0o700, "state.json": 0o600, "state.json.lock": 0o600}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestASaveLeavesNothingBesideTheFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	f := mustOpen(t, path)
+	_, rev := mustLoad(t, f)
+	mustSave(t, f, sample(), rev)
+	if diff := cmp.Diff([]string{"state.json", "state.json.lock"}, names(t, filepath.Dir(path))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatAKilledRunWasWritingIsRemoved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	for _, name := range []string{draft(path), path + ".tmp2"} {
+		if err := os.WriteFile(name, []byte("half a sta"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := mustOpen(t, path)
+	if diff := cmp.Diff([]string{"state.json.lock", "state.json.tmp2"}, names(t, filepath.Dir(path))); diff != "" {
+		t.Error(diff)
+	}
+	_, rev := mustLoad(t, f)
+	mustSave(t, f, sample(), rev)
+}
+
+func TestWhatIsNoRegularFileIsUnreadableAndNeverBlocks(t *testing.T) {
+	t.Parallel()
+	target := filepath.Join(t.TempDir(), "target.json")
+	if err := os.WriteFile(target, mustEncode(t, sample(), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, put := range map[string]func(path string) error{
+		"a folder":               func(path string) error { return os.Mkdir(path, 0o700) },
+		"a pipe":                 func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a link to a good state": func(path string) error { return os.Symlink(target, path) },
+		"a link to nothing":      func(path string) error { return os.Symlink("nothing", path) },
+		"a link to itself":       func(path string) error { return os.Symlink(path, path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "state.json")
+			f := mustOpen(t, path)
+			_, rev := mustLoad(t, f)
+			if err := put(path); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := f.Load(t.Context()); !errors.Is(err, ErrUnreadable) {
+				t.Errorf("Load: got %v", err)
+			}
+			if _, err := ReadFile(t.Context(), path); !errors.Is(err, ErrUnreadable) {
+				t.Errorf("ReadFile: got %v", err)
+			}
+			if _, err := f.Save(t.Context(), sample(), rev); !errors.Is(err, ErrUnreadable) {
+				t.Errorf("Save: got %v", err)
+			}
+			if info, err := os.Lstat(path); err != nil || info.Mode().IsRegular() {
+				t.Errorf("it was replaced: %v %v", info, err)
+			}
+		})
+	}
+}
+
+func TestASaveThatFailsLeavesTheOldState(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	f := mustOpen(t, path)
+	_, rev := mustLoad(t, f)
+	rev = mustSave(t, f, sample(), rev)
+	// Where the draft goes there is something: like a full disk, it cannot be written.
+	if err := os.Mkdir(draft(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	changed := sample()
+	changed.Days = nil
+	if _, err := f.Save(t.Context(), changed, rev); !errors.Is(err, fs.ErrExist) {
+		t.Fatalf("got %v", err)
+	}
+	if got, gotRev := mustLoad(t, f); gotRev != rev || cmp.Diff(sample(), got) != "" {
+		t.Errorf("revision %s became %s: %s", rev, gotRev, cmp.Diff(sample(), got))
+	}
+	if err := os.Remove(draft(path)); err != nil {
+		t.Fatal(err)
+	}
+	mustSave(t, f, changed, rev) // the revision is still good
+}
+
+func TestNothingIsSavedWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	f := mustOpen(t, path)
+	_, rev := mustLoad(t, f)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Save(t.Context(), sample(), rev); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReadFileTakesNoLockAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path := filepath.Join(folder, "state.json")
+	if got, err := ReadFile(t.Context(), path); err != nil || len(got.Claims) != 0 {
+		t.Fatalf("a missing file: %v, %v", got, err)
+	}
+	if left := names(t, folder); len(left) > 0 {
+		t.Fatalf("reading made %q", left)
+	}
+	f := mustOpen(t, path)
+	_, rev := mustLoad(t, f)
+	mustSave(t, f, sample(), rev)
+	got, err := ReadFile(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sample(), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// mustOpen opens the file for the length of the test.
+func mustOpen(t *testing.T, path string) *File {
+	t.Helper()
+	f, err := OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if f.lock != nil {
+			f.Close()
+		}
+	})
+	return f
+}
+
+// names lists a folder.
+func names(t *testing.T, folder string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}

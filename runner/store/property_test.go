@@ -1,0 +1,158 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func TestWhatIsEncodedIsDecodedAsItWas(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		want := genState(genPlain, maxName).Draw(t, "state")
+		generation := rapid.Int64Min(0).Draw(t, "generation")
+		data, err := Encode(want, generation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, gotGeneration, err := Decode(data)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, data)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || gotGeneration != generation {
+			t.Fatalf("generation %d became %d: %s", generation, gotGeneration, diff)
+		}
+		if again, err := Encode(want.Clone(), generation); err != nil || !bytes.Equal(data, again) {
+			t.Fatalf("a second encoding differs, %v:\n%s\n%s", err, data, again)
+		}
+	})
+}
+
+// Whatever strangers write, a state is refused or it stays what it is from the
+// first encoding on.
+func TestAnyStateIsRefusedOrStable(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		data, err := Encode(genState(genWild, 3*maxURL).Draw(t, "state"), 1)
+		if errors.Is(err, ErrInvalid) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, generation, err := Decode(data)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, data)
+		}
+		if again, err := Encode(s, generation); err != nil || !bytes.Equal(data, again) {
+			t.Fatalf("it does not stay what it is, %v:\n%s\n%s", err, data, again)
+		}
+	})
+}
+
+// text draws a text of at most so many bytes.
+type text func(bytes int) *rapid.Generator[string]
+
+// genPlain draws texts that are kept as they are.
+func genPlain(bytes int) *rapid.Generator[string] {
+	return rapid.StringOfN(rapid.RuneFrom([]rune(`aZ0 -_/"\<>&é☃𝄞`+"\u2028\u202e")), 0, -1, min(bytes, 2*maxTitle))
+}
+
+// genWild draws any bytes.
+func genWild(bytes int) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		piece := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "piece")
+		if len(piece) > 0 && rapid.IntRange(0, 9).Draw(t, "long") == 0 {
+			for len(piece) < bytes {
+				piece += piece
+			}
+		}
+		return piece
+	})
+}
+
+func genState(text text, size int) *rapid.Generator[*schedule.State] {
+	return rapid.Custom(func(t *rapid.T) *schedule.State {
+		s := schedule.New(schedule.Owner{})
+		for i := range rapid.IntRange(0, 5).Draw(t, "claims") {
+			c := genClaim(text, size).Draw(t, "claim")
+			c.ID += tracker.ID(fmt.Sprint(i))
+			s.Claims[c.ID] = c
+		}
+		s.Pause = schedule.Pause{Why: text(size).Draw(t, "why"), Since: genTime().Draw(t, "since"), Until: genTime().Draw(t, "until")}
+		for range rapid.IntRange(0, 3).Draw(t, "days") {
+			s.Days = append(s.Days, schedule.Day{
+				Date:     genTime().Draw(t, "date").Format(time.DateOnly),
+				Sessions: count().Draw(t, "sessions"), Usage: genUsage().Draw(t, "usage"), Seconds: int64(count().Draw(t, "seconds")),
+			})
+		}
+		if rapid.Bool().Draw(t, "limited") {
+			s.RateLimits, _ = json.Marshal(map[string]any{"text": text(size).Draw(t, "text"), "n": []int{1, 2}})
+		}
+		return s
+	})
+}
+
+func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
+	return rapid.Custom(func(t *rapid.T) schedule.Claim {
+		draw := func(name string, bytes int) string { return text(min(size, bytes)).Draw(t, name) }
+		if size > maxURL { // of no good size
+			draw = func(name string, _ int) string { return text(size).Draw(t, name) }
+		}
+		c := schedule.Claim{
+			ID:         tracker.ID(draw("id", maxName-1)),
+			Identifier: draw("identifier", maxName), Title: draw("title", maxTitle), URL: draw("url", maxURL),
+			State: draw("state", maxName), Content: draw("content", maxName), Why: draw("why", maxWhy), Thread: draw("thread", maxName),
+			Phase:   rapid.SampledFrom([]schedule.Phase{schedule.Running, schedule.Stopping, schedule.Waiting, schedule.Parked}).Draw(t, "phase"),
+			Since:   genTime().Draw(t, "since"),
+			Attempt: count().Draw(t, "attempt"), Sessions: count().Draw(t, "sessions"), Failures: count().Draw(t, "failures"),
+			Idle: count().Draw(t, "idle"), Tokens: int64(count().Draw(t, "tokens")),
+		}
+		switch c.Phase {
+		case schedule.Stopping:
+			c.Cause = rapid.SampledFrom([]schedule.Cause{
+				"", schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Vanished, schedule.OverIssue,
+				schedule.OverTick, schedule.OverDay, schedule.Interrupted, schedule.DeadlineReach, schedule.LostClaim,
+			}).Draw(t, "cause")
+			fallthrough
+		case schedule.Running:
+			c.Owner = schedule.Owner{
+				Run: draw("run", maxName), Job: draw("job", maxName), Host: draw("host", maxName),
+				Attempt: count().Draw(t, "run attempt"), PID: count().Draw(t, "pid"), Started: int64(count().Draw(t, "started")),
+			}
+			c.Lease, c.Heard = genTime().Draw(t, "lease"), genTime().Draw(t, "heard")
+			c.Turns, c.Live = count().Draw(t, "turns"), genUsage().Draw(t, "live")
+		case schedule.Waiting:
+			c.Due = genTime().Draw(t, "due")
+		}
+		return c
+	})
+}
+
+// genTime draws a time of the years 1 to 9999, at times the zero one, in UTC.
+func genTime() *rapid.Generator[time.Time] {
+	return rapid.Custom(func(t *rapid.T) time.Time {
+		if rapid.IntRange(0, 3).Draw(t, "zero") == 0 {
+			return time.Time{}
+		}
+		first, last := time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC).Unix(), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).Unix()
+		return time.Unix(rapid.Int64Range(first, last).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).UTC()
+	})
+}
+
+func count() *rapid.Generator[int] { return rapid.IntMin(0) }
+
+func genUsage() *rapid.Generator[schedule.Usage] {
+	return rapid.Custom(func(t *rapid.T) schedule.Usage {
+		return schedule.Usage{Input: rapid.Int64Min(0).Draw(t, "input"), Output: rapid.Int64Min(0).Draw(t, "output")}
+	})
+}

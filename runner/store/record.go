@@ -1,0 +1,133 @@
+package store
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// version of the record that this program writes, and the newest it reads.
+const version = 1
+
+// record is a state at rest, and these types are its format: not one of them
+// may change within a version. A field that is added, renamed, removed or
+// allowed a new value makes a new version, and a reader for the old one stays.
+// The limits may grow, never shrink.
+type record struct {
+	Version    int             `json:"version"`
+	Generation int64           `json:"generation"` // one more with each save
+	Checksum   string          `json:"checksum"`   // see seal
+	Claims     []claim         `json:"claims"`     // by id, ascending
+	Pause      pause           `json:"pause,omitzero"`
+	Days       []day           `json:"days,omitempty"`
+	RateLimits json.RawMessage `json:"rate_limits,omitempty"`
+}
+
+type claim struct {
+	ID         tracker.ID     `json:"id"`
+	Identifier string         `json:"identifier,omitempty"`
+	Title      string         `json:"title,omitempty"`
+	URL        string         `json:"url,omitempty"`
+	State      string         `json:"state,omitempty"`
+	Content    string         `json:"content,omitempty"`
+	Phase      schedule.Phase `json:"phase"`
+	Since      time.Time      `json:"since,omitzero"`
+	Why        string         `json:"why,omitempty"`
+	Owner      owner          `json:"owner,omitzero"`
+	Lease      time.Time      `json:"lease,omitzero"`
+	Cause      schedule.Cause `json:"cause,omitempty"`
+	Heard      time.Time      `json:"heard,omitzero"`
+	Turns      int            `json:"turns,omitempty"`
+	Live       usage          `json:"live,omitzero"`
+	Attempt    int            `json:"attempt,omitempty"`
+	Due        time.Time      `json:"due,omitzero"`
+	Thread     string         `json:"thread,omitempty"`
+	Sessions   int            `json:"sessions,omitempty"`
+	Failures   int            `json:"failures,omitempty"`
+	Idle       int            `json:"idle,omitempty"`
+	Tokens     int64          `json:"tokens,omitempty"`
+}
+
+type owner struct {
+	Run     string `json:"run,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
+	Job     string `json:"job,omitempty"`
+	Host    string `json:"host,omitempty"`
+	PID     int    `json:"pid,omitempty"`
+	Started int64  `json:"started,omitempty"`
+}
+
+type usage struct {
+	Input  int64 `json:"input,omitempty"`
+	Output int64 `json:"output,omitempty"`
+}
+
+type pause struct {
+	Why   string    `json:"why"`
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+type day struct {
+	Date     string `json:"date"`
+	Sessions int    `json:"sessions,omitempty"`
+	Tokens   usage  `json:"tokens,omitzero"`
+	Seconds  int64  `json:"seconds,omitempty"`
+}
+
+// newRecord is the state as it is written. Texts are brought within their limits.
+func newRecord(s *schedule.State, generation int64) record {
+	r := record{
+		Version:    version,
+		Generation: generation,
+		Claims:     make([]claim, 0, len(s.Claims)),
+		Pause:      pause{line(s.Pause.Why, maxWhy), s.Pause.Since.UTC(), s.Pause.Until.UTC()},
+		RateLimits: snapshot(s.RateLimits),
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
+		r.Claims = append(r.Claims, newClaim(s.Claims[id]).fit())
+	}
+	for _, d := range s.Days {
+		seconds := max(d.Seconds, 0) // a clock that was set back makes time run backwards
+		r.Days = append(r.Days, day{d.Date, d.Sessions, usage(d.Usage), seconds})
+	}
+	return r
+}
+
+func newClaim(c schedule.Claim) claim {
+	return claim{
+		ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State, Content: c.Content,
+		Phase: c.Phase, Since: c.Since.UTC(), Why: c.Why,
+		Owner: owner(c.Owner), Lease: c.Lease.UTC(), Cause: c.Cause, Heard: c.Heard.UTC(), Turns: c.Turns, Live: usage(c.Live),
+		Attempt: c.Attempt, Due: c.Due.UTC(), Thread: c.Thread,
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens,
+	}
+}
+
+// state is what the record says, ready to plan on.
+func (r record) state() *schedule.State {
+	s := schedule.New(schedule.Owner{})
+	for _, c := range r.Claims {
+		s.Claims[c.ID] = c.restore()
+	}
+	s.Pause = schedule.Pause(r.Pause)
+	for _, d := range r.Days {
+		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: schedule.Usage(d.Tokens), Seconds: d.Seconds})
+	}
+	s.RateLimits = snapshot(r.RateLimits)
+	return s
+}
+
+func (c claim) restore() schedule.Claim {
+	return schedule.Claim{
+		ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State, Content: c.Content,
+		Phase: c.Phase, Since: c.Since, Why: c.Why,
+		Owner: schedule.Owner(c.Owner), Lease: c.Lease, Cause: c.Cause, Heard: c.Heard, Turns: c.Turns, Live: schedule.Usage(c.Live),
+		Attempt: c.Attempt, Due: c.Due, Thread: c.Thread,
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens,
+	}
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// sample is a state in which every field that is kept is set in some claim.
+func sample() *schedule.State {
+	at := func(minute, nano int) time.Time { return time.Date(2026, 3, 1, 12, minute, 0, nano, time.UTC) }
+	self := schedule.Owner{Run: "16384", Attempt: 2, Job: "tick", Host: "runner-1", PID: 4321, Started: 1772366400123}
+	s := schedule.New(schedule.Owner{})
+	for _, c := range []schedule.Claim{
+		{
+			ID: "a1", Identifier: "ABC-1", Title: "Teapot <is> “short” & stout", URL: "https://tracker.example/ABC-1?x=1&y=2",
+			State: "In Progress", Content: "5a2f", Phase: schedule.Running, Since: at(0, 1), Owner: self, Lease: at(10, 0),
+			Heard: at(1, 500), Turns: 3, Live: schedule.Usage{Input: 1200, Output: 80}, Attempt: 1, Thread: "th-1",
+			Sessions: 4, Failures: 1, Idle: 1, Tokens: 123456,
+		},
+		{
+			ID: "b2", Identifier: "ABC-2", Title: "Stalled", State: "Todo", Phase: schedule.Stopping, Since: at(2, 0),
+			Why: "silent for 5m0s", Owner: self, Lease: at(10, 0), Cause: schedule.Stalled, Sessions: 1,
+		},
+		{ID: "c3", Identifier: "ABC-3", Phase: schedule.Waiting, Why: "continuation", Since: at(3, 0), Due: at(4, 0), Attempt: 1, Sessions: 1},
+		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1},
+	} {
+		s.Claims[c.ID] = c
+	}
+	s.Pause = schedule.Pause{Why: "usageLimitExceeded", Since: at(6, 0), Until: at(59, 0)}
+	s.Days = []schedule.Day{
+		{Date: "2026-02-28", Sessions: 2, Usage: schedule.Usage{Input: 10, Output: 20}, Seconds: 61},
+		{Date: "2026-03-01", Sessions: 1},
+	}
+	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)
+	return s
+}
+
+// many is a state with n claims of ordinary size.
+func many(n int) *schedule.State {
+	s := sample()
+	model := s.Claims["a1"]
+	clear(s.Claims)
+	for i := range n {
+		c := model
+		c.ID = tracker.ID(string(model.ID) + "-" + string(rune('a'+i%26)) + time.Duration(i).String())
+		s.Claims[c.ID] = c
+	}
+	return s
+}

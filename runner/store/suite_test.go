@@ -1,0 +1,254 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// opened is a store that a run has open.
+type opened interface {
+	Load(ctx context.Context) (*schedule.State, Revision, error)
+	Save(ctx context.Context, s *schedule.State, rev Revision) (Revision, error)
+}
+
+// place is where a state is kept, and how to reach it past the store.
+type place struct {
+	open func(t *testing.T) (s opened, end func()) // what a run does first and last
+	raw  func(t *testing.T) []byte                 // the bytes at rest, nil when there are none
+	put  func(t *testing.T, data []byte)           // somebody else writes; nil: removes it
+}
+
+// testStore is what every store must do. newPlace makes an empty place.
+func testStore(t *testing.T, newPlace func(t *testing.T) place) {
+	// begin is a run in a place that holds data, if any.
+	begin := func(t *testing.T, data []byte) (place, opened) {
+		t.Helper()
+		p := newPlace(t)
+		if data != nil {
+			p.put(t, data)
+		}
+		s, end := p.open(t)
+		t.Cleanup(end)
+		return p, s
+	}
+
+	t.Run("a missing state is empty", func(t *testing.T) {
+		t.Parallel()
+		p, s := begin(t, nil)
+		got, rev := mustLoad(t, s)
+		if diff := cmp.Diff(schedule.New(schedule.Owner{}), got); diff != "" {
+			t.Error(diff)
+		}
+		if again := mustSave(t, s, got, rev); again != rev || p.raw(t) != nil {
+			t.Errorf("saving nothing wrote %q, revision %s to %s", p.raw(t), rev, again)
+		}
+	})
+	t.Run("the next run reads what was saved", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		s, end := p.open(t)
+		_, rev := mustLoad(t, s)
+		rev = mustSave(t, s, sample(), rev)
+		end()
+		s, end = p.open(t)
+		defer end()
+		got, gotRev := mustLoad(t, s)
+		if diff := cmp.Diff(sample(), got); diff != "" {
+			t.Error(diff)
+		}
+		if gotRev != rev {
+			t.Errorf("saved as %s, loaded as %s", rev, gotRev)
+		}
+	})
+	t.Run("what has not changed is not written", func(t *testing.T) {
+		t.Parallel()
+		before := mustEncode(t, sample(), 7)
+		p, s := begin(t, before)
+		got, rev := mustLoad(t, s)
+		got.Self.PID, got.Tick.Sessions = 1, 1 // not kept, so no change
+		if again := mustSave(t, s, got, rev); again != rev || !bytes.Equal(p.raw(t), before) {
+			t.Errorf("written again: revision %s to %s", rev, again)
+		}
+	})
+	t.Run("each save is a new generation", func(t *testing.T) {
+		t.Parallel()
+		p, s := begin(t, mustEncode(t, sample(), 7))
+		state, rev := mustLoad(t, s)
+		for want := int64(8); want < 11; want++ {
+			state.Days[0].Sessions++
+			rev = mustSave(t, s, state, rev)
+			if _, got, err := Decode(p.raw(t)); err != nil || got != want {
+				t.Fatalf("generation %d, %v; want %d", got, err, want)
+			}
+		}
+	})
+	t.Run("the last claim can be released", func(t *testing.T) {
+		t.Parallel()
+		_, s := begin(t, mustEncode(t, sample(), 1))
+		_, rev := mustLoad(t, s)
+		mustSave(t, s, schedule.New(schedule.Owner{}), rev)
+		if got, _ := mustLoad(t, s); len(got.Claims) != 0 {
+			t.Errorf("%d claims are left", len(got.Claims))
+		}
+	})
+	t.Run("a state that is not kept is refused whole", func(t *testing.T) {
+		t.Parallel()
+		before := mustEncode(t, sample(), 1)
+		p, s := begin(t, before)
+		state, rev := mustLoad(t, s)
+		state.Claims["x"] = schedule.Claim{ID: "x", Phase: "dreaming"}
+		_, err := s.Save(t.Context(), state, rev)
+		refused(t, p, before, err, ErrInvalid)
+	})
+	t.Run("a run that is told to stop does not begin to save", func(t *testing.T) {
+		t.Parallel()
+		before := mustEncode(t, sample(), 1)
+		p, s := begin(t, before)
+		state, rev := mustLoad(t, s)
+		stop := errors.New("told to stop")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(stop)
+		state.Days = nil
+		_, err := s.Save(ctx, state, rev)
+		refused(t, p, before, err, stop)
+		_, _, err = s.Load(ctx)
+		refused(t, p, before, err, stop)
+	})
+
+	other := sample()
+	other.Days[0].Sessions = 99
+	for name, between := range map[string][]byte{
+		"another state of the same generation": mustEncode(t, other, 1),
+		"the same state of a later generation": mustEncode(t, sample(), 2),
+		"an empty file":                        {},
+		"nothing":                              nil,
+	} {
+		t.Run("a conflict with "+name+" writes nothing", func(t *testing.T) {
+			t.Parallel()
+			p, s := begin(t, mustEncode(t, sample(), 1))
+			state, rev := mustLoad(t, s)
+			p.put(t, between)
+			state.Days = nil
+			_, err := s.Save(t.Context(), state, rev)
+			refused(t, p, between, err, ErrConflict)
+		})
+	}
+	t.Run("after a conflict the state can be loaded and saved", func(t *testing.T) {
+		t.Parallel()
+		p, s := begin(t, nil)
+		_, rev := mustLoad(t, s)
+		p.put(t, mustEncode(t, other, 5))
+		if _, err := s.Save(t.Context(), sample(), rev); !errors.Is(err, ErrConflict) {
+			t.Fatalf("got %v, want a conflict", err)
+		}
+		_, rev = mustLoad(t, s)
+		mustSave(t, s, sample(), rev)
+		if got, _ := mustLoad(t, s); cmp.Diff(sample(), got) != "" {
+			t.Error(cmp.Diff(sample(), got))
+		}
+	})
+	t.Run("a revision is good for one save", func(t *testing.T) {
+		t.Parallel()
+		p, s := begin(t, nil)
+		_, rev := mustLoad(t, s)
+		mustSave(t, s, sample(), rev)
+		before := p.raw(t)
+		for _, stale := range []Revision{rev, "", "1", "-", "no revision"} {
+			_, err := s.Save(t.Context(), other, stale)
+			refused(t, p, before, err, ErrConflict)
+		}
+	})
+
+	good := mustEncode(t, sample(), 1)
+	for name, bad := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"an empty one":                    {[]byte{}, ErrUnreadable},
+		"one that is cut off":             {good[:len(good)/2], ErrUnreadable},
+		"one with something behind it":    {append(bytes.Clone(good), "{}"...), ErrUnreadable},
+		"one edited by hand":              {bytes.Replace(good, []byte("ABC-1"), []byte("ABC-9"), 1), ErrUnreadable},
+		"one with unknown fields":         {reseal(t, good, `"claims"`, `"claimz": 1, "claims"`), ErrUnreadable},
+		"somebody else's file":            {[]byte("name: ci\n"), ErrUnreadable},
+		"one larger than allowed":         {bytes.Repeat([]byte(" "), maxBytes+1), ErrUnreadable},
+		"one of a newer version":          {[]byte(`{"version": 2, "shape": ["unknown"]}`), ErrNewer},
+		"one of a newer version, as ours": {reseal(t, good, `"version": 1`, `"version": 2`), ErrNewer},
+	} {
+		t.Run("a bad state stays as it is: "+name, func(t *testing.T) {
+			t.Parallel()
+			p, s := begin(t, bad.data)
+			state, rev, err := s.Load(t.Context())
+			if state != nil || rev != "" {
+				t.Errorf("loaded %v as %q", state, rev)
+			}
+			refused(t, p, bad.data, err, bad.want)
+			if !strings.Contains(err.Error(), "nothing was changed: ") {
+				t.Errorf("the error does not say what to do: %v", err)
+			}
+			for _, rev := range []Revision{rev, revise(1, good), "0"} {
+				_, err = s.Save(t.Context(), sample(), rev)
+				refused(t, p, bad.data, err, ErrConflict)
+			}
+		})
+	}
+}
+
+// mustLoad loads, and must not fail.
+func mustLoad(t *testing.T, s opened) (*schedule.State, Revision) {
+	t.Helper()
+	state, rev, err := s.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state, rev
+}
+
+// mustSave saves, and must not fail.
+func mustSave(t *testing.T, s opened, state *schedule.State, rev Revision) Revision {
+	t.Helper()
+	rev, err := s.Save(t.Context(), state, rev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rev
+}
+
+// mustEncode encodes, and must not fail.
+func mustEncode(t *testing.T, s *schedule.State, generation int64) []byte {
+	t.Helper()
+	data, err := Encode(s, generation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// reseal is data with one text replaced and a checksum that fits: what a forger
+// or a careless program would write.
+func reseal(t *testing.T, data []byte, old, new string) []byte {
+	t.Helper()
+	if !bytes.Contains(data, []byte(old)) {
+		t.Fatalf("%q is not there to be replaced", old)
+	}
+	data = bytes.Replace(data, []byte(old), []byte(new), 1)
+	sum := bytes.Index(data, []byte(sumPrefix))
+	return seal(append(append(bytes.Clone(data[:sum]), unsealed...), data[sum+len(unsealed):]...))
+}
+
+// refused checks that a failure has its category and left the bytes alone.
+func refused(t *testing.T, p place, before []byte, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+	if after := p.raw(t); !bytes.Equal(after, before) || (after == nil) != (before == nil) {
+		t.Errorf("the stored bytes have changed to %.80q", after)
+	}
+}

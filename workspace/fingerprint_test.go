@@ -1,0 +1,106 @@
+package workspace
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func fingerprint(t testing.TB, r *Root) string {
+	t.Helper()
+	got, err := r.Fingerprint(t.Context(), r.workspace(issue))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// step changes a workspace, or does not.
+type step struct {
+	does    string
+	script  string
+	changes bool
+}
+
+func walkThrough(t *testing.T, steps []step) {
+	t.Helper()
+	r := open(t, Hooks{})
+	ws := prepare(t, r)
+	before := fingerprint(t, r)
+	for _, step := range steps {
+		cmd := exec.Command("bash", "-ec", step.script)
+		cmd.Dir = ws.Path
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", step.does, err, out)
+		}
+		after := fingerprint(t, r)
+		if (before != after) != step.changes {
+			t.Errorf("%s: changed is %v", step.does, before != after)
+		}
+		before = after
+	}
+}
+
+func TestTheFingerprintChangesWithTheWork(t *testing.T) {
+	t.Parallel()
+	walkThrough(t, []step{
+		{"nothing", ":", false},
+		{"a file", "echo 1 > f; touch -d 2020-01-01 f", true},
+		{"other content of the same size", "echo 2 > f", true},
+		{"a mode", "chmod 700 f", true},
+		{"a folder", "mkdir -p a/b", true},
+		{"a file deep down", "touch a/b/c", true},
+		{"a file that comes and goes", "touch a/t; rm a/t", false},
+		{"a look", "ls -lR; cat f", false},
+		{"another name", "mv f g", true},
+		{"a link", "ln -s g l", true},
+		{"another target", "ln -sfn h l", true},
+		{"a link to the outside", "ln -s / top", true},
+		{"a named pipe, that nobody writes to", "mkfifo p", true},
+		{"a deletion", "rm g", true},
+	})
+}
+
+func TestTheFingerprintOfARepositoryIsItsTreeAndItsBranches(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git")
+	}
+	const commit = "git -c user.name=n -c user.email=e commit -qm m --allow-empty"
+	walkThrough(t, []step{
+		{"a repository", "git init -q; touch f; git add f; " + commit, true},
+		{"a look", "git status; git log; git diff", false},
+		{"an empty commit", commit, true},
+		{"a branch", "git branch b", true},
+		{"a checkout", "git checkout -q b", true},
+		{"an object", "echo x | git hash-object -w --stdin", false},
+		{"a named pipe for a HEAD", "rm .git/HEAD; mkfifo .git/HEAD", true},
+	})
+}
+
+func TestTheFingerprintIsBounded(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{})
+	ws := prepare(t, r)
+	deep := filepath.Join(ws.Path, "a", "b")
+	if err := os.MkdirAll(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxEntries + 10 {
+		write(t, filepath.Join(deep, strconv.Itoa(i)), "")
+	}
+	started := time.Now()
+	before := fingerprint(t, r)
+	t.Logf("%d entries: %v", maxEntries, time.Since(started))
+	if before != fingerprint(t, r) {
+		t.Error("two looks at the same differ")
+	}
+	write(t, filepath.Join(ws.Path, "a", "top"), "")
+	if before == fingerprint(t, r) {
+		t.Error("a change near the top goes unseen")
+	}
+}

@@ -1,0 +1,61 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+func TestRemoveDeletesReadOnlyFolders(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{})
+	ws := prepare(t, r)
+	outside := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(ws.Path, "mod", "pkg", "shut"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(ws.Path, "mod", "pkg", "file"), "")
+	if err := os.Symlink(outside, filepath.Join(ws.Path, "mod", "pkg", "link")); err != nil {
+		t.Fatal(err)
+	}
+	for folder, mode := range map[string]os.FileMode{"mod/pkg/shut": 0, "mod/pkg": 0o500, "mod": 0o500, ".": 0o500} {
+		defer os.Chmod(filepath.Join(ws.Path, folder), 0o700)
+		if err := os.Chmod(filepath.Join(ws.Path, folder), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(outside, 0o500); err != nil {
+		t.Fatal(err)
+	}
+
+	errs := make(chan [2]error)
+	go func() {
+		runtime.LockOSThread() // and never unlock: this thread has lost its privileges
+		dropOverride(t)
+		errs <- [2]error{r.dir.RemoveAll(ws.Key), r.Remove(t.Context(), issue)}
+	}()
+	if got := <-errs; got[0] == nil || got[1] != nil {
+		t.Errorf("plain removal: %v; Remove: %v", got[0], got[1])
+	}
+	if exists(ws.Path) {
+		t.Error("the workspace is there")
+	}
+	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o500 {
+		t.Errorf("the outside became %v, %v", info.Mode(), err)
+	}
+}
+
+// dropOverride makes permissions count for this thread, should we be root.
+func dropOverride(t testing.TB) {
+	header := struct {
+		version uint32
+		pid     int32
+	}{version: 0x20080522}
+	var none [2]struct{ effective, permitted, inheritable uint32 }
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); errno != 0 {
+		t.Errorf("capset: %v", errno)
+	}
+}

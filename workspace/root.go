@@ -1,0 +1,210 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+)
+
+// Issue is what this package and its hooks need to know of an issue.
+type Issue struct {
+	ID, Identifier string
+	Attempt        int // 0 for the first
+}
+
+// Workspace is the folder of an issue, as [Root.Prepare] left it.
+type Workspace struct {
+	Issue      Issue
+	Key        string // see [Key]
+	Path       string // absolute, directly under the root
+	CreatedNow bool   // the folder is new (SPEC §9.2)
+}
+
+// Grace is how long the steps of ending a process wait before the next one.
+type Grace struct {
+	EOF  time.Duration // after its input was closed
+	Term time.Duration // after SIGTERM
+	Kill time.Duration // after SIGKILL, for the process and again for all it started
+}
+
+// Root is the folder that holds the workspaces. Its methods may be used
+// concurrently for different issues.
+type Root struct {
+	Grace Grace // set by Open to 2 s, 1 s and 1 s; change it before the first use only
+
+	cfg  Config
+	env  Env
+	log  *slog.Logger
+	path string // absolute, without symbolic links
+	dir  *os.Root
+	bash string
+}
+
+// Open makes the root if it is missing, and opens it. A symbolic link in its
+// path is followed, once, here: the operator put it there. The errors are
+// [ErrRoot]. On Linux this process becomes the subreaper of its children.
+func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
+	if !filepath.IsAbs(cfg.Root) {
+		return nil, badRoot(cfg.Root, errors.New("it is not absolute"))
+	}
+	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
+		return nil, badRoot(cfg.Root, err)
+	}
+	path, err := filepath.EvalSymlinks(cfg.Root)
+	if err != nil {
+		return nil, badRoot(cfg.Root, err)
+	}
+	if path == "/" || sameFolder(path, env.get("HOME")) {
+		return nil, badRoot(cfg.Root, errors.New("the file system's root and the home folder hold other things than workspaces"))
+	}
+	bash, err := findBash(env.get("PATH"))
+	if err != nil {
+		return nil, err
+	}
+	if err := adoptOrphans(); err != nil {
+		return nil, err
+	}
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, badRoot(cfg.Root, err)
+	}
+	return &Root{
+		Grace: Grace{EOF: 2 * time.Second, Term: time.Second, Kill: time.Second},
+		cfg:   cfg, env: env, log: log, path: path, dir: dir, bash: bash,
+	}, nil
+}
+
+// Close releases the root. Processes that were started in it are not affected.
+func (r *Root) Close() error { return r.dir.Close() }
+
+// Keys are the keys of the workspaces that exist, sorted.
+func (r *Root) Keys() ([]string, error) {
+	entries, err := fs.ReadDir(r.dir.FS(), ".")
+	if err != nil {
+		return nil, fmt.Errorf("list the workspaces in %s: %w", r.path, err)
+	}
+	var keys []string
+	for _, e := range entries {
+		if e.IsDir() && e.Name()[0] != '.' {
+			keys = append(keys, e.Name())
+		}
+	}
+	return keys, nil
+}
+
+// workspace is the place of an issue's folder, whatever is there.
+func (r *Root) workspace(issue Issue) Workspace {
+	key := Key(issue.Identifier)
+	return Workspace{Issue: issue, Key: key, Path: filepath.Join(r.path, key)}
+}
+
+// find looks for a workspace's folder; the info is nil when nothing is there.
+// Anything else in its place is [ErrUnsafe].
+func (r *Root) find(ws Workspace) (fs.FileInfo, error) {
+	info, err := r.dir.Lstat(ws.Key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("workspace %s: %w", ws.Path, err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("workspace %s: %w: %s is in the place of the folder; look at it, then remove it",
+			ws.Path, ErrUnsafe, kind(info.Mode()))
+	}
+	// On a file system that ignores case this may be the folder of another key.
+	if other, err := r.dir.Lstat(swapCase(ws.Key)); err != nil || !os.SameFile(info, other) {
+		return info, nil
+	}
+	keys, err := r.Keys()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(keys, ws.Key) {
+		return nil, fmt.Errorf("workspace %s: %w: the file system ignores case, and this is the folder of an issue whose identifier differs in case alone; rename one of the issues",
+			ws.Path, ErrUnsafe)
+	}
+	return info, nil
+}
+
+// enter opens a workspace's folder as the working directory of a child. The
+// folder must be the one under our root and the one its path leads to.
+func (r *Root) enter(ws Workspace) (*os.File, error) {
+	fail := func(err error) (*os.File, error) {
+		return nil, fmt.Errorf("working directory %s: %w: %w", ws.Path, ErrInvalidCwd, err)
+	}
+	if want := r.workspace(ws.Issue); ws.Key != want.Key || ws.Path != want.Path {
+		return fail(fmt.Errorf("the workspace of %s is %s", ws.Issue.Identifier, want.Path))
+	}
+	info, err := r.find(ws)
+	if err != nil {
+		return fail(err)
+	}
+	if info == nil {
+		return fail(errors.New("it is gone; the next attempt makes it anew"))
+	}
+	dir, err := r.dir.OpenFile(ws.Key, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return fail(err)
+	}
+	opened, err1 := dir.Stat()
+	reached, err2 := os.Lstat(ws.Path)
+	if err := errors.Join(err1, err2); err != nil || !os.SameFile(info, opened) || !os.SameFile(info, reached) {
+		dir.Close()
+		return fail(errors.Join(err, errors.New("it was replaced while it was opened; see what else works in the workspace root")))
+	}
+	return dir, nil
+}
+
+func badRoot(path string, err error) error {
+	return fmt.Errorf("workspace.root %q: %w: %w; give it an absolute path to a folder of its own", path, ErrRoot, err)
+}
+
+func sameFolder(a, b string) bool {
+	ai, aerr := os.Stat(a)
+	bi, berr := os.Stat(b)
+	return aerr == nil && berr == nil && os.SameFile(ai, bi)
+}
+
+// findBash looks for bash on our own PATH. What it runs looks on the login PATH.
+func findBash(path string) (string, error) {
+	for _, folder := range filepath.SplitList(path) {
+		if bash := filepath.Join(folder, "bash"); filepath.IsAbs(bash) {
+			if _, err := exec.LookPath(bash); err == nil {
+				return bash, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("find bash: %w on PATH %q; hooks and the agent are run by `bash -lc`: install bash", exec.ErrNotFound, path)
+}
+
+func swapCase(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsUpper(c) {
+			return unicode.ToLower(c)
+		}
+		return unicode.ToUpper(c)
+	}, s)
+}
+
+func kind(mode fs.FileMode) string {
+	switch mode.Type() {
+	case fs.ModeSymlink:
+		return "a symbolic link"
+	case fs.ModeNamedPipe:
+		return "a named pipe"
+	case fs.ModeSocket:
+		return "a socket"
+	case 0:
+		return "a file"
+	}
+	return "a special file"
+}
