@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,9 +17,13 @@ func (l *loop) finish(now time.Time) {
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
 	t.Budget = l.wf.Settings.Policy.Budget
 	t.Listed = l.view.listed
+	if l.unread != nil {
+		t.Unread = l.unread.Error()
+	}
 	if l.state == nil {
 		return // the tick failed before it had a state
 	}
+	t.Claims = maps.Clone(l.state.Claims)
 	t.Pause, t.Spent, t.Today = l.state.Pause, l.state.Tick, l.state.SpentToday(now)
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
 	for _, c := range l.state.Claims {

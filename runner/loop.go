@@ -209,6 +209,9 @@ func (l *loop) ended(ctx context.Context) error {
 // and saves what is left of them.
 func (l *loop) stopAll(ctx context.Context, cause schedule.Cause, err error) error {
 	l.tick.Stopped = string(cause)
+	if err != nil && !errors.Is(err, schedule.Interrupted) {
+		l.tick.Stopped = "failed"
+	}
 	for id, w := range l.workers {
 		l.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: id, Cause: cause, Why: schedule.Why{Reason: schedule.Reason(cause), Detail: stopText(cause)}}, time.Now())
 		w.cancel(cause)

@@ -10,7 +10,7 @@ import (
 func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
 	o := m.outcome
 	row := l.tick.Row(m.id)
-	row.Identifier, row.Title, row.URL = claim.Identifier, claim.Title, claim.URL
+	row.Identifier, row.Title, row.URL, row.State = claim.Identifier, claim.Title, claim.URL, claim.State
 	row.Attempt, row.Class, row.Why, row.Next = claim.Attempt, o.Class, o.Why, next
 	row.Sessions++
 	row.Turns += o.Turns
@@ -18,7 +18,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	row.Usage.Output += o.Usage.Output
 	row.Took += now.Sub(m.started)
 	if o.Issue != nil {
-		row.Title, row.URL = o.Issue.Title, o.Issue.URL
+		row.Title, row.URL, row.State = o.Issue.Title, o.Issue.URL, o.Issue.State
 	}
 
 	attrs := []any{"session_id", m.last.Session, "outcome", o.Class, "turns", o.Turns, "tokens", o.Usage.Total(), "next", nextWord(next)}

@@ -23,13 +23,16 @@ const maxEntries = 20_000
 // It looks at 20,000 entries, those nearest to the top first; a change beyond
 // them goes unseen. Call it while nothing runs in the workspace.
 func (r *Root) Fingerprint(ctx context.Context, ws Workspace) (string, error) {
+	return r.fingerprint(ctx, ws, maxEntries)
+}
+
+func (r *Root) fingerprint(ctx context.Context, ws Workspace, left int) (string, error) {
 	dir, err := r.enter(ws)
 	if err != nil {
 		return "", fmt.Errorf("fingerprint: %w", err)
 	}
 	dir.Close()
 	sum := sha256.New()
-	left := maxEntries
 	for todo := []string{""}; len(todo) > 0 && left > 0; todo = todo[1:] {
 		if err := context.Cause(ctx); err != nil {
 			return "", err

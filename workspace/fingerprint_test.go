@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 )
 
 func fingerprint(t testing.TB, r *Root) string {
@@ -85,22 +84,52 @@ func TestTheFingerprintOfARepositoryIsItsTreeAndItsBranches(t *testing.T) {
 func TestTheFingerprintIsBounded(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})
-	ws := prepare(t, r)
-	deep := filepath.Join(ws.Path, "a", "b")
-	if err := os.MkdirAll(deep, 0o700); err != nil {
-		t.Fatal(err)
+	ws := fill(t, r, 100)
+	look := func() string {
+		got, err := r.fingerprint(t.Context(), ws, 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
 	}
-	for i := range maxEntries + 10 {
-		write(t, filepath.Join(deep, strconv.Itoa(i)), "")
-	}
-	started := time.Now()
-	before := fingerprint(t, r)
-	t.Logf("%d entries: %v", maxEntries, time.Since(started))
-	if before != fingerprint(t, r) {
+	before := look()
+	if before != look() {
 		t.Error("two looks at the same differ")
 	}
+	for i := range 100 {
+		write(t, filepath.Join(ws.Path, "a", "b", strconv.Itoa(i), "deep"), "")
+	}
+	if before != look() {
+		t.Error("a change far down is seen")
+	}
 	write(t, filepath.Join(ws.Path, "a", "top"), "")
-	if before == fingerprint(t, r) {
+	if before == look() {
 		t.Error("a change near the top goes unseen")
+	}
+}
+
+// fill makes folders two levels down.
+func fill(t testing.TB, r *Root, folders int) Workspace {
+	t.Helper()
+	ws := prepare(t, r)
+	for i := range folders {
+		if err := os.MkdirAll(filepath.Join(ws.Path, "a", "b", strconv.Itoa(i)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ws
+}
+
+func BenchmarkFingerprint(b *testing.B) {
+	r := open(b, Hooks{})
+	ws := fill(b, r, 200)
+	for i := range 200 {
+		for j := range 24 {
+			write(b, filepath.Join(ws.Path, "a", "b", strconv.Itoa(i), strconv.Itoa(j)), "")
+		}
+	}
+	b.ReportMetric(5000, "entries")
+	for b.Loop() {
+		fingerprint(b, r)
 	}
 }

@@ -15,7 +15,7 @@ func (r *Root) killLeftovers(ctx context.Context, ws Workspace) error {
 	mark := []byte("\x00" + workspaceMark + ws.Path + "\x00")
 	uid := uint32(os.Geteuid())
 	found := 0
-	err := killAll(r.Grace.Kill, ws, func(p process) bool {
+	err := killAll(r.Grace.Kill, ws, func(p proc) bool {
 		var owner syscall.Stat_t
 		if syscall.Stat(procFile(p.pid, "environ"), &owner) != nil || owner.Uid != uid || !bytes.Contains(environ(p.pid), mark) {
 			return false

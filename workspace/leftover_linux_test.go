@@ -52,6 +52,7 @@ func TestProcessesOfAKilledRunAreKilledByTheNextOne(t *testing.T) {
 	for name, next := range map[string]func(*Root) error{
 		"Prepare": func(r *Root) error { _, err := r.Prepare(t.Context(), issue); return err },
 		"Remove":  func(r *Root) error { return r.Remove(t.Context(), issue) },
+		"Reclaim": func(r *Root) error { return r.Reclaim(t.Context(), issue) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, report := t.TempDir(), t.TempDir()+"/report"
@@ -71,6 +72,7 @@ func TestProcessesOfAKilledRunAreKilledByTheNextOne(t *testing.T) {
 				earlier.Wait()
 				f.Close() // nobody reports any more
 			})
+			defer func() { earlier.Process.Kill(); ended.Wait() }() // should the test fail
 			lines := bufio.NewScanner(f)
 			pids := []int{readPID(t, lines), readPID(t, lines)}
 

@@ -90,8 +90,8 @@ func (p *Process) Stderr() string { return p.session.output.String() }
 // Done is closed when the agent has ended and everything it started is dead.
 func (p *Process) Done() <-chan struct{} { return p.session.done }
 
-// Err is how the agent ended, once Done is closed: nil for exit status 0, else
-// an [*ExitError], which is also [ErrNotFound] when the shell did not find the command.
+// Err waits for Done and says how the agent ended: nil for exit status 0, else an
+// [*ExitError], which is also [ErrNotFound] when the shell did not find the command.
 func (p *Process) Err() error {
 	<-p.session.done
 	var exit *ExitError

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -31,7 +32,7 @@ type session struct {
 
 	exited chan struct{} // closed when the leader has been reaped
 	done   chan struct{} // closed after that, when all it left is dead and its output is read
-	err    error         // how the leader ended: nil or an *ExitError; set before done
+	err    error         // how the leader ended: nil for status 0, else usually an *ExitError; set before done
 	left   error         // what could not be killed; set before done
 }
 
@@ -43,7 +44,7 @@ type launch struct {
 	set    []string // our own variables, as NAME=value
 	stdin  *os.File
 	stdout *os.File // nil: together with stderr
-	reader pipe     // the other end of stdout, to be released at the end
+	reader pipe     // the other end of stdout, released at the end; the zero pipe without stdout
 	log    *slog.Logger
 }
 
@@ -104,14 +105,15 @@ func (s *session) run(ctx context.Context, cmd *exec.Cmd, started chan<- error, 
 	stderr.release()
 	stdout.release()
 	collecting.Wait()
-	if waited != nil {
-		s.err = s.exitError(cmd.ProcessState)
+	s.err = waited
+	if failed := (*exec.ExitError)(nil); errors.As(waited, &failed) {
+		s.err = exitError(failed.ProcessState, s.output.String())
 	}
 	close(s.done)
 }
 
-func (s *session) exitError(state *os.ProcessState) *ExitError {
-	e := &ExitError{Code: state.ExitCode(), Output: s.output.String()}
+func exitError(state *os.ProcessState, output string) *ExitError {
+	e := &ExitError{Code: state.ExitCode(), Output: output}
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Signal = status.Signal()
 	}

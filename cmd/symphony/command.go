@@ -36,7 +36,7 @@ type flags struct {
 	state     string
 	deadline  time.Duration
 	maxIssues int
-	port      int
+	port      int // negative: not given
 	logs      string
 	logFormat string
 }
@@ -85,7 +85,8 @@ with a tick every polling.interval_ms; inside GitHub Actions it always does one.
 	own.BoolVar(&a.dryRun, "dry-run", false, "plan and print, change nothing")
 	own.DurationVar(&a.deadline, "deadline", 0, "stop in good order before this much time is gone")
 	own.IntVar(&a.maxIssues, "max-issues", 0, "at most this many issues started in a tick (0: what the workflow says)")
-	own.IntVar(&a.port, "port", 0, "serve status on 127.0.0.1:`N` (long-running mode)")
+	own.IntVar(&a.port, "port", -1, "serve status on 127.0.0.1:`N` (long-running mode; 0: any free port)")
+	own.Lookup("port").DefValue = "0" // which --help leaves out
 	own.StringVar(&a.logs, "logs", "", "keep one event log per session in this `folder`")
 	shared := root.PersistentFlags()
 	shared.StringVar(&a.state, "state", "", "where claims are kept: file:`PATH` (default .symphony/state.json beside WORKFLOW.md)")

@@ -26,7 +26,7 @@ func (a *app) serve(r *runner.Runner, console *console) (stop func(), err error)
 		return nil, err
 	}
 	port := wf.Settings.Port
-	if a.port != 0 {
+	if a.port >= 0 {
 		port = &a.port
 	}
 	if port == nil || r.Once || a.dryRun {

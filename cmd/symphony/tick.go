@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner"
@@ -57,7 +58,7 @@ func (a *app) perform(ctx context.Context, path string) error {
 	if isUsage := status(err) == exitUsage; isUsage || errors.Is(err, store.ErrLocked) {
 		return err // nothing was done: there is nothing to report
 	}
-	if err != nil && !errors.Is(err, schedule.Interrupted) {
+	if err != nil && !errors.Is(err, schedule.Interrupted) && !slices.Contains(tick.Errors, err.Error()) {
 		tick.Errors = append(tick.Errors, err.Error())
 	}
 	a.reported = true

@@ -24,9 +24,9 @@
 // Open task-list items are done in order. Part n of the script, parts being
 // divided by the heading "Next turn", is done in turn n of the thread; a part
 // whose turn was cut short, or failed because a step did, is done again by the
-// next turn, and when no part is left, a turn completes and says so. All else is prose, fenced blocks
-// too. Only the first prompt of a thread is a script: what a client says later
-// just lets the thread go on. The items are
+// next turn, and when no part is left, a turn completes and says so. All else
+// is prose, fenced blocks too. Only the first prompt of a thread is a script:
+// what a client says later just lets the thread go on. The items are
 //
 //	Create `path` containing `text`       make a file; text ends in a newline
 //	Append `text` to `path`

@@ -24,8 +24,9 @@ var (
 // rollout remembers nothing.
 type rollout struct{ file *os.File }
 
-// record is one line of a rollout; one field is set, and PartDone with Ended. A turn is recorded
-// when it begins and again when it ends, so that one that was killed counts.
+// record is one line of a rollout; one field is set, and PartDone with Ended. A
+// turn is recorded when it begins and again when it ends, so that one that was
+// killed counts.
 type record struct {
 	Memory *memory `json:"session_meta,omitempty"`
 	Name   string  `json:"thread_name,omitempty"`

@@ -142,6 +142,7 @@ func (a *attempt) converse(ctx context.Context, session *codex.Session, text str
 			return nil
 		}
 		text = prompt.Continuation(*a.issue, n+1, a.MaxTurns)
+		a.issue = nil // the next turn may change it
 	}
 }
 

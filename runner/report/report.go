@@ -64,7 +64,7 @@ func (t Tick) outcome() string {
 		return deadline
 	case t.Unread != "":
 		return unreadable
-	case t.Stopped != "", !t.Listed && len(t.Errors) > 0:
+	case t.Stopped != "", !t.Listed:
 		return failed
 	case len(t.Rows) > 0, t.DryRun && t.planned() > 0:
 		return completed

@@ -14,12 +14,14 @@ func (v view) spending(p *page) {
 		return // the state was not read, or nothing was spent of nothing
 	}
 	p.section("")
-	text := fmt.Sprintf("Today: %s%s, %s, %s of agent time.", tokens(v.Today.Usage.Total()), of(b.TokensPerDay),
-		plural(v.Today.Sessions, "session"), Duration(time.Duration(v.Today.Seconds)*time.Second))
+	text := fmt.Sprintf("Today: %s%s, %s", tokens(v.Today.Usage.Total()), of(b.TokensPerDay), plural(v.Today.Sessions, "session"))
+	if v.Today.Seconds > 0 {
+		text += fmt.Sprintf(", %s of agent time", Duration(time.Duration(v.Today.Seconds)*time.Second))
+	}
 	if b.TokensPerTick > 0 {
 		text = fmt.Sprintf("This tick: %s%s. %s", tokens(v.Spent.Usage.Total()), of(b.TokensPerTick), text)
 	}
-	p.prose("", text, maxReason)
+	p.prose("", text+".", maxReason)
 }
 
 // of is a budget behind what was spent of it.

@@ -15,19 +15,22 @@ type Tick struct {
 	Tracker  string // its kind
 	DryRun   bool
 
-	Rows     []Row                         // issues that were worked on, in the order of their first session
-	Verdicts []schedule.Verdict            // what is planned (dry run), or was left alone, and why
-	Listed   bool                          // the tracker's candidates were read at least once
-	Unread   string                        // why the tracker could not be read when it was last asked; empty when it could
-	Claims   map[tracker.ID]schedule.Claim // what is left at the end: due times and tokens of the verdicts
-	Pause    schedule.Pause                // a failure that is everyone's, if there is one
-	Spent    schedule.Spent                // in this tick
-	Today    schedule.Day                  // over all runs
+	Rows     []Row              // issues that were worked on, in the order of their first session
+	Verdicts []schedule.Verdict // what is planned (dry run), or was left alone, and why
+	Listed   bool               // the tracker's candidates were read at least once
+	Unread   string             // why the tracker could not be read when it was last asked; empty when it could
+	Pause    schedule.Pause     // a failure that is everyone's, if there is one
+	Spent    schedule.Spent     // in this tick
+	Today    schedule.Day       // over all runs; without a date when the state was not read
 	Budget   schedule.Budget
 	NextDue  time.Time // when the next waiting issue may go on; zero when none waits
-	Stopped  string    // why the tick ended early; empty when it did not
+	Stopped  string    // why the tick ended early, a [schedule.Cause]; empty when it did not
 	Warnings []string  // what was survived
 	Errors   []string  // what a person must mend
+
+	// Claims are those left at the end. They give the verdicts on them what a
+	// verdict does not hold: due times, tokens, sessions.
+	Claims map[tracker.ID]schedule.Claim
 }
 
 // Row is one issue that was worked on in the tick, over all its sessions.

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+var busy = runner.Progress{
+	Sessions: []runner.Session{
+		{Claim: schedule.Claim{Identifier: "A-1", Turns: 2, Live: schedule.Usage{Input: 12000, Output: 345}}, Started: time.Unix(0, 0), Summary: "running `npm test`"},
+		{Claim: schedule.Claim{Identifier: "A-2"}, Started: time.Unix(60, 0)},
+	},
+	Retrying: []schedule.Claim{{}},
+	Tick:     schedule.Spent{Usage: schedule.Usage{Input: 20000}},
+}
+
+func TestTheDisplayFitsTheTerminal(t *testing.T) {
+	want := []string{
+		"A-1         1m05s  turn 2      12.3k tok  running `npm test`",
+		"A-2            5s  turn 0          0 tok  preparing",
+		"— 2 running · 1 waiting · 20k tokens this tick",
+	}
+	if diff := cmp.Diff(want, liveLines(busy, time.Unix(65, 0), 80)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, line := range liveLines(busy, time.Unix(65, 0), 30) {
+		if n := len([]rune(line)); n > 29 {
+			t.Errorf("%d columns of 30: %q", n, line)
+		}
+	}
+	if lines := liveLines(runner.Progress{}, time.Unix(0, 0), 80); len(lines) != 0 {
+		t.Errorf("nothing runs, and it shows %q", lines)
+	}
+}
+
+func TestLogLinesGoAboveTheDisplay(t *testing.T) {
+	var out bytes.Buffer
+	c := &console{live: true, out: &out, state: busy, stop: make(chan struct{}), done: make(chan struct{})}
+	close(c.done)
+	c.mu.Lock()
+	c.drawLocked()
+	c.mu.Unlock()
+	if _, err := c.Write([]byte("a log line\n")); err != nil {
+		t.Fatal(err)
+	}
+	c.close()
+	if screen := play(out.String()); screen != "a log line\n" {
+		t.Errorf("the screen shows at the end:\n%s", screen)
+	}
+	if _, err := c.Write([]byte("later\n")); err != nil {
+		t.Fatal(err)
+	}
+	if screen := play(out.String()); screen != "a log line\nlater\n" {
+		t.Errorf("the screen shows later:\n%s", screen)
+	}
+}
+
+// play is what a terminal shows of what was written to it.
+func play(written string) string {
+	var screen []string
+	for i, part := range strings.Split(written, "\x1b[") {
+		if i > 0 {
+			move, rest, _ := strings.Cut(part, "A")
+			if !strings.HasPrefix(part, "J") {
+				up := int(move[0] - '0')
+				screen = screen[:len(screen)-up]
+				part = rest
+			} else {
+				part = part[1:]
+			}
+		}
+		screen = append(screen, strings.SplitAfter(part, "\n")...)
+		for len(screen) > 0 && screen[len(screen)-1] == "" {
+			screen = screen[:len(screen)-1]
+		}
+	}
+	return strings.Join(screen, "")
+}
+
+func TestAStreamThatIsNoTerminalGetsNoDisplay(t *testing.T) {
+	var out bytes.Buffer
+	c := newConsole(&out, true)
+	c.show(busy)
+	if _, err := c.Write([]byte("a log line\n")); err != nil {
+		t.Fatal(err)
+	}
+	c.close()
+	if out.String() != "a log line\n" {
+		t.Errorf("it got %q", &out)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+var readme = filepath.Join("..", "..", "README.md")
+
+// TestTheReadmeSaysWhatTheProgramSays compares the parts of the README that the
+// program knows better. UPDATE_README=1 writes them.
+func TestTheReadmeSaysWhatTheProgramSays(t *testing.T) {
+	parts := map[string]string{"help": helpText(t), "keys": keyTable()}
+	content, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(content)
+	for name, want := range parts {
+		begin, end := "<!-- begin: "+name+" -->\n", "<!-- end: "+name+" -->"
+		before, rest, ok1 := strings.Cut(text, begin)
+		got, after, ok2 := strings.Cut(rest, end)
+		if !ok1 || !ok2 {
+			t.Fatalf("the README has no part %q", name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" && os.Getenv("UPDATE_README") == "" {
+			t.Errorf("part %q of the README (-program +README), UPDATE_README=1 writes it:\n%s", name, diff)
+		}
+		text = before + begin + want + end + after
+	}
+	if os.Getenv("UPDATE_README") != "" {
+		if err := os.WriteFile(readme, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// helpText are the flags as --help shows them.
+func helpText(t *testing.T) string {
+	t.Helper()
+	help := emptyProject(t).ok("--help").stdout
+	_, flags, found := strings.Cut(help, "Flags:\n")
+	if !found {
+		t.Fatalf("--help shows no flags:\n%s", help)
+	}
+	flags, _, _ = strings.Cut(flags, "\n\n")
+	return "```\nsymphony [flags] [path-to-WORKFLOW.md]\n\n" + flags + "\n```\n"
+}
+
+func keyTable() string {
+	var b strings.Builder
+	b.WriteString("| key | default | meaning |\n|---|---|---|\n")
+	for _, key := range workflow.Keys() {
+		value := key.Default
+		if value != "" {
+			value = "`" + value + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key.Name, value, key.Meaning)
+	}
+	return b.String()
+}
+
+// TestTheExampleOfTheReadmeWorks takes the two example files out of the README
+// and runs the commands that are shown below them.
+func TestTheExampleOfTheReadmeWorks(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```markdown\n(.*?)```").FindAllStringSubmatch(string(content), -1)
+	if len(blocks) < 2 {
+		t.Fatal("the README has no example of a WORKFLOW.md and of an issue")
+	}
+	p := newProject(t, scripted(t, filepath.Join(t.TempDir(), "agent")), nil)
+	flow := strings.Replace(blocks[0][1], "git clone --depth 1 https://github.com/acme/shop .", "echo cloned > cloned", 1)
+	command := strings.SplitN(p.read("WORKFLOW.md"), "codex:\n", 2)[1]
+	command = "workspace: {root: workspaces}\ncodex:\n" + strings.SplitN(command, "\n", 2)[0] + "\nhooks:"
+	p.write("WORKFLOW.md", strings.Replace(flow, "hooks:", command, 1))
+	p.write("issues/SHOP-1.md", blocks[1][1]+"\n- [ ] Move this issue to `Review`\n")
+
+	wf, err := workflow.Load(filepath.Join(p.dir, "WORKFLOW.md"), workflow.Env{TempDir: t.TempDir()})
+	if err != nil || len(wf.Warnings) > 0 {
+		t.Fatalf("the example has problems: %v %q", err, wf.Warnings)
+	}
+	template, err := prompt.Parse(wf.Prompt)
+	if err != nil || template.Check() != nil {
+		t.Fatalf("the example's prompt has problems: %v %v", err, template.Check())
+	}
+	p.ok("validate")
+	if plan := p.ok("--once", "--dry-run").stdout; !strings.Contains(plan, "SHOP-1") {
+		t.Errorf("the plan does not name the issue:\n%s", plan)
+	}
+	p.ok("--once")
+	if !strings.Contains(p.read("issues/SHOP-1.md"), "state: Review") || p.read("workspaces/SHOP-1/cloned") != "cloned\n" {
+		t.Error("the example issue was not worked on")
+	}
+}

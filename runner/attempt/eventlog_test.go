@@ -1,0 +1,182 @@
+package attempt
+
+import (
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send a line of `65536` bytes\n- [ ] Send a line of `65537` bytes\n"+
+		"- [ ] Ask for approval of `true`\n- [ ] Move this issue to `Review`\n")
+	w.run(t.Context())
+
+	info, err := os.Stat(w.job.EventLog)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v (%v)", info, err)
+	}
+	if info, err := os.Stat(w.path("logs")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v (%v)", info, err)
+	}
+	got := map[string]int{}
+	last := int64(0)
+	for _, k := range w.kept() {
+		if *k.Millis < 0 {
+			t.Errorf("%+v is from before the beginning", k)
+		}
+		last = max(last, *k.Millis)
+		switch msg := k.Msg.(type) {
+		case map[string]any:
+			method, _ := msg["method"].(string)
+			if _, asks := msg["id"]; method == "" && asks {
+				method = "answer"
+			}
+			got[k.Dir+" "+method]++
+		case string:
+			got[k.Dir+" text "+msg]++
+		}
+		if k.Cut != 0 {
+			if k.Cut != 65537 || k.Msg != nil || k.Dir != "<" {
+				t.Errorf("%+v", k)
+			}
+			got["cut"]++
+		}
+		if k.Event != nil {
+			kind, _ := k.Event["Kind"].(string)
+			got["event "+kind]++
+			if k.Dir != "" || k.Msg != nil || k.Event["Thread"] == "" || k.Event["Summary"] == "" {
+				t.Errorf("%+v", k)
+			}
+		}
+	}
+	want := map[string]int{
+		"> initialize": 1, "> initialized": 1, "> thread/start": 1, "> thread/name/set": 1, "> turn/start": 1, "< answer": 4,
+		"< item/commandExecution/requestApproval": 1, "< item/tool/call": 1, "> answer": 2,
+		"< text no JSON at all": 1, "cut": 1, "< item/agentMessage/delta": 2, // one is the agent's last message
+		"< turn/completed":      1,
+		"event session_started": 1, "event malformed": 1, "event approval_auto_approved": 1, "event turn_completed": 1,
+	}
+	for what, n := range want {
+		if got[what] != n {
+			t.Errorf("%q is kept %d times, want %d", what, got[what], n)
+		}
+	}
+	for _, noise := range []string{"event notification", "event other_message"} {
+		if got[noise] != 0 {
+			t.Errorf("%q is kept, and the wire says the same", noise)
+		}
+	}
+	if t.Failed() {
+		t.Logf("kept: %v, the last after %d ms", got, last)
+	}
+}
+
+func TestASessionThatIsNotToBeLoggedIsNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Say `hello`\n")
+	w.job.EventLog = ""
+	if got := w.run(t.Context()); got.Class != schedule.Done {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat(w.path("logs")); !os.IsNotExist(err) {
+		t.Errorf("there is a log (%v)", err)
+	}
+	if n := w.logged(slog.LevelWarn); n > 0 {
+		t.Errorf("%d warnings:\n%s", n, w.log.bytes.String())
+	}
+}
+
+func TestAnEventLogThatCannotBeWrittenIsNoMoreThanAWarning(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		path string
+		warn string
+	}{
+		"its folder is a file": {"issues/" + issueName + ".md/events.jsonl", "no event log for this session"},
+		"it is a folder":       {"home", "no event log for this session"},
+		"the disk is full":     {"/dev/full", "event log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "- [ ] Flood `100`\n- [ ] Create `new.txt` containing `new`\n")
+			w.job.EventLog = test.path
+			if test.path != "/dev/full" {
+				w.job.EventLog = w.path(test.path)
+			} else if _, err := os.Stat(test.path); err != nil {
+				t.Skip("this system has no device that is always full")
+			}
+			if got := w.run(t.Context()); got.Class != schedule.Done || got.Idle {
+				t.Errorf("%+v", got)
+			}
+			if n := w.logged(slog.LevelWarn, test.warn); n < 1 || n > 2 {
+				t.Errorf("%d warnings:\n%s", n, w.log.bytes.String())
+			}
+		})
+	}
+}
+
+func TestAnEventLogGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Say `hello`\n")
+	w.run(t.Context())
+	once := len(w.asked("turn/start"))
+	w.run(t.Context())
+	if twice := len(w.asked("turn/start")); once != 1 || twice != 2 {
+		t.Errorf("%d turns, then %d", once, twice)
+	}
+}
+
+func TestAnEventLogEndsAtItsBound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.job.EventLog = w.path("events.jsonl")
+	l := openEventLog(w.job.EventLog, w.job.Log)
+	line := []byte(`{"text":"` + strings.Repeat("x", 1000) + `"}`)
+	l.written = maxEventLog - 10*len(line) // as if so much had been kept
+	for range 100 {
+		l.wire('<', line)
+		l.event(codex.Event{Kind: codex.TurnCompleted})
+	}
+	l.close()
+	info, err := os.Stat(w.job.EventLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(w.kept()) // whole lines alone
+	if size := int(info.Size()); size < 9*len(line) || size > 12*len(line) || n < 9 {
+		t.Errorf("%d bytes in %d lines", size, n)
+	}
+	if n := w.logged(slog.LevelWarn); n > 0 {
+		t.Errorf("%d warnings:\n%s", n, w.log.bytes.String())
+	}
+	if info.Mode() != fs.FileMode(0o600) {
+		t.Error(info.Mode())
+	}
+}
+
+func TestTheTextOfAnEventLogIsWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.job.EventLog = w.path("events.jsonl")
+	l := openEventLog(w.job.EventLog, w.job.Log)
+	for _, line := range []string{`{"a": "<&>\u2028é"}`, "\x1b[31mred\x00", `[1,`, `"text"`, "\xff\xfe"} {
+		l.wire('<', []byte(line))
+	}
+	l.close()
+	var got []any
+	for _, k := range w.kept() {
+		got = append(got, k.Msg)
+	}
+	want := []any{map[string]any{"a": "<&>\u2028é"}, "\x1b[31mred\x00", "[1,", "text", "\ufffd\ufffd"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

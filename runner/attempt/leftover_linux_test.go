@@ -1,0 +1,49 @@
+package attempt
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// On other systems a process that left the agent's group survives; see package
+// workspace.
+func TestWhatAnAgentLeavesRunningDiesWithIt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		rest  string
+		class schedule.Class
+	}{
+		"when it is stopped":  {"- [ ] Ignore signals and EOF\n" + hangs, schedule.Stopped},
+		"when it is done":     {"", schedule.Done},
+		"when it exits":       {"- [ ] Exit `7`\n", schedule.Failed},
+		"when it is killed":   {"- [ ] Run `kill -KILL $PPID`\n", schedule.Failed},
+		"when the turn fails": {"- [ ] Fail with `other`\n", schedule.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "")
+			pid := quote(w.path("left.pid"))
+			running := quote(w.fifo("running"))
+			w.write(w.issueFile(), w.text(w.issueFile())+
+				"- [ ] Leave `trap '' TERM HUP; echo $$ > "+pid+"; echo > "+running+"; while :; do sleep 3600; done` running\n"+
+				"- [ ] Run `cat "+running+"`\n"+test.rest)
+			w.job.Issue = *w.read()
+			w.grace = impatient
+			w.hooks.AfterRun += "\nkill -0 $(cat " + pid + ") && " + w.trace("alive")
+			if got := w.run(w.stopWhen("ready", schedule.Stalled)); got.Class != test.class {
+				t.Errorf("%+v", got)
+			}
+			if diff := cmp.Diff(whole, w.traces()); diff != "" {
+				t.Error(diff)
+			}
+			left, started := w.started("left.pid")
+			if !started {
+				t.Fatal("nothing was left")
+			}
+			w.gone(left)
+		})
+	}
+}

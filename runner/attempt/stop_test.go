@@ -1,0 +1,172 @@
+package attempt
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+const hangs = "- [ ] Say `ready`\n- [ ] Hang\n"
+
+// stopped checks the end of an attempt that was stopped in its only turn.
+func (w *world) stopped(got schedule.Outcome, cause schedule.Cause) {
+	w.t.Helper()
+	want := schedule.Outcome{
+		Class: schedule.Stopped, Why: "stopped: " + string(cause),
+		Thread: w.asked("turn/start")[0].Thread, Turns: 1, Usage: got.Usage, Idle: true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Error(diff)
+	}
+	if w.logged(slog.LevelInfo, "hook started", `"hook":"after_run"`) != 1 {
+		w.t.Error("after_run was not started")
+	}
+}
+
+func TestASessionIsStoppedForEveryCause(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []schedule.Cause{
+		schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Vanished, schedule.OverIssue,
+		schedule.OverTick, schedule.OverDay, schedule.Interrupted, schedule.DeadlineReach, schedule.LostClaim,
+	} {
+		t.Run(string(cause), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, hangs)
+			w.stopped(w.run(w.stopWhen("ready", cause)), cause)
+			if len(w.asked("turn/interrupt")) != 1 {
+				t.Error("the turn was not interrupted")
+			}
+			if cause == schedule.Interrupted {
+				return // its after_run has little time
+			}
+			if diff := cmp.Diff(whole, w.traces()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAnAgentThatDoesNotWantToEndIsKilledBeforeAfterRun(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"it ignores signals and the end of its input": "- [ ] Ignore signals and EOF\n" + hangs,
+		"it floods us": "- [ ] Ignore signals and EOF\n- [ ] Say `ready`\n- [ ] Flood `1000000000`\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, script)
+			w.grace = impatient
+			w.hooks.AfterRun += "\nkill -0 $(cat " + quote(w.path("agent.pid")) + ") && " + w.trace("alive")
+			w.stopped(w.run(w.stopWhen("ready", schedule.Stalled)), schedule.Stalled)
+			if diff := cmp.Diff(whole, w.traces()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// An agent that is frozen does not even answer the interrupt.
+func TestAFrozenAgentIsStopped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	begun, frozen := w.fifo("begun"), w.fifo("frozen")
+	w.write(w.issueFile(), w.text(w.issueFile())+
+		"- [ ] Run `cat "+quote(begun)+"; kill -STOP $PPID; echo > "+quote(frozen)+"`\n")
+	w.job.Issue = *w.read()
+	w.grace = impatient
+	ctx, cancel := context.WithCancelCause(t.Context())
+	w.on = func(u Update) {
+		if u.Event != string(codex.SessionStarted) {
+			return
+		}
+		go func() {
+			os.WriteFile(begun, nil, 0) // waits for the command
+			os.ReadFile(frozen)
+			cancel(schedule.Stalled)
+		}()
+	}
+	w.stopped(w.run(ctx), schedule.Stalled)
+	if diff := cmp.Diff(whole, w.traces()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestASessionThatIsStoppedInAHookStartsNoAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	running := w.fifo("running")
+	w.grace = impatient
+	w.hooks.BeforeRun += "\necho $$ > " + quote(w.path("hook.pid")) + "\necho > " + quote(running) + "\nsleep 3600"
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		os.ReadFile(running) // once it is
+		cancel(schedule.LeftActive)
+	}()
+	want := schedule.Outcome{Class: schedule.Stopped, Why: "stopped: not_active", Idle: true}
+	if diff := cmp.Diff(want, w.run(ctx)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"after_create", "before_run", "after_run"}, w.traces()); diff != "" {
+		t.Error(diff)
+	}
+	pid, _ := w.started("hook.pid")
+	w.gone(pid)
+}
+
+func TestASessionThatIsStoppedBeforeItBeginsDoesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(schedule.DeadlineReach)
+	want := schedule.Outcome{Class: schedule.Stopped, Why: "stopped: deadline", Idle: true}
+	if diff := cmp.Diff(want, w.run(ctx)); diff != "" {
+		t.Error(diff)
+	}
+	if traces := w.traces(); len(traces) > 0 || len(w.updates) > 0 {
+		t.Errorf("%v %+v", traces, w.updates)
+	}
+}
+
+// What an earlier turn saw is no answer to what the issue is now.
+func TestASessionThatIsStoppedInALaterTurnKnowsNothingOfTheIssue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Move this issue to `In Progress`\n## Next turn\n"+hangs)
+	w.job.MaxTurns = 2
+	got := w.run(w.stopWhen("ready", schedule.BecameDone))
+	if got.Class != schedule.Stopped || got.Turns != 2 || got.Issue != nil || got.Gone {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAnInterruptedRunDoesNotWaitForASlowAfterRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hangs)
+	w.hooks.AfterRun = "trap '' TERM; sleep 3600 & wait; sleep 3600"
+	w.grace = impatient
+	w.stopped(w.run(w.stopWhen("ready", schedule.Interrupted)), schedule.Interrupted)
+	if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`, context.DeadlineExceeded.Error()) != 1 {
+		t.Errorf("after_run was not cut short:\n%s", w.log.bytes.String())
+	}
+}
+
+func TestAStoppedSessionIsNotOverBeforeAfterRunIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hangs)
+	at, goOn := w.fifo("at"), w.fifo("go-on")
+	w.hooks.AfterRun += "\necho > " + quote(at) + "\ncat " + quote(goOn) + " > /dev/null\n" + w.trace("after_run_ended")
+	go func() {
+		os.ReadFile(at) // after_run waits
+		os.WriteFile(goOn, nil, 0)
+	}()
+	w.stopped(w.run(w.stopWhen("ready", schedule.Stalled)), schedule.Stalled)
+	if traces := strings.Join(w.traces(), " "); !strings.HasSuffix(traces, "after_run after_run_ended") {
+		t.Error(traces)
+	}
+}

@@ -1,0 +1,191 @@
+package attempt
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+func TestUpdatesTellWhatASessionDoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Spend `1000` tokens\n- [ ] Say\n```\ntwo\nlines\n```\n- [ ] Run `true`\n- [ ] Flood `100`\n"+
+		"## Next turn\n- [ ] Spend `500` tokens\n- [ ] Create `new.txt` containing `new`\n")
+	w.job.MaxTurns = 2
+	got := w.run(t.Context())
+
+	var begun int // turns
+	var last schedule.Update
+	summaries := map[string]int{}
+	for _, u := range w.updates {
+		if u.Event == string(codex.SessionStarted) {
+			begun++
+		}
+		switch {
+		case begun == 0 && (u.Thread != "" || u.Turns != 0 || u.Session != "" || u.Usage.Total() != 0):
+			t.Errorf("before the first turn: %+v", u)
+		case u.Thread != "" && (u.Thread != got.Thread || u.Turns != begun):
+			t.Errorf("in turn %d: %+v", begun, u)
+		case (u.Session == "") != (u.Thread == ""):
+			t.Errorf("not of the turn: %+v", u)
+		}
+		if u.Usage.Total() > 0 {
+			if u.Usage.Input < last.Usage.Input || u.Usage.Output < last.Usage.Output {
+				t.Errorf("spent %v after %v", u.Usage, last.Usage)
+			}
+			last = u.Update
+		}
+		if u.At.IsZero() || (u.Event == "") != (u.Summary == "") || utf8.RuneCountInString(u.Summary) > 120 ||
+			slices.ContainsFunc([]rune(u.Summary), unicode.IsControl) {
+			t.Errorf("%+v", u)
+		}
+		summaries[u.Summary]++
+	}
+	if begun != 2 || last.Usage != got.Usage || got.Usage != (schedule.Usage{Input: 1700, Output: 40}) {
+		t.Errorf("%d turns and %v in the updates of %+v", begun, last.Usage, got)
+	}
+	for _, want := range []string{"two lines", "running `true`", "editing " + w.inWorkspace("new.txt")} {
+		if summaries[shortened(want)] == 0 {
+			t.Errorf("no update says %q: %v", want, summaries)
+		}
+	}
+}
+
+// shortened is a summary as sessions cut it.
+func shortened(text string) string {
+	if runes := []rune(text); len(runes) > 120 {
+		return string(runes[:119]) + "…"
+	}
+	return text
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	full := Update{
+		Update: schedule.Update{
+			Alive: true, Usage: schedule.Usage{Input: 10, Output: 5}, Turns: 2, Thread: "thread", RateLimits: json.RawMessage(`{"a":1}`),
+		},
+		At: at, Session: "thread-2", Event: "notification", Summary: "full",
+	}
+	later := at.Add(time.Second)
+	for name, test := range map[string]struct{ new, want Update }{
+		"a summary is replaced and the rest stays": {
+			Update{At: later, Event: "malformed", Summary: "noise"},
+			Update{Update: full.Update, At: later, Session: "thread-2", Event: "malformed", Summary: "noise"},
+		},
+		"nothing but a time": {
+			Update{At: later},
+			Update{Update: full.Update, At: later, Session: "thread-2", Event: "notification", Summary: "full"},
+		},
+		"everything is replaced": {
+			Update{schedule.Update{Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", "turn_failed", "over"},
+			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", "turn_failed", "over"},
+		},
+		"tokens of one kind": {
+			Update{Update: schedule.Update{Usage: schedule.Usage{Output: 9}}, At: later, Event: "e", Summary: "s"},
+			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 10, Output: 9}, Turns: 2, Thread: "thread", RateLimits: full.RateLimits}, later, "thread-2", "e", "s"},
+		},
+	} {
+		for way, got := range map[string]Update{"": test.new.Merge(full), ", the wrong way round": full.Merge(test.new)} {
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s%s: %s", name, way, diff)
+			}
+		}
+	}
+}
+
+func drawUpdate(t *rapid.T) Update {
+	u := Update{
+		Update: schedule.Update{
+			Alive:  rapid.Bool().Draw(t, "alive"),
+			Usage:  schedule.Usage{Input: rapid.Int64Range(0, 100).Draw(t, "input"), Output: rapid.Int64Range(0, 100).Draw(t, "output")},
+			Turns:  rapid.IntRange(0, 3).Draw(t, "turns"),
+			Thread: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "thread"),
+		},
+		Session: rapid.SampledFrom([]string{"", "a-1", "b-1"}).Draw(t, "session"),
+		Event:   rapid.SampledFrom([]string{"notification", "turn_failed"}).Draw(t, "event"),
+		Summary: rapid.SampledFrom([]string{"", "one", "two", "three"}).Draw(t, "summary"),
+	}
+	if rapid.Bool().Draw(t, "limited") {
+		u.RateLimits = json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"a":1}`}).Draw(t, "limits"))
+	}
+	return u
+}
+
+// In the order of their times, updates merge to the latest word on everything.
+// In any other order nothing gets lost either.
+func TestNothingGetsLostInMerging(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		updates := rapid.SliceOfN(rapid.Custom(drawUpdate), 1, 8).Draw(t, "updates")
+		var want Update
+		for i := range updates {
+			u := &updates[i]
+			u.At = time.Unix(int64(i), 0)
+			want.At = u.At
+			want.Alive = want.Alive || u.Alive
+			want.Turns = max(want.Turns, u.Turns)
+			want.Usage.Input = max(want.Usage.Input, u.Usage.Input)
+			want.Usage.Output = max(want.Usage.Output, u.Usage.Output)
+			want.Thread, want.Session = latest(u.Thread, want.Thread), latest(u.Session, want.Session)
+			if u.RateLimits != nil {
+				want.RateLimits = u.RateLimits
+			}
+			if u.Summary != "" {
+				want.Event, want.Summary = u.Event, u.Summary
+			}
+		}
+		merged := updates[0]
+		for _, u := range updates[1:] {
+			merged = u.Merge(merged)
+		}
+		if merged.Summary == "" { // nobody said anything: the event is anybody's
+			want.Event = merged.Event
+		}
+		if diff := cmp.Diff(want, merged); diff != "" {
+			t.Fatal(diff)
+		}
+
+		shuffled := rapid.Permutation(updates).Draw(t, "order")
+		merged = shuffled[0]
+		for _, u := range shuffled[1:] {
+			merged = u.Merge(merged)
+		}
+		if newest := updates[len(updates)-1]; newest.Summary != "" && (merged.Summary != newest.Summary || merged.Event != newest.Event) {
+			t.Fatalf("%+v does not have the last word: %+v", newest, merged)
+		}
+		for _, thing := range []struct {
+			name      string
+			want, got any
+		}{
+			{"time", want.At, merged.At},
+			{"liveness", want.Alive, merged.Alive},
+			{"tokens", want.Usage, merged.Usage},
+			{"turns", want.Turns, merged.Turns},
+			{"thread", want.Thread != "", merged.Thread != ""},
+			{"session", want.Session != "", merged.Session != ""},
+			{"rate limits", want.RateLimits != nil, merged.RateLimits != nil},
+			{"summary", want.Summary != "", merged.Summary != ""},
+		} {
+			if thing.want != thing.got {
+				t.Fatalf("%s: %v, want %v", thing.name, thing.got, thing.want)
+			}
+		}
+	})
+}
+
+func latest(new, old string) string {
+	if new == "" {
+		return old
+	}
+	return new
+}

@@ -1,0 +1,311 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+var (
+	start = time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC)
+	end   = start.Add(4200 * time.Millisecond)
+)
+
+// tick is a tick that listed its candidates and spent a little before.
+func tick(edit func(*report.Tick)) report.Tick {
+	t := report.Tick{
+		Started: start, Ended: end, Workflow: "/repo/WORKFLOW.md", Tracker: "linear", Listed: true,
+		Today:  schedule.Day{Date: "2025-11-21", Sessions: 14, Usage: schedule.Usage{Input: 100_000, Output: 23_400}, Seconds: 7505},
+		Claims: map[tracker.ID]schedule.Claim{},
+	}
+	edit(&t)
+	return t
+}
+
+func row(identifier, title string, class schedule.Class, next schedule.Next) report.Row {
+	return report.Row{
+		ID: tracker.ID(identifier), Identifier: identifier, Title: title, State: "In Progress", Sessions: 1, Class: class,
+		Turns: 2, Usage: schedule.Usage{Input: 1000, Output: 134}, Took: 1400 * time.Millisecond, Next: next,
+	}
+}
+
+func with(r report.Row, edit func(*report.Row)) report.Row {
+	edit(&r)
+	return r
+}
+
+func verdict(identifier, title string, phase schedule.Phase, verb schedule.Verb, reason schedule.Reason, detail string) schedule.Verdict {
+	return schedule.Verdict{
+		Issue: tracker.Issue{ID: tracker.ID(identifier), Identifier: identifier, Title: title, State: "Todo"},
+		Phase: phase, Verb: verb, Why: schedule.Why{Reason: reason, Detail: detail},
+	}
+}
+
+// leave adds a claim that outlives the tick, and the verdict on it.
+func leave(t *report.Tick, c schedule.Claim, reason schedule.Reason, detail string) {
+	c.ID = tracker.ID(c.Identifier)
+	t.Claims[c.ID] = c
+	t.Verdicts = append(t.Verdicts, verdict(c.Identifier, c.Title, c.Phase, "", reason, detail))
+}
+
+var (
+	done       = schedule.Next{Why: schedule.Why{Reason: schedule.Terminal, Detail: `is "Done", a terminal state`}, Clean: true}
+	handedOver = schedule.Next{Why: schedule.Why{Reason: schedule.NotActive, Detail: `is "Review", not an active state`}}
+)
+
+func waits(why string, due time.Time) schedule.Next {
+	return schedule.Next{Phase: schedule.Waiting, Why: schedule.Why{Reason: schedule.NotDue, Detail: why}, Due: due}
+}
+
+func parks(why string) schedule.Next {
+	return schedule.Next{Phase: schedule.Parked, Why: schedule.Why{Reason: schedule.IsParked, Detail: why}}
+}
+
+const (
+	turnFailed = "run turn 2: turn_failed: other: the model's answer could not be applied: patch does not match src/login/session.go; read the event log of the session with --logs to see what the agent tried before it gave up"
+	noQuota    = "turn_failed: usageLimitExceeded: You've hit your usage limit; add credits or wait until it resets"
+	trackerBad = "list candidates: tracker_status: POST https://api.linear.app/graphql: 502 Bad Gateway; look at https://status.linear.app, the next tick tries again"
+	question   = "the agent asks: Which database should the export read, the replica or the primary? (replica / primary)"
+)
+
+// ticks are the ticks of the golden files.
+func ticks() map[string]report.Tick {
+	return map[string]report.Tick{
+		"worked": tick(func(t *report.Tick) {
+			t.Rows = []report.Row{
+				with(row("ABC-1", "Add a dark mode to the settings page", schedule.Done, handedOver), func(r *report.Row) { r.State = "Review" }),
+				with(row("ABC-12", "Remove the deprecated v1 endpoints", schedule.Done, done), func(r *report.Row) { r.State = "Done" }),
+				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.Failed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 1 }),
+			}
+			t.Spent = schedule.Spent{Sessions: 3, Usage: schedule.Usage{Input: 3000, Output: 402}, Time: end.Sub(start)}
+			leave(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
+		}),
+		"everything": everything(),
+		"nothing": tick(func(t *report.Tick) {
+			t.Pause = schedule.Pause{Why: noQuota, Since: start.Add(-time.Hour), Until: start} // over
+			t.Verdicts = []schedule.Verdict{
+				verdict("ABC-2", "Export as CSV", "", "", schedule.Blocked, "blocked by ABC-1 (In Progress)"),
+				verdict("ABC-3", "Import from CSV", "", "", schedule.Blocked, "blocked by ABC-2 (Todo)"),
+				verdict("ABC-4", "Rate limit the API", "", "", schedule.NotRoutable, `lacks the required label "agent"`),
+				verdict("ABC-5", "Rotate the keys", "", "", schedule.NotRoutable, `lacks the required label "agent"`),
+			}
+		}),
+		"no-issues": tick(func(t *report.Tick) { t.Today = schedule.Day{Date: "2025-11-21"} }),
+		"unreadable": tick(func(t *report.Tick) {
+			t.Listed, t.Unread, t.Errors = false, trackerBad, []string{trackerBad, trackerBad}
+			leave(t, schedule.Claim{Identifier: "ABC-7", Title: "Sessions expire", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed, Attempt: 1}, schedule.NotKnown, "the tracker could not be asked about it")
+		}),
+		"state-unreadable": {
+			Started: start, Ended: end, Workflow: "/repo/WORKFLOW.md", Tracker: "linear",
+			Errors: []string{"load state: state_unreadable: /repo/.symphony/state.json: checksum does not match; restore the file from a backup, or remove it to forget every claim"},
+		},
+		"paused": tick(func(t *report.Tick) {
+			t.Pause = schedule.Pause{Why: noQuota, Since: start.Add(-time.Hour), Until: end.Add(25 * time.Minute)}
+			for i := range 14 {
+				t.Verdicts = append(t.Verdicts, verdict(fmt.Sprintf("GH-%d", 100+i), "Something", "", "", schedule.Paused, "paused until 12:25"))
+			}
+		}),
+		"everyones": tick(func(t *report.Tick) {
+			t.Pause = schedule.Pause{Why: noQuota, Since: end, Until: end.Add(25 * time.Minute)}
+			for _, id := range []string{"ABC-1", "ABC-2"} {
+				t.Rows = append(t.Rows, with(row(id, "Something to do", schedule.Everyones, waits(noQuota, end)), func(r *report.Row) { r.Why = noQuota }))
+				leave(t, schedule.Claim{Identifier: id, Phase: schedule.Waiting, Due: end, Why: noQuota}, schedule.Paused, noQuota)
+			}
+			t.Errors = []string{noQuota, noQuota}
+			t.Spent = schedule.Spent{Sessions: 2, Usage: schedule.Usage{Input: 2000, Output: 268}, Paused: true}
+			t.Verdicts = append(t.Verdicts, verdict("ABC-3", "Another", "", "", schedule.Paused, noQuota))
+		}),
+		"deadline": tick(func(t *report.Tick) {
+			t.Stopped, t.Ended = "deadline", start.Add(25*time.Minute)
+			t.Spent = schedule.Spent{Sessions: 2, Usage: schedule.Usage{Input: 2000, Output: 268}}
+			t.Rows = []report.Row{
+				with(row("ABC-1", "Add a dark mode to the settings page", schedule.Stopped, waits("the deadline was reached", t.Ended)), func(r *report.Row) { r.Why, r.Took = "stopped: deadline", 25*time.Minute }),
+				with(row("ABC-2", "A session that fell silent", schedule.Stopped, waits("silent for 5m0s (codex.stall_timeout_ms)", t.Ended.Add(20*time.Second))), func(r *report.Row) { r.Why = "stopped: stalled" }),
+			}
+			leave(t, schedule.Claim{Identifier: "ABC-1", Phase: schedule.Waiting, Due: t.Ended}, schedule.OutOfTime, "too little time is left before the deadline")
+			leave(t, schedule.Claim{Identifier: "ABC-2", Phase: schedule.Waiting, Due: t.Ended.Add(20 * time.Second)}, schedule.NotDue, "waits")
+			t.Verdicts = append(t.Verdicts, verdict("ABC-3", "Another", "", "", schedule.OutOfTime, "too little time is left before the deadline"))
+		}),
+		"interrupted": tick(func(t *report.Tick) {
+			t.Stopped = "interrupted"
+			t.Verdicts = []schedule.Verdict{verdict("ABC-3", "Another", "", schedule.Dispatch, "", "")}
+		}),
+		"budget": tick(func(t *report.Tick) {
+			t.Budget = schedule.Budget{TokensPerTick: 50_000, TokensPerDay: 120_000}
+			t.Verdicts = []schedule.Verdict{verdict("ABC-3", "Another", "", "", schedule.DayBudget, "budget.max_tokens_per_day is spent until 2025-11-22T00:00:00Z")}
+		}),
+		"dry-run":         dryRun(),
+		"dry-run-nothing": tick(func(t *report.Tick) { t.DryRun = true }),
+		"hostile":         hostile(),
+		"many":            many(150),
+	}
+}
+
+func everything() report.Tick {
+	return tick(func(t *report.Tick) {
+		t.Ended = start.Add(12*time.Minute + 34*time.Second)
+		t.Rows = []report.Row{
+			with(row("GH-1041", "Add a dark mode to the settings page, with a switch that follows the system", schedule.Done, handedOver), func(r *report.Row) {
+				r.State, r.Turns, r.Usage.Input, r.Took = "Human Review", 14, 1_234_567, 11*time.Minute
+			}),
+			with(row("GH-7", "Sessions expire while the user is still typing", schedule.Failed, waits(turnFailed, t.Ended.Add(40*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 3 }),
+			row("GH-8", "Long work that goes on", schedule.Done, waits("continuation", t.Ended.Add(time.Second))),
+			with(row("GH-9", "Export to the warehouse", schedule.Persons, parks(question)), func(r *report.Row) { r.Why = question }),
+			with(row("GH-11", "Flaky test in the scheduler", schedule.Failed, parks("10 failures in a row (budget.max_attempts_per_issue), the last: turn_failed: badRequest")), func(r *report.Row) { r.Why = "turn_failed: badRequest" }),
+			with(row("GH-13", "Overloaded", schedule.Passing, waits("turn_failed: serverOverloaded", t.Ended.Add(5*time.Hour))), func(r *report.Row) { r.Why = "turn_failed: serverOverloaded: try again later" }),
+			with(row("GH-15", "Taken from under us", schedule.Stopped, schedule.Next{Why: schedule.Why{Reason: "not_routable", Detail: `lacks the required label "agent"`}}), func(r *report.Row) { r.Why = "stopped: not_routable" }),
+			row("GH-17", "Went on to review while it waited", schedule.Done, waits("continuation", t.Ended)),
+		}
+		t.Spent = schedule.Spent{Sessions: 9, Usage: schedule.Usage{Input: 1_240_000, Output: 9_300}}
+		t.Budget = schedule.Budget{Attempts: 10, IdleSessions: 3, TokensPerTick: 2_000_000, TokensPerDay: 10_000_000}
+		leave(t, schedule.Claim{Identifier: "GH-7", Phase: schedule.Waiting, Due: t.Ended.Add(40 * time.Second)}, schedule.NotDue, "waits")
+		leave(t, schedule.Claim{Identifier: "GH-8", Phase: schedule.Waiting, Due: t.Ended.Add(time.Second)}, schedule.BatchSpent, "this tick has started its 9 sessions")
+		leave(t, schedule.Claim{Identifier: "GH-9", Phase: schedule.Parked, Why: question, Tokens: 45_100, Sessions: 3}, schedule.IsParked, question)
+		leave(t, schedule.Claim{Identifier: "GH-11", Phase: schedule.Parked, Why: "10 failures in a row (budget.max_attempts_per_issue), the last: turn_failed: badRequest", Tokens: 900, Sessions: 10}, schedule.IsParked, "x")
+		leave(t, schedule.Claim{Identifier: "GH-13", Phase: schedule.Waiting, Due: t.Ended.Add(5 * time.Hour)}, schedule.NotDue, "waits")
+		leave(t, schedule.Claim{Identifier: "GH-20", Title: "Waits for its time since an earlier tick", Phase: schedule.Waiting, Due: t.Ended.Add(20 * time.Hour), Why: "budget.max_tokens_per_day is spent"}, schedule.NotDue, "waits")
+		leave(t, schedule.Claim{Identifier: "GH-21", Title: "Is due but finds no room", Phase: schedule.Waiting, Due: start, Why: "turn_failed"}, schedule.BatchSpent, "this tick has started its 9 sessions")
+		for i := range 12 {
+			t.Verdicts = append(t.Verdicts, verdict(fmt.Sprintf("GH-%d", 30+i), "Blocked", "", "", schedule.Blocked, fmt.Sprintf("blocked by GH-%d (In Progress)", 60+i)))
+		}
+		for i := range 25 {
+			t.Verdicts = append(t.Verdicts, verdict(fmt.Sprintf("GH-%d", 1100+i), "Later", "", "", schedule.BatchSpent, "this tick has started its 9 sessions"))
+		}
+		t.Verdicts = append(t.Verdicts,
+			verdict("GH-50", "Not ours", schedule.Running, "", schedule.InProgress, "a session works on it"),
+			verdict("GH-51", "Outsider", "", "", schedule.NotDispatchable, "its author is not a member of the repository; put the label \"safe\" on it after reading it"))
+		t.Errors = []string{"preflight: sandbox_unavailable: bubblewrap: No permissions to create new namespace; run: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"}
+		t.Warnings = []string{`agent.max_concurent_agents is unknown: did you mean "agent.max_concurrent_agents"?`, "GH-90: workspace not removed: hook before_remove: exit status 1"}
+	})
+}
+
+func dryRun() report.Tick {
+	return tick(func(t *report.Tick) {
+		t.DryRun = true
+		t.Claims["ABC-7"] = schedule.Claim{ID: "ABC-7", Failures: 2, Sessions: 2, Why: "turn_failed: other", Tokens: 4000}
+		t.Claims["ABC-8"] = schedule.Claim{ID: "ABC-8", Sessions: 1, Why: "continuation"}
+		t.Claims["ABC-9"] = schedule.Claim{ID: "ABC-9", Phase: schedule.Parked, Sessions: 3, Tokens: 45_000, Why: question}
+		t.Verdicts = []schedule.Verdict{
+			verdict("ABC-5", "Finished by hand", schedule.Waiting, schedule.Release, schedule.Terminal, `is "Done", a terminal state`),
+			verdict("ABC-6", "A greedy issue", schedule.Waiting, schedule.Park, schedule.IssueBudget, "spent 2100000 tokens of budget.max_tokens_per_issue 2000000"),
+			verdict("ABC-7", "Sessions expire while the user is still typing", schedule.Waiting, schedule.Dispatch, "", ""),
+			verdict("ABC-8", "Long work that goes on", schedule.Waiting, schedule.Dispatch, "", ""),
+			verdict("ABC-9", "Export to the warehouse", schedule.Parked, "", schedule.IsParked, question),
+			verdict("ABC-10", "Add a dark mode to the settings page", "", schedule.Dispatch, "", ""),
+			verdict("ABC-2", "Export as CSV", "", "", schedule.Blocked, "blocked by ABC-1 (In Progress)"),
+			verdict("ABC-11", "Later", "", "", schedule.NoSlots, "no available orchestrator slots"),
+		}
+	})
+}
+
+// nasty are texts that want to break out of their place.
+var nasty = []string{
+	"\x1b[31mred\x1b[0m \x1b]0;title\x07\x1b]8;;http://evil.example\x1b\\link\x1b]8;;\x1b\\ \x9b31m\u009b2Jcleared",
+	"first\nsecond\r\nthird\tfourth\v\f\u2028fifth",
+	"user\u202egnp.exe\u202c \u2066isolated\u2069 \u200fmark",
+	"zero\u200bwidth\u200d\ufeff\u00ad\u2060\U000e0041\ufe0f z\u0300\u0301\u0302\u0303\u0304\u0305algo",
+	strings.Repeat("long ", 100),
+	strings.Repeat("unbroken", 70),
+	"修正ログイン画面の表示が崩れる問題を直してください、お願いします",
+	"👩‍💻 ship it 🚀🚀🚀 ❤️ 🇩🇪 👍🏽",
+	"::error::file=x,line=1::pwned",
+	"ok ##[error]pwned ##[[x",
+	"\x00\x01\x7f\xff\xfe broken utf-8 \xc3",
+	"   ",
+	"",
+}
+
+func hostile() report.Tick {
+	return tick(func(t *report.Tick) {
+		for i, text := range nasty {
+			r := row(fmt.Sprintf("X-%d", i), text, schedule.Failed, waits(text, end.Add(time.Second)))
+			r.Why = text
+			t.Rows = append(t.Rows, r)
+			leave(t, schedule.Claim{Identifier: r.Identifier, Phase: schedule.Waiting, Due: end.Add(time.Second)}, schedule.NotDue, text)
+			t.Verdicts = append(t.Verdicts, verdict("N-"+text, text, "", "", schedule.NotDispatchable, text))
+		}
+		r := row("::error::", "An identifier that is a command", schedule.Done, handedOver)
+		r.State = "::set-output name=x::y"
+		t.Rows = append(t.Rows, r)
+		leave(t, schedule.Claim{Identifier: "$(reboot)", Phase: schedule.Parked, Why: "the agent asks: \x1b[2J\n::error::really?", Sessions: 1, Tokens: 5}, schedule.IsParked, "")
+		t.Errors, t.Warnings = nasty[:3], []string{"::warning::" + strings.Repeat("x", 100) + " ::error::y"}
+	})
+}
+
+// many is a tick over n issues, with as many left alone, parked and waiting.
+func many(n int) report.Tick {
+	return tick(func(t *report.Tick) {
+		for i := range n {
+			r := row(fmt.Sprintf("GH-%d", i), "One of many", schedule.Done, done)
+			if i%7 == 0 {
+				r.Class, r.Why = schedule.Failed, "turn_failed: other"
+			}
+			t.Rows = append(t.Rows, r)
+			t.Verdicts = append(t.Verdicts, verdict(fmt.Sprintf("N-%d", i), "Another", "", "", schedule.BatchSpent, "this tick has started its sessions"))
+			leave(t, schedule.Claim{Identifier: fmt.Sprintf("P-%d", i), Phase: schedule.Parked, Why: question, Sessions: 1, Tokens: 100}, schedule.IsParked, question)
+			leave(t, schedule.Claim{Identifier: fmt.Sprintf("W-%d", i), Title: "Waits", Phase: schedule.Waiting, Why: "turn_failed", Due: end.Add(time.Duration(i) * time.Minute)}, schedule.NotDue, "waits")
+		}
+	})
+}
+
+func states() map[string]*schedule.State {
+	empty, mended := schedule.New(schedule.Owner{}), schedule.New(schedule.Owner{})
+	mended.Pause = schedule.Pause{Why: noQuota, Since: start.Add(-time.Hour), Until: start}
+	full := schedule.New(schedule.Owner{})
+	for _, c := range []schedule.Claim{
+		{Identifier: "ABC-9", Title: "Export", State: "In Progress", Phase: schedule.Parked, Since: end.Add(-26 * time.Hour), Why: question, Sessions: 3, Tokens: 45_100, Attempt: 1},
+		{Identifier: "ABC-1", Title: "Dark mode", State: "In Progress", Phase: schedule.Running, Since: end.Add(-3 * time.Minute), Sessions: 1, Tokens: 1200, Owner: schedule.Owner{Run: "4711", Host: "runner-1", PID: 7}, Lease: end.Add(7 * time.Minute)},
+		{Identifier: "ABC-7", Title: "Sessions", State: "Todo", Phase: schedule.Waiting, Since: end.Add(-time.Minute), Due: end.Add(80 * time.Second), Why: turnFailed, Attempt: 3, Sessions: 3, Failures: 3, Tokens: 1_230_000},
+		{Identifier: "ABC-8", Title: "Due", State: "Todo", Phase: schedule.Waiting, Since: end.Add(-time.Minute), Due: end.Add(-time.Second), Why: "continuation", Attempt: 1, Sessions: 1},
+	} {
+		c.ID = tracker.ID(c.Identifier)
+		full.Claims[c.ID] = c
+	}
+	full.Pause = schedule.Pause{Why: noQuota, Since: start, Until: end.Add(25 * time.Minute)}
+	full.Days = []schedule.Day{
+		{Date: "2025-11-20", Sessions: 40, Usage: schedule.Usage{Input: 9_000_000, Output: 400_000}, Seconds: 40_000},
+		{Date: "2025-11-21", Sessions: 3, Usage: schedule.Usage{Input: 1000}, Seconds: 65},
+	}
+	return map[string]*schedule.State{"empty": empty, "full": full, "mended": mended}
+}
+
+// verdicts are one of each kind.
+func verdicts() []schedule.Verdict {
+	all := []schedule.Verdict{
+		verdict("ABC-1", "", "", schedule.Dispatch, "", ""),
+		verdict("ABC-1", "", "", "", "", ""),
+		verdict("ABC-1", "", schedule.Running, schedule.Stop, schedule.Terminal, `is "Done", a terminal state`),
+		verdict("ABC-1", "", schedule.Parked, schedule.Release, schedule.Changed, "somebody changed the issue"),
+		verdict("ABC-1", "", schedule.Waiting, schedule.Park, schedule.IssueBudget, "spent 5 tokens of budget.max_tokens_per_issue 4"),
+		verdict("ABC-1", "", schedule.Running, "", schedule.InProgress, "a session works on it"),
+		verdict("ABC-1", "", schedule.Stopping, "", schedule.InProgress, "the deadline was reached"),
+		verdict("ABC-1", "", schedule.Parked, "", schedule.IsParked, question),
+		verdict("ABC-1", "", schedule.Parked, "", schedule.NotKnown, "the tracker could not be asked about it"),
+		verdict("ABC-1", "", schedule.Waiting, "", schedule.NotDue, "waits until 2025-11-21T12:00:10Z: turn_failed: other"),
+		verdict("$(reboot)", "", schedule.Parked, "", schedule.IsParked, "asks"),
+	}
+	for _, why := range []schedule.Why{
+		{Reason: schedule.Incomplete, Detail: "has no title"},
+		{Reason: schedule.NotActive, Detail: `is "Backlog", not an active state`},
+		{Reason: schedule.Terminal, Detail: `is "Done", a terminal state`},
+		{Reason: schedule.NotRoutable, Detail: `lacks the required label "agent"`},
+		{Reason: schedule.NotDispatchable, Detail: "its author is not a member of the repository"},
+		{Reason: schedule.Blocked, Detail: "blocked by ABC-2 (In Progress)"},
+		{Reason: schedule.NotVisible, Detail: "the tracker no longer shows the issue"},
+		{Reason: schedule.NoSlots, Detail: "no available orchestrator slots"},
+		{Reason: schedule.NoStateSlots, Detail: `all 2 slots of state "Todo" are taken`},
+		{Reason: schedule.BatchSpent, Detail: "this tick has started its 3 sessions"},
+		{Reason: schedule.TickBudget, Detail: "budget.max_tokens_per_tick is spent"},
+		{Reason: schedule.DayBudget, Detail: "budget.max_tokens_per_day is spent until 2025-11-22T00:00:00Z"},
+		{Reason: schedule.Paused, Detail: "paused until 2025-11-21T12:25:00Z: " + noQuota},
+		{Reason: schedule.OnHold, Detail: "WORKFLOW.md is invalid: tracker.kind is missing"},
+		{Reason: schedule.OutOfTime, Detail: "too little time is left before the deadline"},
+	} {
+		all = append(all, verdict("ABC-1", "", "", "", why.Reason, why.Detail))
+	}
+	return all
+}
