@@ -39,7 +39,7 @@ func processes() (map[int]proc, error) {
 	return all, nil
 }
 
-func stat(pid int) (process, bool) {
+func stat(pid int) (proc, bool) {
 	var buf [512]byte
 	line := readProc(buf[:0], pid, "stat")
 	p := proc{pid: pid}
@@ -92,7 +92,7 @@ func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid)
 
 // kill kills a process, and not another one that got its number meanwhile:
 // FindProcess holds on to the process, stat shows that it is the one.
-func (p process) kill() {
+func (p proc) kill() {
 	held, err := os.FindProcess(p.pid)
 	if err != nil {
 		return

@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -27,12 +26,7 @@ func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 		t.Errorf("%v (%v)", info, err)
 	}
 	got := map[string]int{}
-	last := int64(0)
 	for _, k := range w.kept() {
-		if *k.Millis < 0 {
-			t.Errorf("%+v is from before the beginning", k)
-		}
-		last = max(last, *k.Millis)
 		switch msg := k.Msg.(type) {
 		case map[string]any:
 			method, _ := msg["method"].(string)
@@ -75,7 +69,7 @@ func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		t.Logf("kept: %v, the last after %d ms", got, last)
+		t.Logf("kept: %v", got)
 	}
 }
 
@@ -156,9 +150,6 @@ func TestAnEventLogEndsAtItsBound(t *testing.T) {
 	}
 	if n := w.logged(slog.LevelWarn); n > 0 {
 		t.Errorf("%d warnings:\n%s", n, w.log.bytes.String())
-	}
-	if info.Mode() != fs.FileMode(0o600) {
-		t.Error(info.Mode())
 	}
 }
 

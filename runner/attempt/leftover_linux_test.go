@@ -27,10 +27,8 @@ func TestWhatAnAgentLeavesRunningDiesWithIt(t *testing.T) {
 			w := newWorld(t, "")
 			pid := quote(w.path("left.pid"))
 			running := quote(w.fifo("running"))
-			w.write(w.issueFile(), w.text(w.issueFile())+
-				"- [ ] Leave `trap '' TERM HUP; echo $$ > "+pid+"; echo > "+running+"; while :; do sleep 3600; done` running\n"+
-				"- [ ] Run `cat "+running+"`\n"+test.rest)
-			w.job.Issue = *w.read()
+			w.says("- [ ] Leave `trap '' TERM HUP; echo $$ > " + pid + "; echo > " + running + "; while :; do sleep 3600; done` running\n" +
+				"- [ ] Run `cat " + running + "`\n" + test.rest)
 			w.grace = impatient
 			w.hooks.AfterRun += "\nkill -0 $(cat " + pid + ") && " + w.trace("alive")
 			if got := w.run(w.stopWhen("ready", schedule.Stalled)); got.Class != test.class {

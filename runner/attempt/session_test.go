@@ -138,33 +138,30 @@ func TestAContinuationSpeaksOfTheIssueAsItIsThen(t *testing.T) {
 	}
 }
 
-func TestASessionEndsInGoodOrderWhen(t *testing.T) {
+func TestASessionEndsInGoodOrderWhenTheIssueIsNoLongerItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		command string // on the file of the issue
-		change  func(*world)
+		command string // with the file of the issue
+		labels  []string
 		gone    bool
-		state   string // empty when the issue is not read
+		read    bool
 	}{
-		"the issue vanishes":           {command: "rm", gone: true},
-		"the issue cannot be read":     {command: "truncate -s 0"},
-		"the issue becomes unroutable": {command: "chmod 600", change: func(w *world) { w.job.Policy.RequiredLabels = []string{"ours"} }, state: "Todo"},
+		"it vanishes":                   {command: "rm ", gone: true},
+		"it cannot be read":             {command: ": > "},
+		"it lacks a label it must have": {command: "test -f ", labels: []string{"ours"}, read: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "")
-			w.write(w.issueFile(), w.text(w.issueFile())+"- [ ] Run `"+test.command+" "+quote(w.issueFile())+"`\n")
-			w.job.Issue = *w.read()
+			w.says("- [ ] Run `" + test.command + quote(w.issueFile()) + "`\n")
 			w.job.MaxTurns = 3
-			if test.change != nil {
-				test.change(w)
-			}
+			w.job.Policy.RequiredLabels = test.labels
 			got := w.run(t.Context())
 			want := schedule.Outcome{
 				Class: schedule.Done, Gone: test.gone, Thread: got.Thread, Turns: 1,
 				Usage: schedule.Usage{Input: 100, Output: 20}, Idle: true,
 			}
-			if test.state != "" {
+			if test.read {
 				want.Issue = w.read()
 			}
 			if diff := cmp.Diff(want, got); diff != "" {

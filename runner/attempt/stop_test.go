@@ -77,9 +77,7 @@ func TestAFrozenAgentIsStopped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
 	begun, frozen := w.fifo("begun"), w.fifo("frozen")
-	w.write(w.issueFile(), w.text(w.issueFile())+
-		"- [ ] Run `cat "+quote(begun)+"; kill -STOP $PPID; echo > "+quote(frozen)+"`\n")
-	w.job.Issue = *w.read()
+	w.says("- [ ] Run `cat " + quote(begun) + "; kill -STOP $PPID; echo > " + quote(frozen) + "`\n")
 	w.grace = impatient
 	ctx, cancel := context.WithCancelCause(t.Context())
 	w.on = func(u Update) {

@@ -66,7 +66,6 @@ func newWorld(t *testing.T, script string) *world {
 		AfterCreate: w.trace("after_create"), BeforeRun: w.trace("before_run"), AfterRun: w.trace("after_run"),
 		Timeout: forever,
 	}
-	w.write(w.issueFile(), "---\ntitle: A title\nstate: Todo\n---\n"+script)
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	adapter, err := file.Open(file.Config{Path: w.path("issues")}, log)
 	if err != nil {
@@ -80,8 +79,17 @@ func newWorld(t *testing.T, script string) *world {
 		},
 		Policy: schedule.Policy{ActiveStates: []string{"Todo", "In Progress"}, TerminalStates: []string{"Done"}},
 	}
-	w.job.Issue = *w.read()
+	w.says(script)
 	return w
+}
+
+// says gives the issue its text, which is the script.
+func (w *world) says(script string) {
+	w.t.Helper()
+	if err := os.WriteFile(w.issueFile(), []byte("---\ntitle: A title\nstate: Todo\n---\n"+script), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.job.Issue = *w.read()
 }
 
 // agent is the command that becomes the scripted agent. A program built with the
@@ -186,13 +194,6 @@ func (w *world) gone(pid int) {
 	w.t.Helper()
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		w.t.Errorf("process %d is still there (%v)", pid, err)
-	}
-}
-
-func (w *world) write(path, text string) {
-	w.t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
 	}
 }
 
