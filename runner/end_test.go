@@ -118,7 +118,7 @@ func TestAFailureThatIsEveryonesStopsDispatchAndChargesNobody(t *testing.T) {
 		if tick := w.tick(t.Context()); tick.Spent.Sessions != 0 {
 			t.Errorf("the next tick started %d sessions during the pause", tick.Spent.Sessions)
 		}
-		time.Sleep(3 * time.Hour)
+		<-time.After(3 * time.Hour)
 		if tick := w.tick(t.Context()); tick.Spent.Sessions != 1 {
 			t.Errorf("after the pause %d sessions tried, want 1", tick.Spent.Sessions)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -80,10 +81,11 @@ func (l *loop) use(wf workflow.Workflow) error {
 		l.world = world
 	}
 	l.wf = wf
-	for _, warning := range wf.Warnings {
-		l.Log.Warn("workflow", "warning", warning)
+	warnings := slices.Concat(wf.Warnings, l.world.Tracker.Warnings)
+	for _, warning := range warnings {
+		l.Log.Warn("settings", "warning", warning)
 	}
-	l.tick.Warnings = append(l.tick.Warnings, wf.Warnings...)
+	l.tick.Warnings = append(l.tick.Warnings, warnings...)
 	return nil
 }
 

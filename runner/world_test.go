@@ -122,7 +122,7 @@ type board struct {
 const readTime = 10 * time.Millisecond
 
 func (b *board) IssuesByState(_ context.Context, states []string) ([]tracker.Issue, error) {
-	time.Sleep(readTime)
+	<-time.After(readTime)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reads = append(b.reads, "list")
@@ -141,7 +141,7 @@ func (b *board) IssuesByState(_ context.Context, states []string) ([]tracker.Iss
 }
 
 func (b *board) IssuesByID(_ context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
-	time.Sleep(readTime)
+	<-time.After(readTime)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	text := "ids"

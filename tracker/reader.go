@@ -23,6 +23,10 @@ type Adapter struct {
 	Reader
 	Tools     []Tool   // run on the host with the adapter's credential
 	SecretEnv []string // names that no child process may inherit
+	Warnings  []string // what its settings weaken, one sentence each, for every report
+	// Check asks the tracker whether what the settings name exists; nil when
+	// there is nothing to ask. Its error is [ErrInvalidConfig] when it does not.
+	Check func(context.Context) error
 }
 
 // Tool is something the agent may ask the host to do during a session (SPEC

@@ -25,7 +25,11 @@ var levels = map[string]int{
 	"runner/report":   2,
 	"runner/schedule": 1,
 	"runner/prompt":   1,
+	"runner/redact":   0,
+	"runner/action":   0,
 	"tracker/file":    1,
+	"tracker/github":  1,
+	"tracker/linear":  1,
 	"tracker":         0,
 	"codex":           0,
 	"workspace":       0,
@@ -37,11 +41,15 @@ var levels = map[string]int{
 
 // owners says which packages may import a third-party library.
 var owners = map[string][]string{
-	"gopkg.in/yaml.v3":          {"runner/workflow", "tracker/file"},
-	"github.com/osteele/liquid": {"runner/prompt"},
-	"github.com/spf13/cobra":    {"cmd/symphony"},
-	"golang.org/x/term":         {"cmd/symphony"},
-	"github.com/google/go-cmp":  {"tracker/trackertest"},
+	"gopkg.in/yaml.v3":                      {"runner/workflow", "tracker/file"},
+	"github.com/osteele/liquid":             {"runner/prompt"},
+	"github.com/spf13/cobra":                {"cmd/symphony"},
+	"golang.org/x/term":                     {"cmd/symphony"},
+	"github.com/google/go-cmp":              {"tracker/trackertest"},
+	"github.com/shurcooL/graphql":           {"tracker/linear"},
+	"github.com/vektah/gqlparser/v2":        {"tracker/linear"},
+	"github.com/google/go-github/v62":       {"runner/store"},
+	"github.com/sethvargo/go-githubactions": {"runner/action"},
 }
 
 // pure packages have no clock, no goroutine and no context.

@@ -49,7 +49,7 @@ func instantAgent() {
 				os.WriteFile(os.Args[2], []byte(strconv.FormatInt(time.Now().UnixNano(), 10)), 0o600)
 			}
 			reply(`{"id":%s,"result":{"turn":{"id":"u"}}}`, m.ID)
-			time.Sleep(delay)
+			<-time.After(delay)
 			handOverHere()
 			reply(`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"completed"}}}`)
 		default:
@@ -224,8 +224,8 @@ func ownCPU(b *testing.B) time.Duration {
 func countReads(b *testing.B) *atomic.Int64 {
 	var n atomic.Int64
 	open := adapters["file"]
-	adapters["file"] = func(t workflow.Tracker, log *slog.Logger) (tracker.Adapter, error) {
-		a, err := open(t, log)
+	adapters["file"] = func(s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
+		a, err := open(s, log)
 		a.Reader = counted{a.Reader, &n}
 		return a, err
 	}

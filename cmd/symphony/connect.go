@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,17 +14,34 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/file"
+	"github.com/symphony-runner/symphony/tracker/github"
+	"github.com/symphony-runner/symphony/tracker/linear"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// adapters open a tracker from its settings. This is the only place that names them.
-var adapters = map[string]func(workflow.Tracker, *slog.Logger) (tracker.Adapter, error){
-	"file": func(t workflow.Tracker, log *slog.Logger) (tracker.Adapter, error) {
-		cfg, err := file.ConfigFrom(t.Provider)
+// adapters open a tracker from its settings, without a request. This is the only
+// place that names them.
+var adapters = map[string]func(workflow.Settings, *slog.Logger) (tracker.Adapter, error){
+	"file": func(s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
+		cfg, err := file.ConfigFrom(s.Tracker.Provider)
 		if err != nil {
 			return tracker.Adapter{}, err
 		}
 		return file.Open(cfg, log)
+	},
+	"github": func(s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
+		cfg, err := github.ConfigFrom(s.Tracker.Provider, s.Policy.ActiveStates, s.Policy.TerminalStates)
+		if err != nil {
+			return tracker.Adapter{}, err
+		}
+		return github.Open(cfg, http.DefaultClient, log)
+	},
+	"linear": func(s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
+		cfg, err := linear.ConfigFrom(s.Tracker.Provider, s.Policy.ActiveStates, s.Policy.TerminalStates)
+		if err != nil {
+			return tracker.Adapter{}, err
+		}
+		return linear.Open(cfg, http.DefaultClient, log)
 	},
 }
 
@@ -35,7 +53,7 @@ func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.World, err
 		return runner.World{}, fmt.Errorf("tracker.kind %q: %w; this build has: %s",
 			kind, tracker.ErrUnsupportedKind, strings.Join(slices.Sorted(maps.Keys(adapters)), ", "))
 	}
-	adapter, err := open(wf.Settings.Tracker, log)
+	adapter, err := open(wf.Settings, log)
 	if err != nil {
 		return runner.World{}, err
 	}

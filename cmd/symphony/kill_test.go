@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -40,11 +41,10 @@ state: Todo
 	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	for range 25 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(250))*time.Millisecond)
-		cmd := p.command(ctx, "--once") // SIGKILL when ctx ends
-		err := cmd.Run()
+		out, err := p.command(ctx, "--once").CombinedOutput() // SIGKILL when ctx ends
 		cancel()
-		if code := cmd.ProcessState.ExitCode(); code > 0 {
-			t.Fatalf("exit status %d: %v", code, err)
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
+			t.Fatalf("exit status %d:\n%s", exit.ExitCode(), out)
 		}
 	}
 	for range 5 {

@@ -78,6 +78,14 @@ func (a *app) checkTracker(ctx context.Context, wf workflow.Workflow) error {
 		return err
 	}
 	defer world.Workspaces.Close()
+	for _, warning := range world.Tracker.Warnings {
+		fmt.Fprintf(a.stdout, "warning   %s\n", warning)
+	}
+	if world.Tracker.Check != nil {
+		if err := world.Tracker.Check(ctx); err != nil {
+			return err
+		}
+	}
 	_, err = world.Tracker.IssuesByState(ctx, wf.Settings.Policy.ActiveStates)
 	return err
 }

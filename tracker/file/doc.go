@@ -18,21 +18,29 @@
 //	---
 //	The description.
 //
-// Its profile (SPEC §11):
+// # Profile
 //
-//   - Settings: tracker.provider.path, the folder; "issues" by default. No secret.
-//   - Identity: id and identifier are both the file name without .md, as it is.
-//     A name that begins with a dot is no issue, nor is a README.md without
-//     front matter. Only regular files of up to 1 MiB are read, never a link.
-//   - Order: by identifier, byte by byte. There are no pages.
-//   - State: any text. Labels: lower case, trimmed, each once. Without
-//     updated_at the time of the file stands for it; nothing stands for created_at.
-//   - Dispatchable: always. A blocker carries the state of its own file, or no
+//   - kind: file
+//   - keys: path, the folder.
+//   - defaults: path is issues, from the folder of WORKFLOW.md.
+//   - secrets: none.
+//   - scope: the folder itself, not those below it. A name that begins with a dot
+//     is no issue, nor is a README.md without front matter. Only regular files
+//     are read, never a link.
+//   - paging: none; issues come in the order of their identifiers, byte by byte.
+//   - identity: id and identifier are both the file name without .md, as it is.
+//   - states: any text. Without updated_at the time of the file stands for it;
+//     nothing stands for created_at.
+//   - labels: lower case, trimmed, each once; a list, or words with commas.
+//   - priority: a whole number; anything else is none.
+//   - dispatchable: always. A blocker carries the state of its own file, or no
 //     state where that cannot be read; what it holds up is SPEC §8.2's to say.
-//   - Malformed: front matter that cannot be read, no title or state, labels or
-//     blocked_by that are no list, anything but a regular file. Dropped from a
-//     list with one warning per version of the file; fails a read by id.
-//   - Tool: issue_update sets the state and adds a comment.
+//   - tools: issue_update {state?, comment?}, for the session's own issue.
+//   - errors: invalid_tracker_config, tracker_request, and tracker_response for a
+//     read by id of a malformed file: front matter that cannot be read, no title
+//     or state, labels or blocked_by that are no list, anything but a regular
+//     file. A list drops such a file with one warning per version of it.
+//   - limits: files of up to 1 MiB.
 //
 // Comments stand at the end of the file, under "## Comments", each below a
 // heading with its time and author. As with any other tracker they are no part

@@ -1,0 +1,124 @@
+package github
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
+)
+
+func TestTheAdapterConformsWithOpenAndClosed(t *testing.T) {
+	t.Parallel()
+	trackertest.Run(t, func(t *testing.T) trackertest.World {
+		return world(t, nil, "open", "closed", func(i *ticket, state string) { i.state = state })
+	})
+}
+
+func TestTheAdapterConformsWithLabels(t *testing.T) {
+	t.Parallel()
+	trackertest.Run(t, func(t *testing.T) trackertest.World {
+		return world(t, map[string]any{"state_label_prefix": "status:"}, "In Progress", "closed", func(i *ticket, state string) {
+			i.labels = slices.DeleteFunc(i.labels, func(l string) bool { return strings.HasPrefix(l, "status:") })
+			if i.state = stateOpen; state == stateClosed {
+				i.state = stateClosed
+			} else {
+				i.labels = append(i.labels, "status:"+state)
+			}
+		})
+	})
+}
+
+func TestTheAdapterConformsWithABoard(t *testing.T) {
+	t.Parallel()
+	provider := map[string]any{"project": map[string]any{"number": 3, "field": "Stage"}}
+	trackertest.Run(t, func(t *testing.T) trackertest.World {
+		return world(t, provider, "Todo", "closed", func(i *ticket, state string) {
+			if i.state = stateOpen; state == stateClosed {
+				i.state = stateClosed
+			} else {
+				i.items[3] = state
+			}
+		})
+	})
+}
+
+// world is a fake and an adapter for it; set gives an issue its state.
+func world(t *testing.T, provider map[string]any, active, done string, set func(*ticket, string)) trackertest.World {
+	f := newFake(t)
+	f.boards[3] = &fakeBoard{options: map[string][]string{"Stage": {"Todo", "Review", "Done"}}}
+	cfg := f.config(provider, []string{active}, []string{done})
+	adapter, err := Open(cfg, f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trackertest.World{
+		Adapter: adapter,
+		Active:  active,
+		Done:    done,
+		Put: func(issue tracker.Issue) tracker.ID {
+			number, err := strconv.Atoi(string(issue.ID))
+			if err != nil {
+				number = f.put(nil)
+			}
+			f.change(number, func(i *ticket) { i.become(issue, set) })
+			return tracker.ID(strconv.Itoa(number))
+		},
+		Delete:  func(id tracker.ID) { f.change(atoi(string(id)), func(i *ticket) { i.gone = http.StatusGone }) },
+		Corrupt: func(id tracker.ID) { f.change(atoi(string(id)), func(i *ticket) { i.corrupt = true }) },
+		Refuse:  func() { f.failWith(http.StatusForbidden, nil, `{"message": "Resource not accessible"}`) },
+		FailMidway: func() {
+			f.disturb(func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Query().Get("page") == "" && !strings.HasSuffix(r.URL.Path, "2") {
+					return false
+				}
+				w.WriteHeader(http.StatusForbidden)
+				return true
+			})
+		},
+		Hang: func() <-chan struct{} {
+			waiting := make(chan struct{})
+			f.disturb(func(_ http.ResponseWriter, r *http.Request) bool {
+				select {
+				case <-waiting:
+				default:
+					close(waiting)
+				}
+				<-r.Context().Done()
+				return true
+			})
+			return waiting
+		},
+		Requests: func() int {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return len(f.requests)
+		},
+		Calls:  map[string]string{"github_api": `{"method": "POST", "path": "/repos/{owner}/{repo}/issues/1/comments", "body": {"body": "Done."}}`},
+		Secret: fakeToken,
+		Log:    f.log.String,
+	}
+}
+
+// become gives an issue of the fake what the suite asks for.
+func (i *ticket) become(issue tracker.Issue, set func(*ticket, string)) {
+	i.title, i.body, i.labels, i.blockedBy = issue.Title, issue.Description, slices.Clone(issue.Labels), nil
+	if issue.Priority != nil {
+		i.labels = append(i.labels, fmt.Sprintf("P%d", *issue.Priority-1))
+	}
+	for _, b := range issue.BlockedBy {
+		i.blockedBy = append(i.blockedBy, atoi(string(b.ID)))
+	}
+	for to, at := range map[*time.Time]time.Time{&i.created: issue.CreatedAt, &i.updated: issue.UpdatedAt} {
+		if !at.IsZero() {
+			*to = at
+		}
+	}
+	set(i, issue.State)
+}

@@ -1,0 +1,67 @@
+package github
+
+import (
+	"strings"
+	"testing"
+)
+
+// thousand is a repository of 1,000 open issues with text of 2 kB each, on a
+// server that does no more than to send what it has.
+func thousand(b *testing.B, provider map[string]any) *repository {
+	f := newFake(b)
+	f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo"}}}
+	for range 1000 {
+		f.put(func(i *ticket) {
+			i.body, i.labels, i.items[3] = strings.Repeat("A line of text.\r\n", 120), []string{"bug", "P1", "status:todo"}, "Todo"
+		})
+	}
+	f.canned()
+	active := []string{"todo"}
+	if provider == nil {
+		active = []string{"open"}
+	}
+	return f.openWith(provider, active, []string{"closed"})
+}
+
+func list(b *testing.B, r *repository) {
+	issues, err := r.IssuesByState(b.Context(), r.cfg.Active)
+	if err != nil || len(issues) != 1000 || !issues[999].Dispatchable {
+		b.Fatalf("%d issues, %v", len(issues), err)
+	}
+}
+
+func BenchmarkFirstListOf1000(b *testing.B) {
+	for name, provider := range map[string]map[string]any{
+		"open": nil, "labels": {"state_label_prefix": "status:"}, "board": {"project": map[string]any{"number": 3}}, "anyone": {"state_label_prefix": "status:", "trust": "anyone"},
+	} {
+		b.Run(name, func(b *testing.B) {
+			r := thousand(b, provider)
+			for b.Loop() {
+				clear(r.pages)
+				clear(r.trust.verdicts)
+				list(b, r)
+			}
+		})
+	}
+}
+
+func BenchmarkUnchangedListOf1000(b *testing.B) {
+	r := thousand(b, nil)
+	list(b, r)
+	for b.Loop() {
+		list(b, r)
+	}
+}
+
+func BenchmarkDecodeAPageOf100(b *testing.B) {
+	r := thousand(b, nil)
+	a, err := r.client.do(b.Context(), request{op: "bench", method: "GET", url: r.listURL(listOpen)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if records, _, err := decodeRecords("bench", a); err != nil || len(records) != 100 {
+			b.Fatal(err)
+		}
+	}
+}

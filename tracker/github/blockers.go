@@ -1,0 +1,124 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// blockersKey is a version of an issue and of what blocks it, as far as its
+// record tells: a blocker that is closed or opened changes the count.
+type blockersKey struct {
+	number  int
+	updated time.Time
+	dependencies
+}
+
+// block fills in what blocks the candidates and gives those that nothing open
+// blocks.
+func (r *repository) block(ctx context.Context, candidates []candidate, issues []tracker.Issue) ([]candidate, error) {
+	blocking := make([][]*record, len(candidates))
+	err := together(ctx, len(candidates), func(ctx context.Context, i int) (err error) {
+		blocking[i], err = r.blocking(ctx, candidates[i].record)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var free []candidate
+	for i, c := range candidates {
+		issue := &issues[c.at]
+		for _, b := range blocking[i] {
+			blocker := r.blocker(b)
+			issue.BlockedBy = append(issue.BlockedBy, blocker)
+			if b.open() && issue.Why == "" {
+				issue.Why = fmt.Sprintf("%s blocks it", blocker.Name())
+			}
+		}
+		if issue.Why == "" && c.Dependencies != nil && c.Dependencies.BlockedBy > 0 {
+			issue.Why = "an open issue blocks it that the token cannot see"
+		}
+		if issue.Why == "" {
+			free = append(free, c)
+		}
+	}
+	return free, nil
+}
+
+// blocker is an issue that may be in another repository. Its status on a board
+// is not asked for: it is open or closed.
+func (r *repository) blocker(b *record) tracker.Blocker {
+	state, _ := r.states.of(b, "")
+	name := identifier(b.Number)
+	if !strings.EqualFold(b.repository(), r.cfg.Repo) {
+		return tracker.Blocker{Identifier: fmt.Sprintf("%s#%d", b.repository(), b.Number), State: state}
+	}
+	return tracker.Blocker{ID: tracker.ID(fmt.Sprint(b.Number)), Identifier: name, State: state}
+}
+
+// blocking reads what blocks an issue, only when its record says that something
+// does, or does not say.
+func (r *repository) blocking(ctx context.Context, rec *record) ([]*record, error) {
+	r.mu.Lock()
+	unknown := r.noBlock
+	r.mu.Unlock()
+	if rec.Dependencies == nil {
+		if unknown {
+			return nil, nil
+		}
+		return r.readBlocking(ctx, rec)
+	}
+	if rec.Dependencies.TotalBlockedBy == 0 {
+		return nil, nil
+	}
+	key := blockersKey{rec.Number, rec.UpdatedAt, *rec.Dependencies}
+	r.mu.Lock()
+	list, ok := r.blockers[key]
+	r.mu.Unlock()
+	if ok {
+		return list, nil
+	}
+	list, err := r.readBlocking(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.blockers) >= maxKnown {
+		clear(r.blockers)
+	}
+	r.blockers[key] = list
+	return list, nil
+}
+
+func (r *repository) readBlocking(ctx context.Context, rec *record) ([]*record, error) {
+	op := fmt.Sprintf("read what blocks %s of %s", identifier(rec.Number), r.cfg.Repo)
+	at := r.url(fmt.Sprintf("/issues/%d/dependencies/blocked_by?per_page=100", rec.Number))
+	var list []*record
+	// Without a count in its record the answer is asked for again each time, by its ETag.
+	_, err := r.walk(ctx, op, at, rec.Dependencies == nil, func(b *record) { list = append(list, b) })
+	status, ok := errors.AsType[*statusError](err)
+	if !ok || status.status != http.StatusNotFound {
+		return list, err
+	}
+	if rec.Dependencies != nil {
+		return nil, nil // it was deleted meanwhile, or the count speaks for itself
+	}
+	// Either the issue has just gone, or the server has no such address.
+	if still, err := r.one(ctx, rec.Number); err != nil || still == nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	first := !r.noBlock
+	r.noBlock = true
+	r.mu.Unlock()
+	if first {
+		r.log.Warn("this GitHub server has no issue dependencies: nothing blocks an issue", "repository", r.cfg.Repo)
+	}
+	return nil, nil
+}

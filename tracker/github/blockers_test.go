@@ -1,0 +1,117 @@
+package github
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func TestAnOpenBlockerKeepsAnIssueFromBeingStarted(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(nil)
+	f.put(func(i *ticket) { i.state = stateClosed })
+	f.put(func(i *ticket) { i.blockedBy = []int{1, 2} })
+	r := f.open()
+	got := f.read(r, "3")[0]
+	want := []tracker.Blocker{{ID: "1", Identifier: "GH-1", State: "open"}, {ID: "2", Identifier: "GH-2", State: "closed"}}
+	if diff := cmp.Diff(want, got.BlockedBy); diff != "" {
+		t.Error(diff)
+	}
+	if got.Dispatchable || got.Why != "GH-1 blocks it" {
+		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.Why)
+	}
+	// It is the blocker alone that changes.
+	f.change(1, func(i *ticket) { i.state = stateClosed })
+	if got := f.read(r, "3")[0]; !got.Dispatchable || got.BlockedBy[0].State != "closed" {
+		t.Errorf("dispatchable %t, why %q, blocked by %v", got.Dispatchable, got.Why, got.BlockedBy)
+	}
+}
+
+func TestABlockedIssueCostsNothingWhileNothingChanges(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(nil)
+	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	r := f.open()
+	f.list(r, "open")
+	f.asked()
+	f.list(r, "open")
+	wantRequests(t, f, listPath+" 304")
+}
+
+func TestABlockerThatCannotBeReadStillBlocks(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(nil)
+	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	f.noBlockers = true
+	if got := f.read(f.open(), "2")[0]; got.Dispatchable || !strings.Contains(got.Why, "cannot see") {
+		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.Why)
+	}
+}
+
+func TestAServerWithoutDependenciesIsWarnedOfOnce(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.noSummary, f.noBlockers = true, true
+	f.put(nil)
+	r := f.open()
+	for range 3 {
+		if got := f.list(r, "open")[0]; !got.Dispatchable {
+			t.Errorf("why %q", got.Why)
+		}
+	}
+	if got := strings.Count(f.log.String(), "no issue dependencies"); got != 1 {
+		t.Errorf("%d warnings, want 1", got)
+	}
+}
+
+func TestAnIssueThatGoesMeanwhileIsNoServerWithoutDependencies(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.noSummary = true
+	f.put(nil)
+	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	r := f.open()
+	f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+		if strings.HasSuffix(q.URL.Path, "/1/dependencies/blocked_by") {
+			f.change(1, func(i *ticket) { i.gone = http.StatusGone })
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		}
+		return false
+	})
+	f.list(r, "open")
+	if got := f.read(r, "2")[0]; got.Dispatchable {
+		t.Error("its blocker was forgotten")
+	}
+}
+
+func TestWithoutACountInTheRecordTheBlockersAreAskedForByETag(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.noSummary = true
+	f.put(nil)
+	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	r := f.open()
+	f.read(r, "2")
+	f.asked()
+	if got := f.read(r, "2")[0]; got.Dispatchable {
+		t.Error("it is dispatchable")
+	}
+	wantRequests(t, f, "GET /repos/acme/shop/issues/2 304", "GET /repos/acme/shop/issues/2/dependencies/blocked_by?per_page=100 304")
+}
+
+func TestABlockerElsewhereIsNamedInFull(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	r := f.open()
+	got := r.blocker(&record{Number: 7, State: stateOpen, RepositoryURL: "https://api.github.com/repos/other/place"})
+	if diff := cmp.Diff(tracker.Blocker{Identifier: "other/place#7", State: "open"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,84 @@
+package github
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func onBoard(f *fake, project map[string]any, active ...string) *repository {
+	f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo", "In Progress", "Done"}, "Size": {"S", "L"}}}
+	return f.openWith(map[string]any{"project": project}, active, []string{"Done", "closed"})
+}
+
+func TestTheBoardGivesTheState(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	r := onBoard(f, map[string]any{"number": 3}, "todo", "In Progress")
+	f.put(func(i *ticket) { i.items[3] = "Todo" })
+	f.put(func(i *ticket) { i.items[3] = "" })
+	f.put(func(i *ticket) { i.items[4] = "Todo" })
+	f.put(func(i *ticket) { i.items[3], i.state = "Todo", stateClosed })
+	f.put(func(i *ticket) { i.items[3], i.items[4] = "In Progress", "Done" })
+	var states []string
+	for _, issue := range f.read(r, "1", "2", "3", "4", "5") {
+		states = append(states, issue.State)
+	}
+	if diff := cmp.Diff([]string{"Todo", "open", "open", "closed", "In Progress"}, states); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"GH-1", "GH-5"}, identifiers(f.list(r, "Todo", "in progress"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestABoardCostsOneRequestMorePer100OpenIssues(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	r := onBoard(f, map[string]any{"number": 3}, "Todo")
+	for range 3 {
+		f.put(func(i *ticket) { i.items[3] = "Todo" })
+	}
+	f.list(r, "Todo")
+	f.asked()
+	f.list(r, "Todo")
+	wantRequests(t, f, listPath+" 304", "POST /graphql 200")
+	// What moves on the board alone is seen, although the list has not changed.
+	f.mu.Lock()
+	f.issues[2].items[3] = "Done"
+	f.mu.Unlock()
+	if diff := cmp.Diff([]string{"GH-1", "GH-3"}, identifiers(f.list(r, "Todo"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestABoardThatDoesNotFitIsRefusedByTheFirstReadAlsoWithoutIssues(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		project map[string]any
+		active  string
+		want    string
+	}{
+		"owner":   {map[string]any{"owner": "nobody", "number": 3}, "Todo", `project.owner is "nobody"`},
+		"project": {map[string]any{"number": 9}, "Todo", "project.number is 9: acme has no such project"},
+		"field":   {map[string]any{"number": 3, "field": "Stage"}, "Todo", `project.field is "Stage": the single-select fields of the board are`},
+		"text":    {map[string]any{"number": 3, "field": "Title"}, "Todo", `project.field is "Title"`},
+		"state":   {map[string]any{"number": 3}, "Doing", `tracker.active_states: "Doing" is not an option of the field "Status": the board has ["Todo" "In Progress" "Done"]`},
+	} {
+		f := newFake(t)
+		r := onBoard(f, test.project, test.active)
+		issues, err := r.IssuesByState(t.Context(), []string{test.active})
+		if !errors.Is(err, tracker.ErrInvalidConfig) || !strings.Contains(err.Error(), test.want) || len(issues) != 0 {
+			t.Errorf("%s: %d issues, %v, want %q", name, len(issues), err, test.want)
+		}
+	}
+	f := newFake(t)
+	r := onBoard(f, map[string]any{"number": 3}, "Todo")
+	f.list(r, "Todo")
+	f.asked()
+	f.list(r, "Todo")
+	wantRequests(t, f, listPath+" 304")
+}

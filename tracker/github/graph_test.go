@@ -1,0 +1,198 @@
+package github
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// fakeBoard is a project of the owner acme.
+type fakeBoard struct {
+	options map[string][]string // by single-select field
+}
+
+// schema is the part of GitHub's schema that the queries use.
+func schema(t testing.TB) *ast.Schema {
+	t.Helper()
+	text, err := os.ReadFile("testdata/github.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := gqlparser.LoadSchema(&ast.Source{Name: "github.graphql", Input: string(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestTheQueriesFitTheSchema(t *testing.T) {
+	t.Parallel()
+	s := schema(t)
+	for name, query := range map[string]string{"board": boardQuery, "history": historyQuery} {
+		if _, err := gqlparser.LoadQueryWithRules(s, query, nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// object is a value of a GraphQL type; a func takes the arguments of its field.
+type object map[string]any
+
+type resolver = func(args map[string]any) any
+
+// graphql answers a query from the state, in exactly the shape that it asks for.
+func (f *fake) graphql(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Query     string
+		Variables map[string]any
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		f.t.Errorf("query: %v", err)
+	}
+	doc, err := gqlparser.LoadQueryWithRules(f.schema, in.Query, nil)
+	if err != nil {
+		f.t.Errorf("the query does not fit the schema: %v", err)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	reply(w, http.StatusOK, map[string]any{"data": selected(doc.Operations[0].SelectionSet, f.root(), in.Variables)})
+}
+
+func selected(set ast.SelectionSet, of object, vars map[string]any) map[string]any {
+	out := make(map[string]any)
+	for _, s := range set {
+		switch s := s.(type) {
+		case *ast.Field:
+			value := of[s.Name]
+			if f, ok := value.(resolver); ok {
+				value = f(s.ArgumentMap(vars))
+			}
+			out[s.Alias] = shaped(s.SelectionSet, value, vars)
+		case *ast.InlineFragment:
+			kinds, _ := of["kinds"].([]string)
+			if s.TypeCondition == of["__typename"] || slices.Contains(kinds, s.TypeCondition) {
+				for key, value := range selected(s.SelectionSet, of, vars) {
+					out[key] = value
+				}
+			}
+		}
+	}
+	return out
+}
+
+func shaped(set ast.SelectionSet, value any, vars map[string]any) any {
+	switch value := value.(type) {
+	case object:
+		if value == nil {
+			return nil
+		}
+		return selected(set, value, vars)
+	case []object:
+		list := []any{}
+		for _, v := range value {
+			list = append(list, shaped(set, v, vars))
+		}
+		return list
+	}
+	return value
+}
+
+func (f *fake) root() object {
+	return object{
+		"repositoryOwner": resolver(func(args map[string]any) any {
+			if args["login"] != "acme" {
+				return object(nil)
+			}
+			return object{"__typename": "Organization", "kinds": []string{"ProjectV2Owner"}, "projectV2": resolver(func(args map[string]any) any {
+				n, _ := args["number"].(json.Number)
+				number, _ := n.Int64()
+				if f, ok := args["number"].(float64); ok {
+					number = int64(f)
+				}
+				return f.project(int(number))
+			})}
+		}),
+		"nodes": resolver(func(args map[string]any) any {
+			ids, _ := args["ids"].([]any)
+			list := []object{}
+			for _, id := range ids {
+				list = append(list, f.node(id))
+			}
+			return list
+		}),
+	}
+}
+
+func projectID(n int) string { return string(rune('A'+n)) + "_board" }
+
+func (f *fake) project(number int) object {
+	b := f.boards[number]
+	if b == nil {
+		return nil
+	}
+	fields := []object{{"__typename": "ProjectV2Field", "name": "Title"}}
+	for name, options := range b.options {
+		list := []object{}
+		for _, option := range options {
+			list = append(list, object{"name": option})
+		}
+		fields = append(fields, object{"__typename": "ProjectV2SingleSelectField", "name": name, "options": list})
+	}
+	return object{"id": projectID(number), "fields": object{"nodes": fields}}
+}
+
+func (f *fake) node(id any) object {
+	for _, i := range f.issues {
+		if nodeID(i.number) == id && i.gone == 0 {
+			return f.issueNode(i)
+		}
+	}
+	return nil
+}
+
+func actorNode(a *account) object {
+	if a == nil {
+		return nil
+	}
+	return object{"__typename": a.Type, "login": a.Login}
+}
+
+func (f *fake) issueNode(i *ticket) object {
+	items, edits := []object{}, []object{}
+	for number, status := range i.items {
+		item := object{"project": object{"id": projectID(number)}, "fieldValueByName": object(nil)}
+		if status != "" {
+			item["fieldValueByName"] = object{"__typename": "ProjectV2ItemFieldSingleSelectValue", "name": status}
+		}
+		items = append(items, item)
+	}
+	node := object{
+		"__typename": "Issue", "id": nodeID(i.number), "title": i.title, "body": i.body, "lastEditedAt": nil, "editor": object(nil),
+		"projectItems": object{"pageInfo": object{"hasNextPage": false}, "nodes": items},
+		"timelineItems": resolver(func(args map[string]any) any {
+			deeds, kind := i.labelings, "LabeledEvent"
+			if types, _ := args["itemTypes"].([]any); slices.Contains(types, any("RENAMED_TITLE_EVENT")) {
+				deeds, kind = i.renames, "RenamedTitleEvent"
+			}
+			nodes := []object{}
+			for _, d := range deeds {
+				nodes = append(nodes, object{"__typename": kind, "createdAt": d.at.Format(time.RFC3339), "actor": actorNode(d.by), "label": object{"name": d.label}})
+			}
+			more := len(nodes) > 100
+			return object{"pageInfo": object{"hasPreviousPage": more}, "nodes": nodes[max(0, len(nodes)-100):]}
+		}),
+	}
+	for _, e := range i.edits {
+		edits = append(edits, object{"editedAt": e.at.Format(time.RFC3339), "editor": actorNode(e.by)})
+		node["lastEditedAt"], node["editor"] = e.at.Format(time.RFC3339), actorNode(e.by)
+	}
+	node["userContentEdits"] = object{"totalCount": len(edits), "nodes": edits[:min(100, len(edits))]}
+	return node
+}

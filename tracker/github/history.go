@@ -1,0 +1,156 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// historyQuery reads who changed the text of issues and who labelled them. The
+// text comes along to prove that the history is that of the text in hand.
+const historyQuery = `query History($ids: [ID!]!) {
+  nodes(ids: $ids) {
+    ... on Issue {
+      id
+      title
+      body
+      lastEditedAt
+      editor { __typename login }
+      userContentEdits(first: 100) {
+        totalCount
+        nodes { editedAt editor { __typename login } }
+      }
+      renames: timelineItems(last: 100, itemTypes: [RENAMED_TITLE_EVENT]) {
+        pageInfo { hasPreviousPage }
+        nodes { ... on RenamedTitleEvent { createdAt actor { __typename login } } }
+      }
+      labelings: timelineItems(last: 100, itemTypes: [LABELED_EVENT]) {
+        nodes { ... on LabeledEvent { createdAt actor { __typename login } label { name } } }
+      }
+    }
+  }
+}`
+
+// history is what GitHub knows of the text of an issue. What it does not tell is
+// nil, and then not known.
+type history struct {
+	ID               string
+	Title            string
+	Body             string
+	LastEditedAt     *time.Time
+	Editor           *actor
+	UserContentEdits *struct {
+		TotalCount int
+		Nodes      []*struct {
+			EditedAt time.Time
+			Editor   *actor
+		}
+	}
+	Renames *struct {
+		PageInfo struct{ HasPreviousPage bool }
+		Nodes    []*event
+	}
+	Labelings *struct{ Nodes []*event }
+}
+
+type event struct {
+	CreatedAt time.Time
+	Actor     *actor
+	Label     struct{ Name string }
+}
+
+// actor is who did something; nil is somebody whose account is gone.
+type actor struct {
+	Typename string `json:"__typename"` // User, Bot, …
+	Login    string
+}
+
+// change is one change of the text.
+type change struct {
+	at time.Time
+	by *actor
+}
+
+// changes are all changes of title and body since the issue was written; false
+// when GitHub does not tell all of them.
+func (h *history) changes() ([]change, bool) {
+	if h.UserContentEdits == nil || h.Renames == nil || h.Renames.PageInfo.HasPreviousPage ||
+		h.UserContentEdits.TotalCount > len(h.UserContentEdits.Nodes) {
+		return nil, false
+	}
+	var list []change
+	for _, e := range h.UserContentEdits.Nodes {
+		if e == nil {
+			return nil, false
+		}
+		list = append(list, change{e.EditedAt, e.Editor})
+	}
+	if h.LastEditedAt != nil {
+		list = append(list, change{*h.LastEditedAt, h.Editor})
+	}
+	for _, e := range h.Renames.Nodes {
+		if e == nil {
+			return nil, false
+		}
+		list = append(list, change{e.CreatedAt, e.Actor})
+	}
+	return list, true
+}
+
+// labeling is when the label that the issue bears was put on, nil when that is
+// not known.
+func (h *history) labeling(label string) *event {
+	if h.Labelings == nil {
+		return nil
+	}
+	var last *event
+	for _, e := range h.Labelings.Nodes {
+		if e != nil && tracker.NormalLabel(e.Label.Name) == label && (last == nil || !e.CreatedAt.Before(last.CreatedAt)) {
+			last = e
+		}
+	}
+	return last
+}
+
+// of reports whether the history is that of the text in the record.
+func (h *history) of(r *record) bool {
+	same := func(a, b string) bool {
+		return strings.ReplaceAll(a, "\r\n", "\n") == strings.ReplaceAll(b, "\r\n", "\n")
+	}
+	return same(h.Title, r.Title) && same(h.Body, r.Body)
+}
+
+// histories reads the history of each candidate, nil where there is none.
+func (r *repository) histories(ctx context.Context, candidates []candidate) ([]*history, error) {
+	op := "read who edited the issues of " + r.cfg.Repo
+	all := make([]*history, len(candidates))
+	chunks := slices.Collect(slices.Chunk(candidates, maxNodes))
+	err := together(ctx, len(chunks), func(ctx context.Context, i int) error {
+		ids := make([]string, len(chunks[i]))
+		for j, c := range chunks[i] {
+			ids[j] = c.NodeID
+		}
+		var data struct{ Nodes []*history }
+		if err := r.client.query(ctx, op, needIssues, historyQuery, map[string]any{"ids": ids}, &data); err != nil {
+			return err
+		}
+		if len(data.Nodes) != len(ids) {
+			return fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))
+		}
+		for j, h := range data.Nodes {
+			if h != nil && h.ID != ids[j] {
+				return fmt.Errorf("%s: %w: the nodes are not those asked for: try again later", op, tracker.ErrResponse)
+			}
+			all[i*maxNodes+j] = h
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}

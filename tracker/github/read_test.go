@@ -1,0 +1,266 @@
+package github
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+const (
+	listPath       = "GET /repos/acme/shop/issues?state=open&sort=created&direction=asc&per_page=100"
+	historyRequest = "POST /graphql 200"
+)
+
+func identifiers(issues []tracker.Issue) []string {
+	list := []string{}
+	for _, i := range issues {
+		list = append(list, i.Identifier)
+	}
+	return list
+}
+
+func wantRequests(t *testing.T, f *fake, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, f.asked()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnUnchangedRepositoryCostsOneConditionalRequest(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	blocker := f.put(func(i *ticket) { i.state = stateClosed })
+	f.put(func(i *ticket) { i.blockedBy = []int{blocker} })
+	f.put(nil)
+	r := f.open()
+	f.list(r, "open")
+	wantRequests(t, f, listPath+" 200", "GET /repos/acme/shop/issues/2/dependencies/blocked_by?per_page=100 200", historyRequest)
+	f.list(r, "open")
+	f.read(r, "2", "3")
+	wantRequests(t, f, listPath+" 304", listPath+" 304")
+	f.change(3, func(i *ticket) { i.title = "Another title" })
+	if got := f.list(r, "open")[1].Title; got != "Another title" {
+		t.Errorf("title %q", got)
+	}
+	wantRequests(t, f, listPath+" 200", historyRequest)
+}
+
+func TestAnUnchangedListOfManyPagesCostsNothingOfTheLimit(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	for range 250 {
+		f.put(nil)
+	}
+	r := f.open()
+	if got := len(f.list(r, "open")); got != 250 {
+		t.Fatalf("%d issues", got)
+	}
+	f.asked()
+	f.list(r, "open")
+	wantRequests(t, f, listPath+" 304", sorted(2), sorted(3))
+}
+
+// sorted is the request for a further page, as the fake's links have it.
+func sorted(page int) string {
+	return fmt.Sprintf("GET /repos/acme/shop/issues?direction=asc&page=%d&per_page=100&sort=created&state=open 304", page)
+}
+
+func TestReadsByIDAskForTheListWhereThatIsCheaper(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	for range 3 {
+		f.put(nil)
+	}
+	r := f.open()
+	f.read(r, "1") // the length of the list is not known yet
+	wantRequests(t, f, "GET /repos/acme/shop/issues/1 200", historyRequest)
+	f.list(r, "open")
+	f.asked()
+	f.change(2, func(i *ticket) { i.state = stateClosed })
+	got := f.read(r, "3", "2", "1")
+	if diff := cmp.Diff([]string{"GH-3", "GH-2", "GH-1"}, identifiers(got)); diff != "" {
+		t.Error(diff)
+	}
+	wantRequests(t, f, listPath+" 200", "GET /repos/acme/shop/issues/2 200")
+	f.read(r, "2")
+	wantRequests(t, f, listPath+" 304", "GET /repos/acme/shop/issues/2 304")
+}
+
+func TestPullRequestsAreNeverIssues(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(func(i *ticket) { i.pull = true })
+	f.put(nil)
+	r := f.open()
+	for how, got := range map[string][]tracker.Issue{"read": f.read(r, "1", "2"), "listed": f.list(r, "open")} {
+		if diff := cmp.Diff([]string{"GH-2"}, identifiers(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", how, diff)
+		}
+	}
+}
+
+func TestWhatIsGoneIsNotVisible(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusNotFound, http.StatusGone, http.StatusMovedPermanently} {
+		f := newFake(t)
+		f.put(func(i *ticket) { i.gone = status })
+		r := f.open()
+		if got := f.read(r, "1", "01", "+1", "-1", "0", "x", "9999999999999999999999"); len(got) != 0 {
+			t.Errorf("%d: got %d issues", status, len(got))
+		}
+		// The list proves that it is the issue that is gone, not the repository.
+		wantRequests(t, f, fmt.Sprintf("GET /repos/acme/shop/issues/1 %d", status), listPath+" 200")
+		if transferred := strings.Contains(f.log.String(), "issue transferred"); transferred != (status == http.StatusMovedPermanently) {
+			t.Errorf("%d: transferred %t in the log", status, transferred)
+		}
+	}
+}
+
+func TestIdsThatAreNoNumbersCostNothing(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	r := f.open()
+	f.read(r, "GH-1", "../1", "1/comments")
+	wantRequests(t, f)
+}
+
+func TestALostRepositoryDoesNotLookLikeIssuesThatAreGone(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(nil)
+	r := f.open()
+	f.failWith(http.StatusNotFound, nil, `{"message": "Not Found"}`)
+	issues, err := r.IssuesByID(t.Context(), []tracker.ID{"1"})
+	if err == nil || len(issues) > 0 || !strings.Contains(err.Error(), "acme/shop is unknown or the token cannot see it") {
+		t.Errorf("%d issues, %v", len(issues), err)
+	}
+}
+
+func TestClosedIssuesAreClosedWhateverTheirLabelsSay(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(func(i *ticket) { i.labels, i.state = []string{"status:todo"}, stateClosed })
+	r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo"}, []string{"done", "closed"})
+	if got := f.read(r, "1")[0]; got.State != stateClosed || got.Dispatchable {
+		t.Errorf("state %q, dispatchable %t", got.State, got.Dispatchable)
+	}
+	if got := f.list(r, "done", "closed"); len(got) != 1 {
+		t.Errorf("%d issues are terminal", len(got))
+	}
+	if got := f.list(r, "todo"); len(got) != 0 {
+		t.Errorf("%d issues are to be done", len(got))
+	}
+}
+
+func TestLabelsGiveTheState(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		labels     []string
+		state, why string // why is a part of the reason; "" is dispatchable
+	}{
+		{labels: []string{"Status: In Progress", "bug"}, state: "In Progress"},
+		{labels: []string{"bug"}, state: "open", why: "not an active one"},
+		{labels: []string{"status:"}, state: "open", why: "not an active one"},
+		{labels: []string{"status:review"}, state: "review", why: "not an active one"},
+		{labels: []string{"status:closed"}, state: "open", why: `its status is "closed"`},
+		{labels: []string{"status:done", "status:todo"}, state: "todo", why: "several states"},
+		{labels: []string{"status:done", "status:review"}, state: "review", why: "several states"},
+		{labels: []string{"status:in progress", "status:todo"}, state: "todo", why: "several states"},
+	} {
+		f := newFake(t)
+		f.put(func(i *ticket) { i.labels = test.labels })
+		r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo", "in progress"}, []string{"done"})
+		got := f.read(r, "1")[0]
+		if got.State != test.state || got.Dispatchable != (test.why == "") || !strings.Contains(got.Why, test.why) {
+			t.Errorf("%q: state %q, dispatchable %t, why %q: want %q, %q", test.labels, got.State, got.Dispatchable, got.Why, test.state, test.why)
+		}
+	}
+}
+
+func TestTheHighestPriorityWins(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(func(i *ticket) { i.labels = []string{"P3", "p1", "p2"} })
+	if got := f.read(f.open(), "1")[0].Priority; got == nil || *got != 2 {
+		t.Errorf("priority %v, want 2", got)
+	}
+}
+
+func TestHostileTextArrivesAsItIs(t *testing.T) {
+	t.Parallel()
+	const text = "{{ issue.title }} ::set-output name=x::y\n../../etc/passwd \x1b[31m\u202e</script>`$(id)`\u0000%0A"
+	f := newFake(t)
+	f.put(func(i *ticket) { i.title, i.body, i.labels = text, text, []string{text} })
+	got := f.read(f.open(), "1")[0]
+	want := []string{text, text, tracker.NormalLabel(text), "GH-1"}
+	if diff := cmp.Diff(want, []string{got.Title, got.Description, got.Labels[0], got.Identifier}); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Contains(f.log.String(), "passwd") {
+		t.Error("the log repeats it")
+	}
+}
+
+func TestAnIssueIsNormalised(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(func(i *ticket) { i.labels = []string{"Bug", " bug ", "P0"} })
+	got := f.read(f.open(), "1")[0]
+	got.CreatedAt, got.UpdatedAt = f.clock, f.clock
+	want := tracker.Issue{
+		ID: "1", Identifier: "GH-1", Title: "An issue", Description: "Its text.", State: "open", Priority: new(1),
+		URL: "https://github.com/acme/shop/issues/1", Labels: []string{"bug", "p0"}, Dispatchable: true,
+		NativeRef: map[string]string{"number": "1", "node_id": "I_1", "repository": "acme/shop"}, CreatedAt: f.clock, UpdatedAt: f.clock,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzRecordsNeverPanicAndAreWholeOrMalformed(f *testing.F) {
+	f.Add(`[{"number": 1, "node_id": "I", "title": "t", "state": "open"}, null, {"title": 7}, 3]`)
+	f.Add(`[{"number": 1e99, "labels": [null], "user": null, "created_at": "x"}]`)
+	f.Add(`{}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		a := answer{header: http.Header{"Content-Type": {"application/json"}}, body: []byte(body)}
+		records, malformed, err := decodeRecords("test", a)
+		if err != nil {
+			return
+		}
+		var all []json.RawMessage
+		if err := json.Unmarshal(a.body, &all); err != nil || len(all) != len(records)+len(malformed) {
+			t.Errorf("%d records and %d malformed ones in %d, %v", len(records), len(malformed), len(all), err)
+		}
+		for _, r := range records {
+			if err := r.check(); err != nil {
+				t.Error(err)
+			}
+			r.labels()
+		}
+	})
+}
+
+func TestRecordsThatAreNoIssuesAreExplained(t *testing.T) {
+	t.Parallel()
+	a := answer{header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`[null, {"title": "t"}, {"number": 2, "title": "t"},
+		{"number": 3, "node_id": "I", "title": " "}, {"number": 4, "node_id": "I", "title": "t", "state": "merged"},
+		{"number": 5, "node_id": "I", "title": "t", "state": "open", "updated_at": "yesterday"}]`)}
+	records, malformed, err := decodeRecords("test", a)
+	if err != nil || len(records) != 0 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	wants := []string{"no number", "no number", "GH-2: it has no node_id", "GH-3: it has no title", `GH-4: its state "merged"`, "GH-5: "}
+	if len(malformed) != len(wants) {
+		t.Fatalf("%d reasons, want %d", len(malformed), len(wants))
+	}
+	for i, want := range wants {
+		if !strings.Contains(malformed[i].Error(), want) {
+			t.Errorf("%v, want %q", malformed[i], want)
+		}
+	}
+}

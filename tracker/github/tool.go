@@ -1,0 +1,186 @@
+package github
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// maxResult is the size to which what the model is told is cut, in bytes.
+const maxResult = 48 << 10
+
+const toolSchema = `{
+  "type": "object",
+  "properties": {
+    "method": {"type": "string", "enum": ["GET", "POST", "PUT", "PATCH", "DELETE"]},
+    "path": {"type": "string", "description": "/repos/{owner}/{repo}/… as it reads, not percent-encoded; the two placeholders may be left as they are."},
+    "params": {"type": "object", "description": "The query of a GET, e.g. {\"per_page\": 30, \"page\": 2}.", "additionalProperties": {"type": ["string", "number", "boolean"]}},
+    "body": {"type": "object", "description": "The JSON body of any other method."}
+  },
+  "required": ["method", "path"],
+  "additionalProperties": false
+}`
+
+// tool lets the agent use the part of the REST API that rules allows, with the
+// credential of the adapter.
+func (r *repository) tool() tracker.Tool {
+	return tracker.Tool{
+		Name: "github_api",
+		Description: "Call GitHub's REST API for the repository " + r.cfg.Repo + ": issues, comments, labels, pull requests, " +
+			"files, commits, branches, and the results of checks. Settings, secrets, workflows, approvals and merges are refused. " +
+			"The answer is the status, then JSON.",
+		InputSchema: json.RawMessage(toolSchema),
+		Call: func(ctx context.Context, _ tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
+			text, err := r.call(ctx, arguments)
+			if err != nil {
+				return tracker.ToolResult{Text: "github_api: " + err.Error()}
+			}
+			return tracker.ToolResult{OK: true, Text: text}
+		},
+	}
+}
+
+// call is a use of the tool.
+type call struct {
+	Method string
+	Path   string
+	Params map[string]any
+	Body   map[string]any
+
+	target  target
+	query   url.Values
+	changes string // the branch that it changes; "" for none
+	commit  string // the commit that it makes a branch's head; "" for none
+}
+
+// errFailed is a call that GitHub was asked for and refused.
+var errFailed = errors.New("GitHub refused")
+
+// call performs the tool and gives what the model is told.
+func (r *repository) call(ctx context.Context, arguments json.RawMessage) (string, error) {
+	c, err := r.check(arguments)
+	if err != nil {
+		return "", err
+	}
+	if err := r.permitted(ctx, c); err != nil {
+		return "", err
+	}
+	req := request{op: c.Method + " " + clip(c.Path), method: c.Method, url: r.client.api + c.target.escaped(), once: c.Method != http.MethodGet}
+	if len(c.query) > 0 {
+		req.url += "?" + c.query.Encode()
+	}
+	if c.Body != nil {
+		if req.body, err = json.Marshal(c.Body); err != nil {
+			return "", err
+		}
+	}
+	a, err := r.client.do(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	text := result(a)
+	if a.status < 200 || a.status >= 300 {
+		return "", fmt.Errorf("%w: %s", errFailed, text)
+	}
+	return text, nil
+}
+
+// result is an answer as the model is told it.
+func result(a answer) string {
+	text := fmt.Sprintf("%d %s", a.status, http.StatusText(a.status))
+	switch {
+	case a.status >= 300 && a.status < 400:
+		return text + "\nIt was moved. Redirects are not followed."
+	case len(bytes.TrimSpace(a.body)) == 0:
+		return text
+	case !a.json():
+		return text + "\nThe answer is not JSON and is left out."
+	}
+	if relation(a.header, "next") != "" {
+		text += "\nThere are more pages: raise params.page."
+	}
+	body := strings.ToValidUTF8(string(a.body), "\uFFFD")
+	if len(body) > maxResult {
+		cut := maxResult
+		for !utf8.RuneStart(body[cut]) {
+			cut--
+		}
+		body = fmt.Sprintf("%s\n… cut at %d of %d bytes: ask for less, for example with params.per_page", body[:cut], cut, len(body))
+	}
+	return text + "\n" + body
+}
+
+// check takes a call apart and refuses, without a request, what is not allowed.
+func (r *repository) check(arguments json.RawMessage) (*call, error) {
+	c, err := decodeCall(arguments)
+	if err != nil {
+		return nil, err
+	}
+	if c.target, err = parseTarget(c.Path, r.cfg.Repo); err != nil {
+		return nil, err
+	}
+	if r.cfg.ToolScope != ScopeToken && !strings.EqualFold(c.target.repo, r.cfg.Repo) {
+		return nil, fmt.Errorf("the repository is %s, not %s", r.cfg.Repo, c.target.repo)
+	}
+	if err := noStateBranch(r.cfg, c); err != nil {
+		return nil, err
+	}
+	for _, allowed := range rules() {
+		if allowed.method != c.Method || !c.target.matches(allowed.path) {
+			continue
+		}
+		for _, guard := range allowed.guards {
+			if err := guard(r.cfg, c); err != nil {
+				return nil, err
+			}
+		}
+		return c, nil
+	}
+	return nil, fmt.Errorf("%s on this path is not allowed: the tool is for issues, comments, labels, pull requests, files, commits and branches", c.Method)
+}
+
+// decodeCall reads the arguments as the schema has them.
+func decodeCall(arguments json.RawMessage) (*call, error) {
+	var c *struct {
+		Method string         `json:"method"`
+		Path   string         `json:"path"`
+		Params map[string]any `json:"params"`
+		Body   map[string]any `json:"body"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(arguments))
+	decoder.DisallowUnknownFields()
+	decoder.UseNumber()
+	if err := decoder.Decode(&c); err != nil {
+		return nil, fmt.Errorf("%w: give an object with method, path and, as needed, params or body", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more than one value: give one object")
+	}
+	switch {
+	case c == nil || c.Method == "" || c.Path == "":
+		return nil, errors.New("method and path are needed")
+	case c.Method == http.MethodGet && c.Body != nil:
+		return nil, errors.New("a GET has no body: use params")
+	case c.Method != http.MethodGet && len(c.Params) > 0:
+		return nil, errors.New("params are for GET: use body") // a server might let them override the body
+	}
+	query := make(url.Values, len(c.Params))
+	for key, value := range c.Params {
+		switch value.(type) {
+		case string, json.Number, bool:
+			query.Set(key, fmt.Sprint(value))
+		default:
+			return nil, fmt.Errorf("params.%s must be text, a number or a boolean", key)
+		}
+	}
+	return &call{Method: c.Method, Path: c.Path, Body: c.Body, query: query}, nil
+}

@@ -1,0 +1,232 @@
+package github
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cast are the people of the trust tests, by login. The member has no write
+// access of her own: it is her association that counts.
+func cast(f *fake) {
+	f.permissions["writer"], f.permissions["boss"], f.permissions["mem"], f.permissions["reader"] = "write", "admin", "read", "read"
+}
+
+func user(login string) *account { return &account{login, "User"} }
+
+func TestWhoseIssuesMayBeWorkedOn(t *testing.T) {
+	t.Parallel()
+	outsider := func(i *ticket) { i.author, i.association = account{"evil", "User"}, "NONE" }
+	at := func(i *ticket, minutes int) time.Time { return i.created.Add(time.Duration(minutes) * time.Minute) }
+	edit := func(by *account, minutes int) func(*ticket) {
+		return func(i *ticket) { i.edits = append(i.edits, deed{by: by, at: at(i, minutes)}) }
+	}
+	rename := func(by *account, minutes int) func(*ticket) {
+		return func(i *ticket) { i.renames = append(i.renames, deed{by: by, at: at(i, minutes)}) }
+	}
+	label := func(by *account, minutes int) func(*ticket) {
+		return func(i *ticket) {
+			i.labels = []string{"Agent OK"}
+			i.labelings = append(i.labelings, deed{by: by, at: at(i, minutes), label: "Agent OK"})
+		}
+	}
+	for name, test := range map[string]struct {
+		issue []func(*ticket)
+		why   string // a part of the reason; "" may be worked on
+	}{
+		"a member's":                        {nil, ""},
+		"an owner's":                        {[]func(*ticket){func(i *ticket) { i.association = "OWNER" }}, ""},
+		"a collaborator's":                  {[]func(*ticket){func(i *ticket) { i.association = "COLLABORATOR" }}, ""},
+		"an outsider's":                     {[]func(*ticket){outsider}, "its author is not a member"},
+		"a contributor's":                   {[]func(*ticket){outsider, func(i *ticket) { i.association = "CONTRIBUTOR" }}, "its author is not a member"},
+		"of an imported account":            {[]func(*ticket){func(i *ticket) { i.association = "MANNEQUIN" }}, "its author is not a member"},
+		"a bot's, whatever its association": {[]func(*ticket){func(i *ticket) { i.author = account{"helper[bot]", "Bot"} }}, "its author is not a member"},
+		"a deleted account's":               {[]func(*ticket){func(i *ticket) { i.author = account{} }}, "its author is not a member"},
+
+		"edited by its author":               {[]func(*ticket){edit(user("Mem"), 1)}, ""},
+		"edited by a writer":                 {[]func(*ticket){edit(user("writer"), 1)}, ""},
+		"edited by an outsider":              {[]func(*ticket){edit(user("evil"), 1)}, "evil is not a collaborator"},
+		"edited by a reader":                 {[]func(*ticket){edit(user("reader"), 1)}, "reader has no write access"},
+		"edited by an outsider, then mended": {[]func(*ticket){edit(user("evil"), 1), edit(user("boss"), 2)}, "evil is not a collaborator"},
+		"edited by a bot":                    {[]func(*ticket){edit(&account{"writer", "Bot"}, 1)}, "writer is not a person"},
+		"edited by a bot with its login":     {[]func(*ticket){edit(&account{"mem", "Bot"}, 1)}, "mem is not a person"},
+		"edited by a deleted account":        {[]func(*ticket){edit(nil, 1)}, "a deleted account"},
+		"renamed by an outsider":             {[]func(*ticket){rename(user("evil"), 1)}, "evil is not a collaborator"},
+		"renamed by its author":              {[]func(*ticket){rename(user("mem"), 1)}, ""},
+		"edited more often than can be read": {[]func(*ticket){func(i *ticket) {
+			for range 101 {
+				edit(user("mem"), 1)(i)
+			}
+		}}, "not all of its edits"},
+		"renamed more often than can be read": {[]func(*ticket){func(i *ticket) {
+			for range 101 {
+				rename(user("mem"), 1)(i)
+			}
+		}}, "not all of its edits"},
+
+		"an outsider's, vouched for":                       {[]func(*ticket){outsider, label(user("writer"), 5)}, ""},
+		"a deleted account's, vouched for":                 {[]func(*ticket){outsider, func(i *ticket) { i.author = account{} }, label(user("writer"), 5)}, ""},
+		"an outsider's, vouched for after the edit":        {[]func(*ticket){outsider, edit(user("evil"), 1), rename(user("evil"), 2), label(user("boss"), 5)}, ""},
+		"an outsider's, edited after the label":            {[]func(*ticket){outsider, label(user("writer"), 5), edit(user("evil"), 6)}, "edited after the label"},
+		"an outsider's, renamed after the label":           {[]func(*ticket){outsider, label(user("writer"), 5), rename(user("evil"), 6)}, "edited after the label"},
+		"an outsider's, edited in the second of the label": {[]func(*ticket){outsider, label(user("writer"), 5), edit(user("evil"), 5)}, "edited after the label"},
+		"an outsider's, born with the label":               {[]func(*ticket){outsider, label(user("writer"), 0)}, "edited after the label"},
+		"an outsider's, edited and vouched for anew":       {[]func(*ticket){outsider, label(user("writer"), 5), edit(user("evil"), 6), label(user("boss"), 7)}, ""},
+		"an outsider's, the label by its author":           {[]func(*ticket){outsider, label(user("evil"), 5)}, "evil is not a collaborator"},
+		"an outsider's, the label by a reader":             {[]func(*ticket){outsider, label(user("reader"), 5)}, "reader has no write access"},
+		"an outsider's, the label by a bot":                {[]func(*ticket){outsider, label(&account{"writer", "Bot"}, 5)}, "writer is not a person"},
+		"an outsider's, the label by a deleted account":    {[]func(*ticket){outsider, label(nil, 5)}, "a deleted account"},
+		"an outsider's, the label put on again by another": {[]func(*ticket){outsider, label(user("writer"), 5), label(user("reader"), 6)}, "reader has no write access"},
+		"an outsider's, the label of unknown origin":       {[]func(*ticket){outsider, func(i *ticket) { i.labels = []string{"agent ok"} }}, "cannot be read"},
+		"an outsider's, the label taken off":               {[]func(*ticket){outsider, label(user("writer"), 5), func(i *ticket) { i.labels = nil }}, "its author is not a member"},
+		"an outsider's, another label":                     {[]func(*ticket){outsider, label(user("writer"), 5), func(i *ticket) { i.labels = []string{"agent okay"} }}, "its author is not a member"},
+		"a member's, edited by an outsider, vouched for":   {[]func(*ticket){edit(user("evil"), 1), label(user("writer"), 5)}, ""},
+		"an outsider's with more labels than can be read": {[]func(*ticket){outsider, label(user("writer"), 5), func(i *ticket) {
+			for range 100 {
+				i.labelings = append(i.labelings, deed{by: user("evil"), at: at(i, 6), label: "noise"})
+			}
+		}}, "cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			cast(f)
+			f.put(func(i *ticket) {
+				for _, edit := range test.issue {
+					edit(i)
+				}
+			})
+			r := f.openWith(map[string]any{"trust_label": "agent ok"}, []string{"open"}, []string{"closed"})
+			got := f.read(r, "1")[0]
+			if got.Dispatchable != (test.why == "") || !strings.Contains(got.Why, test.why) || got.Dispatchable != (got.Why == "") {
+				t.Errorf("dispatchable %t, why %q, want %q", got.Dispatchable, got.Why, test.why)
+			}
+			if again := f.read(r, "1")[0]; again.Why != got.Why {
+				t.Errorf("the second time why is %q, the first time %q", again.Why, got.Why)
+			}
+		})
+	}
+}
+
+func TestOnlyCandidatesPayForTrust(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	cast(f)
+	f.put(func(i *ticket) { i.association = "NONE" })
+	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	f.put(func(i *ticket) { i.state = stateClosed })
+	r := f.openWith(map[string]any{"trust_label": "agent ok"}, []string{"open"}, []string{"closed"})
+	f.list(r, "open", "closed")
+	wantRequests(t, f, strings.Replace(listPath, "open", "all", 1)+" 200", "GET /repos/acme/shop/issues/2/dependencies/blocked_by?per_page=100 200")
+}
+
+func TestEachPersonIsAskedAboutOnce(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	cast(f)
+	for range 3 {
+		f.put(func(i *ticket) { i.edits = []deed{{by: user("writer"), at: i.created}} })
+	}
+	r := f.open()
+	f.list(r, "open")
+	f.change(1, func(i *ticket) { i.body = "New." })
+	f.list(r, "open")
+	wantRequests(t, f, listPath+" 200", historyRequest, "GET /repos/acme/shop/collaborators/writer/permission 200", listPath+" 200", historyRequest)
+}
+
+func TestAPermissionThatCannotBeReadIsNone(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(func(i *ticket) { i.edits = []deed{{by: user("writer"), at: i.created}} })
+	f.disturb(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.URL.Path, "/collaborators/") {
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		}
+		return false
+	})
+	if got := f.read(f.open(), "1")[0]; got.Dispatchable || !strings.Contains(got.Why, "metadata: read") {
+		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.Why)
+	}
+}
+
+// A history of another text than the one in hand proves nothing: an edit may
+// fall between the two requests.
+func TestTextThatChangesWhileItIsReadIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(nil)
+	r := f.open()
+	f.disturb(func(_ http.ResponseWriter, q *http.Request) bool {
+		if q.Method == http.MethodPost {
+			f.change(1, func(i *ticket) { i.body += " More." })
+		}
+		return false
+	})
+	if got := f.read(r, "1")[0]; got.Dispatchable || !strings.Contains(got.Why, "changed while it was read") {
+		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.Why)
+	}
+	f.disturb(nil)
+	if got := f.read(r, "1")[0]; !got.Dispatchable {
+		t.Errorf("read again: why %q", got.Why)
+	}
+}
+
+func TestAHistoryThatIsNotToldIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	const text = `"id": "I_1", "title": "An issue", "body": "Its text."`
+	for name, node := range map[string]string{
+		"no node":    `null`,
+		"no edits":   `{` + text + `, "userContentEdits": null, "renames": {"nodes": []}, "labelings": {"nodes": []}}`,
+		"no renames": `{` + text + `, "userContentEdits": {"totalCount": 0, "nodes": []}, "renames": null}`,
+		"null edit":  `{` + text + `, "userContentEdits": {"totalCount": 1, "nodes": [null]}, "renames": {"nodes": []}}`,
+		"null event": `{` + text + `, "userContentEdits": {"totalCount": 0, "nodes": []}, "renames": {"nodes": [null]}}`,
+		"an edit that only the issue knows": `{` + text + `, "lastEditedAt": "2026-01-01T00:00:00Z", "editor": null,
+			"userContentEdits": {"totalCount": 0, "nodes": []}, "renames": {"nodes": []}}`,
+	} {
+		f := newFake(t)
+		f.put(nil)
+		r := f.open()
+		f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+			if q.Method != http.MethodPost {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"data": {"nodes": [%s]}, "errors": [{"type": "NOT_FOUND", "path": ["nodes", 0]}]}`, node)
+			return true
+		})
+		if got := f.read(r, "1")[0]; got.Dispatchable || got.Why == "" {
+			t.Errorf("%s: dispatchable %t, why %q", name, got.Dispatchable, got.Why)
+		}
+	}
+}
+
+// A failure that may pass must not take the work from who is at it.
+func TestTrustThatCannotBeAskedForFailsTheRead(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(nil)
+	r := f.open()
+	f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+		if q.Method == http.MethodPost {
+			w.WriteHeader(http.StatusBadGateway)
+			io.WriteString(w, "no")
+		}
+		return q.Method == http.MethodPost
+	})
+	f.listError(r)
+}
+
+func TestAnyoneMeansNoQuestions(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(func(i *ticket) { i.author, i.association = account{"evil", "User"}, "NONE" })
+	r := f.openWith(map[string]any{"trust": "anyone"}, []string{"open"}, []string{"closed"})
+	if got := f.list(r, "open"); !got[0].Dispatchable {
+		t.Errorf("why %q", got[0].Why)
+	}
+	wantRequests(t, f, listPath+" 200")
+}

@@ -1,0 +1,52 @@
+package linear
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
+)
+
+func TestTheAdapterConforms(t *testing.T) {
+	t.Parallel()
+	trackertest.Run(t, func(t *testing.T) trackertest.World {
+		f := newFake(t)
+		c := f.serve(t)
+		return trackertest.World{
+			Adapter: c.Adapter,
+			Active:  "Todo",
+			Done:    "Done",
+			Put: func(issue tracker.Issue) tracker.ID {
+				if issue.ID == "" {
+					return tracker.ID(f.add(issue)["id"].(string))
+				}
+				f.fill(f.find(string(issue.ID)), issue)
+				return issue.ID
+			},
+			Delete: func(id tracker.ID) {
+				f.issues = slices.DeleteFunc(f.issues, func(o object) bool { return o["id"] == string(id) })
+			},
+			Corrupt: func(id tracker.ID) { f.find(string(id))["title"] = "" },
+			Refuse:  func() { f.broken = answer(401, `{"errors":[{"message":"no such key `+apiKey+`"}]}`) },
+			FailMidway: func() {
+				f.faults = []http.HandlerFunc{nil, answer(400, `{}`), nil, answer(400, `{}`)}
+			},
+			Hang: func() <-chan struct{} {
+				waiting := make(chan struct{})
+				f.faults = []http.HandlerFunc{func(_ http.ResponseWriter, r *http.Request) {
+					close(waiting)
+					<-r.Context().Done()
+				}}
+				return waiting
+			},
+			Requests: f.counted,
+			Calls: map[string]string{
+				"linear_graphql": `{"query": "query($id: String!) { issue(id: $id) { title } }", "variables": {"id": "5b2f7d3e-0000-4000-8000-000000000001"}}`,
+			},
+			Secret: apiKey,
+			Log:    c.log.String,
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package linear
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+)
+
+// everyQuery makes the adapter ask all it ever asks, and names it by its root field.
+func everyQuery(t *testing.T) map[string]string {
+	t.Helper()
+	f := newFake(t)
+	o := f.add(tracker.Issue{Title: "busy", State: "Todo"})
+	many := make([]object, 60)
+	for i := range many {
+		many[i] = object{"name": "l" + strconv.Itoa(i), "type": "related", "issue": o}
+	}
+	o["labels"], o["inverseRelations"] = f.connection(&many), f.connection(&many)
+	c := f.serve(t)
+	if _, err := c.IssuesByState(t.Context(), []string{"Todo"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.IssuesByID(t.Context(), []tracker.ID{tracker.ID(o["id"].(string))}); err != nil {
+		t.Fatal(err)
+	}
+	c.cfg.ProjectSlug = "none"
+	mentions(t, c.check(t), tracker.ErrInvalidConfig)
+	named := make(map[string]string)
+	for _, query := range f.asked {
+		for name, part := range map[string]string{
+			"list": "filter: $filter", "read": "$ids", "labels": "{labels(first: 50", "relations": "{inverseRelations(first: 50",
+			"scope": "{teams(", "projects": "projects(first: 50)",
+		} {
+			if strings.Contains(query, part) {
+				named[name] = query
+			}
+		}
+	}
+	return named
+}
+
+// complexity is what Linear charges for a query: a scalar costs 0.1, an object
+// 1, and what is inside a page counts as often as the page is large.
+func complexity(t *testing.T, schema *ast.Schema, query string, first int) float64 {
+	t.Helper()
+	document, errs := gqlparser.LoadQueryWithRules(schema, query, rules.NewDefaultRules())
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	var cost func(set ast.SelectionSet, size float64) float64
+	cost = func(set ast.SelectionSet, size float64) float64 {
+		sum := 0.0
+		for _, selection := range set {
+			field := selection.(*ast.Field)
+			inner := 50.0
+			if argument := field.Arguments.ForName("first"); argument != nil {
+				if inner, _ = strconv.ParseFloat(argument.Value.Raw, 64); argument.Value.Kind == ast.Variable {
+					inner = float64(first)
+				}
+			}
+			switch {
+			case field.SelectionSet == nil:
+				sum += 0.1
+			case field.Name == "nodes":
+				sum += size * (1 + cost(field.SelectionSet, inner))
+			default:
+				sum += 1 + cost(field.SelectionSet, inner)
+			}
+		}
+		return sum
+	}
+	return math.Ceil(math.Round(cost(document.Operations[0].SelectionSet, 1)*10) / 10)
+}
+
+func TestWhatIsAskedCostsWhatThePackageSays(t *testing.T) {
+	t.Parallel()
+	schema := newFake(t).schema
+	queries := everyQuery(t)
+	got := make(map[string]float64)
+	for name, query := range queries {
+		got[name] = complexity(t, schema, query, 50)
+	}
+	got["read of 3"] = complexity(t, schema, queries["read"], 3)
+	want := map[string]float64{
+		"list": 1898, "read": 1898, "read of 3": 116, "labels": 59, "relations": 174, "scope": 1170, "projects": 63,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("change the package's documentation too (-want +got):\n%s", diff)
+	}
+}

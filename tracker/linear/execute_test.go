@@ -1,0 +1,115 @@
+package linear
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// object is a GraphQL object of the fake. A field is a scalar, nil, an object, a
+// list of objects, an error, or a function of the field's arguments to one of these.
+type object map[string]any
+
+type resolver func(arguments map[string]any) any
+
+// execution carries out one validated operation.
+type execution struct {
+	variables map[string]any
+	errors    []any
+}
+
+func (x *execution) object(set ast.SelectionSet, o object) map[string]any {
+	out := make(map[string]any)
+	for _, selection := range set {
+		switch s := selection.(type) {
+		case *ast.Field:
+			out[s.Alias] = x.value(s, o[s.Name])
+		case *ast.FragmentSpread:
+			maps.Copy(out, x.object(s.Definition.SelectionSet, o))
+		case *ast.InlineFragment:
+			maps.Copy(out, x.object(s.SelectionSet, o))
+		}
+	}
+	return out
+}
+
+func (x *execution) value(field *ast.Field, v any) any {
+	switch v := v.(type) {
+	case resolver:
+		return x.value(field, v(field.ArgumentMap(x.variables)))
+	case error:
+		x.errors = append(x.errors, object{"message": v.Error(), "path": []string{field.Alias}, "extensions": object{"code": "INPUT_ERROR"}})
+		return nil
+	case object:
+		if v == nil {
+			return nil
+		}
+		return x.object(field.SelectionSet, v)
+	case []object:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = x.object(field.SelectionSet, item)
+		}
+		return list
+	}
+	return v
+}
+
+// connection is the page of a list that the arguments first and after select.
+// Cursors are positions.
+func connection(items []object, cursor func(end int) any) resolver {
+	return func(arguments map[string]any) any {
+		first, start := 50, 0
+		if n, ok := arguments["first"]; ok {
+			first, _ = strconv.Atoi(fmt.Sprint(n))
+		}
+		if after, ok := arguments["after"].(string); ok {
+			start, _ = strconv.Atoi(strings.TrimPrefix(after, "cursor-"))
+		}
+		start = min(start, len(items))
+		end := min(start+first, len(items))
+		return object{
+			"nodes":    items[start:end],
+			"pageInfo": object{"hasNextPage": end < len(items), "endCursor": cursor(end)},
+		}
+	}
+}
+
+// matches tells whether a value passes one of Linear's filters.
+func matches(v any, filter map[string]any) bool {
+	for key, condition := range filter {
+		var ok bool
+		switch key {
+		case "or":
+			ok = slices.ContainsFunc(condition.([]any), func(one any) bool { return matches(v, one.(map[string]any)) })
+		case "eq":
+			ok = v == condition
+		case "eqIgnoreCase":
+			ok = strings.EqualFold(v.(string), condition.(string))
+		case "in":
+			ok = slices.Contains(condition.([]any), v)
+		default:
+			o, _ := v.(object)
+			ok = o != nil && matches(o[key], condition.(map[string]any))
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func filtered(items []object, filter any) []object {
+	conditions, _ := filter.(map[string]any)
+	kept := []object{}
+	for _, item := range items {
+		if matches(item, conditions) {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}

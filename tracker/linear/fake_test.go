@@ -1,0 +1,271 @@
+package linear
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+)
+
+const (
+	apiKey = "lin_api_0123456789abcdefghijklmnopqrstuvwxyzABCD"
+	slug   = "0c79b11b75ea"
+)
+
+// fake is Linear: one organisation with a project, a team, two users and
+// issues. It serves HTTP, refuses every query that the schema does not allow,
+// and fails on demand.
+type fake struct {
+	schema *ast.Schema
+
+	mu       sync.Mutex
+	issues   []object // in the order of creation, which is that of lists
+	projects []object
+	states   []object
+	users    []object
+	faults   []http.HandlerFunc // each answers one request; a nil one leaves it alone
+	broken   http.HandlerFunc   // answers all
+	requests int
+	asked    []string // the queries, as they came
+	cursor   func(end int) any
+}
+
+func newFake(t testing.TB) *fake {
+	source, err := os.ReadFile("../../testdata/api/linear.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "linear.graphql", Input: string(source)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fake{schema: schema, cursor: position}
+	for _, name := range []string{"Backlog", "Todo", "In Progress", "In Review", "Done", "Canceled"} {
+		f.states = append(f.states, object{"id": "state-" + strings.ToLower(name), "name": name})
+	}
+	f.users = []object{{"id": "user-me", "isMe": true, "name": "Me"}, {"id": "user-kim", "isMe": false, "name": "Kim"}}
+	team := object{"id": "team-eng", "key": "ENG", "states": f.connection(&f.states)}
+	f.projects = []object{
+		{"name": "Symphony", "slugId": slug, "teams": f.connection(&[]object{team})},
+		{"name": "Other", "slugId": "ffff00001111", "teams": f.connection(&[]object{team})},
+	}
+	return f
+}
+
+func position(end int) any { return fmt.Sprintf("cursor-%d", end) }
+
+// connection is of the items as they are when they are asked for.
+func (f *fake) connection(items *[]object) resolver {
+	return func(arguments map[string]any) any { return connection(*items, f.cursor)(arguments) }
+}
+
+// add creates an issue like the one given and returns it, to be changed.
+func (f *fake) add(like tracker.Issue) object {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.issues) + 1
+	o := object{
+		"id": fmt.Sprintf("5b2f7d3e-0000-4000-8000-%012d", n), "identifier": fmt.Sprintf("ENG-%d", n),
+		"team": object{"id": "team-eng", "key": "ENG"}, "project": f.projects[0],
+		"trashed": nil, "assignee": nil, "url": fmt.Sprintf("https://linear.app/acme/issue/ENG-%d", n),
+		"branchName": fmt.Sprintf("kim/eng-%d", n),
+	}
+	f.issues = append(f.issues, o)
+	f.fill(o, like)
+	return o
+}
+
+// fill replaces what the issue says.
+func (f *fake) fill(o object, like tracker.Issue) {
+	o["title"], o["description"], o["priority"], o["state"] = like.Title, like.Description, 0.0, f.state(like.State)
+	if like.Priority != nil {
+		o["priority"] = float64(*like.Priority)
+	}
+	for field, at := range map[string]time.Time{"createdAt": like.CreatedAt, "updatedAt": like.UpdatedAt} {
+		o[field] = at.Format("2006-01-02T15:04:05.000Z")
+	}
+	labels := []object{}
+	for _, label := range like.Labels {
+		labels = append(labels, object{"name": label})
+	}
+	o["labels"] = f.connection(&labels)
+	relations := []object{}
+	for _, blocker := range like.BlockedBy {
+		relations = append(relations, object{"type": "blocks", "issue": f.find(string(blocker.ID))})
+	}
+	o["inverseRelations"] = f.connection(&relations)
+}
+
+func (f *fake) state(name string) object {
+	i := slices.IndexFunc(f.states, func(o object) bool { return o["name"] == name })
+	return f.states[i]
+}
+
+func (f *fake) find(id string) object {
+	for _, o := range f.issues {
+		if o["id"] == id {
+			return o
+		}
+	}
+	return nil
+}
+
+func (f *fake) visible() []object {
+	return slices.DeleteFunc(slices.Clone(f.issues), func(o object) bool { return o["archivedAt"] != nil })
+}
+
+// root is what operations begin with.
+func (f *fake) root() object {
+	return object{
+		"viewer": f.users[0],
+		"issues": resolver(func(a map[string]any) any { return connection(filtered(f.visible(), a["filter"]), f.cursor)(a) }),
+		"projects": resolver(func(a map[string]any) any {
+			return connection(filtered(f.projects, a["filter"]), f.cursor)(a)
+		}),
+		"issue": resolver(func(a map[string]any) any {
+			if o := f.find(a["id"].(string)); o != nil {
+				return o
+			}
+			return errors.New("Entity not found: Issue")
+		}),
+		"issueUpdate": resolver(func(a map[string]any) any {
+			o := f.find(a["id"].(string))
+			if o == nil {
+				return errors.New("Entity not found: Issue")
+			}
+			if id, ok := a["input"].(map[string]any)["stateId"].(string); ok {
+				o["state"] = f.states[slices.IndexFunc(f.states, func(s object) bool { return s["id"] == id })]
+			}
+			return object{"success": true, "issue": o}
+		}),
+	}
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var question struct {
+		Query     string
+		Variables map[string]any
+	}
+	decoder := json.NewDecoder(r.Body)
+	if err := decoder.Decode(&question); err != nil {
+		answer(400, `{"errors":[{"message":"no JSON"}]}`)(w, r)
+		return
+	}
+	if handler := f.fault(question.Query); handler != nil {
+		handler(w, r)
+		return
+	}
+	if r.Header.Get("Authorization") != apiKey {
+		answer(401, `{"errors":[{"message":"Authentication required, not authenticated","extensions":{"code":"AUTHENTICATION_ERROR"}}]}`)(w, r)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	status, result := f.execute(question.Query, question.Variables)
+	body, err := json.Marshal(result)
+	if err != nil {
+		panic(err)
+	}
+	answer(status, string(body))(w, r)
+}
+
+// fault counts a request and gives what answers it instead of the fake.
+func (f *fake) fault(query string) http.HandlerFunc {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests++
+	f.asked = append(f.asked, query)
+	if len(f.faults) == 0 {
+		return f.broken
+	}
+	handler := f.faults[0]
+	f.faults = f.faults[1:]
+	return handler
+}
+
+func (f *fake) execute(query string, variables map[string]any) (int, object) {
+	refuse := func(err error) (int, object) {
+		return 400, object{"errors": []object{{"message": err.Error(), "extensions": object{"code": "GRAPHQL_VALIDATION_FAILED"}}}}
+	}
+	document, errs := gqlparser.LoadQueryWithRules(f.schema, query, rules.NewDefaultRules())
+	if errs != nil {
+		return refuse(errs)
+	}
+	operation := document.Operations[0]
+	values, err := validator.VariableValues(f.schema, operation, variables)
+	if err != nil {
+		return refuse(err)
+	}
+	x := &execution{variables: values}
+	result := object{"data": x.object(operation.SelectionSet, f.root())}
+	if len(x.errors) > 0 {
+		result["errors"] = x.errors
+	}
+	return 200, result
+}
+
+// answer is a whole response; headers come in pairs.
+func answer(status int, body string, headers ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		for pair := range slices.Chunk(headers, 2) {
+			w.Header().Set(pair[0], pair[1])
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+// counted is how many requests came so far.
+func (f *fake) counted() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requests
+}
+
+// client is the adapter over a fake, with what it logs.
+type client struct {
+	tracker.Adapter
+	cfg  Config
+	http *http.Client
+	log  *bytes.Buffer // its handler serialises writes; read it when no call runs
+}
+
+// serve opens the adapter over HTTP.
+func (f *fake) serve(t testing.TB, change ...func(*Config)) client {
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	return open(t, server.URL, server.Client(), change...)
+}
+
+func open(t testing.TB, endpoint string, over *http.Client, change ...func(*Config)) client {
+	t.Helper()
+	c := client{http: over, log: new(bytes.Buffer), cfg: Config{
+		Endpoint: endpoint, APIKey: apiKey, ProjectSlug: slug,
+		ActiveStates: []string{"Todo", "In Progress"}, TerminalStates: []string{"Done", "Cancelled", "Canceled"},
+	}}
+	for _, edit := range change {
+		edit(&c.cfg)
+	}
+	adapter, err := Open(c.cfg, over, slog.New(slog.NewTextHandler(c.log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Adapter = adapter
+	return c
+}

@@ -1,0 +1,73 @@
+package linear
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+)
+
+const (
+	maxQuery  = 64 << 10 // bytes
+	maxTokens = 20_000
+)
+
+// operation is what the agent asks Linear to execute.
+type operation struct {
+	Query     string          `json:"query"`
+	Variables json.RawMessage `json:"variables,omitempty"` // an object, or absent
+
+	mutation bool
+}
+
+// decodeOperation reads the arguments of the tool: an object with query and
+// variables, or the query alone as a string (SPEC §10.5).
+func decodeOperation(arguments json.RawMessage) (operation, error) {
+	var op operation
+	if err := json.Unmarshal(arguments, &op.Query); err != nil {
+		decoder := json.NewDecoder(bytes.NewReader(arguments))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&op); err != nil {
+			return operation{}, fmt.Errorf("%w: give an object with query and, if needed, variables; operationName is not supported", err)
+		}
+		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+			return operation{}, errors.New("there is more than one value: give one object")
+		}
+	}
+	switch variables := bytes.TrimSpace(op.Variables); {
+	case string(variables) == "null":
+		op.Variables = nil
+	case len(variables) > 0 && variables[0] != '{':
+		return operation{}, errors.New("variables must be an object")
+	}
+	kind, err := single(op.Query)
+	op.mutation = kind == ast.Mutation
+	return op, err
+}
+
+// single is the kind of the one operation of a document.
+func single(query string) (ast.Operation, error) {
+	switch {
+	case strings.TrimSpace(query) == "":
+		return "", errors.New("query is empty: give one GraphQL query or mutation")
+	case len(query) > maxQuery:
+		return "", fmt.Errorf("query has more than %d bytes: put long text into variables", maxQuery)
+	}
+	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Name: "query", Input: query}, maxTokens)
+	if err != nil {
+		return "", fmt.Errorf("query is not valid GraphQL: %w", err)
+	}
+	if n := len(document.Operations); n != 1 {
+		return "", fmt.Errorf("query holds %d operations: give exactly one per call", n)
+	}
+	kind := document.Operations[0].Operation
+	if kind == ast.Subscription {
+		return "", errors.New("a subscription cannot be executed: give a query or a mutation")
+	}
+	return kind, nil
+}

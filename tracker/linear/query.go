@@ -1,0 +1,119 @@
+package linear
+
+import "github.com/shurcooL/graphql"
+
+// The queries. The GraphQL client writes each one from the struct that receives
+// its answer, so the two cannot differ. Every field here is used: Linear
+// charges for each, times the size of its page.
+
+// listQuery is the candidates, and any list by state (SPEC §11.2).
+type listQuery struct {
+	Issues page[issueNode] `graphql:"issues(first: 50, after: $after, filter: $filter)"`
+}
+
+// readQuery is the refresh by id (SPEC §11.2). It asks for a page as large as
+// the batch, because Linear charges for the size and not for the answer.
+type readQuery struct {
+	Issues page[issueNode] `graphql:"issues(first: $first, after: $after, filter: {id: {in: $ids}, project: {slugId: {eq: $projectSlug}}})"`
+}
+
+type issueNode struct {
+	ID          string
+	Identifier  string
+	Title       string
+	Description string
+	Priority    float64
+	BranchName  string
+	URL         string
+	CreatedAt   string
+	UpdatedAt   string
+	Trashed     bool
+	State       struct{ Name string }
+	Assignee    *assigneeNode
+	Team        struct {
+		ID  string
+		Key string
+	}
+	Labels           page[labelNode]    `graphql:"labels(first: 10)"`
+	InverseRelations page[relationNode] `graphql:"inverseRelations(first: 5)"`
+}
+
+type assigneeNode struct {
+	ID   string
+	IsMe bool
+}
+
+type labelNode struct{ Name string }
+
+// relationNode is a relation in which the issue is the second: the other one
+// blocks it, duplicates it, or is related to it.
+type relationNode struct {
+	Type  string
+	Issue struct {
+		ID         string
+		Identifier string
+		State      struct{ Name string }
+	}
+}
+
+// labelsQuery and relationsQuery are for an issue with more of them than fit.
+type labelsQuery struct {
+	Issue struct {
+		Labels page[labelNode] `graphql:"labels(first: 50, after: $after)"`
+	} `graphql:"issue(id: $id)"`
+}
+
+type relationsQuery struct {
+	Issue struct {
+		InverseRelations page[relationNode] `graphql:"inverseRelations(first: 50, after: $after)"`
+	} `graphql:"issue(id: $id)"`
+}
+
+// scopeQuery is the project with the states of its teams.
+type scopeQuery struct {
+	Projects page[projectNode] `graphql:"projects(first: 1, filter: {slugId: {eq: $projectSlug}})"`
+}
+
+type projectNode struct {
+	Teams page[struct {
+		States page[struct{ Name string }] `graphql:"states(first: 50)"`
+	}] `graphql:"teams(first: 20)"`
+}
+
+// projectsQuery is for naming the projects that exist.
+type projectsQuery struct {
+	Projects page[struct {
+		Name   string
+		SlugID string `graphql:"slugId"`
+	}] `graphql:"projects(first: 50)"`
+}
+
+// listFilter and stateFilter have, as local types, the names that the client
+// writes for the types of variables; [graphql.ID] and [graphql.String] have theirs.
+
+// listFilter selects the issues of a project in any of the states.
+func listFilter(projectSlug string, states []string, assignee map[string]any) any {
+	type IssueFilter map[string]any
+	var names []any
+	for _, state := range states {
+		names = append(names, map[string]any{"name": map[string]any{"eqIgnoreCase": state}})
+	}
+	filter := IssueFilter{
+		"project": map[string]any{"slugId": map[string]any{"eq": projectSlug}},
+		"state":   map[string]any{"or": names},
+	}
+	if assignee != nil {
+		filter["assignee"] = assignee
+	}
+	return filter
+}
+
+func readVariables(projectSlug string, batch []string, after *graphql.String) map[string]any {
+	ids := make([]graphql.ID, len(batch))
+	for i, id := range batch {
+		ids[i] = id
+	}
+	return map[string]any{
+		"ids": ids, "projectSlug": graphql.String(projectSlug), "first": graphql.Int(len(batch)), "after": after,
+	}
+}

@@ -1,0 +1,97 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shurcooL/graphql"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// check finds out whether the project exists and its teams have the states that
+// the workflow names: each active one, and any terminal one, because the usual
+// list of those has more names than a board.
+func (r *reader) check(ctx context.Context) error {
+	const op = "check the Linear project"
+	var scope scopeQuery
+	if err := r.query(ctx, op, &scope, map[string]any{"projectSlug": graphql.String(r.cfg.ProjectSlug)}); err != nil {
+		return err
+	}
+	if _, err := scope.Projects.after(); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	if len(scope.Projects.Nodes) == 0 {
+		return r.unknownProject(ctx)
+	}
+	names, complete, err := scope.Projects.Nodes[0].states()
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	if complete {
+		if err := r.cfg.checkStates(names); err != nil {
+			return err
+		}
+	}
+	r.checked.Store(true)
+	return nil
+}
+
+// states are the names of a project's states, and whether they are all: a
+// project with more than fit is not worth more requests.
+func (p projectNode) states() (names []string, complete bool, err error) {
+	more, err := p.Teams.after()
+	complete = more == nil
+	for _, team := range p.Teams.Nodes {
+		more, teamErr := team.States.after()
+		if teamErr != nil {
+			err = teamErr
+		}
+		complete = complete && more == nil
+		for _, state := range team.States.Nodes {
+			if !slices.Contains(names, state.Name) {
+				names = append(names, state.Name)
+			}
+		}
+	}
+	return names, complete, err
+}
+
+// checkStates compares the states of the workflow with those that exist.
+func (c Config) checkStates(exist []string) error {
+	missing := func(state string) bool {
+		return !slices.ContainsFunc(exist, func(name string) bool { return tracker.NormalState(name) == tracker.NormalState(state) })
+	}
+	if i := slices.IndexFunc(c.ActiveStates, missing); i >= 0 {
+		return invalid("tracker.active_states: the project has no state %q: it has %s", c.ActiveStates[i], quoted(exist))
+	}
+	if len(c.TerminalStates) > 0 && !slices.ContainsFunc(c.TerminalStates, func(state string) bool { return !missing(state) }) {
+		return invalid("tracker.terminal_states: the project has none of %s: it has %s", quoted(c.TerminalStates), quoted(exist))
+	}
+	return nil
+}
+
+// unknownProject names the projects that the credential can see.
+func (r *reader) unknownProject(ctx context.Context) error {
+	var answer projectsQuery
+	if err := r.query(ctx, "list Linear projects", &answer, nil); err != nil {
+		return err
+	}
+	var known []string
+	for _, project := range answer.Projects.Nodes {
+		known = append(known, fmt.Sprintf("%s (%s)", project.SlugID, r.wire.mask.quote(project.Name)))
+	}
+	if len(known) == 0 {
+		return invalid("tracker.project_slug %q: this key sees no project at all: %s", r.cfg.ProjectSlug, otherKey)
+	}
+	return invalid("tracker.project_slug %q: there is no such project: write one of %s", r.cfg.ProjectSlug, strings.Join(known, ", "))
+}
+
+func quoted(names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(list, ", ")
+}

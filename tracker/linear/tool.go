@@ -1,0 +1,107 @@
+package linear
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// maxResult bounds what the model is shown of an answer, in bytes.
+const maxResult = 64 << 10
+
+const graphqlSchema = `{
+  "type": "object",
+  "properties": {
+    "query": {"type": "string", "minLength": 1, "description": "A GraphQL document with exactly one query or mutation. Fragments are fine."},
+    "variables": {"type": ["object", "null"], "description": "The variables of the operation."}
+  },
+  "required": ["query"],
+  "additionalProperties": false
+}`
+
+// graphqlTool lets the agent talk to Linear with the credential of the host
+// (SPEC §10.5).
+func graphqlTool(endpoint string, w wire) tracker.Tool {
+	once := w
+	once.retries = 0
+	return tracker.Tool{
+		Name: "linear_graphql",
+		Description: "Execute one GraphQL query or mutation against Linear, with the credential of the host. " +
+			"The result is Linear's answer; an answer of more than 65,536 bytes is cut, so ask for what you need.",
+		InputSchema: json.RawMessage(graphqlSchema),
+		Call: func(ctx context.Context, _ tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
+			op, err := decodeOperation(arguments)
+			if err != nil {
+				return failure("invalid_input", err)
+			}
+			if op.mutation {
+				return once.execute(ctx, endpoint, op) // one more try could do it twice
+			}
+			return w.execute(ctx, endpoint, op)
+		},
+	}
+}
+
+func (w wire) execute(ctx context.Context, endpoint string, op operation) tracker.ToolResult {
+	body, _ := json.Marshal(op) // it was decoded from JSON
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
+	if err != nil {
+		return failure("invalid_input", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := w.RoundTrip(req)
+	if err != nil {
+		return w.explain(err)
+	}
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return w.explain(err)
+	}
+	return tracker.ToolResult{OK: true, Text: cut(answer)}
+}
+
+// explain makes the result of a failed exchange. An answer with GraphQL errors
+// is shown as it is; anything else is told as an error of our own.
+func (w wire) explain(err error) tracker.ToolResult {
+	var r *refusal
+	if errors.As(err, &r) && r.body != nil {
+		return tracker.ToolResult{Text: cut(r.body)}
+	}
+	failed := w.failed("linear_graphql", err)
+	var c category
+	if errors.As(failed, &c) {
+		return failure(c.name, failed)
+	}
+	return failure(tracker.ErrRateLimited.Error(), failed)
+}
+
+func failure(code string, err error) tracker.ToolResult {
+	var payload struct {
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	payload.Error.Code, payload.Error.Message = code, err.Error()
+	text, _ := json.Marshal(payload) // two strings can always be encoded
+	return tracker.ToolResult{Text: string(text)}
+}
+
+// cut is an answer in the length that the model is shown.
+func cut(answer []byte) string {
+	if len(answer) <= maxResult {
+		return string(answer)
+	}
+	end := maxResult
+	for end > maxResult-utf8.UTFMax && !utf8.RuneStart(answer[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s\n[cut here: the answer has %d bytes, ask for less]", answer[:end], len(answer))
+}
