@@ -25,7 +25,8 @@ type holder struct {
 const maxHolder = 4 << 10
 
 // deadHolder is how long the lock of a run that was killed may stay taken: a
-// child that it was about to start has it too, until the child is under way.
+// child that it was about to start has it too, and the system closes the files
+// of a dead process in its own time.
 const deadHolder = 2 * time.Second
 
 // acquire takes the lock of the state at path, or says who has it. The lock is
@@ -39,7 +40,7 @@ func acquire(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock state: %w: mend it, or keep the state elsewhere", err)
 	}
-	if err = flock(f, syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+	if err = lock(f); err == nil {
 		if err = sign(f); err == nil {
 			return f, nil
 		}
@@ -49,6 +50,22 @@ func acquire(path string) (*os.File, error) {
 		return nil, lockedBy(f, path)
 	}
 	return nil, fmt.Errorf("lock state %s: %w: keep the state on a local disk that can be written", path, err)
+}
+
+// lock takes the lock without waiting for whoever works with it, but does wait a
+// moment for that of a run that was killed.
+func lock(f *os.File) error {
+	for giveUp := time.After(deadHolder); ; {
+		err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) || !abandoned(f) {
+			return err
+		}
+		select {
+		case <-giveUp:
+			return err
+		case <-time.After(deadHolder / 100):
+		}
+	}
 }
 
 // release ends the lock. What the holder wrote is taken back first. To close

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -123,5 +125,32 @@ func TestALockThatCannotBeTakenIsNoLockedState(t *testing.T) {
 	}
 	if _, err := OpenFile(path); err == nil || errors.Is(err, ErrLocked) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheLockOfAKilledRunIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := flock(f, syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	host, _ := os.Hostname()
+	fmt.Fprintf(f, `{"pid": %d, "host": %q}`, dead.Process.Pid, host)
+	time.AfterFunc(deadHolder/20, func() { flock(f, syscall.LOCK_UN) })
+	opened, err := OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := opened.Close(); err != nil {
+		t.Error(err)
 	}
 }
