@@ -145,8 +145,13 @@ func TestTheLockOfAKilledRunIsWaitedFor(t *testing.T) {
 	}
 	host, _ := os.Hostname()
 	fmt.Fprintf(f, `{"pid": %d, "host": %q}`, dead.Process.Pid, host)
-	time.AfterFunc(deadHolder/20, func() { flock(f, syscall.LOCK_UN) })
+	released := make(chan struct{})
+	time.AfterFunc(deadHolder/20, func() {
+		defer close(released)
+		flock(f, syscall.LOCK_UN)
+	})
 	opened, err := OpenFile(path)
+	<-released
 	if err != nil {
 		t.Fatal(err)
 	}
