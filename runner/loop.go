@@ -37,6 +37,8 @@ type loop struct {
 	since journal // what happened since the state was last saved
 
 	bad      schedule.Why // why the workflow forbids to start anything
+	checked  bool         // the preflight of this tick has been asked
+	unfit    error        // why it failed
 	unread   error        // why the tracker could not be read; nil when the last poll succeeded
 	badText  string       // the workflow error that was logged last
 	workers  map[tracker.ID]*worker
@@ -46,7 +48,8 @@ type loop struct {
 	nextPoll time.Time
 	stopAt   time.Time // when sessions are interrupted for the deadline; zero is never
 	lastGo   time.Time // after which nothing starts because of it
-	cleaned  bool      // startup cleanup has been done
+	cleaned  bool      // startup cleanup has been begun
+	unknown  []string  // keys of workspaces whose issues are still to be looked for
 	replan   bool      // something happened that may change the plan
 	tick     report.Tick
 	saveErr  error
@@ -254,6 +257,8 @@ func (l *loop) hold(now time.Time) schedule.Why {
 	switch {
 	case !l.bad.None():
 		return l.bad
+	case l.unfit != nil:
+		return schedule.Why{Reason: schedule.OnHold, Detail: l.unfit.Error()}
 	case l.unread != nil:
 		return schedule.Why{Reason: schedule.OnHold, Detail: l.unread.Error()}
 	case !l.lastGo.IsZero() && now.After(l.lastGo):

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -206,6 +208,23 @@ func TestWorkspacesOfIssuesThatAreDoneAreRemovedAtStart(t *testing.T) {
 		w.tick(t.Context())
 		if diff := cmp.Diff([]string{"A-2"}, w.keys()); diff != "" {
 			t.Errorf("workspaces (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"ids A-1 A-2", "list"}, w.board.reads); diff != "" {
+			t.Errorf("reads (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAWorkspaceOfWhichNobodyNotedTheIssueIsLookedForByState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Done"))
+		w.prepare("A-1")
+		if err := os.RemoveAll(filepath.Join(w.dir, ".symphony")); err != nil {
+			t.Fatal(err)
+		}
+		w.tick(t.Context())
+		if keys := w.keys(); len(keys) != 0 {
+			t.Errorf("workspaces left: %v", keys)
 		}
 	})
 }

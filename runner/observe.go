@@ -19,12 +19,20 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	if !l.Once {
 		l.state.NewTick()
 	}
-	l.unread = nil
+	l.unread, l.unfit, l.checked = nil, nil, false
 	l.state.Renew(now)
-	l.startup(ctx)
-	if err := l.refresh(ctx, slices.Sorted(maps.Keys(l.state.Claims))); err != nil {
-		l.unreadable("refresh claimed issues", err)
+	ids := slices.Collect(maps.Keys(l.state.Claims))
+	left := l.leftovers()
+	for id := range left {
+		ids = append(ids, id)
 	}
+	slices.Sort(ids)
+	if err := l.refresh(ctx, ids); err != nil {
+		l.unreadable("refresh claimed issues", err)
+	} else {
+		l.clean(left)
+	}
+	l.cleanUnknown(ctx)
 	if l.view.listed && !schedule.Room(l.state, l.snapshot(now), l.policy(), now) {
 		return
 	}
@@ -57,42 +65,60 @@ func (l *loop) unreadable(what string, err error) {
 	l.Log.Error("tracker not read: nothing starts until it can be", "operation", what, "error", err)
 }
 
-// startup removes the workspaces of issues that reached a terminal state while
-// nobody looked (SPEC §8.6). Claimed issues are not its business: their plan
-// cleans up. It runs once, before the first list, and may fail.
-func (l *loop) startup(ctx context.Context) {
-	if l.view.listed || l.cleaned {
-		return
+// leftovers are the issues that have a workspace and no claim, asked for once in
+// a run (SPEC §8.6): the ids are read with those of the claims, instead of every
+// closed issue there ever was. Workspaces whose issue nobody wrote down are
+// looked for by state.
+func (l *loop) leftovers() map[tracker.ID]workspace.Issue {
+	if l.cleaned {
+		return nil
 	}
 	l.cleaned = true
-	left, err := l.leftovers()
-	if err == nil && len(left) > 0 {
-		var issues []tracker.Issue
-		issues, err = l.world.Tracker.IssuesByState(ctx, l.policy().TerminalStates)
-		for _, issue := range issues {
-			if left[workspace.Key(issue.Identifier)] {
-				l.remove(workspace.Issue{ID: string(issue.ID), Identifier: issue.Identifier})
-			}
+	known, unknown, err := l.world.Workspaces.Issues()
+	if err != nil {
+		l.survived("startup cleanup", err)
+		return nil
+	}
+	left := make(map[tracker.ID]workspace.Issue, len(known))
+	for _, issue := range known {
+		if _, claimed := l.state.Claims[tracker.ID(issue.ID)]; !claimed {
+			left[tracker.ID(issue.ID)] = issue
 		}
 	}
-	if err != nil {
-		l.tick.Warnings = append(l.tick.Warnings, fmt.Sprintf("startup cleanup: %v", err))
-		l.Log.Warn("startup cleanup failed: going on without it", "error", err)
+	l.unknown = unknown
+	return left
+}
+
+// clean removes the workspaces of issues that reached a terminal state while
+// nobody looked. Claimed issues are not its business: their plan cleans up.
+func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
+	for id, issue := range left {
+		known := l.view.issues[id]
+		if known != nil && l.policy().Continues(*known).Reason == schedule.Terminal {
+			l.remove(issue)
+		}
 	}
 }
 
-// leftovers are the keys of workspaces that no claim accounts for.
-func (l *loop) leftovers() (map[string]bool, error) {
-	keys, err := l.world.Workspaces.Keys()
+// cleanUnknown does the same for workspaces of which only the key is known.
+func (l *loop) cleanUnknown(ctx context.Context) {
+	if len(l.unknown) == 0 {
+		return
+	}
+	issues, err := l.world.Tracker.IssuesByState(ctx, l.policy().TerminalStates)
 	if err != nil {
-		return nil, err
+		l.survived("startup cleanup", err)
 	}
-	left := make(map[string]bool, len(keys))
-	for _, key := range keys {
-		left[key] = true
+	for _, issue := range issues {
+		if slices.Contains(l.unknown, workspace.Key(issue.Identifier)) {
+			l.remove(workspace.Issue{ID: string(issue.ID), Identifier: issue.Identifier})
+		}
 	}
-	for _, c := range l.state.Claims {
-		delete(left, workspace.Key(c.Identifier))
-	}
-	return left, nil
+	l.unknown = nil
+}
+
+// survived takes in a failure that the run goes on without.
+func (l *loop) survived(what string, err error) {
+	l.warn(fmt.Sprintf("%s: %v", what, err))
+	l.Log.Warn(what+" failed: going on without it", "error", err)
 }

@@ -30,14 +30,15 @@ type world struct {
 	store    *memory
 	flow     *flow
 	root     *workspace.Root
+	dir      string // of the root
 	log      *strings.Builder
 	sessions func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
 }
 
 func newWorld(t *testing.T, issues ...tracker.Issue) *world {
 	t.Helper()
-	w := &world{t: t, board: &board{issues: issues}, store: &memory{}, log: &strings.Builder{}}
-	root, err := workspace.Open(workspace.Config{Root: filepath.Join(t.TempDir(), "root")}, workspace.Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
+	w := &world{t: t, board: &board{issues: issues}, store: &memory{}, log: &strings.Builder{}, dir: filepath.Join(t.TempDir(), "root")}
+	root, err := workspace.Open(workspace.Config{Root: w.dir}, workspace.Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -50,6 +51,23 @@ func (e Env) child(extra []string) []string {
 		return e.forbidden(name)
 	})
 }
+
+// unset is the line in front of a child's script that removes, once more, what
+// no child may see: the login profile, which the shell reads first, may have set
+// it again. It leaves the script the shell's last command, so that bash becomes
+// it where it would have without.
+func (e Env) unset() string {
+	line := "unset -v ${!GITHUB_@} ${!ACTIONS_@} ${!INPUT_@} RUNNER_TRACKING_ID"
+	for _, name := range e.Deny {
+		if shellName.MatchString(name) {
+			line += " " + name
+		}
+	}
+	return line + "\n"
+}
+
+// shellName are the names that a shell can set. Others it cannot bring back.
+var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // get is a variable of our own environment.
 func (e Env) get(name string) string {

@@ -1,6 +1,10 @@
 package workspace
 
 import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,5 +32,38 @@ func TestSecretsAndTheActionsRuntimeAreKeptFromChildrenEvenWhenNamed(t *testing.
 	}
 	if got := env.child(extra); len(got) != 0 {
 		t.Errorf("children see %q", got)
+	}
+}
+
+func TestALoginProfileCannotBringASecretBack(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	write(t, filepath.Join(home, ".bash_profile"), "export TRACKER_KEY=s3cret GITHUB_TOKEN=s3cret ACTIONS_X=s3cret INPUT_Y=s3cret KEPT=kept\n")
+	env := Env{Parent: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}, Deny: []string{"TRACKER_KEY", "no name; exit 3"}}
+	r, err := Open(Config{Root: filepath.Join(t.TempDir(), "root")}, env, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	_, lines := start(t, r, "env; echo end")
+	var seen []string
+	for lines.Scan() && lines.Text() != "end" {
+		seen = append(seen, lines.Text())
+	}
+	all := strings.Join(seen, "\n")
+	if !strings.Contains(all, "KEPT=kept") || strings.Contains(all, "s3cret") {
+		t.Errorf("the agent sees\n%s", all)
+	}
+}
+
+func TestTheShellStillBecomesTheAgentAndKeepsItsExitStatus(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{})
+	p, lines := start(t, r, `exec bash -c 'echo $$; exit 7'`)
+	if pid := readPID(t, lines); pid != p.PID() {
+		t.Errorf("the agent is process %d, and the leader %d", pid, p.PID())
+	}
+	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "7") {
+		t.Errorf("it ended with %v", err)
 	}
 }

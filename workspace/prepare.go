@@ -43,7 +43,7 @@ func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
 			return Workspace{}, err
 		}
 	} else if found != nil {
-		return ws, nil
+		return ws, r.record(ws)
 	}
 	ws.CreatedNow = true
 	if err := r.create(ctx, ws); err != nil {
@@ -59,7 +59,11 @@ func (r *Root) create(ctx context.Context, ws Workspace) error {
 	if err := r.dir.Mkdir(ws.Key, 0o700); err != nil {
 		return errors.Join(fmt.Errorf("make workspace %s: %w", ws.Path, err), r.unmark(ws))
 	}
-	if err := r.hook(ctx, "after_create", r.cfg.Hooks.AfterCreate, ws); err != nil {
+	err := r.record(ws)
+	if err == nil {
+		err = r.hook(ctx, "after_create", r.cfg.Hooks.AfterCreate, ws)
+	}
+	if err != nil {
 		return errors.Join(err, r.delete(ws))
 	}
 	return r.unmark(ws)

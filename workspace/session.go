@@ -67,7 +67,7 @@ func (r *Root) launch(ctx context.Context, l launch) (*session, error) {
 	}
 	env := append(r.env.child(l.extra), sessionMark+s.id, workspaceMark+l.ws.Path, "PWD="+l.ws.Path)
 	cmd := &exec.Cmd{
-		Path: r.bash, Args: []string{"bash", "-lc", l.script},
+		Path: r.bash, Args: []string{"bash", "-lc", r.env.unset() + l.script},
 		Dir: folderPath(dir, l.ws.Path), Env: append(env, l.set...),
 		Stdin: l.stdin, Stdout: l.stdout, Stderr: childErr,
 		SysProcAttr: childAttr(),

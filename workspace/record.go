@@ -1,0 +1,83 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+)
+
+// maxRecord bounds what is read of a record, in bytes.
+const maxRecord = 4 << 10
+
+// owner is what a record keeps.
+type owner struct {
+	ID         string `json:"id"`
+	Identifier string `json:"identifier"`
+}
+
+// Issues are the issues whose workspaces exist, and the keys of workspaces of
+// which nobody wrote down whose they are.
+func (r *Root) Issues() (known []Issue, unknown []string, err error) {
+	keys, err := r.Keys()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, key := range keys {
+		if o, err := r.recorded(key); err == nil && Key(o.Identifier) == key && o.ID != "" {
+			known = append(known, Issue{ID: o.ID, Identifier: o.Identifier})
+		} else {
+			unknown = append(unknown, key)
+		}
+	}
+	return known, unknown, nil
+}
+
+func recordOf(key string) string { return path.Join(marks, key+".json") }
+
+// record writes down, beside the workspace, whose it is: its key does not tell
+// the tracker's id. It is input when it is read again, and never leads anywhere.
+func (r *Root) record(ws Workspace) error {
+	want := owner{ws.Issue.ID, ws.Issue.Identifier}
+	if got, err := r.recorded(ws.Key); err == nil && got == want {
+		return nil
+	}
+	text, err := json.Marshal(want)
+	if err == nil {
+		if err = r.dir.Mkdir(marks, 0o700); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = r.dir.WriteFile(recordOf(ws.Key), text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("note whose workspace %s is: %w", ws.Path, err)
+	}
+	return nil
+}
+
+func (r *Root) recorded(key string) (o owner, err error) {
+	f, err := r.dir.OpenFile(recordOf(key), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return owner{}, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxRecord))
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	return o, err
+}
+
+// forget removes the record of a workspace that is gone.
+func (r *Root) forget(ws Workspace) error {
+	if err := r.dir.Remove(recordOf(ws.Key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget workspace %s: %w", ws.Path, err)
+	}
+	return nil
+}
