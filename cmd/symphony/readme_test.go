@@ -2,9 +2,14 @@ package main
 
 import (
 	"fmt"
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +24,7 @@ var readme = filepath.Join("..", "..", "README.md")
 // TestTheReadmeSaysWhatTheProgramSays compares the parts of the README that the
 // program knows better. UPDATE_README=1 writes them.
 func TestTheReadmeSaysWhatTheProgramSays(t *testing.T) {
-	parts := map[string]string{"help": helpText(t), "keys": keyTable()}
+	parts := map[string]string{"help": helpText(t), "keys": keyTable(), "trackers": profiles(t)}
 	content, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +70,39 @@ func keyTable() string {
 			value = "`" + value + "`"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key.Name, value, key.Meaning)
+	}
+	return b.String()
+}
+
+// profiles are the adapters' own descriptions: the list below the heading
+// "Profile" in the documentation of each package, an item "name: text" for a row.
+func profiles(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(adapters)) {
+		source, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "tracker", kind, "doc.go"), nil, parser.ParseComments|parser.PackageClauseOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "### %s\n\n| | |\n|---|---|\n", kind)
+		rows := 0
+		for _, block := range new(comment.Parser).Parse(source.Doc.Text()).Content {
+			list, ok := block.(*comment.List)
+			if !ok {
+				continue
+			}
+			for _, item := range list.Items {
+				text := string((&comment.Printer{TextWidth: -1}).Text(&comment.Doc{Content: item.Content}))
+				name, value, _ := strings.Cut(strings.Join(strings.Fields(text), " "), ": ")
+				fmt.Fprintf(&b, "| %s | %s |\n", name, strings.ReplaceAll(value, "|", "\\|"))
+				rows++
+			}
+			break
+		}
+		if rows < 14 {
+			t.Errorf("the profile of %s has %d rows, want 14", kind, rows)
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/symphony-runner/symphony/runner/nearest"
 )
 
 // maxNesting bounds what stands within each other, blocks or brackets, since
@@ -193,7 +195,7 @@ func (e *expression) primary() *shape {
 		return s
 	}
 	known, issue := e.known(), e.schema["issue"]
-	if nearest(l.text, known) == "" && nearest(l.text, issue.names()) != "" { // "issue." is easily forgotten
+	if nearest.Name(l.text, known) == "" && nearest.Name(l.text, issue.names()) != "" { // "issue." is easily forgotten
 		return e.report(l, "unknown variable %q; %s", l.text, instead(l.text, "issue.", issue.names()))
 	}
 	return e.report(l, "unknown variable %q; %s", l.text, instead(l.text, "", known))

@@ -3,6 +3,8 @@ package workflow
 import (
 	"fmt"
 	"strings"
+
+	"github.com/symphony-runner/symphony/runner/nearest"
 )
 
 // describe names unknown keys, each with what was probably meant.
@@ -41,11 +43,11 @@ func hint(name string, table []entry) string {
 		case e.Name == name:
 			return fmt.Sprintf(" (write %s inside %s)", knownKey, knownSection)
 		case dotted:
-			consider(e.Name, distance(name, e.Name))
+			consider(e.Name, nearest.Distance(name, e.Name))
 		default:
-			consider(knownSection, distance(name, knownSection))
+			consider(knownSection, nearest.Distance(name, knownSection))
 		}
-		consider(e.Name, distance(key, knownKey)+1)
+		consider(e.Name, nearest.Distance(key, knownKey)+1)
 	}
 	if best == "" && dotted && section == "tracker" {
 		best = "tracker.provider." + key
@@ -54,26 +56,4 @@ func hint(name string, table []entry) string {
 		return ""
 	}
 	return fmt.Sprintf(" (did you mean %s?)", best)
-}
-
-// distance is the number of single-byte insertions, deletions and replacements
-// between two names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/symphony-runner/symphony/runner/nearest"
 )
 
 // text takes a value that is text.
@@ -66,35 +68,9 @@ func instead(key string, known []string) string {
 	case "endpoint":
 		return "write api_url"
 	}
-	best, least := "", (len(key)+2)/3+1
-	for _, k := range known {
-		if d := distance(key, k); d < least {
-			best, least = k, d
-		}
-	}
+	best := nearest.Name(key, known)
 	if best == "" {
 		return "the keys are " + strings.Join(known, ", ")
 	}
 	return "did you mean " + best + "?"
-}
-
-// distance is the number of single-byte edits between two names (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

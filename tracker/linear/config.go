@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/symphony-runner/symphony/runner/nearest"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -39,8 +40,11 @@ func ConfigFrom(provider map[string]any, activeStates, terminalStates []string) 
 		setting, known := settings[key]
 		if !known {
 			names := slices.Sorted(maps.Keys(settings))
-			return Config{}, invalid("tracker.provider.%s is unknown: did you mean %s? The keys are %s",
-				key, nearest(key, names), strings.Join(names, ", "))
+			hint := ""
+			if near := nearest.Name(key, names); near != "" {
+				hint = "did you mean " + near + "? "
+			}
+			return Config{}, invalid("tracker.provider.%s is unknown: %sthe keys are %s", key, hint, strings.Join(names, ", "))
 		}
 		text, ok := provider[key].(string)
 		if !ok {
@@ -85,30 +89,4 @@ func isLoopback(host string) bool {
 
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("linear tracker: %w: %s", tracker.ErrInvalidConfig, fmt.Sprintf(format, args...))
-}
-
-// nearest is the known name that is most like another.
-func nearest(name string, known []string) string {
-	return slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
-}
-
-// distance is the number of single-byte edits between two names (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -38,8 +38,9 @@ type fake struct {
 	projects []object
 	states   []object
 	users    []object
-	faults   []http.HandlerFunc // each answers one request; a nil one leaves it alone
-	broken   http.HandlerFunc   // answers all
+	comments map[string][]object // by id of the issue
+	faults   []http.HandlerFunc  // each answers one request; a nil one leaves it alone
+	broken   http.HandlerFunc    // answers all
 	requests int
 	asked    []string // the queries, as they came
 	cursor   func(end int) any
@@ -54,7 +55,7 @@ func newFake(t testing.TB) *fake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{schema: schema, cursor: position}
+	f := &fake{schema: schema, cursor: position, comments: make(map[string][]object)}
 	for _, name := range []string{"Backlog", "Todo", "In Progress", "In Review", "Done", "Canceled"} {
 		f.states = append(f.states, object{"id": "state-" + strings.ToLower(name), "name": name})
 	}
@@ -85,6 +86,7 @@ func (f *fake) add(like tracker.Issue) object {
 		"trashed": nil, "assignee": nil, "url": fmt.Sprintf("https://linear.app/acme/issue/ENG-%d", n),
 		"branchName": fmt.Sprintf("kim/eng-%d", n),
 	}
+	o["comments"] = f.connection(new([]object))
 	f.issues = append(f.issues, o)
 	f.fill(o, like)
 	return o
@@ -142,6 +144,18 @@ func (f *fake) root() object {
 				return o
 			}
 			return errors.New("Entity not found: Issue")
+		}),
+		"commentCreate": resolver(func(a map[string]any) any {
+			input := a["input"].(map[string]any)
+			id, _ := input["issueId"].(string)
+			o := f.find(id)
+			if o == nil {
+				return errors.New("Entity not found: Issue")
+			}
+			comment := object{"body": input["body"]}
+			f.comments[id] = append(f.comments[id], comment)
+			o["comments"] = f.connection(new(f.comments[id]))
+			return object{"success": true, "comment": comment}
 		}),
 		"issueUpdate": resolver(func(a map[string]any) any {
 			o := f.find(a["id"].(string))
