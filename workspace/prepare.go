@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 )
 
-// marks is the folder beside the workspaces that says which of them are not
-// whole: a folder is marked before it is made and unmarked when after_create has
-// succeeded, marked before it is deleted and unmarked when it is gone.
+// marks is the folder beside the workspaces that says of each whose it is, in
+// <key>.json, and which of them are not whole: while one is made or deleted its
+// file is called <key>.partial.
 const marks = ".symphony"
 
 // Prepare ensures the folder and, when it is new, runs after_create
@@ -59,14 +58,10 @@ func (r *Root) create(ctx context.Context, ws Workspace) error {
 	if err := r.dir.Mkdir(ws.Key, 0o700); err != nil {
 		return errors.Join(fmt.Errorf("make workspace %s: %w", ws.Path, err), r.unmark(ws))
 	}
-	err := r.record(ws)
-	if err == nil {
-		err = r.hook(ctx, "after_create", r.cfg.Hooks.AfterCreate, ws)
-	}
-	if err != nil {
+	if err := r.hook(ctx, "after_create", r.cfg.Hooks.AfterCreate, ws); err != nil {
 		return errors.Join(err, r.delete(ws))
 	}
-	return r.unmark(ws)
+	return r.whole(ws)
 }
 
 func markOf(ws Workspace) string { return path.Join(marks, ws.Key+".partial") }
@@ -82,13 +77,11 @@ func (r *Root) marked(ws Workspace) (bool, error) {
 	}
 }
 
+// mark says that the workspace is not whole.
 func (r *Root) mark(ws Workspace) error {
-	err := r.dir.Mkdir(marks, 0o700)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		var f *os.File
-		if f, err = r.dir.OpenFile(markOf(ws), os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
-			err = f.Close()
-		}
+	err := r.dir.Rename(recordOf(ws.Key), markOf(ws))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = r.write(markOf(ws), ws)
 	}
 	if err != nil {
 		return fmt.Errorf("mark workspace %s as unfinished: %w", ws.Path, err)
@@ -96,9 +89,18 @@ func (r *Root) mark(ws Workspace) error {
 	return nil
 }
 
+// whole says that the workspace is whole.
+func (r *Root) whole(ws Workspace) error {
+	if err := r.dir.Rename(markOf(ws), recordOf(ws.Key)); err != nil {
+		return fmt.Errorf("mark workspace %s as finished: %w", ws.Path, err)
+	}
+	return nil
+}
+
+// unmark says that there is no workspace any more.
 func (r *Root) unmark(ws Workspace) error {
 	if err := r.dir.Remove(markOf(ws)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("mark workspace %s as finished: %w", ws.Path, err)
+		return fmt.Errorf("mark workspace %s as gone: %w", ws.Path, err)
 	}
 	return nil
 }

@@ -39,26 +39,30 @@ func (r *Root) Issues() (known []Issue, unknown []string, err error) {
 
 func recordOf(key string) string { return path.Join(marks, key+".json") }
 
-// record writes down, beside the workspace, whose it is: its key does not tell
-// the tracker's id. It is input when it is read again, and never leads anywhere.
+// record writes down whose workspace it is where nobody has: the key does not
+// tell the tracker's id. It is input when it is read again, and leads nowhere.
 func (r *Root) record(ws Workspace) error {
-	want := owner{ws.Issue.ID, ws.Issue.Identifier}
-	if got, err := r.recorded(ws.Key); err == nil && got == want {
+	if o, err := r.recorded(ws.Key); err == nil && o == (owner{ws.Issue.ID, ws.Issue.Identifier}) {
 		return nil
 	}
-	text, err := json.Marshal(want)
-	if err == nil {
-		if err = r.dir.Mkdir(marks, 0o700); errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
-	}
-	if err == nil {
-		err = r.dir.WriteFile(recordOf(ws.Key), text, 0o600)
-	}
-	if err != nil {
+	if err := r.write(recordOf(ws.Key), ws); err != nil {
 		return fmt.Errorf("note whose workspace %s is: %w", ws.Path, err)
 	}
 	return nil
+}
+
+func (r *Root) write(name string, ws Workspace) error {
+	text, err := json.Marshal(owner{ws.Issue.ID, ws.Issue.Identifier})
+	if err != nil {
+		return err
+	}
+	err = r.dir.WriteFile(name, text, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = r.dir.Mkdir(marks, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			err = r.dir.WriteFile(name, text, 0o600)
+		}
+	}
+	return err
 }
 
 func (r *Root) recorded(key string) (o owner, err error) {
@@ -72,12 +76,4 @@ func (r *Root) recorded(key string) (o owner, err error) {
 		err = json.Unmarshal(text, &o)
 	}
 	return o, err
-}
-
-// forget removes the record of a workspace that is gone.
-func (r *Root) forget(ws Workspace) error {
-	if err := r.dir.Remove(recordOf(ws.Key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forget workspace %s: %w", ws.Path, err)
-	}
-	return nil
 }

@@ -48,9 +48,6 @@ func (r *Root) delete(ws Workspace) error {
 	if err != nil {
 		return fmt.Errorf("delete workspace %s: %w; delete it by hand", ws.Path, err)
 	}
-	if err := r.forget(ws); err != nil {
-		return err
-	}
 	return r.unmark(ws)
 }
 

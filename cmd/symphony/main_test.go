@@ -23,7 +23,7 @@ import (
 // TestMain makes this test binary the program itself when it is called by that
 // name: what is tested is main, in a process of its own.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"symphony": main, "instant-agent": instantAgent})
+	testscript.Main(m, map[string]func(){"symphony": main})
 }
 
 // project is a folder with a WORKFLOW.md and issues, as a user has it.
