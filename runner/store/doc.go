@@ -4,10 +4,12 @@
 // schedule. The runner loads the state when a tick begins and saves it before
 // every effect.
 //
-// It is built of two parts. The codec, [Encode] and [Decode], is the same for
-// every store. [File] is a store in a local file, for one run at a time. A store
-// hands out a [Revision] with each state, and saves only over that revision:
-// whoever meets a state he has not seen loads and plans again.
+// It is built of three parts. The codec, [Encode] and [Decode], is the same for
+// every store. [File] is a store in a local file, for one run at a time. [Branch]
+// is a store on a branch of a GitHub repository, for any number of runs at once.
+// A store hands out a [Revision] with each state, and saves only over that
+// revision: whoever meets a state he has not seen loads and plans again. [Runs]
+// tells which owners of claims are over, as the workflow runs they are.
 //
 // # What holds
 //
@@ -25,4 +27,21 @@
 // Only one run at a time has a file open: it holds a lock of the operating
 // system, which ends with the process. The revision is for those who take no
 // lock: a person with an editor, a restored backup, a deleted lock file.
+//
+// # The branch
+//
+// A save is a commit: its parent is the commit that was loaded, and the branch
+// moves to it only by a fast-forward, which GitHub judges and does in one step.
+// So of two runs that loaded the same commit one is refused, and no lock is
+// needed. A load takes 2 requests, a save 3 (a tree with the files in it, a
+// commit, the move), and a save without news none.
+//
+// A refused move is a conflict if the branch is elsewhere than it was, and else
+// the business of a person: a permission, a rule. A move whose answer is lost is
+// asked about, so that a save neither counts twice nor is taken for lost.
+//
+// The branch holds the state, a page for people, and nothing else: one that holds
+// more is refused, which keeps the code of a default branch safe. Each 500th save
+// is a commit without a parent, to which the branch is moved by force on the
+// condition that it has not moved; where that is not allowed, history goes on.
 package store

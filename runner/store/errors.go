@@ -7,7 +7,8 @@ import (
 )
 
 // The categories of this package's errors; find them with errors.Is. After any
-// of them the stored state is what it was.
+// of them the stored state is what it was; only when GitHub could not be reached
+// to ask, a save that failed may have been done, and its error says so.
 var (
 	// ErrConflict: somebody saved in between. Load and plan again.
 	ErrConflict = errors.New("state_conflict")
@@ -19,6 +20,10 @@ var (
 	ErrLocked = errors.New("state_locked")
 	// ErrInvalid: the state to save is too large or contradicts itself.
 	ErrInvalid = errors.New("state_invalid")
+	// ErrRefused: GitHub will not do it as things are, or cannot be asked so.
+	ErrRefused = errors.New("state_refused")
+	// ErrUnavailable: GitHub cannot be reached, has a fault, or limits the rate.
+	ErrUnavailable = errors.New("state_unavailable")
 )
 
 // LockedError is an [ErrLocked] with who has the state open. The lock file is

@@ -22,6 +22,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "holder":
 		err = hold(path)
+	case "racer":
+		err = race(path)
 	case "writer":
 		err = write(path)
 	}
