@@ -62,6 +62,11 @@ func (l *loop) load(ctx context.Context) error {
 	for _, c := range state.Adopt(l.Life, l.policy(), time.Now()) {
 		l.adopted(ctx, c)
 	}
+	for id, c := range state.Claims {
+		if c.Owner == l.Self && l.workers[id] == nil {
+			state.Unstart(id, time.Now()) // saved after all, though we were told otherwise
+		}
+	}
 	for id, w := range l.workers {
 		if c, claimed := state.Claims[id]; !claimed || c.Owner != l.Self {
 			w.cancel(schedule.LostClaim)
@@ -77,7 +82,9 @@ func (l *loop) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.rev, l.since = rev, newJournal()
+	if rev != l.rev { // a store may leave what is not worth a write to the next one
+		l.rev, l.since = rev, newJournal()
+	}
 	return nil
 }
 

@@ -68,6 +68,14 @@ func (s *State) Adopt(life func(Owner) Life, p Policy, now time.Time) []Claim {
 	return adopted
 }
 
+// Unstart takes back a claim of this run whose session was never started.
+func (s *State) Unstart(id tracker.ID, now time.Time) {
+	c := s.Claims[id]
+	c.enter(Waiting, "its session was not started", now)
+	c.Due = now
+	s.Claims[id] = c
+}
+
 // Retry makes a parked or waiting claim due at once with a clean record: an
 // operator's word. It reports whether there was such a claim.
 func (s *State) Retry(id tracker.ID, now time.Time) bool {

@@ -1,0 +1,122 @@
+package action
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+type kind string
+
+const (
+	failure kind = "error"
+	warning kind = "warning"
+	notice  kind = "notice"
+)
+
+// What GitHub shows of a step: so many annotations of a kind, and so much of each
+// (bytes here, which are never fewer than its characters).
+const (
+	maxNotes = 10
+	maxNote  = 4096
+	maxTitle = 200
+)
+
+// notes are the annotations of one kind.
+type notes struct {
+	shown int
+	held  []string // too many: one line each, printed already
+}
+
+// Error annotates the run with what a person must mend. At most 10 annotations
+// of a kind are shown: the last of them, made by [Runtime.Close], holds the rest,
+// which the log has at once. Outside Actions it is a line of text.
+func (r *Runtime) Error(title, text string) { r.note(failure, title, text) }
+
+// Warning is like [Runtime.Error] for what was survived.
+func (r *Runtime) Warning(title, text string) { r.note(warning, title, text) }
+
+// Notice is like [Runtime.Error] for what is good to know.
+func (r *Runtime) Notice(title, text string) { r.note(notice, title, text) }
+
+func (r *Runtime) note(k kind, title, text string) {
+	title = fit(oneLine(title), maxTitle)
+	line := oneLine(text)
+	if title != "" {
+		line = title + ": " + line
+	}
+	if !r.inside {
+		r.print(string(k) + ": " + line)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.noted[k]
+	if n == nil {
+		n = &notes{}
+		r.noted[k] = n
+	}
+	if n.shown < maxNotes-1 {
+		n.shown++
+		r.annotate(k, title, lines(text))
+		return
+	}
+	n.held = append(n.held, fit(line, maxNote))
+	r.print(string(k) + ": " + line)
+}
+
+// sumUp shows the annotations that were held as one.
+func (r *Runtime) sumUp() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range []kind{failure, warning, notice} {
+		n := r.noted[k]
+		if n == nil || len(n.held) == 0 {
+			continue
+		}
+		const rest = "\n… and 1000000 more, all of them in the log"
+		var text strings.Builder
+		for i, line := range n.held {
+			if i > 0 && text.Len()+1+len(line)+len(rest) > maxNote {
+				fmt.Fprintf(&text, "\n… and %d more, all of them in the log", len(n.held)-i)
+				break
+			}
+			if i > 0 {
+				text.WriteByte('\n')
+			}
+			text.WriteString(fit(line, maxNote-len(rest)))
+		}
+		title := ""
+		if len(n.held) > 1 {
+			title = fmt.Sprintf("%d more of this kind", len(n.held))
+		}
+		r.annotate(k, title, text.String())
+		n.held = nil
+	}
+}
+
+// annotate issues the command. Title and text are guarded.
+func (r *Runtime) annotate(k kind, title, text string) {
+	lib := r.lib
+	if title != "" {
+		lib = lib.WithFieldsMap(map[string]string{"title": title})
+	}
+	issue := map[kind]func(string, ...any){failure: lib.Errorf, warning: lib.Warningf, notice: lib.Noticef}[k]
+	r.command(func() { issue("%s", fit(text, maxNote)) })
+}
+
+// fit is s in at most so many bytes, with an ellipsis for what is cut off.
+func fit(s string, most int) string {
+	const ellipsis = "…"
+	if len(s) <= most {
+		return s
+	}
+	s = s[:most-len(ellipsis)]
+	for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	if n := len(s); n > 0 && s[n-1] >= utf8.RuneSelf {
+		s = s[:n-1]
+	}
+	return s + ellipsis
+}

@@ -1,0 +1,85 @@
+package action_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/action"
+)
+
+func TestAnEventIsWhatTheRunnerSays(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	for name, value := range map[string]string{
+		"GITHUB_EVENT_NAME": "schedule", "GITHUB_ACTOR": "octo", "GITHUB_REF": "refs/heads/main", "GITHUB_REPOSITORY": "o/r",
+		"GITHUB_RUN_ID": "12345678901", "GITHUB_RUN_ATTEMPT": "2", "GITHUB_JOB": "tick", "RUNNER_OS": "Linux",
+		"GITHUB_EVENT_PATH": "/does/not/exist",
+	} {
+		r.env[name] = value
+	}
+	got, err := r.runtime().Event()
+	want := action.Event{
+		Name: "schedule", Actor: "octo", Ref: "refs/heads/main", Repository: "o/r",
+		RunID: "12345678901", RunAttempt: 2, Job: "tick", RunnerOS: "Linux",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || action.Refuse(got) != nil {
+		t.Error(diff, err, action.Refuse(got))
+	}
+}
+
+func TestAPullRequestFromAForkIsRefused(t *testing.T) {
+	t.Parallel()
+	const from = `{"action":"opened","pull_request":{"number":1,"head":{"ref":"x","repo":`
+	for _, row := range []struct {
+		name, event, payload string
+		fork                 bool
+		err                  error
+	}{
+		{"this repository", "pull_request", from + `{"full_name":"O/R"}}}}`, false, nil},
+		{"a fork", "pull_request", from + `{"full_name":"x/r"}}}}`, true, nil},
+		{"a fork, with our secrets", "pull_request_target", from + `{"full_name":"x/r"}}}}`, true, nil},
+		{"a review of a fork", "pull_request_review", from + `{"full_name":"x/r"}}}}`, true, nil},
+		{"a fork that is gone", "pull_request", from + `null}}}`, true, nil},
+		{"an empty payload", "pull_request", `{}`, true, nil},
+		{"no JSON", "pull_request", `{`, true, action.ErrEvent},
+		{"other JSON", "pull_request", from + `"x"}}}`, true, action.ErrEvent},
+		{"too large", "pull_request", `{"a":"` + strings.Repeat("a", 9<<20) + `",` + from[1:] + `{"full_name":"o/r"}}}}`, true, action.ErrEvent},
+		{"no pull request", "schedule", `{`, false, nil},
+	} {
+		r := newRunner(t)
+		path := filepath.Join(t.TempDir(), "event.json")
+		if err := os.WriteFile(path, []byte(row.payload), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.env["GITHUB_EVENT_PATH"], r.env["GITHUB_EVENT_NAME"], r.env["GITHUB_REPOSITORY"] = path, row.event, "o/r"
+		e, err := r.runtime().Event()
+		if e.Fork != row.fork || !errors.Is(err, row.err) {
+			t.Errorf("%s: fork %t, %v", row.name, e.Fork, err)
+		}
+		if refused := action.Refuse(e); errors.Is(refused, action.ErrRefused) != row.fork {
+			t.Errorf("%s: %v", row.name, refused)
+		}
+	}
+}
+
+func TestAPullRequestWithoutAPayloadCountsAsAFork(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	r.env["GITHUB_EVENT_NAME"], r.env["GITHUB_REPOSITORY"] = "pull_request", ""
+	if e, err := r.runtime().Event(); !e.Fork || !errors.Is(err, action.ErrEvent) {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+func TestWindowsIsRefused(t *testing.T) {
+	t.Parallel()
+	err := action.Refuse(action.Event{Name: "schedule", RunnerOS: "Windows"})
+	if !errors.Is(err, action.ErrRefused) || !strings.Contains(err.Error(), "ubuntu") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,144 @@
+package action
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/sethvargo/go-githubactions"
+)
+
+// Runtime is the Actions runtime of this step, or a plain stand-in outside. It
+// may be used by several goroutines.
+type Runtime struct {
+	getenv func(string) string
+	inside bool
+	out    *stdout
+	lib    *githubactions.Action // writes to out's raw side; use it through command or try
+
+	mu     sync.Mutex // guards what follows
+	masked map[string]bool
+	noted  map[kind]*notes
+}
+
+// New makes a Runtime that owns out, the standard output.
+func New(out io.Writer, getenv func(string) string) *Runtime {
+	inside := getenv("GITHUB_ACTIONS") == "true"
+	s := &stdout{w: out, guarded: inside}
+	return &Runtime{
+		getenv: getenv,
+		inside: inside,
+		out:    s,
+		lib:    githubactions.New(githubactions.WithWriter(rawSide{s}), githubactions.WithGetenv(getenv)),
+		masked: map[string]bool{},
+		noted:  map[kind]*notes{},
+	}
+}
+
+// Inside reports whether this is a step of a workflow.
+func (r *Runtime) Inside() bool { return r.inside }
+
+// Writer is standard output for text from outside: inside Actions, nothing
+// written to it is ever a command. Who writes whole lines in one call gets whole
+// lines.
+func (r *Runtime) Writer() io.Writer { return r.out }
+
+// Handler is a log of text lines on [Runtime.Writer]. Inside Actions they have
+// no time, for the runner puts one in front of every line.
+func (r *Runtime) Handler(level slog.Leveler) slog.Handler {
+	options := &slog.HandlerOptions{Level: level}
+	if r.inside {
+		options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}
+	}
+	return slog.NewTextHandler(r.out, options)
+}
+
+// Group folds what is printed until end is called. Actions knows no group
+// inside a group: one at a time.
+func (r *Runtime) Group(title string) (end func()) {
+	title = oneLine(title)
+	if !r.inside {
+		r.print(title)
+		return func() {}
+	}
+	r.command(func() { r.lib.Group(title) })
+	return sync.OnceFunc(func() { r.command(r.lib.EndGroup) })
+}
+
+// Close sums up the annotations that were too many, ends what was printed, and
+// returns the first error that standard output ever had.
+func (r *Runtime) Close() error {
+	r.sumUp()
+	return r.out.end()
+}
+
+// print writes a line that is not a command.
+func (r *Runtime) print(line string) {
+	_, _ = io.WriteString(r.out, line+"\n") // out keeps its error for Close
+}
+
+// command lets the library write one command, on a line of its own.
+func (r *Runtime) command(issue func()) {
+	r.out.command(func() { _ = try(issue) }) // out keeps its error for Close
+}
+
+// try is the error that f panics with, as the library does. A mistake in the
+// program is no such error.
+func try(f func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case runtime.Error:
+			panic(p)
+		case error:
+			err = p
+		default:
+			panic(p)
+		}
+	}()
+	f()
+	return nil
+}
+
+// The categories of this package's errors; find them with errors.Is.
+var (
+	// ErrCommandFile: GITHUB_OUTPUT or GITHUB_STEP_SUMMARY is missing or cannot
+	// be written.
+	ErrCommandFile = errors.New("command_file")
+	// ErrOutput: an output that the runner would misread.
+	ErrOutput = errors.New("invalid_output")
+	// ErrEvent: what the runner says about the event cannot be read.
+	ErrEvent = errors.New("unreadable_event")
+	// ErrRefused: the program must not run here.
+	ErrRefused = errors.New("refused")
+)
+
+// file is an error about one of the runner's files.
+func file(operation, variable string, err error) error {
+	return fmt.Errorf("%s: %w: %w; run it as a step of a workflow, which sets %s to a file that it may write", operation, ErrCommandFile, err, variable)
+}
+
+// oneLine is text from outside as a title.
+func oneLine(s string) string {
+	return guarded(strings.Join(strings.FieldsFunc(s, isLineEnd), " "))
+}
+
+// lines is text from outside with line ends that everybody agrees on.
+func lines(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return guarded(strings.Map(func(r rune) rune {
+		if isLineEnd(r) {
+			return '\n'
+		}
+		return r
+	}, s))
+}
