@@ -1,7 +1,9 @@
 package codex
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +38,16 @@ func newConn(rwc io.ReadWriteCloser, wait time.Duration, wire func(byte, []byte)
 		rwc: rwc, wire: wire, wait: wait,
 		out: make(chan []byte, queued), done: make(chan struct{}), pending: make(map[int64]call),
 	}
+}
+
+// withoutKey is a tap that is not shown the key, whoever says it.
+func withoutKey(key string, wire func(byte, []byte)) func(byte, []byte) {
+	if key == "" || wire == nil {
+		return wire
+	}
+	quoted, _ := json.Marshal(key) // a text: it cannot fail
+	secret := quoted[1 : len(quoted)-1]
+	return func(dir byte, line []byte) { wire(dir, bytes.ReplaceAll(line, secret, []byte("[key]"))) }
 }
 
 // start runs the two goroutines until close. Each line goes to handle; the

@@ -254,14 +254,16 @@ func TestTheWireTapSeesBothDirections(t *testing.T) {
 	}
 	if diff := cmp.Diff(`{"id":1,"method":"initia
 {"method":"initialized"}
-{"id":2,"method":"thread
-{"id":3,"method":"turn/s
+{"id":2,"method":"config
+{"id":3,"method":"thread
+{"id":4,"method":"turn/s
 `, sent.String()); diff != "" {
 		t.Errorf("sent (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(`{"id":1,"result":{}}
-{"id":2,"result":{"thread":{"id":"thread-1"}}}
-{"id":3,"result":{"turn":{"id":"turn-1"}}}
+{"id":2,"error":{"code":-32600,"message":"Invalid request: unknown variant `+"`config/read`"+`"}}
+{"id":3,"result":{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}}
+{"id":4,"result":{"turn":{"id":"turn-1"}}}
 not json
 `+completed+"\n", received.String()); diff != "" {
 		t.Errorf("received (-want +got):\n%s", diff)

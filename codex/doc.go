@@ -5,7 +5,8 @@
 // It speaks over any [io.ReadWriteCloser] and does nothing else: it never
 // starts a process, reads the environment or touches a file. Package workspace
 // makes the connection and ends the process behind it; package attempt calls
-// [Open], then [Session.Turn] as often as the issue needs, then [Session.Close].
+// [Open], then [Session.Turn] as often as the issue needs, then [Session.Close];
+// and once per tick [Preflight], which finds out whether any of that can work.
 //
 // From the bottom up:
 //
@@ -17,10 +18,15 @@
 //	answers   the table of what the server may ask, and what it is told
 //	tool      the tools of the host, off the read loop
 //	policy    what the agent may do: all that the thread and each turn are told
+//	params    the same in the words of the protocol
+//	weaken    what a workflow opens of it
+//	echo      whether the server grants what was asked for, and no more
 //	notice    what the server tells, and the events made of it
 //	usage     tokens spent, rate limits
 //	outcome   how a turn ended, in the words of two generations of servers
-//	session   the handshake; turn runs one turn on it
+//	server    the handshake and the login
+//	session   the thread; turn runs one turn on it
+//	preflight what keeps sessions from working
 //
 // What holds at all times:
 //
@@ -30,6 +36,10 @@
 //     only as long as one request may take. Reading goes on between turns.
 //   - A line that cannot be understood is an event, never the end of a session.
 //     Only the connection's end and a line beyond 16 MiB are.
+//   - A session whose posture is not what was asked for does not go on. An older
+//     server that cannot do all of it is asked for less, with a warning that
+//     names what is lost.
+//   - The key is in one message and nowhere else; the wire's tap is not shown it.
 //   - A turn ends our turn only when it is ours: messages of other threads
 //     (sub-agents) and of other turns count as signs of life and as spending.
 //   - The target is Codex 0.169; fields and methods of older servers are

@@ -25,6 +25,14 @@ var (
 	ErrTurnCancelled = errors.New("turn_cancelled")
 	// ErrInputRequired: only a person can go on; see [InputRequired].
 	ErrInputRequired = errors.New("turn_input_required")
+	// ErrPosture: the server grants the agent something else than was asked for.
+	ErrPosture = errors.New("posture_mismatch")
+	// ErrNotLoggedIn: the server has no login, or does not take the key.
+	ErrNotLoggedIn = errors.New("codex_not_logged_in")
+	// ErrNoModel: codex.model is no model of the login.
+	ErrNoModel = errors.New("model_not_found")
+	// ErrNoSandbox: the sandbox of the turns does not start.
+	ErrNoSandbox = errors.New("sandbox_unavailable")
 )
 
 // ResponseError is an [ErrResponse]: the server's refusal of a request.

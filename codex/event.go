@@ -23,6 +23,7 @@ const (
 	Notification         Kind = "notification"
 	OtherMessage         Kind = "other_message" // a reply nobody waits for, a request nobody knows
 	Malformed            Kind = "malformed"
+	Warning              Kind = "warning" // our own: something was survived that a person should know of
 )
 
 // Event is one thing that happened in a session. Each turn ends in exactly one
@@ -96,4 +97,4 @@ func (s *Session) emit(e Event) {
 }
 
 // warn reports something survived that the server did not say itself.
-func (s *Session) warn(text string) { s.emit(Event{Kind: Notification, Summary: text}) }
+func (s *Session) warn(text string) { s.emit(Event{Kind: Warning, Summary: text}) }

@@ -34,6 +34,8 @@ func (s *Session) notice(method string, params json.RawMessage) error {
 		s.noticeLimits(&e, params)
 	case "thread/closed":
 		s.noticeClosed(params)
+	case "thread/settings/updated":
+		s.noticeSettings(params)
 	case "warning", "guardianWarning", "configWarning", "deprecationNotice":
 		e.Summary = text(params, "message", "summary")
 	default:
@@ -121,6 +123,22 @@ func (s *Session) noticeClosed(params json.RawMessage) {
 	_ = json.Unmarshal(params, &of) // without an owner it is ours
 	if of.thread() == "" || of.thread() == s.ThreadID() {
 		s.conn.fail(fmt.Errorf("the thread: %w: Codex closed it: see the session's log", ErrPortExit))
+	}
+}
+
+// noticeSettings ends our turn before its first word if its settings are not
+// those that were asked for.
+func (s *Session) noticeSettings(params json.RawMessage) {
+	var of owner
+	_ = json.Unmarshal(params, &of) // without an owner it is ours
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	settings := member(params, "threadsettings")
+	if s.turn == nil || settings == nil || of.thread() != "" && of.thread() != s.thread {
+		return
+	}
+	if err := s.posture.verifySettings(s.o, settings); err != nil {
+		s.turn.breakLocked(err)
 	}
 }
 

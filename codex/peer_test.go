@@ -89,11 +89,22 @@ func (p *peer) refuse(m got, code int, text string) {
 	p.send(fmt.Sprintf(`{"id":%s,"error":{"code":%d,"message":%q}}`, m.ID, code, text))
 }
 
-// handshake opens thread-1.
-func (p *peer) handshake() {
+// hello is the handshake of a server that does not tell its configuration.
+func (p *peer) hello() {
 	p.reply(p.expect("initialize"), `{}`)
 	p.expect("initialized")
-	p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"}}`)
+	p.unknown("config/read")
+}
+
+// unknown refuses a call of a method that the server does not have.
+func (p *peer) unknown(method string) {
+	p.refuse(p.expect(method), -32600, "Invalid request: unknown variant `"+method+"`")
+}
+
+// handshake opens thread-1.
+func (p *peer) handshake() {
+	p.hello()
+	p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 }
 
 // turn opens turn-1 of thread-1, after the handshake.

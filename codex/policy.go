@@ -3,54 +3,177 @@ package codex
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 )
 
-// posture is what the agent may do: everything about permissions that the
-// thread and each turn are told is made here.
-//
-// The sandbox goes with every turn and never with the thread. A thread that
-// starts in a writable sandbox makes Codex trust the repository: it would load
-// the repository's own .codex folder, and run the servers it names with no
-// sandbox at all. thread_sandbox of the workflow is applied per turn as well.
+// The guarded posture: what the agent may do when the workflow says nothing.
+// The README's table "What the agent can and cannot do" has a row for each line
+// of it.
+
+// guardedApproval lets Codex refuse by itself whatever would leave the sandbox.
+// What it still asks for runs inside, so the answer is always yes (SPEC §10.5).
+const guardedApproval = `{"granular":{"sandbox_approval":false,"rules":false,"skill_approval":false,"request_permissions":false,"mcp_elicitations":false}}`
+
+// olderApproval is for servers that know nothing granular: they ask for nothing then.
+const olderApproval = `"never"`
+
+// profile is the name of the permission profile of each turn.
+const profile = "symphony"
+
+// permissions are the profile: it reads the disk, but for what is denied, and
+// writes the workspace and a temporary folder of its own. There is no network.
+func permissions(o Options, home string) map[string]any {
+	workspace := map[string]string{}
+	if o.Repository {
+		workspace[".git"] = "write"       // commits
+		workspace[".git/hooks"] = "read"  // what the host's git would run
+		workspace[".git/config"] = "read" // likewise, by its settings
+		workspace[".git/config.worktree"] = "read"
+		workspace[".git/commondir"] = "read" // where git looks for both
+	}
+	files := map[string]any{
+		":workspace_roots": workspace,
+		":slash_tmp":       "read", // it belongs to everybody, other workspaces' builds too
+		":tmpdir":          "read",
+	}
+	if o.Temp != "" {
+		files[o.Temp] = "write"
+	}
+	for _, path := range denied(o, home) {
+		files[path] = "deny"
+	}
+	return map[string]any{
+		"permissions." + profile + ".extends":         ":workspace",
+		"permissions." + profile + ".filesystem":      files,
+		"permissions." + profile + ".network.enabled": false,
+	}
+}
+
+// denied are the places that the agent may not even read: logins, and where
+// people keep their keys.
+func denied(o Options, home string) []string {
+	paths := append([]string{
+		"~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker",
+		"~/.config/gcloud", "~/.config/gh", "~/.netrc", "~/.git-credentials", home,
+	}, o.Deny...)
+	if o.Real != nil {
+		for i, path := range paths {
+			paths[i] = o.Real(path)
+		}
+	}
+	slices.Sort(paths) // a folder comes before what is in it
+	var outer []string
+	for _, path := range paths {
+		// The sandbox cannot mount one denied folder inside another.
+		within := func(folder string) bool { return inside(path, folder) }
+		if path != "" && !slices.ContainsFunc(outer, within) {
+			outer = append(outer, path)
+		}
+	}
+	return outer
+}
+
+// inside reports whether a path is a folder or below it.
+func inside(path, folder string) bool {
+	return path == folder || folder != "" && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// quiet are the settings of a thread that keep Codex from working by itself and
+// from calling out. What codex.command sets with -c stays as it is.
+func quiet() map[string]any {
+	return map[string]any{
+		// A thread that starts in a writable sandbox makes Codex trust the
+		// repository: it would load its .codex folder, and run the servers
+		// named there with no sandbox at all. So the sandbox goes with each turn.
+		"default_permissions": ":read-only",
+
+		"allow_login_shell":                     false, // a login profile may bring secrets back
+		"features.shell_snapshot":               false, // writes the whole environment to a file
+		"features.goals":                        false, // starts turns by itself
+		"features.sleep_tool":                   false, // a session that sleeps holds a slot
+		"features.plugins":                      false, // fetched from the network at every start
+		"features.unbounded_connection_retries": false, // waits for a network for ever
+		"agents.enabled":                        false, // more agents than the workflow counts
+		"web_search":                            "disabled",
+	}
+}
+
+// maxIdle is how long the model may say nothing. It is well below the time after
+// which the whole session counts as stalled, so that Codex can ask again.
+const maxIdle = 90 * time.Second
+
+func idle(stall time.Duration) time.Duration {
+	if stall <= 0 {
+		return maxIdle
+	}
+	return min(maxIdle, stall/3)
+}
+
+// guardedSandbox is as much of the profile as servers that know no profiles can do.
+func guardedSandbox(o Options) json.RawMessage {
+	roots := []string{}
+	if o.Temp != "" {
+		roots = append(roots, o.Temp)
+	}
+	policy, _ := json.Marshal(map[string]any{ // texts and truths: it cannot fail
+		"type": "workspaceWrite", "writableRoots": roots, "networkAccess": false,
+		"excludeTmpdirEnvVar": true, "excludeSlashTmp": true,
+	})
+	return policy
+}
+
+// posture is what a session was given of all this: everything about permissions
+// that the thread and each turn are told.
 type posture struct {
 	approval json.RawMessage // approvalPolicy
-	sandbox  json.RawMessage // sandboxPolicy
+	sandbox  json.RawMessage // sandboxPolicy of each turn; nil: the profile instead
+	settings map[string]any  // of the thread
 	tools    []toolSpec
 	guarded  bool // approval is ours, the workflow says nothing
 }
 
-// The posture when the workflow says nothing. Codex refuses by itself what
-// would leave the sandbox; what it still asks for runs inside, so the answer is
-// always yes (SPEC §10.5).
-const (
-	guardedApproval = `{"granular":{"sandbox_approval":false,"rules":false,"mcp_elicitations":false}}`
-	guardedSandbox  = `{"type":"workspaceWrite","writableRoots":[],"networkAccess":false,"excludeTmpdirEnvVar":true,"excludeSlashTmp":true}`
-	olderApproval   = `"never"` // for servers that know nothing granular: they ask for nothing then
-)
-
-func newPosture(c Config, tools []Tool) (posture, error) {
-	p := posture{approval: c.ApprovalPolicy, sandbox: c.TurnSandboxPolicy}
+// newPosture is the workflow's posture. thread_sandbox is applied per turn, for
+// the reason that quiet gives.
+func newPosture(o Options) (posture, error) {
+	p := posture{approval: o.Config.ApprovalPolicy, sandbox: o.Config.TurnSandboxPolicy}
 	if !present(p.approval) {
 		p.approval, p.guarded = json.RawMessage(guardedApproval), true
 	}
 	if !present(p.sandbox) {
 		var err error
-		if p.sandbox, err = turnSandbox(c.ThreadSandbox); err != nil {
+		if p.sandbox, err = turnSandbox(o.Config.ThreadSandbox); err != nil {
 			return posture{}, err
 		}
 	}
-	for _, t := range tools {
+	for _, t := range o.Tools {
 		p.tools = append(p.tools, toolSpec{Type: "function", Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
 	}
 	return p, nil
 }
 
+// guard completes the posture with what has to be known of the server.
+func (p *posture) guard(o Options, s server) {
+	p.settings = quiet()
+	if limit := idle(o.Config.StallTimeout); s.custom && (s.idle <= 0 || s.idle > limit) {
+		p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"] = limit.Milliseconds()
+	}
+	if p.sandbox == nil {
+		maps.Copy(p.settings, permissions(o, s.home))
+		if o.Temp != "" {
+			p.settings["shell_environment_policy.set.TMPDIR"] = o.Temp
+		}
+	}
+	maps.DeleteFunc(p.settings, func(key string, _ any) bool { return s.given[key] })
+}
+
 // turnSandbox is a thread's sandbox in the words of a turn, where Codex takes
-// an object and spells the names differently.
+// an object and spells the names differently. It is nil when there is none.
 func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	if !present(thread) {
-		return json.RawMessage(guardedSandbox), nil
+		return nil, nil
 	}
 	if thread[0] == '{' {
 		return thread, nil
@@ -70,11 +193,11 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	return nil, fmt.Errorf("codex.thread_sandbox: unknown value %q: use read-only, workspace-write or danger-full-access", mode)
 }
 
-// concede drops what an older server's refusal of the thread names, and returns
-// what is lost with it; "" when there is nothing to drop. It goes by the names
-// of the protocol in the message because the code is the same for everything.
-// What the workflow asks for itself is never dropped.
-func (p *posture) concede(refused *ResponseError) string {
+// concede drops what an older server's refusal names, and returns what is lost
+// with it; "" when there is nothing to drop. It goes by the names of the
+// protocol in the message because the code is the same for everything. What the
+// workflow asks for itself is never dropped.
+func (p *posture) concede(o Options, refused *ResponseError) string {
 	names := func(name string) bool { return strings.Contains(refused.Message, name) }
 	var lost []string
 	if len(p.tools) > 0 && (names("dynamicTools") || names("experimentalApi")) {
@@ -85,73 +208,23 @@ func (p *posture) concede(refused *ResponseError) string {
 		p.approval, p.guarded = json.RawMessage(olderApproval), false
 		lost = append(lost, "the granular approval policy: `never` is used, which refuses some commands")
 	}
+	if p.sandbox == nil && names("permissions") {
+		lost = append(lost, p.forgo(o))
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
+		if names(key) {
+			delete(p.settings, key)
+			lost = append(lost, "the setting "+key)
+		}
+	}
 	return strings.Join(lost, "; ")
 }
 
-type initializeParams struct {
-	ClientInfo struct {
-		Name    string `json:"name"`
-		Title   string `json:"title"`
-		Version string `json:"version"`
-	} `json:"clientInfo"`
-	Capabilities struct {
-		ExperimentalAPI bool `json:"experimentalApi"`
-	} `json:"capabilities"`
-}
-
-// initialize asks for the experimental part of the protocol: the tools and the
-// granular approval policy belong to it.
-func initialize(version string) (p initializeParams) {
-	p.ClientInfo.Name, p.ClientInfo.Title, p.ClientInfo.Version = "symphony", "Symphony", version
-	p.Capabilities.ExperimentalAPI = true
-	return p
-}
-
-// threadParams are those of thread/start and thread/resume.
-type threadParams struct {
-	ThreadID       string          `json:"threadId,omitempty"`     // to resume
-	ExcludeTurns   bool            `json:"excludeTurns,omitempty"` // nobody reads them
-	Cwd            string          `json:"cwd"`
-	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`
-	Model          string          `json:"model,omitempty"`
-	DynamicTools   []toolSpec      `json:"dynamicTools,omitempty"`
-}
-
-type toolSpec struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-}
-
-func (p posture) start(o Options) threadParams {
-	return threadParams{Cwd: o.Cwd, ApprovalPolicy: p.approval, Model: o.Config.Model, DynamicTools: p.tools}
-}
-
-// resume has no tools: a thread keeps those it was started with.
-func (p posture) resume(o Options) threadParams {
-	return threadParams{ThreadID: o.Resume, ExcludeTurns: true, Cwd: o.Cwd, ApprovalPolicy: p.approval, Model: o.Config.Model}
-}
-
-type turnParams struct {
-	ThreadID       string          `json:"threadId"`
-	Input          []turnInput     `json:"input"`
-	Cwd            string          `json:"cwd"`
-	Title          string          `json:"title,omitempty"` // SPEC §10.2; newer servers have thread/name/set instead
-	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`
-	SandboxPolicy  json.RawMessage `json:"sandboxPolicy"`
-	Model          string          `json:"model,omitempty"`
-	Effort         string          `json:"effort,omitempty"`
-}
-
-type turnInput struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-func (p posture) turn(o Options, thread, input string) turnParams {
-	return turnParams{
-		ThreadID: thread, Input: []turnInput{{Type: "text", Text: input}}, Cwd: o.Cwd, Title: o.Name,
-		ApprovalPolicy: p.approval, SandboxPolicy: p.sandbox, Model: o.Config.Model, Effort: o.Config.Effort,
-	}
+// forgo does without the profile.
+func (p *posture) forgo(o Options) (lost string) {
+	p.sandbox = guardedSandbox(o)
+	maps.DeleteFunc(p.settings, func(key string, _ any) bool {
+		return key == "default_permissions" || strings.HasPrefix(key, "permissions.")
+	})
+	return "the permission profile: logins and keys can be read, and nothing committed"
 }

@@ -29,12 +29,22 @@ type Options struct {
 	Tools   []Tool
 	Resume  string // the thread to go on with; "" starts a new one
 
+	Key  string   // an API key to log in with; "" leaves it to the server's own login
+	Home string   // the Codex home that the server must have; "" is any
+	Temp string   // a folder, absolute, that the agent may write and gets as TMPDIR; "" is none
+	Deny []string // absolute paths that the agent may not read, besides the Codex home
+	// Real is where a denied path leads, "~/" being the home folder of the agent's
+	// user; "" when nothing is there. Codex can deny no link. nil takes paths as
+	// they are.
+	Real       func(path string) string
+	Repository bool // the workspace is a git repository, and the agent may commit
+
 	// Events is called for everything that happens, one call at a time, from
 	// the read loop for what the server says. It must return at once.
 	Events func(Event)
 	// Wire sees every line as it is read ('<') and written ('>'), the two
 	// directions at the same time. The line is valid during the call and holds
-	// whatever the two sides say to each other, secrets too.
+	// whatever the two sides say to each other, secrets too; but never the Key.
 	Wire func(dir byte, line []byte)
 }
 
@@ -42,7 +52,7 @@ type Options struct {
 type Session struct {
 	o       Options
 	conn    *conn
-	posture posture
+	server  server
 	answers map[string]answer
 	slots   chan struct{} // one for each tool call that runs
 	resumed bool
@@ -50,11 +60,12 @@ type Session struct {
 
 	events sync.Mutex // held while Events runs
 
-	mu     sync.Mutex
-	thread string
-	turn   *turn // in progress; nil between turns
-	meter  meter
-	limits json.RawMessage // the latest snapshot
+	mu      sync.Mutex
+	posture posture // may be lowered for an older server
+	thread  string
+	turn    *turn // in progress; nil between turns
+	meter   meter
+	limits  json.RawMessage // the latest snapshot
 }
 
 // Open shakes hands over a connection and opens a thread (SPEC §10.2). The
@@ -62,9 +73,20 @@ type Session struct {
 // Close must end a Read and a Write that wait. ctx bounds the opening alone.
 //
 // A thread that cannot be resumed is replaced by a new one; see [Session.Resumed].
-// The errors are [ErrResponseTimeout], [ErrPortExit], [ErrResponse], the cause
-// of ctx, and a thread_sandbox that Codex does not know.
+// The errors are [ErrResponseTimeout], [ErrPortExit], [ErrResponse],
+// [ErrNotLoggedIn], [ErrPosture], the cause of ctx, and a thread_sandbox that
+// Codex does not know.
 func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, error) {
+	s, err := connect(ctx, rwc, o, (*Session).openThread)
+	if err != nil {
+		return nil, fmt.Errorf("opening a Codex session: %w", err)
+	}
+	return s, nil
+}
+
+// connect makes a session of a connection, and begins with it what is asked for.
+// When that fails the connection is closed.
+func connect(ctx context.Context, rwc io.ReadWriteCloser, o Options, begin func(*Session, context.Context) error) (*Session, error) {
 	if o.Config.ReadTimeout <= 0 {
 		o.Config.ReadTimeout = defaultReadTimeout
 	}
@@ -73,14 +95,17 @@ func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, err
 	}
 	s := &Session{
 		o:     o,
-		conn:  newConn(rwc, o.Config.ReadTimeout, o.Wire),
+		conn:  newConn(rwc, o.Config.ReadTimeout, withoutKey(o.Key, o.Wire)),
 		slots: make(chan struct{}, toolsAtOnce),
 		meter: meter{resumed: o.Resume, threads: make(map[string]*tally)},
 	}
 	s.answers = s.table()
 	s.conn.start(ctx, s.receive)
-	if err := s.open(ctx); err != nil {
-		err = fmt.Errorf("opening a Codex session: %w", err)
+	err := s.prepare(ctx)
+	if err == nil {
+		err = begin(s, ctx)
+	}
+	if err != nil {
 		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
 		_ = s.conn.close() // err says more
 		return nil, err
@@ -88,56 +113,79 @@ func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, err
 	return s, nil
 }
 
-func (s *Session) open(ctx context.Context) (err error) {
-	if s.posture, err = newPosture(s.o.Config, s.o.Tools); err != nil {
+// prepare settles the posture with the server.
+func (s *Session) prepare(ctx context.Context) (err error) {
+	if s.posture, err = newPosture(s.o); err != nil {
 		return err
 	}
-	wait := s.o.Config.ReadTimeout
-	if err := s.conn.call(ctx, max(wait, firstAnswer), "initialize", initialize(s.o.Version), nil); err != nil {
+	if s.server, err = s.handshake(ctx); err != nil {
 		return err
 	}
-	if err := s.conn.send(ctx, request{Method: "initialized"}); err != nil {
-		return err
-	}
-	if err := s.openThread(ctx, wait); err != nil {
+	s.posture.guard(s.o, s.server)
+	return nil
+}
+
+func (s *Session) openThread(ctx context.Context) error {
+	if err := s.resumeOrStart(ctx, s.o.Config.ReadTimeout); err != nil {
 		return err
 	}
 	return s.name(ctx)
 }
 
-func (s *Session) openThread(ctx context.Context, wait time.Duration) error {
+func (s *Session) resumeOrStart(ctx context.Context, wait time.Duration) error {
 	if s.o.Resume != "" {
 		err := s.conn.call(ctx, wait, "thread/resume", s.posture.resume(s.o), s.opened)
 		if err == nil {
 			s.resumed = true
 			return nil
 		}
-		if ctx.Err() != nil || s.conn.failure() != nil {
+		if ctx.Err() != nil || s.conn.failure() != nil || errors.Is(err, ErrPosture) {
 			return err
 		}
 		s.warn(fmt.Sprintf("starting a new thread: %v", err))
 	}
 	for {
 		err := s.conn.call(ctx, wait, "thread/start", s.posture.start(s.o), s.opened)
-		refused, ok := errors.AsType[*ResponseError](err)
-		if !ok {
+		if err == nil || !s.conceded(err) {
 			return err
 		}
-		lost := s.posture.concede(refused)
-		if lost == "" {
-			return err
-		}
-		s.warn("this Codex is too old: going on without " + lost)
 	}
 }
 
+// conceded reports whether a refused request is worth another try, without what
+// the server is too old for.
+func (s *Session) conceded(err error) bool {
+	refused, ok := errors.AsType[*ResponseError](err)
+	if !ok {
+		return false
+	}
+	s.mu.Lock()
+	lost := s.posture.concede(s.o, refused)
+	s.mu.Unlock()
+	if lost != "" {
+		s.warn("this Codex is too old: going on without " + lost)
+	}
+	return lost != ""
+}
+
 // opened takes the thread's id from result.thread.id or, from older servers,
-// result.id.
+// result.id, and sees to it that the thread is what was asked for.
 func (s *Session) opened(result json.RawMessage) error {
 	id, err := resultID("thread", result)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.thread = id
+	lost := ""
+	if s.posture.sandbox == nil && activeProfile(result) == "" {
+		lost = s.posture.forgo(s.o)
+	}
+	err = s.posture.verifyThread(s.o, result)
+	s.mu.Unlock()
+	if lost != "" {
+		s.warn("this Codex is too old: going on without " + lost)
+	}
 	return err
 }
 
@@ -158,7 +206,7 @@ func (s *Session) name(ctx context.Context) error {
 	params := map[string]string{"threadId": s.ThreadID(), "name": s.o.Name}
 	_, err := s.conn.begin(ctx, "thread/name/set", params, func(_ json.RawMessage, err error) {
 		if err != nil {
-			s.warn(fmt.Sprintf("the thread has no name: %v", err))
+			s.emit(Event{Kind: Notification, Summary: fmt.Sprintf("the thread has no name: %v", err)})
 		}
 	})
 	return err

@@ -28,6 +28,19 @@ var echoTool = Tool{
 	Call: func(_ context.Context, arguments json.RawMessage) (string, bool) { return string(arguments), true },
 }
 
+// settings are the configuration of a thread, on a server that has said no more
+// than where its home is.
+func settings(t *testing.T, o Options, home string) string {
+	t.Helper()
+	var p posture
+	p.guard(o, server{home: home})
+	text, err := json.Marshal(p.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compact(t, text)
+}
+
 func TestTheHandshakeSaysWhatTheSpecificationAsks(t *testing.T) {
 	t.Parallel()
 	type call struct{ Method, Params string }
@@ -37,14 +50,14 @@ func TestTheHandshakeSaysWhatTheSpecificationAsks(t *testing.T) {
 		Config: Config{Model: "gpt-5.5", Effort: "high"},
 	}
 	s, _ := begin(t, o, func(p *peer) {
-		for range 5 {
+		for range 6 {
 			m, _ := p.next()
 			if m.Params == nil {
 				m.Params = json.RawMessage("null")
 			}
 			calls = append(calls, call{m.Method, compact(t, m.Params)})
 			if m.ID != nil {
-				p.reply(m, `{"thread":{"id":"thread-1"},"turn":{"id":"turn-1"}}`)
+				p.reply(m, `{"codexHome":"/codex","thread":{"id":"thread-1"},"turn":{"id":"turn-1"},"activePermissionProfile":{"id":":read-only"}}`)
 			}
 		}
 		p.send(completed)
@@ -54,14 +67,15 @@ func TestTheHandshakeSaysWhatTheSpecificationAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	policy := `"approvalPolicy":{"granular":{"mcp_elicitations":false,"rules":false,"sandbox_approval":false}},"cwd":"/workspace"`
+	policy := `"approvalPolicy":` + compact(t, json.RawMessage(guardedApproval))
 	want := []call{
 		{"initialize", `{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"symphony","title":"Symphony","version":"1.2.3"}}`},
 		{"initialized", `null`},
-		{"thread/start", `{` + policy + `,"dynamicTools":[{"description":"Says it again.","inputSchema":{"type":"object"},"name":"echo","type":"function"}],"model":"gpt-5.5"}`},
+		{"config/read", `{}`},
+		{"thread/start", `{` + policy + `,"config":` + settings(t, o, "/codex") + `,"cwd":"/workspace","dynamicTools":[{"description":"Says it again.","inputSchema":{"type":"object"},"name":"echo","type":"function"}],"model":"gpt-5.5"}`},
 		{"thread/name/set", `{"name":"ABC-1: Title","threadId":"thread-1"}`},
-		{"turn/start", `{` + policy + `,"effort":"high","input":[{"text":"do \u003cit\u003e \u0026 say so","type":"text"}],"model":"gpt-5.5",` +
-			`"sandboxPolicy":{"excludeSlashTmp":true,"excludeTmpdirEnvVar":true,"networkAccess":false,"type":"workspaceWrite","writableRoots":[]},"threadId":"thread-1","title":"ABC-1: Title"}`},
+		{"turn/start", `{` + policy + `,"cwd":"/workspace","effort":"high","input":[{"text":"do \u003cit\u003e \u0026 say so","type":"text"}],"model":"gpt-5.5",` +
+			`"permissions":"symphony","threadId":"thread-1","title":"ABC-1: Title"}`},
 	}
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -73,6 +87,7 @@ func TestIDsOfOlderServersAreUnderstood(t *testing.T) {
 	s, _ := begin(t, Options{}, func(p *peer) {
 		p.reply(p.expect("initialize"), `{"serverInfo":{"name":"codex"}}`)
 		p.expect("initialized")
+		p.unknown("config/read")
 		p.reply(p.expect("thread/start"), `{"id":"old-thread"}`)
 		p.reply(p.expect("turn/start"), `{"id":"old-turn"}`)
 		p.send(`{"method":"turn/completed"}`)
@@ -89,8 +104,7 @@ func TestAnAnswerWithoutAnIDIsAResponseError(t *testing.T) {
 	for _, result := range []string{`{}`, `null`, `[]`, `{"thread":{"id":7}}`, `{"thread":{"id":""}}`, `{"thread":"thread-1"}`} {
 		j := &journal{}
 		_, err := Open(t.Context(), dial(t, func(p *peer) {
-			p.reply(p.expect("initialize"), `{}`)
-			p.expect("initialized")
+			p.hello()
 			p.reply(p.expect("thread/start"), result)
 			p.drain()
 		}), Options{Events: j.add})
@@ -137,10 +151,10 @@ func TestASessionOutlivesTheContextOfOpen(t *testing.T) {
 func TestAThreadIsResumed(t *testing.T) {
 	t.Parallel()
 	s, _ := begin(t, Options{Resume: "thread-1", Cwd: "/workspace", Tools: []Tool{echoTool}}, func(p *peer) {
-		p.reply(p.expect("initialize"), `{}`)
-		p.expect("initialized")
+		p.hello()
 		m := p.expect("thread/resume")
-		want := `{"approvalPolicy":{"granular":{"mcp_elicitations":false,"rules":false,"sandbox_approval":false}},"cwd":"/workspace","excludeTurns":true,"threadId":"thread-1"}`
+		want := `{"approvalPolicy":` + compact(t, json.RawMessage(guardedApproval)) + `,"config":` + settings(t, Options{}, "") +
+			`,"cwd":"/workspace","excludeTurns":true,"threadId":"thread-1"}`
 		if diff := cmp.Diff(want, compact(t, m.Params)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -162,10 +176,9 @@ func TestAThreadThatCannotBeResumedIsReplaced(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, j := begin(t, Options{Resume: "gone"}, func(p *peer) {
-				p.reply(p.expect("initialize"), `{}`)
-				p.expect("initialized")
+				p.hello()
 				refuse(p, p.expect("thread/resume"))
-				p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"}}`)
+				p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 				p.drain()
 			})
 			if s.Resumed() || s.ThreadID() != "thread-1" {
@@ -181,7 +194,7 @@ func TestAThreadThatCannotBeResumedIsReplaced(t *testing.T) {
 
 func TestAnOlderServerGetsWhatItUnderstands(t *testing.T) {
 	t.Parallel()
-	const granular, never = `{"granular":{"sandbox_approval":false,"rules":false,"mcp_elicitations":false}}`, `"never"`
+	const granular, never = guardedApproval, olderApproval
 	for name, test := range map[string]struct {
 		refusals []string
 		policy   json.RawMessage // of the workflow
@@ -197,8 +210,7 @@ func TestAnOlderServerGetsWhatItUnderstands(t *testing.T) {
 		"nothing to refuse": {nil, nil, granular, true, 0},
 	} {
 		s, j := begin(t, Options{Tools: []Tool{echoTool}, Config: Config{ApprovalPolicy: test.policy}}, func(p *peer) {
-			p.reply(p.expect("initialize"), `{}`)
-			p.expect("initialized")
+			p.hello()
 			for _, text := range test.refusals {
 				p.refuse(p.expect("thread/start"), -32600, text)
 			}
@@ -211,7 +223,7 @@ func TestAnOlderServerGetsWhatItUnderstands(t *testing.T) {
 			if string(thread.ApprovalPolicy) != test.approval || (thread.DynamicTools != nil) != test.tools {
 				t.Errorf("%s: %s", name, m.Params)
 			}
-			p.reply(m, `{"thread":{"id":"thread-1"}}`)
+			p.reply(m, `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 			m = p.expect("turn/start")
 			_ = json.Unmarshal(m.Params, &thread)
 			if string(thread.ApprovalPolicy) != test.approval {
@@ -225,7 +237,7 @@ func TestAnOlderServerGetsWhatItUnderstands(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		s.Close()
-		if n := j.count(Notification); n != test.lost+1 { // and the end of the turn
+		if n := j.count(Warning); n != test.lost {
 			t.Errorf("%s: %+v", name, j.all())
 		}
 	}
@@ -242,8 +254,7 @@ func TestARefusalThatCannotBeMendedFailsTheOpening(t *testing.T) {
 	} {
 		j := &journal{}
 		_, err := Open(t.Context(), dial(t, func(p *peer) {
-			p.reply(p.expect("initialize"), `{}`)
-			p.expect("initialized")
+			p.hello()
 			p.refuse(p.expect("thread/start"), -32600, test.refusal)
 			if m, ok := p.next(); ok {
 				t.Errorf("%s: then %s", name, m.Method)

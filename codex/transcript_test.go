@@ -145,6 +145,11 @@ func replay(t *testing.T, lines []exchange) (r recorded) {
 		case l.Dir == ">" && l.msg.Method == "turn/start":
 			turns++
 		}
+		if l.Dir == ">" {
+			asked(&o.Config, l.msg.Params)
+		} else if o.Resume != "" && o.Config.ApprovalPolicy == nil {
+			asked(&o.Config, l.msg.Result) // the client left it to the thread
+		}
 	}
 	j := &journal{}
 	o.Events = j.add
@@ -164,7 +169,7 @@ func replay(t *testing.T, lines []exchange) (r recorded) {
 	}
 	r.Approvals = j.count(ApprovalAutoApproved)
 	for _, e := range j.all() {
-		if e.Kind == Notification && e.Method == "" {
+		if e.Kind == Warning {
 			r.Warnings++
 		}
 		if e.Method == "error" && !e.Progress {
@@ -175,6 +180,22 @@ func replay(t *testing.T, lines []exchange) (r recorded) {
 		t.Errorf("%d lines were not understood: %+v", n, j.all())
 	}
 	return r
+}
+
+// asked takes the permissions that the recorded client asked for: what the
+// recorded server says of them has to fit.
+func asked(c *Config, params json.RawMessage) {
+	var p struct{ ApprovalPolicy, Sandbox, SandboxPolicy json.RawMessage }
+	_ = json.Unmarshal(params, &p) // of other calls, without them
+	if present(p.ApprovalPolicy) {
+		c.ApprovalPolicy = p.ApprovalPolicy
+	}
+	if present(p.Sandbox) && p.Sandbox[0] == '"' {
+		c.ThreadSandbox = p.Sandbox
+	}
+	if present(p.SandboxPolicy) {
+		c.TurnSandboxPolicy = p.SandboxPolicy
+	}
 }
 
 func category(err error) string {
@@ -226,7 +247,8 @@ func play(p *peer, lines []exchange, cancel func()) {
 		case ids[id] != nil && l.msg.Error != nil:
 			p.refuse(got{ID: ids[id]}, l.msg.Error.Code, l.msg.Error.Message)
 		case ids[id] != nil:
-			p.reply(got{ID: ids[id]}, string(l.msg.Result))
+			// The recorded client left the profile of the thread to Codex.
+			p.reply(got{ID: ids[id]}, strings.Replace(string(l.msg.Result), `"id": ":workspace"`, `"id": ":read-only"`, 1))
 		}
 	}
 }

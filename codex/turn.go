@@ -24,16 +24,17 @@ type turn struct {
 	outcome   *outcome
 	fault     fault    // the last error that Codex did not retry
 	asked     []string // questions that only a person can answer
+	broken    error    // why it must not go on
 	questions []string // likewise, and the agent went on
 
 	ended chan struct{} // closed with outcome
-	stuck chan struct{} // closed with the first of asked
+	stuck chan struct{} // closed with the first of asked, or with broken
 }
 
 // Turn starts a turn with one text and follows it to its end (SPEC §10.3). Only
 // a completed turn has no error. Otherwise it is a [TurnError], [InputRequired],
-// [ErrTurnTimeout], [ErrPortExit], [ErrResponse], [ErrResponseTimeout], or
-// [ErrTurnCancelled] with the cause of ctx. A turn that we give up is interrupted
+// [ErrTurnTimeout], [ErrPortExit], [ErrResponse], [ErrResponseTimeout],
+// [ErrPosture], or [ErrTurnCancelled] with the cause of ctx. A turn that we give up is interrupted
 // first, if the server has said that it started. One turn runs at a time.
 func (s *Session) Turn(ctx context.Context, input string) (Turn, error) {
 	t := &turn{ended: make(chan struct{}), stuck: make(chan struct{})}
@@ -59,10 +60,7 @@ func (s *Session) run(ctx context.Context, t *turn, input string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit,
 		fmt.Errorf("%w: not done after %v: raise codex.turn_timeout_ms or split the issue", ErrTurnTimeout, limit))
 	defer cancel()
-	params := s.posture.turn(s.o, s.ThreadID(), input)
-	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "turn/start", params, func(result json.RawMessage) error {
-		return s.started(t, result)
-	})
+	err := s.startTurn(ctx, t, input)
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return stopped(ctx)
@@ -76,9 +74,14 @@ func (s *Session) run(ctx context.Context, t *turn, input string) error {
 	case <-s.conn.done:
 	}
 	s.mu.Lock()
-	outcome, asked, limits := t.outcome, t.asked, s.limits
+	outcome, asked, broken, limits := t.outcome, t.asked, t.broken, s.limits
 	s.mu.Unlock()
 	switch {
+	case broken != nil:
+		if outcome == nil {
+			s.interrupt(ctx, t)
+		}
+		return fmt.Errorf("turn: %w", broken)
 	case asked != nil:
 		if outcome == nil {
 			s.interrupt(ctx, t)
@@ -91,6 +94,22 @@ func (s *Session) run(ctx context.Context, t *turn, input string) error {
 		return stopped(ctx)
 	default:
 		return fmt.Errorf("turn: %w", s.conn.failure())
+	}
+}
+
+// startTurn asks for the turn, if need be once more without what an older
+// server refuses.
+func (s *Session) startTurn(ctx context.Context, t *turn, input string) error {
+	for {
+		s.mu.Lock()
+		params := s.posture.turn(s.o, s.thread, input)
+		s.mu.Unlock()
+		err := s.conn.call(ctx, s.o.Config.ReadTimeout, "turn/start", params, func(result json.RawMessage) error {
+			return s.started(t, result)
+		})
+		if err == nil || !s.conceded(err) {
+			return err
+		}
 	}
 }
 
@@ -139,10 +158,18 @@ func (t *turn) endLocked(o outcome) {
 
 // askLocked notes that the turn cannot end well without a person.
 func (t *turn) askLocked(questions []string) {
-	if t.asked == nil {
+	if t.asked == nil && t.broken == nil {
 		close(t.stuck)
 	}
 	t.asked = append(t.asked, questions...)
+}
+
+// breakLocked notes that the turn must not go on.
+func (t *turn) breakLocked(err error) {
+	if t.asked == nil && t.broken == nil {
+		close(t.stuck)
+	}
+	t.broken = err
 }
 
 // interrupt tells the server to end the turn and gives it a moment to do so.

@@ -69,8 +69,7 @@ func TestAResumedThreadStartsFromItsOldTotal(t *testing.T) {
 		"it is never mentioned": {spent("thread-1", "turn-1", now, one), spent("thread-1", "turn-1", now, one)},
 	} {
 		s, _ := begin(t, Options{Resume: "thread-1"}, func(p *peer) {
-			p.reply(p.expect("initialize"), `{}`)
-			p.expect("initialized")
+			p.hello()
 			p.reply(p.expect("thread/resume"), `{"thread":{"id":"thread-1"}}`)
 			p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
 			p.send(stream...)

@@ -258,7 +258,7 @@ func (l *loop) hold(now time.Time) schedule.Why {
 	case !l.bad.None():
 		return l.bad
 	case l.unfit != nil:
-		return schedule.Why{Reason: schedule.OnHold, Detail: l.unfit.Error()}
+		return schedule.Why{Reason: schedule.Paused, Detail: l.unfit.Error()}
 	case l.unread != nil:
 		return schedule.Why{Reason: schedule.OnHold, Detail: l.unread.Error()}
 	case !l.lastGo.IsZero() && now.After(l.lastGo):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -60,6 +61,7 @@ func (l *loop) dispatch(issue tracker.Issue) {
 		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread,
 		Prompt: l.wf.Prompt, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
 		Tracker: l.world.Tracker, Workspaces: l.world.Workspaces, Version: l.Version, Log: log,
+		Account: l.Account, Private: l.Private, UserHome: l.Home,
 	}
 	if l.Logs != "" {
 		job.EventLog = filepath.Join(l.Logs, fmt.Sprintf("%s-%d.jsonl", workspace.Key(issue.Identifier), claim.Sessions))
@@ -93,11 +95,21 @@ type updated struct {
 func (m updated) in(l *loop) {
 	m.last = m.update.Merge(m.last)
 	l.saw(m.id, m.update.Update, m.update.At)
+	l.warn(m.update.Warnings...)
 	b := l.policy().Budget
 	if b.TokensPerIssue > 0 || b.TokensPerTick > 0 || b.TokensPerDay > 0 {
 		l.replan = true
 	}
 	l.progress()
+}
+
+// warn puts warnings into the report, each once: sessions repeat each other.
+func (l *loop) warn(warnings ...string) {
+	for _, w := range warnings {
+		if !slices.Contains(l.tick.Warnings, w) {
+			l.tick.Warnings = append(l.tick.Warnings, w)
+		}
+	}
 }
 
 // exited is the end of a session: its processes are gone.
@@ -136,7 +148,11 @@ func (l *loop) remove(issue workspace.Issue) {
 	workspaces := l.world.Workspaces
 	l.wg.Go(func() {
 		defer cancel(nil)
-		l.inbox <- removed{id, issue.Identifier, workspaces.Remove(ctx, issue)}
+		err := workspaces.Remove(ctx, issue)
+		if err == nil {
+			err = attempt.Forget(l.Private, issue.Identifier)
+		}
+		l.inbox <- removed{id, issue.Identifier, err}
 	})
 }
 

@@ -40,9 +40,16 @@ type Runner struct {
 	Store   Store
 	// Work runs one session to its end: attempt.Run.
 	Work func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
+	// Preflight finds out whether sessions can work at all. It is asked once per
+	// tick, before the first is started; nil is never. While it fails nothing starts.
+	Preflight func(context.Context, workflow.Workflow) error
 	// Life says what is known of the owner of a claim that is not ours.
 	Life func(schedule.Owner) schedule.Life
 	Self schedule.Owner
+
+	Account attempt.Account // how sessions log in
+	Private string          // folder for what belongs to sessions and to no workspace; empty for none
+	Home    string          // of the user, where agents may not read the keys
 
 	Once      bool          // one tick, then return
 	MaxIssues int           // sessions started in a tick at most; 0 leaves it to the workflow

@@ -30,7 +30,13 @@
 // afresh.
 //
 // Environment (SPEC §15.3). A child sees an allowlist and what the workflow
-// names, never what the caller denies; see [Env].
+// names, never what the caller denies; see [Env]. The denied names are removed
+// once more when the login profile has been read. [HideFromChildren] keeps
+// children from reading our own environment.
+//
+// Git. An agent that may commit cannot leave anything in .git that makes a later
+// git run what it wants; see [Root.Seal]. A repository nested in the workspace is
+// the agent's own: a hook that lets git walk into submodules trusts the agent.
 //
 // No process is left. A session, that is a hook or an agent, is a process in a
 // session of its own with a random mark in its environment. It is over when its

@@ -61,7 +61,7 @@ var capabilities = []struct {
 	pkg, name string // an import, or a function of it
 	owners    []string
 }{
-	{"os/exec", "", []string{"workspace", "codex/codextest"}},
+	{"os/exec", "", []string{"workspace", "codex/codextest", "tracker/trackertest"}},
 	{"os", "Getenv", []string{"cmd/symphony"}},
 	{"os", "Environ", []string{"cmd/symphony"}},
 	{"os", "LookupEnv", []string{"cmd/symphony"}},

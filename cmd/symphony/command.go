@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/runner/redact"
 )
 
 // process is everything the program gets from the operating system.
@@ -44,6 +46,7 @@ type flags struct {
 // run runs the command line and returns the exit status.
 func run(ctx context.Context, p process) int {
 	a := &app{process: p}
+	a.redactor = a.secrets()
 	root := a.command()
 	root.SetArgs(p.args)
 	root.SetIn(p.stdin)
@@ -51,7 +54,7 @@ func run(ctx context.Context, p process) int {
 	root.SetErr(p.stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.reported {
-		fmt.Fprintf(p.stderr, "symphony: %v\n", err)
+		fmt.Fprintf(p.stderr, "symphony: %s\n", a.redactor.String(err.Error()))
 	}
 	return status(err)
 }
@@ -60,6 +63,7 @@ func run(ctx context.Context, p process) int {
 type app struct {
 	process
 	flags
+	redactor *redact.Redactor
 	reported bool // the error has been shown already
 }
 

@@ -53,11 +53,12 @@ func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.World, err
 		return runner.World{}, fmt.Errorf("tracker.kind %q: %w; this build has: %s",
 			kind, tracker.ErrUnsupportedKind, strings.Join(slices.Sorted(maps.Keys(adapters)), ", "))
 	}
+	learn(a.redactor, wf)
 	adapter, err := open(wf.Settings, log)
 	if err != nil {
 		return runner.World{}, err
 	}
-	secrets := slices.Concat(adapter.SecretEnv, wf.Settings.Tracker.SecretEnv)
+	secrets := slices.Concat(adapter.SecretEnv, wf.Settings.Tracker.SecretEnv, keyNames)
 	workspaces, err := workspace.Open(wf.Settings.Workspace, workspace.Env{Parent: a.environ, Deny: secrets}, log)
 	if err != nil {
 		return runner.World{}, err
@@ -92,9 +93,9 @@ func (a *app) inActions() bool {
 func (a *app) logger(console *console) (*slog.Logger, error) {
 	switch a.logFormat {
 	case "text":
-		return slog.New(slog.NewTextHandler(console, nil)), nil
+		return slog.New(a.redactor.Handler(slog.NewTextHandler(console, nil))), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(console, nil)), nil
+		return slog.New(a.redactor.Handler(slog.NewJSONHandler(console, nil))), nil
 	}
 	return nil, fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
 }

@@ -20,12 +20,15 @@ type document interface {
 
 // print writes a document to standard output.
 func (a *app) print(d document) error {
+	text := d.Text(width(a.stdout))
 	if a.logFormat == "json" {
-		out := json.NewEncoder(a.stdout)
-		out.SetIndent("", "  ")
-		return out.Encode(d)
+		indented, err := json.MarshalIndent(d, "", "  ")
+		if err != nil {
+			return err
+		}
+		text = string(indented) + "\n"
 	}
-	_, err := io.WriteString(a.stdout, d.Text(width(a.stdout)))
+	_, err := io.WriteString(a.stdout, a.redactor.String(text))
 	return err
 }
 

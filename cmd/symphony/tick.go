@@ -71,18 +71,29 @@ func (a *app) runner(path string, state *stateFile, console *console) (*runner.R
 	if err != nil {
 		return nil, err
 	}
+	if err := workspace.HideFromChildren(); err != nil {
+		log.Warn("children can read this process", "error", err)
+	}
 	source := a.workflows(path)
 	if _, err := source.Current(); err != nil {
 		return nil, err // before anything is touched
 	}
 	self := a.self()
+	home, _ := a.getenv("HOME")
 	r := &runner.Runner{
 		Workflows: source,
 		Connect:   func(wf workflow.Workflow) (runner.World, error) { return a.connect(wf, log) },
 		Store:     state,
 		Work:      attempt.Run,
+		Preflight: func(ctx context.Context, wf workflow.Workflow) error {
+			_, err := a.preflight(ctx, wf)
+			return err
+		},
 		Life:      life(self, !state.readOnly),
 		Self:      self,
+		Account:   a.account(),
+		Private:   private(state.path),
+		Home:      home,
 		Version:   version(),
 		Once:      a.once || a.inActions(),
 		MaxIssues: a.maxIssues,

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/workspace"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -42,8 +40,12 @@ func (a *app) validate(ctx context.Context, args []string) error {
 		a.check("prompt", "", checkPrompt(wf)),
 		a.check("tracker", wf.Settings.Tracker.Kind, a.checkTracker(ctx, wf)),
 		a.check("state", "", a.checkState(ctx, path)),
-		a.check("codex", wf.Settings.Codex.Command, a.checkCodex(ctx, wf)),
 	}
+	for _, weakness := range wf.Settings.Codex.Weakened() {
+		fmt.Fprintf(a.stdout, "warning   %s\n", weakness)
+	}
+	version, err := a.preflight(ctx, wf)
+	problems = append(problems, a.check("codex", strings.TrimSpace(wf.Settings.Codex.Command+" "+version), err))
 	return errors.Join(problems...)
 }
 
@@ -55,7 +57,7 @@ func (a *app) check(what, detail string, err error) error {
 		return nil
 	}
 	a.reported = true
-	fmt.Fprintf(a.stdout, "problem   %-9s %v\n", what, err)
+	fmt.Fprintf(a.stdout, "problem   %-9s %s\n", what, a.redactor.String(err.Error()))
 	if status(err) == exitUsage {
 		return err
 	}
@@ -97,38 +99,6 @@ func (a *app) checkState(ctx context.Context, workflowPath string) error {
 	}
 	_, err = store.ReadFile(ctx, path)
 	return err
-}
-
-// checkCodex starts Codex in a workspace of its own, without hooks, and opens a
-// thread: no turn is started and no model is asked.
-func (a *app) checkCodex(ctx context.Context, wf workflow.Workflow) error {
-	folder, err := os.MkdirTemp("", "symphony-validate-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	root, err := workspace.Open(workspace.Config{Root: folder}, workspace.Env{Parent: a.environ}, quiet())
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	ws, err := root.Prepare(ctx, workspace.Issue{ID: "validate", Identifier: "validate"})
-	if err != nil {
-		return err
-	}
-	agent, err := root.Start(ctx, ws, wf.Settings.Codex.Command, wf.Settings.Codex.Env)
-	if err != nil {
-		return err
-	}
-	session, err := codex.Open(ctx, agent, codex.Options{Version: version(), Cwd: ws.Path, Config: wf.Settings.Codex, Events: func(codex.Event) {}})
-	if err == nil {
-		err = session.Close()
-	}
-	stopped := agent.Stop(ctx)
-	if exit := agent.Err(); err != nil && errors.Is(exit, workspace.ErrNotFound) {
-		err = exit
-	}
-	return errors.Join(err, stopped)
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -65,6 +65,21 @@ func sandbox(mode string) (object, *wireError) {
 	return nil, oneOf(mode, "read-only", "workspace-write", "danger-full-access")
 }
 
+// settings are the configuration that a client gives a thread. They are kept
+// and not followed.
+type settings struct {
+	Profile string `json:"default_permissions"`
+}
+
+// profile is the permission profile that a thread starts with. A sandbox mode
+// goes before it.
+func (s settings) profile(mode string) any {
+	if s.Profile == "" || mode != "" {
+		return nil
+	}
+	return object{"id": s.Profile, "extends": nil}
+}
+
 // checkSandboxPolicy takes the object form that a turn has.
 func checkSandboxPolicy(policy json.RawMessage) *wireError {
 	if policy == nil {

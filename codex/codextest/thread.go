@@ -31,6 +31,7 @@ type thread struct {
 	memory
 	home    string // where its rollout goes; empty: nowhere
 	sandbox object
+	profile any // the permission profile of its start, or nil
 
 	mu      sync.Mutex
 	name    string
@@ -48,6 +49,7 @@ func (a *agent) startThread(ctx context.Context, params json.RawMessage) (object
 		Sandbox        string
 		ApprovalPolicy json.RawMessage
 		DynamicTools   []dynamicTool
+		Config         settings
 	}
 	if err := decode(params, &p); err != nil {
 		return nil, nil, err
@@ -59,7 +61,7 @@ func (a *agent) startThread(ctx context.Context, params json.RawMessage) (object
 	if p.Cwd == "" {
 		p.Cwd, _ = os.Getwd() // a turn will say what is wrong with it
 	}
-	t := &thread{sandbox: policy, memory: memory{
+	t := &thread{sandbox: policy, profile: p.Config.profile(p.Sandbox), memory: memory{
 		ID: newID(), Created: time.Now().Unix(), Cwd: p.Cwd, Model: cmp.Or(p.Model, "scripted"),
 		Approval: p.ApprovalPolicy, Tools: p.DynamicTools,
 	}}
@@ -84,6 +86,7 @@ func (a *agent) resumeThread(ctx context.Context, params json.RawMessage) (objec
 		ExcludeTurns   bool
 		Sandbox        string
 		ApprovalPolicy json.RawMessage
+		Config         settings
 	}
 	if err := decode(params, &p); err != nil {
 		return nil, nil, err
@@ -103,7 +106,7 @@ func (a *agent) resumeThread(ctx context.Context, params json.RawMessage) (objec
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.active == nil {
-		t.sandbox = policy
+		t.sandbox, t.profile = policy, p.Config.profile(p.Sandbox)
 		t.Cwd = cmp.Or(p.Cwd, t.Cwd)
 		if p.ApprovalPolicy != nil {
 			t.Approval = p.ApprovalPolicy
@@ -168,7 +171,7 @@ func (t *thread) opened(client string, turns []object) object {
 		"model":  t.Model, "modelProvider": "scripted", "serviceTier": nil, "disabledPluginIds": []string{},
 		"cwd": t.Cwd, "runtimeWorkspaceRoots": []string{t.Cwd}, "instructionSources": []string{},
 		"approvalPolicy": t.Approval, "approvalsReviewer": "user",
-		"sandbox": t.sandbox, "activePermissionProfile": nil,
+		"sandbox": t.sandbox, "activePermissionProfile": t.profile,
 		"reasoningEffort": nil, "multiAgentMode": "explicitRequestOnly",
 	}
 }

@@ -43,6 +43,9 @@ type attempt struct {
 	thread string // once a turn has started on it
 	usage  codex.Usage
 
+	home, temp string // its Codex home, if it is ours, and its temporary folder, if it has one
+	repository bool   // the workspace is one
+
 	issue     *tracker.Issue // as read after the latest turn; nil when it could not be
 	gone      bool           // it was read, and is no longer visible
 	changed   bool           // the workspace
@@ -76,19 +79,30 @@ func (a *attempt) run(ctx context.Context) error {
 // afterRun runs the hook whatever happened (SPEC §5.3.4). Its failure is logged
 // where it runs. An interrupted run has no time to lose.
 func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
-	rest := context.WithoutCancel(ctx)
-	if context.Cause(ctx) == schedule.Interrupted {
-		bound, cancel := context.WithTimeout(rest, hurried)
-		defer cancel()
-		rest = bound
-	}
+	rest, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { // at once when it was stopped before
+		if context.Cause(ctx) == schedule.Interrupted {
+			time.AfterFunc(hurried, cancel)
+		}
+	})()
 	_ = a.Workspaces.AfterRun(rest, ws)
 }
 
 // session runs the agent process and its turns. When it returns, no process of
 // the session is alive.
 func (a *attempt) session(ctx context.Context, ws workspace.Workspace, text string) error {
-	process, err := a.Workspaces.Start(ctx, ws, a.Codex.Command, a.Codex.Env)
+	defer a.moveOut()
+	if err := a.settleIn(); err != nil {
+		return err
+	}
+	repository, err := a.Workspaces.Seal(ws)
+	if err != nil {
+		return err
+	}
+	a.repository = repository
+	defer a.Workspaces.Tidy(ws)
+	process, err := a.Workspaces.Start(ctx, ws, a.Codex.Command, a.environment())
 	if err != nil {
 		return err
 	}
@@ -102,20 +116,13 @@ func (a *attempt) session(ctx context.Context, ws workspace.Workspace, text stri
 }
 
 func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *workspace.Process, events *eventLog, text string) error {
-	session, err := codex.Open(ctx, process, codex.Options{
-		Version: a.Version,
-		PID:     process.PID(),
-		Cwd:     ws.Path,
-		Name:    a.Issue.Identifier + ": " + a.Issue.Title,
-		Config:  a.Codex,
-		Tools:   a.tools(),
-		Resume:  a.Thread,
-		Events: func(e codex.Event) {
-			events.event(e)
-			a.say(e)
-		},
-		Wire: events.wire,
-	})
+	options := a.options(ws, process)
+	options.Events = func(e codex.Event) {
+		events.event(e)
+		a.say(e)
+	}
+	options.Wire = events.wire
+	session, err := codex.Open(ctx, process, options)
 	if err != nil {
 		return err
 	}
@@ -127,6 +134,16 @@ func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *wor
 		text = prompt.Continuation(a.Issue, 1, a.MaxTurns)
 	}
 	return a.converse(ctx, session, text)
+}
+
+// options are those of the session, but for who is told of it.
+func (a *attempt) options(ws workspace.Workspace, process *workspace.Process) codex.Options {
+	return codex.Options{
+		Version: a.Version, PID: process.PID(), Cwd: ws.Path,
+		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
+		Config: a.Codex, Tools: a.tools(), Resume: a.Thread,
+		Key: a.Account.Key, Home: a.home, Temp: a.temp, Deny: a.deny(), Real: a.real, Repository: a.repository,
+	}
 }
 
 // converse runs turns until the issue needs no more of them, or max_turns is

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -50,7 +51,7 @@ func classify(err error) (schedule.Class, time.Time) {
 	var turn *codex.TurnError
 	var response *codex.ResponseError
 	switch {
-	case errors.Is(err, workspace.ErrNotFound):
+	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrNoModel, codex.ErrNoSandbox):
 		return schedule.Everyones, time.Time{}
 	case errors.Is(err, codex.ErrInputRequired):
 		return schedule.Persons, time.Time{}
@@ -60,6 +61,10 @@ func classify(err error) (schedule.Class, time.Time) {
 		return schedule.Passing, time.Time{}
 	}
 	return schedule.Failed, time.Time{}
+}
+
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
 func classOf(info string, status int) schedule.Class {

@@ -52,7 +52,7 @@ func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 		}
 	}
 	want := map[string]int{
-		"> initialize": 1, "> initialized": 1, "> thread/start": 1, "> thread/name/set": 1, "> turn/start": 1, "< answer": 4,
+		"> initialize": 1, "> initialized": 1, "> config/read": 1, "> thread/start": 1, "> thread/name/set": 1, "> turn/start": 1, "< answer": 5,
 		"< item/commandExecution/requestApproval": 1, "< item/tool/call": 1, "> answer": 2,
 		"< text no JSON at all": 1, "cut": 1, "< item/agentMessage/delta": 2, // one is the agent's last message
 		"< turn/completed":      1,

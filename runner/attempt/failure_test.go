@@ -1,12 +1,14 @@
 package attempt
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -170,6 +172,22 @@ func TestATemplateThatCannotBeUsedFailsTheAttempt(t *testing.T) {
 	}
 }
 
+func TestAReasonIsOneLineOfAtMostFiveHundredCharacters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	for nopes, words := range map[int][]string{2: {"nope1", "nope2"}, 100: {"nope1", "…"}} {
+		w.job.Prompt = ""
+		for i := range nopes {
+			w.job.Prompt += fmt.Sprintf("{{ issue.nope%d }}\n", i+1)
+		}
+		got := w.run(t.Context())
+		w.failed(got, schedule.Failed, w.traces(), words...)
+		if n := utf8.RuneCountInString(got.Why); n > 500 || strings.ContainsAny(got.Why, "\n\t") {
+			t.Errorf("%d characters: %q", n, got.Why)
+		}
+	}
+}
+
 func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -187,7 +205,7 @@ func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
 		},
 		"ends well at once":     {"exit 0", schedule.Failed, []string{"port_exit"}},
 		"is killed":             {"kill -KILL $$", schedule.Failed, []string{"port_exit", "killed"}},
-		"speaks another tongue": {`read -r line; echo '{"id":1,"result":{}}'; read -r line; read -r line; echo '{"id":2,"result":{}}'; cat > /dev/null`, schedule.Failed, []string{"response_error"}},
+		"speaks another tongue": {`read -r line; echo '{"id":1,"result":{}}'; read -r line; read -r line; echo '{"id":2,"result":{}}'; read -r line; echo '{"id":3,"result":{}}'; cat > /dev/null`, schedule.Failed, []string{"response_error"}},
 		"refuses": {
 			`read -r line; echo '{"id":1,"error":{"code":-32600,"message":"not today"}}'; cat > /dev/null`,
 			schedule.Failed, []string{"response_error", "not today"},

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -21,6 +22,9 @@ type Job struct {
 	Policy     schedule.Policy // says whether a session goes on with the issue
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
+	Account    Account
+	Private    string // folder for what belongs to sessions and to no workspace; empty for none
+	UserHome   string // of whoever runs us, where the agent may not read the keys; empty when there is none
 	EventLog   string // file for the session's wire and events; empty for none
 	Version    string // of this program, as the agent is told
 	Log        *slog.Logger
@@ -33,6 +37,8 @@ type Update struct {
 	Session string // thread and turn
 	Event   string // the kind of event, SPEC §10.4
 	Summary string // the same in words, one short line
+	// Warnings are what people should know of the session, whatever becomes of it.
+	Warnings []string
 }
 
 // Merge is u with what only the update before it said. Which of the two is
@@ -53,6 +59,9 @@ func (u Update) Merge(old Update) Update {
 	}
 	if u.Session == "" {
 		u.Session = old.Session
+	}
+	if len(old.Warnings) > 0 {
+		u.Warnings = slices.Concat(old.Warnings, u.Warnings)
 	}
 	if u.Summary == "" {
 		u.Event, u.Summary = old.Event, old.Summary

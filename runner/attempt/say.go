@@ -27,13 +27,16 @@ func (a *attempt) say(e codex.Event) {
 		a.thread = e.Thread
 		u.Thread, u.Turns = a.thread, a.turns
 	}
+	if e.Kind == codex.Warning {
+		u.Warnings = []string{e.Summary}
+	}
 	a.report(u)
 
 	log := a.Log.With("session_id", e.Session, "event", e.Kind)
 	switch e.Kind {
 	case codex.SessionStarted:
 		log.Info("turn started", "turn", a.turns, "pid", e.PID, "resumed", a.Thread == e.Thread)
-	case codex.UnsupportedToolCall:
+	case codex.UnsupportedToolCall, codex.Warning:
 		log.Warn(e.Summary)
 	case codex.Notification, codex.OtherMessage:
 	default: // how a turn ended is in the outcome; the rest is for those who look closely

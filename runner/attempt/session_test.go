@@ -177,13 +177,16 @@ func TestASessionIsIdleWhenNeitherTheWorkspaceNorTheIssueChanges(t *testing.T) {
 		step string
 		idle bool
 	}{
-		"it only talks":               {"Say `hello`", true},
-		"it looks around":             {"Run `ls -la > /dev/null`", true},
-		"it undoes what it did":       {"Run `touch new.txt; rm new.txt`", true},
-		"it makes a file":             {"Create `new.txt` containing `new`", false},
-		"it changes a file":           {"Append `more` to `old.txt`", false},
-		"it removes a file":           {"Run `rm old.txt`", false},
-		"it moves the issue":          {"Move this issue to `Review`", false},
+		"it only talks":         {"Say `hello`", true},
+		"it looks around":       {"Run `ls -la > /dev/null`", true},
+		"it undoes what it did": {"Run `touch new.txt; rm new.txt`", true},
+		"it makes a file":       {"Create `new.txt` containing `new`", false},
+		"it changes a file":     {"Append `more` to `old.txt`", false},
+		"it removes a file":     {"Run `rm old.txt`", false},
+		"it moves the issue":    {"Move this issue to `Review`", false},
+		"somebody moves the issue and the clock": {
+			"Run `touch -r ISSUE ../../before`\n- [ ] Move this issue to `Review`\n- [ ] Run `touch -r ../../before ISSUE`", false,
+		},
 		"it comments on the issue":    {"Call `issue_update` with `{\"comment\": \"I am at it.\"}`", false},
 		"it says that Todo is Todo":   {"Move this issue to `Todo`", true},
 		"it does something and fails": {"Run `touch new.txt; exit 1`", false},
@@ -192,7 +195,8 @@ func TestASessionIsIdleWhenNeitherTheWorkspaceNorTheIssueChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "- [ ] "+test.step+"\n")
+			w := newWorld(t, "")
+			w.says("- [ ] " + strings.ReplaceAll(test.step, "ISSUE", quote(w.issueFile())) + "\n")
 			// What hooks change is not the session's doing.
 			w.hooks.BeforeRun = "echo $RANDOM > old.txt"
 			w.hooks.AfterRun = "echo $RANDOM > after_run.txt"

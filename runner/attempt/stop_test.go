@@ -149,8 +149,24 @@ func TestAnInterruptedRunDoesNotWaitForASlowAfterRun(t *testing.T) {
 	w.hooks.AfterRun = "trap '' TERM; sleep 3600 & wait; sleep 3600"
 	w.grace = impatient
 	w.stopped(w.run(w.stopWhen("ready", schedule.Interrupted)), schedule.Interrupted)
-	if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`, context.DeadlineExceeded.Error()) != 1 {
+	if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`) != 1 {
 		t.Errorf("after_run was not cut short:\n%s", w.log.bytes.String())
+	}
+}
+
+func TestAnInterruptEndsAnAfterRunThatRunsAlready(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Say `hello`\n")
+	running := w.fifo("running")
+	w.hooks.AfterRun += "\necho > " + quote(running) + "; sleep 3600"
+	w.grace = impatient
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		os.ReadFile(running) // once it is
+		cancel(schedule.Interrupted)
+	}()
+	if got := w.run(ctx); got.Class != schedule.Stopped || got.Why != "stopped: interrupted" {
+		t.Errorf("%+v", got)
 	}
 }
 

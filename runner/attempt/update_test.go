@@ -67,7 +67,7 @@ func shortened(text string) string {
 	return text
 }
 
-func TestMerge(t *testing.T) {
+func TestANewerUpdateKeepsWhatItDoesNotSay(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	full := Update{
@@ -87,12 +87,12 @@ func TestMerge(t *testing.T) {
 			Update{Update: full.Update, At: later, Session: "thread-2", Event: "notification", Summary: "full"},
 		},
 		"everything is replaced": {
-			Update{schedule.Update{Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", "turn_failed", "over"},
-			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", "turn_failed", "over"},
+			Update{schedule.Update{Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", "turn_failed", "over", nil},
+			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", "turn_failed", "over", nil},
 		},
 		"tokens of one kind": {
 			Update{Update: schedule.Update{Usage: schedule.Usage{Output: 9}}, At: later, Event: "e", Summary: "s"},
-			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 10, Output: 9}, Turns: 2, Thread: "thread", RateLimits: full.RateLimits}, later, "thread-2", "e", "s"},
+			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 10, Output: 9}, Turns: 2, Thread: "thread", RateLimits: full.RateLimits}, later, "thread-2", "e", "s", nil},
 		},
 	} {
 		for way, got := range map[string]Update{"": test.new.Merge(full), ", the wrong way round": full.Merge(test.new)} {

@@ -37,7 +37,7 @@ var (
 )
 
 // world is all that an attempt needs: an issue in a folder, workspaces, and the
-// scripted agent, which does what the issue says. Change job, hooks and on
+// scripted agent, which does what the issue says. Change job, hooks, grace and on
 // before the first run.
 type world struct {
 	t     *testing.T
@@ -131,9 +131,8 @@ func (w *world) read() *tracker.Issue {
 	return &issues[0]
 }
 
-// run makes the attempt. That its updates are appended without a lock lets the
-// race detector see whether they come one at a time.
-func (w *world) run(ctx context.Context) schedule.Outcome {
+// root opens the workspaces of the job.
+func (w *world) root() {
 	w.t.Helper()
 	if w.job.Workspaces == nil {
 		root, err := workspace.Open(workspace.Config{Root: w.path("root"), Hooks: w.hooks},
@@ -145,6 +144,13 @@ func (w *world) run(ctx context.Context) schedule.Outcome {
 		root.Grace = w.grace
 		w.job.Workspaces = root
 	}
+}
+
+// run makes the attempt. That its updates are appended without a lock lets the
+// race detector see whether they come one at a time.
+func (w *world) run(ctx context.Context) schedule.Outcome {
+	w.t.Helper()
+	w.root()
 	w.updates, w.over = nil, false
 	outcome := Run(ctx, w.job, func(u Update) {
 		if w.over {

@@ -99,4 +99,24 @@
 // state branch, the label of trust, approvals and workflow files. Branches may
 // be made and moved forward, except for the default one; GitHub is asked first
 // which that is, and that a commit changes no workflow.
+//
+// # Why net/http
+//
+// The program's other GitHub code uses go-github (v62); this adapter does not.
+// What it would take from it does not carry what is promised above:
+//
+//   - Its Issue has no issue_dependencies_summary, which saves a request for each
+//     issue, and a list with one malformed record cannot be decoded at all.
+//   - Its methods take no ETag, and its CheckResponse makes 304 an error.
+//   - CheckResponse knows no rate limit by 429 or by Retry-After alone, reads a
+//     body of any size, and its errors repeat what the server says, which may be
+//     the token. The checks of status.go would all be needed still.
+//   - Its Do refuses requests by a clock of its own once a limit was met. When to
+//     ask again is the scheduler's to say.
+//   - NewRequest resolves an address against the root of the API, also one on
+//     another host. Here a path is escaped part by part and never resolved.
+//
+// What is left is the setting of five headers. The GraphQL queries are written out
+// because the client of shurcooL/graphql fails on any error, and the answer to a
+// query by node id has one beside its data for each issue that is gone.
 package github

@@ -42,6 +42,8 @@ type fake struct {
 	permissions map[string]string // by login
 	boards      map[int]*fakeBoard
 	comments    []string
+	pulls       []map[string]any
+	pushed      func(branch string) bool // whether a pull request can be opened from it
 	refs        map[string]string
 	changed     map[string][]string // files that a commit changes
 	noSummary   bool                // as servers without dependencies
@@ -93,7 +95,7 @@ func (b *lockedBuffer) String() string {
 
 func newFake(t testing.TB) *fake {
 	f := &fake{
-		t: t, log: new(lockedBuffer), schema: schema(t), issues: make(map[int]*ticket), clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		t: t, log: new(lockedBuffer), schema: schema(t), pushed: func(string) bool { return true }, issues: make(map[int]*ticket), clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		permissions: make(map[string]string), boards: make(map[int]*fakeBoard), refs: make(map[string]string), changed: make(map[string][]string),
 	}
 	f.observe = describedExchange(t)

@@ -3,6 +3,7 @@ package github
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -20,7 +21,20 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 		f.comments = append(f.comments, body(r)["body"].(string))
 		return http.StatusCreated, map[string]any{"id": len(f.comments)}
 	})
-	handle("DELETE /issues/{n}/labels/{name}", func(*http.Request) (int, any) { return http.StatusOK, map[string]any{} })
+	handle("DELETE /issues/{n}/labels/{name}", func(r *http.Request) (int, any) {
+		if i := f.issues[atoi(r.PathValue("n"))]; i != nil {
+			i.labels = slices.DeleteFunc(i.labels, func(name string) bool { return name == r.PathValue("name") })
+		}
+		return http.StatusOK, []any{}
+	})
+	handle("POST /pulls", func(r *http.Request) (int, any) {
+		v := body(r)
+		if head, _ := v["head"].(string); !f.pushed(head) {
+			return http.StatusUnprocessableEntity, map[string]any{"message": "Validation Failed"}
+		}
+		f.pulls = append(f.pulls, v)
+		return http.StatusCreated, v
+	})
 	handle("GET /compare/{basehead}", func(r *http.Request) (int, any) {
 		_, sha, _ := strings.Cut(r.PathValue("basehead"), "...")
 		files := []map[string]any{}

@@ -195,7 +195,7 @@ func TestTheToolDoesWhatItIsAsked(t *testing.T) {
 	r := f.open()
 	for call, want := range map[string]string{
 		`{"method": "POST", "path": "/repos/{owner}/{repo}/issues/1/comments", "body": {"body": "Done."}}`:                      "201 Created\n{\"id\":1}\n",
-		`{"method": "DELETE", "path": "/repos/acme/shop/issues/1/labels/in progress"}`:                                          "200 OK\n{}\n",
+		`{"method": "DELETE", "path": "/repos/acme/shop/issues/1/labels/in progress"}`:                                          "200 OK\n[]\n",
 		`{"method": "PUT", "path": "/repos/acme/shop/contents/a b/ü.txt", "body": {"branch": "fix/1", "content": "eA=="}}`:      "200 OK\n{\"branch\":\"fix/1\",\"path\":\"a b/ü.txt\"}\n",
 		`{"method": "POST", "path": "/repos/acme/shop/git/refs", "body": {"ref": "refs/heads/fix/1", "sha": "` + sha1 + `"}}`:   "201 Created\n{\"ref\":\"refs/heads/fix/1\",\"sha\":\"" + sha1 + "\"}\n",
 		`{"method": "PATCH", "path": "/repos/acme/shop/git/refs/heads/fix/1", "body": {"force": false, "sha": "` + sha1 + `"}}`: "200 OK\n{\"force\":false,",

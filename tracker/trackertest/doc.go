@@ -10,5 +10,8 @@
 // A nil function of World is a thing that the tracker cannot do. The checks
 // that need it are skipped by name, so that the gap shows in the test's output.
 //
+// [Program] is the other half: the real program, run for one tick with a sample
+// workflow over the fake server of an adapter's tests.
+//
 // Only tests import this package.
 package trackertest

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// keyNames are the environment variables of API keys. Sessions are told the key
+// over their connection: no child sees it, whoever asks for it.
+var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY"}
+
+// account is how sessions log in.
+func (a *app) account() attempt.Account {
+	key, _ := a.getenv("OPENAI_API_KEY")
+	base, _ := a.getenv("OPENAI_BASE_URL")
+	return attempt.Account{Key: key, BaseURL: base}
+}
+
+// private is the folder beside the state for what belongs to sessions.
+func private(state string) string { return filepath.Join(filepath.Dir(state), "codex") }
+
+// preflight finds out whether sessions can work, in a workspace of its own and
+// without hooks, and returns Codex's version. No turn is started and no model is
+// asked.
+func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion string, err error) {
+	folder, err := os.MkdirTemp("", "symphony-preflight-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(folder)
+	deny := slices.Concat(wf.Settings.Tracker.SecretEnv, keyNames)
+	root, err := workspace.Open(workspace.Config{Root: filepath.Join(folder, "workspaces")}, workspace.Env{Parent: a.environ, Deny: deny}, quiet())
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	return attempt.Preflight(ctx, attempt.Job{
+		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
+		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
+		Account: a.account(), Private: filepath.Join(folder, "codex"),
+	})
+}

@@ -1,0 +1,301 @@
+package codex_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// The models of the real Codex: one calls tools, the other writes programs that do.
+const (
+	plainModel = "gpt-5.5"
+	codeModel  = "gpt-6.1-sol"
+)
+
+// unguarded is what a workflow has to say to take the guard away.
+func unguarded() codex.Config {
+	return codex.Config{
+		ApprovalPolicy: json.RawMessage(`"on-request"`),
+		ThreadSandbox:  json.RawMessage(`"danger-full-access"`),
+	}
+}
+
+// cell is where the real Codex works: a repository as its workspace, a sibling
+// of it, a home for Codex and one for the user, and a model that says what it is
+// told to. Everything is below dir.
+type cell struct {
+	t       *testing.T
+	dir     string
+	name    string // of the model
+	model   *codextest.Model
+	env     workspace.Env
+	root    *workspace.Root
+	ws      workspace.Workspace
+	sibling workspace.Workspace
+	script  string // of after_create, before the first commit
+	extra   []string
+
+	mu       sync.Mutex
+	outputs  []string // of the commands that ended
+	approved int
+	events   []codex.Event
+}
+
+func newCell(t *testing.T, model string) *cell {
+	t.Helper()
+	c := &cell{t: t, dir: t.TempDir(), name: model}
+	for _, folder := range []string{"user/.ssh", "temp", "homes/other"} {
+		if err := os.MkdirAll(c.path(folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.env.Parent = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + c.path("user"), "CODEX_HOME=" + c.path("homes/own"),
+		"GIT_CONFIG_GLOBAL=/dev/null", "SECRET=s3cret",
+	}
+	return c
+}
+
+func (c *cell) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
+
+func (c *cell) write(name, text string) {
+	c.t.Helper()
+	path := c.path(name)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, []byte(text), 0o600)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// read is a file's content; "" when there is none.
+func (c *cell) read(name string) string {
+	content, _ := os.ReadFile(c.path(name)) // a missing one says it all
+	return string(content)
+}
+
+func (c *cell) exists(name string) bool {
+	_, err := os.Lstat(c.path(name))
+	return err == nil
+}
+
+// build makes the workspaces, once.
+func (c *cell) build() {
+	c.t.Helper()
+	if c.root != nil {
+		return
+	}
+	root, err := workspace.Open(workspace.Config{
+		Root: c.path("workspaces"),
+		Hooks: workspace.Hooks{
+			AfterCreate: "git init -q . && " + c.script + "git add -A && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one",
+			Timeout:     time.Minute,
+		},
+	}, c.env, slog.New(slog.DiscardHandler))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { root.Close() })
+	c.root = root
+	for name, ws := range map[string]*workspace.Workspace{"own": &c.ws, "sibling": &c.sibling} {
+		if *ws, err = root.Prepare(c.t.Context(), workspace.Issue{ID: name, Identifier: name}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// stay is a session of a cell that is open.
+type stay struct {
+	*codex.Session
+	process *workspace.Process
+}
+
+// open begins a session with the posture of a workflow.
+func (c *cell) open(cfg codex.Config, resume string) stay {
+	c.t.Helper()
+	s, err := c.tryOpen(cfg, resume)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+func (c *cell) tryOpen(cfg codex.Config, resume string) (stay, error) {
+	c.t.Helper()
+	c.build()
+	c.model = codextest.NewModel() // a model of its own for each session, which says one thing
+	c.t.Cleanup(c.model.Close)
+	if err := (codextest.Home{URL: c.model.URL(), Model: c.name}).Write(c.path("homes/own")); err != nil {
+		c.t.Fatal(err)
+	}
+	repository, err := c.root.Seal(c.ws)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	process, err := c.root.Start(c.t.Context(), c.ws, "exec '"+realCodex(c.t)+"' app-server", c.extra)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { process.Stop(c.t.Context()) })
+	cfg.ReadTimeout = time.Minute
+	session, err := codex.Open(c.t.Context(), process, codex.Options{
+		Version: "1", Cwd: c.ws.Path, Config: cfg, Resume: resume,
+		Temp: c.path("temp"), Deny: []string{c.path("homes")}, Repository: repository,
+		Real: func(path string) string {
+			if rest, ours := strings.CutPrefix(path, "~/"); ours {
+				path = c.path("user/" + rest)
+			}
+			real, _ := filepath.EvalSymlinks(path) // nothing is there
+			return real
+		},
+		Events: func(e codex.Event) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.events = append(c.events, e)
+			if e.Kind == codex.ApprovalAutoApproved {
+				c.approved++
+			}
+		},
+		Wire: c.wire,
+	})
+	return stay{session, process}, err
+}
+
+func (c *cell) close(s stay) {
+	c.t.Helper()
+	s.Close()
+	if err := s.process.Stop(c.t.Context()); err != nil {
+		c.t.Error(err)
+	}
+	c.root.Tidy(c.ws)
+}
+
+// wire keeps what commands printed.
+func (c *cell) wire(_ byte, line []byte) {
+	var m struct {
+		Method string
+		Params struct {
+			Item struct{ Type, AggregatedOutput string }
+		}
+	}
+	if json.Unmarshal(line, &m) == nil && m.Method == "item/completed" && m.Params.Item.Type == "commandExecution" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.outputs = append(c.outputs, m.Params.Item.AggregatedOutput)
+	}
+}
+
+// say makes the model call for a command, with more arguments than that if need be.
+func (c *cell) say(command string, more map[string]any) {
+	arguments := map[string]any{"cmd": command, "yield_time_ms": 30000}
+	for name, value := range more {
+		arguments[name] = value
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var item codextest.Item = codextest.Call{Name: "exec_command", Arguments: string(text)}
+	if c.name == codeModel {
+		item = codextest.Custom{Name: "exec", Input: "text(JSON.stringify(await tools.exec_command(" + string(text) + ")));"}
+	}
+	c.model.Add(codextest.Lane{Replies: []codextest.Reply{{Items: []codextest.Item{item}}}})
+}
+
+// run runs a command in a session of its own, and returns what it printed.
+func (c *cell) run(cfg codex.Config, command string) string {
+	c.t.Helper()
+	s := c.open(cfg, "")
+	defer c.close(s)
+	return c.turn(s, command)
+}
+
+// turn runs a command in a turn. The command must have run to its end: one that
+// never ran proves nothing.
+func (c *cell) turn(s stay, command string) string {
+	c.t.Helper()
+	c.say("{ "+command+"\n} 2>&1; echo; echo the command ran", nil)
+	c.mu.Lock()
+	c.outputs = nil
+	c.mu.Unlock()
+	if _, err := s.Turn(c.t.Context(), "go"); err != nil {
+		c.t.Fatalf("the turn: %v", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	output := strings.Join(c.outputs, "\n")
+	if !strings.Contains(output, "the command ran") {
+		c.t.Fatalf("the command did not run to its end:\n%s", output)
+	}
+	return output
+}
+
+// raid is an attempt to get out: what to prepare, the command, and what tells
+// that it succeeded.
+type raid struct {
+	prepare func(*cell)
+	command func(*cell) string
+	success func(c *cell, output string) bool
+	off     func(*cell) codex.Config // without the guard; nil is unguarded
+}
+
+// holds shows that the attempt succeeds with the guard off, and does not with
+// it, whatever kind of model tries.
+func (r raid) holds(t *testing.T) {
+	t.Parallel()
+	realCodex(t)
+	try := func(t *testing.T, model string, guarded bool) (bool, string) {
+		t.Helper()
+		c := newCell(t, model)
+		if r.prepare != nil {
+			r.prepare(c)
+		}
+		cfg := codex.Config{}
+		if !guarded {
+			cfg = unguarded()
+			if r.off != nil {
+				cfg = r.off(c)
+			}
+		}
+		c.build()
+		output := c.run(cfg, r.command(c))
+		return r.success(c, output), output
+	}
+	t.Run("guard off", func(t *testing.T) {
+		if succeeded, output := try(t, plainModel, false); !succeeded {
+			t.Errorf("the attempt does not succeed without the guard, so it shows nothing:\n%s", output)
+		}
+	})
+	for _, model := range []string{plainModel, codeModel} {
+		t.Run(model, func(t *testing.T) {
+			if succeeded, output := try(t, model, true); succeeded {
+				t.Errorf("the attempt succeeds:\n%s", output)
+			}
+		})
+	}
+}
+
+// realCodex is the real binary, or the end of the test.
+func realCodex(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {
+		return path
+	}
+	path, err := exec.LookPath("codex")
+	if err != nil {
+		t.Skip("no codex: npm install @openai/codex@0.169.0 and set SYMPHONY_TEST_CODEX to its absolute path")
+	}
+	return path
+}

@@ -1,0 +1,99 @@
+package codex
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+)
+
+// verifyThread compares what the server says of a thread that it opened with
+// what it was asked for. What an older server leaves out is not compared. The
+// error is [ErrPosture].
+func (p posture) verifyThread(o Options, result json.RawMessage) error {
+	if err := p.verifyApproval(member(result, "approvalpolicy")); err != nil {
+		return err
+	}
+	if cwd := text(result, "cwd"); cwd != "" && o.Cwd != "" && filepath.Clean(cwd) != filepath.Clean(o.Cwd) {
+		return mismatch("the working directory", o.Cwd, cwd)
+	}
+	if model := text(result, "model"); model != "" && o.Config.Model != "" && model != o.Config.Model {
+		return mismatch("the model", o.Config.Model, model)
+	}
+	asked, _ := p.settings["default_permissions"].(string)
+	if got := activeProfile(result); asked != "" && got != "" && got != asked {
+		return mismatch("the permissions of the thread", asked, got)
+	}
+	return nil
+}
+
+// verifySettings does the same with the settings of a turn, which newer servers
+// tell before they ask the model.
+func (p posture) verifySettings(o Options, settings json.RawMessage) error {
+	if err := p.verifyApproval(member(settings, "approvalpolicy")); err != nil {
+		return err
+	}
+	if cwd := text(settings, "cwd"); cwd != "" && filepath.Clean(cwd) != filepath.Clean(o.Cwd) {
+		return mismatch("the working directory", o.Cwd, cwd)
+	}
+	sandbox := member(settings, "sandboxpolicy")
+	if p.sandbox != nil {
+		if sandbox != nil && !holds(sandbox, p.sandbox) {
+			return mismatch("the sandbox", string(p.sandbox), string(sandbox))
+		}
+		return nil
+	}
+	if got := activeProfile(settings); got != profile {
+		return mismatch("the permission profile", profile, got)
+	}
+	if sandbox != nil && !holds(sandbox, json.RawMessage(`{"type":"workspaceWrite","networkAccess":false}`)) {
+		return mismatch("the sandbox", "the workspace, without a network", string(sandbox))
+	}
+	return nil
+}
+
+func (p posture) verifyApproval(got json.RawMessage) error {
+	if got != nil && !holds(got, p.approval) {
+		return mismatch("the approval policy", string(p.approval), string(got))
+	}
+	return nil
+}
+
+// activeProfile is the id of the permission profile in force; "" when none is.
+func activeProfile(of json.RawMessage) string {
+	return text(member(of, "activepermissionprofile"), "id")
+}
+
+// holds reports whether got has everything that want has. Servers add what was
+// left to them, and leave out what is off.
+func holds(got, want json.RawMessage) bool {
+	var g, w any
+	if json.Unmarshal(got, &g) != nil || json.Unmarshal(want, &w) != nil {
+		return false
+	}
+	return includes(g, w)
+}
+
+func includes(got, want any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		for key, value := range w {
+			has, there := g[key]
+			ok = ok && (includes(has, value) || !there && value == false)
+		}
+		return ok
+	case []any:
+		g, ok := got.([]any)
+		ok = ok && len(g) == len(w)
+		for i := range w {
+			ok = ok && includes(g[i], w[i])
+		}
+		return ok
+	}
+	return got == want
+}
+
+func mismatch(what, asked, got string) error {
+	return fmt.Errorf("%w: %s: asked for %s, Codex says %s: check the configuration that Codex was installed with, and its version",
+		ErrPosture, what, oneLine(asked, summaryRunes), oneLine(got, summaryRunes))
+}

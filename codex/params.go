@@ -1,0 +1,81 @@
+package codex
+
+import "encoding/json"
+
+// The parameters of our calls.
+
+type initializeParams struct {
+	ClientInfo struct {
+		Name    string `json:"name"`
+		Title   string `json:"title"`
+		Version string `json:"version"`
+	} `json:"clientInfo"`
+	Capabilities struct {
+		ExperimentalAPI bool `json:"experimentalApi"`
+	} `json:"capabilities"`
+}
+
+// initialize asks for the experimental part of the protocol: the tools, the
+// granular approval policy and the permission profile belong to it.
+func initialize(version string) (p initializeParams) {
+	p.ClientInfo.Name, p.ClientInfo.Title, p.ClientInfo.Version = "symphony", "Symphony", version
+	p.Capabilities.ExperimentalAPI = true
+	return p
+}
+
+// threadParams are those of thread/start and thread/resume.
+type threadParams struct {
+	ThreadID       string          `json:"threadId,omitempty"`     // to resume
+	ExcludeTurns   bool            `json:"excludeTurns,omitempty"` // nobody reads them
+	Cwd            string          `json:"cwd"`
+	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`
+	Model          string          `json:"model,omitempty"`
+	Config         map[string]any  `json:"config,omitempty"`
+	DynamicTools   []toolSpec      `json:"dynamicTools,omitempty"`
+}
+
+type toolSpec struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+func (p posture) start(o Options) threadParams {
+	return threadParams{Cwd: o.Cwd, ApprovalPolicy: p.approval, Model: o.Config.Model, Config: p.settings, DynamicTools: p.tools}
+}
+
+// resume has no tools: a thread keeps those it was started with.
+func (p posture) resume(o Options) threadParams {
+	params := p.start(o)
+	params.ThreadID, params.ExcludeTurns, params.DynamicTools = o.Resume, true, nil
+	return params
+}
+
+type turnParams struct {
+	ThreadID       string          `json:"threadId"`
+	Input          []turnInput     `json:"input"`
+	Cwd            string          `json:"cwd"`
+	Title          string          `json:"title,omitempty"` // SPEC §10.2; newer servers have thread/name/set instead
+	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`
+	SandboxPolicy  json.RawMessage `json:"sandboxPolicy,omitempty"` // this or Permissions
+	Permissions    string          `json:"permissions,omitempty"`
+	Model          string          `json:"model,omitempty"`
+	Effort         string          `json:"effort,omitempty"`
+}
+
+type turnInput struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+func (p posture) turn(o Options, thread, input string) turnParams {
+	params := turnParams{
+		ThreadID: thread, Input: []turnInput{{Type: "text", Text: input}}, Cwd: o.Cwd, Title: o.Name,
+		ApprovalPolicy: p.approval, SandboxPolicy: p.sandbox, Model: o.Config.Model, Effort: o.Config.Effort,
+	}
+	if p.sandbox == nil {
+		params.Permissions = profile
+	}
+	return params
+}

@@ -1,0 +1,136 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// sandboxTime bounds the start of a sandbox around a command that does nothing.
+const sandboxTime = 20 * time.Second
+
+// Preflight finds out whether sessions can work at all: whether the server
+// speaks the protocol, is logged in, has the model, and can start the sandbox
+// that the turns will have. It opens no thread and asks no model. What an older
+// server cannot be asked is passed over. The connection is closed at the end.
+//
+// The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrNoSandbox], and those of
+// [Open]. The version is the server's; "" when it does not say.
+func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version string, err error) {
+	s, err := connect(ctx, rwc, o, (*Session).check)
+	if err != nil {
+		return "", fmt.Errorf("checking Codex: %w", err)
+	}
+	return s.server.version, s.Close()
+}
+
+func (s *Session) check(ctx context.Context) error {
+	needsLogin, err := s.checkLogin(ctx)
+	if err != nil {
+		return err
+	}
+	if needsLogin { // any other provider knows its models better than Codex does
+		if err := s.checkModel(ctx); err != nil {
+			return err
+		}
+	}
+	return s.checkSandbox(ctx)
+}
+
+// checkLogin also reports whether the model's provider asks for a login.
+func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
+	missing := false
+	err = s.optional(ctx, "account/read", struct{}{}, func(result json.RawMessage) error {
+		needed = string(member(result, "requiresopenaiauth")) == "true"
+		missing = needed && member(result, "account") == nil
+		return nil
+	})
+	if err == nil && missing {
+		err = fmt.Errorf("%w: set OPENAI_API_KEY, or run `codex login` as the user of this program", ErrNotLoggedIn)
+	}
+	return needed, err
+}
+
+// checkModel looks for codex.model among the models of the login.
+func (s *Session) checkModel(ctx context.Context) error {
+	want := s.o.Config.Model
+	var models []string
+	found := want == ""
+	for cursor := ""; !found; {
+		params := map[string]any{"includeHidden": true}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		last := cursor
+		cursor = ""
+		err := s.optional(ctx, "model/list", params, func(result json.RawMessage) error {
+			var page struct {
+				Data       []struct{ ID, Model string }
+				NextCursor string
+			}
+			_ = json.Unmarshal(result, &page) // of another shape: nothing is known then
+			for _, m := range page.Data {
+				found = found || m.ID == want || m.Model == want
+				models = append(models, m.ID)
+			}
+			cursor = page.NextCursor
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if cursor == "" || cursor == last {
+			break
+		}
+	}
+	if found || len(models) == 0 {
+		return nil
+	}
+	return fmt.Errorf("codex.model %q: %w: use one of %s, or install a newer Codex", want, ErrNoModel, strings.Join(models, ", "))
+}
+
+// checkSandbox runs `true` in the sandbox of the turns, or in as much of it as
+// can be had before there is a thread.
+func (s *Session) checkSandbox(ctx context.Context) error {
+	policy := s.posture.sandbox
+	if policy == nil {
+		policy = guardedSandbox(s.o)
+	}
+	params := map[string]any{
+		"command": []string{"true"}, "cwd": s.o.Cwd, "sandboxPolicy": policy, "timeoutMs": sandboxTime.Milliseconds(),
+	}
+	var r struct {
+		ExitCode int
+		Stderr   string
+	}
+	err := s.conn.call(ctx, sandboxTime+s.o.Config.ReadTimeout, "command/exec", params, func(result json.RawMessage) error {
+		_ = json.Unmarshal(result, &r) // of another shape: it ran
+		return nil
+	})
+	refused, isRefusal := errors.AsType[*ResponseError](err)
+	switch {
+	case isRefusal && (refused.Code == codeUnsupported || strings.Contains(refused.Message, "command/exec")):
+		return nil // unknown to the server
+	case isRefusal:
+		return fmt.Errorf("%w: %w: %s", ErrNoSandbox, err, sandboxMend())
+	case err == nil && r.ExitCode != 0:
+		return fmt.Errorf("%w: exit status %d: %s: %s", ErrNoSandbox, r.ExitCode, oneLine(r.Stderr, messageRunes), sandboxMend())
+	}
+	return err
+}
+
+// sandboxMend is what to do about a sandbox that does not start, on this system.
+func sandboxMend() string {
+	if runtime.GOOS != "linux" {
+		return "Codex uses the system's Seatbelt, which cannot be nested: do not run this program inside another sandbox"
+	}
+	return "Codex needs user namespaces. " +
+		"Ubuntu 24.04 and later: `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`. " +
+		"Others: `sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=28633`. " +
+		"Docker: run the container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`"
+}

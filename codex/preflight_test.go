@@ -1,0 +1,66 @@
+package codex
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestPreflightFindsWhatKeepsSessionsFromWorking(t *testing.T) {
+	t.Parallel()
+	const loggedIn, sandboxed = `{"account":{"type":"apiKey"},"requiresOpenaiAuth":true}`, `{"exitCode":0,"stdout":"","stderr":""}`
+	models := func(p *peer) {
+		p.reply(p.expect("model/list"), `{"data":[{"id":"gpt-5","model":"gpt-5"}],"nextCursor":"2"}`)
+		p.reply(p.expect("model/list"), `{"data":[{"id":"gpt-5.5","model":"gpt-5.5"}],"nextCursor":null}`)
+	}
+	for name, test := range map[string]struct {
+		model  string
+		script func(*peer)
+		want   error
+	}{
+		"all is well": {"gpt-5.5", func(p *peer) {
+			p.reply(p.expect("account/read"), loggedIn)
+			models(p)
+			p.reply(p.expect("command/exec"), sandboxed)
+		}, nil},
+		"an older server": {"gpt-5.5", func(p *peer) {
+			p.unknown("account/read")
+			p.unknown("command/exec")
+		}, nil},
+		"another provider's models are its own": {"llama", func(p *peer) {
+			p.reply(p.expect("account/read"), `{"account":null,"requiresOpenaiAuth":false}`)
+			p.reply(p.expect("command/exec"), sandboxed)
+		}, nil},
+		"no login": {"", func(p *peer) { p.reply(p.expect("account/read"), `{"account":null,"requiresOpenaiAuth":true}`) }, ErrNotLoggedIn},
+		"no such model": {"gpt-9", func(p *peer) {
+			p.reply(p.expect("account/read"), loggedIn)
+			models(p)
+		}, ErrNoModel},
+		"a model list that is empty": {"gpt-9", func(p *peer) {
+			p.reply(p.expect("account/read"), loggedIn)
+			p.reply(p.expect("model/list"), `{"data":[]}`)
+			p.reply(p.expect("command/exec"), sandboxed)
+		}, nil},
+		"no sandbox": {"", func(p *peer) {
+			p.reply(p.expect("account/read"), loggedIn)
+			p.reply(p.expect("command/exec"), `{"exitCode":1,"stdout":"","stderr":"bwrap: No permissions to create new namespace"}`)
+		}, ErrNoSandbox},
+		"a sandbox that fails otherwise": {"", func(p *peer) {
+			p.reply(p.expect("account/read"), loggedIn)
+			p.refuse(p.expect("command/exec"), -32603, "failed to spawn")
+		}, ErrNoSandbox},
+		"the end of the server": {"", func(p *peer) { p.expect("account/read"); p.rwc.Close() }, ErrPortExit},
+	} {
+		version, err := Preflight(t.Context(), dial(t, func(p *peer) {
+			p.reply(p.expect("initialize"), `{"userAgent":"symphony/0.169.0 (Debian 12; x86_64) unknown"}`)
+			p.expect("initialized")
+			p.unknown("config/read")
+			test.script(p)
+			if m, ok := p.next(); ok {
+				t.Errorf("%s: then %s", name, m.Method)
+			}
+		}), Options{Config: Config{Model: test.model}})
+		if test.want == nil && (err != nil || version != "0.169.0") || test.want != nil && !errors.Is(err, test.want) {
+			t.Errorf("%s: %q, %v", name, version, err)
+		}
+	}
+}

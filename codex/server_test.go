@@ -1,0 +1,121 @@
+package codex
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAKeyIsSaidOnceAndNeverShown(t *testing.T) {
+	t.Parallel()
+	const key = `sk-"odd"/key`
+	var mu sync.Mutex
+	var tapped bytes.Buffer
+	s, j := begin(t, Options{Key: key, Wire: func(_ byte, line []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		tapped.Write(append(line, '\n'))
+	}}, func(p *peer) {
+		p.reply(p.expect("initialize"), `{}`)
+		p.expect("initialized")
+		m := p.expect("account/login/start")
+		if diff := cmp.Diff(`{"apiKey":"sk-\"odd\"/key","type":"apiKey"}`, compact(t, m.Params)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		p.reply(m, `{"type":"apiKey","echo":"sk-\"odd\"/key"}`)
+		p.unknown("config/read")
+		p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"}}`)
+		p.drain()
+	})
+	s.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	if text := tapped.String(); strings.Contains(text, "odd") || !strings.Contains(text, "[key]") {
+		t.Errorf("the tap was shown\n%s", text)
+	}
+	for _, e := range j.all() {
+		if strings.Contains(e.Summary, "odd") {
+			t.Errorf("an event says %q", e.Summary)
+		}
+	}
+}
+
+func TestAKeyThatIsNotTakenIsNoLogin(t *testing.T) {
+	t.Parallel()
+	_, err := Open(t.Context(), dial(t, func(p *peer) {
+		p.reply(p.expect("initialize"), `{}`)
+		p.expect("initialized")
+		p.refuse(p.expect("account/login/start"), -32600, "no keys here")
+		p.drain()
+	}), Options{Key: "sk-secret"})
+	if !errors.Is(err, ErrNotLoggedIn) || strings.Contains(err.Error(), "sk-secret") {
+		t.Error(err)
+	}
+}
+
+func TestWhatTheCommandLineSetsStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	var s server
+	err := s.configured([]byte(`{"config":{"model_provider":"mine","model_providers":{"mine":{"stream_idle_timeout_ms":null}}},
+		"origins":{"agents.enabled":{"name":{"type":"sessionFlags"}},"features.goals":{"name":{"type":"user"}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p posture
+	p.guard(Options{Config: Config{StallTimeout: time.Minute}}, s)
+	if _, ours := p.settings["agents.enabled"]; ours {
+		t.Error("a setting of the command line is overridden")
+	}
+	if p.settings["features.goals"] != false {
+		t.Error("a setting of the user's file is not overridden")
+	}
+	if got := p.settings["model_providers.mine.stream_idle_timeout_ms"]; got != int64(20_000) {
+		t.Errorf("the model may be silent for %v ms, want a third of the stall timeout", got)
+	}
+}
+
+func TestAShorterPatienceOfTheProviderStays(t *testing.T) {
+	t.Parallel()
+	for _, s := range []server{{provider: "mine", custom: true, idle: time.Second}, {provider: "openai"}} {
+		var p posture
+		p.guard(Options{}, s)
+		if got, set := p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"]; set {
+			t.Errorf("%+v: set to %v", s, got)
+		}
+	}
+}
+
+func TestDeniedPathsAreRealAndNotInsideEachOther(t *testing.T) {
+	t.Parallel()
+	o := Options{
+		Deny: []string{"/state/codex/home", "/link", "/nowhere"},
+		Real: func(path string) string {
+			switch path {
+			case "~/.ssh":
+				return "/home/x/dotfiles/ssh"
+			case "/link":
+				return "/home/x/dotfiles"
+			}
+			if strings.HasPrefix(path, "/state") {
+				return path
+			}
+			return ""
+		},
+	}
+	for home, want := range map[string][]string{
+		"/state/codex/home/A-1": {"/home/x/dotfiles", "/state/codex/home"},
+		"/state/codex/home":     {"/home/x/dotfiles", "/state/codex/home"},
+		"/state/codex/home2":    {"/home/x/dotfiles", "/state/codex/home", "/state/codex/home2"},
+		"/state":                {"/home/x/dotfiles", "/state"},
+		"":                      {"/home/x/dotfiles", "/state/codex/home"},
+	} {
+		if diff := cmp.Diff(want, denied(o, home)); diff != "" {
+			t.Errorf("with the home %q (-want +got):\n%s", home, diff)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package attempt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// maxRollout bounds what is kept of a session, in bytes. A longer one is not
+// resumed: the next attempt begins a new thread.
+const maxRollout = 64 << 20
+
+// openAI is where a key belongs to when nothing else is said.
+const openAI = "https://api.openai.com/v1"
+
+// Account is how a session logs in.
+type Account struct {
+	Key     string // for the model's API; empty: with the login of the user's own Codex home
+	BaseURL string // of that API; empty is OpenAI's
+}
+
+// homes and temps are the folders in Job.Private that hold one folder per issue.
+func homes(private string) string { return filepath.Join(private, "home") }
+func temps(private string) string { return filepath.Join(private, "tmp") }
+
+// Forget removes what is kept for the sessions of an issue whose workspace is
+// removed. What is not there is no error.
+func Forget(private, identifier string) error {
+	if private == "" {
+		return nil
+	}
+	key := workspace.Key(identifier)
+	return errors.Join(os.RemoveAll(filepath.Join(homes(private), key)), removeAll(filepath.Join(temps(private), key)))
+}
+
+// settleIn makes the folders of the session: a temporary one that the agent may
+// write, and with a key a Codex home. What an earlier session left is removed
+// first, but for the thread that is to be resumed.
+func (a *attempt) settleIn() error {
+	if a.Private == "" {
+		if a.Account.Key != "" {
+			return errors.New("a key needs a private folder to be used with")
+		}
+		return nil
+	}
+	err := os.MkdirAll(a.Private, 0o700)
+	if err == nil { // a sandbox mounts no links
+		a.Private, err = filepath.EvalSymlinks(a.Private)
+	}
+	if err != nil {
+		return fmt.Errorf("make the folder of the sessions: %w", err)
+	}
+	key := workspace.Key(a.Issue.Identifier)
+	a.temp = filepath.Join(temps(a.Private), key)
+	if err := errors.Join(removeAll(a.temp), os.MkdirAll(a.temp, 0o700)); err != nil {
+		return fmt.Errorf("make the agent's temporary folder: %w", err)
+	}
+	if a.Account.Key == "" {
+		return nil
+	}
+	a.home = filepath.Join(homes(a.Private), key)
+	err = os.MkdirAll(a.home, 0o700)
+	if err == nil {
+		err = keepRollout(a.home, a.Thread)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(a.home, "config.toml"), []byte(a.Account.config()), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("make a Codex home: %w", err)
+	}
+	return nil
+}
+
+// environment is what the agent's process gets besides the plain variables.
+func (a *attempt) environment() []string {
+	if a.home == "" {
+		return a.Codex.Env
+	}
+	return append(slices.Clone(a.Codex.Env), "CODEX_HOME="+a.home)
+}
+
+// deny are the folders of ours that the agent may not read: the homes of the
+// other issues.
+func (a *attempt) deny() []string {
+	if a.Private == "" {
+		return nil
+	}
+	return []string{homes(a.Private)}
+}
+
+// real is where a path that the agent may not read leads; "" when nothing is
+// there.
+func (a *attempt) real(path string) string {
+	if rest, personal := strings.CutPrefix(path, "~/"); personal {
+		if a.UserHome == "" {
+			return ""
+		}
+		path = filepath.Join(a.UserHome, rest)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || !filepath.IsAbs(real) {
+		return ""
+	}
+	return real
+}
+
+// moveOut removes what the session leaves, but for the rollout of its thread.
+func (a *attempt) moveOut() {
+	var err error
+	if a.temp != "" {
+		err = removeAll(a.temp)
+	}
+	if a.home != "" {
+		err = errors.Join(err, keepRollout(a.home, cmp.Or(a.thread, a.Thread)))
+	}
+	if err != nil {
+		a.Log.Warn("not all of the session's files are removed", "error", err)
+	}
+}
+
+// config is the config.toml of a Codex home of ours. The key is not in it: it is
+// said over the connection, and Codex keeps it in memory. The provider is not
+// the built-in one because that one's timeouts cannot be set.
+func (acc Account) config() string {
+	return fmt.Sprintf(`# Made for the sessions of one issue, and removed with its workspace.
+cli_auth_credentials_store = "ephemeral"
+check_for_update_on_startup = false
+model_provider = "symphony"
+
+[model_providers.symphony]
+name = "Symphony"
+base_url = %q
+wire_api = "responses"
+requires_openai_auth = true
+
+[analytics]
+enabled = false
+
+[features]
+plugins = false
+shell_snapshot = false
+`, cmp.Or(acc.BaseURL, openAI))
+}
+
+// keepRollout empties a Codex home, but for the rollout of one thread, of which
+// Codex makes the thread anew.
+func keepRollout(home, thread string) error {
+	sessions := filepath.Join(home, "sessions")
+	return filepath.WalkDir(home, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == home:
+			return nil
+		case entry.IsDir() && (path == sessions || strings.HasPrefix(path, sessions+"/")):
+			return nil // folders by date; there are few
+		case entry.IsDir():
+			if err := removeAll(path); err != nil {
+				return err
+			}
+			return fs.SkipDir
+		}
+		info, err := entry.Info()
+		if err == nil && thread != "" && strings.HasSuffix(entry.Name(), "-"+thread+".jsonl") &&
+			info.Mode().IsRegular() && info.Size() <= maxRollout {
+			return nil
+		}
+		return errors.Join(err, os.Remove(path))
+	})
+}
+
+// removeAll removes a folder in which programs may have made others unwritable.
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	filepath.WalkDir(path, func(path string, entry fs.DirEntry, _ error) error {
+		if entry != nil && entry.IsDir() {
+			os.Chmod(path, 0o700) // what it cannot open up, RemoveAll reports
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}

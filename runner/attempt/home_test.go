@@ -1,0 +1,222 @@
+package attempt
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// files are the files below a folder, by name.
+func files(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			name, _ := filepath.Rel(folder, path)
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, []byte(text), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOnlyTheRolloutOfTheThreadIsKept(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	const kept = "sessions/2026/11/21/rollout-2026-11-21T12-00-00-thread-1.jsonl"
+	for _, name := range []string{kept, "sessions/2026/11/21/rollout-2026-11-21T12-00-00-thread-2.jsonl", "config.toml", "auth.json", "state_5.sqlite",
+		"rules/default.rules", "sessionsold/rollout-thread-1.jsonl"} {
+		put(t, filepath.Join(home, name), "x")
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(home, "sessions", "link-thread-1.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	if err := keepRollout(home, "thread-1"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{kept}, files(t, home)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := os.Truncate(filepath.Join(home, kept), maxRollout+1); err != nil {
+		t.Fatal(err)
+	}
+	if err := keepRollout(home, "thread-1"); err != nil {
+		t.Fatal(err)
+	}
+	if left := files(t, home); len(left) != 0 {
+		t.Errorf("a rollout that is too long is kept: %v", left)
+	}
+}
+
+func TestForgetRemovesWhatOneIssueLeft(t *testing.T) {
+	t.Parallel()
+	private := t.TempDir()
+	for _, name := range []string{"home/A-1/sessions/x", "tmp/A-1/x/y", "home/A-2/x"} {
+		put(t, filepath.Join(private, name), "x")
+	}
+	if err := os.Chmod(filepath.Join(private, "tmp/A-1/x"), 0o500); err != nil { // as module caches are
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Forget(private, "A-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"home/A-2/x"}, files(t, private)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestASessionLeavesNoTemporaryFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Run `echo x > made`")
+	w.job.Private = w.path("private")
+	if got := w.run(t.Context()); got.Class != schedule.Done {
+		t.Fatalf("%+v", got)
+	}
+	if left := files(t, w.job.Private); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestAKeyWithoutAFolderIsNotUsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.job.Account.Key = "sk-secret"
+	if got := w.run(t.Context()); got.Class != schedule.Failed || w.text(w.job.EventLog) != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// realWorld is a world with the real Codex, a key, and a model that runs a
+// command in each session.
+func realWorld(t *testing.T) (*world, *codextest.Model) {
+	t.Helper()
+	path := os.Getenv("SYMPHONY_TEST_CODEX")
+	if path == "" {
+		found, err := exec.LookPath("codex")
+		if err != nil {
+			t.Skip("no codex: npm install @openai/codex@0.169.0 and set SYMPHONY_TEST_CODEX to its absolute path")
+		}
+		path = found
+	}
+	command, err := json.Marshal(map[string]string{"cmd": "env; echo the command ran"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := codextest.Reply{Items: []codextest.Item{codextest.Call{Name: "exec_command", Arguments: string(command)}}}
+	done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
+	m := codextest.NewModel(codextest.Lane{Replies: []codextest.Reply{run, done}, Loop: true})
+	t.Cleanup(m.Close)
+	w := newWorld(t, "")
+	w.job.Codex = codex.Config{Command: "exec " + quote(path) + " app-server", Model: "gpt-5.5"}
+	w.job.Private, w.job.Account = w.path("private"), Account{Key: "sk-this-is-the-key", BaseURL: m.URL()}
+	return w, m
+}
+
+func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
+	t.Parallel()
+	w, m := realWorld(t)
+	found := map[string]bool{}
+	look := func() {
+		filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() {
+				if content, err := os.ReadFile(path); err == nil && bytes.Contains(content, []byte(w.job.Account.Key)) {
+					found[path] = true
+				}
+			}
+			return nil // files come and go
+		})
+	}
+	w.on = func(Update) { look() }
+	first := w.run(t.Context())
+	if first.Class != schedule.Done || first.Thread == "" {
+		t.Fatalf("%+v\n%s", first, w.text(w.job.EventLog))
+	}
+	home := filepath.Join(w.job.Private, "home", issueName)
+	if left := files(t, home); len(left) != 1 || !strings.HasSuffix(left[0], first.Thread+".jsonl") {
+		t.Errorf("the home holds %v", left)
+	}
+	if info, err := os.Stat(home); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the home: %v, %v", info.Mode(), err)
+	}
+
+	w.job.Thread = first.Thread
+	if second := w.run(t.Context()); second.Class != schedule.Done || second.Thread != first.Thread {
+		t.Errorf("not resumed: %+v", second)
+	}
+	look()
+	if len(found) > 0 || strings.Contains(w.log.bytes.String(), w.job.Account.Key) {
+		t.Errorf("the key is in %v, or in the log", found)
+	}
+	if text := w.text(w.job.EventLog); !strings.Contains(text, "the command ran") || !strings.Contains(text, "[key]") {
+		t.Error("the event log does not tell of the command, or of the login")
+	}
+	for _, r := range m.Requests() {
+		if got := r.Header.Get("Authorization"); got != "Bearer "+w.job.Account.Key {
+			t.Errorf("a request with %q", got)
+		}
+	}
+}
+
+func TestPreflightPassesWithAKeyAndFailsWithoutALogin(t *testing.T) {
+	t.Parallel()
+	w, m := realWorld(t)
+	w.job.Issue.ID, w.job.Issue.Identifier = "preflight", "preflight"
+	check := func() (string, error) {
+		w.root()
+		return Preflight(t.Context(), w.job)
+	}
+	if version, err := check(); err != nil || version == "" {
+		t.Errorf("with a key: %q, %v", version, err)
+	}
+	w.job.Codex.Model = "no-such-model"
+	_, noModel := check()
+	w.job.Account = Account{}
+	_, noLogin := check() // an empty home folder is an empty Codex home
+	for err, want := range map[error]error{noModel: codex.ErrNoModel, noLogin: codex.ErrNotLoggedIn} {
+		if class, _ := classify(err); class != schedule.Everyones || !strings.Contains(err.Error(), want.Error()) {
+			t.Errorf("%s: %v", class, err)
+		}
+	}
+	if n := len(m.Requests()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+func TestPreflightOfAScriptedAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.root()
+	if version, err := Preflight(t.Context(), w.job); err != nil || version != "0.169.0" {
+		t.Errorf("%q, %v", version, err)
+	}
+	w.job.Codex.Command = "no-such-codex"
+	if _, err := Preflight(t.Context(), w.job); err == nil || !strings.Contains(err.Error(), "codex_not_found") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,33 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// Preflight finds out whether the agent of a job can work at all, without a
+// turn: see [codex.Preflight]. The job's workspaces are a scratch folder, and
+// its issue stands for all of them. The version is the agent's.
+func Preflight(ctx context.Context, job Job) (version string, err error) {
+	a := &attempt{Job: job, report: func(Update) {}}
+	ws, err := a.Workspaces.Prepare(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})
+	if err != nil {
+		return "", err
+	}
+	defer a.moveOut()
+	if err := a.settleIn(); err != nil {
+		return "", err
+	}
+	process, err := a.Workspaces.Start(ctx, ws, a.Codex.Command, a.environment())
+	if err != nil {
+		return "", err
+	}
+	version, err = codex.Preflight(ctx, process, a.options(ws, process))
+	if errors.Is(err, codex.ErrPortExit) {
+		err = withExit(err, process)
+	}
+	return version, errors.Join(err, process.Stop(ctx))
+}

@@ -1,0 +1,120 @@
+package github
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
+)
+
+const sample = "../../testdata/workflows/github.md"
+
+// calls are those of github_api that the sample's prompt gives the agent, for
+// the issue 1.
+func calls(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```json\n(.*?)\n```").FindStringSubmatch(string(text))
+	if block == nil {
+		t.Fatal("the sample has no calls")
+	}
+	return strings.Split(strings.NewReplacer("{{ issue.identifier }}", "GH-1", "{{ issue.id }}", "1").Replace(block[1]), "\n")
+}
+
+func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
+	t.Parallel()
+	binary := trackertest.Build(t)
+	t.Run("scripted agent", func(t *testing.T) {
+		t.Parallel()
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
+		script := "- [ ] Run `" + trackertest.Work + "`\n\n## Next turn\n\n"
+		for _, call := range calls(t) {
+			script += "- [ ] Call `github_api` with\n\n```json\n" + call + "\n```\n\n"
+		}
+		f.worksOn(p, p.Scripted(), script)
+	})
+	t.Run("the real Codex", func(t *testing.T) {
+		t.Parallel()
+		codex := os.Getenv("SYMPHONY_TEST_CODEX")
+		if codex == "" {
+			found, err := exec.LookPath("codex")
+			if err != nil {
+				t.Skip("no Codex: SYMPHONY_TEST_CODEX does not name one, and there is none on PATH")
+			}
+			codex = found
+		}
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
+		replies := []codextest.Reply{
+			calling("exec_command", `{"cmd": "`+trackertest.Work+`"}`),
+			{Items: []codextest.Item{codextest.Message{Text: "All is committed."}}},
+		}
+		for _, call := range calls(t) {
+			replies = append(replies, calling("github_api", call))
+		}
+		f.worksOn(p, p.Real(codex, codextest.Lane{Replies: replies}), "Carts forget what is in them.")
+	})
+	t.Run("refused", func(t *testing.T) {
+		t.Parallel()
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
+		f.failWith(http.StatusForbidden, nil, `{"message": "`+fakeToken+` is not accessible"}`)
+		r := f.tick(p, p.Scripted())
+		if r.Code != 1 || !strings.Contains(r.Stdout, "tracker_status") {
+			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
+		}
+	})
+}
+
+// calling is a call of a tool by the model.
+func calling(tool, arguments string) codextest.Reply {
+	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: tool, Arguments: arguments}}}
+}
+
+// tick runs the program once over the fake, with the sample workflow.
+func (f *fake) tick(p *trackertest.Program, agent string) trackertest.Output {
+	f.t.Helper()
+	p.Sample(sample, agent, "repo: acme/shop\n", "repo: acme/shop\n    api_url: "+f.server.URL+"\n")
+	return p.Tick()
+}
+
+// worksOn runs the program once, in which the agent works on an issue in one
+// session and hands it over in the next.
+func (f *fake) worksOn(p *trackertest.Program, agent, text string) {
+	f.t.Helper()
+	number := f.put(func(i *ticket) { i.body, i.labels = text, []string{"bug", "symphony"} })
+	f.pushed = func(branch string) bool {
+		return p.Git("-C", p.Repo, "for-each-ref", "--format=%(refname)", "refs/heads/"+branch) != ""
+	}
+	r := f.tick(p, agent)
+	if r.Code != 0 || !strings.Contains(r.Stdout, "1 completed") {
+		f.t.Fatalf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if labels := f.issues[number].labels; !slices.Equal(labels, []string{"bug"}) {
+		f.t.Errorf("the issue has the labels %q", labels)
+	}
+	if len(f.pulls) != 1 || f.pulls[0]["head"] != "symphony/GH-1" || len(f.comments) != 1 {
+		f.t.Errorf("pull requests %v, comments %q", f.pulls, f.comments)
+	}
+	// What has not changed is asked for by its ETag, and costs nothing.
+	charged := slices.DeleteFunc(f.asked(), func(request string) bool { return strings.HasSuffix(request, " 304") })
+	const list, base = "GET /repos/acme/shop/issues?state=open&sort=created&direction=asc&per_page=100 200", "/repos/acme/shop/"
+	want := []string{
+		list, "POST /graphql 200", // the candidates, and whether the text of the one can be trusted
+		"POST " + base + "pulls 201", "POST " + base + "issues/1/comments 201", "DELETE " + base + "issues/1/labels/symphony 200",
+		list, "POST /graphql 200", // the same, of an issue that has changed
+	}
+	if diff := cmp.Diff(want, charged); diff != "" {
+		f.t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	p.HandedOver("GH-1")
+}

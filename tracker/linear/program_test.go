@@ -1,0 +1,158 @@
+package linear
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
+)
+
+const sample = "../../testdata/workflows/linear.md"
+
+// documents are the queries that the sample's prompt gives the agent.
+func documents(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, block := range regexp.MustCompile("(?s)```graphql\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		list = append(list, block[1])
+	}
+	if len(list) != 3 {
+		t.Fatalf("the sample has %d queries, want those for comments, states and handing over", len(list))
+	}
+	return list
+}
+
+func TestTheQueriesOfTheSampleAreValidAtLinear(t *testing.T) {
+	t.Parallel()
+	schema := published(t)
+	for _, document := range documents(t) {
+		if _, errs := gqlparser.LoadQueryWithRules(schema, document, rules.NewDefaultRules()); errs != nil {
+			t.Errorf("%v\n%s", errs, document)
+		}
+	}
+}
+
+// calls are what an agent that follows the sample asks of linear_graphql.
+func calls(t *testing.T, id string) []string {
+	t.Helper()
+	variables := []map[string]string{{"id": id}, {"id": id}, {"id": id, "state": "state-in review", "comment": "Please look."}}
+	var list []string
+	for i, document := range documents(t) {
+		arguments, err := json.Marshal(map[string]any{"query": document, "variables": variables[i]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, string(arguments))
+	}
+	return list
+}
+
+func TestTheProgramWorksOnAnIssueOfLinear(t *testing.T) {
+	t.Parallel()
+	binary := trackertest.Build(t)
+	t.Run("scripted agent", func(t *testing.T) {
+		t.Parallel()
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey)
+		issue := f.add(tracker.Issue{Title: "Carts forget", State: "Todo"})
+		script := "- [ ] Run `" + trackertest.Work + "`\n"
+		for _, call := range calls(t, issue["id"].(string)) {
+			script += "- [ ] Call `linear_graphql` with\n\n```json\n" + call + "\n```\n\n"
+		}
+		issue["description"] = script
+		f.worksOn(t, p, p.Scripted(), issue)
+	})
+	t.Run("the real Codex", func(t *testing.T) {
+		t.Parallel()
+		codex := os.Getenv("SYMPHONY_TEST_CODEX")
+		if codex == "" {
+			found, err := exec.LookPath("codex")
+			if err != nil {
+				t.Skip("no Codex: SYMPHONY_TEST_CODEX does not name one, and there is none on PATH")
+			}
+			codex = found
+		}
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey)
+		issue := f.add(tracker.Issue{Title: "Carts forget", State: "Todo"})
+		replies := []codextest.Reply{calling("exec_command", `{"cmd": "`+trackertest.Work+`"}`)}
+		for _, call := range calls(t, issue["id"].(string)) {
+			replies = append(replies, calling("linear_graphql", call))
+		}
+		f.worksOn(t, p, p.Real(codex, codextest.Lane{Replies: replies}), issue)
+	})
+	t.Run("refused", func(t *testing.T) {
+		t.Parallel()
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey)
+		f.broken = answer(401, `{"errors":[{"message":"no such key: `+apiKey+`"}]}`)
+		r := f.tick(t, p, p.Scripted())
+		if r.Code != 1 || !strings.Contains(r.Stdout, "linear_api_status") {
+			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
+		}
+	})
+}
+
+// calling is a call of a tool by the model.
+func calling(tool, arguments string) codextest.Reply {
+	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: tool, Arguments: arguments}}}
+}
+
+// tick runs the program once over the fake, with the sample workflow.
+func (f *fake) tick(t *testing.T, p *trackertest.Program, agent string) trackertest.Output {
+	t.Helper()
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	p.Sample(sample, agent, "kind: linear\n", "kind: linear\n  endpoint: "+server.URL+"\n")
+	return p.Tick()
+}
+
+// worksOn runs the program once, in which the agent hands the issue over.
+func (f *fake) worksOn(t *testing.T, p *trackertest.Program, agent string, issue object) {
+	t.Helper()
+	r := f.tick(t, p, agent)
+	if r.Code != 0 || !strings.Contains(r.Stdout, "1 completed") {
+		t.Fatalf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if state := issue["state"].(object)["name"]; state != "In Review" {
+		t.Errorf("the issue is in %v", state)
+	}
+	want := []object{{"body": "Please look."}}
+	if diff := cmp.Diff(want, f.comments[issue["id"].(string)]); diff != "" {
+		t.Errorf("comments (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"list", "tool", "tool", "tool", "read"}, f.kinds()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	p.HandedOver("ENG-1")
+}
+
+// kinds tells what each request was for: one list, the agent's own, and a look at
+// the issue after the turn. An issue is looked at again when more than a second
+// went by before its session starts, which a busy machine may need.
+func (f *fake) kinds() []string {
+	var kinds []string
+	for _, query := range f.asked {
+		switch {
+		case strings.Contains(query, "$filter:IssueFilter!"):
+			kinds = append(kinds, "list")
+		case !strings.Contains(query, "$ids:[ID!]!"):
+			kinds = append(kinds, "tool")
+		case len(kinds) != 1:
+			kinds = append(kinds, "read")
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,182 @@
+package trackertest
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/codex/codextest"
+)
+
+// Build compiles the program, for as long as the test runs.
+func Build(t testing.TB) (binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "symphony")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", binary, "github.com/symphony-runner/symphony/cmd/symphony").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build the program: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// Work is a command by which an agent does its work on an issue, besides writing
+// down its environment.
+const Work = "env > agent.env && echo package shop > cart.go && git add cart.go && git commit --quiet --message 'Keep the cart'"
+
+// Program is the program in a folder of its own, which is its home too, with a
+// sample workflow and the repository that this one clones.
+type Program struct {
+	t                testing.TB
+	binary, dir      string
+	variable, secret string // the tracker's credential and what holds it
+	Repo             string // a bare repository with one commit on main
+}
+
+// NewProgram sets the folder up, for a program that Build made. The variable is the
+// one of the environment that gives the program its tracker's credential.
+func NewProgram(t testing.TB, binary, variable, secret string) *Program {
+	t.Helper()
+	dir := t.TempDir()
+	p := &Program{t: t, binary: binary, dir: dir, variable: variable, secret: secret, Repo: filepath.Join(dir, "shop.git")}
+	p.Git("init", "--quiet", "--bare", "--initial-branch=main", p.Repo)
+	tree := p.Git("-C", p.Repo, "hash-object", "-t", "tree", "-w", os.DevNull)
+	commit := p.Git("-C", p.Repo, "-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit-tree", "-m", "Begin", tree)
+	p.Git("-C", p.Repo, "update-ref", "refs/heads/main", commit)
+	return p
+}
+
+// Git runs git, which must work, and gives what it prints.
+func (p *Program) Git(args ...string) string {
+	p.t.Helper()
+	r := p.run("git", args)
+	if r.Code != 0 {
+		p.t.Fatalf("git %q: %s", args, r.Stderr)
+	}
+	return strings.TrimSpace(r.Stdout)
+}
+
+// Scripted is the command of the agent that is part of the program.
+func (p *Program) Scripted() string {
+	return quote(p.binary) + " scripted-agent --home " + quote(filepath.Join(p.dir, "agent"))
+}
+
+// Real is the command of a real Codex, whose model is scripted.
+func (p *Program) Real(codex string, lanes ...codextest.Lane) string {
+	p.t.Helper()
+	model := codextest.NewModel(lanes...)
+	p.t.Cleanup(model.Close)
+	if err := (codextest.Home{URL: model.URL()}).Write(filepath.Join(p.dir, "codex")); err != nil {
+		p.t.Fatal(err)
+	}
+	return quote(codex) + " app-server"
+}
+
+// Sample makes a file of testdata/workflows the WORKFLOW.md, with the repository
+// at hand, an agent, workspaces in the folder, a hook that keeps its environment
+// in hook.env, no second poll, and the replacements given in pairs. Hooks and
+// agent ask for the credential by its name.
+func (p *Program) Sample(path, agent string, replacements ...string) {
+	p.t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	text := string(content)
+	replacements = append(replacements,
+		"https://github.com/acme/shop.git", p.Repo,
+		"interval_ms: 60000", "interval_ms: 3600000",
+		"before_run: ", "before_run: env > \"$HOME/hook.env\"; ",
+		"\nagent:\n", "\nworkspace: {root: workspaces}\ncodex: {command: \""+agent+"\", env: ["+p.variable+"]}\nagent:\n",
+		"env: [REPO_TOKEN]", "env: [REPO_TOKEN, "+p.variable+"]",
+	)
+	for i := 0; i < len(replacements); i += 2 {
+		if !strings.Contains(text, replacements[i]) {
+			p.t.Fatalf("%s does not say %q", path, replacements[i])
+		}
+		text = strings.Replace(text, replacements[i], replacements[i+1], 1)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, "WORKFLOW.md"), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Output is what a run of the program said.
+type Output struct {
+	Code           int
+	Stdout, Stderr string
+}
+
+// Tick runs the program once. Nothing that it says or leaves in its folder, which
+// has the event logs, the state and the workspaces, may hold the credential.
+func (p *Program) Tick() Output {
+	p.t.Helper()
+	r := p.run(p.binary, []string{"--once", "--logs", "logs"}, p.variable+"="+p.secret, "REPO_TOKEN=none")
+	if strings.Contains(r.Stdout+r.Stderr, p.secret) {
+		p.t.Errorf("what the program says holds the credential:\n%s\n%s", r.Stdout, r.Stderr)
+	}
+	err := filepath.WalkDir(p.dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte(p.secret)) {
+			p.t.Errorf("the credential is in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		p.t.Error(err)
+	}
+	return r
+}
+
+// HandedOver fails the test unless a tick has brought one issue all the way: its
+// work is pushed, its claim released and its session logged, and the hook and
+// the agent, which both wrote down their environment, have no credential in it.
+func (p *Program) HandedOver(identifier string) {
+	p.t.Helper()
+	if files := p.Git("-C", p.Repo, "ls-tree", "--name-only", "symphony/"+identifier); files != "cart.go" {
+		p.t.Errorf("the branch of %s has %q, want the work of the agent", identifier, files)
+	}
+	if r := p.run(p.binary, []string{"state", "show"}); !strings.HasPrefix(r.Stdout, "No claims") {
+		p.t.Errorf("the claim was not released:\n%s%s", r.Stdout, r.Stderr)
+	}
+	if log := p.read("logs/" + identifier + "-1.jsonl"); !strings.Contains(log, "turn/completed") {
+		p.t.Errorf("the event log does not tell of the turn:\n%s", log)
+	}
+	for file, sure := range map[string]string{"hook.env": "REPO_TOKEN=", "workspaces/" + identifier + "/agent.env": "PATH="} {
+		env := "\n" + p.read(file)
+		if !strings.Contains(env, "\n"+sure) || strings.Contains(env, "\n"+p.variable+"=") {
+			p.t.Errorf("%s:%s", file, env)
+		}
+	}
+}
+
+func (p *Program) read(name string) string {
+	p.t.Helper()
+	content, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(content)
+}
+
+func (p *Program) run(name string, args []string, env ...string) Output {
+	p.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(p.t.Context(), name, args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(append(cmd.Environ(), "HOME="+p.dir, "CODEX_HOME="+filepath.Join(p.dir, "codex"), "GITHUB_ACTIONS="), env...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	return Output{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
