@@ -93,7 +93,7 @@ with a tick every polling.interval_ms; inside GitHub Actions it always does one.
 	own.Lookup("port").DefValue = "0" // which --help leaves out
 	own.StringVar(&a.logs, "logs", "", "keep one event log per session in this `folder`")
 	shared := root.PersistentFlags()
-	shared.StringVar(&a.state, "state", "", "where claims are kept: file:`PATH` (default .symphony/state.json beside WORKFLOW.md)")
+	shared.StringVar(&a.state, "state", "", "`where` claims are kept: file:PATH or branch:NAME (default file:.symphony/state.json beside WORKFLOW.md)")
 	shared.StringVar(&a.logFormat, "log-format", "text", "of logs and the report: text or json")
 
 	root.AddCommand(a.demoCommand(), a.agentCommand(), a.validateCommand(), a.explainCommand(), a.stateCommand())

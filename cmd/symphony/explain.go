@@ -31,7 +31,7 @@ func (a *app) explain(ctx context.Context, name string, args []string) error {
 	}
 	a.dryRun = true
 	console := newConsole(a.stderr, false)
-	state, err := a.stateFile(path)
+	state, err := a.place(path)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,6 @@ func (a *app) account() attempt.Account {
 	return attempt.Account{Key: key, BaseURL: base}
 }
 
-// private is the folder beside the state for what belongs to sessions.
-func private(state string) string { return filepath.Join(filepath.Dir(state), "codex") }
-
 // preflight finds out whether sessions can work, in a workspace of its own and
 // without hooks, and returns Codex's version. No turn is started and no model is
 // asked.

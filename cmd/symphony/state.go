@@ -12,7 +12,6 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -52,24 +51,13 @@ func (a *app) stateCommand() *cobra.Command {
 	return state
 }
 
-// statePath is the file named by --state, or the default beside WORKFLOW.md.
-func (a *app) statePath(workflowPath string) (string, error) {
-	kind, rest, found := strings.Cut(a.state, ":")
-	switch {
-	case a.state == "":
-		return filepath.Join(filepath.Dir(workflowPath), ".symphony", "state.json"), nil
-	case found && kind == "file" && rest != "":
-		return filepath.Abs(rest)
-	}
-	return "", fmt.Errorf("%w: --state %q: want file:PATH", errUsage, a.state)
-}
-
 func (a *app) showState(ctx context.Context) error {
-	path, err := a.defaultState()
+	a.dryRun = true
+	place, err := a.herePlace()
 	if err != nil {
 		return err
 	}
-	state, err := store.ReadFile(ctx, path)
+	state, _, err := place.Load(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,16 +66,12 @@ func (a *app) showState(ctx context.Context) error {
 
 // editState changes one claim, under the lock of the state.
 func (a *app) editState(ctx context.Context, name, verb string, edit func(*schedule.State, tracker.ID) bool) error {
-	path, err := a.defaultState()
+	place, err := a.herePlace()
 	if err != nil {
 		return err
 	}
-	file, err := store.OpenFile(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	state, rev, err := file.Load(ctx)
+	defer place.Close()
+	state, rev, err := place.Load(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,20 +82,20 @@ func (a *app) editState(ctx context.Context, name, verb string, edit func(*sched
 	if !edit(state, claim.ID) {
 		return fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by the next tick", verb, name, claim.Phase)
 	}
-	if _, err := file.Save(ctx, state, rev); err != nil {
+	if _, err := place.Save(ctx, state, rev); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "%s: %s\n", claim.Identifier, map[string]string{"retry": "due now", "release": "released"}[verb])
 	return nil
 }
 
-// defaultState is the state of --state or of the WORKFLOW.md in this folder.
-func (a *app) defaultState() (string, error) {
+// herePlace is the state of --state or of the WORKFLOW.md in this folder.
+func (a *app) herePlace() (place, error) {
 	path, err := filepath.Abs("WORKFLOW.md")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return a.statePath(path)
+	return a.place(path)
 }
 
 // findClaim finds a claim by the id or identifier.

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner"
@@ -17,6 +20,9 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/workspace"
 )
+
+// lifeTime bounds the question whether another run is alive.
+const lifeTime = 30 * time.Second
 
 // tick is the main command: one tick, or ticks for ever.
 func (a *app) tick(ctx context.Context, args []string) error {
@@ -34,7 +40,7 @@ func (a *app) tick(ctx context.Context, args []string) error {
 func (a *app) perform(ctx context.Context, path string) error {
 	console := newConsole(a.stderr, a.logFormat == "text" && !a.dryRun)
 	defer console.close()
-	state, err := a.stateFile(path)
+	state, err := a.place(path)
 	if err != nil {
 		return err
 	}
@@ -66,7 +72,7 @@ func (a *app) perform(ctx context.Context, path string) error {
 }
 
 // runner builds the runner of a workflow.
-func (a *app) runner(path string, state *stateFile, console *console) (*runner.Runner, error) {
+func (a *app) runner(path string, state place, console *console) (*runner.Runner, error) {
 	log, err := a.logger(console)
 	if err != nil {
 		return nil, err
@@ -89,10 +95,10 @@ func (a *app) runner(path string, state *stateFile, console *console) (*runner.R
 			_, err := a.preflight(ctx, wf)
 			return err
 		},
-		Life:      life(self, !state.readOnly),
+		Life:      a.life(path, self, state),
 		Self:      self,
 		Account:   a.account(),
-		Private:   private(state.path),
+		Private:   filepath.Join(folder(path), "codex"),
 		Home:      home,
 		Version:   version(),
 		Once:      a.once || a.inActions(),
@@ -107,59 +113,35 @@ func (a *app) runner(path string, state *stateFile, console *console) (*runner.R
 	return r, nil
 }
 
-func (a *app) stateFile(workflowPath string) (*stateFile, error) {
-	path, err := a.statePath(workflowPath)
-	return &stateFile{path: path, readOnly: a.dryRun}, err
-}
-
-// stateFile is the state of a run, in a file. It is opened, and locked, when it
-// is first read: bad settings are found before anything is touched.
-type stateFile struct {
-	path     string
-	readOnly bool // a dry run looks without the lock, and never writes
-	file     *store.File
-}
-
-func (f *stateFile) Load(ctx context.Context) (*schedule.State, store.Revision, error) {
-	if f.readOnly {
-		s, err := store.ReadFile(ctx, f.path)
-		return s, "", err
-	}
-	if f.file == nil {
-		file, err := store.OpenFile(f.path)
-		if err != nil {
-			return nil, "", err
-		}
-		f.file = file
-	}
-	return f.file.Load(ctx)
-}
-
-func (f *stateFile) Save(ctx context.Context, s *schedule.State, rev store.Revision) (store.Revision, error) {
-	return f.file.Save(ctx, s, rev)
-}
-
-func (f *stateFile) Close() error {
-	if f.file == nil {
-		return nil
-	}
-	return f.file.Close()
-}
-
 // self is this run as the owner of its claims.
 func (a *app) self() schedule.Owner {
 	host, _ := os.Hostname()
 	run, _ := a.getenv("GITHUB_RUN_ID")
 	job, _ := a.getenv("GITHUB_JOB")
-	return schedule.Owner{Run: run, Job: job, Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Started: time.Now().UnixMilli()}
+	number, _ := a.getenv("GITHUB_RUN_ATTEMPT")
+	attempt, _ := strconv.Atoi(number) // 0 outside Actions
+	return schedule.Owner{
+		Run: run, Attempt: attempt, Job: job, Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Started: time.Now().UnixMilli(),
+	}
 }
 
-// life says what is known of another owner. Who holds the lock of the state is
-// the only one alive on this machine.
-func life(self schedule.Owner, locked bool) func(schedule.Owner) schedule.Life {
+// life says what is known of another owner. A workflow run is asked for through
+// GitHub. On this machine, who holds the lock of a state file is the only one
+// alive; without the lock a process is looked for.
+func (a *app) life(path string, self schedule.Owner, state place) func(schedule.Owner) schedule.Life {
+	file, isFile := state.(*stateFile)
+	locked := isFile && !file.readOnly
+	var runs *store.Runs
+	if repo, api, token, err := a.repository(path); err == nil {
+		runs, _ = store.NewRuns(repo, api, token, http.DefaultClient) // nil: the lease decides
+	}
 	return func(o schedule.Owner) schedule.Life {
 		switch {
-		case o.Host != self.Host:
+		case o.Run != "" && runs != nil:
+			ctx, cancel := context.WithTimeout(context.Background(), lifeTime)
+			defer cancel()
+			return runs.Life(ctx, o)
+		case o.Host != self.Host || o.Run != "":
 			return schedule.Unknown
 		case !locked && workspace.Alive(o.PID):
 			return schedule.Alive

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/runner/prompt"
-	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
@@ -93,11 +92,12 @@ func (a *app) checkTracker(ctx context.Context, wf workflow.Workflow) error {
 }
 
 func (a *app) checkState(ctx context.Context, workflowPath string) error {
-	path, err := a.statePath(workflowPath)
+	a.dryRun = true
+	place, err := a.place(workflowPath)
 	if err != nil {
 		return err
 	}
-	_, err = store.ReadFile(ctx, path)
+	_, _, err = place.Load(ctx)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 )
 
 // Handler hides secrets in what h is given: messages, keys and values, in groups
@@ -79,6 +80,9 @@ func (r *Redactor) any(v any) (clean slog.Value) {
 		if text, err := v.MarshalText(); err == nil {
 			return slog.StringValue(r.String(string(text)))
 		}
+	}
+	if named := reflect.ValueOf(v); named.Kind() == reflect.String { // an id, a class: text by another name
+		return slog.StringValue(r.String(named.String()))
 	}
 	if data, err := json.Marshal(v); err == nil {
 		if data = r.Bytes(data); json.Valid(data) {

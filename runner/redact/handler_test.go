@@ -109,3 +109,13 @@ func TestALevelThatIsOffStaysOff(t *testing.T) {
 		t.Error("the level is not that of the handler")
 	}
 }
+
+func TestTextByAnotherNameIsLoggedAsText(t *testing.T) {
+	t.Parallel()
+	type id string
+	var out bytes.Buffer
+	slog.New(redact.New("hunter22").Handler(slog.NewTextHandler(&out, nil))).Info("m", "id", id("A-1"), "key", id("hunter22"))
+	if got := out.String(); !strings.Contains(got, "id=A-1 key=***") {
+		t.Errorf("logged %q", got)
+	}
+}
