@@ -154,8 +154,9 @@ func newPosture(o Options) (posture, error) {
 	return p, nil
 }
 
-// guard completes the posture with what has to be known of the server.
-func (p *posture) guard(o Options, s server) {
+// guard completes the posture with what has to be known of the server. It
+// returns the settings that codex.command gives itself: they stay as they are.
+func (p *posture) guard(o Options, s server) (given []string) {
 	p.settings = quiet()
 	if limit := idle(o.Config.StallTimeout); s.custom && (s.idle <= 0 || s.idle > limit) {
 		p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"] = limit.Milliseconds()
@@ -166,7 +167,13 @@ func (p *posture) guard(o Options, s server) {
 			p.settings["shell_environment_policy.set.TMPDIR"] = o.Temp
 		}
 	}
-	maps.DeleteFunc(p.settings, func(key string, _ any) bool { return s.given[key] })
+	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
+		if s.given[key] {
+			given = append(given, key)
+			delete(p.settings, key)
+		}
+	}
+	return given
 }
 
 // turnSandbox is a thread's sandbox in the words of a turn, where Codex takes

@@ -67,7 +67,10 @@ func TestWhatTheCommandLineSetsStaysAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var p posture
-	p.guard(Options{Config: Config{StallTimeout: time.Minute}}, s)
+	given := p.guard(Options{Config: Config{StallTimeout: time.Minute}}, s)
+	if diff := cmp.Diff([]string{"agents.enabled"}, given); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 	if _, ours := p.settings["agents.enabled"]; ours {
 		t.Error("a setting of the command line is overridden")
 	}

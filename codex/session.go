@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -28,6 +29,7 @@ type Options struct {
 	Config  Config // a timeout that is not positive is the default
 	Tools   []Tool
 	Resume  string // the thread to go on with; "" starts a new one
+	Check   bool   // find out first whether any session can work, as [Preflight] does
 
 	Key  string   // an API key to log in with; "" leaves it to the server's own login
 	Home string   // the Codex home that the server must have; "" is any
@@ -77,7 +79,16 @@ type Session struct {
 // [ErrNotLoggedIn], [ErrPosture], the cause of ctx, and a thread_sandbox that
 // Codex does not know.
 func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, error) {
-	s, err := connect(ctx, rwc, o, (*Session).openThread)
+	begin := (*Session).openThread
+	if o.Check {
+		begin = func(s *Session, ctx context.Context) error {
+			if err := s.check(ctx); err != nil {
+				return err
+			}
+			return s.openThread(ctx)
+		}
+	}
+	s, err := connect(ctx, rwc, o, begin)
 	if err != nil {
 		return nil, fmt.Errorf("opening a Codex session: %w", err)
 	}
@@ -121,7 +132,9 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if s.server, err = s.handshake(ctx); err != nil {
 		return err
 	}
-	s.posture.guard(s.o, s.server)
+	if given := s.posture.guard(s.o, s.server); len(given) > 0 {
+		s.warn("codex.command sets what the guard would set otherwise: " + strings.Join(given, ", "))
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
@@ -36,11 +37,10 @@ type loop struct {
 	rev   store.Revision
 	since journal // what happened since the state was last saved
 
-	bad      schedule.Why // why the workflow forbids to start anything
-	checked  bool         // the preflight of this tick has been asked
-	unfit    error        // why it failed
-	unread   error        // why the tracker could not be read; nil when the last poll succeeded
-	badText  string       // the workflow error that was logged last
+	bad      schedule.Why  // why the workflow forbids to start anything
+	gate     *attempt.Gate // one session of a tick finds out whether any can work
+	unread   error         // why the tracker could not be read; nil when the last poll succeeded
+	badText  string        // the workflow error that was logged last
 	workers  map[tracker.ID]*worker
 	cleaning map[tracker.ID]context.CancelCauseFunc
 	wg       sync.WaitGroup
@@ -75,7 +75,7 @@ func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 
 func newLoop(r *Runner) *loop {
 	l := &loop{
-		Runner: r, view: newView(), since: newJournal(), inbox: make(chan message),
+		Runner: r, view: newView(), since: newJournal(), inbox: make(chan message), gate: attempt.NewGate(),
 		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{},
 	}
 	l.tick.Started = time.Now()
@@ -257,8 +257,6 @@ func (l *loop) hold(now time.Time) schedule.Why {
 	switch {
 	case !l.bad.None():
 		return l.bad
-	case l.unfit != nil:
-		return schedule.Why{Reason: schedule.Paused, Detail: l.unfit.Error()}
 	case l.unread != nil:
 		return schedule.Why{Reason: schedule.OnHold, Detail: l.unread.Error()}
 	case !l.lastGo.IsZero() && now.After(l.lastGo):

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
@@ -18,8 +19,9 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	l.nextPoll = now.Add(l.wf.Settings.Poll)
 	if !l.Once {
 		l.state.NewTick()
+		l.gate = attempt.NewGate()
 	}
-	l.unread, l.unfit, l.checked = nil, nil, false
+	l.unread = nil
 	l.state.Renew(now)
 	ids := slices.Collect(maps.Keys(l.state.Claims))
 	left := l.leftovers()

@@ -101,9 +101,6 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 				starting = append(starting, d.ID)
 			}
 		}
-		if len(starting) > 0 && !l.preflight(ctx) {
-			continue // the plan has no starts then
-		}
 		old := l.view.stale(starting, fresh, now)
 		if len(old) == 0 {
 			return decisions
@@ -112,24 +109,6 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 			l.unreadable("re-read the issues that are about to start", err)
 		}
 	}
-}
-
-// preflight reports whether sessions can work. It is asked when the first is
-// about to start; a failure holds back all of them until the next poll.
-func (l *loop) preflight(ctx context.Context) bool {
-	if l.checked || l.Preflight == nil {
-		return true
-	}
-	l.checked = true
-	l.unfit = l.Preflight(ctx, l.wf)
-	if l.unfit == nil {
-		return true
-	}
-	if ctx.Err() == nil {
-		l.tick.Errors = append(l.tick.Errors, l.unfit.Error())
-		l.Log.Error("no session can work: nothing starts", "error", l.unfit)
-	}
-	return false
 }
 
 // commit makes the decisions true in the state and saves it. When it fails the

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -34,7 +35,9 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	case schedule.Stopped:
 		m.log.Info("stopped", attrs...)
 	case schedule.Everyones:
-		l.tick.Errors = append(l.tick.Errors, o.Why)
+		if !slices.Contains(l.tick.Errors, o.Why) { // sessions repeat each other
+			l.tick.Errors = append(l.tick.Errors, o.Why)
+		}
 		m.log.Error("failed", attrs...)
 	default:
 		m.log.Warn("failed", attrs...)

@@ -40,9 +40,6 @@ type Runner struct {
 	Store   Store
 	// Work runs one session to its end: attempt.Run.
 	Work func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
-	// Preflight finds out whether sessions can work at all. It is asked once per
-	// tick, before the first is started; nil is never. While it fails nothing starts.
-	Preflight func(context.Context, workflow.Workflow) error
 	// Life says what is known of the owner of a claim that is not ours.
 	Life func(schedule.Owner) schedule.Life
 	Self schedule.Owner

@@ -91,10 +91,6 @@ func (a *app) runner(path string, state place, console *console) (*runner.Runner
 		Connect:   func(wf workflow.Workflow) (runner.World, error) { return a.connect(wf, log) },
 		Store:     state,
 		Work:      attempt.Run,
-		Preflight: func(ctx context.Context, wf workflow.Workflow) error {
-			_, err := a.preflight(ctx, wf)
-			return err
-		},
 		Life:      a.life(path, self, state),
 		Self:      self,
 		Account:   a.account(),

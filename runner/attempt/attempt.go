@@ -122,7 +122,7 @@ func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *wor
 		a.say(e)
 	}
 	options.Wire = events.wire
-	session, err := codex.Open(ctx, process, options)
+	session, err := a.openSession(ctx, process, options)
 	if err != nil {
 		return err
 	}
@@ -134,6 +134,20 @@ func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *wor
 		text = prompt.Continuation(a.Issue, 1, a.MaxTurns)
 	}
 	return a.converse(ctx, session, text)
+}
+
+// openSession opens the session once it is known that sessions can work.
+func (a *attempt) openSession(ctx context.Context, process *workspace.Process, options codex.Options) (*codex.Session, error) {
+	first, err := a.Gate.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	options.Check = first
+	session, err := codex.Open(ctx, process, options)
+	if first {
+		a.Gate.leave(err)
+	}
+	return session, err
 }
 
 // options are those of the session, but for who is told of it.

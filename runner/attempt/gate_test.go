@@ -1,0 +1,78 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+func TestOneSessionFindsOutAndTheOthersWaitForIt(t *testing.T) {
+	t.Parallel()
+	own := errors.New("this session's own failure")
+	noSandbox := codex.ErrNoSandbox
+	for name, test := range map[string]struct {
+		finds []error // by those who find out, in turn
+		want  error   // of those who wait
+	}{
+		"all is well":         {[]error{nil}, nil},
+		"no session can":      {[]error{noSandbox}, noSandbox},
+		"one fails alone":     {[]error{own, nil}, nil},
+		"and then nobody can": {[]error{own, own, noSandbox}, noSandbox},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := NewGate()
+				for _, found := range test.finds[:len(test.finds)-1] {
+					if first, err := g.enter(t.Context()); !first || err != nil {
+						t.Fatalf("entered %v, %v", first, err)
+					}
+					g.leave(found)
+				}
+				if first, err := g.enter(t.Context()); !first || err != nil {
+					t.Fatalf("entered %v, %v", first, err)
+				}
+				waiting := make(chan error, 3)
+				for range cap(waiting) {
+					go func() {
+						first, err := g.enter(t.Context())
+						if first {
+							err = errors.New("it had to find out too")
+						}
+						waiting <- err
+					}()
+				}
+				synctest.Wait()
+				if len(waiting) != 0 {
+					t.Error("somebody did not wait")
+				}
+				g.leave(test.finds[len(test.finds)-1])
+				for range cap(waiting) {
+					if err := <-waiting; !errors.Is(err, test.want) {
+						t.Errorf("told %v, want %v", err, test.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAStoppedSessionDoesNotWaitAtTheGate(t *testing.T) {
+	t.Parallel()
+	g := NewGate()
+	if first, err := g.enter(t.Context()); !first || err != nil {
+		t.Fatal(first, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(schedule.Interrupted)
+	if first, err := g.enter(ctx); first || !errors.Is(err, schedule.Interrupted) {
+		t.Errorf("entered %v, %v", first, err)
+	}
+	if first, err := (*Gate)(nil).enter(t.Context()); first || err != nil {
+		t.Errorf("without a gate: %v, %v", first, err)
+	}
+}
