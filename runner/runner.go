@@ -48,6 +48,8 @@ type Runner struct {
 	Private string          // folder for what belongs to sessions and to no workspace; empty for none
 	Home    string          // of the user, where agents may not read the keys
 
+	Redact func(string) string // hides secrets in what leaves the program; nil hides none
+
 	Once      bool          // one tick, then return
 	MaxIssues int           // sessions started in a tick at most; 0 leaves it to the workflow
 	Deadline  time.Duration // the tick is over before this much time is gone; 0 is never

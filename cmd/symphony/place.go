@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
@@ -28,10 +29,10 @@ func (a *app) place(workflowPath string) (place, error) {
 	kind, rest, found := strings.Cut(a.state, ":")
 	switch {
 	case a.state == "":
-		return &stateFile{path: filepath.Join(folder(workflowPath), "state.json"), readOnly: a.dryRun}, nil
+		return &stateFile{path: filepath.Join(folder(workflowPath), "state.json"), readOnly: a.dryRun, redactor: a.redactor}, nil
 	case found && kind == "file" && rest != "":
 		path, err := filepath.Abs(rest)
-		return &stateFile{path: path, readOnly: a.dryRun}, err
+		return &stateFile{path: path, readOnly: a.dryRun, redactor: a.redactor}, err
 	case found && kind == "branch" && rest != "":
 		return a.stateBranch(workflowPath, rest)
 	}
@@ -47,6 +48,7 @@ func folder(workflowPath string) string {
 type stateFile struct {
 	path     string
 	readOnly bool // a dry run looks without the lock, and never writes
+	redactor *redact.Redactor
 	file     *store.File
 }
 
@@ -66,7 +68,7 @@ func (f *stateFile) Load(ctx context.Context) (*schedule.State, store.Revision, 
 }
 
 func (f *stateFile) Save(ctx context.Context, s *schedule.State, rev store.Revision) (store.Revision, error) {
-	return f.file.Save(ctx, s, rev)
+	return f.file.Save(ctx, redacted(s, f.redactor), rev)
 }
 
 func (f *stateFile) Close() error {
@@ -87,7 +89,7 @@ func (a *app) stateBranch(workflowPath, name string) (place, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: --state %q: %w", errUsage, a.state, err)
 	}
-	return branch{b}, nil
+	return branch{b, a.redactor}, nil
 }
 
 // page is the README.md of the state branch.
@@ -113,6 +115,24 @@ func (a *app) repository(workflowPath string) (repo, api, token string, err erro
 	return repo, api, token, nil
 }
 
-type branch struct{ *store.Branch }
+type branch struct {
+	*store.Branch
+	redactor *redact.Redactor
+}
+
+func (b branch) Save(ctx context.Context, s *schedule.State, rev store.Revision) (store.Revision, error) {
+	return b.Branch.Save(ctx, redacted(s, b.redactor), rev)
+}
 
 func (branch) Close() error { return nil }
+
+// redacted is the state without the secrets that its texts may quote.
+func redacted(s *schedule.State, r *redact.Redactor) *schedule.State {
+	clean := s.Clone()
+	for id, c := range clean.Claims {
+		c.Title, c.URL, c.Why = r.String(c.Title), r.String(c.URL), r.String(c.Why)
+		clean.Claims[id] = c
+	}
+	clean.Pause.Why = r.String(clean.Pause.Why)
+	return clean
+}

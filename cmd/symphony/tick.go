@@ -96,6 +96,7 @@ func (a *app) runner(path string, state place, console *console) (*runner.Runner
 		Account:   a.account(),
 		Private:   filepath.Join(folder(path), "codex"),
 		Home:      home,
+		Redact:    a.redactor.String,
 		Version:   version(),
 		Once:      a.once || a.inActions(),
 		MaxIssues: a.maxIssues,

@@ -28,6 +28,9 @@ const (
 // Run makes one attempt and returns how it ended. It calls report from one
 // goroutine at a time, never after it has returned, and stops when ctx is done.
 func Run(ctx context.Context, job Job, report func(Update)) schedule.Outcome {
+	if job.Redact == nil {
+		job.Redact = func(text string) string { return text }
+	}
 	a := &attempt{Job: job, report: report}
 	err := a.run(ctx)
 	return a.outcome(ctx, err)
@@ -106,7 +109,7 @@ func (a *attempt) session(ctx context.Context, ws workspace.Workspace, text stri
 	if err != nil {
 		return err
 	}
-	events := openEventLog(a.EventLog, a.Log)
+	events := openEventLog(a.EventLog, a.Redact, a.Log)
 	defer events.close()
 	err = a.talk(ctx, ws, process, events, text)
 	if errors.Is(err, codex.ErrPortExit) {
@@ -215,6 +218,7 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	if o.Class != schedule.Done && o.Class != schedule.Stopped && a.turns > 0 {
 		a.reread(context.WithoutCancel(ctx))
 	}
+	o.Why = a.Redact(o.Why)
 	o.Issue, o.Gone = a.issue, a.gone
 	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
 		o.Idle = false
@@ -230,7 +234,7 @@ func (a *attempt) tools() []codex.Tool {
 			Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema,
 			Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
 				result := tool.Call(ctx, a.Issue, arguments)
-				return result.Text, result.OK
+				return a.Redact(result.Text), result.OK
 			},
 		})
 	}

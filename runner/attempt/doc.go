@@ -8,7 +8,7 @@
 // a temporary folder that the agent may write, and, when we log in with a key, a
 // Codex home of which only the rollout of the thread outlives the session
 // (home.go). [Forget] removes both with the workspace. [Preflight] tries all but
-// the turn, once for all issues.
+// the turn; in a tick the first session does so by the way, behind a [Gate].
 //
 // The order at the end is fixed: the process is dead before after_run, so a hook
 // that commits or pushes never races with the agent. A session that is told to

@@ -25,6 +25,7 @@ type eventLog struct {
 	mu      sync.Mutex
 	file    *os.File
 	out     *bufio.Writer
+	redact  func(string) string
 	log     *slog.Logger
 	began   time.Time
 	written int
@@ -38,8 +39,8 @@ type eventLine struct {
 	Event  *codex.Event    `json:"event,omitempty"`
 }
 
-func openEventLog(path string, log *slog.Logger) *eventLog {
-	l := &eventLog{log: log, began: time.Now()}
+func openEventLog(path string, redact func(string) string, log *slog.Logger) *eventLog {
+	l := &eventLog{redact: redact, log: log, began: time.Now()}
 	if path == "" {
 		return l
 	}
@@ -89,8 +90,9 @@ func (l *eventLog) put(e eventLine) {
 	e.Millis = time.Since(l.began).Milliseconds()
 	line, err := json.Marshal(e)
 	if err == nil {
-		l.written += len(line) + 1
-		_, err = l.out.Write(append(line, '\n'))
+		n := 0
+		n, err = l.out.WriteString(l.redact(string(line)) + "\n")
+		l.written += n
 	}
 	if err != nil {
 		l.log.Warn("event log ends here: it cannot be written", "error", err)

@@ -132,7 +132,7 @@ func TestAnEventLogEndsAtItsBound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
 	w.job.EventLog = w.path("events.jsonl")
-	l := openEventLog(w.job.EventLog, w.job.Log)
+	l := openEventLog(w.job.EventLog, strings.Clone, w.job.Log)
 	line := []byte(`{"text":"` + strings.Repeat("x", 1000) + `"}`)
 	l.written = maxEventLog - 10*len(line) // as if so much had been kept
 	for range 100 {
@@ -157,7 +157,7 @@ func TestTheTextOfAnEventLogIsWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
 	w.job.EventLog = w.path("events.jsonl")
-	l := openEventLog(w.job.EventLog, w.job.Log)
+	l := openEventLog(w.job.EventLog, strings.Clone, w.job.Log)
 	for _, line := range []string{`{"a": "<&>\u2028é"}`, "\x1b[31mred\x00", `[1,`, `"text"`, "\xff\xfe"} {
 		l.wire('<', []byte(line))
 	}

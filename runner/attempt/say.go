@@ -9,6 +9,7 @@ import (
 // session was closed. It passes an event of the session on as a sign of life, and logs those that
 // an operator looks for.
 func (a *attempt) say(e codex.Event) {
+	e.Summary = a.Redact(e.Summary)
 	u := Update{
 		Update: schedule.Update{Alive: e.Progress, RateLimits: e.RateLimits},
 		At:     e.Time, Session: e.Session,
