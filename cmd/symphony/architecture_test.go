@@ -49,7 +49,6 @@ var owners = map[string][]string{
 	"github.com/google/go-cmp":              {"tracker/trackertest"},
 	"github.com/shurcooL/graphql":           {"tracker/linear"},
 	"github.com/vektah/gqlparser/v2":        {"tracker/linear"},
-	"github.com/google/go-github/v62":       {"runner/store"},
 	"github.com/sethvargo/go-githubactions": {"runner/action"},
 }
 

@@ -24,7 +24,7 @@ var readme = filepath.Join("..", "..", "README.md")
 // TestTheReadmeSaysWhatTheProgramSays compares the parts of the README that the
 // program knows better. UPDATE_README=1 writes them.
 func TestTheReadmeSaysWhatTheProgramSays(t *testing.T) {
-	parts := map[string]string{"help": helpText(t), "keys": keyTable(), "trackers": profiles(t)}
+	parts := map[string]string{"help": helpText(t), "keys": keyTable(), "trackers": profiles(t), "guard": guardTable(t)}
 	content, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +72,16 @@ func keyTable() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key.Name, value, key.Meaning)
 	}
 	return b.String()
+}
+
+// guardTable is the table that the red-team tests of package codex are checked against.
+func guardTable(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "codex", "testdata", "guard.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // profiles are the adapters' own descriptions: the list below the heading
