@@ -91,11 +91,12 @@ func (p *Process) Stderr() string { return p.session.output.String() }
 func (p *Process) Done() <-chan struct{} { return p.session.done }
 
 // Err waits for Done and says how the agent ended: nil for exit status 0, else an
-// [*ExitError], which is also [ErrNotFound] when the shell did not find the command.
+// [*ExitError], which is also [ErrNotFound] when the shell did not find the command
+// or may not run it.
 func (p *Process) Err() error {
 	<-p.session.done
 	var exit *ExitError
-	if errors.As(p.session.err, &exit) && exit.Code == 127 {
+	if errors.As(p.session.err, &exit) && (exit.Code == 126 || exit.Code == 127) {
 		return fmt.Errorf("run %q: %w: %w; the PATH of the login shell counts: check `bash -lc 'command -v codex; echo $PATH'`, then install codex there or give codex.command an absolute path",
 			p.command, ErrNotFound, exit)
 	}

@@ -211,6 +211,9 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 		o.Class, o.Why = schedule.Stopped, context.Cause(ctx).Error()
 	case err != nil:
 		o.Class, o.RetryAt = classify(err)
+		if a.turns > 0 && errors.Is(err, workspace.ErrNotFound) {
+			o.Class = schedule.Failed // an agent that has worked was found
+		}
 		o.Why = oneLine(err.Error())
 	case len(a.questions) > 0:
 		o.Class, o.Why = schedule.Persons, oneLine("the agent asks: "+strings.Join(a.questions, " / "))

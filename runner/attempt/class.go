@@ -71,7 +71,7 @@ func classOf(info string, status int) schedule.Class {
 	switch {
 	case status == 401:
 		return schedule.Everyones
-	case status == 429 || status >= 500:
+	case status == 408 || status == 429 || status >= 500:
 		return schedule.Passing
 	case status >= 400:
 		return schedule.Failed

@@ -29,6 +29,7 @@ type eventLog struct {
 	log     *slog.Logger
 	began   time.Time
 	written int
+	full    bool // and said so
 }
 
 type eventLine struct {
@@ -85,6 +86,10 @@ func (l *eventLog) put(e eventLine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.written > maxEventLog {
+		if !l.full {
+			l.full = true
+			l.log.Warn("event log ends here: it has reached its bound", "bytes", l.written)
+		}
 		return
 	}
 	e.Millis = time.Since(l.began).Milliseconds()
@@ -96,7 +101,7 @@ func (l *eventLog) put(e eventLine) {
 	}
 	if err != nil {
 		l.log.Warn("event log ends here: it cannot be written", "error", err)
-		l.written = maxEventLog + 1
+		l.written, l.full = maxEventLog+1, true
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // say is told of every event of the session, one at a time and never after the
-// session was closed. It passes an event of the session on as a sign of life, and logs those that
-// an operator looks for.
+// session was closed. It passes an event on as a sign of life, and logs those
+// that an operator looks for.
 func (a *attempt) say(e codex.Event) {
 	e.Summary = a.Redact(e.Summary)
 	u := Update{
