@@ -106,6 +106,9 @@ func (l *loop) open(ctx context.Context) error {
 	if err := l.load(ctx); err != nil {
 		return err
 	}
+	if l.tick.DryRun {
+		return nil
+	}
 	l.Log.Info("started", "workflow", wf.Path, "tracker", wf.Settings.Tracker.Kind, "claims", len(l.state.Claims), "once", l.Once)
 	return nil
 }
