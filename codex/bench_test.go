@@ -2,7 +2,6 @@ package codex
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -128,16 +127,24 @@ func (s *streamServer) Read(p []byte) (int, error) {
 }
 
 func (s *streamServer) Write(p []byte) (int, error) {
-	switch {
-	case bytes.Contains(p, []byte(`"initialize"`)):
-		s.next <- strings.NewReader(`{"id":1,"result":{}}` + "\n")
-	case bytes.Contains(p, []byte(`"thread/start"`)):
-		s.next <- strings.NewReader(`{"id":2,"result":{"thread":{"id":"thread-1"}}}` + "\n")
-	case bytes.Contains(p, []byte(`"turn/start"`)):
+	var m struct {
+		ID     int
+		Method string
+	}
+	if err := json.Unmarshal(p, &m); err != nil || m.ID == 0 {
+		return len(p), err
+	}
+	answer := func(format string) io.Reader { return strings.NewReader(fmt.Sprintf(format+"\n", m.ID)) }
+	switch m.Method {
+	case "thread/start":
+		s.next <- answer(`{"id":%d,"result":{"thread":{"id":"thread-1"}}}`)
+	case "turn/start":
 		s.next <- io.MultiReader(
-			strings.NewReader(`{"id":3,"result":{"turn":{"id":"turn-1"}}}`+"\n"),
+			answer(`{"id":%d,"result":{"turn":{"id":"turn-1"}}}`),
 			s.turn,
 			strings.NewReader(`{"method":"turn/completed","params":{"threadId":"thread-1","turn":{"id":"turn-1","status":"completed"}}}`+"\n"))
+	default:
+		s.next <- answer(`{"id":%d,"result":{}}`)
 	}
 	return len(p), nil
 }
