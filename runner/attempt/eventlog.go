@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,10 +94,13 @@ func (l *eventLog) put(e eventLine) {
 		return
 	}
 	e.Millis = time.Since(l.began).Milliseconds()
-	line, err := json.Marshal(e)
+	var line strings.Builder
+	out := json.NewEncoder(&line)
+	out.SetEscapeHTML(false) // people read it
+	err := out.Encode(e)
 	if err == nil {
 		n := 0
-		n, err = l.out.WriteString(l.redact(string(line)) + "\n")
+		n, err = l.out.WriteString(l.redact(line.String()))
 		l.written += n
 	}
 	if err != nil {
