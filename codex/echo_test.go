@@ -73,7 +73,7 @@ func TestATurnWhoseSettingsAreNotWhatWasAskedForIsStopped(t *testing.T) {
 func TestAnotherCodexHomeThanOursIsNotUsed(t *testing.T) {
 	t.Parallel()
 	_, err := Open(t.Context(), dial(t, func(p *peer) {
-		p.reply(p.expect("initialize"), `{"codexHome":"/root/.codex"}`)
+		p.reply(p.expect("initialize"), `{"codexHome":"/home/x/.codex"}`)
 		p.drain()
 	}), Options{Home: "/state/codex/home/A-1", Key: "sk-secret"})
 	if !errors.Is(err, ErrPosture) {
