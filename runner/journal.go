@@ -78,7 +78,6 @@ func (l *loop) load(ctx context.Context) error {
 // save makes the state durable; the journal then begins anew.
 func (l *loop) save(ctx context.Context) error {
 	rev, err := l.Store.Save(ctx, l.state, l.rev)
-	l.saveErr = err
 	if err != nil {
 		return err
 	}

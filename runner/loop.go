@@ -52,7 +52,6 @@ type loop struct {
 	unknown  []string  // keys of workspaces whose issues are still to be looked for
 	replan   bool      // something happened that may change the plan
 	tick     report.Tick
-	saveErr  error
 }
 
 // message is something that happened to a session or a workspace.
