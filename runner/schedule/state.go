@@ -16,6 +16,7 @@ type State struct {
 	Pause      Pause
 	Days       []Day           // oldest first, at most keepDays
 	RateLimits json.RawMessage // the agent's latest snapshot, nil when none was seen
+	Past       []Past          // the last ticks that did something, oldest first, at most keepPast
 
 	Self Owner // who is planning; not kept
 	Tick Spent // what this tick has used so far; not kept
@@ -31,6 +32,7 @@ func (s *State) Clone() *State {
 	c := *s
 	c.Claims = maps.Clone(s.Claims)
 	c.Days = slices.Clone(s.Days)
+	c.Past = slices.Clone(s.Past)
 	return &c
 }
 

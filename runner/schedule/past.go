@@ -1,0 +1,30 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+)
+
+// keepPast is how many ticks people can look back on.
+const keepPast = 20
+
+// Past is a tick that is over. It is for people alone: no plan depends on it.
+type Past struct {
+	Run      string // of the workflow, empty for none
+	Attempt  int    // of that run, from 1; 0 for none
+	Started  time.Time
+	Ended    time.Time
+	Stopped  string // what ended it early, empty when it came to its end by itself
+	Sessions int    // that ended in it
+	Done     int    // of these, the ones that succeeded
+	Parked   int    // issues that were parked in it
+	Tokens   int64  // input and output
+}
+
+// Remember adds a tick that is over, and forgets the oldest when there are too many.
+func (s *State) Remember(p Past) {
+	s.Past = append(slices.Clone(s.Past), p)
+	if over := len(s.Past) - keepPast; over > 0 {
+		s.Past = s.Past[over:]
+	}
+}
