@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // maxEvent is far more than a pull request's event has, in bytes.
@@ -23,6 +24,9 @@ type Event struct {
 	Job        string
 	RunnerOS   string // Linux, macOS or Windows
 	Fork       bool   // a pull request whose code is not of this repository
+
+	File  string    // of the workflow, in the repository; empty if it is of another one
+	Began time.Time // when the job did, about: the runner writes the payload first; zero if unknown
 }
 
 // Event reads the environment, and of a pull request's event the payload. With
@@ -39,6 +43,13 @@ func (r *Runtime) Event() (Event, error) {
 		RunnerOS:   r.getenv("RUNNER_OS"),
 	}
 	e.RunAttempt, _ = strconv.Atoi(r.getenv("GITHUB_RUN_ATTEMPT"))
+	file, _, _ := strings.Cut(r.getenv("GITHUB_WORKFLOW_REF"), "@")
+	if name, ours := strings.CutPrefix(file, e.Repository+"/"); ours {
+		e.File = name
+	}
+	if info, err := os.Stat(r.getenv("GITHUB_EVENT_PATH")); err == nil {
+		e.Began = info.ModTime()
+	}
 	if !strings.HasPrefix(e.Name, "pull_request") {
 		return e, nil
 	}

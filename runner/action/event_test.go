@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,7 +19,7 @@ func TestAnEventIsWhatTheRunnerSays(t *testing.T) {
 	for name, value := range map[string]string{
 		"GITHUB_EVENT_NAME": "schedule", "GITHUB_ACTOR": "octo", "GITHUB_REF": "refs/heads/main", "GITHUB_REPOSITORY": "o/r",
 		"GITHUB_RUN_ID": "12345678901", "GITHUB_RUN_ATTEMPT": "2", "GITHUB_JOB": "tick", "RUNNER_OS": "Linux",
-		"GITHUB_EVENT_PATH": "/does/not/exist",
+		"GITHUB_EVENT_PATH": "/does/not/exist", "GITHUB_WORKFLOW_REF": "o/r/.github/workflows/tick.yml@refs/heads/main",
 	} {
 		r.env[name] = value
 	}
@@ -26,9 +27,33 @@ func TestAnEventIsWhatTheRunnerSays(t *testing.T) {
 	want := action.Event{
 		Name: "schedule", Actor: "octo", Ref: "refs/heads/main", Repository: "o/r",
 		RunID: "12345678901", RunAttempt: 2, Job: "tick", RunnerOS: "Linux",
+		File: ".github/workflows/tick.yml",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || action.Refuse(got) != nil {
 		t.Error(diff, err, action.Refuse(got))
+	}
+}
+
+func TestAWorkflowOfAnotherRepositoryHasNoFileHere(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	r.env["GITHUB_REPOSITORY"], r.env["GITHUB_WORKFLOW_REF"] = "o/r", "o/r2/.github/workflows/tick.yml@main"
+	if e, err := r.runtime().Event(); e.File != "" || err != nil {
+		t.Errorf("%q, %v", e.File, err)
+	}
+}
+
+func TestAJobBeganWhenItsPayloadWasWritten(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	path := filepath.Join(t.TempDir(), "event.json")
+	began := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, began, began)); err != nil {
+		t.Fatal(err)
+	}
+	r.env["GITHUB_EVENT_PATH"] = path
+	if e, err := r.runtime().Event(); !e.Began.Equal(began) || err != nil {
+		t.Errorf("%v, %v", e.Began, err)
 	}
 }
 

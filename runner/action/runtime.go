@@ -62,16 +62,19 @@ func (r *Runtime) Handler(level slog.Leveler) slog.Handler {
 	return slog.NewTextHandler(r.out, options)
 }
 
-// Group folds what is printed until end is called. Actions knows no group
-// inside a group: one at a time.
-func (r *Runtime) Group(title string) (end func()) {
-	title = oneLine(title)
+// Fold prints text from outside folded under a title, whole: what others print
+// meanwhile comes before or after it. Outside Actions the text follows its title.
+func (r *Runtime) Fold(title, text string) {
+	title, text = oneLine(title), strings.TrimRight(text, "\n")
 	if !r.inside {
-		r.print(title)
-		return func() {}
+		r.print(title + "\n" + text)
+		return
 	}
-	r.command(func() { r.lib.Group(title) })
-	return sync.OnceFunc(func() { r.command(r.lib.EndGroup) })
+	r.command(func() {
+		r.lib.Group(title)
+		r.out.writeLocked([]byte(guarded(text) + "\n"))
+		r.lib.EndGroup()
+	})
 }
 
 // Close sums up the annotations that were too many, ends what was printed, and

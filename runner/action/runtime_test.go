@@ -45,15 +45,14 @@ func TestOutsideActionsThereArePlainLinesAndNoSecrets(t *testing.T) {
 	var out bytes.Buffer
 	rt := action.New(&out, func(string) string { return "" })
 	rt.Mask("hunter2hunter2")
-	end := rt.Group("GH-1\ntitle")
+	rt.Fold("GH-1\ntitle", "said\n\n")
 	rt.Error("codex_not_found", "install it\nand again")
-	end()
 	rt.Warning("", "text")
 	rt.Notice("title", "text")
 	if err := errors.Join(rt.Output("name", "value"), rt.Summary("# Title"), rt.Close()); err != nil || rt.Inside() {
 		t.Error(err, rt.Inside())
 	}
-	want := "GH-1 title\nerror: codex_not_found: install it and again\nwarning: text\nnotice: title: text\n"
+	want := "GH-1 title\nsaid\nerror: codex_not_found: install it and again\nwarning: text\nnotice: title: text\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
@@ -64,15 +63,12 @@ func TestCommandsStartOnALineOfTheirOwnAndEndOnce(t *testing.T) {
 	r := logRunner()
 	rt := r.runtime()
 	say(t, rt.Writer(), "cut \xe2\x82")
-	end := rt.Group("GH-1: 100%\r\n::error::x")
-	say(t, rt.Writer(), ":")
-	end()
-	end()
+	rt.Fold("GH-1: 100%\r\n::error::x", ":\n##[error]y\n")
 	say(t, rt.Writer(), ":error::x")
 	if err := rt.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := "cut \xe2\x82\n::group::GH-1: 100%25 ::error::x\n:\n::endgroup::\n:error::x\n"
+	want := "cut \xe2\x82\n::group::GH-1: 100%25 ::error::x\n:\n## [error]y\n::endgroup::\n:error::x\n"
 	if diff := cmp.Diff(want, r.out.String()); diff != "" {
 		t.Error(diff)
 	}
@@ -191,7 +187,7 @@ func TestABrokenOutputIsAnErrorNotAPanic(t *testing.T) {
 	broken := errors.New("broken pipe")
 	rt := action.New(brokenWriter{broken}, func(string) string { return "true" })
 	rt.Mask("hunter2hunter2")
-	rt.Group("title")()
+	rt.Fold("title", "text")
 	rt.Error("title", "text")
 	if _, err := io.WriteString(rt.Writer(), "text"); !errors.Is(err, broken) {
 		t.Errorf("the write: %v", err)

@@ -9,7 +9,8 @@
 //
 // [Load] reads a file once. [Source] is what the runner asks before every pass:
 // it re-reads the file, keeps the last good workflow when an edit is bad, and
-// says so. [Parse] is the pure part of both.
+// says so. [Parse] is the pure part of both. [ParseJob] reads the other kind of
+// workflow file, that of GitHub Actions, for what binds the job we run in.
 //
 // The package decides what a file means and whether it can be used at all. It
 // never renders the prompt, connects to a tracker or looks for Codex, and it

@@ -1,0 +1,50 @@
+package workflow
+
+import (
+	"fmt"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// defaultTimeout is what GitHub gives a job that names no timeout-minutes.
+const defaultTimeout = 6 * time.Hour
+
+// Job is what a workflow file of GitHub Actions says about one of its jobs.
+type Job struct {
+	Timeout time.Duration // timeout-minutes; 0 when only GitHub can work it out
+	Grouped bool          // the job, or all of its workflow, is in a concurrency group
+}
+
+// ParseJob reads a workflow file of GitHub Actions, which is another thing than
+// WORKFLOW.md, for the job with this id. It fails with [ErrParse] when the file
+// is no YAML or has no such job.
+func ParseJob(content []byte, id string) (Job, error) {
+	type limits struct {
+		Timeout     yaml.Node `yaml:"timeout-minutes"`
+		Concurrency any
+	}
+	var file struct {
+		Concurrency any
+		Jobs        map[string]limits
+	}
+	if len(content) > maxFile {
+		return Job{}, fmt.Errorf("read job %.80q: %w: the workflow file is larger than %d bytes; shorten it", id, ErrParse, maxFile)
+	}
+	if err := yaml.Unmarshal(content, &file); err != nil {
+		return Job{}, fmt.Errorf("read job %.80q: %w: %w; correct the workflow file", id, ErrParse, err)
+	}
+	found, ok := file.Jobs[id]
+	if !ok {
+		return Job{}, fmt.Errorf("read job %.80q: %w: the workflow file has no such job; give the deadline yourself", id, ErrParse)
+	}
+	job := Job{Timeout: defaultTimeout, Grouped: file.Concurrency != nil || found.Concurrency != nil}
+	if !found.Timeout.IsZero() {
+		var minutes float64
+		if err := found.Timeout.Decode(&minutes); err != nil || !(minutes > 0 && minutes <= 1e6) {
+			minutes = 0 // an expression, or a mistake that is not ours to judge
+		}
+		job.Timeout = time.Duration(minutes * float64(time.Minute))
+	}
+	return job, nil
+}
