@@ -23,10 +23,10 @@ func (v view) attention(p *page) {
 	p.section("What needs a person:")
 	p.items(errors, maxErrors)
 	if pausing {
-		p.prose("  - ", "Nothing starts until "+instant(v.Pause.Until, v.Ended)+": "+v.Pause.Why, maxItem)
+		p.prose("  - ", v.untilMended()+": "+v.Pause.Why, maxItem)
 	}
 	for _, verdict := range parked[:min(len(parked), maxParked)] {
-		p.prose("  - ", v.plea(verdict), maxItem)
+		p.prose("  - ", name(verdict.Issue.Identifier, verdict.Issue.ID)+" is parked: "+v.plea(verdict), maxItem)
 	}
 	p.more("    ", len(parked)-maxParked)
 	if len(parked) > 0 {
@@ -57,13 +57,15 @@ func (v view) parked() []schedule.Verdict {
 	return parked
 }
 
+// untilMended says how long a pause keeps everything from starting.
+func (v view) untilMended() string { return "Nothing starts until " + instant(v.Pause.Until, v.Ended) }
+
+// plea says why an issue is parked, and what it has cost.
 func (v view) plea(verdict schedule.Verdict) string {
-	text := name(verdict.Issue.Identifier, verdict.Issue.ID) + " is parked: "
 	claim := v.Claims[verdict.Issue.ID]
-	if claim.Why != "" {
-		text += claim.Why
-	} else {
-		text += verdict.Why.String()
+	text := claim.Why
+	if text == "" {
+		text = verdict.Why.String()
 	}
 	if claim.Tokens > 0 || claim.Sessions > 0 {
 		text = fmt.Sprintf("%s (%s in %s)", text, tokens(claim.Tokens), plural(claim.Sessions, "session"))
@@ -98,4 +100,30 @@ func argument(name string) string {
 		return "ID"
 	}
 	return name
+}
+
+// sumAttention is the same on a page.
+func (v view) sumAttention(s *sheet) {
+	errors, parked := v.unsaid(), v.parked()
+	var items []markdown
+	for _, err := range errors[:min(len(errors), maxErrors)] {
+		items = append(items, literal(err, itemWidth))
+	}
+	if n := len(errors) - maxErrors; n > 0 {
+		items = append(items, markdown(fmt.Sprintf("… and %d more errors", n)))
+	}
+	if v.pausing() && v.outcome() != nothingToDo { // there the first line says it
+		items = append(items, literal(v.untilMended()+": "+v.Pause.Why, itemWidth))
+	}
+	for _, verdict := range parked[:min(len(parked), maxParked)] {
+		items = append(items, v.mention(verdict.Issue)+" is parked: "+literal(v.plea(verdict), itemWidth))
+	}
+	if len(items) == 0 {
+		return
+	}
+	s.heading("What needs a person")
+	s.list(items, len(parked)-maxParked)
+	if len(parked) > 0 {
+		s.block("To let one go on, answer or change it in the tracker, or run " + code(retryCommand(parked)) + ".")
+	}
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +46,37 @@ func TestDocumentsReadAsInTheGoldenFiles(t *testing.T) {
 			compare(t, filepath.Join("testdata", name+".txt"), b.String())
 		})
 	}
+}
+
+// links are those of a run in Actions that keeps its state in a branch.
+var links = report.Links{Server: "https://github.com", Repository: "acme/shop", Branch: "symphony-state"}
+
+func TestPagesReadAsInTheGoldenFiles(t *testing.T) {
+	t.Parallel()
+	for name, tick := range ticks() {
+		compare(t, filepath.Join("testdata", "tick-"+name+".md"), report.Of(tick).Markdown())
+	}
+	for name, state := range states() {
+		compare(t, filepath.Join("testdata", "state-"+name+".md"), report.State(state, end).Markdown(links))
+	}
+}
+
+func TestNotesReadAsInTheGoldenFile(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(ticks())) {
+		if name == "many" || name == "hostile" {
+			continue
+		}
+		fmt.Fprintf(&b, "== %s\n", name)
+		errors, warnings, notices := report.Of(ticks()[name]).Notes()
+		for i, notes := range [][]report.Note{errors, warnings, notices} {
+			for _, note := range notes {
+				fmt.Fprintf(&b, "%-7s [%s] %s\n", []string{"error", "warning", "notice"}[i], note.Title, note.Text)
+			}
+		}
+	}
+	compare(t, filepath.Join("testdata", "notes.txt"), b.String())
 }
 
 func TestJSONReadsAsInTheGoldenFiles(t *testing.T) {

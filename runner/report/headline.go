@@ -7,57 +7,77 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// headline is the verdict on the tick in words. What failed is never made to
-// look like nothing to do.
+// headline is the verdict on the tick in words.
 func (v view) headline(p *page) {
+	if lead, detail := v.judgement(); detail != "" {
+		p.prose("", lead+": "+detail, maxItem)
+	} else if lead != "" {
+		p.prose("", sentence(lead), maxItem)
+	}
+	if len(v.Rows) > 0 {
+		p.prose("", v.toll(), maxItem)
+	}
+}
+
+// judgement is the verdict and what there is to say about it. What failed is
+// never made to look like nothing to do. It is empty for a tick of which the
+// issues it worked on say it all.
+func (v view) judgement() (lead, detail string) {
 	took := v.Ended.Sub(v.Started)
 	switch v.outcome() {
 	case unreadable:
-		p.prose("", "The tracker could not be read: "+v.failure(), maxItem)
+		return "The tracker could not be read", v.failure()
 	case failed:
-		p.prose("", strings.TrimSuffix("The tick failed: "+v.failure(), ": "), maxItem)
+		return "The tick failed", v.failure()
 	case interrupted:
-		p.prose("", "Interrupted after "+Duration(took)+v.beforeAny(), maxItem)
+		return "Interrupted after " + Duration(took) + v.beforeAny(), ""
 	case deadline:
-		p.prose("", "The deadline was reached after "+Duration(took)+v.beforeAny(), maxItem)
+		return "The deadline was reached after " + Duration(took) + v.beforeAny(), ""
 	case nothingToDo:
-		p.prose("", v.nothing(), maxItem)
-	case completed:
-		if v.DryRun {
-			p.prose("", v.would(), maxItem)
-		}
+		return v.nothing()
 	}
-	if len(v.Rows) > 0 {
-		p.prose("", fmt.Sprintf("%s worked on in %s: %s · %s", plural(len(v.Rows), "issue"), Duration(took),
-			tally(v.Rows), tokens(v.Spent.Usage.Total())), maxItem)
+	if v.DryRun {
+		return v.would(), ""
 	}
+	return "", ""
+}
+
+// toll is what the issues came to, and what they cost.
+func (v view) toll() string {
+	return fmt.Sprintf("%s worked on in %s: %s · %s", plural(len(v.Rows), "issue"), Duration(v.Ended.Sub(v.Started)),
+		tally(v.Rows), tokens(v.Spent.Usage.Total()))
 }
 
 func (v view) beforeAny() string {
 	if len(v.Rows) > 0 {
-		return "."
+		return ""
 	}
-	return ", before any issue was worked on."
+	return ", before any issue was worked on"
 }
 
 // nothing says why no issue was started.
-func (v view) nothing() string {
-	lead := "Nothing to do: "
+func (v view) nothing() (lead, detail string) {
+	lead = "Nothing to do"
 	if v.DryRun {
-		lead = "Would start nothing: "
-	}
-	if len(v.Verdicts) == 0 {
-		return lead + "no issue is in an active state."
+		lead = "Would start nothing"
 	}
 	if v.pausing() {
-		return sentence("Nothing can be started until " + instant(v.Pause.Until, v.Ended) + ": " + v.Pause.Why)
+		return "Nothing can be started until " + instant(v.Pause.Until, v.Ended), sentence(v.Pause.Why)
 	}
 	for _, verdict := range v.Verdicts {
 		if g := groups[verdict.Why.Reason]; g.gate {
-			return sentence("Nothing can be started: " + g.words)
+			return "Nothing can be started", sentence(g.words)
 		}
 	}
-	return lead + "no issue in an active state can be started."
+	switch {
+	case v.Acted > 0 && v.DryRun:
+		return "Would start nothing", "there is only " + plural(v.Acted, "claim") + " of other runs to take over."
+	case v.Acted > 0:
+		return "Nothing was started", "what changed is " + plural(v.Acted, "claim") + ": released, parked or taken over."
+	case len(v.Verdicts) == 0:
+		return lead, "no issue is in an active state."
+	}
+	return lead, "no issue in an active state can be started."
 }
 
 // would sums up a plan.
@@ -78,7 +98,7 @@ func (v view) would() string {
 			text += fmt.Sprintf(", %s %d", verb, n)
 		}
 	}
-	return text + "."
+	return text
 }
 
 // pausing reports whether a failure of everyone's keeps sessions from starting.
@@ -88,7 +108,7 @@ func (v view) pausing() bool { return v.Pause.Why != "" && v.Pause.Until.After(v
 func tally(rows []Row) string {
 	count := map[string]int{}
 	for _, row := range rows {
-		count[outcomeWord(row.Class)]++
+		count[Outcome(row.Class)]++
 	}
 	var parts []string
 	for _, word := range []string{"completed", "failed", "stopped", "asked"} {

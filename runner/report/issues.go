@@ -6,8 +6,9 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// maxIssues is how many issues a table shows.
-const maxIssues = 100
+// maxIssues is how many issues a table shows, maxReasons how many failures are
+// told below it where they have no room in it.
+const maxIssues, maxReasons = 100, 20
 
 // issues is the table of what was worked on.
 func (v view) issues(p *page) {
@@ -28,7 +29,7 @@ func (v view) issues(p *page) {
 	for _, row := range shown {
 		t.rows = append(t.rows, tableRow{
 			cells: []string{
-				name(row.Identifier, row.ID), row.Title, outcomeWord(row.Class), Number(int64(row.Turns)),
+				name(row.Identifier, row.ID), row.Title, Outcome(row.Class), Number(int64(row.Turns)),
 				Number(row.Usage.Total()), Duration(row.Took), v.next(row),
 			},
 			below: v.reason(row),
@@ -40,8 +41,8 @@ func (v view) issues(p *page) {
 	}
 }
 
-// outcomeWord says how the last session of an issue ended.
-func outcomeWord(c schedule.Class) string {
+// Outcome says how the last session of an issue ended.
+func Outcome(c schedule.Class) string {
 	switch c {
 	case schedule.Done:
 		return "completed"
@@ -73,7 +74,7 @@ func (v view) next(row Row) string {
 		return "after the pause, " + relative(v.Pause.Until, v.Ended)
 	case due.After(v.Ended) && row.Class != schedule.Done:
 		return fmt.Sprintf("retry at %s (%s)", clock(due, v.Ended), relative(due, v.Ended))
-	case outcomeWord(row.Class) == "failed":
+	case Outcome(row.Class) == "failed":
 		return "retry next tick"
 	}
 	return "continues next tick"
@@ -116,4 +117,36 @@ func (v view) reason(row Row) string {
 		return ""
 	}
 	return row.Why
+}
+
+// sumIssues is the same on a page. Why sessions failed stands below the table.
+func (v view) sumIssues(s *sheet) {
+	if len(v.Rows) == 0 {
+		return
+	}
+	shown := v.Rows[:min(len(v.Rows), maxIssues)]
+	g := grid{heads: []string{"Issue", "Title", "Outcome", " Turns", " Tokens", " Time", "Next step (UTC)"}, room: summaryRoom, left: len(v.Rows) - len(shown)}
+	var reasons []markdown
+	for _, row := range shown {
+		issue := link(name(row.Identifier, row.ID), row.URL, nameWidth)
+		g.add(issue, literal(row.Title, titleWidth), literal(Outcome(row.Class), nameWidth),
+			count(int64(row.Turns)), count(row.Usage.Total()), literal(Duration(row.Took), nameWidth),
+			literal(v.step(row), titleWidth))
+		if why := literal(v.reason(row), itemWidth); why != "" {
+			reasons = append(reasons, issue+" "+literal(Outcome(row.Class), nameWidth)+": "+why)
+		}
+	}
+	g.write(s)
+	if n := min(len(reasons), maxReasons); n > 0 {
+		s.list(reasons[:n], len(reasons)-n)
+	}
+}
+
+// step is what becomes of an issue. Why one is parked stands below, with all
+// that needs a person.
+func (v view) step(row Row) string {
+	if verdict := v.verdicts[row.ID]; verdict.Phase == schedule.Parked && verdict.Verb == "" {
+		return "parked"
+	}
+	return v.next(row)
 }

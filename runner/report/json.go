@@ -19,6 +19,7 @@ import (
 //	             interrupted         by a signal
 //	             deadline            its time was over
 //	             failed              it could not do its work: errors say why
+//	work         whether something was done besides looking, or would be in a dry run
 //	started_at, ended_at, seconds, workflow (a path), tracker (its kind), dry_run
 //	counts       dispatched (sessions), completed, failed, parked, retrying (issues)
 //	issues       worked on: id, identifier, title, url, state, attempt, sessions, class, why, turns,
@@ -35,7 +36,7 @@ import (
 func (r Report) MarshalJSON() ([]byte, error) {
 	t := r.tick
 	doc := reportJSON{
-		Outcome: t.outcome(), StartedAt: stamp(t.Started), EndedAt: stamp(t.Ended), Seconds: t.Ended.Sub(t.Started).Seconds(),
+		Outcome: t.outcome(), Work: t.Work(), StartedAt: stamp(t.Started), EndedAt: stamp(t.Ended), Seconds: t.Ended.Sub(t.Started).Seconds(),
 		Workflow: t.Workflow, Tracker: t.Tracker, DryRun: t.DryRun, Counts: t.Counts(),
 		Issues: make([]rowJSON, 0, len(t.Rows)), Verdicts: make([]verdictJSON, 0, len(t.Verdicts)), Pause: pauseOf(t.Pause),
 		Spent: spentJSON{Sessions: t.Spent.Sessions, Tokens: tokensOf(t.Spent.Usage), Seconds: t.Spent.Time.Seconds()},
@@ -53,6 +54,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 
 type reportJSON struct {
 	Outcome   string        `json:"outcome"`
+	Work      bool          `json:"work"`
 	StartedAt *string       `json:"started_at"`
 	EndedAt   *string       `json:"ended_at"`
 	Seconds   float64       `json:"seconds"`

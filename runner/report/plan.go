@@ -19,20 +19,24 @@ func (v view) plan(p *page) {
 		{head: "STATE", min: 6, max: 20, drop: 1},
 		{head: "WHY", min: 20, max: 30},
 	}}
-	left := 0
-	for _, verdict := range v.Verdicts {
-		if verdict.Verb == "" {
-			continue
-		}
-		if len(t.rows) == maxIssues {
-			left++
-			continue
-		}
+	verdicts, left := v.decided()
+	for _, verdict := range verdicts {
 		issue := verdict.Issue
 		t.add(verbWord(verdict.Verb), name(issue.Identifier, issue.ID), issue.Title, issue.State, v.purpose(verdict))
 	}
 	t.write(p)
 	p.more("", left)
+}
+
+// decided are the verdicts that something would be done about, and how many
+// more there are.
+func (v view) decided() (verdicts []schedule.Verdict, left int) {
+	for _, verdict := range v.Verdicts {
+		if verdict.Verb != "" && len(verdicts) < maxIssues {
+			verdicts = append(verdicts, verdict)
+		}
+	}
+	return verdicts, v.planned() - len(verdicts)
 }
 
 func verbWord(verb schedule.Verb) string {
@@ -57,4 +61,15 @@ func (v view) purpose(verdict schedule.Verdict) string {
 		return fmt.Sprintf("continues after %s", plural(claim.Sessions, "session"))
 	}
 	return "is due again"
+}
+
+// sumPlan is the same on a page.
+func (v view) sumPlan(s *sheet) {
+	verdicts, left := v.decided()
+	g := grid{heads: []string{"Would", "Issue", "Title", "State", "Why"}, room: summaryRoom, left: left}
+	for _, verdict := range verdicts {
+		g.add(literal(verbWord(verdict.Verb), nameWidth), v.mention(verdict.Issue), literal(verdict.Issue.Title, titleWidth),
+			literal(verdict.Issue.State, nameWidth), literal(v.purpose(verdict), whyWidth))
+	}
+	g.write(s)
 }

@@ -25,12 +25,7 @@ func TestTextStaysOnItsPage(t *testing.T) {
 func TestTextOfAStateAndAVerdictStaysOnItsPage(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		state := schedule.New(schedule.Owner{})
-		for _, c := range rapid.SliceOfN(anyClaim(), 0, 5).Draw(t, "claims") {
-			state.Claims[c.ID] = c
-		}
-		state.Pause = anyPause().Draw(t, "pause")
-		state.Days = rapid.SliceOfN(anyDay(), 0, 9).Draw(t, "days")
+		state := anyState().Draw(t, "state")
 		columns := rapid.IntRange(40, 250).Draw(t, "width")
 		checkPage(t, report.State(state, anyTime().Draw(t, "now")).Text(columns), columns)
 		checkPage(t, report.Verdict(anyVerdict().Draw(t, "verdict")).Text(columns), columns)
@@ -65,6 +60,10 @@ func TestAFailedTickNeverLooksLikeNothingToDo(t *testing.T) {
 		tick.Rows = nil
 		doc := decode(t, report.Of(tick))
 		first, _, _ := strings.Cut(report.Of(tick).Text(200), "\n")
+		heading, _, _ := strings.Cut(report.Of(tick).Markdown(), "\n")
+		if strings.Contains(heading, "⚪") || strings.Contains(heading, "🟢") || strings.Contains(heading, "Nothing") {
+			t.Errorf("%q", heading)
+		}
 		if doc["outcome"] == "nothing_to_do" || strings.HasPrefix(first, "Nothing") || strings.HasPrefix(first, "Would start nothing") {
 			t.Errorf("outcome %v, %q", doc["outcome"], first)
 		}
@@ -130,6 +129,8 @@ func anyTick() *rapid.Generator[report.Tick] {
 			Pause:  anyPause().Draw(t, "pause"), Today: anyDay().Draw(t, "today"), NextDue: anyTime().Draw(t, "due"),
 			Spent:    schedule.Spent{Sessions: rapid.Int().Draw(t, "sessions"), Usage: anyUsage().Draw(t, "usage")},
 			Budget:   schedule.Budget{TokensPerTick: rapid.Int64().Draw(t, "per tick"), TokensPerDay: rapid.Int64().Draw(t, "per day")},
+			Acted:    rapid.IntRange(0, 2).Draw(t, "acted"),
+			Parked:   rapid.SliceOfN(anyID(), 0, 3).Draw(t, "parked"),
 			Stopped:  rapid.SampledFrom([]string{"", "", "interrupted", "deadline", "failed"}).Draw(t, "stopped"),
 			Warnings: rapid.SliceOfN(fragments(), 0, 3).Draw(t, "warnings"),
 			Errors:   rapid.SliceOfN(fragments(), 0, 3).Draw(t, "errors"),
@@ -145,6 +146,7 @@ func anyRow() *rapid.Generator[report.Row] {
 	return rapid.Custom(func(t *rapid.T) report.Row {
 		return report.Row{
 			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), State: maybe(t, "state"),
+			URL: anyURL().Draw(t, "url"),
 			Class: rapid.SampledFrom([]schedule.Class{
 				schedule.Done, schedule.Stopped, schedule.Failed, schedule.Passing, schedule.ThreadLost, schedule.Everyones, schedule.Persons, "",
 			}).Draw(t, "class"),
@@ -158,7 +160,7 @@ func anyRow() *rapid.Generator[report.Row] {
 func anyVerdict() *rapid.Generator[schedule.Verdict] {
 	return rapid.Custom(func(t *rapid.T) schedule.Verdict {
 		return schedule.Verdict{
-			Issue: tracker.Issue{ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), State: maybe(t, "state")},
+			Issue: tracker.Issue{ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), URL: anyURL().Draw(t, "url"), State: maybe(t, "state")},
 			Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "why"),
 			Verb: rapid.SampledFrom([]schedule.Verb{"", "", schedule.Dispatch, schedule.Stop, schedule.Release, schedule.Park}).Draw(t, "verb"),
 		}
@@ -171,8 +173,41 @@ func anyClaim() *rapid.Generator[schedule.Claim] {
 			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), State: maybe(t, "state"),
 			Phase: anyPhase().Draw(t, "phase"), Since: anyTime().Draw(t, "since"), Due: anyTime().Draw(t, "due"), Why: fragments().Draw(t, "why"),
 			Attempt: rapid.Int().Draw(t, "attempt"), Sessions: rapid.Int().Draw(t, "sessions"), Tokens: rapid.Int64().Draw(t, "tokens"),
+			URL: anyURL().Draw(t, "url"), Owner: schedule.Owner{Run: anyRun().Draw(t, "run"), Attempt: rapid.Int().Draw(t, "of run"), Host: maybe(t, "host"), PID: rapid.Int().Draw(t, "pid")},
 		}
 	})
+}
+
+func anyState() *rapid.Generator[*schedule.State] {
+	return rapid.Custom(func(t *rapid.T) *schedule.State {
+		state := schedule.New(schedule.Owner{})
+		for _, c := range rapid.SliceOfN(anyClaim(), 0, 5).Draw(t, "claims") {
+			state.Claims[c.ID] = c
+		}
+		state.Pause = anyPause().Draw(t, "pause")
+		state.Days = rapid.SliceOfN(anyDay(), 0, 9).Draw(t, "days")
+		state.Past = rapid.SliceOfN(anyPast(), 0, 9).Draw(t, "past")
+		return state
+	})
+}
+
+func anyPast() *rapid.Generator[schedule.Past] {
+	return rapid.Custom(func(t *rapid.T) schedule.Past {
+		return schedule.Past{
+			Run: anyRun().Draw(t, "run"), Attempt: rapid.Int().Draw(t, "attempt"), Started: anyTime().Draw(t, "started"), Ended: anyTime().Draw(t, "ended"),
+			Stopped: maybe(t, "stopped"), Sessions: rapid.Int().Draw(t, "sessions"), Done: rapid.Int().Draw(t, "done"),
+			Parked: rapid.Int().Draw(t, "parked"), Tokens: rapid.Int64().Draw(t, "tokens"),
+		}
+	})
+}
+
+func anyRun() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[0-9]{1,9}`), fragments())
+}
+
+// anyURL is an address, of any kind, or none.
+func anyURL() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.Just(""), rapid.SampledFrom(addresses), rapid.Map(fragments(), func(s string) string { return "https://x.example/" + s }))
 }
 
 func anyWhy() *rapid.Generator[schedule.Why] {

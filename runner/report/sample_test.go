@@ -28,10 +28,13 @@ func tick(edit func(*report.Tick)) report.Tick {
 
 func row(identifier, title string, class schedule.Class, next schedule.Next) report.Row {
 	return report.Row{
-		ID: tracker.ID(identifier), Identifier: identifier, Title: title, State: "In Progress", Sessions: 1, Class: class,
+		ID: tracker.ID(identifier), Identifier: identifier, Title: title, URL: at(identifier), State: "In Progress", Sessions: 1, Class: class,
 		Turns: 2, Usage: schedule.Usage{Input: 1000, Output: 134}, Took: 1400 * time.Millisecond, Next: next,
 	}
 }
+
+// at is where an issue is to be found.
+func at(identifier string) string { return "https://linear.app/acme/issue/" + identifier }
 
 func with(r report.Row, edit func(*report.Row)) report.Row {
 	edit(&r)
@@ -40,14 +43,14 @@ func with(r report.Row, edit func(*report.Row)) report.Row {
 
 func verdict(identifier, title string, phase schedule.Phase, verb schedule.Verb, reason schedule.Reason, detail string) schedule.Verdict {
 	return schedule.Verdict{
-		Issue: tracker.Issue{ID: tracker.ID(identifier), Identifier: identifier, Title: title, State: "Todo"},
+		Issue: tracker.Issue{ID: tracker.ID(identifier), Identifier: identifier, Title: title, URL: at(identifier), State: "Todo"},
 		Phase: phase, Verb: verb, Why: schedule.Why{Reason: reason, Detail: detail},
 	}
 }
 
 // leave adds a claim that outlives the tick, and the verdict on it.
 func leave(t *report.Tick, c schedule.Claim, reason schedule.Reason, detail string) {
-	c.ID = tracker.ID(c.Identifier)
+	c.ID, c.URL = tracker.ID(c.Identifier), at(c.Identifier)
 	t.Claims[c.ID] = c
 	t.Verdicts = append(t.Verdicts, verdict(c.Identifier, c.Title, c.Phase, "", reason, detail))
 }
@@ -81,7 +84,7 @@ func ticks() map[string]report.Tick {
 				with(row("ABC-12", "Remove the deprecated v1 endpoints", schedule.Done, done), func(r *report.Row) { r.State = "Done" }),
 				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.Failed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 1 }),
 			}
-			t.Spent = schedule.Spent{Sessions: 3, Usage: schedule.Usage{Input: 3000, Output: 402}, Time: end.Sub(start)}
+			t.Spent, t.Acted = schedule.Spent{Sessions: 3, Usage: schedule.Usage{Input: 3000, Output: 402}, Time: end.Sub(start)}, 3
 			leave(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
 		}),
 		"everything": everything(),
@@ -94,7 +97,9 @@ func ticks() map[string]report.Tick {
 				verdict("ABC-5", "Rotate the keys", "", "", schedule.NotRoutable, `lacks the required label "agent"`),
 			}
 		}),
-		"no-issues": tick(func(t *report.Tick) { t.Today = schedule.Day{Date: "2025-11-21"} }),
+		"settled":            tick(func(t *report.Tick) { t.Acted = 2 }),
+		"dry-run-takes-over": tick(func(t *report.Tick) { t.DryRun, t.Acted = true, 1 }),
+		"no-issues":          tick(func(t *report.Tick) { t.Today = schedule.Day{Date: "2025-11-21"} }),
 		"unreadable": tick(func(t *report.Tick) {
 			t.Listed, t.Unread, t.Errors = false, trackerBad, []string{trackerBad, trackerBad}
 			leave(t, schedule.Claim{Identifier: "ABC-7", Title: "Sessions expire", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed, Attempt: 1}, schedule.NotKnown, "the tracker could not be asked about it")
@@ -160,8 +165,9 @@ func everything() report.Tick {
 			with(row("GH-15", "Taken from under us", schedule.Stopped, schedule.Next{Why: schedule.Why{Reason: "not_routable", Detail: `lacks the required label "agent"`}}), func(r *report.Row) { r.Why = "stopped: not_routable" }),
 			row("GH-17", "Went on to review while it waited", schedule.Done, waits("continuation", t.Ended)),
 		}
-		t.Spent = schedule.Spent{Sessions: 9, Usage: schedule.Usage{Input: 1_240_000, Output: 9_300}}
-		t.Budget = schedule.Budget{Attempts: 10, IdleSessions: 3, TokensPerTick: 2_000_000, TokensPerDay: 10_000_000}
+		t.Spent = schedule.Spent{Sessions: 9, Usage: schedule.Usage{Input: 1_240_000, Output: 9_300}, Time: 25 * time.Minute}
+		t.Acted, t.Parked = 9, []tracker.ID{"GH-9", "GH-11"}
+		t.Budget = schedule.Budget{Attempts: 10, IdleSessions: 3, TokensPerIssue: 100_000, TokensPerTick: 2_000_000, TokensPerDay: 10_000_000}
 		leave(t, schedule.Claim{Identifier: "GH-7", Phase: schedule.Waiting, Due: t.Ended.Add(40 * time.Second)}, schedule.NotDue, "waits")
 		leave(t, schedule.Claim{Identifier: "GH-8", Phase: schedule.Waiting, Due: t.Ended.Add(time.Second)}, schedule.BatchSpent, "this tick has started its 9 sessions")
 		leave(t, schedule.Claim{Identifier: "GH-9", Phase: schedule.Parked, Why: question, Tokens: 45_100, Sessions: 3}, schedule.IsParked, question)
@@ -217,22 +223,37 @@ var nasty = []string{
 	"\x00\x01\x7f\xff\xfe broken utf-8 \xc3",
 	"   ",
 	"",
+	"| a | b |\n|---|---|\n| [x](javascript:alert(1)) | ![y](https://evil.example/y.png) | $x^2$ `z` \\| w \\",
+	"# heading <script>alert(1)</script><!-- </details></td></tr></table> &lt;b&gt; &#60;i>",
+	"@acme/everyone see www.evil.example, WWW.evil.example, HTTPS://evil.example/?a=1&b=2 or mail a@evil.example",
+	"```\nfence\n```\n~~~\n***bold*** __under__ ~~gone~~ [ref]: https://evil.example\n===\n---",
+	"- [ ] item", "1. first", "2) second", "+ third", "> quote", "--- |:-:|", "\\", "`", "[", "](x)", "!",
+}
+
+// addresses are those that must not become links, and some that may.
+var addresses = []string{
+	"javascript:alert(1)", "JavaScript://x.example/%0aalert(1)", "data:text/html,x", "//evil.example", "https:evil.example",
+	"https://user:pass@evil.example/", "https://github.com@evil.example", "https://g\u0456thub.com/x", "https://[::1]/", "ftp://x.example",
+	"https://x.example/) [y](https://evil.example", "https://x.example/a|b`c\"<d>\\*_ \u202e", "http://x.example:8080/?a=1&lt;b", "https://x.example/#@acme",
+	" https://x.example", "https://x.example/\n# x", "https://-x.example/", "https://x.example/" + strings.Repeat("y", 1000),
 }
 
 func hostile() report.Tick {
 	return tick(func(t *report.Tick) {
 		for i, text := range nasty {
 			r := row(fmt.Sprintf("X-%d", i), text, schedule.Failed, waits(text, end.Add(time.Second)))
-			r.Why = text
+			r.Why, r.URL = text, addresses[i%len(addresses)]
 			t.Rows = append(t.Rows, r)
 			leave(t, schedule.Claim{Identifier: r.Identifier, Phase: schedule.Waiting, Due: end.Add(time.Second)}, schedule.NotDue, text)
 			t.Verdicts = append(t.Verdicts, verdict("N-"+text, text, "", "", schedule.NotDispatchable, text))
 		}
+		t.Verdicts = append(t.Verdicts, verdict("Y-"+nasty[13], nasty[14], "", "", schedule.Blocked, nasty[15]), verdict("Y-1", "", "", "", schedule.Blocked, nasty[13]))
 		r := row("::error::", "An identifier that is a command", schedule.Done, handedOver)
 		r.State = "::set-output name=x::y"
 		t.Rows = append(t.Rows, r)
 		leave(t, schedule.Claim{Identifier: "$(reboot)", Phase: schedule.Parked, Why: "the agent asks: \x1b[2J\n::error::really?", Sessions: 1, Tokens: 5}, schedule.IsParked, "")
-		t.Errors, t.Warnings = nasty[:3], []string{"::warning::" + strings.Repeat("x", 100) + " ::error::y"}
+		t.Parked = []tracker.ID{"$(reboot)", "unknown"}
+		t.Errors, t.Warnings = append(nasty[:3:3], nasty[13:]...), []string{"::warning::" + strings.Repeat("x", 100) + " ::error::y"}
 	})
 }
 
@@ -258,11 +279,12 @@ func states() map[string]*schedule.State {
 	full := schedule.New(schedule.Owner{})
 	for _, c := range []schedule.Claim{
 		{Identifier: "ABC-9", Title: "Export", State: "In Progress", Phase: schedule.Parked, Since: end.Add(-26 * time.Hour), Why: question, Sessions: 3, Tokens: 45_100, Attempt: 1},
-		{Identifier: "ABC-1", Title: "Dark mode", State: "In Progress", Phase: schedule.Running, Since: end.Add(-3 * time.Minute), Sessions: 1, Tokens: 1200, Owner: schedule.Owner{Run: "4711", Host: "runner-1", PID: 7}, Lease: end.Add(7 * time.Minute)},
+		{Identifier: "ABC-1", Title: "Dark mode", State: "In Progress", Phase: schedule.Running, Since: end.Add(-3 * time.Minute), Sessions: 1, Tokens: 1200, Owner: schedule.Owner{Run: "4711", Attempt: 2, Host: "runner-1", PID: 7}, Lease: end.Add(7 * time.Minute)},
+		{Identifier: "ABC-2", Title: "On somebody's laptop", State: "Todo", Phase: schedule.Stopping, Since: end, Why: "silent for 5m0s (codex.stall_timeout_ms)", Sessions: 1, Owner: schedule.Owner{Host: "laptop", PID: 7}, Lease: end.Add(9 * time.Minute)},
 		{Identifier: "ABC-7", Title: "Sessions", State: "Todo", Phase: schedule.Waiting, Since: end.Add(-time.Minute), Due: end.Add(80 * time.Second), Why: turnFailed, Attempt: 3, Sessions: 3, Failures: 3, Tokens: 1_230_000},
 		{Identifier: "ABC-8", Title: "Due", State: "Todo", Phase: schedule.Waiting, Since: end.Add(-time.Minute), Due: end.Add(-time.Second), Why: "continuation", Attempt: 1, Sessions: 1},
 	} {
-		c.ID = tracker.ID(c.Identifier)
+		c.ID, c.URL = tracker.ID(c.Identifier), at(c.Identifier)
 		full.Claims[c.ID] = c
 	}
 	full.Pause = schedule.Pause{Why: noQuota, Since: start, Until: end.Add(25 * time.Minute)}
@@ -270,7 +292,29 @@ func states() map[string]*schedule.State {
 		{Date: "2025-11-20", Sessions: 40, Usage: schedule.Usage{Input: 9_000_000, Output: 400_000}, Seconds: 40_000},
 		{Date: "2025-11-21", Sessions: 3, Usage: schedule.Usage{Input: 1000}, Seconds: 65},
 	}
-	return map[string]*schedule.State{"empty": empty, "full": full, "mended": mended}
+	full.Past = []schedule.Past{
+		{Started: start.Add(-26 * time.Hour), Ended: start.Add(-25 * time.Hour), Sessions: 2, Done: 1, Tokens: 1_200_000},
+		{Run: "4710", Attempt: 1, Started: start.Add(-time.Hour), Ended: start.Add(-30 * time.Minute), Stopped: "deadline", Sessions: 4, Done: 3, Parked: 1, Tokens: 45_100},
+		{Run: "4711", Attempt: 2, Started: start, Ended: end, Sessions: 1, Done: 1, Tokens: 1200},
+	}
+	return map[string]*schedule.State{"empty": empty, "full": full, "mended": mended, "hostile": hostileState()}
+}
+
+// hostileState holds what nobody should have written into it.
+func hostileState() *schedule.State {
+	s := schedule.New(schedule.Owner{})
+	phases := []schedule.Phase{schedule.Running, schedule.Waiting, schedule.Parked}
+	for i, text := range nasty {
+		id := tracker.ID(fmt.Sprintf("%02d %s", i, text))
+		s.Claims[id] = schedule.Claim{
+			ID: id, Identifier: text, Title: text, State: text, Why: text, URL: addresses[i%len(addresses)], Phase: phases[i%len(phases)],
+			Since: end, Due: end, Owner: schedule.Owner{Run: text, Attempt: i, Host: text},
+		}
+		s.Days = append(s.Days, schedule.Day{Date: text})
+		s.Past = append(s.Past, schedule.Past{Run: text, Stopped: text, Started: start, Ended: end})
+	}
+	s.Pause = schedule.Pause{Why: nasty[13], Until: end}
+	return s
 }
 
 // verdicts are one of each kind.

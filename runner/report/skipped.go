@@ -42,8 +42,15 @@ var groups = map[schedule.Reason]group{
 	schedule.Changed:         {words: "changed by somebody"},
 }
 
-// skipped are the issues that nobody works on, grouped by the reason.
-func (v view) skipped(p *page) {
+// leftAlone are issues that nobody works on, for one reason.
+type leftAlone struct {
+	words       string
+	particulars bool // each of them has its own
+	verdicts    []schedule.Verdict
+}
+
+// leftAlone are the issues that nobody works on, grouped by the reason.
+func (v view) leftAlone() []leftAlone {
 	var order []schedule.Reason
 	by := map[schedule.Reason][]schedule.Verdict{}
 	for _, verdict := range v.Verdicts {
@@ -61,33 +68,49 @@ func (v view) skipped(p *page) {
 		}
 		by[reason] = append(by[reason], verdict)
 	}
-	if len(order) == 0 {
-		return
+	all := make([]leftAlone, len(order))
+	for i, reason := range order {
+		all[i] = leave(reason, by[reason])
 	}
-	p.section("Not started:")
-	for _, reason := range order {
-		writeGroup(p, reason, by[reason])
+	return all
+}
+
+// leave makes a group. What all its issues have in common is said once.
+func leave(reason schedule.Reason, verdicts []schedule.Verdict) leftAlone {
+	l := leftAlone{words: string(reason), particulars: true, verdicts: verdicts}
+	if g, known := groups[reason]; known {
+		l.words, l.particulars = g.words, g.particulars
+	}
+	if reason == "" {
+		l.words, l.particulars = "the tick ended first", false
+	}
+	first := verdicts[0].Why.String()
+	if l.particulars && !slices.ContainsFunc(verdicts, func(v schedule.Verdict) bool { return v.Why.String() != first }) {
+		l.words, l.particulars = first, false
+	}
+	return l
+}
+
+// shown are the issues of a group that are named, and how many are not.
+func (l leftAlone) shown() (verdicts []schedule.Verdict, left int) {
+	verdicts = l.verdicts[:min(len(l.verdicts), maxNames)]
+	return verdicts, len(l.verdicts) - len(verdicts)
+}
+
+func (v view) skipped(p *page) {
+	for i, group := range v.leftAlone() {
+		if i == 0 {
+			p.section("Not started:")
+		}
+		group.write(p)
 	}
 }
 
-func writeGroup(p *page, reason schedule.Reason, verdicts []schedule.Verdict) {
-	words, particulars := string(reason), true
-	if g, known := groups[reason]; known {
-		words, particulars = g.words, g.particulars
-	}
-	if reason == "" {
-		words, particulars = "the tick ended first", false
-	}
-	first := verdicts[0].Why.String()
-	if particulars && !slices.ContainsFunc(verdicts, func(v schedule.Verdict) bool { return v.Why.String() != first }) {
-		words, particulars = first, false
-	}
-	p.prose(fmt.Sprintf("  %4d  ", len(verdicts)), words, maxReason)
-
+func (l leftAlone) write(p *page) {
+	p.prose(fmt.Sprintf("  %4d  ", len(l.verdicts)), l.words, maxReason)
 	const indent = "        "
-	shown := verdicts[:min(len(verdicts), maxNames)]
-	left := len(verdicts) - len(shown)
-	if particulars {
+	shown, left := l.shown()
+	if l.particulars {
 		for _, v := range shown {
 			p.line(indent + name(v.Issue.Identifier, v.Issue.ID) + ": " + v.Why.String())
 		}
@@ -103,4 +126,43 @@ func writeGroup(p *page, reason schedule.Reason, verdicts []schedule.Verdict) {
 		list += fmt.Sprintf(", … and %d more", left)
 	}
 	p.prose(indent, list, maxItem)
+}
+
+// sumSkipped is the same on a page.
+func (v view) sumSkipped(s *sheet) {
+	groups := v.leftAlone()
+	if len(groups) == 0 {
+		return
+	}
+	var lines []markdown
+	issues := 0
+	for _, group := range groups {
+		issues += len(group.verdicts)
+		lines = append(lines, v.sumGroup(group)...)
+	}
+	s.foldLong("Not started: "+plural(issues, "issue"), len(lines), maxOpen, func() { s.block(lines...) })
+}
+
+// sumGroup is an item, with an item below it for each issue that has particulars.
+func (v view) sumGroup(group leftAlone) []markdown {
+	shown, left := group.shown()
+	head := "- " + markdown(fmt.Sprintf("**%d** ", len(group.verdicts))) + literal(group.words, itemWidth)
+	if group.particulars {
+		lines := []markdown{head}
+		for _, verdict := range shown {
+			lines = append(lines, "  - "+v.mention(verdict.Issue)+": "+literal(verdict.Why.String(), whyWidth))
+		}
+		if left > 0 {
+			lines = append(lines, "  - "+more(left))
+		}
+		return lines
+	}
+	names := make([]string, len(shown))
+	for i, verdict := range shown {
+		names[i] = string(v.mention(verdict.Issue))
+	}
+	if left > 0 {
+		names = append(names, string(more(left)))
+	}
+	return []markdown{head + ": " + markdown(strings.Join(names, ", "))}
 }

@@ -9,10 +9,10 @@ import (
 
 // spending is what the tick and the day have used, against their budgets.
 func (v view) spending(p *page) {
-	b := v.Budget
-	if v.Today.Date == "" || v.Today == (schedule.Day{Date: v.Today.Date}) && b.TokensPerTick == 0 && b.TokensPerDay == 0 {
-		return // the state was not read, or nothing was spent of nothing
+	if !v.spends() {
+		return
 	}
+	b := v.Budget
 	p.section("")
 	text := fmt.Sprintf("Today: %s%s, %s", tokens(v.Today.Usage.Total()), of(b.TokensPerDay), plural(v.Today.Sessions, "session"))
 	if v.Today.Seconds > 0 {
@@ -24,10 +24,51 @@ func (v view) spending(p *page) {
 	p.prose("", text+".", maxReason)
 }
 
+// spends reports whether there is anything to say: the state was read, and
+// something was spent or may be.
+func (v view) spends() bool {
+	nothing := v.Today == schedule.Day{Date: v.Today.Date} && v.Budget.TokensPerTick == 0 && v.Budget.TokensPerDay == 0
+	return v.Today.Date != "" && !nothing
+}
+
 // of is a budget behind what was spent of it.
 func of(budget int64) string {
 	if budget <= 0 {
 		return ""
 	}
 	return " of " + Number(budget)
+}
+
+// sumSpending is the same on a page, and the costliest issue against its budget.
+func (v view) sumSpending(s *sheet) {
+	if !v.spends() {
+		return
+	}
+	g := grid{heads: []string{"Spent", " Tokens", " Budget", " Sessions", " Agent time"}, room: summaryRoom}
+	line := func(what markdown, tokens, budget int64, sessions int, took time.Duration) {
+		limit, agent := markdown(""), markdown("")
+		if budget > 0 {
+			limit = count(budget)
+		}
+		if took > 0 {
+			agent = literal(Duration(took), nameWidth)
+		}
+		g.add(what, count(tokens), limit, count(int64(sessions)), agent)
+	}
+	line("This tick", v.Spent.Usage.Total(), v.Budget.TokensPerTick, v.Spent.Sessions, v.Spent.Time)
+	line("Today, "+literal(v.Today.Date, nameWidth)+" UTC", v.Today.Usage.Total(), v.Budget.TokensPerDay, v.Today.Sessions, time.Duration(v.Today.Seconds)*time.Second)
+	if c, ok := v.costliest(); ok && v.Budget.TokensPerIssue > 0 {
+		line(link(name(c.Identifier, c.ID), c.URL, nameWidth)+", the costliest issue", c.Tokens, v.Budget.TokensPerIssue, c.Sessions, 0)
+	}
+	g.write(s)
+}
+
+// costliest is the claim that has used the most tokens.
+func (v view) costliest() (most schedule.Claim, ok bool) {
+	for _, c := range v.Claims {
+		if c.Tokens > most.Tokens || c.Tokens == most.Tokens && c.Tokens > 0 && c.ID < most.ID {
+			most, ok = c, true
+		}
+	}
+	return most, ok
 }

@@ -41,7 +41,7 @@ func phaseRank(phase schedule.Phase) int {
 }
 
 // Text is the state for a terminal of so many columns, 40 at least: every claim,
-// the pause if there is one, and the spending of the last days.
+// the pause if there is one, the spending of the last days, and the last ticks.
 func (v StateView) Text(width int) string {
 	p := newPage(width)
 	v.writeClaims(p)
@@ -54,6 +54,7 @@ func (v StateView) Text(width int) string {
 		}
 	}
 	v.writeDays(p)
+	v.writePast(p)
 	return p.String()
 }
 
@@ -129,11 +130,15 @@ func (v StateView) writeDays(p *page) {
 //	             due_at, thread, sessions, failures, idle_sessions, tokens (over all sessions),
 //	             lease_until and owner {run, attempt, job, host, pid, started}: empty unless running or stopping
 //	pause, days  as pause and today of the report; oldest first
+//	ticks        the last ones that did something, oldest first: run and attempt (of a workflow,
+//	             or empty), started_at, ended_at, seconds, stopped (by what, if early), sessions,
+//	             completed and parked (issues), tokens (input and output)
 //	rate_limits  the agent's latest, as it sent them; null when none was seen
 func (v StateView) MarshalJSON() ([]byte, error) {
 	doc := stateJSON{
 		Claims: make([]claimJSON, 0, len(v.claims)), Pause: pauseOf(v.state.Pause),
 		Days: make([]dayJSON, 0, len(v.state.Days)), RateLimits: v.state.RateLimits,
+		Ticks: make([]pastJSON, 0, len(v.state.Past)),
 	}
 	for _, c := range v.claims {
 		doc.Claims = append(doc.Claims, claimJSON{
@@ -146,6 +151,9 @@ func (v StateView) MarshalJSON() ([]byte, error) {
 	for _, day := range v.state.Days {
 		doc.Days = append(doc.Days, dayOf(day))
 	}
+	for _, tick := range v.state.Past {
+		doc.Ticks = append(doc.Ticks, pastOf(tick))
+	}
 	return encode(doc)
 }
 
@@ -153,6 +161,7 @@ type stateJSON struct {
 	Claims     []claimJSON     `json:"claims"`
 	Pause      *pauseJSON      `json:"pause"`
 	Days       []dayJSON       `json:"days"`
+	Ticks      []pastJSON      `json:"ticks"`
 	RateLimits json.RawMessage `json:"rate_limits"`
 }
 

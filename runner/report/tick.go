@@ -23,10 +23,12 @@ type Tick struct {
 	Spent    schedule.Spent     // in this tick
 	Today    schedule.Day       // over all runs; without a date when the state was not read
 	Budget   schedule.Budget
-	NextDue  time.Time // when the next waiting issue may go on; zero when none waits
-	Stopped  string    // why the tick ended early, a [schedule.Cause]; empty when it did not
-	Warnings []string  // what was survived
-	Errors   []string  // what a person must mend
+	NextDue  time.Time    // when the next waiting issue may go on; zero when none waits
+	Acted    int          // decisions that were performed, and claims taken over; the latter alone in a dry run
+	Parked   []tracker.ID // issues that were parked in this tick, in that order
+	Stopped  string       // why the tick ended early, a [schedule.Cause]; empty when it did not
+	Warnings []string     // what was survived
+	Errors   []string     // what a person must mend
 
 	// Claims are those left at the end. They give the verdicts on them what a
 	// verdict does not hold: due times, tokens, sessions.
@@ -49,6 +51,10 @@ type Row struct {
 	Took       time.Duration
 	Next       schedule.Next // what becomes of the issue
 }
+
+// Work reports whether there was something to do besides looking: a dry run
+// would start, stop, release, park or take over an issue, a tick did.
+func (t Tick) Work() bool { return t.Acted > 0 || t.DryRun && t.planned() > 0 }
 
 // Counts are the totals that scripts ask for.
 type Counts struct {

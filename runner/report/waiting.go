@@ -9,21 +9,26 @@ import (
 // maxWaiting is how many waiting issues are shown.
 const maxWaiting = 20
 
-// waiting are the issues whose time will come: those of the table above, which
-// says it, are left out.
-func (v view) waiting(p *page) {
+// patient are the issues whose time will come, the next first: those of the
+// table above, which says it, are left out.
+func (v view) patient() []schedule.Verdict {
 	var waiting []schedule.Verdict
 	for _, verdict := range v.Verdicts {
 		if verdict.Phase == schedule.Waiting && !v.worked[verdict.Issue.ID] && (verdict.Verb == "" || !v.DryRun) {
 			waiting = append(waiting, verdict)
 		}
 	}
-	if len(waiting) == 0 {
-		return
-	}
 	slices.SortStableFunc(waiting, func(a, b schedule.Verdict) int {
 		return v.Claims[a.Issue.ID].Due.Compare(v.Claims[b.Issue.ID].Due)
 	})
+	return waiting
+}
+
+func (v view) waiting(p *page) {
+	waiting := v.patient()
+	if len(waiting) == 0 {
+		return
+	}
 	p.section("Waiting:")
 	t := table{columns: []column{
 		{head: "ISSUE", min: 12, max: 20},
@@ -64,4 +69,38 @@ func (v view) warnings(p *page) {
 	}
 	p.section("Warnings:")
 	p.items(v.Warnings, maxErrors)
+}
+
+// sumWaiting is the same as waiting on a page.
+func (v view) sumWaiting(s *sheet) {
+	waiting := v.patient()
+	if len(waiting) == 0 {
+		return
+	}
+	s.foldLong("Waiting: "+plural(len(waiting), "issue"), len(waiting), maxOpen, func() {
+		shown := waiting[:min(len(waiting), maxWaiting)]
+		g := grid{heads: []string{"Issue", "Title", "Due", "Why"}, room: summaryRoom, left: len(waiting) - len(shown)}
+		for _, verdict := range shown {
+			due, at, why := v.due(verdict)
+			if at != "" {
+				due = at + " UTC"
+			}
+			g.add(v.mention(verdict.Issue), literal(verdict.Issue.Title, titleWidth), literal(due, nameWidth), literal(why, whyWidth))
+		}
+		g.write(s)
+	})
+}
+
+// sumWarnings is the same as warnings on a page.
+func (v view) sumWarnings(s *sheet) {
+	if len(v.Warnings) == 0 {
+		return
+	}
+	s.foldLong(plural(len(v.Warnings), "warning"), len(v.Warnings), maxOpen, func() {
+		var items []markdown
+		for _, warning := range v.Warnings[:min(len(v.Warnings), maxErrors)] {
+			items = append(items, literal(warning, itemWidth))
+		}
+		s.list(items, len(v.Warnings)-maxErrors)
+	})
 }

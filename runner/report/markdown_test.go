@@ -1,0 +1,224 @@
+package report_test
+
+import (
+	"html"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func TestPagesHoldNoMarkupOfStrangers(t *testing.T) {
+	t.Parallel()
+	for _, text := range nasty[13:] {
+		for _, page := range pages(text) {
+			checkMarkdown(t, page)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		checkMarkdown(t, report.Of(anyTick().Draw(t, "tick")).Markdown())
+		view := report.State(anyState().Draw(t, "state"), anyTime().Draw(t, "now"))
+		l := report.Links{Server: fragments().Draw(t, "server"), Repository: fragments().Draw(t, "repository"), Branch: fragments().Draw(t, "branch")}
+		checkMarkdown(t, view.Markdown(l))
+		checkMarkdown(t, view.Markdown(links))
+	})
+}
+
+func FuzzMarkdown(f *testing.F) {
+	for _, text := range append(nasty, addresses...) {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r := row(text, text, schedule.Failed, done)
+		r.URL, r.Why = text, text
+		tick := report.Tick{Listed: true, Rows: []report.Row{r}, Warnings: []string{text}}
+		checkMarkdown(t, report.Of(tick).Markdown())
+	})
+}
+
+// What the checker knows of Markdown: our own HTML, links, commands and words in
+// bold, and what is done to the words of others.
+var (
+	ourHTML  = regexp.MustCompile(`<details><summary>[A-Za-z0-9 :]+</summary>|</details>|<span>\$</span>`)
+	ourLink  = regexp.MustCompile(`\[((?:[^\[\]\\]|\\.)+)\]\(https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?:[/?#][A-Za-z0-9._~/:?#=%+,;&-]*)?\)`)
+	ourCode  = regexp.MustCompile("`(?:symphony state retry [A-Za-z0-9._-]+(?: --state branch:[A-Za-z0-9._/-]+)?|state\\.json)`")
+	ourBold  = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+	escaped  = regexp.MustCompile("\\\\[\\\\`*_~\\[\\]#!.)+-]")
+	unlinked = regexp.MustCompile(`(?i)@&#8203;|:&#8203;//|www&#8203;\.`)
+	entity   = regexp.MustCompile(`&(?:amp|lt|gt|#124);`)
+	linked   = regexp.MustCompile(`(?i)@|://|www\.|&#8203;`)
+	opening  = regexp.MustCompile(`^(?:[-+](?: |$|-)|[0-9]+[.)](?: |$)| )`)
+)
+
+// checkMarkdown judges a page by rules that are simpler than those it was made by.
+func checkMarkdown(t interface{ Errorf(string, ...any) }, page string) {
+	page, ended := strings.CutSuffix(page, "\n")
+	if !ended || !strings.HasPrefix(page, "#") || strings.Count(page, "<details>") != strings.Count(page, "</details>") {
+		t.Errorf("no whole page: %q", page)
+	}
+	for block := range strings.SplitSeq(page, "\n\n") {
+		lines := strings.Split(block, "\n")
+		for _, line := range lines {
+			checkVisible(t, line)
+			switch {
+			case strings.HasPrefix(line, "|"):
+				if strings.Count(line, "|") != strings.Count(lines[0], "|") || !strings.HasSuffix(line, "|") {
+					t.Errorf("not the cells of %q: %q", lines[0], line)
+				}
+				for _, cell := range strings.Split(strings.ReplaceAll(line, "--:", ""), "|") {
+					checkWords(t, strings.TrimSpace(cell), line)
+				}
+			case strings.HasPrefix(lines[0], "- ") && strings.Contains(line, "- "):
+				checkWords(t, strings.TrimPrefix(strings.TrimPrefix(line, "  "), "- "), line)
+			case len(lines) > 1:
+				t.Errorf("a block that goes on: %q", block)
+			default:
+				checkWords(t, strings.TrimLeft(line, "#"), line)
+			}
+		}
+	}
+}
+
+// checkWords finds no markup but ours.
+func checkWords(t interface{ Errorf(string, ...any) }, text, line string) {
+	text = ourHTML.ReplaceAllString(text, "")
+	text = ourLink.ReplaceAllString(text, "$1")
+	text = ourBold.ReplaceAllString(ourCode.ReplaceAllString(text, ""), "$1")
+	if text != "---" && opening.MatchString(strings.TrimPrefix(text, " ")) {
+		t.Errorf("an item, a rule or code: %q", line)
+	}
+	text = unlinked.ReplaceAllString(text, " ")
+	if found := linked.FindString(text); found != "" {
+		t.Errorf("a mention or a link, %q: %q", found, line)
+	}
+	text = entity.ReplaceAllString(escaped.ReplaceAllString(text, ""), "")
+	if at := strings.IndexAny(text, "\\`*_~[]#!<>|&$"); at >= 0 {
+		t.Errorf("markup, %q: %q", text[at:], line)
+	}
+}
+
+// pages show the text of a stranger wherever one can be shown.
+func pages(text string) []string {
+	long := text + " " + strings.Repeat("y", 90)
+	plan := tick(func(t *report.Tick) {
+		t.DryRun = true
+		t.Verdicts = []schedule.Verdict{verdict(text, text, "", schedule.Release, schedule.NotActive, text), verdict(text, text, "", schedule.Dispatch, "", "")}
+		t.Verdicts[0].Issue.URL, t.Verdicts[1].Issue.URL = at("1"), ""
+	})
+	worked := tick(func(t *report.Tick) {
+		t.Pause = schedule.Pause{Why: long, Until: end.Add(time.Hour)}
+		r := row(text, text, schedule.Failed, waits(text, end))
+		r.Why, r.URL = text, at("1")
+		done := row("2", text, schedule.Done, schedule.Next{Why: schedule.Why{Reason: schedule.Terminal}})
+		done.URL, done.State = "", text
+		t.Rows = []report.Row{r, done}
+		t.Claims["P"] = schedule.Claim{ID: "P", Why: text, Tokens: 5, Sessions: 1, URL: at("2")}
+		t.Claims["W"] = schedule.Claim{ID: "W", Why: text, Due: end.Add(time.Minute)}
+		t.Budget = schedule.Budget{TokensPerIssue: 7, TokensPerDay: 8}
+		for i, id := range []tracker.ID{"P", "W", "1", "2", "3"} {
+			v := verdict(text, text, []schedule.Phase{schedule.Parked, schedule.Waiting, "", "", ""}[i], "", schedule.NotDispatchable, text+strings.Repeat("z", i))
+			v.Issue.ID, v.Issue.URL = id, at("1")
+			t.Verdicts = append(t.Verdicts, v)
+		}
+		t.Verdicts = append(t.Verdicts, verdict(text, text, "", "", schedule.NotActive, text))
+		t.Verdicts[5].Issue.URL = ""
+		t.Errors, t.Warnings = []string{text}, []string{text}
+	})
+	paused := tick(func(t *report.Tick) {
+		t.Pause = schedule.Pause{Why: long, Until: end.Add(time.Hour)}
+		t.Verdicts = []schedule.Verdict{verdict("1", "", "", "", schedule.Paused, text)}
+		t.Verdicts[0].Issue.URL = ""
+	})
+	s := schedule.New(schedule.Owner{})
+	for i, phase := range []schedule.Phase{schedule.Running, schedule.Stopping, schedule.Waiting, schedule.Parked} {
+		id := tracker.ID(rune('a' + i))
+		s.Claims[id] = schedule.Claim{
+			ID: id, Identifier: text, Title: text, URL: at("1"), State: text, Why: text, Phase: phase,
+			Owner: schedule.Owner{Run: []string{text, ""}[i%2], Host: text},
+		}
+	}
+	s.Pause = schedule.Pause{Why: text}
+	s.Days = []schedule.Day{{Date: text}}
+	s.Past = []schedule.Past{{Run: text, Stopped: text}}
+	return []string{
+		report.Of(plan).Markdown(), report.Of(worked).Markdown(), report.Of(paused).Markdown(),
+		report.State(s, end).Markdown(report.Links{Server: text, Repository: text, Branch: "state"}),
+	}
+}
+
+// TestARealParserFindsNoMarkupOfStrangers asks GitHub's own parser, where it is
+// installed (Debian and Ubuntu: cmark-gfm), whether the text of a stranger
+// changes anything on a page but the words on it.
+func TestARealParserFindsNoMarkupOfStrangers(t *testing.T) {
+	t.Parallel()
+	parser, err := exec.LookPath("cmark-gfm")
+	if err != nil {
+		t.Skip("cmark-gfm is not installed")
+	}
+	parse := func(t *rapid.T, page string) (tags, words string) {
+		cmd := exec.Command(parser, "--unsafe", "-e", "footnotes", "-e", "table", "-e", "autolink", "-e", "strikethrough", "-e", "tasklist")
+		cmd.Stdin = strings.NewReader(page)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tag := regexp.MustCompile(`<[^>]*>`)
+		text := strings.NewReplacer("<span>", "", "</span>", "").Replace(string(out))
+		return strings.Join(tag.FindAllString(text, -1), "\n"),
+			strings.ReplaceAll(html.UnescapeString(tag.ReplaceAllString(text, "")), "\u200b", "")
+	}
+	var plain []string
+	rapid.Check(t, func(t *rapid.T) {
+		if plain == nil {
+			for _, page := range pages("x") {
+				tags, _ := parse(t, page)
+				plain = append(plain, tags)
+			}
+		}
+		text := rapid.OneOf(fragments(), rapid.StringOfN(rapid.RuneFrom([]rune("\\`*_~[]#!<>|&$@:/.-+=()0w^\"' ax;\n")), 1, 12, -1)).Draw(t, "text")
+		said := strings.Join(strings.Fields(report.Fit(text, 40)), " ")
+		if said == "" {
+			return
+		}
+		for i, page := range pages(text) {
+			got, words := parse(t, page)
+			if diff := cmp.Diff(plain[i], got); diff != "" {
+				t.Fatalf("%q changes the page (-want +got):\n%s\n%s", text, diff, page)
+			}
+			if i != 2 && !strings.Contains(words, said) { // the third does not name the issue
+				t.Fatalf("%q is not to be read on the page:\n%s", said, words)
+			}
+		}
+	})
+}
+
+func TestOnlyPlainWebAddressesBecomeLinks(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"https://x.example/) [y](https://evil.example": "https://x.example/%29%20%5By%5D%28https://evil.example",
+		"https://x.example/a|b`c\"<d>\\*_ \u202e":      "https://x.example/a%7Cb%60c%22%3Cd%3E%5C%2A_%20%E2%80%AE",
+		"http://x.example:8080/?a=1&lt;b":              "http://x.example:8080/?a=1&amp;lt;b",
+		"https://x.example/#@acme":                     "https://x.example/#%40acme",
+	}
+	target := regexp.MustCompile(`\]\((.*?)\)`)
+	for _, address := range addresses {
+		page := report.Of(tick(func(t *report.Tick) {
+			t.Rows = []report.Row{with(row("X", "", schedule.Done, done), func(r *report.Row) { r.URL = address })}
+		})).Markdown()
+		got := ""
+		if m := target.FindStringSubmatch(page); m != nil {
+			got = m[1]
+		}
+		if got != want[address] {
+			t.Errorf("%q leads to %q, not to %q", address, got, want[address])
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package report_test
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func TestAStatusPageHasABoundWhateverTheStateHolds(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []string{"$", "@", "|", "\\", "修", "x\u0301\u0302\u0303", "🚀\U0001d165\U0001d166\U0001d167", "\U0001d15e\U0001d167\U0001d168\U0001d169", "word "} {
+		text := strings.Repeat(piece, 250)
+		s := schedule.New(schedule.Owner{})
+		for i := range 120 {
+			id := tracker.ID(rune('a' + i))
+			s.Claims[id] = schedule.Claim{
+				ID: id, Identifier: text, Title: text, URL: "https://x.example/" + strings.Repeat("(", 580), State: text, Why: text,
+				Phase: []schedule.Phase{schedule.Running, schedule.Waiting, schedule.Parked}[i%3], Owner: schedule.Owner{Run: text},
+			}
+			s.Days = append(s.Days, schedule.Day{Date: text})
+			s.Past = append(s.Past, schedule.Past{Run: text, Stopped: text})
+		}
+		s.Pause = schedule.Pause{Why: text}
+		page := report.State(s, end).Markdown(links)
+		if len(page) > report.MaxStatus {
+			t.Errorf("%q: %d bytes", piece, len(page))
+		}
+		entries := strings.Count(page, "\n| ") - 5 // heads
+		for _, more := range regexp.MustCompile(`… and ([0-9]+) more\n`).FindAllStringSubmatch(page, -1) {
+			n, _ := strconv.Atoi(more[1])
+			entries += n
+		}
+		if entries != 360 {
+			t.Errorf("%q: %d of 360 entries are shown or said to be left out", piece, entries)
+		}
+	}
+}
+
+func TestAStatusPageDoesNotDependOnTheTime(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		state := anyState().Draw(t, "state")
+		a := report.State(state, anyTime().Draw(t, "now")).Markdown(links)
+		b := report.State(state, anyTime().Draw(t, "later")).Markdown(links)
+		if a != b {
+			t.Errorf("%s\nbecame\n%s", a, b)
+		}
+	})
+}
+
+func TestRunsAreLinkedWhereTheyAreKnown(t *testing.T) {
+	t.Parallel()
+	const run = "https://github.com/acme/shop/actions/runs/12/attempts/3"
+	for _, c := range []struct {
+		links   report.Links
+		run     string
+		attempt int
+		want    string
+	}{
+		{links, "12", 3, run},
+		{links, "12", 0, "https://github.com/acme/shop/actions/runs/12"},
+		{report.Links{Server: "https://ghe.example/", Repository: "a/b"}, "12", 1, "https://ghe.example/a/b/actions/runs/12/attempts/1"},
+		{links, "../../evil", 1, ""},
+		{links, "", 1, ""},
+		{report.Links{}, "12", 1, ""},
+		{report.Links{Server: "https://github.com"}, "12", 1, ""},
+		{report.Links{Server: "https://github.com", Repository: "a/../b"}, "12", 1, ""},
+		{report.Links{Server: "javascript://x", Repository: "a/b"}, "12", 1, ""},
+	} {
+		s := schedule.New(schedule.Owner{})
+		s.Past = []schedule.Past{{Run: c.run, Attempt: c.attempt, Started: start, Ended: start.Add(time.Minute)}}
+		got := ""
+		if m := regexp.MustCompile(`\]\((.*?)\)`).FindStringSubmatch(report.State(s, end).Markdown(c.links)); m != nil {
+			got = m[1]
+		}
+		if got != c.want {
+			t.Errorf("%+v: run %q attempt %d leads to %q, not to %q", c.links, c.run, c.attempt, got, c.want)
+		}
+	}
+}
