@@ -34,16 +34,17 @@ func unguarded() codex.Config {
 // of it, a home for Codex and one for the user, and a model that says what it is
 // told to. Everything is below dir.
 type cell struct {
-	t       *testing.T
-	dir     string
-	name    string // of the model
-	model   *codextest.Model
-	env     workspace.Env
-	root    *workspace.Root
-	ws      workspace.Workspace
-	sibling workspace.Workspace
-	script  string // of after_create, before the first commit
-	extra   []string
+	t        *testing.T
+	dir      string
+	name     string // of the model
+	model    *codextest.Model
+	env      workspace.Env
+	root     *workspace.Root
+	ws       workspace.Workspace
+	sibling  workspace.Workspace
+	script   string          // of after_create, before the first commit
+	features map[string]bool // of Codex, as its home has them
+	extra    []string
 
 	mu       sync.Mutex
 	outputs  []string // of the commands that ended
@@ -60,7 +61,7 @@ func newCell(t *testing.T, model string) *cell {
 		}
 	}
 	c.env.Parent = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + c.path("user"), "CODEX_HOME=" + c.path("homes/own"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + c.path("user"), "CODEX_HOME=" + c.path("homes/own"), "TMPDIR=" + c.path("temp"),
 		"GIT_CONFIG_GLOBAL=/dev/null", "SECRET=s3cret",
 	}
 	return c
@@ -137,7 +138,7 @@ func (c *cell) tryOpen(cfg codex.Config, resume string) (stay, error) {
 	c.build()
 	c.model = codextest.NewModel() // a model of its own for each session, which says one thing
 	c.t.Cleanup(c.model.Close)
-	if err := (codextest.Home{URL: c.model.URL(), Model: c.name}).Write(c.path("homes/own")); err != nil {
+	if err := (codextest.Home{URL: c.model.URL(), Model: c.name, Features: c.features}).Write(c.path("homes/own")); err != nil {
 		c.t.Fatal(err)
 	}
 	repository, err := c.root.Seal(c.ws)
@@ -278,12 +279,18 @@ func (r raid) holds(t *testing.T) {
 			t.Errorf("the attempt does not succeed without the guard, so it shows nothing:\n%s", output)
 		}
 	})
+	eachModel(t, func(t *testing.T, model string) {
+		if succeeded, output := try(t, model, true); succeeded {
+			t.Errorf("the attempt succeeds:\n%s", output)
+		}
+	})
+}
+
+// eachModel runs a test once for each kind of model.
+func eachModel(t *testing.T, test func(t *testing.T, model string)) {
+	t.Helper()
 	for _, model := range []string{plainModel, codeModel} {
-		t.Run(model, func(t *testing.T) {
-			if succeeded, output := try(t, model, true); succeeded {
-				t.Errorf("the attempt succeeds:\n%s", output)
-			}
-		})
+		t.Run(model, func(t *testing.T) { test(t, model) })
 	}
 }
 

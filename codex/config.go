@@ -16,7 +16,7 @@ type Config struct {
 	Model             string        // Codex's own default when empty
 	Effort            string        // likewise
 	TurnTimeout       time.Duration // of one turn in all
-	ReadTimeout       time.Duration // of one request
+	ReadTimeout       time.Duration // of one request; the slowest two get more
 	StallTimeout      time.Duration // of silence; not positive is off
 	Env               []string      // names of environment variables the agent sees besides the plain ones
 }

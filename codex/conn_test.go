@@ -3,6 +3,7 @@ package codex
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -103,13 +104,16 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 	for _, test := range []struct {
 		silent string
 		config time.Duration
+		policy string // of the turn; empty is the guard's profile
 		want   time.Duration
 	}{
-		{"initialize", time.Second, firstAnswer},
-		{"initialize", time.Minute, time.Minute},
-		{"thread/start", time.Second, time.Second},
-		{"turn/start", 2 * time.Second, 2 * time.Second},
-		{"turn/start", 0, defaultReadTimeout},
+		{"initialize", time.Second, "", firstAnswer},
+		{"initialize", time.Minute, "", time.Minute},
+		{"thread/start", time.Second, "", time.Second},
+		{"turn/start", 2 * time.Second, `{"type":"readOnly"}`, 2 * time.Second},
+		{"turn/start", 0, `{"type":"readOnly"}`, defaultReadTimeout},
+		{"turn/start", time.Second, "", turnAnswer},
+		{"turn/start", time.Hour / 2, "", time.Hour / 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
@@ -120,10 +124,10 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 						return
 					}
 					if m.ID != nil && m.Method != test.silent {
-						p.reply(m, `{"thread":{"id":"thread-1"}}`)
+						p.reply(m, `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 					}
 				}
-			}), Options{Config: Config{ReadTimeout: test.config}})
+			}), Options{Config: Config{ReadTimeout: test.config, TurnSandboxPolicy: json.RawMessage(test.policy)}})
 			if err == nil {
 				_, err = s.Turn(t.Context(), "go")
 				s.Close()

@@ -5,8 +5,9 @@
 // It speaks over any [io.ReadWriteCloser] and does nothing else: it never
 // starts a process, reads the environment or touches a file. Package workspace
 // makes the connection and ends the process behind it; package attempt calls
-// [Open], then [Session.Turn] as often as the issue needs, then [Session.Close];
-// and once per tick [Preflight], which finds out whether any of that can work.
+// [Open], then [Session.Turn] as often as the issue needs, then [Session.Close].
+// In one session of a tick it calls [Session.Check] before the first turn, which
+// finds out whether any session can work; [Preflight] does that alone.
 //
 // From the bottom up:
 //
@@ -27,6 +28,7 @@
 //	server    the handshake and the login
 //	session   the thread; turn runs one turn on it
 //	preflight what keeps sessions from working
+//	skill     the skills that a prompt names
 //
 // What holds at all times:
 //

@@ -36,7 +36,7 @@ type Event struct {
 	Turn       string    // its turn in progress; "" between turns
 	Session    string    // Thread-Turn (SPEC §4.2); "" between turns
 	Method     string    // of the protocol; "" when the event is our own
-	Summary    string    // for people: one line of at most 120 characters
+	Summary    string    // for people: one line of at most 120 characters, 500 of a Warning
 	Usage      *Usage    // of the session so far, when it changed
 	RateLimits json.RawMessage
 
@@ -83,7 +83,11 @@ func (s *Session) emit(e Event) {
 	if s.o.Events == nil {
 		return
 	}
-	e.Time, e.PID, e.Summary = time.Now().UTC(), s.o.PID, oneLine(e.Summary, summaryRunes)
+	limit := summaryRunes
+	if e.Kind == Warning {
+		limit = messageRunes // it says what is lost, and what to do
+	}
+	e.Time, e.PID, e.Summary = time.Now().UTC(), s.o.PID, oneLine(e.Summary, limit)
 	s.mu.Lock()
 	e.Thread = s.thread
 	if s.turn != nil && s.turn.id != "" {

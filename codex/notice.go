@@ -197,6 +197,8 @@ func (i item) summary() string {
 		return "searching the web"
 	case "contextCompaction":
 		return "compacting its context"
+	case "userMessage": // we said it ourselves
+		return ""
 	}
 	return i.Type
 }

@@ -49,6 +49,15 @@ func permissions(o Options, home string) map[string]any {
 		"permissions." + profile + ".extends":         ":workspace",
 		"permissions." + profile + ".filesystem":      files,
 		"permissions." + profile + ".network.enabled": false,
+
+		// Since paths are denied, each look of Codex's own at a file takes two
+		// sandboxes and three processes: 45 ms of a processor. It need not look for a
+		// .git in every folder up to the root: the first, in the workspace, is always
+		// there, if need be as a placeholder that the sandbox mounts. Left are three
+		// looks in a session (AGENTS.override.md, AGENTS.md, .agents/skills), one in
+		// each further turn, and some nine for each skill of the repository. That is
+		// what the denied paths cost, and Codex has no setting for it.
+		"project_root_markers": []string{},
 	}
 }
 

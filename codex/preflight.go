@@ -14,19 +14,33 @@ import (
 // sandboxTime bounds the start of a sandbox around a command that does nothing.
 const sandboxTime = 20 * time.Second
 
-// Preflight finds out whether sessions can work at all: whether the server
-// speaks the protocol, is logged in, has the model, and can start the sandbox
-// that the turns will have. It opens no thread and asks no model. What an older
-// server cannot be asked is passed over. The connection is closed at the end.
+// Preflight finds out over a connection of its own whether sessions can work at
+// all: whether the server speaks the protocol, and what [Session.Check] finds
+// out. It opens no thread. The connection is closed at the end.
 //
-// The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrNoSandbox], and those of
-// [Open]. The version is the server's; "" when it does not say.
+// The errors are those of [Session.Check] and of [Open]. The version is the
+// server's; "" when it does not say.
 func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version string, err error) {
 	s, err := connect(ctx, rwc, o, (*Session).check)
 	if err != nil {
 		return "", fmt.Errorf("checking Codex: %w", err)
 	}
 	return s.server.version, s.Close()
+}
+
+// Check finds out whether any session can work: whether the server is logged in,
+// has the model, and can start the sandbox that the turns will have. It asks no
+// model. What an older server cannot be asked is passed over, and a skill that
+// is missing is an event of kind [Warning].
+//
+// The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrNoSandbox], and those of a
+// call; the session has then failed to start.
+func (s *Session) Check(ctx context.Context) error {
+	if err := s.check(ctx); err != nil {
+		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
+		return fmt.Errorf("checking Codex: %w", err)
+	}
+	return nil
 }
 
 func (s *Session) check(ctx context.Context) error {
@@ -38,6 +52,9 @@ func (s *Session) check(ctx context.Context) error {
 		if err := s.checkModel(ctx); err != nil {
 			return err
 		}
+	}
+	if err := s.checkSkills(ctx); err != nil {
+		return err
 	}
 	return s.checkSandbox(ctx)
 }

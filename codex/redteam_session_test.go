@@ -1,14 +1,15 @@
 package codex_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/symphony-runner/symphony/codex"
 )
@@ -19,7 +20,7 @@ func TestRaidEscalates(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
 	const target = "workspaces/sibling/escalated"
-	try := func(model string, cfg codex.Config) (c *cell, succeeded bool) {
+	try := func(t *testing.T, model string, cfg codex.Config) (c *cell, succeeded bool) {
 		c = newCell(t, model)
 		c.build()
 		s := c.open(cfg, "")
@@ -30,46 +31,64 @@ func TestRaidEscalates(t *testing.T) {
 		c.close(s)
 		return c, c.exists(target)
 	}
-	off := codex.Config{ApprovalPolicy: json.RawMessage(`"on-request"`), ThreadSandbox: json.RawMessage(`"workspace-write"`)}
-	if c, succeeded := try(plainModel, off); !succeeded || c.approved == 0 {
-		t.Errorf("without the guard: succeeded %v, approved %d", succeeded, c.approved)
-	}
-	for _, model := range []string{plainModel, codeModel} {
-		if c, succeeded := try(model, codex.Config{}); succeeded || c.approved != 0 {
-			t.Errorf("%s: succeeded %v, approved %d times: Codex is to refuse it without asking", model, succeeded, c.approved)
+	t.Run("guard off", func(t *testing.T) {
+		off := codex.Config{ApprovalPolicy: json.RawMessage(`"on-request"`), ThreadSandbox: json.RawMessage(`"workspace-write"`)}
+		if c, succeeded := try(t, plainModel, off); !succeeded || c.approved == 0 {
+			t.Errorf("succeeded %v, approved %d times, so this shows nothing", succeeded, c.approved)
 		}
-	}
+	})
+	eachModel(t, func(t *testing.T, model string) {
+		if c, succeeded := try(t, model, codex.Config{}); succeeded || c.approved != 0 {
+			t.Errorf("succeeded %v, approved %d times: Codex is to refuse it without asking", succeeded, c.approved)
+		}
+	})
 }
 
 func TestRaidSurvivesTheSession(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
-	for _, test := range []struct {
-		model string
-		cfg   codex.Config
-	}{{plainModel, unguarded()}, {plainModel, codex.Config{}}, {codeModel, codex.Config{}}} {
-		c := newCell(t, test.model)
-		s := c.open(test.cfg, "")
-		// A name that no other process has: the sandbox hides the numbers.
-		seconds := fmt.Sprint(100000 + time.Now().UnixNano()%100000)
-		c.turn(s, fmt.Sprintf("(setsid sleep %s >/dev/null 2>&1 &) ; (nohup bash -c 'kill -STOP $$; sleep %[1]s' >/dev/null 2>&1 &); sleep 0.2", seconds))
-		during := running("sleep\x00" + seconds)
+	// A name that no other process has: the sandbox hides the numbers.
+	leave := func() (seconds, command string) {
+		seconds = fmt.Sprint(100_000_000 + rand.IntN(100_000_000))
+		return seconds, fmt.Sprintf("(setsid sleep %s >/dev/null 2>&1 &) ; (nohup bash -c 'kill -STOP $$; sleep %[1]s' >/dev/null 2>&1 &); sleep 0.2", seconds)
+	}
+	t.Run("guard off", func(t *testing.T) { // and nobody who looks after what Codex leaves
+		c := newCell(t, plainModel)
+		b := c.bare()
+		seconds, command := leave()
+		c.say(command, nil)
+		b.turn(c.ws.Path, `"never"`, `{"type":"dangerFullAccess"}`, `{}`)
+		b.close()
+		survivors := running(seconds)
+		if len(survivors) == 0 {
+			t.Error("nothing survives Codex, so this shows nothing")
+		}
+		for _, pid := range survivors {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	try := func(t *testing.T, model string, cfg codex.Config) {
+		c := newCell(t, model)
+		s := c.open(cfg, "")
+		seconds, command := leave()
+		c.turn(s, command)
 		c.close(s)
 		if after := running(seconds); len(after) > 0 {
-			t.Errorf("%s: after the session %v still run", test.model, after)
-		}
-		if unsandboxed := len(test.cfg.ThreadSandbox) > 0; unsandboxed && len(during) == 0 {
-			t.Error("without the guard nothing survived the turn, so this shows nothing")
+			t.Errorf("after the session %v still run", after)
 		}
 	}
+	t.Run("no sandbox", func(t *testing.T) { try(t, plainModel, unguarded()) })
+	eachModel(t, func(t *testing.T, model string) { try(t, model, codex.Config{}) })
 }
 
 // running are the processes with a text in their command line.
-func running(text string) (pids []string) {
+func running(text string) (pids []int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range paths {
-		if line, err := os.ReadFile(path); err == nil && strings.Contains(string(line), text) {
-			pids = append(pids, filepath.Base(filepath.Dir(path)))
+		line, err := os.ReadFile(path)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err == nil && pid > 1 && strings.Contains(string(line), text) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids
@@ -95,65 +114,72 @@ echo 'prefix_rule(pattern=["bash"], decision="allow")' > .codex/rules/raid.rules
 	t.Run("guard off", func(t *testing.T) {
 		c := newCell(t, plainModel)
 		prepare(c)
-		c.build()
-		if err := os.MkdirAll(c.path("homes/own"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		process, err := c.root.Start(t.Context(), c.ws, "exec '"+realCodex(t)+"' app-server", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer process.Stop(t.Context())
-		fmt.Fprintf(process, `{"id":1,"method":"initialize","params":{"clientInfo":{"name":"x","version":"1"}}}
-{"id":2,"method":"thread/start","params":{"cwd":%q,"sandbox":"workspace-write"}}
-`, c.ws.Path)
-		for lines := bufio.NewScanner(process); lines.Scan() && !c.exists("server"); {
+		b := c.bare()
+		b.send(`{"id":2,"method":"thread/start","params":{"cwd":%q,"sandbox":"workspace-write"}}`, c.ws.Path)
+		for b.lines.Scan() && !c.exists("server") {
 		}
 		if !c.exists("server") {
 			t.Error("the server of the repository was not started, so this shows nothing")
 		}
 	})
-	for _, model := range []string{plainModel, codeModel} {
-		t.Run(model, func(t *testing.T) {
-			c := newCell(t, model)
-			prepare(c)
-			output := c.run(codex.Config{}, "env; bash -c 'echo raided > "+c.path("rule")+"'; echo raided > .codex/config.toml")
-			if c.exists("server") || c.exists("rule") || strings.Contains(output, "RAIDED") {
-				t.Errorf("server started: %v, rule obeyed: %v\n%s", c.exists("server"), c.exists("rule"), output)
+	eachModel(t, func(t *testing.T, model string) {
+		c := newCell(t, model)
+		prepare(c)
+		output := c.run(codex.Config{}, "env; bash -c 'echo raided > "+c.path("rule")+"'; echo raided > .codex/config.toml")
+		if c.exists("server") || c.exists("rule") || strings.Contains(output, "RAIDED") {
+			t.Errorf("server started: %v, rule obeyed: %v\n%s", c.exists("server"), c.exists("rule"), output)
+		}
+		for _, name := range []string{"homes/own/config.toml", "workspaces/own/.codex/config.toml"} {
+			if text := c.read(name); strings.Contains(text, "trust_level") || strings.HasPrefix(text, "raided") {
+				t.Errorf("%s was changed:\n%s", name, text)
 			}
-			for _, name := range []string{"homes/own/config.toml", "workspaces/own/.codex/config.toml"} {
-				if text := c.read(name); strings.Contains(text, "trust_level") || strings.HasPrefix(text, "raided") {
-					t.Errorf("%s was changed:\n%s", name, text)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
-// That approvals teach Codex nothing cannot be shown with the guard off: the
-// answer that would do it is not in the program.
+// That an approval teaches Codex a rule is shown by hand: the answer that does it
+// is not in the program.
 func TestRaidIsNotRememberedAsARule(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
-	for _, model := range []string{plainModel, codeModel} {
+	rules := func(c *cell) []string {
+		paths, _ := filepath.Glob(c.path("homes/own/rules/*"))
+		return paths
+	}
+	t.Run("guard off", func(t *testing.T) {
+		c := newCell(t, plainModel)
+		b := c.bare()
+		c.say("mkdir build", nil)
+		b.turn(c.ws.Path, `"untrusted"`, `{"type":"workspaceWrite"}`, `{"decision":{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["mkdir"]}}}`)
+		if len(rules(c)) == 0 {
+			t.Error("Codex has learnt nothing, so this shows nothing")
+		}
+	})
+	eachModel(t, func(t *testing.T, model string) {
 		c := newCell(t, model)
 		c.run(codex.Config{}, "mkdir build; rm -rf build") // which asks
 		if c.approved == 0 {
-			t.Errorf("%s: nothing was asked, so this shows nothing", model)
+			t.Error("nothing was asked, so this shows nothing")
 		}
-		if rules, _ := filepath.Glob(c.path("homes/own/rules/*")); len(rules) > 0 {
-			t.Errorf("%s: Codex remembers %v", model, rules)
+		if learnt := rules(c); len(learnt) > 0 {
+			t.Errorf("Codex remembers %v", learnt)
 		}
-	}
+	})
 }
 
-// A FIFO with the name of a file that the next session reads. With the guard off
-// the same: an agent may put it into its workspace either way.
+// A FIFO with the name of a file that the next session reads. There is no guard
+// against it to be taken away: an agent may put it into its workspace either way,
+// and what counts is that nobody waits for it.
 func TestRaidLeavesAFIFOToReadFrom(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
 	c := newCell(t, plainModel)
 	c.run(codex.Config{}, "mkfifo fifo && mv fifo AGENTS.md && mkfifo README.md .gitattributes && ls -l")
+	for _, name := range []string{"AGENTS.md", "README.md", ".gitattributes"} {
+		if info, err := os.Lstat(filepath.Join(c.ws.Path, name)); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+			t.Errorf("%s is no FIFO after the session, so this shows nothing: %v", name, err)
+		}
+	}
 	if _, err := c.root.Fingerprint(t.Context(), c.ws); err != nil {
 		t.Error(err)
 	}
@@ -168,25 +194,66 @@ func TestRaidLeavesAFIFOToReadFrom(t *testing.T) {
 func TestRaidFloodsAndShoutsAtTheRunner(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
-	for _, model := range []string{plainModel, codeModel} {
+	eachModel(t, func(t *testing.T, model string) {
 		c := newCell(t, model)
-		c.run(codex.Config{}, `yes '::add-mask::raided' | head -c 5000000; printf '\r\n::error::raided\n\033[2J::set-env name=X::raided\n'`)
+		output := c.run(codex.Config{}, `yes '::add-mask::raided' | head -c 5000000; printf '\r\n::error::raided\n\033[2J::set-env name=X::raided\n'`)
+		if len(output) < 500_000 || !strings.Contains(output, "\n::error::raided\n\x1b[2J") {
+			t.Errorf("it does not reach this program, so this shows nothing: %d bytes", len(output))
+		}
 		for _, e := range c.events {
 			if strings.ContainsAny(e.Summary, "\r\n\x1b") || len([]rune(e.Summary)) > 120 {
-				t.Errorf("%s: an event says %q", model, e.Summary)
+				t.Errorf("an event says %q", e.Summary)
 			}
 		}
 		if n := len(c.events); n > 500 {
-			t.Errorf("%s: the flood makes %d events", model, n)
+			t.Errorf("the flood makes %d events", n)
 		}
+	})
+}
+
+// Codex notes in its TMPDIR, which the agent may write, what it has to unmount and
+// remove. There is no such thing without a sandbox.
+func TestCodexKeepsItsNotesFromTheAgent(t *testing.T) {
+	t.Parallel()
+	realCodex(t)
+	c := newCell(t, plainModel)
+	output := c.run(codex.Config{}, `cd "$TMPDIR"/codex-bwrap-* && echo notes; touch x && echo added; mv ../codex-bwrap-* ../y && echo moved`)
+	if !strings.Contains(output, "notes") || strings.Contains(output, "added") || strings.Contains(output, "moved") {
+		t.Error(output)
 	}
+}
+
+// What starts work by itself is not even offered to the model, whatever the Codex
+// home says.
+func TestAGuardedAgentIsOfferedNothingThatWorksByItself(t *testing.T) {
+	t.Parallel()
+	realCodex(t)
+	offers := map[string][]string{
+		plainModel: {`"name":"create_goal"`, `"type":"web_search"`},
+		codeModel:  {"### `create_goal`", `"name":"spawn_agent"`, `"name":"sleep"`},
+	}
+	eachModel(t, func(t *testing.T, model string) {
+		c := newCell(t, model)
+		c.features = map[string]bool{"goals": true, "sleep_tool": true}
+		b := c.bare()
+		b.turn(c.ws.Path, `"never"`, `{"type":"readOnly"}`, `{}`)
+		b.close()
+		offered := string(c.model.Requests()[0].Body)
+		c.run(codex.Config{}, "true")
+		guarded := string(c.model.Requests()[0].Body)
+		for _, tool := range offers[model] {
+			if !strings.Contains(offered, tool) || strings.Contains(guarded, tool) {
+				t.Errorf("%s: offered without the guard: %v, with it: %v", tool, strings.Contains(offered, tool), strings.Contains(guarded, tool))
+			}
+		}
+	})
 }
 
 // What the guard is for: an agent that can work.
 func TestAGuardedAgentCanDoItsWork(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
-	for _, model := range []string{plainModel, codeModel} {
+	eachModel(t, func(t *testing.T, model string) {
 		c := newCell(t, model)
 		s := c.open(codex.Config{}, "")
 		output := c.turn(s, `echo work > file && mkdir -p a/b && rm -rf a && git checkout -q -b topic && git add -A &&
@@ -196,19 +263,19 @@ echo all done`)
 		thread := s.ThreadID()
 		c.close(s)
 		if !strings.Contains(output, "all done") || !strings.Contains(output, c.path("temp")) {
-			t.Errorf("%s: %.2000s", model, output)
+			t.Errorf("%.2000s", output)
 		}
 		s = c.open(codex.Config{}, thread)
 		if !s.Resumed() {
-			t.Errorf("%s: the thread is not resumed", model)
+			t.Error("the thread is not resumed")
 		}
 		if output := c.turn(s, "git config a.b c; git status --short; git branch --show-current"); !strings.Contains(output, "topic") || !strings.Contains(output, "config") {
-			t.Errorf("%s: in the resumed thread %s", model, output)
+			t.Errorf("in the resumed thread %s", output)
 		}
 		c.close(s)
 		left, err := os.ReadDir(c.ws.Path)
 		if err != nil || len(left) != 2 {
-			t.Errorf("%s: the workspace holds %v, %v", model, left, err)
+			t.Errorf("the workspace holds %v, %v", left, err)
 		}
-	}
+	})
 }

@@ -12,12 +12,16 @@ import (
 	"time"
 )
 
-// What Config leaves at zero (SPEC §5.3.6), and the least time the first answer
-// gets: the server may have to be unpacked, and the machine may be busy.
+// What Config leaves at zero (SPEC §5.3.6), and the least time that two answers
+// get. Before the first the server may have to be unpacked. Before it answers a
+// turn/start with our profile it reads the skills of the repository, through a
+// sandbox for each look at a file (see permissions): half a second of a processor
+// for each skill.
 const (
 	defaultReadTimeout = 5 * time.Second
 	defaultTurnTimeout = time.Hour
 	firstAnswer        = 30 * time.Second
+	turnAnswer         = 2 * time.Minute
 )
 
 // Options are what a session is made of.
@@ -29,7 +33,7 @@ type Options struct {
 	Config  Config // a timeout that is not positive is the default
 	Tools   []Tool
 	Resume  string // the thread to go on with; "" starts a new one
-	Check   bool   // find out first whether any session can work, as [Preflight] does
+	Prompt  string // of the workflow: the skills it names are looked for by a check
 
 	Key  string   // an API key to log in with; "" leaves it to the server's own login
 	Home string   // the Codex home that the server must have; "" is any
@@ -79,16 +83,7 @@ type Session struct {
 // [ErrNotLoggedIn], [ErrPosture], the cause of ctx, and a thread_sandbox that
 // Codex does not know.
 func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, error) {
-	begin := (*Session).openThread
-	if o.Check {
-		begin = func(s *Session, ctx context.Context) error {
-			if err := s.check(ctx); err != nil {
-				return err
-			}
-			return s.openThread(ctx)
-		}
-	}
-	s, err := connect(ctx, rwc, o, begin)
+	s, err := connect(ctx, rwc, o, (*Session).openThread)
 	if err != nil {
 		return nil, fmt.Errorf("opening a Codex session: %w", err)
 	}

@@ -101,10 +101,14 @@ func (s *Session) run(ctx context.Context, t *turn, input string) error {
 // server refuses.
 func (s *Session) startTurn(ctx context.Context, t *turn, input string) error {
 	for {
+		wait := s.o.Config.ReadTimeout
 		s.mu.Lock()
 		params := s.posture.turn(s.o, s.thread, input)
+		if s.posture.sandbox == nil {
+			wait = max(wait, turnAnswer)
+		}
 		s.mu.Unlock()
-		err := s.conn.call(ctx, s.o.Config.ReadTimeout, "turn/start", params, func(result json.RawMessage) error {
+		err := s.conn.call(ctx, wait, "turn/start", params, func(result json.RawMessage) error {
 			return s.started(t, result)
 		})
 		if err == nil || !s.conceded(err) {

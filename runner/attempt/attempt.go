@@ -125,7 +125,7 @@ func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *wor
 		a.say(e)
 	}
 	options.Wire = events.wire
-	session, err := a.openSession(ctx, process, options)
+	session, err := codex.Open(ctx, process, options)
 	if err != nil {
 		return err
 	}
@@ -133,24 +133,24 @@ func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *wor
 		session.Close()
 		a.usage = session.Usage()
 	}()
+	if err := a.pass(ctx, session); err != nil {
+		return err
+	}
 	if session.Resumed() {
 		text = prompt.Continuation(a.Issue, 1, a.MaxTurns)
 	}
 	return a.converse(ctx, session, text)
 }
 
-// openSession opens the session once it is known that sessions can work.
-func (a *attempt) openSession(ctx context.Context, process *workspace.Process, options codex.Options) (*codex.Session, error) {
+// pass waits at the gate, before the first turn, until it is known that sessions
+// can work. The one that finds out does so in its own session.
+func (a *attempt) pass(ctx context.Context, session *codex.Session) error {
 	first, err := a.Gate.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	options.Check = first
-	session, err := codex.Open(ctx, process, options)
 	if first {
+		err = session.Check(ctx)
 		a.Gate.leave(err)
 	}
-	return session, err
+	return err
 }
 
 // options are those of the session, but for who is told of it.
@@ -158,7 +158,7 @@ func (a *attempt) options(ws workspace.Workspace, process *workspace.Process) co
 	return codex.Options{
 		Version: a.Version, PID: process.PID(), Cwd: ws.Path,
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
-		Config: a.Codex, Tools: a.tools(), Resume: a.Thread,
+		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
 		Key: a.Account.Key, Home: a.home, Temp: a.temp, Deny: a.deny(), Real: a.real, Repository: a.repository,
 	}
 }

@@ -79,12 +79,18 @@ func (a *attempt) settleIn() error {
 	return nil
 }
 
-// environment is what the agent's process gets besides the plain variables.
+// environment is what the agent's process gets besides the plain variables. Codex
+// has temporary files too: notes of what its sandboxes mount, which it keeps from
+// the agent itself.
 func (a *attempt) environment() []string {
-	if a.home == "" {
-		return a.Codex.Env
+	env := slices.Clone(a.Codex.Env)
+	if a.temp != "" {
+		env = append(env, "TMPDIR="+a.temp)
 	}
-	return append(slices.Clone(a.Codex.Env), "CODEX_HOME="+a.home)
+	if a.home != "" {
+		env = append(env, "CODEX_HOME="+a.home)
+	}
+	return env
 }
 
 // deny are the folders of ours that the agent may not read: the homes of the

@@ -208,6 +208,36 @@ func TestPreflightPassesWithAKeyAndFailsWithoutALogin(t *testing.T) {
 	}
 }
 
+func TestTheSkillsThatThePromptNamesAreLookedForOnce(t *testing.T) {
+	t.Parallel()
+	w, m := realWorld(t)
+	w.hooks.AfterCreate = `mkdir -p .agents/skills/deploy && printf -- '---\nname: deploy\ndescription: Deploys.\n---\nDo it.\n' > .agents/skills/deploy/SKILL.md`
+	w.job.Prompt, w.job.Gate = "Use $deploy, and then $no-such-skill.", NewGate()
+	warnings := func() (all []string) {
+		for _, u := range w.updates {
+			all = append(all, u.Warnings...)
+		}
+		return all
+	}
+	if got := w.run(t.Context()); got.Class != schedule.Done {
+		t.Fatalf("%+v", got)
+	}
+	if got := warnings(); len(got) != 1 || !strings.Contains(got[0], "$no-such-skill:") || !strings.Contains(got[0], "it has deploy,") {
+		t.Errorf("warned of %q", got)
+	}
+	if prompt := string(m.Requests()[0].Body); !strings.Contains(prompt, "Do it.") {
+		t.Error("the skill that is there is not told to the model")
+	}
+	if w.run(t.Context()); len(warnings()) != 0 {
+		t.Errorf("behind the gate once more: %q", warnings())
+	}
+	var told []string
+	w.job.Warn = func(text string) { told = append(told, text) }
+	if _, err := Preflight(t.Context(), w.job); err != nil || len(told) != 1 {
+		t.Errorf("told %q, %v", told, err)
+	}
+}
+
 func TestPreflightOfAScriptedAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")

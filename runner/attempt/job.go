@@ -29,6 +29,7 @@ type Job struct {
 	Redact     func(string) string // hides secrets in what leaves the program; nil hides none
 	EventLog   string              // file for the session's wire and events; empty for none
 	Version    string              // of this program, as the agent is told
+	Warn       func(string)        // told by [Preflight] what people should know; nil is nobody
 	Log        *slog.Logger
 }
 

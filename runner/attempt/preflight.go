@@ -25,7 +25,13 @@ func Preflight(ctx context.Context, job Job) (version string, err error) {
 	if err != nil {
 		return "", err
 	}
-	version, err = codex.Preflight(ctx, process, a.options(ws, process))
+	options := a.options(ws, process)
+	options.Events = func(e codex.Event) {
+		if e.Kind == codex.Warning && a.Warn != nil {
+			a.Warn(e.Summary)
+		}
+	}
+	version, err = codex.Preflight(ctx, process, options)
 	if errors.Is(err, codex.ErrPortExit) {
 		err = withExit(err, process)
 	}
