@@ -2,7 +2,6 @@ package github
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -54,11 +53,11 @@ func (r *repository) block(ctx context.Context, candidates []candidate, issues [
 // is not asked for: it is open or closed.
 func (r *repository) blocker(b *record) tracker.Blocker {
 	state, _ := r.states.of(b, "")
-	name := identifier(b.Number)
+	name := identifier(b.GetNumber())
 	if !strings.EqualFold(b.repository(), r.cfg.Repo) {
-		return tracker.Blocker{Identifier: fmt.Sprintf("%s#%d", b.repository(), b.Number), State: state}
+		return tracker.Blocker{Identifier: fmt.Sprintf("%s#%d", b.repository(), b.GetNumber()), State: state}
 	}
-	return tracker.Blocker{ID: tracker.ID(fmt.Sprint(b.Number)), Identifier: name, State: state}
+	return tracker.Blocker{ID: tracker.ID(fmt.Sprint(b.GetNumber())), Identifier: name, State: state}
 }
 
 // blocking reads what blocks an issue, only when its record says that something
@@ -76,7 +75,7 @@ func (r *repository) blocking(ctx context.Context, rec *record) ([]*record, erro
 	if rec.Dependencies.TotalBlockedBy == 0 {
 		return nil, nil
 	}
-	key := blockersKey{rec.Number, rec.UpdatedAt, *rec.Dependencies}
+	key := blockersKey{rec.GetNumber(), rec.GetUpdatedAt().Time, *rec.Dependencies}
 	r.mu.Lock()
 	list, ok := r.blockers[key]
 	r.mu.Unlock()
@@ -97,20 +96,19 @@ func (r *repository) blocking(ctx context.Context, rec *record) ([]*record, erro
 }
 
 func (r *repository) readBlocking(ctx context.Context, rec *record) ([]*record, error) {
-	op := fmt.Sprintf("read what blocks %s of %s", identifier(rec.Number), r.cfg.Repo)
-	at := r.url(fmt.Sprintf("/issues/%d/dependencies/blocked_by?per_page=100", rec.Number))
+	op := fmt.Sprintf("read what blocks %s of %s", identifier(rec.GetNumber()), r.cfg.Repo)
+	at := r.path("/issues/%d/dependencies/blocked_by?per_page=100", rec.GetNumber())
 	var list []*record
 	// Without a count in its record the answer is asked for again each time, by its ETag.
 	_, err := r.walk(ctx, op, at, rec.Dependencies == nil, func(b *record) { list = append(list, b) })
-	status, ok := errors.AsType[*statusError](err)
-	if !ok || status.status != http.StatusNotFound {
+	if status(err) != http.StatusNotFound {
 		return list, err
 	}
 	if rec.Dependencies != nil {
 		return nil, nil // it was deleted meanwhile, or the count speaks for itself
 	}
 	// Either the issue has just gone, or the server has no such address.
-	if still, err := r.one(ctx, rec.Number); err != nil || still == nil {
+	if still, err := r.one(ctx, rec.GetNumber()); err != nil || still == nil {
 		return nil, err
 	}
 	r.mu.Lock()

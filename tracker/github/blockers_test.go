@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	gh "github.com/google/go-github/v62/github"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -110,7 +111,7 @@ func TestABlockerElsewhereIsNamedInFull(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	r := f.open()
-	got := r.blocker(&record{Number: 7, State: stateOpen, RepositoryURL: "https://api.github.com/repos/other/place"})
+	got := r.blocker(&record{Issue: gh.Issue{Number: gh.Int(7), State: gh.String(stateOpen), RepositoryURL: gh.String("https://api.github.com/repos/other/place")}})
 	if diff := cmp.Diff(tracker.Blocker{Identifier: "other/place#7", State: "open"}, got); diff != "" {
 		t.Error(diff)
 	}

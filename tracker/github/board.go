@@ -5,52 +5,40 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/shurcooL/graphql"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
 const needProjects = "the permission projects: read (the token of an Actions job cannot have it)"
 
-// boardQuery reads the board and the status that issues have on it.
-const boardQuery = `query Board($owner: String!, $number: Int!, $field: String!, $ids: [ID!]!) {
-  repositoryOwner(login: $owner) {
-    ... on ProjectV2Owner {
-      projectV2(number: $number) {
-        id
-        fields(first: 100) { nodes { ... on ProjectV2SingleSelectField { name options { name } } } }
-      }
-    }
-  }
-  nodes(ids: $ids) {
-    ... on Issue {
-      id
-      projectItems(first: 50, includeArchived: false) {
-        pageInfo { hasNextPage }
-        nodes {
-          project { id }
-          fieldValueByName(name: $field) { ... on ProjectV2ItemFieldSingleSelectValue { name } }
-        }
-      }
-    }
-  }
-}`
-
-type boardData struct {
+// boardQuery is the board and the status that issues have on it.
+type boardQuery struct {
 	RepositoryOwner *struct {
-		ProjectV2 *struct {
-			ID     string
-			Fields struct{ Nodes []*boardField }
-		}
-	}
+		Owner struct {
+			ProjectV2 *struct {
+				ID     string
+				Fields struct {
+					Nodes []*struct {
+						Field boardField `graphql:"... on ProjectV2SingleSelectField"`
+					}
+				} `graphql:"fields(first: 100)"`
+			} `graphql:"projectV2(number: $number)"`
+		} `graphql:"... on ProjectV2Owner"`
+	} `graphql:"repositoryOwner(login: $owner)"`
 	Nodes []*struct {
-		ID           string
-		ProjectItems struct {
-			PageInfo struct{ HasNextPage bool }
-			Nodes    []*struct {
-				Project          struct{ ID string }
-				FieldValueByName *struct{ Name string }
-			}
-		}
-	}
+		Issue struct {
+			ID           string
+			ProjectItems struct {
+				PageInfo struct{ HasNextPage bool }
+				Nodes    []*struct {
+					Project          struct{ ID string }
+					FieldValueByName *struct {
+						Value struct{ Name string } `graphql:"... on ProjectV2ItemFieldSingleSelectValue"`
+					} `graphql:"fieldValueByName(name: $field)"`
+				}
+			} `graphql:"projectItems(first: 50, includeArchived: false)"`
+		} `graphql:"... on Issue"`
+	} `graphql:"nodes(ids: $ids)"`
 }
 
 type boardField struct {
@@ -68,7 +56,7 @@ func (r *repository) board(ctx context.Context, records []*record) (map[string]s
 	var ids []string
 	for _, rec := range records {
 		if rec.open() {
-			ids = append(ids, rec.NodeID)
+			ids = append(ids, rec.GetNodeID())
 		}
 	}
 	r.mu.Lock()
@@ -104,9 +92,11 @@ func (r *repository) board(ctx context.Context, records []*record) (map[string]s
 func (r *repository) statuses(ctx context.Context, ids []string) (map[string]string, error) {
 	p := r.cfg.Project
 	op := fmt.Sprintf("read the project %s/%d", p.Owner, p.Number)
-	variables := map[string]any{"owner": p.Owner, "number": p.Number, "field": p.Field, "ids": ids}
-	var data boardData
-	if err := r.client.query(ctx, op, needProjects, boardQuery, variables, &data); err != nil {
+	var data boardQuery
+	err := r.query(ctx, op, needProjects, &data, map[string]any{
+		"owner": graphql.String(p.Owner), "number": graphql.Int(p.Number), "field": graphql.String(p.Field), "ids": nodeIDs(ids),
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := r.checkBoard(data); err != nil {
@@ -121,15 +111,16 @@ func (r *repository) statuses(ctx context.Context, ids []string) (map[string]str
 			continue
 		}
 		status, on := "", false
-		for _, item := range node.ProjectItems.Nodes {
-			if item != nil && item.Project.ID == data.RepositoryOwner.ProjectV2.ID {
+		items := node.Issue.ProjectItems
+		for _, item := range items.Nodes {
+			if item != nil && item.Project.ID == data.RepositoryOwner.Owner.ProjectV2.ID {
 				on = true
 				if item.FieldValueByName != nil {
-					status = item.FieldValueByName.Name
+					status = item.FieldValueByName.Value.Name
 				}
 			}
 		}
-		if !on && node.ProjectItems.PageInfo.HasNextPage {
+		if !on && items.PageInfo.HasNextPage {
 			return nil, fmt.Errorf("%s: %w: the issue %q is on more than 50 boards: take it off some", op, tracker.ErrPagination, ids[i])
 		}
 		found[ids[i]] = status
@@ -139,42 +130,38 @@ func (r *repository) statuses(ctx context.Context, ids []string) (map[string]str
 
 // checkBoard refuses a board that does not fit the workflow, so that a misspelt
 // name never looks like an empty board.
-func (r *repository) checkBoard(data boardData) error {
+func (r *repository) checkBoard(data boardQuery) error {
 	p := r.cfg.Project
 	if data.RepositoryOwner == nil {
 		return invalid("project.owner", "is %q: there is no such user or organisation", p.Owner)
 	}
-	project := data.RepositoryOwner.ProjectV2
+	project := data.RepositoryOwner.Owner.ProjectV2
 	if project == nil {
 		return invalid("project.number", "is %d: %s has no such project, or the token cannot see it: give it %s", p.Number, p.Owner, needProjects)
 	}
 	var names []string
-	for _, field := range project.Fields.Nodes {
-		if field != nil && field.Name == p.Field {
-			return r.checkOptions(*field)
-		}
-		if field != nil && field.Name != "" {
-			names = append(names, field.Name)
+	for _, node := range project.Fields.Nodes {
+		switch {
+		case node == nil || node.Field.Name == "": // of another kind
+		case node.Field.Name == p.Field:
+			return r.checkOptions(node.Field)
+		default:
+			names = append(names, node.Field.Name)
 		}
 	}
-	return invalid("project.field", "is %q: the single-select fields of the board are %q", p.Field, names)
+	return invalid("project.field", "is %q: the single-select fields of the board are %s", p.Field, cut(names))
 }
 
 func (r *repository) checkOptions(field boardField) error {
-	var options []string
-	allowed := map[string]bool{stateOpen: true, stateClosed: true}
-	for _, option := range field.Options {
-		options = append(options, option.Name)
-		allowed[tracker.NormalState(option.Name)] = true
+	options := make([]string, len(field.Options))
+	for i, option := range field.Options {
+		options[i] = option.Name
 	}
-	for key, names := range map[string][]string{"active": r.cfg.Active, "terminal": r.cfg.Terminal} {
-		for _, name := range names {
-			if !allowed[tracker.NormalState(name)] {
-				return fmt.Errorf("github tracker: %w: tracker.%s_states: %q is not an option of the field %q: the board has %q, "+
-					"besides them there are %q (no status) and %q",
-					tracker.ErrInvalidConfig, key, name, field.Name, options, stateOpen, stateClosed)
-			}
-		}
+	key, name := r.cfg.missing(options)
+	if key == "" {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("github tracker: %w: %s: %q is not an option of the field %q: the board has %s, "+
+		"besides them there are %q (no status) and %q",
+		tracker.ErrInvalidConfig, key, name, field.Name, cut(options), stateOpen, stateClosed)
 }

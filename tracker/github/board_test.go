@@ -66,7 +66,7 @@ func TestABoardThatDoesNotFitIsRefusedByTheFirstReadAlsoWithoutIssues(t *testing
 		"project": {map[string]any{"number": 9}, "Todo", "project.number is 9: acme has no such project"},
 		"field":   {map[string]any{"number": 3, "field": "Stage"}, "Todo", `project.field is "Stage": the single-select fields of the board are`},
 		"text":    {map[string]any{"number": 3, "field": "Title"}, "Todo", `project.field is "Title"`},
-		"state":   {map[string]any{"number": 3}, "Doing", `tracker.active_states: "Doing" is not an option of the field "Status": the board has ["Todo" "In Progress" "Done"]`},
+		"state":   {map[string]any{"number": 3}, "Doing", `tracker.active_states: "Doing" is not an option of the field "Status": the board has "Todo", "In Progress", "Done"`},
 	} {
 		f := newFake(t)
 		r := onBoard(f, test.project, test.active)

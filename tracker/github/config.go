@@ -57,6 +57,12 @@ type Project struct {
 	Field  string
 }
 
+// split gives the two parts of Repo.
+func (c Config) split() (owner, name string) {
+	owner, name, _ = strings.Cut(c.Repo, "/")
+	return owner, name
+}
+
 // repoName is owner/name as GitHub allows it; a name of dots alone is refused apart.
 var repoName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-_]*/[A-Za-z0-9._-]+$`)
 

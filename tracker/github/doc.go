@@ -33,7 +33,10 @@
 //     status of its item on the board, or else what follows state_label_prefix in
 //     a label, whichever is configured, in this order; without either it is "open".
 //     With several state labels it is not dispatchable, and its state is the first
-//     of the active ones, a terminal one only when there is no other.
+//     of the active ones, a terminal one only when there is no other. States that
+//     the board does not have, and a prefix that no label has, are refused by the
+//     check of the settings and by the first read; states without a label by the
+//     check alone.
 //   - labels: lower case, trimmed, each once.
 //   - priority: the highest that priority_labels gives.
 //   - dispatchable: an open issue in an active state that no open issue blocks
@@ -41,8 +44,8 @@
 //     given. Servers without dependencies are warned of once. Blockers are read
 //     for such candidates alone; a blocker's state on a board is not.
 //   - tools: github_api, one REST request in the repository; rules in allowed.go.
-//   - errors: invalid_tracker_config (also by the first read of a board that does
-//     not fit), missing_tracker_secret, tracker_request, tracker_status,
+//   - errors: invalid_tracker_config (also by the first read of a board or of labels
+//     that do not fit), missing_tracker_secret, tracker_request, tracker_status,
 //     tracker_response, tracker_pagination, tracker_rate_limited.
 //   - limits: 30 s for a try; two retries of a passing failure, after Retry-After
 //     or about 0.5 s and 1 s; a wait of more than 5 s, and any rate limit, is left
@@ -56,7 +59,9 @@
 // miss an issue that moves between two of them, and know only one spelling. With
 // a board a GraphQL request for each 100 open issues is added, because a move on
 // the board changes no ETag; it also checks the board and its options. A list of
-// closed issues is asked for only when "closed" is among the states.
+// closed issues is asked for only when "closed" is among the states. With state
+// labels, the labels of the repository are asked for until one has the prefix, and
+// only while no issue that was read has one.
 //
 // A read by id asks the same list when it is known to have no more pages than
 // there are ids, and for each issue that is not in it by itself; otherwise it asks
@@ -100,23 +105,14 @@
 // be made and moved forward, except for the default one; GitHub is asked first
 // which that is, and that a commit changes no workflow.
 //
-// # Why net/http
+// # The libraries
 //
-// The program's other GitHub code uses go-github (v62); this adapter does not.
-// What it would take from it does not carry what is promised above:
-//
-//   - Its Issue has no issue_dependencies_summary, which saves a request for each
-//     issue, and a list with one malformed record cannot be decoded at all.
-//   - Its methods take no ETag, and its CheckResponse makes 304 an error.
-//   - CheckResponse knows no rate limit by 429 or by Retry-After alone, reads a
-//     body of any size, and its errors repeat what the server says, which may be
-//     the token. The checks of status.go would all be needed still.
-//   - Its Do refuses requests by a clock of its own once a limit was met. When to
-//     ask again is the scheduler's to say.
-//   - NewRequest resolves an address against the root of the API, also one on
-//     another host. Here a path is escaped part by part and never resolved.
-//
-// What is left is the setting of five headers. The GraphQL queries are written out
-// because the client of shurcooL/graphql fails on any error, and the answer to a
-// query by node id has one beside its data for each issue that is gone.
+// REST is go-github's (v62), GraphQL is shurcooL/graphql's, which writes each query
+// from the struct that takes its answer. Below both is one http.RoundTripper
+// (wire.go): what is promised above of the token, redirects, rate limits, sizes and
+// retries holds for every request, whichever library makes it. A second one
+// (graphql.go) judges the errors of a GraphQL answer, which the client cannot tell
+// apart. Lists and issues are asked for by go-github's NewRequest and Do instead of
+// its methods, because those take no ETag, give up a whole page for one malformed
+// record, and have no issue_dependencies_summary, which saves a request per issue.
 package github

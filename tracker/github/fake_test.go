@@ -41,6 +41,7 @@ type fake struct {
 	requests    []string          // "METHOD path?query status"
 	permissions map[string]string // by login
 	boards      map[int]*fakeBoard
+	labels      []string // of the repository, besides those that issues bear
 	comments    []string
 	pulls       []map[string]any
 	pushed      func(branch string) bool // whether a pull request can be opened from it
@@ -67,6 +68,11 @@ type ticket struct {
 	edits, renames     []deed
 	labelings          []deed
 	items              map[int]string // status by number of board
+}
+
+type account struct {
+	Login string
+	Type  string // User, Bot, Organization, …
 }
 
 // deed is something somebody did to an issue; label is for labelings.
@@ -122,8 +128,12 @@ func (f *fake) config(more map[string]any, active, terminal []string) Config {
 func (f *fake) open() *repository { return f.openWith(nil, []string{"open"}, []string{"closed"}) }
 
 func (f *fake) openWith(more map[string]any, active, terminal []string) *repository {
-	r := newRepository(f.config(more, active, terminal), f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
-	r.client.pause = time.Millisecond
+	f.t.Helper()
+	r, err := newRepository(f.config(more, active, terminal), f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	r.wire.pause = time.Millisecond
 	return r
 }
 
@@ -271,6 +281,13 @@ func (f *fake) routes(mux *http.ServeMux) {
 		}
 		return http.StatusOK, list
 	})
+	handle("GET /labels", func(*http.Request) (int, any) {
+		list := []any{}
+		for i, name := range f.allLabels() {
+			list = append(list, restLabel(i, name))
+		}
+		return http.StatusOK, list
+	})
 	handle("GET /collaborators/{login}/permission", func(r *http.Request) (int, any) {
 		login := r.PathValue("login")
 		role, ok := f.permissions[login]
@@ -321,7 +338,7 @@ func (f *fake) rest(i *ticket) map[string]any {
 	at := fmt.Sprintf("%s/issues/%d", api, i.number)
 	labels := []any{}
 	for k, name := range i.labels {
-		labels = append(labels, map[string]any{"id": k, "name": name, "color": "ffffff", "default": false})
+		labels = append(labels, restLabel(k, name))
 	}
 	open := 0
 	for _, n := range i.blockedBy {
@@ -346,6 +363,22 @@ func (f *fake) rest(i *ticket) map[string]any {
 		v["title"] = 7
 	}
 	return v
+}
+
+func restLabel(id int, name string) map[string]any {
+	return map[string]any{
+		"id": id, "node_id": fmt.Sprintf("L_%d", id), "url": "https://api.github.com/x", "name": name, "color": "ffffff", "default": false, "description": nil,
+	}
+}
+
+// allLabels are those of the repository: an issue has none that it has not.
+func (f *fake) allLabels() []string {
+	all := slices.Clone(f.labels)
+	for _, i := range f.issues {
+		all = append(all, i.labels...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // restUser is null for an account that is gone.

@@ -128,7 +128,7 @@ func TestACancelledReadDoesNotWaitForItsNextTry(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	r := f.open()
-	r.client.pause = time.Hour // would be waited for, were it not capped
+	r.wire.pause = time.Hour // would be waited for, were it not capped
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	f.disturb(func(w http.ResponseWriter, _ *http.Request) bool {
@@ -146,7 +146,7 @@ func TestAServerThatIsSilentOrGoneIsARequestThatDidNotGetThrough(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	r := f.open()
-	r.client.timeout = 20 * time.Millisecond
+	r.wire.timeout = 20 * time.Millisecond
 	f.disturb(func(_ http.ResponseWriter, q *http.Request) bool { <-q.Context().Done(); return true })
 	if err := f.listError(r); !errors.Is(err, tracker.ErrRequest) || !strings.Contains(err.Error(), "no answer within 20ms") {
 		t.Error(err)
@@ -243,7 +243,7 @@ func TestAnAnswerWithoutEndFails(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	r := f.open()
-	r.client.most = 1 << 10
+	r.wire.most = 1 << 10
 	f.disturb(func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", "application/json")
 		for {
@@ -269,6 +269,7 @@ func TestGraphQLFailuresAreNeverAnEmptyAnswer(t *testing.T) {
 		"an error":       {200, `{"data": null, "errors": [{"message": "Something went wrong"}]}`, tracker.ErrResponse},
 		"rate limit":     {200, `{"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}`, tracker.ErrRateLimited},
 		"forbidden":      {200, `{"data": {"nodes": [null]}, "errors": [{"type": "FORBIDDEN", "path": ["nodes", 0]}]}`, tracker.ErrStatus},
+		"beside data":    {200, `{"data":{"nodes":[null]},"errors":[{"type":"FORBIDDEN","path":["nodes",0]}]}`, tracker.ErrStatus},
 		"scopes":         {200, `{"errors": [{"type": "INSUFFICIENT_SCOPES", "message": "Your token"}]}`, tracker.ErrStatus},
 		"too few nodes":  {200, `{"data": {"nodes": []}}`, tracker.ErrResponse},
 		"other nodes":    {200, `{"data": {"nodes": [{"id": "I_2"}]}}`, tracker.ErrResponse},

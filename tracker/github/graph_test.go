@@ -3,9 +3,7 @@ package github
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/vektah/gqlparser/v2"
@@ -15,30 +13,6 @@ import (
 // fakeBoard is a project of the owner acme.
 type fakeBoard struct {
 	options map[string][]string // by single-select field
-}
-
-// schema is the part of GitHub's schema that the queries use.
-func schema(t testing.TB) *ast.Schema {
-	t.Helper()
-	text, err := os.ReadFile("testdata/github.graphql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := gqlparser.LoadSchema(&ast.Source{Name: "github.graphql", Input: string(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func TestTheQueriesFitTheSchema(t *testing.T) {
-	t.Parallel()
-	s := schema(t)
-	for name, query := range map[string]string{"board": boardQuery, "history": historyQuery} {
-		if _, err := gqlparser.LoadQueryWithRules(s, query, nil); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }
 
 // object is a value of a GraphQL type; a func takes the arguments of its field.

@@ -10,30 +10,13 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// historyQuery reads who changed the text of issues and who labelled them. The
-// text comes along to prove that the history is that of the text in hand.
-const historyQuery = `query History($ids: [ID!]!) {
-  nodes(ids: $ids) {
-    ... on Issue {
-      id
-      title
-      body
-      lastEditedAt
-      editor { __typename login }
-      userContentEdits(first: 100) {
-        totalCount
-        nodes { editedAt editor { __typename login } }
-      }
-      renames: timelineItems(last: 100, itemTypes: [RENAMED_TITLE_EVENT]) {
-        pageInfo { hasPreviousPage }
-        nodes { ... on RenamedTitleEvent { createdAt actor { __typename login } } }
-      }
-      labelings: timelineItems(last: 100, itemTypes: [LABELED_EVENT]) {
-        nodes { ... on LabeledEvent { createdAt actor { __typename login } label { name } } }
-      }
-    }
-  }
-}`
+// historyQuery is who changed the text of issues and who labelled them. The text
+// comes along to prove that the history is that of the text in hand.
+type historyQuery struct {
+	Nodes []*struct {
+		Issue history `graphql:"... on Issue"`
+	} `graphql:"nodes(ids: $ids)"`
+}
 
 // history is what GitHub knows of the text of an issue. What it does not tell is
 // nil, and then not known.
@@ -49,15 +32,24 @@ type history struct {
 			EditedAt time.Time
 			Editor   *actor
 		}
-	}
+	} `graphql:"userContentEdits(first: 100)"`
 	Renames *struct {
 		PageInfo struct{ HasPreviousPage bool }
-		Nodes    []*event
-	}
-	Labelings *struct{ Nodes []*event }
+		Nodes    []*struct {
+			Event struct {
+				CreatedAt time.Time
+				Actor     *actor
+			} `graphql:"... on RenamedTitleEvent"`
+		}
+	} `graphql:"renames: timelineItems(last: 100, itemTypes: [RENAMED_TITLE_EVENT])"`
+	Labelings *struct {
+		Nodes []*struct {
+			Event labeling `graphql:"... on LabeledEvent"`
+		}
+	} `graphql:"labelings: timelineItems(last: 100, itemTypes: [LABELED_EVENT])"`
 }
 
-type event struct {
+type labeling struct {
 	CreatedAt time.Time
 	Actor     *actor
 	Label     struct{ Name string }
@@ -65,7 +57,7 @@ type event struct {
 
 // actor is who did something; nil is somebody whose account is gone.
 type actor struct {
-	Typename string `json:"__typename"` // User, Bot, …
+	Typename string `graphql:"__typename"` // User, Bot, …
 	Login    string
 }
 
@@ -96,21 +88,21 @@ func (h *history) changes() ([]change, bool) {
 		if e == nil {
 			return nil, false
 		}
-		list = append(list, change{e.CreatedAt, e.Actor})
+		list = append(list, change{e.Event.CreatedAt, e.Event.Actor})
 	}
 	return list, true
 }
 
 // labeling is when the label that the issue bears was put on, nil when that is
 // not known.
-func (h *history) labeling(label string) *event {
+func (h *history) labeling(label string) *labeling {
 	if h.Labelings == nil {
 		return nil
 	}
-	var last *event
+	var last *labeling
 	for _, e := range h.Labelings.Nodes {
-		if e != nil && tracker.NormalLabel(e.Label.Name) == label && (last == nil || !e.CreatedAt.Before(last.CreatedAt)) {
-			last = e
+		if e != nil && tracker.NormalLabel(e.Event.Label.Name) == label && (last == nil || !e.Event.CreatedAt.Before(last.CreatedAt)) {
+			last = &e.Event
 		}
 	}
 	return last
@@ -119,9 +111,9 @@ func (h *history) labeling(label string) *event {
 // of reports whether the history is that of the text in the record.
 func (h *history) of(r *record) bool {
 	same := func(a, b string) bool {
-		return strings.ReplaceAll(a, "\r\n", "\n") == strings.ReplaceAll(b, "\r\n", "\n")
+		return a == b || strings.ReplaceAll(a, "\r\n", "\n") == strings.ReplaceAll(b, "\r\n", "\n")
 	}
-	return same(h.Title, r.Title) && same(h.Body, r.Body)
+	return same(h.Title, r.GetTitle()) && same(h.Body, r.GetBody())
 }
 
 // histories reads the history of each candidate, nil where there is none.
@@ -132,20 +124,23 @@ func (r *repository) histories(ctx context.Context, candidates []candidate) ([]*
 	err := together(ctx, len(chunks), func(ctx context.Context, i int) error {
 		ids := make([]string, len(chunks[i]))
 		for j, c := range chunks[i] {
-			ids[j] = c.NodeID
+			ids[j] = c.GetNodeID()
 		}
-		var data struct{ Nodes []*history }
-		if err := r.client.query(ctx, op, needIssues, historyQuery, map[string]any{"ids": ids}, &data); err != nil {
+		var data historyQuery
+		if err := r.query(ctx, op, needIssues, &data, map[string]any{"ids": nodeIDs(ids)}); err != nil {
 			return err
 		}
 		if len(data.Nodes) != len(ids) {
 			return fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))
 		}
-		for j, h := range data.Nodes {
-			if h != nil && h.ID != ids[j] {
+		for j, node := range data.Nodes {
+			if node == nil {
+				continue
+			}
+			if node.Issue.ID != ids[j] {
 				return fmt.Errorf("%s: %w: the nodes are not those asked for: try again later", op, tracker.ErrResponse)
 			}
-			all[i*maxNodes+j] = h
+			all[i*maxNodes+j] = &node.Issue
 		}
 		return nil
 	})

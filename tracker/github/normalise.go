@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -15,10 +16,13 @@ func (r *repository) issues(ctx context.Context, records []*record, wanted map[s
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(records, func(rec *record) bool { return len(r.states.labelled(rec.names())) > 0 }) {
+		r.sawLabel()
+	}
 	var issues []tracker.Issue
 	var candidates []candidate
 	for _, rec := range records {
-		status, there := board[rec.NodeID]
+		status, there := board[rec.GetNodeID()]
 		if r.states.board && rec.open() && !there {
 			continue // deleted since it was listed
 		}
@@ -57,20 +61,18 @@ func (r *repository) normalise(rec *record, status string) (tracker.Issue, strin
 	labels := rec.labels()
 	state, why := r.states.of(rec, status)
 	issue := tracker.Issue{
-		ID:          tracker.ID(strconv.Itoa(rec.Number)),
-		Identifier:  identifier(rec.Number),
-		Title:       rec.Title,
-		Description: rec.Body,
+		ID:          tracker.ID(strconv.Itoa(rec.GetNumber())),
+		Identifier:  identifier(rec.GetNumber()),
+		Title:       rec.GetTitle(),
+		Description: rec.GetBody(),
 		State:       state,
 		Priority:    r.priority(labels),
-		URL:         rec.URL,
+		URL:         rec.GetHTMLURL(),
+		AssigneeID:  rec.GetAssignee().GetLogin(),
 		Labels:      labels,
-		NativeRef:   map[string]string{"number": strconv.Itoa(rec.Number), "node_id": rec.NodeID, "repository": r.cfg.Repo},
-		CreatedAt:   rec.CreatedAt,
-		UpdatedAt:   rec.UpdatedAt,
-	}
-	if rec.Assignee != nil {
-		issue.AssigneeID = rec.Assignee.Login
+		NativeRef:   map[string]string{"number": strconv.Itoa(rec.GetNumber()), "node_id": rec.GetNodeID(), "repository": r.cfg.Repo},
+		CreatedAt:   rec.GetCreatedAt().Time,
+		UpdatedAt:   rec.GetUpdatedAt().Time,
 	}
 	switch {
 	case why != "":

@@ -48,23 +48,16 @@ func (r *repository) walk(ctx context.Context, op, first string, keep bool, take
 // page reads one page, by its ETag where it is known.
 func (r *repository) page(ctx context.Context, op, at string, keep bool) (*page, error) {
 	known := r.known(at)
-	etag := ""
-	if known != nil {
-		etag = known.etag
-	}
-	a, err := r.client.do(ctx, request{op: op, method: http.MethodGet, url: at, etag: etag})
-	if err != nil {
-		return nil, err
-	}
-	if a.status == http.StatusNotModified && known != nil {
+	a, err := r.changed(ctx, op, at, known)
+	if known != nil && status(err) == http.StatusNotModified {
 		return known, nil
 	}
-	if a.status != http.StatusOK {
-		return nil, r.unexpected(op, needIssues, a)
-	}
-	records, malformed, err := decodeRecords(op, a)
 	if err != nil {
 		return nil, err
+	}
+	records, malformed, err := decodeRecords(a)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	for _, problem := range malformed {
 		r.log.Warn("issue dropped", "repository", r.cfg.Repo, "reason", problem)
@@ -74,10 +67,23 @@ func (r *repository) page(ctx context.Context, op, at string, keep bool) (*page,
 		return nil, err
 	}
 	p := &page{etag: a.header.Get("ETag"), records: records, next: next}
-	if keep && p.etag != "" {
+	if keep {
 		r.keep(at, p)
 	}
 	return p, nil
+}
+
+// changed asks for what is at an address. It fails with the status 304 when that
+// is what is known of it.
+func (r *repository) changed(ctx context.Context, op, at string, known *page) (answer, error) {
+	req, err := r.rest.newRequest(http.MethodGet, at, nil)
+	if err != nil {
+		return answer{}, r.failed(ctx, op, needIssues, err)
+	}
+	if known != nil {
+		req.Header.Set("If-None-Match", known.etag)
+	}
+	return r.send(ctx, op, req)
 }
 
 // next is the next page of the Link header. One outside of the API would be
@@ -87,14 +93,16 @@ func (r *repository) next(op string, h http.Header) (string, error) {
 	if next == "" {
 		return "", nil
 	}
-	if !strings.HasPrefix(next, r.client.api+"/") {
+	if !strings.HasPrefix(next, r.wire.api.String()) {
 		return "", fmt.Errorf("%s: %w: the next page %q is not on %s: check tracker.provider.api_url",
-			op, tracker.ErrPagination, clip(next), r.client.api)
+			op, tracker.ErrPagination, clip(next), r.cfg.APIURL)
 	}
 	return next, nil
 }
 
-// relation is the URL of a relation in the Link header, or "".
+// relation is the URL of a relation in the Link header, or "". What go-github
+// makes of the header is a number of a page, and 0 for a page that is not told
+// by a number as for none: a list would end early and look complete.
 func relation(h http.Header, rel string) string {
 	for _, line := range h.Values("Link") {
 		for link := range strings.SplitSeq(line, ",") {
@@ -113,7 +121,11 @@ func (r *repository) known(at string) *page {
 	return r.pages[at]
 }
 
+// keep remembers a page that can be asked for by its ETag.
 func (r *repository) keep(at string, p *page) {
+	if p.etag == "" {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.pages) >= maxKnown {

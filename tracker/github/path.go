@@ -57,7 +57,7 @@ func parseTarget(path, repo string) (target, error) {
 // unprintable is a character that may be seen otherwise than it is sent.
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// escaped is the path as it is sent.
+// first is the kind of thing that the path is about.
 func (t target) first() string {
 	if len(t.rest) == 0 {
 		return ""
@@ -65,8 +65,9 @@ func (t target) first() string {
 	return t.rest[0]
 }
 
+// escaped is the path as it is sent, relative to the root of the API.
 func (t target) escaped() string {
-	parts := []string{"/repos/" + t.repo}
+	parts := []string{"repos/" + t.repo}
 	for _, s := range t.rest {
 		parts = append(parts, url.PathEscape(s))
 	}

@@ -32,26 +32,17 @@ func (g *gate) mayWrite(ctx context.Context, who *actor) (string, error) {
 
 // permission asks what somebody may do.
 func (r *repository) permission(ctx context.Context, login string) (string, error) {
-	op := fmt.Sprintf("read the permission of %s in %s", login, r.cfg.Repo)
-	a, err := r.client.do(ctx, request{
-		op: op, method: http.MethodGet, url: r.url("/collaborators/" + url.PathEscape(login) + "/permission"),
-	})
-	if err != nil {
-		return "", err
-	}
-	switch a.status {
-	case http.StatusOK:
-	case http.StatusNotFound:
+	owner, name := r.cfg.split()
+	level, _, err := r.rest.getPermission(ctx, owner, name, url.PathEscape(login))
+	switch code := status(err); {
+	case err == nil && (level.GetPermission() == "admin" || level.GetPermission() == "write"):
+		return "", nil
+	case err == nil:
+		return login + " has no write access", nil
+	case code == http.StatusNotFound:
 		return login + " is not a collaborator", nil
-	default:
+	case code >= 300 && code < 500 && code != http.StatusUnauthorized:
 		return fmt.Sprintf("what %s may do cannot be read: give the token the permission metadata: read", login), nil
 	}
-	var reply struct{ Permission string }
-	if err := a.decode(op, &reply); err != nil {
-		return "", err
-	}
-	if reply.Permission != "admin" && reply.Permission != "write" {
-		return login + " has no write access", nil
-	}
-	return "", nil
+	return "", r.failed(ctx, fmt.Sprintf("read the permission of %s in %s", login, r.cfg.Repo), needIssues, err)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -16,49 +15,39 @@ func (r *repository) permitted(ctx context.Context, c *call) error {
 	if c.changes == "" {
 		return nil
 	}
-	var repo struct {
-		DefaultBranch string `json:"default_branch"`
+	owner, name, _ := strings.Cut(c.target.repo, "/")
+	repo, _, err := r.rest.getRepository(ctx, owner, name)
+	if err != nil {
+		return r.unchecked(ctx, err)
 	}
-	if err := r.look(ctx, "/repos/"+c.target.repo, &repo); err != nil {
-		return err
-	}
-	if repo.DefaultBranch == "" || strings.EqualFold(c.changes, repo.DefaultBranch) {
+	if repo.GetDefaultBranch() == "" || strings.EqualFold(c.changes, repo.GetDefaultBranch()) {
 		return fmt.Errorf("%q is the default branch: change another one and open a pull request", c.changes)
 	}
 	if c.commit == "" {
 		return nil
 	}
 	const most = 300 // files that a comparison lists
-	var diff struct {
-		Files []struct {
-			Name string `json:"filename"`
-			Old  string `json:"previous_filename"`
-		}
-	}
-	base := target{c.target.repo, []string{"compare", repo.DefaultBranch + "..." + c.commit}}
-	if err := r.look(ctx, base.escaped(), &diff); err != nil {
-		return err
-	}
-	if len(diff.Files) >= most {
+	diff, _, err := r.rest.compareCommits(ctx, owner, name, repo.GetDefaultBranch(), c.commit, nil)
+	switch {
+	case err != nil:
+		return r.unchecked(ctx, err)
+	case diff.Files == nil: // go-github takes an empty answer for one without files
+		return r.unchecked(ctx, errors.New("the comparison tells of no files"))
+	case len(diff.Files) >= most:
 		return fmt.Errorf("the commit changes %d files or more, too many to see that no workflow is among them: push it with git", most)
 	}
 	for _, f := range diff.Files {
-		if slices.ContainsFunc([]string{f.Name, f.Old}, workflowFile) {
+		if slices.ContainsFunc([]string{f.GetFilename(), f.GetPreviousFilename()}, workflowFile) {
 			return errWorkflow
 		}
 	}
 	return nil
 }
 
-// look reads what a check needs.
-func (r *repository) look(ctx context.Context, path string, v any) error {
-	op := "check the call"
-	a, err := r.client.do(ctx, request{op: op, method: http.MethodGet, url: r.client.api + path})
-	if err != nil {
-		return err
+// unchecked is the refusal of a call about which GitHub cannot be asked.
+func (r *repository) unchecked(ctx context.Context, err error) error {
+	if e, ok := errors.AsType[*statusError](err); ok {
+		return errors.New("it cannot be checked, so it is refused: " + result(e.answer))
 	}
-	if a.status != http.StatusOK {
-		return errors.New("it cannot be checked, so it is refused: " + result(a))
-	}
-	return a.decode(op, v)
+	return r.failed(ctx, "check the call", needIssues, err)
 }

@@ -228,7 +228,7 @@ func FuzzRecordsNeverPanicAndAreWholeOrMalformed(f *testing.F) {
 	f.Add(`{}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		a := answer{header: http.Header{"Content-Type": {"application/json"}}, body: []byte(body)}
-		records, malformed, err := decodeRecords("test", a)
+		records, malformed, err := decodeRecords(a)
 		if err != nil {
 			return
 		}
@@ -250,11 +250,11 @@ func TestRecordsThatAreNoIssuesAreExplained(t *testing.T) {
 	a := answer{header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`[null, {"title": "t"}, {"number": 2, "title": "t"},
 		{"number": 3, "node_id": "I", "title": " "}, {"number": 4, "node_id": "I", "title": "t", "state": "merged"},
 		{"number": 5, "node_id": "I", "title": "t", "state": "open", "updated_at": "yesterday"}]`)}
-	records, malformed, err := decodeRecords("test", a)
+	records, malformed, err := decodeRecords(a)
 	if err != nil || len(records) != 0 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
-	wants := []string{"no number", "no number", "GH-2: it has no node_id", "GH-3: it has no title", `GH-4: its state "merged"`, "GH-5: "}
+	wants := []string{"it is null", "no number", "GH-2: it has no node_id", "GH-3: it has no title", `GH-4: its state "merged"`, "GH-5: "}
 	if len(malformed) != len(wants) {
 		t.Fatalf("%d reasons, want %d", len(malformed), len(wants))
 	}

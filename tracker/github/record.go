@@ -4,36 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
+	gh "github.com/google/go-github/v62/github"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
 // record is an issue as the REST API gives it. It is shared by reads that run
 // at the same time and never changed.
 type record struct {
-	Number        int
-	NodeID        string `json:"node_id"`
-	URL           string `json:"html_url"`
-	RepositoryURL string `json:"repository_url"`
-	Title         string
-	Body          string
-	State         string
-	User          *account
-	Association   string `json:"author_association"`
-	Assignee      *account
-	Labels        []struct{ Name string }
-	CreatedAt     time.Time `json:"created_at"`
-	UpdatedAt     time.Time `json:"updated_at"`
-	PullRequest   *struct{} `json:"pull_request"`
+	gh.Issue
 	// Dependencies is nil on a server that knows of none.
 	Dependencies *dependencies `json:"issue_dependencies_summary"`
-}
-
-type account struct {
-	Login string
-	Type  string // User, Bot, Organization, …
 }
 
 type dependencies struct {
@@ -46,36 +29,43 @@ func (r *record) check() error {
 	switch {
 	case r == nil:
 		return errors.New("it is null")
-	case r.Number <= 0:
+	case r.GetNumber() <= 0:
 		return errors.New("it has no number")
-	case r.NodeID == "":
+	case r.GetNodeID() == "":
 		return errors.New("it has no node_id")
-	case strings.TrimSpace(r.Title) == "":
+	case strings.TrimSpace(r.GetTitle()) == "":
 		return errors.New("it has no title")
-	case r.State != stateOpen && r.State != stateClosed:
-		return fmt.Errorf("its state %q is neither %q nor %q", clip(r.State), stateOpen, stateClosed)
+	case r.GetState() != stateOpen && r.GetState() != stateClosed:
+		return fmt.Errorf("its state %q is neither %q nor %q", clip(r.GetState()), stateOpen, stateClosed)
 	}
 	return nil
 }
 
-func (r *record) open() bool { return r.State == stateOpen }
+func (r *record) open() bool { return r.GetState() == stateOpen }
 
-// labels are the names in normal form, each once.
-func (r *record) labels() []string {
-	names := make([]string, 0, len(r.Labels))
-	seen := make(map[string]bool, len(r.Labels))
-	for _, l := range r.Labels {
-		name := tracker.NormalLabel(l.Name)
-		if name != "" && !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
+// names are those of its labels, as they are written.
+func (r *record) names() []string {
+	names := make([]string, len(r.Labels))
+	for i, l := range r.Labels {
+		names[i] = l.GetName()
 	}
 	return names
 }
 
+// labels are the names in normal form, each once.
+func (r *record) labels() []string {
+	labels := make([]string, 0, len(r.Labels))
+	for _, name := range r.names() {
+		label := tracker.NormalLabel(name)
+		if label != "" && !slices.Contains(labels, label) {
+			labels = append(labels, label)
+		}
+	}
+	return labels
+}
+
 // decodeRecords reads a list. Records that are none are left out and explained.
-func decodeRecords(op string, a answer) (records []*record, malformed []error, err error) {
+func decodeRecords(a answer) (records []*record, malformed []error, err error) {
 	keep := func(r *record, err error) {
 		if err == nil {
 			err = r.check()
@@ -84,13 +74,13 @@ func decodeRecords(op string, a answer) (records []*record, malformed []error, e
 			records = append(records, r)
 			return
 		}
-		if r != nil && r.Number > 0 {
-			err = fmt.Errorf("%s: %w", identifier(r.Number), err)
+		if r != nil && r.GetNumber() > 0 {
+			err = fmt.Errorf("%s: %w", identifier(r.GetNumber()), err)
 		}
 		malformed = append(malformed, err)
 	}
 	var all []*record
-	if err := a.decode(op, &all); err == nil {
+	if err := a.decode(&all); err == nil {
 		for _, r := range all {
 			keep(r, nil)
 		}
@@ -98,18 +88,19 @@ func decodeRecords(op string, a answer) (records []*record, malformed []error, e
 	}
 	// Something in there has the wrong type: find out what, record by record.
 	var each []json.RawMessage
-	if err := a.decode(op, &each); err != nil {
+	if err := a.decode(&each); err != nil {
 		return nil, nil, err
 	}
 	for _, raw := range each {
-		r := new(record)
-		keep(r, json.Unmarshal(raw, r))
+		var r *record
+		err := json.Unmarshal(raw, &r)
+		keep(r, err)
 	}
 	return records, malformed, nil
 }
 
 // repository is owner/name of where the record is, by its address in the API.
 func (r *record) repository() string {
-	_, name, _ := strings.Cut(r.RepositoryURL, "/repos/")
+	_, name, _ := strings.Cut(r.GetRepositoryURL(), "/repos/")
 	return name
 }

@@ -68,7 +68,7 @@ func (s states) of(r *record, status string) (state, why string) {
 	if !r.open() {
 		return stateClosed, ""
 	}
-	names := s.labelled(r)
+	names := s.labelled(r.names())
 	if s.board && status != "" {
 		names = []string{status}
 	}
@@ -85,14 +85,14 @@ func (s states) of(r *record, status string) (state, why string) {
 	return names[0], why
 }
 
-// labelled are the states that the labels give, as they are written.
-func (s states) labelled(r *record) []string {
+// labelled are the states that labels give, as they are written.
+func (s states) labelled(labels []string) []string {
 	if s.prefix == "" {
 		return nil
 	}
 	var names []string
-	for _, l := range r.Labels {
-		label := strings.TrimSpace(l.Name)
+	for _, label := range labels {
+		label = strings.TrimSpace(label)
 		if len(label) < len(s.prefix) || !strings.EqualFold(label[:len(s.prefix)], s.prefix) {
 			continue
 		}

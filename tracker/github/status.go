@@ -2,9 +2,13 @@ package github
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -16,43 +20,63 @@ import (
 // secondary limit that names no time.
 const secondaryPause = time.Minute
 
-// statusError is a [tracker.ErrStatus] whose status a caller may ask for.
-type statusError struct {
-	op     string
+// answer is what GitHub said, without the token.
+type answer struct {
 	status int
+	header http.Header
+	body   []byte
+}
+
+// json reports whether the answer says that it is JSON.
+func (a answer) json() bool {
+	media, _, err := mime.ParseMediaType(a.header.Get("Content-Type"))
+	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
+}
+
+// statusError is a [tracker.ErrStatus] with the answer that it is about.
+type statusError struct {
+	answer answer
+	says   string // GitHub's own words, where they help
+	op     string
 	mend   string // what to do about it
 }
 
-func newStatusError(op string, a answer, mend string) *statusError {
-	return &statusError{op, a.status, mend}
-}
-
 func (e *statusError) Error() string {
-	return fmt.Sprintf("%s: %v: %d %s: %s", e.op, tracker.ErrStatus, e.status, http.StatusText(e.status), e.mend)
+	says := ""
+	if e.says != "" {
+		says = fmt.Sprintf(", GitHub says %q", clip(e.says))
+	}
+	return fmt.Sprintf("%s: %v: %d %s%s: %s", e.op, tracker.ErrStatus, e.answer.status, http.StatusText(e.answer.status), says, e.mend)
 }
 
 func (e *statusError) Unwrap() error { return tracker.ErrStatus }
 
-// refusal is the error of an answer that no caller can use: a rate limit or a
-// bad credential.
-func (c *client) refusal(op string, a answer) error {
-	if a.status == http.StatusUnauthorized {
-		return newStatusError(op, a, "the token is not valid: set tracker.provider.api_key ($GITHUB_TOKEN) anew")
+// status is the one that GitHub refused with, 0 when it did not.
+func status(err error) int {
+	if e, ok := errors.AsType[*statusError](err); ok {
+		return e.answer.status
 	}
-	if a.status != http.StatusForbidden && a.status != http.StatusTooManyRequests {
+	return 0
+}
+
+// judge is the error of an answer that is not 2xx.
+func judge(a answer) error {
+	if a.status >= 200 && a.status < 300 {
 		return nil
 	}
-	now := time.Now()
-	if wait, ok := retryAfter(a.header, now); ok {
-		return &tracker.RateLimitError{Op: op, RetryAfter: wait}
+	if a.status == http.StatusForbidden || a.status == http.StatusTooManyRequests {
+		now := time.Now()
+		if wait, ok := retryAfter(a.header, now); ok {
+			return &tracker.RateLimitError{RetryAfter: wait}
+		}
+		if a.header.Get("X-RateLimit-Remaining") == "0" {
+			return &tracker.RateLimitError{RetryAfter: untilReset(a.header, now)}
+		}
+		if a.status == http.StatusTooManyRequests || a.secondary() {
+			return &tracker.RateLimitError{RetryAfter: secondaryPause}
+		}
 	}
-	if a.header.Get("X-RateLimit-Remaining") == "0" {
-		return &tracker.RateLimitError{Op: op, RetryAfter: untilReset(a.header, now)}
-	}
-	if a.status == http.StatusTooManyRequests || a.secondary() {
-		return &tracker.RateLimitError{Op: op, RetryAfter: secondaryPause}
-	}
-	return nil
+	return &statusError{answer: a}
 }
 
 // retryAfter is the wait that a header asks for, in seconds or as a date.
@@ -83,20 +107,65 @@ func (a answer) secondary() bool {
 	return json.Unmarshal(a.body, &said) == nil && strings.Contains(said.Page, "rate-limit")
 }
 
-// unexpected is the error of a status that op does not allow for. The permission
-// is the one that op needs.
-func (r *repository) unexpected(op, permission string, a answer) error {
-	mend := "see what GitHub says about this status"
+// failed is the error of a request that a library made: what the wire found, with
+// what was asked for and what to do about it. The permission is the one that op needs.
+func (r *repository) failed(ctx context.Context, op, permission string, err error) error {
+	if ctx.Err() != nil { // the libraries keep the fact alone
+		return fmt.Errorf("%s: %w: %w", op, tracker.ErrRequest, context.Cause(ctx))
+	}
+	if limit, ok := errors.AsType[*tracker.RateLimitError](err); ok {
+		return &tracker.RateLimitError{Op: op, RetryAfter: limit.RetryAfter}
+	}
+	if e, ok := errors.AsType[*statusError](err); ok {
+		return &statusError{e.answer, e.says, op, r.mend(permission, e.answer)}
+	}
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("%s: %w", op, sent.Err) // the wire has given it a category
+	}
+	return fmt.Errorf("%s: %w", op, unreadable(err))
+}
+
+// decode reads the answer into v, or fails with [tracker.ErrResponse].
+func (a answer) decode(v any) error {
+	if !a.json() {
+		return unreadable(fmt.Errorf("content type %q instead of JSON", a.header.Get("Content-Type")))
+	}
+	if err := json.Unmarshal(a.body, v); err != nil {
+		return unreadable(err)
+	}
+	return nil
+}
+
+// unreadable is the error of an answer that does not have the form it should have.
+func unreadable(err error) error {
+	return fmt.Errorf("%w: %w: see that tracker.provider.api_url is the root of GitHub's REST API", tracker.ErrResponse, err)
+}
+
+// mend is what to do about a status.
+func (r *repository) mend(permission string, a answer) string {
 	switch {
+	case a.status == http.StatusUnauthorized:
+		return "the token is not valid: set tracker.provider.api_key ($GITHUB_TOKEN) anew"
 	case a.status == http.StatusForbidden:
-		mend = "the token may not do this: give it " + cmp.Or(a.header.Get("X-Accepted-GitHub-Permissions"), permission)
+		return "the token may not do this: give it " + cmp.Or(a.header.Get("X-Accepted-GitHub-Permissions"), permission)
 	case a.status == http.StatusNotFound:
-		mend = fmt.Sprintf("the repository %s is unknown or the token cannot see it: check tracker.provider.repo, and give the token %s",
+		return fmt.Sprintf("the repository %s is unknown or the token cannot see it: check tracker.provider.repo, and give the token %s",
 			r.cfg.Repo, permission)
 	case a.status == http.StatusGone:
-		mend = fmt.Sprintf("issues are switched off in %s: switch them on in its settings", r.cfg.Repo)
+		return fmt.Sprintf("issues are switched off in %s: switch them on in its settings", r.cfg.Repo)
 	case a.status >= 300 && a.status < 400:
-		mend = fmt.Sprintf("%s was renamed or moved: write its new name in tracker.provider.repo", r.cfg.Repo)
+		return fmt.Sprintf("%s was renamed or moved: write its new name in tracker.provider.repo", r.cfg.Repo)
+	case a.status >= 500:
+		return "GitHub has a fault: try again later, see https://www.githubstatus.com"
 	}
-	return newStatusError(op, a, mend)
+	return "see what GitHub says about this status"
+}
+
+// clip keeps what a server says short.
+func clip(message string) string {
+	const most = 200
+	if runes := []rune(message); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return message
 }

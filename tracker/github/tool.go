@@ -74,24 +74,30 @@ func (r *repository) call(ctx context.Context, arguments json.RawMessage) (strin
 	if err := r.permitted(ctx, c); err != nil {
 		return "", err
 	}
-	req := request{op: c.Method + " " + clip(c.Path), method: c.Method, url: r.client.api + c.target.escaped(), once: c.Method != http.MethodGet}
-	if len(c.query) > 0 {
-		req.url += "?" + c.query.Encode()
-	}
-	if c.Body != nil {
-		if req.body, err = json.Marshal(c.Body); err != nil {
-			return "", err
-		}
-	}
-	a, err := r.client.do(ctx, req)
+	req, err := r.request(c)
 	if err != nil {
 		return "", err
 	}
-	text := result(a)
-	if a.status < 200 || a.status >= 300 {
-		return "", fmt.Errorf("%w: %s", errFailed, text)
+	a, err := r.send(ctx, c.Method+" "+clip(c.Path), req)
+	if refused, ok := errors.AsType[*statusError](err); ok {
+		return "", fmt.Errorf("%w: %s", errFailed, result(refused.answer))
 	}
-	return text, nil
+	if err != nil {
+		return "", err
+	}
+	return result(a), nil
+}
+
+// request is the call as it is sent.
+func (r *repository) request(c *call) (*http.Request, error) {
+	path := c.target.escaped()
+	if len(c.query) > 0 {
+		path += "?" + c.query.Encode()
+	}
+	if c.Body == nil { // a nil map would be sent as null
+		return r.rest.newRequest(c.Method, path, nil)
+	}
+	return r.rest.newRequest(c.Method, path, c.Body)
 }
 
 // result is an answer as the model is told it.

@@ -2,6 +2,7 @@ package github
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -194,15 +195,15 @@ func TestTheToolDoesWhatItIsAsked(t *testing.T) {
 	f.put(nil)
 	r := f.open()
 	for call, want := range map[string]string{
-		`{"method": "POST", "path": "/repos/{owner}/{repo}/issues/1/comments", "body": {"body": "Done."}}`:                      "201 Created\n{\"id\":1}\n",
-		`{"method": "DELETE", "path": "/repos/acme/shop/issues/1/labels/in progress"}`:                                          "200 OK\n[]\n",
-		`{"method": "PUT", "path": "/repos/acme/shop/contents/a b/ü.txt", "body": {"branch": "fix/1", "content": "eA=="}}`:      "200 OK\n{\"branch\":\"fix/1\",\"path\":\"a b/ü.txt\"}\n",
-		`{"method": "POST", "path": "/repos/acme/shop/git/refs", "body": {"ref": "refs/heads/fix/1", "sha": "` + sha1 + `"}}`:   "201 Created\n{\"ref\":\"refs/heads/fix/1\",\"sha\":\"" + sha1 + "\"}\n",
-		`{"method": "PATCH", "path": "/repos/acme/shop/git/refs/heads/fix/1", "body": {"force": false, "sha": "` + sha1 + `"}}`: "200 OK\n{\"force\":false,",
-		`{"method": "POST", "path": "/repos/acme/shop/pulls/1/reviews", "body": {"event": "COMMENT"}}`:                          "200 OK\n{\"event\":\"COMMENT\"}",
-		`{"method": "POST", "path": "/repos/acme/shop/git/trees", "body": {"tree": [{"path": ".github/CODEOWNERS"}]}}`:          "200 OK\n{\"tree\":",
-		`{"method": "GET", "path": "/repos/{owner}/{repo}/issues", "params": {"state": "all", "per_page": 1, "page": 2}}`:       "200 OK\n[{",
-		`{"method": "GET", "path": "/repos/{owner}/{repo}/issues", "params": {"per_page": 1}}`:                                  "200 OK\nThere are more pages: raise params.page.\n[{",
+		`{"method": "POST", "path": "/repos/{owner}/{repo}/issues/1/comments", "body": {"body": "Done."}}`:                                 "201 Created\n{\"id\":1}\n",
+		`{"method": "DELETE", "path": "/repos/acme/shop/issues/1/labels/in progress"}`:                                                     "200 OK\n[]\n",
+		`{"method": "PUT", "path": "/repos/acme/shop/contents/a b/ü.txt", "body": {"branch": "fix/1", "content": "eA==", "message": "x"}}`: "200 OK\n{\"branch\":\"fix/1\",\"path\":\"a b/ü.txt\"}\n",
+		`{"method": "POST", "path": "/repos/acme/shop/git/refs", "body": {"ref": "refs/heads/fix/1", "sha": "` + sha1 + `"}}`:              "201 Created\n{\"ref\":\"refs/heads/fix/1\",\"sha\":\"" + sha1 + "\"}\n",
+		`{"method": "PATCH", "path": "/repos/acme/shop/git/refs/heads/fix/1", "body": {"force": false, "sha": "` + sha1 + `"}}`:            "200 OK\n{\"force\":false,",
+		`{"method": "POST", "path": "/repos/acme/shop/pulls/1/reviews", "body": {"event": "COMMENT"}}`:                                     "200 OK\n{\"event\":\"COMMENT\"}",
+		`{"method": "POST", "path": "/repos/acme/shop/git/trees", "body": {"tree": [{"path": ".github/CODEOWNERS"}]}}`:                     "200 OK\n{\"tree\":",
+		`{"method": "GET", "path": "/repos/{owner}/{repo}/issues", "params": {"state": "all", "per_page": 1, "page": 2}}`:                  "200 OK\n[{",
+		`{"method": "GET", "path": "/repos/{owner}/{repo}/issues", "params": {"per_page": 1}}`:                                             "200 OK\nThere are more pages: raise params.page.\n[{",
 	} {
 		if got := f.use(r, call); !got.OK || !strings.HasPrefix(got.Text, want) {
 			t.Errorf("%s: OK %t, %q, want %q", call, got.OK, got.Text, want)
@@ -254,6 +255,25 @@ func TestWhatCannotBeCheckedIsRefused(t *testing.T) {
 	wantRequests(t, f, "GET /repos/acme/shop 0")
 }
 
+func TestAComparisonThatTellsNothingIsNoLeave(t *testing.T) {
+	t.Parallel()
+	for _, comparison := range []string{``, `{}`, `null`, `{"files": null}`} {
+		f := newFake(t)
+		f.disturb(func(w http.ResponseWriter, r *http.Request) bool {
+			compares := strings.Contains(r.URL.Path, "/compare/")
+			if compares {
+				w.Header().Set("Content-Type", "application/json")
+				io.WriteString(w, comparison)
+			}
+			return compares
+		})
+		got := f.use(f.open(), arguments(t, "POST", "/repos/acme/shop/git/refs", body(map[string]any{"ref": "refs/heads/b", "sha": sha1})))
+		if got.OK || !strings.Contains(got.Text, "tells of no files") || len(f.refs) != 0 {
+			t.Errorf("%s: OK %t, %q", comparison, got.OK, got.Text)
+		}
+	}
+}
+
 func TestTheToolRepeatsOnlyWhatChangesNothing(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]int{"GET": tries, "POST": 1} {
@@ -303,7 +323,7 @@ func FuzzAPathThatPassesIsSentAsItReads(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req, err := http.NewRequest("GET", "http://127.0.0.1"+target.escaped(), nil)
+		req, err := http.NewRequest("GET", "http://127.0.0.1/"+target.escaped(), nil)
 		if err != nil {
 			t.Fatalf("%q: %v", path, err)
 		}

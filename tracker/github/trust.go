@@ -38,13 +38,13 @@ func newGate(r *repository) *gate {
 }
 
 func (g *gate) version(r *record) version {
-	return version{r.Number, r.UpdatedAt, trustedAuthor(r), g.marked(r), sha256.Sum256([]byte(r.Title + "\x00" + r.Body))}
+	return version{r.GetNumber(), r.GetUpdatedAt().Time, trustedAuthor(r), g.marked(r), sha256.Sum256([]byte(r.GetTitle() + "\x00" + r.GetBody()))}
 }
 
 // trustedAuthor reports whether a person of the repository wrote the issue. A
 // bot may have written what a stranger said.
 func trustedAuthor(r *record) bool {
-	return r.User != nil && r.User.Type == "User" && slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, r.Association)
+	return r.GetUser().GetType() == "User" && slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, r.GetAuthorAssociation())
 }
 
 // marked reports whether the record bears the label of trust.
@@ -128,7 +128,7 @@ func (g *gate) verdict(ctx context.Context, r *record, h *history) (string, erro
 	why := "its author is not a member of the repository"
 	if trustedAuthor(r) {
 		var err error
-		if why, err = g.edited(ctx, r.User.Login, changes); why == "" || err != nil {
+		if why, err = g.edited(ctx, r.GetUser().GetLogin(), changes); why == "" || err != nil {
 			return "", err
 		}
 	}
@@ -163,7 +163,7 @@ func (g *gate) vouched(ctx context.Context, r *record, h *history, changes []cha
 	if put == nil {
 		return fmt.Sprintf("who put on the label %q cannot be read: put it on again", label), nil
 	}
-	for _, c := range append(changes, change{at: r.CreatedAt}) {
+	for _, c := range append(changes, change{at: r.GetCreatedAt().Time}) {
 		if !put.CreatedAt.After(c.at) {
 			return fmt.Sprintf("its text was edited after the label %q was put on: read it, then put the label on again", label), nil
 		}

@@ -195,7 +195,7 @@ func TestAHistoryThatIsNotToldIsNotTrusted(t *testing.T) {
 				return false
 			}
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"data": {"nodes": [%s]}, "errors": [{"type": "NOT_FOUND", "path": ["nodes", 0]}]}`, node)
+			fmt.Fprintf(w, `{"data":{"nodes": [%s]}, "errors": [{"type": "NOT_FOUND", "path": ["nodes", 0]}]}`, node)
 			return true
 		})
 		if got := f.read(r, "1")[0]; got.Dispatchable || got.Why == "" {

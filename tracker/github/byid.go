@@ -1,0 +1,131 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func (r *repository) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
+	numbers := distinct(ids)
+	if len(numbers) == 0 {
+		return nil, nil
+	}
+	found, err := r.find(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	var records []*record
+	for _, n := range numbers {
+		if found[n] != nil {
+			records = append(records, found[n])
+		}
+	}
+	return r.issues(ctx, records, nil)
+}
+
+// distinct are the numbers among the ids, each once. Anything else is the id of
+// no issue.
+func distinct(ids []tracker.ID) []int {
+	var numbers []int
+	seen := make(map[int]bool, len(ids))
+	for _, id := range ids {
+		n, err := strconv.Atoi(string(id))
+		if err != nil || n <= 0 || strconv.Itoa(n) != string(id) || seen[n] {
+			continue
+		}
+		seen[n] = true
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// find reads issues by number. Where the list of open issues is known to have no
+// more pages than there are numbers it is asked first, because it answers for
+// all of them, and for nothing when it has not changed. Each of the rest is
+// asked for by itself.
+func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, error) {
+	found := make(map[int]*record, len(numbers))
+	r.mu.Lock()
+	pages := r.openPages
+	r.mu.Unlock()
+	op := "read issues of " + r.cfg.Repo
+	listed := pages > 0 && pages <= len(numbers)
+	if listed {
+		records, err := r.list(ctx, op, listOpen)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range records {
+			found[rec.GetNumber()] = rec
+		}
+	}
+	var rest []int
+	for _, n := range numbers {
+		if found[n] == nil {
+			rest = append(rest, n)
+		}
+	}
+	single := make([]*record, len(rest))
+	err := together(ctx, len(rest), func(ctx context.Context, i int) (err error) {
+		single[i], err = r.one(ctx, rest[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	missing := false
+	for i, n := range rest {
+		found[n] = single[i]
+		missing = missing || single[i] == nil
+	}
+	if missing && !listed {
+		// A token that has lost the repository must not look like issues that are gone.
+		if _, err := r.page(ctx, op, r.listPath(listOpen), true); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// one reads an issue; nil is not visible.
+func (r *repository) one(ctx context.Context, n int) (*record, error) {
+	op, at := fmt.Sprintf("read %s of %s", identifier(n), r.cfg.Repo), r.path("/issues/%d", n)
+	known := r.known(at)
+	a, err := r.changed(ctx, op, at, known)
+	switch status(err) {
+	case http.StatusNotModified:
+		if known != nil {
+			return known.records[0], nil
+		}
+	case http.StatusNotFound, http.StatusGone:
+		return nil, nil
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		r.log.Info("issue transferred", "issue_id", n, "repository", r.cfg.Repo)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rec := new(record)
+	if err := a.decode(rec); err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	if rec.PullRequestLinks != nil {
+		return nil, nil
+	}
+	err = rec.check()
+	if err == nil && rec.GetNumber() != n {
+		err = fmt.Errorf("it says that it is %s", identifier(rec.GetNumber()))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w: look at it on GitHub", op, tracker.ErrResponse, err)
+	}
+	r.keep(at, &page{etag: a.header.Get("ETag"), records: []*record{rec}})
+	return rec, nil
+}
+
+func identifier(n int) string { return fmt.Sprintf("GH-%d", n) }

@@ -1,0 +1,145 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	gh "github.com/google/go-github/v62/github"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// checkSettings asks GitHub whether there are the board and the labels that the
+// settings name. A label of trust that is missing is warned of alone: without it
+// no stranger's issue passes, which is safe.
+func (r *repository) checkSettings(ctx context.Context) error {
+	if _, err := r.board(ctx, nil); err != nil {
+		return err
+	}
+	if r.states.prefix == "" && r.cfg.TrustLabel == "" {
+		return nil
+	}
+	labels, err := r.labels(ctx)
+	if err != nil {
+		return err
+	}
+	normal := func(label string) bool { return tracker.NormalLabel(label) == r.cfg.TrustLabel }
+	if r.cfg.TrustLabel != "" && !slices.ContainsFunc(labels, normal) {
+		r.log.Warn("no label vouches for an issue: tracker.provider.trust_label names none of the repository",
+			"trust_label", r.cfg.TrustLabel, "repository", r.cfg.Repo, "labels", cut(labels))
+	}
+	if err := r.checkPrefix(labels); err != nil {
+		return err
+	}
+	return r.checkLabels(labels)
+}
+
+// checkOnce tells apart a repository in which nothing is to be done and a prefix
+// that is misspelt. Any issue that was read with a state in its labels answers that
+// for nothing; without one the labels are asked for, once. A state without a label
+// is warned of alone: its label may be made by whoever puts it on first.
+func (r *repository) checkOnce(ctx context.Context) error {
+	r.mu.Lock()
+	seen := r.labelSeen
+	r.mu.Unlock()
+	if seen || r.states.prefix == "" {
+		return nil
+	}
+	labels, err := r.labels(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.checkPrefix(labels); err != nil {
+		return err
+	}
+	if err := r.checkLabels(labels); err != nil {
+		r.log.Warn("a state has no label", "repository", r.cfg.Repo, "error", err)
+	}
+	r.sawLabel()
+	return nil
+}
+
+// sawLabel notes that the prefix of the labels is right.
+func (r *repository) sawLabel() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.labelSeen = true
+}
+
+// labels are the names of all labels of the repository.
+func (r *repository) labels(ctx context.Context) ([]string, error) {
+	owner, name := r.cfg.split()
+	op := "list the labels of " + r.cfg.Repo
+	var names []string
+	for options := (&gh.ListOptions{PerPage: 100, Page: 1}); ; {
+		labels, resp, err := r.rest.listLabels(ctx, owner, name, options)
+		if err != nil {
+			return nil, r.failed(ctx, op, needIssues, err)
+		}
+		for _, label := range labels {
+			names = append(names, label.GetName())
+		}
+		switch {
+		case resp.NextPage == 0:
+			return names, nil
+		case resp.NextPage <= options.Page || resp.NextPage > maxPages:
+			return nil, fmt.Errorf("%s: %w: page %d is followed by page %d: try again later", op, tracker.ErrPagination, options.Page, resp.NextPage)
+		}
+		options.Page = resp.NextPage
+	}
+}
+
+// checkPrefix refuses a prefix that no label has: no issue could have a state.
+func (r *repository) checkPrefix(labels []string) error {
+	if r.states.prefix == "" || len(r.states.labelled(labels)) > 0 {
+		return nil
+	}
+	return invalid("state_label_prefix", "is %q, and no label of %s begins with it: its labels are %s", r.states.prefix, r.cfg.Repo, cut(labels))
+}
+
+// checkLabels refuses a state that no label gives.
+func (r *repository) checkLabels(labels []string) error {
+	if r.states.prefix == "" {
+		return nil
+	}
+	exist := r.states.labelled(labels)
+	key, name := r.cfg.missing(exist)
+	if key == "" {
+		return nil
+	}
+	return fmt.Errorf("github tracker: %w: %s: there is no label %q: make it, or write another state: the labels give %s, "+
+		"besides them there are %q (no such label) and %q",
+		tracker.ErrInvalidConfig, key, r.states.prefix+name, cut(exist), stateOpen, stateClosed)
+}
+
+// missing is the first state of the workflow that is not among those that exist,
+// and its key; "" when there is none.
+func (c Config) missing(exist []string) (key, state string) {
+	exist = append(normal(exist), stateOpen, stateClosed)
+	unknown := func(name string) bool { return !slices.Contains(exist, tracker.NormalState(name)) }
+	if i := slices.IndexFunc(c.Active, unknown); i >= 0 {
+		return "tracker.active_states", c.Active[i]
+	}
+	if i := slices.IndexFunc(c.Terminal, unknown); i >= 0 {
+		return "tracker.terminal_states", c.Terminal[i]
+	}
+	return "", ""
+}
+
+// cut is a list of names that fits into one line.
+func cut(names []string) string {
+	const most = 20
+	if len(names) == 0 {
+		return "none"
+	}
+	quoted := make([]string, 0, most)
+	for _, name := range names[:min(most, len(names))] {
+		quoted = append(quoted, fmt.Sprintf("%q", clip(name)))
+	}
+	list := strings.Join(quoted, ", ")
+	if more := len(names) - most; more > 0 {
+		list = fmt.Sprintf("%s and %d more", list, more)
+	}
+	return list
+}

@@ -1,0 +1,126 @@
+package github
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func TestALimitThatIsUsedUpIsGitHubsToEnforce(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(nil)
+	r := f.open()
+	f.disturb(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("X-RateLimit-Limit", "1000")
+		w.Header().Set("X-RateLimit-Remaining", "0")
+		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10))
+		return false
+	})
+	for range 2 {
+		f.list(r, "open")
+	}
+	wantRequests(t, f, listPath+" 200", historyRequest, listPath+" 304")
+}
+
+func TestTheTokenIsSentToNoOtherHost(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		t.Errorf("another host was sent %q", q.Header)
+	}))
+	t.Cleanup(other.Close)
+	r := newFake(t).open()
+	for _, at := range []string{other.URL + "/repos/acme/shop", strings.Replace(other.URL, "http:", "https:", 1)} {
+		req, err := http.NewRequest(http.MethodGet, at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.wire.RoundTrip(req); !errors.Is(err, tracker.ErrRequest) || !strings.Contains(err.Error(), "tracker.provider.api_url") {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+}
+
+func TestEveryRequestHasWhatGitHubAsksFor(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(nil)
+	f.disturb(func(_ http.ResponseWriter, q *http.Request) bool {
+		if q.Header.Get("User-Agent") != "symphony" || q.Header.Get("Authorization") != "Bearer "+fakeToken {
+			t.Errorf("%s: %q", q.URL, q.Header)
+		}
+		if q.Method == http.MethodGet && q.Header.Get("X-GitHub-Api-Version") != "2022-11-28" {
+			t.Errorf("%s: no version of the API: %q", q.URL, q.Header)
+		}
+		return false
+	})
+	f.list(f.open(), "open")
+	wantRequests(t, f, listPath+" 200", historyRequest)
+}
+
+// What no HTTP library can parse is quoted in its error.
+func TestTheTokenIsCutOutOfWhatIsNoHTTP(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				io.WriteString(conn, "Bearer "+fakeToken+" is not welcome\r\n\r\n")
+			}
+			conn.Close()
+		}
+	}()
+	f := newFake(t)
+	f.server.URL = "http://" + listener.Addr().String()
+	r := f.open()
+	if err := f.listError(r); !errors.Is(err, tracker.ErrRequest) || !strings.Contains(err.Error(), "see that "+listener.Addr().String()+" can be reached") {
+		t.Error(err)
+	}
+}
+
+func TestABoardThatIsNotToldIsNoBoardThatIsMissing(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"data": null}`, `{"data":null}`, `{}`, `{"errors":[],"data":null}`} {
+		f := newFake(t)
+		r := onBoard(f, map[string]any{"number": 3}, "Todo")
+		f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+			if q.Method == http.MethodPost {
+				reply(w, http.StatusOK, nil)
+				io.WriteString(w, body)
+			}
+			return q.Method == http.MethodPost
+		})
+		if err := r.checkSettings(t.Context()); !errors.Is(err, tracker.ErrResponse) || !strings.Contains(err.Error(), "the answer has no data") {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+// The name of the error's type, in a text, is no error.
+func TestATextAboutErrorsIsNoError(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`"errors"`, `{"data":null,"errors":[{"type":"RATE_LIMITED"}]}`, "errors"} {
+		f := newFake(t)
+		f.put(func(i *ticket) { i.title, i.body = text, text })
+		if got := f.list(f.open(), "open"); len(got) != 1 || !got[0].Dispatchable {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
