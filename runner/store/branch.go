@@ -1,11 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
+
+	"github.com/google/go-github/v62/github"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
@@ -47,6 +49,8 @@ type Branch struct {
 	rev  Revision // what was loaded or saved last: the commit's name; empty before
 	head string   // the same, empty when there is no branch
 	kept record   // what it holds
+
+	repo *github.Repository // nil until it was asked for
 }
 
 // OpenBranch checks the names and the address; it asks nothing of GitHub. It
@@ -68,7 +72,7 @@ func OpenBranch(cfg BranchConfig, client *http.Client) (*Branch, error) {
 
 // Load reads the state and its revision, which is good for a Save of this
 // Branch. A missing branch is an empty state; one that was there before is an
-// [ErrUnreadable], as is a branch that holds no state. It also fails with
+// [ErrUnreadable]; one that holds no state an [ErrRefused]. It also fails with
 // [ErrNewer], [ErrRefused] and [ErrUnavailable].
 func (b *Branch) Load(ctx context.Context) (*schedule.State, Revision, error) {
 	s, err := b.load(ctx)
@@ -111,44 +115,39 @@ func (b *Branch) know(head string, kept record) {
 	}
 }
 
-func (b *Branch) String() string { return "branch " + b.name + " of " + b.api.repo }
+func (b *Branch) String() string { return "branch " + b.name + " of " + b.api.wire.repo }
 
-// ref is the branch as a URL names it.
-func (b *Branch) ref() string {
-	u := url.URL{Path: "heads/" + b.name}
-	return u.EscapedPath()
-}
+// ref is the branch's whole name.
+func (b *Branch) ref() string { return "refs/heads/" + b.name }
 
 // readHead is the commit that the branch is at, empty when there is no branch.
 func (b *Branch) readHead(ctx context.Context) (string, error) {
-	const op = "read the branch"
-	var ref struct {
-		Ref    string
-		Object struct{ SHA string }
-	}
-	err := b.api.decode(ctx, request{op: op, method: http.MethodGet, url: b.api.rest + "/git/ref/" + b.ref(), need: contentsRead}, &ref)
-	switch {
-	case isRefusal(err, http.StatusNotFound):
+	ref, _, err := b.api.getRef(ctx, b.api.owner, b.api.name, b.ref())
+	if isRefusal(err, http.StatusNotFound) {
 		return "", nil
-	case err != nil:
-		return "", err
-	case ref.Ref != "refs/heads/"+b.name || !objectName.MatchString(ref.Object.SHA):
-		return "", fmt.Errorf("%s: %w: this is not what GitHub answers: see that %s is right", op, errUnanswered, b.api.rest)
 	}
-	return ref.Object.SHA, nil
+	if err == nil && ref.GetRef() != b.ref() {
+		err = errShape
+	}
+	return b.api.object(ctx, "read the branch", ref.GetObject().GetSHA(), err)
 }
 
-// readState is the state file of a commit.
+// readState is the state file of a commit. The library's own call for a file
+// asks for it as JSON, in which GitHub leaves out files of more than 1 MiB.
 func (b *Branch) readState(ctx context.Context, commit string) ([]byte, error) {
-	data, err := b.api.do(ctx, request{
-		op: "read " + stateFile, method: http.MethodGet, raw: true, need: contentsRead,
-		url: b.api.rest + "/contents/" + stateFile + "?ref=" + commit,
-	})
+	const op = "read " + stateFile
+	req, err := b.api.newRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/contents/%s?ref=%s", b.api.owner, b.api.name, stateFile, commit), nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w: report this as a defect", op, ErrRefused, err)
+	}
+	req.Header.Set("Accept", "application/vnd.github.raw+json")
+	var data bytes.Buffer
+	_, err = b.api.do(ctx, req, &data)
 	if isRefusal(err, http.StatusNotFound) {
 		return nil, fmt.Errorf("%w: the branch holds no %s, so it is not a state branch: nothing was changed: give the name of another branch, or of none",
-			ErrUnreadable, stateFile)
+			ErrRefused, stateFile)
 	}
-	return data, err
+	return data.Bytes(), b.api.explain(ctx, op, err)
 }
 
 // begin is the state of a branch that does not exist. GitHub gives the same
@@ -158,23 +157,24 @@ func (b *Branch) begin(ctx context.Context) ([]byte, error) {
 	if b.head != "" {
 		return nil, fmt.Errorf("%w: the branch is gone: it was deleted or renamed under this run: restore it, or run again to begin with no claims", ErrUnreadable)
 	}
-	if _, err := b.repository(ctx); err != nil {
+	if err := b.mayBeOurs(ctx); err != nil {
 		return nil, err
 	}
 	return Encode(schedule.New(schedule.Owner{}), 0)
 }
 
-type repository struct {
-	NodeID        string `json:"node_id"`
-	DefaultBranch string `json:"default_branch"`
-	Archived      bool
-}
-
-func (b *Branch) repository(ctx context.Context) (repository, error) {
-	var r repository
-	err := b.api.decode(ctx, request{op: "read the repository", method: http.MethodGet, url: b.api.rest, need: contentsRead}, &r)
-	if err == nil && r.DefaultBranch == b.name {
-		return r, &refusal{"read the repository", http.StatusOK, b.api.quote("default_branch: " + r.DefaultBranch), "the default branch is for the code: give the name of another one"}
+// mayBeOurs refuses the default branch, whatever it holds. GitHub is asked once,
+// before the first write.
+func (b *Branch) mayBeOurs(ctx context.Context) error {
+	if b.repo == nil {
+		repo, err := b.api.repository(ctx)
+		if err != nil {
+			return err
+		}
+		b.repo = repo
 	}
-	return r, err
+	if b.repo.GetDefaultBranch() == b.name {
+		return fmt.Errorf("%w: nothing was changed: the default branch is for the code: give the name of another one", ErrRefused)
+	}
+	return nil
 }

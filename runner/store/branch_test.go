@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
 )
 
 func TestBranchIsAStore(t *testing.T) {
@@ -20,7 +21,7 @@ func TestBranchIsAStore(t *testing.T) {
 		return place{
 			open: func(t *testing.T) (opened, func()) { return h.open(t), func() {} },
 			raw:  h.raw,
-			put:  func(t *testing.T, data []byte) { h.put(t, data) },
+			put:  func(t *testing.T, data []byte) { h.put(data) },
 		}
 	})
 }
@@ -29,39 +30,49 @@ func TestHowOftenGitHubIsAsked(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	b := h.open(t)
-	asked := func(what string, want map[string]int) {
+	asked := func(what string, want map[storetest.Op]int) {
 		t.Helper()
-		if diff := cmp.Diff(want, h.asked()); diff != "" {
+		if diff := cmp.Diff(want, h.Asked()); diff != "" {
 			t.Errorf("%s: %s", what, diff)
 		}
 	}
-	asked("to open", map[string]int{})
+	asked("to open", map[storetest.Op]int{})
 	s, rev := mustLoad(t, b)
-	asked("to load what is not there", map[string]int{"ref": 1, "repository": 1})
+	asked("to load what is not there", map[storetest.Op]int{storetest.Ref: 1, storetest.Repository: 1})
 	mustSave(t, b, s, rev)
-	asked("to save nothing", map[string]int{})
+	asked("to save nothing", map[storetest.Op]int{})
 	rev = mustSave(t, b, sample(), rev)
-	asked("to save for the first time", map[string]int{"tree": 1, "commit": 1, "create": 1})
+	asked("to save for the first time", map[storetest.Op]int{storetest.Tree: 1, storetest.Commit: 1, storetest.Create: 1})
 	s = sample()
 	s.Pause = schedule.Pause{}
 	mustSave(t, b, s, rev)
-	asked("to save", map[string]int{"tree": 1, "commit": 1, "move": 1})
+	asked("to save", map[storetest.Op]int{storetest.Tree: 1, storetest.Commit: 1, storetest.Move: 1})
 	s, rev = mustLoad(t, b)
-	asked("to load", map[string]int{"ref": 1, "contents": 1})
+	asked("to load", map[storetest.Op]int{storetest.Ref: 1, storetest.Contents: 1})
 	mustSave(t, b, s, rev)
-	asked("to save what was loaded", map[string]int{})
+	asked("to save what was loaded", map[storetest.Op]int{})
 
-	h.put(t, mustEncode(t, sample(), 9))
+	b = h.open(t) // the next run
+	s, rev = mustLoad(t, b)
+	asked("to load in the next run", map[storetest.Op]int{storetest.Ref: 1, storetest.Contents: 1})
+	s.Days[0].Sessions++
+	rev = mustSave(t, b, s, rev)
+	asked("to save for the first time in the next run", map[storetest.Op]int{storetest.Repository: 1, storetest.Tree: 1, storetest.Commit: 1, storetest.Move: 1})
+	s.Days[0].Sessions++
+	rev = mustSave(t, b, s, rev)
+	asked("to save for the second time in the next run", map[storetest.Op]int{storetest.Tree: 1, storetest.Commit: 1, storetest.Move: 1})
+
+	h.put(mustEncode(t, sample(), 9))
 	if _, err := b.Save(t.Context(), schedule.New(schedule.Owner{}), rev); !errors.Is(err, ErrConflict) {
 		t.Fatal(err)
 	}
-	asked("to meet a conflict", map[string]int{"tree": 1, "commit": 1, "move": 1, "ref": 1})
+	asked("to meet a conflict", map[storetest.Op]int{storetest.Tree: 1, storetest.Commit: 1, storetest.Move: 1, storetest.Ref: 1})
 }
 
 func TestWhatChangesAllTheTimeGoesWithTheNextChange(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	h.put(t, mustEncode(t, sample(), 1))
+	h.put(mustEncode(t, sample(), 1))
 	b := h.open(t)
 	s, rev := mustLoad(t, b)
 	at := time.Date(2026, 3, 2, 0, 0, 30, 0, time.UTC)
@@ -71,8 +82,8 @@ func TestWhatChangesAllTheTimeGoesWithTheNextChange(t *testing.T) {
 	s.Days[1].Usage.Input += 5000
 	s.Days = append(s.Days, schedule.Day{Date: "2026-03-02", Usage: schedule.Usage{Input: 1}})
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":99}}`)
-	h.asked()
-	if again := mustSave(t, b, s, rev); again != rev || len(h.asked()) > 0 {
+	h.Asked()
+	if again := mustSave(t, b, s, rev); again != rev || len(h.Asked()) > 0 {
 		t.Fatalf("committed as %s", again)
 	}
 	c.Lease = c.Lease.Add(time.Minute)
@@ -105,6 +116,7 @@ func TestAllElseIsNews(t *testing.T) {
 		"a released claim":     func(s *schedule.State) { delete(s.Claims, "d4") },
 		"a pause":              func(s *schedule.State) { s.Pause.Until = s.Pause.Until.Add(time.Second) },
 		"the end of a pause":   func(s *schedule.State) { s.Pause = schedule.Pause{} },
+		"the end of a tick":    func(s *schedule.State) { s.Remember(schedule.Past{Run: "9"}) },
 		"a session of the day": func(s *schedule.State) { s.Days[1].Sessions++ },
 	} {
 		s := sample()
@@ -125,16 +137,16 @@ func TestTheBranchHoldsTheStateAndAPageAndStandsAlone(t *testing.T) {
 	b.page = func(s *schedule.State, _ time.Time) string { return "# " + s.Claims["a1"].Title + "\n" }
 	_, rev := mustLoad(t, b)
 	mustSave(t, b, sample(), rev)
-	if diff := cmp.Diff("README.md\nstate.json", h.must(t, "ls-tree", "--name-only", "refs/heads/"+branchName)); diff != "" {
+	if diff := cmp.Diff("README.md\nstate.json", h.Git("ls-tree", "--name-only", "refs/heads/"+branchName)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff("# "+sample().Claims["a1"].Title, h.must(t, "cat-file", "blob", branchName+":README.md")); diff != "" {
+	if diff := cmp.Diff("# "+sample().Claims["a1"].Title, h.Git("cat-file", "blob", branchName+":README.md")); diff != "" {
 		t.Error(diff)
 	}
-	if got := h.must(t, "rev-list", "--count", branchName); got != "1" {
+	if got := h.Git("rev-list", "--count", branchName); got != "1" {
 		t.Errorf("the branch begins with %s commits", got)
 	}
-	if diff := cmp.Diff(describe(schedule.New(schedule.Owner{}), sample()), h.must(t, "log", "-1", "--format=%B", branchName)); diff != "" {
+	if diff := cmp.Diff(describe(schedule.New(schedule.Owner{}), sample()), h.Git("log", "-1", "--format=%B", branchName)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -152,53 +164,79 @@ func TestTheSecondOfTwoFirstRunsGoesOn(t *testing.T) {
 	s, rev := mustLoad(t, second)
 	s.Days = nil
 	mustSave(t, second, s, rev)
-	if got := h.must(t, "rev-list", "--count", branchName); got != "2" {
+	if got := h.Git("rev-list", "--count", branchName); got != "2" {
 		t.Errorf("%s commits", got)
 	}
 }
 
 func TestAStateBranchHoldsNothingElse(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
 	for name, files := range map[string]map[string]string{
-		"no state":         {"main.go": h.write("blob", "package main\n")},
-		"code and a state": {"main.go": h.write("blob", "package main\n"), stateFile: h.write("blob", string(mustEncode(t, sample(), 1)))},
+		"no state":                     {"main.go": "package main\n"},
+		"code and a state":             {"main.go": "package main\n", stateFile: string(mustEncode(t, sample(), 1))},
+		"code in a folder and a state": {"cmd/main.go": "package main\n", stateFile: string(mustEncode(t, sample(), 1))},
 	} {
-		h.must(t, "update-ref", "refs/heads/"+branchName, h.write("commit", commitText(h.tree(files), "Code")))
-		before := h.head(branchName)
-		b := h.open(t)
-		s, rev, err := b.Load(t.Context())
-		if err == nil {
-			s.Days = nil
-			_, err = b.Save(t.Context(), s, rev)
-		}
-		if !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), "not a state branch: nothing was changed: give the name of another branch") {
-			t.Errorf("%s: got %v", name, err)
-		}
-		if h.head(branchName) != before {
-			t.Errorf("%s: the branch was written to", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			before := h.Commit(branchName, files)
+			b := h.open(t)
+			s, rev, err := b.Load(t.Context())
+			if err == nil {
+				s.Days = nil
+				_, err = b.Save(t.Context(), s, rev)
+			} else if asked := h.Asked(); len(asked) != 2 {
+				t.Errorf("to refuse it, GitHub was asked for %v", asked)
+			}
+			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "not a state branch: nothing was changed: give the name of another branch") {
+				t.Errorf("got %v", err)
+			}
+			if h.Head(branchName) != before {
+				t.Error("the branch was written to")
+			}
+		})
 	}
 }
 
-func TestTheDefaultBranchOfAnEmptyRepositoryIsNotForTheState(t *testing.T) {
+func TestTheDefaultBranchIsNotForTheState(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
-	h.must(t, "update-ref", "-d", "refs/heads/main")
-	b := h.open(t)
-	b.name = "main"
-	if _, _, err := b.Load(t.Context()); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "the default branch is for the code") {
-		t.Errorf("got %v", err)
+	for name, data := range map[string][]byte{
+		"an empty repository": nil,
+		"a state is there":    mustEncode(t, sample(), 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			h.SetTrunk(branchName)
+			if data != nil {
+				h.put(data)
+			}
+			b := h.open(t)
+			s, rev, err := b.Load(t.Context())
+			if err == nil {
+				s.Days = nil
+				_, err = b.Save(t.Context(), s, rev)
+			}
+			refused(t, place{raw: h.raw}, data, err, ErrRefused)
+			if !strings.Contains(err.Error(), "the default branch is for the code: give the name of another one") {
+				t.Errorf("got %v", err)
+			}
+			for op := range h.Asked() {
+				if !strings.HasPrefix(string(op), "GET ") {
+					t.Errorf("before it was refused there was a %s", op)
+				}
+			}
+		})
 	}
 }
 
 func TestABranchThatGoesAwayIsNotAnEmptyState(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	h.put(t, mustEncode(t, sample(), 1))
+	h.put(mustEncode(t, sample(), 1))
 	b := h.open(t)
 	s, rev := mustLoad(t, b)
-	h.put(t, nil)
+	h.put(nil)
 	s.Days = nil
 	if _, err := b.Save(t.Context(), s, rev); !errors.Is(err, ErrConflict) {
 		t.Errorf("Save: got %v", err)
@@ -214,13 +252,13 @@ func TestABranchThatGoesAwayIsNotAnEmptyState(t *testing.T) {
 func TestTheTokenGoesToOneHostAlone(t *testing.T) {
 	t.Parallel()
 	h, other := newHub(t), newHub(t)
-	for _, op := range []string{"ref", "tree"} {
+	for _, op := range []storetest.Op{storetest.Ref, storetest.Tree} {
 		b := h.open(t)
 		s, rev := mustLoad(t, b)
-		h.fail(op, fault{status: http.StatusPermanentRedirect, says: "Moved Permanently", header: http.Header{"Location": {other.URL + hubPath}}})
+		h.Fail(op, storetest.Fault{Status: http.StatusPermanentRedirect, Says: "Moved Permanently", Header: http.Header{"Location": {other.URL() + "/repos/" + hubRepo}}})
 		s.Pause.Why = "asked for"
 		var err error
-		if op == "ref" {
+		if op == storetest.Ref {
 			_, _, err = b.Load(t.Context())
 		} else {
 			_, err = b.Save(t.Context(), s, rev)
@@ -229,7 +267,7 @@ func TestTheTokenGoesToOneHostAlone(t *testing.T) {
 			t.Errorf("%s: got %v", op, err)
 		}
 	}
-	if asked := other.asked(); len(asked) > 0 {
+	if asked := other.Asked(); len(asked) > 0 {
 		t.Errorf("the other host was asked for %v", asked)
 	}
 }

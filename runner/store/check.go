@@ -9,11 +9,13 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// The limits of a state. Days are schedule's to forget; these are its mistakes.
+// The limits of a state. Days and past ticks are schedule's to forget; these are
+// its mistakes.
 const (
 	maxBytes  = 8 << 20
 	maxClaims = 20_000
 	maxDays   = 31
+	maxPast   = 31
 )
 
 // check says what is wrong with the record. It binds both directions: what it
@@ -22,8 +24,9 @@ func (r record) check() error {
 	if r.Generation < 0 {
 		return fmt.Errorf("generation %d is negative", r.Generation)
 	}
-	if len(r.Claims) > maxClaims || len(r.Days) > maxDays {
-		return fmt.Errorf("%d claims and %d days are more than the %d and %d allowed", len(r.Claims), len(r.Days), maxClaims, maxDays)
+	if len(r.Claims) > maxClaims || len(r.Days) > maxDays || len(r.Past) > maxPast {
+		return fmt.Errorf("%d claims, %d days and %d past ticks are more than the %d, %d and %d allowed",
+			len(r.Claims), len(r.Days), len(r.Past), maxClaims, maxDays, maxPast)
 	}
 	for i, c := range r.Claims {
 		if i > 0 && c.ID <= r.Claims[i-1].ID {
@@ -39,6 +42,11 @@ func (r record) check() error {
 	for _, d := range r.Days {
 		if err := d.check(); err != nil {
 			return fmt.Errorf("day %.20q: %w", d.Date, err)
+		}
+	}
+	for i, p := range r.Past {
+		if err := p.check(); err != nil {
+			return fmt.Errorf("past tick %d: %w", i+1, err)
 		}
 	}
 	if r.RateLimits != nil && snapshot(r.RateLimits) == nil {
@@ -101,6 +109,25 @@ func (d day) check() error {
 		return errors.New("not a date")
 	}
 	if d.Sessions < 0 || min(d.Tokens.Input, d.Tokens.Output, d.Seconds) < 0 {
+		return errors.New("a count is negative")
+	}
+	return nil
+}
+
+// fit is the tick with its texts within their limits.
+func (p past) fit() past {
+	p.Run = whole(p.Run, maxName) // half a number is another run
+	p.Stopped = line(p.Stopped, maxWhy)
+	return p
+}
+
+func (p past) check() error {
+	switch {
+	case p != p.fit():
+		return errors.New("a text is too long or not plain")
+	case !utc(p.Started, p.Ended):
+		return errors.New("a time is not in UTC")
+	case min(p.Attempt, p.Sessions, p.Done, p.Parked) < 0 || p.Tokens < 0:
 		return errors.New("a count is negative")
 	}
 	return nil

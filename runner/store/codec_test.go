@@ -66,6 +66,9 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 	for _, d := range s.Days {
 		look(d)
 	}
+	for _, p := range s.Past {
+		look(p)
+	}
 	for name, empty := range unset {
 		if kept := name != "State.Self" && name != "State.Tick"; empty == kept {
 			t.Errorf("%s: empty %v, kept %v", name, empty, kept)
@@ -133,6 +136,13 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"why": "usageLimitExceeded"`, `"why": "a\u0000b"`, "the reason of the pause"},
 		{`"date": "2026-02-28"`, `"date": "2026-02-30"`, `day "2026-02-30": not a date`},
 		{`"seconds": 61`, `"seconds": -61`, `day "2026-02-28": a count is negative`},
+		{`"stopped": "the deadline"`, `"stopped": "` + strings.Repeat("é", 501) + `"`, "past tick 1: a text is too long"},
+		{`"stopped": "the deadline"`, `"stopped": "a\u0000b"`, "past tick 1: a text is too long or not plain"},
+		{`"run": "16383"`, `"run": "` + strings.Repeat("1", 257) + `"`, "past tick 1: a text is too long"},
+		{`"parked": 1`, `"parked": -1`, "past tick 1: a count is negative"},
+		{`"tokens": 4321`, `"tokens": -1`, "past tick 1: a count is negative"},
+		{`"ended": "2026-03-01T12:01:00Z"`, `"ended": "2026-03-01T12:01:00+02:00"`, "past tick 2: a time is not in UTC"},
+		{`"past": [`, `"past": [` + strings.Repeat("{},", 30), "32 past ticks are more than"},
 		{`"credits": null`, `"credits": "` + strings.Repeat("x", maxRateLimits) + `"`, "rate limits"},
 		{`"credits": null`, `"credits": ` + strings.Repeat("[", 99) + strings.Repeat("]", 99), "rate limits"},
 	} {
@@ -168,6 +178,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	}
 	s.Pause.Why = long
 	s.Days = []schedule.Day{{Date: "2026-03-01", Seconds: -5}}
+	s.Past = []schedule.Past{{Run: long, Stopped: "two\nlines" + long}, {Run: "1\n2"}}
 	s.RateLimits = json.RawMessage(`"` + long + long + long + `"`)
 
 	got, _, err := Decode(mustEncode(t, s, 1))
@@ -183,6 +194,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	}
 	want.Pause.Why = cut(maxWhy)
 	want.Days = []schedule.Day{{Date: "2026-03-01"}}
+	want.Past = []schedule.Past{{Stopped: "two lines" + cut(maxWhy-len("two lines"))}, {}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -221,6 +233,8 @@ func TestWhatCouldNotBeReadIsNotEncoded(t *testing.T) {
 		"an unknown phase":        func(s *schedule.State) { s.Claims["2"] = schedule.Claim{ID: "2"} },
 		"a year with five digits": func(s *schedule.State) { s.Pause.Until = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"a month of days":         func(s *schedule.State) { s.Days = make([]schedule.Day, maxDays+1) },
+		"a month of ticks":        func(s *schedule.State) { s.Past = make([]schedule.Past, maxPast+1) },
+		"a tick of negative work": func(s *schedule.State) { s.Past = []schedule.Past{{Done: -1}} },
 		"too many claims":         func(s *schedule.State) { s.Claims = many(maxClaims + 1).Claims },
 		"too many bytes":          func(s *schedule.State) { s.Claims = many(18_000).Claims },
 	} {

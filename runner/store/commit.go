@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/go-github/v62/github"
+
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -37,6 +39,9 @@ func (b *Branch) save(ctx context.Context, s *schedule.State, rev Revision) erro
 	if !next.news(b.kept) {
 		return nil
 	}
+	if err := b.mayBeOurs(ctx); err != nil {
+		return err
+	}
 	files := map[string]string{stateFile: string(data)}
 	if b.page != nil {
 		files[pageFile] = b.page(s, time.Now())
@@ -64,57 +69,33 @@ func (b *Branch) commit(ctx context.Context, files map[string]string, message st
 	if err != nil {
 		return "", err
 	}
-	parents := []string{}
+	var parents []*github.Commit
 	if b.head != "" && !afresh {
-		parents = append(parents, b.head)
+		parents = append(parents, &github.Commit{SHA: &b.head})
 	}
-	commit, err := b.create(ctx, "make a commit", "/git/commits", map[string]any{"message": message, "tree": tree.SHA, "parents": parents})
+	made, _, err := b.api.createCommit(ctx, b.api.owner, b.api.name, &github.Commit{Message: &message, Tree: tree, Parents: parents}, nil)
+	commit, err := b.api.object(ctx, "make a commit", made.GetSHA(), err)
 	if err != nil {
 		return "", err
 	}
-	return commit.SHA, b.publish(ctx, commit.SHA, afresh)
-}
-
-// object is a git object as GitHub tells of it.
-type object struct {
-	SHA  string
-	Tree []struct{ Path string } // of a tree: what is in it
-}
-
-func (b *Branch) create(ctx context.Context, op, path string, body any) (object, error) {
-	var o object
-	err := b.api.decode(ctx, request{op: op, method: http.MethodPost, url: b.api.rest + path, body: body, need: contentsWrite}, &o)
-	if err == nil && !objectName.MatchString(o.SHA) {
-		err = fmt.Errorf("%s: %w: this is not what GitHub answers: see that %s is right", op, errUnanswered, b.api.rest)
-	}
-	return o, err
+	return commit, b.publish(ctx, commit, afresh)
 }
 
 // writeTree makes the tree of the files on top of the head's own, to learn what
-// else is there: a branch that holds anything else (the default branch, for
-// one) is not ours to write to.
-func (b *Branch) writeTree(ctx context.Context, files map[string]string) (object, error) {
-	type entry struct {
-		Path    string `json:"path"`
-		Mode    string `json:"mode"`
-		Type    string `json:"type"`
-		Content string `json:"content"`
-	}
-	body := struct {
-		Base string  `json:"base_tree,omitempty"`
-		Tree []entry `json:"tree"`
-	}{Base: b.head}
+// else is there: a branch that holds anything else is not ours to write to.
+func (b *Branch) writeTree(ctx context.Context, files map[string]string) (*github.Tree, error) {
+	var entries []*github.TreeEntry
 	for path, content := range files {
-		body.Tree = append(body.Tree, entry{path, "100644", "blob", content})
+		entries = append(entries, &github.TreeEntry{Path: &path, Mode: github.String("100644"), Type: github.String("blob"), Content: &content})
 	}
-	tree, err := b.create(ctx, "make a tree", "/git/trees", body)
-	if err != nil {
-		return object{}, err
+	tree, _, err := b.api.createTree(ctx, b.api.owner, b.api.name, b.head, entries)
+	if _, err := b.api.object(ctx, "make a tree", tree.GetSHA(), err); err != nil {
+		return nil, err
 	}
-	for _, e := range tree.Tree {
-		if e.Path != stateFile && e.Path != pageFile {
-			return object{}, fmt.Errorf("%w: the branch also holds %q, so it is not a state branch: nothing was changed: give the name of another branch, or of none",
-				ErrUnreadable, line(e.Path, maxName))
+	for _, e := range tree.Entries {
+		if e.GetPath() != stateFile && e.GetPath() != pageFile {
+			return nil, fmt.Errorf("%w: the branch also holds %q, so it is not a state branch: nothing was changed: give the name of another branch, or of none",
+				ErrRefused, line(e.GetPath(), maxName))
 		}
 	}
 	return tree, nil
@@ -129,10 +110,8 @@ func (b *Branch) judge(ctx context.Context, err error) error {
 	if r.status != http.StatusForbidden {
 		return err
 	}
-	if repo, repoErr := b.repository(ctx); repoErr == nil && repo.Archived {
-		archived := *r
-		archived.mend = "the repository is archived: unarchive it, or keep the state elsewhere"
-		return &archived
+	if repo, repoErr := b.api.repository(ctx); repoErr == nil && repo.GetArchived() {
+		r.mend = "the repository is archived: unarchive it, or keep the state elsewhere"
 	}
 	return err
 }

@@ -5,8 +5,9 @@
 // every effect.
 //
 // It is built of three parts. The codec, [Encode] and [Decode], is the same for
-// every store. [File] is a store in a local file, for one run at a time. [Branch]
-// is a store on a branch of a GitHub repository, for any number of runs at once.
+// every store. [File] is a store in a local file, for one run at a time, and
+// [Cache] one in a file that actions/cache carries from run to run. [Branch] is a
+// store on a branch of a GitHub repository, for any number of runs at once.
 // A store hands out a [Revision] with each state, and saves only over that
 // revision: whoever meets a state he has not seen loads and plans again. [Runs]
 // tells which owners of claims are over, as the workflow runs they are.
@@ -28,20 +29,34 @@
 // system, which ends with the process. The revision is for those who take no
 // lock: a person with an editor, a restored backup, a deleted lock file.
 //
+// # The cache
+//
+// What a cache brings can be older than what was saved last. A small file that
+// travels in another entry tells the generation seen last, so this is noticed;
+// what it means for the claims is for the caller to say. The generation that
+// follows is newer than both. There is no safety here against two runs at once:
+// that takes a concurrency group in the workflow.
+//
 // # The branch
 //
 // A save is a commit: its parent is the commit that was loaded, and the branch
 // moves to it only by a fast-forward, which GitHub judges and does in one step.
 // So of two runs that loaded the same commit one is refused, and no lock is
 // needed. A load takes 2 requests, a save 3 (a tree with the files in it, a
-// commit, the move), and a save without news none.
+// commit, the move), and a save without news none. The first save of a run takes
+// one more, to learn that this is not the default branch, unless there was no
+// branch, when the load has asked for that.
+//
+// The library go-github makes the requests; what it does not do is done below it,
+// in one transport, for stores and [Runs] alike.
 //
 // A refused move is a conflict if the branch is elsewhere than it was, and else
 // the business of a person: a permission, a rule. A move whose answer is lost is
 // asked about, so that a save neither counts twice nor is taken for lost.
 //
 // The branch holds the state, a page for people, and nothing else: one that holds
-// more is refused, which keeps the code of a default branch safe. Each 500th save
+// no state is refused when it is loaded, one that holds more when it would be
+// moved, and the default branch before anything is written. Each 500th save
 // is a commit without a parent, to which the branch is moved by force on the
 // condition that it has not moved; where that is not allowed, history goes on.
 package store

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -12,42 +13,46 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
 )
 
 // saving is a hub whose branch holds a state, and a run that is about to save
 // another one.
-func saving(t *testing.T) (h *hub, b *Branch, s *schedule.State, rev Revision) {
+func saving(t *testing.T) (h hub, b *Branch, s *schedule.State, rev Revision) {
 	h = newHub(t)
-	h.put(t, mustEncode(t, sample(), 1))
+	h.put(mustEncode(t, sample(), 1))
 	b = h.open(t)
 	s, rev = mustLoad(t, b)
+	if err := b.mayBeOurs(t.Context()); err != nil { // as the first save of a run asks
+		t.Fatal(err)
+	}
 	s.Pause = schedule.Pause{}
-	h.asked()
+	h.Asked()
 	return h, b, s, rev
 }
 
 func TestALostAnswerIsNoLostSaveAndNoSecondOne(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		faults []fault
-		want   map[string]int
+		faults []storetest.Fault
+		want   map[storetest.Op]int
 	}{
-		"it broke after the move":           {[]fault{{lose: true}}, map[string]int{"move": 1, "ref": 1}},
-		"it broke before the move":          {[]fault{{status: 502}}, map[string]int{"move": 2, "ref": 1}},
-		"it broke before, then after":       {[]fault{{status: 503}, {lose: true}}, map[string]int{"move": 2, "ref": 2}},
-		"it broke before, and before again": {[]fault{{status: 500}, {status: 504}}, map[string]int{"move": 3, "ref": 2}},
+		"it broke after the move":           {[]storetest.Fault{{Lose: true}}, map[storetest.Op]int{storetest.Move: 1, storetest.Ref: 1}},
+		"it broke before the move":          {[]storetest.Fault{{Status: 502}}, map[storetest.Op]int{storetest.Move: 2, storetest.Ref: 1}},
+		"it broke before, then after":       {[]storetest.Fault{{Status: 503}, {Lose: true}}, map[storetest.Op]int{storetest.Move: 2, storetest.Ref: 2}},
+		"it broke before, and before again": {[]storetest.Fault{{Status: 500}, {Status: 504}}, map[storetest.Op]int{storetest.Move: 3, storetest.Ref: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, b, s, rev := saving(t)
-			h.fail("move", test.faults...)
+			h.Fail(storetest.Move, test.faults...)
 			rev = mustSave(t, b, s, rev)
-			test.want["tree"], test.want["commit"] = 1, 1
-			if diff := cmp.Diff(test.want, h.asked()); diff != "" {
+			test.want[storetest.Tree], test.want[storetest.Commit] = 1, 1
+			if diff := cmp.Diff(test.want, h.Asked()); diff != "" {
 				t.Error(diff)
 			}
-			if rev != Revision(h.head(branchName)) || h.must(t, "rev-list", "--count", branchName) != "2" {
-				t.Errorf("saved as %s, the branch is at %s", rev, h.head(branchName))
+			if rev != Revision(h.Head(branchName)) || h.Git("rev-list", "--count", branchName) != "2" {
+				t.Errorf("saved as %s, the branch is at %s", rev, h.Head(branchName))
 			}
 		})
 	}
@@ -56,11 +61,11 @@ func TestALostAnswerIsNoLostSaveAndNoSecondOne(t *testing.T) {
 func TestAnAnswerThatNeverComesIsNoLostSave(t *testing.T) {
 	t.Parallel()
 	h, b, s, rev := saving(t)
-	b.api.timeout = time.Second
-	h.fail("move", fault{hang: true})
+	b.api.wire.timeout = time.Second
+	h.Fail(storetest.Move, storetest.Fault{Hang: true})
 	rev = mustSave(t, b, s, rev)
-	if rev != Revision(h.head(branchName)) || h.must(t, "rev-list", "--count", branchName) != "2" {
-		t.Errorf("saved as %s, the branch is at %s", rev, h.head(branchName))
+	if rev != Revision(h.Head(branchName)) || h.Git("rev-list", "--count", branchName) != "2" {
+		t.Errorf("saved as %s, the branch is at %s", rev, h.Head(branchName))
 	}
 }
 
@@ -69,16 +74,16 @@ func TestALostAnswerToTheFirstSaveIsNoLostSave(t *testing.T) {
 	h := newHub(t)
 	b := h.open(t)
 	_, rev := mustLoad(t, b)
-	h.fail("create", fault{status: 502}, fault{lose: true})
-	if rev = mustSave(t, b, sample(), rev); rev != Revision(h.head(branchName)) {
-		t.Errorf("saved as %s, the branch is at %s", rev, h.head(branchName))
+	h.Fail(storetest.Create, storetest.Fault{Status: 502}, storetest.Fault{Lose: true})
+	if rev = mustSave(t, b, sample(), rev); rev != Revision(h.Head(branchName)) {
+		t.Errorf("saved as %s, the branch is at %s", rev, h.Head(branchName))
 	}
 }
 
 func TestASaveWhoseAnswerIsLostCountsThoughAnotherCameOnTop(t *testing.T) {
 	t.Parallel()
 	h, b, s, rev := saving(t)
-	h.fail("move", fault{lose: true, after: func() { h.put(t, mustEncode(t, s, 3)) }})
+	h.Fail(storetest.Move, storetest.Fault{Lose: true, After: func() { h.put(mustEncode(t, s, 3)) }})
 	rev = mustSave(t, b, s, rev)
 	s.Days = nil
 	if _, err := b.Save(t.Context(), s, rev); !errors.Is(err, ErrConflict) {
@@ -90,7 +95,7 @@ func TestASaveWhoseMoveNeverHappenedMeetsWhoCameFirst(t *testing.T) {
 	t.Parallel()
 	h, b, s, rev := saving(t)
 	between := mustEncode(t, many(1), 2)
-	h.fail("move", fault{status: 502, before: func() { h.put(t, between) }})
+	h.Fail(storetest.Move, storetest.Fault{Status: 502, Before: func() { h.put(between) }})
 	_, err := b.Save(t.Context(), s, rev)
 	refused(t, place{raw: h.raw}, between, err, ErrConflict)
 }
@@ -98,8 +103,8 @@ func TestASaveWhoseMoveNeverHappenedMeetsWhoCameFirst(t *testing.T) {
 func TestASaveThatCannotBeAskedAboutSaysSo(t *testing.T) {
 	t.Parallel()
 	h, b, s, rev := saving(t)
-	h.fail("move", fault{lose: true})
-	h.fail("ref", fault{lose: true}, fault{lose: true}, fault{lose: true})
+	h.Fail(storetest.Move, storetest.Fault{Lose: true})
+	h.Fail(storetest.Ref, storetest.Fault{Lose: true}, storetest.Fault{Lose: true}, storetest.Fault{Lose: true})
 	_, err := b.Save(t.Context(), s, rev)
 	if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "not known whether") {
 		t.Errorf("got %v", err)
@@ -110,9 +115,9 @@ func TestAStopDoesNotCutTheMoveShort(t *testing.T) {
 	t.Parallel()
 	h, b, s, rev := saving(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	h.fail("move", fault{before: cancel, lose: true})
+	h.Fail(storetest.Move, storetest.Fault{Before: cancel, Lose: true})
 	rev, err := b.Save(ctx, s, rev)
-	if err != nil || rev != Revision(h.head(branchName)) {
+	if err != nil || rev != Revision(h.Head(branchName)) {
 		t.Errorf("saved as %q, %v", rev, err)
 	}
 }
@@ -122,15 +127,15 @@ func TestAStopBeforeTheMoveSavesNothing(t *testing.T) {
 	h, b, s, rev := saving(t)
 	stop := errors.New("told to stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	h.fail("commit", fault{hang: true, before: func() { cancel(stop) }})
+	h.Fail(storetest.Commit, storetest.Fault{Hang: true, Before: func() { cancel(stop) }})
 	_, err := b.Save(ctx, s, rev)
 	refused(t, place{raw: h.raw}, mustEncode(t, sample(), 1), err, stop)
 }
 
 func TestWhatPassesIsTriedAgainTwice(t *testing.T) {
 	t.Parallel()
-	for _, op := range []string{"ref", "contents", "tree", "commit"} {
-		t.Run(op, func(t *testing.T) {
+	for _, op := range []storetest.Op{storetest.Ref, storetest.Contents, storetest.Tree, storetest.Commit} {
+		t.Run(string(op), func(t *testing.T) {
 			t.Parallel()
 			h, b, s, _ := saving(t)
 			both := func() error {
@@ -141,14 +146,14 @@ func TestWhatPassesIsTriedAgainTwice(t *testing.T) {
 				}
 				return err
 			}
-			h.fail(op, fault{status: 502}, fault{status: 503})
-			if err := both(); err != nil || h.asked()[op] != 3 {
+			h.Fail(op, storetest.Fault{Status: 502}, storetest.Fault{Status: 503})
+			if err := both(); err != nil || h.Asked()[op] != 3 {
 				t.Errorf("two faults: %v", err)
 			}
 			before := h.raw(t)
-			h.fail(op, fault{status: 502}, fault{status: 503}, fault{status: 500, says: "oops"})
+			h.Fail(op, storetest.Fault{Status: 502}, storetest.Fault{Status: 503}, storetest.Fault{Status: 500, Says: "oops"})
 			refused(t, place{raw: h.raw}, before, both(), ErrUnavailable)
-			if n := h.asked()[op]; n != 3 {
+			if n := h.Asked()[op]; n != 3 {
 				t.Errorf("three faults: asked %d times", n)
 			}
 		})
@@ -158,36 +163,41 @@ func TestWhatPassesIsTriedAgainTwice(t *testing.T) {
 func TestARefusalSaysWhatToMend(t *testing.T) {
 	t.Parallel()
 	reset := time.Now().Add(30 * time.Minute).Truncate(time.Second)
+	fails := func(op storetest.Op, f storetest.Fault) func(hub) { return func(h hub) { h.Fail(op, f) } }
 	for name, test := range map[string]struct {
-		op       string // of a save, or "ref" for a load
-		fault    fault
-		archived bool
-		want     error
-		mend     string
+		op      storetest.Op // which meets the trouble, in a save, or in a load if it is Ref
+		trouble func(hub)
+		want    error
+		mend    string
 	}{
-		"a token that may not write": {"tree", fault{status: 403, says: "Resource not accessible by integration"}, false, ErrRefused, "permissions: {contents: write}"},
-		"a token that may not read":  {"ref", fault{status: 403, says: "Resource not accessible by integration"}, false, ErrRefused, "permissions: {contents: read}"},
-		"a token that has expired":   {"ref", fault{status: 401, says: "Bad credentials"}, false, ErrRefused, "give another one"},
-		"an archived repository":     {"tree", fault{status: 403, says: "Repository was archived so is read-only."}, true, ErrRefused, "unarchive it"},
-		"an empty repository":        {"ref", fault{status: 409, says: "Git Repository is empty."}, false, ErrRefused, "push a first commit"},
-		"a protected branch":         {"move", fault{status: 422, says: "Protected branch update failed"}, false, ErrRefused, "let the token past the rule"},
-		"a rule":                     {"move", fault{status: 403, says: "Repository rule violations found"}, false, ErrRefused, "let the token past the rule"},
-		"a renamed repository":       {"ref", fault{status: 301, says: "Moved Permanently"}, false, ErrRefused, "give the name it has now"},
-		"what nobody has thought of": {"commit", fault{status: 418, says: "I'm a teapot"}, false, ErrRefused, `GitHub says "I'm a teapot"`},
-		"the rate limit": {"move", fault{status: 403, says: "API rate limit exceeded", header: http.Header{
-			"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {strconv.FormatInt(reset.Unix(), 10)},
-		}}, false, ErrUnavailable, "until " + reset.UTC().Format(time.RFC3339)},
-		"the secondary rate limit": {"tree", fault{status: 429, says: "slow down", header: http.Header{"Retry-After": {"60"}}}, false, ErrUnavailable, "rate limit is used up until"},
-		"an answer by no API":      {"ref", fault{status: 200, says: "Welcome to the login page"}, false, ErrUnavailable, "is right"},
-		"words with the token":     {"tree", fault{status: 400, says: "cannot parse Bearer " + hubToken}, false, ErrRefused, "Bearer ***"},
+		"a token that may not write": {storetest.Tree, func(h hub) { h.Deny("contents: write") }, ErrRefused, "permissions: {contents: write}"},
+		"a token that may not read":  {storetest.Ref, func(h hub) { h.Deny("contents: read") }, ErrRefused, "permissions: {contents: read}"},
+		"a token that has expired":   {storetest.Ref, fails(storetest.Ref, storetest.Fault{Status: 401, Says: "Bad credentials"}), ErrRefused, "give another one"},
+		"an archived repository":     {storetest.Tree, func(h hub) { h.Archive(true) }, ErrRefused, "unarchive it"},
+		"an empty repository":        {storetest.Ref, fails(storetest.Ref, storetest.Fault{Status: 409, Says: "Git Repository is empty."}), ErrRefused, "push a first commit"},
+		"a protected branch":         {storetest.Move, func(h hub) { h.Protect(branchName) }, ErrRefused, "let the token past the rule"},
+		"a rule, as it once was":     {storetest.Move, fails(storetest.Move, storetest.Fault{Status: 403, Says: "Protected branch update failed"}), ErrRefused, "let the token past the rule"},
+		"a renamed repository":       {storetest.Ref, func(h hub) { h.Rename("octo/other") }, ErrRefused, "give the name it has now"},
+		"a renamed one, in a save":   {storetest.Tree, func(h hub) { h.Rename("octo/other") }, ErrRefused, "give the name it has now"},
+		"what nobody has thought of": {storetest.Commit, fails(storetest.Commit, storetest.Fault{Status: 418, Says: "I'm a teapot"}), ErrRefused, `GitHub says "I'm a teapot"`},
+		"the rate limit":             {storetest.Tree, func(h hub) { h.LimitRate(reset) }, ErrUnavailable, "until " + reset.UTC().Format(time.RFC3339)},
+		"the secondary rate limit": {storetest.Move, fails(storetest.Move, storetest.Fault{
+			Status: 429, Says: "slow down", Header: http.Header{"Retry-After": {"60"}},
+		}), ErrUnavailable, "rate limit is used up until"},
+		"an answer by no API":       {storetest.Ref, fails(storetest.Ref, storetest.Fault{Body: "<p>Welcome to the login page"}), ErrUnavailable, "is right"},
+		"an answer by another API":  {storetest.Ref, fails(storetest.Ref, storetest.Fault{Status: 200, Says: "Welcome"}), ErrUnavailable, "is right"},
+		"an answer of nothing":      {storetest.Tree, fails(storetest.Tree, storetest.Fault{Body: "null"}), ErrUnavailable, "is right"},
+		"an answer that comes late": {storetest.Commit, fails(storetest.Commit, storetest.Fault{Status: 202, Says: "Accepted"}), ErrUnavailable, "is right"},
+		"words with the token": {storetest.Tree, fails(storetest.Tree, storetest.Fault{
+			Status: 400, Says: "cannot parse Bearer " + hubToken,
+		}), ErrRefused, "Bearer ***"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, b, s, rev := saving(t)
-			h.archived = test.archived
-			h.fail(test.op, test.fault)
+			test.trouble(h)
 			var err error
-			if test.op == "ref" {
+			if test.op == storetest.Ref {
 				_, _, err = b.Load(t.Context())
 			} else {
 				_, err = b.Save(t.Context(), s, rev)
@@ -196,20 +206,42 @@ func TestARefusalSaysWhatToMend(t *testing.T) {
 			if !strings.Contains(err.Error(), test.mend) {
 				t.Errorf("the error does not say %q: %v", test.mend, err)
 			}
-			if strings.Contains(err.Error(), hubToken) {
-				t.Errorf("the error tells the token: %v", err)
+			if strings.Contains(err.Error(), hubToken) || strings.Contains(err.Error(), h.URL()+"/repos") {
+				t.Errorf("the error tells the token or an address: %v", err)
 			}
-			if n := h.asked()[test.op]; n != 1 {
+			if n := h.Asked()[test.op]; n != 1 {
 				t.Errorf("it was asked for %d times", n)
 			}
 		})
 	}
 }
 
+// The library would refuse requests by itself until a limit begins anew, which
+// is for GitHub to say.
+func TestARateLimitThatIsUsedUpIsGitHubsToTell(t *testing.T) {
+	t.Parallel()
+	h, b, s, rev := saving(t)
+	last := http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)}}
+	ref := `{"ref":"refs/heads/` + branchName + `","object":{"sha":"` + h.Head(branchName) + `"}}`
+	h.Fail(storetest.Ref, storetest.Fault{Body: ref, Header: last})
+	h.Fail(storetest.Tree, storetest.Fault{Status: 403, Says: "slow down", Header: http.Header{"Retry-After": {"60"}}})
+	if _, _, err := b.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Save(t.Context(), s, rev); !errors.Is(err, ErrUnavailable) {
+		t.Fatalf("got %v", err)
+	}
+	mustSave(t, b, s, rev)
+	want := map[storetest.Op]int{storetest.Ref: 1, storetest.Contents: 1, storetest.Tree: 2, storetest.Commit: 1, storetest.Move: 1}
+	if diff := cmp.Diff(want, h.Asked()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestARepositoryThatIsNotThereIsNoEmptyState(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	h.isolated = true
+	h.Hide(true)
 	_, _, err := h.open(t).Load(t.Context())
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "see that the repository "+hubRepo+" exists, and give a token that may see it") {
 		t.Errorf("got %v", err)
@@ -220,9 +252,32 @@ func TestAHostThatDoesNotAnswerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	b := h.open(t)
-	h.Server.Close()
+	h.Close()
 	_, _, err := b.Load(t.Context())
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "can be reached") || strings.Contains(err.Error(), hubToken) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// endless is an answer without end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func (e endless) RoundTrip(req *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(e), Request: req}, nil
+}
+
+func TestAnAnswerWithoutEndIsCutOff(t *testing.T) {
+	t.Parallel()
+	b, err := OpenBranch(BranchConfig{Repo: hubRepo, Branch: branchName, Token: hubToken}, &http.Client{Transport: endless{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.Load(t.Context()); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a ref: got %v", err)
+	}
+	if data, err := b.readState(t.Context(), "0"); err != nil || len(data) != maxBytes+1 {
+		t.Errorf("a state: %d bytes, %v", len(data), err)
 	}
 }

@@ -35,8 +35,9 @@ func (r Revision) generation() (generation int64, ok bool) {
 
 // File is a state in a local file. It is for one goroutine.
 type File struct {
-	path string
-	lock *os.File
+	path  string
+	lock  *os.File // nil when it is not open
+	floor int64    // the next generation is above this one too
 }
 
 // OpenFile makes the folder if need be and takes the lock, which is held until
@@ -61,8 +62,11 @@ func OpenFile(path string) (*File, error) {
 	return &File{path: path, lock: lock}, nil
 }
 
-// Close gives up the lock; nothing can be saved any more.
+// Close gives up the lock, if it is held; nothing can be saved any more.
 func (f *File) Close() error {
+	if f.lock == nil {
+		return nil
+	}
 	lock := f.lock
 	f.lock = nil
 	return release(lock)
@@ -124,7 +128,8 @@ func (f *File) save(ctx context.Context, s *schedule.State, rev Revision) (Revis
 	if !ok || revise(generation, present) != rev {
 		return "", fmt.Errorf("%w: it is no longer what was loaded: load it again", ErrConflict)
 	}
-	data, err := Encode(s, generation+1)
+	next := max(generation, f.floor) + 1
+	data, err := Encode(s, next)
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +139,7 @@ func (f *File) save(ctx context.Context, s *schedule.State, rev Revision) (Revis
 	if err := replace(f.path, data); err != nil {
 		return "", fmt.Errorf("%w: nothing was changed: make room, or mend the permissions of the folder", err)
 	}
-	return revise(generation+1, data), nil
+	return revise(next, data), nil
 }
 
 // read is the bytes of the state; for a missing file, those of an empty one.

@@ -13,35 +13,37 @@ import (
 
 func TestFileIsAStore(t *testing.T) {
 	t.Parallel()
-	testStore(t, func(t *testing.T) place {
-		path := filepath.Join(t.TempDir(), "state.json")
-		return place{
-			open: func(t *testing.T) (opened, func()) {
-				f := mustOpen(t, path)
-				return f, func() {
-					if err := f.Close(); err != nil {
-						t.Error(err)
-					}
+	testStore(t, func(t *testing.T) place { return filePlace(filepath.Join(t.TempDir(), "state.json")) })
+}
+
+// filePlace is a file as a place for a state.
+func filePlace(path string) place {
+	return place{
+		open: func(t *testing.T) (opened, func()) {
+			f := mustOpen(t, path)
+			return f, func() {
+				if err := f.Close(); err != nil {
+					t.Error(err)
 				}
-			},
-			raw: func(t *testing.T) []byte {
-				data, err := os.ReadFile(path)
-				if err != nil && !errors.Is(err, fs.ErrNotExist) {
-					t.Fatal(err)
-				}
-				return data
-			},
-			put: func(t *testing.T, data []byte) {
-				err := os.Remove(path)
-				if data != nil {
-					err = os.WriteFile(path, data, 0o600)
-				}
-				if err != nil && !errors.Is(err, fs.ErrNotExist) {
-					t.Fatal(err)
-				}
-			},
-		}
-	})
+			}
+		},
+		raw: func(t *testing.T) []byte {
+			data, err := os.ReadFile(path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			return data
+		},
+		put: func(t *testing.T, data []byte) {
+			err := os.Remove(path)
+			if data != nil {
+				err = os.WriteFile(path, data, 0o600)
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+		},
+	}
 }
 
 func TestTheFileIsThePersonsAlone(t *testing.T) {
@@ -194,11 +196,7 @@ func mustOpen(t *testing.T, path string) *File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if f.lock != nil {
-			f.Close()
-		}
-	})
+	t.Cleanup(func() { f.Close() })
 	return f
 }
 
@@ -214,4 +212,14 @@ func names(t *testing.T, folder string) []string {
 		names = append(names, e.Name())
 	}
 	return names
+}
+
+// mustRead reads a file, and must not fail.
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
 )
 
 // aged is a hub whose branch is one save short of a new beginning.
-func aged(t *testing.T) (h *hub, b *Branch, s *schedule.State, rev Revision) {
+func aged(t *testing.T) (h hub, b *Branch, s *schedule.State, rev Revision) {
 	h, b, s, rev = saving(t)
 	b.history = 5
 	for range 3 {
@@ -26,7 +27,7 @@ func TestHistoryBeginsAnewAtItsBound(t *testing.T) {
 	h, b, s, rev := aged(t)
 	for want := 1; want <= 7; want++ { // the fifth generation is a first commit, and the tenth
 		rev = mustSave(t, b, s, rev)
-		if got := h.must(t, "rev-list", "--count", branchName); got != string(rune('0'+(want-1)%5+1)) {
+		if got := h.Git("rev-list", "--count", branchName); got != string(rune('0'+(want-1)%5+1)) {
 			t.Errorf("%s commits after the save %d", got, want)
 		}
 		got, _ := mustLoad(t, h.open(t))
@@ -41,10 +42,10 @@ func TestANewBeginningOverwritesNobody(t *testing.T) {
 	t.Parallel()
 	h, b, s, rev := aged(t)
 	between := mustEncode(t, many(3), 5)
-	h.fail("graphql", fault{before: func() { h.put(t, between) }})
+	h.Fail(storetest.GraphQL, storetest.Fault{Before: func() { h.put(between) }})
 	_, err := b.Save(t.Context(), s, rev)
 	refused(t, place{raw: h.raw}, between, err, ErrConflict)
-	if got := h.must(t, "rev-list", "--count", branchName); got != "5" {
+	if got := h.Git("rev-list", "--count", branchName); got != "5" {
 		t.Errorf("%s commits are left", got)
 	}
 }
@@ -64,38 +65,28 @@ func TestWhoLoadedBeforeANewBeginningMeetsAConflict(t *testing.T) {
 func TestALostAnswerToANewBeginningIsNoLostSave(t *testing.T) {
 	t.Parallel()
 	h, b, s, rev := aged(t)
-	h.fail("graphql", fault{status: 502}, fault{lose: true})
+	h.Fail(storetest.GraphQL, storetest.Fault{Status: 502}, storetest.Fault{Lose: true})
 	rev = mustSave(t, b, s, rev)
-	if rev != Revision(h.head(branchName)) || h.must(t, "rev-list", "--count", branchName) != "1" {
-		t.Errorf("saved as %s, the branch is at %s", rev, h.head(branchName))
+	if rev != Revision(h.Head(branchName)) || h.Git("rev-list", "--count", branchName) != "1" {
+		t.Errorf("saved as %s, the branch is at %s", rev, h.Head(branchName))
 	}
 }
 
 func TestHistoryGoesOnWhereItMayNotBeginAnew(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{
-		"a rule against force": {errors: "Cannot force-push to this branch"},
-		"no such API":          {status: 404, says: "Not Found"},
-		"no permission":        {status: 403, says: "Resource not accessible by integration"},
+	for name, f := range map[string]storetest.Fault{
+		"a rule against force": {Errors: "Cannot force-push to this branch"},
+		"no such API":          {Status: 404, Says: "Not Found"},
+		"no permission":        {Status: 403, Says: "Resource not accessible by integration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, b, s, rev := aged(t)
-			h.fail("graphql", f)
+			h.Fail(storetest.GraphQL, f)
 			mustSave(t, b, s, rev)
-			if got := h.must(t, "rev-list", "--count", branchName); got != "5" {
+			if got := h.Git("rev-list", "--count", branchName); got != "5" {
 				t.Errorf("%s commits", got)
 			}
 		})
-	}
-}
-
-func TestTheDefaultBranchKeepsItsHistory(t *testing.T) {
-	t.Parallel()
-	h, b, s, rev := aged(t)
-	h.trunk = branchName
-	mustSave(t, b, s, rev)
-	if got := h.must(t, "rev-list", "--count", branchName); got != "5" {
-		t.Errorf("%s commits", got)
 	}
 }

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	case "holder":
 		err = hold(path)
 	case "racer":
-		err = race(path)
+		err = race()
 	case "writer":
 		err = write(path)
 	}

@@ -9,7 +9,8 @@ import (
 // news reports whether r says anything against old that another run, or the
 // next, must know. What changes all the time while a session runs is none: the
 // tokens it uses, its turns, its signs of life, and the agent's rate limits.
-// Each commit holds what they were at the time.
+// Each commit holds what they were at the time. A past tick is news: there is
+// one more only when a tick that did something ends.
 func (r record) news(old record) bool {
 	return !reflect.DeepEqual(r.quiet(), old.quiet())
 }

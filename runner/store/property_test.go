@@ -95,6 +95,13 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 				Sessions: count().Draw(t, "sessions"), Usage: genUsage().Draw(t, "usage"), Seconds: int64(count().Draw(t, "seconds")),
 			})
 		}
+		for range rapid.IntRange(0, 3).Draw(t, "past") {
+			s.Past = append(s.Past, schedule.Past{
+				Run: text(min(size, maxName)).Draw(t, "run"), Attempt: count().Draw(t, "attempt"),
+				Started: genTime().Draw(t, "started"), Ended: genTime().Draw(t, "ended"), Stopped: text(size).Draw(t, "stopped"),
+				Sessions: count().Draw(t, "sessions"), Done: count().Draw(t, "done"), Parked: count().Draw(t, "parked"), Tokens: int64(count().Draw(t, "tokens")),
+			})
+		}
 		if rapid.Bool().Draw(t, "limited") {
 			s.RateLimits, _ = json.Marshal(map[string]any{"text": text(size).Draw(t, "text"), "n": []int{1, 2}})
 		}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/google/go-github/v62/github"
 )
 
 // publishTime bounds the last step of a save, which a stop does not cut short.
@@ -28,7 +30,7 @@ func (b *Branch) publish(ctx context.Context, commit string, afresh bool) error 
 			return fmt.Errorf("it is not known whether the state was saved: %w", err)
 		case took:
 			return nil
-		case try == tries || b.api.wait(ctx, try) != nil:
+		case try == tries || b.api.wire.wait(ctx, try) != nil:
 			return err
 		}
 	}
@@ -50,15 +52,14 @@ func (b *Branch) move(ctx context.Context, commit string, afresh bool) error {
 	if afresh {
 		return b.startOver(ctx, commit)
 	}
-	r := request{op: "move the branch", need: contentsWrite, once: true}
+	ref := &github.Reference{Ref: github.String(b.ref()), Object: &github.GitObject{SHA: &commit}}
+	var err error
 	if b.head == "" {
-		r.method, r.url = http.MethodPost, b.api.rest+"/git/refs"
-		r.body = map[string]any{"ref": "refs/heads/" + b.name, "sha": commit}
+		_, _, err = b.api.createRef(once(ctx), b.api.owner, b.api.name, ref)
 	} else {
-		r.method, r.url = http.MethodPatch, b.api.rest+"/git/refs/"+b.ref()
-		r.body = map[string]any{"sha": commit, "force": false}
+		_, _, err = b.api.updateRef(once(ctx), b.api.owner, b.api.name, ref, false)
 	}
-	_, err := b.api.do(ctx, r)
+	err = b.api.explain(ctx, "move the branch", err)
 	if r, ok := errors.AsType[*refusal](err); ok && isRefusal(err, http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity) {
 		// The token could make the commit, so it is not the permission.
 		r.mend = "a rule protects the branch, or there is one with a part of its name: let the token past the rule (Settings, Rules), or give another name"
@@ -68,14 +69,10 @@ func (b *Branch) move(ctx context.Context, commit string, afresh bool) error {
 
 // startOver moves the branch to a commit without a parent.
 func (b *Branch) startOver(ctx context.Context, commit string) error {
-	repo, err := b.repository(ctx)
-	if err != nil {
-		return err
-	}
 	return b.api.mutate(ctx, "begin the branch's history anew", `mutation($input: UpdateRefsInput!) { updateRefs(input: $input) { clientMutationId } }`,
 		map[string]any{
-			"repositoryId": repo.NodeID,
-			"refUpdates":   []any{map[string]any{"name": "refs/heads/" + b.name, "beforeOid": b.head, "afterOid": commit, "force": true}},
+			"repositoryId": b.repo.GetNodeID(), // known since before the first write
+			"refUpdates":   []any{map[string]any{"name": b.ref(), "beforeOid": b.head, "afterOid": commit, "force": true}},
 		})
 }
 
@@ -86,7 +83,8 @@ func (b *Branch) took(ctx context.Context, commit string) (bool, error) {
 	if err != nil || head == commit || head == b.head {
 		return head == commit, err
 	}
-	var commits []object
-	err = b.api.decode(ctx, request{op: "read the history", method: http.MethodGet, need: contentsRead, url: b.api.rest + "/commits?per_page=100&sha=" + head}, &commits)
-	return slices.ContainsFunc(commits, func(c object) bool { return c.SHA == commit }), err
+	commits, _, err := b.api.listCommits(ctx, b.api.owner, b.api.name,
+		&github.CommitsListOptions{SHA: head, ListOptions: github.ListOptions{PerPage: 100}})
+	took := slices.ContainsFunc(commits, func(c *github.RepositoryCommit) bool { return c.GetSHA() == commit })
+	return took, b.api.explain(ctx, "read the history", err)
 }

@@ -2,243 +2,282 @@ package store
 
 import (
 	"bytes"
-	"context"
-	"errors"
+	"encoding/json"
 	"flag"
 	"fmt"
-	"io/fs"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
 )
 
 var (
-	raceIssues = flag.Int("race.issues", 500, "issues that the racing runs share")
-	raceTime   = flag.Duration("race.time", 20*time.Second, "how long the race may take")
+	raceRuns   = flag.Int("store.runs", 64, "runs that race over one branch")
+	raceIssues = flag.Int("store.claims", 500, "issues that they share; each is claimed once at least")
+	raceTurns  = flag.Int("store.turns", 2, "runs that load and save at the same time")
+	raceKills  = flag.Int("store.kills", 0, "runs that are killed; 0 for one for each")
 )
 
-const (
-	racers     = 32
-	raceBatch  = 16 // issues that a run claims in one save
-	raceBranch = "race"
-)
+const raceBranch = "race"
 
-// Runs that race over one branch claim issues, hold each for a moment, mark it
-// as done and release it; each is killed at a random instant again and again,
-// answers are lost, and history begins anew every 20 commits. A lock of the
-// operating system that the branch knows nothing of is the witness.
+// Runs in processes of their own race over one branch. Each claims issues, holds
+// them, marks them as done and releases them. Of the requests that a run makes
+// one is its last: the run is killed just before or just after it is done (which
+// one is chance; nobody could tell the instants in between apart), and another
+// comes in its place. Answers are lost besides, and
+// history begins anew every 20 commits. The arena, which the branch knows
+// nothing of, is the witness. The race is over when all is done and nothing is
+// claimed any more, however long that takes.
 func TestNoIssueIsHeldTwiceOrLostWhenRunsRaceAndAreKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
-	h := newHub(t)
-	dir := t.TempDir()
-	for _, folder := range []string{"done", "dead", "held"} {
-		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+	a := &arena{
+		kills: *raceKills, last: map[string]*end{}, turns: make(chan struct{}, *raceTurns), inTurn: map[string]bool{},
+		done: map[string]bool{}, dead: map[string]bool{}, held: map[string]string{},
 	}
-	for i := 0; i < 10_000; i += 20 {
-		h.fail("move", append(make([]fault, 18), fault{lose: true}, fault{status: 502})...)
+	if a.kills == 0 {
+		a.kills = *raceRuns
 	}
-	// The race is over for a racer when it ends by itself. One that is killed
-	// has its death made known once nothing of it is left, and comes again.
-	var killed, runs atomic.Int64
-	over := time.Now().Add(*raceTime * 3 / 4) // then no more is killed or claimed
-	race := func() error {
-		for {
-			run := strconv.FormatInt(runs.Add(1), 10)
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), "STORE_TEST_ROLE=racer", "STORE_TEST_PATH="+dir, "STORE_TEST_API="+h.URL+"/api/v3", "STORE_TEST_RUN="+run,
-				"STORE_TEST_ISSUES="+strconv.Itoa(*raceIssues), "STORE_TEST_OVER="+over.Format(time.RFC3339Nano))
-			var said bytes.Buffer
-			cmd.Stderr = &said
-			if err := cmd.Start(); err != nil {
-				return err
-			}
-			kill := time.AfterFunc(rand.N(12*time.Second), func() {
-				if time.Now().Before(over) && cmd.Process.Kill() == nil {
-					killed.Add(1)
-				}
-			})
-			err := cmd.Wait()
-			kill.Stop()
-			if err == nil {
-				return nil
-			}
-			if made := os.WriteFile(filepath.Join(dir, "dead", run), nil, 0o600); made != nil {
-				return made
-			}
-			if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() {
-				return fmt.Errorf("%w: %s", err, &said)
-			}
-		}
+	kills := a.kills
+	h := storetest.New(t, storetest.Config{Wrap: a.wrap})
+	h.Handle("GET /arena", http.HandlerFunc(a.look))
+	h.Handle("POST /arena/turn", http.HandlerFunc(a.turn))
+	h.Handle("POST /arena/hold/{issue}", http.HandlerFunc(a.hold))
+	h.Handle("POST /arena/done/{issue}", http.HandlerFunc(a.finish))
+	for i := 0; i < 20**raceIssues; i += 20 {
+		h.Fail(storetest.Move, append(make([]storetest.Fault, 18), storetest.Fault{Lose: true}, storetest.Fault{Status: 502})...)
 	}
-	began := time.Now()
+	home := t.TempDir()
 	var all sync.WaitGroup
-	for range racers {
+	for range *raceRuns {
 		all.Go(func() {
-			if err := race(); err != nil {
+			if err := a.race(h, home); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
 
-	_, _, content := h.read("refs/heads/" + raceBranch + ":" + stateFile)
+	content, _ := h.File(raceBranch, stateFile)
 	s, generation, err := Decode([]byte(content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Claims) > 0 {
-		t.Errorf("%d claims are left", len(s.Claims))
+	t.Logf("%d issues done by %d claims in %d saves; %d runs, %d of them killed; requests %v",
+		len(a.done), a.claims, generation, a.runs, kills-a.kills, h.Asked())
+	if len(s.Claims) > 0 || len(a.held) > 0 {
+		t.Errorf("%d claims are left, and %d issues are held", len(s.Claims), len(a.held))
 	}
-	done, claims := len(names(t, filepath.Join(dir, "done"))), bytes.Count(mustRead(t, filepath.Join(dir, "claims")), []byte("\n"))
-	t.Logf("%d of %d issues done by %d claims, %d kills, %d saves in %v; requests %v",
-		done, *raceIssues, claims, killed.Load(), generation, time.Since(began).Round(time.Millisecond), h.asked())
-	if done != *raceIssues && time.Now().Before(over) {
-		t.Errorf("%d of %d issues are done", done, *raceIssues)
+	if len(a.done) != *raceIssues || a.claims < *raceIssues {
+		t.Errorf("%d of %d issues are done, by %d claims", len(a.done), *raceIssues, a.claims)
+	}
+	if kills == a.kills {
+		t.Error("no run was killed")
 	}
 }
 
-// racer is one run of the race, in a process of its own.
-type racer struct {
-	dir    string
-	self   schedule.Owner
-	issues int
-	over   time.Time
+// arena knows which run really holds which issue. Its methods are for any
+// goroutine.
+type arena struct {
+	mu     sync.Mutex
+	runs   int
+	kills  int               // still to come
+	last   map[string]*end   // by run
+	done   map[string]bool   // issues
+	dead   map[string]bool   // runs
+	held   map[string]string // run by issue
+	claims int
+
+	// More runs that load and save at the same time than the machine has cores for
+	// would only conflict: they take turns.
+	turns  chan struct{}
+	inTurn map[string]bool // runs
 }
 
-// race runs until every issue is done, or the race is over, and no claim is left.
-func race(dir string) error {
-	issues, err := strconv.Atoi(os.Getenv("STORE_TEST_ISSUES"))
-	if err != nil {
-		return err
-	}
-	over, err := time.Parse(time.RFC3339Nano, os.Getenv("STORE_TEST_OVER"))
-	if err != nil {
-		return err
-	}
-	b, err := OpenBranch(BranchConfig{Repo: hubRepo, Branch: raceBranch, APIURL: os.Getenv("STORE_TEST_API"), Token: hubToken}, http.DefaultClient)
-	if err != nil {
-		return err
-	}
-	b.history, b.api.pause = 20, 5*time.Millisecond
-	r := racer{dir, schedule.Owner{Run: os.Getenv("STORE_TEST_RUN"), PID: os.Getpid()}, issues, over}
-	ctx := context.Background()
+// end is when a run is killed.
+type end struct {
+	process *os.Process
+	in      int  // so many requests
+	after   bool // what the last of them asks for is done
+}
+
+// race runs runs, one after the other, until one ends by itself.
+func (a *arena) race(h *storetest.Hub, home string) error {
 	for {
-		if late := time.Since(over); late > time.Minute {
-			return fmt.Errorf("claims are left that nobody works on, %v after the race", late)
-		}
-		s, rev, err := b.Load(ctx)
+		run, cmd, err := a.start(h, home)
 		if err != nil {
 			return err
 		}
-		mine, open := r.plan(s)
-		if !open && len(s.Claims) == 0 && rev != noBranch {
-			if saved, err := b.Save(ctx, s, rev); err == nil && saved == rev {
-				return nil
-			}
+		err = cmd.Wait()
+		a.bury(run)
+		if err == nil {
+			return nil
 		}
-		again, err := b.Save(ctx, s, rev)
-		switch {
-		case errors.Is(err, ErrConflict) || err == nil && again == rev:
-			<-time.After(rand.N(2 * time.Second)) // let the others
-			continue
-		case err != nil:
-			return err
-		}
-		for _, id := range mine {
-			if err := r.work(id); err != nil {
-				return err
-			}
+		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+			return fmt.Errorf("run %s: %w: %s", run, err, cmd.Stderr)
 		}
 	}
 }
 
-// plan adopts, releases what is done, and claims some of what is open.
-func (r racer) plan(s *schedule.State) (mine []tracker.ID, open bool) {
-	now := time.Now()
-	s.Self = r.self
-	s.Adopt(func(o schedule.Owner) schedule.Life {
-		if r.exists("dead", o.Run) {
-			return schedule.Dead
-		}
-		return schedule.Alive
-	}, schedule.Policy{}, now)
-	ended := now.After(r.over)
-	from := rand.IntN(r.issues)
-	for i := range r.issues {
-		id := tracker.ID(strconv.Itoa((from + i) % r.issues))
-		done := r.exists("done", string(id))
-		c, claimed := s.Claims[id]
-		free := !claimed || c.Phase == schedule.Waiting || c.Owner == r.self // ours, of a save whose end we never learned
-		switch {
-		case done && claimed && free, ended && claimed && free:
-			s.Apply(schedule.Decision{Verb: schedule.Release, ID: id}, now)
-		case done || ended:
-		case free && len(mine) < raceBatch:
-			s.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id, Identifier: "R-" + string(id)}}, now)
-			mine = append(mine, id)
-		default:
-			open = true
-		}
+func (a *arena) start(h *storetest.Hub, home string) (run string, cmd *exec.Cmd, err error) {
+	a.mu.Lock() // or it could ask before its end is known
+	defer a.mu.Unlock()
+	a.runs++
+	run = strconv.Itoa(a.runs)
+	cmd = exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "HOME="+home, "GOMAXPROCS=1", "GOGC=400", "GORACE=atexit_sleep_ms=0", "STORE_TEST_ROLE=racer", "STORE_TEST_RUN="+run,
+		"STORE_TEST_API="+h.URL(), "STORE_TEST_REPO="+h.Repo(), "STORE_TEST_ISSUES="+strconv.Itoa(*raceIssues))
+	cmd.Stderr = new(bytes.Buffer)
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
 	}
-	return mine, open || len(mine) > 0
+	in := 1 + rand.N(50)
+	if a.runs == 1 { // this one has the time to be killed
+		in = 1 + rand.N(3)
+	}
+	a.last[run] = &end{cmd.Process, in, rand.N(2) == 0}
+	return run, cmd, nil
 }
 
-// work holds the issue, as the witness sees it, and marks it as done.
-func (r racer) work(id tracker.ID) error {
-	held, err := os.OpenFile(filepath.Join(r.dir, "held", string(id)), os.O_RDWR|os.O_CREATE, 0o600)
+// bury takes from a run that is over what it held. What it has sent may still
+// arrive.
+func (a *arena) bury(run string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dead[run] = true
+	a.leave(run)
+	maps.DeleteFunc(a.held, func(_, by string) bool { return by == run })
+}
+
+// runOf is the run that makes a request: its token says so.
+func runOf(r *http.Request) string {
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+}
+
+// wrap kills a run at its last request.
+func (a *arena) wrap(hub http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		last := a.tick(runOf(r))
+		if last == nil {
+			hub.ServeHTTP(w, r)
+			return
+		}
+		defer panic(http.ErrAbortHandler)
+		defer last.process.Kill()
+		if last.after {
+			hub.ServeHTTP(httptest.NewRecorder(), r)
+		}
+	})
+}
+
+// tick counts a request of a run; it is nil unless that was the last one.
+func (a *arena) tick(run string) *end {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last := a.last[run]
+	if last == nil || a.kills == 0 {
+		return nil
+	}
+	if last.in--; last.in > 0 {
+		return nil
+	}
+	delete(a.last, run)
+	a.kills--
+	return last
+}
+
+// turn lets a run load and save, once.
+func (a *arena) turn(_ http.ResponseWriter, r *http.Request) {
+	run := runOf(r)
+	a.mu.Lock()
+	a.leave(run)
+	a.mu.Unlock()
+	select {
+	case a.turns <- struct{}{}:
+	case <-r.Context().Done():
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.inTurn[run] = true; a.dead[run] {
+		a.leave(run)
+	}
+}
+
+// leave ends a run's turn, if it has one. The caller has the lock.
+func (a *arena) leave(run string) {
+	if a.inTurn[run] {
+		delete(a.inTurn, run)
+		<-a.turns
+	}
+}
+
+// world is what a run may know of the others besides the branch.
+type world struct{ Done, Dead []string }
+
+func (a *arena) look(w http.ResponseWriter, _ *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_ = json.NewEncoder(w).Encode(world{slices.Collect(maps.Keys(a.done)), slices.Collect(maps.Keys(a.dead))}) // a killed run does not read it
+}
+
+// hold is a run that begins to work on an issue. That it may is what the race is
+// about.
+func (a *arena) hold(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	run, issue := runOf(r), r.PathValue("issue")
+	a.leave(run)
+	by, held := a.held[issue]
+	switch {
+	case a.dead[run]:
+		http.Error(w, "from beyond the grave", http.StatusGone)
+	case held:
+		http.Error(w, fmt.Sprintf("issue %s is held twice, by %s and %s", issue, by, run), http.StatusConflict)
+	case a.done[issue]:
+		http.Error(w, fmt.Sprintf("issue %s was claimed by %s when it was done", issue, run), http.StatusConflict)
+	default:
+		a.claims++
+		a.held[issue] = run
+	}
+}
+
+func (a *arena) finish(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	run, issue := runOf(r), r.PathValue("issue")
+	switch {
+	case a.dead[run]:
+		http.Error(w, "from beyond the grave", http.StatusGone)
+	case a.held[issue] != run:
+		http.Error(w, fmt.Sprintf("issue %s is not held by %s", issue, run), http.StatusConflict)
+	default:
+		delete(a.held, issue)
+		a.done[issue] = true
+	}
+}
+
+// readAll is the body of a good answer.
+func readAll(resp *http.Response, err error) ([]byte, error) {
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer held.Close()
-	if err := flock(held, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("issue %s is held twice: %w", id, err)
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", resp.Status, bytes.TrimSpace(data))
 	}
-	if err := appendLine(filepath.Join(r.dir, "claims"), string(id)); err != nil {
-		return err
-	}
-	<-time.After(rand.N(200 * time.Millisecond))
-	done, err := os.OpenFile(filepath.Join(r.dir, "done", string(id)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("issue %s was claimed when it was done: %w", id, err)
-	}
-	return done.Close()
-}
-
-func (r racer) exists(folder, name string) bool {
-	_, err := os.Stat(filepath.Join(r.dir, folder, name))
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-func appendLine(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text + "\n")
-	return errors.Join(err, f.Close())
-}
-
-// mustRead reads a file, and must not fail.
-func mustRead(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return data, err
 }

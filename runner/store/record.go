@@ -25,6 +25,7 @@ type record struct {
 	Pause      pause           `json:"pause,omitzero"`
 	Days       []day           `json:"days,omitempty"`
 	RateLimits json.RawMessage `json:"rate_limits,omitempty"`
+	Past       []past          `json:"past,omitempty"` // oldest first
 }
 
 type claim struct {
@@ -79,6 +80,18 @@ type day struct {
 	Seconds  int64  `json:"seconds,omitempty"`
 }
 
+type past struct {
+	Run      string    `json:"run,omitempty"`
+	Attempt  int       `json:"attempt,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+	Stopped  string    `json:"stopped,omitempty"`
+	Sessions int       `json:"sessions,omitempty"`
+	Done     int       `json:"done,omitempty"`
+	Parked   int       `json:"parked,omitempty"`
+	Tokens   int64     `json:"tokens,omitempty"`
+}
+
 // newRecord is the state as it is written. Texts are brought within their limits.
 func newRecord(s *schedule.State, generation int64) record {
 	r := record{
@@ -94,6 +107,10 @@ func newRecord(s *schedule.State, generation int64) record {
 	for _, d := range s.Days {
 		seconds := max(d.Seconds, 0) // a clock that was set back makes time run backwards
 		r.Days = append(r.Days, day{d.Date, d.Sessions, usage(d.Usage), seconds})
+	}
+	for _, p := range s.Past {
+		p.Started, p.Ended = p.Started.UTC(), p.Ended.UTC()
+		r.Past = append(r.Past, past(p).fit())
 	}
 	return r
 }
@@ -117,6 +134,9 @@ func (r record) state() *schedule.State {
 	s.Pause = schedule.Pause(r.Pause)
 	for _, d := range r.Days {
 		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: schedule.Usage(d.Tokens), Seconds: d.Seconds})
+	}
+	for _, p := range r.Past {
+		s.Past = append(s.Past, schedule.Past(p))
 	}
 	s.RateLimits = snapshot(r.RateLimits)
 	return s

@@ -5,16 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-)
-
-// The permissions of a token, as a workflow writes them.
-const (
-	contentsRead  = "contents: read"
-	contentsWrite = "contents: write"
-	actionsRead   = "actions: read"
 )
 
 // errUnanswered is an [ErrUnavailable] that leaves open whether what was asked
@@ -23,7 +17,7 @@ var errUnanswered = fmt.Errorf("%w: no good answer", ErrUnavailable)
 
 // refusal is an [ErrRefused]: what was asked for has not been done.
 type refusal struct {
-	op     string
+	op     string // what it was for
 	status int
 	says   string // GitHub's own words, quoted
 	mend   string
@@ -39,19 +33,11 @@ func (e *refusal) Unwrap() error { return ErrRefused }
 // any when none is given.
 func isRefusal(err error, statuses ...int) bool {
 	r, ok := errors.AsType[*refusal](err)
-	if !ok || len(statuses) == 0 {
-		return ok
-	}
-	for _, status := range statuses {
-		if r.status == status {
-			return true
-		}
-	}
-	return false
+	return ok && (len(statuses) == 0 || slices.Contains(statuses, r.status))
 }
 
 // failure is the error of an answer that is not good.
-func (a *api) failure(r request, resp *http.Response, body []byte) error {
+func (w *wire) failure(req *http.Request, resp *http.Response, body []byte) error {
 	var said struct {
 		Message string `json:"message"`
 		Page    string `json:"documentation_url"`
@@ -59,21 +45,21 @@ func (a *api) failure(r request, resp *http.Response, body []byte) error {
 	_ = json.Unmarshal(body, &said) // an answer without words is one too
 	status := resp.StatusCode
 	if status >= 500 {
-		return fmt.Errorf("%s: %w: %d, GitHub says %s: try again later, see https://www.githubstatus.com", r.op, errUnanswered, status, a.quote(said.Message))
+		return fmt.Errorf("%w: %d, GitHub says %s: try again later, see https://www.githubstatus.com", errUnanswered, status, w.quote(said.Message))
 	}
 	// A page about rate limits is all that some secondary limits have to tell
 	// them from a missing permission.
 	limited := resp.Header.Get("X-RateLimit-Remaining") == "0" || resp.Header.Get("Retry-After") != "" || strings.Contains(said.Page, "rate-limit")
 	if status == http.StatusTooManyRequests || status == http.StatusForbidden && limited {
-		return fmt.Errorf("%s: %w: the token's rate limit is used up until %s: run less often, or give another token",
-			r.op, ErrUnavailable, limitEnds(resp.Header, time.Now()).UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w: the token's rate limit is used up until %s: run less often, or give another token",
+			ErrUnavailable, limitEnds(resp.Header, time.Now()).UTC().Format(time.RFC3339))
 	}
-	return &refusal{r.op, status, a.quote(said.Message), a.mend(status, r.need)}
+	return &refusal{status: status, says: w.quote(said.Message), mend: w.mend(status, permission(req))}
 }
 
 // quote is what GitHub says, fit to be shown.
-func (a *api) quote(message string) string {
-	return strconv.Quote(strings.ReplaceAll(line(message, maxTitle), a.token, "***"))
+func (w *wire) quote(message string) string {
+	return strconv.Quote(strings.ReplaceAll(line(message, maxTitle), w.token, "***"))
 }
 
 // limitEnds is when a rate limit begins anew; in a minute when it is not said,
@@ -88,8 +74,19 @@ func limitEnds(h http.Header, now time.Time) time.Time {
 	return now.Add(time.Minute)
 }
 
+// permission is what a token needs for a request, as a workflow writes it.
+func permission(req *http.Request) string {
+	switch {
+	case strings.Contains(req.URL.Path, "/actions/runs"):
+		return "actions: read"
+	case req.Method == http.MethodGet:
+		return "contents: read"
+	}
+	return "contents: write"
+}
+
 // mend is what to do about a status.
-func (a *api) mend(status int, need string) string {
+func (w *wire) mend(status int, need string) string {
 	switch {
 	case status >= 300 && status < 400:
 		return "the repository or the branch was renamed: give the name it has now"
@@ -98,7 +95,7 @@ func (a *api) mend(status int, need string) string {
 	case status == http.StatusForbidden:
 		return fmt.Sprintf("the token may not do this: write `permissions: {%s}` in the workflow, or give a token that may", need)
 	case status == http.StatusNotFound:
-		return fmt.Sprintf("see that the repository %s exists, and give a token that may see it (%s)", a.repo, need)
+		return fmt.Sprintf("see that the repository %s exists, and give a token that may see it (%s)", w.repo, need)
 	case status == http.StatusConflict:
 		return "push a first commit if the repository is empty"
 	}

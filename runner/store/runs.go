@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-github/v62/github"
+
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -47,21 +49,17 @@ func (r *Runs) ask(ctx context.Context, o schedule.Owner) schedule.Life {
 	if err != nil || id <= 0 || o.Attempt <= 0 {
 		return schedule.Unknown
 	}
-	path := fmt.Sprintf("/actions/runs/%d/attempts/%d", id, o.Attempt)
-	var run struct {
-		Status  string
-		Attempt int `json:"run_attempt"`
-	}
-	switch err := r.get(ctx, path, &run); {
+	run, _, err := r.api.getAttempt(ctx, r.api.owner, r.api.name, id, o.Attempt, nil)
+	switch {
 	case isRefusal(err, http.StatusNotFound):
 		return r.deleted(ctx)
 	case err != nil:
 		return schedule.Unknown
-	case run.Attempt > o.Attempt: // a re-run begins when the attempt before it is over
+	case run.GetRunAttempt() > o.Attempt: // a re-run begins when the attempt before it is over
 		return schedule.Dead
 	}
-	life := lifeOf(run.Status)
-	if life == schedule.Alive && o.Job != "" && r.jobIsOver(ctx, path, o) {
+	life := lifeOf(run.GetStatus())
+	if life == schedule.Alive && o.Job != "" && r.jobIsOver(ctx, id, o) {
 		return schedule.Dead
 	}
 	return life
@@ -80,10 +78,9 @@ func lifeOf(status string) schedule.Life {
 // deleted is the life in a run that GitHub does not find: over, unless it is the
 // token that may not see it.
 func (r *Runs) deleted(ctx context.Context) schedule.Life {
-	var list struct {
-		Count *int `json:"total_count"`
-	}
-	if r.get(ctx, "/actions/runs?per_page=1", &list) == nil && list.Count != nil {
+	one := &github.ListWorkflowRunsOptions{ListOptions: github.ListOptions{PerPage: 1}}
+	list, _, err := r.api.listRuns(ctx, r.api.owner, r.api.name, one)
+	if err == nil && list != nil && list.TotalCount != nil { // an answer of null is a nil list
 		return schedule.Dead
 	}
 	return schedule.Unknown
@@ -93,32 +90,21 @@ func (r *Runs) deleted(ctx context.Context) schedule.Life {
 // job is known by its key in the workflow, and GitHub tells its title, which is
 // the key unless somebody gave another, and says more in a matrix. So a job
 // counts only if the owner also began while it ran; and when in doubt, it is not over.
-func (r *Runs) jobIsOver(ctx context.Context, path string, o schedule.Owner) bool {
-	var list struct {
-		Count int `json:"total_count"`
-		Jobs  []struct {
-			Name, Status string
-			Started      time.Time `json:"started_at"`
-			Completed    time.Time `json:"completed_at"`
-		}
-	}
-	if r.get(ctx, path+"/jobs?per_page=100", &list) != nil || list.Count > len(list.Jobs) {
+func (r *Runs) jobIsOver(ctx context.Context, run int64, o schedule.Owner) bool {
+	list, _, err := r.api.listJobs(ctx, r.api.owner, r.api.name, run, int64(o.Attempt), &github.ListOptions{PerPage: 100})
+	if err != nil || list == nil || list.GetTotalCount() > len(list.Jobs) {
 		return false
 	}
 	began := time.UnixMilli(o.Started)
 	over := false
 	for _, j := range list.Jobs {
-		if j.Name != o.Job && !strings.HasPrefix(j.Name, o.Job+" (") {
+		if j.GetName() != o.Job && !strings.HasPrefix(j.GetName(), o.Job+" (") {
 			continue
 		}
-		if j.Status != "completed" {
+		if j.GetStatus() != "completed" {
 			return false
 		}
-		over = over || !began.Before(j.Started) && !began.After(j.Completed)
+		over = over || !began.Before(j.GetStartedAt().Time) && !began.After(j.GetCompletedAt().Time)
 	}
 	return over
-}
-
-func (r *Runs) get(ctx context.Context, path string, v any) error {
-	return r.api.decode(ctx, request{op: "read the workflow run", method: http.MethodGet, url: r.api.rest + path, need: actionsRead}, v)
 }

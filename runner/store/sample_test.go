@@ -34,6 +34,13 @@ func sample() *schedule.State {
 		{Date: "2026-02-28", Sessions: 2, Usage: schedule.Usage{Input: 10, Output: 20}, Seconds: 61},
 		{Date: "2026-03-01", Sessions: 1},
 	}
+	s.Past = []schedule.Past{
+		{
+			Run: "16383", Attempt: 1, Started: at(0, 7).Add(-time.Hour), Ended: at(9, 0).Add(-time.Hour), Stopped: "the deadline",
+			Sessions: 3, Done: 2, Parked: 1, Tokens: 4321,
+		},
+		{Started: at(0, 0), Ended: at(1, 0)},
+	}
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)
 	return s
 }

@@ -1,4 +1,4 @@
-package store
+package storetest
 
 import (
 	"bufio"
@@ -8,11 +8,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +19,7 @@ import (
 // bare is a real bare repository. Objects are written in git's own format, read
 // back by git, and checked by git in the end; every move of a ref is git's.
 type bare struct {
+	t   testing.TB
 	dir string
 
 	mu  sync.Mutex // one question at a time
@@ -31,8 +30,8 @@ type bare struct {
 // newBare makes a repository with code on its default branch, main.
 func newBare(t testing.TB) *bare {
 	t.Helper()
-	r := &bare{dir: t.TempDir()}
-	r.must(t, "init", "--quiet", "--bare", "--initial-branch=main", ".")
+	r := &bare{t: t, dir: t.TempDir()}
+	r.must("init", "--quiet", "--bare", "--initial-branch=main", ".")
 	cat := r.command("cat-file", "--batch")
 	var err error
 	if r.in, err = cat.StdinPipe(); err != nil {
@@ -47,38 +46,43 @@ func newBare(t testing.TB) *bare {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		r.in.Close()
+		_ = r.in.Close() // Wait tells how it ended
 		if err := cat.Wait(); err != nil {
 			t.Error(err)
 		}
-		r.must(t, "fsck", "--strict", "--no-dangling")
+		r.must("fsck", "--strict", "--no-dangling")
 	})
 	code := r.write("commit", commitText(r.tree(map[string]string{"main.go": r.write("blob", "package main\n")}), "Begin"))
-	r.must(t, "update-ref", "refs/heads/main", code)
+	r.must("update-ref", "refs/heads/main", code)
 	return r
 }
 
+// command is git in the repository, without any configuration but its own.
 func (r *bare) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_DIR="+r.dir)
+	cmd.Env = append(cmd.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_DIR="+r.dir)
 	return cmd
 }
 
-func (r *bare) must(t testing.TB, args ...string) string {
-	t.Helper()
+// must runs git, which must not fail; it may be called from any goroutine.
+func (r *bare) must(args ...string) string {
+	r.t.Helper()
 	out, err := r.command(args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("git %q: %v: %s", args, err, out)
+		r.t.Errorf("git %q: %v: %s", args, err, out)
 	}
 	return strings.TrimSpace(string(out))
 }
 
 // read is the object that a name stands for; kind is empty when there is none.
 func (r *bare) read(name string) (id, kind, content string) {
+	if strings.ContainsAny(name, "\r\n") {
+		return "", "", ""
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintln(r.in, name)
+	_, _ = fmt.Fprintln(r.in, name) // or there is nothing to read
 	head, err := r.out.ReadString('\n')
 	if err != nil {
 		return "", "", ""
@@ -105,57 +109,42 @@ func (r *bare) write(kind, content string) string {
 	full := fmt.Sprintf("%s %d\x00%s", kind, len(content), content)
 	sum := sha1.Sum([]byte(full))
 	id := hex.EncodeToString(sum[:])
-	var packed bytes.Buffer
-	z := zlib.NewWriter(&packed)
-	io.WriteString(z, full)
-	z.Close()
-	folder := filepath.Join(r.dir, "objects", id[:2])
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		panic(err)
-	}
-	draft, err := os.CreateTemp(folder, "draft")
-	if err != nil {
-		panic(err)
-	}
-	draft.Write(packed.Bytes())
-	draft.Close()
-	if err := os.Rename(draft.Name(), filepath.Join(folder, id[2:])); err != nil {
-		panic(err)
+	if err := r.store(id, full); err != nil {
+		r.t.Error(err)
 	}
 	return id
 }
 
-// tree stores a tree of files, given as blobs by path.
-func (r *bare) tree(files map[string]string) string {
-	var content strings.Builder
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		raw, _ := hex.DecodeString(files[path])
-		fmt.Fprintf(&content, "100644 %s\x00%s", path, raw)
+func (r *bare) store(id, full string) error {
+	name := filepath.Join(r.dir, "objects", id[:2], id[2:])
+	if _, err := os.Stat(name); err == nil {
+		return nil
 	}
-	return r.write("tree", content.String())
-}
-
-// files is the tree of a commit as blobs by path.
-func (r *bare) files(commit string) map[string]string {
-	files := map[string]string{}
-	_, _, content := r.read(commit + "^{tree}")
-	for content != "" {
-		mode, rest, _ := strings.Cut(content, "\x00")
-		_, path, _ := strings.Cut(mode, " ")
-		files[path], content = hex.EncodeToString([]byte(rest[:20])), rest[20:]
+	var packed bytes.Buffer
+	z, err := zlib.NewWriterLevel(&packed, zlib.NoCompression) // the cheapest
+	if err != nil {
+		return err
 	}
-	return files
-}
-
-func commitText(tree, message string, parents ...string) string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "tree %s\n", tree)
-	for _, p := range parents {
-		fmt.Fprintf(&text, "parent %s\n", p)
+	if _, err := io.WriteString(z, full); err != nil {
+		return err
 	}
-	const who = "Symphony <symphony@example.com> 1772366400 +0000"
-	fmt.Fprintf(&text, "author %s\ncommitter %s\n\n%s", who, who, message)
-	return text.String()
+	if err := z.Close(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(r.dir, "draft")
+	if err != nil {
+		return err
+	}
+	if _, err = draft.Write(packed.Bytes()); err != nil {
+		return err
+	}
+	if err := draft.Close(); err != nil {
+		return err
+	}
+	return os.Rename(draft.Name(), name)
 }
 
 // move lets git move a branch: from one commit, or from none. Without force the

@@ -1,0 +1,146 @@
+package storetest
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Run is one attempt of a workflow run.
+type Run struct {
+	ID         int64
+	Attempt    int    // from 1, which 0 means too
+	Status     string // "queued", "in_progress", "completed", …
+	Conclusion string // of a completed one: "success", "cancelled", "timed_out", …
+	Jobs       []Job
+}
+
+// Job is one job of an attempt.
+type Job struct {
+	Name               string // the title: the key in the workflow, unless it has another
+	Status             string
+	Conclusion         string
+	Started, Completed time.Time // zero for not yet
+}
+
+// SetRun adds an attempt of a workflow run, or changes what it is.
+func (h *Hub) SetRun(run Run) {
+	run.Attempt = max(run.Attempt, 1)
+	h.set(func() {
+		for i, r := range h.runs[run.ID] {
+			if r.Attempt == run.Attempt {
+				h.runs[run.ID][i] = run
+				return
+			}
+		}
+		h.runs[run.ID] = append(h.runs[run.ID], run)
+	})
+}
+
+// DeleteRun deletes a workflow run with all its attempts.
+func (h *Hub) DeleteRun(id int64) { h.set(func() { delete(h.runs, id) }) }
+
+func (r Run) answer() answer {
+	return answer{"id": r.ID, "name": "symphony", "run_attempt": r.Attempt, "status": r.Status, "conclusion": text(r.Conclusion)}
+}
+
+func (j Job) answer(id int, r Run) answer {
+	return answer{
+		"id": id, "run_id": r.ID, "run_attempt": r.Attempt, "name": j.Name, "status": j.Status, "conclusion": text(j.Conclusion),
+		"started_at": instant(j.Started), "completed_at": instant(j.Completed),
+	}
+}
+
+// text is s, or null for none.
+func text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// instant is a time as GitHub tells it, in seconds, or null for none.
+func instant(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// attempts are those of the run that a request is about.
+func (h *Hub) attempts(r *http.Request) []Run {
+	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // no run has the number 0
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]Run{}, h.runs[id]...)
+}
+
+// attempt is the one that a request is about.
+func (h *Hub) attempt(r *http.Request) (Run, bool) {
+	for _, run := range h.attempts(r) {
+		if strconv.Itoa(run.Attempt) == r.PathValue("attempt") {
+			return run, true
+		}
+	}
+	return Run{}, false
+}
+
+func latest(attempts []Run) Run {
+	var last Run
+	for _, run := range attempts {
+		if run.Attempt > last.Attempt {
+			last = run
+		}
+	}
+	return last
+}
+
+func (h *Hub) getRuns(r *http.Request) (int, any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var list []any
+	for _, attempts := range h.runs {
+		run := latest(attempts)
+		if status := r.FormValue("status"); status == "" || status == run.Status || status == run.Conclusion {
+			list = append(list, run.answer())
+		}
+	}
+	return http.StatusOK, answer{"total_count": len(list), "workflow_runs": page(r, list)}
+}
+
+func (h *Hub) getRun(r *http.Request) (int, any) {
+	if attempts := h.attempts(r); len(attempts) > 0 {
+		return http.StatusOK, latest(attempts).answer()
+	}
+	return http.StatusNotFound, message("Not Found")
+}
+
+func (h *Hub) getAttempt(r *http.Request) (int, any) {
+	if run, ok := h.attempt(r); ok {
+		return http.StatusOK, run.answer()
+	}
+	return http.StatusNotFound, message("Not Found")
+}
+
+func (h *Hub) getJobs(r *http.Request) (int, any) {
+	run, ok := h.attempt(r)
+	if !ok {
+		return http.StatusNotFound, message("Not Found")
+	}
+	var list []any
+	for i, j := range run.Jobs {
+		list = append(list, j.answer(i+1, run))
+	}
+	return http.StatusOK, answer{"total_count": len(list), "jobs": page(r, list)}
+}
+
+// page is the part of a list that a request asks for.
+func page(r *http.Request, list []any) []any {
+	size, err := strconv.Atoi(r.FormValue("per_page"))
+	if err != nil || size < 1 || size > 100 {
+		size = 30
+	}
+	number, _ := strconv.Atoi(r.FormValue("page"))
+	from := min((max(number, 1)-1)*size, len(list))
+	return append([]any{}, list[from:min(from+size, len(list))]...)
+}

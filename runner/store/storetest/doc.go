@@ -1,0 +1,32 @@
+// Package storetest is GitHub as far as a state branch needs it: a real server
+// on loopback over a real git repository, for the tests of every package. What
+// is a fast-forward is git's own judgement; whose run is alive is what the test
+// says.
+//
+//	hub := storetest.New(t, storetest.Config{})
+//	cmd.Env = append(cmd.Env, hub.Env()...) // GITHUB_API_URL, GITHUB_REPOSITORY, GITHUB_TOKEN
+//	…
+//	state, ok := hub.File("symphony-state", "state.json")
+//	asked := hub.Asked() // map[storetest.Move:1 storetest.Tree:1 …]
+//
+// The server answers, below [Hub.URL], what GitHub Enterprise Server does below
+// /api/v3: the repository, refs, trees, commits, contents (raw or as JSON),
+// history, workflow runs with their attempts and jobs, and of GraphQL (beside
+// it, at /api/graphql, and below it, at /graphql) the mutation updateRefs. To
+// all else it says 404, unless a test adds it with [Hub.Handle].
+//
+// What a test can set up:
+//
+//   - the repository's content: [Hub.Commit], [Hub.Delete], [Hub.SetTrunk], and
+//     for anything else [Hub.Git];
+//   - workflow runs: [Hub.SetRun], [Hub.DeleteRun];
+//   - lasting faults: [Hub.Archive], [Hub.Protect], [Hub.Deny], [Hub.Hide],
+//     [Hub.Rename], [Hub.LimitRate];
+//   - passing faults of one kind of request: [Hub.Fail];
+//   - something around every request: Config.Wrap.
+//
+// Two things are stricter than GitHub: a ref is never moved by force over REST,
+// and when the test ends, git checks the whole repository. Any token will do
+// unless Config.Token names one. All methods may be called at any time, from
+// any goroutine. Only tests import this package.
+package storetest

@@ -1,0 +1,163 @@
+package storetest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+)
+
+func (h *Hub) getRepository(*http.Request) (int, any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	owner, name, _ := strings.Cut(h.repo, "/")
+	return http.StatusOK, answer{
+		"id": 1, "node_id": "R_1", "name": name, "full_name": h.repo, "owner": answer{"login": owner, "id": 1},
+		"default_branch": h.trunk, "archived": h.archived, "private": true,
+	}
+}
+
+func reference(branch, commit string) answer {
+	return answer{"ref": "refs/heads/" + branch, "object": answer{"type": "commit", "sha": commit}}
+}
+
+func (h *Hub) getRef(r *http.Request) (int, any) {
+	branch := r.PathValue("branch")
+	head := h.git.head(branch)
+	if head == "" {
+		return http.StatusNotFound, message("Not Found")
+	}
+	return http.StatusOK, reference(branch, head)
+}
+
+func (h *Hub) getContents(r *http.Request) (int, any) {
+	ref, file := r.FormValue("ref"), r.PathValue("path")
+	if ref == "" {
+		ref = "HEAD"
+	}
+	id, kind, content := h.git.read(ref + ":" + file)
+	if kind != "blob" {
+		return http.StatusNotFound, message("Not Found")
+	}
+	if accept := r.Header.Get("Accept"); strings.Contains(accept, ".raw") {
+		return http.StatusOK, raw(content)
+	}
+	a := answer{"type": "file", "name": path.Base(file), "path": file, "sha": id, "size": len(content), "encoding": "base64"}
+	if a["content"] = base64.StdEncoding.EncodeToString([]byte(content)); len(content) > 1<<20 {
+		a["encoding"], a["content"] = "none", "" // as GitHub does
+	}
+	return http.StatusOK, a
+}
+
+func (h *Hub) getCommits(r *http.Request) (int, any) {
+	sha, limit := r.FormValue("sha"), r.FormValue("per_page")
+	if sha == "" {
+		sha = "HEAD"
+	}
+	if limit == "" {
+		limit = "30"
+	}
+	out, err := h.git.command("rev-list", "--max-count="+limit, "--end-of-options", sha).Output()
+	if err != nil {
+		return http.StatusNotFound, message("Not Found")
+	}
+	list := []any{}
+	for id := range strings.FieldsSeq(string(out)) {
+		list = append(list, answer{"sha": id})
+	}
+	return http.StatusOK, list
+}
+
+func badJSON() (int, any) { return http.StatusBadRequest, message("Problems parsing JSON") }
+
+func invalid(text string) (int, any) { return http.StatusUnprocessableEntity, message(text) }
+
+func (h *Hub) postTree(r *http.Request) (int, any) {
+	var body struct {
+		Base string `json:"base_tree"`
+		Tree []struct{ Path, Mode, Type, Content string }
+	}
+	if json.NewDecoder(r.Body).Decode(&body) != nil {
+		return badJSON()
+	}
+	files := map[string]string{}
+	if body.Base != "" {
+		if _, kind, _ := h.git.read(body.Base); kind == "" {
+			return invalid("base_tree is not a valid tree oid")
+		}
+		files = h.git.files(body.Base)
+	}
+	for _, e := range body.Tree {
+		if e.Mode != "100644" || e.Type != "blob" || e.Path == "" {
+			return invalid("tree.mode, tree.type or tree.path is not supported")
+		}
+		files[e.Path] = h.git.write("blob", e.Content)
+	}
+	entries := []any{}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		entries = append(entries, answer{"path": path, "mode": "100644", "type": "blob", "sha": files[path]})
+	}
+	return http.StatusCreated, answer{"sha": h.git.tree(files), "tree": entries, "truncated": false}
+}
+
+func (h *Hub) postCommit(r *http.Request) (int, any) {
+	var body struct {
+		Message, Tree string
+		Parents       []string
+	}
+	if json.NewDecoder(r.Body).Decode(&body) != nil {
+		return badJSON()
+	}
+	if body.Message == "" {
+		return invalid("message is missing")
+	}
+	for _, name := range append(body.Parents, body.Tree) {
+		if _, kind, _ := h.git.read(name); kind == "" {
+			return invalid("The object does not exist")
+		}
+	}
+	commit := h.git.write("commit", commitText(body.Tree, body.Message, body.Parents...))
+	return http.StatusCreated, answer{"sha": commit, "message": body.Message, "tree": answer{"sha": body.Tree}}
+}
+
+func (h *Hub) postRef(r *http.Request) (int, any) {
+	var body struct{ Ref, SHA string }
+	if json.NewDecoder(r.Body).Decode(&body) != nil {
+		return badJSON()
+	}
+	branch, ok := strings.CutPrefix(body.Ref, "refs/heads/")
+	switch {
+	case h.ruled(branch):
+		return ruleViolated()
+	case !ok || !h.git.move(branch, "", body.SHA, false):
+		return invalid("Reference already exists")
+	}
+	return http.StatusCreated, reference(branch, body.SHA)
+}
+
+func (h *Hub) patchRef(r *http.Request) (int, any) {
+	var body struct {
+		SHA   string
+		Force *bool
+	}
+	branch := r.PathValue("branch")
+	head := h.git.head(branch)
+	switch {
+	case json.NewDecoder(r.Body).Decode(&body) != nil || body.Force == nil || *body.Force:
+		return http.StatusBadRequest, message("storetest: force must be false")
+	case head == "":
+		return invalid("Reference does not exist")
+	case h.ruled(branch):
+		return ruleViolated()
+	case !h.git.move(branch, head, body.SHA, false):
+		return invalid("Update is not a fast forward")
+	}
+	return http.StatusOK, reference(branch, body.SHA)
+}
+
+func ruleViolated() (int, any) {
+	return invalid("Repository rule violations found\n\nChanges must be made through a pull request.\n\n")
+}

@@ -1,0 +1,74 @@
+package storetest
+
+import "net/http"
+
+// Op is a kind of request: its method, and its path below the repository (for
+// GraphQL, below the server) without what varies in it.
+type Op string
+
+// The requests that the server knows.
+const (
+	Repository Op = "GET /"
+	Ref        Op = "GET /git/ref"
+	Contents   Op = "GET /contents"
+	History    Op = "GET /commits"
+	Tree       Op = "POST /git/trees"
+	Commit     Op = "POST /git/commits"
+	Create     Op = "POST /git/refs"
+	Move       Op = "PATCH /git/refs"
+	GraphQL    Op = "POST /graphql"
+	Runs       Op = "GET /actions/runs"
+	LatestRun  Op = "GET /actions/runs/{id}"
+	Attempt    Op = "GET /actions/runs/{id}/attempts"
+	Jobs       Op = "GET /actions/runs/{id}/attempts/jobs"
+)
+
+// route is one kind of request, the permission it takes, and its answer.
+type route struct {
+	op      Op
+	pattern string
+	need    string
+	reply   func(*http.Request) (status int, v any)
+}
+
+func (h *Hub) route() {
+	const read, change, actions = "contents: read", "contents: write", "actions: read"
+	repo := h.root + "/repos/" + h.repo
+	routes := []route{
+		{Repository, "GET " + repo, "metadata: read", h.getRepository},
+		{Ref, "GET " + repo + "/git/ref/heads/{branch...}", read, h.getRef},
+		{Contents, "GET " + repo + "/contents/{path...}", read, h.getContents},
+		{History, "GET " + repo + "/commits", read, h.getCommits},
+		{Tree, "POST " + repo + "/git/trees", change, h.postTree},
+		{Commit, "POST " + repo + "/git/commits", change, h.postCommit},
+		{Create, "POST " + repo + "/git/refs", change, h.postRef},
+		{Move, "PATCH " + repo + "/git/refs/heads/{branch...}", change, h.patchRef},
+		{GraphQL, "POST /api/graphql", change, h.postGraphQL},
+		{Runs, "GET " + repo + "/actions/runs", actions, h.getRuns},
+		{LatestRun, "GET " + repo + "/actions/runs/{id}", actions, h.getRun},
+		{Attempt, "GET " + repo + "/actions/runs/{id}/attempts/{attempt}", actions, h.getAttempt},
+		{Jobs, "GET " + repo + "/actions/runs/{id}/attempts/{attempt}/jobs", actions, h.getJobs},
+	}
+	if h.root != "/api" {
+		routes = append(routes, route{GraphQL, "POST " + h.root + "/graphql", change, h.postGraphQL})
+	}
+	for _, r := range routes {
+		h.handle(r.op, r.pattern, func(w http.ResponseWriter, req *http.Request) {
+			if status, header, v := h.trouble(r, req); status != 0 {
+				write(w, status, header, v)
+				return
+			}
+			status, v := r.reply(req)
+			write(w, status, nil, v)
+		})
+	}
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
+		h.count(Op(req.Method+" "+req.URL.Path), req)
+		write(w, http.StatusNotFound, nil, message("Not Found"))
+	})
+}
+
+// handle adds a handler whose requests are counted, and can fail, as op.
+func (h *Hub) handle(op Op, pattern string, handler http.HandlerFunc) {
+	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(op, w, r, handler) })
+}
