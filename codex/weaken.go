@@ -21,6 +21,17 @@ func (c Config) Weakened() []string {
 	return notes
 }
 
+// Sandboxed reports whether Codex has to start a sandbox for these settings.
+func (c Config) Sandboxed() bool {
+	sandbox := c.TurnSandboxPolicy
+	if !present(sandbox) {
+		sandbox, _ = turnSandbox(c.ThreadSandbox) // a bad value fails the session
+	}
+	var p struct{ Type string }
+	_ = json.Unmarshal(sandbox, &p) // none at all is our own
+	return p.Type != "dangerFullAccess" && p.Type != "externalSandbox"
+}
+
 // asksForMore reports whether a policy lets Codex ask for what leaves the
 // sandbox, since the answer is always yes.
 func asksForMore(policy json.RawMessage) bool {

@@ -40,3 +40,24 @@ func TestAWorkflowThatWeakensThePostureSaysSo(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyASandboxOfItsOwnHasToBeStarted(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		policy, thread string
+		want           bool
+	}{
+		{"", "", true},
+		{`{"type":"workspaceWrite"}`, `"danger-full-access"`, true},
+		{`{"type":"dangerFullAccess"}`, "", false},
+		{`{"type":"externalSandbox"}`, `"workspace-write"`, false},
+		{"", `"read-only"`, true},
+		{"", `"danger-full-access"`, false},
+		{"", `"nonsense"`, true},
+	} {
+		c := Config{TurnSandboxPolicy: json.RawMessage(row.policy), ThreadSandbox: json.RawMessage(row.thread)}
+		if got := c.Sandboxed(); got != row.want {
+			t.Errorf("%s %s: %t", row.policy, row.thread, got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
@@ -37,6 +39,83 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 		c := w.claims()["A-1"]
 		if c.Phase != schedule.Waiting || c.Failures != 0 || c.Thread != "thread" || c.Due.After(time.Now()) {
 			t.Errorf("the claim is %+v", c)
+		}
+	})
+}
+
+func TestTheLastSaveOfAnInterruptedRunMayMeetAConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			passes(ctx, time.Hour)
+			w.edit(func(s *schedule.State) {
+				s.Claims["B-1"] = schedule.Claim{ID: "B-1", Identifier: "B-1", Phase: schedule.Parked, Why: "by another run"}
+			})
+			return stopped(ctx)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		if _, err := w.run().Run(ctx); !errors.Is(err, schedule.Interrupted) || errors.Is(err, store.ErrConflict) {
+			t.Errorf("ended with %v", err)
+		}
+		if c := w.claims()["A-1"]; c.Phase != schedule.Waiting || c.Thread != "thread" {
+			t.Errorf("our claim is %+v", c)
+		}
+		if _, kept := w.claims()["B-1"]; !kept {
+			t.Error("the other run's claim was overwritten")
+		}
+	})
+}
+
+func TestATickIsRememberedByTheSaveThatEndsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		r := w.run()
+		r.Self.Run, r.Self.Attempt = "77", 2
+		began := time.Now().UTC()
+		if _, err := r.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if w.store.saves != 2 {
+			t.Errorf("%d saves, want one for the claim and one for its end", w.store.saves)
+		}
+		want := []schedule.Past{{Run: "77", Attempt: 2, Started: began, Ended: time.Now().UTC(), Sessions: 1, Done: 1, Tokens: 120}}
+		if diff := cmp.Diff(want, w.state().Past); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if w.tick(t.Context()); w.store.saves != 2 || len(w.state().Past) != 1 {
+			t.Errorf("a tick with nothing to do is remembered: %d saves, %+v", w.store.saves, w.state().Past)
+		}
+	})
+}
+
+func TestTheWordsOfASessionAreToldTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			say := func(u attempt.Update) { u.At = time.Now(); report(u) }
+			for _, text := range []string{"running `ls`", "running `ls`", "", "done"} {
+				say(attempt.Update{Summary: text})
+			}
+			say(attempt.Update{Summary: "20 tokens used", Update: schedule.Update{Usage: schedule.Usage{Input: 20}}})
+			for i := range 200 {
+				say(attempt.Update{Summary: fmt.Sprint("line ", i)})
+			}
+			return w.handOver(ctx, job, report)
+		}
+		var told []runner.Story
+		r := w.run()
+		r.Tell = func(s runner.Story) { told = append(told, s) }
+		if _, err := r.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) != 1 {
+			t.Fatalf("%d stories", len(told))
+		}
+		s := told[0]
+		if s.Claim.Identifier != "A-1" || s.Outcome.Class != schedule.Done || s.Took != time.Second || s.Omitted != 2 ||
+			len(s.Lines) != 200 || s.Lines[0] != "line 0" || s.Lines[199] != "line 199" {
+			t.Errorf("%s %s in %v, %d lines after %d: %q", s.Claim.Identifier, s.Outcome.Class, s.Took, len(s.Lines), s.Omitted, s.Lines)
 		}
 	})
 }

@@ -2,9 +2,12 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -87,8 +90,25 @@ func (l *loop) save(ctx context.Context) error {
 	return nil
 }
 
+// saveLast closes the state of a run. Another run may have saved meanwhile: what
+// ours did is carried into its state.
+func (l *loop) saveLast(ctx context.Context) error {
+	for range maxConflicts {
+		l.remember(time.Now())
+		err := l.save(ctx)
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		if err := l.giveWay(ctx); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("close the state: %w %d times in a row: lower the number of runs that share it", store.ErrConflict, maxConflicts)
+}
+
 // adopted ends what the dead run may have left running for a claim of its own.
 func (l *loop) adopted(ctx context.Context, c schedule.Claim) {
+	l.tick.Acted++
 	log := l.Log.With("issue_id", c.ID, "issue_identifier", c.Identifier)
 	log.Warn("adopted", "reason", c.Why, "phase", c.Phase)
 	if l.tick.DryRun {

@@ -200,7 +200,7 @@ func (l *loop) finished(now time.Time) bool {
 
 // ended closes a single tick that came to its end by itself.
 func (l *loop) ended(ctx context.Context) error {
-	err := l.save(ctx)
+	err := l.saveLast(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -229,7 +229,7 @@ func (l *loop) stopAll(ctx context.Context, cause schedule.Cause, err error) err
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
-	return errors.Join(err, l.save(last))
+	return errors.Join(err, l.saveLast(last))
 }
 
 func stopText(cause schedule.Cause) string {

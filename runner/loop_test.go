@@ -110,6 +110,27 @@ func TestAnotherRunThatIsFasterKeepsItsClaim(t *testing.T) {
 	})
 }
 
+func TestAnIssueThatAFasterRunHasFinishedIsNotStartedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w.store.fail = func() error {
+			w.store.fail = nil
+			w.board.move("A-1", "Review")
+			w.edit(func(s *schedule.State) { s.Remember(schedule.Past{Run: "other", Sessions: 1, Done: 1}) })
+			return nil
+		}
+		var worked []tracker.ID
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			worked = append(worked, job.Issue.ID)
+			return w.handOver(ctx, job, report)
+		}
+		w.tick(t.Context())
+		if diff := cmp.Diff([]tracker.ID{"A-2"}, worked); diff != "" {
+			t.Errorf("worked on (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestAnExitThatMeetsAConflictIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, issue("A-1", "Todo"))

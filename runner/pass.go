@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"time"
@@ -14,8 +15,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// maxConflicts is how often a pass plans again because another run was faster.
-const maxConflicts = 5
+// maxConflicts is how often a save is tried again because another run was faster,
+// and meanwhile the longest pause before each try, so that they get out of step.
+const maxConflicts, conflictPause = 20, 100 * time.Millisecond
 
 // pass is one round: observe, plan, save the claims, perform. It fails only
 // when the run cannot go on.
@@ -24,7 +26,7 @@ func (l *loop) pass(ctx context.Context) error {
 	if now := time.Now(); !now.Before(l.nextPoll) {
 		l.poll(ctx, now)
 	}
-	for range maxConflicts {
+	for try := range maxConflicts {
 		decisions := l.plan(ctx)
 		err := l.commit(ctx, decisions)
 		switch {
@@ -34,12 +36,23 @@ func (l *loop) pass(ctx context.Context) error {
 		case !errors.Is(err, store.ErrConflict):
 			return l.survive(err)
 		}
-		l.Log.Info("another run was faster: planning again")
-		if err := l.load(ctx); err != nil {
+		l.Log.Info("another run was faster: planning again", "try", try+1)
+		if err := l.giveWay(ctx); err != nil {
 			return l.survive(err)
 		}
 	}
 	return l.survive(fmt.Errorf("save claims: %w %d times in a row: lower the number of runs that share this state", store.ErrConflict, maxConflicts))
+}
+
+// giveWay takes over what a faster run has saved. What that run did to the issues
+// is not known: none is started before it is read again.
+func (l *loop) giveWay(ctx context.Context) error {
+	select {
+	case <-time.After(rand.N(conflictPause)):
+	case <-ctx.Done():
+	}
+	l.view.doubtAll()
+	return l.load(ctx)
 }
 
 // survive decides whether a failed save ends the run. A service goes on with
@@ -114,14 +127,20 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 // commit makes the decisions true in the state and saves it. When it fails the
 // state is as before, and nothing may be performed.
 func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error {
-	before := l.state.Clone()
+	before, acted := l.state.Clone(), l.tick.Acted
 	now := time.Now()
+	starts := false
 	for _, d := range decisions {
 		l.state.Apply(d, now)
+		starts = starts || d.Verb == schedule.Dispatch
+	}
+	l.tick.Acted += len(decisions)
+	if l.Once && len(l.workers) == 0 && !starts {
+		l.remember(now) // this may be the last save of the tick
 	}
 	err := l.save(ctx)
 	if err != nil {
-		l.state = before
+		l.state, l.tick.Acted = before, acted
 	}
 	return err
 }

@@ -39,6 +39,7 @@ func (l *loop) perform(decisions []schedule.Decision) {
 				l.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier})
 			}
 		case schedule.Park:
+			l.tick.Parked = append(l.tick.Parked, d.ID)
 			l.Log.Warn("parked", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 		}
 	}
@@ -81,9 +82,13 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job) {
 		}
 		updates.drained <- struct{}{}
 	})
-	outcome := l.Work(ctx, job, updates.put)
+	var story Story
+	outcome := l.Work(ctx, job, func(u attempt.Update) {
+		story.add(u)
+		updates.put(u)
+	})
 	updates.close()
-	l.inbox <- exited{w, outcome}
+	l.inbox <- exited{w, outcome, story}
 }
 
 // updated is a sign of life from a session.
@@ -116,6 +121,7 @@ func (l *loop) warn(warnings ...string) {
 type exited struct {
 	*worker
 	outcome schedule.Outcome
+	story   Story
 }
 
 func (m exited) in(l *loop) {
@@ -132,6 +138,10 @@ func (m exited) in(l *loop) {
 	}
 	next := l.exit(m.id, m.outcome, now)
 	l.record(m, claim, next, now)
+	l.tell(m, claim, now)
+	if next.Phase == schedule.Parked {
+		l.tick.Parked = append(l.tick.Parked, m.id)
+	}
 	if next.Clean {
 		l.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt})
 	}

@@ -44,6 +44,25 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	}
 }
 
+// remember keeps a tick that did something for people to look back on. One that
+// did nothing leaves the state as it was: then there is nothing to save.
+func (l *loop) remember(now time.Time) {
+	if l.tick.Acted == 0 {
+		return
+	}
+	p := schedule.Past{
+		Run: l.Self.Run, Attempt: l.Self.Attempt, Started: l.tick.Started, Ended: now, Stopped: l.tick.Stopped,
+		Parked: len(l.tick.Parked), Tokens: l.state.Tick.Usage.Total(),
+	}
+	for _, row := range l.tick.Rows {
+		p.Sessions += row.Sessions
+		if row.Class == schedule.Done {
+			p.Done++
+		}
+	}
+	l.state.Remember(p)
+}
+
 func nextWord(next schedule.Next) string {
 	if next.Phase == "" {
 		return "released: " + next.Why.String()

@@ -57,5 +57,6 @@ type Runner struct {
 	Version   string        // of this program, as agents are told
 	Log       *slog.Logger
 	Progress  func(Progress)  // told about every change; may be nil, must be quick
+	Tell      func(Story)     // told about every session that ended; likewise
 	Refresh   <-chan struct{} // asks for a poll ahead of time; may be nil
 }

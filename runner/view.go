@@ -71,6 +71,9 @@ func (v *view) gone(id tracker.ID, at time.Time) {
 // have changed it since.
 func (v *view) doubt(id tracker.ID) { delete(v.readAt, id) }
 
+// doubtAll does so for every issue: another run may have worked on any of them.
+func (v *view) doubtAll() { clear(v.readAt) }
+
 func (v *view) candidate(id tracker.ID) int {
 	return slices.IndexFunc(v.candidates, func(issue tracker.Issue) bool { return issue.ID == id })
 }

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -208,6 +209,9 @@ func (m *memory) Save(_ context.Context, s *schedule.State, rev store.Revision) 
 	if rev != store.Revision(rune('0'+m.gen)) {
 		return "", store.ErrConflict
 	}
+	if same, err := store.Encode(s, m.gen); err != nil || bytes.Equal(same, m.data) {
+		return rev, err // nothing changed
+	}
 	data, err := store.Encode(s, m.gen+1)
 	if err != nil {
 		return "", err
@@ -219,12 +223,14 @@ func (m *memory) Save(_ context.Context, s *schedule.State, rev store.Revision) 
 }
 
 // claims is what is stored now.
-func (w *world) claims() map[tracker.ID]schedule.Claim {
+func (w *world) claims() map[tracker.ID]schedule.Claim { return w.state().Claims }
+
+func (w *world) state() *schedule.State {
 	s, _, err := w.store.Load(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return s.Claims
+	return s
 }
 
 // edit changes what is stored, as another run would.

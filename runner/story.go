@@ -1,0 +1,47 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// maxStory is how many lines of a session are told.
+const maxStory = 200
+
+// Story is what a session said, told when it is over, for a log that keeps the
+// words of an issue together.
+type Story struct {
+	Claim   schedule.Claim // as it was while the session ran
+	Outcome schedule.Outcome
+	Took    time.Duration
+	Lines   []string // in the order they were said; the last ones when there were too many
+	Omitted int      // lines before them
+}
+
+// add takes in a sign of life. It is called by one goroutine at a time. What is
+// said twice in a row, as things are when they begin and end, is told once.
+func (s *Story) add(u attempt.Update) {
+	if u.Summary == "" || u.Usage.Total() > 0 {
+		return
+	}
+	if n := len(s.Lines); n > 0 && s.Lines[n-1] == u.Summary {
+		return
+	}
+	if len(s.Lines) == maxStory {
+		s.Lines = append(s.Lines[:0], s.Lines[1:]...)
+		s.Omitted++
+	}
+	s.Lines = append(s.Lines, u.Summary)
+}
+
+// tell hands the story of a session to whoever keeps the log.
+func (l *loop) tell(m exited, claim schedule.Claim, now time.Time) {
+	if l.Tell == nil {
+		return
+	}
+	story := m.story
+	story.Claim, story.Outcome, story.Took = claim, m.outcome, now.Sub(m.started)
+	l.Tell(story)
+}
