@@ -194,10 +194,10 @@ func ownCPU(b *testing.B) time.Duration {
 func countReads(b *testing.B) *atomic.Int64 {
 	var n atomic.Int64
 	open := adapters["file"]
-	adapters["file"] = func(s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
-		a, err := open(s, log)
-		a.Reader = counted{a.Reader, &n}
-		return a, err
+	adapters["file"] = func(a *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
+		adapter, err := open(a, s, log)
+		adapter.Reader = counted{adapter.Reader, &n}
+		return adapter, err
 	}
 	b.Cleanup(func() { adapters["file"] = open })
 	return &n

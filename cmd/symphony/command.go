@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/redact"
 )
 
@@ -41,30 +43,35 @@ type flags struct {
 	port      int // negative: not given
 	logs      string
 	logFormat string
+	report    string // a file
+	failAt    string
 }
 
 // run runs the command line and returns the exit status.
 func run(ctx context.Context, p process) int {
 	a := &app{process: p}
+	a.settleIn()
 	a.redactor = a.secrets()
 	root := a.command()
-	root.SetArgs(p.args)
-	root.SetIn(p.stdin)
-	root.SetOut(p.stdout)
-	root.SetErr(p.stderr)
+	root.SetArgs(a.args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.reported {
-		fmt.Fprintf(p.stderr, "symphony: %s\n", a.redactor.String(err.Error()))
+		a.complain(err)
 	}
-	return status(err)
+	return status(errors.Join(err, a.actions.Close()))
 }
 
 // app is one invocation of the program.
 type app struct {
 	process
 	flags
+	actions  *action.Runtime
 	redactor *redact.Redactor
-	reported bool // the error has been shown already
+	warnings []string // for the report
+	reported bool     // the error has been shown already
 }
 
 func (a *app) command() *cobra.Command {
@@ -92,8 +99,10 @@ with a tick every polling.interval_ms; inside GitHub Actions it always does one.
 	own.IntVar(&a.port, "port", -1, "serve status on 127.0.0.1:`N` (long-running mode; 0: any free port)")
 	own.Lookup("port").DefValue = "0" // which --help leaves out
 	own.StringVar(&a.logs, "logs", "", "keep one event log per session in this `folder`")
+	own.StringVar(&a.report, "report", "", "write the report, as JSON, to this `file` too")
+	own.StringVar(&a.failAt, "fail-on", failNever, "exit 1 also when a session failed or an issue was parked (failed), or only for the latter (parked)")
 	shared := root.PersistentFlags()
-	shared.StringVar(&a.state, "state", "", "`where` claims are kept: file:PATH or branch:NAME (default file:.symphony/state.json beside WORKFLOW.md)")
+	shared.StringVar(&a.state, "state", "", "`where` claims are kept: file:PATH, branch:NAME or cache:PATH (default file:.symphony/state.json beside WORKFLOW.md)")
 	shared.StringVar(&a.logFormat, "log-format", "text", "of logs and the report: text or json")
 
 	root.AddCommand(a.demoCommand(), a.agentCommand(), a.validateCommand(), a.explainCommand(), a.stateCommand())

@@ -21,22 +21,25 @@ import (
 
 // adapters open a tracker from its settings, without a request. This is the only
 // place that names them.
-var adapters = map[string]func(workflow.Settings, *slog.Logger) (tracker.Adapter, error){
-	"file": func(s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
+var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error){
+	"file": func(_ *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
 		cfg, err := file.ConfigFrom(s.Tracker.Provider)
 		if err != nil {
 			return tracker.Adapter{}, err
 		}
 		return file.Open(cfg, log)
 	},
-	"github": func(s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
+	"github": func(a *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
 		cfg, err := github.ConfigFrom(s.Tracker.Provider, s.Policy.ActiveStates, s.Policy.TerminalStates)
 		if err != nil {
 			return tracker.Adapter{}, err
 		}
+		if name, isBranch := strings.CutPrefix(a.state, "branch:"); isBranch {
+			cfg.StateBranch = name
+		}
 		return github.Open(cfg, http.DefaultClient, log)
 	},
-	"linear": func(s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
+	"linear": func(_ *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
 		cfg, err := linear.ConfigFrom(s.Tracker.Provider, s.Policy.ActiveStates, s.Policy.TerminalStates)
 		if err != nil {
 			return tracker.Adapter{}, err
@@ -53,8 +56,8 @@ func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.World, err
 		return runner.World{}, fmt.Errorf("tracker.kind %q: %w; this build has: %s",
 			kind, tracker.ErrUnsupportedKind, strings.Join(slices.Sorted(maps.Keys(adapters)), ", "))
 	}
-	learn(a.redactor, wf)
-	adapter, err := open(wf.Settings, log)
+	a.learn(wf)
+	adapter, err := open(a, wf.Settings, log)
 	if err != nil {
 		return runner.World{}, err
 	}
@@ -71,7 +74,7 @@ func (a *app) workflows(path string) *workflow.Source {
 	home, _ := a.getenv("HOME")
 	runnerTemp, _ := a.getenv("RUNNER_TEMP")
 	return workflow.NewSource(path, workflow.Env{
-		Lookup: a.getenv, Home: home, TempDir: os.TempDir(), Actions: a.inActions(), RunnerTemp: runnerTemp,
+		Lookup: a.getenv, Home: home, TempDir: os.TempDir(), Actions: a.actions.Inside(), RunnerTemp: runnerTemp,
 	})
 }
 
@@ -83,16 +86,14 @@ func workflowPath(args []string) (string, error) {
 	return filepath.Abs(args[0])
 }
 
-func (a *app) inActions() bool {
-	value, _ := a.getenv("GITHUB_ACTIONS")
-	return value == "true"
-}
-
 // logger writes to the terminal's own stream, so that standard output is the
 // report alone.
 func (a *app) logger(console *console) (*slog.Logger, error) {
 	switch a.logFormat {
 	case "text":
+		if a.actions.Inside() {
+			return slog.New(a.redactor.Handler(a.actions.Handler(slog.LevelInfo))), nil
+		}
 		return slog.New(a.redactor.Handler(slog.NewTextHandler(console, nil))), nil
 	case "json":
 		return slog.New(a.redactor.Handler(slog.NewJSONHandler(console, nil))), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -20,8 +21,10 @@ const (
 	exitInterrupted = 130 // by a signal
 )
 
-// errUsage marks an error of the command line.
-var errUsage = errors.New("usage")
+var (
+	errUsage  = errors.New("usage")   // an error of the command line
+	errFailOn = errors.New("fail_on") // a tick that did its work, and must fail by --fail-on
+)
 
 // status is the exit status for an error.
 func status(err error) int {
@@ -40,7 +43,7 @@ func status(err error) int {
 		return exitInterrupted
 	case is(store.ErrLocked, store.ErrConflict):
 		return exitTaken
-	case is(errUsage, workflow.ErrMissingFile, workflow.ErrParse, workflow.ErrNotAMap, workflow.ErrInvalid,
+	case is(errUsage, action.ErrRefused, action.ErrEvent, workflow.ErrMissingFile, workflow.ErrParse, workflow.ErrNotAMap, workflow.ErrInvalid,
 		tracker.ErrUnsupportedKind, tracker.ErrInvalidConfig, tracker.ErrMissingSecret, workspace.ErrRoot):
 		return exitUsage
 	}

@@ -47,13 +47,13 @@ func (a *app) explain(ctx context.Context, name string, args []string) error {
 		return string(v.Issue.ID) == name || strings.EqualFold(v.Issue.Identifier, name)
 	}
 	if i := slices.IndexFunc(tick.Verdicts, named); i >= 0 {
-		return a.print(report.Verdict(tick.Verdicts[i]))
+		return a.print(report.Verdict(cleanVerdict(tick.Verdicts[i], a.redactor)))
 	}
 	verdict, err := a.outside(ctx, r, name)
 	if err != nil {
 		return err
 	}
-	return a.print(report.Verdict(verdict))
+	return a.print(report.Verdict(cleanVerdict(verdict, a.redactor)))
 }
 
 // outside judges an issue that is neither claimed nor a candidate.

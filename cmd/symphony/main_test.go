@@ -34,11 +34,12 @@ type project struct {
 }
 
 // emptyProject is an empty folder, which is also the home folder: the login
-// shells of the program must not run the profile of whoever runs the tests.
+// shells of the program must not run the profile of whoever runs the tests. Nor
+// is the program a step of the workflow that may be running them.
 func emptyProject(t testing.TB) *project {
 	t.Helper()
 	dir := t.TempDir()
-	return &project{t: t, dir: dir, env: []string{"HOME=" + dir}}
+	return &project{t: t, dir: dir, env: []string{"HOME=" + dir, "GITHUB_ACTIONS="}}
 }
 
 // newProject makes a project whose agent is command.

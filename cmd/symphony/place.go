@@ -25,18 +25,23 @@ type place interface {
 // place is what --state names, or the default beside WORKFLOW.md. Nothing is
 // opened, locked or asked for before the first Load: bad settings are found
 // before anything is touched.
-func (a *app) place(workflowPath string) (place, error) {
+func (a *app) place(workflowPath string) (p place, err error) {
 	kind, rest, found := strings.Cut(a.state, ":")
+	file := &stateFile{path: filepath.Join(folder(workflowPath), "state.json"), readOnly: a.dryRun, redactor: a.redactor}
 	switch {
 	case a.state == "":
-		return &stateFile{path: filepath.Join(folder(workflowPath), "state.json"), readOnly: a.dryRun, redactor: a.redactor}, nil
-	case found && kind == "file" && rest != "":
-		path, err := filepath.Abs(rest)
-		return &stateFile{path: path, readOnly: a.dryRun, redactor: a.redactor}, err
+		return file, nil
+	case found && (kind == "file" || kind == "cache") && rest != "":
+		if kind == "cache" {
+			file.witness = filepath.Join(private(workflowPath), "generation")
+			file.warn = func(text string) { a.warnings = append(a.warnings, text) }
+		}
+		file.path, err = filepath.Abs(rest)
+		return file, err
 	case found && kind == "branch" && rest != "":
 		return a.stateBranch(workflowPath, rest)
 	}
-	return nil, fmt.Errorf("%w: --state %q: want file:PATH or branch:NAME", errUsage, a.state)
+	return nil, fmt.Errorf("%w: --state %q: want file:PATH, branch:NAME or cache:PATH", errUsage, a.state)
 }
 
 // folder is where this program keeps what belongs to a workflow.
@@ -44,39 +49,8 @@ func folder(workflowPath string) string {
 	return filepath.Join(filepath.Dir(workflowPath), ".symphony")
 }
 
-// stateFile is a state in a file.
-type stateFile struct {
-	path     string
-	readOnly bool // a dry run looks without the lock, and never writes
-	redactor *redact.Redactor
-	file     *store.File
-}
-
-func (f *stateFile) Load(ctx context.Context) (*schedule.State, store.Revision, error) {
-	if f.readOnly {
-		s, err := store.ReadFile(ctx, f.path)
-		return s, "", err
-	}
-	if f.file == nil {
-		file, err := store.OpenFile(f.path)
-		if err != nil {
-			return nil, "", err
-		}
-		f.file = file
-	}
-	return f.file.Load(ctx)
-}
-
-func (f *stateFile) Save(ctx context.Context, s *schedule.State, rev store.Revision) (store.Revision, error) {
-	return f.file.Save(ctx, redacted(s, f.redactor), rev)
-}
-
-func (f *stateFile) Close() error {
-	if f.file == nil {
-		return nil
-	}
-	return f.file.Close()
-}
+// private is the part of it that belongs to sessions: a cache keeps it by itself.
+func private(workflowPath string) string { return filepath.Join(folder(workflowPath), "codex") }
 
 // stateBranch is a state on a branch of the repository that GITHUB_REPOSITORY,
 // or else the github tracker, names.
@@ -85,7 +59,9 @@ func (a *app) stateBranch(workflowPath, name string) (place, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := store.OpenBranch(store.BranchConfig{Repo: repo, Branch: name, APIURL: api, Token: token, Page: a.page}, http.DefaultClient)
+	server, _ := a.getenv("GITHUB_SERVER_URL")
+	links := report.Links{Server: cmp.Or(server, "https://github.com"), Repository: repo, Branch: name}
+	b, err := store.OpenBranch(store.BranchConfig{Repo: repo, Branch: name, APIURL: api, Token: token, Page: a.page(links)}, http.DefaultClient)
 	if err != nil {
 		return nil, fmt.Errorf("%w: --state %q: %w", errUsage, a.state, err)
 	}
@@ -93,11 +69,10 @@ func (a *app) stateBranch(workflowPath, name string) (place, error) {
 }
 
 // page is the README.md of the state branch.
-func (a *app) page(s *schedule.State, now time.Time) string {
-	const columns = 120
-	text := a.redactor.String(report.State(s, now).Text(columns))
-	return "# What Symphony is doing\n\nWritten by every run that changes something; `state.json` is what it goes by.\n\n~~~text\n" +
-		strings.ReplaceAll(text, "~~~", "---") + "~~~\n"
+func (a *app) page(l report.Links) func(*schedule.State, time.Time) string {
+	return func(s *schedule.State, now time.Time) string {
+		return a.redactor.String(report.State(s, now).Markdown(l))
+	}
 }
 
 // repository is where the state branch is, and how to get there.
@@ -121,18 +96,7 @@ type branch struct {
 }
 
 func (b branch) Save(ctx context.Context, s *schedule.State, rev store.Revision) (store.Revision, error) {
-	return b.Branch.Save(ctx, redacted(s, b.redactor), rev)
+	return b.Branch.Save(ctx, cleanState(s, b.redactor), rev)
 }
 
 func (branch) Close() error { return nil }
-
-// redacted is the state without the secrets that its texts may quote.
-func redacted(s *schedule.State, r *redact.Redactor) *schedule.State {
-	clean := s.Clone()
-	for id, c := range clean.Claims {
-		c.Title, c.URL, c.Why = r.String(c.Title), r.String(c.URL), r.String(c.Why)
-		clean.Claims[id] = c
-	}
-	clean.Pause.Why = r.String(clean.Pause.Why)
-	return clean
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,5 +43,6 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion
 		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
 		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
 		Account: a.account(), Private: filepath.Join(folder, "codex"),
+		Prompt: wf.Prompt, Warn: func(text string) { fmt.Fprintf(a.stdout, "warning   %s\n", text) },
 	})
 }

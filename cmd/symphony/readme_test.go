@@ -24,7 +24,12 @@ var readme = filepath.Join("..", "..", "README.md")
 // TestTheReadmeSaysWhatTheProgramSays compares the parts of the README that the
 // program knows better. UPDATE_README=1 writes them.
 func TestTheReadmeSaysWhatTheProgramSays(t *testing.T) {
-	parts := map[string]string{"help": helpText(t), "keys": keyTable(), "trackers": profiles(t), "guard": guardTable(t)}
+	action := readAction(t)
+	parts := map[string]string{
+		"help": helpText(t), "keys": keyTable(), "trackers": profiles(t), "guard": guardTable(t),
+		"workflow-github": sampleRun(t, "github.yml"), "workflow-linear": sampleRun(t, "linear.yml"),
+		"inputs": action.inputTable(), "outputs": action.outputTable(),
+	}
 	content, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)

@@ -17,15 +17,22 @@ func (a *app) secrets() *redact.Redactor {
 	r := redact.New()
 	for _, entry := range a.environ {
 		if name, value, _ := strings.Cut(entry, "="); secretName.MatchString(name) {
-			_ = r.Add(value) // too short to be one: then it is none
+			a.hide(r, value)
 		}
 	}
 	return r
 }
 
 // learn adds the credential of a workflow, which need not come from the environment.
-func learn(r *redact.Redactor, wf workflow.Workflow) {
+func (a *app) learn(wf workflow.Workflow) {
 	if key, ok := wf.Settings.Tracker.Provider["api_key"].(string); ok {
-		_ = r.Add(key) // likewise
+		a.hide(a.redactor, key)
+	}
+}
+
+// hide keeps a secret out of what we print, and asks the runner to see to it too.
+func (a *app) hide(r *redact.Redactor, secret string) {
+	if r.Add(secret) == nil { // too short to be one: then it is none
+		a.actions.Mask(secret)
 	}
 }

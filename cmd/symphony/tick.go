@@ -1,16 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -21,15 +16,18 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// lifeTime bounds the question whether another run is alive.
-const lifeTime = 30 * time.Second
-
 // tick is the main command: one tick, or ticks for ever.
 func (a *app) tick(ctx context.Context, args []string) error {
 	if a.deadline < 0 || a.maxIssues < 0 {
 		return fmt.Errorf("%w: --deadline and --max-issues cannot be negative", errUsage)
 	}
+	if !slices.Contains([]string{failNever, failFailed, failParked}, a.failAt) {
+		return fmt.Errorf("%w: --fail-on %q: want never, failed or parked", errUsage, a.failAt)
+	}
 	path, err := workflowPath(args)
+	if err == nil && a.report != "" {
+		a.report, err = filepath.Abs(a.report)
+	}
 	if err != nil {
 		return err
 	}
@@ -38,6 +36,13 @@ func (a *app) tick(ctx context.Context, args []string) error {
 
 // perform runs the tick of a workflow and prints its report.
 func (a *app) perform(ctx context.Context, path string) error {
+	wf, err := a.workflows(path).Current()
+	if err != nil {
+		return err // before anything is touched
+	}
+	if err := a.admit(wf); err != nil {
+		return err
+	}
 	console := newConsole(a.stderr, a.logFormat == "text" && !a.dryRun)
 	defer console.close()
 	state, err := a.place(path)
@@ -61,14 +66,30 @@ func (a *app) perform(ctx context.Context, path string) error {
 	}
 	tick, err := run(ctx)
 	console.close()
+	return a.conclude(tick, wf, err)
+}
+
+// conclude shows what came of a tick, and says whether that is a failure.
+func (a *app) conclude(tick report.Tick, wf workflow.Workflow, err error) error {
+	if errors.Is(err, store.ErrRefused) && tick.Acted == 0 {
+		err = fmt.Errorf("%w: %w", errUsage, err) // where the state is to be is wrong
+	}
 	if isUsage := status(err) == exitUsage; isUsage || errors.Is(err, store.ErrLocked) {
 		return err // nothing was done: there is nothing to report
 	}
 	if err != nil && !errors.Is(err, schedule.Interrupted) && !slices.Contains(tick.Errors, err.Error()) {
 		tick.Errors = append(tick.Errors, err.Error())
 	}
+	tick.Warnings = append(tick.Warnings, a.warnings...)
+	tick = cleanTick(tick, a.redactor)
 	a.reported = true
-	return errors.Join(err, a.print(report.Of(tick)))
+	all := report.Of(tick)
+	err = errors.Join(err, a.print(all), a.keepReport(all), a.publish(tick, wf))
+	if unwelcome := a.failOn(tick); err == nil && unwelcome != nil {
+		a.complain(unwelcome)
+		return unwelcome
+	}
+	return err
 }
 
 // runner builds the runner of a workflow.
@@ -94,11 +115,11 @@ func (a *app) runner(path string, state place, console *console) (*runner.Runner
 		Life:      a.life(path, self, state),
 		Self:      self,
 		Account:   a.account(),
-		Private:   filepath.Join(folder(path), "codex"),
+		Private:   private(path),
 		Home:      home,
 		Redact:    a.redactor.String,
 		Version:   version(),
-		Once:      a.once || a.inActions(),
+		Once:      a.once || a.actions.Inside(),
 		MaxIssues: a.maxIssues,
 		Deadline:  a.deadline,
 		Logs:      a.logs,
@@ -107,42 +128,8 @@ func (a *app) runner(path string, state place, console *console) (*runner.Runner
 	if console.live {
 		r.Progress = console.show
 	}
+	if a.actions.Inside() {
+		r.Tell = a.tell
+	}
 	return r, nil
-}
-
-// self is this run as the owner of its claims.
-func (a *app) self() schedule.Owner {
-	host, _ := os.Hostname()
-	run, _ := a.getenv("GITHUB_RUN_ID")
-	job, _ := a.getenv("GITHUB_JOB")
-	number, _ := a.getenv("GITHUB_RUN_ATTEMPT")
-	attempt, _ := strconv.Atoi(number) // 0 outside Actions
-	return schedule.Owner{
-		Run: run, Attempt: attempt, Job: job, Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Started: time.Now().UnixMilli(),
-	}
-}
-
-// life says what is known of another owner. A workflow run is asked for through
-// GitHub. On this machine, who holds the lock of a state file is the only one
-// alive; without the lock a process is looked for.
-func (a *app) life(path string, self schedule.Owner, state place) func(schedule.Owner) schedule.Life {
-	file, isFile := state.(*stateFile)
-	locked := isFile && !file.readOnly
-	var runs *store.Runs
-	if repo, api, token, err := a.repository(path); err == nil {
-		runs, _ = store.NewRuns(repo, api, token, http.DefaultClient) // nil: the lease decides
-	}
-	return func(o schedule.Owner) schedule.Life {
-		switch {
-		case o.Run != "" && runs != nil:
-			ctx, cancel := context.WithTimeout(context.Background(), lifeTime)
-			defer cancel()
-			return runs.Life(ctx, o)
-		case o.Host != self.Host || o.Run != "":
-			return schedule.Unknown
-		case !locked && workspace.Alive(o.PID):
-			return schedule.Alive
-		}
-		return schedule.Dead
-	}
 }

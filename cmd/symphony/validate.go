@@ -74,7 +74,8 @@ func checkPrompt(wf workflow.Workflow) error {
 // checkTracker asks the tracker for the active states: the credential, the
 // scope and the network are then known to work.
 func (a *app) checkTracker(ctx context.Context, wf workflow.Workflow) error {
-	world, err := a.connect(wf, quiet())
+	log := slog.New(a.redactor.Handler(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	world, err := a.connect(wf, log)
 	if err != nil {
 		return err
 	}

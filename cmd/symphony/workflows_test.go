@@ -46,7 +46,7 @@ func TestTheSampleWorkflowsAreComplete(t *testing.T) {
 			if err != nil || len(wf.Warnings) > 0 {
 				t.Fatalf("problems: %v %q", err, wf.Warnings)
 			}
-			adapter, err := adapters[wf.Settings.Tracker.Kind](wf.Settings, quiet())
+			adapter, err := adapters[wf.Settings.Tracker.Kind](&app{}, wf.Settings, quiet())
 			if err != nil || len(adapter.Warnings) > 0 {
 				t.Fatalf("its tracker: %v %q", err, adapter.Warnings)
 			}

@@ -1,0 +1,33 @@
+# The same binary as an image, with Codex, for a laptop or a job's container:
+#
+#   docker run --rm -it -v "$PWD:/project" ghcr.io/symphony-runner/symphony --once
+#
+# It runs as a user without privileges. Of a container job GitHub mounts folders that belong to root, so
+# there the image has to be used with `options: --user root`. Codex's sandbox needs user namespaces, which
+# many container engines keep from containers; symphony then says so before a session starts.
+
+FROM golang:1.26-bookworm AS symphony
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /symphony ./cmd/symphony
+
+# Node only fetches Codex: what is in its package is a static program and its own helpers.
+FROM node:22-bookworm-slim AS codex
+ARG CODEX_VERSION=0.169.0
+RUN npm install --no-audit --no-fund --prefix /npm "@openai/codex@$CODEX_VERSION" \
+  && mv /npm/node_modules/@openai/codex-linux-*/vendor/* /codex \
+  && /codex/bin/codex --version
+
+FROM debian:bookworm-slim
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends bash ca-certificates curl git openssh-client \
+  && rm -rf /var/lib/apt/lists/* \
+  && useradd --create-home --uid 1000 --shell /bin/bash symphony \
+  && ln -s /usr/local/lib/codex/bin/codex /usr/local/bin/codex
+COPY --from=codex /codex /usr/local/lib/codex
+COPY --from=symphony /symphony /usr/local/bin/symphony
+USER symphony
+WORKDIR /project
+ENTRYPOINT ["symphony"]

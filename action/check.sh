@@ -1,0 +1,66 @@
+#!/bin/sh
+# Refuses what only the Action can know to be wrong, before anything is touched, and says where things are
+# kept. The values of symphony's own flags are left to symphony. POSIX sh, and first of all: this also has to
+# speak where there is no bash.
+set -eu
+. "$GITHUB_ACTION_PATH/action/refuse.sh"
+
+boolean() { # input, value
+  case $2 in
+  true | false) ;;
+  *) refuse "Invalid input $1" "The input $1 is \"$2\": write true or false." ;;
+  esac
+}
+
+[ "$RUNNER_OS" != Windows ] ||
+  refuse "Windows is not supported" "Symphony runs on Linux and macOS: set runs-on to ubuntu-latest or macos-latest."
+command -v bash >/dev/null ||
+  refuse "No bash on this runner" "Agents and hooks are started by bash: install it on the runner, or in the job's container image."
+
+case $STATE in
+branch | cache) ;;
+*) refuse "Invalid input state" "The input state is \"$STATE\": write branch or cache." ;;
+esac
+[ "$STATE" = branch ] || [ -z "$STATE_BRANCH" ] ||
+  refuse "Contradicting inputs" "state-branch is \"$STATE_BRANCH\" although state is cache: leave one of them out."
+boolean dry-run "$DRY_RUN"
+boolean cache-sessions "$CACHE_SESSIONS"
+boolean cache-workspaces "$CACHE_WORKSPACES"
+boolean upload-logs "$UPLOAD_LOGS"
+case $CODEX_VERSION in
+*[!0-9A-Za-z.-]*) version= ;; # a line end would make two lines, of which one could be right
+*) version=$CODEX_VERSION ;;
+esac
+printf '%s\n' "$version" | grep -Eqx '[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?' ||
+  refuse "Invalid input codex-version" "The input codex-version is \"$CODEX_VERSION\": write a full version such as 0.169.0."
+# The cache takes its paths for patterns, and knows no "..".
+case /$WORKFLOW/ in
+// | /[~#!]* | */../* | *[[:cntrl:]]* | *[]*?[]*)
+  refuse "Invalid input workflow" "The input workflow is \"$WORKFLOW\": write the path of a WORKFLOW.md in the checkout, without .. and signs that have a meaning in patterns."
+  ;;
+esac
+case $STATE_BRANCH in
+*[[:cntrl:]]*) refuse "Invalid input state-branch" "The input state-branch is \"$STATE_BRANCH\": write the name of a branch." ;;
+esac
+
+path=${WORKFLOW#./}
+case $path in
+*/*) folder=${path%/*}/.symphony ;;
+*) folder=.symphony ;;
+esac
+case $STATE in
+branch) where=branch:${STATE_BRANCH:-symphony-state} ;;
+cache) where=cache:$folder/state.json ;;
+esac
+scratch=$(mktemp -d "$RUNNER_TEMP/symphony.XXXXXX")
+unique=$GITHUB_RUN_ID-$GITHUB_RUN_ATTEMPT-${scratch##*.} # also when one job uses the Action twice
+# Of the path, its checksum tells; the readable part is for people who look through the caches.
+family=$(printf '%s' "$path" | LC_ALL=C tr -c 'A-Za-z0-9._-' '-' | cut -c 1-100)-$(printf '%s' "$path" | cksum | cut -d ' ' -f 1)-$RUNNER_OS-
+{
+  echo "state=$where"
+  echo "folder=$folder"
+  echo "scratch=$scratch"
+  echo "family=$family"
+  echo "key=$family$unique"
+  echo "artifact=symphony-$unique"
+} >>"$GITHUB_OUTPUT"

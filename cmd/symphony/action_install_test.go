@@ -1,0 +1,193 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runScript runs a script of the Action by itself.
+func (m *machine) runScript(name string, env []string, args ...string) (code int, said string) {
+	m.t.Helper()
+	cmd := exec.CommandContext(m.t.Context(), "bash", append([]string{filepath.Join(m.action, "action", name)}, args...)...)
+	cmd.Dir = m.dir
+	cmd.Env = append([]string{"PATH=" + m.path, "HOME=" + m.home, "GITHUB_ACTION_PATH=" + m.action,
+		"GITHUB_SERVER_URL=" + m.releases.URL, "RUNNER_OS=" + m.os, "RUNNER_ARCH=" + m.arch, "RUNNER_TEMP=" + m.home,
+		"GITHUB_OUTPUT=" + filepath.Join(m.home, "output"), "ACTION_REPOSITORY=" + m.actionRepository, "ACTION_REF=" + m.ref}, env...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		m.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+func TestTheReleaseOfTheActionsOwnRefIsInstalled(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for version, commit := range map[string]string{"v1.2.2": "b", "v1.10.0": "c", "v1.9.0": "c", "v2.0.0-rc.1": "d", "v3": "e"} {
+		m.releases.add(version, strings.Repeat(commit, 40))
+	}
+	for ref, want := range map[string]string{
+		"v1":                    "v1.2.3", // which moves
+		"v1.2.3":                "v1.2.3",
+		strings.Repeat("a", 40): "v1.2.3",
+		strings.Repeat("b", 40): "v1.2.2",
+		strings.Repeat("c", 40): "v1.10.0", // two versions of one commit are the same
+		"v1.9.0":                "v1.10.0",
+		"v2.0.0-rc.1":           "",
+		"v3":                    "", // no full version
+		"v1.2":                  "",
+		"main":                  "",
+		strings.Repeat("9", 40): "",
+		"":                      "", // as with uses: ./
+		".*":                    "",
+	} {
+		m.ref = ref
+		code, said := m.runScript("install.sh", nil)
+		want := "Installed symphony " + want + " "
+		if strings.HasSuffix(want, "  ") {
+			want = "Building symphony from source"
+		}
+		if code != 0 || !strings.Contains(said, want) {
+			t.Errorf("%s: exit status %d, want %q:\n%s", ref, code, want, said)
+		}
+	}
+}
+
+func TestAnArchiveThatDoesNotMatchItsChecksumEndsTheAction(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*releases){
+		"archive": func(r *releases) { r.change(".tar.gz", []byte("something else")) },
+		"checksum": func(r *releases) {
+			r.change("checksums.txt", []byte(strings.Repeat("0", 64)+"  symphony_linux_amd64.tar.gz\n"))
+		},
+		"no checksum": func(r *releases) { r.change("checksums.txt", []byte("\n")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.onHub()
+			change(m.releases)
+			o := m.job().perform()
+			refused(t, m, o, "Checksum mismatch")
+			if o.steps["Plan"] != "skipped" || len(m.uses) > 0 {
+				t.Errorf("steps %v, used %v", o.steps, m.uses)
+			}
+		})
+	}
+}
+
+func TestWithoutAReleaseTheActionIsBuiltOnce(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	m := newMachine(t)
+	m.onHub()
+	m.ownCopy()
+	m.releases.change("checksums.txt", nil)
+	builds := func(job *job) outcome {
+		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN"} {
+			out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			job.env = append(job.env, name+"="+strings.TrimSpace(string(out)))
+		}
+		return job.perform()
+	}
+	first := builds(m.job("max-issues", "1", "cache-sessions", "false"))
+	first.want(t, "success", "dispatched", "1")
+	m.stub("go", "echo there is no Go here; exit 1")
+	second := builds(m.job("max-issues", "1", "cache-sessions", "false"))
+	second.want(t, "success", "dispatched", "1")
+	if first.steps["Build symphony"] != "success" || second.steps["Build symphony"] != "skipped" || second.steps["Set up Go"] != "skipped" {
+		t.Errorf("steps %v, then %v", first.steps, second.steps)
+	}
+}
+
+// ownCopy gives the machine a copy of the action, which nobody edits meanwhile.
+func (m *machine) ownCopy() {
+	m.t.Helper()
+	folder := m.t.TempDir()
+	for _, name := range []string{"action.yml", "action", "go.mod", "go.sum", "cmd", "codex", "runner", "tracker", "workspace"} {
+		if out, err := m.program("cp", "-R", filepath.Join(m.action, name), folder); err != nil {
+			m.t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	m.action = folder
+}
+
+// npmThatInstalls is an npm that puts a program there which says it is Codex.
+const npmThatInstalls = `echo "npm $*" >>"$HOME/npm.log"
+case $1 in
+prefix) echo "$HOME" ;;
+install)
+  for package; do :; done
+  printf '%s\n' '#!/bin/sh' "echo codex-cli ${package##*@}" >"$HOME/FOLDER/codex"
+  chmod +x "$HOME/FOLDER/codex" ;;
+esac`
+
+func TestThePinnedCodexIsInstalledUnlessItIsThere(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.stub("npm", strings.ReplaceAll(npmThatInstalls, "FOLDER", "tools"))
+	for _, version := range []string{"0.169.0", "0.169.0", "0.170.1-beta.2"} {
+		if code, said := m.runScript("codex.sh", []string{"CODEX_VERSION=" + version}); code != 0 || strings.Contains(said, "::") {
+			t.Fatalf("exit status %d:\n%s", code, said)
+		}
+	}
+	want := `npm install --global --no-audit --no-fund --loglevel=error @openai/codex@0.169.0
+npm install --global --no-audit --no-fund --loglevel=error @openai/codex@0.170.1-beta.2
+`
+	if got := m.logged("npm.log"); got != want {
+		t.Errorf("calls of npm:\n%swant\n%s", got, want)
+	}
+}
+
+func TestACodexThatTheLoginShellDoesNotFindIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ npm, want string }{
+		"elsewhere": {strings.ReplaceAll(npmThatInstalls, "FOLDER", "elsewhere"), "login PATH"},
+		"failure":   {"exit 1", "Codex cannot be installed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.only("bash", "sh", "grep", "tr", "sed", "chmod")
+			m.path += ":" + m.tools // the login shell's is another
+			m.writeFile(filepath.Join(m.home, "elsewhere", "x"), "")
+			m.stub("npm", c.npm)
+			code, said := m.runScript("codex.sh", []string{"CODEX_VERSION=0.169.0"})
+			if code != 2 || strings.Count(said, "::error title=") != 1 || !strings.Contains(said, c.want) {
+				t.Errorf("exit status %d:\n%s", code, said)
+			}
+		})
+	}
+}
+
+func TestTheRealCodexIsInstalled(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("SYMPHONY_TEST_CODEX") == "" {
+		t.Skip("installs Codex from the registry: set SYMPHONY_TEST_CODEX as for the other tests with the real Codex")
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("no npm: install node")
+	}
+	m := newMachine(t)
+	config, err := exec.CommandContext(t.Context(), npm, "config", "get", "cache").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.stub("npm", `npm_config_cache=`+shellQuote(strings.TrimSpace(string(config)))+` npm_config_prefix="$HOME/npm" exec `+shellQuote(npm)+` "$@"`)
+	m.path = filepath.Join(m.home, "npm", "bin") + ":" + m.path
+	m.writeFile(filepath.Join(m.home, ".bash_profile"), "PATH="+shellQuote(m.path)+"\n")
+	for _, want := range []string{"Installed Codex 0.169.0", "Codex 0.169.0 is there."} {
+		if code, said := m.runScript("codex.sh", []string{"CODEX_VERSION=0.169.0"}); code != 0 || !strings.Contains(said, want) {
+			t.Fatalf("exit status %d, want %q:\n%s", code, want, said)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"io"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rhysd/actionlint"
+	"gopkg.in/yaml.v3"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// TestTheActionPassesTheLinterOfWorkflows makes a workflow of action.yml, since
+// the linter knows its way in steps and expressions, but only in workflows.
+func TestTheActionPassesTheLinterOfWorkflows(t *testing.T) {
+	t.Parallel()
+	m := readManifest(t)
+	inputs, outputs := map[string]any{}, map[string]string{}
+	for name, input := range m.Inputs {
+		inputs[name] = map[string]string{"type": "string", "default": input.Default}
+	}
+	for name, output := range m.Outputs {
+		outputs[name] = output.Value
+	}
+	var file struct{ Runs struct{ Steps yaml.Node } }
+	if err := yaml.Unmarshal([]byte(readText(t, "../../action.yml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(map[string]any{
+		"on": map[string]any{"workflow_call": map[string]any{"inputs": inputs}},
+		"jobs": map[string]any{"action": map[string]any{
+			"runs-on": "ubuntu-latest", "outputs": outputs, "steps": file.Runs.Steps.Content,
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := &actionlint.LinterOptions{}
+	if options.Shellcheck, err = exec.LookPath("shellcheck"); err != nil {
+		t.Log("no shellcheck here: the scripts in action.yml are not checked; install Debian's package of that name")
+	}
+	linter, err := actionlint.NewLinter(io.Discard, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := linter.Lint("action.yml as a workflow", text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, e := range found {
+		t.Errorf("%v\n%s", e, lines[min(e.Line, len(lines))-1])
+	}
+}
+
+func TestNoValueIsSplicedIntoAScript(t *testing.T) {
+	t.Parallel()
+	for _, path := range actionFiles(t) {
+		var file any
+		if err := yaml.Unmarshal([]byte(readText(t, path)), &file); err != nil {
+			t.Fatal(err)
+		}
+		each(file, func(key string, value any) {
+			if script, ok := value.(string); ok && key == "run" && strings.Contains(script, "${{") {
+				t.Errorf("%s: a value is spliced into\n%s", path, script)
+			}
+		})
+	}
+}
+
+// TestActionsOfOthersArePinnedByCommit also holds an action to one version.
+func TestActionsOfOthersArePinnedByCommit(t *testing.T) {
+	t.Parallel()
+	pin := regexp.MustCompile(`^([\w/-]+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$`)
+	versions := map[string]string{}
+	for _, path := range actionFiles(t) {
+		for line := range strings.Lines(readText(t, path)) {
+			_, used, found := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "- "), "uses: ")
+			if !found || used == "./" {
+				continue
+			}
+			parts := pin.FindStringSubmatch(used)
+			if parts == nil {
+				t.Errorf("%s: not pinned by commit with the version in a comment: %s", path, used)
+				continue
+			}
+			repository := strings.Join(strings.Split(parts[1], "/")[:2], "/")
+			if other, ok := versions[repository]; ok && other != parts[2]+parts[3] {
+				t.Errorf("%s: another version of %s than elsewhere: %s", path, repository, used)
+			}
+			versions[repository] = parts[2] + parts[3]
+		}
+	}
+	if len(versions) < 6 {
+		t.Errorf("only %v were found", versions)
+	}
+}
+
+func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
+	t.Parallel()
+	written := map[string][]string{"built": {"cache-hit"}}
+	for _, name := range []string{"check", "install"} {
+		for _, m := range regexp.MustCompile(`echo "([a-z]+)=`).FindAllStringSubmatch(readText(t, "../../action/"+name+".sh"), -1) {
+			written[name] = append(written[name], m[1])
+		}
+	}
+	for step, dryRun := range map[string]bool{"plan": true, "run": false} {
+		a := &app{flags: flags{dryRun: dryRun}}
+		for _, output := range a.outputs(report.Tick{}, workflow.Workflow{}) {
+			written[step] = append(written[step], output[0])
+		}
+	}
+	read := regexp.MustCompile(`steps\.([a-z]+)\.outputs\.([a-z-]+)`).FindAllStringSubmatch(readText(t, "../../action.yml"), -1)
+	if len(read) < 20 {
+		t.Fatalf("only %d outputs are read", len(read))
+	}
+	for _, m := range read {
+		if !slices.Contains(written[m[1]], m[2]) {
+			t.Errorf("action.yml reads %s, but that step writes %v", m[0], written[m[1]])
+		}
+	}
+}
+
+// actionFiles are action.yml and the workflows.
+func actionFiles(t *testing.T) []string {
+	t.Helper()
+	workflows, err := filepath.Glob("../../.github/workflows/*.yml")
+	if err != nil || len(workflows) == 0 {
+		t.Fatalf("no workflows: %v", err)
+	}
+	return append(workflows, "../../action.yml")
+}
+
+// each calls f with every value of a map in a document.
+func each(v any, f func(key string, value any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			f(key, value)
+			each(value, f)
+		}
+	case []any:
+		for _, value := range v {
+			each(value, f)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// admit refuses a tick that must not run, or whose settings contradict each
+// other, before anything is touched. Inside Actions it also takes over what the
+// job's own workflow file says.
+func (a *app) admit(wf workflow.Workflow) error {
+	if most := wf.Settings.Policy.MaxPerTick; a.maxIssues > most {
+		return fmt.Errorf("%w: --max-issues %d is more than the %d that agent.max_issues_per_tick of %s allows: lower the one or raise the other",
+			errUsage, a.maxIssues, most, filepath.Base(wf.Path))
+	}
+	if !a.actions.Inside() {
+		return nil
+	}
+	event, err := a.actions.Event()
+	if refused := action.Refuse(event); refused != nil {
+		return refused
+	}
+	if err != nil {
+		return err
+	}
+	for _, check := range []error{a.admitBranch(event), a.admitKeys(wf), a.admitAccount(wf)} {
+		if check != nil {
+			return check
+		}
+	}
+	return a.useJob(event)
+}
+
+// admitBranch refuses a state branch that holds the code.
+func (a *app) admitBranch(event action.Event) error {
+	name, isBranch := strings.CutPrefix(a.state, "branch:")
+	if !isBranch {
+		return nil
+	}
+	head, _ := a.getenv("GITHUB_HEAD_REF")
+	base, _ := a.getenv("GITHUB_BASE_REF")
+	if event.Ref == "refs/heads/"+name || head == name || base == name {
+		return fmt.Errorf("%w: --state %q is the branch that is checked out: give the state a branch of its own, such as symphony-state", errUsage, a.state)
+	}
+	return nil
+}
+
+// admitKeys refuses a tracker's key that WORKFLOW.md does not ask for: somebody
+// expects it to be used.
+func (a *app) admitKeys(wf workflow.Workflow) error {
+	key, _ := a.getenv("LINEAR_API_KEY")
+	if used, _ := wf.Settings.Tracker.Provider["api_key"].(string); key == "" || used == key {
+		return nil
+	}
+	if wf.Settings.Tracker.Kind != "linear" {
+		return fmt.Errorf("%w: linear-api-key is set, and %s has tracker.kind %s: remove the one or change the other",
+			errUsage, filepath.Base(wf.Path), wf.Settings.Tracker.Kind)
+	}
+	return fmt.Errorf("%w: linear-api-key is set, and tracker.api_key of %s names another key: remove one of them", errUsage, filepath.Base(wf.Path))
+}
+
+// admitAccount refuses to start Codex without any way to log in, as in a fork,
+// where every secret is empty.
+func (a *app) admitAccount(wf workflow.Workflow) error {
+	if filepath.Base(firstWord(wf.Settings.Codex.Command)) != "codex" || a.account().Key != "" {
+		return nil
+	}
+	home, set := a.getenv("CODEX_HOME")
+	if !set {
+		user, _ := a.getenv("HOME")
+		home = filepath.Join(user, ".codex")
+	}
+	for _, name := range []string{"auth.json", "config.toml"} {
+		if _, err := os.Stat(filepath.Join(home, name)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: Codex has no login: give the input openai-api-key a secret of this repository (in a fork every secret is empty), or log in at %s", errUsage, home)
+}

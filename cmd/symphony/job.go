@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// What is kept of a job's time for the steps after ours: a tenth, within bounds.
+const minJobReserve, maxJobReserve = 30 * time.Second, 5 * time.Minute
+
+// useJob takes the default deadline from timeout-minutes of the job we run in,
+// and warns where the state needs a concurrency group that is not there. A
+// workflow file that cannot be read leaves both as they are.
+func (a *app) useJob(event action.Event) error {
+	job, err := a.readJob(event)
+	if err != nil {
+		if a.deadline == 0 {
+			a.warnings = append(a.warnings, fmt.Sprintf("no deadline: the job's timeout-minutes is not known: %v", err))
+		}
+		return nil
+	}
+	if strings.HasPrefix(a.state, "cache:") && !job.Grouped {
+		a.warnings = append(a.warnings, fmt.Sprintf(
+			"the state is in the cache, and %s has no concurrency group: two runs at once may work on the same issue: add `concurrency: symphony`, or keep the state on a branch", event.File))
+	}
+	switch {
+	case job.Timeout == 0:
+		return nil
+	case a.deadline >= job.Timeout:
+		return fmt.Errorf("%w: --deadline %v is not before the end of the job, whose timeout-minutes are %v: raise those, or leave the deadline out", errUsage, a.deadline, job.Timeout)
+	case a.deadline == 0:
+		a.deadline = defaultDeadline(job.Timeout, event.Began, time.Now())
+	}
+	return nil
+}
+
+// defaultDeadline is what is left of the job's time. The runner's clock started
+// with the job, a while before ours.
+func defaultDeadline(timeout time.Duration, began, now time.Time) time.Duration {
+	left := timeout - min(max(timeout/10, minJobReserve), maxJobReserve)
+	if gone := now.Sub(began); !began.IsZero() && gone > 0 && gone < timeout {
+		left -= gone
+	}
+	return max(left, time.Second)
+}
+
+// readJob finds our job in the workflow file of the checkout.
+func (a *app) readJob(event action.Event) (workflow.Job, error) {
+	folder, _ := a.getenv("GITHUB_WORKSPACE")
+	if event.File == "" || folder == "" {
+		return workflow.Job{}, fmt.Errorf("find the workflow file: it is not of this repository; give --deadline yourself")
+	}
+	file, err := os.OpenInRoot(folder, event.File)
+	if err != nil {
+		return workflow.Job{}, fmt.Errorf("find the workflow file: %w; check out the repository first", err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, 2<<20))
+	if err != nil {
+		return workflow.Job{}, fmt.Errorf("read the workflow file: %w; give --deadline yourself", err)
+	}
+	return workflow.ParseJob(content, event.Job)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// lifeTime bounds the question whether another run is alive.
+const lifeTime = 30 * time.Second
+
+// self is this run as the owner of its claims.
+func (a *app) self() schedule.Owner {
+	host, _ := os.Hostname()
+	run, _ := a.getenv("GITHUB_RUN_ID")
+	job, _ := a.getenv("GITHUB_JOB")
+	number, _ := a.getenv("GITHUB_RUN_ATTEMPT")
+	attempt, _ := strconv.Atoi(number) // 0 outside Actions
+	return schedule.Owner{
+		Run: run, Attempt: attempt, Job: job, Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Started: time.Now().UnixMilli(),
+	}
+}
+
+// life says what is known of another owner. A workflow run is asked for through
+// GitHub; where it cannot be, a state that went back in time counts it as over.
+// On this machine, who holds the lock of a state file is the only one alive;
+// without the lock a process is looked for. What is not known the lease decides.
+func (a *app) life(path string, self schedule.Owner, state place) func(schedule.Owner) schedule.Life {
+	file, _ := state.(*stateFile)
+	locked := file != nil && !file.readOnly
+	var runs *store.Runs
+	if repo, api, token, err := a.repository(path); err == nil {
+		runs, _ = store.NewRuns(repo, api, token, http.DefaultClient) // nil: it cannot be asked
+	}
+	known := func(o schedule.Owner) schedule.Life {
+		switch {
+		case o.Run != "" && runs != nil:
+			ctx, cancel := context.WithTimeout(context.Background(), lifeTime)
+			defer cancel()
+			return runs.Life(ctx, o)
+		case o.Host != self.Host || o.Run != "":
+			return schedule.Unknown
+		case !locked && workspace.Alive(o.PID):
+			return schedule.Alive
+		}
+		return schedule.Dead
+	}
+	return func(o schedule.Owner) schedule.Life {
+		life := known(o)
+		if life == schedule.Unknown && file != nil {
+			if _, _, back := file.wentBack(); back {
+				return schedule.Dead
+			}
+		}
+		return life
+	}
+}
