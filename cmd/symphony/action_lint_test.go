@@ -41,22 +41,68 @@ func TestTheActionPassesTheLinterOfWorkflows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lint(t, "action.yml as a workflow", string(text), nil)
+}
+
+// TestTheSampleRunsPassTheLinter lets the linter compare what they say with
+// action.yml, as if the action were a local one.
+func TestTheSampleRunsPassTheLinter(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := actionlint.NewProject(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"github.yml", "linear.yml"} {
+		text := readText(t, samplePath(name))
+		for _, want := range []string{"permissions:", "concurrency:", "workflow_dispatch:", "timeout-minutes:", ownUse} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s has no %s", name, want)
+			}
+		}
+		cron := regexp.MustCompile(`cron: "([0-9,]+) `).FindStringSubmatch(text)
+		if cron == nil || slices.Contains(strings.Split(cron[1], ","), "0") {
+			t.Errorf("%s begins on the full hour, or has no schedule: %q", name, cron)
+		}
+		lint(t, name, strings.Replace(text, ownUse, "uses: ./", 1), project)
+	}
+	text := strings.Replace(readText(t, samplePath("github.yml")), ownUse+"\n        with:\n", "uses: ./\n        with:\n          no-such-input: x\n", 1)
+	if found := linted(t, "a misspelt input", text, project); len(found) == 0 {
+		t.Error("the linter does not look at action.yml")
+	}
+}
+
+// ownUse is how users' workflows name this action.
+const ownUse = "uses: symphony-runner/symphony@v1"
+
+// lint fails the test for everything the linter finds in a workflow.
+func lint(t *testing.T, name, text string, project *actionlint.Project) {
+	t.Helper()
+	lines := strings.Split(text, "\n")
+	for _, e := range linted(t, name, text, project) {
+		t.Errorf("%v\n%s", e, lines[min(e.Line, len(lines))-1])
+	}
+}
+
+func linted(t *testing.T, name, text string, project *actionlint.Project) []*actionlint.Error {
+	t.Helper()
 	options := &actionlint.LinterOptions{}
+	var err error
 	if options.Shellcheck, err = exec.LookPath("shellcheck"); err != nil {
-		t.Log("no shellcheck here: the scripts in action.yml are not checked; install Debian's package of that name")
+		t.Log("no shellcheck here: scripts are not checked; install Debian's package of that name")
 	}
 	linter, err := actionlint.NewLinter(io.Discard, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := linter.Lint("action.yml as a workflow", text, nil)
+	found, err := linter.Lint(name, []byte(text), project)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(string(text), "\n")
-	for _, e := range found {
-		t.Errorf("%v\n%s", e, lines[min(e.Line, len(lines))-1])
-	}
+	return found
 }
 
 func TestNoValueIsSplicedIntoAScript(t *testing.T) {
@@ -82,7 +128,7 @@ func TestActionsOfOthersArePinnedByCommit(t *testing.T) {
 	for _, path := range actionFiles(t) {
 		for line := range strings.Lines(readText(t, path)) {
 			_, used, found := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "- "), "uses: ")
-			if !found || used == "./" {
+			if !found || used == "./" || "uses: "+used == ownUse {
 				continue
 			}
 			parts := pin.FindStringSubmatch(used)
@@ -127,14 +173,14 @@ func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
 	}
 }
 
-// actionFiles are action.yml and the workflows.
+// actionFiles are action.yml and the workflows, those of users too.
 func actionFiles(t *testing.T) []string {
 	t.Helper()
 	workflows, err := filepath.Glob("../../.github/workflows/*.yml")
 	if err != nil || len(workflows) == 0 {
 		t.Fatalf("no workflows: %v", err)
 	}
-	return append(workflows, "../../action.yml")
+	return append(workflows, "../../action.yml", samplePath("github.yml"), samplePath("linear.yml"))
 }
 
 // each calls f with every value of a map in a document.
