@@ -26,7 +26,8 @@
 //	┌─ pass   reload WORKFLOW.md; at a poll: clean up once, read claims and candidates
 //	│         plan    schedule.Plan — what would start on old knowledge is read again first
 //	│         commit  Apply, then Store.Save: claims are durable BEFORE any effect;
-//	│                 another run was faster: load, carry our exits over, plan again
+//	│                 another run was faster: load, carry our exits over, doubt all
+//	│                 that was read, plan again
 //	│         perform start and stop sessions, remove workspaces
 //	└─ wait   a session's report or exit, the poll timer, schedule's Wake, the deadline, a signal
 //	until nothing runs and nothing falls due shortly; then save and report
