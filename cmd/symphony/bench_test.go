@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -62,6 +60,17 @@ codex: {command: "DELAY=%s NOTE=%s; . %s/agent.sh"}
 	return p
 }
 
+// built makes the program what users have: the test binary holds the tests'
+// libraries too, which take time to begin and memory to stay.
+func (p *project) built() *project {
+	p.t.Helper()
+	p.exe = filepath.Join(p.t.TempDir(), "symphony")
+	if out, err := exec.CommandContext(p.t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", p.exe, ".").CombinedOutput(); err != nil {
+		p.t.Fatalf("%v\n%s", err, out)
+	}
+	return p
+}
+
 // reset makes every issue as it was, and removes what a tick left.
 func (p *project) reset(n int) {
 	p.t.Helper()
@@ -76,24 +85,44 @@ func (p *project) reset(n int) {
 }
 
 func BenchmarkEmptyTick(b *testing.B) {
-	p := benchProject(b, 0, 10, "0", "")
+	p := benchProject(b, 0, 10, "0", "").built()
 	var cpu time.Duration
-	var rss int64
 	for b.Loop() {
 		cmd := p.command(b.Context(), "--once")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("%v\n%s", err, out)
 		}
 		cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-		rss = max(rss, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
 	}
 	b.ReportMetric(float64(cpu.Microseconds())/1000/float64(b.N), "cpu-ms/op")
-	b.ReportMetric(float64(rss)/1024, "MB")
+	p.reportMemory(b)
+}
+
+// reportMemory runs the program once more, as a child of GNU time: a process that
+// we start ourselves counts our own memory as its own, from before its exec.
+func (p *project) reportMemory(b *testing.B) {
+	b.Helper()
+	cmd := p.command(b.Context(), "--once")
+	timer, err := exec.LookPath("time")
+	if err != nil {
+		b.Log("no memory measured: install GNU time")
+		return
+	}
+	cmd.Args = append([]string{timer, "--format=%M", "--output=" + filepath.Join(p.dir, "memory"), "--", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = timer
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	kib, err := strconv.Atoi(strings.TrimSpace(p.read("memory")))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(kib)/1024, "MB")
 }
 
 func BenchmarkProcessStartToFirstTurn(b *testing.B) {
 	note := filepath.Join(b.TempDir(), "note")
-	p := benchProject(b, 1, 1, "0", note)
+	p := benchProject(b, 1, 1, "0", note).built()
 	var total time.Duration
 	for b.Loop() {
 		b.StopTimer()
@@ -149,7 +178,7 @@ func benchmarkIssues(b *testing.B, n int, delay string) {
 }
 
 func BenchmarkHundredSessionsAtOnce(b *testing.B) {
-	p := benchProject(b, 100, 100, "3", "")
+	p := benchProject(b, 100, 100, "3", "").built()
 	var peak int64
 	for b.Loop() {
 		b.StopTimer()
@@ -216,94 +245,4 @@ func (c counted) IssuesByState(ctx context.Context, states []string) ([]tracker.
 func (c counted) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
 	c.n.Add(1)
 	return c.Reader.IssuesByID(ctx, ids)
-}
-
-// BenchmarkRealCodex compares eight sessions of the real Codex, one turn each,
-// four at once, with a bare loop that does no more than speak to them.
-func BenchmarkRealCodex(b *testing.B) {
-	const sessions, atOnce = 8, 4
-	issues := map[string]string{}
-	for n := range sessions {
-		issues[fmt.Sprintf("A-%d", n)] = todo("Speak")
-	}
-	b.Run("bare", func(b *testing.B) {
-		p, _ := realProject(b, "", issues)
-		for b.Loop() {
-			slots := make(chan struct{}, atOnce)
-			done := make(chan error, sessions)
-			for n := range sessions {
-				go func() {
-					slots <- struct{}{}
-					done <- bareSession(b.Context(), p, n)
-					<-slots
-				}()
-			}
-			for range sessions {
-				if err := <-done; err != nil {
-					b.Fatal(err)
-				}
-			}
-		}
-	})
-	b.Run("symphony", func(b *testing.B) {
-		p, _ := realProject(b, "", issues)
-		p.replace("codex:", fmt.Sprintf("agent: {max_concurrent_agents: %d, max_issues_per_tick: %d, max_turns: 1}\ncodex:", atOnce, sessions))
-		for b.Loop() {
-			b.StopTimer()
-			if err := os.RemoveAll(filepath.Join(p.dir, ".symphony")); err != nil {
-				b.Fatal(err)
-			}
-			b.StartTimer()
-			p.ok("--once")
-		}
-	})
-}
-
-// bareSession is one session of the real Codex with one turn, and nothing else.
-func bareSession(ctx context.Context, p *project, n int) error {
-	folder := filepath.Join(p.dir, "bare", strconv.Itoa(n))
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	_, command, _ := strings.Cut(p.read("WORKFLOW.md"), "command: ")
-	command, _, _ = strings.Cut(command, "\n")
-	command, err := strconv.Unquote(command)
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, "bash", "-lc", command)
-	cmd.Dir, cmd.Env = folder, append(os.Environ(), p.env...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 16<<20)
-	fmt.Fprintln(in, `{"id":1,"method":"initialize","params":{"clientInfo":{"name":"bare","version":"0"},"capabilities":{"experimentalApi":true}}}`)
-	for lines.Scan() {
-		var m struct {
-			ID     int
-			Method string
-			Result struct{ Thread struct{ ID string } }
-		}
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-			return err
-		}
-		switch {
-		case m.Method == "turn/completed":
-			in.Close()
-		case m.Method == "" && m.ID == 1:
-			fmt.Fprintf(in, `{"method":"initialized"}`+"\n"+`{"id":2,"method":"thread/start","params":{"cwd":%q}}`+"\n", folder)
-		case m.Method == "" && m.ID == 2:
-			fmt.Fprintf(in, `{"id":3,"method":"turn/start","params":{"threadId":%q,"input":[{"type":"text","text":"You are working on A-%d"}]}}`+"\n", m.Result.Thread.ID, n)
-		}
-	}
-	return cmd.Wait()
 }

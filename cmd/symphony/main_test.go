@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,7 @@ type project struct {
 	t   testing.TB
 	dir string
 	env []string // besides the test's own environment
+	exe string   // the program; this test binary when empty
 }
 
 // emptyProject is an empty folder, which is also the home folder: the login
@@ -111,7 +113,7 @@ func (p *project) command(ctx context.Context, args ...string) *exec.Cmd {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, self)
+	cmd := exec.CommandContext(ctx, cmp.Or(p.exe, self))
 	cmd.Args = append([]string{"symphony"}, args...)
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), p.env...)
