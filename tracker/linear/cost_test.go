@@ -24,8 +24,10 @@ func everyQuery(t *testing.T) map[string]string {
 	}
 	o["labels"], o["inverseRelations"] = f.connection(&many), f.connection(&many)
 	c := f.serve(t)
-	if _, err := c.IssuesByState(t.Context(), []string{"Todo"}); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if _, err := c.IssuesByState(t.Context(), []string{"Todo"}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := c.IssuesByID(t.Context(), []tracker.ID{tracker.ID(o["id"].(string))}); err != nil {
 		t.Fatal(err)
@@ -36,11 +38,15 @@ func everyQuery(t *testing.T) map[string]string {
 	for _, query := range f.asked {
 		for name, part := range map[string]string{
 			"list": "filter: $filter", "read": "$ids", "labels": "{labels(first: 50", "relations": "{inverseRelations(first: 50",
-			"scope": "{teams(", "projects": "projects(first: 50)",
+			"scope": "){projects(first: 1", "projects": "projects(first: 50)",
 		} {
-			if strings.Contains(query, part) {
-				named[name] = query
+			if !strings.Contains(query, part) {
+				continue
 			}
+			if name == "list" && strings.Contains(query, "{teams(") {
+				name = "first list"
+			}
+			named[name] = query
 		}
 	}
 	return named
@@ -89,7 +95,7 @@ func TestWhatIsAskedCostsWhatThePackageSays(t *testing.T) {
 	}
 	got["read of 3"] = complexity(t, schema, queries["read"], 3)
 	want := map[string]float64{
-		"list": 1898, "read": 1898, "read of 3": 116, "labels": 59, "relations": 174, "scope": 1170, "projects": 63,
+		"first list": 3067, "list": 1898, "read": 1898, "read of 3": 116, "labels": 59, "relations": 174, "scope": 1170, "projects": 63,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("change the package's documentation too (-want +got):\n%s", diff)

@@ -54,12 +54,11 @@
 //
 // # Nothing to do, or nothing there
 //
-// Linear answers a wrong project_slug with an empty list. So the first empty
-// list of a process is followed by one check (1,170 points), which refuses an
-// unknown project, an active state that no team of the project has, and terminal
-// states of which it has none, and names what exists. A board with work on it
-// never pays for that. `symphony validate` checks in any case: a misspelt
-// state beside a good one shows only there.
+// Linear answers a wrong project_slug or state with an empty list. So the first
+// list of a process asks for the project and the states of its teams in the same
+// request (3,067 points instead of 1,898). It refuses an unknown project, an
+// active state that no team of the project has, and terminal states of which it
+// has none, and names what exists.
 //
 // # How an answer is read
 //

@@ -191,7 +191,7 @@ func TestWhatCannotBeTextIsReplaced(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.add(tracker.Issue{Title: "one", State: "Todo"})
-	f.broken = answer(200, `{"data":{"issues":{"pageInfo":{"hasNextPage":false},"nodes":[{"id":"i","identifier":"ENG-1","title":"a\u0000b`+"\xff"+`c","description":"\ud800","state":{"name":"Todo"},
+	f.broken = answer(200, `{"data":{`+project+`,"issues":{"pageInfo":{"hasNextPage":false},"nodes":[{"id":"i","identifier":"ENG-1","title":"a\u0000b`+"\xff"+`c","description":"\ud800","state":{"name":"Todo"},
 		"labels":{"nodes":[],"pageInfo":{"hasNextPage":false}},"inverseRelations":{"nodes":[],"pageInfo":{"hasNextPage":false}}}]}}}`)
 	issues, err := f.serve(t).IssuesByState(t.Context(), []string{"Todo"})
 	if err != nil || len(issues) != 1 {

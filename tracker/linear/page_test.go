@@ -63,10 +63,11 @@ func TestPagesThatDoNotFitTogetherAreAnError(t *testing.T) {
 func TestPagesWithoutEndAreAnError(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	served := 0
+	served, scope := 0, project+","
 	f.broken = func(w http.ResponseWriter, r *http.Request) {
 		served++
-		answer(200, fmt.Sprintf(`{"data":{"issues":{"nodes":[],"pageInfo":{"hasNextPage":true,"endCursor":"c%d"}}}}`, served))(w, r)
+		answer(200, fmt.Sprintf(`{"data":{%s"issues":{"nodes":[],"pageInfo":{"hasNextPage":true,"endCursor":"c%d"}}}}`, scope, served))(w, r)
+		scope = ""
 	}
 	_, err := f.serve(t).IssuesByState(t.Context(), []string{"Todo"})
 	mentions(t, err, tracker.ErrPagination, "more than 200 pages")

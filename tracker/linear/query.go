@@ -11,6 +11,13 @@ type listQuery struct {
 	Issues page[issueNode] `graphql:"issues(first: 50, after: $after, filter: $filter)"`
 }
 
+// firstQuery is the first page of a list, until the scope is known to be right: a
+// misspelt project or state would only look like a board with nothing on it.
+type firstQuery struct {
+	Issues   page[issueNode]   `graphql:"issues(first: 50, after: $after, filter: $filter)"`
+	Projects page[projectNode] `graphql:"projects(first: 1, filter: {slugId: {eq: $projectSlug}})"`
+}
+
 // readQuery is the refresh by id (SPEC §11.2). It asks for a page as large as
 // the batch, because Linear charges for the size and not for the answer.
 type readQuery struct {

@@ -36,17 +36,23 @@ func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.
 	const op = "list Linear issues"
 	filter := listFilter(r.cfg.ProjectSlug, wanted, r.assigneeFilter(wanted))
 	fetch := func(after *graphql.String) (page[issueNode], error) {
+		variables := map[string]any{"filter": filter, "after": after}
+		if after == nil && !r.checked.Load() {
+			var first firstQuery
+			variables["projectSlug"] = graphql.String(r.cfg.ProjectSlug)
+			err := r.query(ctx, op, &first, variables)
+			if err == nil {
+				err = r.judge(ctx, op, first.Projects)
+			}
+			return first.Issues, err
+		}
 		var answer listQuery
-		err := r.query(ctx, op, &answer, map[string]any{"filter": filter, "after": after})
+		err := r.query(ctx, op, &answer, variables)
 		return answer.Issues, err
 	}
 	nodes, err := all(op, fetch)
 	if err != nil {
 		return nil, err
-	}
-	if len(nodes) == 0 && !r.checked.Load() {
-		// Nothing to do, or nothing there? Told apart once.
-		return nil, r.check(ctx)
 	}
 	var issues []tracker.Issue
 	listed := make(map[string]bool, len(nodes))

@@ -19,13 +19,18 @@ func (r *reader) check(ctx context.Context) error {
 	if err := r.query(ctx, op, &scope, map[string]any{"projectSlug": graphql.String(r.cfg.ProjectSlug)}); err != nil {
 		return err
 	}
-	if _, err := scope.Projects.after(); err != nil {
+	return r.judge(ctx, op, scope.Projects)
+}
+
+// judge compares what the project is with what the workflow says of it.
+func (r *reader) judge(ctx context.Context, op string, projects page[projectNode]) error {
+	if _, err := projects.after(); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	if len(scope.Projects.Nodes) == 0 {
+	if len(projects.Nodes) == 0 {
 		return r.unknownProject(ctx)
 	}
-	names, complete, err := scope.Projects.Nodes[0].states()
+	names, complete, err := projects.Nodes[0].states()
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}

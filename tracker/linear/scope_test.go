@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -64,39 +65,58 @@ func TestAScopeThatExistsIsAccepted(t *testing.T) {
 	}
 }
 
-func TestTheScopeIsCheckedOnceAndOnlyForAnEmptyList(t *testing.T) {
+// project is the scope in an answer that a test writes itself.
+const project = `"projects":{"nodes":[{"teams":{"nodes":[{"states":{"nodes":[{"name":"Todo"},{"name":"In Progress"},{"name":"Done"}],"pageInfo":{"hasNextPage":false}}}],"pageInfo":{"hasNextPage":false}}}],"pageInfo":{"hasNextPage":false}}`
+
+func TestTheScopeIsCheckedOnceWithTheFirstList(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	c := f.serve(t)
-	for poll, want := range []int{2, 3, 4} { // the check is the second request
+	for poll := range 3 {
 		if issues, err := c.IssuesByState(t.Context(), []string{"Todo"}); err != nil || len(issues) != 0 {
 			t.Fatalf("%d issues, %v", len(issues), err)
 		}
-		if f.counted() != want {
-			t.Errorf("poll %d: %d requests so far, want %d", poll, f.counted(), want)
+		if f.counted() != poll+1 {
+			t.Errorf("poll %d: %d requests so far", poll, f.counted())
 		}
+		if asks := strings.Contains(f.asked[poll], "{teams("); asks != (poll == 0) {
+			t.Errorf("poll %d asks for the scope: %t", poll, asks)
+		}
+	}
+}
+
+func TestAMisspeltStateIsRefusedAlsoWhereThereIsWorkInAnother(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.addMany(3)
+	c := f.serve(t, func(c *Config) { c.ActiveStates = []string{"Todo", "In Progres"} })
+	issues, err := c.IssuesByState(t.Context(), c.cfg.ActiveStates)
+	mentions(t, err, tracker.ErrInvalidConfig, `no state "In Progres"`, `"In Progress"`)
+	if issues != nil || f.counted() != 1 {
+		t.Errorf("%d issues after %d requests", len(issues), f.counted())
 	}
 }
 
 func TestACheckThatFailsIsMadeAgain(t *testing.T) {
 	t.Parallel()
+	const nothing = `"issues":{"nodes":[],"pageInfo":{"hasNextPage":false}}`
 	for _, fault := range []http.HandlerFunc{
 		answer(403, `{}`),
-		answer(200, `{"data":{"projects":null}}`),
-		answer(200, `{"data":{"projects":{"nodes":[{"teams":{"nodes":[]}}],"pageInfo":{"hasNextPage":false}}}}`),
-		answer(200, `{"data":{"projects":{"nodes":[{"teams":{"nodes":[{"states":null}],"pageInfo":{"hasNextPage":false}}}],"pageInfo":{"hasNextPage":false}}}}`),
+		answer(200, `{"data":{`+nothing+`,"projects":null}}`),
+		answer(200, `{"data":{`+nothing+`,"projects":{"nodes":[{"teams":{"nodes":[]}}],"pageInfo":{"hasNextPage":false}}}}`),
+		answer(200, `{"data":{`+nothing+`,"projects":{"nodes":[{"teams":{"nodes":[{"states":null}],"pageInfo":{"hasNextPage":false}}}],"pageInfo":{"hasNextPage":false}}}}`),
 	} {
 		f := newFake(t)
 		c := f.serve(t)
-		f.faults = []http.HandlerFunc{nil, fault}
+		f.faults = []http.HandlerFunc{fault}
 		if _, err := c.IssuesByState(t.Context(), []string{"Todo"}); err == nil {
 			t.Error("a check that failed was taken for one that passed")
 		}
 		if _, err := c.IssuesByState(t.Context(), []string{"Todo"}); err != nil {
 			t.Error(err)
 		}
-		if f.counted() != 4 {
-			t.Errorf("%d requests, want 4", f.counted())
+		if f.counted() != 2 || !strings.Contains(f.asked[len(f.asked)-1], "{teams(") {
+			t.Errorf("%d requests, want 2, the second with the scope", f.counted())
 		}
 	}
 }
