@@ -95,13 +95,9 @@ func TestAnotherRunThatIsFasterKeepsItsClaim(t *testing.T) {
 			})
 			return nil
 		}
-		var worked []tracker.ID
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
-			worked = append(worked, job.Issue.ID)
-			return w.handOver(ctx, job, report)
-		}
+		worked := w.noteWork()
 		w.tick(t.Context())
-		if diff := cmp.Diff([]tracker.ID{"A-2"}, worked); diff != "" {
+		if diff := cmp.Diff([]tracker.ID{"A-2"}, *worked); diff != "" {
 			t.Errorf("worked on (-want +got):\n%s", diff)
 		}
 		if c := w.claims()["A-1"]; c.Owner != other {
@@ -119,13 +115,9 @@ func TestAnIssueThatAFasterRunHasFinishedIsNotStartedAgain(t *testing.T) {
 			w.edit(func(s *schedule.State) { s.Remember(schedule.Past{Run: "other", Sessions: 1, Done: 1}) })
 			return nil
 		}
-		var worked []tracker.ID
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
-			worked = append(worked, job.Issue.ID)
-			return w.handOver(ctx, job, report)
-		}
+		worked := w.noteWork()
 		w.tick(t.Context())
-		if diff := cmp.Diff([]tracker.ID{"A-2"}, worked); diff != "" {
+		if diff := cmp.Diff([]tracker.ID{"A-2"}, *worked); diff != "" {
 			t.Errorf("worked on (-want +got):\n%s", diff)
 		}
 	})

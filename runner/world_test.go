@@ -94,6 +94,16 @@ func (w *world) handOver(ctx context.Context, job attempt.Job, _ func(attempt.Up
 	return schedule.Outcome{Class: schedule.Done, Issue: &issue, Thread: "thread", Turns: 1, Usage: schedule.Usage{Input: 100, Output: 20}}
 }
 
+// noteWork lets every session hand over, and notes on which issues.
+func (w *world) noteWork() *[]tracker.ID {
+	var worked []tracker.ID
+	w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		worked = append(worked, job.Issue.ID) // one session at a time
+		return w.handOver(ctx, job, report)
+	}
+	return &worked
+}
+
 // passes waits, and reports whether ctx let it.
 func passes(ctx context.Context, d time.Duration) bool {
 	select {

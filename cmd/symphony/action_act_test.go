@@ -33,6 +33,30 @@ jobs:
 // its own, do what the driver does elsewhere: so the driver is not the only witness.
 func TestAnotherRunnerRunsTheActionTwice(t *testing.T) {
 	t.Parallel()
+	m := newMachine(t)
+	m.onHub()
+	m.actRuns(symphonyWorkflow, "true 1 0 1\n", "true 1 1 1\n")
+}
+
+// TestTheSampleRunOfTheReadmeRuns copies the workflow as a user does. The second
+// run has the issues as they were, for act checks them out anew, and what is parked.
+func TestTheSampleRunOfTheReadmeRuns(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.onHub()
+	_, keep, _ := strings.Cut(symphonyWorkflow, "      - if: always()")
+	text := strings.Replace(readText(t, samplePath("github.yml")), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
+	m.actRuns(text+"      - if: always()"+keep, "true 2 1 1\n", "true 1 1 1\n")
+	if page, _ := m.hub.File("symphony-state", "README.md"); !strings.Contains(page, "is kept between runs") {
+		t.Errorf("the state branch has the page:\n%s", page)
+	}
+}
+
+// actRuns lets act run a workflow in the checkout, once for each of the outputs
+// that are wanted of it.
+func (m *machine) actRuns(workflow string, wanted ...string) {
+	t := m.t
+	t.Helper()
 	act := os.Getenv("SYMPHONY_TEST_ACT")
 	if act == "" {
 		t.Skip("no act: go install github.com/nektos/act@v0.2.89, and set SYMPHONY_TEST_ACT to its absolute path")
@@ -40,10 +64,8 @@ func TestAnotherRunnerRunsTheActionTwice(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("no node, which the stand-ins for GitHub's actions are written for")
 	}
-	m := newMachine(t)
-	m.onHub()
 	m.ownCopy()
-	m.write(workflowFile, symphonyWorkflow)
+	m.write(workflowFile, workflow)
 	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "."},
 		{"-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit", "--quiet", "--message", "All"},
 		{"remote", "add", "origin", "https://github.com/" + m.repository}} {
@@ -57,8 +79,8 @@ func TestAnotherRunnerRunsTheActionTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for run, want := range []string{"true 1 0 1\n", "true 1 1 1\n"} {
-		args := []string{"schedule", "-P", "ubuntu-latest=-self-hosted",
+	for run, want := range wanted {
+		args := []string{"schedule", "-P", "ubuntu-latest=-self-hosted", "-P", "ubuntu-24.04=-self-hosted",
 			"--cache-server-path", filepath.Join(m.home, "cache-server"), "--cache-server-addr", "127.0.0.1", "--artifact-server-addr", "127.0.0.1",
 			"--action-cache-path", filepath.Join(m.home, "actions"),
 			"--local-repository", "symphony-runner/symphony@v1=" + m.action,
@@ -83,7 +105,7 @@ func TestAnotherRunnerRunsTheActionTwice(t *testing.T) {
 }
 
 // pinned is an action as action.yml names it.
-func pinned(t *testing.T, name string) string {
+func pinned(t testing.TB, name string) string {
 	t.Helper()
 	for _, s := range readManifest(t).Runs.Steps {
 		if action, _, _ := strings.Cut(s.Uses, "@"); action == name {
