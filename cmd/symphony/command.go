@@ -100,7 +100,7 @@ with a tick every polling.interval_ms; inside GitHub Actions it always does one.
 	own.Lookup("port").DefValue = "0" // which --help leaves out
 	own.StringVar(&a.logs, "logs", "", "keep one event log per session in this `folder`")
 	own.StringVar(&a.report, "report", "", "write the report, as JSON, to this `file` too")
-	own.StringVar(&a.failAt, "fail-on", failNever, "exit 1 also when a session failed or an issue was parked (failed), or only for the latter (parked)")
+	own.StringVar(&a.failAt, "fail-on", failNever, "`when` to exit 1 though the tick completed: never, failed (or parked), parked")
 	shared := root.PersistentFlags()
 	shared.StringVar(&a.state, "state", "", "`where` claims are kept: file:PATH, branch:NAME or cache:PATH (default file:.symphony/state.json beside WORKFLOW.md)")
 	shared.StringVar(&a.logFormat, "log-format", "text", "of logs and the report: text or json")
