@@ -22,8 +22,17 @@ import (
 )
 
 // TestMain makes this test binary the program itself when it is called by that
-// name: what is tested is main, in a process of its own.
+// name: what is tested is main, in a process of its own. The workflow run that may
+// be running the tests is none of the program's.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) != "symphony" {
+		for _, entry := range os.Environ() {
+			name, _, _ := strings.Cut(entry, "=")
+			if strings.HasPrefix(name, "GITHUB_") || strings.HasPrefix(name, "RUNNER_") || strings.HasPrefix(name, "ACTIONS_") {
+				os.Unsetenv(name)
+			}
+		}
+	}
 	testscript.Main(m, map[string]func(){"symphony": main})
 }
 
@@ -36,12 +45,11 @@ type project struct {
 }
 
 // emptyProject is an empty folder, which is also the home folder: the login
-// shells of the program must not run the profile of whoever runs the tests. Nor
-// is the program a step of the workflow that may be running them.
+// shells of the program must not run the profile of whoever runs the tests.
 func emptyProject(t testing.TB) *project {
 	t.Helper()
 	dir := t.TempDir()
-	return &project{t: t, dir: dir, env: []string{"HOME=" + dir, "GITHUB_ACTIONS="}}
+	return &project{t: t, dir: dir, env: []string{"HOME=" + dir}}
 }
 
 // newProject makes a project whose agent is command.

@@ -47,7 +47,7 @@ func FuzzMarkdown(f *testing.F) {
 // What the checker knows of Markdown: our own HTML, links, commands and words in
 // bold, and what is done to the words of others.
 var (
-	ourHTML  = regexp.MustCompile(`<details><summary>[A-Za-z0-9 :]+</summary>|</details>|<span>\$</span>`)
+	ourHTML  = regexp.MustCompile(`<details><summary>[A-Za-z0-9 :]+</summary>|</details>`)
 	ourLink  = regexp.MustCompile(`\[((?:[^\[\]\\]|\\.)+)\]\(https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?:[/?#][A-Za-z0-9._~/:?#=%+,;&-]*)?\)`)
 	ourCode  = regexp.MustCompile("`(?:symphony state retry [A-Za-z0-9._-]+(?: --state branch:[A-Za-z0-9._/-]+)?|state\\.json)`")
 	ourBold  = regexp.MustCompile(`\*\*([^*]+)\*\*`)
@@ -89,7 +89,7 @@ func checkMarkdown(t interface{ Errorf(string, ...any) }, page string) {
 
 // checkWords finds no markup but ours.
 func checkWords(t interface{ Errorf(string, ...any) }, text, line string) {
-	text = ourHTML.ReplaceAllString(text, "")
+	text = strings.ReplaceAll(ourHTML.ReplaceAllString(text, ""), "<span>$</span>", "S") // a character like others
 	text = ourLink.ReplaceAllString(text, "$1")
 	text = ourBold.ReplaceAllString(ourCode.ReplaceAllString(text, ""), "$1")
 	if text != "---" && opening.MatchString(strings.TrimPrefix(text, " ")) {
@@ -185,7 +185,7 @@ func TestARealParserFindsNoMarkupOfStrangers(t *testing.T) {
 		}
 		text := rapid.OneOf(fragments(), rapid.StringOfN(rapid.RuneFrom([]rune("\\`*_~[]#!<>|&$@:/.-+=()0w^\"' ax;\n")), 1, 12, -1)).Draw(t, "text")
 		said := strings.Join(strings.Fields(report.Fit(text, 40)), " ")
-		if said == "" {
+		if said == "" || strings.Contains("PW123", text) { // the pages have issues of these names
 			return
 		}
 		for i, page := range pages(text) {
