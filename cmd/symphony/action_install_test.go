@@ -182,7 +182,7 @@ func TestTheRealCodexIsInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.stub("npm", `npm_config_cache=`+shellQuote(strings.TrimSpace(string(config)))+` npm_config_prefix="$HOME/npm" exec `+shellQuote(npm)+` "$@"`)
+	m.stub("npm", `npm_config_cache=`+shellQuote(strings.TrimSpace(string(config)))+` npm_config_prefer_offline=true npm_config_prefix="$HOME/npm" exec `+shellQuote(npm)+` "$@"`)
 	m.path = filepath.Join(m.home, "npm", "bin") + ":" + m.path
 	m.writeFile(filepath.Join(m.home, ".bash_profile"), "PATH="+shellQuote(m.path)+"\n")
 	for _, want := range []string{"Installed Codex 0.169.0", "Codex 0.169.0 is there."} {
