@@ -35,8 +35,9 @@ func Encode(s *schedule.State, generation int64) ([]byte, error) {
 }
 
 // Decode is the state and the generation that data holds, with Self and Tick
-// left to the caller. It is strict: whatever Encode of this version or an older
-// one cannot have made is [ErrNewer] or [ErrUnreadable].
+// left to the caller. It is strict: whatever has a newer version is [ErrNewer],
+// and whatever Encode cannot have made is [ErrUnreadable]. An older version may
+// have the fields of this one.
 func Decode(data []byte) (*schedule.State, int64, error) {
 	switch {
 	case len(data) == 0:
@@ -55,9 +56,9 @@ func Decode(data []byte) (*schedule.State, int64, error) {
 	}
 	switch {
 	case head.Version > version:
-		return nil, 0, fmt.Errorf("%w: it has version %d and this program reads version %d: nothing was changed: upgrade symphony, or move the state away to begin with no claims",
+		return nil, 0, fmt.Errorf("%w: it has version %d and this program reads versions up to %d: nothing was changed: upgrade symphony, or move the state away to begin with no claims",
 			ErrNewer, head.Version, version)
-	case head.Version < version:
+	case head.Version < oldest:
 		return nil, 0, unreadable("not a state: there is no version %d", head.Version)
 	case !sealed(data, head.Checksum):
 		return nil, 0, unreadable("it does not match its checksum: it was damaged, or edited by hand")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -18,11 +19,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of the current version")
 
-// A difference means that states of earlier builds may no longer be read: make
-// a new version, and keep this file for the old one.
-func TestVersion1StaysWhatItIs(t *testing.T) {
+// A difference means that states of released builds may no longer be read: make
+// a new version, and keep this file for the old one (see TestOlderVersionsAreRead).
+func TestTheVersionStaysWhatItIs(t *testing.T) {
 	t.Parallel()
-	const golden = "testdata/version1.json"
+	golden := fmt.Sprintf("testdata/version%d.json", version)
 	got := mustEncode(t, sample(), 42)
 	if *update {
 		if err := os.WriteFile(golden, got, 0o644); err != nil {
@@ -42,6 +43,33 @@ func TestVersion1StaysWhatItIs(t *testing.T) {
 	}
 	if diff := cmp.Diff(sample(), s); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What older versions lack is missing in what is read, and nothing else is.
+func TestOlderVersionsAreReadAndWrittenAsTheCurrentOne(t *testing.T) {
+	t.Parallel()
+	for _, old := range []struct {
+		version int
+		want    *schedule.State
+	}{
+		{1, sampleOfVersion1()},
+	} {
+		golden := fmt.Sprintf("testdata/version%d.json", old.version)
+		s, generation, err := Decode(mustRead(t, golden))
+		if err != nil || generation != 42 {
+			t.Fatalf("%s: generation %d, %v", golden, generation, err)
+		}
+		if diff := cmp.Diff(old.want, s); diff != "" {
+			t.Errorf("%s: %s", golden, diff)
+		}
+		again := mustEncode(t, s, 43)
+		if !bytes.Contains(again, fmt.Appendf(nil, `"version": %d,`, version)) {
+			t.Errorf("%s is written back as\n%s", golden, again)
+		}
+		if same, _, err := Decode(again); err != nil || cmp.Diff(s, same) != "" {
+			t.Errorf("%s: written back it is another state: %v %s", golden, err, cmp.Diff(s, same))
+		}
 	}
 }
 
@@ -89,7 +117,7 @@ func TestAStateCutOffAnywhereIsUnreadable(t *testing.T) {
 func TestAStateWithAFlippedBitIsUnreadable(t *testing.T) {
 	t.Parallel()
 	data := mustEncode(t, many(1), 42)
-	version := bytes.Index(data, []byte("1")) // flipped, it may become a newer one
+	version := bytes.Index(data, []byte("2")) // flipped, it may become a newer one
 	for i := range data {
 		for bit := range 8 {
 			data[i] ^= 1 << bit
@@ -105,7 +133,7 @@ func TestAStateWithAFlippedBitIsUnreadable(t *testing.T) {
 func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ old, new, want string }{
-		{`"version": 1`, `"version": 0`, "no version 0"},
+		{`"version": 2`, `"version": 0`, "no version 0"},
 		{`"claims": [`, strings.Repeat(" ", maxBytes) + `"claims": [`, "larger than"},
 		{`"generation": 42`, `"generation": -1`, "generation -1 is negative"},
 		{`"generation": 42`, `"generation": 1e99`, "generation"},
@@ -160,7 +188,7 @@ func TestANewerVersionSaysWhatToDo(t *testing.T) {
 	if !errors.Is(err, ErrNewer) {
 		t.Fatalf("got %v", err)
 	}
-	for _, want := range []string{"version 7", "version 1", "upgrade symphony", "nothing was changed"} {
+	for _, want := range []string{"version 7", "versions up to 2", "upgrade symphony", "nothing was changed"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}
@@ -259,6 +287,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(data, false)
 	f.Add(bytes.ReplaceAll(data, []byte("ABC"), []byte(`\ud800`)), true)
 	f.Add([]byte(`{"version":1,"generation":1,"checksum":"`+unsealed+`","claims":null}`), true)
+	f.Add([]byte(`{"version":2,"generation":1,"checksum":"`+unsealed+`","claims":null}`), true)
 	f.Add([]byte(`{"version":9}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, forge bool) {
 		if i := bytes.Index(data, []byte(sumPrefix)); forge && i >= 0 && len(data) >= i+len(unsealed) {

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -152,6 +154,26 @@ func TestASaveThatFailsLeavesTheOldState(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustSave(t, f, changed, rev) // the revision is still good
+}
+
+func TestAFileOfAnOlderVersionIsWrittenAgainOnlyWithAChange(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	old := mustRead(t, "testdata/version1.json")
+	if err := os.WriteFile(path, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := mustOpen(t, path)
+	s, rev := mustLoad(t, f)
+	rev = mustSave(t, f, s, rev)
+	if diff := cmp.Diff(string(old), string(mustRead(t, path))); diff != "" {
+		t.Errorf("without a change: %s", diff)
+	}
+	s.Days = nil
+	mustSave(t, f, s, rev)
+	if got := mustRead(t, path); !bytes.HasPrefix(got, fmt.Appendf(nil, "{\n  \"version\": %d,\n  \"generation\": 43,", version)) {
+		t.Errorf("with a change:\n%s", got)
+	}
 }
 
 func TestNothingIsSavedWithoutTheLock(t *testing.T) {

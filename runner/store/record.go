@@ -10,13 +10,20 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// version of the record that this program writes, and the newest it reads.
-const version = 1
+// The versions of the record: this program writes version and reads every one
+// from oldest to version.
+const version, oldest = 2, 1
 
-// record is a state at rest, and these types are its format: not one of them
-// may change within a version. A field that is added, renamed, removed or
-// allowed a new value makes a new version, and a reader for the old one stays.
-// The limits may grow, never shrink.
+// record is a state at rest, and these types are its format. A released version
+// never changes: a field that is added, renamed, removed or allowed a new value
+// makes a new version, and the older ones can still be read. The limits may
+// grow, never shrink.
+//
+//	1  the first
+//	2  the same with more optional fields, so both are read into these types
+//
+// A field is added here (with omitempty or omitzero), in newRecord or newClaim,
+// in restore or state, and in check; the tests say what is missing.
 type record struct {
 	Version    int             `json:"version"`
 	Generation int64           `json:"generation"` // one more with each save

@@ -45,6 +45,12 @@ func sample() *schedule.State {
 	return s
 }
 
+// sampleOfVersion1 is the sample without the fields that version 2 added.
+func sampleOfVersion1() *schedule.State {
+	s := sample()
+	return s
+}
+
 // many is a state with n claims of ordinary size.
 func many(n int) *schedule.State {
 	s := sample()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -178,8 +179,8 @@ func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 		"one with unknown fields":         {reseal(t, good, `"claims"`, `"claimz": 1, "claims"`), ErrUnreadable},
 		"somebody else's file":            {[]byte("name: ci\n"), ErrUnreadable},
 		"one larger than allowed":         {bytes.Repeat([]byte(" "), maxBytes+1), ErrUnreadable},
-		"one of a newer version":          {[]byte(`{"version": 2, "shape": ["unknown"]}`), ErrNewer},
-		"one of a newer version, as ours": {reseal(t, good, `"version": 1`, `"version": 2`), ErrNewer},
+		"one of a newer version":          {[]byte(`{"version": 99, "shape": ["unknown"]}`), ErrNewer},
+		"one of a newer version, as ours": {reseal(t, good, fmt.Sprintf(`"version": %d`, version), fmt.Sprintf(`"version": %d`, version+1)), ErrNewer},
 	} {
 		t.Run("a bad state stays as it is: "+name, func(t *testing.T) {
 			t.Parallel()
