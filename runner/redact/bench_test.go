@@ -1,7 +1,6 @@
 package redact_test
 
 import (
-	"io"
 	"strings"
 	"testing"
 
@@ -39,21 +38,6 @@ func BenchmarkString(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
 				r.String(text)
-			}
-		})
-	}
-}
-
-func BenchmarkWriter(b *testing.B) {
-	r := benchRedactor()
-	for name, text := range benchText() {
-		b.Run(name, func(b *testing.B) {
-			w := r.Writer(io.Discard)
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				if _, err := io.WriteString(w, text); err != nil {
-					b.Fatal(err)
-				}
 			}
 		})
 	}

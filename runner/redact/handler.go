@@ -9,10 +9,10 @@ import (
 	"reflect"
 )
 
-// Handler hides secrets in what h is given: messages, keys and values, in groups
-// too. A value that may be one of many kinds is judged as h would show it:
-// errors and what has a String or MarshalText method as their text, the rest as
-// JSON.
+// Handler returns a handler that hides secrets in messages, keys and values, also
+// in groups, before h sees them. A value of any other type is redacted as h would
+// print it: errors and types with a String or MarshalText method as their text,
+// the rest as JSON.
 func (r *Redactor) Handler(h slog.Handler) slog.Handler { return handler{r, h} }
 
 type handler struct {
@@ -62,7 +62,8 @@ func (r *Redactor) attr(a slog.Attr) slog.Attr {
 	return slog.Attr{Key: r.String(a.Key), Value: v}
 }
 
-// any is a value of any type as text, or as JSON that handlers write as it is.
+// any returns a value of any type as redacted text, or as JSON that handlers write
+// as it is.
 func (r *Redactor) any(v any) (clean slog.Value) {
 	defer func() {
 		if p := recover(); p != nil { // in a method of v: a log line must not end the program

