@@ -54,16 +54,29 @@ func TestTheSampleWorkflowsAreComplete(t *testing.T) {
 			if err != nil || template.Check() != nil {
 				t.Fatalf("its prompt: %v %v", err, template.Check())
 			}
-			first, retry := render(t, template, issue, 0), render(t, template, issue, 3)
+			first := render(t, template, issue, prompt.Run{})
 			for _, want := range []string{issue.Identifier, issue.Title, issue.Description, "`symphony/" + issue.Identifier + "`", string(issue.ID), adapter.Tools[0].Name} {
 				if !strings.Contains(first, want) {
 					t.Errorf("the first prompt does not say %q:\n%s", want, first)
 				}
 			}
-			if strings.Contains(first, "attempt") || !strings.Contains(retry, "This is attempt 3") {
-				t.Errorf("the retry's prompt is\n%s", retry)
+			const kept, lost = "is still here", "in a clone that is gone"
+			for run, want := range map[prompt.Run]string{
+				{}:                                "",
+				{Attempt: 1}:                      lost,
+				{Attempt: 1, Resumed: true}:       lost,
+				{Attempt: 3, WorkspaceKept: true}: kept,
+				{Attempt: 1, WorkspaceKept: true, Resumed: true}: kept,
+				{WorkspaceKept: true}:                            kept, // it came back after it was handed over
+			} {
+				text := render(t, template, issue, run)
+				for _, claim := range []string{kept, lost} {
+					if strings.Contains(text, claim) != (claim == want) {
+						t.Errorf("of %+v the prompt says\n%s", run, text)
+					}
+				}
 			}
-			bare := render(t, template, tracker.Issue{ID: issue.ID, Identifier: issue.Identifier, Title: issue.Title, State: issue.State}, 0)
+			bare := render(t, template, tracker.Issue{ID: issue.ID, Identifier: issue.Identifier, Title: issue.Title, State: issue.State}, prompt.Run{})
 			if !strings.Contains(bare, "There is no description.") {
 				t.Errorf("the prompt of an issue without text is\n%s", bare)
 			}
@@ -71,9 +84,9 @@ func TestTheSampleWorkflowsAreComplete(t *testing.T) {
 	}
 }
 
-func render(t *testing.T, template *prompt.Template, issue tracker.Issue, attempt int) string {
+func render(t *testing.T, template *prompt.Template, issue tracker.Issue, run prompt.Run) string {
 	t.Helper()
-	text, err := template.Render(issue, attempt)
+	text, err := template.Render(issue, run)
 	if err != nil {
 		t.Fatal(err)
 	}

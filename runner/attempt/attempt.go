@@ -58,6 +58,9 @@ type attempt struct {
 // run is the attempt from the workspace to after_run.
 func (a *attempt) run(ctx context.Context) error {
 	template, err := prompt.Parse(a.Prompt)
+	if err == nil {
+		err = template.Check()
+	}
 	if err != nil {
 		return err
 	}
@@ -65,16 +68,16 @@ func (a *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	prompts, err := a.prompts(template, ws)
+	if err != nil {
+		return err
+	}
 	defer a.afterRun(ctx, ws)
 	if err := a.Workspaces.BeforeRun(ctx, ws); err != nil {
 		return err
 	}
-	text, err := template.Render(a.Issue, a.Attempt)
-	if err != nil {
-		return err
-	}
 	before := a.fingerprint(ctx, ws)
-	err = a.session(ctx, ws, text)
+	err = a.session(ctx, ws, prompts)
 	a.changed = before == "" || before != a.fingerprint(context.WithoutCancel(ctx), ws)
 	return err
 }
@@ -94,7 +97,7 @@ func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
 
 // session runs the agent process and its turns. When it returns, no process of
 // the session is alive.
-func (a *attempt) session(ctx context.Context, ws workspace.Workspace, text string) error {
+func (a *attempt) session(ctx context.Context, ws workspace.Workspace, prompts prompts) error {
 	defer a.moveOut()
 	if err := a.settleIn(); err != nil {
 		return err
@@ -111,14 +114,14 @@ func (a *attempt) session(ctx context.Context, ws workspace.Workspace, text stri
 	}
 	events := openEventLog(a.EventLog, a.Redact, a.Log)
 	defer events.close()
-	err = a.talk(ctx, ws, process, events, text)
+	err = a.talk(ctx, ws, process, events, prompts)
 	if errors.Is(err, codex.ErrPortExit) {
 		err = withExit(err, process)
 	}
 	return errors.Join(err, process.Stop(ctx))
 }
 
-func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *workspace.Process, events *eventLog, text string) error {
+func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *workspace.Process, events *eventLog, prompts prompts) error {
 	options := a.options(ws, process)
 	options.Events = func(e codex.Event) {
 		events.event(e)
@@ -136,10 +139,7 @@ func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *wor
 	if err := a.pass(ctx, session); err != nil {
 		return err
 	}
-	if session.Resumed() {
-		text = prompt.Continuation(a.Issue, 1, a.MaxTurns)
-	}
-	return a.converse(ctx, session, text)
+	return a.converse(ctx, session, prompts.first(session.Resumed()))
 }
 
 // pass waits at the gate, before the first turn, until it is known that sessions

@@ -153,20 +153,24 @@ func TestAFailureOfAfterRunIsLoggedAndIgnored(t *testing.T) {
 	}
 }
 
-func TestATemplateThatCannotBeUsedFailsTheAttempt(t *testing.T) {
+func TestATemplateThatCannotBeUsedFailsTheAttemptBeforeAnAgentIsStarted(t *testing.T) {
 	t.Parallel()
 	for template, test := range map[string]struct {
 		category string
 		traces   []string
 	}{
-		"{{ issue.nope }}":           {"template_render_error", []string{"after_create", "before_run", "after_run"}},
-		"{{ issue.title | shout }}":  {"template_render_error", []string{"after_create", "before_run", "after_run"}},
+		"{{ issue.nope }}":           {"template_render_error", nil},
+		"{{ issue.title | shout }}":  {"template_render_error", nil},
 		"{% if issue.title %} open ": {"template_parse_error", nil},
+		// What only a render finds, it finds in the workspace that it speaks of.
+		"{{ issue.title | divided_by: 0 }}":                                {"template_render_error", []string{"after_create"}},
+		"{% if run.resumed %}{{ issue.title | divided_by: 0 }}{% endif %}": {"template_render_error", []string{"after_create"}},
 	} {
 		t.Run(template, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "")
 			w.job.Prompt = template
+			w.job.Thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"
 			w.failed(w.run(t.Context()), schedule.Failed, test.traces, test.category)
 		})
 	}

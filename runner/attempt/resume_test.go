@@ -1,8 +1,10 @@
 package attempt
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,15 +35,59 @@ func TestALaterSessionGoesOnWithTheThread(t *testing.T) {
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Error(diff)
 	}
-	turns := []asked{{first.Thread, prompt.Continuation(*first.Issue, 1, w.job.MaxTurns)}}
-	if diff := cmp.Diff(turns, w.asked("turn/start")); diff != "" {
-		t.Error(diff)
+	if turns := w.asked("turn/start"); len(turns) != 1 || turns[0].Thread != first.Thread {
+		t.Errorf("turns: %+v", turns)
 	}
 	if w.text(w.inWorkspace("two.txt")) != "2\n" {
 		t.Error("the second part is not done")
 	}
 	if w.logged(slog.LevelInfo, `"turn started"`, `"resumed":true`) != 1 || w.logged(slog.LevelInfo, `"turn started"`, `"resumed":false`) != 1 {
 		t.Errorf("the log does not tell the two sessions apart:\n%s", w.log.bytes.String())
+	}
+}
+
+func TestAResumedThreadIsGivenThePromptOfTheNewAttempt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		lose bool // the workspace
+		says string
+	}{
+		"in the workspace that was kept": {false, "The workspace was kept"},
+		"in a new workspace":             {true, "The workspace is new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, twoParts)
+			w.job.Prompt = "{{ issue.description }}\n{{ attempt }} {{ run.resumed }} {{ run.workspace_kept }}"
+			first := w.run(t.Context())
+			if text := w.asked("turn/start")[0].Text; text != twoParts+" false false" {
+				t.Fatalf("the first prompt: %q", text)
+			}
+			if test.lose {
+				if err := os.RemoveAll(w.inWorkspace("")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.says("The issue was edited.\n")
+			w.job.Thread, w.job.Attempt, w.job.MaxTurns = first.Thread, 1, 2
+			w.job.Prompt = "The prompt was edited. {{ issue.description }} {{ attempt }} {{ run.resumed }} {{ run.workspace_kept }}"
+			w.job.EventLog = w.path("logs", "second.jsonl")
+			second := w.run(t.Context())
+			turns := w.asked("turn/start")
+			if len(turns) != 2 || turns[0].Thread != first.Thread || turns[1].Thread != first.Thread {
+				t.Fatalf("turns: %+v", turns)
+			}
+			preamble, text, _ := strings.Cut(turns[0].Text, "\n\nThe prompt was edited. ")
+			if want := fmt.Sprint("The issue was edited. 1 true ", !test.lose); text != want {
+				t.Errorf("the prompt is %q and not %q", text, want)
+			}
+			if !strings.Contains(preamble, "This thread continues") || !strings.Contains(preamble, test.says) {
+				t.Errorf("before the prompt it is told:\n%s", preamble)
+			}
+			if diff := cmp.Diff(prompt.Continuation(*second.Issue, 2, 2), turns[1].Text); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
@@ -57,6 +103,7 @@ func TestASessionWhoseThreadCannotBeResumedStartsANewOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, twoParts)
+			w.job.Prompt = "{{ issue.description }}\n{{ run.resumed }}"
 			first := w.run(t.Context())
 			text := w.asked("turn/start")[0].Text
 			w.job.Thread = first.Thread

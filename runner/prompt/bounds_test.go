@@ -40,7 +40,7 @@ func TestATemplateThatNeverEndsIsStopped(t *testing.T) {
 		if err := tmpl.Check(); err != nil {
 			t.Errorf("%.80q: %v", source, err)
 		}
-		text, err := tmpl.Render(tracker.Issue{Description: strings.Repeat("x", 20_000)}, 0)
+		text, err := tmpl.Render(tracker.Issue{Description: strings.Repeat("x", 20_000)}, Run{})
 		if text != "" || !errors.Is(err, ErrRender) || !strings.Contains(err.Error(), errTooMuch.Error()) || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%.80q gave %d bytes and error %v", source, len(text), err)
 		}
@@ -53,7 +53,7 @@ func TestALongRangeMayBeLeftEarly(t *testing.T) {
 		"{% for i in (1..30000000) limit: 3 %}{{ i }}{% endfor %}",
 		"{% for i in (1..30000000) %}{{ i }}{% if i == 3 %}{% break %}{% endif %}{% endfor %}",
 	} {
-		if got, err := mustParse(t, source).Render(tracker.Issue{}, 0); err != nil || got != "123" {
+		if got, err := mustParse(t, source).Render(tracker.Issue{}, Run{}); err != nil || got != "123" {
 			t.Errorf("%q: got %q, error %v", source, got, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestAnIssueOfAnySizeFitsTheMeter(t *testing.T) {
 	issue.Labels = make([]string, 2000)
 	issue.BlockedBy = make([]tracker.Blocker, 2000)
 	got, err := mustParse(t, `{{ issue.description | strip | replace: "word", "term" }}
-{% for l in issue.labels %}{{ forloop.index }}{% endfor %}{% for b in issue.blocked_by %}{{ b.state }}{% endfor %}`).Render(issue, 0)
+{% for l in issue.labels %}{{ forloop.index }}{% endfor %}{% for b in issue.blocked_by %}{{ b.state }}{% endfor %}`).Render(issue, Run{})
 	if err != nil || !strings.HasPrefix(got, "term\nterm") {
 		t.Errorf("got %d bytes, error %v", len(got), err)
 	}

@@ -6,13 +6,13 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Continuation is what the agent is told at the start of a turn after the first
-// one. It goes to the same thread, which holds the prompt already (SPEC §7.1),
-// and is plain text: no template.
+// Continuation returns what the agent is told at the start of a turn after the
+// first one of a session. The thread holds the session's prompt already
+// (SPEC §7.1). It is plain text: no template.
 func Continuation(issue tracker.Issue, turn, maxTurns int) string {
 	return fmt.Sprintf(`Go on with %s. This is turn %d of at most %d, and the issue is still open for work: its state is %q.
 
-The instructions at the start of this thread stand, and so does everything you have found out and done since. Do not start over.
+The latest instructions in this thread stand, and so does everything you have found out and done in this session. Do not start over.
 
 Look at what is left, and do that. When nothing is left, hand the issue over as the instructions say: move it on from its present state. If you cannot go on, say what you are missing, and hand it over all the same.
 `, issue.Identifier, turn, maxTurns, issue.State)

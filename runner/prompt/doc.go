@@ -4,8 +4,8 @@
 // It decides what a template may say and what it prints. It never reads a file,
 // a clock or the environment, and it never evaluates text that came with an
 // issue: that is written by strangers, and reaches the prompt as it stands.
-// An attempt calls [Parse], [Template.Render] for its first turn and
-// [Continuation] for the later ones; `symphony validate` calls
+// An attempt calls [Parse], [Template.Render] for its first turn, also on a
+// resumed thread, and [Continuation] for the later ones; `symphony validate` calls
 // [Template.Check].
 //
 // # Strictness
@@ -31,8 +31,10 @@
 // # Values
 //
 // The variables are issue, with the fields of SPEC §4.1.1 and assignee_id,
-// dispatchable and native_ref, and attempt. Besides them blank, empty, null and
-// what the template assigns are known. Optional fields that the tracker left
+// dispatchable and native_ref; attempt; and run, whose resumed and
+// workspace_kept are booleans: the session continues an earlier thread, and it
+// works in the folder that an earlier one left. Besides them blank, empty, null
+// and what the template assigns are known. Optional fields that the tracker left
 // out are null; labels and blocked_by are lists, never null, and true in `if`
 // even when they are empty. Times are text in RFC 3339, in UTC. A list of plain
 // values prints as "a, b"; an object, or a list of objects, prints as JSON. A

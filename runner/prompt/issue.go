@@ -6,12 +6,14 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// bindings are the variables of a template: SPEC §5.4's two, and the literals
-// that the engine does not know. They are the schema as well, see [schema].
-func bindings(issue tracker.Issue, attempt int) map[string]any {
+// bindings returns the variables of a template: SPEC §5.4's two, what is known
+// of the run, and the literals that the engine does not know. They are the
+// schema as well, see [schema].
+func bindings(issue tracker.Issue, run Run) map[string]any {
 	return map[string]any{
 		"issue":   fields(issue),
-		"attempt": orNull(attempt),
+		"attempt": orNull(run.Attempt),
+		"run":     map[string]any{"resumed": run.Resumed, "workspace_kept": run.WorkspaceKept},
 		"null":    nil,
 		"blank":   blank,
 		"empty":   empty,

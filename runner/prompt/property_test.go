@@ -82,7 +82,8 @@ func TestATemplateOfKnownNamesAlwaysRenders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := tmpl.Render(issues().Draw(t, "issue"), rapid.IntRange(0, 3).Draw(t, "attempt"))
+		run := Run{rapid.IntRange(0, 3).Draw(t, "attempt"), rapid.Bool().Draw(t, "resumed"), rapid.Bool().Draw(t, "kept")}
+		text, err := tmpl.Render(issues().Draw(t, "issue"), run)
 		if err != nil || !utf8.ValidString(text) {
 			t.Fatalf("%q\n%v", text, err)
 		}
@@ -101,7 +102,7 @@ func TestOneUnknownNameAnywhereFailsEveryRender(t *testing.T) {
 		}
 		line := 1 + strings.Count(strings.Join(parts[:at], ""), "\n")
 		want := fmt.Sprintf("line %d: unknown variable \"un", line)
-		if _, err := tmpl.Render(issues().Draw(t, "issue"), 0); !errors.Is(err, ErrRender) || !strings.Contains(err.Error(), want) {
+		if _, err := tmpl.Render(issues().Draw(t, "issue"), Run{}); !errors.Is(err, ErrRender) || !strings.Contains(err.Error(), want) {
 			t.Fatalf("got %v, want %s", err, want)
 		}
 	})
@@ -132,7 +133,7 @@ func FuzzRender(f *testing.F) {
 		}
 		issue := sample()
 		issue.Title, issue.Description = title, description
-		text, err := tmpl.Render(issue, attempt)
+		text, err := tmpl.Render(issue, Run{Attempt: attempt})
 		switch {
 		case err != nil && (text != "" || !errors.Is(err, ErrRender)):
 			t.Fatalf("Render: %q, %v", text, err)
@@ -156,7 +157,7 @@ func BenchmarkRender(b *testing.B) {
 	b.SetBytes(int64(len(source)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tmpl.Render(sample(), 1); err != nil {
+		if _, err := tmpl.Render(sample(), Run{Attempt: 1}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -52,11 +52,11 @@ func TestRender(t *testing.T) {
 		{"{% raw %}{{ nope }}{% nope %}{% { {% endraw %}{% comment %}{{ nope }} {% if %}{% endcomment %}}} %} { {", "{{ nope }}{% nope %}{% { }} %} { {", "{{ nope }}{% nope %}{% { }} %} { {"},
 	} {
 		tmpl := mustParse(t, tc.source)
-		full, err := tmpl.Render(sample(), 1)
+		full, err := tmpl.Render(sample(), Run{Attempt: 1})
 		if err != nil {
 			t.Errorf("%q of a full issue: %v", tc.source, err)
 		}
-		bare, err := tmpl.Render(tracker.Issue{ID: "1", Identifier: "X-1", Title: "T", State: "S"}, 0)
+		bare, err := tmpl.Render(tracker.Issue{ID: "1", Identifier: "X-1", Title: "T", State: "S"}, Run{})
 		if err != nil {
 			t.Errorf("%q of a bare issue: %v", tc.source, err)
 		}
@@ -68,7 +68,7 @@ func TestRender(t *testing.T) {
 
 func TestAWholeIssuePrintsAsJSON(t *testing.T) {
 	t.Parallel()
-	got, err := mustParse(t, "{{ issue }}").Render(tracker.Issue{ID: "1", Identifier: "X-1", Title: "a < b", State: "S"}, 0)
+	got, err := mustParse(t, "{{ issue }}").Render(tracker.Issue{ID: "1", Identifier: "X-1", Title: "a < b", State: "S"}, Run{})
 	want := `{"assignee_id":null,"blocked_by":[],"branch_name":null,"created_at":null,"description":null,"dispatchable":false,` +
 		`"id":"1","identifier":"X-1","labels":[],"native_ref":null,"priority":null,"state":"S","title":"a < b","updated_at":null,"url":null}`
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -79,7 +79,7 @@ func TestAWholeIssuePrintsAsJSON(t *testing.T) {
 func TestABlankTemplateGivesTheFallbackPrompt(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{"", " \n\t\n"} {
-		got, err := mustParse(t, source).Render(sample(), 0)
+		got, err := mustParse(t, source).Render(sample(), Run{})
 		want := "You are working on an issue from the tracker: GH-7, Fix the login\n\nIt fails.\n"
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("error %v; (-want +got):\n%s", err, diff)
@@ -94,7 +94,7 @@ func TestTextOfAnIssueIsData(t *testing.T) {
 		"{{ issue.id }}", "{% include '/etc/passwd' %}", "{% raw %}", "}} %} {{", "{{ issue.nope | nope }}",
 		"a\x00b", "-}}", "\r\n \t", "%!s(MISSING)", strings.Repeat("é", MaxChars/8),
 	} {
-		got, err := tmpl.Render(tracker.Issue{Title: text, Description: text, Labels: []string{text, text}}, 0)
+		got, err := tmpl.Render(tracker.Issue{Title: text, Description: text, Labels: []string{text, text}}, Run{})
 		want := strings.Join([]string{text, text, text + ", " + text, text, text}, "|")
 		if err != nil || got != want {
 			t.Errorf("an issue that says %.40q: got %.200q, error %v", text, got, err)
@@ -105,7 +105,7 @@ func TestTextOfAnIssueIsData(t *testing.T) {
 func TestInvalidUTF8IsReplaced(t *testing.T) {
 	t.Parallel()
 	tmpl := mustParse(t, "\xff{{ issue.title }}{{ '%ff' | url_decode }}{{ issue.labels | json }}")
-	got, err := tmpl.Render(tracker.Issue{Title: "a\xc3\x28b", Labels: []string{"\xfe"}}, 0)
+	got, err := tmpl.Render(tracker.Issue{Title: "a\xc3\x28b", Labels: []string{"\xfe"}}, Run{})
 	if want := "\uFFFDa\uFFFD(b\uFFFD[\"\\ufffd\"]"; err != nil || got != want {
 		t.Errorf("got %q, error %v; want %q", got, err, want)
 	}
@@ -115,10 +115,10 @@ func TestAPromptLongerThanCodexTakesIsRefused(t *testing.T) {
 	t.Parallel()
 	tmpl := mustParse(t, "{{ issue.description }}")
 	longest := strings.Repeat("é", MaxChars)
-	if got, err := tmpl.Render(tracker.Issue{Description: longest}, 0); err != nil || got != longest {
+	if got, err := tmpl.Render(tracker.Issue{Description: longest}, Run{}); err != nil || got != longest {
 		t.Errorf("the longest prompt: %d bytes, error %v", len(got), err)
 	}
-	_, err := tmpl.Render(tracker.Issue{Identifier: "X-1", Description: longest + "é"}, 0)
+	_, err := tmpl.Render(tracker.Issue{Identifier: "X-1", Description: longest + "é"}, Run{})
 	if !errors.Is(err, ErrRender) || !strings.Contains(err.Error(), "the prompt of X-1 has 1048577 characters and may have 1048576; shorten") {
 		t.Errorf("got %v", err)
 	}
@@ -138,10 +138,51 @@ func TestAnErrorOfTheEngineHasItsLineAndIsShort(t *testing.T) {
 	} {
 		issue := sample()
 		issue.Description, issue.Priority = strings.Repeat("x", 5000), nil
-		_, err := mustParse(t, tc.source).Render(issue, 0)
+		_, err := mustParse(t, tc.source).Render(issue, Run{})
 		if !errors.Is(err, ErrRender) || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 500 {
 			t.Errorf("%q: got %v, want %s", tc.source, err, tc.want)
 		}
+	}
+}
+
+func TestATemplateKnowsWhetherTheThreadAndTheWorkspaceAreThoseOfAnEarlierSession(t *testing.T) {
+	t.Parallel()
+	tmpl := mustParse(t, "{{ run.resumed }} {{ run.workspace_kept }}{% if run.resumed %} thread{% endif %}{% if run.workspace_kept %} workspace{% endif %}")
+	for run, want := range map[Run]string{
+		{}:                                   "false false",
+		{Attempt: 1, WorkspaceKept: true}:    "false true workspace",
+		{Resumed: true}:                      "true false thread",
+		{Resumed: true, WorkspaceKept: true}: "true true thread workspace",
+	} {
+		got, err := tmpl.Render(sample(), run)
+		if err != nil || !strings.HasSuffix(got, want) || !run.Resumed && got != want {
+			t.Errorf("%+v: %v\n%s", run, err, got)
+		}
+	}
+}
+
+func TestAResumedThreadIsToldSoBeforeThePrompt(t *testing.T) {
+	t.Parallel()
+	tmpl := mustParse(t, "The prompt.")
+	for kept, test := range map[bool]struct{ want, not string }{
+		true:  {"The workspace was kept", "The workspace is new"},
+		false: {"The workspace is new", "The workspace was kept"},
+	} {
+		got, err := tmpl.Render(sample(), Run{Resumed: true, WorkspaceKept: kept})
+		if err != nil || !strings.HasSuffix(got, "\n\nThe prompt.") {
+			t.Fatalf("%v\n%s", err, got)
+		}
+		for _, want := range []string{"This thread continues", "GH-7", `its state is "In Progress"`, "the prompt below counts", test.want} {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %q in:\n%s", want, got)
+			}
+		}
+		if strings.Contains(got, test.not) {
+			t.Errorf("%q in:\n%s", test.not, got)
+		}
+	}
+	if _, err := mustParse(t, "{{ issue.description }}").Render(tracker.Issue{Description: strings.Repeat("x", MaxChars)}, Run{Resumed: true}); !errors.Is(err, ErrRender) {
+		t.Errorf("a prompt that is too long with its preamble: %v", err)
 	}
 }
 

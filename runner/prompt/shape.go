@@ -36,7 +36,7 @@ func schema() map[string]*shape {
 		Labels:    []string{""},
 		BlockedBy: make([]tracker.Blocker, 1),
 		NativeRef: map[string]string{"": ""},
-	}, 0)).fields
+	}, Run{})).fields
 }
 
 func shapeOf(value any) *shape {

@@ -51,7 +51,7 @@ func mustParse(t testing.TB, source string) *Template {
 func TestAnUnknownNameOrFilterFailsWhereverItStands(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ source, want string }{
-		{"{{ nope }}", `line 1: unknown variable "nope"; known are attempt, blank, empty, issue, null`},
+		{"{{ nope }}", `line 1: unknown variable "nope"; known are attempt, blank, empty, issue, null, run`},
 		{"{{ issue.nope }}", `unknown variable "issue.nope"`},
 		{"{{ issue.titel }}", `unknown variable "issue.titel"; issue is an object: did you mean "issue.title"?`},
 		{"{{ title }}", `unknown variable "title"; did you mean "issue.title"?`},
@@ -152,7 +152,7 @@ func TestAnUnknownNameOrFilterFailsWhereverItStands(t *testing.T) {
 		tmpl := mustParse(t, tc.source)
 		for how, err := range map[string]error{
 			"Check":  tmpl.Check(),
-			"Render": func() error { _, err := tmpl.Render(sample(), 1); return err }(),
+			"Render": func() error { _, err := tmpl.Render(sample(), Run{Attempt: 1}); return err }(),
 		} {
 			if !errors.Is(err, ErrRender) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s of %q:\n got: %v\nwant: %v with %s", how, tc.source, err, ErrRender, tc.want)

@@ -69,18 +69,28 @@ func Parse(source string) (*Template, error) {
 // it does not fit, as [ErrRender]. Every Render of the template fails with it.
 func (t *Template) Check() error { return t.err }
 
-// Render is the prompt for one attempt. Attempt 0 is the first run, and null to
-// the template; 1 and above is a retry or a continuation (SPEC §12.3). Invalid
-// UTF-8 in the issue becomes U+FFFD. Errors are [ErrRender].
-func (t *Template) Render(issue tracker.Issue, attempt int) (string, error) {
+// Run describes the attempt that a prompt is rendered for.
+type Run struct {
+	Attempt       int  // 0 is the first run, and null to the template; 1 and above is a retry or a continuation (SPEC §12.3)
+	Resumed       bool // the session continues the thread of an earlier one
+	WorkspaceKept bool // the session works in the folder that an earlier one left
+}
+
+// Render returns the prompt for one attempt. When the thread is resumed, a
+// preamble says so before the text of the template. Invalid UTF-8 in the issue
+// becomes U+FFFD. Errors are [ErrRender].
+func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	if t.err != nil {
 		return "", t.err
 	}
 	// The meter belongs to this render and the engine's filters to the meter,
 	// so the engine does too.
-	text, err := execute(newEngine(newMeter(t.source)), t.source, bindings(issue, attempt))
+	text, err := execute(newEngine(newMeter(t.source)), t.source, bindings(issue, run))
 	if err != nil {
 		return "", fmt.Errorf("prompt: %w: %w", ErrRender, err)
+	}
+	if run.Resumed {
+		text = resumption(issue, run) + text
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if n := utf8.RuneCountInString(text); n > MaxChars {
