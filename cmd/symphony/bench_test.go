@@ -1,28 +1,26 @@
 package main
 
 import (
-	"context"
+	"bytes"
+	"errors"
 	"fmt"
-	"io"
-	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/tracker"
+	"unsafe"
 )
 
 // instantAgent is an app-server in the shell that was started for it, so that
 // nothing is measured but us and `bash -lc`. It completes every turn at once, or
-// after DELAY seconds, moves the issue it works on to Review by itself, and notes
-// in NOTE when its first turn was asked for.
+// after DELAY seconds, notes in NOTE when its first turn was asked for, and moves
+// the issue it works on by itself: to Done on the board at HOST and PORT, or else
+// to Review in its file.
 const instantAgent = `
 while IFS= read -r line; do
   [[ $line =~ \"id\":([0-9]+) ]] || continue
@@ -33,31 +31,44 @@ while IFS= read -r line; do
     [ -z "$NOTE" ] || printf %s "$EPOCHREALTIME" > "$NOTE"
     printf '{"id":%s,"result":{"turn":{"id":"u"}}}\n' "$id"
     [ "$DELAY" = 0 ] || sleep "$DELAY"
-    issue=../../issues/${PWD##*/}.md
-    IFS= read -r -d '' text < "$issue"
-    printf %s "${text/state: Todo/state: Review}" > "$issue"
+    if [ -n "$PORT" ]; then
+      exec 3<>"/dev/tcp/$HOST/$PORT"
+      printf 'POST /done/%s HTTP/1.0\r\n\r\n' "${PWD##*/}" >&3
+      IFS= read -r status <&3
+      exec 3>&-
+    else
+      issue=../../issues/${PWD##*/}.md
+      IFS= read -r -d '' text < "$issue"
+      printf %s "${text/state: Todo/state: Review}" > "$issue"
+    fi
     printf '{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"completed"}}}\n' ;;
   *) printf '{"id":%s,"result":{}}\n' "$id" ;;
   esac
 done
 `
 
-// benchProject has n issues, and an instant agent.
+// benchProject has n issues in files, and an instant agent.
 func benchProject(b *testing.B, n, slots int, delay, note string) *project {
 	b.Helper()
 	p := emptyProject(b)
-	p.write("agent.sh", instantAgent)
-	p.write("WORKFLOW.md", fmt.Sprintf(`---
-tracker: {kind: file}
-workspace: {root: workspaces}
-agent: {max_concurrent_agents: %d, max_issues_per_tick: 100000}
-codex: {command: "DELAY=%s NOTE=%s; . %s/agent.sh"}
----
-{{ issue.identifier }}
-`, slots, delay, note, p.dir))
+	p.instantAgent("file", slots, fmt.Sprintf("DELAY=%s NOTE=%s", delay, note))
 	p.write("issues/README.txt", "")
 	p.reset(n)
 	return p
+}
+
+// instantAgent writes a workflow whose agent is the instant one with these
+// variables.
+func (p *project) instantAgent(tracker string, slots int, variables string) {
+	p.write("agent.sh", instantAgent)
+	p.write("WORKFLOW.md", fmt.Sprintf(`---
+tracker: {kind: %s}
+workspace: {root: workspaces}
+agent: {max_concurrent_agents: %d, max_issues_per_tick: 100000}
+codex: {command: "%s; . %s/agent.sh"}
+---
+{{ issue.identifier }}
+`, tracker, slots, variables, p.dir))
 }
 
 // built makes the program what users have: the test binary holds the tests'
@@ -71,14 +82,20 @@ func (p *project) built() *project {
 	return p
 }
 
-// reset makes every issue as it was, and removes what a tick left.
-func (p *project) reset(n int) {
+// removeRemains removes what a tick left.
+func (p *project) removeRemains() {
 	p.t.Helper()
 	for _, name := range []string{"workspaces", ".symphony"} {
 		if err := os.RemoveAll(filepath.Join(p.dir, name)); err != nil {
 			p.t.Fatal(err)
 		}
 	}
+}
+
+// reset makes every issue as it was, and removes what a tick left.
+func (p *project) reset(n int) {
+	p.t.Helper()
+	p.removeRemains()
 	for i := range n {
 		p.write(fmt.Sprintf("issues/A-%04d.md", i), "---\ntitle: An issue\nstate: Todo\n---\nPlease.\n")
 	}
@@ -146,8 +163,10 @@ func BenchmarkProcessStartToFirstTurn(b *testing.B) {
 	b.ReportMetric(float64(total.Microseconds())/1000/float64(b.N), "first-turn-ms")
 }
 
-// BenchmarkIssues runs whole ticks inside this process, so that the processor
-// time is the program's own, without its agents'.
+// BenchmarkIssues runs whole ticks on a board of Linear whose issues end in a
+// terminal state, so that each workspace is removed again. last-turn-ms is the time
+// from the start of the process to the end of the last turn, own-cpu-ms what the
+// program alone spent, without its agents.
 func BenchmarkIssues(b *testing.B) {
 	for _, n := range []int{100, 1000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) { benchmarkIssues(b, n, "0") })
@@ -156,25 +175,69 @@ func BenchmarkIssues(b *testing.B) {
 }
 
 func benchmarkIssues(b *testing.B, n int, delay string) {
-	p := benchProject(b, n, 10, delay, "")
-	reads := countReads(b)
-	var cpu time.Duration
+	l := newBoard(b, n)
+	p := emptyProject(b).built()
+	p.env = append(p.env, "LINEAR_API_KEY=lin_api_0123456789")
+	host, port, err := net.SplitHostPort(l.Listener.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	p.instantAgent("linear", 10, fmt.Sprintf("DELAY=%s HOST=%s PORT=%s", delay, host, port))
+	p.replace("kind: linear", "kind: linear, project_slug: 0c79b11b75ea, endpoint: "+l.URL)
+	var cpu, last time.Duration
+	asked := 0
 	for b.Loop() {
 		b.StopTimer()
-		p.reset(n)
-		before := ownCPU(b)
+		p.removeRemains()
+		l.reset()
+		cmd := p.command(b.Context(), "--once")
 		b.StartTimer()
-		code := run(b.Context(), process{
-			args: []string{"--once", filepath.Join(p.dir, "WORKFLOW.md")}, environ: append(os.Environ(), p.env...),
-			stdout: io.Discard, stderr: io.Discard,
-		})
-		cpu += ownCPU(b) - before
-		if code != exitDone || strings.Contains(p.read(fmt.Sprintf("issues/A-%04d.md", n-1)), "Todo") {
-			b.Fatalf("exit status %d, or an issue was left", code)
+		began := time.Now()
+		cpu += runAlone(b, cmd)
+		requests, done, at := l.result()
+		if done != n {
+			b.Fatalf("%d issues of %d are done", done, n)
+		}
+		asked += requests
+		last += at.Sub(began)
+	}
+	b.ReportMetric(float64(last.Milliseconds())/float64(b.N), "last-turn-ms")
+	b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "own-cpu-ms")
+	b.ReportMetric(float64(asked)/float64(b.N*n), "requests/issue")
+}
+
+// runAlone runs a command and returns its processor time, to 10 ms, without that of
+// its children, which the resource usage of an ended process includes.
+func runAlone(b *testing.B, cmd *exec.Cmd) time.Duration {
+	b.Helper()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	const idOfProcess, exited, leaveIt = 1, 4, 0x01000000 // P_PID, WEXITED, WNOWAIT
+	var info [128]byte
+	for {
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idOfProcess, uintptr(cmd.Process.Pid), uintptr(unsafe.Pointer(&info)), exited|leaveIt, 0, 0)
+		if errno == 0 {
+			break
+		}
+		if errno != syscall.EINTR {
+			b.Fatal(errno)
 		}
 	}
-	b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "own-cpu-ms/op")
-	b.ReportMetric(float64(reads.Load())/float64(b.N*n), "reads/issue")
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+	if err := errors.Join(err, cmd.Wait()); err != nil {
+		b.Fatalf("%v\n%s", err, &out)
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest) // from the third on
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	if err := errors.Join(err1, err2); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 func BenchmarkHundredSessionsAtOnce(b *testing.B) {
@@ -209,40 +272,4 @@ func watchPeak(pid int, ended <-chan struct{}) (peak int64) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-func ownCPU(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// countReads counts the reads of the file tracker until the benchmark ends.
-func countReads(b *testing.B) *atomic.Int64 {
-	var n atomic.Int64
-	open := adapters["file"]
-	adapters["file"] = func(a *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
-		adapter, err := open(a, s, log)
-		adapter.Reader = counted{adapter.Reader, &n}
-		return adapter, err
-	}
-	b.Cleanup(func() { adapters["file"] = open })
-	return &n
-}
-
-type counted struct {
-	tracker.Reader
-	n *atomic.Int64
-}
-
-func (c counted) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
-	c.n.Add(1)
-	return c.Reader.IssuesByState(ctx, states)
-}
-
-func (c counted) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
-	c.n.Add(1)
-	return c.Reader.IssuesByID(ctx, ids)
 }
