@@ -134,16 +134,22 @@ func TestDeltasMakeAtMostTenEventsASecond(t *testing.T) {
 func TestRateLimitsComeWithTheirEvent(t *testing.T) {
 	t.Parallel()
 	const limits = `{"limitId":"codex","primary":{"usedPercent":43,"resetsAt":1795300000}}`
+	const bare = `{"primary":{"usedPercent":44,"resetsAt":1795300001}}`
+	const older = `{"primary":{"used_percent":45.5,"window_minutes":300,"resets_at":1795300002},"secondary":null}`
 	_, j, _, _ := runTurn(t, Options{},
 		`{"method":"account/rateLimits/updated","params":{"rateLimits":`+limits+`}}`,
-		`{"method":"account/rateLimits/updated","params":{"rateLimits":{"limitId":"codex","primary":null}}}`, completed)
+		`{"method":"account/rateLimits/updated","params":{"rateLimits":{"limitId":"codex","primary":null}}}`,
+		`{"method":"account/rateLimits/updated","params":`+bare+`}`,
+		`{"method":"codex/event/token_count","params":{"msg":{"info":null,"rate_limits":`+older+`}}}`,
+		`{"method":"codex/event/token_count","params":{"msg":{"payload":{"info":{"total_token_usage":{"total_tokens":5}},"rate_limits":`+limits+`}}}}`,
+		`{"method":"codex/event/token_count","params":{"msg":{"info":null,"rate_limits":{"primary":null,"secondary":null}}}}`, completed)
 	var got []string
 	for _, e := range j.all() {
 		if e.RateLimits != nil {
 			got = append(got, string(e.RateLimits))
 		}
 	}
-	if diff := cmp.Diff([]string{limits}, got); diff != "" {
+	if diff := cmp.Diff([]string{limits, bare, older, limits}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

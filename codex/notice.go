@@ -31,7 +31,11 @@ func (s *Session) notice(method string, params json.RawMessage) error {
 	case "thread/tokenUsage/updated", "codex/event/token_count":
 		s.noticeUsage(&e, params)
 	case "account/rateLimits/updated":
-		s.noticeLimits(&e, params)
+		snapshot := rateLimits(params)
+		if member(params, "ratelimits") == nil && tells(params) { // older servers send the snapshot itself
+			snapshot = params
+		}
+		s.noticeLimits(&e, snapshot)
 	case "thread/closed":
 		s.noticeClosed(params)
 	case "thread/settings/updated":
@@ -93,28 +97,33 @@ func (s *Session) noticeError(e Event, params json.RawMessage) error {
 	return nil
 }
 
+// noticeUsage counts the tokens of a usage report. Reports of older servers bring
+// the account's limits along, or those alone.
 func (s *Session) noticeUsage(e *Event, params json.RawMessage) {
+	s.noticeLimits(e, rateLimits(params))
 	total, last, ok := usageReport(params)
 	if !ok {
-		return // a wrapper may hold rate limits alone
+		return
 	}
-	var of owner
-	_ = json.Unmarshal(params, &of) // without an owner it is ours
+	thread, turn := usageOwner(params)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ours := s.turn != nil && s.turn.id != "" && of.TurnID == s.turn.id
-	s.meter.report(cmp.Or(of.thread(), s.thread), total, last, ours)
+	// A report that does not name its turn comes from the one in progress.
+	ours := s.turn != nil && s.turn.id != "" && (turn == "" || turn == s.turn.id)
+	s.meter.report(cmp.Or(thread, s.thread, s.o.Resume), total, last, ours)
 	spent := s.meter.spent()
 	e.Usage, e.Summary = &spent, fmt.Sprintf("%d tokens used", spent.Total())
 }
 
-func (s *Session) noticeLimits(e *Event, params json.RawMessage) {
-	if e.RateLimits = rateLimits(params); e.RateLimits == nil {
+// noticeLimits keeps a snapshot of the account's limits; nil says nothing.
+func (s *Session) noticeLimits(e *Event, snapshot json.RawMessage) {
+	if snapshot == nil {
 		return
 	}
+	e.RateLimits = snapshot
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.limits = e.RateLimits
+	s.limits = snapshot
 }
 
 // noticeClosed ends the session with its thread.

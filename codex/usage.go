@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -21,6 +22,16 @@ func (u Usage) plus(v Usage) Usage { return u.each(v, func(a, b int64) int64 { r
 
 func (u Usage) minus(v Usage) Usage { return u.each(v, func(a, b int64) int64 { return max(a-b, 0) }) }
 
+// reading is a number of tokens as a server reports it: in parts, or as a sum
+// without them.
+type reading struct {
+	Usage       // zero when the server reports only the sum
+	whole int64 // the sum; zero when the server reports the parts
+}
+
+// sum returns all the tokens of the reading.
+func (r reading) sum() int64 { return r.Total() + r.whole }
+
 // meter counts what a session spends. Servers report the total of a thread's
 // whole life, again and again, each thread for itself; now and then a total
 // is made up and too low.
@@ -29,25 +40,52 @@ type meter struct {
 	threads map[string]*tally
 }
 
-type tally struct{ before, total Usage }
+// tally follows the totals of one thread.
+type tally struct {
+	parts  Usage // the highest of each part
+	whole  int64 // the highest sum that was reported without parts
+	total  Usage // what parts and whole amount to
+	before Usage // the total when the session began
+}
 
-// report takes a thread's total. last is what the latest response alone cost;
-// ours says that a turn of this session caused it.
-func (m *meter) report(thread string, total, last Usage, ours bool) {
-	t := m.threads[thread]
-	if t == nil {
-		t = &tally{}
-		if thread == m.resumed {
-			// The server repeats the old total when it resumes a thread. One
-			// that does not reports a turn of ours first.
-			t.before = total
-			if ours {
-				t.before = total.minus(last)
-			}
-		}
-		m.threads[thread] = t
+// report adds the total of a thread. last is what the latest response alone cost;
+// ours reports whether a turn of this session caused it.
+func (m *meter) report(thread string, total, last reading, ours bool) {
+	if t := m.threads[thread]; t != nil {
+		t.add(total)
+		return
 	}
-	t.total = t.total.each(total, func(a, b int64) int64 { return max(a, b) })
+	t := &tally{}
+	t.add(total)
+	if thread == m.resumed {
+		// The server repeats the old total when it resumes a thread. One
+		// that does not reports a turn of ours first.
+		t.before = t.total
+		if ours {
+			t.before = t.without(last)
+		}
+	}
+	m.threads[thread] = t
+}
+
+// add raises the total. Tokens of a sum without parts count as input; they stay
+// there when the parts are reported later, because no part may ever fall: whoever
+// adds up the increases of each part would count the moved tokens twice.
+func (t *tally) add(r reading) {
+	t.parts = t.parts.each(r.Usage, func(a, b int64) int64 { return max(a, b) })
+	t.whole = max(t.whole, r.whole)
+	sum := max(t.parts.Total(), t.whole)
+	output := min(t.parts.Output, sum-t.total.Input)
+	t.total = Usage{Input: sum - output, Cached: t.parts.Cached, Output: output, Reasoning: t.parts.Reasoning}
+}
+
+// without returns the total as it was before the latest response.
+func (t *tally) without(last reading) Usage {
+	before := t.total.minus(last.Usage)
+	sum := max(t.total.Total()-last.sum(), 0)
+	before.Output = min(before.Output, sum)
+	before.Input = sum - before.Output
+	return before
 }
 
 // spent sums what all threads used in this session.
@@ -58,55 +96,109 @@ func (m *meter) spent() (sum Usage) {
 	return sum
 }
 
-// usageReport finds the totals in a message of either generation of servers:
-// tokenUsage.total, or total_token_usage in the info of a wrapped token count.
-func usageReport(params json.RawMessage) (total, last Usage, ok bool) {
-	report := member(params, "tokenusage")
-	if report == nil {
-		report = member(member(params, "msg"), "info")
-	}
-	raw := member(report, "total")
-	if raw == nil {
-		raw = member(report, "totaltokenusage")
-	}
-	total, ok = counts(raw)
-	last, _ = counts(member(report, "last")) // newer servers alone resume and need it
-	return total, last, ok
-}
-
-func counts(raw json.RawMessage) (u Usage, ok bool) {
-	for name, value := range members(raw) {
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil || n < 0 || n > 1<<53 { // no number of tokens
-			continue
+// bodies returns the objects of a notification that may hold what it reports.
+// Older servers wrap an event of Codex's core into params.msg, some of them with
+// a payload in it.
+func bodies(params json.RawMessage) []json.RawMessage {
+	found := []json.RawMessage{params}
+	for _, path := range [][]string{{"msg"}, {"payload"}, {"msg", "payload"}} {
+		body := params
+		for _, name := range path {
+			body = member(body, name)
 		}
-		switch name {
-		case "inputtokens":
-			u.Input, ok = n, true
-		case "cachedinputtokens":
-			u.Cached = n
-		case "outputtokens":
-			u.Output, ok = n, true
-		case "reasoningoutputtokens":
-			u.Reasoning = n
+		if body != nil {
+			found = append(found, body)
 		}
 	}
-	return u, ok
+	return found
 }
 
-// rateLimits finds a snapshot of the account's limits in a message; nil when it
-// says nothing, as most of them do.
+// usageOwner returns the thread and the turn that a usage report is about, ""
+// for what the server leaves out.
+func usageOwner(params json.RawMessage) (thread, turn string) {
+	for _, body := range bodies(params) {
+		thread = cmp.Or(thread, text(body, "threadid", "conversationid"))
+		turn = cmp.Or(turn, text(body, "turnid"))
+	}
+	return thread, turn
+}
+
+// usageReport finds the total of a thread's life in a message of any generation
+// of servers: tokenUsage.total, or total_token_usage in the info of a token count.
+// What is spent between two reports (last, usage) is no total (SPEC §13.5).
+func usageReport(params json.RawMessage) (total, last reading, ok bool) {
+	for _, body := range bodies(params) {
+		for _, at := range []struct {
+			in          json.RawMessage
+			total, last string
+		}{
+			{member(body, "tokenusage"), "total", "last"},
+			{member(body, "tokenusage"), "totaltokenusage", "lasttokenusage"},
+			{member(body, "info"), "totaltokenusage", "lasttokenusage"},
+			{body, "totaltokenusage", "lasttokenusage"},
+		} {
+			if total, ok = counts(member(at.in, at.total)); ok {
+				last, _ = counts(member(at.in, at.last))
+				return total, last, true
+			}
+		}
+	}
+	return reading{}, reading{}, false
+}
+
+// counts reads a number of tokens under the names that servers and models give
+// its parts. The sum is used when a part is missing: with parts of zero Codex
+// makes it up, from the size of the model's context.
+func counts(raw json.RawMessage) (r reading, ok bool) {
+	fields := members(raw)
+	number := func(names ...string) (n int64, ok bool) {
+		for _, name := range names {
+			n, err := strconv.ParseInt(string(fields[name]), 10, 64)
+			if err == nil && n >= 0 && n <= 1<<53 { // anything else is no number of tokens
+				return n, true
+			}
+		}
+		return 0, false
+	}
+	var input, output, sum bool
+	var all int64
+	r.Input, input = number("inputtokens", "prompttokens", "input")
+	r.Output, output = number("outputtokens", "completiontokens", "output")
+	r.Cached, _ = number("cachedinputtokens")
+	r.Reasoning, _ = number("reasoningoutputtokens")
+	all, sum = number("totaltokens", "total")
+	switch {
+	case input && output || !sum:
+	case input:
+		r.Output = max(all-r.Input, 0)
+	case output:
+		r.Input = max(all-r.Output, 0)
+	default:
+		r = reading{whole: all}
+	}
+	return r, input || output || sum
+}
+
+// rateLimits finds a snapshot of the account's limits in a message of any
+// generation of servers; nil when there is none that says something.
 func rateLimits(params json.RawMessage) json.RawMessage {
-	snapshot := member(params, "ratelimits")
-	if snapshot == nil {
-		snapshot = params
-	}
-	for name, value := range members(snapshot) {
-		if name != "limitid" && name != "limitname" && present(value) {
+	for _, body := range bodies(params) {
+		if snapshot := member(body, "ratelimits"); tells(snapshot) {
 			return snapshot
 		}
 	}
 	return nil
+}
+
+// tells reports whether a snapshot of limits has a value besides its names. Most
+// of them have none.
+func tells(snapshot json.RawMessage) bool {
+	for name, value := range members(snapshot) {
+		if name != "limitid" && name != "limitname" && present(value) {
+			return true
+		}
+	}
+	return false
 }
 
 // resetsAt is when work can go on according to a snapshot: when the last used

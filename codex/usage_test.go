@@ -2,6 +2,8 @@ package codex
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,6 +36,14 @@ func TestUsageIsWhatTheSessionSpent(t *testing.T) {
 		"snake case, wrapped": {[]string{`{"method":"codex/event/token_count","params":{"id":"e","conversationId":"thread-1","msg":{"type":"token_count","info":{"total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5,"total_tokens":120},"last_token_usage":{"input_tokens":9999}}}}}`}, one},
 		"camel case, wrapped": {[]string{`{"method":"codex/event/token_count","params":{"msg":{"info":{"totalTokenUsage":{"inputTokens":100,"cachedInputTokens":30,"outputTokens":20,"reasoningOutputTokens":5}}}}}`}, one},
 		"both generations":    {[]string{spent("thread-1", "turn-1", one, one), `{"method":"codex/event/token_count","params":{"msg":{"info":{"total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5}}}}}`}, one},
+		"payload, wrapped":    {[]string{`{"method":"codex/event/token_count","params":{"msg":{"type":"token_count","payload":{"info":{"total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5}}}}}}`}, one},
+		"no info, wrapped":    {[]string{`{"method":"codex/event/token_count","params":{"msg":{"type":"token_count","total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5},"last_token_usage":{"input_tokens":9999}}}}`}, one},
+		"other names":         {[]string{`{"method":"codex/event/token_count","params":{"msg":{"info":{"total_token_usage":{"prompt_tokens":100,"cached_input_tokens":30,"completion_tokens":20,"reasoning_output_tokens":5}}}}}`}, one},
+		"a wrapped child":     {[]string{spent("thread-1", "turn-1", one, one), `{"method":"codex/event/token_count","params":{"msg":{"thread_id":"child","info":{"total_token_usage":{"input_tokens":7,"output_tokens":3}}}}}`}, Usage{107, 30, 23, 5}},
+		"a sum without parts": {[]string{`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":120}}}}`}, Usage{Input: 120}},
+		"a sum, then parts":   {[]string{`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":120}}}}`, spent("thread-1", "turn-1", two, two)}, Usage{250, 90, 45, 9}},
+		"parts, then a sum":   {[]string{spent("thread-1", "turn-1", one, one), `{"method":"codex/event/token_count","params":{"msg":{"info":{"total_token_usage":{"total_tokens":200}}}}}`}, Usage{180, 30, 20, 5}},
+		"a sum and one part":  {[]string{`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":120,"outputTokens":20}}}}`}, Usage{Input: 100, Output: 20}},
 		"limits alone":        {[]string{`{"method":"codex/event/token_count","params":{"msg":{"info":null,"rate_limits":{}}}}`}, Usage{}},
 		"no numbers": {[]string{
 			`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":-5,"outputTokens":"7","cachedInputTokens":1e400}}}}`,
@@ -85,6 +95,140 @@ func TestAResumedThreadStartsFromItsOldTotal(t *testing.T) {
 	}
 }
 
+// The turn that spent is named by newer servers alone. Until ours has started,
+// what a resumed thread reports is its old total.
+func TestAResumedThreadOfAServerThatNamesNoTurnStartsFromItsOldTotal(t *testing.T) {
+	t.Parallel()
+	wrapped := func(total, last string) string {
+		return `{"method":"codex/event/token_count","params":{"conversationId":"thread-1","msg":{"info":{"total_token_usage":` + total + `,"last_token_usage":` + last + `}}}}`
+	}
+	for name, test := range map[string]struct{ before, during string }{
+		"it is repeated":             {wrapped(`{"input_tokens":1000,"output_tokens":200}`, `{"input_tokens":5,"output_tokens":5}`), wrapped(`{"input_tokens":1100,"output_tokens":220}`, `{"input_tokens":100,"output_tokens":20}`)},
+		"it is never mentioned":      {"", wrapped(`{"input_tokens":1100,"output_tokens":220}`, `{"input_tokens":100,"output_tokens":20}`)},
+		"its sum is repeated":        {wrapped(`{"total_tokens":1200}`, `{"total_tokens":10}`), wrapped(`{"total_tokens":1320}`, `{"total_tokens":120}`)},
+		"its sum is never mentioned": {"", wrapped(`{"total_tokens":1320}`, `{"total_tokens":120}`)},
+	} {
+		s, _ := begin(t, Options{Resume: "thread-1"}, func(p *peer) {
+			p.hello()
+			p.reply(p.expect("thread/resume"), `{"thread":{"id":"thread-1"}}`)
+			p.send(test.before)
+			p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
+			p.send(test.during, completed)
+			p.drain()
+		})
+		if _, err := s.Turn(t.Context(), "go"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := s.Usage().Total(); got != 120 {
+			t.Errorf("%s: %d tokens spent, want 120", name, got)
+		}
+	}
+}
+
+// ledger is what a server's threads have really used, and how it may tell.
+type ledger struct {
+	t    *rapid.T
+	life map[string]Usage // of each thread, since it began
+}
+
+// counts returns a number of tokens in one of the shapes that servers use.
+func (l *ledger) counts(u Usage) string {
+	return fmt.Sprintf(rapid.SampledFrom([]string{
+		`{"input_tokens":%[1]d,"output_tokens":%[2]d,"total_tokens":%[3]d}`,
+		`{"inputTokens":%[1]d,"outputTokens":%[2]d}`,
+		`{"prompt_tokens":%[1]d,"completion_tokens":%[2]d}`,
+		`{"outputTokens":%[2]d,"totalTokens":%[3]d}`,
+		`{"total_tokens":%[3]d}`,
+	}).Draw(l.t, "counts"), u.Input, u.Output, u.Total())
+}
+
+// total returns a report of a thread's life, in one of the shapes.
+func (l *ledger) total(thread, turn string, last Usage) (method, params string) {
+	total := l.counts(l.life[thread])
+	shape := rapid.SampledFrom([][2]string{
+		{"thread/tokenUsage/updated", `{"threadId":%[1]q,"turnId":%[2]q,"tokenUsage":{"total":%[3]s,"last":%[4]s}}`},
+		{"codex/event/token_count", `{"conversationId":%[1]q,"msg":{"turn_id":%[2]q,"info":{"total_token_usage":%[3]s,"last_token_usage":%[4]s}}}`},
+		{"codex/event/token_count", `{"msg":{"thread_id":%[1]q,"turn_id":%[2]q,"payload":{"info":{"total_token_usage":%[3]s,"last_token_usage":%[4]s}}}}`},
+		{"codex/event/token_count", `{"conversationId":%[1]q,"turnId":%[2]q,"msg":{"total_token_usage":%[3]s,"last_token_usage":%[4]s}}`},
+	}).Draw(l.t, "shape")
+	return shape[0], fmt.Sprintf(shape[1], thread, turn, total, l.counts(last))
+}
+
+// delta returns a report of what was spent last, which is no total.
+func (l *ledger) delta(thread string, last Usage) (method, params string) {
+	shape := rapid.SampledFrom([][2]string{
+		{"codex/event/token_count", `{"conversationId":%[1]q,"msg":{"info":{"last_token_usage":%[2]s}}}`},
+		{"codex/event/token_count", `{"conversationId":%[1]q,"msg":{"input_tokens":500,"output_tokens":500},"usage":%[2]s}`},
+		{"thread/tokenUsage/updated", `{"threadId":%[1]q,"tokenUsage":{"last":%[2]s}}`},
+		{"turn/diff/updated", `{"threadId":%[1]q,"usage":%[2]s}`},
+		{"thread/tokenUsage/updated", `{"threadId":%[1]q,"tokenUsage":{"total":{"totalTokens":258400,"inputTokens":0,"outputTokens":0}}}`},
+	}).Draw(l.t, "delta")
+	return shape[0], fmt.Sprintf(shape[1], thread, l.counts(last))
+}
+
+// However servers mix their reports, of our thread, of a resumed one and of
+// sub-agents, what was spent is counted once: no part ever falls, and the
+// increases of the parts add up to it.
+func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
+	t.Parallel()
+	tokens := rapid.Custom(func(t *rapid.T) Usage {
+		return Usage{Input: rapid.Int64Range(0, 1000).Draw(t, "input"), Output: rapid.Int64Range(1, 300).Draw(t, "output")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		l := &ledger{t: t, life: map[string]Usage{}}
+		var added, latest Usage
+		s := &Session{thread: "ours", meter: meter{threads: map[string]*tally{}}, turn: &turn{id: "turn-1"}}
+		s.o.Events = func(e Event) {
+			if e.Usage == nil {
+				return
+			}
+			if e.Usage.Input < latest.Input || e.Usage.Output < latest.Output {
+				t.Fatalf("from %+v to %+v", latest, *e.Usage)
+			}
+			added = added.plus(e.Usage.minus(latest))
+			latest = *e.Usage
+		}
+		say := func(method, params string) {
+			if err := s.notice(method, []byte(params)); err != nil {
+				t.Fatalf("%s %s: %v", method, params, err)
+			}
+		}
+		var want Usage
+		spend := func(thread string) Usage {
+			last := tokens.Draw(t, "tokens")
+			l.life[thread], want = l.life[thread].plus(last), want.plus(last)
+			return last
+		}
+		if rapid.Bool().Draw(t, "resumed") {
+			s.meter.resumed, s.o.Resume = "ours", "ours"
+			old := tokens.Draw(t, "old")
+			l.life["ours"] = old
+			if rapid.Bool().Draw(t, "the old total is repeated") {
+				say(l.total("ours", "turn-0", old))
+			} else {
+				say(l.total("ours", "turn-1", spend("ours")))
+			}
+		}
+		for range rapid.IntRange(0, 30).Draw(t, "responses") {
+			thread := rapid.SampledFrom([]string{"ours", "child", "grandchild"}).Draw(t, "thread")
+			last := spend(thread)
+			for range rapid.IntRange(0, 3).Draw(t, "reports") {
+				if rapid.Bool().Draw(t, "absolute") {
+					say(l.total(thread, "turn-1", last))
+				} else {
+					say(l.delta(thread, last))
+				}
+			}
+		}
+		for _, thread := range slices.Sorted(maps.Keys(l.life)) {
+			say(l.total(thread, "turn-1", Usage{}))
+		}
+		if got := s.Usage().Total(); got != want.Total() || added.Total() != want.Total() {
+			t.Fatalf("spent %d, the increases add up to %d, want %d", got, added.Total(), want.Total())
+		}
+	})
+}
+
 // Whatever is reported, spending never falls, and it is the sum of the highest
 // totals of each thread.
 func TestSpendingNeverFalls(t *testing.T) {
@@ -96,7 +240,7 @@ func TestSpendingNeverFalls(t *testing.T) {
 		for range rapid.IntRange(1, 50).Draw(t, "reports") {
 			thread := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "thread")
 			total := Usage{Input: rapid.Int64Range(0, 1000).Draw(t, "input"), Output: rapid.Int64Range(0, 1000).Draw(t, "output")}
-			m.report(thread, total, Usage{}, rapid.Bool().Draw(t, "ours"))
+			m.report(thread, reading{Usage: total}, reading{}, rapid.Bool().Draw(t, "ours"))
 			highest[thread] = max(highest[thread], total.Input)
 			now := m.spent()
 			if now.Input < before.Input || now.Output < before.Output {
