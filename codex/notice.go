@@ -36,8 +36,12 @@ func (s *Session) notice(method string, params json.RawMessage) error {
 			snapshot = params
 		}
 		s.noticeLimits(&e, snapshot)
+	case "codex/event/stream_error": // older servers' error with willRetry
+		e.Progress, e.Summary = false, "Codex retries: "+streamError(params)
 	case "thread/closed":
-		s.noticeClosed(params)
+		s.noticeClosed(params, "closed")
+	case "thread/archived":
+		s.noticeClosed(params, "archived")
 	case "thread/settings/updated":
 		s.noticeSettings(params)
 	case "warning", "guardianWarning", "configWarning", "deprecationNotice":
@@ -126,13 +130,24 @@ func (s *Session) noticeLimits(e *Event, snapshot json.RawMessage) {
 	s.limits = snapshot
 }
 
-// noticeClosed ends the session with its thread.
-func (s *Session) noticeClosed(params json.RawMessage) {
+// noticeClosed ends the session, and the turn in progress, with its thread.
+func (s *Session) noticeClosed(params json.RawMessage, how string) {
 	var of owner
 	_ = json.Unmarshal(params, &of) // without an owner it is ours
 	if of.thread() == "" || of.thread() == s.ThreadID() {
-		s.conn.fail(fmt.Errorf("the thread: %w: Codex closed it: see the session's log", ErrPortExit))
+		s.conn.fail(fmt.Errorf("the thread: %w: Codex %s it: see the session's log", ErrPortExit, how))
 	}
+}
+
+// streamError returns what an older server says of a connection to the model that
+// it lost.
+func streamError(params json.RawMessage) string {
+	for _, body := range bodies(params) {
+		if message := text(body, "message"); message != "" {
+			return message
+		}
+	}
+	return "the connection to the model"
 }
 
 // noticeSettings ends our turn before its first word if its settings are not

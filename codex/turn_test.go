@@ -67,16 +67,22 @@ func TestARetriedErrorIsNeitherProgressNorFailure(t *testing.T) {
 	t.Parallel()
 	_, j, _, err := runTurn(t, Options{},
 		`{"method":"error","params":{"threadId":"thread-1","turnId":"turn-1","willRetry":true,"error":{"message":"Reconnecting... 1/5","codexErrorInfo":{"responseStreamDisconnected":{"httpStatusCode":null}},"additionalDetails":"no network"}}}`,
+		`{"method":"codex/event/stream_error","params":{"id":"e","conversationId":"thread-1","msg":{"type":"stream_error","message":"no network"}}}`,
+		`{"method":"codex/event/stream_error","params":{"msg":{"payload":{"message":"no network"}}}}`,
 		completed)
 	if err != nil {
 		t.Error(err)
 	}
+	retries := 0
 	for _, e := range j.all() {
-		if e.Method == "error" && (e.Progress || e.Summary != "Codex retries: no network") {
+		if e.Method != "error" && e.Method != "codex/event/stream_error" {
+			continue
+		}
+		if retries++; e.Progress || e.Summary != "Codex retries: no network" {
 			t.Errorf("%+v", e)
 		}
 	}
-	if j.count(TurnFailed) != 0 {
+	if retries != 3 || j.count(TurnFailed) != 0 {
 		t.Errorf("%+v", j.all())
 	}
 }
@@ -153,6 +159,7 @@ func TestOtherTurnsDoNotEndOurs(t *testing.T) {
 		`{"method":"turn/cancelled","params":{"conversationId":"child"}}`,
 		end("thread-1", "turn-0", "completed"), end("thread-1", "goal-turn", "interrupted"),
 		`{"method":"thread/closed","params":{"threadId":"child"}}`,
+		`{"method":"thread/archived","params":{"threadId":"child","turnId":"turn-1"}}`,
 		end("thread-1", "turn-1", "failed"))
 	if !errors.Is(err, ErrTurnFailed) {
 		t.Errorf("got %v", err)
@@ -161,13 +168,18 @@ func TestOtherTurnsDoNotEndOurs(t *testing.T) {
 
 func TestAThreadThatClosesEndsTheSession(t *testing.T) {
 	t.Parallel()
-	for _, params := range []string{`{"threadId":"thread-1"}`, `{}`} {
-		s, _, _, err := runTurn(t, Options{}, `{"method":"thread/closed","params":`+params+`}`)
-		if !errors.Is(err, ErrPortExit) || !strings.Contains(err.Error(), "closed it") {
-			t.Errorf("%s: %v", params, err)
+	for _, how := range []string{"closed", "archived"} {
+		for _, params := range []string{`{"threadId":"thread-1","turnId":"turn-1"}`, `{"conversationId":"thread-1"}`, `{}`} {
+			s, _, _, err := runTurn(t, Options{}, `{"method":"thread/`+how+`","params":`+params+`}`)
+			if !errors.Is(err, ErrPortExit) || !strings.Contains(err.Error(), how+" it") {
+				t.Errorf("%s, %s: %v", how, params, err)
+			}
+			if _, err := s.Turn(t.Context(), "again"); !errors.Is(err, ErrPortExit) {
+				t.Errorf("%s, %s, the next turn: %v", how, params, err)
+			}
 		}
-		if _, err := s.Turn(t.Context(), "again"); !errors.Is(err, ErrPortExit) {
-			t.Errorf("%s, the next turn: %v", params, err)
+		if _, _, _, err := runTurn(t, Options{}, completed, `{"method":"thread/`+how+`","params":{}}`); err != nil {
+			t.Errorf("%s after the turn: %v", how, err)
 		}
 	}
 }
