@@ -29,6 +29,8 @@ var (
 	ErrPosture = errors.New("posture_mismatch")
 	// ErrNotLoggedIn: the server has no login, or does not take the key.
 	ErrNotLoggedIn = errors.New("codex_not_logged_in")
+	// ErrTooOld: the server lacks what a session cannot do without.
+	ErrTooOld = errors.New("codex_too_old")
 	// ErrNoModel: codex.model is no model of the login.
 	ErrNoModel = errors.New("model_not_found")
 	// ErrNoSandbox: the sandbox of the turns does not start.
@@ -48,6 +50,12 @@ func (e *ResponseError) Error() string {
 }
 
 func (e *ResponseError) Unwrap() error { return ErrResponse }
+
+// unknown reports whether the server does not have the method. Codex has no code
+// of its own for that: it names the method as an unknown variant.
+func (e *ResponseError) unknown() bool {
+	return e.Code == codeUnsupported || strings.Contains(e.Message, e.Method)
+}
 
 // TurnError is a turn that the server ended without success. Its category is
 // [ErrTurnFailed] or [ErrTurnCancelled].

@@ -131,8 +131,8 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 	})
 	refused, isRefusal := errors.AsType[*ResponseError](err)
 	switch {
-	case isRefusal && (refused.Code == codeUnsupported || strings.Contains(refused.Message, "command/exec")):
-		return nil // unknown to the server
+	case isRefusal && refused.unknown():
+		return nil
 	case isRefusal:
 		return fmt.Errorf("%w: %w: %s", ErrNoSandbox, err, sandboxMend())
 	case err == nil && r.ExitCode != 0:

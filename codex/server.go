@@ -51,7 +51,13 @@ func (s *Session) login(ctx context.Context) error {
 	}
 	params := map[string]string{"type": "apiKey", "apiKey": s.o.Key}
 	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "account/login/start", params, nil)
-	if _, refused := errors.AsType[*ResponseError](err); refused {
+	refused, isRefusal := errors.AsType[*ResponseError](err)
+	switch {
+	case isRefusal && refused.unknown():
+		// Older servers have account/login or loginApiKey instead, and keep the
+		// key in a file that the agent can read: they do not get it.
+		return fmt.Errorf("%w: it cannot keep an API key in memory: install Codex 0.169 or later, or unset OPENAI_API_KEY and run `codex login`: %w", ErrTooOld, err)
+	case isRefusal:
 		return fmt.Errorf("%w: the key is not taken: %w", ErrNotLoggedIn, err)
 	}
 	return err

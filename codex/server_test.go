@@ -58,6 +58,25 @@ func TestAKeyThatIsNotTakenIsNoLogin(t *testing.T) {
 	}
 }
 
+// An older server refuses the request itself, not the key.
+func TestAServerTooOldForAKeyIsNotALoginThatFailed(t *testing.T) {
+	t.Parallel()
+	for code, text := range map[int]string{
+		-32600: "Invalid request: unknown variant `account/login/start`, expected one of `initialize`, `account/login`",
+		-32601: "Method not found",
+	} {
+		_, err := Open(t.Context(), dial(t, func(p *peer) {
+			p.reply(p.expect("initialize"), `{}`)
+			p.expect("initialized")
+			p.refuse(p.expect("account/login/start"), code, text)
+			p.drain()
+		}), Options{Key: "sk-secret"})
+		if !errors.Is(err, ErrTooOld) || errors.Is(err, ErrNotLoggedIn) || strings.Contains(err.Error(), "sk-secret") {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWhatTheCommandLineSetsStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	var s server

@@ -80,7 +80,7 @@ type Session struct {
 //
 // A thread that cannot be resumed is replaced by a new one; see [Session.Resumed].
 // The errors are [ErrResponseTimeout], [ErrPortExit], [ErrResponse],
-// [ErrNotLoggedIn], [ErrPosture], the cause of ctx, and a thread_sandbox that
+// [ErrNotLoggedIn], [ErrTooOld], [ErrPosture], the cause of ctx, and a thread_sandbox that
 // Codex does not know.
 func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, error) {
 	s, err := connect(ctx, rwc, o, (*Session).openThread)

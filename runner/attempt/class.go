@@ -51,7 +51,7 @@ func classify(err error) (schedule.Class, time.Time) {
 	var turn *codex.TurnError
 	var response *codex.ResponseError
 	switch {
-	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrNoModel, codex.ErrNoSandbox):
+	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox):
 		return schedule.Everyones, time.Time{}
 	case errors.Is(err, codex.ErrInputRequired):
 		return schedule.Persons, time.Time{}
