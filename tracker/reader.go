@@ -24,6 +24,9 @@ type Adapter struct {
 	Tools     []Tool   // run on the host with the adapter's credential
 	SecretEnv []string // names that no child process may inherit
 	Warnings  []string // what its settings weaken, one sentence each, for every report
+	// IDOf returns the id of the issue that people call by an identifier; nil when
+	// an id cannot be told from it.
+	IDOf func(identifier string) ID
 	// Check asks the tracker whether what the settings name exists; nil when
 	// there is nothing to ask. Its error is [ErrInvalidConfig] when it does not.
 	Check func(context.Context) error

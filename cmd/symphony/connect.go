@@ -34,6 +34,7 @@ var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (t
 		if err != nil {
 			return tracker.Adapter{}, err
 		}
+		cfg.RequiredLabels = s.Policy.RequiredLabels
 		if name, isBranch := strings.CutPrefix(a.state, "branch:"); isBranch {
 			cfg.StateBranch = name
 		}
@@ -44,6 +45,7 @@ var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (t
 		if err != nil {
 			return tracker.Adapter{}, err
 		}
+		cfg.RequiredLabels = s.Policy.RequiredLabels
 		return linear.Open(cfg, http.DefaultClient, log)
 	},
 }

@@ -66,7 +66,11 @@ func (a *app) outside(ctx context.Context, r *runner.Runner, name string) (sched
 	if err != nil {
 		return schedule.Verdict{}, err
 	}
-	issues, err := world.Tracker.IssuesByID(ctx, []tracker.ID{tracker.ID(name)})
+	id := tracker.ID(name)
+	if world.Tracker.IDOf != nil {
+		id = world.Tracker.IDOf(name)
+	}
+	issues, err := world.Tracker.IssuesByID(ctx, []tracker.ID{id})
 	if err != nil {
 		return schedule.Verdict{}, err
 	}

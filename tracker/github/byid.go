@@ -55,7 +55,7 @@ func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, 
 	op := "read issues of " + r.cfg.Repo
 	listed := pages > 0 && pages <= len(numbers)
 	if listed {
-		records, err := r.list(ctx, op, listOpen)
+		records, _, err := r.listAt(ctx, op, r.candidatesPath(listOpen), listOpen)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, 
 	}
 	if missing && !listed {
 		// A token that has lost the repository must not look like issues that are gone.
-		if _, err := r.page(ctx, op, r.listPath(listOpen), true); err != nil {
+		if _, err := r.page(ctx, op, r.candidatesPath(listOpen), true); err != nil {
 			return nil, err
 		}
 	}

@@ -48,6 +48,7 @@ type Config struct {
 	StateBranch      string // the branch that the tool must not touch
 
 	Active, Terminal []string // the states of the workflow
+	RequiredLabels   []string // labels that every candidate must carry, in normal form; a blank one is carried by none
 }
 
 // Project is a Projects v2 board and its single-select field.

@@ -37,7 +37,9 @@
 //     the board does not have, and a prefix that no label has, are refused by the
 //     check of the settings and by the first read; states without a label by the
 //     check alone.
-//   - labels: lower case, trimmed, each once.
+//   - labels: lower case, trimmed, each once. Lists of candidates ask GitHub for
+//     the issues with all of tracker.required_labels; a label with a comma, which
+//     a request cannot name, is compared here alone.
 //   - priority: the highest that priority_labels gives.
 //   - dispatchable: an open issue in an active state that no open issue blocks
 //     (issue dependencies) and that is trusted, as below. Otherwise the reason is
@@ -53,9 +55,12 @@
 //
 // # What a poll costs
 //
-// One list of all open issues serves every state: ceil(open issues and pull
-// requests / 100) requests. Each page is asked for by its ETag, so an unchanged
-// one costs nothing of the rate limit. A list by label would be one per state,
+// One list of the open issues with all required labels serves every state:
+// ceil(such issues and pull requests / 100) requests, whatever else is open. Without
+// required labels it is a list of all that is open. GitHub finds issues by one
+// spelling of a label, so an empty list is followed by a request for each of the
+// labels, by its ETag. Each page is asked for by its ETag, so an unchanged
+// one costs nothing of the rate limit. A list by state label would be one per state,
 // miss an issue that moves between two of them, and know only one spelling. With
 // a board a GraphQL request for each 100 open issues is added, because a move on
 // the board changes no ETag; it also checks the board and its options. A list of

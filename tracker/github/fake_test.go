@@ -42,6 +42,7 @@ type fake struct {
 	permissions map[string]string // by login
 	boards      map[int]*fakeBoard
 	labels      []string // of the repository, besides those that issues bear
+	exactLabels bool     // a label is found by its own spelling alone
 	comments    []string
 	pulls       []map[string]any
 	pushed      func(branch string) bool // whether a pull request can be opened from it
@@ -129,7 +130,12 @@ func (f *fake) open() *repository { return f.openWith(nil, []string{"open"}, []s
 
 func (f *fake) openWith(more map[string]any, active, terminal []string) *repository {
 	f.t.Helper()
-	r, err := newRepository(f.config(more, active, terminal), f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
+	return f.openConfig(f.config(more, active, terminal))
+}
+
+func (f *fake) openConfig(cfg Config) *repository {
+	f.t.Helper()
+	r, err := newRepository(cfg, f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -258,7 +264,7 @@ func (f *fake) routes(mux *http.ServeMux) {
 	}
 	notFound := map[string]any{"message": "Not Found"}
 	handle("GET /issues", func(r *http.Request) (int, any) {
-		return http.StatusOK, f.listed(cmp.Or(r.URL.Query().Get("state"), stateOpen))
+		return http.StatusOK, f.listed(cmp.Or(r.URL.Query().Get("state"), stateOpen), r.URL.Query().Get("labels"))
 	})
 	handle("GET /issues/{n}", func(r *http.Request) (int, any) {
 		i := f.issues[atoi(r.PathValue("n"))]
@@ -288,6 +294,16 @@ func (f *fake) routes(mux *http.ServeMux) {
 		}
 		return http.StatusOK, list
 	})
+	handle("GET /labels/{name}", func(r *http.Request) (int, any) {
+		same := func(name string) bool {
+			return name == r.PathValue("name") || !f.exactLabels && strings.EqualFold(name, r.PathValue("name"))
+		}
+		all := f.allLabels()
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			return http.StatusOK, restLabel(i, all[i])
+		}
+		return http.StatusNotFound, notFound
+	})
 	handle("GET /collaborators/{login}/permission", func(r *http.Request) (int, any) {
 		login := r.PathValue("login")
 		role, ok := f.permissions[login]
@@ -300,10 +316,20 @@ func (f *fake) routes(mux *http.ServeMux) {
 	f.toolRoutes(handle)
 }
 
-func (f *fake) listed(state string) []any {
+// listed are the issues in a state that bear all of the labels, which are
+// separated by commas and compared letter by letter.
+func (f *fake) listed(state, labels string) []any {
+	bears := func(i *ticket) bool {
+		for label := range strings.SplitSeq(labels, ",") {
+			if label != "" && !slices.Contains(i.labels, label) {
+				return false
+			}
+		}
+		return true
+	}
 	list := []any{}
 	for _, n := range slices.Sorted(maps.Keys(f.issues)) {
-		if i := f.issues[n]; i.gone == 0 && (state == "all" || i.state == state) {
+		if i := f.issues[n]; i.gone == 0 && (state == "all" || i.state == state) && bears(i) {
 			list = append(list, f.rest(i))
 		}
 	}

@@ -74,12 +74,15 @@ func (r *repository) normalise(rec *record, status string) (tracker.Issue, strin
 		CreatedAt:   rec.GetCreatedAt().Time,
 		UpdatedAt:   rec.GetUpdatedAt().Time,
 	}
+	label, lacks := r.cfg.lacking(labels)
 	switch {
 	case why != "":
 	case !rec.open():
 		why = "it is closed"
 	case !r.states.isActive(state):
 		why = fmt.Sprintf("its state %q is not an active one", state)
+	case lacks:
+		why = fmt.Sprintf("it lacks the required label %q", label)
 	}
 	return issue, why
 }

@@ -32,6 +32,7 @@ var compared = []string{
 	"/repos/{owner}/{repo}/issues/{issue_number}/dependencies/blocked_by",
 	"/repos/{owner}/{repo}/collaborators/{username}/permission",
 	"/repos/{owner}/{repo}/labels",
+	"/repos/{owner}/{repo}/labels/{name:.+}",
 }
 
 // description is loaded once: it takes seconds.
@@ -55,7 +56,7 @@ var router = sync.OnceValues(func() (routers.Router, error) {
 	part.Paths = openapi3.NewPaths()
 	for path, item := range doc.Paths.Map() {
 		if strings.HasPrefix(path, "/repos/{owner}/{repo}") {
-			part.Paths.Set(strings.NewReplacer("{ref}", "{ref:.+}", "{path}", "{path:.+}").Replace(path), item)
+			part.Paths.Set(strings.NewReplacer("{ref}", "{ref:.+}", "{path}", "{path:.+}", "/labels/{name}", "/labels/{name:.+}").Replace(path), item)
 		}
 	}
 	return gorillamux.NewRouter(&part)

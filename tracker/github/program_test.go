@@ -64,6 +64,22 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 		}
 		f.worksOn(p, p.Real(codex, codextest.Lane{Replies: replies}), "Carts forget what is in them.")
 	})
+	t.Run("nothing to do among 1,200 issues", func(t *testing.T) {
+		t.Parallel()
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
+		f.unlabelled(1200)
+		f.labels = []string{"symphony"}
+		r := f.tick(p, p.Scripted())
+		if r.Code != 0 || !strings.Contains(r.Stdout, "Nothing to do") {
+			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
+		}
+		wantRequests(t, f, listPath+"&labels=symphony 200", "GET /repos/acme/shop/labels/symphony 200")
+		for _, name := range []string{"GH-7", "gh-7", "7"} {
+			if r := p.Explain(name); !strings.Contains(r.Stdout, `lacks the required label "symphony"`) {
+				t.Errorf("explain %s: exit status %d\n%s\n%s", name, r.Code, r.Stdout, r.Stderr)
+			}
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
@@ -107,11 +123,11 @@ func (f *fake) worksOn(p *trackertest.Program, agent, text string) {
 	}
 	// What has not changed is asked for by its ETag, and costs nothing.
 	charged := slices.DeleteFunc(f.asked(), func(request string) bool { return strings.HasSuffix(request, " 304") })
-	const list, base = "GET /repos/acme/shop/issues?state=open&sort=created&direction=asc&per_page=100 200", "/repos/acme/shop/"
+	const list, base = listPath + "&labels=symphony 200", "/repos/acme/shop/"
 	want := []string{
 		list, "POST /graphql 200", // the candidates, and whether the text of the one can be trusted
 		"POST " + base + "pulls 201", "POST " + base + "issues/1/comments 201", "DELETE " + base + "issues/1/labels/symphony 200",
-		list, "POST /graphql 200", // the same, of an issue that has changed
+		list, "GET " + base + "issues/1 200", // it lost the label, and is still there
 	}
 	if diff := cmp.Diff(want, charged); diff != "" {
 		f.t.Errorf("requests (-want +got):\n%s", diff)

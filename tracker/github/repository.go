@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/shurcooL/graphql"
@@ -31,6 +32,12 @@ func Open(cfg Config, client *http.Client, log *slog.Logger) (tracker.Adapter, e
 	}
 	return tracker.Adapter{
 		Reader: r, Tools: []tracker.Tool{r.tool()}, SecretEnv: []string{"GITHUB_TOKEN"}, Warnings: cfg.warnings(),
+		IDOf: func(identifier string) tracker.ID {
+			if len(identifier) > 3 && strings.EqualFold(identifier[:3], "GH-") {
+				identifier = identifier[3:]
+			}
+			return tracker.ID(identifier)
+		},
 		// Are there the board, the labels and the states that cfg names?
 		Check: r.checkSettings,
 	}, nil
@@ -52,6 +59,7 @@ type repository struct {
 	blockers  map[blockersKey][]*record // what blocks an issue
 	boardSeen bool                      // the board was checked
 	labelSeen bool                      // a label with the prefix of states was seen
+	written   map[string]knownLabel     // required labels as the repository writes them
 	noBlock   bool                      // the server knows of no dependencies
 }
 
@@ -63,7 +71,7 @@ func newRepository(cfg Config, client *http.Client, log *slog.Logger) (*reposito
 	r := &repository{
 		cfg: cfg, wire: w, rest: newLibrary(w), log: log, states: newStates(cfg),
 		graph: graphql.NewClient(w.graphql, &http.Client{Transport: graph{w}}),
-		pages: make(map[string]*page), blockers: make(map[blockersKey][]*record),
+		pages: make(map[string]*page), blockers: make(map[blockersKey][]*record), written: make(map[string]knownLabel),
 	}
 	r.trust = newGate(r)
 	return r, nil
@@ -95,15 +103,15 @@ func (r *repository) IssuesByState(ctx context.Context, names []string) ([]track
 	for _, name := range names {
 		wanted[tracker.NormalState(name)] = true
 	}
-	list := r.states.list(wanted)
-	if list == "" {
+	list, narrow := r.states.list(wanted), r.narrowed(wanted)
+	if list == "" || narrow && r.cfg.impossible() {
 		return nil, nil
 	}
 	op := fmt.Sprintf("list the %s issues of %s", list, r.cfg.Repo)
 	if list == listAll {
 		op = "list the issues of " + r.cfg.Repo
 	}
-	records, err := r.list(ctx, op, list)
+	records, err := r.list(ctx, op, list, narrow)
 	if err != nil {
 		return nil, err
 	}
@@ -117,21 +125,41 @@ func (r *repository) IssuesByState(ctx context.Context, names []string) ([]track
 	return issues, nil
 }
 
-// list reads one list of the repository, without its pull requests.
-func (r *repository) list(ctx context.Context, op, list string) ([]*record, error) {
-	var records []*record
-	pages, err := r.walk(ctx, op, r.listPath(list), list == listOpen, func(rec *record) {
+// list reads one list of the repository, without its pull requests: whole, or
+// narrowed to the issues with the required labels.
+func (r *repository) list(ctx context.Context, op, list string, narrow bool) ([]*record, error) {
+	if !narrow {
+		records, _, err := r.listAt(ctx, op, r.listPath(list), list)
+		return records, err
+	}
+	records, empty, err := r.listAt(ctx, op, r.candidatesPath(list), list)
+	if err != nil || !empty {
+		return records, err
+	}
+	if again, err := r.respell(ctx); err != nil || !again {
+		return nil, err
+	}
+	records, _, err = r.listAt(ctx, op, r.candidatesPath(list), list)
+	return records, err
+}
+
+// listAt reads a list from its first page on. It is empty when it has no pull
+// requests either.
+func (r *repository) listAt(ctx context.Context, op, at, list string) (records []*record, empty bool, err error) {
+	empty = true
+	pages, err := r.walk(ctx, op, at, list == listOpen, func(rec *record) {
+		empty = false
 		if rec.PullRequestLinks == nil {
 			records = append(records, rec)
 		}
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if list == listOpen {
 		r.mu.Lock()
 		r.openPages = pages
 		r.mu.Unlock()
 	}
-	return records, nil
+	return records, empty, nil
 }

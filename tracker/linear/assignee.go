@@ -1,22 +1,16 @@
 package linear
 
-import (
-	"slices"
-
-	"github.com/symphony-runner/symphony/tracker"
-)
-
-// assigneeFilter narrows a list to the configured assignee; nil is everybody.
-// A list of finished issues is not narrowed: it is for cleaning up, also after
-// somebody who took an issue over.
-func (r *reader) assigneeFilter(states []string) map[string]any {
-	terminal := func(state string) bool {
-		return slices.ContainsFunc(r.cfg.TerminalStates, func(t string) bool { return tracker.NormalState(t) == state })
-	}
-	switch {
-	case r.cfg.Assignee == "" || slices.ContainsFunc(states, terminal):
+// assigneeFilter returns the filter for the configured assignee in a list of
+// candidates; nil is everybody. The candidate query of SPEC §11.2 filters by
+// project and state alone, and this one differs on purpose: the issues of others
+// would be paged through at every poll, and none of them could start. Claims are
+// read by id, without this filter, so an issue that was given to somebody else is
+// still seen, with the reason why its session has to end.
+func (r *reader) assigneeFilter() map[string]any {
+	switch r.cfg.Assignee {
+	case "":
 		return nil
-	case r.cfg.Assignee == me:
+	case me:
 		return map[string]any{"isMe": map[string]any{"eq": true}}
 	}
 	return map[string]any{"id": map[string]any{"eq": r.cfg.Assignee}}

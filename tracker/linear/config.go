@@ -27,6 +27,10 @@ type Config struct {
 
 	// The states of the workflow, which [Check] compares with the board's.
 	ActiveStates, TerminalStates []string
+
+	// RequiredLabels are labels that every candidate must carry, in normal form;
+	// a blank one is carried by none.
+	RequiredLabels []string
 }
 
 // ConfigFrom reads tracker.provider. Errors are [tracker.ErrMissingSecret] when

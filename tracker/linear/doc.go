@@ -25,7 +25,9 @@
 //   - states: the names of the project's workflow states, whatever their case
 //     and outer space. Blockers are the inverse relations of type blocks, all of
 //     them, each with its state.
-//   - labels: lower case, trimmed, each once, all of them.
+//   - labels: lower case, trimmed, each once, all of them. Lists of candidates ask
+//     Linear for the issues with all of tracker.required_labels; a label with
+//     letters beyond ASCII that have two cases is compared here alone.
 //   - priority: 1 (urgent) to 4 (low); Linear's 0, and a fraction, is none.
 //   - dispatchable: always; with assignee, only that user's issues. Lists of
 //     candidates leave the others out, reads by id say why.
@@ -42,7 +44,8 @@
 //
 // # What a poll costs
 //
-// ceil(candidates/50) requests, at least one, for a list, and ceil(claims/50)
+// ceil(candidates/50) requests, at least one, for a list (candidates are in an
+// active state and have the required labels and the assignee), and ceil(claims/50)
 // for a refresh. By Linear's published rules (a scalar 0.1 points, an object 1,
 // times the size of the page it is on) a page of a list costs 1,898 points, a
 // refresh of n issues about 38 n: it asks for a page of that size. An issue with

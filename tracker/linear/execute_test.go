@@ -84,6 +84,11 @@ func matches(v any, filter map[string]any) bool {
 	for key, condition := range filter {
 		var ok bool
 		switch key {
+		case "and":
+			ok = !slices.ContainsFunc(condition.([]any), func(one any) bool { return !matches(v, one.(map[string]any)) })
+		case "some":
+			all := v.(resolver)(map[string]any{"first": 1000}).(object)["nodes"].([]object)
+			ok = slices.ContainsFunc(all, func(one object) bool { return matches(one, condition.(map[string]any)) })
 		case "or":
 			ok = slices.ContainsFunc(condition.([]any), func(one any) bool { return matches(v, one.(map[string]any)) })
 		case "eq":

@@ -94,6 +94,15 @@ func TestTheProgramWorksOnAnIssueOfLinear(t *testing.T) {
 		}
 		f.worksOn(t, p, p.Real(codex, codextest.Lane{Replies: replies}), issue)
 	})
+	t.Run("nothing to do among 1,200 issues", func(t *testing.T) {
+		t.Parallel()
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey)
+		f.addMany(1200)
+		r := f.tick(t, p, p.Scripted(), "project_slug: ", "required_labels: [symphony]\n  project_slug: ")
+		if r.Code != 0 || !strings.Contains(r.Stdout, "Nothing to do") || f.counted() != 1 {
+			t.Errorf("exit status %d, %d requests, want 0 by one\n%s\n%s", r.Code, f.counted(), r.Stdout, r.Stderr)
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey)
@@ -111,11 +120,11 @@ func calling(tool, arguments string) codextest.Reply {
 }
 
 // tick runs the program once over the fake, with the sample workflow.
-func (f *fake) tick(t *testing.T, p *trackertest.Program, agent string) trackertest.Output {
+func (f *fake) tick(t *testing.T, p *trackertest.Program, agent string, replacements ...string) trackertest.Output {
 	t.Helper()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	p.Sample(sample, agent, "kind: linear\n", "kind: linear\n  endpoint: "+server.URL+"\n")
+	p.Sample(sample, agent, append(replacements, "kind: linear\n", "kind: linear\n  endpoint: "+server.URL+"\n")...)
 	return p.Tick()
 }
 

@@ -95,26 +95,6 @@ type projectsQuery struct {
 	}] `graphql:"projects(first: 50)"`
 }
 
-// listFilter and stateFilter have, as local types, the names that the client
-// writes for the types of variables; [graphql.ID] and [graphql.String] have theirs.
-
-// listFilter selects the issues of a project in any of the states.
-func listFilter(projectSlug string, states []string, assignee map[string]any) any {
-	type IssueFilter map[string]any
-	var names []any
-	for _, state := range states {
-		names = append(names, map[string]any{"name": map[string]any{"eqIgnoreCase": state}})
-	}
-	filter := IssueFilter{
-		"project": map[string]any{"slugId": map[string]any{"eq": projectSlug}},
-		"state":   map[string]any{"or": names},
-	}
-	if assignee != nil {
-		filter["assignee"] = assignee
-	}
-	return filter
-}
-
 func readVariables(projectSlug string, batch []string, after *graphql.String) map[string]any {
 	ids := make([]graphql.ID, len(batch))
 	for i, id := range batch {

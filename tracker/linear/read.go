@@ -30,11 +30,11 @@ func (r *reader) query(ctx context.Context, op string, into any, variables map[s
 
 func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
 	wanted := normalStates(states)
-	if len(wanted) == 0 {
-		return nil, nil
+	if len(wanted) == 0 || r.narrowed(wanted) && slices.Contains(r.cfg.RequiredLabels, "") {
+		return nil, nil // a blank label is one that no issue carries
 	}
 	const op = "list Linear issues"
-	filter := listFilter(r.cfg.ProjectSlug, wanted, r.assigneeFilter(wanted))
+	filter := r.listFilter(wanted)
 	fetch := func(after *graphql.String) (page[issueNode], error) {
 		variables := map[string]any{"filter": filter, "after": after}
 		if after == nil && !r.checked.Load() {

@@ -134,6 +134,12 @@ func (p *Program) Tick() Output {
 	return r
 }
 
+// Explain asks the program why it would or would not work on an issue.
+func (p *Program) Explain(name string) Output {
+	p.t.Helper()
+	return p.run(p.binary, []string{"explain", name}, p.variable+"="+p.secret)
+}
+
 // HandedOver fails the test unless a tick has brought one issue all the way: its
 // work is pushed, its claim released and its session logged, and the hook and
 // the agent, which both wrote down their environment, have no credential in it.

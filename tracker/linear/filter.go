@@ -1,0 +1,59 @@
+package linear
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// listFilter selects the issues of the project in any of the states, and of
+// candidates those that the workflow's assignee and labels leave. Its local type
+// has the name that the GraphQL client writes for the type of the variable.
+func (r *reader) listFilter(states []string) any {
+	type IssueFilter map[string]any
+	var names []any
+	for _, state := range states {
+		names = append(names, map[string]any{"name": map[string]any{"eqIgnoreCase": state}})
+	}
+	filter := IssueFilter{
+		"project": map[string]any{"slugId": map[string]any{"eq": r.cfg.ProjectSlug}},
+		"state":   map[string]any{"or": names},
+	}
+	if !r.narrowed(states) {
+		return filter
+	}
+	if assignee := r.assigneeFilter(); assignee != nil {
+		filter["assignee"] = assignee
+	}
+	if labels := r.cfg.labelFilter(); labels != nil {
+		filter["and"] = labels
+	}
+	return filter
+}
+
+// narrowed reports whether a list holds candidates alone. One that has finished
+// issues in it is whole: it is for cleaning up, also after somebody took an issue
+// over or the label came off.
+func (r *reader) narrowed(states []string) bool {
+	return !slices.ContainsFunc(r.cfg.TerminalStates, func(t string) bool { return slices.Contains(states, tracker.NormalState(t)) })
+}
+
+// labelFilter returns one condition for each required label. Issues that lack one
+// would otherwise be paged through at every poll; the scheduler checks the labels
+// of those that are left.
+func (c Config) labelFilter() []any {
+	var conditions []any
+	for _, label := range c.RequiredLabels {
+		if strings.ContainsFunc(label, casedBeyondASCII) {
+			continue // what Linear takes for the same letter there is not known
+		}
+		name := map[string]any{"name": map[string]any{"eqIgnoreCase": label}}
+		conditions = append(conditions, map[string]any{"labels": map[string]any{"some": name}})
+	}
+	return conditions
+}
+
+// casedBeyondASCII reports whether a letter that is not of ASCII has another case.
+func casedBeyondASCII(r rune) bool { return r > unicode.MaxASCII && unicode.SimpleFold(r) != r }
