@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -52,6 +53,12 @@ func (l *loop) load(ctx context.Context) error {
 		return err
 	}
 	state.Self = l.Self
+	if wrong := state.Bound(l.policy(), time.Now()); len(wrong) > 0 {
+		text := fmt.Sprintf("the state holds times that no run can have written: it was edited, or a clock is wrong; usual times count instead of: %s",
+			strings.Join(wrong[:min(len(wrong), 5)], ", "))
+		l.warn(text)
+		l.Log.Warn(text)
+	}
 	for _, exit := range l.since.exits {
 		exit(state)
 	}

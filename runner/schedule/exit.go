@@ -54,6 +54,7 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	if o.Thread != "" {
 		c.Thread = o.Thread
 	}
+	o.RetryAt = p.notBefore(o.RetryAt, now)
 	c.Content = "" // the session may have edited the issue
 	if o.Issue != nil {
 		c.observe(*o.Issue)

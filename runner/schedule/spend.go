@@ -5,6 +5,9 @@ import "time"
 // keepDays is how many days of spending are remembered.
 const keepDays = 14
 
+// MaxTokens is the largest number of tokens that is counted: sums stay at it.
+const MaxTokens = 1 << 53
+
 // Usage is tokens as the agent counts them.
 type Usage struct {
 	Input  int64 `json:"input"`
@@ -59,19 +62,17 @@ func (s *State) SpentToday(now time.Time) Day {
 // spend counts tokens for the claim, the tick and the day.
 func (s *State) spend(c *Claim, live Usage, now time.Time) {
 	more := Usage{
-		Input:  max(live.Input-c.Live.Input, 0),
-		Output: max(live.Output-c.Live.Output, 0),
+		Input:  max(min(live.Input, MaxTokens)-c.Live.Input, 0),
+		Output: max(min(live.Output, MaxTokens)-c.Live.Output, 0),
 	}
 	if more == (Usage{}) {
 		return
 	}
-	c.Live.Input += more.Input
-	c.Live.Output += more.Output
-	c.Tokens += more.Total()
+	c.Tokens = min(c.Tokens+more.Total(), MaxTokens)
 	day := s.today(now)
-	for _, u := range []*Usage{&s.Tick.Usage, &day.Usage} {
-		u.Input += more.Input
-		u.Output += more.Output
+	for _, u := range []*Usage{&c.Live, &s.Tick.Usage, &day.Usage} {
+		u.Input = min(u.Input+more.Input, MaxTokens)
+		u.Output = min(u.Output+more.Output, MaxTokens)
 	}
 }
 

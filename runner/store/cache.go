@@ -71,10 +71,6 @@ func (c *Cache) Save(ctx context.Context, s *schedule.State, rev Revision) (Revi
 	return next, err
 }
 
-// maxWitness bounds what a witness says: 2^53 saves are not made, but a number
-// like that would be the last.
-const maxWitness = 1 << 53
-
 // readWitness is the generation that the witness tells of; 0 when there is none
 // to be made out.
 func readWitness(path string) int64 {
@@ -92,7 +88,7 @@ func readWitness(path string) int64 {
 		return 0
 	}
 	generation, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || generation < 0 || generation > maxWitness {
+	if err != nil || generation < 0 || generation > maxGeneration {
 		return 0
 	}
 	return generation

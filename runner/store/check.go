@@ -18,11 +18,31 @@ const (
 	maxPast   = 31
 )
 
+// The limits of numbers, which no run reaches. They leave room for sums.
+const (
+	maxGeneration = 1 << 53
+	maxCount      = 1<<31 - 1
+	maxSeconds    = 1 << 53
+)
+
+// nextGeneration returns the generation of the save that follows one. After the
+// largest, which only a forged state can have, they begin again: a state that
+// can be read can also be saved.
+func nextGeneration(generation int64) int64 {
+	if generation >= maxGeneration {
+		return 1
+	}
+	return generation + 1
+}
+
 // check says what is wrong with the record. It binds both directions: what it
 // refuses is neither read nor written.
 func (r record) check() error {
 	if r.Generation < 0 {
 		return fmt.Errorf("generation %d is negative", r.Generation)
+	}
+	if r.Generation > maxGeneration {
+		return fmt.Errorf("generation %d is larger than any state can have", r.Generation)
 	}
 	if len(r.Claims) > maxClaims || len(r.Days) > maxDays || len(r.Past) > maxPast {
 		return fmt.Errorf("%d claims, %d days and %d past ticks are more than the %d, %d and %d allowed",
@@ -55,7 +75,7 @@ func (r record) check() error {
 	return nil
 }
 
-// fit is the claim with its texts within their limits.
+// fit returns the claim with its texts and numbers within their limits.
 func (c claim) fit() claim {
 	c.Identifier = line(c.Identifier, maxName)
 	c.Title = line(c.Title, maxTitle)
@@ -64,6 +84,10 @@ func (c claim) fit() claim {
 	c.URL = whole(c.URL, maxURL)          // half a link leads elsewhere
 	c.Content = whole(c.Content, maxName) // none means not known
 	c.Thread = whole(c.Thread, maxName)   // none means a new one
+	for _, n := range []*int{&c.Turns, &c.Attempt, &c.Sessions, &c.Failures, &c.Idle} {
+		*n = min(*n, maxCount)
+	}
+	c.Live, c.Tokens = c.Live.fit(), min(c.Tokens, schedule.MaxTokens)
 	return c
 }
 
@@ -72,6 +96,8 @@ func (c claim) check() error {
 	switch {
 	case len(c.ID) == 0 || whole(string(c.ID), maxName) != string(c.ID):
 		return fmt.Errorf("its id is empty, longer than %d bytes or not plain text", maxName)
+	case max(c.Turns, c.Attempt, c.Sessions, c.Failures, c.Idle) > maxCount || c.Live != c.Live.fit() || c.Tokens > schedule.MaxTokens:
+		return errors.New("a count is too large")
 	case c != c.fit():
 		return errors.New("a text is too long or not plain")
 	case !utc(c.Since, c.Lease, c.Heard, c.Due):
@@ -101,7 +127,22 @@ func (o owner) check() error {
 	if min(o.Attempt, o.PID) < 0 || o.Started < 0 {
 		return errors.New("a number of its owner is negative")
 	}
+	if max(o.Attempt, o.PID) > maxCount {
+		return errors.New("a number of its owner is too large")
+	}
 	return nil
+}
+
+// fit returns the usage with its numbers within their limits.
+func (u usage) fit() usage {
+	return usage{min(u.Input, schedule.MaxTokens), min(u.Output, schedule.MaxTokens)}
+}
+
+// fit returns the day with its numbers within their limits.
+func (d day) fit() day {
+	d.Sessions = min(d.Sessions, maxCount)
+	d.Tokens, d.Seconds = d.Tokens.fit(), min(d.Seconds, maxSeconds)
+	return d
 }
 
 func (d day) check() error {
@@ -111,18 +152,27 @@ func (d day) check() error {
 	if d.Sessions < 0 || min(d.Tokens.Input, d.Tokens.Output, d.Seconds) < 0 {
 		return errors.New("a count is negative")
 	}
+	if d != d.fit() {
+		return errors.New("a count is too large")
+	}
 	return nil
 }
 
-// fit is the tick with its texts within their limits.
+// fit returns the tick with its texts and numbers within their limits.
 func (p past) fit() past {
 	p.Run = whole(p.Run, maxName) // half a number is another run
 	p.Stopped = line(p.Stopped, maxWhy)
+	for _, n := range []*int{&p.Attempt, &p.Sessions, &p.Done, &p.Parked} {
+		*n = min(*n, maxCount)
+	}
+	p.Tokens = min(p.Tokens, schedule.MaxTokens)
 	return p
 }
 
 func (p past) check() error {
 	switch {
+	case max(p.Attempt, p.Sessions, p.Done, p.Parked) > maxCount || p.Tokens > schedule.MaxTokens:
+		return errors.New("a count is too large")
 	case p != p.fit():
 		return errors.New("a text is too long or not plain")
 	case !utc(p.Started, p.Ended):

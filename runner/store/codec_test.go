@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"reflect"
 	"strings"
@@ -137,6 +138,8 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"claims": [`, strings.Repeat(" ", maxBytes) + `"claims": [`, "larger than"},
 		{`"generation": 42`, `"generation": -1`, "generation -1 is negative"},
 		{`"generation": 42`, `"generation": 1e99`, "generation"},
+		{`"generation": 42`, `"generation": 9007199254740993`, "generation 9007199254740993 is larger than"},
+		{`"generation": 42`, `"generation": 9223372036854775806`, "generation 9223372036854775806 is larger than"},
 		{`"generation": 42`, `"generation": 42, "extra": 1`, `unknown field "extra"`},
 		{`"id": "a1"`, `"id": "a1", "path": "/etc"`, `unknown field "path"`},
 		{`"id": "b2"`, `"id": "a1"`, `claim "a1" comes twice`},
@@ -153,6 +156,17 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"turns": 3`, `"turns": -3`, `claim "a1": a count is negative`},
 		{`"tokens": 123456`, `"tokens": -1`, `claim "a1": a count is negative`},
 		{`"input": 1200`, `"input": -1200`, `claim "a1": a count is negative`},
+		{`"turns": 3`, `"turns": 2147483648`, `claim "a1": a count is too large`},
+		{`"attempt": 1,
+      "thread"`, `"attempt": 9223372036854775807,
+      "thread"`, `claim "a1": a count is too large`},
+		{`"failures": 1`, `"failures": 2147483648`, `claim "a1": a count is too large`},
+		{`"tokens": 123456`, `"tokens": 9223372036854775807`, `claim "a1": a count is too large`},
+		{`"output": 80`, `"output": 9007199254740993`, `claim "a1": a count is too large`},
+		{`"pid": 4321`, `"pid": 4294967297`, `claim "a1": a number of its owner is too large`},
+		{`"output": 20`, `"output": 9223372036854775807`, `day "2026-02-28": a count is too large`},
+		{`"seconds": 61`, `"seconds": 9223372036854775807`, `day "2026-02-28": a count is too large`},
+		{`"tokens": 4321`, `"tokens": 9223372036854775807`, "past tick 1: a count is too large"},
 		{`"pid": 4321`, `"pid": -1`, `claim "a1": a number of its owner is negative`},
 		{`"host": "runner-1"`, `"host": "runner\u001b[2J"`, `claim "a1": a name of its owner`},
 		{`"title": "Stalled"`, `"title": "` + strings.Repeat("é", 201) + `"`, `claim "b2": a text is too long`},
@@ -223,6 +237,34 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	want.Pause.Why = cut(maxWhy)
 	want.Days = []schedule.Day{{Date: "2026-03-01"}}
 	want.Past = []schedule.Past{{Stopped: "two lines" + cut(maxWhy-len("two lines"))}, {}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
+	t.Parallel()
+	const most = math.MaxInt64
+	s := schedule.New(schedule.Owner{})
+	s.Claims["1"] = schedule.Claim{
+		ID: "1", Phase: schedule.Running, Turns: most, Live: schedule.Usage{Input: most, Output: most}, Attempt: most,
+		Sessions: most, Failures: most, Idle: most, Tokens: most,
+	}
+	s.Days = []schedule.Day{{Date: "2026-03-01", Sessions: most, Usage: schedule.Usage{Input: most, Output: most}, Seconds: most}}
+	s.Past = []schedule.Past{{Attempt: most, Sessions: most, Done: most, Parked: most, Tokens: most}}
+
+	got, _, err := Decode(mustEncode(t, s, maxGeneration))
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := schedule.Usage{Input: schedule.MaxTokens, Output: schedule.MaxTokens}
+	want := schedule.New(schedule.Owner{})
+	want.Claims["1"] = schedule.Claim{
+		ID: "1", Phase: schedule.Running, Turns: maxCount, Live: full, Attempt: maxCount,
+		Sessions: maxCount, Failures: maxCount, Idle: maxCount, Tokens: schedule.MaxTokens,
+	}
+	want.Days = []schedule.Day{{Date: "2026-03-01", Sessions: maxCount, Usage: full, Seconds: maxSeconds}}
+	want.Past = []schedule.Past{{Attempt: maxCount, Sessions: maxCount, Done: maxCount, Parked: maxCount, Tokens: schedule.MaxTokens}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -31,7 +31,7 @@ func (b *Branch) save(ctx context.Context, s *schedule.State, rev Revision) erro
 	if rev == "" || rev != b.rev {
 		return fmt.Errorf("%w: it is not what was loaded last: load it again", ErrConflict)
 	}
-	next := newRecord(s, b.kept.Generation+1)
+	next := newRecord(s, nextGeneration(b.kept.Generation))
 	data, err := Encode(s, next.Generation)
 	if err != nil {
 		return err

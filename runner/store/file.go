@@ -128,7 +128,7 @@ func (f *File) save(ctx context.Context, s *schedule.State, rev Revision) (Revis
 	if !ok || revise(generation, present) != rev {
 		return "", fmt.Errorf("%w: it is no longer what was loaded: load it again", ErrConflict)
 	}
-	next := max(generation, f.floor) + 1
+	next := nextGeneration(max(generation, f.floor))
 	data, err := Encode(s, next)
 	if err != nil {
 		return "", err

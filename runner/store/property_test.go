@@ -19,7 +19,7 @@ func TestWhatIsEncodedIsDecodedAsItWas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		want := genState(genPlain, maxName).Draw(t, "state")
-		generation := rapid.Int64Min(0).Draw(t, "generation")
+		generation := rapid.Int64Range(0, maxGeneration).Draw(t, "generation")
 		data, err := Encode(want, generation)
 		if err != nil {
 			t.Fatal(err)
@@ -156,10 +156,10 @@ func genTime() *rapid.Generator[time.Time] {
 	})
 }
 
-func count() *rapid.Generator[int] { return rapid.IntMin(0) }
+func count() *rapid.Generator[int] { return rapid.IntRange(0, maxCount) }
 
 func genUsage() *rapid.Generator[schedule.Usage] {
 	return rapid.Custom(func(t *rapid.T) schedule.Usage {
-		return schedule.Usage{Input: rapid.Int64Min(0).Draw(t, "input"), Output: rapid.Int64Min(0).Draw(t, "output")}
+		return schedule.Usage{Input: rapid.Int64Range(0, schedule.MaxTokens).Draw(t, "input"), Output: rapid.Int64Range(0, schedule.MaxTokens).Draw(t, "output")}
 	})
 }

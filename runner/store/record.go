@@ -99,7 +99,8 @@ type past struct {
 	Tokens   int64     `json:"tokens,omitempty"`
 }
 
-// newRecord is the state as it is written. Texts are brought within their limits.
+// newRecord is the state as it is written. Texts and numbers are brought
+// within their limits.
 func newRecord(s *schedule.State, generation int64) record {
 	r := record{
 		Version:    version,
@@ -113,7 +114,7 @@ func newRecord(s *schedule.State, generation int64) record {
 	}
 	for _, d := range s.Days {
 		seconds := max(d.Seconds, 0) // a clock that was set back makes time run backwards
-		r.Days = append(r.Days, day{d.Date, d.Sessions, usage(d.Usage), seconds})
+		r.Days = append(r.Days, day{d.Date, d.Sessions, usage(d.Usage), seconds}.fit())
 	}
 	for _, p := range s.Past {
 		p.Started, p.Ended = p.Started.UTC(), p.Ended.UTC()

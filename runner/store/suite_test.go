@@ -78,6 +78,18 @@ func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 			t.Errorf("written again: revision %s to %s", rev, again)
 		}
 	})
+	t.Run("a state of the largest generation can be saved again and again", func(t *testing.T) {
+		t.Parallel()
+		p, s := begin(t, mustEncode(t, sample(), maxGeneration))
+		state, rev := mustLoad(t, s)
+		for want := int64(1); want < 3; want++ {
+			state.Days[0].Sessions++
+			rev = mustSave(t, s, state, rev)
+			if _, got, err := Decode(p.raw(t)); err != nil || got != want {
+				t.Fatalf("generation %d, %v; want %d", got, err, want)
+			}
+		}
+	})
 	t.Run("each save is a new generation", func(t *testing.T) {
 		t.Parallel()
 		p, s := begin(t, mustEncode(t, sample(), 7))
