@@ -48,7 +48,8 @@
 // intent; and an orphan with a session of its own that ends before its session
 // does stays a zombie until we end. If we are killed ourselves, the kernel kills
 // the leaders, and the next Prepare of a workspace kills every process whose
-// environment names it. On other systems there is no such view: the process
+// environment names it. Only a workspace in which a session did not end under our
+// eyes is searched like that: its record in ".symphony" says so (see busy.go). On other systems there is no such view: the process
 // group is killed, a daemon that left it survives, and an agent left behind by
 // our own death has only the end of its input to go by.
 package workspace

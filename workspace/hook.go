@@ -66,6 +66,7 @@ func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace, l
 	if err != nil {
 		return fmt.Errorf("hook %s: %w: %w", name, ErrHook, err)
 	}
+	defer s.rest()
 	select {
 	case <-s.done:
 	case <-ctx.Done():

@@ -102,6 +102,9 @@ func TestProcessesThatOnlyHappenToBeInAWorkspaceAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { person.Process.Kill(); person.Wait() }()
+	if _, err := r.begin(ws); err != nil { // as if a run had been killed: else nobody looks
+		t.Fatal(err)
+	}
 	prepare(t, r)
 	var status syscall.WaitStatus
 	if pid, err := syscall.Wait4(person.Process.Pid, &status, syscall.WNOHANG, nil); pid != 0 || err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // marks is the folder beside the workspaces that says of each whose it is, in
-// <key>.json, and which of them are not whole: while one is made or deleted its
-// file is called <key>.partial.
+// <key>.json, and which of them are not whole or in use: while one is made or deleted
+// its file is called <key>.partial, and while a session runs there <key>.busy.
 const marks = ".symphony"
 
 // Prepare ensures the issue's folder and, when it is new, runs after_create
@@ -27,12 +27,13 @@ func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
 	if err != nil {
 		return Workspace{}, err
 	}
-	partial, err := r.marked(ws)
-	if err != nil {
+	partial, err1 := r.marked(ws, markOf(ws))
+	busy, err2 := r.marked(ws, busyOf(ws.Key))
+	if err := errors.Join(err1, err2); err != nil {
 		return Workspace{}, err
 	}
-	if found != nil || partial {
-		if err := r.killLeftovers(ctx, ws); err != nil {
+	if found != nil || partial || busy {
+		if err := r.reclaim(ctx, ws); err != nil {
 			return Workspace{}, err
 		}
 	}
@@ -66,8 +67,9 @@ func (r *Root) create(ctx context.Context, ws Workspace) error {
 
 func markOf(ws Workspace) string { return path.Join(marks, ws.Key+".partial") }
 
-func (r *Root) marked(ws Workspace) (bool, error) {
-	switch _, err := r.dir.Lstat(markOf(ws)); {
+// marked reports whether a file about the workspace exists.
+func (r *Root) marked(ws Workspace, name string) (bool, error) {
+	switch _, err := r.dir.Lstat(name); {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, fs.ErrNotExist):
@@ -80,6 +82,9 @@ func (r *Root) marked(ws Workspace) (bool, error) {
 // mark says that the workspace is not whole.
 func (r *Root) mark(ws Workspace) error {
 	err := r.dir.Rename(recordOf(ws.Key), markOf(ws))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = r.dir.Rename(busyOf(ws.Key), markOf(ws))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = r.write(markOf(ws), ws)
 	}

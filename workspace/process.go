@@ -116,6 +116,7 @@ func (p *Process) Stop(ctx context.Context) error {
 		var draining sync.WaitGroup // an agent that cannot write may not come to read its end of input
 		draining.Go(func() { io.Copy(io.Discard, p.stdout) })
 		p.stopErr = p.session.end(ctx, p.session.grace.EOF)
+		p.session.rest()
 		p.stdout.f.Close()
 		draining.Wait()
 	})

@@ -6,5 +6,5 @@ import "context"
 // running in the issue's workspace. [Root.Prepare] does so too; this is for an
 // issue that will not be worked on again. The error is [ErrBusy].
 func (r *Root) Reclaim(ctx context.Context, issue Issue) error {
-	return r.killLeftovers(ctx, r.workspace(issue))
+	return r.reclaim(ctx, r.workspace(issue))
 }

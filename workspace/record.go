@@ -66,7 +66,11 @@ func (r *Root) write(name string, ws Workspace) error {
 }
 
 func (r *Root) recorded(key string) (o owner, err error) {
-	f, err := r.dir.OpenFile(recordOf(key), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	const flags = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	f, err := r.dir.OpenFile(recordOf(key), flags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = r.dir.OpenFile(busyOf(key), flags, 0)
+	}
 	if err != nil {
 		return owner{}, err
 	}

@@ -20,7 +20,7 @@ func (r *Root) Remove(ctx context.Context, issue Issue) error {
 	if found == nil {
 		return r.unmark(ws)
 	}
-	if err := r.killLeftovers(ctx, ws); err != nil {
+	if err := r.reclaim(ctx, ws); err != nil {
 		return err
 	}
 	r.hook(ctx, "before_remove", r.cfg.Hooks.BeforeRemove, ws) // logged there

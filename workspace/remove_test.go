@@ -34,7 +34,7 @@ func TestRemoveDeletesTheWorkspaceAndFollowsNoLink(t *testing.T) {
 	if diff := cmp.Diff("a\nout\nup\n", read(t, filepath.Join(outside, "seen"))); diff != "" {
 		t.Error("before_remove saw", diff)
 	}
-	if marked, err := r.marked(ws); err != nil || marked {
+	if marked, err := r.marked(ws, markOf(ws)); err != nil || marked {
 		t.Errorf("still marked: %v, %v", marked, err)
 	}
 	if ws := prepare(t, r); !ws.CreatedNow {

@@ -24,11 +24,14 @@ const (
 // session is a running `bash -lc` and everything it starts.
 type session struct {
 	id     string // value of its mark
+	root   *Root
 	ws     Workspace
 	grace  Grace
 	log    *slog.Logger
 	leader int // process id, also of its group and session
 	output tail
+
+	wasAtRest bool // the workspace, before the session
 
 	exited chan struct{} // closed when the leader has been reaped
 	done   chan struct{} // closed after that, when all it left is dead and its output is read
@@ -62,7 +65,7 @@ func (r *Root) launch(ctx context.Context, l launch) (*session, error) {
 	}
 	defer childErr.Close()
 	s := &session{
-		id: rand.Text(), ws: l.ws, grace: r.Grace, log: l.log,
+		id: rand.Text(), root: r, ws: l.ws, grace: r.Grace, log: l.log,
 		exited: make(chan struct{}), done: make(chan struct{}),
 	}
 	env := append(r.env.child(l.extra), sessionMark+s.id, workspaceMark+l.ws.Path, "PWD="+l.ws.Path)
@@ -75,9 +78,16 @@ func (r *Root) launch(ctx context.Context, l launch) (*session, error) {
 	if l.stdout == nil {
 		cmd.Stdout = childErr
 	}
+	if s.wasAtRest, err = r.begin(l.ws); err != nil {
+		stderr.Close()
+		return nil, err
+	}
 	started := make(chan error)
 	go s.run(context.WithoutCancel(ctx), cmd, started, pipe{stderr}, l.reader)
 	if err := <-started; err != nil {
+		if s.wasAtRest {
+			r.rest(l.ws)
+		}
 		return nil, fmt.Errorf("start bash in %s: %w", l.ws.Path, err)
 	}
 	return s, nil
@@ -139,6 +149,19 @@ func (s *session) end(ctx context.Context, patience time.Duration) error {
 		return s.left
 	}
 	return fmt.Errorf("end process %d in %s: %w: SIGKILL has no effect; see `ps -o stat,wchan -p %[1]d`", s.leader, s.ws.Path, ErrUnresponsive)
+}
+
+// rest notes that the workspace is at rest again, if nothing of the session is left
+// and no earlier one left anything. Whoever launched the session calls it, after the
+// end: one that outlives the patience of its launcher may end while the next one runs.
+func (s *session) rest() {
+	select {
+	case <-s.done:
+		if s.wasAtRest && s.left == nil {
+			s.root.rest(s.ws)
+		}
+	default:
+	}
 }
 
 func (s *session) wait(d time.Duration) bool {
