@@ -64,13 +64,33 @@ func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 	missing := false
 	err = s.optional(ctx, "account/read", struct{}{}, func(result json.RawMessage) error {
 		needed = string(member(result, "requiresopenaiauth")) == "true"
-		missing = needed && member(result, "account") == nil
+		account := member(result, "account")
+		missing = needed && account == nil
+		s.limited = needed && account != nil && text(account, "type") != "apiKey"
 		return nil
 	})
 	if err == nil && missing {
 		err = fmt.Errorf("%w: set OPENAI_API_KEY, or run `codex login` as the user of this program", ErrNotLoggedIn)
 	}
 	return needed, err
+}
+
+// readLimits asks once for the limits of an account that has some: Codex reports
+// them by itself only with the answers of a model. Nothing waits for the answer,
+// and the first turn has started before the question, because the server asks the
+// account's service for it.
+func (s *Session) readLimits(ctx context.Context) {
+	if !s.limited {
+		return
+	}
+	s.limited = false
+	const method = "account/rateLimits/read"
+	_, _ = s.conn.begin(ctx, method, nil, func(result json.RawMessage, err error) {
+		e := Event{Kind: Notification, Method: method, Summary: method}
+		if s.noticeLimits(&e, rateLimits(result)); e.RateLimits != nil {
+			s.emit(e)
+		}
+	}) // without a connection the turn fails by itself
 }
 
 // checkModel looks for codex.model among the models of the login.

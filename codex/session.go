@@ -62,6 +62,7 @@ type Session struct {
 	answers map[string]answer
 	slots   chan struct{} // one for each tool call that runs
 	resumed bool
+	limited bool      // the login has rate limits that nobody has read yet
 	quiet   time.Time // until then deltas make no event; of the read loop
 
 	events sync.Mutex // held while Events runs

@@ -67,6 +67,7 @@ func (s *Session) run(ctx context.Context, t *turn, input string) error {
 	case err != nil:
 		return fmt.Errorf("turn: %w", err)
 	}
+	s.readLimits(ctx)
 	select {
 	case <-t.ended:
 	case <-t.stuck:
