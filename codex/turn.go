@@ -32,7 +32,8 @@ type turn struct {
 }
 
 // Turn starts a turn with one text and follows it to its end (SPEC §10.3). Only
-// a completed turn has no error. Otherwise it is a [TurnError], [InputRequired],
+// a completed turn has no error. Otherwise it is a [TurnError], [InputRequired]
+// (with the cause of ctx when that ended the turn before the question came),
 // [ErrTurnTimeout], [ErrPortExit], [ErrResponse], [ErrResponseTimeout],
 // [ErrPosture], or [ErrTurnCancelled] with the cause of ctx. A turn that we give up is interrupted
 // first, if the server has said that it started. One turn runs at a time.
@@ -63,7 +64,7 @@ func (s *Session) run(ctx context.Context, t *turn, input string) error {
 	err := s.startTurn(ctx, t, input)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return stopped(ctx)
+		return s.stopped(ctx, t)
 	case err != nil:
 		return fmt.Errorf("turn: %w", err)
 	}
@@ -92,7 +93,7 @@ func (s *Session) run(ctx context.Context, t *turn, input string) error {
 		return outcome.err(limits)
 	case ctx.Err() != nil:
 		s.interrupt(ctx, t)
-		return stopped(ctx)
+		return s.stopped(ctx, t)
 	default:
 		return fmt.Errorf("turn: %w", s.conn.failure())
 	}
@@ -118,9 +119,16 @@ func (s *Session) startTurn(ctx context.Context, t *turn, input string) error {
 	}
 }
 
-// stopped is the error of a turn that ctx ended.
-func stopped(ctx context.Context) error {
+// stopped returns the error of a turn that ctx ended. A question that came while
+// the turn was being interrupted still needs its answer.
+func (s *Session) stopped(ctx context.Context, t *turn) error {
 	cause := context.Cause(ctx)
+	s.mu.Lock()
+	asked := t.asked
+	s.mu.Unlock()
+	if asked != nil {
+		return fmt.Errorf("%w: %w", &InputRequired{Questions: asked}, cause)
+	}
 	if errors.Is(cause, ErrTurnTimeout) {
 		return fmt.Errorf("turn: %w", cause)
 	}

@@ -267,6 +267,57 @@ func TestACancelledTurnIsInterrupted(t *testing.T) {
 	}
 }
 
+func TestAQuestionThatComesDuringTheInterruptIsNotLost(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the run was interrupted")
+	const request = `{"id":7,"method":"item/tool/requestUserInput","params":{"threadId":"thread-1","turnId":"turn-1","questions":[{"question":"which one?"}]}}`
+	const item = `{"method":"item/completed","params":{"threadId":"thread-1","turnId":"turn-1","item":{"type":"agentMessage","questions":[{"title":"which one?"}]}}}`
+	ctx := func(t *testing.T) (context.Context, Config) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(cause) })
+		return ctx, Config{}
+	}
+	for name, test := range map[string]struct {
+		ends func(*testing.T) (context.Context, Config)
+		ask  string
+		want error
+	}{
+		"a cancelled run":    {ctx, request, cause},
+		"a turn out of time": {func(t *testing.T) (context.Context, Config) { return t.Context(), Config{TurnTimeout: time.Minute} }, request, ErrTurnTimeout},
+		"without waiting":    {ctx, item, cause},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, config := test.ends(t)
+			s, j := begin(t, Options{Config: config}, func(p *peer) {
+				p.turn()
+				m := p.expect("turn/interrupt")
+				p.send(test.ask)
+				if test.ask == request {
+					p.next()
+				}
+				p.reply(m, `{}`)
+				p.send(`{"method":"turn/completed","params":{"threadId":"thread-1","turn":{"id":"turn-1","status":"interrupted"}}}`)
+				p.drain()
+			})
+			turn, err := s.Turn(ctx, "go")
+			questions := turn.Questions
+			if input, ok := errors.AsType[*InputRequired](err); ok {
+				questions = input.Questions
+			}
+			if !errors.Is(err, test.want) || errors.Is(err, ErrInputRequired) != (test.ask == request) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if diff := cmp.Diff([]string{"which one?"}, questions); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+			if test.ask == request && j.count(TurnInputRequired) != 1 {
+				t.Errorf("%s: %+v", name, j.all())
+			}
+			s.Close()
+		})
+	}
+}
+
 func TestATurnHasATimeInAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
