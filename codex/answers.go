@@ -11,7 +11,7 @@ import (
 // answer is how a request of the server is answered: by a result or a refusal.
 type answer struct {
 	give func(ctx context.Context, m message) (any, *refusal)
-	slow bool // off the read loop
+	tool bool // a call of a tool: off the read loop, and there is a bound on how many
 }
 
 // table has a row for each request of the protocol (SPEC §10.5). What is not
@@ -25,7 +25,7 @@ func (s *Session) table() map[string]answer {
 		"item/fileChange/requestApproval":       {give: s.approve("accept")},
 		"item/permissions/requestApproval":      {give: s.grantNothing},
 		"item/tool/requestUserInput":            {give: s.inputRequired},
-		"item/tool/call":                        {give: s.callTool, slow: true},
+		"item/tool/call":                        {give: s.callTool, tool: true},
 		"mcpServer/elicitation/request":         {give: s.elicitation},
 		"account/chatgptAuthTokens/refresh":     {give: refuse("this client has no ChatGPT login to refresh")},
 		"attestation/generate":                  {give: refuse("this client cannot attest anything")},
@@ -48,9 +48,12 @@ func (s *Session) serve(ctx context.Context, m message) {
 		}
 		s.conn.answer(reply{ID: m.ID, Result: result, Error: refused})
 	}
-	if row.slow {
-		s.conn.wg.Go(respond)
-		return
+	if row.tool {
+		if s.calls++; s.calls <= s.o.Config.MaxToolCalls {
+			s.conn.wg.Go(respond)
+			return
+		}
+		row.give = s.refuseTool
 	}
 	respond()
 }

@@ -18,5 +18,6 @@ type Config struct {
 	TurnTimeout       time.Duration // of one turn in all
 	ReadTimeout       time.Duration // of one request; the slowest two get more
 	StallTimeout      time.Duration // of silence; not positive is off
+	MaxToolCalls      int           // of one session; not positive is the default
 	Env               []string      // names of environment variables the agent sees besides the plain ones
 }

@@ -31,6 +31,8 @@ var (
 	ErrNotLoggedIn = errors.New("codex_not_logged_in")
 	// ErrTooOld: the server lacks what a session cannot do without.
 	ErrTooOld = errors.New("codex_too_old")
+	// ErrToolLimit: the agent goes on calling tools after codex.max_tool_calls.
+	ErrToolLimit = errors.New("tool_call_limit")
 	// ErrNoModel: codex.model is no model of the login.
 	ErrNoModel = errors.New("model_not_found")
 	// ErrNoSandbox: the sandbox of the turns does not start.

@@ -20,6 +20,7 @@ import (
 const (
 	defaultReadTimeout = 5 * time.Second
 	defaultTurnTimeout = time.Hour
+	defaultToolCalls   = 1000
 	firstAnswer        = 30 * time.Second
 	turnAnswer         = 2 * time.Minute
 )
@@ -30,7 +31,7 @@ type Options struct {
 	PID     int    // of the app-server, for events
 	Cwd     string // the workspace, absolute
 	Name    string // of the thread: "ABC-1: Title"
-	Config  Config // a timeout that is not positive is the default
+	Config  Config // a timeout or bound that is not positive is the default
 	Tools   []Tool
 	Resume  string // the thread to go on with; "" starts a new one
 	Prompt  string // of the workflow: the skills it names are looked for by a check
@@ -63,6 +64,7 @@ type Session struct {
 	slots   chan struct{} // one for each tool call that runs
 	resumed bool
 	limited bool      // the login has rate limits that nobody has read yet
+	calls   int       // of tools so far; of the read loop
 	quiet   time.Time // until then deltas make no event; of the read loop
 
 	events sync.Mutex // held while Events runs
@@ -99,6 +101,9 @@ func connect(ctx context.Context, rwc io.ReadWriteCloser, o Options, begin func(
 	}
 	if o.Config.TurnTimeout <= 0 {
 		o.Config.TurnTimeout = defaultTurnTimeout
+	}
+	if o.Config.MaxToolCalls <= 0 {
+		o.Config.MaxToolCalls = defaultToolCalls
 	}
 	s := &Session{
 		o:     o,

@@ -13,6 +13,7 @@ const (
 	toolTimeout = time.Minute
 	toolsAtOnce = 8         // calls that run; more wait for their turn
 	toolText    = 256 << 10 // bytes of an answer that the model gets
+	toolGrace   = 100       // calls that are refused before the turn ends for them
 )
 
 // Tool is something the agent may ask the host to do (SPEC §10.5). A thread
@@ -61,6 +62,26 @@ func (s *Session) callTool(ctx context.Context, m message) (any, *refusal) {
 	}
 	s.emit(Event{Kind: Notification, Method: *m.Method, Summary: "calling " + name, Progress: true})
 	return answerText(tool.call(ctx, toolArguments(m.Params))), nil
+}
+
+// refuseTool answers a call beyond codex.max_tool_calls; on the read loop, so that
+// a flood of calls costs no goroutines. An agent that made so many calls may still
+// finish without the tools. One that goes on calling, such as a script in a loop,
+// fails the turn.
+func (s *Session) refuseTool(context.Context, message) (any, *refusal) {
+	bound := s.o.Config.MaxToolCalls
+	switch refused := s.calls - bound; {
+	case refused == 1:
+		s.warn(fmt.Sprintf("the session has made its %d tool calls (codex.max_tool_calls): more are refused", bound))
+	case refused >= toolGrace:
+		s.mu.Lock()
+		if s.turn != nil {
+			s.turn.breakLocked(fmt.Errorf("%w: the agent made %d tool calls and, after %d refusals, goes on: raise codex.max_tool_calls if it needs more",
+				ErrToolLimit, bound, toolGrace))
+		}
+		s.mu.Unlock()
+	}
+	return answerText(fmt.Sprintf("tool_call_limit: this session has made its %d tool calls (codex.max_tool_calls): finish without the tools", bound), false), nil
 }
 
 // call runs the tool within its time. A panic is the tool's failure, not ours.

@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -218,5 +219,67 @@ func TestCloseEndsTheToolsAndWaitsForThem(t *testing.T) {
 	s.Close()
 	if n := ended.Load(); n != toolsAtOnce {
 		t.Errorf("%d tools ended, %d ran", n, toolsAtOnce)
+	}
+}
+
+func TestToolCallsOfASessionAreBounded(t *testing.T) {
+	t.Parallel()
+	const bound = 3
+	ran := 0
+	tools := []Tool{{Name: "count", Call: func(context.Context, json.RawMessage) (string, bool) { ran++; return "counted", true }}}
+	var results []toolResult
+	ask := func(p *peer, id int, name string) {
+		p.send(toolCall(id, name, `{}`))
+		m, _ := p.next()
+		var r toolResult
+		if err := json.Unmarshal(m.Result, &r); err != nil {
+			t.Errorf("answered %+v", m)
+		}
+		results = append(results, r)
+	}
+	s, j := begin(t, Options{Tools: tools, Config: Config{MaxToolCalls: bound}}, func(p *peer) {
+		p.turn()
+		ask(p, 0, "count")
+		ask(p, 1, "no such tool")
+		p.send(completed)
+		p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
+		for id := range 3 {
+			ask(p, 2+id, "count")
+		}
+		p.send(completed)
+		p.drain()
+	})
+	for range 2 { // the bound is the session's, and reaching it fails no turn
+		if _, err := s.Turn(t.Context(), "go"); err != nil {
+			t.Error(err)
+		}
+	}
+	s.Close()
+	refused := told("tool_call_limit: this session has made its 3 tool calls (codex.max_tool_calls): finish without the tools", false)
+	want := []toolResult{told("counted", true), told(`unsupported_tool_call: there is no tool "no such tool"`, false), told("counted", true), refused, refused}
+	if diff := cmp.Diff(want, results); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n := j.count(Warning); ran != 2 || n != 1 {
+		t.Errorf("the tool ran %d times, with %d warnings", ran, n)
+	}
+}
+
+// A script that calls a tool in a loop would do so until the turn's timeout.
+func TestAnAgentThatGoesOnCallingToolsFailsItsTurn(t *testing.T) {
+	t.Parallel()
+	s, j := begin(t, Options{Tools: []Tool{echoTool}, Config: Config{MaxToolCalls: 5}}, func(p *peer) {
+		p.turn()
+		for id := range 5 + toolGrace {
+			p.send(toolCall(id, "echo", `{}`))
+			p.next()
+		}
+	}) // and hangs up
+	_, err := s.Turn(t.Context(), "go")
+	if !errors.Is(err, ErrToolLimit) || !strings.Contains(err.Error(), "codex.max_tool_calls") {
+		t.Error(err)
+	}
+	if n := j.count(Warning); n != 1 {
+		t.Errorf("%d warnings", n)
 	}
 }

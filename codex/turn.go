@@ -35,7 +35,7 @@ type turn struct {
 // a completed turn has no error. Otherwise it is a [TurnError], [InputRequired]
 // (with the cause of ctx when that ended the turn before the question came),
 // [ErrTurnTimeout], [ErrPortExit], [ErrResponse], [ErrResponseTimeout],
-// [ErrPosture], or [ErrTurnCancelled] with the cause of ctx. A turn that we give up is interrupted
+// [ErrPosture], [ErrToolLimit], or [ErrTurnCancelled] with the cause of ctx. A turn that we give up is interrupted
 // first, if the server has said that it started. One turn runs at a time.
 func (s *Session) Turn(ctx context.Context, input string) (Turn, error) {
 	t := &turn{ended: make(chan struct{}), stuck: make(chan struct{})}

@@ -82,6 +82,7 @@ func (d *draft) table() []entry {
 		fixed("codex.turn_timeout_ms", "3600000", "time a turn may take in all", d.millis(&codex.TurnTimeout, 1)),
 		fixed("codex.read_timeout_ms", "5000", "time an answer to one request may take", d.millis(&codex.ReadTimeout, 1)),
 		fixed("codex.stall_timeout_ms", "300000", "silence after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),
+		fixed("codex.max_tool_calls", "1000", "calls of the tracker's tools that a session may make; more are refused", d.integer(&codex.MaxToolCalls, 1)),
 		settled("codex.env", "[]", "names of environment variables that the agent sees besides the plain ones", d.names(&codex.Env)),
 
 		settled("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent", d.port),

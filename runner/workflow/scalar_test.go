@@ -38,6 +38,7 @@ func TestAValueThatIsNoIntegerInRangeIsAProblem(t *testing.T) {
 		`codex: {turn_timeout_ms: 0}`:                         `codex.turn_timeout_ms is 0: must be an integer from 1 to ` + maxMillis,
 		`codex: {read_timeout_ms: 0}`:                         `codex.read_timeout_ms is 0: must be an integer from 1 to ` + maxMillis,
 		`codex: {stall_timeout_ms: -9223372036855}`:           `codex.stall_timeout_ms is -9223372036855: must be an integer from -` + maxMillis + ` to ` + maxMillis,
+		`codex: {max_tool_calls: 0}`:                          `codex.max_tool_calls is 0: must be an integer from 1 to ` + int32s,
 		`budget: {max_attempts_per_issue: -1}`:                `budget.max_attempts_per_issue is -1: must be an integer from 0 to ` + int32s,
 		`budget: {max_idle_sessions: x}`:                      `budget.max_idle_sessions is "x": must be an integer from 0 to ` + int32s,
 		`budget: {max_tokens_per_issue: -1}`:                  `budget.max_tokens_per_issue is -1: must be an integer from 0 to 9223372036854775807`,
