@@ -2,6 +2,8 @@ module github.com/symphony-runner/symphony
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/google/go-cmp v0.7.0

@@ -2,7 +2,7 @@
 # Installs the pinned Codex, unless it is there. Sessions are started by a login shell, whose PATH may be
 # another than this one's: what counts is what the login shell finds, before and after.
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/action/refuse.sh"
+. "$GITHUB_ACTION_PATH/action/common.sh"
 
 there() {
   local version

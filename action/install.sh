@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# Installs the released binary that was made from the commit this action is at, checked by its checksum. For
-# a branch, a local action, or where there is no such release, it says instead where the source is, and the
-# digest that a binary built from it is cached by. A binary that does not match its checksum ends the job.
+# Installs the binary that was released from the commit this action is at. Releases come from github.com alone,
+# whatever server the job runs on: on another server anybody may own the name of this repository. For a branch,
+# a local action, or where there is no such release, it names instead the source and the digest that a binary
+# built from it is cached by.
+#
+# The archive is checked by its checksum, and by its attestation where there is a gh that can do it: it says
+# that the release workflow of this repository made the archive from this very commit. A check that fails ends
+# the job. Where the attestation cannot be checked, an action pinned by commit is built from source, so that the
+# pin holds for the binary too; any other ref moves anyway, and the log says that the check was left out.
 #
 # Outputs: binary, the absolute path; source and digest, only when it has yet to be built.
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/action/refuse.sh"
+. "$GITHUB_ACTION_PATH/action/common.sh"
 
 folder=$RUNNER_TEMP/symphony
 binary=$folder/symphony
@@ -13,9 +19,8 @@ mkdir -p "$folder"
 cd "$folder" # outside of the checkout, whose git configuration is not ours to use
 echo "binary=$binary" >>"$GITHUB_OUTPUT"
 
-sha256() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
-
 build() { # why
+  [ -z "${root:-}" ] || kill "$root" 2>/dev/null || true # nobody waits for it now
   echo "Building symphony from source: $1"
   local files
   cd "$GITHUB_ACTION_PATH"
@@ -27,23 +32,42 @@ build() { # why
   exit 0
 }
 
-case ${RUNNER_OS}_${RUNNER_ARCH} in
-Linux_X64) platform=linux_amd64 ;;
-Linux_ARM64) platform=linux_arm64 ;;
-macOS_X64) platform=darwin_amd64 ;;
-macOS_ARM64) platform=darwin_arm64 ;;
-*) build "there are no binaries for $RUNNER_OS on $RUNNER_ARCH" ;;
-esac
+# unattested goes on without the attestation, if the action is not pinned by commit.
+unattested() { # why
+  if [[ $ACTION_REF =~ ^[0-9a-f]{40}$ ]]; then
+    build "the release $tag cannot be held to the commit this action is pinned by: $1"
+  fi
+  note="its attestation was not verified: $1"
+}
+
+platform=$(platform)
+[ -n "$platform" ] || build "there are no binaries for $RUNNER_OS on $RUNNER_ARCH"
 if [ -z "$ACTION_REF" ] || [ -z "$ACTION_REPOSITORY" ]; then
   build "the action is a local one"
 fi
+case $GITHUB_SERVER_URL/$ACTION_REPOSITORY in
+https://github.com/* | */symphony-runner/symphony) repository=https://github.com/$ACTION_REPOSITORY ;;
+*) build "releases come from github.com alone, where $ACTION_REPOSITORY may be another repository than on $GITHUB_SERVER_URL" ;;
+esac
 for program in git curl; do
   command -v "$program" >/dev/null || build "finding its release takes $program"
 done
 
+# What the attestation is checked with comes while git and curl work. It needs no login.
+export GH_PROMPT_DISABLED=1 GH_NO_UPDATE_NOTIFIER=1
+rm -f trusted-root.jsonl
+root=
+if ! command -v gh >/dev/null; then
+  note="there is no gh"
+elif ! gh attestation verify --help 2>/dev/null | grep -q -e --source-digest; then
+  note="this gh is too old"
+else
+  gh attestation trusted-root --hostname github.com >trusted-root.jsonl 2>trusted-root.log &
+  root=$!
+fi
+
 # A ref is a full version, a tag that moves (v1) or a commit; all three lead to the commit, and from there to
 # the version. An annotated tag is listed twice, the second time (^{}) with the commit it stands for.
-repository=$GITHUB_SERVER_URL/$ACTION_REPOSITORY
 tags=$(GIT_TERMINAL_PROMPT=0 git ls-remote --tags "$repository") || build "the tags of $repository cannot be read"
 commit=$(awk -v ref="refs/tags/$ACTION_REF" '$2 == ref || $2 == ref "^{}" { commit = $1 } END { print commit }' <<<"$tags")
 commit=${commit:-$ACTION_REF}
@@ -52,14 +76,30 @@ tag=$(awk -v commit="$commit" '$1 == commit && $2 ~ /^refs\/tags\/v[0-9]+\.[0-9]
 [ -n "$tag" ] || build "no released version is at $ACTION_REF"
 
 asset=symphony_$platform.tar.gz
-rm -f "$asset" checksums.txt
-for file in checksums.txt "$asset"; do
-  curl --fail --silent --show-error --location --retry 3 --output "$file" "$repository/releases/download/$tag/$file" ||
-    build "$repository has no $file for $tag"
+files=(checksums.txt "$asset")
+if [ -z "$root" ]; then
+  unattested "$note"
+elif ! wait "$root"; then
+  cat trusted-root.log
+  unattested "gh cannot get the keys that attestations are checked with"
+else
+  note=
+  files+=(attestation.jsonl)
+fi
+for file in "${files[@]}"; do
+  rm -f "$file"
+  fetch "$repository/releases/download/$tag/$file" "$file" || build "$repository has no $file for $tag"
 done
 want=$(awk -v asset="$asset" '$2 == asset || $2 == "*" asset { print $1 }' checksums.txt)
 got=$(sha256 "$asset" | cut -d ' ' -f 1)
 [ "$want" = "$got" ] ||
   refuse "Checksum mismatch" "$asset of $repository $tag has the SHA-256 $got, but its checksums.txt says \"$want\". Do not use this release: pin the action to another version, and tell its maintainers."
+if [ -z "$note" ]; then
+  gh attestation verify "$asset" --bundle attestation.jsonl --custom-trusted-root trusted-root.jsonl --hostname github.com \
+    --repo "$ACTION_REPOSITORY" --signer-workflow "$ACTION_REPOSITORY/.github/workflows/release.yml" \
+    --source-digest "$commit" --deny-self-hosted-runners ||
+    refuse "Attestation mismatch" "gh cannot verify that the release workflow of $repository made $asset of $tag from the commit $commit: what it says is in the log. Do not use this release: pin the action to another version, and tell its maintainers."
+  note="its attestation holds for the commit $commit"
+fi
 tar -xzf "$asset" symphony
-echo "Installed symphony $tag ($platform), SHA-256 of the archive $got"
+echo "Installed symphony $tag ($platform) of $repository: SHA-256 of the archive $got; $note"

@@ -85,7 +85,7 @@ func (m *machine) actRuns(workflow string, wanted ...string) {
 			"--action-cache-path", filepath.Join(m.home, "actions"),
 			"--local-repository", "symphony-runner/symphony@v1=" + m.action,
 			"-s", "GITHUB_TOKEN=" + m.token,
-			"--env", "GITHUB_SERVER_URL=" + m.releases.URL, "--env", "GITHUB_API_URL=" + m.api,
+			"--env", "GITHUB_API_URL=" + m.api,
 			"--env", "GITHUB_RUN_ID=10" + string(rune('1'+run)), "--env", "GITHUB_RUN_ATTEMPT=1",
 			"--env", "ACT_STORE=" + store, "--env", "KEEP=" + keep}
 		for name, folder := range map[string]string{"actions/cache": ".", "actions/setup-go": ".", "actions/upload-artifact": "upload"} {

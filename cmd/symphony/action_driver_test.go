@@ -316,7 +316,7 @@ func (j *job) environ() []string {
 // github is the context of that name.
 func (j *job) github() map[string]any {
 	return map[string]any{
-		"token": j.token, "repository": j.repository, "server_url": j.releases.URL, "api_url": j.api,
+		"token": j.token, "repository": j.repository, "server_url": j.server, "api_url": j.api,
 		"action_ref": j.ref, "action_repository": j.actionRepository, "event_name": cmp.Or(j.eventName, "schedule"),
 		"run_id": j.run, "run_attempt": j.attempt,
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +16,7 @@ func (m *machine) runScript(name string, env []string, args ...string) (code int
 	cmd := exec.CommandContext(m.t.Context(), "bash", append([]string{filepath.Join(m.action, "action", name)}, args...)...)
 	cmd.Dir = m.dir
 	cmd.Env = append([]string{"PATH=" + m.path, "HOME=" + m.home, "GITHUB_ACTION_PATH=" + m.action,
-		"GITHUB_SERVER_URL=" + m.releases.URL, "RUNNER_OS=" + m.os, "RUNNER_ARCH=" + m.arch, "RUNNER_TEMP=" + m.home,
+		"GITHUB_SERVER_URL=" + m.server, "RUNNER_OS=" + m.os, "RUNNER_ARCH=" + m.arch, "RUNNER_TEMP=" + m.home,
 		"GITHUB_OUTPUT=" + filepath.Join(m.home, "output"), "ACTION_REPOSITORY=" + m.actionRepository, "ACTION_REF=" + m.ref}, env...)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
@@ -54,6 +56,80 @@ func TestTheReleaseOfTheActionsOwnRefIsInstalled(t *testing.T) {
 			t.Errorf("%s: exit status %d, want %q:\n%s", ref, code, want, said)
 		}
 	}
+}
+
+func TestReleasesComeFromGitHubAloneWhateverTheServer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ server, repository, want string }{
+		"github.com":               {"https://github.com", "symphony-runner/symphony", "Installed symphony v1.2.3 "},
+		"another server":           {"", "symphony-runner/symphony", "Installed symphony v1.2.3 "},
+		"a fork on github.com":     {"https://github.com", "octo/symphony", "Building symphony from source"},
+		"a copy of another name":   {"", "octo/symphony", "releases come from github.com alone"},
+		"a name that ends as ours": {"", "mallory-symphony-runner/symphony", "releases come from github.com alone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			local := newReleases(t) // which somebody else owns
+			for path, text := range local.standInFor(m.t.TempDir()) {
+				if strings.HasSuffix(path, ".pem") {
+					m.writeFile(filepath.Join(m.home, "local.pem"), text)
+				}
+			}
+			local.add("v1.2.3", strings.Repeat("a", 40), "v1")
+			m.server = c.server
+			if m.server == "" {
+				m.server = local.URL
+			}
+			m.actionRepository = c.repository
+			code, said := m.runScript("install.sh", []string{"CURL_CA_BUNDLE=" + filepath.Join(m.home, "local.pem")})
+			if code != 0 || !strings.Contains(said, c.want) {
+				t.Errorf("exit status %d, want %q:\n%s", code, c.want, said)
+			}
+			if asked := local.paths(); len(asked) > 0 {
+				t.Errorf("the server was asked for %v", asked)
+			}
+		})
+	}
+}
+
+func TestTheAttestationHoldsTheBinaryToTheCommitOfTheAction(t *testing.T) {
+	t.Parallel()
+	const commit = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	sourceOf := func(m *machine) string { return strings.ReplaceAll(fakeGH, "--source-digest string", "") }
+	for name, c := range map[string]struct {
+		change func(*machine)
+		code   int
+		byTag  string // what is said of v1
+		byPin  string // and of the commit
+	}{
+		"it holds":       {func(*machine) {}, 0, "its attestation holds for the commit " + commit, "its attestation holds for the commit " + commit},
+		"another commit": {func(m *machine) { m.attest("b") }, 2, "::error title=Attestation mismatch::", "::error title=Attestation mismatch::"},
+		"no attestation": {func(m *machine) { m.releases.change("attestation.jsonl", nil) }, 0, "has no attestation.jsonl", "has no attestation.jsonl"},
+		"no gh":          {func(m *machine) { m.only(append(posix, "bash", "git", "curl", "tar", "gzip", "sha256sum")...) }, 0, "was not verified: there is no gh", "Building symphony from source"},
+		"an old gh":      {func(m *machine) { m.stub("gh", sourceOf(m)) }, 0, "was not verified: this gh is too old", "Building symphony from source"},
+		"keys out of reach": {func(m *machine) { m.stub("gh", strings.Replace(fakeGH, "echo keys", "exit 1", 1)) }, 0,
+			"was not verified: gh cannot get the keys", "Building symphony from source"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			c.change(m)
+			for ref, want := range map[string]string{"v1": c.byTag, commit: c.byPin} {
+				m.ref = ref
+				code, said := m.runScript("install.sh", nil)
+				installed := strings.Contains(said, "Installed symphony")
+				if code != c.code || !strings.Contains(said, want) || installed && !strings.Contains(want, "attestation") && !strings.Contains(want, "verified") {
+					t.Errorf("%s: exit status %d, want %d with %q:\n%s", ref, code, c.code, want, said)
+				}
+			}
+		})
+	}
+}
+
+// attest replaces what is attested of the releases: they are of another commit.
+func (m *machine) attest(commit string) {
+	m.releases.change("attestation.jsonl", fmt.Appendf(nil, "%s %s %x\n", m.actionRepository, strings.Repeat(commit, 40), sha256.Sum256(archive())))
 }
 
 func TestAnArchiveThatDoesNotMatchItsChecksumEndsTheAction(t *testing.T) {

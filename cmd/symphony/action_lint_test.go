@@ -148,6 +148,30 @@ func TestActionsOfOthersArePinnedByCommit(t *testing.T) {
 	}
 }
 
+// TestBinariesAreBuiltWithAPatchReleaseOfGo covers both ways: setup-go takes the
+// toolchain of go.mod, which this program is built from source with.
+func TestBinariesAreBuiltWithAPatchReleaseOfGo(t *testing.T) {
+	t.Parallel()
+	module := readText(t, "../../go.mod")
+	minor := regexp.MustCompile(`(?m)^go (1\.\d+)\.0$`).FindStringSubmatch(module)
+	toolchain := regexp.MustCompile(`(?m)^toolchain go(1\.\d+)\.([1-9]\d*)$`).FindStringSubmatch(module)
+	if minor == nil || toolchain == nil || minor[1] != toolchain[1] {
+		t.Fatalf("go.mod has the version %q and the toolchain %q", minor, toolchain)
+	}
+	var release struct {
+		Jobs struct{ Binaries struct{ Steps []step } }
+	}
+	if err := yaml.Unmarshal([]byte(readText(t, "../../.github/workflows/release.yml")), &release); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range release.Jobs.Binaries.Steps {
+		if strings.HasPrefix(s.Uses, "actions/setup-go@") && s.With["go-version"] == minor[1]+".x" && s.With["check-latest"] == "true" {
+			return
+		}
+	}
+	t.Errorf("the release does not look for the newest patch release of Go %s", minor[1])
+}
+
 func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
 	t.Parallel()
 	written := map[string][]string{"built": {"cache-hit"}}

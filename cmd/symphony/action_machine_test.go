@@ -27,6 +27,7 @@ type machine struct {
 	event     string // file with the event
 
 	repository, api, token string
+	server                 string // address of the GitHub, or what is in its place
 	eventName              string
 	ref, actionRepository  string // how the workflow names the action
 	releases               *releases
@@ -52,7 +53,7 @@ func newMachine(t testing.TB) *machine {
 	}
 	m := &machine{
 		project: p, workspace: p.dir, home: t.TempDir(), os: "Linux", arch: "X64", action: root,
-		repository: "octo/state-keeper", api: "http://127.0.0.1:1", token: "ghs_0123456789abcdefghij",
+		repository: "octo/state-keeper", server: "https://github.com", api: "http://127.0.0.1:1", token: "ghs_0123456789abcdefghij",
 		ref: "v1", actionRepository: "symphony-runner/symphony", releases: newReleases(t), artifacts: map[string][]string{},
 	}
 	if runtime.GOOS == "darwin" {
@@ -69,6 +70,10 @@ func newMachine(t testing.TB) *machine {
 	m.writeFile(filepath.Join(m.home, ".bash_profile"), "PATH="+shellQuote(m.path)+"\n")
 	m.stub("npm", `echo "npm $*" >>"$HOME/npm.log"; exit 1`)
 	m.stub("sudo", `echo "sudo $*" >>"$HOME/sudo.log"; exit 1`)
+	m.stub("gh", fakeGH)
+	for path, text := range m.releases.standInFor(m.home) {
+		m.writeFile(path, text)
+	}
 	m.releases.add("v1.2.3", strings.Repeat("a", 40), "v1")
 	m.sample()
 	return m

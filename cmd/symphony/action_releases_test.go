@@ -4,22 +4,37 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"maps"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
-// releases are the tags and releases of this action, as its host serves them.
+// releases serves the tags and releases of this action as github.com does.
 type releases struct {
 	*httptest.Server
-	t testing.TB
+	t    testing.TB
+	cert []byte // of github.com, as PEM
 
 	mu    sync.Mutex
 	refs  []string          // lines of git's info/refs
@@ -29,7 +44,7 @@ type releases struct {
 
 func newReleases(t testing.TB) *releases {
 	r := &releases{t: t, files: map[string][]byte{}}
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	r.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.asked = append(r.asked, req.URL.Path)
@@ -43,9 +58,67 @@ func newReleases(t testing.TB) *releases {
 		}
 		_, _ = w.Write(file)
 	}))
+	pair := githubCertificate(t)
+	r.cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})
+	r.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	r.Config.ErrorLog = log.New(io.Discard, "", 0) // who does not know the certificate goes away
+	r.StartTLS()
 	t.Cleanup(r.Close)
 	return r
 }
+
+// githubCertificate returns a certificate for github.com that signs itself.
+func githubCertificate(t testing.TB) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "github.com"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		DNSNames: []string{"github.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// standInFor makes the curl and the git of a user meet the releases where they
+// look for github.com.
+func (r *releases) standInFor(home string) map[string]string {
+	address := r.Listener.Addr().String()
+	cert := filepath.Join(home, "github.pem")
+	return map[string]string{
+		cert:                              string(r.cert),
+		filepath.Join(home, ".curlrc"):    fmt.Sprintf("connect-to = \"github.com:443:%s\"\ncacert = \"%s\"\nnoproxy = \"*\"\n", address, cert),
+		filepath.Join(home, ".gitconfig"): fmt.Sprintf("[url \"https://%s/\"]\n\tinsteadOf = https://github.com/\n[http]\n\tsslCAInfo = %s\n\tproxy =\n", address, cert),
+	}
+}
+
+// fakeGH verifies attestations as gh does: what is attested in a bundle is the
+// digest of an archive and the commit that the workflow made it from.
+const fakeGH = `case "$1 $2 $3" in
+"attestation verify --help") echo "  --source-digest string" ;;
+"attestation trusted-root --hostname") echo keys ;;
+"attestation verify "*)
+  shift 2; file=$1; shift
+  while [ $# -gt 0 ]; do
+    case $1 in
+    --bundle) bundle=$2 ;; --custom-trusted-root) root=$2 ;; --repo) repo=$2 ;;
+    --signer-workflow) workflow=$2 ;; --source-digest) commit=$2 ;; --hostname) [ "$2" = github.com ] || exit 1 ;;
+    --deny-self-hosted-runners) set -- x "$@" ;;
+    *) echo "unknown flag: $1"; exit 1 ;;
+    esac
+    shift 2
+  done
+  [ "$(cat "$root")" = keys ] && [ "$workflow" = "$repo/.github/workflows/release.yml" ] || exit 1
+  digest=$( (sha256sum "$file" || shasum -a 256 "$file") 2>/dev/null | cut -d ' ' -f 1)
+  grep -qx "$repo $commit $digest" "$bundle" || { echo "Error: verifying with issuer \"sigstore.dev\""; exit 1; } ;;
+*) exit 1 ;;
+esac`
 
 // add releases the binary as a version at a commit, with other tags there. The
 // version's tag is an annotated one.
@@ -59,7 +132,15 @@ func (r *releases) add(version, commit string, tags ...string) {
 	asset := fmt.Sprintf("symphony_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
 	folder := "/symphony-runner/symphony/releases/download/" + version + "/"
 	r.files[folder+asset] = archive()
+	r.files[folder+"attestation.jsonl"] = fmt.Appendf(nil, "symphony-runner/symphony %s %x\n", commit, sha256.Sum256(archive()))
 	r.files[folder+"checksums.txt"] = fmt.Appendf(nil, "%s  other.tar.gz\n%x  %s\n", strings.Repeat("0", 64), sha256.Sum256(archive()), asset)
+}
+
+// paths returns what was asked for so far.
+func (r *releases) paths() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.asked)
 }
 
 // change replaces files whose path ends so.
