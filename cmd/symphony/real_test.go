@@ -181,8 +181,9 @@ func TestAnInterruptedRealCodexIsResumedByTheNextRun(t *testing.T) {
 		t.Errorf("not handed over:\n%s", text)
 	}
 	requests := m.Requests()
-	if body := string(requests[2].Body); !strings.Contains(body, "first.txt") || strings.Count(body, "You are working on A-1") != 1 {
-		t.Error("the second run did not go on with the thread of the first")
+	if body := string(requests[2].Body); !strings.Contains(body, "first.txt") ||
+		strings.Count(body, "You are working on A-1") != 2 || strings.Count(body, "The workspace was kept") != 1 {
+		t.Error("the second run did not continue the thread of the first with a prompt of its own")
 	}
 }
 
