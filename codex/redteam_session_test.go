@@ -184,7 +184,7 @@ func TestRaidLeavesAFIFOToReadFrom(t *testing.T) {
 		t.Error(err)
 	}
 	c.turn(c.open(codex.Config{}, ""), "test -p AGENTS.md")
-	if err := c.root.Remove(t.Context(), c.ws.Issue); err != nil {
+	if _, err := c.root.Remove(t.Context(), c.ws.Issue); err != nil {
 		t.Error(err)
 	}
 }

@@ -158,11 +158,11 @@ func (l *loop) remove(issue workspace.Issue) {
 	workspaces := l.world.Workspaces
 	l.wg.Go(func() {
 		defer cancel(nil)
-		err := workspaces.Remove(ctx, issue)
+		hook, err := workspaces.Remove(ctx, issue)
 		if err == nil {
 			err = attempt.Forget(l.Private, issue.Identifier)
 		}
-		l.inbox <- removed{id, issue.Identifier, err}
+		l.inbox <- removed{id, issue.Identifier, hook, err}
 	})
 }
 
@@ -170,15 +170,19 @@ func (l *loop) remove(issue workspace.Issue) {
 type removed struct {
 	id         tracker.ID
 	identifier string
+	hook       error // the failure of before_remove, which the removal goes on without
 	err        error
 }
 
 func (m removed) in(l *loop) {
 	delete(l.cleaning, m.id)
 	log := l.Log.With("issue_id", m.id, "issue_identifier", m.identifier)
+	if m.hook != nil { // logged where it ran
+		l.warn(fmt.Sprintf("%s: %v", m.identifier, m.hook))
+	}
 	if m.err != nil {
 		log.Warn("workspace not removed", "error", m.err)
-		l.tick.Warnings = append(l.tick.Warnings, fmt.Sprintf("%s: workspace not removed: %v", m.identifier, m.err))
+		l.warn(fmt.Sprintf("%s: workspace not removed: %v", m.identifier, m.err))
 	} else {
 		log.Info("workspace removed")
 	}

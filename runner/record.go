@@ -18,6 +18,11 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	row.Usage.Input += o.Usage.Input
 	row.Usage.Output += o.Usage.Output
 	row.Took += now.Sub(m.started)
+	for _, w := range o.Warnings {
+		if !slices.Contains(row.Warnings, w) { // sessions repeat each other
+			row.Warnings = append(row.Warnings, w)
+		}
+	}
 	if o.Issue != nil {
 		row.Title, row.URL, row.State = o.Issue.Title, o.Issue.URL, o.Issue.State
 	}

@@ -70,7 +70,7 @@ func TestAWorkspaceIsBusyWhileASessionRunsAndAtRestAfterIt(t *testing.T) {
 	if diff := cmp.Diff([]string{"ABC-1.json"}, records(t, r)); diff != "" {
 		t.Errorf("after the session (-want +got):\n%s", diff)
 	}
-	if err := r.Remove(t.Context(), issue); err != nil {
+	if _, err := r.Remove(t.Context(), issue); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string(nil), records(t, r)); diff != "" {
@@ -82,7 +82,7 @@ func TestAWorkspaceAtRestIsNotSearchedForProcesses(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(*Root) error{
 		"Prepare": func(r *Root) error { _, err := r.Prepare(t.Context(), issue); return err },
-		"Remove":  func(r *Root) error { return r.Remove(t.Context(), issue) },
+		"Remove":  func(r *Root) error { _, err := r.Remove(t.Context(), issue); return err },
 		"Reclaim": func(r *Root) error { return r.Reclaim(t.Context(), issue) },
 	} {
 		t.Run(name, func(t *testing.T) {

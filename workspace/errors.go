@@ -33,12 +33,14 @@ type ExitError struct {
 	Output string         // the end of its stderr (of a hook: of all its output), in one harmless line
 }
 
-func (e *ExitError) Error() string {
-	how := fmt.Sprintf("exit status %d", e.Code)
+func (e *ExitError) Error() string { return e.how() + "; " + said(e.Output) }
+
+// how returns how the process ended, without what it printed.
+func (e *ExitError) how() string {
 	if e.Signal != 0 {
-		how = fmt.Sprintf("killed by signal %q", e.Signal)
+		return fmt.Sprintf("killed by signal %q", e.Signal)
 	}
-	return how + "; " + said(e.Output)
+	return fmt.Sprintf("exit status %d", e.Code)
 }
 
 // said is an output tail as errors show it.

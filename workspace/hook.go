@@ -7,16 +7,66 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
+// HookError is the failure of a hook. It is also [ErrHook] or [ErrHookTimeout],
+// or the cause of the context that ended the hook.
+type HookError struct {
+	Hook   string // its name, such as after_run
+	Err    error
+	Output string // the end of what it printed, in one harmless line
+}
+
+func (e *HookError) Unwrap() error { return e.Err }
+
+// maxLast bounds the output in the text of a [HookError], in bytes. The end of
+// the output says what is wrong, and readers cut long texts at their end.
+const maxLast = 280
+
+func (e *HookError) Error() string {
+	text := e.Kind()
+	if e.Output != "" || errors.Is(e.Err, ErrHook) {
+		text += "; " + said(lastWords(e.Output, maxLast))
+	}
+	switch {
+	case errors.Is(e.Err, ErrHookTimeout):
+		text += fmt.Sprintf("; make hooks.%s faster or raise hooks.timeout_ms", e.Hook)
+	case errors.Is(e.Err, ErrHook):
+		text += fmt.Sprintf("; fix hooks.%s in WORKFLOW.md", e.Hook)
+	}
+	return text
+}
+
+// Kind returns how the hook failed without what it printed, so that it is the
+// same text for each issue that the hook fails for in the same way.
+func (e *HookError) Kind() string {
+	if exit, ok := errors.AsType[*ExitError](e.Err); ok {
+		return fmt.Sprintf("hook %s: %v: %s", e.Hook, ErrHook, exit.how())
+	}
+	return fmt.Sprintf("hook %s: %v", e.Hook, e.Err)
+}
+
+// lastWords returns the end of a line, at most n bytes and whole words: half a
+// secret would not be recognized as one any more.
+func lastWords(line string, n int) string {
+	if len(line) <= n {
+		return line
+	}
+	_, words, _ := strings.Cut(line[len(line)-n:], " ")
+	return "[...] " + words
+}
+
 // BeforeRun runs hooks.before_run. Its failure is fatal to the attempt (SPEC
-// §9.4): [ErrHook] or [ErrHookTimeout], or the cause of ctx when that ended it.
+// §9.4). The error is a [*HookError].
 func (r *Root) BeforeRun(ctx context.Context, ws Workspace) error {
 	return r.hook(ctx, "before_run", r.cfg.Hooks.BeforeRun, ws)
 }
 
-// AfterRun runs hooks.after_run. Its failure is logged here, and callers ignore it.
+// AfterRun runs hooks.after_run. Its failure does not count against the attempt
+// (SPEC §9.4), but callers report it: what the hook was to do is not done. The
+// error is a [*HookError].
 func (r *Root) AfterRun(ctx context.Context, ws Workspace) error {
 	return r.hook(ctx, "after_run", r.cfg.Hooks.AfterRun, ws)
 }
@@ -48,11 +98,11 @@ func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace, l
 	ctx, cancel := context.WithTimeoutCause(ctx, r.cfg.Hooks.Timeout, tooLong)
 	defer cancel()
 	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("hook %s: not started: %w", name, err)
+		return &HookError{Hook: name, Err: fmt.Errorf("not started: %w", err)}
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
-		return fmt.Errorf("hook %s: %w: %w", name, ErrHook, err)
+		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, err)}
 	}
 	defer null.Close()
 	s, err := r.launch(ctx, launch{
@@ -64,22 +114,17 @@ func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace, l
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("hook %s: %w: %w", name, ErrHook, err)
+		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, err)}
 	}
 	defer s.rest()
 	select {
 	case <-s.done:
 	case <-ctx.Done():
 		ended := s.end(ctx, 0)
-		cause := context.Cause(ctx)
-		err := fmt.Errorf("hook %s: %w; %s", name, cause, said(s.output.String()))
-		if cause == tooLong {
-			err = fmt.Errorf("%w; make hooks.%s faster or raise hooks.timeout_ms", err, name)
-		}
-		return errors.Join(err, ended)
+		return errors.Join(&HookError{Hook: name, Err: context.Cause(ctx), Output: s.output.String()}, ended)
 	}
 	if s.err != nil {
-		return fmt.Errorf("hook %s: %w: %w; mend hooks.%s in WORKFLOW.md", name, ErrHook, s.err, name)
+		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, s.err), Output: s.output.String()}
 	}
 	return s.left
 }

@@ -51,12 +51,12 @@ func TestAFailedHookSaysWhichHowAndWhatItPrinted(t *testing.T) {
 	if !errors.Is(err, ErrHook) || !errors.As(err, &exit) || exit.Code != 7 {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"hook before_run: hook_failed: exit status 7", "[...] xxx", "oh | ::error::no\uFFFD[2J", "hooks.before_run"} {
+	for _, want := range []string{"hook before_run: hook_failed: exit status 7", "[...] ", "| ::error::no\uFFFD[2J", "hooks.before_run"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}
 	}
-	if strings.ContainsAny(err.Error(), "\n\x1b") || len(err.Error()) > 3*tailSize {
+	if strings.ContainsAny(err.Error(), "\n\x1b") || len(err.Error()) > 2*maxLast {
 		t.Errorf("unfit for a log: %q", err)
 	}
 	var messages []string
@@ -111,5 +111,30 @@ func TestAHookDoesNotRunOutsideItsWorkspace(t *testing.T) {
 	}
 	if exists(ran) {
 		t.Error("it ran")
+	}
+}
+
+func TestAHookThatFailsInTheSameWayForTwoIssuesIsOfOneKind(t *testing.T) {
+	t.Parallel()
+	kind := func(hooks Hooks) string {
+		t.Helper()
+		hooks.Timeout = max(hooks.Timeout, 100*time.Millisecond)
+		r := open(t, hooks)
+		r.Grace = Grace{Term: 50 * time.Millisecond, Kill: 10 * time.Second}
+		failed, ok := errors.AsType[*HookError](r.BeforeRun(t.Context(), prepare(t, r)))
+		if !ok {
+			t.Fatal("no HookError")
+		}
+		return failed.Kind()
+	}
+	const minute = time.Minute
+	one := kind(Hooks{Timeout: minute, BeforeRun: "echo GH-1; exit 3"})
+	if two := kind(Hooks{Timeout: minute, BeforeRun: "echo GH-2; exit 3"}); one != two || one != "hook before_run: hook_failed: exit status 3" {
+		t.Errorf("%q and %q", one, two)
+	}
+	for _, other := range []Hooks{{Timeout: minute, BeforeRun: "exit 4"}, {Timeout: minute, BeforeRun: "kill -9 $$"}, {BeforeRun: "sleep 60"}} {
+		if got := kind(other); got == one {
+			t.Errorf("%+v is %q as well", other, got)
+		}
 	}
 }

@@ -51,7 +51,7 @@ func TestProcessesOfAKilledRunAreKilledByTheNextOne(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(*Root) error{
 		"Prepare": func(r *Root) error { _, err := r.Prepare(t.Context(), issue); return err },
-		"Remove":  func(r *Root) error { return r.Remove(t.Context(), issue) },
+		"Remove":  func(r *Root) error { _, err := r.Remove(t.Context(), issue); return err },
 		"Reclaim": func(r *Root) error { return r.Reclaim(t.Context(), issue) },
 	} {
 		t.Run(name, func(t *testing.T) {

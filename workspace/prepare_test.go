@@ -125,7 +125,7 @@ func BenchmarkPrepareNewAndRemove(b *testing.B) {
 	r := openWith(b, Config{Root: b.TempDir()}, nil, slog.New(slog.DiscardHandler))
 	for b.Loop() {
 		prepare(b, r)
-		if err := r.Remove(b.Context(), issue); err != nil {
+		if _, err := r.Remove(b.Context(), issue); err != nil {
 			b.Fatal(err)
 		}
 	}

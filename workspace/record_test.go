@@ -16,7 +16,7 @@ func TestARootKnowsWhoseItsWorkspacesAre(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Remove(t.Context(), Issue{ID: "id-3", Identifier: "A-3"}); err != nil {
+	if _, err := r.Remove(t.Context(), Issue{ID: "id-3", Identifier: "A-3"}); err != nil {
 		t.Fatal(err)
 	}
 	// What a record says is never trusted: these name no workspace of theirs.

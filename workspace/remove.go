@@ -8,30 +8,31 @@ import (
 	"path"
 )
 
-// Remove runs before_remove, whose failure is logged and otherwise ignored
-// (SPEC §9.4), and deletes the issue's folder. A missing one is no error. What an
-// earlier run left running there is killed first.
-func (r *Root) Remove(ctx context.Context, issue Issue) error {
+// Remove runs before_remove and deletes the issue's folder. A missing one is no
+// error. What an earlier run left running there is killed first. A failure of the
+// hook does not keep the folder (SPEC §9.4): it is returned as failed, for callers
+// to report, and err is then nil if the folder is gone.
+func (r *Root) Remove(ctx context.Context, issue Issue) (failed, err error) {
 	ws := r.workspace(issue)
 	found, err := r.find(ws)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if found == nil {
-		return r.unmark(ws)
+		return nil, r.unmark(ws)
 	}
 	if err := r.reclaim(ctx, ws); err != nil {
-		return err
+		return nil, err
 	}
-	r.hook(ctx, "before_remove", r.cfg.Hooks.BeforeRemove, ws) // logged there
+	failed = r.hook(ctx, "before_remove", r.cfg.Hooks.BeforeRemove, ws)
 	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("remove workspace %s: %w", ws.Path, err)
+		return nil, fmt.Errorf("remove workspace %s: %w", ws.Path, err)
 	}
 	if err := r.delete(ws); err != nil {
-		return err
+		return failed, err
 	}
 	r.issueLog(ws).InfoContext(ctx, "workspace removed", "path", ws.Path)
-	return nil
+	return failed, nil
 }
 
 // delete deletes a folder, and whatever a failed creation left. It does not stop

@@ -35,7 +35,9 @@ func TestRemoveDeletesReadOnlyFolders(t *testing.T) {
 	go func() {
 		runtime.LockOSThread() // and never unlock: this thread has lost its privileges
 		dropOverride(t)
-		errs <- [2]error{r.dir.RemoveAll(ws.Key), r.Remove(t.Context(), issue)}
+		plain := r.dir.RemoveAll(ws.Key)
+		_, removed := r.Remove(t.Context(), issue)
+		errs <- [2]error{plain, removed}
 	}()
 	if got := <-errs; got[0] == nil || got[1] != nil {
 		t.Errorf("plain removal: %v; Remove: %v", got[0], got[1])

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,8 +23,12 @@ func TestRemoveDeletesTheWorkspaceAndFollowsNoLink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Remove(t.Context(), issue); err != nil {
+	failed, err := r.Remove(t.Context(), issue)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if hook, ok := errors.AsType[*HookError](failed); !ok || hook.Hook != "before_remove" || !errors.Is(failed, ErrHook) {
+		t.Errorf("the failure of the hook is not returned: %v", failed)
 	}
 	if exists(ws.Path) {
 		t.Error("the workspace is there")
@@ -46,8 +51,8 @@ func TestRemovingWhatIsNotThereIsNoError(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{BeforeRemove: "exit 1"})
 	for range 2 {
-		if err := r.Remove(t.Context(), issue); err != nil {
-			t.Error(err)
+		if failed, err := r.Remove(t.Context(), issue); failed != nil || err != nil {
+			t.Error(failed, err)
 		}
 	}
 }

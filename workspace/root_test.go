@@ -116,7 +116,7 @@ func TestOnlyARealFolderIsAWorkspace(t *testing.T) {
 			if !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), ws.Path) {
 				t.Errorf("Prepare: %v", err)
 			}
-			if err := r.Remove(t.Context(), issue); !errors.Is(err, ErrUnsafe) {
+			if _, err := r.Remove(t.Context(), issue); !errors.Is(err, ErrUnsafe) {
 				t.Errorf("Remove: %v", err)
 			}
 			if !exists(ws.Path) {

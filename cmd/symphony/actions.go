@@ -57,6 +57,7 @@ func (a *app) tell(s runner.Story) {
 	if s.Outcome.Why != "" {
 		lines = append(lines, s.Outcome.Why)
 	}
+	lines = append(lines, s.Outcome.Warnings...)
 	if len(lines) == 0 {
 		lines = []string{"(it said nothing)"}
 	}

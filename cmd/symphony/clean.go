@@ -45,7 +45,7 @@ func cleanTick(t report.Tick, r *redact.Redactor) report.Tick {
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		row.Title, row.URL, row.State = r.String(row.Title), r.String(row.URL), r.String(row.State)
-		row.Why, row.Next.Why.Detail = r.String(row.Why), r.String(row.Next.Why.Detail)
+		row.Why, row.Next.Why.Detail, row.Warnings = r.String(row.Why), r.String(row.Next.Why.Detail), each(row.Warnings)
 	}
 	t.Verdicts = slices.Clone(t.Verdicts)
 	for i := range t.Verdicts {

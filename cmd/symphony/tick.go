@@ -100,6 +100,7 @@ func (a *app) runner(path string, state place, console *console) (*runner.Runner
 	}
 	if err := workspace.HideFromChildren(); err != nil {
 		log.Warn("children can read this process", "error", err)
+		a.warnings = append(a.warnings, fmt.Sprintf("children can read this process and its secrets: %v", err))
 	}
 	source := a.workflows(path)
 	if _, err := source.Current(); err != nil {

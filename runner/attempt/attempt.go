@@ -25,6 +25,9 @@ const (
 	maxWhy = 500
 )
 
+// errHurried ends an after_run that outlasts an interrupted run.
+var errHurried = fmt.Errorf("not finished: the run was interrupted, which leaves it %v", hurried)
+
 // Run makes one attempt and returns how it ended. It calls report from one
 // goroutine at a time, never after it has returned, and stops when ctx is done.
 func Run(ctx context.Context, job Job, report func(Update)) schedule.Outcome {
@@ -53,6 +56,7 @@ type attempt struct {
 	gone      bool           // it was read, and is no longer visible
 	changed   bool           // the workspace
 	questions []string
+	warnings  []string // failures that do not change the outcome
 }
 
 // run is the attempt from the workspace to after_run.
@@ -82,17 +86,26 @@ func (a *attempt) run(ctx context.Context) error {
 	return err
 }
 
-// afterRun runs the hook whatever happened (SPEC §5.3.4). Its failure is logged
-// where it runs. An interrupted run has no time to lose.
+// afterRun runs the hook whatever happened (SPEC §5.3.4). Its failure changes
+// nothing of the outcome, but people must know: what the hook pushes, for one,
+// exists nowhere else. An interrupted run has no time to lose.
 func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
-	rest, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
+	rest, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { // at once when it was stopped before
 		if context.Cause(ctx) == schedule.Interrupted {
-			time.AfterFunc(hurried, cancel)
+			time.AfterFunc(hurried, func() { cancel(errHurried) })
 		}
 	})()
-	_ = a.Workspaces.AfterRun(rest, ws)
+	if err := a.Workspaces.AfterRun(rest, ws); err != nil {
+		a.warnings = append(a.warnings, a.brief(err.Error())) // logged where it ran
+	}
+}
+
+// warn takes in a failure that does not change the outcome.
+func (a *attempt) warn(what string, err error) {
+	a.Log.Warn(what, "error", err)
+	a.warnings = append(a.warnings, a.brief(what+": "+err.Error()))
 }
 
 // session runs the agent process and its turns. When it returns, no process of
@@ -113,7 +126,11 @@ func (a *attempt) session(ctx context.Context, ws workspace.Workspace, prompts p
 		return err
 	}
 	events := openEventLog(a.EventLog, a.Redact, a.Log)
-	defer events.close()
+	defer func() {
+		if err := events.close(); err != nil {
+			a.warnings = append(a.warnings, a.brief(err.Error()))
+		}
+	}()
 	err = a.talk(ctx, ws, process, events, prompts)
 	if errors.Is(err, codex.ErrPortExit) {
 		err = withExit(err, process)
@@ -190,7 +207,7 @@ func (a *attempt) reread(ctx context.Context) bool {
 	issues, err := a.Tracker.IssuesByID(ctx, []tracker.ID{a.Issue.ID})
 	switch {
 	case err != nil:
-		a.Log.Warn("issue not read after the turn", "error", err)
+		a.warn("the issue was not read after the turn, so the session ended there", err)
 		return false
 	case len(issues) == 0:
 		a.gone = true
@@ -214,15 +231,14 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 		if a.turns > 0 && errors.Is(err, workspace.ErrNotFound) {
 			o.Class = schedule.Failed // an agent that has worked was found
 		}
-		o.Why = oneLine(err.Error())
+		o.Why = a.brief(err.Error())
 	case len(a.questions) > 0:
-		o.Class, o.Why = schedule.Persons, oneLine("the agent asks: "+strings.Join(a.questions, " / "))
+		o.Class, o.Why = schedule.Persons, a.brief("the agent asks: "+strings.Join(a.questions, " / "))
 	}
 	if o.Class != schedule.Done && o.Class != schedule.Stopped && a.turns > 0 {
 		a.reread(context.WithoutCancel(ctx))
 	}
-	o.Why = a.Redact(o.Why)
-	o.Issue, o.Gone = a.issue, a.gone
+	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, a.warnings
 	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
 		o.Idle = false
 	}
@@ -266,9 +282,10 @@ func withExit(err error, process *workspace.Process) error {
 	return err
 }
 
-// oneLine is text fit for a log line, a table and the state.
-func oneLine(text string) string {
-	runes := []rune(strings.Join(strings.Fields(text), " "))
+// brief returns a text for a log line, a table and the state. Secrets are taken
+// out before it is cut: half of one would not be recognized.
+func (a *attempt) brief(text string) string {
+	runes := []rune(strings.Join(strings.Fields(a.Redact(text)), " "))
 	if len(runes) > maxWhy {
 		runes = append(runes[:maxWhy-1], '…')
 	}

@@ -3,6 +3,7 @@ package attempt
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ type eventLog struct {
 	log     *slog.Logger
 	began   time.Time
 	written int
-	full    bool // and said so
+	ended   error // why it has stopped early; nil while it is written
 }
 
 type eventLine struct {
@@ -51,7 +52,7 @@ func openEventLog(path string, redact func(string) string, log *slog.Logger) *ev
 		l.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	}
 	if err != nil {
-		log.Warn("no event log for this session: check --logs", "error", err)
+		l.end(fmt.Errorf("no event log for this session: %w; check --logs", err))
 		return l
 	}
 	l.out = bufio.NewWriter(l.file)
@@ -86,11 +87,11 @@ func (l *eventLog) event(event codex.Event) {
 func (l *eventLog) put(e eventLine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.ended != nil {
+		return
+	}
 	if l.written > maxEventLog {
-		if !l.full {
-			l.full = true
-			l.log.Warn("event log ends here: it has reached its bound", "bytes", l.written)
-		}
+		l.end(fmt.Errorf("the event log ends early: it has reached its bound of %d bytes", maxEventLog))
 		return
 	}
 	e.Millis = time.Since(l.began).Milliseconds()
@@ -104,17 +105,25 @@ func (l *eventLog) put(e eventLine) {
 		l.written += n
 	}
 	if err != nil {
-		l.log.Warn("event log ends here: it cannot be written", "error", err)
-		l.written, l.full = maxEventLog+1, true
+		l.end(fmt.Errorf("the event log ends early: %w; check the disk of --logs", err))
 	}
 }
 
-func (l *eventLog) close() {
+// end stops the log for good.
+func (l *eventLog) end(err error) {
+	l.ended = err
+	l.log.Warn(err.Error())
+}
+
+// close closes the file. The error, which is logged, says why the log is not
+// complete.
+func (l *eventLog) close() error {
 	if l.out == nil {
-		return
+		return l.ended
 	}
-	if err := l.out.Flush(); err != nil {
-		l.log.Warn("event log is not complete", "error", err)
+	if err := l.out.Flush(); err != nil && l.ended == nil {
+		l.end(fmt.Errorf("the event log ends early: %w; check the disk of --logs", err))
 	}
 	l.file.Close()
+	return l.ended
 }

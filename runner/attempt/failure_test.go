@@ -143,13 +143,52 @@ func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
 	})
 }
 
-func TestAFailureOfAfterRunIsLoggedAndIgnored(t *testing.T) {
+func TestAFailureOfAfterRunChangesNoOutcomeAndIsReported(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Say `hello`\n")
-	w.hooks.AfterRun += "\nexit 3"
-	w.failed(w.run(t.Context()), schedule.Done, whole)
-	if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`) != 1 {
-		t.Error("nobody is told")
+	for name, script := range map[string]string{
+		"after a good end": "- [ ] Say `hello`\n",
+		"after a failure":  "- [ ] Fail with `other`\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, script)
+			w.hooks.AfterRun += "\necho the push was refused; exit 3"
+			got := w.run(t.Context())
+			if want := strings.Contains(script, "Say"); (got.Class == schedule.Done) != want {
+				t.Errorf("%s: %s", got.Class, got.Why)
+			}
+			want := []string{`hook after_run: hook_failed: exit status 3; its last output: "the push was refused"; fix hooks.after_run in WORKFLOW.md`}
+			if diff := cmp.Diff(want, got.Warnings); diff != "" {
+				t.Error(diff)
+			}
+			if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`) != 1 {
+				t.Error("the log does not say so")
+			}
+		})
+	}
+}
+
+func TestTheEndOfWhatAHookPrintedIsReportedWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-hunter2-hunter2-hunter2-hunter2"
+	for _, hook := range []string{"before_run", "after_run"} {
+		t.Run(hook, func(t *testing.T) {
+			t.Parallel()
+			// Wherever the output is cut, a secret is there.
+			script := "\nfor i in $(seq 400); do printf '" + secret + "'; test $((i % 3)) = 0 && echo || echo -n ' '; done; echo the last line; exit 3"
+			w := newWorld(t, "- [ ] Say `hello`\n")
+			w.job.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "***") }
+			if hook == "before_run" {
+				w.hooks.BeforeRun += script
+			} else {
+				w.hooks.AfterRun += script
+			}
+			got := w.run(t.Context())
+			text := strings.Join(append(got.Warnings, got.Why), "")
+			if !strings.Contains(text, "the last line") || !strings.Contains(text, "***") || strings.Contains(text, "unter") || utf8.RuneCountInString(text) > 500 {
+				t.Errorf("%d characters: %s", utf8.RuneCountInString(text), text)
+			}
+		})
 	}
 }
 

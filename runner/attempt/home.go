@@ -128,7 +128,7 @@ func (a *attempt) moveOut() {
 		err = errors.Join(err, keepRollout(a.home, cmp.Or(a.thread, a.Thread)))
 	}
 	if err != nil {
-		a.Log.Warn("not all of the session's files are removed", "error", err)
+		a.warn("not all of the session's files are removed", err)
 	}
 }
 

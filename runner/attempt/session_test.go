@@ -163,6 +163,11 @@ func TestASessionEndsInGoodOrderWhenTheIssueIsNoLongerItsOwn(t *testing.T) {
 			}
 			if test.read {
 				want.Issue = w.read()
+			} else if !test.gone {
+				want.Warnings = got.Warnings
+				if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "the issue was not read after the turn") {
+					t.Errorf("it is not reported: %q", got.Warnings)
+				}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)

@@ -21,6 +21,7 @@ func (w *world) stopped(got schedule.Outcome, cause schedule.Cause) {
 	want := schedule.Outcome{
 		Class: schedule.Stopped, Why: "stopped: " + string(cause),
 		Thread: w.asked("turn/start")[0].Thread, Turns: 1, Usage: got.Usage, Idle: true,
+		Warnings: got.Warnings, // an interrupt leaves after_run little time
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.t.Error(diff)
@@ -63,7 +64,7 @@ func TestAnAgentThatDoesNotWantToEndIsKilledBeforeAfterRun(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, script)
 			w.grace = impatient
-			w.hooks.AfterRun += "\nkill -0 $(cat " + quote(w.path("agent.pid")) + ") && " + w.trace("alive")
+			w.hooks.AfterRun += "\n! kill -0 $(cat " + quote(w.path("agent.pid")) + ") || " + w.trace("alive")
 			w.stopped(w.run(w.stopWhen("ready", schedule.Stalled)), schedule.Stalled)
 			if diff := cmp.Diff(whole, w.traces()); diff != "" {
 				t.Error(diff)
@@ -148,9 +149,13 @@ func TestAnInterruptedRunDoesNotWaitForASlowAfterRun(t *testing.T) {
 	w := newWorld(t, hangs)
 	w.hooks.AfterRun = "trap '' TERM; sleep 3600 & wait; sleep 3600"
 	w.grace = impatient
-	w.stopped(w.run(w.stopWhen("ready", schedule.Interrupted)), schedule.Interrupted)
+	got := w.run(w.stopWhen("ready", schedule.Interrupted))
+	w.stopped(got, schedule.Interrupted)
 	if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`) != 1 {
 		t.Errorf("after_run was not cut short:\n%s", w.log.bytes.String())
+	}
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "hook after_run: not finished: the run was interrupted") {
+		t.Errorf("it is not reported: %q", got.Warnings)
 	}
 }
 

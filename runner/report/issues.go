@@ -32,7 +32,7 @@ func (v view) issues(p *page) {
 				name(row.Identifier, row.ID), row.Title, Outcome(row.Class), Number(int64(row.Turns)),
 				Number(row.Usage.Total()), Duration(row.Took), v.next(row),
 			},
-			below: v.reason(row),
+			below: v.reason(row), warnings: row.Warnings,
 		})
 	}
 	t.write(p)
@@ -134,6 +134,9 @@ func (v view) sumIssues(s *sheet) {
 			literal(v.step(row), titleWidth))
 		if why := literal(v.reason(row), itemWidth); why != "" {
 			reasons = append(reasons, issue+" "+literal(Outcome(row.Class), nameWidth)+": "+why)
+		}
+		for _, warning := range row.Warnings {
+			reasons = append(reasons, issue+" "+literal(warning, itemWidth))
 		}
 	}
 	g.write(s)

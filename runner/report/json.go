@@ -22,7 +22,7 @@ import (
 //	work         whether something was done besides looking, or would be in a dry run
 //	started_at, ended_at, seconds, workflow (a path), tracker (its kind), dry_run
 //	counts       dispatched (sessions), completed, failed, parked, retrying (issues)
-//	issues       worked on: id, identifier, title, url, state, attempt, sessions, class, why, turns,
+//	issues       worked on: id, identifier, title, url, state, attempt, sessions, class, why, warnings, turns,
 //	             tokens {input, output, total}, seconds, next {phase, why, due_at}
 //	             class: done, stopped, failed, passing, thread, everyones, persons
 //	             phase: released, waiting, parked
@@ -83,6 +83,7 @@ type rowJSON struct {
 	Sessions   int        `json:"sessions"`
 	Class      string     `json:"class"`
 	Why        string     `json:"why"`
+	Warnings   []string   `json:"warnings"`
 	Turns      int        `json:"turns"`
 	Tokens     tokensJSON `json:"tokens"`
 	Seconds    float64    `json:"seconds"`
@@ -147,7 +148,8 @@ func rowOf(row Row) rowJSON {
 	}
 	return rowJSON{
 		ID: string(row.ID), Identifier: row.Identifier, Title: row.Title, URL: row.URL, State: row.State,
-		Attempt: row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Why: row.Why, Turns: row.Turns,
+		Attempt: row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Why: row.Why,
+		Warnings: append([]string{}, row.Warnings...), Turns: row.Turns,
 		Tokens: tokensOf(row.Usage), Seconds: row.Took.Seconds(),
 		Next: nextJSON{Phase: phase, Why: row.Next.Why.String(), DueAt: stamp(row.Next.Due)},
 	}

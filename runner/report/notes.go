@@ -57,6 +57,9 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 		if why := v.reason(row); why != "" {
 			note(&warnings, name(row.Identifier, row.ID)+" "+Outcome(row.Class)+": "+v.next(row), why)
 		}
+		for _, warning := range row.Warnings {
+			note(&warnings, name(row.Identifier, row.ID)+" "+Outcome(row.Class)+", but not all of it worked", warning)
+		}
 	}
 	for _, warning := range v.Warnings {
 		note(&warnings, "", warning)

@@ -151,7 +151,7 @@ func anyRow() *rapid.Generator[report.Row] {
 				schedule.Done, schedule.Stopped, schedule.Failed, schedule.Passing, schedule.ThreadLost, schedule.Everyones, schedule.Persons, "",
 			}).Draw(t, "class"),
 			Why: fragments().Draw(t, "why"), Turns: rapid.Int().Draw(t, "turns"), Usage: anyUsage().Draw(t, "usage"),
-			Took: time.Duration(rapid.Int64().Draw(t, "took")),
+			Took: time.Duration(rapid.Int64().Draw(t, "took")), Warnings: rapid.SliceOfN(fragments(), 0, 2).Draw(t, "warnings"),
 			Next: schedule.Next{Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "next"), Due: anyTime().Draw(t, "due")},
 		}
 	})

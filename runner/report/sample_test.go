@@ -69,10 +69,12 @@ func parks(why string) schedule.Next {
 }
 
 const (
-	turnFailed = "run turn 2: turn_failed: other: the model's answer could not be applied: patch does not match src/login/session.go; read the event log of the session with --logs to see what the agent tried before it gave up"
-	noQuota    = "turn_failed: usageLimitExceeded: You've hit your usage limit; add credits or wait until it resets"
-	trackerBad = "list candidates: tracker_status: POST https://api.linear.app/graphql: 502 Bad Gateway; look at https://status.linear.app, the next tick tries again"
-	question   = "the agent asks: Which database should the export read, the replica or the primary? (replica / primary)"
+	turnFailed  = "run turn 2: turn_failed: other: the model's answer could not be applied: patch does not match src/login/session.go; read the event log of the session with --logs to see what the agent tried before it gave up"
+	noQuota     = "turn_failed: usageLimitExceeded: You've hit your usage limit; add credits or wait until it resets"
+	trackerBad  = "list candidates: tracker_status: POST https://api.linear.app/graphql: 502 Bad Gateway; look at https://status.linear.app, the next tick tries again"
+	pushRefused = "hook after_run: hook_failed: exit status 1; its last output: \"[...] Write access to repository not granted. | fatal: unable to access 'https://github.com/acme/shop.git/': The requested URL returned error: 403 | no commit of refs/heads/symphony/ABC-1 was pushed\"; fix hooks.after_run in WORKFLOW.md"
+
+	question = "the agent asks: Which database should the export read, the replica or the primary? (replica / primary)"
 )
 
 // ticks are the ticks of the golden files.
@@ -85,6 +87,18 @@ func ticks() map[string]report.Tick {
 				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.Failed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 1 }),
 			}
 			t.Spent, t.Acted = schedule.Spent{Sessions: 3, Usage: schedule.Usage{Input: 3000, Output: 402}, Time: end.Sub(start)}, 3
+			leave(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
+		}),
+		"after-run-failed": tick(func(t *report.Tick) {
+			t.Rows = []report.Row{
+				with(row("ABC-1", "Add a dark mode to the settings page", schedule.Done, handedOver), func(r *report.Row) {
+					r.State, r.Warnings = "Review", []string{pushRefused}
+				}),
+				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.Failed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) {
+					r.Why, r.Attempt, r.Warnings = turnFailed, 1, []string{pushRefused}
+				}),
+			}
+			t.Spent, t.Acted = schedule.Spent{Sessions: 2, Usage: schedule.Usage{Input: 2000, Output: 268}, Time: end.Sub(start)}, 2
 			leave(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
 		}),
 		"everything": everything(),

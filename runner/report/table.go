@@ -26,8 +26,9 @@ type table struct {
 }
 
 type tableRow struct {
-	cells []string
-	below string // a remark under the row
+	cells    []string
+	below    string   // a remark under the row
+	warnings []string // more of them, which have more lines: the end of a hook's output is what counts
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, tableRow{cells: cells}) }
@@ -49,6 +50,9 @@ func (t *table) write(p *page) {
 		p.line(t.row(row.cells, widths))
 		if row.below != "" {
 			p.prose("    ", row.below, maxReason)
+		}
+		for _, warning := range row.warnings {
+			p.prose("    ", sentence(warning), maxItem)
 		}
 	}
 }

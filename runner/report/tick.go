@@ -46,6 +46,7 @@ type Row struct {
 	Sessions   int            // ended in this tick
 	Class      schedule.Class // how the last one ended
 	Why        string         // and why, when it did not end well
+	Warnings   []string       // failures that change nothing of how its sessions ended, such as that of after_run
 	Turns      int
 	Usage      schedule.Usage
 	Took       time.Duration

@@ -31,6 +31,8 @@ type Outcome struct {
 	Turns   int            // started
 	Idle    bool           // neither the workspace nor the issue changed
 	RetryAt time.Time      // not before, when the other side said so
+
+	Warnings []string // failures that change nothing of the outcome, such as that of after_run; one line each
 }
 
 // Next is what became of a claim.

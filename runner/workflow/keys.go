@@ -56,8 +56,8 @@ func (d *draft) table() []entry {
 
 		settled("hooks.after_create", "", "script run in a new workspace; failure gives the workspace up", d.text(&hooks.AfterCreate)),
 		settled("hooks.before_run", "", "script run before each attempt; failure ends the attempt", d.text(&hooks.BeforeRun)),
-		settled("hooks.after_run", "", "script run after each attempt; failure is only logged", d.text(&hooks.AfterRun)),
-		settled("hooks.before_remove", "", "script run before a workspace is removed; failure is only logged", d.text(&hooks.BeforeRemove)),
+		settled("hooks.after_run", "", "script run after each attempt; failure is reported and changes nothing else", d.text(&hooks.AfterRun)),
+		settled("hooks.before_remove", "", "script run before a workspace is removed; failure is reported and changes nothing else", d.text(&hooks.BeforeRemove)),
 		fixed("hooks.timeout_ms", hookTimeout, "time each hook may take; an invalid value falls back to the default", d.hookTimeout),
 		settled("hooks.env", "[]", "names of environment variables that hooks see besides the plain ones", d.names(&hooks.Env)),
 
