@@ -24,7 +24,8 @@
 //
 //	open   Workflows.Current, Connect, Store.Load; adopt what dead runs left
 //	┌─ pass   reload WORKFLOW.md; at a poll: clean up once, read claims and candidates
-//	│         plan    schedule.Plan — what would start on old knowledge is read again first
+//	│         plan    schedule.Plan — what would start on old knowledge is read again first,
+//	│                 and so is a list of candidates that is older than a poll
 //	│         commit  Apply, then Store.Save: claims are durable BEFORE any effect;
 //	│                 another run was faster: load, carry our exits over, doubt all
 //	│                 that was read, plan again

@@ -16,7 +16,7 @@ func (l *loop) finish(now time.Time) {
 	t.Ended = now
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
 	t.Budget = l.wf.Settings.Policy.Budget
-	t.Listed = l.view.listed
+	t.Listed = l.view.listed()
 	if l.unread != nil {
 		t.Unread = l.unread.Error()
 	}

@@ -204,7 +204,7 @@ func (l *loop) ended(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case !l.view.listed && !l.bad.None():
+	case !l.view.listed() && !l.bad.None():
 		return nil // the workflow's error is in the report; reconciling was all there was to do
 	}
 	return l.unread

@@ -55,6 +55,70 @@ func TestAFreedSlotIsFilledAtOnce(t *testing.T) {
 	})
 }
 
+func TestAnUrgentIssueThatAppearsWhileAllSlotsAreTakenStartsFirst(t *testing.T) {
+	for _, once := range []bool{true, false} {
+		t.Run(fmt.Sprintf("once=%v", once), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var issues []tracker.Issue
+				for n := range 5 {
+					low := issue(fmt.Sprintf("LOW-%d", n), "Todo")
+					low.Priority = new(4)
+					issues = append(issues, low)
+				}
+				w := newWorld(t, issues...)
+				w.flow.now.Settings.Policy.MaxConcurrent = 1
+				time.AfterFunc(100*time.Second, func() {
+					urgent := issue("URGENT", "Todo")
+					urgent.Priority = new(1)
+					w.board.mu.Lock()
+					w.board.issues = append(w.board.issues, urgent)
+					w.board.mu.Unlock()
+				})
+				var worked []tracker.ID
+				w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+					worked = append(worked, job.Issue.ID)
+					passes(ctx, 4*time.Minute+7*time.Second) // many polls, and between two of them
+					return w.handOver(ctx, job, report)
+				}
+				r := w.run()
+				r.Once = once
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				if _, err := r.Run(ctx); err != nil && !errors.Is(err, schedule.Interrupted) {
+					t.Fatal(err)
+				}
+				want := []tracker.ID{"LOW-0", "URGENT", "LOW-1", "LOW-2", "LOW-3", "LOW-4"}
+				if diff := cmp.Diff(want, worked); diff != "" {
+					t.Errorf("worked on (-want +got):\n%s", diff)
+				}
+				if lists := count(w.board.reads, "list"); once && lists > 1+len(want) {
+					t.Errorf("%d lists of candidates for %d sessions: want no list while every slot is taken", lists, len(want))
+				}
+			})
+		})
+	}
+}
+
+func TestAListThatCannotBeReadAgainStartsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w.flow.now.Settings.Policy.MaxConcurrent = 1
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			if job.Issue.ID == "A-2" {
+				t.Error("A-2 was started from a list of five minutes ago")
+			}
+			passes(ctx, 5*time.Minute)
+			w.board.mu.Lock()
+			w.board.listed = func() error { return errDown }
+			w.board.mu.Unlock()
+			return w.handOver(ctx, job, report)
+		}
+		if _, err := w.run().Run(t.Context()); !errors.Is(err, errDown) {
+			t.Errorf("ended with %v, want %v", err, errDown)
+		}
+	})
+}
+
 func TestAClaimIsSavedBeforeItsSessionStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, issue("A-1", "Todo"))

@@ -35,9 +35,27 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.clean(left)
 	}
 	l.cleanUnknown(ctx)
-	if l.view.listed && !schedule.Room(l.state, l.snapshot(now), l.policy(), now) {
-		return
+	if !l.view.listed() || l.room(now) {
+		l.list(ctx)
 	}
+}
+
+// room reports whether any candidate could be started now.
+func (l *loop) room(now time.Time) bool {
+	return schedule.Room(l.state, l.snapshot(now), l.policy(), now)
+}
+
+// relist reads the candidates again when one could be started and the list is
+// older than a poll: while every slot was taken, more urgent issues may have
+// come. A list that decides an order is therefore at most one poll old.
+func (l *loop) relist(ctx context.Context, now time.Time) {
+	if l.view.listed() && now.Sub(l.view.listedAt) > l.wf.Settings.Poll && l.room(now) {
+		l.list(ctx)
+	}
+}
+
+// list reads the candidates.
+func (l *loop) list(ctx context.Context) {
 	issues, err := l.world.Tracker.IssuesByState(ctx, l.policy().ActiveStates)
 	if err != nil {
 		l.unreadable("list candidates", err)

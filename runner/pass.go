@@ -105,6 +105,7 @@ func (l *loop) use(wf workflow.Workflow) error {
 // plan decides what to do. What it would start on old knowledge is read again
 // first, in one read, and decided anew (one read for all that start in the pass).
 func (l *loop) plan(ctx context.Context) []schedule.Decision {
+	l.relist(ctx, time.Now())
 	for {
 		now := time.Now()
 		decisions := schedule.Plan(l.state, l.snapshot(now), l.policy(), now)

@@ -11,7 +11,7 @@ import (
 // view is the latest knowledge of the tracker's issues, and how old it is.
 // Every read and every ended session adds to it; a plan is made from it alone.
 type view struct {
-	listed     bool // candidates were read at least once
+	listedAt   time.Time // when candidates were read last; zero before the first time
 	candidates []tracker.Issue
 	issues     map[tracker.ID]*tracker.Issue // read by id; nil when no longer visible
 	readAt     map[tracker.ID]time.Time      // absent: nothing certain is known
@@ -21,9 +21,12 @@ func newView() view {
 	return view{issues: map[tracker.ID]*tracker.Issue{}, readAt: map[tracker.ID]time.Time{}}
 }
 
+// listed reports whether candidates were read at least once.
+func (v *view) listed() bool { return !v.listedAt.IsZero() }
+
 // list takes in a complete list of candidates.
 func (v *view) list(issues []tracker.Issue, at time.Time) {
-	v.listed = true
+	v.listedAt = at
 	v.candidates = slices.Clone(issues)
 	slices.SortFunc(v.candidates, schedule.Compare)
 	for i := range v.candidates {
