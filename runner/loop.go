@@ -49,7 +49,6 @@ type loop struct {
 	stopAt   time.Time // when sessions are interrupted for the deadline; zero is never
 	lastGo   time.Time // after which nothing starts because of it
 	cleaned  bool      // startup cleanup has been begun
-	unknown  []string  // keys of workspaces whose issues are still to be looked for
 	replan   bool      // something happened that may change the plan
 	tick     report.Tick
 }

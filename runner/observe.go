@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,18 +24,10 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	}
 	l.unread = nil
 	l.state.Renew(now)
-	ids := slices.Collect(maps.Keys(l.state.Claims))
-	left := l.leftovers()
-	for id := range left {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	if err := l.refresh(ctx, ids); err != nil {
+	if err := l.refresh(ctx, slices.Sorted(maps.Keys(l.state.Claims))); err != nil {
 		l.unreadable("refresh claimed issues", err)
-	} else {
-		l.clean(left)
 	}
-	l.cleanUnknown(ctx)
+	l.cleanUp(ctx)
 	if !l.view.listed() || l.room(now) {
 		l.list(ctx)
 	}
@@ -56,7 +49,7 @@ func (l *loop) relist(ctx context.Context, now time.Time) {
 
 // list reads the candidates.
 func (l *loop) list(ctx context.Context) {
-	issues, err := l.world.Tracker.IssuesByState(ctx, l.policy().ActiveStates)
+	issues, err := l.byState(ctx, l.policy().ActiveStates)
 	if err != nil {
 		l.unreadable("list candidates", err)
 		return
@@ -64,17 +57,44 @@ func (l *loop) list(ctx context.Context) {
 	l.view.list(issues, time.Now())
 }
 
-// refresh reads issues by id. Either all are known afterwards or none is.
+// byState lists issues. Malformed ones are left out with a warning.
+func (l *loop) byState(ctx context.Context, states []string) ([]tracker.Issue, error) {
+	return l.world.Tracker.IssuesByState(tracker.WithDropped(ctx, l.malformed), states)
+}
+
+// refresh reads issues by id. Either all are known afterwards, but for the
+// malformed ones, or none is. What was known of a malformed one no longer counts:
+// its claim stays as it is, and the others are read again without it.
 func (l *loop) refresh(ctx context.Context, ids []tracker.ID) error {
-	if len(ids) == 0 {
-		return nil
+	for len(ids) > 0 {
+		issues, err := l.world.Tracker.IssuesByID(ctx, ids)
+		if err == nil {
+			l.view.refresh(ids, issues, time.Now())
+			return nil
+		}
+		spoilt, typed := errors.AsType[*tracker.MalformedError](err)
+		if !typed {
+			return err
+		}
+		rest := slices.Clone(ids)
+		for _, m := range spoilt.Records {
+			rest = slices.DeleteFunc(rest, func(id tracker.ID) bool { return id == m.ID })
+			l.view.spoil(m)
+			l.malformed(m)
+		}
+		if len(rest) == len(ids) {
+			return err // it names none of them
+		}
+		ids = rest
 	}
-	issues, err := l.world.Tracker.IssuesByID(ctx, ids)
-	if err != nil {
-		return err
-	}
-	l.view.refresh(ids, issues, time.Now())
 	return nil
+}
+
+// malformed warns of a record that no issue can be made of, once.
+func (l *loop) malformed(m tracker.Malformed) {
+	if l.warn(fmt.Sprintf("%s: its record in the tracker is malformed, so nothing is done about it: %s", m.Name(), m.Why)) {
+		l.Log.Warn("malformed record", "issue_id", m.ID, "issue_identifier", m.Identifier, "reason", m.Why)
+	}
 }
 
 // unreadable takes in that the tracker could not be read: what runs goes on,
@@ -85,19 +105,20 @@ func (l *loop) unreadable(what string, err error) {
 	l.Log.Error("tracker not read: nothing starts until it can be", "operation", what, "error", err)
 }
 
-// leftovers are the issues that have a workspace and no claim, asked for once in
-// a run (SPEC §8.6): the ids are read with those of the claims, instead of every
-// closed issue there ever was. Workspaces whose issue nobody wrote down are
-// looked for by state.
-func (l *loop) leftovers() map[tracker.ID]workspace.Issue {
-	if l.cleaned {
-		return nil
+// cleanUp removes the workspaces of issues that reached a terminal state while
+// nobody looked, once in a run (SPEC §8.6). Claimed issues are not its business:
+// their plan cleans up. The issues with a workspace are read by id, instead of
+// every closed issue there ever was, and apart from the claims: whatever comes of
+// it, the run goes on.
+func (l *loop) cleanUp(ctx context.Context) {
+	if l.cleaned || l.unread != nil {
+		return // done, or the tracker cannot be read: at the next poll
 	}
 	l.cleaned = true
 	known, unknown, err := l.world.Workspaces.Issues()
 	if err != nil {
 		l.survived("startup cleanup", err)
-		return nil
+		return
 	}
 	left := make(map[tracker.ID]workspace.Issue, len(known))
 	for _, issue := range known {
@@ -105,12 +126,17 @@ func (l *loop) leftovers() map[tracker.ID]workspace.Issue {
 			left[tracker.ID(issue.ID)] = issue
 		}
 	}
-	l.unknown = unknown
-	return left
+	if err := l.refresh(ctx, slices.Sorted(maps.Keys(left))); err != nil {
+		l.survived("startup cleanup", err)
+	} else {
+		l.clean(left)
+	}
+	if len(unknown) > 0 {
+		l.cleanUnknown(ctx, unknown)
+	}
 }
 
-// clean removes the workspaces of issues that reached a terminal state while
-// nobody looked. Claimed issues are not its business: their plan cleans up.
+// clean removes the workspaces of those issues that are known to be terminal.
 func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
 	for id, issue := range left {
 		known := l.view.issues[id]
@@ -120,21 +146,18 @@ func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
 	}
 }
 
-// cleanUnknown does the same for workspaces of which only the key is known.
-func (l *loop) cleanUnknown(ctx context.Context) {
-	if len(l.unknown) == 0 {
-		return
-	}
-	issues, err := l.world.Tracker.IssuesByState(ctx, l.policy().TerminalStates)
+// cleanUnknown does the same for workspaces of which only the key is known: their
+// issues are looked for by state.
+func (l *loop) cleanUnknown(ctx context.Context, keys []string) {
+	issues, err := l.byState(ctx, l.policy().TerminalStates)
 	if err != nil {
 		l.survived("startup cleanup", err)
 	}
 	for _, issue := range issues {
-		if slices.Contains(l.unknown, workspace.Key(issue.Identifier)) {
+		if slices.Contains(keys, workspace.Key(issue.Identifier)) {
 			l.remove(workspace.Issue{ID: string(issue.ID), Identifier: issue.Identifier})
 		}
 	}
-	l.unknown = nil
 }
 
 // survived takes in a failure that the run goes on without.

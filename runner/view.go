@@ -15,10 +15,11 @@ type view struct {
 	candidates []tracker.Issue
 	issues     map[tracker.ID]*tracker.Issue // read by id; nil when no longer visible
 	readAt     map[tracker.ID]time.Time      // absent: nothing certain is known
+	spoilt     map[tracker.ID]string         // why the record of an issue is malformed, as read last
 }
 
 func newView() view {
-	return view{issues: map[tracker.ID]*tracker.Issue{}, readAt: map[tracker.ID]time.Time{}}
+	return view{issues: map[tracker.ID]*tracker.Issue{}, readAt: map[tracker.ID]time.Time{}, spoilt: map[tracker.ID]string{}}
 }
 
 // listed reports whether candidates were read at least once.
@@ -32,6 +33,7 @@ func (v *view) list(issues []tracker.Issue, at time.Time) {
 	for i := range v.candidates {
 		issue := &v.candidates[i]
 		v.readAt[issue.ID] = at
+		delete(v.spoilt, issue.ID)
 		if _, known := v.issues[issue.ID]; known {
 			v.issues[issue.ID] = issue
 		}
@@ -56,6 +58,7 @@ func (v *view) refresh(asked []tracker.ID, issues []tracker.Issue, at time.Time)
 func (v *view) learn(issue tracker.Issue, at time.Time) {
 	v.issues[issue.ID] = &issue
 	v.readAt[issue.ID] = at
+	delete(v.spoilt, issue.ID)
 	if i := v.candidate(issue.ID); i >= 0 {
 		v.candidates[i] = issue
 	}
@@ -65,6 +68,21 @@ func (v *view) learn(issue tracker.Issue, at time.Time) {
 func (v *view) gone(id tracker.ID, at time.Time) {
 	v.issues[id] = nil
 	v.readAt[id] = at
+	delete(v.spoilt, id)
+	v.drop(id)
+}
+
+// spoil takes in that the record of an issue is malformed: nothing is known of
+// the issue then, and it is no candidate.
+func (v *view) spoil(m tracker.Malformed) {
+	delete(v.issues, m.ID)
+	delete(v.readAt, m.ID)
+	v.spoilt[m.ID] = m.Why
+	v.drop(m.ID)
+}
+
+// drop removes an issue from the candidates.
+func (v *view) drop(id tracker.ID) {
 	if i := v.candidate(id); i >= 0 {
 		v.candidates = slices.Delete(v.candidates, i, i+1)
 	}
@@ -95,7 +113,7 @@ func (v *view) stale(ids []tracker.ID, maxAge time.Duration, now time.Time) []tr
 // snapshot is the view as a plan needs it: what is known of the candidates and
 // of each claim, without the issues to leave out.
 func (v *view) snapshot(s *schedule.State, omit func(tracker.ID) bool, any bool, hold schedule.Why) schedule.Snapshot {
-	snap := schedule.Snapshot{Candidates: v.candidates, Claimed: map[tracker.ID]*tracker.Issue{}, Hold: hold}
+	snap := schedule.Snapshot{Candidates: v.candidates, Claimed: map[tracker.ID]*tracker.Issue{}, Malformed: v.spoilt, Hold: hold}
 	if any {
 		snap.Candidates = slices.DeleteFunc(slices.Clone(v.candidates), func(issue tracker.Issue) bool { return omit(issue.ID) })
 	}

@@ -129,11 +129,26 @@ type board struct {
 	reads  []string // "list" or "ids A B"
 	listed func() error
 	read   func() error
+	spoilt map[tracker.ID]bool // the records that are malformed
+}
+
+// spoil makes the record of an issue malformed.
+func (b *board) spoil(id tracker.ID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spoilt == nil {
+		b.spoilt = map[tracker.ID]bool{}
+	}
+	b.spoilt[id] = true
+}
+
+func malformed(id tracker.ID) tracker.Malformed {
+	return tracker.Malformed{ID: id, Identifier: string(id), Why: "it has no title"}
 }
 
 const readTime = 10 * time.Millisecond
 
-func (b *board) IssuesByState(_ context.Context, states []string) ([]tracker.Issue, error) {
+func (b *board) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
 	<-time.After(readTime)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,12 +159,17 @@ func (b *board) IssuesByState(_ context.Context, states []string) ([]tracker.Iss
 		}
 	}
 	var found []tracker.Issue
+	var bad []tracker.Malformed
 	for _, issue := range b.issues {
+		if b.spoilt[issue.ID] {
+			bad = append(bad, malformed(issue.ID))
+			continue
+		}
 		if slices.ContainsFunc(states, func(s string) bool { return strings.EqualFold(s, issue.State) }) {
 			found = append(found, issue)
 		}
 	}
-	return found, nil
+	return found, tracker.Drop(ctx, "list", len(b.issues)-len(bad), bad)
 }
 
 func (b *board) IssuesByID(_ context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
@@ -167,12 +187,20 @@ func (b *board) IssuesByID(_ context.Context, ids []tracker.ID) ([]tracker.Issue
 		}
 	}
 	var found []tracker.Issue
+	var bad []tracker.Malformed
 	for _, id := range ids {
+		if b.spoilt[id] {
+			bad = append(bad, malformed(id))
+			continue
+		}
 		for _, issue := range b.issues {
 			if issue.ID == id {
 				found = append(found, issue)
 			}
 		}
+	}
+	if bad != nil {
+		return nil, &tracker.MalformedError{Op: "read", Records: bad}
 	}
 	return found, nil
 }

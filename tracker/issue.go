@@ -56,7 +56,7 @@ func (b Blocker) Name() string {
 }
 
 // Missing names the fields that an issue needs to be worked on (SPEC §8.2) and
-// this one has not. Adapters drop such a record from a list and fail a read by id.
+// this one has not. Adapters treat such a record as malformed.
 func (i Issue) Missing() []string {
 	var missing []string
 	for _, field := range []struct{ name, value string }{

@@ -10,10 +10,13 @@ import (
 // return at once, without a request, for an empty argument.
 type Reader interface {
 	// IssuesByState lists the issues of the configured scope in any of the
-	// states, in the tracker's order. A malformed record is dropped with a warning.
+	// states, in the tracker's order. A malformed record is left out, and the
+	// caller is told by [WithDropped]; when every record is malformed, the list
+	// fails with a [MalformedError].
 	IssuesByState(ctx context.Context, states []string) ([]Issue, error)
 	// IssuesByID reads the given issues, each once, in the order asked. An
-	// issue no longer visible is left out; a malformed one fails the read.
+	// issue no longer visible is left out. Malformed ones fail the read with one
+	// [MalformedError] that names them all.
 	IssuesByID(ctx context.Context, ids []ID) ([]Issue, error)
 }
 

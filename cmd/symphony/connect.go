@@ -22,12 +22,12 @@ import (
 // adapters open a tracker from its settings, without a request. This is the only
 // place that names them.
 var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error){
-	"file": func(_ *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
+	"file": func(_ *app, s workflow.Settings, _ *slog.Logger) (tracker.Adapter, error) {
 		cfg, err := file.ConfigFrom(s.Tracker.Provider)
 		if err != nil {
 			return tracker.Adapter{}, err
 		}
-		return file.Open(cfg, log)
+		return file.Open(cfg)
 	},
 	"github": func(a *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
 		cfg, err := github.ConfigFrom(s.Tracker.Provider, s.Policy.ActiveStates, s.Policy.TerminalStates)

@@ -67,7 +67,7 @@ func newWorld(t *testing.T, script string) *world {
 		Timeout: forever,
 	}
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	adapter, err := file.Open(file.Config{Path: w.path("issues")}, log)
+	adapter, err := file.Open(file.Config{Path: w.path("issues")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ var groups = map[schedule.Reason]group{
 	schedule.Blocked:         {words: "blocked by another issue", particulars: true},
 	schedule.NotVisible:      {words: "gone from the tracker"},
 	schedule.NotKnown:        {words: "not known: the tracker could not be asked about them"},
+	schedule.Malformed:       {words: "malformed in the tracker", particulars: true},
 	schedule.InProgress:      {words: "worked on by another run"},
 	schedule.NoSlots:         {words: "every slot is taken", gate: true},
 	schedule.NoStateSlots:    {words: "no slot for their state", particulars: true},

@@ -67,6 +67,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.Blocked:         "Finish that issue, or take the dependency away in the tracker.",
 	schedule.NotVisible:      "Check that it still exists, and that the tracker's credential may see it.",
 	schedule.NotKnown:        "Try again once the tracker can be read.",
+	schedule.Malformed:       "Fix the record in the tracker. Until then its claim stays as it is.",
 	schedule.InProgress:      "Nothing to do. If the run that works on it has died, the next tick takes it over.",
 	schedule.NoSlots:         "It starts when a session ends; agent.max_concurrent_agents is the number of slots.",
 	schedule.NoStateSlots:    "It starts when a session ends; agent.max_concurrent_agents_by_state is the number of slots.",

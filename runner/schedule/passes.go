@@ -76,7 +76,7 @@ func (pl *planner) settle(c Claim) {
 		if asked {
 			pl.release(c, c.remembered(), Why{NotVisible, "the tracker no longer shows the issue"})
 		} else {
-			pl.note(c.remembered(), c.Phase, "", Why{NotKnown, "the tracker could not be asked about it"})
+			pl.note(c.remembered(), c.Phase, "", pl.unknown(c.ID))
 		}
 		return
 	}
@@ -93,6 +93,14 @@ func (pl *planner) settle(c Claim) {
 		pl.observe(c, known)
 		pl.note(*known, c.Phase, "", Why{IsParked, c.Why})
 	}
+}
+
+// unknown says why nothing is known of a claimed issue.
+func (pl *planner) unknown(id tracker.ID) Why {
+	if reason, malformed := pl.snap.Malformed[id]; malformed {
+		return Why{Malformed, "its record in the tracker is malformed: " + reason}
+	}
+	return Why{NotKnown, "the tracker could not be asked about it"}
 }
 
 // resume starts a waiting claim again when it is due and there is room.

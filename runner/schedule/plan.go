@@ -17,6 +17,9 @@ type Snapshot struct {
 	// Claimed is the latest knowledge of each claimed issue: nil for one that
 	// the tracker no longer shows, absent for one that could not be read.
 	Claimed map[tracker.ID]*tracker.Issue
+	// Malformed is why the record of a claimed issue cannot be understood, for
+	// those that are absent above for this reason.
+	Malformed map[tracker.ID]string
 	// Hold is why nothing at all may be started, if there is such a reason.
 	Hold Why
 }

@@ -16,6 +16,7 @@ const (
 	Blocked         Reason = "blocked"          // another issue must be finished first
 	NotVisible      Reason = "not_visible"      // the tracker no longer shows it
 	NotKnown        Reason = "not_known"        // the tracker could not be asked
+	Malformed       Reason = "malformed"        // the tracker's record cannot be understood
 	InProgress      Reason = "running"          // a session works on it
 	NotDue          Reason = "not_due"          // it waits for its time
 	IsParked        Reason = "parked"           // it waits for a person

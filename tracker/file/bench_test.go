@@ -10,7 +10,7 @@ import (
 
 // thousand is a folder of 1,000 issues, each blocked by two others.
 func thousand(b *testing.B) *folder {
-	f, _ := newFolder(b)
+	f := newFolder(b)
 	for i := range 1000 {
 		f.put(b, fmt.Sprintf("T-%04d.md", i), fmt.Sprintf(
 			"---\ntitle: Issue %d\nstate: Todo\npriority: 2\nlabels: [bug, urgent]\nblocked_by: [T-%04d, T-%04d]\ncreated_at: 2026-01-31\n---\n%s",

@@ -2,7 +2,6 @@ package file
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,7 +41,7 @@ func ConfigFrom(provider map[string]any) (Config, error) {
 // otherwise the error is [tracker.ErrInvalidConfig]. Nothing stays open between
 // calls, so there is nothing to close. Its methods and tool may be used at the
 // same time.
-func Open(cfg Config, log *slog.Logger) (tracker.Adapter, error) {
+func Open(cfg Config) (tracker.Adapter, error) {
 	if !filepath.IsAbs(cfg.Path) {
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: the folder %q is not an absolute path",
 			tracker.ErrInvalidConfig, cfg.Path)
@@ -55,6 +54,6 @@ func Open(cfg Config, log *slog.Logger) (tracker.Adapter, error) {
 	if !info.IsDir() {
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is not a folder: %s", tracker.ErrInvalidConfig, cfg.Path, mend)
 	}
-	f := &folder{path: cfg.Path, log: log, known: make(map[string]*record)}
+	f := &folder{path: cfg.Path, known: make(map[string]*record)}
 	return tracker.Adapter{Reader: f, Tools: []tracker.Tool{f.updateTool()}}, nil
 }

@@ -2,7 +2,6 @@ package file
 
 import (
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +55,7 @@ func TestAFolderThatCannotBeOneIsRefused(t *testing.T) {
 		plain:                         "is not a folder",
 		"issues":                      "not an absolute path",
 	} {
-		_, err := Open(Config{Path: path}, slog.New(slog.DiscardHandler))
+		_, err := Open(Config{Path: path})
 		mentions(t, err, tracker.ErrInvalidConfig, path, want)
 	}
 }

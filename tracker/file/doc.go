@@ -39,7 +39,8 @@
 //   - errors: invalid_tracker_config, tracker_request, and tracker_response for a
 //     read by id of a malformed file: front matter that cannot be read, no title
 //     or state, labels or blocked_by that are no list, anything but a regular
-//     file. A list drops such a file with one warning per version of it.
+//     file. A list leaves such a file out with a warning, and is a
+//     tracker_response when every file is malformed.
 //   - limits: files of up to 1 MiB.
 //
 // Comments stand at the end of the file, under "## Comments", each below a

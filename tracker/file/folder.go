@@ -2,8 +2,6 @@ package file
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"maps"
 	"sync"
 
@@ -14,7 +12,6 @@ import (
 // short, and no read meets one of our own writes.
 type folder struct {
 	path string
-	log  *slog.Logger
 
 	mu    sync.Mutex
 	known map[string]*record // by identifier: what the last look at its file found
@@ -40,6 +37,8 @@ func (f *folder) IssuesByState(ctx context.Context, states []string) ([]tracker.
 		return nil, err
 	}
 	var issues []tracker.Issue
+	var malformed []tracker.Malformed
+	understood := 0
 	for _, id := range ids {
 		r, err := l.record(ctx, id)
 		if err != nil {
@@ -49,9 +48,10 @@ func (f *folder) IssuesByState(ctx context.Context, states []string) ([]tracker.
 			continue
 		}
 		if r.malformed != nil {
-			f.warn(id, r)
+			malformed = append(malformed, r.spoilt(id))
 			continue
 		}
+		understood++
 		if !wanted[tracker.NormalState(r.issue.State)] {
 			continue
 		}
@@ -63,15 +63,10 @@ func (f *folder) IssuesByState(ctx context.Context, states []string) ([]tracker.
 	}
 	// What is not in the folder any more is forgotten.
 	maps.DeleteFunc(f.known, func(id string, _ *record) bool { return l.seen[id] == nil })
-	return issues, nil
-}
-
-// warn says once per version of a file why it is no issue.
-func (f *folder) warn(id string, r *record) {
-	if !r.warned {
-		f.log.Warn("issue file dropped", "file", fileName(id), "reason", r.malformed)
-		r.warned = true
+	if err := tracker.Drop(ctx, "list the issue files of "+f.path, understood, malformed); err != nil {
+		return nil, err
 	}
+	return issues, nil
 }
 
 func (f *folder) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
@@ -86,6 +81,7 @@ func (f *folder) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 	}
 	defer l.close()
 	var issues []tracker.Issue
+	var malformed []tracker.Malformed
 	asked := make(map[tracker.ID]bool, len(ids))
 	for _, id := range ids {
 		if asked[id] {
@@ -100,13 +96,17 @@ func (f *folder) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 			continue
 		}
 		if r.malformed != nil {
-			return nil, fmt.Errorf("read issue file %q: %w: %w", fileName(string(id)), tracker.ErrResponse, r.malformed)
+			malformed = append(malformed, r.spoilt(string(id)))
+			continue
 		}
 		issue, err := l.issue(ctx, r)
 		if err != nil {
 			return nil, err
 		}
 		issues = append(issues, issue)
+	}
+	if malformed != nil {
+		return nil, &tracker.MalformedError{Op: "read issue files", Records: malformed}
 	}
 	return issues, nil
 }

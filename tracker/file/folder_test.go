@@ -1,10 +1,8 @@
 package file
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,15 +17,10 @@ import (
 
 const plain = "---\ntitle: T\nstate: Todo\n---\n"
 
-// newFolder is an empty folder and its log.
-func newFolder(t testing.TB) (*folder, *bytes.Buffer) {
+// newFolder returns an empty folder.
+func newFolder(t testing.TB) *folder {
 	t.Helper()
-	var log bytes.Buffer
-	return &folder{
-		path:  t.TempDir(),
-		log:   slog.New(slog.NewTextHandler(&log, nil)),
-		known: make(map[string]*record),
-	}, &log
+	return &folder{path: t.TempDir(), known: make(map[string]*record)}
 }
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
@@ -64,7 +57,7 @@ func identifiers(issues []tracker.Issue) []string {
 
 func TestOnlyPlainMarkdownFilesAreIssues(t *testing.T) {
 	t.Parallel()
-	f, log := newFolder(t)
+	f := newFolder(t)
 	outside := filepath.Join(t.TempDir(), "outside.md")
 	must(t, os.WriteFile(outside, []byte(plain), 0o644))
 	for _, name := range []string{
@@ -87,18 +80,22 @@ func TestOnlyPlainMarkdownFilesAreIssues(t *testing.T) {
 		_, err := f.IssuesByID(t.Context(), []tracker.ID{tracker.ID(id)})
 		mentions(t, err, tracker.ErrResponse, fmt.Sprintf("%q", id+".md"))
 	}
-	if got, want := strings.Count(log.String(), "\n"), 5; got != want {
-		t.Errorf("%d lines of log, want %d:\n%s", got, want, log)
+	var dropped []string
+	ctx := tracker.WithDropped(t.Context(), func(m tracker.Malformed) { dropped = append(dropped, m.String()) })
+	_, err := f.IssuesByState(ctx, []string{"Todo"})
+	must(t, err)
+	if len(dropped) != 5 || !slices.Contains(dropped, `"new\nline": the file "new\nline.md": its name is not plain text: rename it`) {
+		t.Errorf("dropped %q", dropped)
 	}
 }
 
 func TestAnIDIsNeverAPath(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	must(t, os.Mkdir(f.file("sub"), 0o755))
 	f.put(t, "sub/A.md", plain)
 	f.put(t, ".hidden.md", plain)
-	inner := &folder{path: f.file("sub"), log: f.log, known: make(map[string]*record)}
+	inner := &folder{path: f.file("sub"), known: make(map[string]*record)}
 	f.put(t, "B.md", "---\ntitle: T\nstate: Todo\nblocked_by: [sub/A, ../x]\n---\n")
 	f.put(t, "README.md", "no issue")
 
@@ -115,26 +112,9 @@ func TestAnIDIsNeverAPath(t *testing.T) {
 	}
 }
 
-func TestADroppedFileIsWarnedOfOncePerVersion(t *testing.T) {
-	t.Parallel()
-	f, log := newFolder(t)
-	for _, content := range []string{"broken", "broken again"} {
-		must(t, os.WriteFile(f.file("A.md"), []byte(content), 0o644)) // just now, so it is parsed by each read
-		for range 3 {
-			issues, err := f.IssuesByState(t.Context(), []string{"Todo", ""})
-			if err != nil || len(issues) != 0 {
-				t.Errorf("got %v, %v, want nothing", issues, err)
-			}
-		}
-	}
-	if got := strings.Count(log.String(), "issue file dropped"); got != 2 {
-		t.Errorf("%d warnings of 2 versions:\n%s", got, log)
-	}
-}
-
 func TestAnUnchangedFileIsParsedOnce(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", plain)
 	f.put(t, "B.md", plain)
 	f.list(t)
@@ -157,7 +137,7 @@ func TestAnUnchangedFileIsParsedOnce(t *testing.T) {
 
 func TestAnEditThatLeavesNoSignIsSeen(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	instant := time.Now()
 	for _, title := range []string{"T", "U"} {
 		must(t, os.WriteFile(f.file("A.md"), []byte(strings.Replace(plain, "T", title, 1)), 0o644))
@@ -170,7 +150,7 @@ func TestAnEditThatLeavesNoSignIsSeen(t *testing.T) {
 
 func TestAReadByIDTouchesItsFileAndItsBlockers(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", "---\ntitle: T\nstate: Todo\nblocked_by: [B, C, D, A]\n---\n")
 	f.put(t, "B.md", "---\ntitle: T\nstate: In Progress\nblocked_by: [E]\n---\n")
 	f.put(t, "C.md", "malformed")
@@ -207,7 +187,7 @@ func (v *vanishing) Err() error {
 
 func TestAFileThatVanishesDuringAListIsNotThere(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	for _, name := range []string{"A.md", "B.md", "C.md"} {
 		f.put(t, name, plain)
 	}
@@ -222,7 +202,7 @@ func TestAFileThatVanishesDuringAListIsNotThere(t *testing.T) {
 
 func TestAFolderThatIsReplacedIsReadAnew(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", plain)
 	f.list(t)
 	must(t, os.RemoveAll(f.path))

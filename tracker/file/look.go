@@ -103,7 +103,6 @@ func (l *look) fresh(id string) (*record, error) {
 		return nil, err
 	}
 	r.settled = l.start.Sub(r.info.ModTime()) > granularity
-	r.warned = old != nil && old.warned && old.of(r.info)
 	l.known[id] = r
 	return r, nil
 }

@@ -30,7 +30,13 @@ type record struct {
 	issue     tracker.Issue // zero when malformed; blockers have no state
 	malformed error         // why it is no issue, and what to do
 	settled   bool          // info tells this version from any later one
-	warned    bool
+}
+
+// spoilt returns the record as one that is malformed.
+func (r *record) spoilt(id string) tracker.Malformed {
+	return tracker.Malformed{
+		ID: tracker.ID(id), Identifier: id, Why: fmt.Sprintf("the file %q: %v", fileName(id), r.malformed),
+	}
 }
 
 // of tells whether the record is that of the file version that info describes.

@@ -29,7 +29,7 @@ var timestamp = time.RFC3339
 
 func TestTheToolChangesTheStateAndAddsComments(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", "---\n# mine\nstate:   'Todo' # for now\ntitle: T\nupdated_at: 2026-01-01\n---\nBody without end")
 	start := time.Now().UTC().Truncate(time.Second)
 
@@ -63,7 +63,7 @@ func TestTheToolChangesTheStateAndAddsComments(t *testing.T) {
 
 func TestAStateThatIsThereAlreadyWritesNothing(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", plain)
 	before, err := os.Stat(f.file("A.md"))
 	must(t, err)
@@ -80,7 +80,7 @@ func TestAStateThatIsThereAlreadyWritesNothing(t *testing.T) {
 
 func TestTheToolRefusesWhatItsSchemaForbids(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", plain)
 	for arguments, want := range map[string]string{
 		`{}`:                                "nothing to do",
@@ -106,7 +106,7 @@ func TestTheToolRefusesWhatItsSchemaForbids(t *testing.T) {
 
 func TestTheToolSaysWhatIsWrongWithTheFile(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "broken.md", "---\ntitle: T\n---\n")
 	f.put(t, "anchored.md", "---\nstate: &s Todo\ntitle: *s\n---\n")
 	must(t, os.Symlink("anchored.md", f.file("link.md")))
@@ -129,7 +129,7 @@ func TestTheToolSaysWhatIsWrongWithTheFile(t *testing.T) {
 
 func TestCallsAtTheSameTimeLoseNothing(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", plain)
 	const calls = 20
 	results := make([]tracker.ToolResult, calls)

@@ -31,7 +31,7 @@ func (f *folder) names(t *testing.T) []string {
 
 func TestWhatSomebodySavesDuringAWriteIsKept(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", "old, ")
 	saved := false
 	must(t, f.rewrite(t.Context(), "A", func(content []byte) ([]byte, error) {
@@ -48,7 +48,7 @@ func TestWhatSomebodySavesDuringAWriteIsKept(t *testing.T) {
 
 func TestAWriteGivesUpOnAFileThatKeepsChanging(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", "a")
 	err := f.rewrite(t.Context(), "A", func(content []byte) ([]byte, error) {
 		f.put(t, "A.md", string(content)+"a")
@@ -67,7 +67,7 @@ func TestAWriteGivesUpOnAFileThatKeepsChanging(t *testing.T) {
 
 func TestAFileThatIsDeletedDuringAWriteStaysDeleted(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", "a")
 	err := f.rewrite(t.Context(), "A", func(content []byte) ([]byte, error) {
 		must(t, os.Remove(f.file("A.md")))
@@ -80,7 +80,7 @@ func TestAFileThatIsDeletedDuringAWriteStaysDeleted(t *testing.T) {
 
 func TestAWriteKeepsThePermissions(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", "a")
 	const mode = 0o666 // more than a umask leaves
 	must(t, os.Chmod(f.file("A.md"), mode))
@@ -94,7 +94,7 @@ func TestAWriteKeepsThePermissions(t *testing.T) {
 
 func TestACancelledWriteWritesNothing(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", "a")
 	cause := errors.New("stalled")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -109,7 +109,7 @@ func TestACancelledWriteWritesNothing(t *testing.T) {
 
 func TestWhatACrashLeftBehindIsRemovedLater(t *testing.T) {
 	t.Parallel()
-	f, _ := newFolder(t)
+	f := newFolder(t)
 	f.put(t, "A.md", plain)
 	f.put(t, ".symphony-YOUNG.tmp", plain[:7]) // another process may be about to rename it
 	f.put(t, ".symphony-OLD.tmp", plain[:7])

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -21,9 +22,12 @@ type blockersKey struct {
 // block fills in what blocks the candidates and gives those that nothing open
 // blocks.
 func (r *repository) block(ctx context.Context, candidates []candidate, issues []tracker.Issue) ([]candidate, error) {
-	blocking := make([][]*record, len(candidates))
+	blocking, spoilt := make([][]*record, len(candidates)), make([]*tracker.MalformedError, len(candidates))
 	err := together(ctx, len(candidates), func(ctx context.Context, i int) (err error) {
 		blocking[i], err = r.blocking(ctx, candidates[i].record)
+		if errors.As(err, &spoilt[i]) {
+			return nil // it is this candidate's alone
+		}
 		return err
 	})
 	if err != nil {
@@ -38,6 +42,9 @@ func (r *repository) block(ctx context.Context, candidates []candidate, issues [
 			if b.open() && issue.Why == "" {
 				issue.Why = fmt.Sprintf("%s blocks it", blocker.Name())
 			}
+		}
+		if spoilt[i] != nil && issue.Why == "" {
+			issue.Why = "what blocks it cannot be read: " + spoilt[i].Records[0].String()
 		}
 		if issue.Why == "" && c.Dependencies != nil && c.Dependencies.BlockedBy > 0 {
 			issue.Why = "an open issue blocks it that the token cannot see"
@@ -100,7 +107,10 @@ func (r *repository) readBlocking(ctx context.Context, rec *record) ([]*record, 
 	at := r.path("/issues/%d/dependencies/blocked_by?per_page=100", rec.GetNumber())
 	var list []*record
 	// Without a count in its record the answer is asked for again each time, by its ETag.
-	_, err := r.walk(ctx, op, at, rec.Dependencies == nil, func(b *record) { list = append(list, b) })
+	_, spoilt, err := r.walk(ctx, op, at, rec.Dependencies == nil, func(b *record) { list = append(list, b) })
+	if spoilt != nil {
+		return nil, &tracker.MalformedError{Op: op, Records: spoilt}
+	}
 	if status(err) != http.StatusNotFound {
 		return list, err
 	}

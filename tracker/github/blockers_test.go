@@ -107,6 +107,19 @@ func TestWithoutACountInTheRecordTheBlockersAreAskedForByETag(t *testing.T) {
 	wantRequests(t, f, "GET /repos/acme/shop/issues/2 304", "GET /repos/acme/shop/issues/2/dependencies/blocked_by?per_page=100 304")
 }
 
+func TestABlockerThatCannotBeReadHoldsUpItsIssueAlone(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.noSummary = true // nothing but the list of blockers says that there is one
+	f.put(func(i *ticket) { i.corrupt = true })
+	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	f.put(nil)
+	got := f.list(f.open(), "open")
+	if len(got) != 2 || got[0].Dispatchable || !strings.Contains(got[0].Why, "GH-1") || !got[1].Dispatchable {
+		t.Errorf("got %+v, want GH-2 held up by what cannot be read of GH-1, and GH-3 free", got)
+	}
+}
+
 func TestABlockerElsewhereIsNamedInFull(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

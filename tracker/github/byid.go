@@ -2,6 +2,8 @@ package github
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -55,11 +57,11 @@ func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, 
 	op := "read issues of " + r.cfg.Repo
 	listed := pages > 0 && pages <= len(numbers)
 	if listed {
-		records, _, err := r.listAt(ctx, op, r.candidatesPath(listOpen), listOpen)
+		list, err := r.listAt(ctx, op, r.candidatesPath(listOpen), listOpen) // a malformed one is asked for by itself
 		if err != nil {
 			return nil, err
 		}
-		for _, rec := range records {
+		for _, rec := range list.records {
 			found[rec.GetNumber()] = rec
 		}
 	}
@@ -69,13 +71,19 @@ func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, 
 			rest = append(rest, n)
 		}
 	}
-	single := make([]*record, len(rest))
+	single, spoilt := make([]*record, len(rest)), make([]*tracker.MalformedError, len(rest))
 	err := together(ctx, len(rest), func(ctx context.Context, i int) (err error) {
 		single[i], err = r.one(ctx, rest[i])
+		if errors.As(err, &spoilt[i]) {
+			return nil // the others are read all the same, to name every malformed one
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	if all := allOf(op, spoilt); all != nil {
+		return nil, all
 	}
 	missing := false
 	for i, n := range rest {
@@ -89,6 +97,20 @@ func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, 
 		}
 	}
 	return found, nil
+}
+
+// allOf makes one error of those that are not nil.
+func allOf(op string, spoilt []*tracker.MalformedError) error {
+	var records []tracker.Malformed
+	for _, e := range spoilt {
+		if e != nil {
+			records = append(records, e.Records...)
+		}
+	}
+	if records == nil {
+		return nil
+	}
+	return &tracker.MalformedError{Op: op, Records: records}
 }
 
 // one reads an issue; nil is not visible.
@@ -110,9 +132,13 @@ func (r *repository) one(ctx context.Context, n int) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := new(record)
-	if err := a.decode(rec); err != nil {
+	var raw json.RawMessage
+	if err := a.decode(&raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	rec := new(record)
+	if err := json.Unmarshal(raw, rec); err != nil {
+		return nil, &tracker.MalformedError{Op: op, Records: []tracker.Malformed{malformed(n, err)}}
 	}
 	if rec.PullRequestLinks != nil {
 		return nil, nil
@@ -122,7 +148,7 @@ func (r *repository) one(ctx context.Context, n int) (*record, error) {
 		err = fmt.Errorf("it says that it is %s", identifier(rec.GetNumber()))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w: look at it on GitHub", op, tracker.ErrResponse, err)
+		return nil, &tracker.MalformedError{Op: op, Records: []tracker.Malformed{malformed(n, err)}}
 	}
 	r.keep(at, &page{etag: a.header.Get("ETag"), records: []*record{rec}})
 	return rec, nil

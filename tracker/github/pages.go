@@ -20,29 +20,31 @@ const (
 type page struct {
 	etag    string
 	records []*record
+	spoilt  []tracker.Malformed
 	next    string // the URL of the next page; "" on the last
 }
 
 // walk reads a list from its first page to its last and gives the number of
-// pages. An answer that is known and has not changed costs nothing of the rate
-// limit; with keep the new ones become known.
-func (r *repository) walk(ctx context.Context, op, first string, keep bool, take func(*record)) (pages int, err error) {
+// pages and the malformed records. An answer that is known and has not changed
+// costs nothing of the rate limit; with keep the new ones become known.
+func (r *repository) walk(ctx context.Context, op, first string, keep bool, take func(*record)) (pages int, spoilt []tracker.Malformed, err error) {
 	seen := make(map[string]bool)
 	for at := first; at != ""; pages++ {
 		if seen[at] || pages == maxPages {
-			return 0, fmt.Errorf("%s: %w: page %d leads back to one before it: try again later", op, tracker.ErrPagination, pages)
+			return 0, nil, fmt.Errorf("%s: %w: page %d leads back to one before it: try again later", op, tracker.ErrPagination, pages)
 		}
 		seen[at] = true
 		p, err := r.page(ctx, op, at, keep)
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		for _, rec := range p.records {
 			take(rec)
 		}
+		spoilt = append(spoilt, p.spoilt...)
 		at = p.next
 	}
-	return pages, nil
+	return pages, spoilt, nil
 }
 
 // page reads one page, by its ETag where it is known.
@@ -55,18 +57,15 @@ func (r *repository) page(ctx context.Context, op, at string, keep bool) (*page,
 	if err != nil {
 		return nil, err
 	}
-	records, malformed, err := decodeRecords(a)
+	records, spoilt, err := decodeRecords(a)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
-	}
-	for _, problem := range malformed {
-		r.log.Warn("issue dropped", "repository", r.cfg.Repo, "reason", problem)
 	}
 	next, err := r.next(op, a.header)
 	if err != nil {
 		return nil, err
 	}
-	p := &page{etag: a.header.Get("ETag"), records: records, next: next}
+	p := &page{etag: a.header.Get("ETag"), records: records, spoilt: spoilt, next: next}
 	if keep {
 		r.keep(at, p)
 	}

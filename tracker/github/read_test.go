@@ -254,12 +254,12 @@ func TestRecordsThatAreNoIssuesAreExplained(t *testing.T) {
 	if err != nil || len(records) != 0 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
-	wants := []string{"it is null", "no number", "GH-2: it has no node_id", "GH-3: it has no title", `GH-4: its state "merged"`, "GH-5: "}
+	wants := []string{"a record without an id: it is null", "no number", "GH-2: it has no node_id: look at it", "GH-3: it has no title", `GH-4: its state "merged"`, "GH-5: "}
 	if len(malformed) != len(wants) {
 		t.Fatalf("%d reasons, want %d", len(malformed), len(wants))
 	}
 	for i, want := range wants {
-		if !strings.Contains(malformed[i].Error(), want) {
+		if !strings.Contains(malformed[i].String(), want) {
 			t.Errorf("%v, want %q", malformed[i], want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	gh "github.com/google/go-github/v62/github"
@@ -41,6 +42,14 @@ func (r *record) check() error {
 	return nil
 }
 
+// number is 0 for a record that is null or has none.
+func (r *record) number() int {
+	if r == nil {
+		return 0
+	}
+	return r.GetNumber()
+}
+
 func (r *record) open() bool { return r.GetState() == stateOpen }
 
 // names are those of its labels, as they are written.
@@ -64,8 +73,18 @@ func (r *record) labels() []string {
 	return labels
 }
 
-// decodeRecords reads a list. Records that are none are left out and explained.
-func decodeRecords(a answer) (records []*record, malformed []error, err error) {
+// malformed returns the record of a number, 0 when it does not say, as one that
+// is malformed for a reason.
+func malformed(number int, why error) tracker.Malformed {
+	m := tracker.Malformed{Why: clip(why.Error()) + ": look at it on GitHub"}
+	if number > 0 {
+		m.ID, m.Identifier = tracker.ID(strconv.Itoa(number)), identifier(number)
+	}
+	return m
+}
+
+// decodeRecords reads a list. Malformed records are apart, each with the reason.
+func decodeRecords(a answer) (records []*record, spoilt []tracker.Malformed, err error) {
 	keep := func(r *record, err error) {
 		if err == nil {
 			err = r.check()
@@ -74,17 +93,14 @@ func decodeRecords(a answer) (records []*record, malformed []error, err error) {
 			records = append(records, r)
 			return
 		}
-		if r != nil && r.GetNumber() > 0 {
-			err = fmt.Errorf("%s: %w", identifier(r.GetNumber()), err)
-		}
-		malformed = append(malformed, err)
+		spoilt = append(spoilt, malformed(r.number(), err))
 	}
 	var all []*record
 	if err := a.decode(&all); err == nil {
 		for _, r := range all {
 			keep(r, nil)
 		}
-		return records, malformed, nil
+		return records, spoilt, nil
 	}
 	// Something in there has the wrong type: find out what, record by record.
 	var each []json.RawMessage
@@ -96,7 +112,7 @@ func decodeRecords(a answer) (records []*record, malformed []error, err error) {
 		err := json.Unmarshal(raw, &r)
 		keep(r, err)
 	}
-	return records, malformed, nil
+	return records, spoilt, nil
 }
 
 // repository is owner/name of where the record is, by its address in the API.

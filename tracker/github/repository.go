@@ -111,11 +111,14 @@ func (r *repository) IssuesByState(ctx context.Context, names []string) ([]track
 	if list == listAll {
 		op = "list the issues of " + r.cfg.Repo
 	}
-	records, err := r.list(ctx, op, list, narrow)
+	l, err := r.list(ctx, op, list, narrow)
+	if err == nil {
+		err = tracker.Drop(ctx, op, len(l.records), l.spoilt)
+	}
 	if err != nil {
 		return nil, err
 	}
-	issues, err := r.issues(ctx, records, wanted)
+	issues, err := r.issues(ctx, l.records, wanted)
 	if err == nil && list != listClosed {
 		err = r.checkOnce(ctx)
 	}
@@ -125,41 +128,46 @@ func (r *repository) IssuesByState(ctx context.Context, names []string) ([]track
 	return issues, nil
 }
 
-// list reads one list of the repository, without its pull requests: whole, or
-// narrowed to the issues with the required labels.
-func (r *repository) list(ctx context.Context, op, list string, narrow bool) ([]*record, error) {
-	if !narrow {
-		records, _, err := r.listAt(ctx, op, r.listPath(list), list)
-		return records, err
-	}
-	records, empty, err := r.listAt(ctx, op, r.candidatesPath(list), list)
-	if err != nil || !empty {
-		return records, err
-	}
-	if again, err := r.respell(ctx); err != nil || !again {
-		return nil, err
-	}
-	records, _, err = r.listAt(ctx, op, r.candidatesPath(list), list)
-	return records, err
+// listing is one list of the repository without its pull requests.
+type listing struct {
+	records []*record
+	spoilt  []tracker.Malformed
+	empty   bool // it has no pull requests and no malformed records either
 }
 
-// listAt reads a list from its first page on. It is empty when it has no pull
-// requests either.
-func (r *repository) listAt(ctx context.Context, op, at, list string) (records []*record, empty bool, err error) {
-	empty = true
-	pages, err := r.walk(ctx, op, at, list == listOpen, func(rec *record) {
-		empty = false
+// list reads one list of the repository: whole, or narrowed to the issues with
+// the required labels.
+func (r *repository) list(ctx context.Context, op, list string, narrow bool) (listing, error) {
+	if !narrow {
+		return r.listAt(ctx, op, r.listPath(list), list)
+	}
+	l, err := r.listAt(ctx, op, r.candidatesPath(list), list)
+	if err != nil || !l.empty {
+		return l, err
+	}
+	if again, err := r.respell(ctx); err != nil || !again {
+		return listing{}, err
+	}
+	return r.listAt(ctx, op, r.candidatesPath(list), list)
+}
+
+// listAt reads a list from its first page on.
+func (r *repository) listAt(ctx context.Context, op, at, list string) (listing, error) {
+	l := listing{empty: true}
+	pages, spoilt, err := r.walk(ctx, op, at, list == listOpen, func(rec *record) {
+		l.empty = false
 		if rec.PullRequestLinks == nil {
-			records = append(records, rec)
+			l.records = append(l.records, rec)
 		}
 	})
 	if err != nil {
-		return nil, false, err
+		return listing{}, err
 	}
+	l.spoilt, l.empty = spoilt, l.empty && spoilt == nil
 	if list == listOpen {
 		r.mu.Lock()
 		r.openPages = pages
 		r.mu.Unlock()
 	}
-	return records, empty, nil
+	return l, nil
 }

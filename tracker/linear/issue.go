@@ -2,6 +2,7 @@ package linear
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -15,17 +16,24 @@ import (
 const blocks = "blocks"
 
 // issue normalises a record (SPEC §11.3), complete with the labels and blockers
-// that did not fit into it. It may still lack what an issue must have.
-func (r *reader) issue(ctx context.Context, node issueNode) (tracker.Issue, error) {
+// that did not fit into it, or says what is wrong with a malformed one.
+func (r *reader) issue(ctx context.Context, node issueNode) (issue tracker.Issue, malformed string, err error) {
+	// Its own first pages are part of the record; those after them are requests.
+	if _, err := node.Labels.after(); err != nil {
+		return tracker.Issue{}, fmt.Sprintf("its labels: %v", err), nil
+	}
+	if _, err := node.InverseRelations.after(); err != nil {
+		return tracker.Issue{}, fmt.Sprintf("its blockers: %v", err), nil
+	}
 	labels, err := r.labels(ctx, node)
 	if err != nil {
-		return tracker.Issue{}, err
+		return tracker.Issue{}, "", err
 	}
 	relations, err := r.relations(ctx, node)
 	if err != nil {
-		return tracker.Issue{}, err
+		return tracker.Issue{}, "", err
 	}
-	issue := tracker.Issue{
+	issue = tracker.Issue{
 		ID:          tracker.ID(text(node.ID)),
 		Identifier:  text(node.Identifier),
 		Title:       text(node.Title),
@@ -44,7 +52,19 @@ func (r *reader) issue(ctx context.Context, node issueNode) (tracker.Issue, erro
 		issue.AssigneeID = text(node.Assignee.ID)
 	}
 	issue.Dispatchable, issue.Why = r.cfg.takes(node.Assignee)
-	return issue, nil
+	if missing := issue.Missing(); len(missing) > 0 {
+		malformed = "it has no " + strings.Join(missing, " and no ") + ": fix it in Linear"
+	}
+	return issue, malformed, nil
+}
+
+// malformed returns the record as one that is malformed for a reason.
+func (n issueNode) malformed(why string) tracker.Malformed {
+	m := tracker.Malformed{ID: tracker.ID(text(n.ID)), Identifier: text(n.Identifier), Why: why}
+	if strings.TrimSpace(m.Identifier) == "" {
+		m.Identifier = string(m.ID)
+	}
+	return m
 }
 
 func (r *reader) labels(ctx context.Context, node issueNode) ([]labelNode, error) {

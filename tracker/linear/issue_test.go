@@ -1,7 +1,10 @@
 package linear
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -119,14 +122,58 @@ func TestWhatDoesNotFitIntoARecordIsFetched(t *testing.T) {
 	f.faults = []http.HandlerFunc{nil, answer(403, `{}`)}
 	_, err = c.IssuesByID(t.Context(), []tracker.ID{issue.ID})
 	mentions(t, err, tracker.ErrStatus, "labels", `"ENG-1"`)
-	// A record that does not say whether there are more is no record.
+	// A record that does not say whether there are more is malformed.
 	o["inverseRelations"] = object{"nodes": []object{}, "pageInfo": nil}
 	_, err = c.IssuesByState(t.Context(), []string{"Todo"})
-	mentions(t, err, tracker.ErrResponse, "linear_unknown_payload", "blockers")
-	// Nor one that has a cursor missing.
+	mentions(t, err, tracker.ErrResponse, "linear_unknown_payload", "ENG-1: its blockers")
+	// And so is one that has a cursor missing.
 	o["inverseRelations"] = object{"nodes": []object{}, "pageInfo": object{"hasNextPage": true, "endCursor": nil}}
-	_, err = c.IssuesByState(t.Context(), []string{"Todo"})
-	mentions(t, err, tracker.ErrPagination, "linear_missing_end_cursor", "blockers")
+	_, err = c.IssuesByID(t.Context(), []tracker.ID{issue.ID})
+	mentions(t, err, tracker.ErrResponse, "linear_missing_end_cursor", "ENG-1: its blockers")
+}
+
+func TestARecordWithoutItsPartsKeepsNoOtherFromBeingRead(t *testing.T) {
+	t.Parallel()
+	for part, broken := range map[string]any{
+		"labels": nil, "inverseRelations": object{"nodes": []object{}, "pageInfo": nil}, "id": "", "title": " ",
+	} {
+		f := newFake(t)
+		ids := f.addMany(3)
+		f.find(string(ids[1]))[part] = broken
+		c := f.serve(t)
+		var dropped []string
+		ctx := tracker.WithDropped(t.Context(), func(m tracker.Malformed) { dropped = append(dropped, m.Name()) })
+		issues, err := c.IssuesByState(ctx, []string{"Todo"})
+		if err != nil || len(issues) != 2 || !slices.Equal(dropped, []string{"ENG-2"}) {
+			t.Errorf("%s: %d issues, dropped %q, %v", part, len(issues), dropped, err)
+		}
+	}
+}
+
+func TestARecordWithoutAnIDMayBeThatOfAnyIssueNotFound(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	ids := f.addMany(2)
+	base := f.serve(t)
+	nameless := roundTrip(func(req *http.Request) *http.Response {
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		resp.Body = io.NopCloser(bytes.NewReader(bytes.Replace(body, []byte(`"id":"`+ids[1]), []byte(`"id":"`), 1)))
+		return resp
+	})
+	c := open(t, base.cfg.Endpoint, &http.Client{Transport: nameless})
+	_, err := c.IssuesByID(t.Context(), ids)
+	malformed, typed := errors.AsType[*tracker.MalformedError](err)
+	if !typed || len(malformed.Records) != 1 || malformed.Records[0].ID != ids[1] {
+		t.Errorf("got %v, want %s malformed: it is not gone", err, ids[1])
+	}
 }
 
 func TestWhatIsArchivedTrashedOrElsewhereIsNotVisible(t *testing.T) {

@@ -33,5 +33,5 @@ func newReader(cfg Config, client *http.Client, log *slog.Logger) (*reader, erro
 	if w.base == nil {
 		w.base = http.DefaultTransport
 	}
-	return &reader{cfg: cfg, wire: w, api: graphql.NewClient(cfg.Endpoint, &http.Client{Transport: w}), log: log}, nil
+	return &reader{cfg: cfg, wire: w, api: graphql.NewClient(cfg.Endpoint, &http.Client{Transport: w})}, nil
 }

@@ -2,10 +2,7 @@ package linear
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/shurcooL/graphql"
@@ -17,7 +14,6 @@ type reader struct {
 	cfg     Config
 	wire    wire
 	api     *graphql.Client
-	log     *slog.Logger
 	checked atomic.Bool // the scope is known to be right
 }
 
@@ -55,34 +51,42 @@ func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.
 		return nil, err
 	}
 	var issues []tracker.Issue
+	var malformed []tracker.Malformed
+	understood := 0
 	listed := make(map[string]bool, len(nodes))
 	for _, node := range nodes {
 		// Pages are read one after the other, so an issue may be on two of them.
-		if node.Trashed || listed[node.ID] {
+		if node.Trashed || node.ID != "" && listed[node.ID] {
 			continue
 		}
 		listed[node.ID] = true
-		issue, err := r.issue(ctx, node)
+		issue, spoilt, err := r.issue(ctx, node)
 		if err != nil {
 			return nil, err
 		}
-		if missing := issue.Missing(); len(missing) > 0 {
-			r.log.Warn("linear issue dropped", "issue_id", node.ID, "issue_identifier", node.Identifier, "missing", missing)
+		if spoilt != "" {
+			malformed = append(malformed, node.malformed(spoilt))
 			continue
 		}
+		understood++
 		// Linear's idea of the same letters may be wider than the program's.
 		if slices.Contains(wanted, tracker.NormalState(issue.State)) {
 			issues = append(issues, issue)
 		}
 	}
+	if err := tracker.Drop(ctx, op, understood, malformed); err != nil {
+		return nil, err
+	}
 	return issues, nil
 }
 
 func (r *reader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
+	const op = "read Linear issues"
 	asked := distinct(ids)
 	found := make(map[string]tracker.Issue, len(asked))
+	malformed := make(map[string]tracker.Malformed)
+	nameless := ""
 	for batch := range slices.Chunk(asked, pageSize) {
-		const op = "read Linear issues"
 		nodes, err := all(op, func(after *graphql.String) (page[issueNode], error) {
 			var answer readQuery
 			err := r.query(ctx, op, &answer, readVariables(r.cfg.ProjectSlug, batch, after))
@@ -95,22 +99,32 @@ func (r *reader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 			if node.Trashed {
 				continue
 			}
-			issue, err := r.issue(ctx, node)
-			if err != nil {
+			issue, spoilt, err := r.issue(ctx, node)
+			switch {
+			case err != nil:
 				return nil, err
+			case spoilt == "":
+				found[node.ID] = issue
+			case node.ID == "":
+				nameless = spoilt
+			default:
+				malformed[node.ID] = node.malformed(spoilt)
 			}
-			if missing := issue.Missing(); len(missing) > 0 {
-				return nil, fmt.Errorf("%s: %w: issue %q has no %s: mend it in Linear",
-					op, tracker.ErrResponse, node.Identifier, strings.Join(missing, " and no "))
-			}
-			found[node.ID] = issue
 		}
 	}
 	var issues []tracker.Issue
+	var records []tracker.Malformed
 	for _, id := range asked {
 		if issue, ok := found[id]; ok {
 			issues = append(issues, issue)
+		} else if m, ok := malformed[id]; ok {
+			records = append(records, m)
+		} else if nameless != "" { // a record without an id may be that of any issue that was not found
+			records = append(records, issueNode{ID: id}.malformed(nameless))
 		}
+	}
+	if records != nil {
+		return nil, &tracker.MalformedError{Op: op, Records: records}
 	}
 	return issues, nil
 }

@@ -28,8 +28,7 @@ type memory struct {
 	requests int
 	refused  bool
 	midway   bool
-	hang     chan struct{} // closed when a request waits
-	log      strings.Builder
+	hang     chan struct{}   // closed when a request waits
 	stale    []tracker.Issue // the first answer, for a defect
 }
 
@@ -49,7 +48,6 @@ func (m *memory) world() World {
 		Requests:   func() int { return m.requests },
 		Calls:      map[string]string{"finish": `{"state": "Done"}`},
 		Secret:     secret,
-		Log:        m.log.String,
 	}
 }
 
@@ -157,18 +155,29 @@ func (m *memory) IssuesByState(ctx context.Context, states []string) ([]tracker.
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var found []tracker.Issue
+	var malformed []tracker.Malformed
+	understood := 0
 	for _, issue := range m.issues {
 		if issue.Title == "" && m.defect != "lists malformed" {
-			if m.defect != "silent" {
-				m.log.WriteString("dropped " + issue.Identifier)
-			}
+			malformed = append(malformed, spoilt(issue))
 			continue
 		}
+		understood++
 		if wanted[normal(issue.State)] {
 			found = append(found, issue)
 		}
 	}
+	if m.defect == "silent" && understood > 0 {
+		ctx = tracker.WithDropped(ctx, func(tracker.Malformed) {})
+	}
+	if err := tracker.Drop(ctx, "list", understood, malformed); err != nil && m.defect != "malformed is empty" {
+		return nil, err
+	}
 	return m.answer(ctx, found)
+}
+
+func spoilt(issue tracker.Issue) tracker.Malformed {
+	return tracker.Malformed{ID: issue.ID, Identifier: issue.Identifier, Why: "it has no title"}
 }
 
 func (m *memory) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
@@ -178,6 +187,7 @@ func (m *memory) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var found []tracker.Issue
+	var malformed []tracker.Malformed
 	asked := make(map[tracker.ID]bool)
 	for _, id := range ids {
 		issue := m.find(id)
@@ -186,11 +196,20 @@ func (m *memory) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 			return nil, tracker.ErrStatus
 		case issue == nil || asked[id] && m.defect != "twice":
 		case issue.Title == "" && m.defect != "skips malformed":
-			return nil, tracker.ErrResponse
+			malformed = append(malformed, spoilt(*issue))
 		case issue.Title != "":
 			found = append(found, *issue)
 		}
 		asked[id] = true
+	}
+	switch {
+	case malformed == nil:
+	case m.defect == "names no malformed":
+		return nil, tracker.ErrResponse
+	case m.defect == "names one malformed":
+		return nil, &tracker.MalformedError{Op: "read", Records: malformed[:1]}
+	default:
+		return nil, &tracker.MalformedError{Op: "read", Records: malformed}
 	}
 	return m.answer(ctx, found)
 }

@@ -1,0 +1,82 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Malformed is a record of the tracker that cannot be understood as an issue.
+type Malformed struct {
+	ID         ID     // empty when the record does not say
+	Identifier string // what people call it; may be empty
+	Why        string // one line: what is wrong with it, and what to do
+}
+
+// Name returns what to call the record: its identifier, else its id.
+func (m Malformed) Name() string {
+	name := m.Identifier
+	if name == "" {
+		name = string(m.ID)
+	}
+	switch {
+	case name == "":
+		return "a record without an id"
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+func (m Malformed) String() string { return m.Name() + ": " + m.Why }
+
+// MalformedError is an [ErrResponse] that names every malformed record of a
+// read. A read by id that fails with it succeeds for the other ids.
+type MalformedError struct {
+	Op      string      // what was asked for
+	Records []Malformed // at least one
+}
+
+// maxNamed bounds the records that a [MalformedError] quotes.
+const maxNamed = 3
+
+func (e *MalformedError) Error() string {
+	var named []string
+	for _, m := range e.Records[:min(len(e.Records), maxNamed)] {
+		named = append(named, m.String())
+	}
+	text := fmt.Sprintf("%s: %v: malformed: %s", e.Op, ErrResponse, strings.Join(named, "; "))
+	if more := len(e.Records) - maxNamed; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+func (e *MalformedError) Unwrap() error { return ErrResponse }
+
+type droppedKey struct{}
+
+// WithDropped returns a context in which every list tells f which records it
+// leaves out because they are malformed. f is called before the list returns, by
+// the goroutine that asked for it.
+func WithDropped(ctx context.Context, f func(Malformed)) context.Context {
+	return context.WithValue(ctx, droppedKey{}, f)
+}
+
+// Drop is called by an adapter at the end of a list that has understood so many
+// records, whatever their state, and leaves the malformed ones out. It tells the
+// caller of the list about them. It fails when not a single record was
+// understood: that is no list with nothing in it.
+func Drop(ctx context.Context, op string, understood int, malformed []Malformed) error {
+	if understood == 0 && len(malformed) > 0 {
+		return &MalformedError{Op: op, Records: malformed}
+	}
+	if f, ok := ctx.Value(droppedKey{}).(func(Malformed)); ok {
+		for _, m := range malformed {
+			f(m)
+		}
+	}
+	return nil
+}
