@@ -153,13 +153,9 @@ func (c *cell) tryOpen(cfg codex.Config, resume string) (stay, error) {
 	cfg.ReadTimeout = time.Minute
 	session, err := codex.Open(c.t.Context(), process, codex.Options{
 		Version: "1", Cwd: c.ws.Path, Config: cfg, Resume: resume,
-		Temp: c.path("temp"), Deny: []string{c.path("homes")}, Repository: repository,
-		Real: func(path string) string {
-			if rest, ours := strings.CutPrefix(path, "~/"); ours {
-				path = c.path("user/" + rest)
-			}
-			real, _ := filepath.EvalSymlinks(path) // nothing is there
-			return real
+		Temp: c.path("temp"), Repository: repository,
+		Deny: func(home string) []string {
+			return []string{home, c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later")}
 		},
 		Events: func(e codex.Event) {
 			c.mu.Lock()

@@ -20,4 +20,5 @@ type Config struct {
 	StallTimeout      time.Duration // of silence; not positive is off
 	MaxToolCalls      int           // of one session; not positive is the default
 	Env               []string      // names of environment variables the agent sees besides the plain ones
+	Deny              []string      // absolute paths that the agent may not read, besides those of [Options]
 }

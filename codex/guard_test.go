@@ -16,8 +16,12 @@ import (
 // row is a line of the table of what a guarded agent can and cannot do.
 type row struct {
 	what, can, why string
-	proof          []string // tests of this package
+	proof          []string // tests of this package, or of a package of proofs
 }
+
+// proofs are the files with tests that prove rows: the red team of this package,
+// and those that take the whole program.
+var proofs = []string{"*_test.go", "../cmd/symphony/guard_*_test.go"}
 
 func guard() []row {
 	return []row{
@@ -26,7 +30,8 @@ func guard() []row {
 		{"write temporary files", "in `$TMPDIR`", "the session has a folder of its own, removed with it; `/tmp` belongs to everybody and is read-only", []string{"TestAGuardedAgentCanDoItsWork", "TestRaidWritesTheSharedTemporaryFolder"}},
 		{"read the rest of the disk", "yes", "compilers and libraries are there; so keep no secrets in files that the next rows do not name", nil},
 		{"read the Codex home, its own or another issue's", "no", "logins and the conversations of other issues are there", []string{"TestRaidReadsTheCodexHome", "TestRaidReadsTheHomeOfAnotherIssue"}},
-		{"read `~/.ssh`, `~/.gnupg`, `~/.aws`, `~/.azure`, `~/.kube`, `~/.docker`, `~/.config/gcloud`, `~/.config/gh`, `~/.netrc`, `~/.git-credentials`", "no", "people's keys", []string{"TestRaidReadsTheKeysOfTheUser"}},
+		{"read other issues' workspaces, the event logs, the state", "no", "the folders that hold them are denied whole, so also what is made there later; a state file is denied alone where its folder holds WORKFLOW.md or the home as well, and a command that runs while it is saved can then read it", []string{"TestRaidReadsASiblingWorkspace", "TestRaidReadsTheState", "TestRaidReadsAnEventLog", "TestRaidReadsWhatOtherSessionsMakeMeanwhile"}},
+		{"read the places below, and those of `codex.deny`", "no", "people, programs and runners keep keys there; a file that is written anew while a command runs can be read by that command", []string{"TestRaidReadsAPlaceWhereKeysAreKept", "TestRaidReadsWhatCodexDenyNames", "TestRaidReadsWhatIsMadeLater"}},
 		{"see secrets in its environment", "no", "children get an allowlist and what `codex.env` names; secrets are removed last, after the login profile too", []string{"TestRaidBringsBackASecretByTheLoginProfile"}},
 		{"read the environment of this program from `/proc`", "no", "the sandbox has processes of its own; outside it, this program is not dumpable (Linux)", []string{"TestRaidReadsTheEnvironmentOfTheRunner"}},
 		{"change `.git/hooks`, `.git/config` or where git looks for them, or replace `.git`", "no", "the next git outside the sandbox would run what is named there", []string{"TestRaidInstallsAGitHook", "TestRaidReplacesTheHooksFolder", "TestRaidChangesTheGitConfiguration", "TestRaidMakesGitReadAnotherConfiguration", "TestRaidReplacesTheRepository"}},
@@ -58,9 +63,13 @@ func table() string {
 func TestTheTableOfTheGuardIsProvedByTheTests(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{}
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range proofs {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, found, err)
+		}
+		files = append(files, found...)
 	}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
@@ -84,6 +93,11 @@ func TestTheTableOfTheGuardIsProvedByTheTests(t *testing.T) {
 	for name, unnamed := range tests {
 		if unnamed {
 			t.Errorf("%s proves no row of the table", name)
+		}
+	}
+	if os.Getenv("UPDATE_README") != "" { // the README takes it from there
+		if err := os.WriteFile("testdata/guard.md", []byte(table()), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 	want, err := os.ReadFile("testdata/guard.md")

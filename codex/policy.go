@@ -61,24 +61,22 @@ func permissions(o Options, home string) map[string]any {
 	}
 }
 
-// denied are the places that the agent may not even read: logins, and where
-// people keep their keys.
+// denied returns the paths that the agent may not read.
 func denied(o Options, home string) []string {
-	paths := append([]string{
-		"~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker",
-		"~/.config/gcloud", "~/.config/gh", "~/.netrc", "~/.git-credentials", home,
-	}, o.Deny...)
-	if o.Real != nil {
-		for i, path := range paths {
-			paths[i] = o.Real(path)
-		}
+	paths := []string{home}
+	if o.Deny != nil {
+		paths = o.Deny(home)
 	}
 	slices.Sort(paths) // a folder comes before what is in it
 	var outer []string
 	for _, path := range paths {
-		// The sandbox cannot mount one denied folder inside another.
-		within := func(folder string) bool { return inside(path, folder) }
-		if path != "" && !slices.ContainsFunc(outer, within) {
+		// The sandbox cannot mount one denied folder inside another, unless it mounts
+		// what stays open in between.
+		covered := func(folder string) bool {
+			open := func(own string) bool { return own != "" && inside(own, folder) && inside(path, own) }
+			return inside(path, folder) && !open(o.Cwd) && !open(o.Temp)
+		}
+		if path != "" && !slices.ContainsFunc(outer, covered) {
 			outer = append(outer, path)
 		}
 	}

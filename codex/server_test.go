@@ -112,32 +112,26 @@ func TestAShorterPatienceOfTheProviderStays(t *testing.T) {
 	}
 }
 
-func TestDeniedPathsAreRealAndNotInsideEachOther(t *testing.T) {
+func TestDeniedPathsAreNotInsideEachOther(t *testing.T) {
 	t.Parallel()
 	o := Options{
-		Deny: []string{"/state/codex/home", "/link", "/nowhere"},
-		Real: func(path string) string {
-			switch path {
-			case "~/.ssh":
-				return "/home/x/dotfiles/ssh"
-			case "/link":
-				return "/home/x/dotfiles"
-			}
-			if strings.HasPrefix(path, "/state") {
-				return path
-			}
-			return ""
+		Cwd: "/work/all/A-1", Temp: "/state/codex/tmp/A-1",
+		Deny: func(home string) []string {
+			return []string{home, "/work/all/A-1/.env", "/state/codex/tmp", "/work/all", "/state/codex", "/work/all/A-2"}
 		},
 	}
 	for home, want := range map[string][]string{
-		"/state/codex/home/A-1": {"/home/x/dotfiles", "/state/codex/home"},
-		"/state/codex/home":     {"/home/x/dotfiles", "/state/codex/home"},
-		"/state/codex/home2":    {"/home/x/dotfiles", "/state/codex/home", "/state/codex/home2"},
-		"/state":                {"/home/x/dotfiles", "/state"},
-		"":                      {"/home/x/dotfiles", "/state/codex/home"},
+		"/state/codex/home/A-1": {"/state/codex", "/work/all", "/work/all/A-1/.env"},
+		"/state/codex":          {"/state/codex", "/work/all", "/work/all/A-1/.env"},
+		"/state/codex2":         {"/state/codex", "/state/codex2", "/work/all", "/work/all/A-1/.env"},
+		"/state":                {"/state", "/work/all", "/work/all/A-1/.env"},
+		"":                      {"/state/codex", "/work/all", "/work/all/A-1/.env"},
 	} {
 		if diff := cmp.Diff(want, denied(o, home)); diff != "" {
 			t.Errorf("with the home %q (-want +got):\n%s", home, diff)
 		}
+	}
+	if diff := cmp.Diff([]string{"/home"}, denied(Options{}, "/home")); diff != "" {
+		t.Errorf("without a list the Codex home alone is denied (-want +got):\n%s", diff)
 	}
 }

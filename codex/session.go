@@ -36,14 +36,13 @@ type Options struct {
 	Resume  string // the thread to go on with; "" starts a new one
 	Prompt  string // of the workflow: the skills it names are looked for by a check
 
-	Key  string   // an API key to log in with; "" leaves it to the server's own login
-	Home string   // the Codex home that the server must have; "" is any
-	Temp string   // a folder, absolute, that the agent may write and gets as TMPDIR; "" is none
-	Deny []string // absolute paths that the agent may not read, besides the Codex home
-	// Real is where a denied path leads, "~/" being the home folder of the agent's
-	// user; "" when nothing is there. Codex can deny no link. nil takes paths as
-	// they are.
-	Real       func(path string) string
+	Key  string // an API key to log in with; "" leaves it to the server's own login
+	Home string // the Codex home that the server must have; "" is any
+	Temp string // a folder, absolute, that the agent may write and gets as TMPDIR; "" is none
+	// Deny returns the paths that the agent may not read: absolute, without links,
+	// for Codex can deny no link. It is called once, when the server is up, with the
+	// server's Codex home. nil denies that home alone. Cwd and Temp stay readable.
+	Deny       func(home string) []string
 	Repository bool // the workspace is a git repository, and the agent may commit
 
 	// Events is called for everything that happens, one call at a time, from

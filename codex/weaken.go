@@ -54,6 +54,9 @@ func asksForMore(policy json.RawMessage) bool {
 	return false
 }
 
+// readsAll says what every sandbox but ours lets an agent read.
+const readsAll = "the agent can read the Codex home with its login, your keys, what codex.deny names, and other issues' workspaces and event logs"
+
 // openness says what is open in a sandbox that is not ours.
 func openness(sandbox json.RawMessage) string {
 	if !present(sandbox) {
@@ -72,9 +75,9 @@ func openness(sandbox json.RawMessage) string {
 	case "externalSandbox":
 		return "the agent runs without a sandbox of Codex's: whatever runs this program has to hold it"
 	case "readOnly":
-		note = "the agent can read the Codex home with its login, and your keys"
+		note = readsAll
 	case "workspaceWrite":
-		note = "the agent can read the Codex home with its login, and your keys, and write the temporary folders"
+		note = readsAll + ", and write the temporary folders"
 		if len(p.WritableRoots) > 0 {
 			note += " and its writableRoots"
 		}

@@ -46,14 +46,14 @@ type Runner struct {
 
 	Account attempt.Account // how sessions log in
 	Private string          // folder for what belongs to sessions and to no workspace; empty for none
-	Home    string          // of the user, where agents may not read the keys
+	Denied  attempt.Denied  // what agents may not read, besides what is the runner's
 
 	Redact func(string) string // hides secrets in what leaves the program; nil hides none
 
 	Once      bool          // one tick, then return
 	MaxIssues int           // sessions started in a tick at most; 0 leaves it to the workflow
 	Deadline  time.Duration // the tick is over before this much time is gone; 0 is never
-	Logs      string        // folder for event logs; empty for none
+	Logs      string        // absolute path of the folder for event logs; empty for none
 	Version   string        // of this program, as agents are told
 	Log       *slog.Logger
 	Progress  func(Progress)  // told about every change; may be nil, must be quick

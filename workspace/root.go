@@ -83,6 +83,9 @@ func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
 	}, nil
 }
 
+// Path returns the root's path, absolute and without symbolic links.
+func (r *Root) Path() string { return r.path }
+
 // Close releases the root. Processes that were started in it are not affected.
 func (r *Root) Close() error { return r.dir.Close() }
 

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -51,6 +53,34 @@ func folder(workflowPath string) string {
 
 // private is the part of it that belongs to sessions: a cache keeps it by itself.
 func private(workflowPath string) string { return filepath.Join(folder(workflowPath), "codex") }
+
+// denied returns what agents may not read of the user's keys and of what this
+// program keeps. A state file elsewhere is denied by its folder, because a save
+// puts a new file in its place, which a command that runs already could read;
+// but not by a folder that holds WORKFLOW.md or the user's home as well.
+func (a *app) denied(workflowPath string) attempt.Denied {
+	d := attempt.KeyPlaces(a.getenv)
+	d.Paths = append(d.Paths, folder(workflowPath))
+	kind, path, _ := strings.Cut(a.state, ":")
+	if kind != "file" && kind != "cache" {
+		return d
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return d // place fails too
+	}
+	home, _ := a.getenv("HOME")
+	shared := func(other string) bool {
+		rest, err := filepath.Rel(filepath.Dir(path), other)
+		return other != "" && err == nil && filepath.IsLocal(rest)
+	}
+	if shared(workflowPath) || shared(home) || shared(os.TempDir()) {
+		d.Paths = append(d.Paths, path)
+	} else {
+		d.Paths = append(d.Paths, filepath.Dir(path))
+	}
+	return d
+}
 
 // stateBranch is a state on a branch of the repository that GITHUB_REPOSITORY,
 // or else the github tracker, names.

@@ -42,7 +42,7 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion
 	return attempt.Preflight(ctx, attempt.Job{
 		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
 		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
-		Account: a.account(), Private: filepath.Join(folder, "codex"),
+		Account: a.account(), Private: filepath.Join(folder, "codex"), Denied: attempt.KeyPlaces(a.getenv),
 		Prompt: wf.Prompt, Warn: func(text string) { fmt.Fprintf(a.stdout, "warning   %s\n", text) },
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
@@ -26,7 +27,7 @@ var readme = filepath.Join("..", "..", "README.md")
 func TestTheReadmeSaysWhatTheProgramSays(t *testing.T) {
 	action := readAction(t)
 	parts := map[string]string{
-		"help": helpText(t), "keys": keyTable(), "trackers": profiles(t), "guard": guardTable(t),
+		"help": helpText(t), "keys": keyTable(), "trackers": profiles(t), "guard": guardTable(t), "key-places": keyPlaces(),
 		"workflow-github": sampleRun(t, "github.yml"), "workflow-linear": sampleRun(t, "linear.yml"),
 		"inputs": action.inputTable(), "outputs": action.outputTable(),
 	}
@@ -87,6 +88,11 @@ func guardTable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// keyPlaces lists the places of keys that agents may not read.
+func keyPlaces() string {
+	return "`" + strings.Join(attempt.PlacesOfKeys(), "`, `") + "`\n"
 }
 
 // profiles are the adapters' own descriptions: the list below the heading

@@ -19,14 +19,7 @@ import (
 // realProject is a project worked on by the real Codex, whose model is scripted.
 func realProject(t testing.TB, model string, issues map[string]string, lanes ...codextest.Lane) (*project, *codextest.Model) {
 	t.Helper()
-	codex := os.Getenv("SYMPHONY_TEST_CODEX")
-	if codex == "" {
-		found, err := exec.LookPath("codex")
-		if err != nil {
-			t.Skip("no Codex: npm install @openai/codex@0.169.0, and set SYMPHONY_TEST_CODEX to its absolute path (node_modules/.bin/codex)")
-		}
-		codex = found
-	}
+	codex := codexPath(t)
 	m := codextest.NewModel(lanes...)
 	t.Cleanup(m.Close)
 	p := newProject(t, shellQuote(codex)+" app-server", issues)
@@ -36,6 +29,19 @@ func realProject(t testing.TB, model string, issues map[string]string, lanes ...
 	}
 	p.env = append(p.env, "CODEX_HOME="+home)
 	return p, m
+}
+
+// codexPath returns the real Codex's path. Without one the test is skipped.
+func codexPath(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {
+		return path
+	}
+	path, err := exec.LookPath("codex")
+	if err != nil {
+		t.Skip("no Codex: npm install @openai/codex@0.169.0, and set SYMPHONY_TEST_CODEX to its absolute path (node_modules/.bin/codex)")
+	}
+	return path
 }
 
 func todo(title string) string { return "---\ntitle: " + title + "\nstate: Todo\n---\nPlease.\n" }

@@ -28,6 +28,9 @@ func (a *app) tick(ctx context.Context, args []string) error {
 	if err == nil && a.report != "" {
 		a.report, err = filepath.Abs(a.report)
 	}
+	if err == nil && a.logs != "" {
+		a.logs, err = filepath.Abs(a.logs)
+	}
 	if err != nil {
 		return err
 	}
@@ -107,7 +110,6 @@ func (a *app) runner(path string, state place, console *console) (*runner.Runner
 		return nil, err // before anything is touched
 	}
 	self := a.self()
-	home, _ := a.getenv("HOME")
 	r := &runner.Runner{
 		Workflows: source,
 		Connect:   func(wf workflow.Workflow) (runner.World, error) { return a.connect(wf, log) },
@@ -117,7 +119,7 @@ func (a *app) runner(path string, state place, console *console) (*runner.Runner
 		Self:      self,
 		Account:   a.account(),
 		Private:   private(path),
-		Home:      home,
+		Denied:    a.denied(path),
 		Redact:    a.redactor.String,
 		Version:   version(),
 		Once:      a.once || a.actions.Inside(),

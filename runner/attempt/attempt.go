@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,7 +177,10 @@ func (a *attempt) options(ws workspace.Workspace, process *workspace.Process) co
 		Version: a.Version, PID: process.PID(), Cwd: ws.Path,
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
-		Key: a.Account.Key, Home: a.home, Temp: a.temp, Deny: a.deny(), Real: a.real, Repository: a.repository,
+		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.repository,
+		Deny: func(home string) []string {
+			return unreadable(a.deny(home), slices.Concat(a.Denied.Keep, process.Programs()))
+		},
 	}
 }
 

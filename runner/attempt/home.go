@@ -40,10 +40,15 @@ func Forget(private, identifier string) error {
 	return errors.Join(os.RemoveAll(filepath.Join(homes(private), key)), removeAll(filepath.Join(temps(private), key)))
 }
 
-// settleIn makes the folders of the session: a temporary one that the agent may
-// write, and with a key a Codex home. What an earlier session left is removed
-// first, but for the thread that is to be resumed.
+// settleIn makes the folders of the session: that of the event log, a temporary
+// one that the agent may write, and with a key a Codex home. What an earlier
+// session left is removed first, except the thread that is to be resumed.
 func (a *attempt) settleIn() error {
+	if a.EventLog != "" {
+		// Now, because a folder that is made later could be read by a command that
+		// runs already. If it cannot be made, opening the log says so.
+		_ = os.MkdirAll(filepath.Dir(a.EventLog), 0o700)
+	}
 	if a.Private == "" {
 		if a.Account.Key != "" {
 			return errors.New("a key needs a private folder to be used with")
@@ -91,31 +96,6 @@ func (a *attempt) environment() []string {
 		env = append(env, "CODEX_HOME="+a.home)
 	}
 	return env
-}
-
-// deny are the folders of ours that the agent may not read: the homes of the
-// other issues.
-func (a *attempt) deny() []string {
-	if a.Private == "" {
-		return nil
-	}
-	return []string{homes(a.Private)}
-}
-
-// real is where a path that the agent may not read leads; "" when nothing is
-// there.
-func (a *attempt) real(path string) string {
-	if rest, personal := strings.CutPrefix(path, "~/"); personal {
-		if a.UserHome == "" {
-			return ""
-		}
-		path = filepath.Join(a.UserHome, rest)
-	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil || !filepath.IsAbs(real) {
-		return ""
-	}
-	return real
 }
 
 // moveOut removes what the session leaves, but for the rollout of its thread.

@@ -24,10 +24,10 @@ type Job struct {
 	Workspaces *workspace.Root
 	Account    Account
 	Private    string              // folder for what belongs to sessions and to no workspace; empty for none
-	UserHome   string              // of whoever runs us, where the agent may not read the keys; empty when there is none
+	Denied     Denied              // what the agent may not read, besides what is ours
 	Gate       *Gate               // shared by the sessions of a tick; nil when nothing is to be found out
 	Redact     func(string) string // hides secrets in what leaves the program; nil hides none
-	EventLog   string              // file for the session's wire and events; empty for none
+	EventLog   string              // absolute path of a file for the session's wire and events; empty for none
 	Version    string              // of this program, as the agent is told
 	Warn       func(string)        // told by [Preflight] what people should know; nil is nobody
 	Log        *slog.Logger

@@ -75,6 +75,27 @@ func (d *draft) names(to *[]string) func(value) {
 	}
 }
 
+// denied takes paths that the agent may not read.
+func (d *draft) denied(to *[]string) func(value) {
+	return func(v value) {
+		d.list(v, func(item value, text string) {
+			path, err := d.path(text)
+			switch {
+			case err != nil:
+				d.reject(item, "%s", err)
+			case path == "":
+				d.reject(item, "is empty; name a file or a folder, or remove it")
+			case path == "/":
+				d.reject(item, "is the whole disk, without which no program runs; name the folders")
+			case strings.ContainsAny(path, "*?["):
+				d.reject(item, "looks like a pattern; name the files and folders themselves")
+			default:
+				*to = append(*to, path)
+			}
+		})
+	}
+}
+
 // byState takes limits for states by their normal form. Invalid entries are
 // ignored (SPEC §5.3.5).
 func (d *draft) byState(to *map[string]int) func(value) {

@@ -84,6 +84,7 @@ func (d *draft) table() []entry {
 		fixed("codex.stall_timeout_ms", "300000", "silence after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),
 		fixed("codex.max_tool_calls", "1000", "calls of the tracker's tools that a session may make; more are refused", d.integer(&codex.MaxToolCalls, 1)),
 		settled("codex.env", "[]", "names of environment variables that the agent sees besides the plain ones", d.names(&codex.Env)),
+		settled("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denied(&codex.Deny)),
 
 		settled("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent", d.port),
 	}

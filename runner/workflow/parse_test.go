@@ -148,7 +148,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				Model:             "m", Effort: "high",
 				TurnTimeout: 7 * time.Second, ReadTimeout: 8 * time.Second, StallTimeout: 9 * time.Second,
 				MaxToolCalls: 40,
-				Env:          []string{"NPM_TOKEN"},
+				Env:          []string{"NPM_TOKEN"}, Deny: []string{"/vault"},
 			},
 			Port: &port,
 		},

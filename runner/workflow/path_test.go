@@ -95,3 +95,11 @@ func TestCommandsAndScriptsAreNotExpanded(t *testing.T) {
 		t.Errorf("%q %q", s.Codex.Command, s.Workspace.Hooks.BeforeRun)
 	}
 }
+
+func TestDeniedPathsAreExpandedAsPathsAre(t *testing.T) {
+	t.Parallel()
+	wf := parse(t, "tracker: {kind: file}\ncodex: {deny: [~/keys, $VAULT, /a/../b, secrets]}", with(map[string]string{"VAULT": "/vault"}))
+	if diff := cmp.Diff([]string{"/home/ada/keys", "/vault", "/b", "/repo/secrets"}, wf.Settings.Codex.Deny); diff != "" {
+		t.Error(diff)
+	}
+}

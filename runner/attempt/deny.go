@@ -1,0 +1,188 @@
+package attempt
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// keyPlaces lists where people, programs and runners keep credentials and the
+// record of what they typed. It is the only such list: the agent may read none of
+// them, codex.deny adds to it, and a test tries every line. A line is a path;
+// "~/" is the home folder, and "$NAME" what an environment variable says, which
+// may be several paths. A line whose variable is not set is no place.
+//
+// Files that programs cannot do without are not on it, though some people keep
+// credentials there: NuGet.Config and Bundler's config, for example.
+var keyPlaces = []string{
+	// Keys and logins of a person.
+	"~/.ssh", "~/.gnupg", "$GNUPGHOME", "~/.password-store", "$PASSWORD_STORE_DIR", "~/.local/share/keyrings",
+	"~/.netrc", "$NETRC", "~/.pgpass", "$PGPASSFILE", "~/.my.cnf", "~/.mylogin.cnf", "~/.vault-token",
+	"~/.config/op", "~/.config/sops", "$SOPS_AGE_KEY_FILE", "~/.mozilla", "~/.config/google-chrome", "~/.config/chromium",
+	"~/Library/Keychains", "~/Library/Cookies", "~/Library/Application Support/Google/Chrome",
+
+	// Forges and agents.
+	"~/.git-credentials", "~/.config/git/credentials", "~/.config/gh", "$GH_CONFIG_DIR", "~/.config/hub", "~/.config/glab-cli",
+	"~/.config/github-copilot", "~/.codex", "$CODEX_HOME", "~/.claude", "~/.claude.json",
+
+	// Clouds and containers.
+	"~/.aws", "$AWS_SHARED_CREDENTIALS_FILE", "$AWS_CONFIG_FILE", "$AWS_WEB_IDENTITY_TOKEN_FILE",
+	"~/.azure", "$AZURE_CONFIG_DIR", "~/.config/gcloud", "$CLOUDSDK_CONFIG", "$GOOGLE_APPLICATION_CREDENTIALS", "$GOOGLE_GHA_CREDS_PATH",
+	"~/.kube", "$KUBECONFIG", "~/.docker", "$DOCKER_CONFIG", "~/.config/containers", "$REGISTRY_AUTH_FILE",
+	"~/.config/rclone", "$RCLONE_CONFIG", "~/.oci", "~/.config/doctl", "~/.config/hcloud", "~/.fly",
+	"~/.terraformrc", "~/.terraform.d/credentials.tfrc.json",
+
+	// Package registries.
+	"~/.npmrc", "$NPM_CONFIG_USERCONFIG", "~/.yarnrc", "~/.yarnrc.yml", "~/.pypirc", "~/.config/pip", "$PIP_CONFIG_FILE", "~/.config/pypoetry/auth.toml",
+	"~/.cargo/credentials", "~/.cargo/credentials.toml", "$CARGO_HOME/credentials", "$CARGO_HOME/credentials.toml",
+	"~/.m2/settings.xml", "~/.m2/settings-security.xml", "~/.gradle/gradle.properties", "~/.gem/credentials",
+	"~/.composer/auth.json", "~/.config/composer/auth.json", "$COMPOSER_HOME/auth.json",
+
+	// What was typed.
+	"~/.bash_history", "~/.zsh_history", "~/.zsh_sessions", "$HISTFILE", "~/.local/share/fish/fish_history",
+	"~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.rediscli_history",
+
+	// The machine: sockets and tokens that services keep in /run, of which a
+	// datagram socket answers through any sandbox that can read its path, and what
+	// only the superuser can read, should the agent be it.
+	"/run", "/var/run", "/etc/shadow", "/etc/gshadow", "/etc/ssh",
+
+	// A job of GitHub Actions: its temporary folder with the files of its commands
+	// and steps, the token in its checkout, and the key of a runner of one's own.
+	"$RUNNER_TEMP", "$GITHUB_WORKSPACE/.git/config",
+	"$RUNNER_TEMP/../../.credentials", "$RUNNER_TEMP/../../.credentials_rsaparams", "$RUNNER_TEMP/../../_diag",
+}
+
+// movable are the folders of a home that an environment variable may move.
+var movable = map[string]string{"~/.config/": "$XDG_CONFIG_HOME/", "~/.local/share/": "$XDG_DATA_HOME/"}
+
+// PlacesOfKeys returns the lines of the list of key places, for the documentation.
+func PlacesOfKeys() []string { return slices.Clone(keyPlaces) }
+
+// Denied says what of the disk an agent may not read.
+type Denied struct {
+	Paths []string // absolute; nothing has to be there
+	Keep  []string // folders inside of those that stay readable, for programs are there
+}
+
+// KeyPlaces returns the places where credentials are kept, going by a user's
+// environment. Folders that PATH names stay readable.
+func KeyPlaces(lookup func(name string) (string, bool)) Denied {
+	var d Denied
+	add := func(place string) { d.Paths = append(d.Paths, expand(place, lookup)...) }
+	for _, place := range keyPlaces {
+		add(place)
+		for usual, moved := range movable {
+			if rest, ok := strings.CutPrefix(place, usual); ok {
+				add(moved + rest)
+			}
+		}
+	}
+	path, _ := lookup("PATH")
+	for _, folder := range filepath.SplitList(path) {
+		if filepath.IsAbs(folder) {
+			d.Keep = append(d.Keep, filepath.Clean(folder))
+		}
+	}
+	return d
+}
+
+// expand returns the paths that a line of keyPlaces stands for.
+func expand(place string, lookup func(string) (string, bool)) (paths []string) {
+	if rest, ok := strings.CutPrefix(place, "~/"); ok {
+		place = "$HOME/" + rest
+	}
+	if !strings.HasPrefix(place, "$") {
+		return []string{place}
+	}
+	name, rest, _ := strings.Cut(place[1:], "/")
+	value, _ := lookup(name)
+	for _, path := range filepath.SplitList(value) {
+		if filepath.IsAbs(path) { // a relative one is another in every folder
+			paths = append(paths, filepath.Join(path, rest))
+		}
+	}
+	return paths
+}
+
+// unreadable returns the paths to deny so that none of those given can be read,
+// and what is to stay readable can. Codex wants the real paths, without links.
+// A path where nothing is yet stays: Codex looks again for every command.
+func unreadable(paths, keep []string) []string {
+	keep = slices.DeleteFunc(slices.Clone(keep), func(path string) bool {
+		_, err := os.Lstat(path)
+		return err != nil
+	})
+	var out []string
+	for _, path := range paths {
+		path = realPath(path, 0)
+		kept := slices.IndexFunc(keep, func(k string) bool { return k != path && inside(k, path) })
+		if kept < 0 {
+			out = append(out, path)
+			continue
+		}
+		// All entries but those that lead to what is kept. A new entry is not denied:
+		// that is the price, so only a folder that holds a program pays it.
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			out = append(out, path)
+			continue
+		}
+		for _, entry := range entries {
+			at := filepath.Join(path, entry.Name())
+			if !slices.ContainsFunc(keep, func(k string) bool { return inside(k, at) }) {
+				out = append(out, realPath(at, 0))
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// maxLinks is how many links in a row are followed.
+const maxLinks = 40
+
+// realPath returns where a path leads, also when nothing is there.
+func realPath(path string, links int) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path
+	}
+	at := filepath.Join(realPath(parent, links), filepath.Base(path))
+	target, err := os.Readlink(at)
+	if err != nil || links >= maxLinks {
+		return at
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(at), target)
+	}
+	return realPath(target, links+1)
+}
+
+// inside reports whether a path is a folder or below it.
+func inside(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// deny returns what the agent may not read: the Codex home, the key places, what
+// codex.deny names, and everything of ours that is not this session's own, which
+// is the other workspaces, the homes and temporary folders of other sessions, and
+// the event logs.
+func (a *attempt) deny(home string) []string {
+	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, []string{a.Workspaces.Path()})
+	if home != "" {
+		paths = append(paths, home)
+	}
+	if a.Private != "" {
+		paths = append(paths, a.Private)
+	}
+	if a.EventLog != "" {
+		paths = append(paths, filepath.Dir(a.EventLog))
+	}
+	return paths
+}
