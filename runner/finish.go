@@ -43,6 +43,21 @@ func finishedWith(v schedule.Verdict) bool {
 	return false
 }
 
+// look polls, again where the tracker asks to wait for a short time.
+func (l *loop) look(ctx context.Context) error {
+	for {
+		l.poll(ctx, time.Now())
+		if !l.awaitsTracker(time.Now()) {
+			return l.unread
+		}
+		select {
+		case <-time.After(time.Until(l.limit.end())):
+		case <-ctx.Done():
+			return l.unread
+		}
+	}
+}
+
 // Plan says what a tick would do now, and why not more. It changes nothing: not
 // the state, no workspace, no issue.
 func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
@@ -51,8 +66,7 @@ func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
 	l.cleaned = true // nothing is removed
 	err := l.open(ctx)
 	if err == nil {
-		l.poll(ctx, time.Now())
-		err = l.unread
+		err = l.look(ctx)
 	}
 	l.finish(time.Now())
 	return l.tick, err

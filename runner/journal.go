@@ -69,6 +69,7 @@ func (l *loop) load(ctx context.Context) error {
 		state.Tick = l.state.Tick // of this run alone: the journal is in it already
 	}
 	l.state, l.rev = state, rev
+	l.takeWait()
 	for _, c := range state.Adopt(l.Life, l.policy(), time.Now()) {
 		l.adopted(ctx, c)
 	}
@@ -87,6 +88,7 @@ func (l *loop) load(ctx context.Context) error {
 
 // save makes the state durable; the journal then begins anew.
 func (l *loop) save(ctx context.Context) error {
+	l.keepWait()
 	rev, err := l.Store.Save(ctx, l.state, l.rev)
 	if err != nil {
 		return err

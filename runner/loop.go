@@ -46,6 +46,7 @@ type loop struct {
 	wg       sync.WaitGroup
 	inbox    chan message
 	nextPoll time.Time
+	limit    *rateLimit
 	stopAt   time.Time // when sessions are interrupted for the deadline; zero is never
 	lastGo   time.Time // after which nothing starts because of it
 	cleaned  bool      // startup cleanup has been begun
@@ -74,7 +75,7 @@ func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 func newLoop(r *Runner) *loop {
 	l := &loop{
 		Runner: r, view: newView(), since: newJournal(), inbox: make(chan message), gate: attempt.NewGate(),
-		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{},
+		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
 	}
 	l.tick.Started = time.Now()
 	l.deadlines(l.tick.Started)
@@ -182,7 +183,7 @@ func (l *loop) overdue(now time.Time) bool { return !l.stopAt.IsZero() && !now.B
 // finished reports whether a single tick is over: nothing runs, and nothing that
 // falls due shortly would be started.
 func (l *loop) finished(now time.Time) bool {
-	if len(l.workers) > 0 || len(l.cleaning) > 0 {
+	if len(l.workers) > 0 || len(l.cleaning) > 0 || l.awaitsTracker(now) {
 		return false
 	}
 	at, ok := l.state.Wake(l.policy(), now)

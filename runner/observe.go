@@ -101,6 +101,9 @@ func (l *loop) malformed(m tracker.Malformed) {
 // nothing starts until a poll succeeds (SPEC §11.4).
 func (l *loop) unreadable(what string, err error) {
 	l.unread = fmt.Errorf("%s: %w", what, err)
+	if l.waits(time.Now()) {
+		return
+	}
 	l.tick.Errors = append(l.tick.Errors, l.unread.Error())
 	l.Log.Error("tracker not read: nothing starts until it can be", "operation", what, "error", err)
 }

@@ -91,6 +91,13 @@ func (l *loop) use(wf workflow.Workflow) error {
 		if err != nil {
 			return err
 		}
+		if !reflect.DeepEqual(wf.Settings.Tracker, l.wf.Settings.Tracker) {
+			l.limit = new(rateLimit) // of another tracker, or another credential
+			if l.state != nil {
+				l.state.Wait = schedule.TrackerWait{}
+			}
+		}
+		world.Tracker.Reader = limitedReader{world.Tracker.Reader, l.limit}
 		l.world = world
 	}
 	l.wf = wf

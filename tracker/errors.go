@@ -42,3 +42,27 @@ func (e *RateLimitError) Error() string {
 }
 
 func (e *RateLimitError) Unwrap() error { return ErrRateLimited }
+
+// RetryLaterError is a failure that is no rate limit, of a tracker that said how
+// long it is to be left alone: it is overloaded or under maintenance.
+type RetryLaterError struct {
+	Err        error
+	RetryAfter time.Duration // never 0
+}
+
+func (e *RetryLaterError) Error() string {
+	return fmt.Sprintf("%v: it asks to wait %v", e.Err, e.RetryAfter)
+}
+func (e *RetryLaterError) Unwrap() error { return e.Err }
+
+// RetryAfter returns how long the tracker asked to be left alone, 0 when it did
+// not say how long, and false when it did not ask.
+func RetryAfter(err error) (time.Duration, bool) {
+	if limit, ok := errors.AsType[*RateLimitError](err); ok {
+		return limit.RetryAfter, true
+	}
+	if later, ok := errors.AsType[*RetryLaterError](err); ok {
+		return later.RetryAfter, true
+	}
+	return 0, false
+}

@@ -51,6 +51,7 @@ func (s *State) Bound(p Policy, now time.Time) []string {
 		s.Claims[id] = c
 	}
 	bound("the pause lasts until", &s.Pause.Until, p.longestWait(), now.Add(p.MaxBackoff))
+	bound("the tracker is left alone until", &s.Wait.Until, MaxTrackerWait, now)
 	bound("the pause began", &s.Pause.Since, 0, now)
 	tomorrow := nextDay(now.Add(maxSkew)).Format(time.DateOnly)
 	s.Days = slices.DeleteFunc(slices.Clone(s.Days), func(d Day) bool {

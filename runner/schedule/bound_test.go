@@ -22,6 +22,7 @@ func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 	w.claim(todo(3), schedule.Parked, nil)
 	w.state.Pause = schedule.Pause{Why: "usageLimitExceeded", Since: year2999, Until: year2999}
 	today := schedule.Day{Date: "2026-03-10", Sessions: 1}
+	w.state.Wait = schedule.TrackerWait{Tracker: "github", Until: year2999}
 	w.state.Days = []schedule.Day{today, {Date: "2026-03-12", Usage: schedule.Usage{Input: schedule.MaxTokens}}, {Date: "2999-01-01"}}
 
 	want := w.state.Clone()
@@ -33,6 +34,7 @@ func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 	change("1", func(c *schedule.Claim) { c.Due, c.Since = noon.Add(5*time.Minute), noon })
 	change("2", func(c *schedule.Claim) { c.Lease, c.Heard = noon.Add(10*time.Minute), noon })
 	want.Pause.Since, want.Pause.Until = noon, noon.Add(5*time.Minute)
+	want.Wait.Until = noon
 	want.Days = []schedule.Day{today}
 
 	said := w.state.Bound(w.policy, noon)
@@ -42,7 +44,7 @@ func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"ABC-1 is due 2999-01-01T00:00:00Z", "ABC-1 is waiting since 2999-01-01T00:00:00Z",
 		"ABC-2 has a lease until 2999-01-01T00:00:00Z", "ABC-2 was heard of 2999-01-01T00:00:00Z",
-		"the pause lasts until 2999-01-01T00:00:00Z", "the pause began 2999-01-01T00:00:00Z",
+		"the pause lasts until 2999-01-01T00:00:00Z", "the tracker is left alone until 2999-01-01T00:00:00Z", "the pause began 2999-01-01T00:00:00Z",
 		"spending of 2026-03-12", "spending of 2999-01-01",
 	}, said); diff != "" {
 		t.Errorf("said (-want +got):\n%s", diff)
@@ -62,6 +64,7 @@ func TestTimesThatARunCanHaveWrittenAreKept(t *testing.T) {
 		c.Owner, c.Since, c.Heard, c.Lease = other, noon.Add(skew), noon.Add(skew), noon.Add(10*time.Minute+skew)
 	})
 	w.state.Pause = schedule.Pause{Why: "usageLimitExceeded", Since: noon, Until: noon.Add(7 * 24 * time.Hour)}
+	w.state.Wait = schedule.TrackerWait{Tracker: "github", Until: noon.Add(time.Hour + skew)}
 	w.state.Days = []schedule.Day{{Date: "2026-03-09"}, {Date: "2026-03-10"}}
 	want := w.state.Clone()
 	if said := w.state.Bound(w.policy, noon); len(said) > 0 {

@@ -16,6 +16,7 @@ type State struct {
 	Pause      Pause
 	Days       []Day           // oldest first, at most keepDays
 	RateLimits json.RawMessage // the agent's latest snapshot, nil when none was seen
+	Wait       TrackerWait     // until when the tracker asked to be left alone
 	Past       []Past          // the last ticks that did something, oldest first, at most keepPast
 
 	Self Owner // who is planning; not kept
@@ -102,6 +103,17 @@ type Owner struct {
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 	Started int64  `json:"started,omitempty"` // Unix milliseconds: tells two processes of one pid apart
+}
+
+// MaxTrackerWait is the longest that the tracker is left alone because it said
+// so: the windows of its limits last an hour.
+const MaxTrackerWait = time.Hour
+
+// TrackerWait is the time before which the tracker asked not to be asked again.
+// One that is over means nothing.
+type TrackerWait struct {
+	Tracker string // its kind; a wait for another tracker does not count
+	Until   time.Time
 }
 
 // Pause is a failure that is everyone's: no session can work until it is

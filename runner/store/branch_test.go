@@ -105,19 +105,20 @@ func TestAllElseIsNews(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*schedule.State){
-		"a lease":              claim(func(c *schedule.Claim) { c.Lease = c.Lease.Add(time.Second) }),
-		"an owner":             claim(func(c *schedule.Claim) { c.Owner.Attempt++ }),
-		"a thread":             claim(func(c *schedule.Claim) { c.Thread = "th-2" }),
-		"a phase":              claim(func(c *schedule.Claim) { c.Phase, c.Cause = schedule.Stopping, schedule.Stalled }),
-		"a reason":             claim(func(c *schedule.Claim) { c.Why = "stalled" }),
-		"a count":              claim(func(c *schedule.Claim) { c.Failures++ }),
-		"what the issue says":  claim(func(c *schedule.Claim) { c.Content = "" }),
-		"a due time":           func(s *schedule.State) { c := s.Claims["c3"]; c.Due = c.Due.Add(1); s.Claims["c3"] = c },
-		"a released claim":     func(s *schedule.State) { delete(s.Claims, "d4") },
-		"a pause":              func(s *schedule.State) { s.Pause.Until = s.Pause.Until.Add(time.Second) },
-		"the end of a pause":   func(s *schedule.State) { s.Pause = schedule.Pause{} },
-		"the end of a tick":    func(s *schedule.State) { s.Remember(schedule.Past{Run: "9"}) },
-		"a session of the day": func(s *schedule.State) { s.Days[1].Sessions++ },
+		"a lease":                claim(func(c *schedule.Claim) { c.Lease = c.Lease.Add(time.Second) }),
+		"an owner":               claim(func(c *schedule.Claim) { c.Owner.Attempt++ }),
+		"a thread":               claim(func(c *schedule.Claim) { c.Thread = "th-2" }),
+		"a phase":                claim(func(c *schedule.Claim) { c.Phase, c.Cause = schedule.Stopping, schedule.Stalled }),
+		"a reason":               claim(func(c *schedule.Claim) { c.Why = "stalled" }),
+		"a count":                claim(func(c *schedule.Claim) { c.Failures++ }),
+		"what the issue says":    claim(func(c *schedule.Claim) { c.Content = "" }),
+		"a due time":             func(s *schedule.State) { c := s.Claims["c3"]; c.Due = c.Due.Add(1); s.Claims["c3"] = c },
+		"a released claim":       func(s *schedule.State) { delete(s.Claims, "d4") },
+		"a wait for the tracker": func(s *schedule.State) { s.Wait.Until = s.Wait.Until.Add(time.Second) },
+		"a pause":                func(s *schedule.State) { s.Pause.Until = s.Pause.Until.Add(time.Second) },
+		"the end of a pause":     func(s *schedule.State) { s.Pause = schedule.Pause{} },
+		"the end of a tick":      func(s *schedule.State) { s.Remember(schedule.Past{Run: "9"}) },
+		"a session of the day":   func(s *schedule.State) { s.Days[1].Sessions++ },
 	} {
 		s := sample()
 		change(s)

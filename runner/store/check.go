@@ -59,6 +59,9 @@ func (r record) check() error {
 	if r.Pause.Why != line(r.Pause.Why, maxWhy) || !utc(r.Pause.Since, r.Pause.Until) {
 		return errors.New("the reason of the pause is too long or not plain, or a time is not in UTC")
 	}
+	if w := r.Wait; whole(w.Tracker, maxName) != w.Tracker || !utc(w.Until) {
+		return errors.New("the tracker to wait for is not plain text, or the time is not in UTC")
+	}
 	for _, d := range r.Days {
 		if err := d.check(); err != nil {
 			return fmt.Errorf("day %.20q: %w", d.Date, err)

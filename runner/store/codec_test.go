@@ -88,7 +88,7 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 		}
 	}
 	s := sample()
-	look(*s, s.Pause)
+	look(*s, s.Pause, s.Wait)
 	for _, c := range s.Claims {
 		look(c, c.Owner, c.Live)
 	}
@@ -183,6 +183,8 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"run": "16383"`, `"run": "` + strings.Repeat("1", 257) + `"`, "past tick 1: a text is too long"},
 		{`"parked": 1`, `"parked": -1`, "past tick 1: a count is negative"},
 		{`"tokens": 4321`, `"tokens": -1`, "past tick 1: a count is negative"},
+		{`"until": "2026-03-01T12:58:00Z"`, `"until": "2026-03-01T12:58:00+02:00"`, "the tracker to wait for is not plain text, or the time is not in UTC"},
+		{`"tracker": "github"`, `"tracker": "git\u0007hub"`, "the tracker to wait for is not plain text, or the time is not in UTC"},
 		{`"ended": "2026-03-01T12:01:00Z"`, `"ended": "2026-03-01T12:01:00+02:00"`, "past tick 2: a time is not in UTC"},
 		{`"past": [`, `"past": [` + strings.Repeat("{},", 30), "32 past ticks are more than"},
 		{`"credits": null`, `"credits": "` + strings.Repeat("x", maxRateLimits) + `"`, "rate limits"},

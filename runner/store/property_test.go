@@ -89,6 +89,7 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 			s.Claims[c.ID] = c
 		}
 		s.Pause = schedule.Pause{Why: text(size).Draw(t, "why"), Since: genTime().Draw(t, "since"), Until: genTime().Draw(t, "until")}
+		s.Wait = schedule.TrackerWait{Tracker: text(size).Draw(t, "tracker"), Until: genTime().Draw(t, "wait")}
 		for range rapid.IntRange(0, 3).Draw(t, "days") {
 			s.Days = append(s.Days, schedule.Day{
 				Date:     genTime().Draw(t, "date").Format(time.DateOnly),

@@ -30,6 +30,7 @@ type record struct {
 	Checksum   string          `json:"checksum"`   // see seal
 	Claims     []claim         `json:"claims"`     // by id, ascending
 	Pause      pause           `json:"pause,omitzero"`
+	Wait       trackerWait     `json:"tracker_wait,omitzero"`
 	Days       []day           `json:"days,omitempty"`
 	RateLimits json.RawMessage `json:"rate_limits,omitempty"`
 	Past       []past          `json:"past,omitempty"` // oldest first
@@ -80,6 +81,11 @@ type pause struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
+type trackerWait struct {
+	Tracker string    `json:"tracker,omitempty"`
+	Until   time.Time `json:"until,omitzero"`
+}
+
 type day struct {
 	Date     string `json:"date"`
 	Sessions int    `json:"sessions,omitempty"`
@@ -108,6 +114,7 @@ func newRecord(s *schedule.State, generation int64) record {
 		Claims:     make([]claim, 0, len(s.Claims)),
 		Pause:      pause{line(s.Pause.Why, maxWhy), s.Pause.Since.UTC(), s.Pause.Until.UTC()},
 		RateLimits: snapshot(s.RateLimits),
+		Wait:       trackerWait{whole(s.Wait.Tracker, maxName), s.Wait.Until.UTC()},
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		r.Claims = append(r.Claims, newClaim(s.Claims[id]).fit())
@@ -140,6 +147,7 @@ func (r record) state() *schedule.State {
 		s.Claims[c.ID] = c.restore()
 	}
 	s.Pause = schedule.Pause(r.Pause)
+	s.Wait = schedule.TrackerWait(r.Wait)
 	for _, d := range r.Days {
 		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: schedule.Usage(d.Tokens), Seconds: d.Seconds})
 	}

@@ -30,6 +30,7 @@ func sample() *schedule.State {
 		s.Claims[c.ID] = c
 	}
 	s.Pause = schedule.Pause{Why: "usageLimitExceeded", Since: at(6, 0), Until: at(59, 0)}
+	s.Wait = schedule.TrackerWait{Tracker: "github", Until: at(58, 0)}
 	s.Days = []schedule.Day{
 		{Date: "2026-02-28", Sessions: 2, Usage: schedule.Usage{Input: 10, Output: 20}, Seconds: 61},
 		{Date: "2026-03-01", Sessions: 1},
@@ -48,6 +49,7 @@ func sample() *schedule.State {
 // sampleOfVersion1 is the sample without the fields that version 2 added.
 func sampleOfVersion1() *schedule.State {
 	s := sample()
+	s.Wait = schedule.TrackerWait{}
 	return s
 }
 

@@ -116,8 +116,9 @@ func TestALongRetryAfterEndsTheReadAtOnce(t *testing.T) {
 	f := newFake(t)
 	r := f.open()
 	f.failWith(http.StatusServiceUnavailable, map[string]string{"Retry-After": "3600"}, "")
-	if err := f.listError(r); !errors.Is(err, tracker.ErrStatus) {
-		t.Error(err)
+	err := f.listError(r)
+	if wait, asked := tracker.RetryAfter(err); !errors.Is(err, tracker.ErrStatus) || !asked || wait != time.Hour {
+		t.Errorf("%v; asked to wait %v: %v", err, wait, asked)
 	}
 	if got := len(f.asked()); got != 1 {
 		t.Errorf("%d requests, want 1", got)

@@ -117,7 +117,11 @@ func (r *repository) failed(ctx context.Context, op, permission string, err erro
 		return &tracker.RateLimitError{Op: op, RetryAfter: limit.RetryAfter}
 	}
 	if e, ok := errors.AsType[*statusError](err); ok {
-		return &statusError{e.answer, e.says, op, r.mend(permission, e.answer)}
+		refused := &statusError{e.answer, e.says, op, r.mend(permission, e.answer)}
+		if wait, asked := retryAfter(e.answer.header, time.Now()); asked && wait > 0 && e.answer.status >= 500 {
+			return &tracker.RetryLaterError{Err: refused, RetryAfter: wait.Round(time.Second)}
+		}
+		return refused
 	}
 	if sent, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("%s: %w", op, sent.Err) // the wire has given it a category

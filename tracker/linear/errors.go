@@ -48,5 +48,9 @@ func (w wire) failed(op string, err error) error {
 	case r.limited:
 		return &tracker.RateLimitError{Op: op, RetryAfter: r.after}
 	}
-	return fmt.Errorf("%s: %w", op, r.error)
+	err = fmt.Errorf("%s: %w", op, r.error)
+	if r.transient && r.after > 0 {
+		return &tracker.RetryLaterError{Err: err, RetryAfter: r.after.Round(time.Second)}
+	}
+	return err
 }

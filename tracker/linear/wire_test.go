@@ -90,6 +90,9 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		before := f.counted()
 		_, err := c.IssuesByState(t.Context(), []string{"Todo"})
 		mentions(t, err, tracker.ErrStatus, "linear_api_status", "503")
+		if wait, asked := tracker.RetryAfter(err); !asked || wait != time.Minute {
+			t.Errorf("asked to wait %v: %v", wait, asked)
+		}
 		if f.counted() != before+1 || time.Since(start) != 4*time.Second {
 			t.Errorf("a wait of a minute was slept on")
 		}

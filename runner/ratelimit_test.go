@@ -1,0 +1,218 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// limited is a tracker that answers its first n reads by asking to wait.
+func limited(n int, wait time.Duration) func() error {
+	return func() error {
+		if n--; n >= 0 {
+			return &tracker.RateLimitError{Op: "list the issues", RetryAfter: wait}
+		}
+		return nil
+	}
+}
+
+func TestAServiceLeavesATrackerAloneForAsLongAsItAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.flow.change(func(s *workflow.Settings) { s.Poll = 200 * time.Millisecond }, nil)
+		w.board.listed = limited(1, 2*time.Minute)
+		began := time.Now()
+		var started time.Duration
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			started = time.Since(began)
+			return w.handOver(ctx, job, report)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 119*time.Second)
+		defer cancel()
+		r := w.run()
+		r.Once = false
+		tick, err := r.Run(ctx)
+		if !errors.Is(err, schedule.Interrupted) || len(w.board.reads) != 1 {
+			t.Errorf("%v; in two minutes it asked %q, want once", err, w.board.reads)
+		}
+		if n := strings.Count(w.log.String(), "the tracker asks to wait"); n != 1 {
+			t.Errorf("%d lines say so, want 1:\n%s", n, w.log)
+		}
+		if len(tick.Warnings) != 1 || len(tick.Errors) != 0 {
+			t.Errorf("warnings %q, errors %q, want one warning", tick.Warnings, tick.Errors)
+		}
+
+		// The service is started again: it knows, and begins when it may.
+		again := w.run()
+		again.Once = false
+		ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := again.Run(ctx); !errors.Is(err, schedule.Interrupted) {
+			t.Error(err)
+		}
+		if started < 2*time.Minute || started > 2*time.Minute+time.Second {
+			t.Errorf("the session began after %v, want 2m: %q", started, w.board.reads)
+		}
+	})
+}
+
+func TestClaimsAreNotReadWhileTheTrackerAsksToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.board.read = limited(1, 90*time.Second)
+		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			passes(ctx, 3*time.Minute)
+			if _, err := job.Tracker.IssuesByID(ctx, []tracker.ID{"A-1"}); err != nil {
+				t.Errorf("after the wait the session cannot read its issue: %v", err)
+			}
+			return w.handOver(ctx, job, nil)
+		}
+		began := time.Now()
+		var at []time.Duration
+		read := w.board.read
+		w.board.read = func() error {
+			at = append(at, time.Since(began).Round(time.Second))
+			return read()
+		}
+		w.tick(t.Context())
+		if len(at) < 2 || at[1] < at[0]+90*time.Second {
+			t.Errorf("claims were read after %v, want nothing for 90s after the first", at)
+		}
+	})
+}
+
+func TestASingleTickWaitsForTheTrackerUpToAMinute(t *testing.T) {
+	for name, test := range map[string]struct {
+		reads    int // that are answered by asking to wait
+		wait     time.Duration
+		deadline time.Duration
+		works    bool
+	}{
+		"short":                       {1, 45 * time.Second, 0, true},
+		"a whole minute":              {1, time.Minute, 0, true},
+		"twice, a minute in all":      {2, 29 * time.Second, 0, true},
+		"not said how long":           {1, 0, 0, true},
+		"within the deadline":         {1, 45 * time.Second, 10 * time.Minute, true},
+		"longer":                      {1, 61 * time.Second, 0, false},
+		"twice, longer in all":        {2, 40 * time.Second, 0, false},
+		"beyond the deadline":         {1, 45 * time.Second, 50 * time.Second, false},
+		"an hour, whatever it claims": {1, 999 * time.Hour, 0, false},
+	} {
+		for _, reading := range []string{"candidates", "claims"} {
+			t.Run(name+"/"+reading, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+					if reading == "claims" {
+						w.edit(func(s *schedule.State) {
+							s.Claims["A-2"] = schedule.Claim{ID: "A-2", Identifier: "A-2", Phase: schedule.Parked, Why: "asked"}
+						})
+						w.board.read = limited(test.reads, test.wait)
+					} else {
+						w.board.listed = limited(test.reads, test.wait)
+					}
+					r := w.run()
+					r.Deadline = test.deadline
+					tick, err := r.Run(t.Context())
+					if worked := tick.Counts().Completed > 0; worked != test.works || (err == nil) != test.works {
+						t.Errorf("completed %d, %v", tick.Counts().Completed, err)
+					}
+					if test.works {
+						return
+					}
+					until := tick.Ended.Add(min(test.wait, time.Hour)).Truncate(time.Minute).UTC().Format("2006-01-02T15:04")
+					if !errors.Is(err, tracker.ErrRateLimited) || !strings.Contains(tick.Unread, "not before "+until) {
+						t.Errorf("the report says %q, want until when (%s)", tick.Unread, until)
+					}
+					if wait := w.state().Wait; wait.Tracker != "file" || time.Until(wait.Until) > time.Hour || time.Until(wait.Until) <= 0 {
+						t.Errorf("the state knows of %+v", wait)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestTheNextRunDoesNotAskBeforeTheTimeThatThisOneWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.board.listed = limited(1, 10*time.Minute)
+		if _, err := w.run().Run(t.Context()); !errors.Is(err, tracker.ErrRateLimited) {
+			t.Fatal(err)
+		}
+		for _, look := range []func(context.Context) error{
+			func(ctx context.Context) error { _, err := w.run().Run(ctx); return err },
+			func(ctx context.Context) error { _, err := w.run().Plan(ctx); return err },
+		} {
+			time.Sleep(time.Minute)
+			if err := look(t.Context()); !errors.Is(err, tracker.ErrRateLimited) || len(w.board.reads) != 1 {
+				t.Errorf("the next run ended with %v and asked %q", err, w.board.reads)
+			}
+		}
+		other := w.run()
+		w.flow.change(func(s *workflow.Settings) { s.Tracker.Kind = "linear" }, nil)
+		if tick, err := other.Run(t.Context()); err != nil || tick.Counts().Completed != 1 {
+			t.Errorf("another tracker is held up too: %v", err)
+		}
+	})
+}
+
+func TestATrackerUnderMaintenanceIsLeftAloneToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		down := &tracker.RetryLaterError{Err: errDown, RetryAfter: 50 * time.Second}
+		w.board.listed = func() error {
+			if len(w.board.reads) == 1 {
+				return down
+			}
+			return nil
+		}
+		tick := w.tick(t.Context())
+		if tick.Counts().Completed != 1 || tick.Ended.Sub(tick.Started) < 50*time.Second {
+			t.Errorf("completed %d after %v: %q", tick.Counts().Completed, tick.Ended.Sub(tick.Started), w.board.reads)
+		}
+	})
+}
+
+func TestAPlanWaitsForTheTrackerAsATickDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.board.listed = limited(1, 30*time.Second)
+		tick, err := w.run().Plan(t.Context())
+		if err != nil || !tick.Work() {
+			t.Errorf("work %v, %v", tick.Work(), err)
+		}
+		w.board.listed = limited(1, 3*time.Minute)
+		if _, err := w.run().Plan(t.Context()); !errors.Is(err, tracker.ErrRateLimited) {
+			t.Errorf("a plan over a tracker that asks to wait for long: %v", err)
+		}
+	})
+}
+
+func TestANewCredentialOfTheTrackerLiftsItsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.board.listed = limited(1, 30*time.Minute)
+		r := w.run()
+		r.Once = false
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		go func() {
+			time.Sleep(time.Minute)
+			w.flow.change(func(s *workflow.Settings) { s.Tracker.Provider = map[string]any{"api_key": "another"} }, nil)
+		}()
+		if tick, _ := r.Run(ctx); tick.Counts().Completed != 1 {
+			t.Errorf("completed %d, want the issue: %q", tick.Counts().Completed, w.board.reads)
+		}
+		if wait := w.state().Wait; !wait.Until.IsZero() {
+			t.Errorf("the state still has the wait of the old one: %+v", wait)
+		}
+	})
+}
