@@ -36,9 +36,14 @@ func (l *loop) finish(now time.Time) {
 // finishedWith reports whether an issue is no candidate any more: it is not
 // left alone, it is done.
 func finishedWith(v schedule.Verdict) bool {
-	switch v.Why.Reason {
+	return v.Phase == "" && isOver(v.Why.Reason)
+}
+
+// isOver reports whether a reason means that an issue is no candidate any more.
+func isOver(reason schedule.Reason) bool {
+	switch reason {
 	case schedule.Terminal, schedule.NotActive, schedule.NotVisible:
-		return v.Phase == ""
+		return true
 	}
 	return false
 }

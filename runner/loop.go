@@ -250,8 +250,7 @@ func (l *loop) policy() schedule.Policy {
 
 // snapshot is what a plan made at now may know.
 func (l *loop) snapshot(now time.Time) schedule.Snapshot {
-	busy := func(id tracker.ID) bool { return l.cleaning[id] != nil }
-	return l.view.snapshot(l.state, busy, len(l.cleaning) > 0, l.hold(now))
+	return l.view.snapshot(l.state, l.cleaning, l.hold(now))
 }
 
 // hold is why nothing at all may be started now, if there is such a reason.

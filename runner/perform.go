@@ -145,6 +145,9 @@ func (m exited) in(l *loop) {
 	if next.Phase == schedule.Parked {
 		l.tick.Parked = append(l.tick.Parked, m.id)
 	}
+	if next.Phase == "" && isOver(next.Why.Reason) {
+		l.view.drop(m.id) // no plan needs to look at it again
+	}
 	if next.Clean {
 		l.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt})
 	}
@@ -189,5 +192,8 @@ func (m removed) in(l *loop) {
 	} else {
 		log.Info("workspace removed")
 	}
-	l.replan = true
+	_, claimed := l.state.Claims[m.id]
+	if claimed || l.view.candidate(m.id) >= 0 { // it waited for this
+		l.replan = true
+	}
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -30,12 +31,11 @@ func (v *view) list(issues []tracker.Issue, at time.Time) {
 	v.listedAt = at
 	v.candidates = slices.Clone(issues)
 	slices.SortFunc(v.candidates, schedule.Compare)
-	for i := range v.candidates {
-		issue := &v.candidates[i]
+	for _, issue := range v.candidates {
 		v.readAt[issue.ID] = at
 		delete(v.spoilt, issue.ID)
 		if _, known := v.issues[issue.ID]; known {
-			v.issues[issue.ID] = issue
+			v.issues[issue.ID] = &issue // not the element, which another issue may come to be
 		}
 	}
 }
@@ -96,7 +96,12 @@ func (v *view) doubt(id tracker.ID) { delete(v.readAt, id) }
 func (v *view) doubtAll() { clear(v.readAt) }
 
 func (v *view) candidate(id tracker.ID) int {
-	return slices.IndexFunc(v.candidates, func(issue tracker.Issue) bool { return issue.ID == id })
+	for i := range v.candidates { // slices.IndexFunc copies every issue
+		if v.candidates[i].ID == id {
+			return i
+		}
+	}
+	return -1
 }
 
 // stale are the ids whose knowledge is older than maxAge.
@@ -110,15 +115,18 @@ func (v *view) stale(ids []tracker.ID, maxAge time.Duration, now time.Time) []tr
 	return old
 }
 
-// snapshot is the view as a plan needs it: what is known of the candidates and
-// of each claim, without the issues to leave out.
-func (v *view) snapshot(s *schedule.State, omit func(tracker.ID) bool, any bool, hold schedule.Why) schedule.Snapshot {
+// snapshot returns the view as a plan needs it: what is known of the candidates
+// and of each claim, without the issues whose workspaces are being removed.
+func (v *view) snapshot(s *schedule.State, cleaning map[tracker.ID]context.CancelCauseFunc, hold schedule.Why) schedule.Snapshot {
 	snap := schedule.Snapshot{Candidates: v.candidates, Claimed: map[tracker.ID]*tracker.Issue{}, Malformed: v.spoilt, Hold: hold}
-	if any {
-		snap.Candidates = slices.DeleteFunc(slices.Clone(v.candidates), func(issue tracker.Issue) bool { return omit(issue.ID) })
+	for id := range cleaning {
+		if v.candidate(id) >= 0 { // seldom: an issue that is over has been dropped
+			snap.Candidates = slices.DeleteFunc(slices.Clone(v.candidates), func(issue tracker.Issue) bool { return cleaning[issue.ID] != nil })
+			break
+		}
 	}
 	for id := range s.Claims {
-		if issue, known := v.issues[id]; known && !omit(id) {
+		if issue, known := v.issues[id]; known && cleaning[id] == nil {
 			snap.Claimed[id] = issue
 		}
 	}

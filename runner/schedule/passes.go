@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -138,11 +137,10 @@ func (pl *planner) observe(c Claim, known *tracker.Issue) {
 
 // start is the third pass: claim new issues while there is room (SPEC §8.2).
 func (pl *planner) start() {
-	candidates := pl.snap.Candidates
-	if !slices.IsSortedFunc(candidates, Compare) {
-		candidates = slices.Clone(candidates)
-		slices.SortFunc(candidates, Compare)
+	if !pl.explain && !pl.full().None() {
+		return
 	}
+	candidates := inOrder(pl.snap.Candidates)
 	for i := range candidates {
 		if !pl.explain && !pl.full().None() {
 			return

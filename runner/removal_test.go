@@ -1,0 +1,73 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+func TestAnIssueThatComesBackStartsOnceItsWorkspaceIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, issue("A-1", "Done"))
+	removing, goOn := filepath.Join(t.TempDir(), "removing"), filepath.Join(t.TempDir(), "go")
+	for _, fifo := range []string{removing, goOn} {
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := workspace.Open(workspace.Config{Root: w.dir, Hooks: workspace.Hooks{
+		BeforeRemove: "echo > " + removing + "; read -r line < " + goOn, Timeout: time.Minute,
+	}}, workspace.Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	w.root = root
+	w.prepare("A-1")
+	w.flow.change(func(s *workflow.Settings) { s.Poll = time.Hour }, nil)
+	started := make(chan struct{}, 10)
+	w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		started <- struct{}{}
+		return w.handOver(ctx, job, report)
+	}
+	r, refresh := w.run(), make(chan struct{})
+	r.Once, r.Refresh = false, refresh
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := r.Run(ctx)
+		ended <- err
+	}()
+
+	if _, err := os.ReadFile(removing); err != nil { // until the hook runs
+		t.Fatal(err)
+	}
+	w.board.move("A-1", "Todo")
+	refresh <- struct{}{}
+	refresh <- struct{}{} // taken once the pass after the first one is over
+	if len(started) > 0 {
+		t.Error("a session started in a workspace that was being removed")
+	}
+	if err := os.WriteFile(goOn, []byte("\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-started:
+	case <-time.After(20 * time.Second):
+		t.Error("no session started after the removal")
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, schedule.Interrupted) {
+		t.Error(err)
+	}
+}
