@@ -5,43 +5,27 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/osteele/liquid/values"
-
 	"github.com/symphony-runner/symphony/tracker"
 )
 
 func TestATemplateThatNeverEndsIsStopped(t *testing.T) {
 	t.Parallel()
-	double := func(tag string) string {
-		return "{% assign x = 'xxxxxxxx' %}{% for i in (1..99) %}" + tag + "{% endfor %}"
-	}
-	for _, source := range []string{
-		"{% for i in (1..30000000) %}{% endfor %}",
-		"{% for i in (1..9223372036854775806) %}{% endfor %}",
-		"{% for i in (1..30000000) reversed offset: 5 %}{% endfor %}",
-		"{% for a in (1..999) %}{% for b in (1..999) %}{% for c in (1..999) %}{% endfor %}{% endfor %}{% endfor %}",
-		"{% tablerow i in (1..30000000) %}{% endtablerow %}",
-		"{% assign n = 99999 | times: 99999 | ceil %}{% assign r = (1..n) %}{% for i in r %}{% endfor %}",
-		"{% for i in (1..99999) %}" + strings.Repeat("x", 99_999) + "{% endfor %}",
-		"{% capture c %}{% for i in (1..99999) %}" + strings.Repeat("x", 99_999) + "{% endfor %}{% endcapture %}",
-		double("{% assign x = x | append: x %}"),
-		double("{% assign x = x | prepend: x %}"),
-		double("{% assign x = x | replace: 'x', x %}"),
-		double("{% capture x %}{{ x }}{{ x }}{% endcapture %}"),
-		double("{% assign l = x | split: '' %}{% assign x = l | join: x %}"),
-		"{% assign l = 'a,b' | split: ',' %}{% for i in (1..99) %}{% assign l = l | concat: l %}{% endfor %}",
-		"{{ issue.description | replace: 'x', issue.description }}",
-		"{{ issue.description | split: '' | join: issue.description }}",
-		// The shape of a name is the one of its last assignment in the text;
-		// a range that gets past the checker so must not be spread out.
-		"{% assign l = issue.labels %}{% for i in (1..2) %}{{ l | join }}{% assign l = (1..9000000000) %}{% endfor %}",
+	for source, want := range map[string]string{
+		"{% for i in (1..30000000) %}{% endfor %}":                                                                  "more than 100000 loop iterations",
+		"{% for i in (1..9223372036854775806) %}{% endfor %}":                                                       "more than 100000 loop iterations",
+		"{% for i in (1..30000000) reversed offset: 5 %}{% endfor %}":                                               "more than 100000 loop iterations",
+		"{% for a in (1..999) %}{% for b in (1..999) %}{% for c in (1..999) %}{% endfor %}{% endfor %}{% endfor %}": "more than 100000 loop iterations",
+		"{% tablerow i in (1..30000000) %}{% endtablerow %}":                                                        "more than 100000 loop iterations",
+		"{% assign n = 99999 | times: 99999 | ceil %}{% assign r = (1..n) %}{% for i in r %}{% endfor %}":           "more than 100000 loop iterations",
+		"{% for i in (1..99999) %}" + strings.Repeat("x", 99_999) + "{% endfor %}":                                  "the prompt is too long",
+		"{% for i in (1..2000) %}{{ issue.description }}{% endfor %}":                                               "the prompt is too long",
 	} {
 		tmpl := mustParse(t, source)
 		if err := tmpl.Check(); err != nil {
 			t.Errorf("%.80q: %v", source, err)
 		}
 		text, err := tmpl.Render(tracker.Issue{Description: strings.Repeat("x", 20_000)}, Run{})
-		if text != "" || !errors.Is(err, ErrRender) || !strings.Contains(err.Error(), errTooMuch.Error()) || !strings.Contains(err.Error(), "line 1") {
+		if text != "" || !errors.Is(err, ErrRender) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%.80q gave %d bytes and error %v", source, len(text), err)
 		}
 	}
@@ -59,7 +43,7 @@ func TestALongRangeMayBeLeftEarly(t *testing.T) {
 	}
 }
 
-func TestAnIssueOfAnySizeFitsTheMeter(t *testing.T) {
+func TestALargeIssueIsRendered(t *testing.T) {
 	t.Parallel()
 	issue := sample()
 	issue.Description = strings.Repeat("word\n", 200_000)
@@ -69,32 +53,6 @@ func TestAnIssueOfAnySizeFitsTheMeter(t *testing.T) {
 {% for l in issue.labels %}{{ forloop.index }}{% endfor %}{% for b in issue.blocked_by %}{{ b.state }}{% endfor %}`).Render(issue, Run{})
 	if err != nil || !strings.HasPrefix(got, "term\nterm") {
 		t.Errorf("got %d bytes, error %v", len(got), err)
-	}
-}
-
-func TestTheMeterStaysEmptyOnceItIs(t *testing.T) {
-	t.Parallel()
-	for _, cost := range []int{11, -1} { // a cost below zero is an overflow
-		m := &meter{left: 10}
-		if err := m.spend(cost); !errors.Is(err, errTooMuch) {
-			t.Errorf("spend(%d) of 10: %v", cost, err)
-		}
-		if err := m.spend(1); !errors.Is(err, errTooMuch) {
-			t.Errorf("spend(1) after spend(%d): %v", cost, err)
-		}
-	}
-}
-
-func TestEveryKindOfValueHasAWeight(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("x", 1000)
-	for _, value := range []any{
-		long, []any{long}, []string{long}, map[string]any{long: nil}, map[string]any{"": long},
-		map[string]string{long: ""}, map[string]string{"": long}, []any{map[string]any{"": []any{long}}}, values.NewRange(1, 1000),
-	} {
-		if n := weigh(value); n < len(long) {
-			t.Errorf("%T weighs %d", value, n)
-		}
 	}
 }
 

@@ -43,8 +43,8 @@
 //
 // # Bounds
 //
-// A render stops with an error when it has done too much work (meter.go), which
-// bounds its time and its memory, and a prompt has at most [MaxChars]
+// A render stops with an error after 100,000 loop iterations, so that a mistake in
+// a template does not hang the tick, and a prompt has at most [MaxChars]
 // characters. Nothing of a failed render is returned. Panics of the engine
 // become errors.
 package prompt

@@ -4,43 +4,51 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/osteele/liquid"
 	"github.com/osteele/liquid/filters"
+	"github.com/osteele/liquid/values"
 )
 
-// newEngine is an engine whose filters pay the meter.
-func newEngine(m *meter) *liquid.Engine {
-	e := paying{liquid.NewEngine(), m}
+// newEngine returns an engine whose loops count with c.
+func newEngine(c *loopCounter) *liquid.Engine {
+	e := engine{liquid.NewEngine()}
 	e.UnregisterTag("include") // these two read files
 	e.UnregisterTag("render")
 	filters.AddStandardFilters(e)
-	e.AddFilter("replace", m.replace)
-	e.AddFilter("join", m.join)
 	e.AddFilter("json", asJSON)
 	e.AddFilter("inspect", asJSON)
 	e.AddFilter("show", show)
-	e.RegisterFilter("each", m.each)
+	e.RegisterFilter("each", c.each)
 	return e.Engine
 }
 
-// paying is an engine that meters the filters it is given.
-type paying struct {
-	*liquid.Engine
-	meter *meter
-}
+// engine changes the filters that are added to it.
+type engine struct{ *liquid.Engine }
 
-func (p paying) AddFilter(name string, filter any) {
-	fn := p.meter.metered(filter)
-	if name == "date" {
-		fn = date(fn)
+// AddFilter adds a filter whose panics are errors, since the engine knows the
+// line of an error alone, and whose whole numbers are ints, which loops and
+// ranges require.
+func (e engine) AddFilter(name string, filter any) {
+	fn := reflect.ValueOf(filter)
+	call := func(args ...any) (result any, err error) {
+		defer recovered(&err)
+		result, err = values.Call(fn, args)
+		if n, ok := result.(int64); ok {
+			result = int(n)
+		}
+		return result, err
 	}
-	p.RegisterFilter(name, fn)
+	if name == "date" {
+		call = date(call)
+	}
+	e.RegisterFilter(name, call)
 }
 
-// date keeps null null, which the engine takes for the year 1, and keeps out
-// formats of padding without end: each directive may ask for a megabyte.
+// date returns null for null, which the engine takes for the year 1, and refuses
+// long formats, in which each directive may ask for a megabyte of padding.
 func date(format func(...any) (any, error)) func(...any) (any, error) {
 	const longest = 64
 	return func(args ...any) (any, error) {
@@ -56,8 +64,8 @@ func date(format func(...any) (any, error)) func(...any) (any, error) {
 	}
 }
 
-// show is what every output goes through. The engine runs lists together and
-// prints objects in Go's form.
+// show is the filter that every output passes. Without it the engine prints lists
+// without separators, and objects in Go's form.
 func show(value any) (any, error) {
 	switch v := value.(type) {
 	case []string:
@@ -81,7 +89,7 @@ func show(value any) (any, error) {
 	}
 }
 
-// asJSON is JSON for people: without HTML's escapes.
+// asJSON returns JSON for people, without HTML escapes.
 func asJSON(value any) (string, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

@@ -103,7 +103,7 @@ func (e *expression) binds() string {
 }
 
 // loop reads the arguments of a for: the name it binds, and to what. It sends
-// the collection through the filter each, see [meter].
+// the collection through the filter each, see [loopCounter].
 func (e *expression) loop() (string, *shape) {
 	name := e.binds()
 	e.expect("in")

@@ -83,9 +83,8 @@ func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	if t.err != nil {
 		return "", t.err
 	}
-	// The meter belongs to this render and the engine's filters to the meter,
-	// so the engine does too.
-	text, err := execute(newEngine(newMeter(t.source)), t.source, bindings(issue, run))
+	// The counter belongs to this render, and so does the engine that uses it.
+	text, err := execute(newEngine(&loopCounter{}), t.source, bindings(issue, run))
 	if err != nil {
 		return "", fmt.Errorf("prompt: %w: %w", ErrRender, err)
 	}
@@ -111,15 +110,16 @@ func compile(e *liquid.Engine, source, path string) (template *liquid.Template, 
 	return template, nil
 }
 
-func execute(e *liquid.Engine, source string, vars map[string]any) (text string, err error) {
+func execute(e *liquid.Engine, source string, vars map[string]any) (_ string, err error) {
 	defer recovered(&err)
 	template, err := compile(e, source, "prompt")
 	if err != nil {
 		return "", err
 	}
-	text, failure := template.RenderString(vars)
+	var text output
+	failure := template.FRender(&text, vars)
 	if failure == nil {
-		return text, nil
+		return text.String(), nil
 	}
 	why := failure.Error()
 	if filter, ok := errors.AsType[expressions.FilterError](failure.Cause()); ok {
