@@ -7,22 +7,22 @@ import (
 	"github.com/osteele/liquid/values"
 )
 
-// nothing is what the words blank and empty stand for: the empty text, but for
-// comparisons. It must be on their left side, where the engine asks it and not
-// the other value; the checker sees to that.
-type nothing struct {
+// blankValue is the value of the words blank and empty: the empty text, except in
+// comparisons. It must be on their left side, where the engine calls its Equal; the
+// checker rewrites comparisons so.
+type blankValue struct {
 	values.Value
 	blank bool
 }
 
 var (
-	blank = nothing{values.ValueOf(""), true}
-	empty = nothing{values.ValueOf(""), false}
+	blank = blankValue{values.ValueOf(""), true}
+	empty = blankValue{values.ValueOf(""), false}
 )
 
-// Equal holds for null and for text and lists without content. Blank holds
-// besides for white space and for false.
-func (n nothing) Equal(other values.Value) bool {
+// Equal reports whether other is null, or text or a list without content. For
+// blank it reports true for white space and for false as well.
+func (n blankValue) Equal(other values.Value) bool {
 	switch v := other.Interface().(type) {
 	case nil:
 		return true

@@ -9,27 +9,26 @@ import (
 	"github.com/osteele/liquid/parser"
 )
 
-// checker walks the tags of a source in order, with the names that are known so
-// far. Names that are assigned hold from there on, wherever that is, with the
-// shape of their last assignment above; names of a loop hold in its body.
+// checker walks the tags of a source in order and tracks the names that are
+// known so far. An assigned name is known from its assignment on, with the type
+// of the last assignment above; the names of a loop are known in its body.
 type checker struct {
-	schema   map[string]*shape // names that keep their meaning
-	names    map[string]*shape // these, and what has been assigned
-	blocks   []block           // open, outermost first
-	out      strings.Builder   // the source as the engine shall see it
-	problems []error           // unknown names and misfits
+	schema   map[string]*typ // names that keep their meaning
+	names    map[string]*typ // these, and what has been assigned
+	blocks   []block         // open, outermost first
+	out      strings.Builder // the source, rewritten for the engine
+	problems []error         // unknown names and values of the wrong type
 }
 
 type block struct {
 	tag  string
 	line int
 	name string // what a loop or a capture binds
-	each *shape // of a loop, while in its body
+	each *typ   // of a loop, while in its body
 }
 
-// check reads a source. It returns it as it is to be
-// rendered, what is wrong with its names, and an error for what is wrong with
-// its syntax.
+// check returns the source rewritten for the engine, the problems with its names
+// and types, and an error if its syntax is wrong.
 func check(source string) (string, []error, error) {
 	c := &checker{schema: schema()}
 	c.names = maps.Clone(c.schema)
@@ -66,7 +65,8 @@ func (c *checker) token(tok parser.Token) error {
 	return err
 }
 
-// unclosed finds what the engine prints as it is: an opening without its end.
+// unclosed returns an error for {{ or {% without its end, which the engine would
+// print as text.
 func unclosed(tok parser.Token) error {
 	for i, line := range strings.Split(tok.Source, "\n") {
 		if strings.Contains(line, "{{") {
@@ -81,9 +81,9 @@ func unclosed(tok parser.Token) error {
 
 func (c *checker) output(tok parser.Token) (string, error) {
 	e := c.expression(tok)
-	s := e.cond()
-	if s.kind == span {
-		e.report(lexeme{}, "%s is a range, which cannot be printed; go over it with {%% for %%}", tok.Args)
+	s := e.condition()
+	if s.kind == rangeType {
+		e.report(token{}, "%s is a range, which cannot be printed; go over it with {%% for %%}", tok.Args)
 	}
 	args, err := e.done()
 	return "(" + args + ") | show", err
@@ -92,18 +92,18 @@ func (c *checker) output(tok parser.Token) (string, error) {
 func (c *checker) expression(tok parser.Token) *expression {
 	before, _, _ := strings.Cut(tok.Source, tok.Args)
 	return &expression{
-		checker: c, args: tok.Args, lex: cut(tok.Args),
+		checker: c, args: tok.Args, lex: tokenize(tok.Args),
 		line: tok.SourceLoc.LineNo + strings.Count(before, "\n"),
 	}
 }
 
-// inside tells whether the innermost block is of one of these tags.
+// inside reports whether the innermost open block belongs to one of these tags.
 func (c *checker) inside(tags ...string) bool {
 	return len(c.blocks) > 0 && slices.Contains(tags, c.blocks[len(c.blocks)-1].tag)
 }
 
-// lookup is the shape of a variable, or nil when it is not known here.
-func (c *checker) lookup(name string) *shape {
+// lookup returns the type of a variable, or nil when it is not known here.
+func (c *checker) lookup(name string) *typ {
 	for _, b := range slices.Backward(c.blocks) {
 		switch {
 		case b.each == nil:
@@ -118,7 +118,7 @@ func (c *checker) lookup(name string) *shape {
 
 func (c *checker) inLoop() bool { return c.lookup("forloop") != nil }
 
-// known are the variables that hold here.
+// known returns the sorted names of the variables that are known here.
 func (c *checker) known() []string {
 	names := slices.Collect(maps.Keys(c.names))
 	for _, b := range c.blocks {

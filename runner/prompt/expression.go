@@ -9,25 +9,25 @@ import (
 	"github.com/symphony-runner/symphony/runner/nearest"
 )
 
-// maxNesting bounds what stands within each other, blocks or brackets, since
-// the engine and the checker both recurse.
+// maxNesting limits nested blocks and nested brackets, since the engine and the
+// checker both recurse.
 const maxNesting = 100
 
 // expression reads the arguments of one tag or output. It follows the engine's
 // grammar:
 //
-//	cond     = rel { ("and" | "or") rel }
-//	rel      = filtered | expr ("==" | "!=" | "<" | ">" | "<=" | ">=" | "contains") expr
-//	filtered = expr { "|" name | "|" name ":" argument { "," argument } }
-//	expr     = primary { ".name" | "[" expr "]" }
-//	primary  = literal | name | "(" cond ")" | "(" expr ".." expr ")"
+//	condition  = comparison { ("and" | "or") comparison }
+//	comparison = filtered | operand ("==" | "!=" | "<" | ">" | "<=" | ">=" | "contains") operand
+//	filtered   = operand { "|" name | "|" name ":" argument { "," argument } }
+//	operand    = primary { ".name" | "[" operand "]" }
+//	primary    = literal | name | "(" condition ")" | "(" operand ".." operand ")"
 type expression struct {
 	*checker
 	args  string
 	line  int // where args starts
-	lex   []lexeme
+	lex   []token
 	depth int
-	bad   bool // something here is not in the grammar
+	bad   bool // the grammar does not allow something here
 	edits []edit
 }
 
@@ -37,14 +37,14 @@ type edit struct {
 	text     string
 }
 
-func (e *expression) peek() lexeme {
+func (e *expression) peek() token {
 	if len(e.lex) == 0 {
-		return lexeme{at: len(e.args)}
+		return token{at: len(e.args)}
 	}
 	return e.lex[0]
 }
 
-func (e *expression) next() lexeme {
+func (e *expression) next() token {
 	l := e.peek()
 	if len(e.lex) > 0 {
 		e.lex = e.lex[1:]
@@ -62,16 +62,16 @@ func (e *expression) accept(texts ...string) bool {
 
 func (e *expression) expect(text string) { e.bad = !e.accept(text) || e.bad }
 
-// report keeps a problem, with the line it is on. What is wrong once has a
-// shape that is never wrong again.
-func (e *expression) report(at lexeme, format string, a ...any) *shape {
+// report records a problem with its line, and returns the unknown type, which
+// suppresses follow-up problems.
+func (e *expression) report(at token, format string, a ...any) *typ {
 	line := e.line + strings.Count(e.args[:at.at], "\n")
 	e.problems = append(e.problems, fmt.Errorf("line %d: %s", line, fmt.Sprintf(format, a...)))
-	return &shape{kind: unknown}
+	return &typ{kind: unknown}
 }
 
-// done is args with the edits made. It fails when the grammar does not account
-// for all of them.
+// done returns args with the edits applied. It fails when the grammar does not
+// allow args.
 func (e *expression) done() (string, error) {
 	if e.bad || len(e.lex) > 0 {
 		return "", fmt.Errorf("line %d: syntax error in %q; write values, filters and comparisons only", e.line, e.args)
@@ -88,16 +88,16 @@ func (e *expression) done() (string, error) {
 	return out.String(), nil
 }
 
-func (e *expression) cond() *shape {
-	s := e.rel()
+func (e *expression) condition() *typ {
+	s := e.comparison()
 	for e.accept("and", "or") {
-		e.rel()
+		e.comparison()
 		s = plain
 	}
 	return s
 }
 
-func (e *expression) rel() *shape {
+func (e *expression) comparison() *typ {
 	left := e.peek()
 	s := e.filtered()
 	op := e.peek()
@@ -105,9 +105,9 @@ func (e *expression) rel() *shape {
 		return s
 	}
 	right := e.peek()
-	e.expr()
-	// The engine asks the left side whether the two are equal, and only blank
-	// and empty know: x == blank becomes blank == x.
+	e.operand()
+	// The engine calls Equal of the left side, and only blank and empty define
+	// it: x == blank becomes blank == x.
 	if strings.HasSuffix(op.text, "=") && (right.text == "blank" || right.text == "empty") {
 		if op.text != "==" && op.text != "!=" {
 			e.report(op, "%s cannot be ordered; compare with == or !=", right.text)
@@ -119,16 +119,17 @@ func (e *expression) rel() *shape {
 	return plain
 }
 
-func (e *expression) filtered() *shape {
-	s := e.expr()
+func (e *expression) filtered() *typ {
+	s := e.operand()
 	for e.accept("|") {
 		s = e.filter(s)
 	}
 	return s
 }
 
-// filter reads the name and the arguments of a filter that is applied to input.
-func (e *expression) filter(input *shape) *shape {
+// filter reads the name and the arguments of a filter, and returns the type of
+// its result for input.
+func (e *expression) filter(input *typ) *typ {
 	call := call{at: e.next(), input: input}
 	name, more := strings.CutSuffix(call.at.text, ":")
 	for ; more; more = e.accept(",") {
@@ -137,20 +138,20 @@ func (e *expression) filter(input *shape) *shape {
 			if name != "default" || word.text != "allow_false:" {
 				e.report(word, "filter %q has no option %q; leave it out", name, word.text)
 			}
-			e.expr()
+			e.operand()
 			continue
 		}
 		call.lex = append(call.lex, e.peek())
-		call.args = append(call.args, e.expr())
+		call.args = append(call.args, e.operand())
 	}
 	f, known := signatures[name]
 	if !known {
-		return e.report(call.at, "unknown filter %q; %s", name, instead(name, "", slices.Sorted(maps.Keys(signatures))))
+		return e.report(call.at, "unknown filter %q; %s", name, suggestion(name, "", slices.Sorted(maps.Keys(signatures))))
 	}
 	return e.apply(name, f, call)
 }
 
-func (e *expression) expr() *shape {
+func (e *expression) operand() *typ {
 	if e.depth++; e.depth > maxNesting {
 		e.bad = true
 		return plain
@@ -174,14 +175,14 @@ func (e *expression) expr() *shape {
 	}
 }
 
-func (e *expression) primary() *shape {
+func (e *expression) primary() *typ {
 	l := e.next()
 	switch {
 	case l.text == "(":
-		s := e.cond()
+		s := e.condition()
 		if e.accept("..") {
-			e.expr()
-			s = &shape{kind: span, elem: plain}
+			e.operand()
+			s = &typ{kind: rangeType, elem: plain}
 		}
 		e.expect(")")
 		return s
@@ -196,23 +197,24 @@ func (e *expression) primary() *shape {
 	}
 	known, issue := e.known(), e.schema["issue"]
 	if nearest.Name(l.text, known) == "" && nearest.Name(l.text, issue.names()) != "" { // "issue." is easily forgotten
-		return e.report(l, "unknown variable %q; %s", l.text, instead(l.text, "issue.", issue.names()))
+		return e.report(l, "unknown variable %q; %s", l.text, suggestion(l.text, "issue.", issue.names()))
 	}
-	return e.report(l, "unknown variable %q; %s", l.text, instead(l.text, "", known))
+	return e.report(l, "unknown variable %q; %s", l.text, suggestion(l.text, "", known))
 }
 
-// property is what a name means after the value whose text is of.
-func (e *expression) property(s *shape, of string, at lexeme, name string) *shape {
+// property returns the type of the property name of s. The source text of s is of.
+func (e *expression) property(s *typ, of string, at token, name string) *typ {
 	if found := s.named(name); found != nil {
 		return found
 	}
-	return e.report(at, "unknown variable %q; %s is %s: %s", of+"."+name, of, s.kind, instead(name, of+".", s.names()))
+	return e.report(at, "unknown variable %q; %s is %s: %s", of+"."+name, of, s.kind, suggestion(name, of+".", s.names()))
 }
 
-// item is what brackets mean after the value whose text is of.
-func (e *expression) item(s *shape, of string) *shape {
+// item reads brackets after s, and returns the type of the item. The source text
+// of s is of.
+func (e *expression) item(s *typ, of string) *typ {
 	at := e.peek()
-	e.expr()
+	e.operand()
 	constant := at.isString() && e.peek().at == at.end()
 	e.expect("]")
 	switch {
@@ -223,6 +225,6 @@ func (e *expression) item(s *shape, of string) *shape {
 	case s.kind == unknown:
 		return s
 	default:
-		return e.report(at, "%s is %s, so write the name of a field: %s", of, s.kind, instead("", of+".", s.names()))
+		return e.report(at, "%s is %s, so write the name of a field: %s", of, s.kind, suggestion("", of+".", s.names()))
 	}
 }

@@ -2,26 +2,26 @@ package prompt
 
 import "slices"
 
-// signature is what a filter of the engine takes and makes of it. The engine
-// converts anything into anything, and prints a list that is taken as text in
-// Go's form; here it must fit.
+// signature describes the input and the result of a filter of the engine. The
+// engine converts any value into any other, and prints a list used as text in
+// Go's form; the checker requires the right type instead.
 type signature struct {
 	takes []kind
-	gives gift
-	// field is set when the first argument names a field of the items.
+	gives resultKind
+	// field is true when the first argument names a field of the items.
 	field bool
 }
 
-// gift is how the shape of a result follows from that of the input.
-type gift int
+// resultKind says how the type of a filter's result follows from its input.
+type resultKind int
 
 const (
-	aPlainValue gift = iota
-	theSame
-	anItem
-	aListOfFields
-	aListOfText
-	theInputOrItsDefault
+	plainResult resultKind = iota
+	inputType
+	itemType
+	listOfFields
+	listOfText
+	inputOrDefault
 )
 
 var (
@@ -31,27 +31,27 @@ var (
 	whatever = []kind{scalar, list, object, dict}
 )
 
-// signatures are the filters there are: the engine's standard ones.
+// signatures holds the engine's standard filters.
 var signatures = map[string]signature{
-	"default": {takes: whatever, gives: theInputOrItsDefault},
+	"default": {takes: whatever, gives: inputOrDefault},
 	"inspect": {takes: whatever},
 	"json":    {takes: whatever},
 	"type":    {takes: whatever},
 
-	"compact":      {takes: aList, gives: theSame},
-	"concat":       {takes: aList, gives: theSame},
-	"first":        {takes: aList, gives: anItem},
+	"compact":      {takes: aList, gives: inputType},
+	"concat":       {takes: aList, gives: inputType},
+	"first":        {takes: aList, gives: itemType},
 	"join":         {takes: aList},
-	"last":         {takes: aList, gives: anItem},
-	"map":          {takes: aList, gives: aListOfFields, field: true},
-	"reverse":      {takes: aList, gives: theSame},
+	"last":         {takes: aList, gives: itemType},
+	"map":          {takes: aList, gives: listOfFields, field: true},
+	"reverse":      {takes: aList, gives: inputType},
 	"size":         {takes: either},
-	"slice":        {takes: either, gives: theSame},
-	"sort":         {takes: aList, gives: theSame, field: true},
-	"sort_natural": {takes: aList, gives: theSame, field: true},
+	"slice":        {takes: either, gives: inputType},
+	"sort":         {takes: aList, gives: inputType, field: true},
+	"sort_natural": {takes: aList, gives: inputType, field: true},
 	"sum":          {takes: aList, field: true},
-	"uniq":         {takes: aList, gives: theSame},
-	"where":        {takes: aList, gives: theSame, field: true},
+	"uniq":         {takes: aList, gives: inputType},
+	"where":        {takes: aList, gives: inputType, field: true},
 
 	"abs":            {takes: aValue},
 	"append":         {takes: aValue},
@@ -82,7 +82,7 @@ var signatures = map[string]signature{
 	"replace_last":   {takes: aValue},
 	"round":          {takes: aValue},
 	"rstrip":         {takes: aValue},
-	"split":          {takes: aValue, gives: aListOfText},
+	"split":          {takes: aValue, gives: listOfText},
 	"strip":          {takes: aValue},
 	"strip_html":     {takes: aValue},
 	"strip_newlines": {takes: aValue},
@@ -94,17 +94,16 @@ var signatures = map[string]signature{
 	"url_encode":     {takes: aValue},
 }
 
-// call is one use of a filter: where its name stands, its input, and its
-// arguments with their first lexemes.
+// call is one use of a filter.
 type call struct {
-	at    lexeme
-	input *shape
-	args  []*shape
-	lex   []lexeme
+	at    token // the filter's name
+	input *typ
+	args  []*typ
+	lex   []token // the first token of each argument
 }
 
-// apply is the shape of a filter's result. It reports what does not fit.
-func (e *expression) apply(name string, f signature, c call) *shape {
+// apply returns the type of a filter's result, and reports values of the wrong type.
+func (e *expression) apply(name string, f signature, c call) *typ {
 	if c.input.kind == unknown {
 		return c.input
 	}
@@ -117,7 +116,7 @@ func (e *expression) apply(name string, f signature, c call) *shape {
 		case "concat":
 			fits = arg.kind == list
 		case "default":
-			fits = arg.kind != span
+			fits = arg.kind != rangeType
 		}
 		if !fits && arg.kind != unknown {
 			return e.report(c.lex[i], "filter %q does not take %s here; %s", name, arg.kind, remedy[arg.kind])
@@ -126,19 +125,19 @@ func (e *expression) apply(name string, f signature, c call) *shape {
 	field := c.input.elem
 	if f.field && len(c.args) > 0 {
 		if field = e.fieldArgument(name, c); field == nil {
-			return &shape{kind: unknown}
+			return &typ{kind: unknown}
 		}
 	}
 	switch f.gives {
-	case theSame:
+	case inputType:
 		return c.input
-	case anItem:
+	case itemType:
 		return c.input.elem
-	case aListOfFields:
-		return &shape{kind: list, elem: field}
-	case aListOfText:
-		return &shape{kind: list, elem: plain}
-	case theInputOrItsDefault:
+	case listOfFields:
+		return &typ{kind: list, elem: field}
+	case listOfText:
+		return &typ{kind: list, elem: plain}
+	case inputOrDefault:
 		if c.input.kind == scalar && len(c.args) > 0 {
 			return c.args[0]
 		}
@@ -148,9 +147,9 @@ func (e *expression) apply(name string, f signature, c call) *shape {
 	}
 }
 
-// fieldArgument is the shape of the field that the first argument names, or nil
-// after it has reported that there is none.
-func (e *expression) fieldArgument(name string, c call) *shape {
+// fieldArgument returns the type of the field that the first argument names, or
+// nil after it has reported that there is none.
+func (e *expression) fieldArgument(name string, c call) *typ {
 	at := c.lex[0]
 	if !at.isString() {
 		e.report(at, "filter %q takes the name of a field here; write it as a string", name)
@@ -160,15 +159,15 @@ func (e *expression) fieldArgument(name string, c call) *shape {
 	if found := c.input.elem.named(field); found != nil {
 		return found
 	}
-	e.report(at, "filter %q: unknown field %q of an item; %s", name, field, instead(field, "", c.input.elem.names()))
+	e.report(at, "filter %q: unknown field %q of an item; %s", name, field, suggestion(field, "", c.input.elem.names()))
 	return nil
 }
 
-// remedy says what to do with a value that does not fit.
+// remedy says what to do with a value of the wrong type.
 var remedy = map[kind]string{
-	scalar: "a list is needed, such as issue.labels or the result of split",
-	list:   "make text of it first, e.g. with join",
-	span:   "go over it with {% for %}",
-	object: "write one of its fields, or use json",
-	dict:   "write one of its keys, or use json",
+	scalar:    "a list is needed, such as issue.labels or the result of split",
+	list:      "make text of it first, e.g. with join",
+	rangeType: "go over it with {% for %}",
+	object:    "write one of its fields, or use json",
+	dict:      "write one of its keys, or use json",
 }

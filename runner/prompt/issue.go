@@ -60,7 +60,7 @@ func fields(issue tracker.Issue) map[string]any {
 	}
 }
 
-// orNull is a value, or null when it is the zero value (SPEC §4.1.1).
+// orNull returns v, or null when v is the zero value (SPEC §4.1.1).
 func orNull[T comparable](v T) any {
 	if v == *new(T) {
 		return nil
@@ -68,8 +68,8 @@ func orNull[T comparable](v T) any {
 	return v
 }
 
-// timestamp is text, which prints as it is, sorts in order and suits the filter
-// date. The engine's own form of a time is none of these.
+// timestamp returns a time as text that prints as it is, sorts in order and can
+// be given to the filter date. The engine's own form of a time can do none of these.
 func timestamp(t time.Time) any {
 	if t.IsZero() {
 		return nil

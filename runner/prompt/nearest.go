@@ -7,9 +7,9 @@ import (
 	"github.com/symphony-runner/symphony/runner/nearest"
 )
 
-// instead is what to write in place of an unknown name: the known one that is
-// most like it, as it reads after prefix, or else whichever there are.
-func instead(name, prefix string, known []string) string {
+// suggestion returns advice for an unknown name: the known name that is nearest to
+// it, with prefix, or all the known names.
+func suggestion(name, prefix string, known []string) string {
 	if near := nearest.Name(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", prefix+near)
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/osteele/liquid/parser"
 )
 
-// tags are the ones there are, besides the ends of blocks.
+// tags lists the known tags, except the ends of blocks.
 var tags = []string{
 	"assign", "break", "capture", "case", "comment", "continue", "cycle", "else",
 	"elsif", "for", "if", "raw", "tablerow", "unless", "when",
 }
 
-// tag checks one tag and returns its arguments as the engine shall see them.
-// Which clause may stand in which block it leaves to the engine.
+// tag checks one tag and returns its arguments, rewritten for the engine. The
+// engine itself checks which clause may stand in which block.
 func (c *checker) tag(tok parser.Token) (string, error) {
 	e := c.expression(tok)
-	if bare(tok.Name) && tok.Args != "" {
+	if takesNoArguments(tok.Name) && tok.Args != "" {
 		return "", fmt.Errorf("line %d: {%% %s %%} takes no arguments; remove %q, or write elsif for another condition", e.line, tok.Name, tok.Args)
 	}
 	if len(c.blocks) > maxNesting {
@@ -43,16 +43,16 @@ func (c *checker) tag(tok parser.Token) (string, error) {
 		opened.name, opened.each = e.loop()
 		c.blocks = append(c.blocks, opened)
 	case "if", "unless", "case":
-		e.cond()
+		e.condition()
 		c.blocks = append(c.blocks, opened)
 	case "elsif":
-		e.cond()
+		e.condition()
 	case "when":
 		e.when()
 	case "assign":
 		name := e.binds()
 		e.expect("=")
-		c.names[name] = e.cond()
+		c.names[name] = e.condition()
 	case "else":
 		if len(c.blocks) > 0 {
 			c.blocks[len(c.blocks)-1].each = nil
@@ -63,13 +63,13 @@ func (c *checker) tag(tok parser.Token) (string, error) {
 	return e.done()
 }
 
-// end closes the innermost block, if that is what the tag does.
+// end closes the innermost block, or fails when the tag does not close it.
 func (c *checker) end(tok parser.Token) error {
 	line, last := tok.SourceLoc.LineNo, len(c.blocks)-1
 	opener, isEnd := strings.CutPrefix(tok.Name, "end")
 	switch {
 	case !isEnd || !slices.Contains(tags, opener):
-		return fmt.Errorf("line %d: unknown tag %q; %s", line, tok.Name, instead(tok.Name, "", tags))
+		return fmt.Errorf("line %d: unknown tag %q; %s", line, tok.Name, suggestion(tok.Name, "", tags))
 	case last < 0:
 		return fmt.Errorf("line %d: {%% %s %%} closes nothing; remove it", line, tok.Name)
 	case c.blocks[last].tag != opener:
@@ -84,12 +84,12 @@ func (c *checker) end(tok parser.Token) error {
 	return nil
 }
 
-func bare(tag string) bool {
+func takesNoArguments(tag string) bool {
 	return tag == "else" || tag == "break" || tag == "continue" || tag == "raw" || strings.HasPrefix(tag, "end")
 }
 
-// binds reads a name that the template gives to a value. The names that the
-// product gives keep their meaning.
+// binds reads a name that the template assigns. The names that the program
+// provides cannot be assigned.
 func (e *expression) binds() string {
 	l := e.next()
 	if !l.isName() {
@@ -104,21 +104,21 @@ func (e *expression) binds() string {
 
 // loop reads the arguments of a for: the name it binds, and to what. It sends
 // the collection through the filter each, see [loopCounter].
-func (e *expression) loop() (string, *shape) {
+func (e *expression) loop() (string, *typ) {
 	name := e.binds()
 	e.expect("in")
 	at := e.peek()
 	s := e.filtered()
 	end := e.peek().at
 	e.edits = append(e.edits, edit{end, end, fmt.Sprintf(" | each: %d ", e.line)})
-	if s.kind != list && s.kind != span && s.kind != unknown {
+	if s.kind != list && s.kind != rangeType && s.kind != unknown {
 		s = e.report(at, "%s is %s, and a loop goes over a list or a range", strings.TrimSpace(e.args[at.at:end]), s.kind)
 	}
 	for e.peek().text != "" && !e.bad {
 		switch l := e.next(); l.text {
 		case "reversed":
 		case "limit:", "offset:", "cols:":
-			e.expr()
+			e.operand()
 		default:
 			e.bad = true
 		}
@@ -132,7 +132,7 @@ func (e *expression) loop() (string, *shape) {
 func (e *expression) when() {
 	for more := true; more; more = e.accept(",", "or") {
 		at := e.peek()
-		e.expr()
+		e.operand()
 		if at.text == "blank" || at.text == "empty" {
 			e.report(at, "%s cannot stand in when; use if and ==", at.text)
 		}

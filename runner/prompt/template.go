@@ -36,14 +36,14 @@ const fallback = `You are working on an issue from the tracker: {{ issue.identif
 
 // Template is a parsed prompt. It is immutable, and safe for concurrent use.
 type Template struct {
-	source string // as the engine shall see it
-	err    error  // what Check found
+	source string // rewritten for the engine
+	err    error  // returned by Check
 }
 
-// Parse reads a template; a blank source gives a minimal default. It reports
-// syntax as [ErrParse]. Unknown names and filters are kept for
-// [Template.Check] and [Template.Render], since SPEC §5.5 counts them as
-// failures of a render. Lines count from the first line of source.
+// Parse reads a template; a blank source gives a minimal default. A syntax error
+// is an [ErrParse]. Unknown names and filters are reported by [Template.Check]
+// and [Template.Render], since SPEC §5.5 counts them as failures of a render.
+// Errors count lines from the first line of source.
 func Parse(source string) (*Template, error) {
 	if strings.TrimSpace(source) == "" {
 		source = fallback
@@ -99,8 +99,8 @@ func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	return text, nil
 }
 
-// compile has the engine parse a source. The path matters only in that errors
-// keep their innermost line when there is one, and quote the source otherwise.
+// compile parses a source with the engine. With a path, errors name the innermost
+// line; without one they quote the source.
 func compile(e *liquid.Engine, source, path string) (template *liquid.Template, err error) {
 	defer recovered(&err)
 	template, failure := e.ParseTemplateLocation([]byte(source), path, 1)
@@ -134,8 +134,8 @@ func execute(e *liquid.Engine, source string, vars map[string]any) (_ string, er
 	return "", fmt.Errorf("%s; change this line of the template", why)
 }
 
-// recovered turns a panic of the engine into an error. The engine wraps some of
-// them into one whose text is a stack trace; its cause is what went wrong.
+// recovered turns a panic of the engine into an error. The engine wraps some
+// panics into a value whose text is a stack trace; the error is its cause.
 func recovered(err *error) {
 	switch r := recover().(type) {
 	case nil:
