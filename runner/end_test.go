@@ -215,7 +215,7 @@ func TestTheClaimsOfADeadRunAreTakenOver(t *testing.T) {
 			t.Error("a claim was taken from an owner that may be alive")
 		}
 		r := w.run()
-		r.Life = func(schedule.Owner) schedule.Life { return schedule.Dead }
+		r.Life = func(context.Context, schedule.Owner) schedule.Life { return schedule.Dead }
 		tick, err := r.Run(t.Context())
 		if err != nil || tick.Counts().Completed != 1 || tick.Rows[0].Attempt != 1 {
 			t.Errorf("ended with %v and %+v", err, tick.Rows)

@@ -45,8 +45,8 @@ func (l *loop) exit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Ne
 	return l.state.Exit(id, o, p, at)
 }
 
-// load reads the state, carries the journal into it, adopts what dead runs
-// left, and stops the sessions whose claims another run has taken.
+// load reads the state, carries the journal into it, and stops the sessions
+// whose claims another run has taken.
 func (l *loop) load(ctx context.Context) error {
 	state, rev, err := l.Store.Load(ctx)
 	if err != nil {
@@ -70,9 +70,6 @@ func (l *loop) load(ctx context.Context) error {
 	}
 	l.state, l.rev = state, rev
 	l.takeWait()
-	for _, c := range state.Adopt(l.Life, l.policy(), time.Now()) {
-		l.adopted(ctx, c)
-	}
 	for id, c := range state.Claims {
 		if c.Owner == l.Self && l.workers[id] == nil {
 			state.Unstart(id, time.Now()) // saved after all, though we were told otherwise
@@ -113,6 +110,38 @@ func (l *loop) saveLast(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("close the state: %w %d times in a row: lower the number of runs that share it", store.ErrConflict, maxConflicts)
+}
+
+// adopt takes over what dead runs left. An interrupted run adopts nothing: that
+// is for the next one.
+func (l *loop) adopt(ctx context.Context) {
+	l.ask(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	for _, c := range l.state.Adopt(l.lives, l.policy(), time.Now()) {
+		if !l.taken[c.ID] { // a save that meets a conflict takes it over again
+			l.taken[c.ID] = true
+			l.adopted(ctx, c)
+		}
+	}
+}
+
+// ask finds out which owners of claims are alive: each once in a pass, however
+// often its save conflicts, and all of them in bounded time. Of those that it
+// cannot ask in that time the lease decides.
+func (l *loop) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if !l.lastGo.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, l.lastGo)
+		defer cancel()
+	}
+	for _, owner := range l.state.Orphans() {
+		if _, asked := l.lives[owner]; !asked && ctx.Err() == nil {
+			l.lives[owner] = l.Life(ctx, owner)
+		}
+	}
 }
 
 // adopted ends what the dead run may have left running for a claim of its own.

@@ -24,6 +24,8 @@ const (
 	maxReserve = 10 * time.Second
 	// saveTime bounds the last save of an interrupted run.
 	saveTime = 3 * time.Second
+	// askTime bounds the questions of one pass whether other runs are alive.
+	askTime = 30 * time.Second
 )
 
 // loop is one run in progress. One goroutine, the one in Run, owns all of it;
@@ -35,7 +37,9 @@ type loop struct {
 	view  view
 	state *schedule.State
 	rev   store.Revision
-	since journal // what happened since the state was last saved
+	since journal                          // what happened since the state was last saved
+	lives map[schedule.Owner]schedule.Life // what other owners were found to be in this pass
+	taken map[tracker.ID]bool              // claims that were taken over from dead runs
 
 	bad      schedule.Why  // why the workflow forbids to start anything
 	gate     *attempt.Gate // one session of a tick finds out whether any can work
@@ -76,6 +80,7 @@ func newLoop(r *Runner) *loop {
 	l := &loop{
 		Runner: r, view: newView(), since: newJournal(), inbox: make(chan message), gate: attempt.NewGate(),
 		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
+		lives: map[schedule.Owner]schedule.Life{}, taken: map[tracker.ID]bool{},
 	}
 	l.tick.Started = time.Now()
 	l.deadlines(l.tick.Started)
@@ -105,6 +110,7 @@ func (l *loop) open(ctx context.Context) error {
 	if err := l.load(ctx); err != nil {
 		return err
 	}
+	l.adopt(ctx)
 	if l.tick.DryRun {
 		return nil
 	}
@@ -117,9 +123,9 @@ func (l *loop) turn(ctx context.Context) error {
 	defer l.wg.Wait()
 	l.replan = true
 	for {
-		if l.replan {
+		if l.replan && ctx.Err() == nil {
 			l.replan = false
-			if err := l.pass(ctx); err != nil {
+			if err := l.pass(ctx); err != nil && ctx.Err() == nil { // else it is the interruption's
 				return l.stopAll(ctx, schedule.Interrupted, err)
 			}
 		}

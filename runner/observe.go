@@ -129,10 +129,14 @@ func (l *loop) cleanUp(ctx context.Context) {
 			left[tracker.ID(issue.ID)] = issue
 		}
 	}
-	if err := l.refresh(ctx, slices.Sorted(maps.Keys(left))); err != nil {
-		l.survived("startup cleanup", err)
-	} else {
+	switch err := l.refresh(ctx, slices.Sorted(maps.Keys(left))); {
+	case err == nil:
 		l.clean(left)
+	case l.waits(time.Now()):
+		l.cleaned = false // the tracker asks to wait: at the next poll
+		return
+	default:
+		l.survived("startup cleanup", err)
 	}
 	if len(unknown) > 0 {
 		l.cleanUnknown(ctx, unknown)

@@ -22,6 +22,7 @@ const maxConflicts, conflictPause = 20, 100 * time.Millisecond
 // pass is one round: observe, plan, save the claims, perform. It fails only
 // when the run cannot go on.
 func (l *loop) pass(ctx context.Context) error {
+	defer clear(l.lives)
 	l.reload()
 	if now := time.Now(); !now.Before(l.nextPoll) {
 		l.poll(ctx, now)
@@ -40,6 +41,7 @@ func (l *loop) pass(ctx context.Context) error {
 		if err := l.giveWay(ctx); err != nil {
 			return l.survive(err)
 		}
+		l.adopt(ctx)
 	}
 	return l.survive(fmt.Errorf("save claims: %w %d times in a row: lower the number of runs that share this state", store.ErrConflict, maxConflicts))
 }

@@ -40,8 +40,9 @@ type Runner struct {
 	Store   Store
 	// Work runs one session to its end: attempt.Run.
 	Work func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
-	// Life says what is known of the owner of a claim that is not ours.
-	Life func(schedule.Owner) schedule.Life
+	// Life asks whether the owner of a claim that is not ours is alive. It returns
+	// when ctx is done.
+	Life func(context.Context, schedule.Owner) schedule.Life
 	Self schedule.Owner
 
 	Account attempt.Account // how sessions log in

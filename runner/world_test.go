@@ -68,7 +68,7 @@ func (w *world) run() *runner.Runner {
 		Work: func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			return w.sessions(ctx, job, report)
 		},
-		Life: func(schedule.Owner) schedule.Life { return schedule.Unknown },
+		Life: func(context.Context, schedule.Owner) schedule.Life { return schedule.Unknown },
 		Self: schedule.Owner{Host: "here", PID: 1},
 		Once: true,
 		Log:  slog.New(slog.NewTextHandler(w.log, nil)),

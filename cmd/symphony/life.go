@@ -13,9 +13,6 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// lifeTime bounds the question whether another run is alive.
-const lifeTime = 30 * time.Second
-
 // self is this run as the owner of its claims.
 func (a *app) self() schedule.Owner {
 	host, _ := os.Hostname()
@@ -32,18 +29,16 @@ func (a *app) self() schedule.Owner {
 // GitHub; where it cannot be, a state that went back in time counts it as over.
 // On this machine, who holds the lock of a state file is the only one alive;
 // without the lock a process is looked for. What is not known the lease decides.
-func (a *app) life(path string, self schedule.Owner, state place) func(schedule.Owner) schedule.Life {
+func (a *app) life(path string, self schedule.Owner, state place) func(context.Context, schedule.Owner) schedule.Life {
 	file, _ := state.(*stateFile)
 	locked := file != nil && !file.readOnly
 	var runs *store.Runs
 	if repo, api, token, err := a.repository(path); err == nil {
 		runs, _ = store.NewRuns(repo, api, token, http.DefaultClient) // nil: it cannot be asked
 	}
-	known := func(o schedule.Owner) schedule.Life {
+	known := func(ctx context.Context, o schedule.Owner) schedule.Life {
 		switch {
 		case o.Run != "" && runs != nil:
-			ctx, cancel := context.WithTimeout(context.Background(), lifeTime)
-			defer cancel()
 			return runs.Life(ctx, o)
 		case o.Host != self.Host || o.Run != "":
 			return schedule.Unknown
@@ -52,8 +47,8 @@ func (a *app) life(path string, self schedule.Owner, state place) func(schedule.
 		}
 		return schedule.Dead
 	}
-	return func(o schedule.Owner) schedule.Life {
-		life := known(o)
+	return func(ctx context.Context, o schedule.Owner) schedule.Life {
+		life := known(ctx, o)
 		if life == schedule.Unknown && file != nil {
 			if _, _, back := file.wentBack(); back {
 				return schedule.Dead

@@ -36,15 +36,16 @@ const (
 
 // Adopt takes over the claims of owners that are dead: what they ran becomes a
 // retry that is due at once (SPEC §7.4). It counts as a failure, so that an
-// issue which kills its run cannot do so for ever. It returns what it adopted.
-func (s *State) Adopt(life func(Owner) Life, p Policy, now time.Time) []Claim {
+// issue which kills its run cannot do so for ever. An owner that lives does not
+// hold is [Unknown]. It returns what it adopted.
+func (s *State) Adopt(lives map[Owner]Life, p Policy, now time.Time) []Claim {
 	var adopted []Claim
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		c := s.Claims[id]
 		if !c.holdsSlot() || c.Owner == s.Self {
 			continue
 		}
-		switch life(c.Owner) {
+		switch lives[c.Owner] {
 		case Alive:
 			continue
 		case Unknown:

@@ -226,15 +226,17 @@ func (m *machine) switchRun(t *rapid.T) {
 // adopt asks for the other runs; it may be that none of them can be asked.
 func (m *machine) adopt(t *rapid.T) {
 	unknown := !often(t, "runs can be asked")
-	m.state.Adopt(func(o schedule.Owner) schedule.Life {
+	lives := map[schedule.Owner]schedule.Life{}
+	for _, o := range m.state.Orphans() {
 		switch {
 		case unknown:
-			return schedule.Unknown
 		case slices.Contains(m.runs, o):
-			return schedule.Alive
+			lives[o] = schedule.Alive
+		default:
+			lives[o] = schedule.Dead
 		}
-		return schedule.Dead
-	}, m.policy, m.now)
+	}
+	m.state.Adopt(lives, m.policy, m.now)
 }
 
 func (m *machine) retry(t *rapid.T) {
@@ -308,7 +310,7 @@ func (m *machine) finish(t *rapid.T) {
 	clear(m.sessions)
 	m.runs = []schedule.Owner{{Run: "102"}}
 	m.state.Self = m.runs[0]
-	m.state.Adopt(func(schedule.Owner) schedule.Life { return schedule.Dead }, m.policy, m.now)
+	m.state.Adopt(all(m.state, schedule.Dead), m.policy, m.now)
 	for range len(m.issues) + 1 { // a round ends one session at least
 		m.state.NewTick()
 		m.pass(25 * time.Hour)

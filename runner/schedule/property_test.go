@@ -279,7 +279,7 @@ func TestAdoptionTouchesTheClaimsOfTheDeadAlone(t *testing.T) {
 			lives[owner] = life.Draw(t, "life")
 		}
 		before := w.state.Clone()
-		adopted := w.state.Adopt(func(o schedule.Owner) schedule.Life { return lives[o] }, w.policy, w.now)
+		adopted := w.state.Adopt(lives, w.policy, w.now)
 
 		want := 0
 		for id, was := range before.Claims {

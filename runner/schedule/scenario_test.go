@@ -249,7 +249,7 @@ func (s *story) adopt(word string) {
 	if !known {
 		s.t.Fatalf("no such life: %s", word)
 	}
-	adopted := s.state.Adopt(func(schedule.Owner) schedule.Life { return life }, s.policy, s.now)
+	adopted := s.state.Adopt(all(s.state, life), s.policy, s.now)
 	if len(adopted) == 0 {
 		s.print("nothing")
 	}

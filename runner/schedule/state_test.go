@@ -84,7 +84,7 @@ func TestClaimsAreAdoptedInOrder(t *testing.T) {
 		want = append(want, todo(n).ID)
 	}
 	var got []tracker.ID
-	for _, c := range w.state.Adopt(func(schedule.Owner) schedule.Life { return schedule.Dead }, w.policy, w.now) {
+	for _, c := range w.state.Adopt(all(w.state, schedule.Dead), w.policy, w.now) {
 		got = append(got, c.ID)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

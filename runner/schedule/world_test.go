@@ -97,6 +97,15 @@ func (w world) claim(issue tracker.Issue, phase schedule.Phase, with func(*sched
 	w.state.Claims[c.ID] = c
 }
 
+// all gives every other owner of the state one life.
+func all(s *schedule.State, life schedule.Life) map[schedule.Owner]schedule.Life {
+	lives := map[schedule.Owner]schedule.Life{}
+	for _, o := range s.Orphans() {
+		lives[o] = life
+	}
+	return lives
+}
+
 // todo is an issue that may be worked on.
 func todo(n int) tracker.Issue {
 	return tracker.Issue{

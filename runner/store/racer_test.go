@@ -86,12 +86,14 @@ func race() error {
 func (r racer) plan(s *schedule.State, others world) (mine []tracker.ID, news bool) {
 	now := time.Now()
 	s.Self = r.self
-	s.Adopt(func(o schedule.Owner) schedule.Life {
+	lives := map[schedule.Owner]schedule.Life{}
+	for _, o := range s.Orphans() {
+		lives[o] = schedule.Alive
 		if slices.Contains(others.Dead, o.Run) {
-			return schedule.Dead
+			lives[o] = schedule.Dead
 		}
-		return schedule.Alive
-	}, schedule.Policy{}, now)
+	}
+	s.Adopt(lives, schedule.Policy{}, now)
 	done := map[string]bool{}
 	for _, id := range others.Done {
 		done[id] = true

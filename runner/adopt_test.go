@@ -1,0 +1,119 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// runBy stores claims that other runs work on.
+func (w *world) runBy(owners map[tracker.ID]string) {
+	w.edit(func(s *schedule.State) {
+		for id, run := range owners {
+			s.Self = schedule.Owner{Run: run}
+			s.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: id, Issue: issue(string(id), "Todo")}, time.Now())
+		}
+	})
+}
+
+func TestEachOwnerIsAskedOnceHoweverOftenASaveConflicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
+		w.runBy(map[tracker.ID]string{"A-1": "alive", "A-2": "alive", "B-1": "dead"})
+		conflicts := 5
+		w.store.fail = func() error {
+			if conflicts--; conflicts >= 0 {
+				return store.ErrConflict
+			}
+			return nil
+		}
+		asked := map[string]int{}
+		r := w.run()
+		r.Life = func(_ context.Context, o schedule.Owner) schedule.Life {
+			if asked[o.Run]++; o.Run == "dead" {
+				return schedule.Dead
+			}
+			return schedule.Alive
+		}
+		tick, err := r.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]int{"alive": 1, "dead": 1}, asked); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+		if tick.Counts().Completed != 2 || tick.Acted != 3 { // B-1 was taken over and started, C-1 started
+			t.Errorf("completed %d with %d decisions", tick.Counts().Completed, tick.Acted)
+		}
+	})
+}
+
+func TestOwnersThatDoNotAnswerHoldTheTickUpForBoundedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
+		w.runBy(map[tracker.ID]string{"A-1": "1", "B-1": "2"})
+		r := w.run()
+		r.Life = func(ctx context.Context, _ schedule.Owner) schedule.Life {
+			<-ctx.Done()
+			return schedule.Unknown
+		}
+		tick, err := r.Run(t.Context())
+		if took := tick.Ended.Sub(tick.Started); err != nil || took > 35*time.Second || tick.Counts().Completed != 1 {
+			t.Errorf("ended with %v after %v, completed %d", err, took, tick.Counts().Completed)
+		}
+	})
+}
+
+func TestAnInterruptedRunDoesNotWaitForWhatOthersAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.runBy(map[tracker.ID]string{"A-1": "1"})
+		r := w.run()
+		ctx, cancel := context.WithCancel(t.Context())
+		r.Life = func(ctx context.Context, _ schedule.Owner) schedule.Life {
+			cancel()
+			<-ctx.Done()
+			return schedule.Dead // said too late: the next run takes it over
+		}
+		tick, err := r.Run(ctx)
+		if !errors.Is(err, schedule.Interrupted) || tick.Stopped != "interrupted" || !tick.Ended.Equal(tick.Started) {
+			t.Errorf("ended with %v, %q, after %v", err, tick.Stopped, tick.Ended.Sub(tick.Started))
+		}
+		if c := w.claims()["A-1"]; c.Phase != schedule.Running {
+			t.Errorf("the claim is %+v", c)
+		}
+	})
+}
+
+func TestARunThatEndsAsksNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		r := w.run()
+		r.Life = func(context.Context, schedule.Owner) schedule.Life {
+			t.Error("asked")
+			return schedule.Dead
+		}
+		w.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			passes(ctx, time.Hour)
+			w.runBy(map[tracker.ID]string{"B-1": "2"}) // its save meets ours
+			return stopped(ctx)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) || errors.Is(err, store.ErrConflict) {
+			t.Errorf("ended with %v", err)
+		}
+		if c := w.claims()["A-1"]; c.Phase != schedule.Waiting {
+			t.Errorf("the claim is %+v", c)
+		}
+	})
+}
