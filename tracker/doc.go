@@ -3,7 +3,8 @@
 // It holds the normalised [Issue] (SPEC §4.1.1), the two questions that the
 // orchestrator ever asks ([Reader]: issues by state, issues by id), the tools
 // an adapter offers to the agent ([Tool]), and the error categories that every
-// adapter uses. It knows no provider and does no I/O; adapters live in the
+// adapter uses, and [Nearest], with which every error about a misspelt name names
+// the right one. It knows no provider and does no I/O; adapters live in the
 // folders below it and are named in cmd alone.
 //
 // Two rules bind every adapter, and trackertest checks them:

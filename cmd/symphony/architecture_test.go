@@ -25,7 +25,6 @@ var levels = map[string]int{
 	"runner/report":   2,
 	"runner/schedule": 1,
 	"runner/prompt":   1,
-	"runner/nearest":  0,
 	"runner/redact":   0,
 	"runner/action":   0,
 	"tracker/file":    1,

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symphony-runner/symphony/runner/nearest"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // maxNesting limits nested blocks and nested brackets, since the engine and the
@@ -196,7 +196,7 @@ func (e *expression) primary() *typ {
 		return s
 	}
 	known, issue := e.known(), e.schema["issue"]
-	if nearest.Name(l.text, known) == "" && nearest.Name(l.text, issue.names()) != "" { // "issue." is easily forgotten
+	if tracker.Nearest(l.text, known) == "" && tracker.Nearest(l.text, issue.names()) != "" { // "issue." is easily forgotten
 		return e.report(l, "unknown variable %q; %s", l.text, suggestion(l.text, "issue.", issue.names()))
 	}
 	return e.report(l, "unknown variable %q; %s", l.text, suggestion(l.text, "", known))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/symphony-runner/symphony/runner/nearest"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // describe names unknown keys, each with what was probably meant.
@@ -43,11 +43,11 @@ func hint(name string, table []entry) string {
 		case e.Name == name:
 			return fmt.Sprintf(" (write %s inside %s)", knownKey, knownSection)
 		case dotted:
-			consider(e.Name, nearest.Distance(name, e.Name))
+			consider(e.Name, tracker.EditDistance(name, e.Name))
 		default:
-			consider(knownSection, nearest.Distance(name, knownSection))
+			consider(knownSection, tracker.EditDistance(name, knownSection))
 		}
-		consider(e.Name, nearest.Distance(key, knownKey)+1)
+		consider(e.Name, tracker.EditDistance(key, knownKey)+1)
 	}
 	if best == "" && dotted && section == "tracker" {
 		best = "tracker.provider." + key

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/symphony-runner/symphony/runner/nearest"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // text takes a value that is text.
@@ -68,7 +68,7 @@ func instead(key string, known []string) string {
 	case "endpoint":
 		return "write api_url"
 	}
-	best := nearest.Name(key, known)
+	best := tracker.Nearest(key, known)
 	if best == "" {
 		return "the keys are " + strings.Join(known, ", ")
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/symphony-runner/symphony/runner/nearest"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -45,7 +44,7 @@ func ConfigFrom(provider map[string]any, activeStates, terminalStates []string) 
 		if !known {
 			names := slices.Sorted(maps.Keys(settings))
 			hint := ""
-			if near := nearest.Name(key, names); near != "" {
+			if near := tracker.Nearest(key, names); near != "" {
 				hint = "did you mean " + near + "? "
 			}
 			return Config{}, invalid("tracker.provider.%s is unknown: %sthe keys are %s", key, hint, strings.Join(names, ", "))
