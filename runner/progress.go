@@ -23,6 +23,8 @@ type Progress struct {
 type Session struct {
 	Claim   schedule.Claim
 	ID      string // thread and turn
+	PID     int    // of its process; 0 before it was started
+	Status  schedule.AttemptStatus
 	Started time.Time
 	Event   string // what it said last
 	Summary string // the same in words
@@ -36,7 +38,7 @@ func (l *loop) progress() {
 	p := Progress{Tick: l.state.Tick, Today: l.state.SpentToday(time.Now()), Limits: l.state.RateLimits}
 	for _, w := range l.workers {
 		p.Sessions = append(p.Sessions, Session{
-			Claim: l.state.Claims[w.id], ID: w.last.Session, Started: w.started, Event: w.last.Event, Summary: w.last.Summary,
+			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started, Event: w.last.Event, Summary: w.last.Summary,
 		})
 	}
 	for _, c := range l.state.Claims {

@@ -12,7 +12,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	o := m.outcome
 	row := l.tick.Row(m.id)
 	row.Identifier, row.Title, row.URL, row.State = claim.Identifier, claim.Title, claim.URL, claim.State
-	row.Attempt, row.Class, row.Why, row.Next = claim.Attempt, o.Class, o.Why, next
+	row.Attempt, row.Class, row.Status, row.Why, row.Next = claim.Attempt, o.Class, o.Status, o.Why, next
 	row.Sessions++
 	row.Turns += o.Turns
 	row.Usage.Input += o.Usage.Input
@@ -27,7 +27,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 		row.Title, row.URL, row.State = o.Issue.Title, o.Issue.URL, o.Issue.State
 	}
 
-	attrs := []any{"session_id", m.last.Session, "outcome", o.Class, "turns", o.Turns, "tokens", o.Usage.Total(), "next", nextWord(next)}
+	attrs := []any{"session_id", m.last.Session, "pid", m.last.PID, "outcome", o.Class, "status", o.Status, "turns", o.Turns, "tokens", o.Usage.Total(), "next", nextWord(next)}
 	if o.Why != "" {
 		attrs = append(attrs, "reason", o.Why)
 	}

@@ -43,7 +43,7 @@ func TestTheStatusServerShowsWhatRuns(t *testing.T) {
 		state = statusPage{}
 		return json.Unmarshal([]byte(get(t, url+"/api/v1/state")), &state) == nil && len(state.Running) == 1 && state.Running[0].Turns == 1
 	})
-	if row := state.Running[0]; row.Identifier != "A-1" || row.Session == "" || row.StartedAt == nil {
+	if row := state.Running[0]; row.Identifier != "A-1" || row.Session == "" || row.PID == 0 || row.Status != "StreamingTurn" || row.StartedAt == nil {
 		t.Errorf("the session is shown as %+v", row)
 	}
 	if detail := get(t, url+"/api/v1/a-1"); !strings.Contains(detail, `"issue_identifier":"A-1"`) {

@@ -44,7 +44,9 @@ type statusRow struct {
 	Attempt    int        `json:"attempt"`
 	Tokens     int64      `json:"total_tokens"`
 	Why        string     `json:"error,omitempty"`
+	Status     string     `json:"attempt_status,omitempty"`
 	Session    string     `json:"session_id,omitempty"`
+	PID        int        `json:"codex_app_server_pid,omitempty"`
 	Turns      int        `json:"turn_count,omitempty"`
 	Event      string     `json:"last_event,omitempty"`
 	Message    string     `json:"last_message,omitempty"`
@@ -66,7 +68,7 @@ func statusOf(p runner.Progress, now time.Time) statusPage {
 	}
 	for _, s := range p.Sessions {
 		row := statusRowOf(s.Claim)
-		row.Session, row.Event, row.Message = s.ID, s.Event, s.Summary
+		row.Session, row.PID, row.Status, row.Event, row.Message = s.ID, s.PID, string(s.Status), s.Event, s.Summary
 		row.StartedAt = stamp(s.Started)
 		page.Totals.Seconds += now.Sub(s.Started).Seconds()
 		page.Running = append(page.Running, row)

@@ -48,6 +48,9 @@ type attempt struct {
 	turn   string // the latest, and how many there were: by the session's events
 	turns  int
 	thread string // once a turn has started on it
+	pid    int    // of the agent's process; 0 before it was started
+	live   string // the session of the latest turn that has ended
+	phase  schedule.AttemptStatus
 	usage  codex.Usage
 
 	home, temp string // its Codex home, if it is ours, and its temporary folder, if it has one
@@ -62,6 +65,7 @@ type attempt struct {
 
 // run is the attempt from the workspace to after_run.
 func (a *attempt) run(ctx context.Context) error {
+	a.enter(schedule.StatusPreparingWorkspace)
 	template, err := prompt.Parse(a.Prompt)
 	if err == nil {
 		err = template.Check()
@@ -73,11 +77,13 @@ func (a *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.enter(schedule.StatusBuildingPrompt)
 	prompts, err := a.prompts(template, ws)
 	if err != nil {
 		return err
 	}
 	defer a.afterRun(ctx, ws)
+	a.enter(schedule.StatusLaunchingAgentProcess)
 	if err := a.Workspaces.BeforeRun(ctx, ws); err != nil {
 		return err
 	}
@@ -91,6 +97,7 @@ func (a *attempt) run(ctx context.Context) error {
 // nothing of the outcome, but people must know: what the hook pushes, for one,
 // exists nowhere else. An interrupted run has no time to lose.
 func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
+	a.enter(schedule.StatusFinishing)
 	rest, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { // at once when it was stopped before
@@ -105,7 +112,7 @@ func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
 
 // warn takes in a failure that does not change the outcome.
 func (a *attempt) warn(what string, err error) {
-	a.Log.Warn(what, "error", err)
+	a.logger().Warn(what, "error", err)
 	a.warnings = append(a.warnings, a.brief(what+": "+err.Error()))
 }
 
@@ -126,13 +133,16 @@ func (a *attempt) session(ctx context.Context, ws workspace.Workspace, prompts p
 	if err != nil {
 		return err
 	}
-	events := openEventLog(a.EventLog, a.Redact, a.Log)
+	a.pid = process.PID()
+	events := openEventLog(a.EventLog, a.Redact, a.logger())
 	defer func() {
 		if err := events.close(); err != nil {
 			a.warnings = append(a.warnings, a.brief(err.Error()))
 		}
 	}()
+	a.enter(schedule.StatusInitializingSession)
 	err = a.talk(ctx, ws, process, events, prompts)
+	a.enter(schedule.StatusFinishing)
 	if errors.Is(err, codex.ErrPortExit) {
 		err = withExit(err, process)
 	}
@@ -189,6 +199,9 @@ func (a *attempt) options(ws workspace.Workspace, process *workspace.Process) co
 func (a *attempt) converse(ctx context.Context, session *codex.Session, text string) error {
 	for n := 1; ; n++ {
 		turn, err := session.Turn(ctx, text)
+		if turn.ID != "" {
+			a.live = session.ThreadID() + "-" + turn.ID
+		}
 		if err != nil {
 			return err
 		}
@@ -239,6 +252,7 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	case len(a.questions) > 0:
 		o.Class, o.Why = schedule.Persons, a.brief("the agent asks: "+strings.Join(a.questions, " / "))
 	}
+	o.Status = status(ctx, o.Class, err)
 	if o.Class != schedule.Done && o.Class != schedule.Stopped && a.turns > 0 {
 		a.reread(context.WithoutCancel(ctx))
 	}
@@ -267,7 +281,7 @@ func (a *attempt) tools() []codex.Tool {
 func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) string {
 	print, err := a.Workspaces.Fingerprint(ctx, ws)
 	if err != nil {
-		a.Log.Debug("workspace not fingerprinted", "error", err)
+		a.logger().Debug("workspace not fingerprinted", "error", err)
 		return ""
 	}
 	return print

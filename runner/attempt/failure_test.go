@@ -57,7 +57,7 @@ func TestAFailedTurnSaysWhatItMeansForTheIssue(t *testing.T) {
 			got := w.run(t.Context())
 			w.failed(got, want, whole, "turn_failed", strings.Fields(failure)[0], "the script fails with "+failure)
 			want := schedule.Outcome{
-				Class: got.Class, Why: got.Why, Thread: w.asked("turn/start")[0].Thread, Turns: 1,
+				Class: got.Class, Status: schedule.StatusFailed, Why: got.Why, Thread: w.asked("turn/start")[0].Thread, Turns: 1,
 				Usage: schedule.Usage{Input: 100, Output: 20}, Issue: w.read(),
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -120,7 +120,7 @@ func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
 		w.hooks.BeforeRun += fails
 		got := w.run(t.Context())
 		w.failed(got, schedule.Failed, []string{"after_create", "before_run", "after_run"}, "hook_failed", "before_run", "exit status 3", "out of paint")
-		if diff := cmp.Diff(schedule.Outcome{Class: schedule.Failed, Why: got.Why, Idle: true}, got); diff != "" {
+		if diff := cmp.Diff(schedule.Outcome{Class: schedule.Failed, Status: schedule.StatusFailed, Why: got.Why, Idle: true}, got); diff != "" {
 			t.Error(diff)
 		}
 	})

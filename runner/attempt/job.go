@@ -38,6 +38,9 @@ type Update struct {
 	schedule.Update
 	At      time.Time
 	Session string // thread and turn
+	PID     int    // of the agent's process; 0 before it was started
+	// Status is the phase of the attempt, SPEC §7.2; empty when it has not changed.
+	Status  schedule.AttemptStatus
 	Event   string // the kind of event, SPEC §10.4
 	Summary string // the same in words, one short line
 	// Warnings are what people should know of the session, whatever becomes of it.
@@ -62,6 +65,12 @@ func (u Update) Merge(old Update) Update {
 	}
 	if u.Session == "" {
 		u.Session = old.Session
+	}
+	if u.PID == 0 {
+		u.PID = old.PID
+	}
+	if u.Status == "" {
+		u.Status = old.Status
 	}
 	if len(old.Warnings) > 0 {
 		u.Warnings = slices.Concat(old.Warnings, u.Warnings)

@@ -29,7 +29,7 @@ func TestALaterSessionGoesOnWithTheThread(t *testing.T) {
 
 	// What the thread had spent before is not spent again.
 	want := schedule.Outcome{
-		Class: schedule.Done, Issue: w.read(), Thread: first.Thread, Turns: 1,
+		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.read(), Thread: first.Thread, Turns: 1,
 		Usage: schedule.Usage{Input: 100, Output: 20},
 	}
 	if diff := cmp.Diff(want, second); diff != "" {

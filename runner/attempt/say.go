@@ -12,7 +12,10 @@ func (a *attempt) say(e codex.Event) {
 	e.Summary = a.Redact(e.Summary)
 	u := Update{
 		Update: schedule.Update{Alive: e.Progress, RateLimits: e.RateLimits},
-		At:     e.Time, Session: e.Session,
+		At:     e.Time, Session: e.Session, PID: e.PID,
+	}
+	if e.Kind == codex.SessionStarted {
+		u.Status = schedule.StatusStreamingTurn
 	}
 	if e.Summary != e.Method { // a bare method says nothing to people
 		u.Event, u.Summary = string(e.Kind), e.Summary
@@ -33,10 +36,10 @@ func (a *attempt) say(e codex.Event) {
 	}
 	a.report(u)
 
-	log := a.Log.With("session_id", e.Session, "event", e.Kind)
+	log := a.Log.With("session_id", e.Session, "pid", e.PID, "event", e.Kind)
 	switch e.Kind {
 	case codex.SessionStarted:
-		log.Info("turn started", "turn", a.turns, "pid", e.PID, "resumed", a.Thread == e.Thread)
+		log.Info("turn started", "turn", a.turns, "resumed", a.Thread == e.Thread)
 	case codex.UnsupportedToolCall, codex.Warning:
 		log.Warn(e.Summary)
 	case codex.Notification, codex.OtherMessage:

@@ -25,7 +25,7 @@ func TestAnAttemptDoesWhatTheIssueSays(t *testing.T) {
 		t.Fatalf("turns: %+v", turns)
 	}
 	want := schedule.Outcome{
-		Class: schedule.Done, Issue: w.read(), Thread: turns[0].Thread, Turns: 1,
+		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.read(), Thread: turns[0].Thread, Turns: 1,
 		Usage: schedule.Usage{Input: 1100, Output: 20},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -94,7 +94,7 @@ func TestTurnsGoOnOnTheSameThread(t *testing.T) {
 			first := w.job.Issue
 			got := w.run(t.Context())
 			want := schedule.Outcome{
-				Class: schedule.Done, Issue: w.read(), Thread: got.Thread, Turns: test.turns,
+				Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.read(), Thread: got.Thread, Turns: test.turns,
 				Usage: schedule.Usage{Input: 100 * int64(test.turns), Output: 20 * int64(test.turns)},
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -158,7 +158,7 @@ func TestASessionEndsInGoodOrderWhenTheIssueIsNoLongerItsOwn(t *testing.T) {
 			w.job.Policy.RequiredLabels = test.labels
 			got := w.run(t.Context())
 			want := schedule.Outcome{
-				Class: schedule.Done, Gone: test.gone, Thread: got.Thread, Turns: 1,
+				Class: schedule.Done, Status: schedule.StatusSucceeded, Gone: test.gone, Thread: got.Thread, Turns: 1,
 				Usage: schedule.Usage{Input: 100, Output: 20}, Idle: true,
 			}
 			if test.read {

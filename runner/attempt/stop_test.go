@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ const hangs = "- [ ] Say `ready`\n- [ ] Hang\n"
 func (w *world) stopped(got schedule.Outcome, cause schedule.Cause) {
 	w.t.Helper()
 	want := schedule.Outcome{
-		Class: schedule.Stopped, Why: "stopped: " + string(cause),
+		Class: schedule.Stopped, Status: cause.Status(), Why: "stopped: " + string(cause),
 		Thread: w.asked("turn/start")[0].Thread, Turns: 1, Usage: got.Usage, Idle: true,
 		Warnings: got.Warnings, // an interrupt leaves after_run little time
 	}
@@ -108,7 +109,7 @@ func TestASessionThatIsStoppedInAHookStartsNoAgent(t *testing.T) {
 		os.ReadFile(running) // once it is
 		cancel(schedule.LeftActive)
 	}()
-	want := schedule.Outcome{Class: schedule.Stopped, Why: "stopped: not_active", Idle: true}
+	want := schedule.Outcome{Class: schedule.Stopped, Status: schedule.StatusCanceledByReconciliation, Why: "stopped: not_active", Idle: true}
 	if diff := cmp.Diff(want, w.run(ctx)); diff != "" {
 		t.Error(diff)
 	}
@@ -124,11 +125,12 @@ func TestASessionThatIsStoppedBeforeItBeginsDoesNothing(t *testing.T) {
 	w := newWorld(t, "")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(schedule.DeadlineReach)
-	want := schedule.Outcome{Class: schedule.Stopped, Why: "stopped: deadline", Idle: true}
+	want := schedule.Outcome{Class: schedule.Stopped, Status: schedule.StatusInterrupted, Why: "stopped: deadline", Idle: true}
 	if diff := cmp.Diff(want, w.run(ctx)); diff != "" {
 		t.Error(diff)
 	}
-	if traces := w.traces(); len(traces) > 0 || len(w.updates) > 0 {
+	began := func(u Update) bool { return u.Status != schedule.StatusPreparingWorkspace }
+	if traces := w.traces(); len(traces) > 0 || slices.ContainsFunc(w.updates, began) {
 		t.Errorf("%v %+v", traces, w.updates)
 	}
 }

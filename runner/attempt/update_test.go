@@ -74,25 +74,25 @@ func TestANewerUpdateKeepsWhatItDoesNotSay(t *testing.T) {
 		Update: schedule.Update{
 			Alive: true, Usage: schedule.Usage{Input: 10, Output: 5}, Turns: 2, Thread: "thread", RateLimits: json.RawMessage(`{"a":1}`),
 		},
-		At: at, Session: "thread-2", Event: "notification", Summary: "full",
+		At: at, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "notification", Summary: "full",
 	}
 	later := at.Add(time.Second)
 	for name, test := range map[string]struct{ new, want Update }{
 		"a summary is replaced and the rest stays": {
 			Update{At: later, Event: "malformed", Summary: "noise"},
-			Update{Update: full.Update, At: later, Session: "thread-2", Event: "malformed", Summary: "noise"},
+			Update{Update: full.Update, At: later, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "malformed", Summary: "noise"},
 		},
 		"nothing but a time": {
 			Update{At: later},
-			Update{Update: full.Update, At: later, Session: "thread-2", Event: "notification", Summary: "full"},
+			Update{Update: full.Update, At: later, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "notification", Summary: "full"},
 		},
 		"everything is replaced": {
-			Update{schedule.Update{Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", "turn_failed", "over", nil},
-			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", "turn_failed", "over", nil},
+			Update{schedule.Update{Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", nil},
+			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", nil},
 		},
 		"tokens of one kind": {
 			Update{Update: schedule.Update{Usage: schedule.Usage{Output: 9}}, At: later, Event: "e", Summary: "s"},
-			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 10, Output: 9}, Turns: 2, Thread: "thread", RateLimits: full.RateLimits}, later, "thread-2", "e", "s", nil},
+			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 10, Output: 9}, Turns: 2, Thread: "thread", RateLimits: full.RateLimits}, later, "thread-2", 7, "StreamingTurn", "e", "s", nil},
 		},
 	} {
 		for way, got := range map[string]Update{"": test.new.Merge(full), ", the wrong way round": full.Merge(test.new)} {
@@ -112,6 +112,8 @@ func drawUpdate(t *rapid.T) Update {
 			Thread: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "thread"),
 		},
 		Session: rapid.SampledFrom([]string{"", "a-1", "b-1"}).Draw(t, "session"),
+		PID:     rapid.SampledFrom([]int{0, 7}).Draw(t, "pid"),
+		Status:  rapid.SampledFrom([]schedule.AttemptStatus{"", schedule.StatusBuildingPrompt, schedule.StatusStreamingTurn}).Draw(t, "status"),
 		Event:   rapid.SampledFrom([]string{"notification", "turn_failed"}).Draw(t, "event"),
 		Summary: rapid.SampledFrom([]string{"", "one", "two", "three"}).Draw(t, "summary"),
 	}
@@ -137,6 +139,12 @@ func TestNothingGetsLostInMerging(t *testing.T) {
 			want.Usage.Input = max(want.Usage.Input, u.Usage.Input)
 			want.Usage.Output = max(want.Usage.Output, u.Usage.Output)
 			want.Thread, want.Session = latest(u.Thread, want.Thread), latest(u.Session, want.Session)
+			if u.PID != 0 {
+				want.PID = u.PID
+			}
+			if u.Status != "" {
+				want.Status = u.Status
+			}
 			if u.RateLimits != nil {
 				want.RateLimits = u.RateLimits
 			}
@@ -173,6 +181,8 @@ func TestNothingGetsLostInMerging(t *testing.T) {
 			{"turns", want.Turns, merged.Turns},
 			{"thread", want.Thread != "", merged.Thread != ""},
 			{"session", want.Session != "", merged.Session != ""},
+			{"pid", want.PID != 0, merged.PID != 0},
+			{"status", want.Status != "", merged.Status != ""},
 			{"rate limits", want.RateLimits != nil, merged.RateLimits != nil},
 			{"summary", want.Summary != "", merged.Summary != ""},
 		} {

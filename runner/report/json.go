@@ -22,9 +22,10 @@ import (
 //	work         whether something was done besides looking, or would be in a dry run
 //	started_at, ended_at, seconds, workflow (a path), tracker (its kind), dry_run
 //	counts       dispatched (sessions), completed, failed, parked, retrying (issues)
-//	issues       worked on: id, identifier, title, url, state, attempt, sessions, class, why, warnings, turns,
+//	issues       worked on: id, identifier, title, url, state, attempt, sessions, class, attempt_status, why, warnings, turns,
 //	             tokens {input, output, total}, seconds, next {phase, why, due_at}
 //	             class: done, stopped, failed, passing, thread, everyones, persons
+//	             attempt_status: Succeeded, Failed, TimedOut, Stalled, CanceledByReconciliation (SPEC §7.2), Interrupted
 //	             phase: released, waiting, parked
 //	verdicts     planned in a dry run, left alone otherwise: id, identifier, title, url, state,
 //	             phase (of the claim, or empty), verb (dispatch, stop, release, park, or empty), reason, why
@@ -82,6 +83,7 @@ type rowJSON struct {
 	Attempt    int        `json:"attempt"`
 	Sessions   int        `json:"sessions"`
 	Class      string     `json:"class"`
+	Status     string     `json:"attempt_status"`
 	Why        string     `json:"why"`
 	Warnings   []string   `json:"warnings"`
 	Turns      int        `json:"turns"`
@@ -148,7 +150,7 @@ func rowOf(row Row) rowJSON {
 	}
 	return rowJSON{
 		ID: string(row.ID), Identifier: row.Identifier, Title: row.Title, URL: row.URL, State: row.State,
-		Attempt: row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Why: row.Why,
+		Attempt: row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Status: string(row.Status), Why: row.Why,
 		Warnings: append([]string{}, row.Warnings...), Turns: row.Turns,
 		Tokens: tokensOf(row.Usage), Seconds: row.Took.Seconds(),
 		Next: nextJSON{Phase: phase, Why: row.Next.Why.String(), DueAt: stamp(row.Next.Due)},

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -26,9 +27,14 @@ func tick(edit func(*report.Tick)) report.Tick {
 	return t
 }
 
+// ended is how the sample sessions of a class ended.
+var ended = map[schedule.Class]schedule.AttemptStatus{
+	schedule.Done: schedule.StatusSucceeded, schedule.Stopped: schedule.StatusCanceledByReconciliation,
+}
+
 func row(identifier, title string, class schedule.Class, next schedule.Next) report.Row {
 	return report.Row{
-		ID: tracker.ID(identifier), Identifier: identifier, Title: title, URL: at(identifier), State: "In Progress", Sessions: 1, Class: class,
+		ID: tracker.ID(identifier), Identifier: identifier, Title: title, URL: at(identifier), State: "In Progress", Sessions: 1, Class: class, Status: cmp.Or(ended[class], schedule.StatusFailed),
 		Turns: 2, Usage: schedule.Usage{Input: 1000, Output: 134}, Took: 1400 * time.Millisecond, Next: next,
 	}
 }

@@ -45,8 +45,9 @@ type Row struct {
 	Attempt    int            // of the last session; 0 is the first run
 	Sessions   int            // ended in this tick
 	Class      schedule.Class // how the last one ended
-	Why        string         // and why, when it did not end well
-	Warnings   []string       // failures that change nothing of how its sessions ended, such as that of after_run
+	Status     schedule.AttemptStatus
+	Why        string   // and why, when it did not end well
+	Warnings   []string // failures that change nothing of how its sessions ended, such as that of after_run
 	Turns      int
 	Usage      schedule.Usage
 	Took       time.Duration

@@ -23,6 +23,7 @@ const (
 // Outcome is how a session ended.
 type Outcome struct {
 	Class   Class
+	Status  AttemptStatus  // how the attempt ended, for people
 	Why     string         // one line: the category and its cause; for Persons the question
 	Issue   *tracker.Issue // as read after the session; nil when it was not read
 	Gone    bool           // it was read, and the tracker no longer shows it

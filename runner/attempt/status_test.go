@@ -1,0 +1,103 @@
+package attempt
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// phases are the statuses that the updates of a world's attempt report, in their
+// order.
+func (w *world) phases() (phases []schedule.AttemptStatus) {
+	for _, u := range w.updates {
+		if u.Status != "" {
+			phases = append(phases, u.Status)
+		}
+	}
+	return phases
+}
+
+func TestAnAttemptReportsThePhasesItGoesThrough(t *testing.T) {
+	t.Parallel()
+	const preparing, building, launching = schedule.StatusPreparingWorkspace, schedule.StatusBuildingPrompt, schedule.StatusLaunchingAgentProcess
+	const initializing, streaming, finishing = schedule.StatusInitializingSession, schedule.StatusStreamingTurn, schedule.StatusFinishing
+	for name, test := range map[string]struct {
+		script string
+		change func(*world)
+		want   []schedule.AttemptStatus
+		ended  schedule.AttemptStatus
+	}{
+		"two turns": {"- [ ] Say `one`\n## Next turn\n- [ ] Say `two`\n", func(w *world) { w.job.MaxTurns = 2 },
+			[]schedule.AttemptStatus{preparing, building, launching, initializing, streaming, streaming, finishing}, schedule.StatusSucceeded},
+		"a workspace that cannot be made": {"", func(w *world) { w.hooks.AfterCreate = "exit 3" },
+			[]schedule.AttemptStatus{preparing}, schedule.StatusFailed},
+		"a hook before the agent": {"", func(w *world) { w.hooks.BeforeRun = "exit 3" },
+			[]schedule.AttemptStatus{preparing, building, launching, finishing}, schedule.StatusFailed},
+		"a hook that takes too long": {"", func(w *world) {
+			w.hooks.AfterCreate, w.hooks.BeforeRun, w.hooks.AfterRun, w.hooks.Timeout, w.grace = "", "sleep 3600", "", 100*time.Millisecond, impatient
+		}, []schedule.AttemptStatus{preparing, building, launching, finishing}, schedule.StatusTimedOut},
+		"an agent that says nothing": {"", func(w *world) {
+			w.job.Codex.Command, w.job.Codex.ReadTimeout = "read -r line; echo '{\"id\":1,\"result\":{}}'; cat > /dev/null", 200*time.Millisecond
+		},
+			[]schedule.AttemptStatus{preparing, building, launching, initializing, finishing}, schedule.StatusTimedOut},
+		"a turn that takes too long": {"- [ ] Hang\n", func(w *world) { w.job.Codex.TurnTimeout = 100 * time.Millisecond },
+			[]schedule.AttemptStatus{preparing, building, launching, initializing, streaming, finishing}, schedule.StatusTimedOut},
+		"a turn that fails": {"- [ ] Exit `7`\n", func(*world) {},
+			[]schedule.AttemptStatus{preparing, building, launching, initializing, streaming, finishing}, schedule.StatusFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, test.script)
+			test.change(w)
+			if got := w.run(t.Context()); got.Status != test.ended {
+				t.Errorf("it ended as %q, want %q: %s", got.Status, test.ended, got.Why)
+			}
+			if diff := cmp.Diff(test.want, w.phases()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A phase is no sign of life: silence is counted by what the agent says.
+func TestAPhaseIsNoProgress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Say `one`\n")
+	w.run(t.Context())
+	for _, u := range w.updates {
+		if u.Alive && u.Status != "" && u.Status != schedule.StatusStreamingTurn {
+			t.Errorf("%+v", u)
+		}
+	}
+}
+
+func TestEveryLogLineOfASessionNamesItAndItsProcess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "- [ ] Ask for approval of `true`\n- [ ] Send `no JSON at all` verbatim\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.on = func(u Update) {
+		if u.Event == "turn_completed" {
+			cancel() // the issue is not read after the turn
+		}
+	}
+	w.run(ctx)
+	for text, level := range map[string]slog.Level{
+		"turn started":                  slog.LevelInfo,
+		"approved":                      slog.LevelDebug,
+		"no JSON":                       slog.LevelDebug,
+		"the issue was not read after the turn": slog.LevelWarn,
+	} {
+		if n := w.logged(level, text, `"session_id":"`, `"pid":`); n != 1 {
+			t.Errorf("%q is logged %d times with its session:\n%s", text, n, w.log.bytes.String())
+		}
+		if w.logged(level, text, `"session_id":""`) > 0 || w.logged(level, text, `"pid":0`) > 0 {
+			t.Errorf("%q is logged with the session left empty:\n%s", text, w.log.bytes.String())
+		}
+	}
+}
