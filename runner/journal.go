@@ -66,7 +66,7 @@ func (l *loop) load(ctx context.Context) error {
 		state.Seen(id, s.update, s.at)
 	}
 	if l.state != nil {
-		state.Tick = l.state.Tick // of this run alone: the journal is in it already
+		state.Tick, state.Completed = l.state.Tick, l.state.Completed // of this run alone: the journal is in them already
 	}
 	l.state, l.rev = state, rev
 	l.takeWait()

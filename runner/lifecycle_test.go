@@ -12,6 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // lines returns the logged lines with the message.
@@ -47,7 +48,7 @@ func TestTheEndOfASessionIsLoggedWithItsSessionAndItsProcess(t *testing.T) {
 	})
 }
 
-func TestTheDisplayShowsThePhaseOfAnAttempt(t *testing.T) {
+func TestTheDisplayShowsThePhaseOfAnAttemptAndItsCompletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, issue("A-1", "Todo"))
 		phases := []schedule.AttemptStatus{
@@ -63,7 +64,9 @@ func TestTheDisplayShowsThePhaseOfAnAttempt(t *testing.T) {
 		}
 		r := w.run()
 		var shown []schedule.AttemptStatus
+		var completed []tracker.ID
 		r.Progress = func(p runner.Progress) {
+			completed = p.Completed
 			for _, s := range p.Sessions {
 				if s.Status != "" && (len(shown) == 0 || shown[len(shown)-1] != s.Status) {
 					shown = append(shown, s.Status)
@@ -75,6 +78,9 @@ func TestTheDisplayShowsThePhaseOfAnAttempt(t *testing.T) {
 		}
 		if diff := cmp.Diff(phases, shown); diff != "" {
 			t.Error(diff)
+		}
+		if diff := cmp.Diff([]tracker.ID{"A-1"}, completed); diff != "" {
+			t.Errorf("the completed issues: %s", diff)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // Progress is what a run is doing at one moment, for a live display
@@ -17,6 +18,9 @@ type Progress struct {
 	Tick     schedule.Spent
 	Today    schedule.Day
 	Limits   []byte // the agent's rate limits, as it sent them
+	// Completed are the issues of which a session came to a normal end in this run,
+	// the latest last; see [schedule.State].
+	Completed []tracker.ID
 }
 
 // Session is a session in progress.
@@ -35,7 +39,7 @@ func (l *loop) progress() {
 	if l.Progress == nil {
 		return
 	}
-	p := Progress{Tick: l.state.Tick, Today: l.state.SpentToday(time.Now()), Limits: l.state.RateLimits}
+	p := Progress{Tick: l.state.Tick, Today: l.state.SpentToday(time.Now()), Limits: l.state.RateLimits, Completed: l.state.Completed}
 	for _, w := range l.workers {
 		p.Sessions = append(p.Sessions, Session{
 			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started, Event: w.last.Event, Summary: w.last.Summary,

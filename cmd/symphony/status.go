@@ -7,6 +7,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // statusPage is the snapshot that the status server gives (SPEC §13.3).
@@ -16,6 +17,7 @@ type statusPage struct {
 	Running     []statusRow     `json:"running"`
 	Retrying    []statusRow     `json:"retrying"`
 	Parked      []statusRow     `json:"parked"`
+	Completed   []tracker.ID    `json:"completed"` // by this process; active again, they are worked on again
 	Totals      statusTotals    `json:"codex_totals"`
 	RateLimits  json.RawMessage `json:"rate_limits"`
 }
@@ -24,6 +26,8 @@ type statusCounts struct {
 	Running  int `json:"running"`
 	Retrying int `json:"retrying"`
 	Parked   int `json:"parked"`
+	// Completed issues are among the others too while they are claimed.
+	Completed int `json:"completed"`
 }
 
 // statusTotals are those of the day, over all runs.
@@ -58,8 +62,9 @@ type statusRow struct {
 func statusOf(p runner.Progress, now time.Time) statusPage {
 	page := statusPage{
 		GeneratedAt: now.UTC(),
-		Counts:      statusCounts{Running: len(p.Sessions), Retrying: len(p.Retrying), Parked: len(p.Parked)},
+		Counts:      statusCounts{Running: len(p.Sessions), Retrying: len(p.Retrying), Parked: len(p.Parked), Completed: len(p.Completed)},
 		Running:     []statusRow{}, Retrying: []statusRow{}, Parked: []statusRow{},
+		Completed: append([]tracker.ID{}, p.Completed...),
 		Totals: statusTotals{
 			Input: p.Today.Usage.Input, Output: p.Today.Usage.Output,
 			Total: p.Today.Usage.Total(), Seconds: float64(p.Today.Seconds),

@@ -88,9 +88,9 @@ func TestEveryLogLineOfASessionNamesItAndItsProcess(t *testing.T) {
 	}
 	w.run(ctx)
 	for text, level := range map[string]slog.Level{
-		"turn started":                  slog.LevelInfo,
-		"approved":                      slog.LevelDebug,
-		"no JSON":                       slog.LevelDebug,
+		"turn started":                          slog.LevelInfo,
+		"approved":                              slog.LevelDebug,
+		"no JSON":                               slog.LevelDebug,
 		"the issue was not read after the turn": slog.LevelWarn,
 	} {
 		if n := w.logged(level, text, `"session_id":"`, `"pid":`); n != 1 {

@@ -63,6 +63,9 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 		c.observe(*o.Issue)
 	}
 
+	if o.Class == Done {
+		s.complete(id)
+	}
 	next := s.after(&c, o, p, now)
 	if next.Phase == "" {
 		delete(s.Claims, id)
@@ -72,6 +75,22 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	c.Due = next.Due
 	s.Claims[id] = c
 	return next
+}
+
+// keepCompleted bounds the set of completed issues: a service runs for months.
+const keepCompleted = 1000
+
+// complete adds an issue to the completed ones, or moves it to their end. It makes
+// a new list: a display may still show the old one.
+func (s *State) complete(id tracker.ID) {
+	ids := make([]tracker.ID, 0, len(s.Completed)+1)
+	for _, old := range s.Completed {
+		if old != id {
+			ids = append(ids, old)
+		}
+	}
+	ids = append(ids, id)
+	s.Completed = ids[max(len(ids)-keepCompleted, 0):]
 }
 
 // after decides what becomes of a claim whose session has ended.

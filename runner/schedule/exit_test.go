@@ -32,6 +32,49 @@ func TestTheTimeOfAStoppedSessionIsCountedFromItsStart(t *testing.T) {
 	}
 }
 
+func TestCompletedIssuesAreRememberedAndGateNothing(t *testing.T) {
+	t.Parallel()
+	w := running(todo(1), todo(2), todo(3))
+	gone := schedule.Outcome{Class: schedule.Done, Gone: true, Turns: 1}
+	w.state.Exit("1", gone, w.policy, noon)
+	w.state.Exit("2", schedule.Outcome{Class: schedule.Failed, Why: "turn_failed"}, w.policy, noon)
+	w.state.Exit("3", schedule.Outcome{Class: schedule.Done, Turns: 1}, w.policy, noon) // its claim stays, for a continuation
+	before := w.state.Completed
+	if diff := cmp.Diff([]tracker.ID{"1", "3"}, before); diff != "" {
+		t.Error(diff)
+	}
+
+	// Issue 1 is back in the list: it starts as any other would.
+	without := w.state.Clone()
+	without.Completed = nil
+	snap := schedule.Snapshot{Candidates: []tracker.Issue{todo(1)}}
+	want := schedule.Plan(without, snap, w.policy, noon)
+	if diff := cmp.Diff(want, schedule.Plan(w.state, snap, w.policy, noon)); diff != "" || len(want) != 1 || want[0].Verb != schedule.Dispatch {
+		t.Errorf("%+v\n%s", want, diff)
+	}
+	w.state.Apply(want[0], noon)
+	w.state.Exit("1", gone, w.policy, noon)
+	if diff := cmp.Diff([]tracker.ID{"3", "1"}, w.state.Completed); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]tracker.ID{"1", "3"}, before); diff != "" {
+		t.Errorf("what a display shows has changed: %s", diff)
+	}
+}
+
+func TestTheSetOfCompletedIssuesIsBounded(t *testing.T) {
+	t.Parallel()
+	w := simple()
+	for n := range 1100 {
+		issue := todo(n)
+		w.claim(issue, schedule.Running, nil)
+		w.state.Exit(issue.ID, schedule.Outcome{Class: schedule.Done, Gone: true}, w.policy, noon)
+	}
+	if n := len(w.state.Completed); n != 1000 || w.state.Completed[n-1] != todo(1099).ID || w.state.Completed[0] != todo(100).ID {
+		t.Errorf("%d issues, the last is %s", n, w.state.Completed[n-1])
+	}
+}
+
 func TestTheLaterEndOfTwoPausesCounts(t *testing.T) {
 	t.Parallel()
 	w := running(todo(1), todo(2))

@@ -20,7 +20,12 @@ type State struct {
 	Past       []Past          // the last ticks that did something, oldest first, at most keepPast
 
 	Self Owner // who is planning; not kept
-	Tick Spent // what this tick has used so far; not kept
+	// Completed are the issues of which a session came to a normal end in this run
+	// (SPEC §4.1.8), the latest last, at most keepCompleted. It is for people: no
+	// plan depends on it, since an issue that is active again is worked on again.
+	// Not kept: the next run has what it needs in Past and the claims.
+	Completed []tracker.ID
+	Tick      Spent // what this tick has used so far; not kept
 }
 
 // New is an empty state, planned for by self.
