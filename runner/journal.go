@@ -41,7 +41,10 @@ func (l *loop) saw(id tracker.ID, u schedule.Update, at time.Time) {
 func (l *loop) exit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Next {
 	p := l.policy()
 	delete(l.since.seen, id)
-	l.since.exits = append(l.since.exits, func(s *schedule.State) { s.Exit(id, o, p, at) })
+	l.since.exits = append(l.since.exits, func(s *schedule.State) {
+		p.Setup, p.Salt = l.fit, l.salt // those of s
+		s.Exit(id, o, p, at)
+	})
 	return l.state.Exit(id, o, p, at)
 }
 
@@ -59,6 +62,7 @@ func (l *loop) load(ctx context.Context) error {
 		l.warn(text)
 		l.Log.Warn(text)
 	}
+	l.learnSetup(state)
 	for _, exit := range l.since.exits {
 		exit(state)
 	}

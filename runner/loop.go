@@ -40,6 +40,8 @@ type loop struct {
 	since journal                          // what happened since the state was last saved
 	lives map[schedule.Owner]schedule.Life // what other owners were found to be in this pass
 	taken map[tracker.ID]bool              // claims that were taken over from dead runs
+	fit   schedule.Setup                   // what sessions work with, as of the last poll
+	salt  string                           // of fit
 
 	bad      schedule.Why  // why the workflow forbids to start anything
 	gate     *attempt.Gate // one session of a tick finds out whether any can work
@@ -248,6 +250,7 @@ func stopText(cause schedule.Cause) string {
 // policy is the workflow's, with the command line's bound.
 func (l *loop) policy() schedule.Policy {
 	p := l.wf.Settings.Policy
+	p.Setup, p.Salt = l.fit, l.salt
 	if l.MaxIssues > 0 {
 		p.MaxPerTick = min(p.MaxPerTick, l.MaxIssues)
 	}

@@ -23,6 +23,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.gate = attempt.NewGate()
 	}
 	l.unread = nil
+	l.refit(now)
 	l.state.Renew(now)
 	if err := l.refresh(ctx, slices.Sorted(maps.Keys(l.state.Claims))); err != nil {
 		l.unreadable("refresh claimed issues", err)

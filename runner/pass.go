@@ -72,7 +72,9 @@ func (l *loop) survive(err error) error {
 func (l *loop) reload() {
 	wf, err := l.Workflows.Current()
 	if err == nil && !reflect.DeepEqual(wf, l.wf) {
-		err = l.use(wf)
+		if err = l.use(wf); err == nil {
+			l.refit(time.Now())
+		}
 	}
 	if err == nil {
 		l.bad, l.badText = schedule.Why{}, ""

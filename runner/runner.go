@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
@@ -46,8 +47,12 @@ type Runner struct {
 	Self schedule.Owner
 
 	Account attempt.Account // how sessions log in
-	Private string          // folder for what belongs to sessions and to no workspace; empty for none
-	Denied  attempt.Denied  // what agents may not read, besides what is the runner's
+	// Login returns everything that sessions log in with, to see whether it has
+	// changed. A digest of it is stored where others may read it, so it must hold
+	// no secret that can be guessed. Nil is nothing.
+	Login   func(codex.Config) []string
+	Private string         // folder for what belongs to sessions and to no workspace; empty for none
+	Denied  attempt.Denied // what agents may not read, besides what is the runner's
 
 	Redact func(string) string // hides secrets in what leaves the program; nil hides none
 

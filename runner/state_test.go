@@ -1,12 +1,21 @@
 package runner_test
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 func TestADueTimeThatNoRunCanHaveWrittenHoldsNoIssueForLong(t *testing.T) {
@@ -28,6 +37,87 @@ func TestADueTimeThatNoRunCanHaveWrittenHoldsNoIssueForLong(t *testing.T) {
 		worked := w.noteWork()
 		if tick := w.tick(t.Context()); len(*worked) != 1 || len(tick.Warnings) > 0 {
 			t.Errorf("later: worked on %q, warned of %q", *worked, tick.Warnings)
+		}
+	})
+}
+
+const (
+	oldKey = "sk-one-0123456789abcdef"
+	newKey = "sk-two-0123456789abcdef"
+)
+
+func TestAPauseIsOverWithAnotherLoginAndHoldsWithTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		tick := func(key string) int {
+			t.Helper()
+			r, worked := w.run(), 0
+			r.Login = func(codex.Config) []string { return []string{key} }
+			r.Work = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+				worked++ // one session at a time: the pause is being tried, or is begun by the first
+				return schedule.Outcome{Class: schedule.Everyones, Why: "usageLimitExceeded", RetryAt: time.Now().Add(24 * time.Hour)}
+			}
+			r.MaxIssues = 1
+			if _, err := r.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return worked
+		}
+		for i, step := range []struct {
+			key  string
+			want int
+		}{{oldKey, 1}, {oldKey, 0}, {newKey, 1}, {newKey, 0}, {oldKey, 1}} {
+			if got := tick(step.key); got != step.want {
+				t.Errorf("tick %d: %d sessions, want %d", i+1, got, step.want)
+			}
+		}
+	})
+}
+
+func TestAPauseIsOverInARunningServiceWhenTheSettingsOfCodexChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		r := w.run()
+		r.Once = false
+		var models []string
+		r.Work = func(_ context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			models = append(models, job.Codex.Model)
+			return schedule.Outcome{Class: schedule.Everyones, Why: "modelNotFound", RetryAt: time.Now().Add(24 * time.Hour)}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Hour, func() { w.flow.change(func(s *workflow.Settings) { s.Codex.Model = "better" }, nil) })
+		time.AfterFunc(2*time.Hour, cancel)
+		if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"", "better"}, models); diff != "" {
+			t.Errorf("sessions by their model (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The state may be on a public branch.
+func TestTheDigestOfALoginTellsNothingOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pauses := map[string]bool{}
+		for range 2 {
+			w := newWorld(t, issue("A-1", "Todo"))
+			r := w.run()
+			r.Login = func(codex.Config) []string { return []string{oldKey} }
+			r.Work = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+				return schedule.Outcome{Class: schedule.Everyones, Why: "unauthorized"}
+			}
+			if _, err := r.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			plain := sha256.Sum256([]byte(oldKey))
+			if text := string(w.store.data); strings.Contains(text, oldKey) || strings.Contains(text, hex.EncodeToString(plain[:8])) {
+				t.Errorf("the state tells the key:\n%s", text)
+			}
+			pauses[w.state().Pause.Setup.Agent] = true
+		}
+		if len(pauses) != 2 || pauses[""] {
+			t.Errorf("two states have the digests %v of one login", pauses)
 		}
 	})
 }

@@ -70,12 +70,8 @@ func (a *app) admitAccount(wf workflow.Workflow) error {
 	if filepath.Base(firstWord(wf.Settings.Codex.Command)) != "codex" || a.account().Key != "" {
 		return nil
 	}
-	home, set := a.getenv("CODEX_HOME")
-	if !set {
-		user, _ := a.getenv("HOME")
-		home = filepath.Join(user, ".codex")
-	}
-	for _, name := range []string{"auth.json", "config.toml"} {
+	home := a.codexHome()
+	for _, name := range loginFiles {
 		if _, err := os.Stat(filepath.Join(home, name)); err == nil {
 			return nil
 		}

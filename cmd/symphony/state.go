@@ -18,10 +18,10 @@ import (
 func (a *app) stateCommand() *cobra.Command {
 	state := &cobra.Command{
 		Use:   "state",
-		Short: "Show or mend what is kept between runs",
+		Short: "Show or change what is kept between runs",
 		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return fmt.Errorf("%w: say what to do: show, retry ID or release ID", errUsage)
+			return fmt.Errorf("%w: say what to do: show, retry ID, release ID or resume", errUsage)
 		},
 	}
 	state.AddCommand(
@@ -36,7 +36,7 @@ func (a *app) stateCommand() *cobra.Command {
 			Short: "Make a parked or waiting issue due at once, with a clean record",
 			Args:  usage(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.editState(cmd.Context(), args[0], "retry", func(s *schedule.State, id tracker.ID) bool { return s.Retry(id, time.Now()) })
+				return a.editClaim(cmd.Context(), args[0], "retry", func(s *schedule.State, id tracker.ID) bool { return s.Retry(id, time.Now()) })
 			},
 		},
 		&cobra.Command{
@@ -44,8 +44,14 @@ func (a *app) stateCommand() *cobra.Command {
 			Short: "Forget a parked or waiting issue's claim and its history",
 			Args:  usage(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.editState(cmd.Context(), args[0], "release", func(s *schedule.State, id tracker.ID) bool { return s.Drop(id) })
+				return a.editClaim(cmd.Context(), args[0], "release", func(s *schedule.State, id tracker.ID) bool { return s.Drop(id) })
 			},
+		},
+		&cobra.Command{
+			Use:   "resume",
+			Short: "End a pause for everyone: one session tries first",
+			Args:  usage(cobra.NoArgs),
+			RunE:  func(cmd *cobra.Command, _ []string) error { return a.resume(cmd.Context()) },
 		},
 	)
 	return state
@@ -64,8 +70,43 @@ func (a *app) showState(ctx context.Context) error {
 	return a.print(report.State(state, time.Now()))
 }
 
-// editState changes one claim, under the lock of the state.
-func (a *app) editState(ctx context.Context, name, verb string, edit func(*schedule.State, tracker.ID) bool) error {
+// editClaim changes one claim, and says what became of it.
+func (a *app) editClaim(ctx context.Context, name, verb string, edit func(*schedule.State, tracker.ID) bool) error {
+	return a.editState(ctx, func(s *schedule.State) (string, error) {
+		claim, err := findClaim(s, name)
+		if err != nil {
+			return "", err
+		}
+		if !edit(s, claim.ID) {
+			return "", fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by the next tick", verb, name, claim.Phase)
+		}
+		if verb == "release" {
+			return claim.Identifier + ": released", nil
+		}
+		if pause := s.Pause; pause.Why != "" && pause.Until.After(time.Now()) {
+			return fmt.Sprintf("%s: due now, but nothing starts until %s (end the pause with: symphony state resume): %s",
+				claim.Identifier, pause.Until.Format(time.RFC3339), pause.Why), nil
+		}
+		return claim.Identifier + ": due now", nil
+	})
+}
+
+// resume ends a pause.
+func (a *app) resume(ctx context.Context) error {
+	return a.editState(ctx, func(s *schedule.State) (string, error) {
+		why := s.Pause.Why
+		switch {
+		case why == "":
+			return "there is no pause", nil
+		case !s.Resume(time.Now()):
+			return "the pause is over already: the next tick tries one session first: " + why, nil
+		}
+		return "the pause is over: the next tick tries one session first: " + why, nil
+	})
+}
+
+// editState changes the state, and prints what edit says about it.
+func (a *app) editState(ctx context.Context, edit func(*schedule.State) (said string, err error)) error {
 	place, err := a.herePlace()
 	if err != nil {
 		return err
@@ -75,18 +116,15 @@ func (a *app) editState(ctx context.Context, name, verb string, edit func(*sched
 	if err != nil {
 		return err
 	}
-	claim, err := findClaim(state, name)
+	said, err := edit(state)
 	if err != nil {
 		return err
-	}
-	if !edit(state, claim.ID) {
-		return fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by the next tick", verb, name, claim.Phase)
 	}
 	if _, err := place.Save(ctx, state, rev); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "%s: %s\n", claim.Identifier, map[string]string{"retry": "due now", "release": "released"}[verb])
-	return nil
+	_, err = fmt.Fprintln(a.stdout, a.redactor.String(said))
+	return err
 }
 
 // herePlace is the state of --state or of the WORKFLOW.md in this folder.

@@ -118,6 +118,7 @@ func (a *app) runner(path string, state place, console *console) (*runner.Runner
 		Life:      a.life(path, self, state),
 		Self:      self,
 		Account:   a.account(),
+		Login:     a.login,
 		Private:   private(path),
 		Denied:    a.denied(path),
 		Redact:    a.redactor.String,

@@ -34,7 +34,7 @@
 //
 // Everything else that happens to a claim is one of: [State.Seen] (a sign of
 // life), [State.Exit] (a session ended), [State.Adopt] (its owner died),
-// [State.Retry] and [State.Drop] (an operator's word).
+// [State.Retry], [State.Drop] and [State.Resume] (an operator's word).
 //
 // Scheduling never looks at why a read failed. What is not known is left as it
 // is: a failed refresh keeps sessions running, a failed list starts nothing.

@@ -188,7 +188,8 @@ func (s *State) pause(o Outcome, p Policy, now time.Time) {
 	if !until.After(now) {
 		until = now.Add(p.MaxBackoff)
 	}
-	s.Pause = Pause{Why: orElse(o.Why, string(Everyones)), Since: now, Until: later(until, s.Pause.Until)}
+	s.Salt = p.Salt
+	s.Pause = Pause{Why: orElse(o.Why, string(Everyones)), Since: now, Until: later(until, s.Pause.Until), Setup: Setup{Agent: p.Setup.Agent}}
 }
 
 func waiting(why string, due time.Time) Next {

@@ -17,6 +17,10 @@ type Policy struct {
 	Stall      time.Duration // silence after which a session is stopped; not positive is never
 
 	Budget Budget
+
+	// What sessions work with, and the salt of these digests. The runner adds them.
+	Setup Setup
+	Salt  string
 }
 
 // Budget bounds what an issue, a tick and a day may cost. Tokens are input plus

@@ -17,6 +17,7 @@ type State struct {
 	Days       []Day           // oldest first, at most keepDays
 	RateLimits json.RawMessage // the agent's latest snapshot, nil when none was seen
 	Wait       TrackerWait     // until when the tracker asked to be left alone
+	Salt       string          // of the digests in it; empty as long as there was none
 	Past       []Past          // the last ticks that did something, oldest first, at most keepPast
 
 	Self Owner // who is planning; not kept
@@ -127,4 +128,5 @@ type Pause struct {
 	Why   string // empty when there is none
 	Since time.Time
 	Until time.Time
+	Setup Setup // in which it was begun, as far as another one may fix it
 }

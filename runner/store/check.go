@@ -62,6 +62,9 @@ func (r record) check() error {
 	if w := r.Wait; whole(w.Tracker, maxName) != w.Tracker || !utc(w.Until) {
 		return errors.New("the tracker to wait for is not plain text, or the time is not in UTC")
 	}
+	if r.Pause.Setup != r.Pause.Setup.fit() || whole(r.Salt, maxName) != r.Salt {
+		return errors.New("the salt or a digest is too long or not plain")
+	}
 	for _, d := range r.Days {
 		if err := d.check(); err != nil {
 			return fmt.Errorf("day %.20q: %w", d.Date, err)
@@ -140,6 +143,9 @@ func (o owner) check() error {
 func (u usage) fit() usage {
 	return usage{min(u.Input, schedule.MaxTokens), min(u.Output, schedule.MaxTokens)}
 }
+
+// fit returns the setup with its digests kept whole or not at all.
+func (s setup) fit() setup { return setup{whole(s.Agent, maxName), whole(s.Workflow, maxName)} }
 
 // fit returns the day with its numbers within their limits.
 func (d day) fit() day {

@@ -88,7 +88,7 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 		}
 	}
 	s := sample()
-	look(*s, s.Pause, s.Wait)
+	look(*s, s.Pause, s.Pause.Setup, s.Wait)
 	for _, c := range s.Claims {
 		look(c, c.Owner, c.Live)
 	}
@@ -176,6 +176,8 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"due": "2026-03-01T12:04:00Z"`, `"due": "2026-03-01T12:04:00+02:00"`, `claim "c3": a time is not in UTC`},
 		{`"due": "2026-03-01T12:04:00Z"`, `"due": "soon"`, "soon"},
 		{`"why": "usageLimitExceeded"`, `"why": "a\u0000b"`, "the reason of the pause"},
+		{`"agent": "0a1b"`, `"agent": "0a\n1b"`, "the salt or a digest"},
+		{`"salt": "SALT"`, `"salt": "` + strings.Repeat("s", 257) + `"`, "the salt or a digest"},
 		{`"date": "2026-02-28"`, `"date": "2026-02-30"`, `day "2026-02-30": not a date`},
 		{`"seconds": 61`, `"seconds": -61`, `day "2026-02-28": a count is negative`},
 		{`"stopped": "the deadline"`, `"stopped": "` + strings.Repeat("é", 501) + `"`, "past tick 1: a text is too long"},

@@ -90,6 +90,7 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 		}
 		s.Pause = schedule.Pause{Why: text(size).Draw(t, "why"), Since: genTime().Draw(t, "since"), Until: genTime().Draw(t, "until")}
 		s.Wait = schedule.TrackerWait{Tracker: text(size).Draw(t, "tracker"), Until: genTime().Draw(t, "wait")}
+		s.Salt, s.Pause.Setup.Agent = text(min(size, maxName)).Draw(t, "salt"), text(min(size, maxName)).Draw(t, "agent")
 		for range rapid.IntRange(0, 3).Draw(t, "days") {
 			s.Days = append(s.Days, schedule.Day{
 				Date:     genTime().Draw(t, "date").Format(time.DateOnly),

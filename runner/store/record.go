@@ -34,6 +34,7 @@ type record struct {
 	Days       []day           `json:"days,omitempty"`
 	RateLimits json.RawMessage `json:"rate_limits,omitempty"`
 	Past       []past          `json:"past,omitempty"` // oldest first
+	Salt       string          `json:"salt,omitempty"` // of every setup
 }
 
 type claim struct {
@@ -79,6 +80,13 @@ type pause struct {
 	Why   string    `json:"why"`
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
+	Setup setup     `json:"setup,omitzero"`
+}
+
+// setup holds digests. They are nothing without the salt.
+type setup struct {
+	Agent    string `json:"agent,omitempty"`
+	Workflow string `json:"workflow,omitempty"`
 }
 
 type trackerWait struct {
@@ -112,9 +120,10 @@ func newRecord(s *schedule.State, generation int64) record {
 		Version:    version,
 		Generation: generation,
 		Claims:     make([]claim, 0, len(s.Claims)),
-		Pause:      pause{line(s.Pause.Why, maxWhy), s.Pause.Since.UTC(), s.Pause.Until.UTC()},
+		Pause:      pause{line(s.Pause.Why, maxWhy), s.Pause.Since.UTC(), s.Pause.Until.UTC(), setup(s.Pause.Setup).fit()},
 		RateLimits: snapshot(s.RateLimits),
 		Wait:       trackerWait{whole(s.Wait.Tracker, maxName), s.Wait.Until.UTC()},
+		Salt:       whole(s.Salt, maxName),
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		r.Claims = append(r.Claims, newClaim(s.Claims[id]).fit())
@@ -146,8 +155,9 @@ func (r record) state() *schedule.State {
 	for _, c := range r.Claims {
 		s.Claims[c.ID] = c.restore()
 	}
-	s.Pause = schedule.Pause(r.Pause)
 	s.Wait = schedule.TrackerWait(r.Wait)
+	s.Pause = schedule.Pause{Why: r.Pause.Why, Since: r.Pause.Since, Until: r.Pause.Until, Setup: schedule.Setup(r.Pause.Setup)}
+	s.Salt = r.Salt
 	for _, d := range r.Days {
 		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: schedule.Usage(d.Tokens), Seconds: d.Seconds})
 	}
