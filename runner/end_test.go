@@ -13,6 +13,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -303,6 +304,54 @@ func TestAServiceGoesOnPollingAndTakesUpChanges(t *testing.T) {
 		if len(seen) == 0 {
 			t.Error("nobody was told of the progress")
 		}
+	})
+}
+
+func TestAPromptThatFitsNoIssueStartsNoneAndChargesNone(t *testing.T) {
+	const typo = "{{ issue.titel }}"
+	t.Run("as the tick begins", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, issue("A-1", "Todo"))
+			w.flow.now.Prompt = typo
+			tick, err := w.run().Run(t.Context())
+			if !errors.Is(err, prompt.ErrRender) || !strings.HasPrefix(err.Error(), "WORKFLOW.md: ") || tick.Acted > 0 || len(w.board.reads) > 0 || w.store.saves > 0 {
+				t.Errorf("%v after %d acts, %d reads, %d saves", err, tick.Acted, len(w.board.reads), w.store.saves)
+			}
+		})
+	})
+	t.Run("edited while a service runs, until it is right again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+			r := w.run()
+			r.Once = false
+			var prompts []string
+			w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+				prompts = append(prompts, string(job.Issue.ID)+" "+job.Prompt) // one at a time: there is one slot
+				return w.handOver(ctx, job, report)
+			}
+			w.flow.now.Settings.Policy.MaxPerTick = 1
+			w.flow.now.Prompt = "good"
+			edit := func(text string) func() {
+				return func() {
+					w.flow.mu.Lock()
+					defer w.flow.mu.Unlock()
+					w.flow.now.Prompt = text
+				}
+			}
+			time.AfterFunc(10*time.Second, edit(typo))
+			time.AfterFunc(5*time.Minute, edit("good again"))
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) {
+				t.Error(err)
+			}
+			if diff := cmp.Diff([]string{"A-1 good", "A-2 good again"}, prompts); diff != "" {
+				t.Errorf("sessions (-want +got):\n%s", diff)
+			}
+			if n := strings.Count(w.log.String(), "workflow is invalid"); n != 1 {
+				t.Errorf("it is said %d times:\n%s", n, w.log)
+			}
+		})
 	})
 }
 

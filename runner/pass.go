@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -88,8 +90,13 @@ func (l *loop) reload() {
 	}
 }
 
-// use takes a good workflow into force, connecting anew where it needs to.
+// use takes a workflow into force, connecting again where it needs to. A prompt
+// that can be rendered for no issue is refused here, once: found by each session
+// alone it would be charged to every issue of the board.
 func (l *loop) use(wf workflow.Workflow) error {
+	if err := prompt.Check(wf.Prompt); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
+	}
 	if l.world.Workspaces == nil || !reflect.DeepEqual(wf.Settings, l.wf.Settings) {
 		world, err := l.Connect(wf)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
@@ -14,6 +15,9 @@ import (
 // other, before anything is touched. Inside Actions it also takes over what the
 // job's own workflow file says.
 func (a *app) admit(wf workflow.Workflow) error {
+	if err := prompt.Check(wf.Prompt); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
+	}
 	if most := wf.Settings.Policy.MaxPerTick; a.maxIssues > most {
 		return fmt.Errorf("%w: --max-issues %d is more than the %d that agent.max_issues_per_tick of %s allows: lower the one or raise the other",
 			errUsage, a.maxIssues, most, filepath.Base(wf.Path))

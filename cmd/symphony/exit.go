@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -44,6 +45,7 @@ func status(err error) int {
 	case is(store.ErrLocked, store.ErrConflict):
 		return exitTaken
 	case is(errUsage, action.ErrRefused, action.ErrEvent, workflow.ErrMissingFile, workflow.ErrParse, workflow.ErrNotAMap, workflow.ErrInvalid,
+		prompt.ErrParse, prompt.ErrRender, // of a tick, not of one attempt
 		tracker.ErrUnsupportedKind, tracker.ErrInvalidConfig, tracker.ErrMissingSecret, workspace.ErrRoot):
 		return exitUsage
 	}

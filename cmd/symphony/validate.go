@@ -36,7 +36,7 @@ func (a *app) validate(ctx context.Context, args []string) error {
 		return err // without settings there is nothing more to check
 	}
 	problems := []error{
-		a.check("prompt", "", checkPrompt(wf)),
+		a.check("prompt", "", prompt.Check(wf.Prompt)),
 		a.check("tracker", wf.Settings.Tracker.Kind, a.checkTracker(ctx, wf)),
 		a.check("state", "", a.checkState(ctx, path)),
 	}
@@ -61,14 +61,6 @@ func (a *app) check(what, detail string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s: %w", errUsage, what, err)
-}
-
-func checkPrompt(wf workflow.Workflow) error {
-	template, err := prompt.Parse(wf.Prompt)
-	if err != nil {
-		return err
-	}
-	return template.Check()
 }
 
 // checkTracker asks the tracker for the active states: the credential, the

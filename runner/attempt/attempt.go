@@ -68,7 +68,7 @@ func (a *attempt) run(ctx context.Context) error {
 	a.enter(schedule.StatusPreparingWorkspace)
 	template, err := prompt.Parse(a.Prompt)
 	if err == nil {
-		err = template.Check()
+		err = template.Check() // no workspace is made for a prompt that cannot be rendered
 	}
 	if err != nil {
 		return err

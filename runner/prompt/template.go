@@ -99,6 +99,16 @@ func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	return text, nil
 }
 
+// Check reports what is wrong with a template whatever the issue, as [ErrParse]
+// or [ErrRender].
+func Check(source string) error {
+	t, err := Parse(source)
+	if err != nil {
+		return err
+	}
+	return t.Check()
+}
+
 // compile parses a source with the engine. With a path, errors name the innermost
 // line; without one they quote the source.
 func compile(e *liquid.Engine, source, path string) (template *liquid.Template, err error) {
