@@ -112,7 +112,7 @@ func (l *loop) use(wf workflow.Workflow) error {
 		l.world = world
 	}
 	l.wf = wf
-	warnings := slices.Concat(wf.Warnings, l.world.Tracker.Warnings, wf.Settings.Codex.Weakened())
+	warnings := slices.Concat(wf.Warnings, l.world.Tracker.Warnings, l.world.Warnings, wf.Settings.Codex.Weakened())
 	for _, warning := range warnings {
 		l.Log.Warn("settings", "warning", warning)
 	}

@@ -31,6 +31,7 @@ type Workflows interface {
 type World struct {
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
+	Warnings   []string // what looks wrong with both, one sentence each; the tracker has its own
 }
 
 // Runner performs ticks. Its fields are set once, by cmd.

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +30,22 @@ func (e Env) forbidden(name string) bool {
 	return strings.HasPrefix(name, "GITHUB_") || strings.HasPrefix(name, "ACTIONS_") ||
 		strings.HasPrefix(name, "INPUT_") || name == "RUNNER_TRACKING_ID" ||
 		strings.HasPrefix(name, "SYMPHONY_") || slices.Contains(e.Deny, name)
+}
+
+// Missing returns a warning for each of these names that children who are to see
+// it will not: it is never passed on, or not set. The key of WORKFLOW.md that
+// lists the names begins the text.
+func (e Env) Missing(key string, names []string) []string {
+	var warnings []string
+	for _, name := range names {
+		switch {
+		case e.forbidden(name):
+			warnings = append(warnings, fmt.Sprintf("%s names %s, which is never passed on: remove it, or give what it holds a name of its own, such as REPO_TOKEN for a token", key, name))
+		case e.get(name) == "":
+			warnings = append(warnings, fmt.Sprintf("%s names %s, which is not set or empty: set it, or remove it from the list", key, name))
+		}
+	}
+	return warnings
 }
 
 // child is the environment of a process: the plain variables and the extra ones,

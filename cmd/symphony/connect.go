@@ -22,10 +22,13 @@ import (
 // adapters open a tracker from its settings, without a request. This is the only
 // place that names them.
 var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error){
-	"file": func(_ *app, s workflow.Settings, _ *slog.Logger) (tracker.Adapter, error) {
+	"file": func(a *app, s workflow.Settings, _ *slog.Logger) (tracker.Adapter, error) {
 		cfg, err := file.ConfigFrom(s.Tracker.Provider)
 		if err != nil {
 			return tracker.Adapter{}, err
+		}
+		if a.actions.Inside() {
+			cfg.Checkout, _ = a.getenv("GITHUB_WORKSPACE")
 		}
 		return file.Open(cfg)
 	},
@@ -64,11 +67,15 @@ func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.World, err
 		return runner.World{}, err
 	}
 	secrets := slices.Concat(adapter.SecretEnv, wf.Settings.Tracker.SecretEnv, keyNames)
-	workspaces, err := workspace.Open(wf.Settings.Workspace, workspace.Env{Parent: a.environ, Deny: secrets}, log)
+	env := workspace.Env{Parent: a.environ, Deny: secrets}
+	workspaces, err := workspace.Open(wf.Settings.Workspace, env, log)
 	if err != nil {
 		return runner.World{}, err
 	}
-	return runner.World{Tracker: adapter, Workspaces: workspaces}, nil
+	return runner.World{Tracker: adapter, Workspaces: workspaces, Warnings: slices.Concat(
+		env.Missing("hooks.env", wf.Settings.Workspace.Hooks.Env),
+		env.Missing("codex.env", wf.Settings.Codex.Env),
+	)}, nil
 }
 
 // workflows is the source of the WORKFLOW.md at path.

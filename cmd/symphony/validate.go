@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,7 +73,7 @@ func (a *app) checkTracker(ctx context.Context, wf workflow.Workflow) error {
 		return err
 	}
 	defer world.Workspaces.Close()
-	for _, warning := range world.Tracker.Warnings {
+	for _, warning := range slices.Concat(world.Tracker.Warnings, world.Warnings) {
 		fmt.Fprintf(a.stdout, "warning   %s\n", warning)
 	}
 	if world.Tracker.Check != nil {

@@ -39,6 +39,7 @@ func Parse(path string, content []byte, env Env) (Workflow, error) {
 	d.decode(top)
 	d.settle()
 	d.settleTracker()
+	d.warnOfLiterals(content)
 	if len(d.problems) > 0 {
 		slices.SortStableFunc(d.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 		_, err := fail(d.problems)

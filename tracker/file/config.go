@@ -14,7 +14,8 @@ const defaultPath = "issues"
 
 // Config is what tracker.provider says to this adapter.
 type Config struct {
-	Path string // the folder of issues
+	Path     string // the folder of issues
+	Checkout string // a folder that is thrown away when the run ends, as the checkout of an Actions job; empty for none
 }
 
 // ConfigFrom reads tracker.provider. A relative path stays as it is: it starts
@@ -55,5 +56,27 @@ func Open(cfg Config) (tracker.Adapter, error) {
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is not a folder: %s", tracker.ErrInvalidConfig, cfg.Path, mend)
 	}
 	f := &folder{path: cfg.Path, known: make(map[string]*record)}
-	return tracker.Adapter{Reader: f, Tools: []tracker.Tool{f.updateTool()}}, nil
+	return tracker.Adapter{Reader: f, Tools: []tracker.Tool{f.updateTool()}, Warnings: cfg.warnings()}, nil
+}
+
+// warnings returns what makes the folder forget. Issues whose new states are
+// thrown away are worked on again by every run.
+func (c Config) warnings() []string {
+	if c.Checkout == "" || !within(c.Checkout, c.Path) {
+		return nil
+	}
+	return []string{fmt.Sprintf("file tracker: the issues are in the job's checkout (%s), so what a run writes there is thrown away with it, and each run works on the same issues again: "+
+		"let a later step of the job commit and push the folder, or use tracker.kind github or linear", c.Path)}
+}
+
+// within reports whether a path leads into a folder.
+func within(folder, path string) bool {
+	resolve := func(path string) string {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
+		}
+		return path
+	}
+	inside, err := filepath.Rel(resolve(folder), resolve(path))
+	return err == nil && filepath.IsLocal(inside)
 }

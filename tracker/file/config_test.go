@@ -60,6 +60,37 @@ func TestAFolderThatCannotBeOneIsRefused(t *testing.T) {
 	}
 }
 
+func TestAFolderInTheCheckoutIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	checkout, outside := filepath.Join(dir, "checkout"), filepath.Join(dir, "checkout-not")
+	inside := filepath.Join(checkout, "work", "issues")
+	link := filepath.Join(dir, "link")
+	for _, folder := range []string{inside, outside} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(inside, link); err != nil {
+		t.Fatal(err)
+	}
+	for cfg, want := range map[Config]int{
+		{Path: inside}:                       0, // not in Actions
+		{Path: inside, Checkout: checkout}:   1,
+		{Path: checkout, Checkout: checkout}: 1,
+		{Path: link, Checkout: checkout}:     1,
+		{Path: outside, Checkout: checkout}:  0,
+	} {
+		adapter, err := Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(adapter.Warnings) != want || want > 0 && !strings.Contains(adapter.Warnings[0], "commit and push the folder") {
+			t.Errorf("%+v: %q", cfg, adapter.Warnings)
+		}
+	}
+}
+
 // mentions checks the category and the words of an error.
 func mentions(t *testing.T, err, category error, words ...string) {
 	t.Helper()
