@@ -85,7 +85,11 @@ func denied(o Options, home string) []string {
 
 // inside reports whether a path is a folder or below it.
 func inside(path, folder string) bool {
-	return path == folder || folder != "" && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+	if path == folder || folder == "" {
+		return path == folder
+	}
+	folder = strings.TrimSuffix(folder, "/")
+	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
 }
 
 // quiet are the settings of a thread that keep Codex from working by itself and

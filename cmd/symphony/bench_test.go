@@ -76,7 +76,9 @@ codex: {command: "%s; . %s/agent.sh"}
 func (p *project) built() *project {
 	p.t.Helper()
 	p.exe = filepath.Join(p.t.TempDir(), "symphony")
-	if out, err := exec.CommandContext(p.t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", p.exe, ".").CombinedOutput(); err != nil {
+	build := exec.CommandContext(p.t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", p.exe, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as releases are
+	if out, err := build.CombinedOutput(); err != nil {
 		p.t.Fatalf("%v\n%s", err, out)
 	}
 	return p

@@ -115,8 +115,9 @@ func unreadable(paths, keep []string) []string {
 		return err != nil
 	})
 	var out []string
+	r := resolver{}
 	for _, path := range paths {
-		path = realPath(path, 0)
+		path = r.real(path, 0)
 		kept := slices.IndexFunc(keep, func(k string) bool { return k != path && inside(k, path) })
 		if kept < 0 {
 			out = append(out, path)
@@ -132,7 +133,7 @@ func unreadable(paths, keep []string) []string {
 		for _, entry := range entries {
 			at := filepath.Join(path, entry.Name())
 			if !slices.ContainsFunc(keep, func(k string) bool { return inside(k, at) }) {
-				out = append(out, realPath(at, 0))
+				out = append(out, r.real(at, 0))
 			}
 		}
 	}
@@ -143,30 +144,48 @@ func unreadable(paths, keep []string) []string {
 // maxLinks is how many links in a row are followed.
 const maxLinks = 40
 
-// realPath returns where a path leads, also when nothing is there.
-func realPath(path string, links int) string {
+// resolver remembers where folders lead while many paths in them are followed.
+type resolver map[string]string
+
+// real returns where a path leads, also when nothing is there.
+func (r resolver) real(path string, links int) string {
 	path = filepath.Clean(path)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if known, ok := r[path]; ok {
+		return known
 	}
+	real := r.follow(path, links)
+	if links == 0 { // further on it may have been given up
+		r[path] = real
+	}
+	return real
+}
+
+func (r resolver) follow(path string, links int) string {
 	parent := filepath.Dir(path)
 	if parent == path {
 		return path
 	}
-	at := filepath.Join(realPath(parent, links), filepath.Base(path))
+	at := filepath.Join(r.real(parent, links), filepath.Base(path))
 	target, err := os.Readlink(at)
 	if err != nil || links >= maxLinks {
-		return at
+		return at // no link: most often nothing is there
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
 	}
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(at), target)
 	}
-	return realPath(target, links+1)
+	return r.real(target, links+1)
 }
 
 // inside reports whether a path is a folder or below it.
 func inside(path, folder string) bool {
-	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+	if path == folder {
+		return true
+	}
+	folder = strings.TrimSuffix(folder, "/")
+	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
 }
 
 // deny returns what the agent may not read: the Codex home, the key places, what

@@ -43,7 +43,8 @@ func TestDeniedPathsAreFollowedToWhereTheyLead(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(dir, "dotfiles", "config", "gh", "hosts.yml"), "x")
-	for from, to := range map[string]string{"config": "dotfiles/config", "aws": "nowhere/aws", "loop": "loop", "chain": "aws"} {
+	put(t, filepath.Join(dir, "dotfiles", "other", "key"), "x")
+	for from, to := range map[string]string{"config": "dotfiles/config", "aws": "nowhere/aws", "loop": "loop", "chain": "aws", "up": "config/../other"} {
 		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
 			t.Fatal(err)
 		}
@@ -56,6 +57,9 @@ func TestDeniedPathsAreFollowedToWhereTheyLead(t *testing.T) {
 		"aws/config":    "nowhere/aws/config",
 		"not/here/../x": "not/x",
 		"loop":          "loop",
+		"up":            "dotfiles/other", // beside where config leads
+		"up/key":        "dotfiles/other/key",
+		"up/none":       "dotfiles/other/none",
 	} {
 		got := unreadable([]string{filepath.Join(dir, path)}, nil)
 		if diff := cmp.Diff([]string{filepath.Join(dir, want)}, got); diff != "" {

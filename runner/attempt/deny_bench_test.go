@@ -1,0 +1,22 @@
+package attempt
+
+import (
+	"os"
+	"testing"
+)
+
+// BenchmarkUnreadable follows the key places of a user who has none of them, as
+// each session does.
+func BenchmarkUnreadable(b *testing.B) {
+	home := b.TempDir()
+	d := KeyPlaces(func(name string) (string, bool) {
+		if name == "HOME" {
+			return home, true
+		}
+		return os.LookupEnv(name)
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		unreadable(d.Paths, d.Keep)
+	}
+}
