@@ -37,7 +37,7 @@ var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (t
 		if err != nil {
 			return tracker.Adapter{}, err
 		}
-		cfg.RequiredLabels = s.Policy.RequiredLabels
+		cfg.RequiredLabels, cfg.Poll = s.Policy.RequiredLabels, s.Poll
 		if name, isBranch := strings.CutPrefix(a.state, "branch:"); isBranch {
 			cfg.StateBranch = name
 		}

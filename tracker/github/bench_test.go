@@ -58,7 +58,7 @@ func BenchmarkFirstListOf1000(b *testing.B) {
 			r := thousand(b, provider)
 			measured(b, func() {
 				clear(r.pages)
-				clear(r.trust.verdicts)
+				clear(r.trust.known)
 				list(b, r)
 			})
 		})

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -47,8 +48,9 @@ type Config struct {
 	ToolScope        Scope
 	StateBranch      string // the branch that the tool must not touch
 
-	Active, Terminal []string // the states of the workflow
-	RequiredLabels   []string // labels that every candidate must carry, in normal form; a blank one is carried by none
+	Poll             time.Duration // between two reads; see gate.writeDenial
+	Active, Terminal []string      // the states of the workflow
+	RequiredLabels   []string      // labels that every candidate must carry, in normal form; a blank one is carried by none
 }
 
 // Project is a Projects v2 board and its single-select field.

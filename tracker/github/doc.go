@@ -75,7 +75,8 @@
 //
 // A candidate costs one request when something blocks it, for each change of the
 // issue or of the number of its open blockers, and a hundredth of a GraphQL
-// request for each change of the issue. Who may write is asked once per person.
+// request for each change of the issue. What a person may do costs one request,
+// and one by ETag in each poll.
 //
 // # Trust
 //
@@ -85,8 +86,10 @@
 // passes in one of two ways:
 //
 //  1. Its author is a person whom GitHub calls OWNER, MEMBER or COLLABORATOR, and
-//     every edit of its description and title was made by the author or by a
-//     person with write access.
+//     the author and everybody who edited its description or title have write
+//     access. (Members and collaborators may be allowed to read alone. A member
+//     whom GitHub shows to others as NONE, since the membership is private, needs
+//     the second way.)
 //  2. It bears the label trust_label, which was put on, the last time, by a
 //     person with write access, in a later second than that of the last edit.
 //
@@ -95,7 +98,9 @@
 // read) counts as no. A request that fails fails the read instead, because an
 // outage must not take the work from who is at it. The edit history comes with
 // the text that it is about: a text that changed since it was read does not pass.
-// A verdict is kept for as long as the issue, its text and its label are the same.
+// It is kept for as long as the issue, its text and its label are the same. What a
+// person may do is asked again in every poll, so that access which is taken away
+// counts no longer; a session on such an issue is stopped.
 //
 // What an agent writes by github_api bears the name of the token's owner: with
 // the token of a person it is trusted, with that of a job it is not.

@@ -103,7 +103,7 @@ func (b *lockedBuffer) String() string {
 func newFake(t testing.TB) *fake {
 	f := &fake{
 		t: t, log: new(lockedBuffer), schema: schema(t), pushed: func(string) bool { return true }, issues: make(map[int]*ticket), clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		permissions: make(map[string]string), boards: make(map[int]*fakeBoard), refs: make(map[string]string), changed: make(map[string][]string),
+		permissions: map[string]string{"mem": "write"}, boards: make(map[int]*fakeBoard), refs: make(map[string]string), changed: make(map[string][]string),
 	}
 	f.observe = describedExchange(t)
 	mux := http.NewServeMux()
@@ -122,6 +122,7 @@ func (f *fake) config(more map[string]any, active, terminal []string) Config {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	cfg.Poll = time.Minute
 	return cfg
 }
 

@@ -16,7 +16,6 @@ type library struct {
 	do             func(ctx context.Context, req *http.Request, v any) (*gh.Response, error)
 	listLabels     func(ctx context.Context, owner, repo string, opts *gh.ListOptions) ([]*gh.Label, *gh.Response, error)
 	getRepository  func(ctx context.Context, owner, repo string) (*gh.Repository, *gh.Response, error)
-	getPermission  func(ctx context.Context, owner, repo, user string) (*gh.RepositoryPermissionLevel, *gh.Response, error)
 	compareCommits func(ctx context.Context, owner, repo, base, head string, opts *gh.ListOptions) (*gh.CommitsComparison, *gh.Response, error)
 }
 
@@ -25,6 +24,6 @@ func newLibrary(w *wire) library {
 	c.BaseURL = w.api
 	return library{
 		newRequest: c.NewRequest, do: c.Do, listLabels: c.Issues.ListLabels, getRepository: c.Repositories.Get,
-		getPermission: c.Repositories.GetPermissionLevel, compareCommits: c.Repositories.CompareCommits,
+		compareCommits: c.Repositories.CompareCommits,
 	}
 }

@@ -125,7 +125,7 @@ func (f *fake) worksOn(p *trackertest.Program, agent, text string) {
 	charged := slices.DeleteFunc(f.asked(), func(request string) bool { return strings.HasSuffix(request, " 304") })
 	const list, base = listPath + "&labels=symphony 200", "/repos/acme/shop/"
 	want := []string{
-		list, "POST /graphql 200", // the candidates, and whether the text of the one can be trusted
+		list, "POST /graphql 200", memRequest, // the candidates, and whether the text of the one can be trusted
 		"POST " + base + "pulls 201", "POST " + base + "issues/1/comments 201", "DELETE " + base + "issues/1/labels/symphony 200",
 		list, "GET " + base + "issues/1 200", // it lost the label, and is still there
 	}

@@ -14,6 +14,8 @@ import (
 const (
 	listPath       = "GET /repos/acme/shop/issues?state=open&sort=created&direction=asc&per_page=100"
 	historyRequest = "POST /graphql 200"
+	// memRequest asks what the author of the fake's issues may do.
+	memRequest = "GET /repos/acme/shop/collaborators/mem/permission 200"
 )
 
 func identifiers(issues []tracker.Issue) []string {
@@ -39,7 +41,7 @@ func TestAnUnchangedRepositoryCostsOneConditionalRequest(t *testing.T) {
 	f.put(nil)
 	r := f.open()
 	f.list(r, "open")
-	wantRequests(t, f, listPath+" 200", "GET /repos/acme/shop/issues/2/dependencies/blocked_by?per_page=100 200", historyRequest)
+	wantRequests(t, f, listPath+" 200", "GET /repos/acme/shop/issues/2/dependencies/blocked_by?per_page=100 200", historyRequest, memRequest)
 	f.list(r, "open")
 	f.read(r, "2", "3")
 	wantRequests(t, f, listPath+" 304", listPath+" 304")
@@ -78,7 +80,7 @@ func TestReadsByIDAskForTheListWhereThatIsCheaper(t *testing.T) {
 	}
 	r := f.open()
 	f.read(r, "1") // the length of the list is not known yet
-	wantRequests(t, f, "GET /repos/acme/shop/issues/1 200", historyRequest)
+	wantRequests(t, f, "GET /repos/acme/shop/issues/1 200", historyRequest, memRequest)
 	f.list(r, "open")
 	f.asked()
 	f.change(2, func(i *ticket) { i.state = stateClosed })

@@ -158,9 +158,9 @@ func TestRequiredLabelsNarrowTheListForTheOtherWaysToNameAState(t *testing.T) {
 		active   string
 		want     []string
 	}{
-		"labels": {map[string]any{"state_label_prefix": "status:"}, "todo", []string{listPath + "&labels=symphony 200", historyRequest}},
-		"board":  {map[string]any{"project": map[string]any{"number": 3}}, "todo", []string{listPath + "&labels=symphony 200", historyRequest, historyRequest}},
-		"trust":  {map[string]any{"trust_label": "symphony"}, "open", []string{listPath + "&labels=symphony 200", historyRequest}},
+		"labels": {map[string]any{"state_label_prefix": "status:"}, "todo", []string{listPath + "&labels=symphony 200", historyRequest, memRequest}},
+		"board":  {map[string]any{"project": map[string]any{"number": 3}}, "todo", []string{listPath + "&labels=symphony 200", historyRequest, historyRequest, memRequest}},
+		"trust":  {map[string]any{"trust_label": "symphony"}, "open", []string{listPath + "&labels=symphony 200", historyRequest, memRequest}},
 	} {
 		f := newFake(t)
 		f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo", "Done"}}}

@@ -69,7 +69,7 @@ func TestTheQueriesFitTheSchemaThatGitHubPublishes(t *testing.T) {
 	r := onBoard(f, map[string]any{"number": 3}, "Todo")
 	f.put(func(i *ticket) { i.items[3] = "Todo" })
 	f.list(r, "Todo")
-	wantRequests(t, f, listPath+" 200", "POST /graphql 200", historyRequest)
+	wantRequests(t, f, listPath+" 200", "POST /graphql 200", historyRequest, memRequest)
 }
 
 func TestTheSmallSchemaSaysWhatGitHubPublishes(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,33 +16,42 @@ import (
 type gate struct {
 	repo *repository
 
-	mu       sync.Mutex
-	verdicts map[version]string // why not; "" is yes
-
-	asking  sync.Mutex        // held while asking GitHub, so that each person is asked about once
-	writers map[string]string // by login: why the person's word does not count; "" when it does
+	mu     sync.Mutex
+	known  map[version]facts
+	people map[string]permit // by login in lower case
 }
 
-// version is the text and the marks that a verdict was given on.
+// version is the text and the mark that facts are about.
 type version struct {
 	number  int
 	updated time.Time
-	author  bool
 	marked  bool
 	text    [sha256.Size]byte
 }
 
+// facts are what the history of an issue tells, in as far as a verdict needs it.
+// They hold for a version of its text. What its people may do is no fact: it
+// changes without a trace in the issue.
+type facts struct {
+	changes  []change
+	complete bool      // all changes are known
+	put      *labeling // of the label of trust; nil when it is not known
+	unread   string    // why nothing is known; such facts are not kept
+}
+
 func newGate(r *repository) *gate {
-	return &gate{repo: r, verdicts: make(map[version]string), writers: make(map[string]string)}
+	return &gate{repo: r, known: make(map[version]facts), people: make(map[string]permit)}
 }
 
 func (g *gate) version(r *record) version {
-	return version{r.GetNumber(), r.GetUpdatedAt().Time, trustedAuthor(r), g.marked(r), sha256.Sum256([]byte(r.GetTitle() + "\x00" + r.GetBody()))}
+	return version{r.GetNumber(), r.GetUpdatedAt().Time, g.marked(r), sha256.Sum256([]byte(r.GetTitle() + "\x00" + r.GetBody()))}
 }
 
-// trustedAuthor reports whether a person of the repository wrote the issue. A
-// bot may have written what a stranger said.
-func trustedAuthor(r *record) bool {
+// insider reports whether GitHub associates the author with the repository, and
+// the author is a person: a bot may have written what a stranger said. Being a
+// member or a collaborator is not enough, since some of them may only read; but
+// it keeps strangers from costing a request each.
+func insider(r *record) bool {
 	return r.GetUser().GetType() == "User" && slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, r.GetAuthorAssociation())
 }
 
@@ -54,7 +62,7 @@ func (g *gate) marked(r *record) bool {
 
 // outsider says why the record alone rules the issue out.
 func (g *gate) outsider(r *record) string {
-	if g.repo.cfg.Trust == TrustAnyone || trustedAuthor(r) || g.marked(r) {
+	if g.repo.cfg.Trust == TrustAnyone || insider(r) || g.marked(r) {
 		return ""
 	}
 	return "its author is not a member of the repository" + g.mend()
@@ -69,28 +77,30 @@ func (g *gate) mend() string {
 }
 
 // admit marks the candidates that may be worked on as dispatchable and gives the
-// others their reason. Only a version that it has not judged costs requests.
+// others their reason. The history of a version is asked for once, and what its
+// people may do in every poll.
 func (g *gate) admit(ctx context.Context, candidates []candidate, issues []tracker.Issue) error {
-	var unknown []candidate
-	for _, c := range candidates {
-		why, known := "", true
-		if g.repo.cfg.Trust != TrustAnyone {
-			g.mu.Lock()
-			why, known = g.verdicts[g.version(c.record)]
-			g.mu.Unlock()
+	if g.repo.cfg.Trust == TrustAnyone {
+		for _, c := range candidates {
+			issues[c.at].Why, issues[c.at].Dispatchable = "", true
 		}
-		if !known {
-			unknown = append(unknown, c)
-			continue
-		}
-		issues[c.at].Why, issues[c.at].Dispatchable = why, why == ""
+		return nil
 	}
-	histories, err := g.repo.histories(ctx, unknown)
+	all, err := g.learn(ctx, candidates)
 	if err != nil {
 		return err
 	}
-	for i, c := range unknown {
-		why, err := g.judge(ctx, c.record, histories[i])
+	var authors []string
+	for i, c := range candidates {
+		if login := c.GetUser().GetLogin(); all[i].unread == "" && insider(c.record) && !slices.Contains(authors, login) {
+			authors = append(authors, login)
+		}
+	}
+	if err := g.askTogether(ctx, authors); err != nil {
+		return err
+	}
+	for i, c := range candidates {
+		why, err := g.verdict(ctx, c.record, all[i])
 		if err != nil {
 			return err
 		}
@@ -99,57 +109,78 @@ func (g *gate) admit(ctx context.Context, candidates []candidate, issues []track
 	return nil
 }
 
-// judge gives the verdict on an issue, and remembers it where it is on the text.
-func (g *gate) judge(ctx context.Context, r *record, h *history) (string, error) {
-	switch {
-	case h == nil:
-		return "who edited it cannot be read", nil
-	case !h.of(r):
-		return "its text changed while it was read", nil
+// learn returns the facts about each candidate, and reads the histories of those
+// that it does not know.
+func (g *gate) learn(ctx context.Context, candidates []candidate) ([]facts, error) {
+	all := make([]facts, len(candidates))
+	var unknown []candidate
+	var places []int
+	g.mu.Lock()
+	for i, c := range candidates {
+		f, known := g.known[g.version(c.record)]
+		if !known {
+			unknown, places = append(unknown, c), append(places, i)
+		}
+		all[i] = f
 	}
-	why, err := g.verdict(ctx, r, h)
+	g.mu.Unlock()
+	histories, err := g.repo.histories(ctx, unknown)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.verdicts) >= 10*maxKnown {
-		clear(g.verdicts)
+	if len(g.known)+len(unknown) > 10*maxKnown {
+		clear(g.known)
 	}
-	g.verdicts[g.version(r)] = why
-	return why, nil
+	for i, c := range unknown {
+		f := &all[places[i]]
+		switch h := histories[i]; {
+		case h == nil:
+			f.unread = "who edited it cannot be read"
+		case !h.of(c.record):
+			f.unread = "its text changed while it was read"
+		default:
+			f.put = h.labeling(g.repo.cfg.TrustLabel)
+			f.changes, f.complete = h.changes()
+			g.known[g.version(c.record)] = *f
+		}
+	}
+	return all, nil
 }
 
-func (g *gate) verdict(ctx context.Context, r *record, h *history) (string, error) {
-	changes, complete := h.changes()
-	if !complete {
+// verdict returns why an issue must not be worked on; "" when it may be.
+func (g *gate) verdict(ctx context.Context, r *record, f facts) (string, error) {
+	switch {
+	case f.unread != "":
+		return f.unread, nil
+	case !f.complete:
 		return "not all of its edits can be read", nil
 	}
-	why := "its author is not a member of the repository"
-	if trustedAuthor(r) {
-		var err error
-		if why, err = g.edited(ctx, r.GetUser().GetLogin(), changes); why == "" || err != nil {
-			return "", err
-		}
+	why, err := g.written(ctx, r, f.changes)
+	if why == "" || err != nil {
+		return "", err
 	}
 	if !g.marked(r) {
 		return why + g.mend(), nil
 	}
-	return g.vouched(ctx, r, h, changes)
+	return g.vouched(ctx, r, f)
 }
 
-// edited says which change was made by neither the author nor somebody who may write.
-func (g *gate) edited(ctx context.Context, author string, changes []change) (string, error) {
+// written returns why the text is not all by people with write access.
+func (g *gate) written(ctx context.Context, r *record, changes []change) (string, error) {
+	if !insider(r) {
+		return "its author is not a member of the repository", nil
+	}
+	author := &actor{Typename: r.GetUser().GetType(), Login: r.GetUser().GetLogin()}
+	why, err := g.writeDenial(ctx, author)
+	if why != "" || err != nil {
+		return fmt.Sprintf("its author may not write the repository (%s)", why), err
+	}
 	for _, c := range changes {
-		if c.by != nil && c.by.Typename == "User" && strings.EqualFold(c.by.Login, author) {
-			continue
-		}
-		why, err := g.mayWrite(ctx, c.by)
-		if err != nil {
-			return "", err
-		}
-		if why != "" {
-			return "its text was edited by somebody who is not trusted (" + why + ")", nil
+		why, err := g.writeDenial(ctx, c.by)
+		if why != "" || err != nil {
+			return "its text was edited by somebody who is not trusted (" + why + ")", err
 		}
 	}
 	return "", nil
@@ -157,18 +188,17 @@ func (g *gate) edited(ctx context.Context, author string, changes []change) (str
 
 // vouched says why the label of trust does not count. GitHub's times are whole
 // seconds, so a label and an edit in one second have no order.
-func (g *gate) vouched(ctx context.Context, r *record, h *history, changes []change) (string, error) {
-	label := g.repo.cfg.TrustLabel
-	put := h.labeling(label)
+func (g *gate) vouched(ctx context.Context, r *record, f facts) (string, error) {
+	label, put := g.repo.cfg.TrustLabel, f.put
 	if put == nil {
 		return fmt.Sprintf("who put on the label %q cannot be read: put it on again", label), nil
 	}
-	for _, c := range append(changes, change{at: r.GetCreatedAt().Time}) {
+	for _, c := range append(slices.Clone(f.changes), change{at: r.GetCreatedAt().Time}) {
 		if !put.CreatedAt.After(c.at) {
 			return fmt.Sprintf("its text was edited after the label %q was put on: read it, then put the label on again", label), nil
 		}
 	}
-	why, err := g.mayWrite(ctx, put.Actor)
+	why, err := g.writeDenial(ctx, put.Actor)
 	if why != "" {
 		why = fmt.Sprintf("the label %q was put on by somebody who is not trusted (%s)", label, why)
 	}

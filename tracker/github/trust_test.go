@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// cast are the people of the trust tests, by login. The member has no write
-// access of her own: it is her association that counts.
+// cast are the people of the trust tests, by login.
 func cast(f *fake) {
-	f.permissions["writer"], f.permissions["boss"], f.permissions["mem"], f.permissions["reader"] = "write", "admin", "read", "read"
+	f.permissions["writer"], f.permissions["boss"], f.permissions["mem"], f.permissions["reader"] = "write", "admin", "write", "read"
 }
 
 func user(login string) *account { return &account{login, "User"} }
@@ -20,6 +19,9 @@ func user(login string) *account { return &account{login, "User"} }
 func TestWhoseIssuesMayBeWorkedOn(t *testing.T) {
 	t.Parallel()
 	outsider := func(i *ticket) { i.author, i.association = account{"evil", "User"}, "NONE" }
+	by := func(login, association string) func(*ticket) {
+		return func(i *ticket) { i.author, i.association = account{login, "User"}, association }
+	}
 	at := func(i *ticket, minutes int) time.Time { return i.created.Add(time.Duration(minutes) * time.Minute) }
 	edit := func(by *account, minutes int) func(*ticket) {
 		return func(i *ticket) { i.edits = append(i.edits, deed{by: by, at: at(i, minutes)}) }
@@ -40,6 +42,12 @@ func TestWhoseIssuesMayBeWorkedOn(t *testing.T) {
 		"a member's":                        {nil, ""},
 		"an owner's":                        {[]func(*ticket){func(i *ticket) { i.association = "OWNER" }}, ""},
 		"a collaborator's":                  {[]func(*ticket){func(i *ticket) { i.association = "COLLABORATOR" }}, ""},
+		"a member's who only reads":         {[]func(*ticket){by("reader", "MEMBER")}, "its author may not write the repository (reader has no write access)"},
+		"a collaborator's who only reads":   {[]func(*ticket){by("reader", "COLLABORATOR")}, "its author may not write the repository"},
+		"a member's without access":         {[]func(*ticket){by("former", "MEMBER")}, "former is not a collaborator"},
+		"a reader's, vouched for":           {[]func(*ticket){by("reader", "MEMBER"), label(user("writer"), 5)}, ""},
+		"a reader's, edited by a writer":    {[]func(*ticket){by("reader", "MEMBER"), edit(user("writer"), 1)}, "its author may not write the repository"},
+		"an outsider's with write access":   {[]func(*ticket){by("writer", "NONE")}, "its author is not a member"},
 		"an outsider's":                     {[]func(*ticket){outsider}, "its author is not a member"},
 		"a contributor's":                   {[]func(*ticket){outsider, func(i *ticket) { i.association = "CONTRIBUTOR" }}, "its author is not a member"},
 		"of an imported account":            {[]func(*ticket){func(i *ticket) { i.association = "MANNEQUIN" }}, "its author is not a member"},
@@ -134,7 +142,68 @@ func TestEachPersonIsAskedAboutOnce(t *testing.T) {
 	f.list(r, "open")
 	f.change(1, func(i *ticket) { i.body = "New." })
 	f.list(r, "open")
-	wantRequests(t, f, listPath+" 200", historyRequest, "GET /repos/acme/shop/collaborators/writer/permission 200", listPath+" 200", historyRequest)
+	wantRequests(t, f, listPath+" 200", historyRequest, memRequest, "GET /repos/acme/shop/collaborators/writer/permission 200", listPath+" 200", historyRequest)
+}
+
+func TestAWriterWhoLosesAccessIsNoLongerTrustedAtTheNextPoll(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(f *fake){
+		"made a reader": func(f *fake) { f.permissions["mem"] = "read" },
+		"removed":       func(f *fake) { delete(f.permissions, "mem") },
+	} {
+		f := newFake(t)
+		f.put(nil)
+		r := f.open()
+		if got := f.list(r, "open")[0]; !got.Dispatchable {
+			t.Fatalf("%s: before, why %q", name, got.Why)
+		}
+		f.asked()
+		f.list(r, "open") // in the same poll
+		wantRequests(t, f, listPath+" 304")
+		r.pollsLater()
+		f.list(r, "open") // nothing has changed, which costs nothing of the limit
+		wantRequests(t, f, listPath+" 304", strings.Replace(memRequest, "200", "304", 1))
+		lose(f)
+		r.pollsLater()
+		if got := f.list(r, "open")[0]; got.Dispatchable || !strings.Contains(got.Why, "may not write") {
+			t.Errorf("%s: dispatchable %t, why %q", name, got.Dispatchable, got.Why)
+		}
+		f.permissions["mem"] = "admin"
+		r.pollsLater()
+		if got := f.list(r, "open")[0]; !got.Dispatchable {
+			t.Errorf("%s: given back, why %q", name, got.Why)
+		}
+	}
+}
+
+func TestALabelOfTrustDoesNotOutliveTheAccessOfWhoPutItOn(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.permissions["writer"] = "write"
+	f.put(func(i *ticket) {
+		i.author, i.association, i.labels = account{"evil", "User"}, "NONE", []string{"ok"}
+		i.labelings = []deed{{by: user("writer"), at: i.created.Add(time.Minute), label: "ok"}}
+	})
+	r := f.openWith(map[string]any{"trust_label": "ok"}, []string{"open"}, []string{"closed"})
+	if got := f.list(r, "open")[0]; !got.Dispatchable {
+		t.Fatalf("before, why %q", got.Why)
+	}
+	f.permissions["writer"] = "triage"
+	r.pollsLater()
+	if got := f.list(r, "open")[0]; got.Dispatchable || !strings.Contains(got.Why, "writer has no write access") {
+		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.Why)
+	}
+}
+
+// pollsLater makes what is known of people as old as it is at the next poll, as
+// early as that can be.
+func (r *repository) pollsLater() {
+	r.trust.mu.Lock()
+	defer r.trust.mu.Unlock()
+	for login, p := range r.trust.people {
+		p.asked = p.asked.Add(-r.cfg.Poll * 9 / 10)
+		r.trust.people[login] = p
+	}
 }
 
 func TestAPermissionThatCannotBeReadIsNone(t *testing.T) {

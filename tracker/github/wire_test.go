@@ -29,7 +29,7 @@ func TestALimitThatIsUsedUpIsGitHubsToEnforce(t *testing.T) {
 	for range 2 {
 		f.list(r, "open")
 	}
-	wantRequests(t, f, listPath+" 200", historyRequest, listPath+" 304")
+	wantRequests(t, f, listPath+" 200", historyRequest, memRequest, listPath+" 304")
 }
 
 func TestTheTokenIsSentToNoOtherHost(t *testing.T) {
@@ -64,7 +64,7 @@ func TestEveryRequestHasWhatGitHubAsksFor(t *testing.T) {
 		return false
 	})
 	f.list(f.open(), "open")
-	wantRequests(t, f, listPath+" 200", historyRequest)
+	wantRequests(t, f, listPath+" 200", historyRequest, memRequest)
 }
 
 // What no HTTP library can parse is quoted in its error.

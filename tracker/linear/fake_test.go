@@ -152,7 +152,7 @@ func (f *fake) root() object {
 			if o == nil {
 				return errors.New("Entity not found: Issue")
 			}
-			comment := object{"body": input["body"]}
+			comment := object{"body": input["body"], "user": f.users[0]}
 			f.comments[id] = append(f.comments[id], comment)
 			o["comments"] = f.connection(new(f.comments[id]))
 			return object{"success": true, "comment": comment}

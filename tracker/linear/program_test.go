@@ -138,7 +138,7 @@ func (f *fake) worksOn(t *testing.T, p *trackertest.Program, agent string, issue
 	if state := issue["state"].(object)["name"]; state != "In Review" {
 		t.Errorf("the issue is in %v", state)
 	}
-	want := []object{{"body": "Please look."}}
+	want := []object{{"body": "Please look.", "user": f.users[0]}}
 	if diff := cmp.Diff(want, f.comments[issue["id"].(string)]); diff != "" {
 		t.Errorf("comments (-want +got):\n%s", diff)
 	}
