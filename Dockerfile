@@ -13,11 +13,11 @@ RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /symphony ./cmd/symphony
 
-# Node only fetches Codex: what is in its package is a static program and its own helpers.
-FROM node:22-bookworm-slim AS codex
+FROM debian:bookworm-slim AS codex
 ARG CODEX_VERSION=0.169.0
-RUN npm install --no-audit --no-fund --prefix /npm "@openai/codex@$CODEX_VERSION" \
-  && mv /npm/node_modules/@openai/codex-linux-*/vendor/* /codex \
+RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates curl
+COPY action/common.sh action/fetch-codex.sh action/codex.sha512 /action/
+RUN bash /action/fetch-codex.sh "$CODEX_VERSION" "linux-$(dpkg --print-architecture | sed s/amd64/x64/)" /codex \
   && /codex/bin/codex --version
 
 FROM debian:bookworm-slim

@@ -1,22 +1,81 @@
 #!/usr/bin/env bash
-# Installs the pinned Codex, unless it is there. Sessions are started by a login shell, whose PATH may be
-# another than this one's: what counts is what the login shell finds, before and after.
+# Installs Codex, unless it is there. Sessions are started by a login shell, whose PATH may be another than this
+# one's: what counts is what the login shell finds, before and after.
+#
+#   codex.sh start    begins to fetch it in the background, while other steps do what does not need it
+#   codex.sh finish   waits for that, and sees to it that the login shell finds it
+#
+# Output of finish: folder, which has to come first on PATH; empty when Codex is found without it.
 set -euo pipefail
 . "$GITHUB_ACTION_PATH/action/common.sh"
 
-there() {
+there() { # folder that comes first on PATH, or nothing
   local version
-  version=$(bash -lc 'codex --version' 2>/dev/null) && grep -Fqx "codex-cli $CODEX_VERSION" <<<"$version"
+  version=$(PATH=${1:+$1:}$PATH bash -lc 'codex --version' 2>/dev/null) && grep -Fqx "codex-cli $CODEX_VERSION" <<<"$version"
 }
 
-if there; then
-  echo "Codex $CODEX_VERSION is there."
-  exit 0
+# Not below RUNNER_TEMP, from which a session cannot read, nor where a session can write. Where the tool cache is
+# kept from job to job, as on a machine of one's own, Codex is fetched once.
+tools=${RUNNER_TOOL_CACHE:-}
+if [ -z "$tools" ] || ! mkdir -p "$tools" 2>/dev/null || [ ! -w "$tools" ]; then
+  tools=${XDG_CACHE_HOME:-$HOME/.cache}
 fi
-command -v npm >/dev/null ||
-  refuse "No npm on this runner" "Codex $CODEX_VERSION is installed by npm: add a step with actions/setup-node before this action, or install Codex $CODEX_VERSION on the runner."
-npm install --global --no-audit --no-fund --loglevel=error "@openai/codex@$CODEX_VERSION" ||
-  refuse "Codex cannot be installed" "npm install --global @openai/codex@$CODEX_VERSION failed: its log is above. If the folder is not writable, add a step with actions/setup-node before this action; if the version does not exist, change codex-version."
-there ||
-  refuse "Codex is not on the login PATH" "npm installed Codex $CODEX_VERSION below $(npm prefix --global), but a login shell finds $(bash -lc 'command -v codex' 2>/dev/null || echo none) on its PATH $(bash -lc 'echo "$PATH"' 2>/dev/null): add that bin folder to PATH in a profile of the runner's user (~/.bash_profile), or name the program's absolute path in codex.command."
-echo "Installed Codex $CODEX_VERSION"
+target=$(platform)
+target=${target/_amd64/-x64}
+target=${target/_arm64/-arm64}
+folder=$tools/symphony-codex/$CODEX_VERSION-$target
+
+fetch_codex() {
+  [ -n "$target" ] ||
+    refuse "No Codex for this runner" "There is no Codex for $RUNNER_OS on $RUNNER_ARCH: set runs-on to another runner, or install Codex $CODEX_VERSION on this one."
+  command -v curl >/dev/null || command -v npm >/dev/null ||
+    refuse "Codex cannot be installed" "Fetching Codex $CODEX_VERSION takes curl or npm: install one of them on the runner, or Codex $CODEX_VERSION itself."
+  bash "$GITHUB_ACTION_PATH/action/fetch-codex.sh" "$CODEX_VERSION" "$target" "$folder"
+}
+
+case $1 in
+start)
+  if there ""; then
+    echo "Codex $CODEX_VERSION is there."
+    touch "$SCRATCH/codex-there"
+  elif [ ! -x "$folder/bin/codex" ]; then
+    # By another name at last: what is half written says nothing.
+    (
+      code=0
+      (fetch_codex) || code=$?
+      echo "$code" >"$SCRATCH/codex-code.new"
+      mv "$SCRATCH/codex-code.new" "$SCRATCH/codex-code"
+    ) >"$SCRATCH/codex-log" 2>&1 </dev/null &
+    touch "$SCRATCH/codex-started"
+  fi
+  ;;
+finish)
+  if [ -e "$SCRATCH/codex-there" ]; then
+    exit 0
+  fi
+  if [ -e "$SCRATCH/codex-started" ]; then
+    for ((tenths = 0; tenths < 3000; tenths++)); do
+      [ ! -e "$SCRATCH/codex-code" ] || break
+      sleep 0.1
+    done
+    cat "$SCRATCH/codex-log"
+    [ ! -s "$SCRATCH/codex-code" ] || [ "$(cat "$SCRATCH/codex-code")" = 0 ] || exit "$(cat "$SCRATCH/codex-code")"
+  fi
+  [ -x "$folder/bin/codex" ] || fetch_codex # also where processes do not outlive their step
+  if there "$folder/bin"; then
+    echo "folder=$folder/bin" >>"$GITHUB_OUTPUT"
+  else
+    # A profile sets PATH anew, as Debian's does: a link in a folder of it that is ours to write.
+    IFS=: read -ra places <<<"$(bash -lc 'echo "$PATH"' 2>/dev/null)"
+    for place in ${places[@]+"${places[@]}"}; do
+      if [ -d "$place" ] && [ -w "$place" ] && [ ! -e "$place/codex" ]; then
+        ln -sf "$folder/bin/codex" "$place/codex"
+        break
+      fi
+    done
+    there "" ||
+      refuse "Codex is not on the login PATH" "Codex $CODEX_VERSION is in $folder/bin, but a login shell finds $(bash -lc 'command -v codex' 2>/dev/null || echo none) on its PATH $(bash -lc 'echo "$PATH"' 2>/dev/null): add that folder to PATH in a profile of the runner's user (~/.bash_profile), or name the program's absolute path in codex.command."
+  fi
+  echo "Installed Codex $CODEX_VERSION in $folder"
+  ;;
+esac

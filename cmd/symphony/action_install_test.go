@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -194,76 +193,4 @@ func (m *machine) ownCopy() {
 		}
 	}
 	m.action = folder
-}
-
-// npmThatInstalls is an npm that puts a program there which says it is Codex.
-const npmThatInstalls = `echo "npm $*" >>"$HOME/npm.log"
-case $1 in
-prefix) echo "$HOME" ;;
-install)
-  for package; do :; done
-  printf '%s\n' '#!/bin/sh' "echo codex-cli ${package##*@}" >"$HOME/FOLDER/codex"
-  chmod +x "$HOME/FOLDER/codex" ;;
-esac`
-
-func TestThePinnedCodexIsInstalledUnlessItIsThere(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	m.stub("npm", strings.ReplaceAll(npmThatInstalls, "FOLDER", "tools"))
-	for _, version := range []string{"0.169.0", "0.169.0", "0.170.1-beta.2"} {
-		if code, said := m.runScript("codex.sh", []string{"CODEX_VERSION=" + version}); code != 0 || strings.Contains(said, "::") {
-			t.Fatalf("exit status %d:\n%s", code, said)
-		}
-	}
-	want := `npm install --global --no-audit --no-fund --loglevel=error @openai/codex@0.169.0
-npm install --global --no-audit --no-fund --loglevel=error @openai/codex@0.170.1-beta.2
-`
-	if got := m.logged("npm.log"); got != want {
-		t.Errorf("calls of npm:\n%swant\n%s", got, want)
-	}
-}
-
-func TestACodexThatTheLoginShellDoesNotFindIsNamed(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ npm, want string }{
-		"elsewhere": {strings.ReplaceAll(npmThatInstalls, "FOLDER", "elsewhere"), "login PATH"},
-		"failure":   {"exit 1", "Codex cannot be installed"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMachine(t)
-			m.only("bash", "sh", "grep", "tr", "sed", "chmod")
-			m.path += ":" + m.tools // the login shell's is another
-			m.writeFile(filepath.Join(m.home, "elsewhere", "x"), "")
-			m.stub("npm", c.npm)
-			code, said := m.runScript("codex.sh", []string{"CODEX_VERSION=0.169.0"})
-			if code != 2 || strings.Count(said, "::error title=") != 1 || !strings.Contains(said, c.want) {
-				t.Errorf("exit status %d:\n%s", code, said)
-			}
-		})
-	}
-}
-
-func TestTheRealCodexIsInstalled(t *testing.T) {
-	t.Parallel()
-	if os.Getenv("SYMPHONY_TEST_CODEX") == "" {
-		t.Skip("installs Codex from the registry: set SYMPHONY_TEST_CODEX as for the other tests with the real Codex")
-	}
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		t.Skip("no npm: install node")
-	}
-	m := newMachine(t)
-	config, err := exec.CommandContext(t.Context(), npm, "config", "get", "cache").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.stub("npm", `npm_config_cache=`+shellQuote(strings.TrimSpace(string(config)))+` npm_config_prefer_offline=true npm_config_prefix="$HOME/npm" exec `+shellQuote(npm)+` "$@"`)
-	m.path = filepath.Join(m.home, "npm", "bin") + ":" + m.path
-	m.writeFile(filepath.Join(m.home, ".bash_profile"), "PATH="+shellQuote(m.path)+"\n")
-	for _, want := range []string{"Installed Codex 0.169.0", "Codex 0.169.0 is there."} {
-		if code, said := m.runScript("codex.sh", []string{"CODEX_VERSION=0.169.0"}); code != 0 || !strings.Contains(said, want) {
-			t.Fatalf("exit status %d, want %q:\n%s", code, want, said)
-		}
-	}
 }

@@ -175,7 +175,7 @@ func TestBinariesAreBuiltWithAPatchReleaseOfGo(t *testing.T) {
 func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
 	t.Parallel()
 	written := map[string][]string{"built": {"cache-hit"}}
-	for _, name := range []string{"check", "install"} {
+	for _, name := range []string{"check", "install", "codex"} {
 		for _, m := range regexp.MustCompile(`echo "([a-z]+)=`).FindAllStringSubmatch(readText(t, "../../action/"+name+".sh"), -1) {
 			written[name] = append(written[name], m[1])
 		}

@@ -94,13 +94,21 @@ func TestARunnerThatLacksWhatIsNeededIsRefused(t *testing.T) {
 		m.only(posix...)
 		refused(t, m, m.job().perform(), "No bash on this runner")
 	})
-	t.Run("npm", func(t *testing.T) {
+	t.Run("codex", func(t *testing.T) {
 		t.Parallel()
 		m := newMachine(t)
 		m.onHub()
 		m.replace(mustJSON(t, m.agent()), "codex app-server")
-		m.only(append(posix, "bash", "git", "curl", "tar", "gzip", "sha256sum")...)
-		refused(t, m, m.job("openai-api-key", "sk-0123456789abcdefghij").perform(), "No npm on this runner")
+		refused(t, m, m.job("openai-api-key", "sk-0123456789abcdefghij").perform(), "Codex cannot be installed")
+		m.arch = "S390X"
+		if code, said := m.installCodex("0.169.0"); code != 2 || !strings.HasPrefix(said, "::error title=No Codex for this runner::") {
+			t.Errorf("exit status %d:\n%s", code, said)
+		}
+		m.only(append(posix, "bash", "touch", "mv", "sleep")...)
+		m.arch = "X64"
+		if code, said := m.installCodex("0.169.0"); code != 2 || !strings.Contains(said, "curl or npm") {
+			t.Errorf("exit status %d:\n%s", code, said)
+		}
 	})
 	t.Run("sudo", func(t *testing.T) {
 		t.Parallel()

@@ -30,7 +30,8 @@ import (
 	"time"
 )
 
-// releases serves the tags and releases of this action as github.com does.
+// releases serves the tags and releases of this action as github.com does, and
+// packages of npm as their registry does.
 type releases struct {
 	*httptest.Server
 	t    testing.TB
@@ -76,7 +77,7 @@ func githubCertificate(t testing.TB) tls.Certificate {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "github.com"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		DNSNames: []string{"github.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames: []string{"github.com", "registry.npmjs.org"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -86,14 +87,14 @@ func githubCertificate(t testing.TB) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// standInFor makes the curl and the git of a user meet the releases where they
-// look for github.com.
+// standInFor makes the curl of a user meet the server wherever it goes, and git
+// where it goes to github.com.
 func (r *releases) standInFor(home string) map[string]string {
 	address := r.Listener.Addr().String()
 	cert := filepath.Join(home, "github.pem")
 	return map[string]string{
 		cert:                              string(r.cert),
-		filepath.Join(home, ".curlrc"):    fmt.Sprintf("connect-to = \"github.com:443:%s\"\ncacert = \"%s\"\nnoproxy = \"*\"\n", address, cert),
+		filepath.Join(home, ".curlrc"):    fmt.Sprintf("connect-to = \"::%s\"\ncacert = \"%s\"\nnoproxy = \"*\"\n", address, cert),
 		filepath.Join(home, ".gitconfig"): fmt.Sprintf("[url \"https://%s/\"]\n\tinsteadOf = https://github.com/\n[http]\n\tsslCAInfo = %s\n\tproxy =\n", address, cert),
 	}
 }

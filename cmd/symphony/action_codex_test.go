@@ -1,0 +1,238 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// codexTarget is this machine as npm's packages of Codex name it.
+func codexTarget() string {
+	return runtime.GOOS + "-" + map[string]string{"amd64": "x64"}[runtime.GOARCH] + map[string]string{"arm64": "arm64"}[runtime.GOARCH]
+}
+
+// publish puts a package of Codex into the registry, with a program that says
+// which version it is, and returns its SHA-512.
+func (r *releases) publish(version string) [sha512.Size]byte {
+	r.t.Helper()
+	var b bytes.Buffer
+	zip := gzip.NewWriter(&b)
+	tape := tar.NewWriter(zip)
+	for name, text := range map[string]string{
+		"package/package.json":                                   `{"scripts": {"install": "touch /tmp/never"}}`,
+		"package/vendor/some-triple/bin/codex":                   "#!/bin/sh\n[ \"$1\" = --version ] && echo codex-cli " + version + "\n",
+		"package/vendor/some-triple/codex-resources/voice/voice": "large",
+	} {
+		if err := tape.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))}); err != nil {
+			r.t.Fatal(err)
+		}
+		if _, err := tape.Write([]byte(text)); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if err := tape.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	digest := sha512.Sum512(b.Bytes())
+	name := version + "-" + codexTarget()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files["/@openai/codex/-/codex-"+name+".tgz"] = b.Bytes()
+	r.files["/@openai/codex/"+name] = fmt.Appendf(nil, `{"version":"%s","dist":{"shasum":"0","integrity":"sha512-%s"}}`, name, base64.StdEncoding.EncodeToString(digest[:]))
+	return digest
+}
+
+// pin makes a copy of the action keep this digest for a version of Codex.
+func (m *machine) pin(version string, digest [sha512.Size]byte) {
+	m.t.Helper()
+	m.ownCopy()
+	m.writeFile(filepath.Join(m.action, "action", "codex.sha512"), fmt.Sprintf("%x  codex-%s-%s.tgz\n", digest, version, codexTarget()))
+}
+
+// keepPath makes login shells leave PATH as it is: /etc/profile, which not every
+// system writes like this one, is not read.
+func (m *machine) keepPath() {
+	m.t.Helper()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(m.tools, "bash")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		m.t.Fatal(err)
+	}
+	m.stub("bash", `[ "$1" != -lc ] || { shift; set -- -c "$@"; }; exec `+shellQuote(bash)+` "$@"`)
+}
+
+// installCodex runs both halves of the installation, and returns what the first
+// that failed returned, and what both said.
+func (m *machine) installCodex(version string) (code int, said string) {
+	m.t.Helper()
+	scratch := m.t.TempDir()
+	m.writeFile(filepath.Join(m.home, "output"), "")
+	for _, half := range []string{"start", "finish"} {
+		more := ""
+		code, more = m.runScript("codex.sh", []string{"CODEX_VERSION=" + version, "SCRATCH=" + scratch, "RUNNER_TOOL_CACHE=" + filepath.Join(m.home, "tool-cache")}, half)
+		said += more
+		if code != 0 {
+			break
+		}
+	}
+	return code, said
+}
+
+func TestCodexIsHeldToTheDigestThatTheActionKeeps(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.pin("0.169.0", m.releases.publish("0.169.0"))
+	m.keepPath()
+	for _, want := range []string{"its SHA-512 is the one kept in this action", "Installed Codex 0.169.0"} { // the second time it is not fetched
+		asked := len(m.releases.paths())
+		code, said := m.installCodex("0.169.0")
+		if code != 0 || !strings.Contains(said, want) || strings.Contains(said, "::") {
+			t.Fatalf("exit status %d, want %q:\n%s", code, want, said)
+		}
+		if n := len(m.releases.paths()) - asked; n != strings.Count(said, "Fetched Codex") {
+			t.Errorf("%d requests:\n%s", n, said)
+		}
+	}
+	folder := readPairs(t, filepath.Join(m.home, "output"))["folder"]
+	if out, err := m.program(filepath.Join(folder, "codex"), "--version"); err != nil || out != "codex-cli 0.169.0\n" {
+		t.Errorf("%s: %q, %v", folder, out, err)
+	}
+	if npm := m.logged("npm.log"); npm != "" {
+		t.Errorf("npm was called: %s", npm)
+	}
+
+	changed := newMachine(t)
+	changed.pin("0.169.0", sha512.Sum512([]byte("what it was")))
+	changed.releases.publish("0.169.0")
+	code, said := changed.installCodex("0.169.0")
+	if code != 2 || strings.Count(said, "::error title=Codex is not what it should be::") != 1 {
+		t.Errorf("exit status %d:\n%s", code, said)
+	}
+	left, err := filepath.Glob(filepath.Join(changed.home, "tool-cache", "symphony-codex", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+func TestAnotherVersionOfCodexIsHeldToTheRegistrysDigest(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.releases.publish("0.170.1-beta.2")
+	code, said := m.installCodex("0.170.1-beta.2")
+	if code != 0 || !strings.Contains(said, "its SHA-512 is the one that the registry gives") {
+		t.Errorf("exit status %d:\n%s", code, said)
+	}
+	m.releases.publish("0.171.0")
+	m.releases.change("-/codex-0.171.0-"+codexTarget()+".tgz", []byte("something else"))
+	if code, said := m.installCodex("0.171.0"); code != 2 || strings.Count(said, "::error") != 1 {
+		t.Errorf("exit status %d:\n%s", code, said)
+	}
+	if code, said := m.installCodex("0.172.0"); code != 2 || strings.Count(said, "::error") != 1 || !strings.Contains(said, "codex-version") {
+		t.Errorf("of a version that does not exist, exit status %d:\n%s", code, said)
+	}
+}
+
+// npmWithLogin is an npm that knows how to log in to the registry.
+const npmWithLogin = `echo "npm $*" >>"$HOME/npm.log"
+[ "$1" = pack ] && cp "$HOME/package.tgz" openai-codex.tgz`
+
+func TestNpmIsAskedWhereTheRegistryWantsALogin(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	digest := m.releases.publish("0.169.0")
+	m.pin("0.169.0", digest)
+	path := "/@openai/codex/-/codex-0.169.0-" + codexTarget() + ".tgz"
+	m.writeFile(filepath.Join(m.home, "package.tgz"), string(m.releases.files[path]))
+	m.releases.change(path, nil)
+	m.stub("npm", npmWithLogin)
+	code, said := m.installCodex("0.169.0")
+	if want := "npm pack --ignore-scripts --silent @openai/codex@0.169.0-" + codexTarget() + "\n"; code != 0 || m.logged("npm.log") != want {
+		t.Errorf("exit status %d, npm was called so: %q, want %q\n%s", code, m.logged("npm.log"), want, said)
+	}
+	m.stub("npm", "exit 1")
+	if err := os.RemoveAll(filepath.Join(m.home, "tool-cache")); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := m.installCodex("0.169.0"); code != 2 || strings.Count(said, "::error title=Codex cannot be installed::") != 1 {
+		t.Errorf("exit status %d:\n%s", code, said)
+	}
+}
+
+func TestCodexIsInstalledThoughProcessesEndWithTheirStep(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.pin("0.169.0", m.releases.publish("0.169.0"))
+	scratch := t.TempDir()
+	m.writeFile(filepath.Join(scratch, "codex-code"), "") // as a full disk leaves it
+	m.writeFile(filepath.Join(scratch, "codex-log"), "")
+	m.writeFile(filepath.Join(scratch, "codex-started"), "")
+	code, said := m.runScript("codex.sh", []string{"CODEX_VERSION=0.169.0", "SCRATCH=" + scratch, "RUNNER_TOOL_CACHE=" + t.TempDir()}, "finish")
+	if code != 0 || !strings.Contains(said, "Fetched Codex 0.169.0") {
+		t.Errorf("exit status %d:\n%s", code, said)
+	}
+}
+
+func TestALoginShellFindsTheInstalledCodex(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		keeps bool   // the profile leaves PATH as it is
+		other string // a Codex that is there already
+		want  string
+	}{
+		"PATH is kept":                        {true, "", "Installed Codex 0.169.0"},
+		"PATH is kept, with another version":  {true, "0.1.0", "Installed Codex 0.169.0"},
+		"PATH is reset":                       {false, "", "Installed Codex 0.169.0"},
+		"PATH is reset, with another version": {false, "0.1.0", "Codex is not on the login PATH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.pin("0.169.0", m.releases.publish("0.169.0"))
+			m.only(append(posix, "bash", "curl", "tar", "gzip", "sha512sum", "mkfifo", "tee", "mv", "chmod", "touch", "sleep", "ln", "dirname")...)
+			m.tools = m.path
+			if c.keeps {
+				m.keepPath()
+			}
+			if c.other != "" {
+				m.stub("codex", "echo codex-cli "+c.other)
+			}
+			code, said := m.installCodex("0.169.0")
+			if !strings.Contains(said, c.want) || (code == 0) != strings.HasPrefix(c.want, "Installed") || strings.Count(said, "::error title=") != code/2 {
+				t.Errorf("exit status %d, want %q:\n%s", code, c.want, said)
+			}
+		})
+	}
+}
+
+func TestTheRealCodexIsInstalled(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("SYMPHONY_TEST_CODEX") == "" {
+		t.Skip("fetches Codex from the registry: set SYMPHONY_TEST_CODEX as for the other tests with the real Codex")
+	}
+	m := newMachine(t)
+	m.writeFile(filepath.Join(m.home, ".curlrc"), "")
+	m.only(append(posix, "bash", "curl", "tar", "gzip", "sha512sum", "mkfifo", "tee", "mv", "chmod", "touch", "sleep", "ln", "dirname", "head", "base64", "od")...)
+	m.tools = m.path // without a Codex of this machine
+	m.keepPath()
+	for _, want := range []string{"its SHA-512 is the one kept in this action", "Installed Codex 0.169.0"} {
+		if code, said := m.installCodex("0.169.0"); code != 0 || !strings.Contains(said, want) {
+			t.Fatalf("exit status %d, want %q:\n%s", code, want, said)
+		}
+	}
+}
