@@ -44,6 +44,24 @@
 //   - The key is in one message and nowhere else; the wire's tap is not shown it.
 //   - A turn ends our turn only when it is ours: messages of other threads
 //     (sub-agents) and of other turns count as signs of life and as spending.
+//   - Totals of tokens are counted once for each thread, whatever shapes the server
+//     reports them in; what is spent between two reports is never added.
+//   - A session makes at most Config.MaxToolCalls calls of tools: see
+//     Session.refuseTool for what happens beyond.
 //   - The target is Codex 0.169; fields and methods of older servers are
 //     understood where they differ.
+//
+// What is not covered:
+//
+//   - Servers that have no thread/start: those before the second generation of the
+//     protocol (newConversation, sendUserMessage, addConversationListener), and
+//     `codex exec --json`, which speaks another one. [Open] fails with their refusal.
+//   - Servers too old for account/login/start, when a key is to be used: they would
+//     write it to disk ([ErrTooOld]). With a login of their own they work.
+//   - Transports other than lines of JSON over one connection: no WebSocket, no
+//     remote app-server, no Content-Length headers. An app-server that somebody
+//     else runs would have its own idea of the workspace and of the sandbox.
+//   - Logins by ChatGPT over the connection, and the refresh of their tokens: the
+//     login is the server's own, and account/chatgptAuthTokens/refresh is refused.
+//   - Questions to a person (requestUserInput, elicitations): they end the turn.
 package codex

@@ -14,6 +14,13 @@
 // folder. Calls about one workspace come one after the other, by the holder of
 // the claim; different workspaces are independent of each other.
 //
+// Workspaces are preserved across runs (SPEC §9.1) as long as their disk is. A
+// hosted runner of GitHub Actions loses it with the job. The Action does not save
+// workspaces to its cache unless it is told to: anybody who can open a pull
+// request can read that cache, and it would bring back a folder as the agent left
+// it. Work that must last is pushed by after_run; the agent's thread is kept, and
+// its next session learns that the folder is a new one.
+//
 // # Invariants
 //
 // Containment (SPEC §9.5). A workspace is a real folder directly under the root,

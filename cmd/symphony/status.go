@@ -30,7 +30,7 @@ type statusCounts struct {
 	Completed int `json:"completed"`
 }
 
-// statusTotals are those of the day, over all runs.
+// statusTotals are those of the day, over all runs: see [schedule.Day] for why.
 type statusTotals struct {
 	Input   int64   `json:"input_tokens"`
 	Output  int64   `json:"output_tokens"`

@@ -25,7 +25,10 @@ type Spent struct {
 	Paused   bool          // a failure of everyone's came up: nothing more starts
 }
 
-// Day is what one day of UTC has used, over all runs.
+// Day is what one day of UTC has used, over all runs. SPEC §13.5 totals what one
+// process has used since it began. Here a process is one tick of some minutes, so
+// its totals say little and are in the report alone; a budget needs a total that
+// outlives it and begins anew at an instant that all runners agree on.
 type Day struct {
 	Date     string // 2006-01-02
 	Sessions int
