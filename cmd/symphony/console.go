@@ -25,6 +25,7 @@ type console struct {
 	out  io.Writer
 
 	mu    sync.Mutex
+	err   error // of the first log line that could not be written
 	state runner.Progress
 	drawn int // lines on the screen that are ours to erase
 	stop  chan struct{}
@@ -72,13 +73,25 @@ func (c *console) show(p runner.Progress) {
 func (c *console) Write(text []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.live {
-		return c.out.Write(text)
+	live := c.live
+	if live {
+		c.eraseLocked()
 	}
-	c.eraseLocked()
 	n, err := c.out.Write(text)
-	c.drawLocked()
+	if live {
+		c.drawLocked()
+	}
+	if c.err == nil {
+		c.err = err
+	}
 	return n, err
+}
+
+// failure returns why log lines were lost; nil when none was.
+func (c *console) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
 }
 
 // close takes the display away; what is written later goes through plainly.

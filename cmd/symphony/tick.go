@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -46,6 +49,7 @@ func (a *app) perform(ctx context.Context, path string) error {
 	if err := a.admit(wf); err != nil {
 		return err
 	}
+	defer surviveBrokenPipes()()
 	console := newConsole(a.stderr, a.logFormat == "text" && !a.dryRun)
 	defer console.close()
 	state, err := a.place(path)
@@ -69,7 +73,20 @@ func (a *app) perform(ctx context.Context, path string) error {
 	}
 	tick, err := run(ctx)
 	console.close()
+	if failed := console.failure(); failed != nil {
+		a.warnings = append(a.warnings, fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
+	}
 	return a.conclude(tick, wf, err)
+}
+
+// surviveBrokenPipes keeps the process alive when whoever reads its output is gone:
+// sessions go on, and a write fails like any other (SPEC §13.2). A handler is not
+// inherited by child processes, as an ignored signal would be. The returned function
+// ends it.
+func surviveBrokenPipes() (restore func()) {
+	broken := make(chan os.Signal, 1) // nobody waits: the write that fails says it all
+	signal.Notify(broken, syscall.SIGPIPE)
+	return func() { signal.Stop(broken) }
 }
 
 // conclude shows what came of a tick, and says whether that is a failure.
