@@ -31,9 +31,9 @@ func (e envelope) has(code string) bool {
 	return slices.ContainsFunc(e.Errors, func(one graphqlError) bool { return one.Extensions.Code == code })
 }
 
-// judge says why an answer is no result; nil means that it is one: data, and no
-// error beside it.
-func (w wire) judge(resp *http.Response, body []byte) *refusal {
+// judge returns the data of an answer, or why it is no result: a result has data,
+// and no error beside it.
+func (w wire) judge(resp *http.Response, body []byte) (json.RawMessage, *refusal) {
 	var answer envelope
 	unreadable := json.Unmarshal(body, &answer)
 	r := &refusal{after: retryAfter(resp.Header)}
@@ -61,9 +61,9 @@ func (w wire) judge(resp *http.Response, body []byte) *refusal {
 	case len(answer.Data) == 0 || string(answer.Data) == "null":
 		r.error = fmt.Errorf("%w: the answer has no data: %s", errPayload, otherAddress)
 	default:
-		return nil
+		return answer.Data, nil
 	}
-	return r
+	return nil, r
 }
 
 // says quotes the first error of an answer.

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/shurcooL/graphql"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -33,5 +32,5 @@ func newReader(cfg Config, client *http.Client, log *slog.Logger) (*reader, erro
 	if w.base == nil {
 		w.base = http.DefaultTransport
 	}
-	return &reader{cfg: cfg, wire: w, api: graphql.NewClient(cfg.Endpoint, &http.Client{Transport: w})}, nil
+	return &reader{cfg: cfg, wire: w}, nil
 }

@@ -3,6 +3,7 @@ package linear
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -32,46 +33,53 @@ type wire struct {
 }
 
 func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, _, err := w.fetch(req)
+	return resp, err
+}
+
+// fetch is RoundTrip, and returns the data of the answer as well.
+func (w wire) fetch(req *http.Request) (*http.Response, json.RawMessage, error) {
 	if req.Body != nil {
 		defer req.Body.Close() // each try has a copy of it
 	}
 	for try := 0; ; try++ {
-		resp, refused := w.exchange(req)
+		resp, data, refused := w.exchange(req)
 		if refused == nil {
-			return resp, nil
+			return resp, data, nil
 		}
 		wait, again := refused.pause(try)
 		if !again || try >= w.retries {
-			return nil, refused
+			return nil, nil, refused
 		}
 		w.log.Warn("linear request retried", "wait", wait, "reason", refused)
 		select {
 		case <-req.Context().Done():
-			return nil, interrupted(req.Context())
+			return nil, nil, interrupted(req.Context())
 		case <-time.After(wait):
 		}
 	}
 }
 
 // exchange is one try.
-func (w wire) exchange(req *http.Request) (*http.Response, *refusal) {
+func (w wire) exchange(req *http.Request) (*http.Response, json.RawMessage, *refusal) {
 	ctx, cancel := context.WithTimeoutCause(req.Context(), timeout, fmt.Errorf("no answer in %v", timeout))
 	defer cancel()
 	resp, answer, err := w.send(ctx, req)
 	switch {
 	case err == nil:
 	case req.Context().Err() != nil:
-		return nil, interrupted(req.Context())
+		return nil, nil, interrupted(req.Context())
 	case ctx.Err() != nil:
-		return nil, w.unreached(req, context.Cause(ctx))
+		return nil, nil, w.unreached(req, context.Cause(ctx))
 	default:
-		return nil, w.unreached(req, err)
+		return nil, nil, w.unreached(req, err)
 	}
-	if refused := w.judge(resp, answer); refused != nil {
-		return nil, refused
+	data, refused := w.judge(resp, answer)
+	if refused != nil {
+		return nil, nil, refused
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(answer))
-	return resp, nil
+	return resp, data, nil
 }
 
 // send gives a response and its whole body, without the credential.
