@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
@@ -18,23 +19,15 @@ import (
 // carried into it; decisions are not: they are made anew.
 type journal struct {
 	exits []func(*schedule.State)
-	seen  map[tracker.ID]sighting // the latest of each session that still runs
+	seen  map[tracker.ID]attempt.Update // of each session that still runs, all of them merged
 }
 
-type sighting struct {
-	update schedule.Update
-	at     time.Time
-}
-
-func newJournal() journal { return journal{seen: map[tracker.ID]sighting{}} }
+func newJournal() journal { return journal{seen: map[tracker.ID]attempt.Update{}} }
 
 // saw records a sign of life.
-func (l *loop) saw(id tracker.ID, u schedule.Update, at time.Time) {
-	l.state.Seen(id, u, at)
-	if old, known := l.since.seen[id]; known && u.RateLimits == nil {
-		u.RateLimits = old.update.RateLimits
-	}
-	l.since.seen[id] = sighting{u, at}
+func (l *loop) saw(id tracker.ID, u attempt.Update) {
+	l.state.Seen(id, u.Update, u.At)
+	l.since.seen[id] = u.Merge(l.since.seen[id])
 }
 
 // exit records the end of a session.
@@ -66,8 +59,8 @@ func (l *loop) load(ctx context.Context) error {
 	for _, exit := range l.since.exits {
 		exit(state)
 	}
-	for id, s := range l.since.seen {
-		state.Seen(id, s.update, s.at)
+	for id, u := range l.since.seen {
+		state.Seen(id, u.Update, u.At)
 	}
 	if l.state != nil {
 		state.Tick, state.Completed = l.state.Tick, l.state.Completed // of this run alone: the journal is in them already

@@ -29,7 +29,7 @@ func TestTheEndOfASessionIsLoggedWithItsSessionAndItsProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, issue("A-1", "Todo"))
 		w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
-			report(attempt.Update{At: time.Now(), Session: "thread-turn", PID: 42, Status: schedule.StatusStreamingTurn})
+			report(attempt.Update{At: time.Now(), Session: "thread-turn", PID: 42, Status: schedule.StatusStreamingTurn, Update: schedule.Update{Turn: schedule.TurnBegan}})
 			passes(ctx, time.Hour)
 			o := stopped(ctx)
 			o.Status = schedule.StatusStalled

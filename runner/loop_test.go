@@ -240,7 +240,7 @@ func TestASilentSessionIsStoppedAndWaits(t *testing.T) {
 		began := time.Now()
 		w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			passes(ctx, 2*time.Minute)
-			report(attempt.Update{At: time.Now(), Update: schedule.Update{Alive: true}})
+			report(attempt.Update{At: time.Now(), Update: schedule.Update{Alive: true, Turn: schedule.TurnBegan}})
 			passes(ctx, time.Hour)
 			return stopped(ctx)
 		}
@@ -250,6 +250,51 @@ func TestASilentSessionIsStoppedAndWaits(t *testing.T) {
 		}
 		c := w.claims()["A-1"]
 		if c.Phase != schedule.Waiting || c.Failures != 1 || !strings.Contains(c.Why, "silent") {
+			t.Errorf("the claim is %+v", c)
+		}
+	})
+}
+
+func TestASessionIsNotSilentWhileItsHooksRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			says := func(sign schedule.TurnSign) {
+				report(attempt.Update{At: time.Now(), Update: schedule.Update{Alive: true, Turn: sign}})
+			}
+			passes(ctx, time.Hour) // after_create and before_run
+			says(schedule.TurnBegan)
+			passes(ctx, time.Minute)
+			says(schedule.TurnEnded)
+			if !passes(ctx, time.Hour) { // after_run
+				t.Errorf("stopped for %v", context.Cause(ctx))
+			}
+			return w.handOver(ctx, job, report)
+		}
+		if tick := w.tick(t.Context()); tick.Counts().Completed != 1 {
+			t.Errorf("the session ended as %+v", tick.Rows)
+		}
+	})
+}
+
+func TestASilentTurnIsNotForgottenInAConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w.flow.now.Settings.Poll = time.Minute
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			if job.Issue.ID == "A-2" {
+				passes(ctx, time.Minute)
+				w.edit(func(s *schedule.State) { s.Remember(schedule.Past{Run: "other"}) })
+				return w.handOver(ctx, job, report)
+			}
+			report(attempt.Update{At: time.Now(), Update: schedule.Update{Turn: schedule.TurnBegan, Thread: "thread"}})
+			passes(ctx, time.Second)
+			report(attempt.Update{At: time.Now(), Update: schedule.Update{Alive: true}})
+			passes(ctx, time.Hour)
+			return schedule.Outcome{Class: schedule.Stopped, Why: "as told"}
+		}
+		w.tick(t.Context())
+		if c := w.claims()["A-1"]; c.Failures != 1 || c.Thread != "thread" {
 			t.Errorf("the claim is %+v", c)
 		}
 	})

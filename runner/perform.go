@@ -99,7 +99,7 @@ type updated struct {
 
 func (m updated) in(l *loop) {
 	m.last = m.update.Merge(m.last)
-	l.saw(m.id, m.update.Update, m.update.At)
+	l.saw(m.id, m.update)
 	l.warn(m.update.Warnings...)
 	b := l.policy().Budget
 	if b.TokensPerIssue > 0 || b.TokensPerTick > 0 || b.TokensPerDay > 0 {

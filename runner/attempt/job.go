@@ -54,6 +54,9 @@ func (u Update) Merge(old Update) Update {
 		u, old = old, u
 	}
 	u.Alive = u.Alive || old.Alive
+	if u.Turn == 0 {
+		u.Turn = old.Turn
+	}
 	u.Turns = max(u.Turns, old.Turns)
 	u.Usage.Input = max(u.Usage.Input, old.Usage.Input)
 	u.Usage.Output = max(u.Usage.Output, old.Usage.Output)

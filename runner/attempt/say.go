@@ -14,9 +14,6 @@ func (a *attempt) say(e codex.Event) {
 		Update: schedule.Update{Alive: e.Progress, RateLimits: e.RateLimits},
 		At:     e.Time, Session: e.Session, PID: e.PID,
 	}
-	if e.Kind == codex.SessionStarted {
-		u.Status = schedule.StatusStreamingTurn
-	}
 	if e.Summary != e.Method { // a bare method says nothing to people
 		u.Event, u.Summary = string(e.Kind), e.Summary
 	}
@@ -33,6 +30,12 @@ func (a *attempt) say(e codex.Event) {
 	}
 	if e.Kind == codex.Warning {
 		u.Warnings = []string{e.Summary}
+	}
+	switch e.Kind {
+	case codex.SessionStarted:
+		u.Status, u.Turn = schedule.StatusStreamingTurn, schedule.TurnBegan
+	case codex.TurnCompleted, codex.TurnInputRequired, codex.TurnFailed, codex.TurnCancelled, codex.TurnEndedWithError:
+		u.Turn = schedule.TurnEnded
 	}
 	a.report(u)
 

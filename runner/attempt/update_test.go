@@ -22,12 +22,16 @@ func TestUpdatesTellWhatASessionDoes(t *testing.T) {
 	w.job.MaxTurns = 2
 	got := w.run(t.Context())
 
+	var signs []schedule.TurnSign
 	var begun int // turns
 	var last schedule.Update
 	summaries := map[string]int{}
 	for _, u := range w.updates {
 		if u.Event == string(codex.SessionStarted) {
 			begun++
+		}
+		if u.Turn != 0 {
+			signs = append(signs, u.Turn)
 		}
 		switch {
 		case begun == 0 && (u.Thread != "" || u.Turns != 0 || u.Session != "" || u.Usage.Total() != 0):
@@ -52,6 +56,10 @@ func TestUpdatesTellWhatASessionDoes(t *testing.T) {
 	if begun != 2 || last.Usage != got.Usage || got.Usage != (schedule.Usage{Input: 1700, Output: 40}) {
 		t.Errorf("%d turns and %v in the updates of %+v", begun, last.Usage, got)
 	}
+	want := []schedule.TurnSign{schedule.TurnBegan, schedule.TurnEnded, schedule.TurnBegan, schedule.TurnEnded}
+	if diff := cmp.Diff(want, signs); diff != "" {
+		t.Errorf("signs of turns (-want +got):\n%s", diff)
+	}
 	for _, want := range []string{"two lines", "running `true`", "editing " + w.inWorkspace("new.txt")} {
 		if summaries[shortened(want)] == 0 {
 			t.Errorf("no update says %q: %v", want, summaries)
@@ -72,7 +80,8 @@ func TestANewerUpdateKeepsWhatItDoesNotSay(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	full := Update{
 		Update: schedule.Update{
-			Alive: true, Usage: schedule.Usage{Input: 10, Output: 5}, Turns: 2, Thread: "thread", RateLimits: json.RawMessage(`{"a":1}`),
+			Turn: schedule.TurnBegan, Alive: true,
+			Usage: schedule.Usage{Input: 10, Output: 5}, Turns: 2, Thread: "thread", RateLimits: json.RawMessage(`{"a":1}`),
 		},
 		At: at, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "notification", Summary: "full",
 	}
@@ -87,12 +96,12 @@ func TestANewerUpdateKeepsWhatItDoesNotSay(t *testing.T) {
 			Update{Update: full.Update, At: later, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "notification", Summary: "full"},
 		},
 		"everything is replaced": {
-			Update{schedule.Update{Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", nil},
-			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", nil},
+			Update{schedule.Update{Turn: schedule.TurnEnded, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", nil},
+			Update{schedule.Update{Turn: schedule.TurnEnded, Alive: true, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", nil},
 		},
 		"tokens of one kind": {
 			Update{Update: schedule.Update{Usage: schedule.Usage{Output: 9}}, At: later, Event: "e", Summary: "s"},
-			Update{schedule.Update{Alive: true, Usage: schedule.Usage{Input: 10, Output: 9}, Turns: 2, Thread: "thread", RateLimits: full.RateLimits}, later, "thread-2", 7, "StreamingTurn", "e", "s", nil},
+			Update{schedule.Update{Turn: schedule.TurnBegan, Alive: true, Usage: schedule.Usage{Input: 10, Output: 9}, Turns: 2, Thread: "thread", RateLimits: full.RateLimits}, later, "thread-2", 7, "StreamingTurn", "e", "s", nil},
 		},
 	} {
 		for way, got := range map[string]Update{"": test.new.Merge(full), ", the wrong way round": full.Merge(test.new)} {
@@ -106,6 +115,7 @@ func TestANewerUpdateKeepsWhatItDoesNotSay(t *testing.T) {
 func drawUpdate(t *rapid.T) Update {
 	u := Update{
 		Update: schedule.Update{
+			Turn:   rapid.SampledFrom([]schedule.TurnSign{0, schedule.TurnBegan, schedule.TurnEnded}).Draw(t, "turn sign"),
 			Alive:  rapid.Bool().Draw(t, "alive"),
 			Usage:  schedule.Usage{Input: rapid.Int64Range(0, 100).Draw(t, "input"), Output: rapid.Int64Range(0, 100).Draw(t, "output")},
 			Turns:  rapid.IntRange(0, 3).Draw(t, "turns"),
@@ -147,6 +157,9 @@ func TestNothingGetsLostInMerging(t *testing.T) {
 			}
 			if u.RateLimits != nil {
 				want.RateLimits = u.RateLimits
+			}
+			if u.Turn != 0 {
+				want.Turn = u.Turn
 			}
 			if u.Summary != "" {
 				want.Event, want.Summary = u.Event, u.Summary

@@ -48,6 +48,7 @@ func (s *State) Bound(p Policy, now time.Time) []string {
 		bound(name+" has a lease until", &c.Lease, leaseTime, now.Add(leaseTime))
 		bound(name+" is "+string(c.Phase)+" since", &c.Since, 0, now)
 		bound(name+" was heard of", &c.Heard, 0, now)
+		bound(name+" is in a turn since", &c.TurnSince, 0, now)
 		s.Claims[id] = c
 	}
 	bound("the pause lasts until", &s.Pause.Until, p.longestWait(), now.Add(p.MaxBackoff))

@@ -161,7 +161,10 @@ func (m *machine) seen(t *rapid.T) {
 	s.usage.Input += rapid.Int64Range(0, 400).Draw(t, "tokens")
 	m.sessions[id] = s
 	m.counted(t, s.usage.Input-m.state.Claims[id].Live.Input, func() {
-		m.state.Seen(id, schedule.Update{Alive: true, Usage: s.usage, Turns: 1, Thread: "t"}, m.now)
+		m.state.Seen(id, schedule.Update{
+			Alive: true, Usage: s.usage, Turns: 1, Thread: "t",
+			Turn: rapid.SampledFrom([]schedule.TurnSign{0, schedule.TurnBegan, schedule.TurnEnded}).Draw(t, "turn"),
+		}, m.now)
 	})
 }
 

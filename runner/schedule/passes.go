@@ -48,11 +48,19 @@ func (pl *planner) stop(c Claim, known *tracker.Issue, asked bool) (Cause, Why) 
 	case DayBudget:
 		return OverDay, why
 	}
-	if silence := pl.now.Sub(later(c.Since, c.Heard)); pl.p.Stall > 0 && silence > pl.p.Stall {
+	if silence := pl.now.Sub(c.silentSince()); c.listened(pl.p) && silence > pl.p.Stall {
 		return Stalled, Why{Reason(Stalled), fmt.Sprintf("silent for %v (codex.stall_timeout_ms)", silence.Round(time.Second))}
 	}
 	return "", Why{}
 }
+
+// listened reports whether the session of the claim must not fall silent now.
+func (c Claim) listened(p Policy) bool {
+	return p.Stall > 0 && c.Phase == Running && !c.TurnSince.IsZero()
+}
+
+// silentSince returns when the session was last heard of in its turn.
+func (c Claim) silentSince() time.Time { return later(c.TurnSince, c.Heard) }
 
 func causeOf(reason Reason) Cause {
 	switch reason {

@@ -14,7 +14,7 @@ type Policy struct {
 	MaxPerTick    int            // sessions started in one tick
 
 	MaxBackoff time.Duration // longest wait between two failures
-	Stall      time.Duration // silence after which a session is stopped; not positive is never
+	Stall      time.Duration // silence in a turn after which a session is stopped; not positive is never
 
 	Budget Budget
 

@@ -255,6 +255,30 @@ func TestExplainAgreesWithPlan(t *testing.T) {
 	})
 }
 
+// TestASessionIsStalledWhenItIsSilentInATurnAlone restates SPEC §8.5, with the
+// turn as the time in which a session must be heard of.
+func TestASessionIsStalledWhenItIsSilentInATurnAlone(t *testing.T) {
+	check(t, func(t *rapid.T, w world) {
+		for _, d := range w.plan() {
+			if d.Verb != schedule.Stop || d.Cause != schedule.Stalled {
+				continue
+			}
+			c := w.state.Claims[d.ID]
+			if silent := func(since time.Time) bool { return w.now.Sub(since) > w.policy.Stall }; w.policy.Stall <= 0 ||
+				c.TurnSince.IsZero() || !silent(c.TurnSince) || !silent(c.Heard) {
+				t.Fatalf("stopped as silent: %+v", c)
+			}
+		}
+		w = w.then(w.plan())
+		for id, c := range w.state.Claims {
+			silent := w.now.Sub(c.TurnSince) > w.policy.Stall && w.now.Sub(c.Heard) > w.policy.Stall
+			if c.Phase == schedule.Running && c.Owner == me && w.policy.Stall > 0 && !c.TurnSince.IsZero() && silent {
+				t.Fatalf("%s runs on in silence: %+v", id, c)
+			}
+		}
+	})
+}
+
 func TestNothingIsDecidedBeforeWake(t *testing.T) {
 	check(t, func(t *rapid.T, w world) {
 		w = w.then(w.plan())

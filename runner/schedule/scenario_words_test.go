@@ -173,6 +173,10 @@ func (s *story) seen(name string, words []string) {
 		switch key {
 		case "alive":
 			u.Alive = true
+		case "turn":
+			sign, known := map[string]schedule.TurnSign{"begins": schedule.TurnBegan, "ends": schedule.TurnEnded}[value]
+			u.Turn = sign
+			return known
 		case "tokens":
 			u.Usage.Output = int64(s.number(value))
 		case "turns":

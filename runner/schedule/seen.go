@@ -7,8 +7,18 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
+// TurnSign is what an update says about the turn of a session.
+type TurnSign int
+
+// The zero value says nothing.
+const (
+	TurnBegan TurnSign = iota + 1
+	TurnEnded
+)
+
 // Update is what a live session reports of itself.
 type Update struct {
+	Turn       TurnSign
 	Alive      bool            // it made progress; a retry inside the agent is none
 	Usage      Usage           // of the session so far, absolute; never counted twice
 	Turns      int             // started so far
@@ -24,6 +34,12 @@ func (s *State) Seen(id tracker.ID, u Update, now time.Time) {
 	}
 	if u.Alive && now.After(c.Heard) {
 		c.Heard = now
+	}
+	switch {
+	case u.Turn == TurnBegan && c.Phase == Running:
+		c.TurnSince = now
+	case u.Turn == TurnEnded:
+		c.TurnSince = time.Time{}
 	}
 	if u.Thread != "" {
 		c.Thread = u.Thread

@@ -71,8 +71,11 @@ type Claim struct {
 	Lease time.Time // until when an owner that cannot be asked counts as alive
 	Cause Cause     // why it is being stopped; empty otherwise
 	Heard time.Time // last sign of life of the session; zero before the first
-	Turns int       // of the live session
-	Live  Usage     // tokens of the live session, already counted below
+	// TurnSince is when its turn began, zero when no turn runs. Silence counts only
+	// in a turn: hooks and the start of a session have timeouts of their own.
+	TurnSince time.Time
+	Turns     int   // of the live session
+	Live      Usage // tokens of the live session, already counted below
 
 	Attempt  int       // SPEC §4.1.5: 0 in the first run, 1 and more in retries and continuations
 	Due      time.Time // when a waiting claim may go on
@@ -95,7 +98,7 @@ func (c *Claim) observe(issue tracker.Issue) {
 // enter moves the claim to a phase; what belongs to the old one alone is cleared.
 func (c *Claim) enter(phase Phase, why string, now time.Time) {
 	c.Phase, c.Why, c.Since = phase, why, now
-	c.Due, c.Cause = time.Time{}, ""
+	c.Due, c.Cause, c.TurnSince = time.Time{}, "", time.Time{}
 	if !c.holdsSlot() {
 		c.Owner, c.Lease, c.Heard, c.Turns, c.Live = Owner{}, time.Time{}, time.Time{}, 0, Usage{}
 	}

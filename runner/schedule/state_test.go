@@ -161,20 +161,24 @@ func TestWakeIsTheNextTimeThatMatters(t *testing.T) {
 			return w
 		}, time.Minute},
 		{"a session falls silent", func(w world) world {
-			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Since, c.Heard = in(-2*time.Minute), in(-time.Minute) })
+			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.TurnSince, c.Heard = in(-2*time.Minute), in(-time.Minute) })
 			return w
 		}, 4*time.Minute + 1},
-		{"a session that was never heard of", func(w world) world {
-			w.claim(todo(1), schedule.Running, nil)
+		{"a session that was not heard of since its turn began", func(w world) world {
+			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Since, c.TurnSince = in(-time.Hour), noon })
 			return w
 		}, 5*time.Minute + 1},
+		{"a session between two turns", func(w world) world {
+			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Since, c.Heard = in(-time.Hour), in(-time.Hour) })
+			return w
+		}, 0},
 		{"no stall detection", func(w world) world {
-			w.claim(todo(1), schedule.Running, nil)
+			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.TurnSince = noon })
 			w.policy.Stall = 0
 			return w
 		}, 0},
 		{"a session of another run, and one that ends", func(w world) world {
-			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Owner = other })
+			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Owner, c.TurnSince = other, noon })
 			w.claim(todo(2), schedule.Stopping, nil)
 			return w
 		}, 0},

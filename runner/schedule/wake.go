@@ -15,10 +15,10 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 		switch {
 		case c.Phase == Waiting:
 			sooner(c.Due)
-		case c.Phase == Running && c.Owner == s.Self && p.Stall > 0:
+		case c.Owner == s.Self && c.listened(p):
 			// One tick of the clock later: a session is silent for too long
 			// only when more than the timeout has passed.
-			sooner(later(c.Since, c.Heard).Add(p.Stall + time.Nanosecond))
+			sooner(c.silentSince().Add(p.Stall + time.Nanosecond))
 		}
 	}
 	if s.Pause.Why != "" {

@@ -205,6 +205,9 @@ func genClaim(t *rapid.T, w world, issue tracker.Issue) {
 			if rapid.Bool().Draw(t, "heard") {
 				c.Heard = ago("last heard")
 			}
+			if phase == schedule.Running && often(t, "in a turn") {
+				c.TurnSince = ago("turn since")
+			}
 			c.Live = schedule.Usage{Input: rapid.Int64Range(0, c.Tokens).Draw(t, "live")}
 		}
 		if phase == schedule.Waiting {
@@ -285,6 +288,7 @@ func checkShape(t rapid.TB, c schedule.Claim) {
 		{c.Since.IsZero(), "a phase has begun"},
 		{slot != (c.Owner != schedule.Owner{}), "an owner belongs to a session"},
 		{slot == c.Lease.IsZero(), "a lease belongs to a session"},
+		{c.Phase != schedule.Running && !c.TurnSince.IsZero(), "a turn belongs to a running session"},
 		{!slot && (!c.Heard.IsZero() || c.Turns != 0 || c.Live != schedule.Usage{}), "signs of life belong to a session"},
 		{(c.Phase == schedule.Stopping) != (c.Cause != ""), "a cause belongs to a stop"},
 		{(c.Phase == schedule.Waiting) == c.Due.IsZero(), "a time belongs to a wait"},

@@ -106,11 +106,11 @@ func (c claim) check() error {
 		return errors.New("a count is too large")
 	case c != c.fit():
 		return errors.New("a text is too long or not plain")
-	case !utc(c.Since, c.Lease, c.Heard, c.Due):
+	case !utc(c.Since, c.Lease, c.Heard, c.TurnSince, c.Due):
 		return errors.New("a time is not in UTC")
 	case !session && c.Phase != schedule.Waiting && c.Phase != schedule.Parked:
 		return fmt.Errorf("unknown phase %.40q", c.Phase)
-	case !session && (c.Owner != owner{} || c.Turns != 0 || c.Live != usage{} || !c.Lease.IsZero() || !c.Heard.IsZero()):
+	case !session && (c.Owner != owner{} || c.Turns != 0 || c.Live != usage{} || !c.Lease.IsZero() || !c.Heard.IsZero() || !c.TurnSince.IsZero()):
 		return fmt.Errorf("it is %s, yet has an owner or a live session", c.Phase)
 	case c.Phase != schedule.Waiting && !c.Due.IsZero():
 		return fmt.Errorf("it is %s, yet has a due time", c.Phase)

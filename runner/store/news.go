@@ -21,7 +21,7 @@ func (r record) quiet() record {
 	r.Claims = slices.Clone(r.Claims)
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		c.Heard, c.Turns, c.Live, c.Tokens = time.Time{}, 0, usage{}, 0
+		c.Heard, c.TurnSince, c.Turns, c.Live, c.Tokens = time.Time{}, time.Time{}, 0, usage{}, 0
 	}
 	days := []day{}
 	for _, d := range r.Days {

@@ -138,7 +138,7 @@ func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 				Run: draw("run", maxName), Job: draw("job", maxName), Host: draw("host", maxName),
 				Attempt: count().Draw(t, "run attempt"), PID: count().Draw(t, "pid"), Started: int64(count().Draw(t, "started")),
 			}
-			c.Lease, c.Heard = genTime().Draw(t, "lease"), genTime().Draw(t, "heard")
+			c.Lease, c.Heard, c.TurnSince = genTime().Draw(t, "lease"), genTime().Draw(t, "heard"), genTime().Draw(t, "turn since")
 			c.Turns, c.Live = count().Draw(t, "turns"), genUsage().Draw(t, "live")
 		case schedule.Waiting:
 			c.Due = genTime().Draw(t, "due")

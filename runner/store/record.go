@@ -51,6 +51,7 @@ type claim struct {
 	Lease      time.Time      `json:"lease,omitzero"`
 	Cause      schedule.Cause `json:"cause,omitempty"`
 	Heard      time.Time      `json:"heard,omitzero"`
+	TurnSince  time.Time      `json:"turn_since,omitzero"`
 	Turns      int            `json:"turns,omitempty"`
 	Live       usage          `json:"live,omitzero"`
 	Attempt    int            `json:"attempt,omitempty"`
@@ -143,7 +144,7 @@ func newClaim(c schedule.Claim) claim {
 	return claim{
 		ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State, Content: c.Content,
 		Phase: c.Phase, Since: c.Since.UTC(), Why: c.Why,
-		Owner: owner(c.Owner), Lease: c.Lease.UTC(), Cause: c.Cause, Heard: c.Heard.UTC(), Turns: c.Turns, Live: usage(c.Live),
+		Owner: owner(c.Owner), Lease: c.Lease.UTC(), Cause: c.Cause, Heard: c.Heard.UTC(), TurnSince: c.TurnSince.UTC(), Turns: c.Turns, Live: usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due.UTC(), Thread: c.Thread,
 		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens,
 	}
@@ -172,7 +173,7 @@ func (c claim) restore() schedule.Claim {
 	return schedule.Claim{
 		ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State, Content: c.Content,
 		Phase: c.Phase, Since: c.Since, Why: c.Why,
-		Owner: schedule.Owner(c.Owner), Lease: c.Lease, Cause: c.Cause, Heard: c.Heard, Turns: c.Turns, Live: schedule.Usage(c.Live),
+		Owner: schedule.Owner(c.Owner), Lease: c.Lease, Cause: c.Cause, Heard: c.Heard, TurnSince: c.TurnSince, Turns: c.Turns, Live: schedule.Usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due, Thread: c.Thread,
 		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens,
 	}

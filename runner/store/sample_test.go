@@ -17,7 +17,7 @@ func sample() *schedule.State {
 		{
 			ID: "a1", Identifier: "ABC-1", Title: "Teapot <is> “short” & stout", URL: "https://tracker.example/ABC-1?x=1&y=2",
 			State: "In Progress", Content: "5a2f", Phase: schedule.Running, Since: at(0, 1), Owner: self, Lease: at(10, 0),
-			Heard: at(1, 500), Turns: 3, Live: schedule.Usage{Input: 1200, Output: 80}, Attempt: 1, Thread: "th-1",
+			Heard: at(1, 500), TurnSince: at(0, 30), Turns: 3, Live: schedule.Usage{Input: 1200, Output: 80}, Attempt: 1, Thread: "th-1",
 			Sessions: 4, Failures: 1, Idle: 1, Tokens: 123456,
 		},
 		{
@@ -52,6 +52,10 @@ func sampleOfVersion1() *schedule.State {
 	s := sample()
 	s.Wait = schedule.TrackerWait{}
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
+	for id, c := range s.Claims {
+		c.TurnSince = time.Time{}
+		s.Claims[id] = c
+	}
 	return s
 }
 

@@ -81,7 +81,7 @@ func (d *draft) table() []entry {
 		settled("codex.effort", "Codex's own", "reasoning effort of the turns", d.text(&codex.Effort)),
 		fixed("codex.turn_timeout_ms", "3600000", "time a turn may take in all", d.millis(&codex.TurnTimeout, 1)),
 		fixed("codex.read_timeout_ms", "5000", "time an answer to one request may take", d.millis(&codex.ReadTimeout, 1)),
-		fixed("codex.stall_timeout_ms", "300000", "silence after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),
+		fixed("codex.stall_timeout_ms", "300000", "silence in a turn after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),
 		fixed("codex.max_tool_calls", "1000", "calls of the tracker's tools that a session may make; more are refused", d.integer(&codex.MaxToolCalls, 1)),
 		settled("codex.env", "[]", "names of environment variables that the agent sees besides the plain ones", d.names(&codex.Env)),
 		settled("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denied(&codex.Deny)),
