@@ -41,13 +41,33 @@ func (l *loop) exit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Ne
 	return l.state.Exit(id, o, p, at)
 }
 
-// load reads the state, carries the journal into it, and stops the sessions
-// whose claims another run has taken.
+// load reads the state and takes it over.
 func (l *loop) load(ctx context.Context) error {
 	state, rev, err := l.Store.Load(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		l.take(state, rev)
 	}
+	return err
+}
+
+// reread takes over what others have saved since: an operator, or another run.
+// What it cannot read a save cannot replace either, so that is where it fails.
+func (l *loop) reread(ctx context.Context) {
+	state, rev, err := l.Store.Load(ctx)
+	switch {
+	case err != nil:
+		l.Log.Warn("state not read again: going on with what is known", "error", err)
+	case rev != l.rev:
+		l.Log.Info("taking over what another process saved")
+		l.view.doubtAll()
+		l.take(state, rev)
+		l.adopt(ctx)
+	}
+}
+
+// take carries the journal into a state that was read, and stops the sessions
+// whose claims another run has taken.
+func (l *loop) take(state *schedule.State, rev store.Revision) {
 	state.Self = l.Self
 	if wrong := state.Bound(l.policy(), time.Now()); len(wrong) > 0 {
 		text := fmt.Sprintf("the state holds times that no run can have written: it was edited, or a clock is wrong; usual times count instead of: %s",
@@ -77,7 +97,6 @@ func (l *loop) load(ctx context.Context) error {
 			w.cancel(schedule.LostClaim)
 		}
 	}
-	return nil
 }
 
 // save makes the state durable; the journal then begins anew.

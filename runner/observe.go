@@ -17,6 +17,9 @@ import (
 // poll reads what every claim's issue looks like now, and the candidates while
 // there is room for any (SPEC §8.1). A failed read leaves what was known.
 func (l *loop) poll(ctx context.Context, now time.Time) {
+	if !l.nextPoll.IsZero() {
+		l.reread(ctx)
+	}
 	l.nextPoll = now.Add(l.wf.Settings.Poll)
 	if !l.Once {
 		l.state.NewTick()

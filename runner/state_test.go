@@ -16,6 +16,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 func TestADueTimeThatNoRunCanHaveWrittenHoldsNoIssueForLong(t *testing.T) {
@@ -120,4 +121,41 @@ func TestTheDigestOfALoginTellsNothingOfIt(t *testing.T) {
 			t.Errorf("two states have the digests %v of one login", pauses)
 		}
 	})
+}
+
+func TestWhatAnOperatorSavesCountsWithinAPollThoughNothingElseHappens(t *testing.T) {
+	for _, once := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
+			w.edit(func(s *schedule.State) {
+				s.Claims["A-1"] = schedule.Claim{ID: "A-1", Identifier: "A-1", Phase: schedule.Parked, Why: "which colour?"}
+			})
+			began := time.Now()
+			var ended map[tracker.ID]time.Duration
+			r := w.run()
+			r.Once = once
+			r.Work = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+				if job.Issue.ID == "B-1" && !passes(ctx, 2*time.Hour) { // a session that goes on meanwhile
+					return stopped(ctx)
+				}
+				outcome := w.handOver(ctx, job, report)
+				ended[job.Issue.ID] = time.Since(began).Truncate(time.Minute)
+				return outcome
+			}
+			w.flow.change(func(s *workflow.Settings) { s.Policy.Stall = 0 }, nil)
+			ended = map[tracker.ID]time.Duration{}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Hour, func() {
+				w.edit(func(s *schedule.State) { s.Retry("A-1", time.Now()) })
+			})
+			time.AfterFunc(3*time.Hour, cancel)
+			if _, err := r.Run(ctx); err != nil && !errors.Is(err, schedule.Interrupted) {
+				t.Fatal(err)
+			}
+			want := map[tracker.ID]time.Duration{"A-1": time.Hour, "B-1": 2 * time.Hour}
+			if diff := cmp.Diff(want, ended); diff != "" {
+				t.Errorf("once %v: sessions ended after (-want +got):\n%s\n%s", once, diff, w.log)
+			}
+		})
+	}
 }

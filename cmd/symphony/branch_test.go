@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -158,5 +159,34 @@ func TestABranchThatIsNoneOfOursIsRefusedBeforeAnythingStarts(t *testing.T) {
 		if hub.Head(name) != before || strings.Contains(p.read("issues/A-1.md"), "state: Review") {
 			t.Errorf("%s was written, or the issue worked on", name)
 		}
+	}
+}
+
+func TestAnOperatorsEditOfABranchCountsInARunningService(t *testing.T) {
+	t.Parallel()
+	hub := storetest.New(t, storetest.Config{})
+	p := branchProject(t, hub, map[string]string{"A-1": task("Ask `Which colour?`")})
+	p.replace("codex:", "polling: {interval_ms: 100}\ncodex:")
+	ctx, cancel := context.WithCancel(t.Context())
+	service := p.command(ctx, onBranch)
+	service.Cancel = func() error { return service.Process.Signal(os.Interrupt) }
+	if err := service.Start(); err != nil {
+		t.Fatal(err)
+	}
+	holds := func(text string) func() bool {
+		return func() bool {
+			state, ok := hub.File("symphony-state", "state.json")
+			return ok && strings.Contains(state, text)
+		}
+	}
+	waitFor(t, "the question", holds(`"phase": "parked"`))
+	if said := p.ok("state", "retry", "A-1", onBranch).stdout; said != "A-1: due now\n" {
+		t.Errorf("retry says %q", said)
+	}
+	waitFor(t, "a second session", holds(`"sessions": 2`))
+	cancel()
+	service.Wait()
+	if code := service.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit status %d", code)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -105,22 +107,32 @@ func (a *app) resume(ctx context.Context) error {
 	})
 }
 
-// editState changes the state, and prints what edit says about it.
+// maxEdits is how often an edit is tried on a state that runs save at once.
+const maxEdits = 10
+
+// editState changes the state, also while a run has it open, and prints what
+// edit says about it.
 func (a *app) editState(ctx context.Context, edit func(*schedule.State) (said string, err error)) error {
 	place, err := a.herePlace()
 	if err != nil {
 		return err
 	}
+	if file, ok := place.(*stateFile); ok {
+		file.edit = true
+	}
 	defer place.Close()
-	state, rev, err := place.Load(ctx)
-	if err != nil {
-		return err
+	var said string
+	for try := 0; try == 0 || errors.Is(err, store.ErrConflict) && try < maxEdits; try++ {
+		state, rev, loadErr := place.Load(ctx)
+		if loadErr != nil {
+			return loadErr
+		}
+		if said, err = edit(state); err != nil {
+			return err
+		}
+		_, err = place.Save(ctx, state, rev)
 	}
-	said, err := edit(state)
 	if err != nil {
-		return err
-	}
-	if _, err := place.Save(ctx, state, rev); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(a.stdout, a.redactor.String(said))

@@ -13,6 +13,7 @@ import (
 type stateFile struct {
 	path     string
 	readOnly bool // a dry run looks without the lock, and never writes
+	edit     bool // an operator's command changes it beside a run
 	redactor *redact.Redactor
 
 	witness string // of a cache, see [store.Cache]; empty without one
@@ -27,7 +28,7 @@ func (f *stateFile) Load(ctx context.Context) (*schedule.State, store.Revision, 
 		return s, "", err
 	}
 	if f.open == nil {
-		open, err := f.start()
+		open, err := f.start(ctx)
 		if err != nil {
 			return nil, "", err
 		}
@@ -41,10 +42,14 @@ func (f *stateFile) Load(ctx context.Context) (*schedule.State, store.Revision, 
 	return s, rev, err
 }
 
-func (f *stateFile) start() (place, error) {
+func (f *stateFile) start(ctx context.Context) (place, error) {
 	switch {
 	case f.readOnly:
 		return store.LookAtCache(f.path, f.witness), nil
+	case f.edit && f.witness != "":
+		return store.EditCache(ctx, f.path, f.witness)
+	case f.edit:
+		return store.EditFile(ctx, f.path)
 	case f.witness != "":
 		return store.OpenCache(f.path, f.witness)
 	}

@@ -94,7 +94,7 @@ func (a *app) conclude(tick report.Tick, wf workflow.Workflow, err error) error 
 	if errors.Is(err, store.ErrRefused) && tick.Acted == 0 {
 		err = fmt.Errorf("%w: %w", errUsage, err) // where the state is to be is wrong
 	}
-	if isUsage := status(err) == exitUsage; isUsage || errors.Is(err, store.ErrLocked) {
+	if isUsage := status(err) == exitUsage; isUsage || errors.Is(err, store.ErrLocked) && tick.Acted == 0 {
 		return err // nothing was done: there is nothing to report
 	}
 	if err != nil && !errors.Is(err, schedule.Interrupted) && !slices.Contains(tick.Errors, err.Error()) {

@@ -90,6 +90,9 @@ func (b *Branch) load(ctx context.Context) (*schedule.State, error) {
 	if err != nil {
 		return nil, err
 	}
+	if head != "" && head == b.head {
+		return b.kept.state(), nil // a commit does not change
+	}
 	var data []byte
 	if head == "" {
 		data, err = b.begin(ctx)

@@ -35,6 +35,15 @@ func OpenCache(path, witness string) (*Cache, error) {
 	return &Cache{File: f, witness: witness}, nil
 }
 
+// EditCache opens the state at path as [EditFile] does.
+func EditCache(ctx context.Context, path, witness string) (*Cache, error) {
+	f, err := EditFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &Cache{File: f, witness: witness}, nil
+}
+
 // LookAtCache is a Cache without the lock, to be shown or planned on, as with
 // [ReadFile]: it changes nothing on disk, and cannot be saved.
 func LookAtCache(path, witness string) *Cache {

@@ -28,8 +28,11 @@
 //     keeps its word): the file and then its folder are flushed.
 //
 // Only one run at a time has a file open: it holds a lock of the operating
-// system, which ends with the process. The revision is for those who take no
-// lock: a person with an editor, a restored backup, a deleted lock file.
+// system, which ends with the process. A second lock is held for the moments of
+// a write, by runs and by the commands of an operator, who need not wait for the
+// run: an edit is a save by somebody else, which the run finds by its revision,
+// as on a branch. The revision is also for those who take no lock: a person with
+// an editor, a restored backup, a deleted lock file.
 //
 // # The cache
 //
@@ -44,7 +47,8 @@
 // A save is a commit: its parent is the commit that was loaded, and the branch
 // moves to it only by a fast-forward, which GitHub judges and does in one step.
 // So of two runs that loaded the same commit one is refused, and no lock is
-// needed. A load takes 2 requests, a save 3 (a tree with the files in it, a
+// needed. A load takes 2 requests (1 when the
+// branch has not moved since the last), a save 3 (a tree with the files in it, a
 // commit, the move), and a save without news none. The first save of a run takes
 // one more, to learn that this is not the default branch, unless there was no
 // branch, when the load has asked for that.

@@ -33,43 +33,69 @@ func (r Revision) generation() (generation int64, ok bool) {
 	return generation, err == nil
 }
 
-// File is a state in a local file. It is for one goroutine.
+// File is a state in a local file, open for a run or for an edit. It is for one
+// goroutine.
 type File struct {
 	path  string
-	lock  *os.File // nil when it is not open
+	run   *os.File // the lock of the run; nil for an edit and when it is not open
+	write *os.File // the lock for writing, which an edit holds all the time
 	floor int64    // the next generation is above this one too
 }
 
-// OpenFile makes the folder if need be and takes the lock, which is held until
-// Close or the end of the process. It fails with a [LockedError] when another
-// run holds it. The state itself is not looked at.
+// OpenFile opens the state for a run: it makes the folder if need be and takes
+// the lock of the run, which is held until Close or the end of the process. It
+// fails with a [LockedError] when another run holds it. The state itself is not
+// looked at.
 func OpenFile(path string) (*File, error) {
-	path, err := filepath.Abs(path)
+	path, err := makeFolder(path)
 	if err != nil {
-		return nil, fmt.Errorf("open state: %w: give an absolute path", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("open state: %w: make the folder, or keep the state elsewhere", err)
+		return nil, err
 	}
 	lock, err := acquire(path)
 	if err != nil {
 		return nil, err
 	}
-	// What a killed run was writing is nobody's: the lock is ours now.
-	if err := os.Remove(draft(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(fmt.Errorf("open state: %w: remove it", err), release(lock))
-	}
-	return &File{path: path, lock: lock}, nil
+	return &File{path: path, run: lock}, nil
 }
 
-// Close gives up the lock, if it is held; nothing can be saved any more.
-func (f *File) Close() error {
-	if f.lock == nil {
-		return nil
+// EditFile opens the state for an edit: a Load and a Save right after it. A run
+// may have it open meanwhile; its next Save is an [ErrConflict], as if another
+// run had saved. It waits for the Save of a run that is in progress, and fails
+// with [ErrLocked] when that takes too long.
+func EditFile(ctx context.Context, path string) (*File, error) {
+	path, err := makeFolder(path)
+	if err != nil {
+		return nil, err
 	}
-	lock := f.lock
-	f.lock = nil
-	return release(lock)
+	lock, err := acquireWrite(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &File{path: path, write: lock}, nil
+}
+
+// makeFolder makes the folder of the state, and returns the absolute path.
+func makeFolder(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("open state: %w: give an absolute path", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("open state: %w: make the folder, or keep the state elsewhere", err)
+	}
+	return path, nil
+}
+
+// Close gives up the locks that are held; nothing can be saved any more.
+func (f *File) Close() error {
+	var errs []error
+	for _, lock := range []**os.File{&f.run, &f.write} {
+		if *lock != nil {
+			errs = append(errs, release(*lock))
+			*lock = nil
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Load reads the state and its revision. A missing file is an empty state. It
@@ -117,8 +143,15 @@ func (f *File) save(ctx context.Context, s *schedule.State, rev Revision) (Revis
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	if f.lock == nil {
+	if f.run == nil && f.write == nil {
 		return "", fmt.Errorf("%w: open it again", fs.ErrClosed)
+	}
+	if f.write == nil { // nobody writes between what is read and what is written
+		lock, err := acquireWrite(ctx, f.path)
+		if err != nil {
+			return "", err
+		}
+		defer release(lock)
 	}
 	present, err := read(f.path)
 	if err != nil {

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -50,6 +52,40 @@ func acquire(path string) (*os.File, error) {
 		return nil, lockedBy(f, path)
 	}
 	return nil, fmt.Errorf("lock state %s: %w: keep the state on a local disk that can be written", path, err)
+}
+
+// writeTime bounds the wait for the lock for writing, which is held for moments.
+const writeTime = 5 * time.Second
+
+// acquireWrite takes the lock for writing the state at path. A run takes it for
+// each Save, and an edit for its whole time. It removes what a killed process
+// was writing, which is nobody's now.
+func acquireWrite(ctx context.Context, path string) (*os.File, error) {
+	const flags = os.O_RDWR | os.O_CREATE | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	f, err := os.OpenFile(path+".write.lock", flags, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock state for writing: %w: remove it, or keep the state elsewhere", err)
+	}
+	for giveUp := time.After(writeTime); ; {
+		if err = flock(f, syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		select {
+		case <-giveUp:
+			return nil, errors.Join(fmt.Errorf("lock state %s for writing: %w: another command is about to change it for %v: end that, and try again",
+				path, ErrLocked, writeTime), f.Close())
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("lock state %s for writing: %w", path, context.Cause(ctx)), f.Close())
+		case <-time.After(writeTime / 1000):
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock state %s for writing: %w: keep the state on a local disk that can be written", path, err), f.Close())
+	}
+	if err := os.Remove(draft(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(fmt.Errorf("remove what was left of a save: %w: remove it", err), release(f))
+	}
+	return f, nil
 }
 
 // lock takes the lock without waiting for whoever works with it, but does wait a

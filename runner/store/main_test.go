@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 		err = hold(path)
 	case "racer":
 		err = race()
+	case "editor":
+		err = edit(path)
 	case "writer":
 		err = write(path)
 	}
@@ -36,6 +38,20 @@ func TestMain(m *testing.M) {
 // hold keeps the state open until its standard input ends.
 func hold(path string) error {
 	f, err := OpenFile(path)
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// edit opens the state for an edit, and does not finish it before its standard
+// input ends.
+func edit(path string) error {
+	f, err := EditFile(context.Background(), path)
 	if err != nil {
 		return err
 	}

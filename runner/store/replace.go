@@ -7,7 +7,7 @@ import (
 )
 
 // draft is where the next content of the file is written. There is one, since
-// only the holder of the lock writes.
+// only the holder of the lock for writing writes.
 func draft(path string) string { return path + ".tmp" }
 
 // replace makes data the content of the file, all at once: a kill or a power
@@ -26,7 +26,7 @@ func replace(path string, data []byte) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // or the next OpenFile will
+		_ = os.Remove(f.Name()) // or whoever writes next will
 		return err
 	}
 	syncFolder(filepath.Dir(path))
