@@ -15,7 +15,8 @@ import (
 // Bounds that no honest workflow meets. They keep a hostile one from costing more
 // than a moment: aliases multiply, and yaml.v3 compares the keys of a map in pairs.
 const (
-	maxFile  = 1 << 20 // bytes of the file, and of the front matter with its aliases written out
+	maxFile  = 1 << 20  // bytes of the file, and of the front matter with its aliases written out
+	maxFront = 64 << 10 // bytes of the front matter
 	maxDepth = 100     // levels of nesting, aliases included
 	maxItems = 500     // keys of one map, items of one list
 )
@@ -44,6 +45,9 @@ func split(content []byte) (front, prompt []byte, err error) {
 		line, rest, _ = bytes.Cut(rest, []byte("\n"))
 		if delimiter(line) {
 			return front, bytes.TrimSpace(rest), nil
+		}
+		if len(front)+len(line) > maxFront {
+			return nil, nil, fmt.Errorf("the front matter is larger than %d bytes; shorten it, or close it with a line of exactly \"---\"", maxFront)
 		}
 		front = append(append(front, line...), '\n')
 	}

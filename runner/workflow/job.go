@@ -31,7 +31,15 @@ func ParseJob(content []byte, id string) (Job, error) {
 	if len(content) > maxFile {
 		return Job{}, fmt.Errorf("read job %.80q: %w: the workflow file is larger than %d bytes; shorten it", id, ErrParse, maxFile)
 	}
-	if err := yaml.Unmarshal(content, &file); err != nil {
+	var doc yaml.Node
+	err := yaml.Unmarshal(content, &doc)
+	if budget := maxFile; err == nil {
+		err = bounded(&doc, 0, &budget)
+	}
+	if err == nil {
+		err = doc.Decode(&file)
+	}
+	if err != nil {
 		return Job{}, fmt.Errorf("read job %.80q: %w: %w; correct the workflow file", id, ErrParse, err)
 	}
 	found, ok := file.Jobs[id]

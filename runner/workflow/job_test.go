@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -39,11 +40,16 @@ func TestAJobIsWhatItsWorkflowFileSays(t *testing.T) {
 
 func TestAJobThatIsNotThereIsAnError(t *testing.T) {
 	t.Parallel()
+	var many strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&many, ", k%d: {}", i)
+	}
 	for name, content := range map[string]string{
 		"no YAML":     "jobs: [",
 		"no map":      "text",
 		"no jobs":     "name: x",
 		"another job": "jobs: {other: {}}",
+		"too many":    "jobs: {tick: {}" + many.String() + "}",
 		"too large":   "jobs: {tick: {}}\n" + strings.Repeat("# x\n", 1<<18),
 	} {
 		if job, err := workflow.ParseJob([]byte(content), "tick"); !errors.Is(err, workflow.ErrParse) || job != (workflow.Job{}) {

@@ -37,11 +37,9 @@ func parse(id string, content []byte, modified time.Time) (tracker.Issue, error)
 	if err != nil {
 		return tracker.Issue{}, err
 	}
-	var m matter
-	// The empty line stands for the one that opens the front matter, so that
-	// YAML counts lines as the file does.
-	if err := yaml.Unmarshal([]byte("\n"+clean(doc.matter)), &m); err != nil {
-		return tracker.Issue{}, fmt.Errorf("its front matter cannot be read: %w: mend it", err)
+	m, err := readMatter(doc.matter)
+	if err != nil {
+		return tracker.Issue{}, err
 	}
 	labels, err := list(m.Labels, tracker.NormalLabel)
 	if err != nil {
@@ -81,6 +79,33 @@ func parse(id string, content []byte, modified time.Time) (tracker.Issue, error)
 		issue.UpdatedAt = modified.UTC()
 	}
 	return issue, nil
+}
+
+// Bounds of the front matter: yaml.v3 compares the keys of a map in pairs.
+const (
+	maxMatter = 64 << 10 // bytes
+	maxKeys   = 500
+)
+
+// readMatter reads front matter.
+func readMatter(text []byte) (m matter, err error) {
+	if len(text) > maxMatter {
+		return m, fmt.Errorf("its front matter is larger than %d bytes: shorten it", maxMatter)
+	}
+	// The empty line stands for the one that opens the front matter, so that
+	// YAML counts lines as the file does.
+	var root yaml.Node
+	err = yaml.Unmarshal([]byte("\n"+clean(text)), &root)
+	if err == nil && len(root.Content) > 0 && len(root.Content[0].Content) > 2*maxKeys {
+		return m, fmt.Errorf("its front matter has more than %d keys: remove some", maxKeys)
+	}
+	if err == nil && len(root.Content) > 0 {
+		err = root.Decode(&m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("its front matter cannot be read: %w: correct it", err)
+	}
+	return m, nil
 }
 
 // scalar is the text of a single value; null, absent and anything else is none.

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -78,8 +79,8 @@ func TestAMalformedFileSaysWhyAndWhatToDo(t *testing.T) {
 		"no front matter":     {"# Title\n", `write a line "---"`},
 		"a longer fence":      {"----\ntitle: T\nstate: Todo\n----\n", `write a line "---"`},
 		"no end":              {"---\ntitle: T\nstate: Todo\n", `write a line "---" after it`},
-		"not a mapping":       {"---\n- a\n---\n", "mend it"},
-		"broken YAML":         {"---\ntitle: T\nstate: [\n---\n", "mend it"},
+		"not a mapping":       {"---\n- a\n---\n", "correct it"},
+		"broken YAML":         {"---\ntitle: T\nstate: [\n---\n", "correct it"},
 		"a line number":       {"---\ntitle: T\nstate: Todo\nstate: Done\n---\n", "line 4"},
 		"no title":            {"---\nstate: Todo\n---\n", "no title"},
 		"no state":            {"---\ntitle: T\nstate:\n---\n", "no state"},
@@ -91,7 +92,9 @@ func TestAMalformedFileSaysWhyAndWhatToDo(t *testing.T) {
 		"a blocker of another kind": {
 			"---\ntitle: T\nstate: Todo\nblocked_by: [[A-1]]\n---\n", "blocked_by: an entry is not plain text",
 		},
-		"too large": {"---\ntitle: T\nstate: Todo\n---\n" + strings.Repeat("x", maxSize), "shorten it"},
+		"front matter too large": {"---\ntitle: T\nstate: Todo\nnote: " + strings.Repeat("x", maxMatter) + "\n---\n", "its front matter is larger than 65536 bytes: shorten it"},
+		"too many keys":          {"---\ntitle: T\nstate: Todo\n" + manyKeys(501) + "---\n", "its front matter has more than 500 keys: remove some"},
+		"too large":              {"---\ntitle: T\nstate: Todo\n---\n" + strings.Repeat("x", maxSize), "shorten it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,6 +107,15 @@ func TestAMalformedFileSaysWhyAndWhatToDo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// manyKeys is front matter with n keys of nobody's.
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "k%d:\n", i)
+	}
+	return b.String()
 }
 
 // FuzzParse holds that any file is read without harm, and that the tool can
