@@ -4,8 +4,9 @@ import "time"
 
 // Config is the workspace and hooks sections of WORKFLOW.md (SPEC §5.3.3, §5.3.4).
 type Config struct {
-	Root  string // absolute
-	Hooks Hooks
+	Root   string // absolute
+	Hooks  Hooks
+	Limits Limits // of each agent
 }
 
 // Hooks are shell scripts run by `bash -lc` in the workspace. An empty one does not exist.

@@ -78,6 +78,7 @@ func (r *Root) hook(ctx context.Context, name, script string, ws Workspace) erro
 	if script == "" {
 		return nil
 	}
+	r.removeSpecial(ctx, ws)
 	log := r.issueLog(ws).With("hook", name)
 	log.InfoContext(ctx, "hook started")
 	began := time.Now()

@@ -43,7 +43,7 @@ func (r *Root) Start(ctx context.Context, ws Workspace, command string, extra []
 	}
 	defer childOut.Close()
 	s, err := r.launch(ctx, launch{
-		ws: ws, script: command, extra: append([]string{"CODEX_HOME"}, extra...),
+		ws: ws, script: r.cfg.Limits.script() + command, extra: append([]string{"CODEX_HOME"}, extra...),
 		stdin: childIn, stdout: childOut, reader: pipe{stdout}, log: r.issueLog(ws),
 	})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 const (
 	maxFile  = 1 << 20  // bytes of the file, and of the front matter with its aliases written out
 	maxFront = 64 << 10 // bytes of the front matter
-	maxDepth = 100     // levels of nesting, aliases included
-	maxItems = 500     // keys of one map, items of one list
+	maxDepth = 100      // levels of nesting, aliases included
+	maxItems = 500      // keys of one map, items of one list
 )
 
 // split cuts a file into front matter and prompt (SPEC §5.2). The delimiters

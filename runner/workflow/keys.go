@@ -84,6 +84,9 @@ func (d *draft) table() []entry {
 		fixed("codex.stall_timeout_ms", "300000", "silence in a turn after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),
 		fixed("codex.max_tool_calls", "1000", "calls of the tracker's tools that a session may make; more are refused", d.integer(&codex.MaxToolCalls, 1)),
 		settled("codex.env", "[]", "names of environment variables that the agent sees besides the plain ones", d.names(&codex.Env)),
+		fixed("codex.max_processes", "16384", "processes and threads that the user of this program may have while a session starts another; the superuser has no such bound; 0 is unlimited", d.integer(&s.Workspace.Limits.Processes, 0)),
+		fixed("codex.max_open_files", "65536", "files that one process of a session may have open; 0 is unlimited", d.integer(&s.Workspace.Limits.OpenFiles, 0)),
+		fixed("codex.max_memory_mb", "0", "memory that one process of a session may allocate, in MiB (Linux); 0 is unlimited: when the machine has none left, processes of sessions end first", d.integer(&s.Workspace.Limits.Memory, 0)),
 		settled("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denied(&codex.Deny)),
 
 		settled("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent", d.port),

@@ -71,8 +71,9 @@ func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
 			Tracker: workflow.Tracker{Kind: "file", Provider: map[string]any{"path": "/repo/issues"}},
 			Poll:    30 * time.Second,
 			Workspace: workspace.Config{
-				Root:  "/var/tmp/symphony_workspaces",
-				Hooks: workspace.Hooks{Timeout: time.Minute},
+				Root:   "/var/tmp/symphony_workspaces",
+				Hooks:  workspace.Hooks{Timeout: time.Minute},
+				Limits: workspace.Limits{Processes: 16384, OpenFiles: 65536},
 			},
 			Policy: schedule.Policy{
 				ActiveStates:   []string{"Todo", "In Progress"},
@@ -127,6 +128,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 					AfterCreate: "git clone .\ngit status\n", BeforeRun: "b $HOME", AfterRun: "c", BeforeRemove: "d",
 					Timeout: 2 * time.Second, Env: []string{"GH_HOST"},
 				},
+				Limits: workspace.Limits{Processes: 100, OpenFiles: 200, Memory: 300},
 			},
 			Policy: schedule.Policy{
 				ActiveStates:   []string{"Ready"},

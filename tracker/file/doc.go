@@ -41,10 +41,10 @@
 //     or state, labels or blocked_by that are no list, anything but a regular
 //     file. A list leaves such a file out with a warning, and is a
 //     tracker_response when every file is malformed.
-//   - limits: files of up to 1 MiB, front matter of up to 64 KiB and 500 keys. In the checkout of an Actions job what is
-//     written is thrown away with the job, and the next run works on the same
-//     issues again, unless a later step commits and pushes the folder; the report
-//     warns of it.
+//   - limits: files of up to 1 MiB, front matter of up to 64 KiB and 500 keys.
+//     In the checkout of an Actions job what is written is thrown away with the
+//     job, and the next run works on the same issues again, unless a later step
+//     commits and pushes the folder; the report warns of it.
 //
 // Comments stand at the end of the file, under "## Comments", each below a
 // heading with its time and author. As with any other tracker they are no part
