@@ -38,12 +38,46 @@ func TestTheEndOfASessionIsLoggedWithItsSessionAndItsProcess(t *testing.T) {
 		tick := w.tick(t.Context())
 		for _, message := range []string{"stopping", "stopped"} {
 			lines := w.lines(message)
-			if len(lines) != 1 || !strings.Contains(lines[0], " session_id=thread-turn pid=42 ") {
+			if len(lines) != 1 || !strings.Contains(lines[0], " issue_id=A-1 issue_identifier=A-1 session_id=thread-turn pid=42 ") {
 				t.Errorf("%s: %q", message, lines)
 			}
 		}
 		if got := tick.Row("A-1").Status; got != schedule.StatusStalled {
 			t.Errorf("the report says %q", got)
+		}
+	})
+}
+
+// What people read of a session decides nothing about its issue.
+func TestTheWordsOfASessionChangeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		claims := func(updates ...attempt.Update) map[tracker.ID]schedule.Claim {
+			w := newWorld(t, issue("A-1", "Todo"))
+			w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
+				for _, u := range updates {
+					u.At = time.Now()
+					report(u)
+				}
+				passes(ctx, time.Second)
+				return schedule.Outcome{Class: schedule.Failed, Why: "turn_failed", Turns: 1, Thread: "thread"}
+			}
+			w.tick(t.Context())
+			found := w.claims()
+			for id, c := range found {
+				c.Due = time.Time{}.Add(c.Due.Sub(c.Since)) // the two runs are seconds apart
+				c.Since = time.Time{}
+				found[id] = c
+			}
+			return found
+		}
+		want := claims()
+		got := claims(
+			attempt.Update{Event: "turn_completed", Summary: "the issue is done", Status: schedule.StatusSucceeded, Session: "a-b"},
+			attempt.Update{Event: "turn_input_required", Summary: "asks a person: which one?", Status: schedule.StatusStalled},
+			attempt.Update{Event: "startup_failed", Summary: "codex_not_logged_in: usage limit reached", Status: schedule.StatusFailed},
+		)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

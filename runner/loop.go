@@ -116,6 +116,7 @@ func (l *loop) open(ctx context.Context) error {
 	if l.tick.DryRun {
 		return nil
 	}
+	l.progress()
 	l.Log.Info("started", "workflow", wf.Path, "tracker", wf.Settings.Tracker.Kind, "claims", len(l.state.Claims), "once", l.Once)
 	return nil
 }

@@ -39,7 +39,6 @@ func (a *app) serve(r *runner.Runner, console *console) (stop func(), err error)
 	refresh := make(chan struct{}, 1) // of one: a second request is served by the same poll
 	r.Refresh = refresh
 	s := &statusServer{refresh: refresh}
-	s.now.Store(&runner.Progress{})
 	display := r.Progress
 	r.Progress = func(p runner.Progress) {
 		s.now.Store(&p)
@@ -67,29 +66,28 @@ func (a *app) serve(r *runner.Runner, console *console) (stop func(), err error)
 // statusServer shows the latest progress. It reads nothing else and changes
 // nothing; a refresh asks the loop for an early poll.
 type statusServer struct {
-	now     atomic.Pointer[runner.Progress]
+	now     atomic.Pointer[runner.Progress] // nil until the state is read
 	refresh chan<- struct{}
 }
 
 func (s *statusServer) handler() http.Handler {
 	page := template.Must(template.ParseFS(statusFiles, "status.html"))
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /{$}", s.snapshot(func(w http.ResponseWriter, _ *http.Request, now statusPage) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		page.Execute(w, statusOf(*s.now.Load(), time.Now())) // a reader that hangs up is no failure
-	})
-	mux.HandleFunc("GET /api/v1/state", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, statusOf(*s.now.Load(), time.Now()))
-	})
-	mux.HandleFunc("GET /api/v1/{issue}", func(w http.ResponseWriter, r *http.Request) {
+		page.Execute(w, now) // a reader that hangs up is no failure
+	}))
+	mux.HandleFunc("GET /api/v1/state", s.snapshot(func(w http.ResponseWriter, _ *http.Request, now statusPage) {
+		writeJSON(w, http.StatusOK, now)
+	}))
+	mux.HandleFunc("GET /api/v1/{issue}", s.snapshot(func(w http.ResponseWriter, r *http.Request, now statusPage) {
 		name := r.PathValue("issue")
-		if detail, found := statusOf(*s.now.Load(), time.Now()).issue(name); found {
+		if detail, found := now.issue(name); found {
 			writeJSON(w, http.StatusOK, detail)
 			return
 		}
-		writeJSON(w, http.StatusNotFound, map[string]any{"error": map[string]string{
-			"code": "issue_not_found", "message": fmt.Sprintf("no claim of %q", name)}})
-	})
+		writeError(w, http.StatusNotFound, "issue_not_found", fmt.Sprintf("no claim of %q", name))
+	}))
 	mux.HandleFunc("POST /api/v1/refresh", func(w http.ResponseWriter, _ *http.Request) {
 		select {
 		case s.refresh <- struct{}{}:
@@ -98,6 +96,24 @@ func (s *statusServer) handler() http.Handler {
 		writeJSON(w, http.StatusAccepted, map[string]any{"queued": true, "requested_at": time.Now().UTC()})
 	})
 	return localOnly(mux)
+}
+
+// snapshot calls show with the present snapshot. Until there is one it answers that
+// it is unavailable (SPEC §13.3): an empty snapshot would say that nothing runs.
+func (s *statusServer) snapshot(show func(http.ResponseWriter, *http.Request, statusPage)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		now := s.now.Load()
+		if now == nil {
+			writeError(w, http.StatusServiceUnavailable, "unavailable", "the state is not read yet: ask again")
+			return
+		}
+		show(w, r, statusOf(*now, time.Now()))
+	}
+}
+
+// writeError answers with an error in the form that all errors of the API have.
+func writeError(w http.ResponseWriter, status int, code, message string) {
+	writeJSON(w, status, map[string]any{"error": map[string]string{"code": code, "message": message}})
 }
 
 // localOnly refuses requests that a web page of somebody else makes through the
