@@ -118,3 +118,16 @@ func TestTheDisplayShowsThePhaseOfAnAttemptAndItsCompletion(t *testing.T) {
 		}
 	})
 }
+
+func TestAReconciliationWithNothingRunningAsksAndChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.tick(t.Context())
+		if diff := cmp.Diff([]string{"list"}, w.board.reads); diff != "" {
+			t.Errorf("what is asked of the tracker: %s", diff)
+		}
+		if n := len(w.claims()); n != 0 || w.state().Days != nil || w.state().Past != nil {
+			t.Errorf("the state holds %+v", w.state())
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// conformance are the rows of the specification's section 17 that tests have to
+// show, and where they are shown: a test as folder.Name, a check of the tracker
+// conformance suite as tracker/trackertest.Name (TestTheAdapterConforms of each
+// adapter runs it), a script or a scenario as its path.
+var conformance = []struct {
+	section string
+	row     string
+	shownBy []string
+}{
+	{"17.1", "an explicit workflow path wins; without one it is WORKFLOW.md of the working directory", []string{
+		"testdata/script/paths.txt",
+	}},
+	{"17.1", "a changed file is applied without a restart; a bad change keeps the last good settings and is shown", []string{
+		"runner.TestAServiceGoesOnPollingAndTakesUpChanges", "runner.TestABadEditOfTheWorkflowBlocksDispatchAndKeepsReconciling",
+		"runner/workflow.TestASourceKeepsTheLastGoodWorkflow", "runner/workflow.TestASourceNoticesAnEditOfTheSameSizeAndTime",
+	}},
+	{"17.1", "a missing file, invalid YAML and front matter that is no map have a typed error each", []string{
+		"runner/workflow.TestAFileThatCannotBeReadIsMissing", "runner/workflow.TestABrokenFileNamesTheLineAndWhatToDo", "testdata/script/usage.txt",
+	}},
+	{"17.1", "defaults apply; an unknown tracker kind is refused; the adapter's keys are kept, and checked by the adapter", []string{
+		"runner/workflow.TestAMinimalWorkflowHasTheDefaults", "runner/workflow.TestTheKindMustBeAKnownOne",
+		"runner/workflow.TestTrackerSettingsComeFromBothPlacesAndTheEnvironment", "tracker/linear.TestAWrongSettingIsNamedAndTheKeyIsNotShown",
+		"tracker/github.TestWrongSettingsAreRefusedWithWhatIsAllowed", "tracker/file.TestAWrongSettingIsNamedWithItsValueAndWhatIsAllowed",
+	}},
+	{"17.1", "$NAME is resolved in secrets and paths, ~ in paths; codex.command stays a shell string", []string{
+		"runner/workflow.TestAPathBecomesAbsolute", "runner/workflow.TestTrackerSettingsComeFromBothPlacesAndTheEnvironment",
+		"runner/workflow.TestCommandsAndScriptsAreNotExpanded",
+	}},
+	{"17.1", "limits per state compare normalised names and drop invalid values", []string{
+		"runner/workflow.TestInvalidLimitsOfStatesAreIgnoredWithAWarning", "testdata/plan/per-state-slots.txtar",
+	}},
+	{"17.1", "the prompt renders issue and attempt, and fails on unknown names", []string{
+		"runner/prompt.TestRender", "runner/prompt.TestAnUnknownNameOrFilterFailsWhereverItStands",
+		"runner/attempt.TestThePromptIsTheTemplateForTheIssueAndTheAttempt",
+	}},
+
+	{"17.2", "an issue has the same path each time: made when missing, used again when there", []string{
+		"workspace.TestAWorkspaceIsMadeOnceAndReused",
+	}},
+	{"17.2", "anything but a directory in its place is handled safely", []string{
+		"workspace.TestOnlyARealFolderIsAWorkspace", "workspace.TestStartRefusesAForgedOrMissingWorkspace",
+	}},
+	{"17.2", "errors of populating a workspace are shown", []string{
+		"workspace.TestAFailedHookSaysWhichHowAndWhatItPrinted", "workspace.TestAFailedAfterCreateLeavesNoWorkspace",
+	}},
+	{"17.2", "after_create runs for a new workspace alone", []string{
+		"workspace.TestAWorkspaceIsMadeOnceAndReused",
+	}},
+	{"17.2", "before_run runs before each attempt, and its failure ends the attempt", []string{
+		"runner/attempt.TestHooksRunInOrderAndAfterRunWhenTheAgentIsDead", "runner/attempt.TestAHookThatFailsBeforeTheAgentIsStarted",
+	}},
+	{"17.2", "after_run runs after each attempt; its failure is logged and ends nothing", []string{
+		"runner/attempt.TestAStoppedSessionIsNotOverBeforeAfterRunIs", "runner/attempt.TestAFailureOfAfterRunChangesNoOutcomeAndIsReported",
+	}},
+	{"17.2", "before_remove runs before a removal; its failure is logged and ends nothing", []string{
+		"workspace.TestRemoveDeletesTheWorkspaceAndFollowsNoLink",
+	}},
+	{"17.2", "keys are sanitised, stable and free of collisions", []string{
+		"workspace.TestAnIdentifierThatIsAFileNameIsItsOwnKey", "workspace.TestAnIdentifierThatIsNotAFileNameGetsItsHash",
+		"workspace.TestIssuesNeverShareAFolder",
+	}},
+	{"17.2", "the workspace is checked to be under the root before a launch, and is the agent's working directory", []string{
+		"workspace.TestStartRefusesARootThatWasReplaced", "workspace.TestAnAgentIsAConnectionThatEndsWithItsInput",
+		"codex.TestTheHandshakeSaysWhatTheSpecificationAsks",
+	}},
+
+	{"17.3", "candidates are listed by active states and scope; empty lists of states or ids ask nothing; order is kept over pages", []string{
+		"tracker/trackertest.StatesMatchWhateverTheirCaseAndOuterSpace", "tracker/trackertest.NothingAskedIsAnsweredWithoutARequest",
+		"tracker/trackertest.AListKeepsTheTrackersOrderOverPages", "tracker/linear.TestWhatIsArchivedTrashedOrElsewhereIsNotVisible",
+	}},
+	{"17.3", "labels are lower case; optional fields that cannot be used become null", []string{
+		"tracker/trackertest.IssuesAreNormalised", "tracker/linear.TestEveryFieldIsNormalised", "tracker/github.TestAnIssueIsNormalised",
+		"tracker/file.TestAnIssueIsReadFromItsFile",
+	}},
+	{"17.3", "a malformed record is logged and left out of a list, and fails a read by id", []string{
+		"tracker/trackertest.AMalformedRecordIsDroppedFromAListWithAWarning", "tracker/trackertest.MalformedRecordsFailAReadByIDThatNamesThem",
+	}},
+	{"17.3", "a refresh by id gives whole issues, with the provider's ids in native_ref and its rules as dispatchable", []string{
+		"tracker/trackertest.IssuesAreReadInTheOrderAskedEachOnce", "tracker/trackertest.IssuesAreNormalised", "tracker/linear.TestEveryFieldIsNormalised",
+		"tracker/github.TestWhoseIssuesMayBeWorkedOn", "tracker/linear.TestAnAssigneeNarrowsWhatIsListedAndWhatMayBeWorkedOn",
+	}},
+	{"17.3", "each adapter publishes its profile", []string{
+		"tracker/linear.TestTheProfileHasEveryRow", "cmd/symphony.TestTheReadmeSaysWhatTheProgramSays",
+	}},
+	{"17.3", "every error has a category", []string{
+		"tracker/trackertest.ARefusalFailsEveryRead", "tracker/trackertest.AFailureMidwayGivesNothing", "tracker/linear.TestWhatIsNoResultIsAnError",
+		"tracker/github.TestRefusalsSayWhatToDo", "tracker/github.TestRateLimitsSayHowLongToWaitAndAreNotSleptOn",
+	}},
+
+	{"17.4", "issues start by priority, then by age", []string{
+		"runner/schedule.TestIssuesAreOrderedByUrgencyAgeAndName", "runner/schedule.TestNewIssuesStartInOrder", "testdata/plan/first-dispatch-and-order.txtar",
+	}},
+	{"17.4", "an issue that is not dispatchable, blocked, or lacks a label is not eligible", []string{
+		"runner/schedule.TestAnIssueIsRefusedForAReason", "runner/schedule.TestOnlyAnEligibleFreeIssueIsDispatched", "testdata/plan/blockers.txtar",
+	}},
+	{"17.4", "a refresh updates the running entry", []string{
+		"runner/schedule.TestAClaimFollowsWhatPeopleSeeOfTheIssue", "testdata/plan/per-state-slots.txtar",
+	}},
+	{"17.4", "a state that is not active stops the agent and keeps the workspace; a terminal one stops it and removes the workspace", []string{
+		"testdata/plan/left-active.txtar", "testdata/plan/terminal-while-running.txtar", "runner.TestAnIssueThatIsDoneStopsItsSessionAndLosesItsWorkspace",
+	}},
+	{"17.4", "a reconciliation with nothing running does nothing", []string{
+		"runner.TestAReconciliationWithNothingRunningAsksAndChangesNothing",
+	}},
+	{"17.4", "a normal end continues shortly, as attempt 1; another one backs off from 10 s up to the limit", []string{
+		"testdata/plan/continuation.txtar", "testdata/plan/retry-backoff-then-parked.txtar", "runner/schedule.TestBackoffFollowsTheFormula",
+	}},
+	{"17.4", "an entry that waits has its attempt, due time, identifier and error", []string{
+		"runner/schedule.TestWhatAnEndLeavesOfAClaim", "cmd/symphony.TestTheSnapshotHasRowsTotalsAndRateLimits",
+	}},
+	{"17.4", "a session that stalls is killed and tried again", []string{
+		"testdata/plan/stall.txtar", "runner.TestASilentSessionIsStoppedAndWaits", "runner/attempt.TestAFrozenAgentIsStopped",
+	}},
+	{"17.4", "that there is no slot is a reason with a name", []string{
+		"testdata/plan/per-state-slots.txtar", "testdata/plan/due-while-full-goes-first.txtar",
+	}},
+	{"17.4", "the snapshot has rows of what runs and waits, totals and rate limits, and says when it is unavailable", []string{
+		"cmd/symphony.TestTheSnapshotHasRowsTotalsAndRateLimits", "cmd/symphony.TestASnapshotThatIsNotThereYetIsUnavailableAndNotEmpty",
+		"cmd/symphony.TestTheStatusServerShowsWhatRuns",
+	}},
+
+	{"17.5", "the agent is started by bash -lc in the workspace", []string{
+		"workspace.TestTheShellStillBecomesTheAgentAndKeepsItsExitStatus", "workspace.TestAnAgentIsAConnectionThatEndsWithItsInput",
+	}},
+	{"17.5", "handshake, identity of the client, and the policy in the messages that start thread and turn", []string{
+		"codex.TestTheHandshakeSaysWhatTheSpecificationAsks", "codex.TestTheWorkflowsPolicyGoesWithEveryTurn",
+	}},
+	{"17.5", "the ids of thread and turn become session_started", []string{
+		"codex.TestEventsSayWhereTheyBelong", "codex.TestIDsOfOlderServersAreUnderstood",
+	}},
+	{"17.5", "requests and turns have their timeouts", []string{
+		"codex.TestARequestWithoutAnAnswerTimesOut", "codex.TestATurnHasATimeInAll",
+	}},
+	{"17.5", "lines are framed; standard error is apart", []string{
+		"codex.TestLinesAreCutAtTheirEnds", "codex.TestTheLastLineNeedsNoEnd", "codex.TestALineThatIsNoMessageIsAnEventAndNoMore",
+		"workspace.TestStderrIsLoggedLineByLine",
+	}},
+	{"17.5", "approvals, user input and unknown tools are answered by policy, and never hang", []string{
+		"codex.TestEveryRequestOfTheProtocolIsAnswered", "codex.TestATurnThatNeedsAPersonFailsWithTheQuestions",
+		"codex.TestACallOfNoToolFailsAndTheSessionGoesOn",
+	}},
+	{"17.5", "usage and rate limits are found in every shape and understood", []string{
+		"codex.TestUsageIsWhatTheSessionSpent", "codex.TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports",
+		"codex.TestRateLimitsComeWithTheirEvent", "codex.TestAUsageLimitSaysWhenItEnds",
+	}},
+	{"17.5", "the adapter's tools alone are advertised; they run on the host with its credential and know the current issue", []string{
+		"codex.TestTheHandshakeSaysWhatTheSpecificationAsks", "tracker/trackertest.ToolsDescribeThemselves",
+		"tracker/trackertest.ToolsDoWhatTheyAreAsked", "runner/attempt.TestAnAttemptDoesWhatTheIssueSays",
+	}},
+	{"17.5", "tools leave no secret in the child, and fail with an answer", []string{
+		"workspace.TestSecretsAndTheActionsRuntimeAreKeptFromChildrenEvenWhenNamed", "runner/attempt.TestAToolTellsTheModelNoSecret",
+		"runner/attempt.TestAToolThatFailsIsToldToTheAgentAndEndsNothing", "codex.TestAToolThatFailsIsAnAnswer",
+	}},
+
+	{"17.6", "validation errors are visible", []string{
+		"testdata/script/validate.txt", "testdata/script/usage.txt", "runner/workflow.TestAllProblemsAreReportedAtOnceInTheOrderOfLines",
+	}},
+	{"17.6", "log lines name the issue and the session", []string{
+		"runner.TestTheEndOfASessionIsLoggedWithItsSessionAndItsProcess", "runner/attempt.TestEveryLogLineOfASessionNamesItAndItsProcess",
+	}},
+	{"17.6", "a log sink that fails does not stop the program", []string{
+		"cmd/symphony.TestATickGoesOnWhenItsLogCannotBeWritten", "runner/attempt.TestAnEventLogThatCannotBeWrittenIsNoMoreThanAWarning",
+	}},
+	{"17.6", "totals stay right over repeated updates", []string{
+		"codex.TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports", "runner/schedule.TestTokensAreCountedOnce",
+	}},
+	{"17.6", "the status and the words of events change nothing", []string{
+		"runner.TestTheWordsOfASessionChangeNothing", "runner/schedule.TestPlanDependsOnNothingElse",
+	}},
+
+	{"17.7", "a path as argument, the default path, a missing path", []string{
+		"testdata/script/paths.txt",
+	}},
+	{"17.7", "an error at the start is one clean message", []string{
+		"testdata/script/usage.txt", "testdata/script/paths.txt",
+	}},
+	{"17.7", "the exit status is 0 after a normal end, and not 0 after any other", []string{
+		"testdata/script/once.txt", "testdata/script/usage.txt", "testdata/script/taken.txt", "cmd/symphony.TestTheStatusServerShowsWhatRuns",
+	}},
+}
+
+func TestEveryRowOfTheSpecificationsTestsIsShown(t *testing.T) {
+	t.Parallel()
+	exists := testNames(t)
+	seen := map[string]bool{}
+	for _, row := range conformance {
+		name := row.section + ": " + row.row
+		if seen[name] || len(row.shownBy) == 0 {
+			t.Errorf("%s: it stands here twice, or nothing shows it", name)
+		}
+		seen[name] = true
+		for _, test := range row.shownBy {
+			if !exists[test] {
+				t.Errorf("%s: there is no test %s: name the one that shows it now", name, test)
+			}
+		}
+	}
+}
+
+// testNames returns all that may be named as showing a row: tests of Go, checks of
+// the conformance suite, scripts and scenarios.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	names := map[string]bool{}
+	err := fs.WalkDir(os.DirFS(root), ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		folder := path.Dir(file)
+		switch {
+		case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && file != ".":
+			return fs.SkipDir
+		case folder == "testdata/script" || folder == "testdata/plan":
+			names[file] = true
+			return nil
+		case !strings.HasSuffix(file, "_test.go") && file != "tracker/trackertest/run.go":
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(file)), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv == nil && strings.HasPrefix(n.Name.Name, "Test") {
+					names[folder+"."+n.Name.Name] = true
+				}
+			case *ast.BasicLit: // the suite names its checks by strings
+				if text, err := strconv.Unquote(n.Value); err == nil && file == "tracker/trackertest/run.go" {
+					names[folder+"."+text] = true
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
