@@ -74,10 +74,10 @@ func (r *Root) AfterRun(ctx context.Context, ws Workspace) error {
 // hook runs a script in the workspace, within its time, and logs how it goes.
 // When it returns nothing of the hook is running.
 func (r *Root) hook(ctx context.Context, name, script string, ws Workspace) error {
-	r.Tidy(ws)
 	if script == "" {
 		return nil
 	}
+	r.Tidy(ws)
 	r.removeSpecial(ctx, ws)
 	log := r.issueLog(ws).With("hook", name)
 	log.InfoContext(ctx, "hook started")
