@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -102,6 +103,10 @@ func (p *Process) Err() error {
 	}
 	return p.session.err
 }
+
+// Log replaces the log for what the end of the agent is worth saying: by then it is
+// known which session of the agent's it is.
+func (p *Process) Log(log *slog.Logger) { p.session.log.Store(log) }
 
 // Stop ends the agent: it closes its stdin, waits, sends SIGTERM to its group,
 // waits, sends SIGKILL, and kills and reaps everything the agent started. When

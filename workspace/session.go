@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -27,7 +28,7 @@ type session struct {
 	root   *Root
 	ws     Workspace
 	grace  Grace
-	log    *slog.Logger
+	log    atomic.Pointer[slog.Logger]
 	leader int // process id, also of its group and session
 	output tail
 
@@ -65,9 +66,10 @@ func (r *Root) launch(ctx context.Context, l launch) (*session, error) {
 	}
 	defer childErr.Close()
 	s := &session{
-		id: rand.Text(), root: r, ws: l.ws, grace: r.Grace, log: l.log,
+		id: rand.Text(), root: r, ws: l.ws, grace: r.Grace,
 		exited: make(chan struct{}), done: make(chan struct{}),
 	}
+	s.log.Store(l.log)
 	env := append(r.env.child(l.extra), sessionMark+s.id, workspaceMark+l.ws.Path, "PWD="+l.ws.Path)
 	cmd := &exec.Cmd{
 		Path: r.bash, Args: []string{"bash", "-lc", r.env.unset() + l.script},
@@ -107,7 +109,7 @@ func (s *session) run(ctx context.Context, cmd *exec.Cmd, started chan<- error, 
 	s.leader = cmd.Process.Pid
 	started <- nil
 	var collecting sync.WaitGroup
-	collecting.Go(func() { s.output.collect(ctx, stderr, s.log) })
+	collecting.Go(func() { s.output.collect(ctx, stderr, s.log.Load()) })
 
 	waited := cmd.Wait()
 	close(s.exited)
@@ -143,7 +145,7 @@ func (s *session) end(ctx context.Context, patience time.Duration) error {
 	if s.wait(s.grace.Term) {
 		return s.left
 	}
-	s.log.WarnContext(ctx, "process killed: it does not end by itself", "pid", s.leader)
+	s.log.Load().WarnContext(ctx, "process killed: it does not end by itself", "pid", s.leader)
 	s.signal(syscall.SIGKILL)
 	if s.wait(2 * s.grace.Kill) {
 		return s.left

@@ -143,6 +143,7 @@ func (a *attempt) session(ctx context.Context, ws workspace.Workspace, prompts p
 	a.enter(schedule.StatusInitializingSession)
 	err = a.talk(ctx, ws, process, events, prompts)
 	a.enter(schedule.StatusFinishing)
+	process.Log(a.Log.With("session_id", a.live))
 	if errors.Is(err, codex.ErrPortExit) {
 		err = withExit(err, process)
 	}

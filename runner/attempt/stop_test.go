@@ -70,6 +70,10 @@ func TestAnAgentThatDoesNotWantToEndIsKilledBeforeAfterRun(t *testing.T) {
 			if diff := cmp.Diff(whole, w.traces()); diff != "" {
 				t.Error(diff)
 			}
+			turn := w.asked("turn/start")[0]
+			if w.logged(slog.LevelWarn, "process killed", `"session_id":"`+turn.Thread+"-", `"pid":`) != 1 {
+				t.Errorf("the log does not name the session that was killed:\n%s", w.log.bytes.String())
+			}
 		})
 	}
 }
