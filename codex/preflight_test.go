@@ -3,6 +3,7 @@ package codex
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 )
 
 func TestPreflightFindsWhatKeepsSessionsFromWorking(t *testing.T) {
@@ -63,4 +64,31 @@ func TestPreflightFindsWhatKeepsSessionsFromWorking(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, version, err)
 		}
 	}
+}
+
+// Codex asks the service of a ChatGPT account before it answers account/read, and
+// gives up after 15 seconds: measured with a service that never answers.
+func TestALoginThatCannotBeReadInTimeKeepsNobodyFromWorking(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, j := begin(t, Options{}, func(p *peer) {
+			p.handshake()
+			m := p.expect("account/read")
+			p.reply(p.expect("command/exec"), `{"exitCode":0,"stdout":"","stderr":""}`)
+			p.refuse(m, -32603, "workspace routing discovery timed out")
+			p.reply(p.expect("turn/start"), started)
+			p.send(completed)
+			p.drain()
+		})
+		if err := s.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if j.count(Warning) != 1 || j.count(StartupFailed) != 0 {
+			t.Errorf("%+v", j.all())
+		}
+		if _, err := s.Turn(t.Context(), "go"); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+	})
 }
