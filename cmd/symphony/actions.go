@@ -35,7 +35,9 @@ func (a *app) complain(err error) {
 		a.actions.Error(complaints[status(err)], text)
 		return
 	}
-	fmt.Fprintf(a.stderr, "symphony: %s\n", text)
+	for line := range strings.Lines(text) { // joined errors, one each
+		fmt.Fprintf(a.stderr, "symphony: %s\n", strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // complaints are the titles of errors by exit status.

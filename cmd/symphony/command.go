@@ -47,9 +47,12 @@ type flags struct {
 	failAt    string
 }
 
-// run runs the command line and returns the exit status.
+// run runs the command line and returns the exit status. Every status but 0 has
+// its cause on standard error, or inside Actions in an annotation.
 func run(ctx context.Context, p process) int {
+	out := &output{w: p.stdout}
 	a := &app{process: p}
+	a.stdout = out
 	a.settleIn()
 	a.redactor = a.secrets()
 	root := a.command()
@@ -61,7 +64,13 @@ func run(ctx context.Context, p process) int {
 	if err != nil && !a.reported {
 		a.complain(err)
 	}
-	return status(errors.Join(err, a.actions.Close()))
+	_ = a.actions.Close() // fails only when out has failed
+	if out.err != nil {
+		unprinted := fmt.Errorf("write to standard output: %w; what was to be shown is lost: let it go to a terminal or a file with room", out.err)
+		fmt.Fprintf(p.stderr, "symphony: %s\n", a.redactor.String(unprinted.Error()))
+		err = errors.Join(err, unprinted)
+	}
+	return status(err)
 }
 
 // app is one invocation of the program.
@@ -71,7 +80,7 @@ type app struct {
 	actions  *action.Runtime
 	redactor *redact.Redactor
 	warnings []string // for the report
-	reported bool     // the error has been shown already
+	reported bool     // the error has been shown where complain would show it
 }
 
 func (a *app) command() *cobra.Command {

@@ -18,6 +18,21 @@ type document interface {
 	json.Marshaler
 }
 
+// output is standard output. It keeps the first error, which ends the program
+// with a failure; so nobody else needs to look at the errors of its writes.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(text []byte) (int, error) {
+	n, err := o.w.Write(text)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
 // print writes a document to standard output.
 func (a *app) print(d document) error {
 	text := d.Text(width(a.stdout))
@@ -28,12 +43,15 @@ func (a *app) print(d document) error {
 		}
 		text = string(indented) + "\n"
 	}
-	_, err := io.WriteString(a.stdout, a.redactor.String(text))
-	return err
+	_, _ = io.WriteString(a.stdout, a.redactor.String(text)) // see output
+	return nil
 }
 
 // width is that of the terminal w writes to, or wide when it is none.
 func width(w io.Writer) int {
+	if o, ok := w.(*output); ok {
+		w = o.w
+	}
 	if f, ok := w.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			return columns

@@ -135,8 +135,8 @@ func (a *app) editState(ctx context.Context, edit func(*schedule.State) (said st
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.stdout, a.redactor.String(said))
-	return err
+	fmt.Fprintln(a.stdout, a.redactor.String(said))
+	return nil
 }
 
 // herePlace is the state of --state or of the WORKFLOW.md in this folder.

@@ -102,14 +102,19 @@ func (a *app) conclude(tick report.Tick, wf workflow.Workflow, err error) error 
 	}
 	tick.Warnings = append(tick.Warnings, a.warnings...)
 	tick = cleanTick(tick, a.redactor)
-	a.reported = true
 	all := report.Of(tick)
-	err = errors.Join(err, a.print(all), a.keepReport(all), a.publish(tick, wf))
-	if unwelcome := a.failOn(tick); err == nil && unwelcome != nil {
-		a.complain(unwelcome)
-		return unwelcome
+	failures := errors.Join(a.print(all), a.keepReport(all), a.publish(tick, wf))
+	if err == nil && failures == nil {
+		failures = a.failOn(tick)
 	}
-	return err
+	if err != nil && !a.actions.Inside() { // inside Actions the report has annotated it
+		a.complain(err)
+	}
+	if failures != nil {
+		a.complain(failures)
+	}
+	a.reported = true
+	return errors.Join(err, failures)
 }
 
 // runner builds the runner of a workflow.

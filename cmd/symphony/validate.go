@@ -34,7 +34,7 @@ func (a *app) validate(ctx context.Context, args []string) error {
 		fmt.Fprintf(a.stdout, "warning   %s\n", warning)
 	}
 	if err := a.check("workflow", path, err); err != nil {
-		return err // without settings there is nothing more to check
+		return invalid(err) // without settings there is nothing more to check
 	}
 	problems := []error{
 		a.check("prompt", "", prompt.Check(wf.Prompt)),
@@ -46,22 +46,35 @@ func (a *app) validate(ctx context.Context, args []string) error {
 	}
 	version, err := a.preflight(ctx, wf)
 	problems = append(problems, a.check("codex", strings.TrimSpace(wf.Settings.Codex.Command+" "+version), err))
-	return errors.Join(problems...)
+	if ctx.Err() != nil {
+		return fmt.Errorf("validate: %w", ctx.Err())
+	}
+	return invalid(problems...)
 }
 
-// check prints the result of one check. A problem is shown here, so it is
-// returned for the exit status alone.
+// check prints the result of one check. It returns what the problem is with.
 func (a *app) check(what, detail string, err error) error {
 	if err == nil {
 		fmt.Fprintf(a.stdout, "ok        %-9s %s\n", what, detail)
 		return nil
 	}
-	a.reported = true
 	fmt.Fprintf(a.stdout, "problem   %-9s %s\n", what, a.redactor.String(err.Error()))
-	if status(err) == exitUsage {
-		return err
+	return errors.New(what)
+}
+
+// invalid returns the error of a validation in which checks have failed, nil when
+// none has. Standard output has their problems in full.
+func invalid(failed ...error) error {
+	var names []string
+	for _, err := range failed {
+		if err != nil {
+			names = append(names, err.Error())
+		}
 	}
-	return fmt.Errorf("%w: %s: %w", errUsage, what, err)
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: validate found problems, which standard output describes: %s", errUsage, strings.Join(names, ", "))
 }
 
 // checkTracker asks the tracker for the active states: the credential, the
