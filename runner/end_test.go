@@ -14,6 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -39,6 +40,64 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 		}
 		c := w.claims()["A-1"]
 		if c.Phase != schedule.Waiting || c.Failures != 0 || c.Thread != "thread" || c.Due.After(time.Now()) {
+			t.Errorf("the claim is %+v", c)
+		}
+	})
+}
+
+func TestAnAgentThatIsOvertakenByAPollHasHandedItsIssueOver(t *testing.T) {
+	for state, want := range map[string]string{"Review": "handed over (Review)", "Done": "done (Done)"} {
+		t.Run(state, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, issue("A-1", "Todo"))
+				w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+					passes(ctx, time.Minute)
+					w.board.move("A-1", state)
+					passes(ctx, time.Hour)
+					return stopped(ctx)
+				}
+				tick := w.tick(t.Context())
+				text := report.Of(tick).Text(160)
+				if c := tick.Counts(); c.Completed != 1 || c.Failed != 0 || !strings.Contains(text, want) ||
+					!strings.Contains(text, "1 handed over") || strings.Contains(text, "stopped") || strings.Contains(text, "Todo") {
+					t.Errorf("%+v\n%s", c, text)
+				}
+			})
+		})
+	}
+}
+
+func TestAnIssueThatALaterPlanParkedIsNotCompleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.flow.now.Settings.Policy.Budget.TokensPerIssue = 1000
+		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			passes(ctx, time.Second)
+			w.flow.change(func(s *workflow.Settings) { s.Policy.Budget.TokensPerIssue = 100 }, nil)
+			return schedule.Outcome{Class: schedule.Done, Issue: &job.Issue, Turns: 1, Usage: schedule.Usage{Input: 500}}
+		}
+		tick := w.tick(t.Context())
+		if c := tick.Counts(); c.Completed != 0 || c.Parked != 1 || !strings.Contains(report.Of(tick).Text(160), ": 1 parked") {
+			t.Errorf("%+v\n%s", c, report.Of(tick).Text(160))
+		}
+	})
+}
+
+func TestAStopThatIsUnderWayKeepsItsCauseWhenTheRunIsInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		ctx, cancel := context.WithCancel(t.Context())
+		w.sessions = func(session context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			w.board.move("A-1", "Review")
+			passes(session, time.Hour)
+			cancel() // while the session ends
+			<-time.After(time.Second)
+			return stopped(session)
+		}
+		if _, err := w.run().Run(ctx); !errors.Is(err, schedule.Interrupted) {
+			t.Errorf("ended with %v", err)
+		}
+		if c, claimed := w.claims()["A-1"]; claimed {
 			t.Errorf("the claim is %+v", c)
 		}
 	})

@@ -26,6 +26,11 @@ func (l *loop) finish(now time.Time) {
 	t.Claims = maps.Clone(l.state.Claims)
 	t.Pause, t.Spent, t.Today = l.state.Pause, l.state.Tick, l.state.SpentToday(now)
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
+	for i, row := range t.Rows {
+		if c := l.state.Claims[row.ID]; c.Phase == schedule.Parked && row.Next.Phase != schedule.Parked {
+			t.Rows[i].Next = schedule.Next{Phase: schedule.Parked, Why: schedule.Why{Reason: schedule.IsParked, Detail: c.Why}} // by a later plan
+		}
+	}
 	for _, c := range l.state.Claims {
 		if c.Phase == schedule.Waiting && (t.NextDue.IsZero() || c.Due.Before(t.NextDue)) {
 			t.NextDue = c.Due

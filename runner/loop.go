@@ -227,7 +227,9 @@ func (l *loop) stopAll(ctx context.Context, cause schedule.Cause, err error) err
 		l.tick.Stopped = "failed"
 	}
 	for id, w := range l.workers {
-		l.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: id, Cause: cause, Why: schedule.Why{Reason: schedule.Reason(cause), Detail: stopText(cause)}}, time.Now())
+		if l.state.Claims[id].Phase == schedule.Running { // else it is being stopped, for a cause of its own
+			l.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: id, Cause: cause, Why: schedule.Why{Reason: schedule.Reason(cause), Detail: stopText(cause)}}, time.Now())
+		}
 		w.cancel(cause)
 	}
 	for _, cancel := range l.cleaning {

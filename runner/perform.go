@@ -141,7 +141,7 @@ func (m exited) in(l *loop) {
 	}
 	next := l.exit(m.id, m.outcome, now)
 	l.record(m, claim, next, now)
-	l.tell(m, claim, now)
+	l.tell(m, claim, next, now)
 	if next.Phase == schedule.Parked {
 		l.tick.Parked = append(l.tick.Parked, m.id)
 	}

@@ -61,7 +61,7 @@ func (l *loop) remember(now time.Time) {
 	}
 	for _, row := range l.tick.Rows {
 		p.Sessions += row.Sessions
-		if row.Class == schedule.Done {
+		if row.Completed() {
 			p.Done++
 		}
 	}

@@ -15,6 +15,7 @@ const maxStory = 200
 type Story struct {
 	Claim   schedule.Claim // as it was while the session ran
 	Outcome schedule.Outcome
+	Next    schedule.Next // what became of the claim
 	Took    time.Duration
 	Lines   []string // in the order they were said; the last ones when there were too many
 	Omitted int      // lines before them
@@ -37,11 +38,11 @@ func (s *Story) add(u attempt.Update) {
 }
 
 // tell hands the story of a session to whoever keeps the log.
-func (l *loop) tell(m exited, claim schedule.Claim, now time.Time) {
+func (l *loop) tell(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
 	if l.Tell == nil {
 		return
 	}
 	story := m.story
-	story.Claim, story.Outcome, story.Took = claim, m.outcome, now.Sub(m.started)
+	story.Claim, story.Outcome, story.Next, story.Took = claim, m.outcome, next, now.Sub(m.started)
 	l.Tell(story)
 }

@@ -50,7 +50,7 @@ var complaints = map[int]string{
 
 // tell prints what a session said, folded under its outcome.
 func (a *app) tell(s runner.Story) {
-	title := fmt.Sprintf("%s %s · %s · turns: %d · tokens: %s · %s", s.Claim.Identifier, s.Claim.Title, report.Outcome(s.Outcome.Class),
+	title := fmt.Sprintf("%s %s · %s · turns: %d · tokens: %s · %s", s.Claim.Identifier, s.Claim.Title, report.Outcome(s.Outcome.Class, s.Next, s.Outcome.Turns),
 		s.Outcome.Turns, report.Number(s.Outcome.Usage.Total()), report.Duration(s.Took))
 	lines := s.Lines
 	if s.Omitted > 0 {

@@ -203,10 +203,10 @@ func (a *attempt) converse(ctx context.Context, session *codex.Session, text str
 		if turn.ID != "" {
 			a.live = session.ThreadID() + "-" + turn.ID
 		}
+		a.questions = append(a.questions, turn.Questions...)
 		if err != nil {
 			return err
 		}
-		a.questions = append(a.questions, turn.Questions...)
 		if len(a.questions) > 0 || !a.reread(ctx) || n >= a.MaxTurns {
 			return nil
 		}
@@ -241,8 +241,11 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 		Class: schedule.Done, Thread: a.thread, Turns: a.turns,
 		Usage: usage(a.usage), Idle: !a.changed,
 	}
+	stopped := ctx.Err() != nil
 	switch {
-	case ctx.Err() != nil:
+	case len(a.questions) > 0 && (err == nil || stopped): // a stop does not answer them
+		o.Class, o.Why = schedule.Persons, a.brief("the agent asks: "+strings.Join(a.questions, " / "))
+	case stopped && !errors.Is(err, codex.ErrInputRequired):
 		o.Class, o.Why = schedule.Stopped, context.Cause(ctx).Error()
 	case err != nil:
 		o.Class, o.RetryAt = classify(err)
@@ -250,11 +253,9 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 			o.Class = schedule.Failed // an agent that has worked was found
 		}
 		o.Why = a.brief(err.Error())
-	case len(a.questions) > 0:
-		o.Class, o.Why = schedule.Persons, a.brief("the agent asks: "+strings.Join(a.questions, " / "))
 	}
 	o.Status = status(ctx, o.Class, err)
-	if o.Class != schedule.Done && o.Class != schedule.Stopped && a.turns > 0 {
+	if o.Class != schedule.Done && !stopped && a.turns > 0 {
 		a.reread(context.WithoutCancel(ctx))
 	}
 	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, a.warnings

@@ -35,7 +35,7 @@ func (w *world) stopped(got schedule.Outcome, cause schedule.Cause) {
 func TestASessionIsStoppedForEveryCause(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []schedule.Cause{
-		schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Vanished, schedule.OverIssue,
+		schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Withdrawn, schedule.Vanished, schedule.OverIssue,
 		schedule.OverTick, schedule.OverDay, schedule.Interrupted, schedule.DeadlineReach, schedule.LostClaim,
 	} {
 		t.Run(string(cause), func(t *testing.T) {
@@ -50,6 +50,25 @@ func TestASessionIsStoppedForEveryCause(t *testing.T) {
 			}
 			if diff := cmp.Diff(whole, w.traces()); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAQuestionAskedWhileTheSessionIsStoppedIsNotLost(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ script, when string }{
+		"that the agent waits for": {"- [ ] Ask `Which colour?`\n", "asks a person"},
+		"that the agent does not wait for": {"- [ ] Send `" +
+			`{"method":"item/completed","params":{"item":{"type":"agentMessage","text":"?","questions":[{"title":"Which colour?"}]}}}` +
+			"` verbatim\n" + hangs, "ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, test.script)
+			got := w.run(w.stopWhen(test.when, schedule.Interrupted))
+			if got.Class != schedule.Persons || !strings.Contains(got.Why, "Which colour?") {
+				t.Errorf("ended as %s: %s", got.Class, got.Why)
 			}
 		})
 	}

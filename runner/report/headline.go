@@ -108,10 +108,10 @@ func (v view) pausing() bool { return v.Pause.Why != "" && v.Pause.Until.After(v
 func tally(rows []Row) string {
 	count := map[string]int{}
 	for _, row := range rows {
-		count[Outcome(row.Class)]++
+		count[row.outcome()]++
 	}
 	var parts []string
-	for _, word := range []string{"completed", "failed", "stopped", "asked"} {
+	for _, word := range []string{completed, handedOver, "parked", "failed", "stopped", "asked"} {
 		if n := count[word]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, word))
 		}

@@ -29,7 +29,7 @@ func (v view) issues(p *page) {
 	for _, row := range shown {
 		t.rows = append(t.rows, tableRow{
 			cells: []string{
-				name(row.Identifier, row.ID), row.Title, Outcome(row.Class), Number(int64(row.Turns)),
+				name(row.Identifier, row.ID), row.Title, row.outcome(), Number(int64(row.Turns)),
 				Number(row.Usage.Total()), Duration(row.Took), v.next(row),
 			},
 			below: v.reason(row), warnings: row.Warnings,
@@ -41,17 +41,43 @@ func (v view) issues(p *page) {
 	}
 }
 
-// Outcome says how the last session of an issue ended.
-func Outcome(c schedule.Class) string {
-	switch c {
-	case schedule.Done:
-		return "completed"
-	case schedule.Stopped:
+// Outcome returns what became of an issue by the end of its last session, in a
+// word or two. A session that was stopped because its issue had moved on, once it
+// had a turn, has handed the issue over: a poll overtook it.
+func Outcome(c schedule.Class, next schedule.Next, turns int) string {
+	switch {
+	case c == schedule.Done && next.Phase == schedule.Parked:
+		return "parked"
+	case c == schedule.Done:
+		return completed
+	case c == schedule.Stopped && turns > 0 && movedOn(next):
+		return handedOver
+	case c == schedule.Stopped:
 		return "stopped"
-	case schedule.Persons:
+	case c == schedule.Persons:
 		return "asked"
 	}
 	return "failed"
+}
+
+const handedOver = "handed over"
+
+// movedOn reports whether an issue was released because its state or its labels
+// say that the agent's part is over.
+func movedOn(next schedule.Next) bool {
+	switch next.Why.Reason {
+	case schedule.Terminal, schedule.NotActive, schedule.NotRoutable:
+		return next.Phase == ""
+	}
+	return false
+}
+
+func (r Row) outcome() string { return Outcome(r.Class, r.Next, r.Turns) }
+
+// Completed reports whether the last session did its part.
+func (r Row) Completed() bool {
+	word := r.outcome()
+	return word == completed || word == handedOver
 }
 
 // next says what becomes of an issue, in few words. Its claim may have moved on
@@ -74,7 +100,7 @@ func (v view) next(row Row) string {
 		return "after the pause, " + relative(v.Pause.Until, v.Ended)
 	case due.After(v.Ended) && row.Class != schedule.Done:
 		return fmt.Sprintf("retry at %s (%s)", clock(due, v.Ended), relative(due, v.Ended))
-	case Outcome(row.Class) == "failed":
+	case row.outcome() == "failed":
 		return "retry next tick"
 	}
 	return "continues next tick"
@@ -90,7 +116,12 @@ func released(row Row) string {
 	case schedule.Terminal:
 		return "done" + state
 	case schedule.NotActive:
-		return "handed over" + state
+		if row.outcome() == "stopped" {
+			return "released" + state // it was taken away before the agent did anything
+		}
+		return handedOver + state
+	case schedule.NotRoutable:
+		return handedOver + " (label off)"
 	case schedule.NotVisible:
 		return "gone from the tracker"
 	case schedule.Reason(schedule.LostClaim):
@@ -105,7 +136,12 @@ func released(row Row) string {
 // the rest of the report says, for all or for a parked issue, is not repeated.
 func (v view) reason(row Row) string {
 	switch row.Class {
-	case schedule.Done, schedule.Persons:
+	case schedule.Done:
+		return ""
+	case schedule.Persons:
+		if row.Next.Phase != schedule.Parked {
+			return row.Why // the question is told nowhere else
+		}
 		return ""
 	case schedule.Stopped:
 		if row.Next.Phase == schedule.Waiting && row.Next.Due.After(v.Ended) {
@@ -129,11 +165,11 @@ func (v view) sumIssues(s *sheet) {
 	var reasons []markdown
 	for _, row := range shown {
 		issue := link(name(row.Identifier, row.ID), row.URL, nameWidth)
-		g.add(issue, literal(row.Title, titleWidth), literal(Outcome(row.Class), nameWidth),
+		g.add(issue, literal(row.Title, titleWidth), literal(row.outcome(), nameWidth),
 			count(int64(row.Turns)), count(row.Usage.Total()), literal(Duration(row.Took), nameWidth),
 			literal(v.step(row), titleWidth))
 		if why := literal(v.reason(row), itemWidth); why != "" {
-			reasons = append(reasons, issue+" "+literal(Outcome(row.Class), nameWidth)+": "+why)
+			reasons = append(reasons, issue+" "+literal(row.outcome(), nameWidth)+": "+why)
 		}
 		for _, warning := range row.Warnings {
 			reasons = append(reasons, issue+" "+literal(warning, itemWidth))

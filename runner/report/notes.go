@@ -55,10 +55,10 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 	}
 	for _, row := range v.Rows {
 		if why := v.reason(row); why != "" {
-			note(&warnings, name(row.Identifier, row.ID)+" "+Outcome(row.Class)+": "+v.next(row), why)
+			note(&warnings, name(row.Identifier, row.ID)+" "+row.outcome()+": "+v.next(row), why)
 		}
 		for _, warning := range row.Warnings {
-			note(&warnings, name(row.Identifier, row.ID)+" "+Outcome(row.Class)+", but not all of it worked", warning)
+			note(&warnings, name(row.Identifier, row.ID)+" "+row.outcome()+", but not all of it worked", warning)
 		}
 	}
 	for _, warning := range v.Warnings {

@@ -107,6 +107,29 @@ func ticks() map[string]report.Tick {
 			t.Spent, t.Acted = schedule.Spent{Sessions: 2, Usage: schedule.Usage{Input: 2000, Output: 268}, Time: end.Sub(start)}, 2
 			leave(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
 		}),
+		"moved-on": tick(func(t *report.Tick) {
+			next := func(reason schedule.Reason, detail string) schedule.Next {
+				return schedule.Next{Why: schedule.Why{Reason: reason, Detail: detail}}
+			}
+			in := func(state string) func(*report.Row) { return func(r *report.Row) { r.State = state } }
+			t.Rows = []report.Row{
+				with(row("ABC-1", "Overtaken by a poll", schedule.Stopped, handedOver), in("Review")),
+				with(row("ABC-2", "Closed by its agent, and overtaken", schedule.Stopped, next(schedule.Terminal, "is terminal")), in("Done")),
+				with(row("ABC-3", "The label comes off", schedule.Done, next(schedule.NotRoutable, `lacks the required label "symphony"`)), in("open")),
+				with(row("ABC-4", "Taken away before its first turn", schedule.Stopped, handedOver), func(r *report.Row) { r.State, r.Turns = "Backlog", 0 }),
+				with(row("ABC-5", "Asked, and moved on", schedule.Persons, handedOver), func(r *report.Row) { r.State, r.Why = "Needs info", question }),
+			}
+			t.Spent, t.Acted = schedule.Spent{Sessions: 5, Usage: schedule.Usage{Input: 5000, Output: 670}, Time: end.Sub(start)}, 5
+		}),
+		"all-parked": tick(func(t *report.Tick) {
+			for _, id := range []string{"ABC-1", "ABC-2", "ABC-3"} {
+				why := "3 sessions in a row changed nothing (budget.max_idle_sessions)"
+				t.Rows = append(t.Rows, row(id, "Think about it", schedule.Done, parks(why)))
+				leave(t, schedule.Claim{Identifier: id, Phase: schedule.Parked, Why: why}, schedule.IsParked, why)
+				t.Parked = append(t.Parked, tracker.ID(id))
+			}
+			t.Spent, t.Acted = schedule.Spent{Sessions: 3, Usage: schedule.Usage{Input: 3000, Output: 402}, Time: end.Sub(start)}, 3
+		}),
 		"everything": everything(),
 		"nothing": tick(func(t *report.Tick) {
 			t.Pause = schedule.Pause{Why: noQuota, Since: start.Add(-time.Hour), Until: start} // over

@@ -75,7 +75,7 @@ func (v view) light() string {
 		return "🟡"
 	}
 	for _, row := range v.Rows {
-		if word := Outcome(row.Class); word == "failed" || word == "asked" || len(row.Warnings) > 0 {
+		if word := row.outcome(); word == "failed" || word == "asked" || len(row.Warnings) > 0 {
 			return "🟡"
 		}
 	}

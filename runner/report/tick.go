@@ -61,7 +61,7 @@ func (t Tick) Work() bool { return t.Acted > 0 || t.DryRun && t.planned() > 0 }
 // Counts are the totals that scripts ask for.
 type Counts struct {
 	Dispatched int `json:"dispatched"` // sessions started
-	Completed  int `json:"completed"`  // issues whose last session came to a normal end
+	Completed  int `json:"completed"`  // issues whose last session did its part; not the parked ones
 	Failed     int `json:"failed"`     // issues whose last session failed
 	Parked     int `json:"parked"`     // issues left to a person, worked on or not
 	Retrying   int `json:"retrying"`   // issues that wait for another session
@@ -71,11 +71,10 @@ type Counts struct {
 func (t Tick) Counts() Counts {
 	c := Counts{Dispatched: t.Spent.Sessions}
 	for _, row := range t.Rows {
-		switch row.Class {
-		case schedule.Done:
+		switch {
+		case row.Completed():
 			c.Completed++
-		case schedule.Stopped, schedule.Persons:
-		default:
+		case row.outcome() == "failed":
 			c.Failed++
 		}
 	}

@@ -23,7 +23,7 @@ const (
 type Decision struct {
 	Verb  Verb
 	ID    tracker.ID
-	Issue tracker.Issue // what is known of it; not with Stop
+	Issue tracker.Issue // what is known of it; zero for a Stop when nothing is
 	Why   Why           // Stop, Release, Park
 	Cause Cause         // Stop
 	Clean bool          // Release: the issue is terminal, its workspace goes too
@@ -51,6 +51,9 @@ func (s *State) Apply(d Decision, now time.Time) {
 	case Stop:
 		s.Tick.Time += now.Sub(c.Since) // Exit adds the time from here on
 		s.today(now).Seconds += int64(now.Sub(c.Since) / time.Second)
+		if d.Issue.ID != "" {
+			c.observe(d.Issue)
+		}
 		c.enter(Stopping, d.Why.String(), now)
 		c.Cause = d.Cause
 	case Park:

@@ -132,7 +132,7 @@ func over(c Claim, o Outcome, p Policy) (Next, bool) {
 			return Next{Why: why, Clean: why.Reason == Terminal}, true
 		}
 	}
-	if o.Class == Stopped && c.Cause.drops() {
+	if (o.Class == Stopped || o.Class == Persons) && c.Cause.drops() {
 		return Next{Why: Why{Reason(c.Cause), c.Why}, Clean: c.Cause == BecameDone && o.Issue == nil}, true
 	}
 	return Next{}, false

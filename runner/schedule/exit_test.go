@@ -170,6 +170,38 @@ func TestTheFirstAttemptIsNoRetryUntilATurnHasStarted(t *testing.T) {
 	}
 }
 
+func TestAQuestionThatIsAskedDuringAStopParksWhatStaysClaimed(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[schedule.Cause]schedule.Phase{
+		schedule.Interrupted: schedule.Parked, schedule.DeadlineReach: schedule.Parked, schedule.OverDay: schedule.Parked,
+		schedule.Stalled: schedule.Parked, schedule.LeftActive: "", schedule.BecameDone: "", schedule.Withdrawn: "",
+	} {
+		w := running(todo(1))
+		w.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: "1", Cause: cause, Why: schedule.Why{Detail: "as told"}}, noon)
+		next := w.state.Exit("1", schedule.Outcome{Class: schedule.Persons, Why: "which colour?", Turns: 1}, w.policy, w.now)
+		if next.Phase != want || want != "" && next.Why.Detail != "which colour?" {
+			t.Errorf("%s: %+v, want phase %q", cause, next, want)
+		}
+	}
+}
+
+func TestAStopTakesOverTheStateThatLedToIt(t *testing.T) {
+	t.Parallel()
+	for state, cause := range map[string]schedule.Cause{"Review": schedule.LeftActive, "Done": schedule.BecameDone} {
+		w := running(todo(1))
+		moved := todo(1)
+		moved.State = state
+		w.snap.Claimed["1"] = &moved
+		decisions := w.plan()
+		if len(decisions) != 1 || decisions[0].Cause != cause {
+			t.Fatalf("%s: %+v", state, decisions)
+		}
+		if c := w.then(decisions).state.Claims["1"]; c.State != state || c.Phase != schedule.Stopping {
+			t.Errorf("the claim is %+v", c)
+		}
+	}
+}
+
 func TestTheCauseOfAStopDecidesWhatBecomesOfTheClaim(t *testing.T) {
 	t.Parallel()
 	const released = schedule.Phase("")
@@ -183,6 +215,7 @@ func TestTheCauseOfAStopDecidesWhatBecomesOfTheClaim(t *testing.T) {
 		{schedule.BecameDone, released, time.Time{}, 0, true},
 		{schedule.LeftActive, released, time.Time{}, 0, false},
 		{schedule.Unroutable, released, time.Time{}, 0, false},
+		{schedule.Withdrawn, released, time.Time{}, 0, false},
 		{schedule.Vanished, released, time.Time{}, 0, false},
 		{schedule.LostClaim, released, time.Time{}, 0, false},
 		{schedule.Stalled, schedule.Waiting, noon.Add(10 * time.Second), 1, false},

@@ -21,7 +21,11 @@ func (pl *planner) reconcile(c Claim) {
 		return
 	}
 	if cause, why := pl.stop(c, known, asked); cause != "" {
-		pl.decide(Decision{Verb: Stop, ID: c.ID, Cause: cause, Why: why}, issue, c.Phase)
+		d := Decision{Verb: Stop, ID: c.ID, Cause: cause, Why: why}
+		if known != nil {
+			d.Issue = *known
+		}
+		pl.decide(d, issue, c.Phase)
 		return
 	}
 	pl.observe(c, known)
@@ -68,6 +72,8 @@ func causeOf(reason Reason) Cause {
 		return BecameDone
 	case NotActive:
 		return LeftActive
+	case NotDispatchable:
+		return Withdrawn
 	}
 	return Unroutable
 }

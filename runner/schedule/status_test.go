@@ -11,7 +11,7 @@ func TestTheCauseOfAStopSaysHowTheAttemptEnded(t *testing.T) {
 	for cause, want := range map[schedule.Cause]schedule.AttemptStatus{
 		schedule.Stalled: schedule.StatusStalled,
 
-		schedule.BecameDone: schedule.StatusCanceledByReconciliation, schedule.LeftActive: schedule.StatusCanceledByReconciliation, schedule.Unroutable: schedule.StatusCanceledByReconciliation,
+		schedule.BecameDone: schedule.StatusCanceledByReconciliation, schedule.LeftActive: schedule.StatusCanceledByReconciliation, schedule.Unroutable: schedule.StatusCanceledByReconciliation, schedule.Withdrawn: schedule.StatusCanceledByReconciliation,
 		schedule.Vanished: schedule.StatusCanceledByReconciliation, schedule.LostClaim: schedule.StatusCanceledByReconciliation,
 
 		schedule.OverIssue: schedule.StatusInterrupted, schedule.OverTick: schedule.StatusInterrupted, schedule.OverDay: schedule.StatusInterrupted,

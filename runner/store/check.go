@@ -200,7 +200,7 @@ func utc(times ...time.Time) bool {
 
 func knownCause(cause schedule.Cause) bool {
 	switch cause {
-	case schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Vanished,
+	case schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Withdrawn, schedule.Vanished,
 		schedule.OverIssue, schedule.OverTick, schedule.OverDay,
 		schedule.Interrupted, schedule.DeadlineReach, schedule.LostClaim:
 		return true

@@ -129,7 +129,7 @@ func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 		switch c.Phase {
 		case schedule.Stopping:
 			c.Cause = rapid.SampledFrom([]schedule.Cause{
-				"", schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Vanished, schedule.OverIssue,
+				"", schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Withdrawn, schedule.Vanished, schedule.OverIssue,
 				schedule.OverTick, schedule.OverDay, schedule.Interrupted, schedule.DeadlineReach, schedule.LostClaim,
 			}).Draw(t, "cause")
 			fallthrough
