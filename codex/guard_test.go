@@ -20,8 +20,8 @@ type row struct {
 }
 
 // proofs are the files with tests that prove rows: the red team of this package,
-// and those that take the whole program.
-var proofs = []string{"*_test.go", "../cmd/symphony/guard_*_test.go"}
+// and those that take the whole program, and of the trackers' tools.
+var proofs = []string{"*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go"}
 
 func guard() []row {
 	return []row{
@@ -38,6 +38,12 @@ func guard() []row {
 		{"write another workspace, the state, an event log, also through links", "no", "only the workspace and `$TMPDIR` are writable", []string{"TestRaidWritesIntoASiblingWorkspace", "TestRaidWritesTheState", "TestRaidWritesTheEventLog", "TestRaidWritesThroughASymlinkFarm"}},
 		{"change the conversation that a later session resumes", "no", "it is in the Codex home", []string{"TestRaidPoisonsTheRollout"}},
 		{"reach the network, or services of this machine", "no", "what it reads cannot be sent away; tools of the tracker run outside, with their own limits", []string{"TestRaidReachesTheNetwork", "TestRaidReachesLoopback"}},
+		{"be given an issue that a stranger wrote or edited, by GitHub", "no", "its author and editors must have write access, or somebody who has vouches for it with the label `trust_label`; GitHub is asked in every poll; `trust: anyone` switches this off", []string{"TestWhoseIssuesMayBeWorkedOn", "TestAWriterWhoLosesAccessIsNoLongerTrustedAtTheNextPoll"}},
+		{"be given an issue that a stranger wrote or edited, by Linear", "yes", "there is no such gate: whoever can write in the project counts, guests, integrations and forms included; `tracker.required_labels` keeps issues back until somebody labels them", nil},
+		{"read comments of strangers, by either tool", "yes", "they are text: the samples' prompts say what they are", nil},
+		{"use `github_api` on another repository, or on settings, secrets, merges, approvals, workflows and the default branch", "no", "only what a table allows is sent (`tracker/github/allowed.go`); the credential stays on the host", []string{"TestTheToolRefusesWithoutARequest", "TestTheToolRefusesSettingsAndWhatGatesRelyOn", "TestTheToolsScopeIsTheRepositoryOrTheToken", "TestTheDefaultBranchIsNotTheToolsToChange", "TestACommitThatChangesWorkflowsBecomesNoBranch"}},
+		{"read and change, by `linear_graphql`, issues and content of every team that the key can see", "yes", "a key has no scope by project: give it one of an account that sees what the agent may", nil},
+		{"administer Linear by `linear_graphql`: people, access, keys, webhooks, integrations, settings", "no", "each mutation of Linear's schema is sorted into content and administration, and an unknown one is refused; so are fields that hold secrets", []string{"TestAdministrationIsRefusedWithoutARequest", "TestOfEveryRefusedMutationTheToolSendsNothing", "TestEveryMutationOfLinearIsSentOrRefused", "TestEveryFieldThatLeadsToASecretIsRefused", "TestWhatIsSentIsWhatWasJudged"}},
 		{"leave the sandbox by asking", "no", "Codex refuses by itself; nothing it asks is ever answered with a rule to remember", []string{"TestRaidEscalates", "TestRaidIsNotRememberedAsARule"}},
 		{"be configured by the repository's `.codex`", "no", "its servers would run without a sandbox: the sandbox goes with each turn, and Codex never comes to trust the repository", []string{"TestRaidBringsItsOwnCodexConfiguration"}},
 		{"be instructed by the repository's `AGENTS.md`", "yes", "instructions are text: they change what the agent tries, not what it can", []string{"TestRaidGoesByTheInstructionsOfTheRepository"}},

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -126,6 +129,71 @@ func profiles(t *testing.T) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// TestTheProfilesNameTheirToolsWithSchemaAndResult compares the row of the tools
+// with the tools: the keys in the order of the schema, those that may be left out
+// with a question mark.
+func TestTheProfilesNameTheirToolsWithSchemaAndResult(t *testing.T) {
+	t.Parallel()
+	all := profiles(t)
+	for kind, provider := range map[string]map[string]any{
+		"file":   {},
+		"github": {"repo": "acme/shop", "api_key": "ghs_api0123456789"},
+		"linear": {"api_key": "lin_api_0123456789", "project_slug": "0c79b11b75ea"},
+	} {
+		settings := workflow.Settings{Tracker: workflow.Tracker{Kind: kind, Provider: provider}}
+		settings.Policy.ActiveStates, settings.Policy.TerminalStates = []string{"open"}, []string{"closed"}
+		if kind == "file" {
+			settings.Tracker.Provider = map[string]any{"path": t.TempDir()}
+		}
+		adapter, err := adapters[kind](&app{actions: action.New(io.Discard, func(string) string { return "" })}, settings, quiet())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, profile, _ := strings.Cut(all, "### "+kind+"\n")
+		_, row, _ := strings.Cut(profile, "\n| tools |")
+		row, _, _ = strings.Cut(row, "\n")
+		for _, tool := range adapter.Tools {
+			if want := " " + tool.Name + " {" + strings.Join(schemaKeys(t, tool.InputSchema), ", ") + "} "; !strings.Contains(row, want) {
+				t.Errorf("the profile of %s does not say %q:%s", kind, want, row)
+			}
+		}
+		for _, want := range []string{"The result is", "OK is false"} {
+			if !strings.Contains(row, want) {
+				t.Errorf("the profile of %s does not say %q:%s", kind, want, row)
+			}
+		}
+	}
+	if len(adapters) != 3 {
+		t.Errorf("%d adapters, of which 3 are compared", len(adapters))
+	}
+}
+
+// schemaKeys are the keys of a tool's arguments, as a profile writes them.
+func schemaKeys(t *testing.T, schema json.RawMessage) []string {
+	t.Helper()
+	var object struct {
+		Properties json.RawMessage
+		Required   []string
+	}
+	var properties map[string]json.RawMessage
+	if err := json.Unmarshal(schema, &object); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(object.Properties, &properties); err != nil {
+		t.Fatal(err)
+	}
+	keys := slices.SortedFunc(maps.Keys(properties), func(a, b string) int {
+		at := func(key string) int { return strings.Index(string(object.Properties), `"`+key+`": {`) }
+		return at(a) - at(b)
+	})
+	for i, key := range keys {
+		if !slices.Contains(object.Required, key) {
+			keys[i] += "?"
+		}
+	}
+	return keys
 }
 
 // TestTheExampleOfTheReadmeWorks takes the two example files out of the README

@@ -35,7 +35,11 @@
 //   - priority: a whole number; anything else is none.
 //   - dispatchable: always. A blocker carries the state of its own file, or no
 //     state where that cannot be read; what it holds up is SPEC §8.2's to say.
-//   - tools: issue_update {state?, comment?}, for the session's own issue.
+//   - tools: issue_update {state?, comment?} changes the session's own issue: the
+//     state, one line of up to 100 characters, comment, Markdown that is added
+//     below, or both; at least one. No other key is taken. The result is one
+//     sentence that says what is now so; OK is false, and nothing is changed, when
+//     the arguments are others or the file would become malformed.
 //   - errors: invalid_tracker_config, tracker_request, and tracker_response for a
 //     read by id of a malformed file: front matter that cannot be read, no title
 //     or state, labels or blocked_by that are no list, anything but a regular

@@ -45,7 +45,14 @@
 //     (issue dependencies) and that is trusted, as below. Otherwise the reason is
 //     given. Servers without dependencies are warned of once. Blockers are read
 //     for such candidates alone; a blocker's state on a board is not.
-//   - tools: github_api, one REST request in the repository; rules in allowed.go.
+//   - tools: github_api {method, path, params?, body?} makes one REST request in
+//     the repository. method is GET, POST, PUT, PATCH or DELETE; path is
+//     /repos/{owner}/{repo}/… as it reads, where the two placeholders may stay;
+//     params, of text, numbers and booleans, is the query of a GET, body the JSON
+//     object of any other method. No other key is taken. The result is the status,
+//     a hint where there are more pages, and GitHub's JSON, cut at 48 KiB; OK is
+//     false when GitHub refuses, with its answer, and when a rule of allowed.go
+//     does, with the reason and without a request.
 //   - errors: invalid_tracker_config (also by the first read of a board or of labels
 //     that do not fit), missing_tracker_secret, tracker_request, tracker_status,
 //     tracker_response, tracker_pagination, tracker_rate_limited.

@@ -31,8 +31,15 @@
 //   - priority: 1 (urgent) to 4 (low); Linear's 0, and a fraction, is none.
 //   - dispatchable: always; with assignee, only that user's issues. Lists of
 //     candidates leave the others out, reads by id say why.
-//   - tools: linear_graphql executes one query or mutation with the whole reach
-//     of the key (SPEC §10.5). A mutation is never tried twice.
+//   - tools: linear_graphql {query, variables?} executes one query or mutation
+//     (SPEC §10.5), of whatever the key can see; or the query alone, as text.
+//     variables is an object or null; there is no operationName, since a second
+//     operation is refused. Mutations of content are sent, each once and never
+//     tried again; people, access, keys, webhooks, integrations and settings are
+//     refused, and so are fields that hold secrets. The result is Linear's answer
+//     as it came, cut at 64 KiB; OK is false when it has errors. Without an answer it is {"error":
+//     {code, message}}, where code is invalid_input, refused, tracker_rate_limited
+//     or one of the names below.
 //   - errors: missing_tracker_api_key (missing_tracker_secret),
 //     missing_tracker_project_slug (invalid_tracker_config), linear_api_request
 //     (tracker_request), linear_api_status (tracker_status),
@@ -54,6 +61,14 @@
 //
 // "me" takes no request: Linear filters by it, and says of an assignee whether
 // it is the owner of the key.
+//
+// # Trust
+//
+// There is no gate: whoever can write in the project, guests, integrations and
+// forms included, writes what the agent reads. tracker.required_labels keeps
+// issues back until somebody labels them. The tool sees all that the key sees, in
+// every team; what it may change is listed in mutations.go, by the names of
+// mutations, and a mutation that Linear adds is refused until it is listed there.
 //
 // # Nothing to do, or nothing there
 //

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/formatter"
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
@@ -22,8 +23,10 @@ type operation struct {
 	Query     string          `json:"query"`
 	Variables json.RawMessage `json:"variables,omitempty"` // an object, or absent
 
-	mutation bool
+	document *ast.QueryDocument
 }
+
+func (op operation) mutation() bool { return op.document.Operations[0].Operation == ast.Mutation }
 
 // decodeOperation reads the arguments of the tool: an object with query and
 // variables, or the query alone as a string (SPEC §10.5).
@@ -45,29 +48,40 @@ func decodeOperation(arguments json.RawMessage) (operation, error) {
 	case len(variables) > 0 && variables[0] != '{':
 		return operation{}, errors.New("variables must be an object")
 	}
-	kind, err := single(op.Query)
-	op.mutation = kind == ast.Mutation
-	return op, err
+	var err error
+	if op.document, err = single(op.Query); err != nil {
+		return operation{}, err
+	}
+	op.Query = printed(op.document)
+	return op, nil
 }
 
-// single is the kind of the one operation of a document.
-func single(query string) (ast.Operation, error) {
+// printed writes a document anew. What is sent is what was judged: where this
+// parser and Linear's take the same text for different operations (they end
+// """a"""" in two places), the text of the agent could pass for another one.
+func printed(document *ast.QueryDocument) string {
+	var text strings.Builder
+	formatter.NewFormatter(&text, formatter.WithoutDescription(), formatter.WithIndent("")).FormatQueryDocument(document)
+	return text.String()
+}
+
+// single parses a document with one operation.
+func single(query string) (*ast.QueryDocument, error) {
 	switch {
 	case strings.TrimSpace(query) == "":
-		return "", errors.New("query is empty: give one GraphQL query or mutation")
+		return nil, errors.New("query is empty: give one GraphQL query or mutation")
 	case len(query) > maxQuery:
-		return "", fmt.Errorf("query has more than %d bytes: put long text into variables", maxQuery)
+		return nil, fmt.Errorf("query has more than %d bytes: put long text into variables", maxQuery)
 	}
 	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Name: "query", Input: query}, maxTokens)
 	if err != nil {
-		return "", fmt.Errorf("query is not valid GraphQL: %w", err)
+		return nil, fmt.Errorf("query is not valid GraphQL: %w", err)
 	}
 	if n := len(document.Operations); n != 1 {
-		return "", fmt.Errorf("query holds %d operations: give exactly one per call", n)
+		return nil, fmt.Errorf("query holds %d operations: give exactly one per call", n)
 	}
-	kind := document.Operations[0].Operation
-	if kind == ast.Subscription {
-		return "", errors.New("a subscription cannot be executed: give a query or a mutation")
+	if document.Operations[0].Operation == ast.Subscription {
+		return nil, errors.New("a subscription cannot be executed: give a query or a mutation")
 	}
-	return kind, nil
+	return document, nil
 }

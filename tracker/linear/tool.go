@@ -34,6 +34,7 @@ func graphqlTool(endpoint string, w wire) tracker.Tool {
 	return tracker.Tool{
 		Name: "linear_graphql",
 		Description: "Execute one GraphQL query or mutation against Linear, with the credential of the host. " +
+			"Mutations are for issues and other content: people, access, keys, webhooks, integrations and settings are refused. " +
 			"The result is Linear's answer; an answer of more than 65,536 bytes is cut, so ask for what you need.",
 		InputSchema: json.RawMessage(graphqlSchema),
 		Call: func(ctx context.Context, _ tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
@@ -41,7 +42,10 @@ func graphqlTool(endpoint string, w wire) tracker.Tool {
 			if err != nil {
 				return failure("invalid_input", err)
 			}
-			if op.mutation {
+			if err := refuse(op.document); err != nil {
+				return failure("refused", err)
+			}
+			if op.mutation() {
 				return once.execute(ctx, endpoint, op) // one more try could do it twice
 			}
 			return w.execute(ctx, endpoint, op)

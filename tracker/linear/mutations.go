@@ -1,0 +1,164 @@
+package linear
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// sentMutations are the mutations that linear_graphql sends: those of the content
+// of a workspace. Whatever is not here is refused, also what Linear has not
+// invented yet: people and their access, keys, webhooks, applications,
+// integrations, settings, and what carries data out of Linear. The names are
+// grouped by what they change; adding one widens what an agent that reads
+// strangers' text can do.
+var sentMutations = names(
+	// Issues, and what hangs on them.
+	`attachmentCreate attachmentDelete attachmentLinkGitHubIssue attachmentLinkGitHubPR attachmentLinkGitLabMR
+		attachmentLinkJiraIssue attachmentLinkURL attachmentUpdate commentCreate commentDelete commentResolve
+		commentUnresolve commentUpdate entityExternalLinkCreate entityExternalLinkDelete entityExternalLinkUpdate
+		favoriteCreate favoriteDelete favoriteUpdate fileUpload issueAddLabel issueArchive issueBatchCreate
+		issueBatchUpdate issueCreate issueDelete issueLabelCreate issueLabelDelete issueLabelRestore issueLabelRetire
+		issueLabelUpdate issueRelationCreate issueRelationDelete issueRelationUpdate issueReminder issueRemoveLabel
+		issueSubscribe issueToReleaseCreate issueToReleaseDelete issueToReleaseDeleteByIssueAndRelease issueUnarchive
+		issueUnsubscribe issueUpdate reactionCreate reactionDelete`,
+	// Projects, initiatives and documents.
+	`createInitiativeUpdateReminder createProjectUpdateReminder documentCreate documentDelete documentUnarchive
+		documentUpdate initiativeAddLabel initiativeArchive initiativeCreate initiativeDelete initiativeLabelCreate
+		initiativeLabelDelete initiativeLabelRestore initiativeLabelRetire initiativeLabelUpdate initiativeLeadTeamUpdate
+		initiativeRelationCreate initiativeRelationDelete initiativeRelationUpdate initiativeRemoveLabel
+		initiativeToProjectCreate initiativeToProjectDelete initiativeToProjectUpdate initiativeUnarchive initiativeUpdate
+		initiativeUpdateArchive initiativeUpdateCreate initiativeUpdateUnarchive initiativeUpdateUpdate projectAddLabel
+		projectArchive projectCreate projectDelete projectLabelCreate projectLabelDelete projectLabelRestore
+		projectLabelRetire projectLabelUpdate projectMilestoneCreate projectMilestoneDelete projectMilestoneMove
+		projectMilestoneUpdate projectRelationCreate projectRelationDelete projectRelationUpdate projectRemoveLabel
+		projectUnarchive projectUpdate projectUpdateArchive projectUpdateCreate projectUpdateDelete projectUpdateUnarchive
+		projectUpdateUpdate roadmapArchive roadmapCreate roadmapDelete roadmapToProjectCreate roadmapToProjectDelete
+		roadmapToProjectUpdate roadmapUnarchive roadmapUpdate`,
+	// Planning.
+	`customViewCreate customViewDelete customViewUpdate cycleArchive cycleCreate cycleShiftAll
+		cycleStartUpcomingCycleToday cycleUpdate releaseArchive releaseComplete releaseCreate releaseDelete
+		releaseNoteCreate releaseNoteDelete releaseNoteUpdate releaseSync releaseUnarchive releaseUpdate
+		releaseUpdateByPipeline`,
+	// Customers' requests.
+	`customerCreate customerDelete customerMerge customerNeedArchive customerNeedCreate
+		customerNeedCreateFromAttachment customerNeedDelete customerNeedUnarchive customerNeedUpdate customerUpdate
+		customerUpsert`,
+)
+
+// refusedFields are the fields that no operation may select, at any depth: they
+// hold secrets, ways in, or the administration of the workspace. A team's
+// webhooks can be reached from every issue.
+var refusedFields = names(
+	// Secrets and ways in.
+	`calendarHash clientSecret inviteHash secret token webhookSecret latestReleaseByAccessKey recentReleasesByAccessKey
+		releasePipelineByAccessKey`,
+	// Administration.
+	`applicationInfo archivedIntegrations auditEntries auditEntryTypes authenticationSessions emailIntakeAddress
+		failuresForOauthWebhooks identityProvider integration integrationHasScopes integrationTemplate integrationTemplates
+		integrations integrationsSettings ipRestrictions oauthApplication oauthApplications organizationDomainClaimRequest
+		organizationInvite organizationInviteDetails organizationInvites organizationMeta partnerOfferDetails
+		pushSubscriptionTest scimSettings slackProjectChannelIntegration ssoUrlFromEmail subscription userSessions userSettings
+		verifyGitHubEnterpriseServerInstallation webhook webhooks`,
+	// A question in plain words, whose answer may hold any of these.
+	`fetchData`,
+)
+
+// names returns the words of some lists.
+func names(lists ...string) map[string]bool {
+	set := make(map[string]bool)
+	for _, name := range strings.Fields(strings.Join(lists, " ")) {
+		set[name] = true
+	}
+	return set
+}
+
+// refuse returns why the one operation of a document is not sent; nil when it is.
+// Fields count by their names, whatever their aliases, and wherever a fragment
+// puts them.
+func refuse(document *ast.QueryDocument) error {
+	operation := document.Operations[0]
+	if operation.Operation == ast.Mutation {
+		roots := make(map[string]bool)
+		if err := rootFields(document, operation.SelectionSet, roots, make(map[string]bool)); err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(roots)) {
+			if !sentMutations[name] && name != "__typename" {
+				return fmt.Errorf("the mutation %s is refused: this tool changes issues and other content, and nothing about people, "+
+					"access, keys, webhooks, integrations or settings", clip(name))
+			}
+		}
+	}
+	sets := []ast.SelectionSet{operation.SelectionSet}
+	for _, fragment := range document.Fragments {
+		sets = append(sets, fragment.SelectionSet)
+	}
+	for _, set := range sets {
+		if name := refusedIn(set); name != "" {
+			return fmt.Errorf("the field %s is refused: it belongs to the administration of the workspace, or may hold a secret", name)
+		}
+	}
+	return nil
+}
+
+// rootFields adds the names of the fields that a selection of the root begins
+// with to roots. Each fragment is looked at once, so that fragments which spread
+// each other cost no more than they are long.
+func rootFields(document *ast.QueryDocument, set ast.SelectionSet, roots, seen map[string]bool) error {
+	for _, selection := range set {
+		var inner ast.SelectionSet
+		switch s := selection.(type) {
+		case *ast.Field:
+			roots[s.Name] = true
+		case *ast.InlineFragment:
+			inner = s.SelectionSet
+		case *ast.FragmentSpread:
+			fragment := document.Fragments.ForName(s.Name)
+			if fragment == nil {
+				return fmt.Errorf("the fragment %s is not defined", clip(s.Name))
+			}
+			if !seen[s.Name] {
+				seen[s.Name] = true
+				inner = fragment.SelectionSet
+			}
+		}
+		if err := rootFields(document, inner, roots, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusedIn returns the first refused field in a selection; "" when there is none.
+// What a fragment holds that is spread there is looked at where it is defined.
+func refusedIn(set ast.SelectionSet) string {
+	for _, selection := range set {
+		var inner ast.SelectionSet
+		switch s := selection.(type) {
+		case *ast.Field:
+			if refusedFields[s.Name] {
+				return s.Name
+			}
+			inner = s.SelectionSet
+		case *ast.InlineFragment:
+			inner = s.SelectionSet
+		}
+		if name := refusedIn(inner); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// clip keeps a name of the agent's short.
+func clip(name string) string {
+	const most = 60
+	if len(name) > most {
+		return name[:most] + "…"
+	}
+	return name
+}
