@@ -39,9 +39,9 @@ func (s *Session) notice(method string, params json.RawMessage) error {
 	case "codex/event/stream_error": // older servers' error with willRetry
 		e.Progress, e.Summary = false, "Codex retries: "+streamError(params)
 	case "thread/closed":
-		s.noticeClosed(params, "closed")
+		s.noticeClosed(params)
 	case "thread/archived":
-		s.noticeClosed(params, "archived")
+		s.noticeArchived(params)
 	case "thread/settings/updated":
 		s.noticeSettings(params)
 	case "warning", "guardianWarning", "configWarning", "deprecationNotice":
@@ -131,11 +131,24 @@ func (s *Session) noticeLimits(e *Event, snapshot json.RawMessage) {
 }
 
 // noticeClosed ends the session, and the turn in progress, with its thread.
-func (s *Session) noticeClosed(params json.RawMessage, how string) {
+func (s *Session) noticeClosed(params json.RawMessage) {
 	var of owner
 	_ = json.Unmarshal(params, &of) // without an owner it is ours
 	if of.thread() == "" || of.thread() == s.ThreadID() {
-		s.conn.fail(fmt.Errorf("the thread: %w: Codex %s it: see the session's log", ErrPortExit, how))
+		s.conn.fail(fmt.Errorf("the thread: %w: Codex closed it: see the session's log", ErrPortExit))
+	}
+}
+
+// noticeArchived ends the turn in progress: nothing more comes of an archived
+// thread. Some older servers archive a thread after each turn and take the next one
+// all the same, so before the server has answered turn/start it means nothing.
+func (s *Session) noticeArchived(params json.RawMessage) {
+	var of owner
+	_ = json.Unmarshal(params, &of) // without an owner it is ours
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil && s.turn.id != "" && (of.thread() == "" || of.thread() == s.thread) {
+		s.turn.endLocked(outcome{turn: of.TurnID, category: ErrTurnCancelled, fault: fault{Message: "Codex archived the thread"}})
 	}
 }
 

@@ -168,18 +168,37 @@ func TestOtherTurnsDoNotEndOurs(t *testing.T) {
 
 func TestAThreadThatClosesEndsTheSession(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"closed", "archived"} {
-		for _, params := range []string{`{"threadId":"thread-1","turnId":"turn-1"}`, `{"conversationId":"thread-1"}`, `{}`} {
-			s, _, _, err := runTurn(t, Options{}, `{"method":"thread/`+how+`","params":`+params+`}`)
-			if !errors.Is(err, ErrPortExit) || !strings.Contains(err.Error(), how+" it") {
-				t.Errorf("%s, %s: %v", how, params, err)
-			}
-			if _, err := s.Turn(t.Context(), "again"); !errors.Is(err, ErrPortExit) {
-				t.Errorf("%s, %s, the next turn: %v", how, params, err)
-			}
+	for _, params := range []string{`{"threadId":"thread-1"}`, `{"conversationId":"thread-1"}`, `{}`} {
+		s, _, _, err := runTurn(t, Options{}, `{"method":"thread/closed","params":`+params+`}`)
+		if !errors.Is(err, ErrPortExit) || !strings.Contains(err.Error(), "closed it") {
+			t.Errorf("%s: %v", params, err)
 		}
-		if _, _, _, err := runTurn(t, Options{}, completed, `{"method":"thread/`+how+`","params":{}}`); err != nil {
-			t.Errorf("%s after the turn: %v", how, err)
+		if _, err := s.Turn(t.Context(), "again"); !errors.Is(err, ErrPortExit) {
+			t.Errorf("%s, the next turn: %v", params, err)
+		}
+	}
+}
+
+func TestAThreadThatIsArchivedEndsItsTurn(t *testing.T) {
+	t.Parallel()
+	for _, params := range []string{`{"threadId":"thread-1","turnId":"turn-1"}`, `{"conversationId":"thread-1"}`, `{}`} {
+		archived := `{"method":"thread/archived","params":` + params + `}`
+		s, _ := begin(t, Options{}, func(p *peer) {
+			p.turn()
+			p.send(archived) // and the connection stays
+			p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
+			p.send(completed, archived)
+			p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
+			p.send(completed)
+			p.drain()
+		})
+		if _, err := s.Turn(t.Context(), "go"); !errors.Is(err, ErrTurnCancelled) || !strings.Contains(err.Error(), "archived") {
+			t.Errorf("%s: %v", params, err)
+		}
+		for range 2 {
+			if _, err := s.Turn(t.Context(), "go on"); err != nil {
+				t.Errorf("%s, a turn that completes before: %v", params, err)
+			}
 		}
 	}
 }
