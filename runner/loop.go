@@ -53,10 +53,11 @@ type loop struct {
 	inbox    chan message
 	nextPoll time.Time
 	limit    *rateLimit
-	stopAt   time.Time // when sessions are interrupted for the deadline; zero is never
-	lastGo   time.Time // after which nothing starts because of it
-	cleaned  bool      // startup cleanup has been begun
-	replan   bool      // something happened that may change the plan
+	stopAt   time.Time   // when sessions are interrupted for the deadline; zero is never
+	lastGo   time.Time   // after which nothing starts because of it
+	cleaned  bool        // startup cleanup has been begun
+	exits    []time.Time // when the last sessions ended
+	replan   bool        // something happened that may change the plan
 	tick     report.Tick
 }
 

@@ -121,26 +121,44 @@ func (l *loop) use(wf workflow.Workflow) error {
 }
 
 // plan decides what to do. What it would start on old knowledge is read again
-// first, in one read, and decided anew (one read for all that start in the pass).
+// first, and decided anew: one read serves all that start in the pass, and those
+// that will start before its knowledge is old too.
 func (l *loop) plan(ctx context.Context) []schedule.Decision {
 	l.relist(ctx, time.Now())
 	for {
 		now := time.Now()
-		decisions := schedule.Plan(l.state, l.snapshot(now), l.policy(), now)
-		var starting []tracker.ID
-		for _, d := range decisions {
-			if d.Verb == schedule.Dispatch {
-				starting = append(starting, d.ID)
-			}
-		}
-		old := l.view.stale(starting, fresh, now)
-		if len(old) == 0 {
+		snap, policy := l.snapshot(now), l.policy()
+		decisions := schedule.Plan(l.state, snap, policy, now)
+		starting := startsOf(decisions)
+		if len(l.view.stale(starting, fresh, now)) == 0 {
 			return decisions
 		}
-		if err := l.refresh(ctx, old); err != nil {
+		// As many slots become free as in the time before, of which some are free now.
+		policy.MaxConcurrent += max(0, len(lately(l.exits, now))-len(starting))
+		soon := startsOf(schedule.Plan(l.state, snap, policy, now))
+		if err := l.refresh(ctx, l.view.stale(soon, fresh, now)); err != nil {
 			l.unreadable("re-read the issues that are about to start", err)
 		}
 	}
+}
+
+// startsOf returns the issues on which decisions start sessions.
+func startsOf(decisions []schedule.Decision) []tracker.ID {
+	var ids []tracker.ID
+	for _, d := range decisions {
+		if d.Verb == schedule.Dispatch {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
+}
+
+// lately returns those of the times, oldest first, since which what was read is fresh.
+func lately(times []time.Time, now time.Time) []time.Time {
+	for len(times) > 0 && now.Sub(times[0]) > fresh {
+		times = times[1:]
+	}
+	return times
 }
 
 // commit makes the decisions true in the state and saves it. When it fails the

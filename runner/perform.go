@@ -130,6 +130,7 @@ type exited struct {
 func (m exited) in(l *loop) {
 	now := time.Now()
 	delete(l.workers, m.id)
+	l.exits = append(lately(l.exits, now), now)
 	claim := l.state.Claims[m.id]
 	switch o := m.outcome; {
 	case o.Gone:
