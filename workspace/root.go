@@ -53,8 +53,8 @@ type Root struct {
 // path is followed, once, here: the operator put it there. The errors are
 // [ErrRoot]. On Linux this process becomes the subreaper of its children.
 func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
-	if !filepath.IsAbs(cfg.Root) {
-		return nil, badRoot(cfg.Root, errors.New("it is not absolute"))
+	if err := Check(cfg, env); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
 		return nil, badRoot(cfg.Root, err)
@@ -62,9 +62,6 @@ func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
 	path, err := filepath.EvalSymlinks(cfg.Root)
 	if err != nil {
 		return nil, badRoot(cfg.Root, err)
-	}
-	if path == "/" || sameFolder(path, env.get("HOME")) {
-		return nil, badRoot(cfg.Root, errors.New("the file system's root and the home folder hold other things than workspaces"))
 	}
 	bash, err := findBash(env.get("PATH"))
 	if err != nil {
@@ -81,6 +78,34 @@ func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
 		Grace: Grace{EOF: 2 * time.Second, Term: time.Second, Kill: time.Second},
 		cfg:   cfg, env: env, log: log, path: path, dir: dir, bash: bash,
 	}, nil
+}
+
+// Check finds what Open would refuse, without making anything: a root that is
+// missing is right if it can be expected to be made.
+func Check(cfg Config, env Env) error {
+	if !filepath.IsAbs(cfg.Root) {
+		return badRoot(cfg.Root, errors.New("it is not absolute"))
+	}
+	if filepath.Clean(cfg.Root) == "/" || sameFolder(cfg.Root, "/") || sameFolder(cfg.Root, env.get("HOME")) {
+		return badRoot(cfg.Root, errors.New("the file system's root and the home folder hold other things than workspaces"))
+	}
+	for path := filepath.Clean(cfg.Root); ; path = filepath.Dir(path) {
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && path != "/":
+			if _, err := os.Lstat(path); err == nil {
+				return badRoot(cfg.Root, fmt.Errorf("%s is a link to nothing", path))
+			}
+			continue
+		case err != nil:
+			return badRoot(cfg.Root, err)
+		case !info.IsDir():
+			return badRoot(cfg.Root, fmt.Errorf("%s is no folder", path))
+		}
+		break
+	}
+	_, err := findBash(env.get("PATH"))
+	return err
 }
 
 // Path returns the root's path, absolute and without symbolic links.

@@ -31,6 +31,23 @@ func TestOpenRefusesARootThatIsNotAFolderOfItsOwn(t *testing.T) {
 		if !errors.Is(err, ErrRoot) {
 			t.Errorf("%q: %v", root, err)
 		}
+		if err := Check(Config{Root: root}, Env{Parent: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}}); !errors.Is(err, ErrRoot) {
+			t.Errorf("%q: checked: %v", root, err)
+		}
+	}
+}
+
+func TestACheckOfARootMakesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := Env{Parent: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
+	for _, root := range []string{dir + "/a", dir + "/a/b/c"} {
+		if err := Check(Config{Root: root}, env); err != nil {
+			t.Errorf("%q: %v", root, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it made %v, %v", left, err)
 	}
 }
 

@@ -40,7 +40,7 @@ type flags struct {
 	state     string
 	deadline  time.Duration
 	maxIssues int
-	port      int // negative: not given
+	port      *int // nil: not given
 	logs      string
 	logFormat string
 	report    string // a file
@@ -93,7 +93,9 @@ with a tick every polling.interval_ms; inside GitHub Actions it always does one.
 		Args:          usage(cobra.MaximumNArgs(1)),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, args []string) error { return a.tick(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.tick(cmd.Context(), args)
+		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %w; see symphony --help", errUsage, err)
@@ -105,11 +107,15 @@ with a tick every polling.interval_ms; inside GitHub Actions it always does one.
 	own.BoolVar(&a.dryRun, "dry-run", false, "plan and print, change nothing")
 	own.DurationVar(&a.deadline, "deadline", 0, "stop in good order before this much time is gone")
 	own.IntVar(&a.maxIssues, "max-issues", 0, "at most this many issues started in a tick (0: what the workflow says)")
-	own.IntVar(&a.port, "port", -1, "serve status on 127.0.0.1:`N` (long-running mode; 0: any free port)")
-	own.Lookup("port").DefValue = "0" // which --help leaves out
+	port := own.Int("port", 0, "serve status on 127.0.0.1:`N` (long-running mode; 0: any free port)")
 	own.StringVar(&a.logs, "logs", "", "keep one event log per session in this `folder`")
 	own.StringVar(&a.report, "report", "", "write the report, as JSON, to this `file` too")
 	own.StringVar(&a.failAt, "fail-on", failNever, "`when` to exit 1 though the tick completed: never, failed (or parked), parked")
+	root.PreRun = func(*cobra.Command, []string) {
+		if own.Changed("port") {
+			a.port = port
+		}
+	}
 	shared := root.PersistentFlags()
 	shared.StringVar(&a.state, "state", "", "`where` claims are kept: file:PATH, branch:NAME or cache:PATH (default file:.symphony/state.json beside WORKFLOW.md)")
 	shared.StringVar(&a.logFormat, "log-format", "text", "of logs and the report: text or json")

@@ -53,7 +53,8 @@ var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (t
 	},
 }
 
-// connect opens what a workflow names.
+// connect opens what a workflow names. A dry run has no workspaces: nothing is
+// made for it.
 func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.World, error) {
 	kind := wf.Settings.Tracker.Kind
 	open, known := adapters[kind]
@@ -68,7 +69,12 @@ func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.World, err
 	}
 	secrets := slices.Concat(adapter.SecretEnv, wf.Settings.Tracker.SecretEnv, keyNames)
 	env := workspace.Env{Parent: a.environ, Deny: secrets}
-	workspaces, err := workspace.Open(wf.Settings.Workspace, env, log)
+	var workspaces *workspace.Root
+	if a.dryRun {
+		err = workspace.Check(wf.Settings.Workspace, env)
+	} else {
+		workspaces, err = workspace.Open(wf.Settings.Workspace, env, log)
+	}
 	if err != nil {
 		return runner.World{}, err
 	}

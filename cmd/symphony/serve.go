@@ -18,6 +18,20 @@ import (
 //go:embed status.html
 var statusFiles embed.FS
 
+// checkPort refuses a --port that cannot be served.
+func (a *app) checkPort() error {
+	const most = 1<<16 - 1
+	switch {
+	case a.port == nil:
+		return nil
+	case *a.port < 0 || *a.port > most:
+		return fmt.Errorf("%w: --port %d: want 0 (any free port) to %d", errUsage, *a.port, most)
+	case a.once || a.dryRun || a.actions.Inside():
+		return fmt.Errorf("%w: --port is for the long-running mode: leave it out with --once, --dry-run and inside Actions", errUsage)
+	}
+	return nil
+}
+
 // serve starts the status server of the long-running mode (SPEC §13.3), if the
 // command line or the workflow asks for one. The returned function ends it.
 func (a *app) serve(r *runner.Runner, console *console) (stop func(), err error) {
@@ -26,8 +40,8 @@ func (a *app) serve(r *runner.Runner, console *console) (stop func(), err error)
 		return nil, err
 	}
 	port := wf.Settings.Port
-	if a.port >= 0 {
-		port = &a.port
+	if a.port != nil {
+		port = a.port
 	}
 	if port == nil || r.Once || a.dryRun {
 		return func() {}, nil

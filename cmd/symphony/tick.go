@@ -21,6 +21,9 @@ import (
 
 // tick is the main command: one tick, or ticks for ever.
 func (a *app) tick(ctx context.Context, args []string) error {
+	if err := a.checkPort(); err != nil {
+		return err
+	}
 	if a.deadline < 0 || a.maxIssues < 0 {
 		return fmt.Errorf("%w: --deadline and --max-issues cannot be negative", errUsage)
 	}

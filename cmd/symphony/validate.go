@@ -29,6 +29,7 @@ func (a *app) validate(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	a.dryRun = true // nothing is made or changed
 	wf, err := a.workflows(path).Current()
 	for _, warning := range wf.Warnings {
 		fmt.Fprintf(a.stdout, "warning   %s\n", warning)
@@ -85,7 +86,6 @@ func (a *app) checkTracker(ctx context.Context, wf workflow.Workflow) error {
 	if err != nil {
 		return err
 	}
-	defer world.Workspaces.Close()
 	for _, warning := range slices.Concat(world.Tracker.Warnings, world.Warnings) {
 		fmt.Fprintf(a.stdout, "warning   %s\n", warning)
 	}
@@ -99,7 +99,6 @@ func (a *app) checkTracker(ctx context.Context, wf workflow.Workflow) error {
 }
 
 func (a *app) checkState(ctx context.Context, workflowPath string) error {
-	a.dryRun = true
 	place, err := a.place(workflowPath)
 	if err != nil {
 		return err
