@@ -160,9 +160,9 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 	case isRefusal && refused.unknown():
 		return nil
 	case isRefusal:
-		return fmt.Errorf("%w: %w: %s", ErrNoSandbox, err, sandboxMend())
+		return fmt.Errorf("%w: %s: %w", ErrNoSandbox, sandboxMend(), err) // what to do comes first: nothing cuts it off
 	case err == nil && r.ExitCode != 0:
-		return fmt.Errorf("%w: exit status %d: %s: %s", ErrNoSandbox, r.ExitCode, oneLine(r.Stderr, messageRunes), sandboxMend())
+		return fmt.Errorf("%w: %s: exit status %d: %s", ErrNoSandbox, sandboxMend(), r.ExitCode, oneLine(r.Stderr, messageRunes))
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 )
@@ -91,4 +92,29 @@ func TestALoginThatCannotBeReadInTimeKeepsNobodyFromWorking(t *testing.T) {
 		}
 		s.Close()
 	})
+}
+
+func TestWhatToDoAboutTheSandboxComesBeforeWhatCanBeCutOff(t *testing.T) {
+	t.Parallel()
+	const shown = 500 // runes of a reason that a report keeps
+	for name, answer := range map[string]func(p *peer){
+		"an exit status": func(p *peer) {
+			p.reply(p.expect("command/exec"), `{"exitCode":1,"stderr":"`+strings.Repeat("bwrap: ", 500)+`"}`)
+		},
+		"a refusal": func(p *peer) { p.refuse(p.expect("command/exec"), -32603, strings.Repeat("failed ", 500)) },
+	} {
+		_, err := Preflight(t.Context(), dial(t, func(p *peer) {
+			p.reply(p.expect("initialize"), `{"userAgent":"symphony/0.169.0"}`)
+			p.expect("initialized")
+			p.unknown("config/read")
+			p.reply(p.expect("account/read"), `{"account":null,"requiresOpenaiAuth":false}`)
+			answer(p)
+		}), Options{})
+		if !errors.Is(err, ErrNoSandbox) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if text := []rune(err.Error()); !strings.Contains(string(text[:min(shown, len(text))]), sandboxMend()) {
+			t.Errorf("%s: the first %d runes do not say what to do:\n%s", name, shown, string(text))
+		}
+	}
 }
