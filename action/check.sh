@@ -12,11 +12,17 @@ boolean() { # input, value
   esac
 }
 
-[ "$RUNNER_OS" != Windows ] ||
+[ "$(lower "$RUNNER_OS")" != windows ] ||
   refuse "Windows is not supported" "Symphony runs on Linux and macOS: set runs-on to ubuntu-latest or macos-latest."
 command -v bash >/dev/null ||
   refuse "No bash on this runner" "Agents and hooks are started by bash: install it on the runner, or in the job's container image."
 
+# An empty input, as of a workflow_dispatch without a value, is the default of action.yml.
+WORKFLOW=${WORKFLOW:-WORKFLOW.md}
+STATE=${STATE:-branch}
+DRY_RUN=${DRY_RUN:-false}
+CODEX_VERSION=${CODEX_VERSION:-0.169.0}
+CACHE_WORKSPACES=${CACHE_WORKSPACES:-false}
 case $STATE in
 branch | cache) ;;
 *) refuse "Invalid input state" "The input state is \"$STATE\": write branch or cache." ;;
@@ -24,9 +30,9 @@ esac
 [ "$STATE" = branch ] || [ -z "$STATE_BRANCH" ] ||
   refuse "Contradicting inputs" "state-branch is \"$STATE_BRANCH\" although state is cache: leave one of them out."
 boolean dry-run "$DRY_RUN"
-boolean cache-sessions "$CACHE_SESSIONS"
 boolean cache-workspaces "$CACHE_WORKSPACES"
-boolean upload-logs "$UPLOAD_LOGS"
+[ -z "$CACHE_SESSIONS" ] || boolean cache-sessions "$CACHE_SESSIONS"
+[ -z "$UPLOAD_LOGS" ] || boolean upload-logs "$UPLOAD_LOGS"
 case $CODEX_VERSION in
 *[!0-9A-Za-z.-]*) version= ;; # a line end would make two lines, of which one could be right
 *) version=$CODEX_VERSION ;;
@@ -56,7 +62,18 @@ scratch=$(mktemp -d "$RUNNER_TEMP/symphony.XXXXXX")
 unique=$GITHUB_RUN_ID-$GITHUB_RUN_ATTEMPT-${scratch##*.} # also when one job uses the Action twice
 # Of the path, its checksum tells; the readable part is for people who look through the caches.
 family=$(printf '%s' "$path" | LC_ALL=C tr -c 'A-Za-z0-9._-' '-' | cut -c 1-100)-$(printf '%s' "$path" | cksum | cut -d ' ' -f 1)-$RUNNER_OS-
+# What other steps read of the inputs, so that none of them meets an empty one.
+line_of() { printf '%s' "$1" | LC_ALL=C tr '\r\n' '  '; } # it may be anything, and is left to symphony to refuse
 {
+  echo "workflow=$WORKFLOW"
+  echo "kind=$STATE"
+  echo "max-issues=$(line_of "${MAX_ISSUES:-0}")"
+  echo "deadline=$(line_of "${DEADLINE:-0s}")"
+  echo "fail-on=$(line_of "${FAIL_ON:-never}")"
+  echo "dry-run=$DRY_RUN"
+  echo "codex-version=$CODEX_VERSION"
+  echo "cache-workspaces=$CACHE_WORKSPACES"
+  echo "system=$(lower "$RUNNER_OS")"
   echo "state=$where"
   echo "folder=$folder"
   echo "scratch=$scratch"

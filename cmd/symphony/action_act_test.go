@@ -104,12 +104,12 @@ func (m *machine) actRuns(workflow string, wanted ...string) {
 	}
 }
 
-// pinned is an action as action.yml names it.
+// pinned is the repository of an action at the commit that action.yml names.
 func pinned(t testing.TB, name string) string {
 	t.Helper()
 	for _, s := range readManifest(t).Runs.Steps {
-		if action, _, _ := strings.Cut(s.Uses, "@"); action == name {
-			return s.Uses
+		if action, commit, _ := strings.Cut(s.Uses, "@"); action == name || strings.HasPrefix(action, name+"/") {
+			return name + "@" + commit
 		}
 	}
 	t.Fatalf("action.yml does not use %s", name)

@@ -174,10 +174,10 @@ func TestBinariesAreBuiltWithAPatchReleaseOfGo(t *testing.T) {
 
 func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
 	t.Parallel()
-	written := map[string][]string{"built": {"cache-hit"}}
-	for _, name := range []string{"check", "install", "codex"} {
-		for _, m := range regexp.MustCompile(`echo "([a-z]+)=`).FindAllStringSubmatch(readText(t, "../../action/"+name+".sh"), -1) {
-			written[name] = append(written[name], m[1])
+	written := map[string][]string{}
+	for name, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "workspaces": "gather"} {
+		for _, m := range regexp.MustCompile(`echo "([a-z-]+)=`).FindAllStringSubmatch(readText(t, "../../action/"+name+".sh"), -1) {
+			written[step] = append(written[step], m[1])
 		}
 	}
 	for step, dryRun := range map[string]bool{"plan": true, "run": false} {

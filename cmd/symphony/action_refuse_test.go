@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -41,12 +42,11 @@ func TestBadInputsEndTheActionBeforeAnythingIsDone(t *testing.T) {
 		{byAction, "state-branch-of-two-lines", "state-branch", []string{"state-branch", "a\nwork=true"}},
 		{byAction, "dry-run", "dry-run", []string{"dry-run", "yes"}},
 		{byAction, "dry-run-in-capitals", "dry-run", []string{"dry-run", "TRUE"}},
-		{byAction, "cache-sessions", "cache-sessions", []string{"cache-sessions", ""}},
+		{byAction, "cache-sessions", "cache-sessions", []string{"cache-sessions", "on"}},
 		{byAction, "cache-workspaces", "cache-workspaces", []string{"cache-workspaces", "1"}},
 		{byAction, "upload-logs", "upload-logs", []string{"upload-logs", "maybe"}},
 		{byAction, "codex-version", "codex-version", []string{"codex-version", "latest"}},
 		{byAction, "codex-version-of-two-lines", "codex-version", []string{"codex-version", "1.2.3\n--registry"}},
-		{byAction, "workflow-empty", "workflow", []string{"workflow", ""}},
 		{byAction, "workflow-outside", "workflow", []string{"workflow", "../WORKFLOW.md"}},
 		{byAction, "workflow-pattern", "workflow", []string{"workflow", "a*/WORKFLOW.md"}},
 		{byAction, "workflow-that-would-be-an-output", "workflow", []string{"workflow", "W\nstate=file:x"}},
@@ -66,6 +66,9 @@ func TestBadInputsEndTheActionBeforeAnythingIsDone(t *testing.T) {
 			hub := m.onHub()
 			o := m.job(c.inputs...).perform()
 			refused(t, m, o, c.want)
+			if flag := regexp.MustCompile(`--(max-issues|deadline|fail-on|state)`).FindString(strings.Join(o.errors, "\n")); flag != "" {
+				t.Errorf("the error speaks of %s, which is no input: %q", flag, o.errors)
+			}
 			if early := o.steps["Install symphony"] == "skipped"; early != c.early {
 				t.Errorf("refused before anything was installed: %v", early)
 			}

@@ -31,17 +31,6 @@ func (j *job) use(s step, outputs map[string]any) int {
 	case "actions/cache/save":
 		j.save(with)
 		return 0
-	case "actions/cache":
-		hit := j.restore(with)
-		outputs["cache-hit"] = stringOf(hit)
-		if !hit {
-			j.after = append(j.after, func(j *job) {
-				if j.outcome.status == "success" {
-					j.save(with)
-				}
-			})
-		}
-		return 0
 	case "actions/upload-artifact":
 		return j.upload(with)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,49 @@ func (a *app) settleIn() {
 	if a.actions.Inside() {
 		a.stdout, a.stderr = a.actions.Writer(), a.actions.Writer()
 	}
+}
+
+// option returns the name of a flag as it is known here: inside Actions, flags
+// are set by inputs of the same name.
+func (a *app) option(flag string) string {
+	if a.actions.Inside() {
+		return "the input " + flag
+	}
+	return "--" + flag
+}
+
+// stateOption returns --state with its value, or the inputs it is made of.
+func (a *app) stateOption() string {
+	kind, name, _ := strings.Cut(a.state, ":")
+	switch {
+	case a.actions.Inside() && kind == "branch":
+		return fmt.Sprintf("the input state-branch %q", name)
+	case a.actions.Inside() && kind == "cache":
+		return `the input state "cache"`
+	}
+	return fmt.Sprintf("--state %q", a.state)
+}
+
+// invalidFlag matches an error of the command-line library.
+var invalidFlag = regexp.MustCompile(`^invalid argument (".*") for "--([a-z-]+)" flag: `)
+
+// flagError returns an error of the command line as one of usage.
+func (a *app) flagError(err error) error {
+	if parts := invalidFlag.FindStringSubmatch(err.Error()); parts != nil && a.actions.Inside() {
+		want := "a whole number"
+		if parts[2] == "deadline" {
+			want = "a time such as 50m"
+		}
+		return fmt.Errorf("%w: %s is %s: write %s", errUsage, a.option(parts[2]), parts[1], want)
+	}
+	return fmt.Errorf("%w: %w; see symphony --help", errUsage, err)
+}
+
+// runFollows reports whether this is the plan of the Action, which runs the same
+// tick afterwards if there is work. What both would say is left to the run.
+func (a *app) runFollows() bool {
+	dryRun, _ := a.getenv("INPUT_DRY_RUN")
+	return a.actions.Inside() && a.dryRun && dryRun == "false"
 }
 
 // complain shows an error that ends the program, where people look for it.
@@ -67,17 +111,21 @@ func (a *app) tell(s runner.Story) {
 }
 
 // publish tells the workflow run what came of the tick: annotations, the summary
-// and the outputs. The tick is clean of secrets.
-func (a *app) publish(tick report.Tick, wf workflow.Workflow) error {
+// and the outputs. The tick is clean of secrets; failed says that it came to no
+// good end.
+func (a *app) publish(tick report.Tick, wf workflow.Workflow, failed bool) error {
 	if !a.actions.Inside() {
 		return nil
 	}
-	r := report.Of(tick)
-	mend, survived, fine := r.Notes()
-	annotate(mend, a.actions.Error)
-	annotate(survived, a.actions.Warning)
-	annotate(fine, a.actions.Notice)
-	errs := []error{a.actions.Summary(r.Markdown())}
+	var errs []error
+	if failed || !tick.Work() || !a.runFollows() {
+		r := report.Of(tick)
+		mend, survived, fine := r.Notes()
+		annotate(mend, a.actions.Error)
+		annotate(survived, a.actions.Warning)
+		annotate(fine, a.actions.Notice)
+		errs = append(errs, a.actions.Summary(r.Markdown()))
+	}
 	for _, output := range a.outputs(tick, wf) {
 		errs = append(errs, a.actions.Output(output[0], output[1]))
 	}
@@ -114,6 +162,11 @@ func (a *app) outputs(tick report.Tick, wf workflow.Workflow) [][2]string {
 			[2]string{"codex", strconv.FormatBool(program == "codex")}, // of the PATH: to be installed
 			[2]string{"sandbox", strconv.FormatBool(filepath.Base(program) == "codex" && wf.Settings.Codex.Sandboxed())},
 			[2]string{"workspaces", wf.Settings.Workspace.Root})
+		private := ""
+		if tick.Work() && a.runFollows() {
+			private = a.private(a.event)
+		}
+		all = append(all, [2]string{"private", private})
 	}
 	return all
 }

@@ -19,8 +19,8 @@ func (a *app) admit(wf workflow.Workflow) error {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
 	if most := wf.Settings.Policy.MaxPerTick; a.maxIssues > most {
-		return fmt.Errorf("%w: --max-issues %d is more than the %d that agent.max_issues_per_tick of %s allows: lower the one or raise the other",
-			errUsage, a.maxIssues, most, filepath.Base(wf.Path))
+		return fmt.Errorf("%w: %s %d is more than the %d that agent.max_issues_per_tick of %s allows: lower the one or raise the other",
+			errUsage, a.option("max-issues"), a.maxIssues, most, filepath.Base(wf.Path))
 	}
 	if !a.actions.Inside() {
 		return nil
@@ -37,6 +37,7 @@ func (a *app) admit(wf workflow.Workflow) error {
 			return check
 		}
 	}
+	a.event = event
 	return a.useJob(event)
 }
 
@@ -49,7 +50,7 @@ func (a *app) admitBranch(event action.Event) error {
 	head, _ := a.getenv("GITHUB_HEAD_REF")
 	base, _ := a.getenv("GITHUB_BASE_REF")
 	if event.Ref == "refs/heads/"+name || head == name || base == name {
-		return fmt.Errorf("%w: --state %q is the branch that is checked out: give the state a branch of its own, such as symphony-state", errUsage, a.state)
+		return fmt.Errorf("%w: %s is the branch that is checked out: give the state a branch of its own, such as symphony-state", errUsage, a.stateOption())
 	}
 	return nil
 }

@@ -78,6 +78,7 @@ type app struct {
 	process
 	flags
 	actions  *action.Runtime
+	event    action.Event // what started the job, once it was admitted
 	redactor *redact.Redactor
 	warnings []string // for the report
 	reported bool     // the error has been shown where complain would show it
@@ -98,7 +99,7 @@ with a tick every polling.interval_ms; inside GitHub Actions it always does one.
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fmt.Errorf("%w: %w; see symphony --help", errUsage, err)
+		return a.flagError(err)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 

@@ -33,7 +33,7 @@ func (a *app) useJob(event action.Event) error {
 	case job.Timeout == 0:
 		return nil
 	case a.deadline >= job.Timeout:
-		return fmt.Errorf("%w: --deadline %v is not before the end of the job, whose timeout-minutes are %v: raise those, or leave the deadline out", errUsage, a.deadline, job.Timeout)
+		return fmt.Errorf("%w: %s %v is not before the end of the job, whose timeout-minutes are %v: raise those, or leave the deadline out", errUsage, a.option("deadline"), a.deadline, job.Timeout)
 	case a.deadline == 0:
 		a.deadline = defaultDeadline(job.Timeout, event.Began, time.Now())
 	}
@@ -53,8 +53,11 @@ func defaultDeadline(timeout time.Duration, began, now time.Time) time.Duration 
 // readJob finds our job in the workflow file of the checkout.
 func (a *app) readJob(event action.Event) (workflow.Job, error) {
 	folder, _ := a.getenv("GITHUB_WORKSPACE")
-	if event.File == "" || folder == "" {
-		return workflow.Job{}, fmt.Errorf("find the workflow file: it is not of this repository; give --deadline yourself")
+	switch ref, _ := a.getenv("GITHUB_WORKFLOW_REF"); {
+	case ref == "":
+		return workflow.Job{}, fmt.Errorf("find the workflow file: this server does not say which one it is; set %s to less than the job's time", a.option("deadline"))
+	case event.File == "" || folder == "":
+		return workflow.Job{}, fmt.Errorf("find the workflow file: it is not of this repository; set %s to less than the job's time", a.option("deadline"))
 	}
 	file, err := os.OpenInRoot(folder, event.File)
 	if err != nil {
@@ -63,7 +66,7 @@ func (a *app) readJob(event action.Event) (workflow.Job, error) {
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, 2<<20))
 	if err != nil {
-		return workflow.Job{}, fmt.Errorf("read the workflow file: %w; give --deadline yourself", err)
+		return workflow.Job{}, fmt.Errorf("read the workflow file: %w; set %s to less than the job's time", err, a.option("deadline"))
 	}
 	return workflow.ParseJob(content, event.Job)
 }

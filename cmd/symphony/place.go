@@ -43,7 +43,7 @@ func (a *app) place(workflowPath string) (p place, err error) {
 	case found && kind == "branch" && rest != "":
 		return a.stateBranch(workflowPath, rest)
 	}
-	return nil, fmt.Errorf("%w: --state %q: want file:PATH, branch:NAME or cache:PATH", errUsage, a.state)
+	return nil, fmt.Errorf("%w: %s: want file:PATH, branch:NAME or cache:PATH", errUsage, a.stateOption())
 }
 
 // folder is where this program keeps what belongs to a workflow.
@@ -93,7 +93,7 @@ func (a *app) stateBranch(workflowPath, name string) (place, error) {
 	links := report.Links{Server: cmp.Or(server, "https://github.com"), Repository: repo, Branch: name}
 	b, err := store.OpenBranch(store.BranchConfig{Repo: repo, Branch: name, APIURL: api, Token: token, Page: a.page(links)}, http.DefaultClient)
 	if err != nil {
-		return nil, fmt.Errorf("%w: --state %q: %w", errUsage, a.state, err)
+		return nil, fmt.Errorf("%w: %s: %w", errUsage, a.stateOption(), err)
 	}
 	return branch{b, a.redactor}, nil
 }
@@ -115,7 +115,7 @@ func (a *app) repository(workflowPath string) (repo, api, token string, err erro
 		repo = cmp.Or(repo, named)
 	}
 	if repo == "" || token == "" {
-		return "", "", "", fmt.Errorf("%w: --state %q: set GITHUB_REPOSITORY to owner/name, and GITHUB_TOKEN to a token that may write its contents", errUsage, a.state)
+		return "", "", "", fmt.Errorf("%w: %s: set GITHUB_REPOSITORY to owner/name, and GITHUB_TOKEN to a token that may write its contents", errUsage, a.stateOption())
 	}
 	return repo, api, token, nil
 }
@@ -130,3 +130,12 @@ func (b branch) Save(ctx context.Context, s *schedule.State, rev store.Revision)
 }
 
 func (branch) Close() error { return nil }
+
+// checkWrite finds a token that may only read the state before anything is done
+// that takes time or costs something.
+func (a *app) checkWrite(ctx context.Context, state place) error {
+	if b, ok := state.(branch); ok {
+		return b.CheckWrite(ctx)
+	}
+	return nil
+}

@@ -25,10 +25,10 @@ func (a *app) tick(ctx context.Context, args []string) error {
 		return err
 	}
 	if a.deadline < 0 || a.maxIssues < 0 {
-		return fmt.Errorf("%w: --deadline and --max-issues cannot be negative", errUsage)
+		return fmt.Errorf("%w: %s and %s cannot be negative", errUsage, a.option("deadline"), a.option("max-issues"))
 	}
 	if !slices.Contains([]string{failNever, failFailed, failParked}, a.failAt) {
-		return fmt.Errorf("%w: --fail-on %q: want never, failed or parked", errUsage, a.failAt)
+		return fmt.Errorf("%w: %s is %q: want never, failed or parked", errUsage, a.option("fail-on"), a.failAt)
 	}
 	path, err := workflowPath(args)
 	if err == nil && a.report != "" {
@@ -75,6 +75,9 @@ func (a *app) perform(ctx context.Context, path string) error {
 		run = r.Plan
 	}
 	tick, err := run(ctx)
+	if err == nil && tick.Work() && a.runFollows() {
+		err = a.checkWrite(ctx, state)
+	}
 	console.close()
 	if failed := console.failure(); failed != nil {
 		a.warnings = append(a.warnings, fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
@@ -106,7 +109,7 @@ func (a *app) conclude(tick report.Tick, wf workflow.Workflow, err error) error 
 	tick.Warnings = append(tick.Warnings, a.warnings...)
 	tick = cleanTick(tick, a.redactor)
 	all := report.Of(tick)
-	failures := errors.Join(a.print(all), a.keepReport(all), a.publish(tick, wf))
+	failures := errors.Join(a.print(all), a.keepReport(all), a.publish(tick, wf, err != nil))
 	if err == nil && failures == nil {
 		failures = a.failOn(tick)
 	}

@@ -24,12 +24,13 @@ type Event struct {
 	Job        string
 	RunnerOS   string // Linux, macOS or Windows
 	Fork       bool   // a pull request whose code is not of this repository
+	Visibility string // of the repository: public or private; empty if the event does not say
 
 	File  string    // of the workflow, in the repository; empty if it is of another one
 	Began time.Time // when the job did, about: the runner writes the payload first; zero if unknown
 }
 
-// Event reads the environment, and of a pull request's event the payload. With
+// Event reads the environment and the payload. With
 // an [ErrEvent] everything else is still filled in; what cannot be known not to
 // be a fork counts as one.
 func (r *Runtime) Event() (Event, error) {
@@ -50,10 +51,14 @@ func (r *Runtime) Event() (Event, error) {
 	if info, err := os.Stat(r.getenv("GITHUB_EVENT_PATH")); err == nil {
 		e.Began = info.ModTime()
 	}
+	payload, err := readPayload(r.getenv("GITHUB_EVENT_PATH"))
+	if err == nil {
+		e.Visibility = payload.visibility()
+	}
 	if !strings.HasPrefix(e.Name, "pull_request") {
 		return e, nil
 	}
-	head, err := headRepository(r.getenv("GITHUB_EVENT_PATH"))
+	head := payload.PullRequest.Head.Repo.FullName
 	e.Fork = head == "" || !strings.EqualFold(head, e.Repository)
 	if err != nil {
 		return e, fmt.Errorf("read the event: %w: %w; start it by schedule or workflow_dispatch", ErrEvent, err)
@@ -61,32 +66,51 @@ func (r *Runtime) Event() (Event, error) {
 	return e, nil
 }
 
-// headRepository is where the code of a pull request comes from; empty if that
-// repository is gone.
-func headRepository(path string) (string, error) {
+// payload is what we read of an event.
+type payload struct {
+	Repository struct {
+		Private    *bool  `json:"private"`
+		Visibility string `json:"visibility"`
+	} `json:"repository"`
+	PullRequest struct {
+		Head struct {
+			Repo struct {
+				FullName string `json:"full_name"` // where the code comes from; empty if that repository is gone
+			} `json:"repo"`
+		} `json:"head"`
+	} `json:"pull_request"`
+}
+
+// readPayload reads the file of the event. With an error it returns what could
+// be read.
+func readPayload(path string) (payload, error) {
+	var p payload
 	f, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return p, err
 	}
 	defer f.Close()
-	var payload struct {
-		PullRequest struct {
-			Head struct {
-				Repo struct {
-					FullName string `json:"full_name"`
-				} `json:"repo"`
-			} `json:"head"`
-		} `json:"pull_request"`
+	err = json.NewDecoder(io.LimitReader(f, maxEvent)).Decode(&p)
+	return p, err
+}
+
+// visibility returns public or private, which internal repositories count as;
+// empty if the event has no repository, as scheduled ones may.
+func (p payload) visibility() string {
+	switch {
+	case p.Repository.Visibility == "public", p.Repository.Private != nil && !*p.Repository.Private && p.Repository.Visibility == "":
+		return "public"
+	case p.Repository.Private != nil && *p.Repository.Private:
+		return "private" // internal ones too
 	}
-	err = json.NewDecoder(io.LimitReader(f, maxEvent)).Decode(&payload)
-	return payload.PullRequest.Head.Repo.FullName, err
+	return ""
 }
 
 // Refuse is the [ErrRefused] why the program must not run for this event on this
 // runner, nil if it may.
 func Refuse(e Event) error {
 	switch {
-	case e.RunnerOS == "Windows":
+	case strings.EqualFold(e.RunnerOS, "Windows"):
 		return fmt.Errorf("start on a runner: %w: Windows has no sandbox for the agent; use runs-on: ubuntu-latest", ErrRefused)
 	case e.Fork:
 		return fmt.Errorf("start on %s: %w: its code comes from a fork, whose author must not steer an agent that holds your keys; use on: schedule or workflow_dispatch", e.Name, ErrRefused)

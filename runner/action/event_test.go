@@ -101,10 +101,38 @@ func TestAPullRequestWithoutAPayloadCountsAsAFork(t *testing.T) {
 	}
 }
 
+func TestTheEventSaysWhoMayReadTheRepository(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]string{
+		`{"repository":{"private":true,"visibility":"private"}}`:  "private",
+		`{"repository":{"private":true,"visibility":"internal"}}`: "private",
+		`{"repository":{"private":true}}`:                         "private", // an older server's
+		`{"repository":{"private":false}}`:                        "public",
+		`{"repository":{"private":false,"visibility":"public"}}`:  "public",
+		`{"repository":{"private":true,"visibility":"public"}}`:   "public", // in doubt
+		`{"schedule":"7 * * * *"}`:                                "",
+		`{"repository":{}}`:                                       "",
+		`{"repository":{"private":"yes"}}`:                        "",
+		`{`:                                                       "",
+	} {
+		r := newRunner(t)
+		path := filepath.Join(t.TempDir(), "event.json")
+		if err := os.WriteFile(path, []byte(payload), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.env["GITHUB_EVENT_PATH"], r.env["GITHUB_EVENT_NAME"] = path, "schedule"
+		if e, err := r.runtime().Event(); e.Visibility != want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", payload, e.Visibility, err, want)
+		}
+	}
+}
+
 func TestWindowsIsRefused(t *testing.T) {
 	t.Parallel()
-	err := action.Refuse(action.Event{Name: "schedule", RunnerOS: "Windows"})
-	if !errors.Is(err, action.ErrRefused) || !strings.Contains(err.Error(), "ubuntu") {
-		t.Error(err)
+	for _, name := range []string{"Windows", "windows"} { // servers other than GitHub write it in their own way
+		err := action.Refuse(action.Event{Name: "schedule", RunnerOS: name})
+		if !errors.Is(err, action.ErrRefused) || !strings.Contains(err.Error(), "ubuntu") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -76,7 +76,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.DayBudget:       "It has its turn tomorrow (UTC); budget.max_tokens_per_day is the limit.",
 	schedule.Paused:          "Mend the cause; after the pause one session tries first.",
 	schedule.OnHold:          "Mend that, then try again: nothing starts before.",
-	schedule.OutOfTime:       "It has its turn in the next tick; --deadline is the limit.",
+	schedule.OutOfTime:       "It has its turn in the next tick; the deadline is the limit.",
 	schedule.Changed:         "It is looked at as a new issue in the same tick.",
 }
 

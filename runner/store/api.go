@@ -94,6 +94,9 @@ func (a *api) object(ctx context.Context, op, sha string, err error) (string, er
 // repository is what GitHub knows of the repository.
 func (a *api) repository(ctx context.Context) (*github.Repository, error) {
 	r, _, err := a.getRepository(ctx, a.owner, a.name)
+	if err == nil && r.GetNodeID() == "" && r.GetDefaultBranch() != "" { // as of Gitea and Forgejo
+		return nil, fmt.Errorf("read the repository: %w: the server at %s lacks GitHub's git API: use `state: cache` (--state cache:PATH)", ErrRefused, a.wire.root)
+	}
 	if err == nil && (r.GetNodeID() == "" || r.GetDefaultBranch() == "") {
 		err = errShape
 	}

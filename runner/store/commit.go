@@ -62,6 +62,20 @@ func (b *Branch) save(ctx context.Context, s *schedule.State, rev Revision) erro
 	return nil
 }
 
+// CheckWrite asks GitHub for a tree that nothing will refer to, as only a token
+// that may write contents can. Neither the branch nor this Branch changes. It
+// follows a Load, and fails with [ErrRefused] and [ErrUnavailable].
+func (b *Branch) CheckWrite(ctx context.Context) error {
+	_, err := b.writeTree(ctx, map[string]string{pageFile: ""})
+	if isRefusal(err) {
+		err = b.judge(ctx, err)
+	}
+	if err == nil || errors.Is(err, ErrConflict) { // another run could write
+		return nil
+	}
+	return fmt.Errorf("check the access to %s: %w", b, err)
+}
+
 // commit makes a commit of the files, on top of the head or afresh without a
 // parent, and moves the branch to it.
 func (b *Branch) commit(ctx context.Context, files map[string]string, message string, afresh bool) (string, error) {

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Decides what of this run is kept where others may read it. In a public repository everybody may download the
+# artifacts, and a pull request of anybody's may restore the caches: event logs and sessions hold what the agent
+# read and said, so there they are kept only if the inputs say true.
+#
+# Outputs: logs and sessions, true or false.
+set -euo pipefail
+. "$GITHUB_ACTION_PATH/action/common.sh"
+
+case $PRIVATE in
+true) public= ;;
+false) public="This repository is public" ;;
+*) public="It is not known whether this repository is public" ;;
+esac
+readers="anybody who can open a pull request can read its caches, and everybody its artifacts"
+logs=$UPLOAD_LOGS sessions=$CACHE_SESSIONS workspaces=$CACHE_WORKSPACES
+
+# What the servers of others lack: upload-artifact refuses every server but these.
+case $(lower "$GITHUB_SERVER_URL") in
+https://github.com | https://*.ghe.com | http://*.localhost*) ;;
+*)
+  if [ "$logs" = true ]; then
+    warn "Logs are not uploaded" "The input upload-logs is true, but $GITHUB_SERVER_URL takes no artifacts from actions/upload-artifact v4 or later: the event logs stay on the runner, in $LOG_FOLDER."
+  else
+    echo "Event logs are not uploaded: $GITHUB_SERVER_URL takes no artifacts from actions/upload-artifact v4 or later."
+  fi
+  logs=false
+  ;;
+esac
+
+if [ -z "$public" ]; then
+  logs=${logs:-true} sessions=${sessions:-true}
+else
+  chosen=
+  [ "$logs" != true ] || chosen=upload-logs
+  [ "$sessions" != true ] || chosen=${chosen:+$chosen, }cache-sessions
+  [ "$workspaces" != true ] || chosen=${chosen:+$chosen, }cache-workspaces
+  if [ -n "$chosen" ]; then
+    warn "What the agent saw can be read by others" "$public: $readers. These inputs are true all the same: $chosen."
+  fi
+  if [ -z "$logs" ] || [ -z "$sessions" ]; then
+    notice "Logs and sessions are not kept" "$public: $readers. To keep event logs or sessions all the same, set the inputs upload-logs or cache-sessions to true."
+  fi
+  logs=${logs:-false} sessions=${sessions:-false}
+fi
+{
+  echo "logs=$logs"
+  echo "sessions=$sessions"
+} >>"$GITHUB_OUTPUT"

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Moves the workspaces between the folder that sessions use and the one that the cache knows. A cache entry is
+# found again only under the very path it was saved with, and RUNNER_TEMP is another one on each machine; a path
+# in the checkout is the same. Both are on one disk as a rule: then moving costs nothing.
+#
+#   workspaces.sh restore   puts what the cache had where sessions look for it, unless there is something already
+#   workspaces.sh gather    puts the workspaces where the cache looks for them; output: there, true or false
+#   workspaces.sh return    puts them back
+set -euo pipefail
+. "$GITHUB_ACTION_PATH/action/common.sh"
+
+place=$PWD/$KEPT
+if [ "$ROOT" = "$place" ]; then
+  moves=false
+else
+  moves=true
+fi
+case $place/ in
+"$ROOT"/?*)
+  refuse "Workspaces cannot be cached" "workspace.root is $ROOT, in which the cache's own folder $place lies: set workspace.root to another folder, or the input cache-workspaces to false."
+  ;;
+esac
+
+filled() { [ -d "$1" ] && [ -n "$(ls -A "$1")" ]; }
+move() { # from, to
+  mkdir -p "$(dirname "$2")"
+  [ ! -d "$2" ] || rmdir "$2"
+  mv "$1" "$2"
+}
+
+case $1 in
+restore)
+  if ! filled "$place" || [ "$moves" = false ]; then
+    exit 0
+  elif filled "$ROOT"; then
+    echo "The workspaces in $ROOT are left as they are; those of the cache are not used."
+    rm -rf "$place"
+  else
+    move "$place" "$ROOT"
+    echo "Restored the workspaces to $ROOT"
+  fi
+  ;;
+gather)
+  if ! filled "$ROOT"; then
+    echo "there=false" >>"$GITHUB_OUTPUT"
+    exit 0
+  fi
+  if [ "$moves" = true ]; then
+    rm -rf "$place"
+    move "$ROOT" "$place"
+  fi
+  echo "there=true" >>"$GITHUB_OUTPUT"
+  ;;
+return)
+  [ "$moves" = false ] || move "$place" "$ROOT"
+  ;;
+esac
