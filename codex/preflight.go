@@ -30,8 +30,9 @@ func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version 
 
 // Check finds out whether any session can work: whether the server is logged in,
 // has the model, and can start the sandbox that the turns will have. It asks no
-// model. What an older server cannot be asked is passed over, and a skill that
-// is missing is an event of kind [Warning].
+// model. What an older server cannot be asked is passed over. A login or a model
+// that cannot be checked in time, and a skill that is missing, are events of kind
+// [Warning].
 //
 // The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrNoSandbox], and those of a
 // call; the session has then failed to start.
@@ -124,6 +125,10 @@ func (s *Session) checkModel(ctx context.Context) error {
 			cursor = page.NextCursor
 			return nil
 		})
+		if errors.Is(err, ErrResponseTimeout) { // the list may come from the account's service too
+			s.warn(fmt.Sprintf("codex.model is not checked: %v", err))
+			return nil
+		}
 		if err != nil {
 			return err
 		}

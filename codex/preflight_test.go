@@ -71,27 +71,35 @@ func TestPreflightFindsWhatKeepsSessionsFromWorking(t *testing.T) {
 // gives up after 15 seconds: measured with a service that never answers.
 func TestALoginThatCannotBeReadInTimeKeepsNobodyFromWorking(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, j := begin(t, Options{}, func(p *peer) {
-			p.handshake()
-			m := p.expect("account/read")
-			p.reply(p.expect("command/exec"), `{"exitCode":0,"stdout":"","stderr":""}`)
-			p.refuse(m, -32603, "workspace routing discovery timed out")
-			p.reply(p.expect("turn/start"), started)
-			p.send(completed)
-			p.drain()
+	for name, unanswered := range map[string]func(*peer) got{
+		"the login": func(p *peer) got { return p.expect("account/read") },
+		"the models": func(p *peer) got {
+			p.reply(p.expect("account/read"), `{"account":{"type":"apiKey"},"requiresOpenaiAuth":true}`)
+			return p.expect("model/list")
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, j := begin(t, Options{Config: Config{Model: "gpt-5.5"}}, func(p *peer) {
+				p.handshake()
+				m := unanswered(p)
+				p.reply(p.expect("command/exec"), `{"exitCode":0,"stdout":"","stderr":""}`)
+				p.refuse(m, -32603, "workspace routing discovery timed out")
+				p.reply(p.expect("turn/start"), started)
+				p.send(completed)
+				p.drain()
+			})
+			if err := s.Check(t.Context()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if j.count(Warning) != 1 || j.count(StartupFailed) != 0 {
+				t.Errorf("%s: %+v", name, j.all())
+			}
+			if _, err := s.Turn(t.Context(), "go"); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			s.Close()
 		})
-		if err := s.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if j.count(Warning) != 1 || j.count(StartupFailed) != 0 {
-			t.Errorf("%+v", j.all())
-		}
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
-			t.Error(err)
-		}
-		s.Close()
-	})
+	}
 }
 
 func TestWhatToDoAboutTheSandboxComesBeforeWhatCanBeCutOff(t *testing.T) {
