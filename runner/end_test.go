@@ -264,6 +264,74 @@ func TestAFailureThatIsEveryonesStopsDispatchAndChargesNobody(t *testing.T) {
 	})
 }
 
+func TestAHookThatFailsForTheWholeBoardChargesNobodyAndAnEditFreesIt(t *testing.T) {
+	for name, interfere := range map[string]func(*world){
+		"alone": func(*world) {},
+		"while another run saves in between": func(w *world) {
+			w.edit(func(s *schedule.State) { s.Days = append(s.Days, schedule.Day{Date: "2000-01-01", Sessions: 1}) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+				settings := &w.flow.now.Settings
+				settings.Policy.MaxConcurrent, settings.Policy.Budget.Attempts = 1, 1
+				settings.Workspace.Hooks.AfterCreate = "git clone nowhere"
+				w.sessions = func(_ context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+					if job.Issue.ID == "A-2" {
+						interfere(w)
+					}
+					const kind = "hook after_create: hook_failed: exit status 128"
+					return schedule.Outcome{Class: schedule.Failed, Fault: kind, Why: kind + "; its output names " + string(job.Issue.ID)}
+				}
+				tick := w.tick(t.Context())
+				if tick.Spent.Sessions != 2 || len(tick.Parked) != 0 || tick.Pause.Why == "" || len(tick.Errors) != 1 {
+					t.Errorf("%d sessions, parked %v, pause %+v, errors %q", tick.Spent.Sessions, tick.Parked, tick.Pause, tick.Errors)
+				}
+				for _, row := range tick.Rows {
+					if row.Class != schedule.Everyones || row.Next.Phase != schedule.Waiting {
+						t.Errorf("the row of %s: %s, then %+v", row.Identifier, row.Class, row.Next)
+					}
+				}
+				for id, c := range w.claims() {
+					if c.Failures != 0 || c.Phase != schedule.Waiting {
+						t.Errorf("%s was charged: %+v", id, c)
+					}
+				}
+				worked := w.noteWork()
+				if w.tick(t.Context()); len(*worked) != 0 {
+					t.Errorf("in the pause it works on %v", *worked)
+				}
+				w.flow.change(func(s *workflow.Settings) { s.Workspace.Hooks.AfterCreate = "git clone somewhere" }, nil)
+				if w.tick(t.Context()); len(*worked) != 3 {
+					t.Errorf("after the edit it works on %v", *worked)
+				}
+			})
+		})
+	}
+}
+
+func TestAnIssueParkedForAHookIsFreeWhenTheHookIsEdited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.flow.now.Settings.Policy.Budget.Attempts = 1
+		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+			return schedule.Outcome{Class: schedule.Failed, Fault: "hook before_run: hook_failed: exit status 1", Why: "hook before_run"}
+		}
+		if w.tick(t.Context()); w.claims()["A-1"].Phase != schedule.Parked {
+			t.Fatalf("not parked: %+v", w.claims())
+		}
+		worked := w.noteWork()
+		if w.tick(t.Context()); len(*worked) != 0 {
+			t.Errorf("nothing was edited, and it works on %v", *worked)
+		}
+		w.flow.change(func(s *workflow.Settings) { s.Workspace.Hooks.BeforeRun = "true" }, nil)
+		if w.tick(t.Context()); len(*worked) != 1 {
+			t.Error("it stays parked after the edit")
+		}
+	})
+}
+
 func TestTheClaimsOfADeadRunAreTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, issue("A-1", "Todo"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,24 @@ func (l *loop) exit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Ne
 		s.Exit(id, o, p, at)
 	})
 	return l.state.Exit(id, o, p, at)
+}
+
+// weigh judges the end of a session beside the others of the tick. Failures that
+// turn out to be everyone's are taken back from the issues that were charged.
+func (l *loop) weigh(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Outcome {
+	o, excused := l.state.Weigh(id, o)
+	for _, before := range excused {
+		excuse := func(s *schedule.State) { s.Excuse(before, o.Why, at) }
+		l.since.exits = append(l.since.exits, excuse)
+		if !l.state.Excuse(before, o.Why, at) {
+			continue
+		}
+		row := l.tick.Row(before.ID)
+		row.Class, row.Why = o.Class, o.Why
+		row.Next = schedule.Next{Phase: schedule.Waiting, Why: schedule.Why{Reason: schedule.NotDue, Detail: o.Why}, Due: at}
+		l.tick.Parked = slices.DeleteFunc(l.tick.Parked, func(parked tracker.ID) bool { return parked == before.ID })
+	}
+	return o
 }
 
 // load reads the state and takes it over.
@@ -83,7 +102,7 @@ func (l *loop) take(state *schedule.State, rev store.Revision) {
 		state.Seen(id, u.Update, u.At)
 	}
 	if l.state != nil {
-		state.Tick, state.Completed = l.state.Tick, l.state.Completed // of this run alone: the journal is in them already
+		state.Continue(l.state) // the journal is in it already
 	}
 	l.state, l.rev = state, rev
 	l.takeWait()

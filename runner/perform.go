@@ -131,6 +131,7 @@ func (m exited) in(l *loop) {
 	now := time.Now()
 	delete(l.workers, m.id)
 	l.exits = append(lately(l.exits, now), now)
+	m.outcome = l.weigh(m.id, m.outcome, now)
 	claim := l.state.Claims[m.id]
 	switch o := m.outcome; {
 	case o.Gone:

@@ -45,10 +45,10 @@ func (l *loop) learnSetup(s *schedule.State) {
 	l.fit = l.setup(l.salt)
 }
 
-// refit ends a pause that was begun with another key, login or setting.
+// refit ends a pause that was begun with another key, login, setting or hook.
 func (l *loop) refit(now time.Time) {
 	l.learnSetup(l.state)
 	if l.state.Refit(l.fit, now) {
-		l.Log.Info("the pause is over: the login or the settings of Codex have changed", "reason", l.state.Pause.Why)
+		l.Log.Info("the pause is over: the login or WORKFLOW.md has changed", "reason", l.state.Pause.Why)
 	}
 }

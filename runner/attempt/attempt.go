@@ -249,6 +249,7 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 		o.Class, o.Why = schedule.Stopped, context.Cause(ctx).Error()
 	case err != nil:
 		o.Class, o.RetryAt = classify(err)
+		o.Fault = a.fault(err)
 		if a.turns > 0 && errors.Is(err, workspace.ErrNotFound) {
 			o.Class = schedule.Failed // an agent that has worked was found
 		}

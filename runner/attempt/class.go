@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -61,6 +62,19 @@ func classify(err error) (schedule.Class, time.Time) {
 		return schedule.Passing, time.Time{}
 	}
 	return schedule.Failed, time.Time{}
+}
+
+// fault returns the kind of a failure that WORKFLOW.md may answer for; see
+// [schedule.Outcome]. What fails in a render and not in the check of the prompt
+// depends on the issue, so it is no other issue's failure.
+func (a *attempt) fault(err error) string {
+	if hook, ok := errors.AsType[*workspace.HookError](err); ok && isAny(err, workspace.ErrHook, workspace.ErrHookTimeout) {
+		return hook.Kind()
+	}
+	if isAny(err, prompt.ErrRender, prompt.ErrParse) {
+		return "the prompt of " + a.Issue.Identifier
+	}
+	return ""
 }
 
 func isAny(err error, targets ...error) bool {

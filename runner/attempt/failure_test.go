@@ -120,7 +120,9 @@ func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
 		w.hooks.BeforeRun += fails
 		got := w.run(t.Context())
 		w.failed(got, schedule.Failed, []string{"after_create", "before_run", "after_run"}, "hook_failed", "before_run", "exit status 3", "out of paint")
-		if diff := cmp.Diff(schedule.Outcome{Class: schedule.Failed, Status: schedule.StatusFailed, Why: got.Why, Idle: true}, got); diff != "" {
+		if diff := cmp.Diff(schedule.Outcome{
+			Class: schedule.Failed, Status: schedule.StatusFailed, Why: got.Why, Idle: true, Fault: "hook before_run: hook_failed: exit status 3",
+		}, got); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -104,4 +104,9 @@ func (s *State) Drop(id tracker.ID) bool {
 }
 
 // NewTick begins a tick: what the last one has used no longer counts.
-func (s *State) NewTick() { s.Tick = Spent{} }
+func (s *State) NewTick() { s.Tick, s.Faults = Spent{}, nil }
+
+// Continue takes over what another reading of the state knows of this tick.
+func (s *State) Continue(old *State) {
+	s.Tick, s.Faults, s.Completed = old.Tick, old.Faults, old.Completed
+}

@@ -33,7 +33,7 @@
 // requeue (SPEC §8.4) is then nothing to do, and [Explain] says what it waits for.
 //
 // Everything else that happens to a claim is one of: [State.Seen] (a sign of
-// life), [State.Exit] (a session ended), [State.Adopt] (its owner died),
+// life), [State.Weigh] and [State.Exit] (a session ended), [State.Adopt] (its owner died),
 // [State.Retry], [State.Drop] and [State.Resume] (an operator's word).
 //
 // Scheduling never looks at why a read failed. What is not known is left as it

@@ -33,6 +33,9 @@ type Outcome struct {
 	Idle    bool           // neither the workspace nor the issue changed
 	RetryAt time.Time      // not before, when the other side said so
 
+	// Fault is the kind of a failure that WORKFLOW.md may answer for (a hook, the
+	// prompt): the same text for all issues that fail alike. Empty for all others.
+	Fault    string
 	Warnings []string // failures that change nothing of the outcome, such as that of after_run; one line each
 }
 
@@ -73,6 +76,10 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	}
 	c.enter(next.Phase, next.Why.String(), now)
 	c.Due = next.Due
+	c.Setup = Setup{}
+	if o.Fault != "" {
+		c.Setup.Workflow, s.Salt = p.Setup.Workflow, p.Salt
+	}
 	s.Claims[id] = c
 	return next
 }
@@ -189,7 +196,11 @@ func (s *State) pause(o Outcome, p Policy, now time.Time) {
 		until = now.Add(p.MaxBackoff)
 	}
 	s.Salt = p.Salt
-	s.Pause = Pause{Why: orElse(o.Why, string(Everyones)), Since: now, Until: later(until, s.Pause.Until), Setup: Setup{Agent: p.Setup.Agent}}
+	fixedBy := Setup{Agent: p.Setup.Agent}
+	if o.Fault != "" {
+		fixedBy = Setup{Workflow: p.Setup.Workflow}
+	}
+	s.Pause = Pause{Why: orElse(o.Why, string(Everyones)), Since: now, Until: later(until, s.Pause.Until), Setup: fixedBy}
 }
 
 func waiting(why string, due time.Time) Next {

@@ -102,6 +102,8 @@ func (pl *planner) settle(c Claim) {
 		pl.resume(c, known)
 	case c.Content != "" && c.Content != known.Content():
 		pl.release(c, *known, Why{Changed, "somebody changed the issue"})
+	case c.Setup.differs(pl.p.Setup):
+		pl.release(c, *known, Why{Changed, "WORKFLOW.md has changed since it was parked for a failure of a hook or the prompt"})
 	default:
 		pl.observe(c, known)
 		pl.note(*known, c.Phase, "", Why{IsParked, c.Why})

@@ -91,12 +91,22 @@ func (pl *planner) run() {
 			pl.reconcile(c)
 		}
 	}
+	var last []Claim
 	for _, c := range claims {
-		if !c.holdsSlot() {
+		switch {
+		case c.holdsSlot():
+		case pl.probing && c.Setup != Setup{}:
+			last = append(last, c)
+		default:
 			pl.settle(c)
 		}
 	}
 	pl.start()
+	// The session that tries whether a pause is over is, if there is a choice, not
+	// one that failed by a fault of the workflow: it may fail for itself alone.
+	for _, c := range last {
+		pl.settle(c)
+	}
 }
 
 // closed says why nothing may be started at all.

@@ -23,6 +23,7 @@ type Spent struct {
 	Usage    Usage         // tokens
 	Time     time.Duration // of ended sessions, added up
 	Paused   bool          // a failure of everyone's came up: nothing more starts
+	Turned   bool          // a session that ended had a turn
 }
 
 // Day is what one day of UTC has used, over all runs. SPEC §13.5 totals what one

@@ -26,7 +26,8 @@ type State struct {
 	// plan depends on it, since an issue that is active again is worked on again.
 	// Not kept: the next run has what it needs in Past and the claims.
 	Completed []tracker.ID
-	Tick      Spent // what this tick has used so far; not kept
+	Tick      Spent   // what this tick has used so far; not kept
+	Faults    []Fault // of this tick; not kept
 }
 
 // New is an empty state, planned for by self.
@@ -84,6 +85,7 @@ type Claim struct {
 	Failures int       // in a row
 	Idle     int       // sessions in a row that changed nothing
 	Tokens   int64     // input and output, over all sessions
+	Setup    Setup     // in which its last session failed by a fault of WORKFLOW.md; zero when it did not
 }
 
 // holdsSlot reports whether the claim counts against the concurrency limits.

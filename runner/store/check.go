@@ -93,6 +93,7 @@ func (c claim) fit() claim {
 	for _, n := range []*int{&c.Turns, &c.Attempt, &c.Sessions, &c.Failures, &c.Idle} {
 		*n = min(*n, maxCount)
 	}
+	c.Setup = c.Setup.fit()
 	c.Live, c.Tokens = c.Live.fit(), min(c.Tokens, schedule.MaxTokens)
 	return c
 }

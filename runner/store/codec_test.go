@@ -90,7 +90,7 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 	s := sample()
 	look(*s, s.Pause, s.Pause.Setup, s.Wait)
 	for _, c := range s.Claims {
-		look(c, c.Owner, c.Live)
+		look(c, c.Owner, c.Live, c.Setup)
 	}
 	for _, d := range s.Days {
 		look(d)
@@ -99,7 +99,7 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 		look(p)
 	}
 	for name, empty := range unset {
-		if kept := name != "State.Self" && name != "State.Tick" && name != "State.Completed"; empty == kept {
+		if kept := name != "State.Self" && name != "State.Tick" && name != "State.Completed" && name != "State.Faults"; empty == kept {
 			t.Errorf("%s: empty %v, kept %v", name, empty, kept)
 		}
 	}
@@ -176,6 +176,7 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"due": "2026-03-01T12:04:00Z"`, `"due": "2026-03-01T12:04:00+02:00"`, `claim "c3": a time is not in UTC`},
 		{`"due": "2026-03-01T12:04:00Z"`, `"due": "soon"`, "soon"},
 		{`"why": "usageLimitExceeded"`, `"why": "a\u0000b"`, "the reason of the pause"},
+		{`"workflow": "6a7b"`, `"workflow": "6a\n7b"`, `claim "d4": a text is too long or not plain`},
 		{`"agent": "0a1b"`, `"agent": "0a\n1b"`, "the salt or a digest"},
 		{`"salt": "SALT"`, `"salt": "` + strings.Repeat("s", 257) + `"`, "the salt or a digest"},
 		{`"date": "2026-02-28"`, `"date": "2026-02-30"`, `day "2026-02-30": not a date`},

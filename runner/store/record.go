@@ -61,6 +61,7 @@ type claim struct {
 	Failures   int            `json:"failures,omitempty"`
 	Idle       int            `json:"idle,omitempty"`
 	Tokens     int64          `json:"tokens,omitempty"`
+	Setup      setup          `json:"setup,omitzero"`
 }
 
 type owner struct {
@@ -146,7 +147,7 @@ func newClaim(c schedule.Claim) claim {
 		Phase: c.Phase, Since: c.Since.UTC(), Why: c.Why,
 		Owner: owner(c.Owner), Lease: c.Lease.UTC(), Cause: c.Cause, Heard: c.Heard.UTC(), TurnSince: c.TurnSince.UTC(), Turns: c.Turns, Live: usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due.UTC(), Thread: c.Thread,
-		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens,
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Setup: setup(c.Setup),
 	}
 }
 
@@ -175,6 +176,6 @@ func (c claim) restore() schedule.Claim {
 		Phase: c.Phase, Since: c.Since, Why: c.Why,
 		Owner: schedule.Owner(c.Owner), Lease: c.Lease, Cause: c.Cause, Heard: c.Heard, TurnSince: c.TurnSince, Turns: c.Turns, Live: schedule.Usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due, Thread: c.Thread,
-		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens,
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Setup: schedule.Setup(c.Setup),
 	}
 }

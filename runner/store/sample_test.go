@@ -25,7 +25,7 @@ func sample() *schedule.State {
 			Why: "silent for 5m0s", Owner: self, Lease: at(10, 0), Cause: schedule.Stalled, Sessions: 1,
 		},
 		{ID: "c3", Identifier: "ABC-3", Phase: schedule.Waiting, Why: "continuation", Since: at(3, 0), Due: at(4, 0), Attempt: 1, Sessions: 1},
-		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1},
+		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1, Setup: schedule.Setup{Agent: "4e5f", Workflow: "6a7b"}},
 	} {
 		s.Claims[c.ID] = c
 	}
@@ -53,7 +53,7 @@ func sampleOfVersion1() *schedule.State {
 	s.Wait = schedule.TrackerWait{}
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
 	for id, c := range s.Claims {
-		c.TurnSince = time.Time{}
+		c.TurnSince, c.Setup = time.Time{}, schedule.Setup{}
 		s.Claims[id] = c
 	}
 	return s
