@@ -77,7 +77,7 @@ func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 		return false, nil
 	}
 	if err == nil && missing {
-		err = fmt.Errorf("%w: set OPENAI_API_KEY, or run `codex login` as the user of this program", ErrNotLoggedIn)
+		err = fmt.Errorf("%w: set OPENAI_API_KEY or CODEX_API_KEY, or run `codex login` as the user of this program", ErrNotLoggedIn)
 	}
 	return needed, err
 }

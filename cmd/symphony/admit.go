@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/action"
@@ -69,10 +70,16 @@ func (a *app) admitKeys(wf workflow.Workflow) error {
 	return fmt.Errorf("%w: linear-api-key is set, and tracker.api_key of %s names another key: remove one of them", errUsage, filepath.Base(wf.Path))
 }
 
+// ownProvider finds what gives Codex a provider of its own on the command line,
+// which takes a key from codex.env or none at all. Codex itself says what it
+// lacks, before the first turn.
+var ownProvider = regexp.MustCompile(`\bmodel_provider|\bopenai_base_url|(^|\s)--(oss|profile)\b|(^|\s)-p\b`)
+
 // admitAccount refuses to start Codex without any way to log in, as in a fork,
 // where every secret is empty.
 func (a *app) admitAccount(wf workflow.Workflow) error {
-	if filepath.Base(firstWord(wf.Settings.Codex.Command)) != "codex" || a.account().Key != "" {
+	command := wf.Settings.Codex.Command
+	if filepath.Base(firstWord(command)) != "codex" || a.account().Key != "" || ownProvider.MatchString(command) {
 		return nil
 	}
 	home := a.codexHome()
@@ -81,5 +88,5 @@ func (a *app) admitAccount(wf workflow.Workflow) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: Codex has no login: give the input openai-api-key a secret of this repository (in a fork every secret is empty), or log in at %s", errUsage, home)
+	return fmt.Errorf("%w: Codex has no login: give the input openai-api-key a secret of this repository (in a fork every secret is empty), name a provider with -c model_provider in codex.command, or log in at %s", errUsage, home)
 }

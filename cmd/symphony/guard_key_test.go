@@ -18,7 +18,25 @@ import (
 // model takes nobody without it, and looks around for it at every request.
 func TestAKeyOpensTheModelAndIsSeenNowhere(t *testing.T) {
 	t.Parallel()
-	const key = "sk-a-key-that-is-nowhere"
+	for name, test := range map[string]struct {
+		key string // each looks through the processes of the other
+		env []string
+	}{
+		"OPENAI_API_KEY": {
+			"sk-a-key-that-is-nowhere", []string{"OPENAI_API_KEY=sk-a-key-that-is-nowhere"},
+		},
+		"CODEX_API_KEY, which counts before it": {
+			"sk-a-key-of-codex-alone", []string{"CODEX_API_KEY=sk-a-key-of-codex-alone", "OPENAI_API_KEY=sk-a-key-of-other-programs"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			keyOpensTheModel(t, test.key, test.env)
+		})
+	}
+}
+
+func keyOpensTheModel(t *testing.T, key string, env []string) {
 	p, m := realProject(t, "", map[string]string{"A-1": todo("Look")},
 		lane("A-1",
 			call("exec_command", map[string]string{"cmd": "env | tee environ; echo the command ran"}),
@@ -47,7 +65,7 @@ codex:
 	}))
 	defer model.Close()
 	temp := t.TempDir()
-	p.env = append(p.env, "OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+model.URL+"/v1", "CODEX_HOME=", "TMPDIR="+temp,
+	p.env = append(append(p.env, env...), "OPENAI_BASE_URL="+model.URL+"/v1", "CODEX_HOME=", "TMPDIR="+temp,
 		"GITHUB_STEP_SUMMARY="+filepath.Join(p.dir, "summary.md"))
 
 	var stdout, stderr bytes.Buffer

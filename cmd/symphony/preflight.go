@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,11 +18,14 @@ import (
 // over their connection: no child sees it, whoever asks for it.
 var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY"}
 
-// account is how sessions log in.
+// account returns how sessions log in. CODEX_API_KEY counts before
+// OPENAI_API_KEY, as for `codex exec`: who sets both means the first for Codex
+// and the second for other programs.
 func (a *app) account() attempt.Account {
-	key, _ := a.getenv("OPENAI_API_KEY")
+	key, _ := a.getenv("CODEX_API_KEY")
+	general, _ := a.getenv("OPENAI_API_KEY")
 	base, _ := a.getenv("OPENAI_BASE_URL")
-	return attempt.Account{Key: key, BaseURL: base}
+	return attempt.Account{Key: cmp.Or(key, general), BaseURL: base}
 }
 
 // preflight finds out whether sessions can work, in a workspace of its own and

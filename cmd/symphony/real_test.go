@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,4 +210,32 @@ text(JSON.stringify(await tools.issue_update({state: "Review"})));`, patch)
 		t.Errorf("not handed over:\n%s", text)
 	}
 	p.noProcessLeft()
+}
+
+func TestAProviderOfTheUsersOwnIsUsedWithItsKeyFromCodexEnv(t *testing.T) {
+	t.Parallel()
+	const key = "a-key-of-the-provider"
+	codex := codexPath(t)
+	m := codextest.NewModel(lane("A-1", handOver(), say("Done.")))
+	t.Cleanup(m.Close)
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+key {
+			http.Error(w, `{"error":{"message":"who are you?"}}`, http.StatusUnauthorized)
+			return
+		}
+		m.ServeHTTP(w, r)
+	}))
+	defer model.Close()
+	p := newProject(t, codex+` -c model=gpt-5.5 -c model_provider=mine -c model_providers.mine.name=mine `+
+		`-c model_providers.mine.base_url=`+model.URL+`/v1 -c model_providers.mine.wire_api=responses `+
+		`-c model_providers.mine.env_key=MODEL_KEY -c features.plugins=false app-server`, map[string]string{"A-1": todo("Work")})
+	p.replace("codex:\n", "codex:\n  env: [MODEL_KEY]\n")
+	p.write("event.json", "{}")
+	p.env = append(p.env, "MODEL_KEY="+key, "CODEX_HOME=", "GITHUB_ACTIONS=true", "GITHUB_EVENT_NAME=schedule",
+		"GITHUB_EVENT_PATH="+p.dir+"/event.json", "RUNNER_TEMP="+p.dir+"/temp",
+		"GITHUB_OUTPUT="+p.dir+"/outputs", "GITHUB_STEP_SUMMARY="+p.dir+"/summary")
+	r := p.run("--once", "--state", "file:state.json")
+	if r.code != 0 || !strings.Contains(p.read("issues/A-1.md"), "state: Review") {
+		t.Errorf("exit status %d\n%s\n%s", r.code, r.stdout, r.stderr)
+	}
 }
