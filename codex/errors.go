@@ -48,7 +48,11 @@ type ResponseError struct {
 }
 
 func (e *ResponseError) Error() string {
-	return fmt.Sprintf("%s: %v: Codex refused with %d: %s", e.Method, ErrResponse, e.Code, oneLine(e.Message, messageRunes))
+	text := fmt.Sprintf("%s: %v: Codex refused with %d", e.Method, ErrResponse, e.Code)
+	if message := oneLine(e.Message, messageRunes); message != "" {
+		text += ": " + message
+	}
+	return text
 }
 
 func (e *ResponseError) Unwrap() error { return ErrResponse }

@@ -115,7 +115,7 @@ func (a *api) mutate(ctx context.Context, op, document string, input any) error 
 	}
 	_, err = a.do(once(ctx), req, &answer)
 	if err == nil && len(answer.Errors) > 0 {
-		err = &refusal{status: http.StatusOK, says: a.wire.quote(answer.Errors[0].Message), mend: "see what GitHub says"}
+		err = &refusal{status: http.StatusOK, says: a.wire.says(answer.Errors[0].Message), mend: "see that the token may write the repository, and try again"}
 	}
 	return a.explain(ctx, op, err)
 }

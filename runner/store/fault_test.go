@@ -181,6 +181,8 @@ func TestARefusalSaysWhatToMend(t *testing.T) {
 		"a renamed repository":       {storetest.Ref, func(h hub) { h.Rename("octo/other") }, ErrRefused, "give the name it has now"},
 		"a renamed one, in a save":   {storetest.Tree, func(h hub) { h.Rename("octo/other") }, ErrRefused, "give the name it has now"},
 		"what nobody has thought of": {storetest.Commit, fails(storetest.Commit, storetest.Fault{Status: 418, Says: "I'm a teapot"}), ErrRefused, `GitHub says "I'm a teapot"`},
+		"an error without words":     {storetest.Commit, fails(storetest.Commit, storetest.Fault{Status: 418, Body: "{}"}), ErrRefused, "state_refused: 418: see GitHub's documentation of this status"},
+		"an error that is no JSON":   {storetest.Commit, fails(storetest.Commit, storetest.Fault{Status: 418, Body: "<p>"}), ErrRefused, "state_refused: 418: see"},
 		"the rate limit":             {storetest.Tree, func(h hub) { h.LimitRate(reset) }, ErrUnavailable, "until " + reset.UTC().Format(time.RFC3339)},
 		"the secondary rate limit": {storetest.Move, fails(storetest.Move, storetest.Fault{
 			Status: 429, Says: "slow down", Header: http.Header{"Retry-After": {"60"}},
@@ -206,6 +208,9 @@ func TestARefusalSaysWhatToMend(t *testing.T) {
 			refused(t, place{raw: h.raw}, mustEncode(t, sample(), 1), err, test.want)
 			if !strings.Contains(err.Error(), test.mend) {
 				t.Errorf("the error does not say %q: %v", test.mend, err)
+			}
+			if strings.Contains(err.Error(), `""`) {
+				t.Errorf("the error quotes nothing: %v", err)
 			}
 			if strings.Contains(err.Error(), hubToken) || strings.Contains(err.Error(), h.URL()+"/repos") {
 				t.Errorf("the error tells the token or an address: %v", err)

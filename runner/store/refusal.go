@@ -19,12 +19,12 @@ var errUnanswered = fmt.Errorf("%w: no good answer", ErrUnavailable)
 type refusal struct {
 	op     string // what it was for
 	status int
-	says   string // GitHub's own words, quoted
+	says   string // GitHub's own words, see wire.says
 	mend   string
 }
 
 func (e *refusal) Error() string {
-	return fmt.Sprintf("%s: %v: %d, GitHub says %s: %s", e.op, ErrRefused, e.status, e.says, e.mend)
+	return fmt.Sprintf("%s: %v: %d%s: %s", e.op, ErrRefused, e.status, e.says, e.mend)
 }
 
 func (e *refusal) Unwrap() error { return ErrRefused }
@@ -45,7 +45,7 @@ func (w *wire) failure(req *http.Request, resp *http.Response, body []byte) erro
 	_ = json.Unmarshal(body, &said) // an answer without words is one too
 	status := resp.StatusCode
 	if status >= 500 {
-		return fmt.Errorf("%w: %d, GitHub says %s: try again later, see https://www.githubstatus.com", errUnanswered, status, w.quote(said.Message))
+		return fmt.Errorf("%w: %d%s: try again later, see https://www.githubstatus.com", errUnanswered, status, w.says(said.Message))
 	}
 	// A page about rate limits is all that some secondary limits have to tell
 	// them from a missing permission.
@@ -54,12 +54,16 @@ func (w *wire) failure(req *http.Request, resp *http.Response, body []byte) erro
 		return fmt.Errorf("%w: the token's rate limit is used up until %s: run less often, or give another token",
 			ErrUnavailable, limitEnds(resp.Header, time.Now()).UTC().Format(time.RFC3339))
 	}
-	return &refusal{status: status, says: w.quote(said.Message), mend: w.mend(status, permission(req))}
+	return &refusal{status: status, says: w.says(said.Message), mend: w.mend(status, permission(req))}
 }
 
-// quote is what GitHub says, fit to be shown.
-func (w *wire) quote(message string) string {
-	return strconv.Quote(strings.ReplaceAll(line(message, maxTitle), w.token, "***"))
+// says returns GitHub's words, fit to follow in an error; "" when there are none.
+func (w *wire) says(message string) string {
+	message = strings.ReplaceAll(line(message, maxTitle), w.token, "***")
+	if strings.TrimSpace(message) == "" {
+		return ""
+	}
+	return ", GitHub says " + strconv.Quote(message)
 }
 
 // limitEnds is when a rate limit begins anew; in a minute when it is not said,
@@ -99,5 +103,5 @@ func (w *wire) mend(status int, need string) string {
 	case status == http.StatusConflict:
 		return "push a first commit if the repository is empty"
 	}
-	return "see what GitHub says"
+	return "see GitHub's documentation of this status"
 }

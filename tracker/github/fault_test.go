@@ -72,7 +72,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		"404":             {404, nil, "acme/shop is unknown or the token cannot see it"},
 		"410":             {410, nil, "issues are switched off in acme/shop"},
 		"301":             {301, map[string]string{"Location": "http://127.0.0.1:1/"}, "write its new name in tracker.provider.repo"},
-		"418":             {418, nil, "see what GitHub says"},
+		"418":             {418, nil, "see GitHub's documentation"},
 	} {
 		f := newFake(t)
 		r := f.open()
@@ -292,6 +292,36 @@ func TestGraphQLFailuresAreNeverAnEmptyAnswer(t *testing.T) {
 		})
 		if err := f.listError(r); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+	}
+}
+
+func TestAnErrorWithoutWordsIsASentenceAllTheSame(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		status int
+		body   string
+		want   string
+	}{
+		"no body":             {418, "", "tracker_status: 418 I'm a teapot: see GitHub's documentation of this status"},
+		"an empty object":     {599, "{}", "tracker_status: 599: GitHub has a fault"},
+		"a query that failed": {200, `{"data": null, "errors": [{"type": "SOMETHING", "message": ""}]}`, "tracker_response: the query failed: try again later"},
+		"a forbidden query":   {200, `{"data": null, "errors": [{"type": "FORBIDDEN", "message": " "}]}`, "tracker_status: 403 Forbidden: the token may not do this"},
+	} {
+		f := newFake(t)
+		f.put(nil)
+		r := f.open()
+		f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+			if test.status == http.StatusOK && q.Method == http.MethodGet {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(test.status)
+			io.WriteString(w, test.body)
+			return true
+		})
+		if err := f.listError(r); !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
 }

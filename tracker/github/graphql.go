@@ -81,7 +81,7 @@ func dataOf(a answer) ([]byte, error) {
 		case e.Type == "FORBIDDEN" || e.Type == "INSUFFICIENT_SCOPES":
 			return nil, &statusError{answer: answer{status: http.StatusForbidden}, says: e.Message}
 		default:
-			return nil, fmt.Errorf("%w: GitHub says %q: try again later", tracker.ErrResponse, clip(e.Message))
+			return nil, fmt.Errorf("%w: the query failed%s: try again later", tracker.ErrResponse, says(e.Message))
 		}
 	}
 	if len(reply.Data) == 0 || string(reply.Data) == "null" {

@@ -42,11 +42,20 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string {
-	says := ""
-	if e.says != "" {
-		says = fmt.Sprintf(", GitHub says %q", clip(e.says))
+	return fmt.Sprintf("%s: %v: %s%s: %s", e.op, tracker.ErrStatus, e.answer.named(), says(e.says), e.mend)
+}
+
+// named is the status with its name, where it has one.
+func (a answer) named() string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)))
+}
+
+// says returns GitHub's words, fit to follow in an error; "" when there are none.
+func says(message string) string {
+	if strings.TrimSpace(message) == "" {
+		return ""
 	}
-	return fmt.Sprintf("%s: %v: %d %s%s: %s", e.op, tracker.ErrStatus, e.answer.status, http.StatusText(e.answer.status), says, e.mend)
+	return fmt.Sprintf(", GitHub says %q", clip(message))
 }
 
 func (e *statusError) Unwrap() error { return tracker.ErrStatus }
@@ -162,7 +171,7 @@ func (r *repository) mend(permission string, a answer) string {
 	case a.status >= 500:
 		return "GitHub has a fault: try again later, see https://www.githubstatus.com"
 	}
-	return "see what GitHub says about this status"
+	return "see GitHub's documentation of this status"
 }
 
 // clip keeps what a server says short.

@@ -102,7 +102,7 @@ func (r *repository) request(c *call) (*http.Request, error) {
 
 // result is an answer as the model is told it.
 func result(a answer) string {
-	text := fmt.Sprintf("%d %s", a.status, http.StatusText(a.status))
+	text := a.named()
 	switch {
 	case a.status >= 300 && a.status < 400:
 		return text + "\nIt was moved. Redirects are not followed."

@@ -66,12 +66,15 @@ func (w wire) judge(resp *http.Response, body []byte) (json.RawMessage, *refusal
 	return nil, r
 }
 
-// says quotes the first error of an answer.
+// says returns the words of the first error that has any, fit to follow in an
+// error; "" when there are none.
 func (w wire) says(answer envelope) string {
-	if len(answer.Errors) == 0 {
-		return ""
+	for _, one := range answer.Errors {
+		if strings.TrimSpace(one.Message) != "" {
+			return ", Linear says " + w.mask.quote(one.Message)
+		}
 	}
-	return ", Linear says " + w.mask.quote(answer.Errors[0].Message)
+	return ""
 }
 
 const (
@@ -89,7 +92,7 @@ func advice(status int, answer envelope) string {
 	case status >= 300 && status < 400:
 		return "a redirect is not followed: write its target in tracker.endpoint"
 	case len(answer.Errors) > 0:
-		return "if that does not explain it, try again later"
+		return "try again later, unless the error says why not"
 	}
 	return otherAddress
 }

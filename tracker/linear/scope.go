@@ -94,6 +94,9 @@ func (r *reader) unknownProject(ctx context.Context) error {
 }
 
 func quoted(names []string) string {
+	if len(names) == 0 {
+		return "none at all"
+	}
 	list := make([]string, len(names))
 	for i, name := range names {
 		list[i] = fmt.Sprintf("%q", name)

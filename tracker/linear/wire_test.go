@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -319,5 +320,34 @@ func mentions(t *testing.T, err, category error, words ...string) {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("%v: does not mention %q", err, word)
 		}
+	}
+}
+
+func TestAnErrorWithoutWordsIsASentenceAllTheSame(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"no body":           {answer(418, ``), "linear_api_status: HTTP 418: see that"},
+		"no message":        {answer(400, `{"errors":[{}]}`), "linear_api_status: HTTP 400: try again later"},
+		"an empty message":  {answer(200, `{"errors":[{"message":" "}]}`), "linear_graphql_errors: try again later"},
+		"the second has it": {answer(200, `{"errors":[{"message":""},{"message":"too deep"}]}`), `linear_graphql_errors, Linear says "too deep": try again later, unless`},
+	} {
+		f := newFake(t)
+		f.broken = test.answer
+		if _, err := f.serve(t).IssuesByState(t.Context(), []string{"Todo"}); !strings.Contains(fmt.Sprint(err), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+func TestAProjectWithoutStatesIsToldInASentence(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.states = nil
+	c := f.serve(t)
+	if err := c.Check(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "it has none at all") {
+		t.Errorf("%v", err)
 	}
 }
