@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 )
 
 // maxEntries is how many files and folders a fingerprint looks at.
@@ -20,8 +21,8 @@ const maxEntries = 20_000
 // did anything.
 //
 // It opens no file and runs no git, because the agent decides what is in them.
-// It looks at 20,000 entries, those nearest to the top first; a change beyond
-// them goes unseen. Call it while nothing runs in the workspace.
+// It looks at 20,000 entries, those nearest to the top first, and 100 levels; a
+// change beyond them goes unseen. Call it while nothing runs in the workspace.
 func (r *Root) Fingerprint(ctx context.Context, ws Workspace) (string, error) {
 	return r.fingerprint(ctx, ws, maxEntries)
 }
@@ -66,7 +67,9 @@ func (r *Root) fingerprintFolder(sum hash.Hash, key, folder string, limit int) (
 		fmt.Fprintf(sum, "%q %v ", file, info.Mode())
 		switch {
 		case info.IsDir(): // its times change with files that come and go
-			folders = append(folders, file)
+			if strings.Count(file, "/") < maxDeep { // each is reached from the top
+				folders = append(folders, file)
+			}
 		case info.Mode()&os.ModeSymlink != 0:
 			target, _ := dir.Readlink(name)
 			fmt.Fprintf(sum, "%q", target)

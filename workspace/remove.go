@@ -41,6 +41,7 @@ func (r *Root) delete(ws Workspace) error {
 	if err := r.mark(ws); err != nil {
 		return err
 	}
+	r.flatten(ws.Key)
 	err := r.dir.RemoveAll(ws.Key)
 	if errors.Is(err, fs.ErrPermission) {
 		r.openUp(ws.Key) // what it cannot open up, RemoveAll reports

@@ -26,13 +26,8 @@ var placeholders = []string{".git", ".agents", ".codex", ".aws"}
 // a git repository of its own, in which the agent can be let commit. Call Tidy
 // when the agent has ended.
 func (r *Root) Seal(ws Workspace) (repository bool, err error) {
-	if info, err := r.dir.Lstat(inGit(ws, "")); err != nil || !info.IsDir() {
+	if !r.isRepository(ws) {
 		return false, nil
-	}
-	for _, name := range []string{"HEAD", "config"} {
-		if info, err := r.dir.Lstat(inGit(ws, name)); err != nil || !info.Mode().IsRegular() {
-			return false, nil
-		}
 	}
 	r.unplant(ws)
 	if err := r.dir.Mkdir(inGit(ws, "hooks"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -52,6 +47,20 @@ func (r *Root) Seal(ws Workspace) (repository bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// isRepository reports whether a workspace is a git repository of its own, with a
+// plain .git folder.
+func (r *Root) isRepository(ws Workspace) bool {
+	if info, err := r.dir.Lstat(inGit(ws, "")); err != nil || !info.IsDir() {
+		return false
+	}
+	for _, name := range []string{"HEAD", "config"} {
+		if info, err := r.dir.Lstat(inGit(ws, name)); err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
 }
 
 // Tidy takes back what Seal and the agent's sandbox leave in a workspace. Call

@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -9,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestAHookDoesNotWaitForPipesThatAnAgentLeft(t *testing.T) {
@@ -58,9 +58,10 @@ func TestPipesInFoldersThatCannotBeReadAreFound(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("the superuser reads every folder")
 	}
-	folder := t.TempDir()
+	r := open(t, Hooks{AfterRun: "find . -type p > found"})
+	ws := prepare(t, r)
 	for name, mode := range map[string]os.FileMode{"hidden": 0o111, "fixed": 0o555} {
-		inner := filepath.Join(folder, name)
+		inner := filepath.Join(ws.Path, name)
 		if err := os.Mkdir(inner, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -71,56 +72,118 @@ func TestPipesInFoldersThatCannotBeReadAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir, err := os.OpenRoot(folder)
-	if err != nil {
+	if err := r.AfterRun(t.Context(), ws); err != nil {
 		t.Fatal(err)
 	}
-	defer dir.Close()
-	s := search{left: 10}
-	if s.folder(dir, 0); s.err != nil || s.removed != 2 {
-		t.Errorf("%d of 2 pipes removed: %v", s.removed, s.err)
+	if found := read(t, filepath.Join(ws.Path, "found")); found != "" {
+		t.Errorf("the hook finds %s", found)
+	}
+}
+
+// A reflog that is a link would have the git of a hook write outside.
+func TestLinksInGitAreRemovedBeforeAHook(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	r := open(t, Hooks{
+		AfterCreate: "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one",
+		AfterRun:    "git update-ref refs/remotes/origin/x HEAD; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m two; git log --oneline | wc -l > commits",
+	})
+	ws := prepare(t, r)
+	for _, name := range []string{"logs", "refs/remotes"} {
+		path := filepath.Join(ws.Path, ".git", name)
+		if err := errors.Join(os.RemoveAll(path), os.Symlink(outside, path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(ws.Path, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AfterRun(t.Context(), ws); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
+		t.Errorf("git wrote outside: %v, %v", left, err)
+	}
+	if got := strings.TrimSpace(read(t, filepath.Join(ws.Path, "commits"))); got != "2" || !exists(filepath.Join(ws.Path, "link")) {
+		t.Errorf("the repository has %s commits, and the link of the work stays: %v", got, exists(filepath.Join(ws.Path, "link")))
+	}
+}
+
+// nest makes folders inside each other.
+func nest(t *testing.T, folder string, levels int) {
+	t.Helper()
+	at, err := os.OpenRoot(folder)
+	for range levels {
+		if err != nil {
+			t.Fatal(err)
+		}
+		outer := at
+		if err = outer.Mkdir("a", 0o700); err == nil {
+			at, err = outer.OpenRoot("a")
+		}
+		outer.Close()
+	}
+	at.Close()
+}
+
+func TestAWorkspaceOfVeryDeepFoldersIsDeleted(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{BeforeRemove: "true"})
+	ws := prepare(t, r)
+	nest(t, ws.Path, 3000)
+	if _, err := r.Fingerprint(t.Context(), ws); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Remove(t.Context(), issue); err != nil {
+		t.Error(err)
+	}
+	if exists(ws.Path) {
+		t.Error("it is still there")
+	}
+}
+
+// A deletion keeps a file open for each level, and there are only so many for
+// the whole program.
+func TestWhatIsToBeDeletedIsNotDeep(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{})
+	ws := prepare(t, r)
+	nest(t, ws.Path, 500)
+	r.flatten(ws.Key)
+	deepest := 0
+	err := filepath.WalkDir(ws.Path, func(path string, _ os.DirEntry, err error) error {
+		deepest = max(deepest, strings.Count(strings.TrimPrefix(path, ws.Path), "/"))
+		return err
+	})
+	if err != nil || deepest > maxDeep+1 {
+		t.Errorf("folders are %d levels deep: %v", deepest, err)
 	}
 }
 
 func TestTheSearchForPipesIsBounded(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		left int
-		make string
-		want string
-	}{
-		"files":  {3, "a b c d", "it has too many files"},
-		"enough": {5, "a b c d", ""},
-	} {
-		folder := t.TempDir()
-		for _, file := range strings.Fields(test.make) {
-			write(t, filepath.Join(folder, file), "")
-		}
-		dir, err := os.OpenRoot(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer dir.Close()
-		s := search{left: test.left}
-		s.folder(dir, 0)
-		got := ""
-		if s.err != nil {
-			got = s.err.Error()
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+	folder := t.TempDir()
+	for _, file := range []string{"a", "b", "c", "d"} {
+		write(t, filepath.Join(folder, file), "")
 	}
-	dir, err := os.OpenRoot(t.TempDir())
+	dir, err := os.OpenRoot(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	if err := dir.Mkdir("inner", 0o700); err != nil {
+	for left, want := range map[int]string{3: "it has too many files", 5: "<nil>"} {
+		w := walk{left: left}
+		w.folder(dir, "", 0)
+		if got := fmt.Sprint(w.err); got != want {
+			t.Errorf("after %d entries: %s, want %s", left, got, want)
+		}
+	}
+	if err := os.Remove(filepath.Join(folder, "a")); err != nil {
 		t.Fatal(err)
 	}
-	s := search{left: 10}
-	if s.folder(dir, maxDeep); s.err == nil {
-		t.Error("a folder deeper than the bound is entered")
+	nest(t, folder, maxDeep+1)
+	w := walk{left: 1000}
+	if w.folder(dir, "", 0); fmt.Sprint(w.err) != "it is too deep" {
+		t.Errorf("a folder deeper than the bound: %v", w.err)
 	}
 }
