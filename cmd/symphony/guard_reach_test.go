@@ -208,3 +208,24 @@ func TestCodexInsideADeniedFolderStillWorks(t *testing.T) {
 		t.Errorf("Codex is not where the test thinks: %s", listed)
 	}
 }
+
+// TestRaidTakesTheMachine asks inside the sandbox for the bounds that hold there.
+func TestRaidTakesTheMachine(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ bounds, want string }{
+		"bounded":   {"  max_processes: 5000\n  max_open_files: 300\n  max_memory_mb: 3000\n", "300\n5000\n3072000\n500\n"},
+		"unbounded": {"  max_processes: 0\n  max_open_files: 0\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, m := realProject(t, "", map[string]string{"A-1": todo("Take")})
+			p.replace("codex:\n", "codex:\n"+test.bounds)
+			m.Add(lane("A-1", call("exec_command", map[string]any{"cmd": "(ulimit -Hn; ulimit -Hu; ulimit -Hd; cat /proc/self/oom_score_adj) > bounds"}), handOver(), say("Done.")))
+			p.ok("--once")
+			got := p.read("workspaces/A-1/bounds")
+			if test.want == "" && strings.HasPrefix(got, "300\n5000\n") || test.want != "" && got != test.want {
+				t.Errorf("the bounds are %q, want %q", got, test.want)
+			}
+		})
+	}
+}
