@@ -36,7 +36,7 @@ func (p Policy) notBefore(told, now time.Time) time.Time {
 func (s *State) Bound(p Policy, now time.Time) []string {
 	var wrong []string
 	bound := func(what string, t *time.Time, latest time.Duration, instead time.Time) {
-		if t.After(now.Add(latest + maxSkew)) {
+		if ahead := t.Sub(now); ahead > latest && ahead-latest > maxSkew { // sums could overflow
 			wrong = append(wrong, fmt.Sprintf("%s %s", what, t.UTC().Format(time.RFC3339)))
 			*t = instead
 		}

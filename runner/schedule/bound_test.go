@@ -79,6 +79,16 @@ func TestTimesThatARunCanHaveWrittenAreKept(t *testing.T) {
 	}
 }
 
+func TestABackoffWithoutEndReplacesNoTime(t *testing.T) {
+	t.Parallel()
+	w := simple()
+	w.policy.MaxBackoff = math.MaxInt64
+	w.claim(todo(1), schedule.Waiting, func(c *schedule.Claim) { c.Due = noon.Add(time.Hour) })
+	if said := w.state.Bound(w.policy, noon); len(said) > 0 {
+		t.Errorf("said %q", said)
+	}
+}
+
 func TestAServerCannotImposeALongerWaitThanItsLongestLimit(t *testing.T) {
 	t.Parallel()
 	for _, class := range []schedule.Class{schedule.Everyones, schedule.Passing, schedule.Failed} {
