@@ -23,7 +23,7 @@
 // # One tick
 //
 //	open   Workflows.Current, Connect, Store.Load; adopt what dead runs left
-//	┌─ pass   reload WORKFLOW.md; at a poll: clean up once, read claims and candidates
+//	┌─ pass   reload WORKFLOW.md; at a poll: read the state again, clean up once, read claims and candidates
 //	│         plan    schedule.Plan — what would start on old knowledge is read again first,
 //	│                 and so is a list of candidates that is older than a poll
 //	│         commit  Apply, then Store.Save: claims are durable BEFORE any effect;

@@ -15,7 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/store"
 )
 
-// failingRun is a way of the command line that ends with a status that is not 0.
+// failingRun describes a run of the command line whose status is not 0.
 type failingRun struct {
 	args   []string
 	env    []string
@@ -25,6 +25,7 @@ type failingRun struct {
 	cause  string // in a line of standard error
 }
 
+// full opens a device on which no room is left.
 func full(t *testing.T) *os.File {
 	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -33,7 +34,7 @@ func full(t *testing.T) *os.File {
 	return f
 }
 
-// unread is the writing end of a pipe that nobody reads.
+// unread opens the writing end of a pipe that nobody reads.
 func unread(t *testing.T) *os.File {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -43,7 +44,7 @@ func unread(t *testing.T) *os.File {
 	return w
 }
 
-// readOnly is a file that cannot be written to.
+// readOnly opens a file that cannot be written to.
 func readOnly(t *testing.T) *os.File {
 	f, err := os.Open(os.DevNull)
 	if err != nil {

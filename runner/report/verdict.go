@@ -74,7 +74,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.BatchSpent:      "It has its turn in the next tick; agent.max_issues_per_tick is the size of the batch.",
 	schedule.TickBudget:      "It has its turn in the next tick; budget.max_tokens_per_tick is the limit.",
 	schedule.DayBudget:       "It has its turn tomorrow (UTC); budget.max_tokens_per_day is the limit.",
-	schedule.Paused:          "Mend the cause; after the pause one session tries first.",
+	schedule.Paused:          "Fix the cause. One session tries first after the pause, when the key, login or codex settings change, or after: symphony state resume.",
 	schedule.OnHold:          "Mend that, then try again: nothing starts before.",
 	schedule.OutOfTime:       "It has its turn in the next tick; the deadline is the limit.",
 	schedule.Changed:         "It is looked at as a new issue in the same tick.",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -55,6 +56,42 @@ func TestAnyStateIsRefusedOrStable(t *testing.T) {
 		}
 		if again, err := Encode(s, generation); err != nil || !bytes.Equal(data, again) {
 			t.Fatalf("it does not stay what it is, %v:\n%s\n%s", err, data, again)
+		}
+	})
+}
+
+// Whatever was forged, a state that can be read can be worked on and saved.
+func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	most := schedule.Usage{Input: math.MaxInt64, Output: math.MaxInt64}
+	rapid.Check(t, func(t *rapid.T) {
+		s := genState(genPlain, maxName).Draw(t, "state")
+		p := schedule.Policy{MaxBackoff: time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "backoff")), Salt: "salt"}
+		s.Bound(p, now)
+		for id, c := range s.Claims {
+			switch s.Self = c.Owner; rapid.IntRange(0, 4).Draw(t, "what happens") {
+			case 0:
+				s.Retry(id, now)
+			case 1:
+				s.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id}}, now)
+				s.Renew(now)
+				s.Seen(id, schedule.Update{Alive: true, Usage: most, Turns: math.MaxInt}, now)
+			case 2:
+				class := rapid.SampledFrom([]schedule.Class{schedule.Done, schedule.Failed, schedule.Passing, schedule.Everyones, schedule.Persons}).Draw(t, "class")
+				s.Exit(id, schedule.Outcome{Class: class, Usage: most, Turns: 1, RetryAt: genTime().Draw(t, "told")}, p, now)
+			case 3:
+				s.Adopt(map[schedule.Owner]schedule.Life{}, p, now)
+			}
+		}
+		s.Resume(now)
+		generation := nextGeneration(rapid.Int64Range(0, maxGeneration).Draw(t, "generation"))
+		data, err := Encode(s, generation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Decode(data); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
