@@ -105,7 +105,7 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	if o.Class == Everyones {
 		s.pause(o, p, now)
 	} else if o.Turns > 0 && o.Class != Stopped && o.Class != Passing {
-		s.mended()
+		s.mended(*c)
 	}
 	if next, over := over(*c, o, p); over {
 		return next

@@ -48,15 +48,17 @@ func (s *State) Seen(id tracker.ID, u Update, now time.Time) {
 		s.RateLimits = u.RateLimits
 	}
 	if u.Usage.Total() > 0 {
-		s.mended() // a model answered: whatever stopped everyone is over
+		s.mended(c) // a model answered: whatever stopped everyone is over
 	}
 	c.Turns = max(c.Turns, u.Turns)
 	s.spend(&c, u.Usage, now)
 	s.Claims[id] = c
 }
 
-func (s *State) mended() {
-	if !s.Tick.Paused {
+// mended ends the pause because the session of a claim works. A session that
+// began before the pause says nothing of what has failed since.
+func (s *State) mended(c Claim) {
+	if !s.Tick.Paused && !c.Since.Before(s.Pause.Since) {
 		s.Pause = Pause{}
 	}
 }

@@ -44,6 +44,30 @@ func TestAnotherSetupOfTheAgentEndsThePauseAndNothingElseDoes(t *testing.T) {
 	}
 }
 
+func TestASessionThatBeganBeforeAPauseDoesNotEndIt(t *testing.T) {
+	t.Parallel()
+	for name, works := range map[string]func(world){
+		"by its tokens": func(w world) {
+			w.state.Seen("1", schedule.Update{Turns: 1, Usage: schedule.Usage{Input: 10}}, noon.Add(2*time.Minute))
+		},
+		"by its end": func(w world) {
+			w.state.Exit("1", schedule.Outcome{Class: schedule.Done, Turns: 1}, w.policy, noon.Add(2*time.Minute))
+		},
+	} {
+		for _, test := range []struct {
+			pause time.Duration // after the session began
+			over  bool
+		}{{time.Minute, false}, {-time.Minute, true}} {
+			w := simple()
+			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Since = noon })
+			w.state.Pause = schedule.Pause{Why: "codex_not_found", Since: noon.Add(test.pause), Until: noon.Add(time.Hour)}
+			if works(w); (w.state.Pause.Why == "") != test.over {
+				t.Errorf("%s, paused %v after it began: the pause is %+v", name, test.pause, w.state.Pause)
+			}
+		}
+	}
+}
+
 func TestAPauseThatAnOperatorEndedLetsOneSessionTryFirst(t *testing.T) {
 	t.Parallel()
 	w := simple()
