@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -233,8 +234,82 @@ func TestAFailedRefreshKeepsSessionsRunning(t *testing.T) {
 			return w.handOver(ctx, job, report)
 		}
 		tick := w.tick(t.Context())
-		if tick.Counts().Completed != 1 || len(tick.Errors) == 0 {
+		if tick.Counts().Completed != 1 || len(tick.Errors) != 0 {
 			t.Errorf("completed %d, errors %q", tick.Counts().Completed, tick.Errors)
+		}
+		if want := []string{"over now: refresh claimed issues: " + errDown.Error()}; !slices.Equal(tick.Warnings, want) {
+			t.Errorf("warnings %q, want %q", tick.Warnings, want)
+		}
+	})
+}
+
+func TestTheReportOfAServiceIsOfAllItsTicksAndOfWhatIsStillWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+		w.flow.now.Settings.Policy.MaxConcurrent = 1
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			passes(ctx, 45*time.Second)
+			return w.handOver(ctx, job, report)
+		}
+		r := w.run()
+		r.Once = false
+		ctx, cancel := context.WithCancel(t.Context())
+		down := func(err error) func() {
+			return func() {
+				w.board.mu.Lock()
+				w.board.listed = func() error { return err }
+				w.board.mu.Unlock()
+			}
+		}
+		time.AfterFunc(5*time.Minute, down(errDown))
+		time.AfterFunc(7*time.Minute, down(nil))
+		time.AfterFunc(10*time.Minute, func() { w.flow.change(func(*workflow.Settings) {}, workflow.ErrParse) })
+		time.AfterFunc(12*time.Minute, func() { w.flow.change(func(*workflow.Settings) {}, nil) })
+		time.AfterFunc(20*time.Minute, func() { w.flow.change(func(*workflow.Settings) {}, workflow.ErrNotAMap) })
+		time.AfterFunc(30*time.Minute, cancel)
+		tick, err := r.Run(ctx)
+		if !errors.Is(err, schedule.Interrupted) {
+			t.Errorf("ended with %v", err)
+		}
+		if c := tick.Counts(); c.Dispatched != 3 || c.Completed != 3 || tick.Spent.Usage.Total() != 360 || tick.Spent.Time != 138*time.Second {
+			t.Errorf("counted %+v, %+v", c, tick.Spent)
+		}
+		if past := w.state().Past; len(past) != 1 || past[0].Tokens != 360 {
+			t.Errorf("remembered %+v", past)
+		}
+		if diff := cmp.Diff([]string{workflow.ErrNotAMap.Error()}, tick.Errors); diff != "" {
+			t.Errorf("errors (-want +got):\n%s", diff)
+		}
+		want := []string{"over now: list candidates: " + errDown.Error(), "over now: " + workflow.ErrParse.Error()}
+		if diff := cmp.Diff(want, tick.Warnings); diff != "" {
+			t.Errorf("warnings (-want +got):\n%s", diff)
+		}
+		if text := report.Of(tick).Text(160); !strings.Contains(text, "360 tokens") || !strings.Contains(text, "This run: 360 tokens, 3 sessions.") {
+			t.Errorf("the report says:\n%s", text)
+		}
+	})
+}
+
+func TestAFailureThatIsEveryonesIsOverWithItsPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		tries := 0
+		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			if tries++; tries == 1 {
+				return schedule.Outcome{Class: schedule.Everyones, Why: "turn_failed: usageLimitExceeded", Turns: 1, RetryAt: time.Now().Add(time.Hour)}
+			}
+			return w.handOver(ctx, job, report)
+		}
+		r := w.run()
+		r.Once = false
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(3*time.Hour, cancel)
+		tick, err := r.Run(ctx)
+		if !errors.Is(err, schedule.Interrupted) || tries != 2 {
+			t.Errorf("ended with %v after %d sessions", err, tries)
+		}
+		if want := []string{"over now: turn_failed: usageLimitExceeded"}; len(tick.Errors) != 0 || !slices.Equal(tick.Warnings, want) {
+			t.Errorf("errors %q, warnings %q", tick.Errors, tick.Warnings)
 		}
 	})
 }

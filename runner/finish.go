@@ -13,6 +13,10 @@ import (
 // finish completes the report with what is left behind.
 func (l *loop) finish(now time.Time) {
 	t := &l.tick
+	if l.state != nil && l.state.Pause.Why == "" {
+		l.over(agentStopped)
+	}
+	t.Errors = l.errors()
 	t.Ended = now
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
 	t.Budget = l.wf.Settings.Policy.Budget
@@ -23,8 +27,9 @@ func (l *loop) finish(now time.Time) {
 	if l.state == nil {
 		return // the tick failed before it had a state
 	}
+	t.Service = !l.Once && !t.DryRun
 	t.Claims = maps.Clone(l.state.Claims)
-	t.Pause, t.Spent, t.Today = l.state.Pause, l.state.Tick, l.state.SpentToday(now)
+	t.Pause, t.Spent, t.Today = l.state.Pause, l.spent(), l.state.SpentToday(now)
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
 	for i, row := range t.Rows {
 		if c := l.state.Claims[row.ID]; c.Phase == schedule.Parked && row.Next.Phase != schedule.Parked {
@@ -37,6 +42,9 @@ func (l *loop) finish(now time.Time) {
 		}
 	}
 }
+
+// spent returns what the run has used: in a service, over all its ticks.
+func (l *loop) spent() schedule.Spent { return l.before.Plus(l.state.Tick) }
 
 // finishedWith reports whether an issue is no candidate any more: it is not
 // left alone, it is done.

@@ -189,6 +189,6 @@ func (l *loop) adopted(ctx context.Context, c schedule.Claim) {
 	}
 	if err := l.world.Workspaces.Reclaim(ctx, workspace.Issue{ID: string(c.ID), Identifier: c.Identifier}); err != nil {
 		log.Warn("the dead run's processes are still there", "error", err)
-		l.tick.Warnings = append(l.tick.Warnings, c.Identifier+": "+err.Error())
+		l.warn(c.Identifier + ": " + err.Error())
 	}
 }

@@ -43,10 +43,12 @@ type loop struct {
 	fit   schedule.Setup                   // what sessions work with, as of the last poll
 	salt  string                           // of fit
 
-	bad      schedule.Why  // why the workflow forbids to start anything
-	gate     *attempt.Gate // one session of a tick finds out whether any can work
-	unread   error         // why the tracker could not be read; nil when the last poll succeeded
-	badText  string        // the workflow error that was logged last
+	bad      schedule.Why   // why the workflow forbids to start anything
+	gate     *attempt.Gate  // one session of a tick finds out whether any can work
+	unread   error          // why the tracker could not be read; nil when the last poll succeeded
+	badText  string         // the workflow error that was logged last
+	troubles []trouble      // what a person must do something about, as long as it lasts
+	before   schedule.Spent // in the ticks of this run before the current one
 	workers  map[tracker.ID]*worker
 	cleaning map[tracker.ID]context.CancelCauseFunc
 	wg       sync.WaitGroup

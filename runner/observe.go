@@ -22,6 +22,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	}
 	l.nextPoll = now.Add(l.wf.Settings.Poll)
 	if !l.Once {
+		l.before = l.spent()
 		l.state.NewTick()
 		l.gate = attempt.NewGate()
 	}
@@ -34,6 +35,9 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	l.cleanUp(ctx)
 	if !l.view.listed() || l.room(now) {
 		l.list(ctx)
+	}
+	if l.unread == nil {
+		l.over(trackerUnread)
 	}
 }
 
@@ -108,7 +112,7 @@ func (l *loop) unreadable(what string, err error) {
 	if l.waits(time.Now()) {
 		return
 	}
-	l.tick.Errors = append(l.tick.Errors, l.unread.Error())
+	l.trouble(trackerUnread, l.unread.Error())
 	l.Log.Error("tracker not read: nothing starts until it can be", "operation", what, "error", err)
 }
 

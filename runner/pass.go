@@ -80,12 +80,13 @@ func (l *loop) reload() {
 	}
 	if err == nil {
 		l.bad, l.badText = schedule.Why{}, ""
+		l.over(workflowInvalid)
 		return
 	}
 	l.bad = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md is invalid: " + err.Error()}
 	if text := err.Error(); text != l.badText {
 		l.badText = text
-		l.tick.Errors = append(l.tick.Errors, text)
+		l.trouble(workflowInvalid, text)
 		l.Log.Error("workflow is invalid: nothing new starts until it is mended", "error", err)
 	}
 }

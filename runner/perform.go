@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -106,18 +105,6 @@ func (m updated) in(l *loop) {
 		l.replan = true
 	}
 	l.progress()
-}
-
-// warn puts warnings into the report, each once: sessions repeat each other. It
-// reports whether any of them is new.
-func (l *loop) warn(warnings ...string) (added bool) {
-	for _, w := range warnings {
-		if !slices.Contains(l.tick.Warnings, w) {
-			l.tick.Warnings = append(l.tick.Warnings, w)
-			added = true
-		}
-	}
-	return added
 }
 
 // exited is the end of a session: its processes are gone.

@@ -15,7 +15,7 @@ type Progress struct {
 	Sessions []Session // by identifier
 	Retrying []schedule.Claim
 	Parked   []schedule.Claim
-	Tick     schedule.Spent
+	Spent    schedule.Spent // by this run
 	Today    schedule.Day
 	Limits   []byte // the agent's rate limits, as it sent them
 	// Completed are the issues of which a session came to a normal end in this run,
@@ -34,12 +34,21 @@ type Session struct {
 	Summary string // the same in words
 }
 
+// Uncounted returns the time of the session that is not in Progress.Today yet. One
+// that is being stopped is counted up to the stop.
+func (s Session) Uncounted(now time.Time) time.Duration {
+	if s.Claim.Since.IsZero() {
+		return 0 // another run has taken the claim
+	}
+	return now.Sub(s.Claim.Since)
+}
+
 // progress tells the display, if there is one, what is going on.
 func (l *loop) progress() {
 	if l.Progress == nil {
 		return
 	}
-	p := Progress{Tick: l.state.Tick, Today: l.state.SpentToday(time.Now()), Limits: l.state.RateLimits, Completed: l.state.Completed}
+	p := Progress{Spent: l.spent(), Today: l.state.SpentToday(time.Now()), Limits: l.state.RateLimits, Completed: l.state.Completed}
 	for _, w := range l.workers {
 		p.Sessions = append(p.Sessions, Session{
 			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started, Event: w.last.Event, Summary: w.last.Summary,

@@ -40,9 +40,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	case schedule.Stopped:
 		m.log.Info("stopped", attrs...)
 	case schedule.Everyones:
-		if !slices.Contains(l.tick.Errors, o.Why) { // sessions repeat each other
-			l.tick.Errors = append(l.tick.Errors, o.Why)
-		}
+		l.trouble(agentStopped, o.Why)
 		m.log.Error("failed", attrs...)
 	default:
 		m.log.Warn("failed", attrs...)
@@ -57,7 +55,7 @@ func (l *loop) remember(now time.Time) {
 	}
 	p := schedule.Past{
 		Run: l.Self.Run, Attempt: l.Self.Attempt, Started: l.tick.Started, Ended: now, Stopped: l.tick.Stopped,
-		Parked: len(l.tick.Parked), Tokens: l.state.Tick.Usage.Total(),
+		Parked: len(l.tick.Parked), Tokens: l.spent().Usage.Total(),
 	}
 	for _, row := range l.tick.Rows {
 		p.Sessions += row.Sessions

@@ -153,6 +153,6 @@ func liveLines(p runner.Progress, now time.Time, columns int) []string {
 	if n := len(p.Parked); n > 0 {
 		rest = append(rest, fmt.Sprintf("%d parked", n))
 	}
-	rest = append(rest, report.Number(p.Tick.Usage.Total())+" tokens this tick")
+	rest = append(rest, report.Number(p.Spent.Usage.Total())+" tokens")
 	return append(lines, report.Fit("— "+strings.Join(rest, " · "), columns-1))
 }

@@ -18,14 +18,14 @@ var busy = runner.Progress{
 		{Claim: schedule.Claim{Identifier: "A-2"}, Started: time.Unix(60, 0)},
 	},
 	Retrying: []schedule.Claim{{}},
-	Tick:     schedule.Spent{Usage: schedule.Usage{Input: 20000}},
+	Spent:    schedule.Spent{Usage: schedule.Usage{Input: 20000}},
 }
 
 func TestTheDisplayFitsTheTerminal(t *testing.T) {
 	want := []string{
 		"A-1         1m05s  turn 2      12.3k tok  running `npm test`",
 		"A-2            5s  turn 0          0 tok  preparing",
-		"— 2 running · 1 waiting · 20k tokens this tick",
+		"— 2 running · 1 waiting · 20k tokens",
 	}
 	if diff := cmp.Diff(want, liveLines(busy, time.Unix(65, 0), 80)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

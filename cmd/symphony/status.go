@@ -67,7 +67,7 @@ func statusOf(p runner.Progress, now time.Time) statusPage {
 		Completed: append([]tracker.ID{}, p.Completed...),
 		Totals: statusTotals{
 			Input: p.Today.Usage.Input, Output: p.Today.Usage.Output,
-			Total: p.Today.Usage.Total(), Seconds: float64(p.Today.Seconds),
+			Total: p.Today.Usage.Total(), Seconds: p.Today.Time.Seconds(),
 		},
 		RateLimits: p.Limits,
 	}
@@ -75,7 +75,7 @@ func statusOf(p runner.Progress, now time.Time) statusPage {
 		row := statusRowOf(s.Claim)
 		row.Session, row.PID, row.Status, row.Event, row.Message = s.ID, s.PID, string(s.Status), s.Event, s.Summary
 		row.StartedAt = stamp(s.Started)
-		page.Totals.Seconds += now.Sub(s.Started).Seconds()
+		page.Totals.Seconds += s.Uncounted(now).Seconds()
 		page.Running = append(page.Running, row)
 	}
 	for _, c := range p.Retrying {

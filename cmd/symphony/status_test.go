@@ -39,6 +39,22 @@ func TestASnapshotThatIsNotThereYetIsUnavailableAndNotEmpty(t *testing.T) {
 	}
 }
 
+func TestTheTimeOfASessionThatIsBeingStoppedIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	page := statusOf(runner.Progress{
+		Today: schedule.Day{Time: 85 * time.Second}, // of the stopped session, up to the stop
+		Sessions: []runner.Session{
+			{Claim: schedule.Claim{ID: "1", Phase: schedule.Stopping, Since: now.Add(-5 * time.Second)}, Started: now.Add(-90 * time.Second)},
+			{Claim: schedule.Claim{ID: "2", Phase: schedule.Running, Since: now.Add(-10 * time.Second)}, Started: now.Add(-10 * time.Second)},
+			{Started: now.Add(-time.Hour)}, // another run has its claim
+		},
+	}, now)
+	if page.Totals.Seconds != 100 {
+		t.Errorf("%v s, want 100", page.Totals.Seconds)
+	}
+}
+
 func TestTheSnapshotHasRowsTotalsAndRateLimits(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -46,13 +62,13 @@ func TestTheSnapshotHasRowsTotalsAndRateLimits(t *testing.T) {
 	p := runner.Progress{
 		Sessions: []runner.Session{{
 			Claim: schedule.Claim{
-				ID: "1", Identifier: "A-1", Title: "One", State: "Todo", Phase: schedule.Running, Turns: 3, Tokens: 700, Heard: heard,
+				ID: "1", Identifier: "A-1", Title: "One", State: "Todo", Phase: schedule.Running, Turns: 3, Tokens: 700, Since: now.Add(-90 * time.Second), Heard: heard,
 			},
 			ID: "thread-turn", PID: 42, Status: schedule.StatusStreamingTurn, Started: now.Add(-90 * time.Second),
 			Event: "notification", Summary: "running `make`",
 		}},
 		Retrying: []schedule.Claim{{ID: "2", Identifier: "A-2", State: "Todo", Phase: schedule.Waiting, Attempt: 2, Due: due, Why: "turn_failed"}},
-		Today:    schedule.Day{Usage: schedule.Usage{Input: 500, Output: 200}, Seconds: 10},
+		Today:    schedule.Day{Usage: schedule.Usage{Input: 500, Output: 200}, Time: 10 * time.Second},
 		Limits:   []byte(`{"primary":{"usedPercent":43}}`), Completed: []tracker.ID{"9"},
 	}
 	text, err := json.Marshal(statusOf(p, now))

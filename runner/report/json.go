@@ -167,7 +167,7 @@ func verdictOf(v schedule.Verdict) verdictJSON {
 func tokensOf(u schedule.Usage) tokensJSON { return tokensJSON{u.Input, u.Output, u.Total()} }
 
 func dayOf(d schedule.Day) dayJSON {
-	return dayJSON{d.Date, d.Sessions, tokensOf(d.Usage), float64(d.Seconds)}
+	return dayJSON{d.Date, d.Sessions, tokensOf(d.Usage), d.Time.Seconds()}
 }
 
 func pauseOf(p schedule.Pause) *pauseJSON {

@@ -230,7 +230,7 @@ func anyDay() *rapid.Generator[schedule.Day] {
 	return rapid.Custom(func(t *rapid.T) schedule.Day {
 		return schedule.Day{
 			Date: maybe(t, "date"), Sessions: rapid.Int().Draw(t, "sessions"), Usage: anyUsage().Draw(t, "usage"),
-			Seconds: rapid.Int64().Draw(t, "seconds"),
+			Time: time.Duration(rapid.Int64().Draw(t, "time")),
 		}
 	})
 }

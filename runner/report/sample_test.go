@@ -20,7 +20,7 @@ var (
 func tick(edit func(*report.Tick)) report.Tick {
 	t := report.Tick{
 		Started: start, Ended: end, Workflow: "/repo/WORKFLOW.md", Tracker: "linear", Listed: true,
-		Today:  schedule.Day{Date: "2025-11-21", Sessions: 14, Usage: schedule.Usage{Input: 100_000, Output: 23_400}, Seconds: 7505},
+		Today:  schedule.Day{Date: "2025-11-21", Sessions: 14, Usage: schedule.Usage{Input: 100_000, Output: 23_400}, Time: 7505 * time.Second},
 		Claims: map[tracker.ID]schedule.Claim{},
 	}
 	edit(&t)
@@ -332,8 +332,8 @@ func states() map[string]*schedule.State {
 	}
 	full.Pause = schedule.Pause{Why: noQuota, Since: start, Until: end.Add(25 * time.Minute)}
 	full.Days = []schedule.Day{
-		{Date: "2025-11-20", Sessions: 40, Usage: schedule.Usage{Input: 9_000_000, Output: 400_000}, Seconds: 40_000},
-		{Date: "2025-11-21", Sessions: 3, Usage: schedule.Usage{Input: 1000}, Seconds: 65},
+		{Date: "2025-11-20", Sessions: 40, Usage: schedule.Usage{Input: 9_000_000, Output: 400_000}, Time: 40_000 * time.Second},
+		{Date: "2025-11-21", Sessions: 3, Usage: schedule.Usage{Input: 1000}, Time: 65 * time.Second},
 	}
 	full.Past = []schedule.Past{
 		{Started: start.Add(-26 * time.Hour), Ended: start.Add(-25 * time.Hour), Sessions: 2, Done: 1, Tokens: 1_200_000},

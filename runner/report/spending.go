@@ -15,10 +15,12 @@ func (v view) spending(p *page) {
 	b := v.Budget
 	p.section("")
 	text := fmt.Sprintf("Today: %s%s, %s", tokens(v.Today.Usage.Total()), of(b.TokensPerDay), plural(v.Today.Sessions, "session"))
-	if v.Today.Seconds > 0 {
-		text += fmt.Sprintf(", %s of agent time", Duration(time.Duration(v.Today.Seconds)*time.Second))
+	if v.Today.Time > 0 {
+		text += fmt.Sprintf(", %s of agent time", Duration(v.Today.Time))
 	}
-	if b.TokensPerTick > 0 {
+	if v.Service {
+		text = fmt.Sprintf("This run: %s, %s. %s", tokens(v.Spent.Usage.Total()), plural(v.Spent.Sessions, "session"), text)
+	} else if b.TokensPerTick > 0 {
 		text = fmt.Sprintf("This tick: %s%s. %s", tokens(v.Spent.Usage.Total()), of(b.TokensPerTick), text)
 	}
 	p.prose("", text+".", maxReason)
@@ -55,8 +57,12 @@ func (v view) sumSpending(s *sheet) {
 		}
 		g.add(what, count(tokens), limit, count(int64(sessions)), agent)
 	}
-	line("This tick", v.Spent.Usage.Total(), v.Budget.TokensPerTick, v.Spent.Sessions, v.Spent.Time)
-	line("Today, "+literal(v.Today.Date, nameWidth)+" UTC", v.Today.Usage.Total(), v.Budget.TokensPerDay, v.Today.Sessions, time.Duration(v.Today.Seconds)*time.Second)
+	if v.Service { // the budget is that of each of its ticks
+		line("This run", v.Spent.Usage.Total(), 0, v.Spent.Sessions, v.Spent.Time)
+	} else {
+		line("This tick", v.Spent.Usage.Total(), v.Budget.TokensPerTick, v.Spent.Sessions, v.Spent.Time)
+	}
+	line("Today, "+literal(v.Today.Date, nameWidth)+" UTC", v.Today.Usage.Total(), v.Budget.TokensPerDay, v.Today.Sessions, v.Today.Time)
 	if c, ok := v.costliest(); ok && v.Budget.TokensPerIssue > 0 {
 		line(link(name(c.Identifier, c.ID), c.URL, nameWidth)+", the costliest issue", c.Tokens, v.Budget.TokensPerIssue, c.Sessions, 0)
 	}

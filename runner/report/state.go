@@ -119,7 +119,7 @@ func (v StateView) writeDays(p *page) {
 		{head: "DAY"}, {head: "SESSIONS", right: true}, {head: "TOKENS", right: true}, {head: "AGENT TIME", right: true},
 	}}
 	for _, day := range days[max(0, len(days)-shownDays):] {
-		t.add(day.Date, strconv.Itoa(day.Sessions), Number(day.Usage.Total()), Duration(time.Duration(day.Seconds)*time.Second))
+		t.add(day.Date, strconv.Itoa(day.Sessions), Number(day.Usage.Total()), Duration(day.Time))
 	}
 	t.write(p)
 }

@@ -120,7 +120,7 @@ func (v StateView) statusDays(s *sheet) {
 	for i := len(v.state.Days) - 1; i >= 0; i-- {
 		day := v.state.Days[i]
 		g.add(literal(day.Date, nameWidth), count(int64(day.Sessions)), count(day.Usage.Total()),
-			literal(Duration(time.Duration(day.Seconds)*time.Second), nameWidth))
+			literal(Duration(day.Time), nameWidth))
 	}
 	g.write(s)
 }

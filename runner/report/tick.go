@@ -14,13 +14,14 @@ type Tick struct {
 	Workflow string // path of WORKFLOW.md
 	Tracker  string // its kind
 	DryRun   bool
+	Service  bool // a run of many ticks, one after the other: what is told is of all of them
 
 	Rows     []Row              // issues that were worked on, in the order of their first session
 	Verdicts []schedule.Verdict // what is planned (dry run), or was left alone, and why
 	Listed   bool               // the tracker's candidates were read at least once
 	Unread   string             // why the tracker could not be read when it was last asked; empty when it could
 	Pause    schedule.Pause     // a failure that is everyone's, if there is one
-	Spent    schedule.Spent     // in this tick
+	Spent    schedule.Spent     // in this tick; in all of them for a service
 	Today    schedule.Day       // over all runs; without a date when the state was not read
 	Budget   schedule.Budget
 	NextDue  time.Time    // when the next waiting issue may go on; zero when none waits

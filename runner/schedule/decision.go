@@ -49,8 +49,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 	case Observe:
 		c.observe(d.Issue)
 	case Stop:
-		s.Tick.Time += now.Sub(c.Since) // Exit adds the time from here on
-		s.today(now).Seconds += int64(now.Sub(c.Since) / time.Second)
+		s.work(now.Sub(c.Since), now) // Exit adds the time from here on
 		if d.Issue.ID != "" {
 			c.observe(d.Issue)
 		}

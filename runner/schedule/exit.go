@@ -54,9 +54,7 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 		return Next{Why: Why{Reason(LostClaim), "another run holds the claim"}}
 	}
 	s.spend(&c, o.Usage, now)
-	took := now.Sub(c.Since)
-	s.Tick.Time += took
-	s.today(now).Seconds += int64(took / time.Second)
+	s.work(now.Sub(c.Since), now)
 	if o.Thread != "" {
 		c.Thread = o.Thread
 	}

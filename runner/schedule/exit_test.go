@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -27,8 +28,19 @@ func TestTheTimeOfAStoppedSessionIsCountedFromItsStart(t *testing.T) {
 	if got := w.state.Tick.Time; got != 65*time.Second {
 		t.Errorf("the tick has %v, want 1m5s", got)
 	}
-	if got := w.state.SpentToday(noon).Seconds; got != 65 {
-		t.Errorf("the day has %d s, want 65", got)
+	if got := w.state.SpentToday(noon).Time; got != 65*time.Second {
+		t.Errorf("the day has %v, want 1m5s", got)
+	}
+}
+
+func TestTheTimeOfShortSessionsIsNotRoundedAway(t *testing.T) {
+	t.Parallel()
+	w := running(todo(1), todo(2), todo(3), todo(4), todo(5), todo(6))
+	for id := range maps.Clone(w.state.Claims) {
+		w.state.Exit(id, schedule.Outcome{Class: schedule.Done, Turns: 1}, w.policy, noon.Add(1800*time.Millisecond))
+	}
+	if got, want := w.state.SpentToday(noon).Time, 10800*time.Millisecond; got != want {
+		t.Errorf("six sessions of 1.8 s took %v, want %v", got, want)
 	}
 }
 

@@ -34,7 +34,17 @@ type Day struct {
 	Date     string // 2006-01-02
 	Sessions int
 	Usage    Usage
-	Seconds  int64 // of ended sessions
+	Time     time.Duration // of ended sessions, added up
+}
+
+// Plus returns the sum of both. It is paused when either is.
+func (s Spent) Plus(other Spent) Spent {
+	return Spent{
+		Sessions: s.Sessions + other.Sessions,
+		Usage:    Usage{Input: s.Usage.Input + other.Usage.Input, Output: s.Usage.Output + other.Usage.Output},
+		Time:     s.Time + other.Time,
+		Paused:   s.Paused || other.Paused,
+	}
 }
 
 // today is the entry of the day of now, made if need be; the oldest make room.
@@ -78,6 +88,12 @@ func (s *State) spend(c *Claim, live Usage, now time.Time) {
 		u.Input = min(u.Input+more.Input, MaxTokens)
 		u.Output = min(u.Output+more.Output, MaxTokens)
 	}
+}
+
+// work counts the time of a session for the tick and the day.
+func (s *State) work(took time.Duration, now time.Time) {
+	s.Tick.Time += took
+	s.today(now).Time += took
 }
 
 // nextDay is the first instant of the day after now, in UTC.

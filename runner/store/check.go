@@ -159,8 +159,11 @@ func (d day) check() error {
 	if _, err := time.Parse(time.DateOnly, d.Date); err != nil {
 		return errors.New("not a date")
 	}
-	if d.Sessions < 0 || min(d.Tokens.Input, d.Tokens.Output, d.Seconds) < 0 {
+	if d.Sessions < 0 || min(d.Tokens.Input, d.Tokens.Output, d.Seconds) < 0 || d.Millis < 0 {
 		return errors.New("a count is negative")
+	}
+	if d.Millis > 999 {
+		return fmt.Errorf("%d milliseconds are a second and more", d.Millis)
 	}
 	if d != d.fit() {
 		return errors.New("a count is too large")

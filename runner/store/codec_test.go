@@ -181,6 +181,8 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"salt": "SALT"`, `"salt": "` + strings.Repeat("s", 257) + `"`, "the salt or a digest"},
 		{`"date": "2026-02-28"`, `"date": "2026-02-30"`, `day "2026-02-30": not a date`},
 		{`"seconds": 61`, `"seconds": -61`, `day "2026-02-28": a count is negative`},
+		{`"millis": 800`, `"millis": -1`, `day "2026-02-28": a count is negative`},
+		{`"millis": 800`, `"millis": 1000`, `day "2026-02-28": 1000 milliseconds are a second and more`},
 		{`"stopped": "the deadline"`, `"stopped": "` + strings.Repeat("é", 501) + `"`, "past tick 1: a text is too long"},
 		{`"stopped": "the deadline"`, `"stopped": "a\u0000b"`, "past tick 1: a text is too long or not plain"},
 		{`"run": "16383"`, `"run": "` + strings.Repeat("1", 257) + `"`, "past tick 1: a text is too long"},
@@ -224,7 +226,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 		URL: "https://tracker.example/" + long, Content: long, Thread: "th\n1",
 	}
 	s.Pause.Why = long
-	s.Days = []schedule.Day{{Date: "2026-03-01", Seconds: -5}}
+	s.Days = []schedule.Day{{Date: "2026-03-01", Time: -5 * time.Second}}
 	s.Past = []schedule.Past{{Run: long, Stopped: "two\nlines" + long}, {Run: "1\n2"}}
 	s.RateLimits = json.RawMessage(`"` + long + long + long + `"`)
 
@@ -255,7 +257,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 		ID: "1", Phase: schedule.Running, Turns: most, Live: schedule.Usage{Input: most, Output: most}, Attempt: most,
 		Sessions: most, Failures: most, Idle: most, Tokens: most,
 	}
-	s.Days = []schedule.Day{{Date: "2026-03-01", Sessions: most, Usage: schedule.Usage{Input: most, Output: most}, Seconds: most}}
+	s.Days = []schedule.Day{{Date: "2026-03-01", Sessions: most, Usage: schedule.Usage{Input: most, Output: most}, Time: most}}
 	s.Past = []schedule.Past{{Attempt: most, Sessions: most, Done: most, Parked: most, Tokens: most}}
 
 	got, _, err := Decode(mustEncode(t, s, maxGeneration))
@@ -268,7 +270,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 		ID: "1", Phase: schedule.Running, Turns: maxCount, Live: full, Attempt: maxCount,
 		Sessions: maxCount, Failures: maxCount, Idle: maxCount, Tokens: schedule.MaxTokens,
 	}
-	want.Days = []schedule.Day{{Date: "2026-03-01", Sessions: maxCount, Usage: full, Seconds: maxSeconds}}
+	want.Days = []schedule.Day{{Date: "2026-03-01", Sessions: maxCount, Usage: full, Time: time.Duration(most).Truncate(time.Second) - time.Second + 854*time.Millisecond}}
 	want.Past = []schedule.Past{{Attempt: maxCount, Sessions: maxCount, Done: maxCount, Parked: maxCount, Tokens: schedule.MaxTokens}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

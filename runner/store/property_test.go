@@ -131,7 +131,7 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 		for range rapid.IntRange(0, 3).Draw(t, "days") {
 			s.Days = append(s.Days, schedule.Day{
 				Date:     genTime().Draw(t, "date").Format(time.DateOnly),
-				Sessions: count().Draw(t, "sessions"), Usage: genUsage().Draw(t, "usage"), Seconds: int64(count().Draw(t, "seconds")),
+				Sessions: count().Draw(t, "sessions"), Usage: genUsage().Draw(t, "usage"), Time: time.Duration(count().Draw(t, "milliseconds")) * time.Millisecond,
 			})
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "past") {

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -101,6 +102,7 @@ type day struct {
 	Sessions int    `json:"sessions,omitempty"`
 	Tokens   usage  `json:"tokens,omitzero"`
 	Seconds  int64  `json:"seconds,omitempty"`
+	Millis   int    `json:"millis,omitempty"` // besides the seconds
 }
 
 type past struct {
@@ -131,8 +133,9 @@ func newRecord(s *schedule.State, generation int64) record {
 		r.Claims = append(r.Claims, newClaim(s.Claims[id]).fit())
 	}
 	for _, d := range s.Days {
-		seconds := max(d.Seconds, 0) // a clock that was set back makes time run backwards
-		r.Days = append(r.Days, day{d.Date, d.Sessions, usage(d.Usage), seconds}.fit())
+		took := max(d.Time, 0) // a clock that was set back makes time run backwards
+		seconds, millis := int64(took/time.Second), int(took%time.Second/time.Millisecond)
+		r.Days = append(r.Days, day{d.Date, d.Sessions, usage(d.Usage), seconds, millis}.fit())
 	}
 	for _, p := range s.Past {
 		p.Started, p.Ended = p.Started.UTC(), p.Ended.UTC()
@@ -161,13 +164,19 @@ func (r record) state() *schedule.State {
 	s.Pause = schedule.Pause{Why: r.Pause.Why, Since: r.Pause.Since, Until: r.Pause.Until, Setup: schedule.Setup(r.Pause.Setup)}
 	s.Salt = r.Salt
 	for _, d := range r.Days {
-		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: schedule.Usage(d.Tokens), Seconds: d.Seconds})
+		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: schedule.Usage(d.Tokens), Time: d.time()})
 	}
 	for _, p := range r.Past {
 		s.Past = append(s.Past, schedule.Past(p))
 	}
 	s.RateLimits = snapshot(r.RateLimits)
 	return s
+}
+
+// time is at most what a duration holds: version 1 allowed more.
+func (d day) time() time.Duration {
+	const most = math.MaxInt64/int64(time.Second) - 1
+	return time.Duration(min(d.Seconds, most))*time.Second + time.Duration(d.Millis)*time.Millisecond
 }
 
 func (c claim) restore() schedule.Claim {

@@ -33,7 +33,7 @@ func sample() *schedule.State {
 	s.Pause = schedule.Pause{Why: "usageLimitExceeded", Since: at(6, 0), Until: at(59, 0), Setup: schedule.Setup{Agent: "0a1b", Workflow: "2c3d"}}
 	s.Salt = "SALT"
 	s.Days = []schedule.Day{
-		{Date: "2026-02-28", Sessions: 2, Usage: schedule.Usage{Input: 10, Output: 20}, Seconds: 61},
+		{Date: "2026-02-28", Sessions: 2, Usage: schedule.Usage{Input: 10, Output: 20}, Time: 61800 * time.Millisecond},
 		{Date: "2026-03-01", Sessions: 1},
 	}
 	s.Past = []schedule.Past{
@@ -51,6 +51,7 @@ func sample() *schedule.State {
 func sampleOfVersion1() *schedule.State {
 	s := sample()
 	s.Wait = schedule.TrackerWait{}
+	s.Days[0].Time = s.Days[0].Time.Truncate(time.Second)
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
 	for id, c := range s.Claims {
 		c.TurnSince, c.Setup = time.Time{}, schedule.Setup{}
