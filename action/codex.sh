@@ -46,7 +46,7 @@ start)
       echo "$code" >"$SCRATCH/codex-code.new"
       mv "$SCRATCH/codex-code.new" "$SCRATCH/codex-code"
     ) >"$SCRATCH/codex-log" 2>&1 </dev/null &
-    touch "$SCRATCH/codex-started"
+    echo "$!" >"$SCRATCH/codex-started"
   fi
   ;;
 finish)
@@ -55,7 +55,9 @@ finish)
   fi
   if [ -e "$SCRATCH/codex-started" ]; then
     for ((tenths = 0; tenths < 3000; tenths++)); do
-      [ ! -e "$SCRATCH/codex-code" ] || break
+      if [ -e "$SCRATCH/codex-code" ] || ! kill -0 "$(cat "$SCRATCH/codex-started")" 2>/dev/null; then
+        break # it has ended, or was ended with its step
+      fi
       sleep 0.1
     done
     cat "$SCRATCH/codex-log"

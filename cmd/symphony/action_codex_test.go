@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -26,12 +27,18 @@ func codexTarget() string {
 // which version it is, and returns its SHA-512.
 func (r *releases) publish(version string) [sha512.Size]byte {
 	r.t.Helper()
+	return r.publishAs(version, "exit 1")
+}
+
+// publishAs is like publish for a program that else runs this script.
+func (r *releases) publishAs(version, script string) [sha512.Size]byte {
+	r.t.Helper()
 	var b bytes.Buffer
 	zip := gzip.NewWriter(&b)
 	tape := tar.NewWriter(zip)
 	for name, text := range map[string]string{
 		"package/package.json":                                   `{"scripts": {"install": "touch /tmp/never"}}`,
-		"package/vendor/some-triple/bin/codex":                   "#!/bin/sh\n[ \"$1\" = --version ] && echo codex-cli " + version + "\n",
+		"package/vendor/some-triple/bin/codex":                   "#!/usr/bin/env bash\nif [ \"$1\" = --version ]; then echo codex-cli " + version + "; exit; fi\n" + script + "\n",
 		"package/vendor/some-triple/codex-resources/voice/voice": "large",
 	} {
 		if err := tape.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))}); err != nil {
@@ -178,10 +185,13 @@ func TestCodexIsInstalledThoughProcessesEndWithTheirStep(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.pin("0.169.0", m.releases.publish("0.169.0"))
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
 	scratch := t.TempDir()
-	m.writeFile(filepath.Join(scratch, "codex-code"), "") // as a full disk leaves it
 	m.writeFile(filepath.Join(scratch, "codex-log"), "")
-	m.writeFile(filepath.Join(scratch, "codex-started"), "")
+	m.writeFile(filepath.Join(scratch, "codex-started"), strconv.Itoa(ended.Process.Pid))
 	code, said := m.runScript("codex.sh", []string{"CODEX_VERSION=0.169.0", "SCRATCH=" + scratch, "RUNNER_TOOL_CACHE=" + t.TempDir()}, "finish")
 	if code != 0 || !strings.Contains(said, "Fetched Codex 0.169.0") {
 		t.Errorf("exit status %d:\n%s", code, said)
@@ -218,6 +228,33 @@ func TestALoginShellFindsTheInstalledCodex(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheInstalledCodexWorksOnIssues has sessions start the very program that was
+// fetched, here by the driver and by act, which ends its steps in its own way.
+func TestTheInstalledCodexWorksOnIssues(t *testing.T) {
+	t.Parallel()
+	withCodex := func(t *testing.T) *machine {
+		m := newMachine(t)
+		m.onHub()
+		m.pin("0.169.0", m.releases.publishAs("0.169.0", m.agent()))
+		m.replace(mustJSON(t, m.agent()), "codex app-server")
+		m.writeFile(filepath.Join(m.home, ".codex", "auth.json"), "{}") // somebody has logged in
+		return m
+	}
+	t.Run("driver", func(t *testing.T) {
+		t.Parallel()
+		m := withCodex(t)
+		o := m.job("max-issues", "1").perform()
+		o.want(t, "success", "dispatched", "1", "parked", "1")
+		if !strings.Contains(o.log, "Fetched Codex 0.169.0") {
+			t.Errorf("log:\n%s", o.log)
+		}
+	})
+	t.Run("act", func(t *testing.T) {
+		t.Parallel()
+		withCodex(t).actRuns(symphonyWorkflow, "true 1 0 1\n")
+	})
 }
 
 func TestTheRealCodexIsInstalled(t *testing.T) {

@@ -198,11 +198,11 @@ func TestARunWithNothingToDoInstallsNothingAndCommitsNothing(t *testing.T) {
 	if npm := m.logged("npm.log"); npm != "" || len(m.uses) > 0 {
 		t.Errorf("npm was called (%q), or %v used", npm, m.uses)
 	}
-	if len(o.errors) > 0 || len(o.notices) != 1 {
+	if len(o.errors) > 0 || len(o.notices) != 1 || !strings.HasPrefix(o.notices[0], "Nothing to do: ") {
 		t.Errorf("errors %q, notices %q; want one notice", o.errors, o.notices)
 	}
-	if o.summary == "" {
-		t.Error("no step summary")
+	if !strings.Contains(o.summary, "Nothing to do") {
+		t.Errorf("the summary does not say that there is nothing to do:\n%s", o.summary)
 	}
 }
 

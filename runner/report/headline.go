@@ -57,10 +57,6 @@ func (v view) beforeAny() string {
 
 // nothing says why no issue was started.
 func (v view) nothing() (lead, detail string) {
-	lead = "Nothing to do"
-	if v.DryRun {
-		lead = "Would start nothing"
-	}
 	if v.pausing() {
 		return "Nothing can be started until " + instant(v.Pause.Until, v.Ended), sentence(v.Pause.Why)
 	}
@@ -75,9 +71,9 @@ func (v view) nothing() (lead, detail string) {
 	case v.Acted > 0:
 		return "Nothing was started", "what changed is " + plural(v.Acted, "claim") + ": released, parked or taken over."
 	case len(v.Verdicts) == 0:
-		return lead, "no issue is in an active state."
+		return "Nothing to do", "no issue is in an active state."
 	}
-	return lead, "no issue in an active state can be started."
+	return "Nothing to do", "no issue in an active state can be started."
 }
 
 // would sums up a plan.
