@@ -17,6 +17,28 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 		return v
 	}
 	handle("GET ", func(*http.Request) (int, any) { return http.StatusOK, map[string]any{"default_branch": "main"} })
+	handle("POST /issues", func(r *http.Request) (int, any) {
+		v := body(r)
+		i := &ticket{
+			number: len(f.issues) + 1, title: v["title"].(string), body: v["body"].(string), state: stateOpen,
+			created: f.clock, updated: f.clock, author: account{"mem", "User"}, association: "MEMBER",
+		}
+		for _, label := range v["labels"].([]any) {
+			i.labels = append(i.labels, label.(string))
+		}
+		f.issues[i.number] = i
+		f.labels = append(f.labels, i.labels...)
+		return http.StatusCreated, f.rest(i)
+	})
+	handle("PATCH /issues/{n}", func(r *http.Request) (int, any) {
+		i := f.issues[atoi(r.PathValue("n"))]
+		i.state = body(r)["state"].(string)
+		return http.StatusOK, f.rest(i)
+	})
+	handle("DELETE /labels/{name}", func(r *http.Request) (int, any) {
+		f.labels = slices.DeleteFunc(f.labels, func(name string) bool { return name == r.PathValue("name") })
+		return http.StatusNoContent, nil
+	})
 	handle("POST /issues/{n}/comments", func(r *http.Request) (int, any) {
 		f.comments = append(f.comments, body(r)["body"].(string))
 		return http.StatusCreated, map[string]any{"id": len(f.comments)}

@@ -38,6 +38,7 @@ type fake struct {
 	projects []object
 	states   []object
 	users    []object
+	labels   []object            // of the team
 	comments map[string][]object // by id of the issue
 	faults   []http.HandlerFunc  // each answers one request; a nil one leaves it alone
 	broken   http.HandlerFunc    // answers all
@@ -56,14 +57,18 @@ func newFake(t testing.TB) *fake {
 		t.Fatal(err)
 	}
 	f := &fake{schema: schema, cursor: position, comments: make(map[string][]object)}
-	for _, name := range []string{"Backlog", "Todo", "In Progress", "In Review", "Done", "Canceled"} {
-		f.states = append(f.states, object{"id": "state-" + strings.ToLower(name), "name": name})
+	for _, state := range []object{
+		{"name": "Backlog", "type": "backlog"}, {"name": "Todo", "type": "unstarted"}, {"name": "In Progress", "type": "started"},
+		{"name": "In Review", "type": "started"}, {"name": "Done", "type": "completed"}, {"name": "Canceled", "type": "canceled"},
+	} {
+		state["id"] = "state-" + strings.ToLower(state["name"].(string))
+		f.states = append(f.states, state)
 	}
 	f.users = []object{{"id": "user-me", "isMe": true, "name": "Me"}, {"id": "user-kim", "isMe": false, "name": "Kim"}}
 	team := object{"id": "team-eng", "key": "ENG", "states": f.connection(&f.states)}
 	f.projects = []object{
-		{"name": "Symphony", "slugId": slug, "teams": f.connection(&[]object{team})},
-		{"name": "Other", "slugId": "ffff00001111", "teams": f.connection(&[]object{team})},
+		{"id": "project-symphony", "name": "Symphony", "slugId": slug, "teams": f.connection(&[]object{team})},
+		{"id": "project-other", "name": "Other", "slugId": "ffff00001111", "teams": f.connection(&[]object{team})},
 	}
 	return f
 }
@@ -79,6 +84,11 @@ func (f *fake) connection(items *[]object) resolver {
 func (f *fake) add(like tracker.Issue) object {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.create(like)
+}
+
+// create is add for who holds f.mu.
+func (f *fake) create(like tracker.Issue) object {
 	n := len(f.issues) + 1
 	o := object{
 		"id": fmt.Sprintf("5b2f7d3e-0000-4000-8000-%012d", n), "identifier": fmt.Sprintf("ENG-%d", n),
@@ -156,6 +166,29 @@ func (f *fake) root() object {
 			f.comments[id] = append(f.comments[id], comment)
 			o["comments"] = f.connection(new(f.comments[id]))
 			return object{"success": true, "comment": comment}
+		}),
+		"issueLabelCreate": resolver(func(a map[string]any) any {
+			label := object{"id": fmt.Sprintf("label-%d", len(f.labels)+1), "name": a["input"].(map[string]any)["name"]}
+			f.labels = append(f.labels, label)
+			return object{"success": true, "issueLabel": label}
+		}),
+		"issueLabelDelete": resolver(func(a map[string]any) any {
+			f.labels = slices.DeleteFunc(f.labels, func(o object) bool { return o["id"] == a["id"] })
+			return object{"success": true}
+		}),
+		"issueCreate": resolver(func(a map[string]any) any {
+			input := a["input"].(map[string]any)
+			at := slices.IndexFunc(f.states, func(s object) bool { return s["id"] == input["stateId"] })
+			o := f.create(tracker.Issue{Title: input["title"].(string), State: f.states[at]["name"].(string)})
+			labels := slices.DeleteFunc(slices.Clone(f.labels), func(l object) bool { return !slices.Contains(input["labelIds"].([]any), l["id"]) })
+			o["labels"] = f.connection(&labels)
+			return object{"success": true, "issue": o}
+		}),
+		"issueDelete": resolver(func(a map[string]any) any {
+			if o := f.find(a["id"].(string)); o != nil {
+				o["trashed"] = true
+			}
+			return object{"success": true}
 		}),
 		"issueUpdate": resolver(func(a map[string]any) any {
 			o := f.find(a["id"].(string))

@@ -1,0 +1,198 @@
+package github
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// The repository of the smoke test and a token that may write its issues.
+const (
+	smokeRepo  = "SYMPHONY_SMOKE_GITHUB_REPO"
+	smokeToken = "SYMPHONY_SMOKE_GITHUB_TOKEN"
+)
+
+// TestTheRealGitHub is the real-tracker profile of SPEC §17.8: it works on an
+// issue of its own in a real repository, and closes it.
+func TestTheRealGitHub(t *testing.T) {
+	repo, token := os.Getenv(smokeRepo), os.Getenv(smokeToken)
+	switch {
+	case repo == "" && token == "":
+		t.Skipf("neither %s nor %s is set: the real GitHub is not tried", smokeRepo, smokeToken)
+	case repo == "" || token == "":
+		t.Fatalf("one of %s and %s is set: set both, or none", smokeRepo, smokeToken)
+	}
+	provider := map[string]any{"repo": repo, "api_key": token}
+	if api := os.Getenv("GITHUB_API_URL"); api != "" {
+		provider["api_url"] = api
+	}
+	cfg, err := ConfigFrom(provider, []string{"open"}, []string{"closed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	if err := smoke(ctx, cfg, http.DefaultClient); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smoke goes through the life of one issue, as people, the orchestrator and an
+// agent see it: made with a label, listed, read, commented on, handed over, closed.
+func smoke(ctx context.Context, cfg Config, client *http.Client) (err error) {
+	label := "Symphony-smoke-" + rand.Text()[:10] // which the adapter asks for in lower case
+	cfg.RequiredLabels = []string{tracker.NormalLabel(label)}
+	r, err := newRepository(cfg, client, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if err := r.checkSettings(ctx); err != nil {
+		return err
+	}
+	var made struct{ Number int }
+	if err := r.smokeCall(ctx, http.MethodPost, "/issues", map[string]any{
+		"title": "Smoke test " + label, "body": "Made and closed by the tests of symphony.", "labels": []string{label},
+	}, &made); err != nil {
+		return err
+	}
+	id := tracker.ID(fmt.Sprint(made.Number))
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		closed := r.smokeCall(ctx, http.MethodPatch, "/issues/"+string(id), map[string]any{"state": "closed", "state_reason": "not_planned"}, nil)
+		err = errors.Join(err, closed, r.smokeCall(ctx, http.MethodDelete, "/labels/"+label, nil, nil))
+	}()
+	listed := func(want bool) func() error {
+		return eventually(ctx, func() error {
+			issues, err := r.IssuesByState(ctx, []string{"open"})
+			found := slices.ContainsFunc(issues, func(i tracker.Issue) bool { return i.ID == id })
+			if err == nil && (found != want || len(issues) > 1) {
+				err = fmt.Errorf("%d issues are listed by the label; the one of the test is among them: %v, want %v", len(issues), found, want)
+			}
+			return err
+		})
+	}
+	read := func(good func(tracker.Issue) bool) func() error {
+		return eventually(ctx, func() error {
+			issues, err := r.IssuesByID(ctx, []tracker.ID{id, "2147483647"})
+			if err == nil && (len(issues) != 1 || !good(issues[0])) {
+				err = fmt.Errorf("the issue is read as %+v", issues)
+			}
+			return err
+		})
+	}
+	tool := func(method, path, body string) func() error {
+		return func() error {
+			arguments := fmt.Sprintf(`{"method": %q, "path": "/repos/{owner}/{repo}/issues/%s%s"%s}`, method, id, path, body)
+			if got := r.tool().Call(ctx, tracker.Issue{ID: id}, json.RawMessage(arguments)); !got.OK {
+				return fmt.Errorf("github_api(%s): %s", arguments, got.Text)
+			}
+			return nil
+		}
+	}
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"list the new issue", listed(true)},
+		{"read it", read(func(i tracker.Issue) bool {
+			return i.State == "open" && slices.Equal(i.Labels, cfg.RequiredLabels) && i.Identifier == "GH-"+string(id) && !i.CreatedAt.IsZero()
+		})},
+		{"comment on it", tool(http.MethodPost, "/comments", `, "body": {"body": "A comment of the smoke test."}`)},
+		{"hand it over", tool(http.MethodDelete, "/labels/"+label, "")},
+		{"list nothing", listed(false)},
+		{"read it without the label", read(func(i tracker.Issue) bool { return len(i.Labels) == 0 && !i.Dispatchable })},
+		{"close it", tool(http.MethodPatch, "", `, "body": {"state": "closed"}`)},
+		{"read it closed", read(func(i tracker.Issue) bool { return i.State == "closed" })},
+	} {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+	}
+	return nil
+}
+
+// eventually looks until it is as it should be, for half a minute: what was
+// written to GitHub may be read a little later.
+func eventually(ctx context.Context, look func() error) func() error {
+	return func() error {
+		for pause := 250 * time.Millisecond; ; pause *= 2 {
+			err := look()
+			if err == nil || pause > 16*time.Second || errors.Is(err, tracker.ErrStatus) {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return errors.Join(context.Cause(ctx), err)
+			case <-time.After(pause):
+			}
+		}
+	}
+}
+
+// smokeCall is what a person does on GitHub.
+func (r *repository) smokeCall(ctx context.Context, method, path string, body, into any) error {
+	req, err := r.rest.newRequest(method, r.path("%s", path), body)
+	if err != nil {
+		return err
+	}
+	a, err := r.send(ctx, method+" "+path, req)
+	if err != nil || into == nil {
+		return err
+	}
+	return a.decode(into)
+}
+
+func TestTheSmokeTestGoesThroughTheLifeOfAnIssueAndCleansUp(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(labelled("symphony-smoke-of-another-run"))
+	if err := smoke(t.Context(), f.config(nil, []string{"open"}, []string{"closed"}), f.server.Client()); err != nil {
+		t.Fatal(err)
+	}
+	if i := f.issues[2]; i.state != stateClosed || len(f.labels) != 0 || len(f.comments) != 1 {
+		t.Errorf("left behind: %+v, labels %q, comments %q", i, f.labels, f.comments)
+	}
+	if i := f.issues[1]; i.state != stateOpen {
+		t.Errorf("another issue was touched: %+v", i)
+	}
+}
+
+func TestTheSmokeTestFailsWhereGitHubDoes(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]func(*http.Request) bool{
+		"a comment is refused": func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/comments") },
+		"no list": func(r *http.Request) bool {
+			return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/issues")
+		},
+		"no clean-up": func(r *http.Request) bool {
+			return r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, "/repos/acme/shop/labels/")
+		},
+	} {
+		f := newFake(t)
+		f.disturb(func(w http.ResponseWriter, r *http.Request) bool {
+			if !broken(r) {
+				return false
+			}
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		})
+		if err := smoke(t.Context(), f.config(nil, []string{"open"}, []string{"closed"}), f.server.Client()); err == nil || !strings.Contains(err.Error(), "403") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if i := f.issues[1]; i.state != stateClosed {
+			t.Errorf("%s: the issue is left open", name)
+		}
+	}
+}
