@@ -244,5 +244,5 @@ func (p *posture) forgo(o Options) (lost string) {
 	maps.DeleteFunc(p.settings, func(key string, _ any) bool {
 		return key == "default_permissions" || strings.HasPrefix(key, "permissions.")
 	})
-	return "the permission profile: logins and keys can be read, and nothing committed"
+	return "the permission profile: logins, keys and other issues' workspaces can be read, and nothing committed"
 }

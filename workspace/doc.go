@@ -41,9 +41,14 @@
 // once more when the login profile has been read. [HideFromChildren] keeps
 // children from reading our own environment.
 //
-// Git. An agent that may commit cannot leave anything in .git that makes a later
-// git run what it wants; see [Root.Seal]. A repository nested in the workspace is
-// the agent's own: a hook that lets git walk into submodules trusts the agent.
+// Git. An agent that may commit cannot change the configuration and the hooks of
+// .git, nor where git looks for them; see [Root.Seal]. Links that it leaves in .git
+// are removed before a hook. This is not all that git obeys: a folder of the work
+// that core.hooksPath names and a repository inside the work are the agent's own,
+// so a hook that does more than fetch and push trusts the agent.
+//
+// Bounds. An agent runs within [Limits]; hooks do not. Before a hook, named pipes,
+// sockets and devices are removed, so that no hook waits for one.
 //
 // No process is left. A session, that is a hook or an agent, is a process in a
 // session of its own with a random mark in its environment. It is over when its

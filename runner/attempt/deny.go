@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,8 +133,9 @@ func unreadable(paths, keep []string) []string {
 		}
 		for _, entry := range entries {
 			at := filepath.Join(path, entry.Name())
-			if !slices.ContainsFunc(keep, func(k string) bool { return inside(k, at) }) {
-				out = append(out, r.real(at, 0))
+			isLink := entry.Type()&fs.ModeSymlink != 0 // what it leads to is not in the folder, or is an entry too
+			if !isLink && !slices.ContainsFunc(keep, func(k string) bool { return inside(k, at) }) {
+				out = append(out, at)
 			}
 		}
 	}

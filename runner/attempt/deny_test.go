@@ -78,6 +78,9 @@ func TestADeniedFolderWithAProgramInItIsDeniedEntryByEntry(t *testing.T) {
 	for _, name := range []string{"temp/tools/bin/codex", "temp/tools/key", "temp/token", "temp/other/key", "temp/other/x", "keys/key"} {
 		put(t, at(name), "x")
 	}
+	if err := os.Symlink(at("elsewhere"), at("temp/link")); err != nil { // it is not in the folder
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct{ keep, want []string }{
 		"nothing kept":        {nil, []string{"keys", "temp"}},
 		"a program":           {[]string{at("temp/tools/bin/codex")}, []string{"keys", "temp/other", "temp/token"}},

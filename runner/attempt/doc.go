@@ -7,7 +7,8 @@
 // What belongs to a session and to no workspace is in the folder of Job.Private:
 // a temporary folder that the agent may write, and, when we log in with a key, a
 // Codex home of which only the rollout of the thread outlives the session
-// (home.go). [Forget] removes both with the workspace. [Preflight] tries all but
+// (home.go). What no agent may read, the places of people's keys first of all, is
+// one list in deny.go. [Forget] removes both with the workspace. [Preflight] tries all but
 // the turn; in a tick the first session does so by the way, behind a [Gate].
 //
 // The order at the end is fixed: the process is dead before after_run, so a hook

@@ -1,0 +1,101 @@
+package codex_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/codextest"
+)
+
+// What Codex itself reads for the agent, which is no command in the sandbox.
+
+// told reports whether the model was told a text.
+func (c *cell) told(text string) bool {
+	for _, r := range c.model.Requests() {
+		if strings.Contains(string(r.Body), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestRaidHasCodexReadThroughALink leaves a link with the name of a file that
+// Codex reads when the next session begins. Codex may refuse the turn then: it is
+// the agent's own.
+func TestRaidHasCodexReadThroughALink(t *testing.T) {
+	t.Parallel()
+	realCodex(t)
+	for name, link := range map[string]struct{ from, to string }{
+		"instructions": {"AGENTS.md", "logs/AGENTS.md"},
+		"a skill":      {".agents/skills/leak", "logs/skill"},
+	} {
+		try := func(t *testing.T, model string, cfg codex.Config) (told bool, failed error) {
+			c := newCell(t, model)
+			c.write("logs/AGENTS.md", "this is s3cret")
+			c.write("logs/skill/SKILL.md", "---\nname: leak\ndescription: this is s3cret\n---\n")
+			c.build()
+			from := c.path("workspaces/own/" + link.from)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(from), 0o700), os.Symlink(c.path(link.to), from)); err != nil {
+				t.Fatal(err)
+			}
+			s := c.open(cfg, "")
+			defer c.close(s)
+			c.say("true", nil)
+			_, failed = s.Turn(t.Context(), "go")
+			return c.told("this is s3cret"), failed
+		}
+		t.Run(name+", guard off", func(t *testing.T) {
+			if told, err := try(t, plainModel, unguarded()); !told {
+				t.Errorf("it is not read without the guard, so this shows nothing: %v", err)
+			}
+		})
+		t.Run(name, func(t *testing.T) {
+			eachModel(t, func(t *testing.T, model string) {
+				told, err := try(t, model, codex.Config{})
+				if told || err != nil && !strings.Contains(err.Error(), "Permission denied") {
+					t.Errorf("the model was told of a denied file: %v, %v", told, err)
+				}
+			})
+		})
+	}
+}
+
+// TestRaidHasCodexShowAnImage asks Codex for an image in a denied folder.
+func TestRaidHasCodexShowAnImage(t *testing.T) {
+	t.Parallel()
+	realCodex(t)
+	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	image, err := base64.StdEncoding.DecodeString(pixel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(t *testing.T, cfg codex.Config) bool {
+		c := newCell(t, plainModel)
+		c.write("logs/shot.png", string(image))
+		s := c.open(cfg, "")
+		defer c.close(s)
+		arguments, err := json.Marshal(map[string]string{"path": c.path("logs/shot.png")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.model.Add(codextest.Lane{Replies: []codextest.Reply{{Items: []codextest.Item{codextest.Call{Name: "view_image", Arguments: string(arguments)}}}}})
+		if _, err := s.Turn(t.Context(), "go"); err != nil {
+			t.Fatal(err)
+		}
+		return c.told("data:image/png;base64")
+	}
+	t.Run("guard off", func(t *testing.T) {
+		if !try(t, unguarded()) {
+			t.Error("it is not shown without the guard, so this shows nothing")
+		}
+	})
+	if try(t, codex.Config{}) {
+		t.Error("the model is shown an image of a denied folder")
+	}
+}
