@@ -176,7 +176,9 @@ func (c *cell) close(s stay) {
 	if err := s.process.Stop(c.t.Context()); err != nil {
 		c.t.Error(err)
 	}
-	c.root.Tidy(c.ws)
+	if err := c.root.Tidy(c.ws); err != nil {
+		c.t.Error(err)
+	}
 }
 
 // wire keeps what commands printed.

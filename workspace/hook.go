@@ -77,9 +77,13 @@ func (r *Root) hook(ctx context.Context, name, script string, ws Workspace) erro
 	if script == "" {
 		return nil
 	}
-	r.Tidy(ws)
-	r.removeSpecial(ctx, ws)
 	log := r.issueLog(ws).With("hook", name)
+	if err := r.Tidy(ws); err != nil {
+		err = &HookError{Hook: name, Err: fmt.Errorf("not started: %w", err)}
+		log.WarnContext(ctx, "hook failed", "error", err)
+		return err
+	}
+	r.removeSpecial(ctx, ws)
 	log.InfoContext(ctx, "hook started")
 	began := time.Now()
 	err := r.runHook(ctx, name, script, ws, log)

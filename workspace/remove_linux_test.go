@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -59,5 +60,53 @@ func dropOverride(t testing.TB) {
 	var none [2]struct{ effective, permitted, inheritable uint32 }
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); errno != 0 {
 		t.Errorf("capset: %v", errno)
+	}
+}
+
+// What an agent leaves in a .git that it shut behind itself is removed all the
+// same; where it cannot be, nothing is run that could obey it.
+func TestNoHookRunsWhereGitMayObeyAnotherRepository(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		shut []string
+		safe bool
+	}{
+		".git is shut":                    {[]string{".git"}, true},
+		".git/commondir is a shut folder": {[]string{".git/commondir", ".git"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ran := filepath.Join(t.TempDir(), "ran")
+			r := open(t, Hooks{BeforeRun: "touch " + ran})
+			ws := prepare(t, r)
+			if err := os.MkdirAll(filepath.Join(ws.Path, ".git", "commondir", "full"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range []string{"HEAD", "config"} {
+				write(t, filepath.Join(ws.Path, ".git", file), "")
+			}
+			for _, folder := range test.shut {
+				path := filepath.Join(ws.Path, folder)
+				defer os.Chmod(path, 0o700)
+				if err := os.Chmod(path, 0o500); err != nil {
+					t.Fatal(err)
+				}
+			}
+			errs := make(chan [2]error)
+			go func() {
+				runtime.LockOSThread() // and never unlock: this thread has lost its privileges
+				dropOverride(t)
+				hook := r.BeforeRun(t.Context(), ws)
+				_, seal := r.Seal(ws)
+				errs <- [2]error{hook, seal}
+			}()
+			for _, err := range <-errs {
+				if test.safe != (err == nil) || err != nil && !errors.Is(err, ErrUnsafe) {
+					t.Errorf("safe %v, yet %v", test.safe, err)
+				}
+			}
+			if exists(ran) != test.safe {
+				t.Errorf("the hook ran: %v", exists(ran))
+			}
+		})
 	}
 }

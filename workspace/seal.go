@@ -29,7 +29,9 @@ func (r *Root) Seal(ws Workspace) (repository bool, err error) {
 	if !r.isRepository(ws) {
 		return false, nil
 	}
-	r.unplant(ws)
+	if err := r.unplant(ws); err != nil {
+		return false, err
+	}
 	if err := r.dir.Mkdir(inGit(ws, "hooks"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return false, fmt.Errorf("seal workspace %s: %w", ws.Path, err)
 	}
@@ -65,9 +67,10 @@ func (r *Root) isRepository(ws Workspace) bool {
 
 // Tidy takes back what Seal and the agent's sandbox leave in a workspace. Call
 // it while nothing runs there; every hook begins with it, so that it is done
-// after a crash as well.
-func (r *Root) Tidy(ws Workspace) {
-	r.unplant(ws)
+// after a crash as well. The error is [ErrUnsafe]: no git outside a sandbox may
+// run there.
+func (r *Root) Tidy(ws Workspace) error {
+	err := r.unplant(ws)
 	if info, err := r.dir.Lstat(inGit(ws, worktreeConfig)); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		r.dir.Remove(inGit(ws, worktreeConfig)) // what cannot be removed has no effect
 	}
@@ -77,17 +80,25 @@ func (r *Root) Tidy(ws Workspace) {
 			r.dir.Remove(folder) // fails unless it is empty
 		}
 	}
+	return err
 }
 
 // unplant removes a .git/commondir, whoever put it there. No repository that is
-// a workspace of its own has one.
-func (r *Root) unplant(ws Workspace) {
+// a workspace of its own has one. The error is [ErrUnsafe].
+func (r *Root) unplant(ws Workspace) error {
 	if info, err := r.dir.Lstat(inGit(ws, "")); err != nil || !info.IsDir() {
-		return
+		return nil
 	}
-	if err := r.dir.RemoveAll(inGit(ws, commonDir)); err != nil {
-		r.issueLog(ws).Warn("a .git/commondir stays: git in this workspace may obey another repository", "error", err)
+	err := r.dir.RemoveAll(inGit(ws, commonDir))
+	if errors.Is(err, fs.ErrPermission) {
+		if err = r.dir.Chmod(inGit(ws, ""), 0o700); err == nil {
+			err = r.dir.RemoveAll(inGit(ws, commonDir))
+		}
 	}
+	if err != nil {
+		return fmt.Errorf("workspace %s: %w: its .git/commondir cannot be removed, so git may obey another repository there: %w; look at it, then remove the folder", ws.Path, ErrUnsafe, err)
+	}
+	return nil
 }
 
 func inGit(ws Workspace, name string) string { return path.Join(ws.Key, ".git", name) }

@@ -26,7 +26,9 @@ func TestTidyTakesBackWhatASandboxLeavesAndNothingElse(t *testing.T) {
 	for _, file := range []string{".git/commondir", ".git/HEAD", "commondir"} {
 		write(t, filepath.Join(ws.Path, file), "../evil\n")
 	}
-	r.Tidy(ws)
+	if err := r.Tidy(ws); err != nil {
+		t.Error(err)
+	}
 	var left []string
 	for _, pattern := range []string{".[a-z]*", "*", ".git/*"} {
 		paths, err := filepath.Glob(filepath.Join(ws.Path, pattern))
@@ -80,7 +82,9 @@ func TestASealedRepositoryWorksAndIsTidiedToWhatItWas(t *testing.T) {
 	if again, err := r.Seal(ws); err != nil || !again { // as after a crash
 		t.Errorf("sealed again: %v, %v", again, err)
 	}
-	r.Tidy(ws)
+	if err := r.Tidy(ws); err != nil {
+		t.Error(err)
+	}
 	for _, name := range []string{commonDir, worktreeConfig} {
 		if exists(filepath.Join(ws.Path, ".git", name)) {
 			t.Errorf("%s is left", name)

@@ -128,7 +128,11 @@ func (a *attempt) session(ctx context.Context, ws workspace.Workspace, prompts p
 		return err
 	}
 	a.repository = repository
-	defer a.Workspaces.Tidy(ws)
+	defer func() {
+		if err := a.Workspaces.Tidy(ws); err != nil {
+			a.warn("the workspace is not tidied", err)
+		}
+	}()
 	process, err := a.Workspaces.Start(ctx, ws, a.Codex.Command, a.environment())
 	if err != nil {
 		return err
