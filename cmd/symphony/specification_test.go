@@ -192,6 +192,14 @@ var conformance = []struct {
 	{"17.7", "the exit status is 0 after a normal end, and not 0 after any other", []string{
 		"testdata/script/once.txt", "testdata/script/usage.txt", "testdata/script/taken.txt", "cmd/symphony.TestTheStatusServerShowsWhatRuns",
 	}},
+
+	{"17.8", "with credentials from the environment a smoke test works on a real issue of its own and cleans up; without them it is skipped by name", []string{
+		"tracker/linear.TestTheRealLinear", "tracker/github.TestTheRealGitHub",
+		"tracker/linear.TestTheSmokeTestGoesThroughTheLifeOfAnIssueAndCleansUp", "tracker/github.TestTheSmokeTestGoesThroughTheLifeOfAnIssueAndCleansUp",
+	}},
+	{"17.8", "a smoke test that is asked for and fails, fails", []string{
+		"tracker/linear.TestTheSmokeTestFailsWhereLinearDoes", "tracker/github.TestTheSmokeTestFailsWhereGitHubDoes",
+	}},
 }
 
 func TestEveryRowOfTheSpecificationsTestsIsShown(t *testing.T) {
