@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -46,10 +47,16 @@ type boardField struct {
 	Options []struct{ Name string }
 }
 
-// board reads the status of each open record on the board, by node id: "" for
-// one that has none. Without a board it is nil, and asks nothing. The board
-// does not show in an issue's ETag, so this is one request per 100 open issues.
-func (r *repository) board(ctx context.Context, records []*record) (map[string]string, error) {
+// place is where an issue is on the board.
+type place struct {
+	status string // "" for none
+	spoilt error  // why that is not known
+}
+
+// board reads the place of each open record on the board, by node id. Without a
+// board it is nil, and asks nothing. The board does not show in an issue's ETag,
+// so this is one request per 100 open issues.
+func (r *repository) board(ctx context.Context, records []*record) (map[string]place, error) {
 	if !r.states.board {
 		return nil, nil
 	}
@@ -69,7 +76,7 @@ func (r *repository) board(ctx context.Context, records []*record) (map[string]s
 	if len(chunks) == 0 {
 		chunks = [][]string{{}} // to check the board
 	}
-	parts := make([]map[string]string, len(chunks))
+	parts := make([]map[string]place, len(chunks))
 	err := together(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
 		parts[i], err = r.statuses(ctx, chunks[i])
 		return err
@@ -80,16 +87,16 @@ func (r *repository) board(ctx context.Context, records []*record) (map[string]s
 	r.mu.Lock()
 	r.boardSeen = true
 	r.mu.Unlock()
-	all := make(map[string]string, len(ids))
+	all := make(map[string]place, len(ids))
 	for _, part := range parts {
-		for id, status := range part {
-			all[id] = status
+		for id, at := range part {
+			all[id] = at
 		}
 	}
 	return all, nil
 }
 
-func (r *repository) statuses(ctx context.Context, ids []string) (map[string]string, error) {
+func (r *repository) statuses(ctx context.Context, ids []string) (map[string]place, error) {
 	p := r.cfg.Project
 	op := fmt.Sprintf("read the project %s/%d", p.Owner, p.Number)
 	var data boardQuery
@@ -105,7 +112,7 @@ func (r *repository) statuses(ctx context.Context, ids []string) (map[string]str
 	if len(data.Nodes) != len(ids) {
 		return nil, fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))
 	}
-	found := make(map[string]string, len(ids))
+	found := make(map[string]place, len(ids))
 	for i, node := range data.Nodes {
 		if node == nil {
 			continue
@@ -121,9 +128,10 @@ func (r *repository) statuses(ctx context.Context, ids []string) (map[string]str
 			}
 		}
 		if !on && items.PageInfo.HasNextPage {
-			return nil, fmt.Errorf("%s: %w: the issue %q is on more than 50 boards: take it off some", op, tracker.ErrPagination, ids[i])
+			found[ids[i]] = place{spoilt: errors.New("it is on more than 50 boards: take it off some")}
+			continue
 		}
-		found[ids[i]] = status
+		found[ids[i]] = place{status: status}
 	}
 	return found, nil
 }

@@ -55,6 +55,27 @@ func TestABoardCostsOneRequestMorePer100OpenIssues(t *testing.T) {
 	}
 }
 
+func TestAnIssueOnTooManyBoardsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.put(func(i *ticket) { i.items[3] = "Todo" })
+	f.put(func(i *ticket) { i.items[4], i.moreBoards = "Todo", true })
+	f.put(func(i *ticket) { i.items[3], i.moreBoards = "Todo", true }) // it is told of the board that counts
+	r := onBoard(f, map[string]any{"number": 3}, "Todo")
+	var dropped []string
+	issues, err := r.IssuesByState(tracker.WithDropped(t.Context(), func(m tracker.Malformed) { dropped = append(dropped, m.String()) }), []string{"Todo"})
+	if diff := cmp.Diff([]string{"GH-1", "GH-3"}, identifiers(issues)); err != nil || diff != "" {
+		t.Errorf("listed %v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]string{"GH-2: it is on more than 50 boards: take it off some: look at it on GitHub"}, dropped); diff != "" {
+		t.Errorf("dropped (-want +got):\n%s", diff)
+	}
+	_, err = r.IssuesByID(t.Context(), []tracker.ID{"1", "2", "3"})
+	if spoilt, typed := errors.AsType[*tracker.MalformedError](err); !typed || len(spoilt.Records) != 1 || spoilt.Records[0].ID != "2" {
+		t.Errorf("read by id: %v", err)
+	}
+}
+
 func TestABoardThatDoesNotFitIsRefusedByTheFirstReadAlsoWithoutIssues(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -26,7 +26,14 @@ func (r *repository) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracke
 			records = append(records, found[n])
 		}
 	}
-	return r.issues(ctx, records, nil)
+	issues, spoilt, err := r.issues(ctx, records, nil)
+	if err == nil && spoilt != nil {
+		err = &tracker.MalformedError{Op: "read issues of " + r.cfg.Repo, Records: spoilt}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return issues, nil
 }
 
 // distinct are the numbers among the ids, each once. Anything else is the id of

@@ -69,6 +69,7 @@ type ticket struct {
 	edits, renames     []deed
 	labelings          []deed
 	items              map[int]string // status by number of board
+	moreBoards         bool           // than are told
 }
 
 type account struct {

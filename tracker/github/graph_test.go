@@ -149,7 +149,7 @@ func (f *fake) issueNode(i *ticket) object {
 	}
 	node := object{
 		"__typename": "Issue", "id": nodeID(i.number), "title": i.title, "body": i.body, "lastEditedAt": nil, "editor": object(nil),
-		"projectItems": object{"pageInfo": object{"hasNextPage": false}, "nodes": items},
+		"projectItems": object{"pageInfo": object{"hasNextPage": i.moreBoards}, "nodes": items},
 		"timelineItems": resolver(func(args map[string]any) any {
 			deeds, kind := i.labelings, "LabeledEvent"
 			if types, _ := args["itemTypes"].([]any); slices.Contains(types, any("RENAMED_TITLE_EVENT")) {

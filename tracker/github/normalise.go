@@ -10,23 +10,27 @@ import (
 )
 
 // issues makes issues of records, in their order: all of them, or those in the
-// wanted states. Only those that could be worked on cost more requests.
-func (r *repository) issues(ctx context.Context, records []*record, wanted map[string]bool) ([]tracker.Issue, error) {
+// wanted states. Only those that could be worked on cost more requests. A record
+// whose place on the board cannot be told is malformed.
+func (r *repository) issues(ctx context.Context, records []*record, wanted map[string]bool) (issues []tracker.Issue, spoilt []tracker.Malformed, err error) {
 	board, err := r.board(ctx, records)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if slices.ContainsFunc(records, func(rec *record) bool { return len(r.states.labelled(rec.names())) > 0 }) {
 		r.sawLabel()
 	}
-	var issues []tracker.Issue
 	var candidates []candidate
 	for _, rec := range records {
-		status, there := board[rec.GetNodeID()]
+		at, there := board[rec.GetNodeID()]
 		if r.states.board && rec.open() && !there {
 			continue // deleted since it was listed
 		}
-		issue, why := r.normalise(rec, status)
+		if at.spoilt != nil {
+			spoilt = append(spoilt, malformed(rec.GetNumber(), at.spoilt))
+			continue
+		}
+		issue, why := r.normalise(rec, at.status)
 		if wanted != nil && !wanted[tracker.NormalState(issue.State)] {
 			continue
 		}
@@ -41,12 +45,12 @@ func (r *repository) issues(ctx context.Context, records []*record, wanted map[s
 	}
 	candidates, err = r.block(ctx, candidates, issues)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := r.trust.admit(ctx, candidates, issues); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return issues, nil
+	return issues, spoilt, nil
 }
 
 // candidate is a record that could be worked on and where its issue stands.

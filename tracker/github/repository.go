@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -112,13 +113,13 @@ func (r *repository) IssuesByState(ctx context.Context, names []string) ([]track
 		op = "list the issues of " + r.cfg.Repo
 	}
 	l, err := r.list(ctx, op, list, narrow)
-	if err == nil {
-		err = tracker.Drop(ctx, op, len(l.records), l.spoilt)
-	}
 	if err != nil {
 		return nil, err
 	}
-	issues, err := r.issues(ctx, l.records, wanted)
+	issues, spoilt, err := r.issues(ctx, l.records, wanted)
+	if err == nil {
+		err = tracker.Drop(ctx, op, len(l.records)-len(spoilt), slices.Concat(l.spoilt, spoilt))
+	}
 	if err == nil && list != listClosed {
 		err = r.checkOnce(ctx)
 	}
