@@ -39,7 +39,9 @@ start)
     echo "Codex $CODEX_VERSION is there."
     touch "$SCRATCH/codex-there"
   elif [ ! -x "$folder/bin/codex" ]; then
-    # By another name at last: what is half written says nothing.
+    # By another name at last: what is half written says nothing. The end of the step's terminal is not its end.
+    : >"$SCRATCH/codex-log"
+    trap '' HUP
     (
       code=0
       (fetch_codex) || code=$?

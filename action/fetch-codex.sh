@@ -41,8 +41,15 @@ trap 'rm -rf "$partial"' EXIT
 mkdir "$partial/codex"
 
 # unpack reads the package and takes out what a session needs. What is unpacked is neither run nor moved to its
-# place before the digest is compared.
-unpack() { tar -xzf - -C "$partial/codex" --strip-components=3 --exclude '*/codex-resources/voice' package/vendor; }
+# place before the digest is compared. Node inflates it twice as fast as gzip.
+unpack() { inflate | tar -xf - -C "$partial/codex" --strip-components=3 --exclude '*/codex-resources/voice' package/vendor; }
+inflate() {
+  if command -v node >/dev/null; then
+    node -e 'process.stdin.pipe(require("zlib").createGunzip({chunkSize: 1 << 20})).pipe(process.stdout)'
+  else
+    gzip -dc
+  fi
+}
 
 # Downloading, hashing and unpacking go on at once: unpacking alone takes longer than the other two.
 mkfifo "$partial/copy"
@@ -56,7 +63,7 @@ if ! { curl --proto '=https' --connect-timeout 10 --fail --silent --show-error -
   (cd "$partial" && npm pack --ignore-scripts --silent "$package" >/dev/null && mv ./*.tgz "$file") ||
     refuse "Codex cannot be installed" "Neither curl nor npm gets $package from $registry: the log says why. Change the input codex-version if there is no such version, or install Codex $version on the runner."
   sha512 "$partial/$file" >"$partial/digest"
-  unpack <"$partial/$file"
+  unpack <"$partial/$file" || refuse "Codex cannot be installed" "$package from npm cannot be unpacked: the log says why."
 else
   wait "$hash"
 fi
