@@ -117,3 +117,33 @@ func TestARunThatEndsAsksNobody(t *testing.T) {
 		}
 	})
 }
+
+func TestAServiceTakesOverTheClaimOfARunThatDiesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, issue("A-1", "Todo"))
+		w.runBy(map[tracker.ID]string{"A-1": "1"})
+		r := w.run()
+		r.Once = false
+		began := time.Now()
+		r.Life = func(context.Context, schedule.Owner) schedule.Life {
+			if time.Since(began) > 2*time.Minute {
+				return schedule.Dead
+			}
+			return schedule.Alive
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		started := 0
+		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+			started++
+			cancel()
+			return schedule.Outcome{Class: schedule.Failed, Why: "test"}
+		}
+		time.AfterFunc(time.Hour, cancel)
+		if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) {
+			t.Fatal(err)
+		}
+		if started != 1 || time.Since(began) > 5*time.Minute {
+			t.Errorf("%d sessions after %v: nothing but the end of its lease freed the issue", started, time.Since(began))
+		}
+	})
+}

@@ -80,7 +80,6 @@ func (l *loop) reread(ctx context.Context) {
 		l.Log.Info("taking over what another process saved")
 		l.view.doubtAll()
 		l.take(state, rev)
-		l.adopt(ctx)
 	}
 }
 

@@ -39,7 +39,7 @@ type loop struct {
 	rev   store.Revision
 	since journal                          // what happened since the state was last saved
 	lives map[schedule.Owner]schedule.Life // what other owners were found to be in this pass
-	taken map[tracker.ID]bool              // claims that were taken over from dead runs
+	taken map[tracker.ID]bool              // claims that were taken over from dead runs in this pass
 	fit   schedule.Setup                   // what sessions work with, as of the last poll
 	salt  string                           // of fit
 

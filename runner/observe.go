@@ -19,6 +19,7 @@ import (
 func (l *loop) poll(ctx context.Context, now time.Time) {
 	if !l.nextPoll.IsZero() {
 		l.reread(ctx)
+		l.adopt(ctx) // a run that was alive may be dead by now
 	}
 	l.nextPoll = now.Add(l.wf.Settings.Poll)
 	if !l.Once {

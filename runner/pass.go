@@ -24,7 +24,7 @@ const maxConflicts, conflictPause = 20, 100 * time.Millisecond
 // pass is one round: observe, plan, save the claims, perform. It fails only
 // when the run cannot go on.
 func (l *loop) pass(ctx context.Context) error {
-	defer clear(l.lives)
+	defer func() { clear(l.lives); clear(l.taken) }()
 	l.reload()
 	if now := time.Now(); !now.Before(l.nextPoll) {
 		l.poll(ctx, now)
