@@ -80,6 +80,38 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 			}
 		}
 	})
+	t.Run("told to wait for a second", func(t *testing.T) {
+		t.Parallel()
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
+		f.put(func(i *ticket) { i.state = stateClosed })
+		limits := 1
+		f.disturb(func(w http.ResponseWriter, _ *http.Request) bool {
+			if limits--; limits < 0 {
+				return false
+			}
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		})
+		r := f.tick(p, p.Scripted())
+		if asked := f.asked(); r.Code != 0 || !strings.Contains(r.Stdout, "Nothing to do") || len(asked) < 2 || !strings.HasSuffix(asked[1], " 200") {
+			t.Errorf("exit status %d, asked %q\n%s\n%s", r.Code, asked, r.Stdout, r.Stderr)
+		}
+	})
+	t.Run("told to wait for two minutes", func(t *testing.T) {
+		t.Parallel()
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
+		f.failWith(http.StatusForbidden, map[string]string{"Retry-After": "120"}, `{}`)
+		for run := range 2 {
+			r := f.tick(p, p.Scripted())
+			if r.Code != 1 || !strings.Contains(r.Stdout, "tracker_rate_limited") || !strings.Contains(r.Stdout, "not before 20") {
+				t.Errorf("run %d: exit status %d\n%s\n%s", run+1, r.Code, r.Stdout, r.Stderr)
+			}
+			if asked := len(f.asked()); asked != 1-run {
+				t.Errorf("run %d asked %d times, want once, and not again in the next run", run+1, asked)
+			}
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)

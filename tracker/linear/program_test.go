@@ -2,12 +2,14 @@ package linear
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vektah/gqlparser/v2"
@@ -101,6 +103,19 @@ func TestTheProgramWorksOnAnIssueOfLinear(t *testing.T) {
 		r := f.tick(t, p, p.Scripted(), "project_slug: ", "required_labels: [symphony]\n  project_slug: ")
 		if r.Code != 0 || !strings.Contains(r.Stdout, "Nothing to do") || f.counted() != 1 {
 			t.Errorf("exit status %d, %d requests, want 0 by one\n%s\n%s", r.Code, f.counted(), r.Stdout, r.Stderr)
+		}
+	})
+	t.Run("told to wait for two minutes", func(t *testing.T) {
+		t.Parallel()
+		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey)
+		reset := fmt.Sprint(time.Now().Add(2 * time.Minute).UnixMilli())
+		f.broken = answer(400, `{"errors":[{"message":"Rate limit exceeded","extensions":{"code":"RATELIMITED"}}]}`,
+			"X-RateLimit-Requests-Remaining", "0", "X-RateLimit-Requests-Reset", reset)
+		for run := range 2 {
+			r := f.tick(t, p, p.Scripted())
+			if r.Code != 1 || !strings.Contains(r.Stdout, "tracker_rate_limited") || !strings.Contains(r.Stdout, "not before 20") || f.counted() != 1 {
+				t.Errorf("run %d: exit status %d, %d requests in all, want 1\n%s\n%s", run+1, r.Code, f.counted(), r.Stdout, r.Stderr)
+			}
 		}
 	})
 	t.Run("refused", func(t *testing.T) {
