@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"crypto/sha512"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // codexTarget is this machine as npm's packages of Codex name it.
@@ -134,6 +137,33 @@ func TestCodexIsHeldToTheDigestThatTheActionKeeps(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(changed.home, "tool-cache", "symphony-codex", "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+func TestOneVersionOfCodexIsPinnedEverywhere(t *testing.T) {
+	t.Parallel()
+	version := readManifest(t).Inputs["codex-version"].Default
+	var want []string
+	for _, target := range []string{"linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"} {
+		want = append(want, "codex-"+version+"-"+target+".tgz")
+	}
+	var got []string
+	for line := range strings.Lines(readText(t, "../../action/codex.sha512")) {
+		digest, file, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha512.Size {
+			t.Errorf("%s has no SHA-512: %q", file, digest)
+		}
+		got = append(got, file)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("action/codex.sha512 (-want +got):\n%s", diff)
+	}
+	for file, text := range map[string]string{
+		"Dockerfile": "ARG CODEX_VERSION=" + version + "\n", ".ci/run": "@openai/codex@" + version + " ", ".github/CONTRIBUTING.md": "@openai/codex@" + version + "`",
+	} {
+		if !strings.Contains(readText(t, "../../"+file), text) {
+			t.Errorf("%s does not have %q", file, text)
+		}
 	}
 }
 
