@@ -43,12 +43,12 @@ type loop struct {
 	fit   schedule.Setup                   // what sessions work with, as of the last poll
 	salt  string                           // of fit
 
-	bad      schedule.Why   // why the workflow forbids to start anything
-	gate     *attempt.Gate  // one session of a tick finds out whether any can work
-	unread   error          // why the tracker could not be read; nil when the last poll succeeded
-	badText  string         // the workflow error that was logged last
-	troubles []trouble      // what a person must do something about, as long as it lasts
-	before   schedule.Spent // in the ticks of this run before the current one
+	bad      schedule.Why           // why the workflow forbids to start anything
+	gate     *attempt.PreflightOnce // one session of a tick finds out whether any can work
+	unread   error                  // why the tracker could not be read; nil when the last poll succeeded
+	badText  string                 // the workflow error that was logged last
+	troubles []trouble              // what a person must do something about, as long as it lasts
+	before   schedule.Spent         // in the ticks of this run before the current one
 	workers  map[tracker.ID]*worker
 	cleaning map[tracker.ID]context.CancelCauseFunc
 	wg       sync.WaitGroup
@@ -83,7 +83,7 @@ func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 
 func newLoop(r *Runner) *loop {
 	l := &loop{
-		Runner: r, view: newView(), since: newJournal(), inbox: make(chan message), gate: attempt.NewGate(),
+		Runner: r, view: newView(), since: newJournal(), inbox: make(chan message), gate: attempt.NewPreflightOnce(),
 		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
 		lives: map[schedule.Owner]schedule.Life{}, taken: map[tracker.ID]bool{},
 	}

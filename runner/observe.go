@@ -25,7 +25,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	if !l.Once {
 		l.before = l.spent()
 		l.state.NewTick()
-		l.gate = attempt.NewGate()
+		l.gate = attempt.NewPreflightOnce()
 	}
 	l.unread = nil
 	l.refit(now)

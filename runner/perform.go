@@ -61,7 +61,7 @@ func (l *loop) dispatch(issue tracker.Issue) {
 		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread,
 		Prompt: l.wf.Prompt, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
 		Tracker: l.world.Tracker, Workspaces: l.world.Workspaces, Version: l.Version, Log: log,
-		Gate: l.gate, Redact: l.Redact, Account: l.Account, Private: l.Private, Denied: l.Denied,
+		Preflight: l.gate, Redact: l.Redact, Account: l.Account, SessionDir: l.Private, Denied: l.Denied,
 	}
 	if l.Logs != "" {
 		job.EventLog = filepath.Join(l.Logs, fmt.Sprintf("%s-%d.jsonl", workspace.Key(issue.Identifier), claim.Sessions))

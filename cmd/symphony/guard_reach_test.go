@@ -48,7 +48,7 @@ func TestRaidReadsAPlaceWhereKeysAreKept(t *testing.T) {
 	try := func(t *testing.T, posture string) map[string]bool {
 		p := reader(t, posture)
 		dir := filepath.Join(p.dir, "a", "b") // where every variable of the list leads
-		keys := attempt.KeyPlaces(func(name string) (string, bool) {
+		keys := attempt.DenyCredentials(func(name string) (string, bool) {
 			switch value := filepath.Join(dir, name); name {
 			case "PATH":
 				return os.LookupEnv(name)

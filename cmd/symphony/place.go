@@ -59,7 +59,7 @@ func private(workflowPath string) string { return filepath.Join(folder(workflowP
 // puts a new file in its place, which a command that runs already could read;
 // but not by a folder that holds WORKFLOW.md or the user's home as well.
 func (a *app) denied(workflowPath string) attempt.Denied {
-	d := attempt.KeyPlaces(a.getenv)
+	d := attempt.DenyCredentials(a.getenv)
 	d.Paths = append(d.Paths, folder(workflowPath))
 	kind, path, _ := strings.Cut(a.state, ":")
 	if kind != "file" && kind != "cache" {

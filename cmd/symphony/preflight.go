@@ -46,7 +46,7 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion
 	return attempt.Preflight(ctx, attempt.Job{
 		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
 		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
-		Account: a.account(), Private: filepath.Join(folder, "codex"), Denied: attempt.KeyPlaces(a.getenv),
+		Account: a.account(), SessionDir: filepath.Join(folder, "codex"), Denied: attempt.DenyCredentials(a.getenv),
 		Prompt: wf.Prompt, Warn: func(text string) { fmt.Fprintf(a.stdout, "warning   %s\n", text) },
 	})
 }

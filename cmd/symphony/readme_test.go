@@ -95,7 +95,7 @@ func guardTable(t *testing.T) string {
 
 // keyPlaces lists the places of keys that agents may not read.
 func keyPlaces() string {
-	return "`" + strings.Join(attempt.PlacesOfKeys(), "`, `") + "`\n"
+	return "`" + strings.Join(attempt.CredentialPaths(), "`, `") + "`\n"
 }
 
 // profiles are the adapters' own descriptions: the list below the heading

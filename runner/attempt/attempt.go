@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// hurried bounds after_run when the run was interrupted: the process may have
+	// interruptedHookTime bounds after_run when the run was interrupted: the process may have
 	// taken five seconds to end, and after ten the runner kills us.
-	hurried = 1500 * time.Millisecond
+	interruptedHookTime = 1500 * time.Millisecond
 	// rereadTime bounds the look at the issue after a session.
 	rereadTime = 30 * time.Second
 	// maxWhy bounds the reason of an outcome, in runes.
 	maxWhy = 500
 )
 
-// errHurried ends an after_run that outlasts an interrupted run.
-var errHurried = fmt.Errorf("not finished: the run was interrupted, which leaves it %v", hurried)
+// errInterruptedHook ends an after_run that outlasts an interrupted run.
+var errInterruptedHook = fmt.Errorf("not finished: the run was interrupted, which leaves it %v", interruptedHookTime)
 
 // Run makes one attempt and returns how it ended. It calls report from one
 // goroutine at a time, never after it has returned, and stops when ctx is done.
@@ -45,13 +45,13 @@ type attempt struct {
 	Job
 	report func(Update)
 
-	turn   string // the latest, and how many there were: by the session's events
-	turns  int
-	thread string // once a turn has started on it
-	pid    int    // of the agent's process; 0 before it was started
-	live   string // the session of the latest turn that has ended
-	phase  schedule.AttemptStatus
-	usage  codex.Usage
+	turnID      string // the latest, and how many there were: by the session's events
+	turns       int
+	thread      string // once a turn has started on it
+	pid         int    // of the agent's process; 0 before it was started
+	lastSession string // the session of the latest turn that has ended
+	phase       schedule.AttemptStatus
+	usage       codex.Usage
 
 	home, temp string // its Codex home, if it is ours, and its temporary folder, if it has one
 	repository bool   // the workspace is one
@@ -88,7 +88,7 @@ func (a *attempt) run(ctx context.Context) error {
 		return err
 	}
 	before := a.fingerprint(ctx, ws)
-	err = a.session(ctx, ws, prompts)
+	err = a.runAgent(ctx, ws, prompts)
 	a.changed = before == "" || before != a.fingerprint(context.WithoutCancel(ctx), ws)
 	return err
 }
@@ -102,7 +102,7 @@ func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { // at once when it was stopped before
 		if context.Cause(ctx) == schedule.Interrupted {
-			time.AfterFunc(hurried, func() { cancel(errHurried) })
+			time.AfterFunc(interruptedHookTime, func() { cancel(errInterruptedHook) })
 		}
 	})()
 	if err := a.Workspaces.AfterRun(rest, ws); err != nil {
@@ -116,11 +116,11 @@ func (a *attempt) warn(what string, err error) {
 	a.warnings = append(a.warnings, a.brief(what+": "+err.Error()))
 }
 
-// session runs the agent process and its turns. When it returns, no process of
-// the session is alive.
-func (a *attempt) session(ctx context.Context, ws workspace.Workspace, prompts prompts) error {
-	defer a.moveOut()
-	if err := a.settleIn(); err != nil {
+// runAgent runs the agent process and its turns. When it returns, no process of
+// the runAgent is alive.
+func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts prompts) error {
+	defer a.cleanDirs()
+	if err := a.prepareDirs(); err != nil {
 		return err
 	}
 	repository, err := a.Workspaces.Seal(ws)
@@ -145,20 +145,20 @@ func (a *attempt) session(ctx context.Context, ws workspace.Workspace, prompts p
 		}
 	}()
 	a.enter(schedule.StatusInitializingSession)
-	err = a.talk(ctx, ws, process, events, prompts)
+	err = a.runSession(ctx, ws, process, events, prompts)
 	a.enter(schedule.StatusFinishing)
-	process.Log(a.Log.With("session_id", a.live))
+	process.Log(a.Log.With("session_id", a.lastSession))
 	if errors.Is(err, codex.ErrPortExit) {
-		err = withExit(err, process)
+		err = addExitStatus(err, process)
 	}
 	return errors.Join(err, process.Stop(ctx))
 }
 
-func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *workspace.Process, events *eventLog, prompts prompts) error {
+func (a *attempt) runSession(ctx context.Context, ws workspace.Workspace, process *workspace.Process, events *eventLog, prompts prompts) error {
 	options := a.options(ws, process)
 	options.Events = func(e codex.Event) {
 		events.event(e)
-		a.say(e)
+		a.onEvent(e)
 	}
 	options.Wire = events.wire
 	session, err := codex.Open(ctx, process, options)
@@ -169,19 +169,19 @@ func (a *attempt) talk(ctx context.Context, ws workspace.Workspace, process *wor
 		session.Close()
 		a.usage = session.Usage()
 	}()
-	if err := a.pass(ctx, session); err != nil {
+	if err := a.awaitPreflight(ctx, session); err != nil {
 		return err
 	}
-	return a.converse(ctx, session, prompts.first(session.Resumed()))
+	return a.runTurns(ctx, session, prompts.first(session.Resumed()))
 }
 
-// pass waits at the gate, before the first turn, until it is known that sessions
+// awaitPreflight waits at the gate, before the first turn, until it is known that sessions
 // can work. The one that finds out does so in its own session.
-func (a *attempt) pass(ctx context.Context, session *codex.Session) error {
-	first, err := a.Gate.enter(ctx)
+func (a *attempt) awaitPreflight(ctx context.Context, session *codex.Session) error {
+	first, err := a.Preflight.enter(ctx)
 	if first {
 		err = session.Check(ctx)
-		a.Gate.leave(err)
+		a.Preflight.leave(err)
 	}
 	return err
 }
@@ -194,18 +194,18 @@ func (a *attempt) options(ws workspace.Workspace, process *workspace.Process) co
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
 		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.repository,
 		Deny: func(home string) []string {
-			return unreadable(a.deny(home), slices.Concat(a.Denied.Keep, process.Programs()))
+			return realPaths(a.deniedPaths(home), slices.Concat(a.Denied.Readable, process.Programs()))
 		},
 	}
 }
 
-// converse runs turns until the issue needs no more of them, or max_turns is
+// runTurns runs turns until the issue needs no more of them, or max_turns is
 // reached (SPEC §7.1).
-func (a *attempt) converse(ctx context.Context, session *codex.Session, text string) error {
+func (a *attempt) runTurns(ctx context.Context, session *codex.Session, text string) error {
 	for n := 1; ; n++ {
 		turn, err := session.Turn(ctx, text)
 		if turn.ID != "" {
-			a.live = session.ThreadID() + "-" + turn.ID
+			a.lastSession = session.ThreadID() + "-" + turn.ID
 		}
 		a.questions = append(a.questions, turn.Questions...)
 		if err != nil {
@@ -294,9 +294,9 @@ func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) strin
 	return print
 }
 
-// withExit adds how the process ended to an error that says no more than that
+// addExitStatus adds how the process ended to an error that says no more than that
 // it did.
-func withExit(err error, process *workspace.Process) error {
+func addExitStatus(err error, process *workspace.Process) error {
 	select {
 	case <-process.Done():
 		if exit := process.Err(); exit != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// classes says what each codexErrorInfo means. What is not in it, also what does
+// classOfInfo says what each codexErrorInfo means. What is not in it, also what does
 // not exist yet, is judged by its HTTP status, and else held against the issue.
-var classes = map[string]schedule.Class{
+var classOfInfo = map[string]schedule.Class{
 	"unauthorized":          schedule.Everyones,
 	"usageLimitExceeded":    schedule.Everyones,
 	"sessionBudgetExceeded": schedule.Everyones,
@@ -42,9 +42,9 @@ var classes = map[string]schedule.Class{
 	"other":                       schedule.Failed,
 }
 
-// overloaded is the code of a server that is too busy for a request, after the
+// codeOverloaded is the code of a server that is too busy for a request, after the
 // session has tried a few times.
-const overloaded = -32001
+const codeOverloaded = -32001
 
 // classify says what a failed attempt means for its issue, and when the other
 // side said that trying again makes sense; zero when it did not.
@@ -57,8 +57,8 @@ func classify(err error) (schedule.Class, time.Time) {
 	case errors.Is(err, codex.ErrInputRequired):
 		return schedule.Persons, time.Time{}
 	case errors.As(err, &turn):
-		return classOf(turn.Info, turn.HTTPStatus), turn.ResetsAt
-	case errors.As(err, &response) && response.Code == overloaded:
+		return classOfTurnError(turn.Info, turn.HTTPStatus), turn.ResetsAt
+	case errors.As(err, &response) && response.Code == codeOverloaded:
 		return schedule.Passing, time.Time{}
 	}
 	return schedule.Failed, time.Time{}
@@ -81,7 +81,7 @@ func isAny(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
-func classOf(info string, status int) schedule.Class {
+func classOfTurnError(info string, status int) schedule.Class {
 	switch {
 	case status == 401:
 		return schedule.Everyones
@@ -90,7 +90,7 @@ func classOf(info string, status int) schedule.Class {
 	case status >= 400:
 		return schedule.Failed
 	}
-	if class, known := classes[info]; known {
+	if class, known := classOfInfo[info]; known {
 		return class
 	}
 	return schedule.Failed

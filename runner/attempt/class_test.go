@@ -44,20 +44,20 @@ var infos = map[string]schedule.Class{
 func TestEveryErrorOfCodexHasAClass(t *testing.T) {
 	t.Parallel()
 	for info, want := range infos {
-		if got := classOf(info, 0); got != want {
+		if got := classOfTurnError(info, 0); got != want {
 			t.Errorf("%s is %s, want %s", info, got, want)
 		}
-		if _, known := classes[info]; !known {
+		if _, known := classOfInfo[info]; !known {
 			t.Errorf("%s has no class of its own", info)
 		}
 	}
-	for info := range classes {
+	for info := range classOfInfo {
 		if _, exists := infos[info]; !exists {
 			t.Errorf("%s does not exist", info)
 		}
 	}
 	for _, info := range []string{"", "inventedTomorrow"} {
-		if got := classOf(info, 0); got != schedule.Failed {
+		if got := classOfTurnError(info, 0); got != schedule.Failed {
 			t.Errorf("%q is %s", info, got)
 		}
 	}
@@ -75,13 +75,13 @@ func TestAnHTTPStatusSaysMoreThanTheErrorItCameWith(t *testing.T) {
 		"responseTooManyFailedAttempts", "inventedTomorrow",
 	} {
 		for status, want := range statuses {
-			if got := classOf(info, status); got != want {
+			if got := classOfTurnError(info, status); got != want {
 				t.Errorf("%s with %d is %s, want %s", info, status, got, want)
 			}
 		}
 	}
 	for _, status := range []int{101, 200, 302} { // they say nothing of a failure
-		if got := classOf("responseStreamDisconnected", status); got != schedule.Passing {
+		if got := classOfTurnError("responseStreamDisconnected", status); got != schedule.Passing {
 			t.Errorf("%d is %s", status, got)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// keyPlaces lists where people, programs and runners keep credentials and the
+// credentialPaths lists where people, programs and runners keep credentials and the
 // record of what they typed. It is the only such list: the agent may read none of
 // them, codex.deny adds to it, and a test tries every line. A line is a path;
 // "~/" is the home folder, and "$NAME" what an environment variable says, which
@@ -16,7 +16,7 @@ import (
 //
 // Files that programs cannot do without are not on it, though some people keep
 // credentials there: NuGet.Config and Bundler's config, for example.
-var keyPlaces = []string{
+var credentialPaths = []string{
 	// Keys and logins of a person.
 	"~/.ssh", "~/.gnupg", "$GNUPGHOME", "~/.password-store", "$PASSWORD_STORE_DIR", "~/.local/share/keyrings",
 	"~/.netrc", "$NETRC", "~/.pgpass", "$PGPASSFILE", "~/.my.cnf", "~/.mylogin.cnf", "~/.vault-token",
@@ -55,26 +55,26 @@ var keyPlaces = []string{
 	"$RUNNER_TEMP/../../.credentials", "$RUNNER_TEMP/../../.credentials_rsaparams", "$RUNNER_TEMP/../../_diag",
 }
 
-// movable are the folders of a home that an environment variable may move.
-var movable = map[string]string{"~/.config/": "$XDG_CONFIG_HOME/", "~/.local/share/": "$XDG_DATA_HOME/"}
+// xdgFolders are the folders of a home that an environment variable may move.
+var xdgFolders = map[string]string{"~/.config/": "$XDG_CONFIG_HOME/", "~/.local/share/": "$XDG_DATA_HOME/"}
 
-// PlacesOfKeys returns the lines of the list of key places, for the documentation.
-func PlacesOfKeys() []string { return slices.Clone(keyPlaces) }
+// CredentialPaths returns the lines of the list of key places, for the documentation.
+func CredentialPaths() []string { return slices.Clone(credentialPaths) }
 
 // Denied says what of the disk an agent may not read.
 type Denied struct {
-	Paths []string // absolute; nothing has to be there
-	Keep  []string // folders inside of those that stay readable, for programs are there
+	Paths    []string // absolute; nothing has to be there
+	Readable []string // folders inside of those that stay readable, for programs are there
 }
 
-// KeyPlaces returns the places where credentials are kept, going by a user's
+// DenyCredentials returns the places where credentials are kept, going by a user's
 // environment. Folders that PATH names stay readable.
-func KeyPlaces(lookup func(name string) (string, bool)) Denied {
+func DenyCredentials(lookup func(name string) (string, bool)) Denied {
 	var d Denied
 	add := func(place string) { d.Paths = append(d.Paths, expand(place, lookup)...) }
-	for _, place := range keyPlaces {
+	for _, place := range credentialPaths {
 		add(place)
-		for usual, moved := range movable {
+		for usual, moved := range xdgFolders {
 			if rest, ok := strings.CutPrefix(place, usual); ok {
 				add(moved + rest)
 			}
@@ -83,7 +83,7 @@ func KeyPlaces(lookup func(name string) (string, bool)) Denied {
 	path, _ := lookup("PATH")
 	for _, folder := range filepath.SplitList(path) {
 		if filepath.IsAbs(folder) {
-			d.Keep = append(d.Keep, filepath.Clean(folder))
+			d.Readable = append(d.Readable, filepath.Clean(folder))
 		}
 	}
 	return d
@@ -107,10 +107,10 @@ func expand(place string, lookup func(string) (string, bool)) (paths []string) {
 	return paths
 }
 
-// unreadable returns the paths to deny so that none of those given can be read,
+// realPaths returns the paths to deny so that none of those given can be read,
 // and what is to stay readable can. Codex wants the real paths, without links.
 // A path where nothing is yet stays: Codex looks again for every command.
-func unreadable(paths, keep []string) []string {
+func realPaths(paths, keep []string) []string {
 	keep = slices.DeleteFunc(slices.Clone(keep), func(path string) bool {
 		_, err := os.Lstat(path)
 		return err != nil
@@ -118,7 +118,7 @@ func unreadable(paths, keep []string) []string {
 	var out []string
 	r := resolver{}
 	for _, path := range paths {
-		path = r.real(path, 0)
+		path = r.resolve(path, 0)
 		kept := slices.IndexFunc(keep, func(k string) bool { return k != path && inside(k, path) })
 		if kept < 0 {
 			out = append(out, path)
@@ -149,25 +149,25 @@ const maxLinks = 40
 // resolver remembers where folders lead while many paths in them are followed.
 type resolver map[string]string
 
-// real returns where a path leads, also when nothing is there.
-func (r resolver) real(path string, links int) string {
+// resolve returns where a path leads, also when nothing is there.
+func (r resolver) resolve(path string, links int) string {
 	path = filepath.Clean(path)
 	if known, ok := r[path]; ok {
 		return known
 	}
-	real := r.follow(path, links)
+	real := r.resolveEntry(path, links)
 	if links == 0 { // further on it may have been given up
 		r[path] = real
 	}
 	return real
 }
 
-func (r resolver) follow(path string, links int) string {
+func (r resolver) resolveEntry(path string, links int) string {
 	parent := filepath.Dir(path)
 	if parent == path {
 		return path
 	}
-	at := filepath.Join(r.real(parent, links), filepath.Base(path))
+	at := filepath.Join(r.resolve(parent, links), filepath.Base(path))
 	target, err := os.Readlink(at)
 	if err != nil || links >= maxLinks {
 		return at // no link: most often nothing is there
@@ -178,7 +178,7 @@ func (r resolver) follow(path string, links int) string {
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(at), target)
 	}
-	return r.real(target, links+1)
+	return r.resolve(target, links+1)
 }
 
 // inside reports whether a path is a folder or below it.
@@ -190,17 +190,17 @@ func inside(path, folder string) bool {
 	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
 }
 
-// deny returns what the agent may not read: the Codex home, the key places, what
-// codex.deny names, and everything of ours that is not this session's own, which
+// deniedPaths returns what the agent may not read: the Codex home, the key places, what
+// codex.deniedPaths names, and everything of ours that is not this session's own, which
 // is the other workspaces, the homes and temporary folders of other sessions, and
 // the event logs.
-func (a *attempt) deny(home string) []string {
+func (a *attempt) deniedPaths(home string) []string {
 	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, []string{a.Workspaces.Path()})
 	if home != "" {
 		paths = append(paths, home)
 	}
-	if a.Private != "" {
-		paths = append(paths, a.Private)
+	if a.SessionDir != "" {
+		paths = append(paths, a.SessionDir)
 	}
 	if a.EventLog != "" {
 		paths = append(paths, filepath.Dir(a.EventLog))

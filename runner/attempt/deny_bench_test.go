@@ -9,7 +9,7 @@ import (
 // each session does.
 func BenchmarkUnreadable(b *testing.B) {
 	home := b.TempDir()
-	d := KeyPlaces(func(name string) (string, bool) {
+	d := DenyCredentials(func(name string) (string, bool) {
 		if name == "HOME" {
 			return home, true
 		}
@@ -17,6 +17,6 @@ func BenchmarkUnreadable(b *testing.B) {
 	})
 	b.ReportAllocs()
 	for b.Loop() {
-		unreadable(d.Paths, d.Keep)
+		realPaths(d.Paths, d.Readable)
 	}
 }

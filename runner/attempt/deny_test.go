@@ -16,7 +16,7 @@ func TestKeyPlacesGoByTheEnvironment(t *testing.T) {
 		"HOME": "/home/x", "XDG_CONFIG_HOME": "/conf", "KUBECONFIG": "/k/one:relative:/k/two", "NETRC": "", "RUNNER_TEMP": "/runner/_work/_temp",
 		"PATH": "/usr/bin:bin:/home/x/.docker/bin/",
 	}
-	d := KeyPlaces(func(name string) (string, bool) { value, ok := env[name]; return value, ok })
+	d := DenyCredentials(func(name string) (string, bool) { value, ok := env[name]; return value, ok })
 	for path, want := range map[string]bool{
 		"/home/x/.ssh": true, "/home/x/.config/gh": true, "/conf/gh": true, "/conf/git/credentials": true, "/k/one": true, "/k/two": true,
 		"/run": true, "/runner/_work/_temp": true, "/runner/.credentials": true,
@@ -26,10 +26,10 @@ func TestKeyPlacesGoByTheEnvironment(t *testing.T) {
 			t.Errorf("%q is denied: %v, want %v", path, got, want)
 		}
 	}
-	if diff := cmp.Diff([]string{"/usr/bin", "/home/x/.docker/bin"}, d.Keep); diff != "" {
+	if diff := cmp.Diff([]string{"/usr/bin", "/home/x/.docker/bin"}, d.Readable); diff != "" {
 		t.Errorf("the folders of PATH (-want +got):\n%s", diff)
 	}
-	for _, path := range KeyPlaces(func(string) (string, bool) { return "", false }).Paths {
+	for _, path := range DenyCredentials(func(string) (string, bool) { return "", false }).Paths {
 		if !filepath.IsAbs(path) || strings.ContainsAny(path, "~$") {
 			t.Errorf("without an environment %q is denied", path)
 		}
@@ -61,7 +61,7 @@ func TestDeniedPathsAreFollowedToWhereTheyLead(t *testing.T) {
 		"up/key":        "dotfiles/other/key",
 		"up/none":       "dotfiles/other/none",
 	} {
-		got := unreadable([]string{filepath.Join(dir, path)}, nil)
+		got := realPaths([]string{filepath.Join(dir, path)}, nil)
 		if diff := cmp.Diff([]string{filepath.Join(dir, want)}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
@@ -93,7 +93,7 @@ func TestADeniedFolderWithAProgramInItIsDeniedEntryByEntry(t *testing.T) {
 		for _, path := range test.want {
 			want = append(want, at(path))
 		}
-		if diff := cmp.Diff(want, unreadable([]string{at("temp"), at("keys")}, test.keep)); diff != "" {
+		if diff := cmp.Diff(want, realPaths([]string{at("temp"), at("keys")}, test.keep)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -9,7 +9,7 @@
 // Codex home of which only the rollout of the thread outlives the session
 // (home.go). What no agent may read, the places of people's keys first of all, is
 // one list in deny.go. [Forget] removes both with the workspace. [Preflight] tries all but
-// the turn; in a tick the first session does so by the way, behind a [Gate].
+// the turn; in a tick the first session does so by the way, behind a [PreflightOnce].
 //
 // The order at the end is fixed: the process is dead before after_run, so a hook
 // that commits or pushes never races with the agent. A session that is told to

@@ -31,7 +31,7 @@ type eventLog struct {
 	log     *slog.Logger
 	began   time.Time
 	written int
-	ended   error // why it has stopped early; nil while it is written
+	stopped error // why it has stopped early; nil while it is written
 }
 
 type eventLine struct {
@@ -52,7 +52,7 @@ func openEventLog(path string, redact func(string) string, log *slog.Logger) *ev
 		l.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	}
 	if err != nil {
-		l.end(fmt.Errorf("no event log for this session: %w; check --logs", err))
+		l.stop(fmt.Errorf("no event log for this session: %w; check --logs", err))
 		return l
 	}
 	l.out = bufio.NewWriter(l.file)
@@ -73,7 +73,7 @@ func (l *eventLog) wire(dir byte, line []byte) {
 	default:
 		e.Msg, _ = json.Marshal(string(line))
 	}
-	l.put(e)
+	l.write(e)
 }
 
 // event keeps one event, unless the wire says the same.
@@ -81,17 +81,17 @@ func (l *eventLog) event(event codex.Event) {
 	if l.out == nil || event.Kind == codex.Notification || event.Kind == codex.OtherMessage {
 		return
 	}
-	l.put(eventLine{Event: &event})
+	l.write(eventLine{Event: &event})
 }
 
-func (l *eventLog) put(e eventLine) {
+func (l *eventLog) write(e eventLine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended != nil {
+	if l.stopped != nil {
 		return
 	}
 	if l.written > maxEventLog {
-		l.end(fmt.Errorf("the event log ends early: it has reached its bound of %d bytes", maxEventLog))
+		l.stop(fmt.Errorf("the event log ends early: it has reached its bound of %d bytes", maxEventLog))
 		return
 	}
 	e.Millis = time.Since(l.began).Milliseconds()
@@ -105,13 +105,13 @@ func (l *eventLog) put(e eventLine) {
 		l.written += n
 	}
 	if err != nil {
-		l.end(fmt.Errorf("the event log ends early: %w; check the disk of --logs", err))
+		l.stop(fmt.Errorf("the event log ends early: %w; check the disk of --logs", err))
 	}
 }
 
-// end stops the log for good.
-func (l *eventLog) end(err error) {
-	l.ended = err
+// stop stops the log for good.
+func (l *eventLog) stop(err error) {
+	l.stopped = err
 	l.log.Warn(err.Error())
 }
 
@@ -119,11 +119,11 @@ func (l *eventLog) end(err error) {
 // complete.
 func (l *eventLog) close() error {
 	if l.out == nil {
-		return l.ended
+		return l.stopped
 	}
-	if err := l.out.Flush(); err != nil && l.ended == nil {
-		l.end(fmt.Errorf("the event log ends early: %w; check the disk of --logs", err))
+	if err := l.out.Flush(); err != nil && l.stopped == nil {
+		l.stop(fmt.Errorf("the event log ends early: %w; check the disk of --logs", err))
 	}
 	l.file.Close()
-	return l.ended
+	return l.stopped
 }

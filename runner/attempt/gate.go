@@ -6,22 +6,22 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// Gate lets one session of a tick find out whether sessions can work at all (a
+// PreflightOnce lets one session of a tick find out whether sessions can work at all (a
 // login, the model, the sandbox), before any turn, while the others wait for
 // what it finds. A session of its own for that would cost every tick the start
 // of another agent.
-type Gate struct {
+type PreflightOnce struct {
 	turn chan struct{} // held by whoever is finding out
 	open bool
 	err  error // why no session can work; nil as long as that is not known
 }
 
-// NewGate is a closed gate.
-func NewGate() *Gate { return &Gate{turn: make(chan struct{}, 1)} }
+// NewPreflightOnce is a closed gate.
+func NewPreflightOnce() *PreflightOnce { return &PreflightOnce{turn: make(chan struct{}, 1)} }
 
 // enter reports whether it is up to this session to find out; it then has to
 // leave. A nil gate is open.
-func (g *Gate) enter(ctx context.Context) (first bool, err error) {
+func (g *PreflightOnce) enter(ctx context.Context) (first bool, err error) {
 	if g == nil {
 		return false, nil
 	}
@@ -39,7 +39,7 @@ func (g *Gate) enter(ctx context.Context) (first bool, err error) {
 
 // leave tells the others what was found. A failure that is the session's own
 // says nothing about them: the next one finds out.
-func (g *Gate) leave(err error) {
+func (g *PreflightOnce) leave(err error) {
 	if class, _ := classify(err); err == nil {
 		g.open = true
 	} else if class == schedule.Everyones {

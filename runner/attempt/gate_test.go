@@ -26,7 +26,7 @@ func TestOneSessionFindsOutAndTheOthersWaitForIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := NewGate()
+				g := NewPreflightOnce()
 				for _, found := range test.finds[:len(test.finds)-1] {
 					if first, err := g.enter(t.Context()); !first || err != nil {
 						t.Fatalf("entered %v, %v", first, err)
@@ -63,7 +63,7 @@ func TestOneSessionFindsOutAndTheOthersWaitForIt(t *testing.T) {
 
 func TestAStoppedSessionDoesNotWaitAtTheGate(t *testing.T) {
 	t.Parallel()
-	g := NewGate()
+	g := NewPreflightOnce()
 	if first, err := g.enter(t.Context()); !first || err != nil {
 		t.Fatal(first, err)
 	}
@@ -72,7 +72,7 @@ func TestAStoppedSessionDoesNotWaitAtTheGate(t *testing.T) {
 	if first, err := g.enter(ctx); first || !errors.Is(err, schedule.Interrupted) {
 		t.Errorf("entered %v, %v", first, err)
 	}
-	if first, err := (*Gate)(nil).enter(t.Context()); first || err != nil {
+	if first, err := (*PreflightOnce)(nil).enter(t.Context()); first || err != nil {
 		t.Errorf("without a gate: %v, %v", first, err)
 	}
 }

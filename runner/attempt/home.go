@@ -17,8 +17,8 @@ import (
 // resumed: the next attempt begins a new thread.
 const maxRollout = 64 << 20
 
-// openAI is where a key belongs to when nothing else is said.
-const openAI = "https://api.openai.com/v1"
+// defaultBaseURL is where a key belongs to when nothing else is said.
+const defaultBaseURL = "https://api.openai.com/v1"
 
 // Account is how a session logs in.
 type Account struct {
@@ -26,9 +26,9 @@ type Account struct {
 	BaseURL string // of that API; empty is OpenAI's
 }
 
-// homes and temps are the folders in Job.Private that hold one folder per issue.
-func homes(private string) string { return filepath.Join(private, "home") }
-func temps(private string) string { return filepath.Join(private, "tmp") }
+// homesDir and temps are the folders in Job.Private that hold one folder per issue.
+func homesDir(private string) string { return filepath.Join(private, "home") }
+func tempsDir(private string) string { return filepath.Join(private, "tmp") }
 
 // Forget removes what is kept for the sessions of an issue whose workspace is
 // removed. What is not there is no error.
@@ -37,43 +37,43 @@ func Forget(private, identifier string) error {
 		return nil
 	}
 	key := workspace.Key(identifier)
-	return errors.Join(os.RemoveAll(filepath.Join(homes(private), key)), removeAll(filepath.Join(temps(private), key)))
+	return errors.Join(os.RemoveAll(filepath.Join(homesDir(private), key)), forceRemoveAll(filepath.Join(tempsDir(private), key)))
 }
 
-// settleIn makes the folders of the session: that of the event log, a temporary
+// prepareDirs makes the folders of the session: that of the event log, a temporary
 // one that the agent may write, and with a key a Codex home. What an earlier
 // session left is removed first, except the thread that is to be resumed.
-func (a *attempt) settleIn() error {
+func (a *attempt) prepareDirs() error {
 	if a.EventLog != "" {
 		// Now, because a folder that is made later could be read by a command that
 		// runs already. If it cannot be made, opening the log says so.
 		_ = os.MkdirAll(filepath.Dir(a.EventLog), 0o700)
 	}
-	if a.Private == "" {
+	if a.SessionDir == "" {
 		if a.Account.Key != "" {
 			return errors.New("a key needs a private folder to be used with")
 		}
 		return nil
 	}
-	err := os.MkdirAll(a.Private, 0o700)
+	err := os.MkdirAll(a.SessionDir, 0o700)
 	if err == nil { // a sandbox mounts no links
-		a.Private, err = filepath.EvalSymlinks(a.Private)
+		a.SessionDir, err = filepath.EvalSymlinks(a.SessionDir)
 	}
 	if err != nil {
 		return fmt.Errorf("make the folder of the sessions: %w", err)
 	}
 	key := workspace.Key(a.Issue.Identifier)
-	a.temp = filepath.Join(temps(a.Private), key)
-	if err := errors.Join(removeAll(a.temp), os.MkdirAll(a.temp, 0o700)); err != nil {
+	a.temp = filepath.Join(tempsDir(a.SessionDir), key)
+	if err := errors.Join(forceRemoveAll(a.temp), os.MkdirAll(a.temp, 0o700)); err != nil {
 		return fmt.Errorf("make the agent's temporary folder: %w", err)
 	}
 	if a.Account.Key == "" {
 		return nil
 	}
-	a.home = filepath.Join(homes(a.Private), key)
+	a.home = filepath.Join(homesDir(a.SessionDir), key)
 	err = os.MkdirAll(a.home, 0o700)
 	if err == nil {
-		err = keepRollout(a.home, a.Thread)
+		err = cleanHome(a.home, a.Thread)
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(a.home, "config.toml"), []byte(a.Account.config()), 0o600)
@@ -98,14 +98,14 @@ func (a *attempt) environment() []string {
 	return env
 }
 
-// moveOut removes what the session leaves, but for the rollout of its thread.
-func (a *attempt) moveOut() {
+// cleanDirs removes what the session leaves, but for the rollout of its thread.
+func (a *attempt) cleanDirs() {
 	var err error
 	if a.temp != "" {
-		err = removeAll(a.temp)
+		err = forceRemoveAll(a.temp)
 	}
 	if a.home != "" {
-		err = errors.Join(err, keepRollout(a.home, cmp.Or(a.thread, a.Thread)))
+		err = errors.Join(err, cleanHome(a.home, cmp.Or(a.thread, a.Thread)))
 	}
 	if err != nil {
 		a.warn("not all of the session's files are removed", err)
@@ -133,12 +133,12 @@ enabled = false
 [features]
 plugins = false
 shell_snapshot = false
-`, cmp.Or(acc.BaseURL, openAI))
+`, cmp.Or(acc.BaseURL, defaultBaseURL))
 }
 
-// keepRollout empties a Codex home, but for the rollout of one thread, of which
+// cleanHome empties a Codex home, but for the rollout of one thread, of which
 // Codex makes the thread anew.
-func keepRollout(home, thread string) error {
+func cleanHome(home, thread string) error {
 	sessions := filepath.Join(home, "sessions")
 	return filepath.WalkDir(home, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -149,7 +149,7 @@ func keepRollout(home, thread string) error {
 		case entry.IsDir() && (path == sessions || strings.HasPrefix(path, sessions+"/")):
 			return nil // folders by date; there are few
 		case entry.IsDir():
-			if err := removeAll(path); err != nil {
+			if err := forceRemoveAll(path); err != nil {
 				return err
 			}
 			return fs.SkipDir
@@ -163,8 +163,8 @@ func keepRollout(home, thread string) error {
 	})
 }
 
-// removeAll removes a folder in which programs may have made others unwritable.
-func removeAll(path string) error {
+// forceRemoveAll removes a folder in which programs may have made others unwritable.
+func forceRemoveAll(path string) error {
 	err := os.RemoveAll(path)
 	if !errors.Is(err, fs.ErrPermission) {
 		return err

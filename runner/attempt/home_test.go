@@ -55,7 +55,7 @@ func TestOnlyTheRolloutOfTheThreadIsKept(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(home, "sessions", "link-thread-1.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	if err := keepRollout(home, "thread-1"); err != nil {
+	if err := cleanHome(home, "thread-1"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{kept}, files(t, home)); diff != "" {
@@ -64,7 +64,7 @@ func TestOnlyTheRolloutOfTheThreadIsKept(t *testing.T) {
 	if err := os.Truncate(filepath.Join(home, kept), maxRollout+1); err != nil {
 		t.Fatal(err)
 	}
-	if err := keepRollout(home, "thread-1"); err != nil {
+	if err := cleanHome(home, "thread-1"); err != nil {
 		t.Fatal(err)
 	}
 	if left := files(t, home); len(left) != 0 {
@@ -94,11 +94,11 @@ func TestForgetRemovesWhatOneIssueLeft(t *testing.T) {
 func TestASessionLeavesNoTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "- [ ] Run `echo x > made`")
-	w.job.Private = w.path("private")
+	w.job.SessionDir = w.path("private")
 	if got := w.run(t.Context()); got.Class != schedule.Done {
 		t.Fatalf("%+v", got)
 	}
-	if left := files(t, w.job.Private); len(left) != 0 {
+	if left := files(t, w.job.SessionDir); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -134,7 +134,7 @@ func realWorld(t *testing.T) (*world, *codextest.Model) {
 	t.Cleanup(m.Close)
 	w := newWorld(t, "")
 	w.job.Codex = codex.Config{Command: "exec " + quote(path) + " app-server", Model: "gpt-5.5"}
-	w.job.Private, w.job.Account = w.path("private"), Account{Key: "sk-this-is-the-key", BaseURL: m.URL()}
+	w.job.SessionDir, w.job.Account = w.path("private"), Account{Key: "sk-this-is-the-key", BaseURL: m.URL()}
 	return w, m
 }
 
@@ -157,7 +157,7 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 	if first.Class != schedule.Done || first.Thread == "" {
 		t.Fatalf("%+v\n%s", first, w.text(w.job.EventLog))
 	}
-	home := filepath.Join(w.job.Private, "home", issueName)
+	home := filepath.Join(w.job.SessionDir, "home", issueName)
 	if left := files(t, home); len(left) != 1 || !strings.HasSuffix(left[0], first.Thread+".jsonl") {
 		t.Errorf("the home holds %v", left)
 	}
@@ -212,7 +212,7 @@ func TestTheSkillsThatThePromptNamesAreLookedForOnce(t *testing.T) {
 	t.Parallel()
 	w, m := realWorld(t)
 	w.hooks.AfterCreate = `mkdir -p .agents/skills/deploy && printf -- '---\nname: deploy\ndescription: Deploys.\n---\nDo it.\n' > .agents/skills/deploy/SKILL.md`
-	w.job.Prompt, w.job.Gate = "Use $deploy, and then $no-such-skill.", NewGate()
+	w.job.Prompt, w.job.Preflight = "Use $deploy, and then $no-such-skill.", NewPreflightOnce()
 	warnings := func() (all []string) {
 		for _, u := range w.updates {
 			all = append(all, u.Warnings...)

@@ -23,9 +23,9 @@ type Job struct {
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
 	Account    Account
-	Private    string              // folder for what belongs to sessions and to no workspace; empty for none
+	SessionDir string              // folder for what belongs to sessions and to no workspace; empty for none
 	Denied     Denied              // what the agent may not read, besides what is ours
-	Gate       *Gate               // shared by the sessions of a tick; nil when nothing is to be found out
+	Preflight  *PreflightOnce      // shared by the sessions of a tick; nil when nothing is to be found out
 	Redact     func(string) string // hides secrets in what leaves the program; nil hides none
 	EventLog   string              // absolute path of a file for the session's wire and events; empty for none
 	Version    string              // of this program, as the agent is told

@@ -17,8 +17,8 @@ func Preflight(ctx context.Context, job Job) (version string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer a.moveOut()
-	if err := a.settleIn(); err != nil {
+	defer a.cleanDirs()
+	if err := a.prepareDirs(); err != nil {
 		return "", err
 	}
 	process, err := a.Workspaces.Start(ctx, ws, a.Codex.Command, a.environment())
@@ -33,7 +33,7 @@ func Preflight(ctx context.Context, job Job) (version string, err error) {
 	}
 	version, err = codex.Preflight(ctx, process, options)
 	if errors.Is(err, codex.ErrPortExit) {
-		err = withExit(err, process)
+		err = addExitStatus(err, process)
 	}
 	return version, errors.Join(err, process.Stop(ctx))
 }

@@ -5,10 +5,10 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// say is told of every event of the session, one at a time and never after the
+// onEvent is told of every event of the session, one at a time and never after the
 // session was closed. It passes an event on as a sign of life, and logs those
 // that an operator looks for.
-func (a *attempt) say(e codex.Event) {
+func (a *attempt) onEvent(e codex.Event) {
 	e.Summary = a.Redact(e.Summary)
 	u := Update{
 		Update: schedule.Update{Alive: e.Progress, RateLimits: e.RateLimits},
@@ -21,8 +21,8 @@ func (a *attempt) say(e codex.Event) {
 		u.Usage = usage(*e.Usage)
 	}
 	if e.Turn != "" { // a thread can be resumed once a turn has started on it
-		if e.Turn != a.turn {
-			a.turn = e.Turn
+		if e.Turn != a.turnID {
+			a.turnID = e.Turn
 			a.turns++
 		}
 		a.thread = e.Thread

@@ -42,7 +42,7 @@ func status(ctx context.Context, class schedule.Class, err error) schedule.Attem
 func (a *attempt) logger() *slog.Logger {
 	log := a.Log
 	if a.pid != 0 {
-		log = log.With("session_id", a.live, "pid", a.pid)
+		log = log.With("session_id", a.lastSession, "pid", a.pid)
 	}
 	return log
 }
