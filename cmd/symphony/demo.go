@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/codex/scriptedagent"
 )
 
 //go:embed demo
@@ -90,8 +90,8 @@ func (a *app) agentCommand() *cobra.Command {
 		Hidden: true,
 		Args:   usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := codextest.Serve(cmd.Context(), a.stdin, a.stdout, codextest.AgentOptions{Home: home})
-			if exit, ok := errors.AsType[*codextest.ExitError](err); ok {
+			err := scriptedagent.Serve(cmd.Context(), a.stdin, a.stdout, scriptedagent.Options{Home: home})
+			if exit, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
 				os.Exit(exit.Code)
 			}
 			return err

@@ -10,7 +10,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
+
+func equal(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
 
 func model(t *testing.T, lanes ...Lane) *Model {
 	m := NewModel(lanes...)
@@ -144,57 +153,4 @@ func TestWhatIsNoRequestForAnAnswerIsNotFound(t *testing.T) {
 	resp.Body.Close()
 	equal(t, "status", 404, resp.StatusCode)
 	equal(t, "requests", 0, len(m.Requests()))
-}
-
-func TestCodexTellsTheModelWhatItsToolsSaid(t *testing.T) {
-	t.Parallel()
-	realCodex(t)
-	for name, first := range map[string]Item{
-		"gpt-5.5":     running("echo from the command").Items[0],
-		"gpt-6.1-sol": Custom{Name: "exec", Input: `text((await tools.exec_command({cmd: "echo from the command", yield_time_ms: 30000})).output)`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := model(t, Lane{Match: regexp.MustCompile("ABC-7"), Replies: []Reply{
-				{Items: []Item{Reasoning{"I shall look."}, Message{Text: "I look.", Phase: "commentary"}, first},
-					Usage: &Usage{Input: 1000, Cached: 900, Output: 50, Reasoning: 10}},
-				saying("Done."),
-			}})
-			home := t.TempDir()
-			p := startCodex(t, home, m, Home{Model: name})
-			p.hello()
-			equal(t, "status", "completed", p.turn(p.thread(t.TempDir(), nil), "Work on ABC-7.").Status)
-			equal(t, "messages", []string{"I look.", "Done."}, p.said())
-			equal(t, "output", "from the command\n", p.item("commandExecution")["aggregatedOutput"].(string))
-			equal(t, "tokens", [2]float64{1100, 70}, p.spent())
-			requests := m.Requests()
-			equal(t, "requests", 2, len(requests))
-			if !strings.Contains(string(requests[1].Body), "from the command\\n") {
-				t.Errorf("the model was not told: %s", requests[1].Body)
-			}
-		})
-	}
-}
-
-func TestCodexFailsTheTurnWithWhatTheModelFailsWith(t *testing.T) {
-	t.Parallel()
-	realCodex(t)
-	replies := []Reply{
-		{Failed: &Failed{Code: "context_length_exceeded", Message: "too long"}},
-		{Incomplete: "max_output_tokens"},
-		{Items: []Item{Message{Text: "Half"}}, End: Cut},
-		{End: Closed},
-		{End: Reset},
-		{Status: 500, Body: `{"error":{"message":"oops"}}`},
-		{Status: 429, Body: `{"error":{"message":"slow down"}}`},
-	}
-	m := model(t, Lane{Replies: replies})
-	p := startCodex(t, t.TempDir(), m, Home{})
-	p.hello()
-	thread := p.thread(t.TempDir(), nil)
-	var causes []any
-	for range replies {
-		causes = append(causes, p.turn(thread, "Go on.").Error.CodexErrorInfo)
-	}
-	tooMany := map[string]any{"responseTooManyFailedAttempts": map[string]any{"httpStatusCode": 429.0}}
-	equal(t, "causes", []any{"contextWindowExceeded", "other", "other", "other", "other", "internalServerError", tooMany}, causes)
 }

@@ -3,10 +3,15 @@ package codextest
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
 )
+
+// object is a JSON object of the Responses API.
+type object map[string]any
 
 // Reply is what the model answers to one request: items and then, unless a
 // field says otherwise, the end of the response.
@@ -145,4 +150,46 @@ func (r Reply) events(n int) []object {
 			"input_tokens": u.Input, "input_tokens_details": object{"cached_tokens": u.Cached},
 			"output_tokens": u.Output, "output_tokens_details": object{"reasoning_tokens": u.Reasoning},
 			"total_tokens": u.Input + u.Output}}})
+}
+
+// serve sends the reply as the n-th response of a model, as server-sent
+// events. It waits no longer than until stopped is closed or the client goes.
+func (r Reply) serve(w http.ResponseWriter, req *http.Request, stopped <-chan struct{}, n int) {
+	if r.Delay > 0 {
+		select {
+		case <-time.After(r.Delay):
+		case <-req.Context().Done():
+			return
+		case <-stopped:
+			return
+		}
+	}
+	if r.End == Reset {
+		panic(http.ErrAbortHandler) // the server's way to close the connection without an answer
+	}
+	maps.Copy(w.Header(), r.Header)
+	if r.Status != 0 {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(r.Status)
+		io.WriteString(w, r.Body)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, e := range r.events(n) {
+		data, err := json.Marshal(e)
+		if err != nil {
+			panic(fmt.Sprintf("codextest: %v", err)) // only our own types get here
+		}
+		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e["type"], data)
+	}
+	http.NewResponseController(w).Flush()
+	switch r.End {
+	case Cut:
+		panic(http.ErrAbortHandler)
+	case Hang:
+		select {
+		case <-req.Context().Done():
+		case <-stopped:
+		}
+	}
 }

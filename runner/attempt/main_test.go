@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/codex/scriptedagent"
 )
 
 // TestMain makes the test binary an agent when it is run as `agent HOME`.
@@ -15,8 +15,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) != 3 || os.Args[1] != "agent" {
 		os.Exit(m.Run())
 	}
-	err := codextest.Serve(context.Background(), os.Stdin, os.Stdout, codextest.AgentOptions{Home: os.Args[2]})
-	if exit, ok := errors.AsType[*codextest.ExitError](err); ok {
+	err := scriptedagent.Serve(context.Background(), os.Stdin, os.Stdout, scriptedagent.Options{Home: os.Args[2]})
+	if exit, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
 		os.Exit(exit.Code)
 	}
 	if err != nil {

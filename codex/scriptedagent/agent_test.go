@@ -1,4 +1,4 @@
-package codextest
+package scriptedagent
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 func scripted(t *testing.T) (p *peer, thread, cwd string) {
 	t.Helper()
 	cwd = t.TempDir()
-	p = serve(t, AgentOptions{Home: t.TempDir()})
+	p = serve(t, Options{Home: t.TempDir()})
 	p.hello()
 	return p, p.thread(cwd, commentTool), cwd
 }
@@ -179,7 +179,7 @@ func TestAToolThatTheClientDoesNotOfferIsNotCalled(t *testing.T) {
 
 func TestMovingTheIssueIsAToolCall(t *testing.T) {
 	t.Parallel()
-	p := serve(t, AgentOptions{})
+	p := serve(t, Options{})
 	p.hello()
 	answerTools(p, object{"result": object{"success": true, "contentItems": []object{}}})
 	p.turn(p.thread(t.TempDir(), object{"dynamicTools": []object{{"type": "function", "name": "issue_update",
@@ -231,7 +231,7 @@ func TestLinesThatCodexWouldNotSend(t *testing.T) {
 func TestAWaitTakesItsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := serve(t, AgentOptions{})
+		p := serve(t, Options{})
 		p.hello()
 		thread := p.thread(".", nil)
 		began := time.Now()
@@ -245,7 +245,7 @@ func TestAWaitTakesItsTime(t *testing.T) {
 func TestAClientThatStopsReadingCannotHoldTheAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := serve(t, AgentOptions{})
+		p := serve(t, Options{})
 		p.hello()
 		p.begin(p.thread(".", nil), "- [ ] Flood `1000000`")
 		synctest.Wait() // everything is full
@@ -294,7 +294,7 @@ func TestAnAgentThatIgnoresSignalsAndTheEndOfInputGoesOn(t *testing.T) {
 
 func TestALoginIsTaken(t *testing.T) {
 	t.Parallel()
-	p := serve(t, AgentOptions{})
+	p := serve(t, Options{})
 	p.hello()
 	equal(t, "reply", "apiKey", p.ok("account/login/start", object{"type": "apiKey", "apiKey": "k"})["type"])
 	p.until("account/updated")
@@ -313,7 +313,7 @@ func TestPoliciesThatCodexDoesNotKnowAreRefused(t *testing.T) {
 }
 
 func BenchmarkTurn(b *testing.B) {
-	p := serve(b, AgentOptions{Home: b.TempDir()})
+	p := serve(b, Options{Home: b.TempDir()})
 	p.hello()
 	dir := b.TempDir()
 	for b.Loop() {
@@ -323,7 +323,7 @@ func BenchmarkTurn(b *testing.B) {
 }
 
 func BenchmarkTurnStartReply(b *testing.B) {
-	p := serve(b, AgentOptions{Home: b.TempDir()})
+	p := serve(b, Options{Home: b.TempDir()})
 	p.hello()
 	dir := b.TempDir()
 	for b.Loop() {

@@ -1,4 +1,4 @@
-package codextest
+package scriptedagent
 
 import (
 	"context"
@@ -7,13 +7,14 @@ import (
 	"io"
 	"log/slog"
 	"os/signal"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
 )
 
-// AgentOptions are what a scripted agent has besides its two streams.
-type AgentOptions struct {
+// Options are what a scripted agent has besides its two streams.
+type Options struct {
 	// Home is the folder where threads are remembered, as CODEX_HOME is for
 	// Codex. When empty, a thread ends with the process.
 	Home string
@@ -33,7 +34,7 @@ func (e *ExitError) Error() string { return fmt.Sprintf("the script exits with c
 // (nil), the script exits (*ExitError) or ctx is done (its cause). It then
 // stops the turns and kills the commands that run. Only a read from in may
 // outlive it, until in ends, and a write that the client never takes.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, o AgentOptions) error {
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -145,4 +146,69 @@ func (a *agent) handle(ctx context.Context, m message) (result object, then func
 		return a.interruptTurn(m.Params)
 	}
 	return nil, nil, invalid("Invalid request: unknown variant `%s`", m.Method)
+}
+
+// version is the Codex whose wire the agent speaks.
+const version = "0.169.0"
+
+// decode reads params as Codex does: they must be there and of the right
+// types, and what a request does not have is ignored.
+func decode(params json.RawMessage, into any) *wireError {
+	if params == nil {
+		return missing("params")
+	}
+	if err := json.Unmarshal(params, into); err != nil {
+		return invalid("Invalid request: %v", err)
+	}
+	return nil
+}
+
+func missing(field string) *wireError {
+	return invalid("Invalid request: missing field `%s`", field)
+}
+
+func (a *agent) initialize(ctx context.Context, params json.RawMessage) (object, func(), *wireError) {
+	var p struct {
+		ClientInfo   *struct{ Name, Version string }
+		Capabilities struct{ ExperimentalAPI bool }
+	}
+	if err := decode(params, &p); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case p.ClientInfo == nil:
+		return nil, nil, missing("clientInfo")
+	case p.ClientInfo.Name == "":
+		return nil, nil, missing("name")
+	case p.ClientInfo.Version == "":
+		return nil, nil, missing("version")
+	}
+	a.client, a.experimental = p.ClientInfo.Name, p.Capabilities.ExperimentalAPI
+	result := object{
+		"userAgent": fmt.Sprintf("%s/%s (scripted; %s) unknown (%[1]s; %[4]s)",
+			a.client, version, runtime.GOARCH, p.ClientInfo.Version),
+		"codexHome":      a.home,
+		"platformFamily": "unix",
+		"platformOs":     runtime.GOOS,
+	}
+	return result, func() {
+		a.wire.notify(ctx, "remoteControl/status/changed", object{
+			"status": "disabled", "serverName": "scripted", "installationId": newID(), "environmentId": nil})
+	}, nil
+}
+
+// login takes any key and keeps none: a script needs no model.
+func (a *agent) login(ctx context.Context, params json.RawMessage) (object, func(), *wireError) {
+	var p struct{ Type string }
+	if err := decode(params, &p); err != nil {
+		return nil, nil, err
+	}
+	if p.Type != "apiKey" {
+		return nil, nil, invalid("Invalid request: unknown variant `%s`, expected `apiKey`", p.Type)
+	}
+	return object{"type": p.Type}, func() {
+		a.wire.notify(ctx, "account/login/completed", object{
+			"loginId": nil, "success": true, "error": nil, "onboardingEntrypoint": nil})
+		a.wire.notify(ctx, "account/updated", object{"authMode": "apikey", "planType": nil})
+	}, nil
 }

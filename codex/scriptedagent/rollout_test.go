@@ -1,4 +1,4 @@
-package codextest
+package scriptedagent
 
 import (
 	"os"
@@ -18,7 +18,7 @@ func TestATurnThatWasKilledIsInterruptedAndItsPartIsDoneAgain(t *testing.T) {
 	syscall.Kill(p.pid, syscall.SIGKILL)
 	p.end()
 
-	p = serve(t, AgentOptions{Home: home})
+	p = serve(t, Options{Home: home})
 	p.hello()
 	resumed := p.ok("thread/resume", object{"threadId": thread})["thread"].(map[string]any)
 	equal(t, "turns", "interrupted", resumed["turns"].([]any)[0].(map[string]any)["status"].(string))
@@ -30,7 +30,7 @@ func TestATurnThatWasKilledIsInterruptedAndItsPartIsDoneAgain(t *testing.T) {
 func TestAThreadIsResumedFromItsRolloutAlone(t *testing.T) {
 	t.Parallel()
 	home, cwd := t.TempDir(), t.TempDir()
-	p := serve(t, AgentOptions{Home: home})
+	p := serve(t, Options{Home: home})
 	p.hello()
 	opened := p.ok("thread/start", object{"cwd": cwd})["thread"].(map[string]any)
 	thread := opened["id"].(string)
@@ -52,7 +52,7 @@ func TestAThreadIsResumedFromItsRolloutAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time it has to be whole again
-		p = serve(t, AgentOptions{Home: elsewhere})
+		p = serve(t, Options{Home: elsewhere})
 		p.hello()
 		p.ok("thread/resume", object{"threadId": thread, "cwd": other})
 		p.turn(thread, "Go on.")
@@ -67,7 +67,7 @@ func TestAThreadIsResumedFromItsRolloutAlone(t *testing.T) {
 func TestAThreadHasOneWriter(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	first, second := serve(t, AgentOptions{Home: home}), serve(t, AgentOptions{Home: home})
+	first, second := serve(t, Options{Home: home}), serve(t, Options{Home: home})
 	first.hello()
 	second.hello()
 	thread := first.thread(t.TempDir(), nil)
@@ -80,13 +80,13 @@ func TestAThreadHasOneWriter(t *testing.T) {
 
 func TestWithoutAHomeNothingIsRemembered(t *testing.T) {
 	t.Parallel()
-	p := serve(t, AgentOptions{})
+	p := serve(t, Options{})
 	p.hello()
 	thread := p.thread(t.TempDir(), nil)
 	equal(t, "status", "completed", p.turn(thread, "- [ ] Say `One.`").Status)
 	p.ok("thread/resume", object{"threadId": thread})
 
-	p = serve(t, AgentOptions{})
+	p = serve(t, Options{})
 	p.hello()
 	refused(t, p.call("thread/resume", object{"threadId": thread}), "no rollout found for thread id "+thread)
 }

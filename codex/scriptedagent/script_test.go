@@ -1,4 +1,4 @@
-package codextest
+package scriptedagent
 
 import (
 	"os"
@@ -35,11 +35,11 @@ For example:
 - [ ] Call ~issue_update~ with ~{"state":"Review"}~
 - [ ] Hang
 `, "~", "`")
-	got, err := ParseScript(prompt)
+	got, err := parseScript(prompt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Script{Turns: [][]Step{
+	want := script{Turns: [][]step{
 		{
 			{3, "Create ` containing `", []string{"greeting.txt", "hello"}},
 			{5, "Append ` to `", []string{"a `tick`", "notes/greeting.txt"}},
@@ -57,8 +57,8 @@ For example:
 func TestAPromptWithoutTasksIsAnEmptyPart(t *testing.T) {
 	t.Parallel()
 	for _, prompt := range []string{"", "Just prose.", "- a list\n- [link](x)", "```\n- [ ] never closed"} {
-		got, err := ParseScript(prompt)
-		if diff := cmp.Diff(Script{Turns: [][]Step{nil}}, got); diff != "" || err != nil {
+		got, err := parseScript(prompt)
+		if diff := cmp.Diff(script{Turns: [][]step{nil}}, got); diff != "" || err != nil {
 			t.Errorf("%q: %v\n%s", prompt, err, diff)
 		}
 	}
@@ -72,7 +72,7 @@ func TestATaskThatIsNotUnderstoodIsNamed(t *testing.T) {
 		"Wait `soon`", "Wait `-1s`", "Exit `-1`", "Flood `many`", "Output `9999999999` bytes",
 		"Fail with `a b`", "Fail with `a 1 2`",
 	} {
-		_, err := ParseScript("Prose.\n- [ ] " + task + "\n- [ ] Hang")
+		_, err := parseScript("Prose.\n- [ ] " + task + "\n- [ ] Hang")
 		if err == nil {
 			t.Errorf("%q: accepted", task)
 		} else if want := "line 2: "; !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), task) {
@@ -104,7 +104,7 @@ func TestEveryVerbIsListedAndTakesWhatItsPatternShows(t *testing.T) {
 				task = strings.Replace(task, kind, example, 1)
 			}
 		}
-		if _, err := ParseScript("- [ ] " + task); err != nil {
+		if _, err := parseScript("- [ ] " + task); err != nil {
 			t.Errorf("%q: %v", v.pattern, err)
 		}
 	}
@@ -116,14 +116,14 @@ func FuzzParseScript(f *testing.F) {
 	}
 	f.Add("- [ ] Run:\n\n   ````sh\n```\n````\n# Next turn\n* [ ] Say ``` ` ```")
 	f.Fuzz(func(t *testing.T, prompt string) {
-		script, err := ParseScript(prompt)
+		script, err := parseScript(prompt)
 		if err != nil {
 			if script.Turns != nil {
 				t.Error("half a script")
 			}
 			return
 		}
-		again, err := ParseScript(prompt)
+		again, err := parseScript(prompt)
 		if diff := cmp.Diff(script, again); diff != "" || err != nil {
 			t.Errorf("a second reading differs: %v\n%s", err, diff)
 		}

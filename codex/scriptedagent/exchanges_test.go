@@ -1,31 +1,16 @@
-package codextest
+package scriptedagent
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
 var commentTool = object{"dynamicTools": []object{{"type": "function", "name": "issue_comment",
 	"description": "Comments.", "inputSchema": object{"type": "object"}}}}
-
-func saying(text string) Reply { return Reply{Items: []Item{Message{Text: text}}} }
-
-func calling(name, arguments string) Reply {
-	return Reply{Items: []Item{Call{Name: name, Arguments: arguments}}}
-}
-
-// running has Codex run a command and wait for it as long as it ever does: on a
-// busy machine a command can take longer than it waits by default.
-func running(command string) Reply {
-	arguments, err := json.Marshal(object{"cmd": command, "yield_time_ms": 30000})
-	if err != nil {
-		panic(err)
-	}
-	return calling("exec_command", string(arguments))
-}
 
 func exchanges() []exchange {
 	return []exchange{{
@@ -63,7 +48,7 @@ func exchanges() []exchange {
 	}, {
 		name:    "one turn",
 		prompt:  "- [ ] Say `Hello.`",
-		replies: []Reply{saying("Hello.")},
+		replies: []codextest.Reply{saying("Hello.")},
 		hold: func(t *testing.T, s stage) {
 			p := s.hello()
 			thread := p.thread(s.cwd, nil)
@@ -84,7 +69,7 @@ func exchanges() []exchange {
 	}, {
 		name:    "two turns",
 		prompt:  "- [ ] Say `One.`\n\n## Next turn\n\n- [ ] Say `Two.`",
-		replies: []Reply{saying("One."), saying("Two.")},
+		replies: []codextest.Reply{saying("One."), saying("Two.")},
 		hold: func(t *testing.T, s stage) {
 			p := s.hello()
 			thread := p.thread(s.cwd, nil)
@@ -96,7 +81,7 @@ func exchanges() []exchange {
 	}, {
 		name:    "a command",
 		prompt:  "- [ ] Run `echo made; echo there > made.txt`\n- [ ] Say `Done.`",
-		replies: []Reply{running("echo made; echo there > made.txt"), saying("Done.")},
+		replies: []codextest.Reply{running("echo made; echo there > made.txt"), saying("Done.")},
 		hold: func(t *testing.T, s stage) {
 			p := s.hello()
 			equal(t, "status", "completed", p.turn(p.thread(s.cwd, nil), s.prompt).Status)
@@ -108,7 +93,7 @@ func exchanges() []exchange {
 	}, {
 		name:   "a new file",
 		prompt: "- [ ] Create `a/new.txt` containing `hello`",
-		replies: []Reply{{Items: []Item{Custom{Name: "apply_patch",
+		replies: []codextest.Reply{{Items: []codextest.Item{codextest.Custom{Name: "apply_patch",
 			Input: "*** Begin Patch\n*** Add File: a/new.txt\n+hello\n*** End Patch\n"}}}, saying("Done.")},
 		hold: func(t *testing.T, s stage) {
 			p := s.hello()
@@ -122,7 +107,7 @@ func exchanges() []exchange {
 	}, {
 		name:    "a tool that succeeds",
 		prompt:  "- [ ] Call `issue_comment` with `{\"body\":\"hi\"}`",
-		replies: []Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
+		replies: []codextest.Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
 		hold: func(t *testing.T, s stage) {
 			holdTool(t, s, object{"result": object{"success": true, "contentItems": []object{{"type": "inputText", "text": "ok"}}}},
 				"completed", "ok")
@@ -130,7 +115,7 @@ func exchanges() []exchange {
 	}, {
 		name:    "a tool that fails",
 		prompt:  "- [ ] Call `issue_comment` with `{\"body\":\"hi\"}`",
-		replies: []Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
+		replies: []codextest.Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
 		hold: func(t *testing.T, s stage) {
 			holdTool(t, s, object{"result": object{"success": false, "contentItems": []object{{"type": "inputText", "text": "no"}}}},
 				"failed", "no")
@@ -138,21 +123,21 @@ func exchanges() []exchange {
 	}, {
 		name:    "a tool that is refused",
 		prompt:  "- [ ] Call `issue_comment` with `{\"body\":\"hi\"}`",
-		replies: []Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
+		replies: []codextest.Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
 		hold: func(t *testing.T, s stage) {
 			holdTool(t, s, object{"error": object{"code": -32601, "message": "no"}}, "failed", "dynamic tool request failed")
 		},
 	}, {
 		name:    "a tool with a malformed result",
 		prompt:  "- [ ] Call `issue_comment` with `{\"body\":\"hi\"}`",
-		replies: []Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
+		replies: []codextest.Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
 		hold: func(t *testing.T, s stage) {
 			holdTool(t, s, object{"result": object{"success": false, "error": "no"}}, "failed", "dynamic tool response was invalid")
 		},
 	}, {
 		name:    "an approval that is given",
 		prompt:  "- [ ] Ask for approval of `touch made.txt`",
-		replies: []Reply{running("touch made.txt"), saying("Done.")},
+		replies: []codextest.Reply{running("touch made.txt"), saying("Done.")},
 		hold: func(t *testing.T, s stage) {
 			equal(t, "turn and item", []any{"completed", "completed"}, holdApproval(t, s, object{"result": object{"decision": "accept"}}))
 			contents(t, s.cwd, "made.txt")
@@ -160,28 +145,28 @@ func exchanges() []exchange {
 	}, {
 		name:    "an approval that is declined",
 		prompt:  "- [ ] Ask for approval of `touch made.txt`",
-		replies: []Reply{running("touch made.txt"), saying("Done.")},
+		replies: []codextest.Reply{running("touch made.txt"), saying("Done.")},
 		hold: func(t *testing.T, s stage) {
 			equal(t, "turn and item", []any{"completed", "declined"}, holdApproval(t, s, object{"result": object{"decision": "decline"}}))
 		},
 	}, {
 		name:    "an approval that is refused",
 		prompt:  "- [ ] Ask for approval of `touch made.txt`",
-		replies: []Reply{running("touch made.txt"), saying("Done.")},
+		replies: []codextest.Reply{running("touch made.txt"), saying("Done.")},
 		hold: func(t *testing.T, s stage) {
 			equal(t, "turn and item", []any{"completed", "failed"}, holdApproval(t, s, object{"error": object{"code": -1, "message": "no"}}))
 		},
 	}, {
 		name:    "an approval that cancels",
 		prompt:  "- [ ] Ask for approval of `touch made.txt`",
-		replies: []Reply{running("touch made.txt"), saying("Done.")},
+		replies: []codextest.Reply{running("touch made.txt"), saying("Done.")},
 		hold: func(t *testing.T, s stage) {
 			equal(t, "turn and item", []any{"interrupted", "declined"}, holdApproval(t, s, object{"result": object{"decision": "cancel"}}))
 		},
 	}, {
 		name:   "a failed turn",
 		prompt: "- [ ] Fail with `usageLimitExceeded`\n\n## Next turn\n\n- [ ] Say `Better.`",
-		replies: []Reply{{Status: 429, Body: `{"error":{"type":"usage_limit_reached","message":"enough"}}`},
+		replies: []codextest.Reply{{Status: 429, Body: `{"error":{"type":"usage_limit_reached","message":"enough"}}`},
 			saying("Better.")},
 		hold: func(t *testing.T, s stage) {
 			p := s.hello()
@@ -197,7 +182,7 @@ func exchanges() []exchange {
 	}, {
 		name:    "a turn that fails with a status",
 		prompt:  "- [ ] Fail with `httpConnectionFailed 401`",
-		replies: []Reply{{Status: 401, Body: `{"error":{"message":"who?"}}`}},
+		replies: []codextest.Reply{{Status: 401, Body: `{"error":{"message":"who?"}}`}},
 		hold: func(t *testing.T, s stage) {
 			p := s.hello()
 			end := p.turn(p.thread(s.cwd, nil), s.prompt)
@@ -209,7 +194,7 @@ func exchanges() []exchange {
 		name:   "an interrupt",
 		prompt: "- [ ] Say `Wait.`\n- [ ] Hang",
 		// Input in the middle of a response can make Codex ask the model again.
-		replies: []Reply{{Items: []Item{Message{Text: "Wait."}}, End: Hang}, {End: Hang}},
+		replies: []codextest.Reply{{Items: []codextest.Item{codextest.Message{Text: "Wait."}}, End: codextest.Hang}, {End: codextest.Hang}},
 		hold: func(t *testing.T, s stage) {
 			p := s.hello()
 			thread := p.thread(s.cwd, nil)
@@ -229,7 +214,7 @@ func exchanges() []exchange {
 	}, {
 		name:    "the end of input in the middle of a turn",
 		prompt:  "- [ ] Say `Wait.`\n- [ ] Hang",
-		replies: []Reply{{Items: []Item{Message{Text: "Wait."}}, End: Hang}},
+		replies: []codextest.Reply{{Items: []codextest.Item{codextest.Message{Text: "Wait."}}, End: codextest.Hang}},
 		hold: func(t *testing.T, s stage) {
 			p := s.hello()
 			p.begin(p.thread(s.cwd, nil), s.prompt)
@@ -242,7 +227,7 @@ func exchanges() []exchange {
 	}, {
 		name:    "a thread in a second process",
 		prompt:  "- [ ] Say `One.`\n\n## Next turn\n\n- [ ] Call `issue_comment` with `{}`\n- [ ] Say `Two.`",
-		replies: []Reply{saying("One."), calling("issue_comment", "{}"), saying("Two.")},
+		replies: []codextest.Reply{saying("One."), calling("issue_comment", "{}"), saying("Two.")},
 		hold: func(t *testing.T, s stage) {
 			p := s.hello()
 			thread := p.thread(s.cwd, commentTool)

@@ -1,4 +1,4 @@
-package codextest
+package scriptedagent
 
 import (
 	"cmp"
@@ -209,4 +209,46 @@ func newID() string {
 	binary.BigEndian.PutUint64(b[:8], uint64(time.Now().UnixMilli())<<16|uint64(b[6]&0x0f|0x70)<<8|uint64(b[7]))
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// tokens are counts as Codex reports them.
+type tokens struct {
+	Total      int `json:"totalTokens"`
+	Input      int `json:"inputTokens"`
+	Cached     int `json:"cachedInputTokens"`
+	CacheWrite int `json:"cacheWriteInputTokens"`
+	Output     int `json:"outputTokens"`
+	Reasoning  int `json:"reasoningOutputTokens"`
+}
+
+// tokenUsage is what a thread has spent in its whole life, and last.
+type tokenUsage struct {
+	Total  tokens `json:"total"`
+	Last   tokens `json:"last"`
+	Window int    `json:"modelContextWindow"`
+}
+
+// spend adds to the usage of the thread, as one answer of a model does.
+func (t *turn) spend(ctx context.Context, input, output int) {
+	th := t.thread
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.tokens.Last = tokens{Total: input + output, Input: input, Output: output}
+	th.tokens.Total.Total += input + output
+	th.tokens.Total.Input += input
+	th.tokens.Total.Output += output
+	th.tokens.Window = 258400
+	if err := th.rollout.add(record{Tokens: &th.tokens}); err != nil {
+		t.agent.log.Error("failed to record usage", "error", err)
+	}
+	th.notifyUsage(ctx, t.agent.wire, t.id)
+	t.agent.wire.notify(ctx, "account/rateLimits/updated", object{"rateLimits": object{
+		"limitId": "codex", "limitName": nil, "normalModelSlug": nil, "primary": nil, "secondary": nil,
+		"credits": nil, "individualLimit": nil, "spendControlReached": nil, "planType": nil,
+		"rateLimitReachedType": nil}})
+}
+
+// notifyUsage sends the usage; the caller holds the mutex.
+func (t *thread) notifyUsage(ctx context.Context, w *wire, turnID any) {
+	w.notify(ctx, "thread/tokenUsage/updated", object{"threadId": t.ID, "turnId": turnID, "tokenUsage": t.tokens})
 }

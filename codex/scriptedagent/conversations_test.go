@@ -1,41 +1,14 @@
-package codextest
+package scriptedagent
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/symphony-runner/symphony/codex/codextest"
 )
-
-// realCodex is the real binary, or the end of the test.
-func realCodex(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {
-		return path
-	}
-	path, err := exec.LookPath("codex")
-	if err != nil {
-		t.Skip("no codex: npm install @openai/codex@0.169.0 and set SYMPHONY_TEST_CODEX to its absolute path")
-	}
-	return path
-}
-
-// startCodex is a peer of the real Codex with a scripted model.
-func startCodex(t *testing.T, dir string, m *Model, home Home) *peer {
-	t.Helper()
-	path := realCodex(t)
-	home.URL = m.URL()
-	if err := home.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(path, "app-server")
-	// Codex runs commands in a login shell: without the profile of whoever tests.
-	cmd.Env = append(os.Environ(), "CODEX_HOME="+dir, "HOME="+t.TempDir())
-	return start(t, cmd)
-}
 
 // exchange is one conversation that the scripted agent and the real Codex must
 // hold alike. The prompt tells the one what to do, and the replies make a model
@@ -43,7 +16,7 @@ func startCodex(t *testing.T, dir string, m *Model, home Home) *peer {
 type exchange struct {
 	name    string
 	prompt  string
-	replies []Reply
+	replies []codextest.Reply
 	hold    func(t *testing.T, s stage)
 }
 
@@ -76,11 +49,11 @@ func TestFakeAndRealHoldTheSameConversations(t *testing.T) {
 			})
 			t.Run("real", func(t *testing.T) {
 				realCodex(t)
-				m := NewModel(Lane{Replies: x.replies})
+				m := codextest.NewModel(codextest.Lane{Replies: x.replies})
 				t.Cleanup(m.Close)
 				home := t.TempDir()
 				x.hold(t, stage{x.prompt, t.TempDir(), func() *peer {
-					p := startCodex(t, home, m, Home{})
+					p := startCodex(t, home, m, codextest.Home{})
 					t.Cleanup(func() { p.checkShapes(false) })
 					return p
 				}})

@@ -1,4 +1,4 @@
-package codextest
+package scriptedagent
 
 import (
 	"bufio"
@@ -21,14 +21,14 @@ const patience = time.Minute
 
 // The test binary is the scripted agent as a process of its own when this
 // variable names its home.
-const agentHome = "CODEXTEST_AGENT_HOME"
+const agentHome = "SCRIPTED_AGENT_HOME"
 
 func TestMain(m *testing.M) {
 	home, ok := os.LookupEnv(agentHome)
 	if !ok {
 		os.Exit(m.Run())
 	}
-	err := Serve(context.Background(), os.Stdin, os.Stdout, AgentOptions{Home: home})
+	err := Serve(context.Background(), os.Stdin, os.Stdout, Options{Home: home})
 	if exit := (*ExitError)(nil); errors.As(err, &exit) {
 		os.Exit(exit.Code)
 	}
@@ -81,7 +81,7 @@ func newPeer(t testing.TB, in io.WriteCloser, out io.Reader, end func() error) *
 }
 
 // serve is a peer of an agent in this process.
-func serve(t testing.TB, o AgentOptions) *peer {
+func serve(t testing.TB, o Options) *peer {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	done := make(chan error, 1)

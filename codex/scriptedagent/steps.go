@@ -1,9 +1,10 @@
-package codextest
+package scriptedagent
 
 import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -54,7 +55,7 @@ func (v verb) kinds() []string {
 	return kinds
 }
 
-// arguments are those of a step, which ParseScript has checked.
+// arguments are those of a step, which parseScript has checked.
 type arguments []string
 
 func (a arguments) count(i int) int {
@@ -103,4 +104,69 @@ func ignoreEnd(_ context.Context, t *turn, _ arguments) error {
 // output is a real command, so that its output is what Codex makes of one.
 func output(ctx context.Context, t *turn, args arguments) error {
 	return t.command(ctx, fmt.Sprintf("yes | head -c %d", args.count(0)))
+}
+
+// flood is one message in many small pieces. What completes it is cut short,
+// as the flood is the point and not one enormous line.
+func flood(ctx context.Context, t *turn, args arguments) error {
+	piece := strings.Repeat("flood ", 34)[:200]
+	item := t.message()
+	end := t.item(ctx, item)
+	for range args.count(0) {
+		if err := t.stopped(ctx); err != nil {
+			return err
+		}
+		t.notify(ctx, "item/agentMessage/delta", object{"turnId": t.id, "itemId": item["id"], "delta": piece})
+	}
+	item["text"] = piece
+	end(ctx)
+	return nil
+}
+
+// sendLine sends what Codex never would.
+func sendLine(ctx context.Context, t *turn, args arguments) error {
+	t.agent.wire.line(ctx, []byte(args[0]+"\n"))
+	return nil
+}
+
+// sendLong sends a well-formed notification of so many bytes, less the newline.
+func sendLong(ctx context.Context, t *turn, args arguments) error {
+	head := fmt.Sprintf(`{"method":"item/agentMessage/delta","params":{"threadId":%q,"turnId":%q,"itemId":"msg_long","delta":"`,
+		t.thread.ID, t.id)
+	const tail = `"}}`
+	pad := args.count(0) - len(head) - len(tail)
+	if pad < 0 {
+		return fmt.Errorf("a notification has no fewer than %d bytes", len(head)+len(tail))
+	}
+	t.agent.wire.line(ctx, []byte(head+strings.Repeat("x", pad)+tail+"\n"))
+	return nil
+}
+
+// turnFailure is the error of a failed turn.
+type turnFailure struct {
+	Message string
+	Info    any // codexErrorInfo: a name, or an object of a name and details
+}
+
+func (f *turnFailure) Error() string { return f.Message }
+
+func (f *turnFailure) object() object {
+	return object{"message": f.Message, "codexErrorInfo": f.Info, "additionalDetails": nil, "misalignment": nil}
+}
+
+// parseFailure reads `usageLimitExceeded` or `httpConnectionFailed 503`.
+func parseFailure(s string) (*turnFailure, error) {
+	fields := strings.Fields(s)
+	message := "the script fails with " + s
+	switch len(fields) {
+	case 1:
+		return &turnFailure{Message: message, Info: fields[0]}, nil
+	case 2:
+		status, err := strconv.Atoi(fields[1])
+		if err != nil {
+			return nil, fmt.Errorf("%q is not an HTTP status", fields[1])
+		}
+		return &turnFailure{Message: message, Info: object{fields[0]: object{"httpStatusCode": status}}}, nil
+	}
+	return nil, fmt.Errorf("%q is not a name, nor a name and an HTTP status", s)
 }

@@ -1,4 +1,4 @@
-package codextest
+package scriptedagent
 
 import (
 	"context"

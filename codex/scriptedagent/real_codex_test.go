@@ -1,0 +1,116 @@
+package scriptedagent
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/codex/codextest"
+)
+
+// realCodex is the real binary, or the end of the test.
+func realCodex(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {
+		return path
+	}
+	path, err := exec.LookPath("codex")
+	if err != nil {
+		t.Skip("no codex: npm install @openai/codex@0.169.0 and set SYMPHONY_TEST_CODEX to its absolute path")
+	}
+	return path
+}
+
+// startCodex is a peer of the real Codex with a scripted model.
+func startCodex(t *testing.T, dir string, m *codextest.Model, home codextest.Home) *peer {
+	t.Helper()
+	path := realCodex(t)
+	home.URL = m.URL()
+	if err := home.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "app-server")
+	// Codex runs commands in a login shell: without the profile of whoever tests.
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+dir, "HOME="+t.TempDir())
+	return start(t, cmd)
+}
+
+func saying(text string) codextest.Reply {
+	return codextest.Reply{Items: []codextest.Item{codextest.Message{Text: text}}}
+}
+
+func calling(name, arguments string) codextest.Reply {
+	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: name, Arguments: arguments}}}
+}
+
+// running has Codex run a command and wait for it as long as it ever does: on a
+// busy machine a command can take longer than it waits by default.
+func running(command string) codextest.Reply {
+	arguments, err := json.Marshal(object{"cmd": command, "yield_time_ms": 30000})
+	if err != nil {
+		panic(err)
+	}
+	return calling("exec_command", string(arguments))
+}
+
+func model(t *testing.T, lanes ...codextest.Lane) *codextest.Model {
+	m := codextest.NewModel(lanes...)
+	t.Cleanup(m.Close)
+	return m
+}
+
+func TestCodexTellsTheModelWhatItsToolsSaid(t *testing.T) {
+	t.Parallel()
+	realCodex(t)
+	for name, first := range map[string]codextest.Item{
+		"gpt-5.5":     running("echo from the command").Items[0],
+		"gpt-6.1-sol": codextest.Custom{Name: "exec", Input: `text((await tools.exec_command({cmd: "echo from the command", yield_time_ms: 30000})).output)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := model(t, codextest.Lane{Match: regexp.MustCompile("ABC-7"), Replies: []codextest.Reply{
+				{Items: []codextest.Item{codextest.Reasoning{Summary: "I shall look."}, codextest.Message{Text: "I look.", Phase: "commentary"}, first},
+					Usage: &codextest.Usage{Input: 1000, Cached: 900, Output: 50, Reasoning: 10}},
+				saying("Done."),
+			}})
+			home := t.TempDir()
+			p := startCodex(t, home, m, codextest.Home{Model: name})
+			p.hello()
+			equal(t, "status", "completed", p.turn(p.thread(t.TempDir(), nil), "Work on ABC-7.").Status)
+			equal(t, "messages", []string{"I look.", "Done."}, p.said())
+			equal(t, "output", "from the command\n", p.item("commandExecution")["aggregatedOutput"].(string))
+			equal(t, "tokens", [2]float64{1100, 70}, p.spent())
+			requests := m.Requests()
+			equal(t, "requests", 2, len(requests))
+			if !strings.Contains(string(requests[1].Body), "from the command\\n") {
+				t.Errorf("the model was not told: %s", requests[1].Body)
+			}
+		})
+	}
+}
+
+func TestCodexFailsTheTurnWithWhatTheModelFailsWith(t *testing.T) {
+	t.Parallel()
+	realCodex(t)
+	replies := []codextest.Reply{
+		{Failed: &codextest.Failed{Code: "context_length_exceeded", Message: "too long"}},
+		{Incomplete: "max_output_tokens"},
+		{Items: []codextest.Item{codextest.Message{Text: "Half"}}, End: codextest.Cut},
+		{End: codextest.Closed},
+		{End: codextest.Reset},
+		{Status: 500, Body: `{"error":{"message":"oops"}}`},
+		{Status: 429, Body: `{"error":{"message":"slow down"}}`},
+	}
+	m := model(t, codextest.Lane{Replies: replies})
+	p := startCodex(t, t.TempDir(), m, codextest.Home{})
+	p.hello()
+	thread := p.thread(t.TempDir(), nil)
+	var causes []any
+	for range replies {
+		causes = append(causes, p.turn(thread, "Go on.").Error.CodexErrorInfo)
+	}
+	tooMany := map[string]any{"responseTooManyFailedAttempts": map[string]any{"httpStatusCode": 429.0}}
+	equal(t, "causes", []any{"contextWindowExceeded", "other", "other", "other", "other", "internalServerError", tooMany}, causes)
+}
