@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// interruptedHookTime bounds after_run when the run was interrupted: the process may have
-	// taken five seconds to end, and after ten the runner kills us.
+	// interruptedHookTime bounds after_run when the run was interrupted: the process
+	// may have taken five seconds to end, and the runner kills this program after ten.
 	interruptedHookTime = 1500 * time.Millisecond
-	// rereadTime bounds the look at the issue after a session.
+	// rereadTime bounds the read of the issue after a turn.
 	rereadTime = 30 * time.Second
 	// maxWhy bounds the reason of an outcome, in runes.
 	maxWhy = 500
 )
 
-// errInterruptedHook ends an after_run that outlasts an interrupted run.
+// errInterruptedHook cancels an after_run that takes too long in an interrupted run.
 var errInterruptedHook = fmt.Errorf("not finished: the run was interrupted, which leaves it %v", interruptedHookTime)
 
 // Run makes one attempt and returns how it ended. It calls report from one
-// goroutine at a time, never after it has returned, and stops when ctx is done.
+// goroutine at a time and never after Run has returned, and stops when ctx is done.
 func Run(ctx context.Context, job Job, report func(Update)) schedule.Outcome {
 	if job.Redact == nil {
 		job.Redact = func(text string) string { return text }
@@ -45,30 +45,30 @@ type attempt struct {
 	Job
 	report func(Update)
 
-	turnID      string // the latest, and how many there were: by the session's events
-	turns       int
-	thread      string // once a turn has started on it
+	turnID      string // of the latest turn, from the session's events; empty before the first
+	turns       int    // how many turns have begun
+	thread      string // of the latest turn; empty until a turn has started
 	pid         int    // of the agent's process; 0 before it was started
 	lastSession string // the session of the latest turn that has ended
 	phase       schedule.AttemptStatus
 	usage       codex.Usage
 
-	home, temp string // its Codex home, if it is ours, and its temporary folder, if it has one
-	repository bool   // the workspace is one
+	home, temp string // the session's own Codex home and temporary folder; empty for none
+	repository bool   // whether the workspace is a Git repository
 
-	issue     *tracker.Issue // as read after the latest turn; nil when it could not be
-	gone      bool           // it was read, and is no longer visible
-	changed   bool           // the workspace
-	questions []string
-	warnings  []string // failures that do not change the outcome
+	issue     *tracker.Issue // as read after the latest turn; nil when it could not be read
+	gone      bool           // whether that read found that the issue is no longer visible
+	changed   bool           // whether the session changed the workspace
+	questions []string       // that the agent asked
+	warnings  []string       // failures that do not change the outcome
 }
 
-// run is the attempt from the workspace to after_run.
+// run makes the attempt, from the workspace to after_run.
 func (a *attempt) run(ctx context.Context) error {
 	a.enter(schedule.StatusPreparingWorkspace)
 	template, err := prompt.Parse(a.Prompt)
 	if err == nil {
-		err = template.Check() // no workspace is made for a prompt that cannot be rendered
+		err = template.Check() // make no workspace for a prompt that cannot be rendered
 	}
 	if err != nil {
 		return err
@@ -93,31 +93,25 @@ func (a *attempt) run(ctx context.Context) error {
 	return err
 }
 
-// afterRun runs the hook whatever happened (SPEC §5.3.4). Its failure changes
-// nothing of the outcome, but people must know: what the hook pushes, for one,
-// exists nowhere else. An interrupted run has no time to lose.
+// afterRun runs the hook after every attempt, also a failed one (SPEC §5.3.4). Its
+// failure does not change the outcome but is reported: the commits that a hook
+// pushes, for example, exist nowhere else. In an interrupted run it has little time.
 func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
 	a.enter(schedule.StatusFinishing)
 	rest, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { // at once when it was stopped before
+	defer context.AfterFunc(ctx, func() { // runs at once if the attempt was stopped before
 		if context.Cause(ctx) == schedule.Interrupted {
 			time.AfterFunc(interruptedHookTime, func() { cancel(errInterruptedHook) })
 		}
 	})()
 	if err := a.Workspaces.AfterRun(rest, ws); err != nil {
-		a.warnings = append(a.warnings, a.brief(err.Error())) // logged where it ran
+		a.warnings = append(a.warnings, a.brief(err.Error())) // package workspace has logged it
 	}
 }
 
-// warn takes in a failure that does not change the outcome.
-func (a *attempt) warn(what string, err error) {
-	a.logger().Warn(what, "error", err)
-	a.warnings = append(a.warnings, a.brief(what+": "+err.Error()))
-}
-
-// runAgent runs the agent process and its turns. When it returns, no process of
-// the runAgent is alive.
+// runAgent starts the agent process, runs its session and stops it. When it
+// returns, no process of the session is alive.
 func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts prompts) error {
 	defer a.cleanDirs()
 	if err := a.prepareDirs(); err != nil {
@@ -154,6 +148,7 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 	return errors.Join(err, process.Stop(ctx))
 }
 
+// runSession opens a session with the agent process and runs its turns.
 func (a *attempt) runSession(ctx context.Context, ws workspace.Workspace, process *workspace.Process, events *eventLog, prompts prompts) error {
 	options := a.options(ws, process)
 	options.Events = func(e codex.Event) {
@@ -175,18 +170,42 @@ func (a *attempt) runSession(ctx context.Context, ws workspace.Workspace, proces
 	return a.runTurns(ctx, session, prompts.first(session.Resumed()))
 }
 
-// awaitPreflight waits at the gate, before the first turn, until it is known that sessions
-// can work. The one that finds out does so in its own session.
+// awaitPreflight waits, before the first turn, until it is known whether sessions
+// can work. The first session runs the check itself.
 func (a *attempt) awaitPreflight(ctx context.Context, session *codex.Session) error {
-	first, err := a.Preflight.enter(ctx)
-	if first {
+	mustCheck, err := a.Preflight.enter(ctx)
+	if mustCheck {
 		err = session.Check(ctx)
 		a.Preflight.leave(err)
 	}
 	return err
 }
 
-// options are those of the session, but for who is told of it.
+// prompts holds the text of the first turn for a new thread and for a resumed one.
+// Codex says which of them it is when the session is open.
+type prompts struct{ fresh, resumed string }
+
+// prompts renders the template for a workspace. It runs before the agent is
+// started, so a template that fails costs no process.
+func (a *attempt) prompts(template *prompt.Template, ws workspace.Workspace) (p prompts, err error) {
+	run := prompt.Run{Attempt: a.Attempt, WorkspaceKept: !ws.CreatedNow}
+	if p.fresh, err = template.Render(a.Issue, run); err != nil || a.Thread == "" {
+		return p, err
+	}
+	run.Resumed = true
+	p.resumed, err = template.Render(a.Issue, run)
+	return p, err
+}
+
+// first returns the text of the first turn.
+func (p prompts) first(resumed bool) string {
+	if resumed {
+		return p.resumed
+	}
+	return p.fresh
+}
+
+// options returns the options of the session except its callbacks.
 func (a *attempt) options(ws workspace.Workspace, process *workspace.Process) codex.Options {
 	return codex.Options{
 		Version: a.Version, PID: process.PID(), Cwd: ws.Path,
@@ -219,9 +238,9 @@ func (a *attempt) runTurns(ctx context.Context, session *codex.Session, text str
 	}
 }
 
-// reread looks at the issue again, and reports whether a session should go on
-// with it. If it cannot be read the session ends here, in good order: the next
-// one begins with a look at the issue.
+// reread reads the issue again, and reports whether the session should continue
+// with it. If the issue cannot be read, the session ends without a failure: the next
+// one starts with a read of the issue.
 func (a *attempt) reread(ctx context.Context) bool {
 	a.issue, a.gone = nil, false
 	ctx, cancel := context.WithTimeout(ctx, rereadTime)
@@ -239,38 +258,7 @@ func (a *attempt) reread(ctx context.Context) bool {
 	return a.Policy.Continues(*a.issue).None()
 }
 
-// outcome is what the end of the attempt says.
-func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
-	o := schedule.Outcome{
-		Class: schedule.Done, Thread: a.thread, Turns: a.turns,
-		Usage: usage(a.usage), Idle: !a.changed,
-	}
-	stopped := ctx.Err() != nil
-	switch {
-	case len(a.questions) > 0 && (err == nil || stopped): // a stop does not answer them
-		o.Class, o.Why = schedule.Persons, a.brief("the agent asks: "+strings.Join(a.questions, " / "))
-	case stopped && !errors.Is(err, codex.ErrInputRequired):
-		o.Class, o.Why = schedule.Stopped, context.Cause(ctx).Error()
-	case err != nil:
-		o.Class, o.RetryAt = classify(err)
-		o.Fault = a.fault(err)
-		if a.turns > 0 && errors.Is(err, workspace.ErrNotFound) {
-			o.Class = schedule.Failed // an agent that has worked was found
-		}
-		o.Why = a.brief(err.Error())
-	}
-	o.Status = status(ctx, o.Class, err)
-	if o.Class != schedule.Done && !stopped && a.turns > 0 {
-		a.reread(context.WithoutCancel(ctx))
-	}
-	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, a.warnings
-	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
-		o.Idle = false
-	}
-	return o
-}
-
-// tools are the tracker's, bound to the issue of the session.
+// tools returns the tracker's tools, bound to the issue of the session.
 func (a *attempt) tools() []codex.Tool {
 	tools := make([]codex.Tool, 0, len(a.Tracker.Tools))
 	for _, tool := range a.Tracker.Tools {
@@ -285,6 +273,8 @@ func (a *attempt) tools() []codex.Tool {
 	return tools
 }
 
+// fingerprint returns a digest of the workspace that changes with its content;
+// empty when there is none.
 func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) string {
 	print, err := a.Workspaces.Fingerprint(ctx, ws)
 	if err != nil {
@@ -294,21 +284,21 @@ func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) strin
 	return print
 }
 
-// addExitStatus adds how the process ended to an error that says no more than that
-// it did.
+// addExitStatus adds to the error of a closed connection how the process ended.
 func addExitStatus(err error, process *workspace.Process) error {
 	select {
 	case <-process.Done():
 		if exit := process.Err(); exit != nil {
 			return fmt.Errorf("%w: %w", err, exit)
 		}
-	case <-time.After(time.Second): // it hung up and lives on: nothing to add
+	case <-time.After(time.Second): // it closed its output and runs on: there is no status to add
 	}
 	return err
 }
 
-// brief returns a text for a log line, a table and the state. Secrets are taken
-// out before it is cut: half of one would not be recognized.
+// brief returns text on one line of at most maxWhy runes, for a log line, a table
+// and the state. Secrets are removed before it is cut: half of one would not be
+// recognized.
 func (a *attempt) brief(text string) string {
 	runes := []rune(strings.Join(strings.Fields(a.Redact(text)), " "))
 	if len(runes) > maxWhy {
@@ -317,4 +307,5 @@ func (a *attempt) brief(text string) string {
 	return string(runes)
 }
 
+// usage converts the token usage of a session to that of the schedule.
 func usage(u codex.Usage) schedule.Usage { return schedule.Usage{Input: u.Input, Output: u.Output} }

@@ -9,12 +9,12 @@ import (
 )
 
 // credentialPaths lists where people, programs and runners keep credentials and the
-// record of what they typed. It is the only such list: the agent may read none of
-// them, codex.deny adds to it, and a test tries every line. A line is a path;
-// "~/" is the home folder, and "$NAME" what an environment variable says, which
-// may be several paths. A line whose variable is not set is no place.
+// record of what was typed. It is the only such list: the agent may read none of
+// them, codex.deny adds to it, and a test tries every line. A line is a path; "~/"
+// is the home folder, and "$NAME" the value of an environment variable, which may
+// hold several paths. A line whose variable is not set stands for no path.
 //
-// Files that programs cannot do without are not on it, though some people keep
+// Files that programs need in order to work are not on it, though some people keep
 // credentials there: NuGet.Config and Bundler's config, for example.
 var credentialPaths = []string{
 	// Keys and logins of a person.
@@ -40,35 +40,36 @@ var credentialPaths = []string{
 	"~/.m2/settings.xml", "~/.m2/settings-security.xml", "~/.gradle/gradle.properties", "~/.gem/credentials",
 	"~/.composer/auth.json", "~/.config/composer/auth.json", "$COMPOSER_HOME/auth.json",
 
-	// What was typed.
+	// Histories of what was typed.
 	"~/.bash_history", "~/.zsh_history", "~/.zsh_sessions", "$HISTFILE", "~/.local/share/fish/fish_history",
 	"~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.rediscli_history",
 
-	// The machine: sockets and tokens that services keep in /run, of which a
-	// datagram socket answers through any sandbox that can read its path, and what
-	// only the superuser can read, should the agent be it.
+	// The machine: the sockets and tokens of services in /run (a datagram socket
+	// answers through any sandbox that can read its path), and files that only the
+	// superuser can read, in case the agent is it.
 	"/run", "/var/run", "/etc/shadow", "/etc/gshadow", "/etc/ssh",
 
 	// A job of GitHub Actions: its temporary folder with the files of its commands
-	// and steps, the token in its checkout, and the key of a runner of one's own.
+	// and steps, the token in its checkout, and the key of a self-hosted runner.
 	"$RUNNER_TEMP", "$GITHUB_WORKSPACE/.git/config",
 	"$RUNNER_TEMP/../../.credentials", "$RUNNER_TEMP/../../.credentials_rsaparams", "$RUNNER_TEMP/../../_diag",
 }
 
-// xdgFolders are the folders of a home that an environment variable may move.
+// xdgFolders maps the folders of a home to the environment variable that moves them.
 var xdgFolders = map[string]string{"~/.config/": "$XDG_CONFIG_HOME/", "~/.local/share/": "$XDG_DATA_HOME/"}
 
-// CredentialPaths returns the lines of the list of key places, for the documentation.
+// CredentialPaths returns the lines of the list of credential paths, for the
+// documentation.
 func CredentialPaths() []string { return slices.Clone(credentialPaths) }
 
-// Denied says what of the disk an agent may not read.
+// Denied holds which part of the disk an agent may not read.
 type Denied struct {
-	Paths    []string // absolute; nothing has to be there
-	Readable []string // folders inside of those that stay readable, for programs are there
+	Paths    []string // absolute; they need not exist
+	Readable []string // folders inside Paths that stay readable because programs are there
 }
 
-// DenyCredentials returns the places where credentials are kept, going by a user's
-// environment. Folders that PATH names stay readable.
+// DenyCredentials returns the places where the user with this environment keeps
+// credentials. Folders that PATH names stay readable.
 func DenyCredentials(lookup func(name string) (string, bool)) Denied {
 	var d Denied
 	add := func(place string) { d.Paths = append(d.Paths, expand(place, lookup)...) }
@@ -89,7 +90,7 @@ func DenyCredentials(lookup func(name string) (string, bool)) Denied {
 	return d
 }
 
-// expand returns the paths that a line of keyPlaces stands for.
+// expand returns the paths that a line of credentialPaths stands for.
 func expand(place string, lookup func(string) (string, bool)) (paths []string) {
 	if rest, ok := strings.CutPrefix(place, "~/"); ok {
 		place = "$HOME/" + rest
@@ -100,16 +101,16 @@ func expand(place string, lookup func(string) (string, bool)) (paths []string) {
 	name, rest, _ := strings.Cut(place[1:], "/")
 	value, _ := lookup(name)
 	for _, path := range filepath.SplitList(value) {
-		if filepath.IsAbs(path) { // a relative one is another in every folder
+		if filepath.IsAbs(path) { // a relative one depends on the working directory
 			paths = append(paths, filepath.Join(path, rest))
 		}
 	}
 	return paths
 }
 
-// realPaths returns the paths to deny so that none of those given can be read,
-// and what is to stay readable can. Codex wants the real paths, without links.
-// A path where nothing is yet stays: Codex looks again for every command.
+// realPaths returns the paths to deny so that nothing below paths can be read,
+// except what is in keep. Codex needs real paths, without links. A path that does
+// not exist yet is kept: Codex looks again for every command.
 func realPaths(paths, keep []string) []string {
 	keep = slices.DeleteFunc(slices.Clone(keep), func(path string) bool {
 		_, err := os.Lstat(path)
@@ -124,8 +125,8 @@ func realPaths(paths, keep []string) []string {
 			out = append(out, path)
 			continue
 		}
-		// All entries but those that lead to what is kept. A new entry is not denied:
-		// that is the price, so only a folder that holds a program pays it.
+		// Deny all entries except those that lead to what is kept. An entry that is made
+		// later is not denied, so only a folder that holds a program is handled like this.
 		entries, err := os.ReadDir(path)
 		if err != nil {
 			out = append(out, path)
@@ -133,7 +134,7 @@ func realPaths(paths, keep []string) []string {
 		}
 		for _, entry := range entries {
 			at := filepath.Join(path, entry.Name())
-			isLink := entry.Type()&fs.ModeSymlink != 0 // what it leads to is not in the folder, or is an entry too
+			isLink := entry.Type()&fs.ModeSymlink != 0 // its target is outside the folder, or an entry itself
 			if !isLink && !slices.ContainsFunc(keep, func(k string) bool { return inside(k, at) }) {
 				out = append(out, at)
 			}
@@ -143,25 +144,26 @@ func realPaths(paths, keep []string) []string {
 	return slices.Compact(out)
 }
 
-// maxLinks is how many links in a row are followed.
+// maxLinks bounds how many links in a row are followed.
 const maxLinks = 40
 
-// resolver remembers where folders lead while many paths in them are followed.
+// resolver caches the real path of folders while many paths in them are resolved.
 type resolver map[string]string
 
-// resolve returns where a path leads, also when nothing is there.
+// resolve returns the real path of path, also when nothing is there.
 func (r resolver) resolve(path string, links int) string {
 	path = filepath.Clean(path)
 	if known, ok := r[path]; ok {
 		return known
 	}
 	real := r.resolveEntry(path, links)
-	if links == 0 { // further on it may have been given up
+	if links == 0 { // at a greater depth maxLinks may have cut the result short
 		r[path] = real
 	}
 	return real
 }
 
+// resolveEntry returns the real path of path without the cache.
 func (r resolver) resolveEntry(path string, links int) string {
 	parent := filepath.Dir(path)
 	if parent == path {
@@ -170,7 +172,7 @@ func (r resolver) resolveEntry(path string, links int) string {
 	at := filepath.Join(r.resolve(parent, links), filepath.Base(path))
 	target, err := os.Readlink(at)
 	if err != nil || links >= maxLinks {
-		return at // no link: most often nothing is there
+		return at // no link; most often the path does not exist
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -190,10 +192,10 @@ func inside(path, folder string) bool {
 	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
 }
 
-// deniedPaths returns what the agent may not read: the Codex home, the key places, what
-// codex.deniedPaths names, and everything of ours that is not this session's own, which
-// is the other workspaces, the homes and temporary folders of other sessions, and
-// the event logs.
+// deniedPaths returns what the agent may not read: the Codex home, the credential
+// paths, the paths of codex.deny, and every file of this program that is not the
+// session's own, which are the other workspaces, the homes and temporary folders of
+// other sessions, and the event logs.
 func (a *attempt) deniedPaths(home string) []string {
 	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, []string{a.Workspaces.Path()})
 	if home != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestKeyPlacesGoByTheEnvironment(t *testing.T) {
+func TestCredentialPathsGoByTheEnvironment(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{
 		"HOME": "/home/x", "XDG_CONFIG_HOME": "/conf", "KUBECONFIG": "/k/one:relative:/k/two", "NETRC": "", "RUNNER_TEMP": "/runner/_work/_temp",
@@ -42,8 +42,8 @@ func TestDeniedPathsAreFollowedToWhereTheyLead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(dir, "dotfiles", "config", "gh", "hosts.yml"), "x")
-	put(t, filepath.Join(dir, "dotfiles", "other", "key"), "x")
+	writeFile(t, filepath.Join(dir, "dotfiles", "config", "gh", "hosts.yml"), "x")
+	writeFile(t, filepath.Join(dir, "dotfiles", "other", "key"), "x")
 	for from, to := range map[string]string{"config": "dotfiles/config", "aws": "nowhere/aws", "loop": "loop", "chain": "aws", "up": "config/../other"} {
 		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
 			t.Fatal(err)
@@ -76,9 +76,9 @@ func TestADeniedFolderWithAProgramInItIsDeniedEntryByEntry(t *testing.T) {
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"temp/tools/bin/codex", "temp/tools/key", "temp/token", "temp/other/key", "temp/other/x", "keys/key"} {
-		put(t, at(name), "x")
+		writeFile(t, at(name), "x")
 	}
-	if err := os.Symlink(at("elsewhere"), at("temp/link")); err != nil { // it is not in the folder
+	if err := os.Symlink(at("elsewhere"), at("temp/link")); err != nil { // its target is outside the folder
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ keep, want []string }{
@@ -96,5 +96,21 @@ func TestADeniedFolderWithAProgramInItIsDeniedEntryByEntry(t *testing.T) {
 		if diff := cmp.Diff(want, realPaths([]string{at("temp"), at("keys")}, test.keep)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// BenchmarkRealPaths resolves the credential paths of a user who has none of them, as
+// each session does.
+func BenchmarkRealPaths(b *testing.B) {
+	home := b.TempDir()
+	d := DenyCredentials(func(name string) (string, bool) {
+		if name == "HOME" {
+			return home, true
+		}
+		return os.LookupEnv(name)
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		realPaths(d.Paths, d.Readable)
 	}
 }

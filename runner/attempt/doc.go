@@ -1,15 +1,16 @@
 // Package attempt performs one run attempt (SPEC §7.2, §10.7): workspace →
 // before_run → prompt → agent process → session → turns → end of the process →
-// after_run. It composes workspace, prompt and codex, decides nothing about
-// scheduling, and never fails: whatever happens becomes a [schedule.Outcome],
-// whose class says what the end means for the issue (see class.go).
+// after_run. It composes workspace, prompt and codex, and decides nothing about
+// scheduling. [Run] never fails: every error becomes a [schedule.Outcome], whose
+// class says what the end of the attempt means for the issue (outcome.go).
 //
-// What belongs to a session and to no workspace is in the folder of Job.Private:
-// a temporary folder that the agent may write, and, when we log in with a key, a
-// Codex home of which only the rollout of the thread outlives the session
-// (home.go). What no agent may read, the places of people's keys first of all, is
-// one list in deny.go. [Forget] removes both with the workspace. [Preflight] tries all but
-// the turn; in a tick the first session does so by the way, behind a [PreflightOnce].
+// The files of a session that belong to no workspace are in Job.SessionDir:
+// a temporary folder that the agent may write and, when the session logs in with a
+// key, a Codex home of which only the rollout of the thread outlives the session
+// (session_dirs.go). [Forget] removes both together with the workspace. What no
+// agent may read, above all the places where people keep credentials, is one list
+// in deny.go. [Preflight] tries everything except a turn; in a tick the first
+// session runs that check on its way, and the others wait for it ([PreflightOnce]).
 //
 // The order at the end is fixed: the process is dead before after_run, so a hook
 // that commits or pushes never races with the agent. A session that is told to

@@ -16,12 +16,12 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// whole is what an attempt starts that gets as far as an agent.
-var whole = []string{"after_create", "before_run", "agent", "after_run"}
+// fullRun lists what an attempt starts when it gets as far as an agent.
+var fullRun = []string{"after_create", "before_run", "agent", "after_run"}
 
-// failed checks the end of an attempt that failed: its class, words of its
+// assertFailed checks the outcome of an attempt that failed: its class, words of its
 // reason, and what was started.
-func (w *world) failed(got schedule.Outcome, class schedule.Class, traces []string, words ...string) {
+func (w *fixture) assertFailed(got schedule.Outcome, class schedule.Class, traces []string, words ...string) {
 	w.t.Helper()
 	if got.Class != class {
 		w.t.Errorf("%s and not %s: %s", got.Class, class, got.Why)
@@ -52,13 +52,13 @@ func TestAFailedTurnSaysWhatItMeansForTheIssue(t *testing.T) {
 	} {
 		t.Run(failure, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "- [ ] Move this issue to `In Progress`\n- [ ] Fail with `"+failure+"`\n")
+			w := newFixture(t, "- [ ] Move this issue to `In Progress`\n- [ ] Fail with `"+failure+"`\n")
 			w.job.MaxTurns = 3
 			got := w.run(t.Context())
-			w.failed(got, want, whole, "turn_failed", strings.Fields(failure)[0], "the script fails with "+failure)
+			w.assertFailed(got, want, fullRun, "turn_failed", strings.Fields(failure)[0], "the script fails with "+failure)
 			want := schedule.Outcome{
-				Class: got.Class, Status: schedule.StatusFailed, Why: got.Why, Thread: w.asked("turn/start")[0].Thread, Turns: 1,
-				Usage: schedule.Usage{Input: 100, Output: 20}, Issue: w.read(),
+				Class: got.Class, Status: schedule.StatusFailed, Why: got.Why, Thread: w.requests("turn/start")[0].Thread, Turns: 1,
+				Usage: schedule.Usage{Input: 100, Output: 20}, Issue: w.readIssue(),
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
@@ -69,10 +69,10 @@ func TestAFailedTurnSaysWhatItMeansForTheIssue(t *testing.T) {
 
 func TestAFailureInALaterTurnIsAFailureOfTheSession(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Create `one.txt` containing `1`\n## Next turn\n- [ ] Run `exit 3`\n")
+	w := newFixture(t, "- [ ] Create `one.txt` containing `1`\n## Next turn\n- [ ] Run `exit 3`\n")
 	w.job.MaxTurns = 5
 	got := w.run(t.Context())
-	w.failed(got, schedule.Failed, whole, "turn_failed", "exit code 3")
+	w.assertFailed(got, schedule.Failed, fullRun, "turn_failed", "exit code 3")
 	if got.Turns != 2 || got.Usage != (schedule.Usage{Input: 200, Output: 40}) || got.Issue == nil || got.Idle {
 		t.Errorf("%+v", got)
 	}
@@ -80,10 +80,10 @@ func TestAFailureInALaterTurnIsAFailureOfTheSession(t *testing.T) {
 
 func TestAUsageLimitSaysWhenToTryAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Send `"+`{"method":"account/rateLimits/updated","params":{"rateLimits":{"primary":{"usedPercent":100,"resetsAt":1893456000}}}}`+"` verbatim\n"+
+	w := newFixture(t, "- [ ] Send `"+`{"method":"account/rateLimits/updated","params":{"rateLimits":{"primary":{"usedPercent":100,"resetsAt":1893456000}}}}`+"` verbatim\n"+
 		"- [ ] Fail with `usageLimitExceeded`\n")
 	got := w.run(t.Context())
-	w.failed(got, schedule.Everyones, whole, "usageLimitExceeded")
+	w.assertFailed(got, schedule.Everyones, fullRun, "usageLimitExceeded")
 	if !got.RetryAt.Equal(time.Unix(1893456000, 0)) {
 		t.Errorf("retry at %v", got.RetryAt)
 	}
@@ -100,10 +100,10 @@ func TestAQuestionIsForAPerson(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "- [ ] "+step+"\n- [ ] Create `new.txt` containing `new`\n")
+			w := newFixture(t, "- [ ] "+step+"\n- [ ] Create `new.txt` containing `new`\n")
 			w.job.MaxTurns = 3
 			got := w.run(t.Context())
-			w.failed(got, schedule.Persons, whole, "the agent asks: Which colour?")
+			w.assertFailed(got, schedule.Persons, fullRun, "the agent asks: Which colour?")
 			if got.Turns != 1 || got.Thread == "" || got.Issue == nil {
 				t.Errorf("%+v", got)
 			}
@@ -116,10 +116,10 @@ func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
 	const fails = "\necho out of paint; exit 3"
 	t.Run("in before_run ends the attempt after after_run", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, "")
+		w := newFixture(t, "")
 		w.hooks.BeforeRun += fails
 		got := w.run(t.Context())
-		w.failed(got, schedule.Failed, []string{"after_create", "before_run", "after_run"}, "hook_failed", "before_run", "exit status 3", "out of paint")
+		w.assertFailed(got, schedule.Failed, []string{"after_create", "before_run", "after_run"}, "hook_failed", "before_run", "exit status 3", "out of paint")
 		if diff := cmp.Diff(schedule.Outcome{
 			Class: schedule.Failed, Status: schedule.StatusFailed, Why: got.Why, Idle: true, Fault: "hook before_run: hook_failed: exit status 3",
 		}, got); diff != "" {
@@ -128,20 +128,20 @@ func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
 	})
 	t.Run("in after_create leaves no workspace", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, "")
+		w := newFixture(t, "")
 		w.hooks.AfterCreate += "\ntouch half\n" + fails
 		got := w.run(t.Context())
-		w.failed(got, schedule.Failed, []string{"after_create"}, "hook_failed", "after_create", "exit status 3", "out of paint")
+		w.assertFailed(got, schedule.Failed, []string{"after_create"}, "hook_failed", "after_create", "exit status 3", "out of paint")
 		if _, err := os.Lstat(w.inWorkspace("")); !os.IsNotExist(err) {
 			t.Errorf("the workspace is there (%v)", err)
 		}
 	})
 	t.Run("in before_run by its time", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, "")
+		w := newFixture(t, "")
 		w.hooks.AfterCreate, w.hooks.BeforeRun, w.hooks.AfterRun, w.hooks.Timeout = "", "sleep 3600", "", 100*time.Millisecond
 		w.grace = impatient
-		w.failed(w.run(t.Context()), schedule.Failed, nil, "hook_timeout", "before_run")
+		w.assertFailed(w.run(t.Context()), schedule.Failed, nil, "hook_timeout", "before_run")
 	})
 }
 
@@ -153,7 +153,7 @@ func TestAFailureOfAfterRunChangesNoOutcomeAndIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, script)
+			w := newFixture(t, script)
 			w.hooks.AfterRun += "\necho the push was refused; exit 3"
 			got := w.run(t.Context())
 			if want := strings.Contains(script, "Say"); (got.Class == schedule.Done) != want {
@@ -176,9 +176,9 @@ func TestTheEndOfWhatAHookPrintedIsReportedWithoutSecrets(t *testing.T) {
 	for _, hook := range []string{"before_run", "after_run"} {
 		t.Run(hook, func(t *testing.T) {
 			t.Parallel()
-			// Wherever the output is cut, a secret is there.
+			// The output is all secrets, so any cut goes through one.
 			script := "\nfor i in $(seq 400); do printf '" + secret + "'; test $((i % 3)) = 0 && echo || echo -n ' '; done; echo the last line; exit 3"
-			w := newWorld(t, "- [ ] Say `hello`\n")
+			w := newFixture(t, "- [ ] Say `hello`\n")
 			w.job.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "***") }
 			if hook == "before_run" {
 				w.hooks.BeforeRun += script
@@ -203,30 +203,30 @@ func TestATemplateThatCannotBeUsedFailsTheAttemptBeforeAnAgentIsStarted(t *testi
 		"{{ issue.nope }}":           {"template_render_error", nil},
 		"{{ issue.title | shout }}":  {"template_render_error", nil},
 		"{% if issue.title %} open ": {"template_parse_error", nil},
-		// What only a render finds, it finds in the workspace that it speaks of.
+		// An error that only the render finds comes after the workspace is made.
 		"{{ issue.title | divided_by: 0 }}":                                {"template_render_error", []string{"after_create"}},
 		"{% if run.resumed %}{{ issue.title | divided_by: 0 }}{% endif %}": {"template_render_error", []string{"after_create"}},
 	} {
 		t.Run(template, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "")
+			w := newFixture(t, "")
 			w.job.Prompt = template
 			w.job.Thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"
-			w.failed(w.run(t.Context()), schedule.Failed, test.traces, test.category)
+			w.assertFailed(w.run(t.Context()), schedule.Failed, test.traces, test.category)
 		})
 	}
 }
 
 func TestAReasonIsOneLineOfAtMostFiveHundredCharacters(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	for nopes, words := range map[int][]string{2: {"nope1", "nope2"}, 100: {"nope1", "…"}} {
 		w.job.Prompt = ""
 		for i := range nopes {
 			w.job.Prompt += fmt.Sprintf("{{ issue.nope%d }}\n", i+1)
 		}
 		got := w.run(t.Context())
-		w.failed(got, schedule.Failed, w.traces(), words...)
+		w.assertFailed(got, schedule.Failed, w.traces(), words...)
 		if n := utf8.RuneCountInString(got.Why); n > 500 || strings.ContainsAny(got.Why, "\n\t") {
 			t.Errorf("%d characters: %q", n, got.Why)
 		}
@@ -262,10 +262,10 @@ func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "")
+			w := newFixture(t, "")
 			w.job.Codex.Command = w.trace("agent") + "; " + test.command
 			got := w.run(t.Context())
-			w.failed(got, test.class, whole, test.words...)
+			w.assertFailed(got, test.class, fullRun, test.words...)
 			if got.Thread != "" || got.Turns != 0 || got.Issue != nil {
 				t.Errorf("%+v", got)
 			}
@@ -275,18 +275,18 @@ func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
 
 func TestAnAgentThatDoesNotAnswerFailsTheAttempt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	w.job.Codex.Command = w.trace("agent") + `; read -r line; echo '{"id":1,"result":{}}'; cat > /dev/null`
 	w.job.Codex.ReadTimeout = 200 * time.Millisecond
-	w.failed(w.run(t.Context()), schedule.Failed, whole, "response_timeout", "codex.read_timeout_ms")
+	w.assertFailed(w.run(t.Context()), schedule.Failed, fullRun, "response_timeout", "codex.read_timeout_ms")
 }
 
 func TestAnAgentThatExitsInATurnFailsTheAttemptWithItsLastWords(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Create `new.txt` containing `new`\n- [ ] Exit `7`\n")
+	w := newFixture(t, "- [ ] Create `new.txt` containing `new`\n- [ ] Exit `7`\n")
 	w.job.Codex.Command = "echo my last words >&2\n" + w.job.Codex.Command
 	got := w.run(t.Context())
-	w.failed(got, schedule.Failed, whole, "port_exit", "exit status 7", "my last words")
+	w.assertFailed(got, schedule.Failed, fullRun, "port_exit", "exit status 7", "my last words")
 	if got.Turns != 1 || got.Thread == "" || got.Idle || got.Issue == nil {
 		t.Errorf("%+v", got)
 	}
@@ -294,17 +294,17 @@ func TestAnAgentThatExitsInATurnFailsTheAttemptWithItsLastWords(t *testing.T) {
 
 func TestALineBeyondTheLimitFailsTheAttempt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Send a line of `16777217` bytes\n- [ ] Hang\n")
-	w.grace = impatient // nobody reads what the agent still has to say
-	w.failed(w.run(t.Context()), schedule.Failed, whole, "response_error", "16 MiB")
+	w := newFixture(t, "- [ ] Send a line of `16777217` bytes\n- [ ] Hang\n")
+	w.grace = impatient // nobody reads the rest of the output of the agent
+	w.assertFailed(w.run(t.Context()), schedule.Failed, fullRun, "response_error", "16 MiB")
 }
 
 func TestLinesThatMakeNoSenseDoNotEndASession(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send `[1, 2]` verbatim\n- [ ] Send `{}` verbatim\n"+
+	w := newFixture(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send `[1, 2]` verbatim\n- [ ] Send `{}` verbatim\n"+
 		"- [ ] Send `{\"id\": 4711, \"result\": 1}` verbatim\n- [ ] Send a line of `2000000` bytes\n- [ ] Create `new.txt` containing `new`\n")
-	w.failed(w.run(t.Context()), schedule.Done, whole)
-	if w.text(w.inWorkspace("new.txt")) != "new\n" {
+	w.assertFailed(w.run(t.Context()), schedule.Done, fullRun)
+	if w.readText(w.inWorkspace("new.txt")) != "new\n" {
 		t.Error("the rest is not done")
 	}
 	events := map[string]int{}
@@ -321,9 +321,9 @@ func TestLinesThatMakeNoSenseDoNotEndASession(t *testing.T) {
 
 func TestATurnThatTakesTooLongFailsTheAttempt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Hang\n")
+	w := newFixture(t, "- [ ] Hang\n")
 	w.job.Codex.TurnTimeout = 100 * time.Millisecond
-	w.failed(w.run(t.Context()), schedule.Failed, whole, "turn_timeout", "codex.turn_timeout_ms")
+	w.assertFailed(w.run(t.Context()), schedule.Failed, fullRun, "turn_timeout", "codex.turn_timeout_ms")
 }
 
 func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
@@ -335,10 +335,10 @@ func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "")
+			w := newFixture(t, "")
 			w.hooks.BeforeRun += "\ncd ..; mv " + issueName + " elsewhere; " + swap
 			got := w.run(t.Context())
-			w.failed(got, schedule.Failed, []string{"after_create", "before_run"}, "invalid_workspace_cwd")
+			w.assertFailed(got, schedule.Failed, []string{"after_create", "before_run"}, "invalid_workspace_cwd")
 			if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`, "invalid_workspace_cwd") != 1 {
 				t.Error("after_run was not refused")
 			}

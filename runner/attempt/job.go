@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// Job is one attempt to be made.
+// Job holds what one attempt needs.
 type Job struct {
 	Issue      tracker.Issue
 	Attempt    int    // SPEC §4.1.5: 0 in the first run
@@ -23,13 +23,13 @@ type Job struct {
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
 	Account    Account
-	SessionDir string              // folder for what belongs to sessions and to no workspace; empty for none
-	Denied     Denied              // what the agent may not read, besides what is ours
-	Preflight  *PreflightOnce      // shared by the sessions of a tick; nil when nothing is to be found out
-	Redact     func(string) string // hides secrets in what leaves the program; nil hides none
+	SessionDir string              // folder for the files of sessions that belong to no workspace; empty for none
+	Denied     Denied              // what the agent may not read, besides the files of this program
+	Preflight  *PreflightOnce      // shared by the sessions of a tick; nil checks nothing before the first turn
+	Redact     func(string) string // hides secrets in texts that leave the program; nil hides none
 	EventLog   string              // absolute path of a file for the session's wire and events; empty for none
-	Version    string              // of this program, as the agent is told
-	Warn       func(string)        // told by [Preflight] what people should know; nil is nobody
+	Version    string              // of this program, sent to the agent
+	Warn       func(string)        // gets the warnings of [Preflight]; nil drops them
 	Log        *slog.Logger
 }
 
@@ -40,15 +40,14 @@ type Update struct {
 	Session string // thread and turn
 	PID     int    // of the agent's process; 0 before it was started
 	// Status is the phase of the attempt, SPEC §7.2; empty when it has not changed.
-	Status  schedule.AttemptStatus
-	Event   string // the kind of event, SPEC §10.4
-	Summary string // the same in words, one short line
-	// Warnings are what people should know of the session, whatever becomes of it.
-	Warnings []string
+	Status   schedule.AttemptStatus
+	Event    string   // the kind of event, SPEC §10.4
+	Summary  string   // the same in words, one short line
+	Warnings []string // for people, independent of the outcome of the session
 }
 
-// Merge is u with what only the update before it said. Which of the two is
-// given as old does not matter.
+// Merge returns the newer of u and old, completed with what only the other one says.
+// The order of the two does not matter.
 func (u Update) Merge(old Update) Update {
 	if old.At.After(u.At) {
 		u, old = old, u

@@ -24,24 +24,24 @@ func TestWhatAnAgentLeavesRunningDiesWithIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "")
+			w := newFixture(t, "")
 			pid := quote(w.path("left.pid"))
 			running := quote(w.fifo("running"))
-			w.says("- [ ] Leave `trap '' TERM HUP; echo $$ > " + pid + "; echo > " + running + "; while :; do sleep 3600; done` running\n" +
+			w.setScript("- [ ] Leave `trap '' TERM HUP; echo $$ > " + pid + "; echo > " + running + "; while :; do sleep 3600; done` running\n" +
 				"- [ ] Run `cat " + running + "`\n" + test.rest)
 			w.grace = impatient
 			w.hooks.AfterRun += "\nkill -0 $(cat " + pid + ") && " + w.trace("alive")
 			if got := w.run(w.stopWhen("ready", schedule.Stalled)); got.Class != test.class {
 				t.Errorf("%+v", got)
 			}
-			if diff := cmp.Diff(whole, w.traces()); diff != "" {
+			if diff := cmp.Diff(fullRun, w.traces()); diff != "" {
 				t.Error(diff)
 			}
-			left, started := w.started("left.pid")
+			left, started := w.readPID("left.pid")
 			if !started {
 				t.Fatal("nothing was left")
 			}
-			w.gone(left)
+			w.assertDead(left)
 		})
 	}
 }

@@ -13,32 +13,32 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// twoParts is for two sessions of one turn.
+// twoParts is a script for two sessions of one turn.
 const twoParts = "- [ ] Create `one.txt` containing `1`\n## Next turn\n- [ ] Create `two.txt` containing `2`\n"
 
 func TestALaterSessionGoesOnWithTheThread(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, twoParts)
+	w := newFixture(t, twoParts)
 	first := w.run(t.Context())
-	if first.Class != schedule.Done || first.Thread == "" || w.text(w.inWorkspace("two.txt")) != "" {
+	if first.Class != schedule.Done || first.Thread == "" || w.readText(w.inWorkspace("two.txt")) != "" {
 		t.Fatalf("%+v", first)
 	}
 	w.job.Thread, w.job.Issue, w.job.Attempt = first.Thread, *first.Issue, 1
 	w.job.EventLog = w.path("logs", "second.jsonl")
 	second := w.run(t.Context())
 
-	// What the thread had spent before is not spent again.
+	// Tokens that the thread used before are not counted again.
 	want := schedule.Outcome{
-		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.read(), Thread: first.Thread, Turns: 1,
+		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.readIssue(), Thread: first.Thread, Turns: 1,
 		Usage: schedule.Usage{Input: 100, Output: 20},
 	}
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Error(diff)
 	}
-	if turns := w.asked("turn/start"); len(turns) != 1 || turns[0].Thread != first.Thread {
+	if turns := w.requests("turn/start"); len(turns) != 1 || turns[0].Thread != first.Thread {
 		t.Errorf("turns: %+v", turns)
 	}
-	if w.text(w.inWorkspace("two.txt")) != "2\n" {
+	if w.readText(w.inWorkspace("two.txt")) != "2\n" {
 		t.Error("the second part is not done")
 	}
 	if w.logged(slog.LevelInfo, `"turn started"`, `"resumed":true`) != 1 || w.logged(slog.LevelInfo, `"turn started"`, `"resumed":false`) != 1 {
@@ -49,7 +49,7 @@ func TestALaterSessionGoesOnWithTheThread(t *testing.T) {
 func TestAResumedThreadIsGivenThePromptOfTheNewAttempt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		lose bool // the workspace
+		lose bool // whether the workspace is lost
 		says string
 	}{
 		"in the workspace that was kept": {false, "The workspace was kept"},
@@ -57,10 +57,10 @@ func TestAResumedThreadIsGivenThePromptOfTheNewAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, twoParts)
+			w := newFixture(t, twoParts)
 			w.job.Prompt = "{{ issue.description }}\n{{ attempt }} {{ run.resumed }} {{ run.workspace_kept }}"
 			first := w.run(t.Context())
-			if text := w.asked("turn/start")[0].Text; text != twoParts+" false false" {
+			if text := w.requests("turn/start")[0].Text; text != twoParts+" false false" {
 				t.Fatalf("the first prompt: %q", text)
 			}
 			if test.lose {
@@ -68,12 +68,12 @@ func TestAResumedThreadIsGivenThePromptOfTheNewAttempt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			w.says("The issue was edited.\n")
+			w.setScript("The issue was edited.\n")
 			w.job.Thread, w.job.Attempt, w.job.MaxTurns = first.Thread, 1, 2
 			w.job.Prompt = "The prompt was edited. {{ issue.description }} {{ attempt }} {{ run.resumed }} {{ run.workspace_kept }}"
 			w.job.EventLog = w.path("logs", "second.jsonl")
 			second := w.run(t.Context())
-			turns := w.asked("turn/start")
+			turns := w.requests("turn/start")
 			if len(turns) != 2 || turns[0].Thread != first.Thread || turns[1].Thread != first.Thread {
 				t.Fatalf("turns: %+v", turns)
 			}
@@ -93,19 +93,19 @@ func TestAResumedThreadIsGivenThePromptOfTheNewAttempt(t *testing.T) {
 
 func TestASessionWhoseThreadCannotBeResumedStartsANewOne(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(*world) error{
-		"the rollouts are gone": func(w *world) error { return os.RemoveAll(w.path("home", "sessions")) },
-		"the thread is unknown": func(w *world) error { w.job.Thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"; return nil },
-		"the rollout is broken": func(w *world) error {
+	for name, lose := range map[string]func(*fixture) error{
+		"the rollouts are gone": func(w *fixture) error { return os.RemoveAll(w.path("home", "sessions")) },
+		"the thread is unknown": func(w *fixture) error { w.job.Thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"; return nil },
+		"the rollout is broken": func(w *fixture) error {
 			return os.WriteFile(onlyFile(w.t, w.path("home", "sessions")), []byte("{}\n"), 0o600)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, twoParts)
+			w := newFixture(t, twoParts)
 			w.job.Prompt = "{{ issue.description }}\n{{ run.resumed }}"
 			first := w.run(t.Context())
-			text := w.asked("turn/start")[0].Text
+			text := w.requests("turn/start")[0].Text
 			w.job.Thread = first.Thread
 			if err := lose(w); err != nil {
 				t.Fatal(err)
@@ -115,17 +115,17 @@ func TestASessionWhoseThreadCannotBeResumedStartsANewOne(t *testing.T) {
 			if got.Class != schedule.Done || got.Thread == "" || got.Thread == first.Thread || got.Thread == w.job.Thread {
 				t.Errorf("%+v", got)
 			}
-			if len(w.asked("thread/resume")) != 1 {
+			if len(w.requests("thread/resume")) != 1 {
 				t.Error("the old thread was not asked for")
 			}
-			if diff := cmp.Diff([]asked{{got.Thread, text}}, w.asked("turn/start")); diff != "" {
+			if diff := cmp.Diff([]agentRequest{{got.Thread, text}}, w.requests("turn/start")); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// onlyFile is the one file below a folder.
+// onlyFile returns the only file below a folder.
 func onlyFile(t *testing.T, folder string) string {
 	t.Helper()
 	for {

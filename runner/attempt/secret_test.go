@@ -23,19 +23,19 @@ func TestWhatASessionSaysHoldsNoSecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "- [ ] Say `it is s3cret`\n- [ ] "+test.step+"\n")
+			w := newFixture(t, "- [ ] Say `it is s3cret`\n- [ ] "+test.step+"\n")
 			w.job.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "[hidden]") }
 			got := w.run(t.Context())
 			if got.Class != test.class || !strings.Contains(got.Why, "[hidden]") || strings.Contains(got.Why, secret) {
 				t.Errorf("%s: %s", got.Class, got.Why)
 			}
 			said := fmt.Sprintf("%+v", w.updates)
-			for what, text := range map[string]string{"updates": said, "event log": w.text(w.job.EventLog), "log": w.log.bytes.String()} {
+			for what, text := range map[string]string{"updates": said, "event log": w.readText(w.job.EventLog), "log": w.log.bytes.String()} {
 				if strings.Contains(text, secret) {
 					t.Errorf("the %s: %s", what, text)
 				}
 			}
-			if !strings.Contains(said, "it is [hidden]") || !strings.Contains(w.text(w.job.EventLog), "it is [hidden]") {
+			if !strings.Contains(said, "it is [hidden]") || !strings.Contains(w.readText(w.job.EventLog), "it is [hidden]") {
 				t.Errorf("nothing was said, so this shows nothing: %s", said)
 			}
 		})
@@ -44,7 +44,7 @@ func TestWhatASessionSaysHoldsNoSecret(t *testing.T) {
 
 func TestAToolTellsTheModelNoSecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	w.job.Redact = func(text string) string { return strings.ReplaceAll(text, "s3cret", "[hidden]") }
 	w.job.Tracker.Tools = []tracker.Tool{{Name: "echo", Call: func(_ context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
 		return tracker.ToolResult{OK: true, Text: issue.Identifier + string(arguments)}

@@ -13,19 +13,19 @@ import (
 
 func TestAnAttemptDoesWhatTheIssueSays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Create `hello.txt` containing `Hello`\n"+
+	w := newFixture(t, "- [ ] Create `hello.txt` containing `Hello`\n"+
 		"- [ ] Run `pwd > here.txt`\n"+
 		"- [ ] Spend `1000` tokens\n"+
 		"- [ ] Move this issue to `Review`\n")
 	w.job.MaxTurns = 3
 	got := w.run(t.Context())
 
-	turns := w.asked("turn/start")
+	turns := w.requests("turn/start")
 	if len(turns) != 1 || turns[0].Thread == "" {
 		t.Fatalf("turns: %+v", turns)
 	}
 	want := schedule.Outcome{
-		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.read(), Thread: turns[0].Thread, Turns: 1,
+		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.readIssue(), Thread: turns[0].Thread, Turns: 1,
 		Usage: schedule.Usage{Input: 1100, Output: 20},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -34,7 +34,7 @@ func TestAnAttemptDoesWhatTheIssueSays(t *testing.T) {
 	if got.Issue == nil || got.Issue.State != "Review" {
 		t.Errorf("the issue: %+v", got.Issue)
 	}
-	files := []string{w.text(w.inWorkspace("hello.txt")), w.text(w.inWorkspace("here.txt"))}
+	files := []string{w.readText(w.inWorkspace("hello.txt")), w.readText(w.inWorkspace("here.txt"))}
 	if diff := cmp.Diff([]string{"Hello\n", w.inWorkspace("") + "\n"}, files); diff != "" {
 		t.Error(diff)
 	}
@@ -42,25 +42,25 @@ func TestAnAttemptDoesWhatTheIssueSays(t *testing.T) {
 
 func TestThePromptIsTheTemplateForTheIssueAndTheAttempt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "Nothing to do.")
+	w := newFixture(t, "Nothing to do.")
 	w.job.Prompt = "{{ issue.identifier }} is {{ issue.state }} in attempt {{ attempt }}"
 	w.job.Attempt = 2
 	w.run(t.Context())
-	if turns := w.asked("turn/start"); len(turns) != 1 || turns[0].Text != issueName+" is Todo in attempt 2" {
+	if turns := w.requests("turn/start"); len(turns) != 1 || turns[0].Text != issueName+" is Todo in attempt 2" {
 		t.Errorf("turns: %+v", turns)
 	}
 }
 
 func TestHooksRunInOrderAndAfterRunWhenTheAgentIsDead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Say `hello`\n")
+	w := newFixture(t, "- [ ] Say `hello`\n")
 	w.job.Attempt = 3
 	w.hooks.AfterRun += "\nkill -0 $(cat " + quote(w.path("agent.pid")) + ") && echo the agent lives > after_run.txt" +
 		"\necho $SYMPHONY_ISSUE_ID $SYMPHONY_ISSUE_IDENTIFIER $SYMPHONY_ATTEMPT >> after_run.txt; pwd >> after_run.txt"
 	for range 2 {
 		w.run(t.Context())
 		want := issueName + " " + issueName + " 3\n" + w.inWorkspace("") + "\n"
-		if diff := cmp.Diff(want, w.text(w.inWorkspace("after_run.txt"))); diff != "" {
+		if diff := cmp.Diff(want, w.readText(w.inWorkspace("after_run.txt"))); diff != "" {
 			t.Error(diff)
 		}
 		if err := os.Remove(w.inWorkspace("after_run.txt")); err != nil {
@@ -89,12 +89,12 @@ func TestTurnsGoOnOnTheSameThread(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, script)
+			w := newFixture(t, script)
 			w.job.MaxTurns = test.maxTurns
 			first := w.job.Issue
 			got := w.run(t.Context())
 			want := schedule.Outcome{
-				Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.read(), Thread: got.Thread, Turns: test.turns,
+				Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.readIssue(), Thread: got.Thread, Turns: test.turns,
 				Usage: schedule.Usage{Input: 100 * int64(test.turns), Output: 20 * int64(test.turns)},
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -103,7 +103,7 @@ func TestTurnsGoOnOnTheSameThread(t *testing.T) {
 			if got.Issue == nil || got.Issue.State != test.state {
 				t.Errorf("the issue: %+v", got.Issue)
 			}
-			turns := w.asked("turn/start")
+			turns := w.requests("turn/start")
 			if len(turns) != test.turns || !strings.Contains(turns[0].Text, script[:20]) {
 				t.Fatalf("turns: %+v", turns)
 			}
@@ -119,7 +119,7 @@ func TestTurnsGoOnOnTheSameThread(t *testing.T) {
 				}
 			}
 			for i, name := range []string{"one.txt", "two.txt", "three.txt", "four.txt"} {
-				if done := w.text(w.inWorkspace(name)) != ""; done != (i < test.turns) {
+				if done := w.readText(w.inWorkspace(name)) != ""; done != (i < test.turns) {
 					t.Errorf("%s: %v", name, done)
 				}
 			}
@@ -129,10 +129,10 @@ func TestTurnsGoOnOnTheSameThread(t *testing.T) {
 
 func TestAContinuationSpeaksOfTheIssueAsItIsThen(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Move this issue to `In Progress`\n")
+	w := newFixture(t, "- [ ] Move this issue to `In Progress`\n")
 	w.job.MaxTurns = 2
 	got := w.run(t.Context())
-	turns := w.asked("turn/start")
+	turns := w.requests("turn/start")
 	if len(turns) != 2 || got.Issue == nil || turns[1].Text != prompt.Continuation(*got.Issue, 2, 2) {
 		t.Errorf("%+v after the turns %+v", got, turns)
 	}
@@ -141,7 +141,7 @@ func TestAContinuationSpeaksOfTheIssueAsItIsThen(t *testing.T) {
 func TestASessionEndsInGoodOrderWhenTheIssueIsNoLongerItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		command string // with the file of the issue
+		command string // run by the agent, with the issue file as its argument
 		labels  []string
 		gone    bool
 		read    bool
@@ -152,8 +152,8 @@ func TestASessionEndsInGoodOrderWhenTheIssueIsNoLongerItsOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "")
-			w.says("- [ ] Run `" + test.command + quote(w.issueFile()) + "`\n")
+			w := newFixture(t, "")
+			w.setScript("- [ ] Run `" + test.command + quote(w.issueFile()) + "`\n")
 			w.job.MaxTurns = 3
 			w.job.Policy.RequiredLabels = test.labels
 			got := w.run(t.Context())
@@ -162,7 +162,7 @@ func TestASessionEndsInGoodOrderWhenTheIssueIsNoLongerItsOwn(t *testing.T) {
 				Usage: schedule.Usage{Input: 100, Output: 20}, Idle: true,
 			}
 			if test.read {
-				want.Issue = w.read()
+				want.Issue = w.readIssue()
 			} else if !test.gone {
 				want.Warnings = got.Warnings
 				if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "the issue was not read after the turn") {
@@ -200,12 +200,12 @@ func TestASessionIsIdleWhenNeitherTheWorkspaceNorTheIssueChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "")
-			w.says("- [ ] " + strings.ReplaceAll(test.step, "ISSUE", quote(w.issueFile())) + "\n")
-			// What hooks change is not the session's doing.
+			w := newFixture(t, "")
+			w.setScript("- [ ] " + strings.ReplaceAll(test.step, "ISSUE", quote(w.issueFile())) + "\n")
+			// Changes that hooks make do not count as the work of the session.
 			w.hooks.BeforeRun = "echo $RANDOM > old.txt"
 			w.hooks.AfterRun = "echo $RANDOM > after_run.txt"
-			w.job.Issue.UpdatedAt = w.job.Issue.UpdatedAt.Local() // the same instant
+			w.job.Issue.UpdatedAt = w.job.Issue.UpdatedAt.Local() // the same instant in another time zone
 			if got := w.run(t.Context()); got.Idle != test.idle {
 				t.Errorf("%+v", got)
 			}
@@ -215,7 +215,7 @@ func TestASessionIsIdleWhenNeitherTheWorkspaceNorTheIssueChanges(t *testing.T) {
 
 func TestAToolThatFailsIsToldToTheAgentAndEndsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Call `issue_update` with `{\"colour\": \"red\"}`\n- [ ] Move this issue to `Review`\n")
+	w := newFixture(t, "- [ ] Call `issue_update` with `{\"colour\": \"red\"}`\n- [ ] Move this issue to `Review`\n")
 	if got := w.run(t.Context()); got.Class != schedule.Done || got.Issue == nil || got.Issue.State != "Review" {
 		t.Errorf("%+v", got)
 	}

@@ -16,12 +16,12 @@ import (
 
 const hangs = "- [ ] Say `ready`\n- [ ] Hang\n"
 
-// stopped checks the end of an attempt that was stopped in its only turn.
-func (w *world) stopped(got schedule.Outcome, cause schedule.Cause) {
+// assertStopped checks the outcome of an attempt that was stopped in its only turn.
+func (w *fixture) assertStopped(got schedule.Outcome, cause schedule.Cause) {
 	w.t.Helper()
 	want := schedule.Outcome{
 		Class: schedule.Stopped, Status: cause.Status(), Why: "stopped: " + string(cause),
-		Thread: w.asked("turn/start")[0].Thread, Turns: 1, Usage: got.Usage, Idle: true,
+		Thread: w.requests("turn/start")[0].Thread, Turns: 1, Usage: got.Usage, Idle: true,
 		Warnings: got.Warnings, // an interrupt leaves after_run little time
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -40,15 +40,15 @@ func TestASessionIsStoppedForEveryCause(t *testing.T) {
 	} {
 		t.Run(string(cause), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, hangs)
-			w.stopped(w.run(w.stopWhen("ready", cause)), cause)
-			if len(w.asked("turn/interrupt")) != 1 {
+			w := newFixture(t, hangs)
+			w.assertStopped(w.run(w.stopWhen("ready", cause)), cause)
+			if len(w.requests("turn/interrupt")) != 1 {
 				t.Error("the turn was not interrupted")
 			}
 			if cause == schedule.Interrupted {
 				return // its after_run has little time
 			}
-			if diff := cmp.Diff(whole, w.traces()); diff != "" {
+			if diff := cmp.Diff(fullRun, w.traces()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -65,7 +65,7 @@ func TestAQuestionAskedWhileTheSessionIsStoppedIsNotLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, test.script)
+			w := newFixture(t, test.script)
 			got := w.run(w.stopWhen(test.when, schedule.Interrupted))
 			if got.Class != schedule.Persons || !strings.Contains(got.Why, "Which colour?") {
 				t.Errorf("ended as %s: %s", got.Class, got.Why)
@@ -82,14 +82,14 @@ func TestAnAgentThatDoesNotWantToEndIsKilledBeforeAfterRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, script)
+			w := newFixture(t, script)
 			w.grace = impatient
 			w.hooks.AfterRun += "\n! kill -0 $(cat " + quote(w.path("agent.pid")) + ") || " + w.trace("alive")
-			w.stopped(w.run(w.stopWhen("ready", schedule.Stalled)), schedule.Stalled)
-			if diff := cmp.Diff(whole, w.traces()); diff != "" {
+			w.assertStopped(w.run(w.stopWhen("ready", schedule.Stalled)), schedule.Stalled)
+			if diff := cmp.Diff(fullRun, w.traces()); diff != "" {
 				t.Error(diff)
 			}
-			turn := w.asked("turn/start")[0]
+			turn := w.requests("turn/start")[0]
 			if w.logged(slog.LevelWarn, "process killed", `"session_id":"`+turn.Thread+"-", `"pid":`) != 1 {
 				t.Errorf("the log does not name the session that was killed:\n%s", w.log.bytes.String())
 			}
@@ -100,12 +100,12 @@ func TestAnAgentThatDoesNotWantToEndIsKilledBeforeAfterRun(t *testing.T) {
 // An agent that is frozen does not even answer the interrupt.
 func TestAFrozenAgentIsStopped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	begun, frozen := w.fifo("begun"), w.fifo("frozen")
-	w.says("- [ ] Run `cat " + quote(begun) + "; kill -STOP $PPID; echo > " + quote(frozen) + "`\n")
+	w.setScript("- [ ] Run `cat " + quote(begun) + "; kill -STOP $PPID; echo > " + quote(frozen) + "`\n")
 	w.grace = impatient
 	ctx, cancel := context.WithCancelCause(t.Context())
-	w.on = func(u Update) {
+	w.onUpdate = func(u Update) {
 		if u.Event != string(codex.SessionStarted) {
 			return
 		}
@@ -115,15 +115,15 @@ func TestAFrozenAgentIsStopped(t *testing.T) {
 			cancel(schedule.Stalled)
 		}()
 	}
-	w.stopped(w.run(ctx), schedule.Stalled)
-	if diff := cmp.Diff(whole, w.traces()); diff != "" {
+	w.assertStopped(w.run(ctx), schedule.Stalled)
+	if diff := cmp.Diff(fullRun, w.traces()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestASessionThatIsStoppedInAHookStartsNoAgent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	running := w.fifo("running")
 	w.grace = impatient
 	w.hooks.BeforeRun += "\necho $$ > " + quote(w.path("hook.pid")) + "\necho > " + quote(running) + "\nsleep 3600"
@@ -139,13 +139,13 @@ func TestASessionThatIsStoppedInAHookStartsNoAgent(t *testing.T) {
 	if diff := cmp.Diff([]string{"after_create", "before_run", "after_run"}, w.traces()); diff != "" {
 		t.Error(diff)
 	}
-	pid, _ := w.started("hook.pid")
-	w.gone(pid)
+	pid, _ := w.readPID("hook.pid")
+	w.assertDead(pid)
 }
 
 func TestASessionThatIsStoppedBeforeItBeginsDoesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(schedule.DeadlineReach)
 	want := schedule.Outcome{Class: schedule.Stopped, Status: schedule.StatusInterrupted, Why: "stopped: deadline", Idle: true}
@@ -161,7 +161,7 @@ func TestASessionThatIsStoppedBeforeItBeginsDoesNothing(t *testing.T) {
 // What an earlier turn saw is no answer to what the issue is now.
 func TestASessionThatIsStoppedInALaterTurnKnowsNothingOfTheIssue(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Move this issue to `In Progress`\n## Next turn\n"+hangs)
+	w := newFixture(t, "- [ ] Move this issue to `In Progress`\n## Next turn\n"+hangs)
 	w.job.MaxTurns = 2
 	got := w.run(w.stopWhen("ready", schedule.BecameDone))
 	if got.Class != schedule.Stopped || got.Turns != 2 || got.Issue != nil || got.Gone {
@@ -171,11 +171,11 @@ func TestASessionThatIsStoppedInALaterTurnKnowsNothingOfTheIssue(t *testing.T) {
 
 func TestAnInterruptedRunDoesNotWaitForASlowAfterRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, hangs)
+	w := newFixture(t, hangs)
 	w.hooks.AfterRun = "trap '' TERM; sleep 3600 & wait; sleep 3600"
 	w.grace = impatient
 	got := w.run(w.stopWhen("ready", schedule.Interrupted))
-	w.stopped(got, schedule.Interrupted)
+	w.assertStopped(got, schedule.Interrupted)
 	if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`) != 1 {
 		t.Errorf("after_run was not cut short:\n%s", w.log.bytes.String())
 	}
@@ -186,7 +186,7 @@ func TestAnInterruptedRunDoesNotWaitForASlowAfterRun(t *testing.T) {
 
 func TestAnInterruptEndsAnAfterRunThatRunsAlready(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Say `hello`\n")
+	w := newFixture(t, "- [ ] Say `hello`\n")
 	running := w.fifo("running")
 	w.hooks.AfterRun += "\necho > " + quote(running) + "; sleep 3600"
 	w.grace = impatient
@@ -202,14 +202,14 @@ func TestAnInterruptEndsAnAfterRunThatRunsAlready(t *testing.T) {
 
 func TestAStoppedSessionIsNotOverBeforeAfterRunIs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, hangs)
+	w := newFixture(t, hangs)
 	at, goOn := w.fifo("at"), w.fifo("go-on")
 	w.hooks.AfterRun += "\necho > " + quote(at) + "\ncat " + quote(goOn) + " > /dev/null\n" + w.trace("after_run_ended")
 	go func() {
 		os.ReadFile(at) // after_run waits
 		os.WriteFile(goOn, nil, 0)
 	}()
-	w.stopped(w.run(w.stopWhen("ready", schedule.Stalled)), schedule.Stalled)
+	w.assertStopped(w.run(w.stopWhen("ready", schedule.Stalled)), schedule.Stalled)
 	if traces := strings.Join(w.traces(), " "); !strings.HasSuffix(traces, "after_run after_run_ended") {
 		t.Error(traces)
 	}

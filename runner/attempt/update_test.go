@@ -17,13 +17,13 @@ import (
 
 func TestUpdatesTellWhatASessionDoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Spend `1000` tokens\n- [ ] Say\n```\ntwo\nlines\n```\n- [ ] Run `true`\n- [ ] Flood `100`\n"+
+	w := newFixture(t, "- [ ] Spend `1000` tokens\n- [ ] Say\n```\ntwo\nlines\n```\n- [ ] Run `true`\n- [ ] Flood `100`\n"+
 		"## Next turn\n- [ ] Spend `500` tokens\n- [ ] Create `new.txt` containing `new`\n")
 	w.job.MaxTurns = 2
 	got := w.run(t.Context())
 
 	var signs []schedule.TurnSign
-	var begun int // turns
+	var begun int // how many turns have begun
 	var last schedule.Update
 	summaries := map[string]int{}
 	for _, u := range w.updates {
@@ -67,7 +67,7 @@ func TestUpdatesTellWhatASessionDoes(t *testing.T) {
 	}
 }
 
-// shortened is a summary as sessions cut it.
+// shortened returns text as sessions shorten a summary.
 func shortened(text string) string {
 	if runes := []rune(text); len(runes) > 120 {
 		return string(runes[:119]) + "…"
@@ -133,8 +133,8 @@ func drawUpdate(t *rapid.T) Update {
 	return u
 }
 
-// In the order of their times, updates merge to the latest word on everything.
-// In any other order nothing gets lost either.
+// In the order of their times, updates merge to the latest value of everything. In
+// any other order no value gets lost either.
 func TestNothingGetsLostInMerging(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -169,7 +169,7 @@ func TestNothingGetsLostInMerging(t *testing.T) {
 		for _, u := range updates[1:] {
 			merged = u.Merge(merged)
 		}
-		if merged.Summary == "" { // nobody said anything: the event is anybody's
+		if merged.Summary == "" { // no update has a summary, so any event will do
 			want.Event = merged.Event
 		}
 		if diff := cmp.Diff(want, merged); diff != "" {

@@ -1,12 +1,25 @@
 package attempt
 
 import (
+	"log/slog"
+	"time"
+
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// onEvent is told of every event of the session, one at a time and never after the
-// session was closed. It passes an event on as a sign of life, and logs those
+// enter reports the phase that the attempt enters. While a session is open, onEvent
+// reports the phases instead, from another goroutine.
+func (a *attempt) enter(phase schedule.AttemptStatus) {
+	if a.phase == phase {
+		return
+	}
+	a.phase = phase
+	a.report(Update{At: time.Now(), Status: phase, PID: a.pid})
+}
+
+// onEvent handles every event of the session, one at a time and never after the
+// session was closed. It reports the event as a sign of life, and logs the events
 // that an operator looks for.
 func (a *attempt) onEvent(e codex.Event) {
 	e.Summary = a.Redact(e.Summary)
@@ -46,7 +59,23 @@ func (a *attempt) onEvent(e codex.Event) {
 	case codex.UnsupportedToolCall, codex.Warning:
 		log.Warn(e.Summary)
 	case codex.Notification, codex.OtherMessage:
-	default: // how a turn ended is in the outcome; the rest is for those who look closely
+	default: // the outcome says how a turn ended, so debug is enough
 		log.Debug(e.Summary)
 	}
+}
+
+// logger returns the log with the session of the attempt once there is one (SPEC
+// §13.1). Events of an open session carry their own session: see onEvent.
+func (a *attempt) logger() *slog.Logger {
+	log := a.Log
+	if a.pid != 0 {
+		log = log.With("session_id", a.lastSession, "pid", a.pid)
+	}
+	return log
+}
+
+// warn logs a failure that does not change the outcome, and reports it with it.
+func (a *attempt) warn(what string, err error) {
+	a.logger().Warn(what, "error", err)
+	a.warnings = append(a.warnings, a.brief(what+": "+err.Error()))
 }

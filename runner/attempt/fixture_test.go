@@ -29,34 +29,34 @@ const (
 	issueName = "ABC-1"
 )
 
-// patient is a grace in which only an agent's own end can end a test in time,
-// impatient one for agents that ignore everything but SIGKILL.
+// patient is a grace period so long that only an agent that exits by itself lets a
+// test end in time; impatient suits agents that ignore everything except SIGKILL.
 var (
 	patient   = workspace.Grace{EOF: forever, Term: forever, Kill: 20 * time.Second}
 	impatient = workspace.Grace{EOF: 50 * time.Millisecond, Term: 50 * time.Millisecond, Kill: 20 * time.Second}
 )
 
-// world is all that an attempt needs: an issue in a folder, workspaces, and the
-// scripted agent, which does what the issue says. Change job, hooks, grace and on
-// before the first run.
-type world struct {
-	t     *testing.T
-	dir   string // of everything
-	job   Job
-	hooks workspace.Hooks
-	grace workspace.Grace
-	on    func(Update) // called for each update
+// fixture holds all that an attempt needs: an issue in a folder, workspaces, and the
+// scripted agent, which does what the issue says. Change job, hooks, grace and
+// onUpdate before the first run.
+type fixture struct {
+	t        *testing.T
+	dir      string // holds all other folders
+	job      Job
+	hooks    workspace.Hooks
+	grace    workspace.Grace
+	onUpdate func(Update) // called for each update
 
-	updates []Update // of the last run
-	over    bool     // it has returned
-	log     *journal
+	updates  []Update // of the last run
+	returned bool     // whether the last run has returned
+	log      *logBuffer
 }
 
-// newWorld makes a world whose issue is the script. Its hooks and its agent
+// newFixture returns a fixture whose issue is the script. Its hooks and its agent
 // leave a trace when they are started.
-func newWorld(t *testing.T, script string) *world {
+func newFixture(t *testing.T, script string) *fixture {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), grace: patient, on: func(Update) {}, log: &journal{}}
+	w := &fixture{t: t, dir: t.TempDir(), grace: patient, onUpdate: func(Update) {}, log: &logBuffer{}}
 	for _, name := range []string{"issues", "home"} {
 		if err := os.Mkdir(filepath.Join(w.dir, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -79,47 +79,48 @@ func newWorld(t *testing.T, script string) *world {
 		},
 		Policy: schedule.Policy{ActiveStates: []string{"Todo", "In Progress"}, TerminalStates: []string{"Done"}},
 	}
-	w.says(script)
+	w.setScript(script)
 	return w
 }
 
-// says gives the issue its text, which is the script.
-func (w *world) says(script string) {
+// setScript makes the script the text of the issue.
+func (w *fixture) setScript(script string) {
 	w.t.Helper()
 	if err := os.WriteFile(w.issueFile(), []byte("---\ntitle: A title\nstate: Todo\n---\n"+script), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	w.job.Issue = *w.read()
+	w.job.Issue = *w.readIssue()
 }
 
-// agent is the command that becomes the scripted agent. A program built with the
-// race detector sleeps for a second before it exits, unless told otherwise.
-func (w *world) agent() string {
+// agent returns the command that becomes the scripted agent. A program built with
+// the race detector sleeps for a second before it exits, unless GORACE says
+// otherwise.
+func (w *fixture) agent() string {
 	return "export GORACE=atexit_sleep_ms=0; exec " + quote(os.Args[0]) + " agent " + quote(w.path("home"))
 }
 
-// trace is a command that leaves a trace.
-func (w *world) trace(name string) string {
+// trace returns a command that leaves a trace.
+func (w *fixture) trace(name string) string {
 	return "echo " + name + " >> " + quote(w.path("order"))
 }
 
-// traces are what was started, in order.
-func (w *world) traces() []string {
+// traces returns what was started, in order.
+func (w *fixture) traces() []string {
 	w.t.Helper()
-	return strings.Fields(w.text(w.path("order")))
+	return strings.Fields(w.readText(w.path("order")))
 }
 
-func (w *world) path(names ...string) string {
+func (w *fixture) path(names ...string) string {
 	return filepath.Join(append([]string{w.dir}, names...)...)
 }
 
-func (w *world) issueFile() string { return w.path("issues", issueName+".md") }
+func (w *fixture) issueFile() string { return w.path("issues", issueName+".md") }
 
-// inWorkspace is a path in the workspace of the issue.
-func (w *world) inWorkspace(name string) string { return w.path("root", issueName, name) }
+// inWorkspace returns a path in the workspace of the issue.
+func (w *fixture) inWorkspace(name string) string { return w.path("root", issueName, name) }
 
-// read is the issue as it is now; nil when it is gone.
-func (w *world) read() *tracker.Issue {
+// readIssue returns the issue as it is now; nil when it is gone.
+func (w *fixture) readIssue() *tracker.Issue {
 	w.t.Helper()
 	issues, err := w.job.Tracker.IssuesByID(w.t.Context(), []tracker.ID{issueName})
 	if err != nil {
@@ -131,8 +132,8 @@ func (w *world) read() *tracker.Issue {
 	return &issues[0]
 }
 
-// root opens the workspaces of the job.
-func (w *world) root() {
+// openWorkspaces opens the workspaces of the job.
+func (w *fixture) openWorkspaces() {
 	w.t.Helper()
 	if w.job.Workspaces == nil {
 		root, err := workspace.Open(workspace.Config{Root: w.path("root"), Hooks: w.hooks},
@@ -146,22 +147,22 @@ func (w *world) root() {
 	}
 }
 
-// run makes the attempt. That its updates are appended without a lock lets the
-// race detector see whether they come one at a time.
-func (w *world) run(ctx context.Context) schedule.Outcome {
+// run makes the attempt. Its updates are appended without a lock, so that the race
+// detector sees whether they come one at a time.
+func (w *fixture) run(ctx context.Context) schedule.Outcome {
 	w.t.Helper()
-	w.root()
-	w.updates, w.over = nil, false
+	w.openWorkspaces()
+	w.updates, w.returned = nil, false
 	outcome := Run(ctx, w.job, func(u Update) {
-		if w.over {
+		if w.returned {
 			w.t.Errorf("an update after the end: %+v", u)
 		}
 		w.updates = append(w.updates, u)
-		w.on(u)
+		w.onUpdate(u)
 	})
-	w.over = true
-	if pid, started := w.started("agent.pid"); started {
-		w.gone(pid)
+	w.returned = true
+	if pid, started := w.readPID("agent.pid"); started {
+		w.assertDead(pid)
 	}
 	if outcome.Class == schedule.Done && outcome.Why != "" || strings.ContainsAny(outcome.Why, "\n\r\t") {
 		w.t.Errorf("%s because of %q", outcome.Class, outcome.Why)
@@ -169,11 +170,11 @@ func (w *world) run(ctx context.Context) schedule.Outcome {
 	return outcome
 }
 
-// stopWhen lets run stop the attempt for a cause as soon as the agent has said a
-// word. It returns the context for run.
-func (w *world) stopWhen(word string, cause schedule.Cause) context.Context {
+// stopWhen stops the attempt for a cause as soon as the agent has said word. It
+// returns the context for run.
+func (w *fixture) stopWhen(word string, cause schedule.Cause) context.Context {
 	ctx, cancel := context.WithCancelCause(w.t.Context())
-	w.on = func(u Update) {
+	w.onUpdate = func(u Update) {
 		if u.Summary == word {
 			cancel(cause)
 		}
@@ -181,8 +182,8 @@ func (w *world) stopWhen(word string, cause schedule.Cause) context.Context {
 	return ctx
 }
 
-// started reads the process id that something wrote to a file, if it did.
-func (w *world) started(name string) (pid int, started bool) {
+// readPID reads the process id in a file, and reports whether the file exists.
+func (w *fixture) readPID(name string) (pid int, started bool) {
 	w.t.Helper()
 	text, err := os.ReadFile(w.path(name))
 	if err != nil {
@@ -195,16 +196,16 @@ func (w *world) started(name string) (pid int, started bool) {
 	return pid, true
 }
 
-// gone fails the test if a process exists, be it as a zombie.
-func (w *world) gone(pid int) {
+// assertDead fails the test if a process exists, also as a zombie.
+func (w *fixture) assertDead(pid int) {
 	w.t.Helper()
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		w.t.Errorf("process %d is still there (%v)", pid, err)
 	}
 }
 
-// text is what a file holds; empty when there is none.
-func (w *world) text(path string) string {
+// readText returns the content of a file; empty when there is none.
+func (w *fixture) readText(path string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -214,7 +215,7 @@ func (w *world) text(path string) string {
 }
 
 // fifo makes a named pipe: opening it at one end waits for the other.
-func (w *world) fifo(name string) string {
+func (w *fixture) fifo(name string) string {
 	w.t.Helper()
 	path := w.path(name)
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -223,8 +224,8 @@ func (w *world) fifo(name string) string {
 	return path
 }
 
-// kept is a line of the event log, as others read it.
-type kept struct {
+// eventLogLine is a line of the event log as other programs read it.
+type eventLogLine struct {
 	Millis *int64         `json:"t_ms"`
 	Dir    string         `json:"dir"`
 	Msg    any            `json:"msg"`
@@ -232,19 +233,19 @@ type kept struct {
 	Event  map[string]any `json:"event"`
 }
 
-// kept reads the event log of the job.
-func (w *world) kept() []kept {
+// readEventLog returns the lines of the job's event log.
+func (w *fixture) readEventLog() []eventLogLine {
 	w.t.Helper()
 	f, err := os.Open(w.job.EventLog)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer f.Close()
-	var all []kept
+	var all []eventLogLine
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var k kept
+		var k eventLogLine
 		decoder := json.NewDecoder(bytes.NewReader(lines.Bytes()))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&k); err != nil || decoder.More() || k.Millis == nil || *k.Millis < 0 {
@@ -258,20 +259,20 @@ func (w *world) kept() []kept {
 	return all
 }
 
-// asked is a turn as the agent was asked for it, or a thread.
-type asked struct{ Thread, Text string }
+// agentRequest is a request to start a turn or a thread.
+type agentRequest struct{ Thread, Text string }
 
-// asked are the requests of a method, by the event log.
-func (w *world) asked(method string) []asked {
+// requests returns the requests of a method in the event log.
+func (w *fixture) requests(method string) []agentRequest {
 	w.t.Helper()
-	var all []asked
-	for _, k := range w.kept() {
+	var all []agentRequest
+	for _, k := range w.readEventLog() {
 		m, _ := k.Msg.(map[string]any)
 		if k.Dir != ">" || m["method"] != method {
 			continue
 		}
 		params, _ := m["params"].(map[string]any)
-		a := asked{}
+		a := agentRequest{}
 		a.Thread, _ = params["threadId"].(string)
 		if input, _ := params["input"].([]any); len(input) == 1 {
 			a.Text, _ = input[0].(map[string]any)["text"].(string)
@@ -281,20 +282,20 @@ func (w *world) asked(method string) []asked {
 	return all
 }
 
-// journal is what a log is written to.
-type journal struct {
+// logBuffer collects what a logger writes.
+type logBuffer struct {
 	mu    sync.Mutex
 	bytes bytes.Buffer
 }
 
-func (j *journal) Write(b []byte) (int, error) {
+func (j *logBuffer) Write(b []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.bytes.Write(b)
 }
 
-// logged counts the lines of the log with a level and words.
-func (w *world) logged(level slog.Level, words ...string) int {
+// logged counts the lines of the log that have a level and contain all words.
+func (w *fixture) logged(level slog.Level, words ...string) int {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
 	n := 0

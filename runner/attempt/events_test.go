@@ -11,9 +11,9 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// phases are the statuses that the updates of a world's attempt report, in their
+// phases returns the statuses that the updates of the attempt report, in their
 // order.
-func (w *world) phases() (phases []schedule.AttemptStatus) {
+func (w *fixture) phases() (phases []schedule.AttemptStatus) {
 	for _, u := range w.updates {
 		if u.Status != "" {
 			phases = append(phases, u.Status)
@@ -28,31 +28,31 @@ func TestAnAttemptReportsThePhasesItGoesThrough(t *testing.T) {
 	const initializing, streaming, finishing = schedule.StatusInitializingSession, schedule.StatusStreamingTurn, schedule.StatusFinishing
 	for name, test := range map[string]struct {
 		script string
-		change func(*world)
+		change func(*fixture)
 		want   []schedule.AttemptStatus
 		ended  schedule.AttemptStatus
 	}{
-		"two turns": {"- [ ] Say `one`\n## Next turn\n- [ ] Say `two`\n", func(w *world) { w.job.MaxTurns = 2 },
+		"two turns": {"- [ ] Say `one`\n## Next turn\n- [ ] Say `two`\n", func(w *fixture) { w.job.MaxTurns = 2 },
 			[]schedule.AttemptStatus{preparing, building, launching, initializing, streaming, streaming, finishing}, schedule.StatusSucceeded},
-		"a workspace that cannot be made": {"", func(w *world) { w.hooks.AfterCreate = "exit 3" },
+		"a workspace that cannot be made": {"", func(w *fixture) { w.hooks.AfterCreate = "exit 3" },
 			[]schedule.AttemptStatus{preparing}, schedule.StatusFailed},
-		"a hook before the agent": {"", func(w *world) { w.hooks.BeforeRun = "exit 3" },
+		"a hook before the agent": {"", func(w *fixture) { w.hooks.BeforeRun = "exit 3" },
 			[]schedule.AttemptStatus{preparing, building, launching, finishing}, schedule.StatusFailed},
-		"a hook that takes too long": {"", func(w *world) {
+		"a hook that takes too long": {"", func(w *fixture) {
 			w.hooks.AfterCreate, w.hooks.BeforeRun, w.hooks.AfterRun, w.hooks.Timeout, w.grace = "", "sleep 3600", "", 100*time.Millisecond, impatient
 		}, []schedule.AttemptStatus{preparing, building, launching, finishing}, schedule.StatusTimedOut},
-		"an agent that says nothing": {"", func(w *world) {
+		"an agent that says nothing": {"", func(w *fixture) {
 			w.job.Codex.Command, w.job.Codex.ReadTimeout = "read -r line; echo '{\"id\":1,\"result\":{}}'; cat > /dev/null", 200*time.Millisecond
 		},
 			[]schedule.AttemptStatus{preparing, building, launching, initializing, finishing}, schedule.StatusTimedOut},
-		"a turn that takes too long": {"- [ ] Hang\n", func(w *world) { w.job.Codex.TurnTimeout = 100 * time.Millisecond },
+		"a turn that takes too long": {"- [ ] Hang\n", func(w *fixture) { w.job.Codex.TurnTimeout = 100 * time.Millisecond },
 			[]schedule.AttemptStatus{preparing, building, launching, initializing, streaming, finishing}, schedule.StatusTimedOut},
-		"a turn that fails": {"- [ ] Exit `7`\n", func(*world) {},
+		"a turn that fails": {"- [ ] Exit `7`\n", func(*fixture) {},
 			[]schedule.AttemptStatus{preparing, building, launching, initializing, streaming, finishing}, schedule.StatusFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, test.script)
+			w := newFixture(t, test.script)
 			test.change(w)
 			if got := w.run(t.Context()); got.Status != test.ended {
 				t.Errorf("it ended as %q, want %q: %s", got.Status, test.ended, got.Why)
@@ -67,7 +67,7 @@ func TestAnAttemptReportsThePhasesItGoesThrough(t *testing.T) {
 // A phase is no sign of life: silence is counted by what the agent says.
 func TestAPhaseIsNoProgress(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Say `one`\n")
+	w := newFixture(t, "- [ ] Say `one`\n")
 	w.run(t.Context())
 	for _, u := range w.updates {
 		if u.Alive && u.Status != "" && u.Status != schedule.StatusStreamingTurn {
@@ -78,10 +78,10 @@ func TestAPhaseIsNoProgress(t *testing.T) {
 
 func TestEveryLogLineOfASessionNamesItAndItsProcess(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Ask for approval of `true`\n- [ ] Send `no JSON at all` verbatim\n")
+	w := newFixture(t, "- [ ] Ask for approval of `true`\n- [ ] Send `no JSON at all` verbatim\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	w.on = func(u Update) {
+	w.onUpdate = func(u Update) {
 		if u.Event == "turn_completed" {
 			cancel() // the issue is not read after the turn
 		}

@@ -14,7 +14,7 @@ import (
 
 func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send a line of `65536` bytes\n- [ ] Send a line of `65537` bytes\n"+
+	w := newFixture(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send a line of `65536` bytes\n- [ ] Send a line of `65537` bytes\n"+
 		"- [ ] Ask for approval of `true`\n- [ ] Move this issue to `Review`\n")
 	w.run(t.Context())
 
@@ -26,7 +26,7 @@ func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 		t.Errorf("%v (%v)", info, err)
 	}
 	got := map[string]int{}
-	for _, k := range w.kept() {
+	for _, k := range w.readEventLog() {
 		switch msg := k.Msg.(type) {
 		case map[string]any:
 			method, _ := msg["method"].(string)
@@ -75,7 +75,7 @@ func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 
 func TestASessionThatIsNotToBeLoggedIsNot(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Say `hello`\n")
+	w := newFixture(t, "- [ ] Say `hello`\n")
 	w.job.EventLog = ""
 	if got := w.run(t.Context()); got.Class != schedule.Done {
 		t.Errorf("%+v", got)
@@ -100,7 +100,7 @@ func TestAnEventLogThatCannotBeWrittenIsNoMoreThanAWarning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "- [ ] Flood `100`\n- [ ] Create `new.txt` containing `new`\n")
+			w := newFixture(t, "- [ ] Flood `100`\n- [ ] Create `new.txt` containing `new`\n")
 			w.job.EventLog = test.path
 			if test.path != "/dev/full" {
 				w.job.EventLog = w.path(test.path)
@@ -119,34 +119,34 @@ func TestAnEventLogThatCannotBeWrittenIsNoMoreThanAWarning(t *testing.T) {
 
 func TestAnEventLogGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Say `hello`\n")
+	w := newFixture(t, "- [ ] Say `hello`\n")
 	w.run(t.Context())
-	once := len(w.asked("turn/start"))
+	once := len(w.requests("turn/start"))
 	w.run(t.Context())
-	if twice := len(w.asked("turn/start")); once != 1 || twice != 2 {
+	if twice := len(w.requests("turn/start")); once != 1 || twice != 2 {
 		t.Errorf("%d turns, then %d", once, twice)
 	}
 }
 
 func TestAnEventLogEndsAtItsBound(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	w.job.EventLog = w.path("events.jsonl")
 	l := openEventLog(w.job.EventLog, strings.Clone, w.job.Log)
 	line := []byte(`{"text":"` + strings.Repeat("x", 1000) + `"}`)
-	l.written = maxEventLog - 10*len(line) // as if so much had been kept
+	l.written = maxEventLog - 10*len(line) // as if the log were nearly full
 	for range 100 {
 		l.wire('<', line)
 		l.event(codex.Event{Kind: codex.TurnCompleted})
 	}
-	if err := l.close(); err == nil || !strings.Contains(err.Error(), "bound") {
+	if err := l.close(); err == nil || !strings.Contains(err.Error(), "limit") {
 		t.Errorf("the end does not say that it is early: %v", err)
 	}
 	info, err := os.Stat(w.job.EventLog)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := len(w.kept()) // whole lines alone
+	n := len(w.readEventLog()) // fails unless all lines are whole
 	if size := int(info.Size()); size < 9*len(line) || size > 12*len(line) || n < 9 {
 		t.Errorf("%d bytes in %d lines", size, n)
 	}
@@ -157,7 +157,7 @@ func TestAnEventLogEndsAtItsBound(t *testing.T) {
 
 func TestTheTextOfAnEventLogIsWhatWasSaid(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	w.job.EventLog = w.path("events.jsonl")
 	l := openEventLog(w.job.EventLog, strings.Clone, w.job.Log)
 	for _, line := range []string{`{"a": "<&>\u2028é"}`, "\x1b[31mred\x00", `[1,`, `"text"`, "\xff\xfe"} {
@@ -165,7 +165,7 @@ func TestTheTextOfAnEventLogIsWhatWasSaid(t *testing.T) {
 	}
 	l.close()
 	var got []any
-	for _, k := range w.kept() {
+	for _, k := range w.readEventLog() {
 		got = append(got, k.Msg)
 	}
 	want := []any{map[string]any{"a": "<&>\u2028é"}, "\x1b[31mred\x00", "[1,", "text", "\ufffd\ufffd"}

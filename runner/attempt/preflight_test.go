@@ -10,13 +10,13 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-func TestOneSessionFindsOutAndTheOthersWaitForIt(t *testing.T) {
+func TestOneSessionRunsThePreflightCheckAndTheOthersWait(t *testing.T) {
 	t.Parallel()
 	own := errors.New("this session's own failure")
 	noSandbox := codex.ErrNoSandbox
 	for name, test := range map[string]struct {
-		finds []error // by those who find out, in turn
-		want  error   // of those who wait
+		results []error // of the checks, in order
+		want    error   // for the sessions that wait
 	}{
 		"all is well":         {[]error{nil}, nil},
 		"no session can":      {[]error{noSandbox}, noSandbox},
@@ -27,7 +27,7 @@ func TestOneSessionFindsOutAndTheOthersWaitForIt(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				g := NewPreflightOnce()
-				for _, found := range test.finds[:len(test.finds)-1] {
+				for _, found := range test.results[:len(test.results)-1] {
 					if first, err := g.enter(t.Context()); !first || err != nil {
 						t.Fatalf("entered %v, %v", first, err)
 					}
@@ -41,19 +41,19 @@ func TestOneSessionFindsOutAndTheOthersWaitForIt(t *testing.T) {
 					go func() {
 						first, err := g.enter(t.Context())
 						if first {
-							err = errors.New("it had to find out too")
+							err = errors.New("it had to check too")
 						}
 						waiting <- err
 					}()
 				}
 				synctest.Wait()
 				if len(waiting) != 0 {
-					t.Error("somebody did not wait")
+					t.Error("a session did not wait for the check")
 				}
-				g.leave(test.finds[len(test.finds)-1])
+				g.leave(test.results[len(test.results)-1])
 				for range cap(waiting) {
 					if err := <-waiting; !errors.Is(err, test.want) {
-						t.Errorf("told %v, want %v", err, test.want)
+						t.Errorf("got %v, want %v", err, test.want)
 					}
 				}
 			})
@@ -61,7 +61,7 @@ func TestOneSessionFindsOutAndTheOthersWaitForIt(t *testing.T) {
 	}
 }
 
-func TestAStoppedSessionDoesNotWaitAtTheGate(t *testing.T) {
+func TestAStoppedSessionDoesNotWaitForThePreflightCheck(t *testing.T) {
 	t.Parallel()
 	g := NewPreflightOnce()
 	if first, err := g.enter(t.Context()); !first || err != nil {
@@ -73,6 +73,6 @@ func TestAStoppedSessionDoesNotWaitAtTheGate(t *testing.T) {
 		t.Errorf("entered %v, %v", first, err)
 	}
 	if first, err := (*PreflightOnce)(nil).enter(t.Context()); first || err != nil {
-		t.Errorf("without a gate: %v, %v", first, err)
+		t.Errorf("without a PreflightOnce: %v, %v", first, err)
 	}
 }

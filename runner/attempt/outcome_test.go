@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// infos are all variants of codexErrorInfo in the schema of Codex 0.169.
+// infos holds all variants of codexErrorInfo in the schema of Codex 0.169.
 var infos = map[string]schedule.Class{
 	"contextWindowExceeded":       schedule.ThreadLost,
 	"sessionBudgetExceeded":       schedule.Everyones,
@@ -80,7 +80,7 @@ func TestAnHTTPStatusSaysMoreThanTheErrorItCameWith(t *testing.T) {
 			}
 		}
 	}
-	for _, status := range []int{101, 200, 302} { // they say nothing of a failure
+	for _, status := range []int{101, 200, 302} { // they do not mean a failure
 		if got := classOfTurnError("responseStreamDisconnected", status); got != schedule.Passing {
 			t.Errorf("%d is %s", status, got)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// files are the files below a folder, by name.
-func files(t *testing.T, folder string) (names []string) {
+// filesBelow returns the paths of the files below a folder.
+func filesBelow(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
@@ -33,7 +33,7 @@ func files(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-func put(t *testing.T, path, text string) {
+func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
@@ -50,7 +50,7 @@ func TestOnlyTheRolloutOfTheThreadIsKept(t *testing.T) {
 	const kept = "sessions/2026/11/21/rollout-2026-11-21T12-00-00-thread-1.jsonl"
 	for _, name := range []string{kept, "sessions/2026/11/21/rollout-2026-11-21T12-00-00-thread-2.jsonl", "config.toml", "auth.json", "state_5.sqlite",
 		"rules/default.rules", "sessionsold/rollout-thread-1.jsonl"} {
-		put(t, filepath.Join(home, name), "x")
+		writeFile(t, filepath.Join(home, name), "x")
 	}
 	if err := os.Symlink("/etc/passwd", filepath.Join(home, "sessions", "link-thread-1.jsonl")); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestOnlyTheRolloutOfTheThreadIsKept(t *testing.T) {
 	if err := cleanHome(home, "thread-1"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{kept}, files(t, home)); diff != "" {
+	if diff := cmp.Diff([]string{kept}, filesBelow(t, home)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if err := os.Truncate(filepath.Join(home, kept), maxRollout+1); err != nil {
@@ -67,7 +67,7 @@ func TestOnlyTheRolloutOfTheThreadIsKept(t *testing.T) {
 	if err := cleanHome(home, "thread-1"); err != nil {
 		t.Fatal(err)
 	}
-	if left := files(t, home); len(left) != 0 {
+	if left := filesBelow(t, home); len(left) != 0 {
 		t.Errorf("a rollout that is too long is kept: %v", left)
 	}
 }
@@ -76,9 +76,9 @@ func TestForgetRemovesWhatOneIssueLeft(t *testing.T) {
 	t.Parallel()
 	private := t.TempDir()
 	for _, name := range []string{"home/A-1/sessions/x", "tmp/A-1/x/y", "home/A-2/x"} {
-		put(t, filepath.Join(private, name), "x")
+		writeFile(t, filepath.Join(private, name), "x")
 	}
-	if err := os.Chmod(filepath.Join(private, "tmp/A-1/x"), 0o500); err != nil { // as module caches are
+	if err := os.Chmod(filepath.Join(private, "tmp/A-1/x"), 0o500); err != nil { // as Go module caches are
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -86,35 +86,35 @@ func TestForgetRemovesWhatOneIssueLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"home/A-2/x"}, files(t, private)); diff != "" {
+	if diff := cmp.Diff([]string{"home/A-2/x"}, filesBelow(t, private)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestASessionLeavesNoTemporaryFiles(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "- [ ] Run `echo x > made`")
+	w := newFixture(t, "- [ ] Run `echo x > made`")
 	w.job.SessionDir = w.path("private")
 	if got := w.run(t.Context()); got.Class != schedule.Done {
 		t.Fatalf("%+v", got)
 	}
-	if left := files(t, w.job.SessionDir); len(left) != 0 {
+	if left := filesBelow(t, w.job.SessionDir); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
 func TestAKeyWithoutAFolderIsNotUsed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	w.job.Account.Key = "sk-secret"
-	if got := w.run(t.Context()); got.Class != schedule.Failed || w.text(w.job.EventLog) != "" {
+	if got := w.run(t.Context()); got.Class != schedule.Failed || w.readText(w.job.EventLog) != "" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// realWorld is a world with the real Codex, a key, and a model that runs a
-// command in each session.
-func realWorld(t *testing.T) (*world, *codextest.Model) {
+// newCodexFixture returns a fixture with the real Codex, a key, and a model that
+// runs a command in each session.
+func newCodexFixture(t *testing.T) (*fixture, *codextest.Model) {
 	t.Helper()
 	path := os.Getenv("SYMPHONY_TEST_CODEX")
 	if path == "" {
@@ -132,7 +132,7 @@ func realWorld(t *testing.T) (*world, *codextest.Model) {
 	done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
 	m := codextest.NewModel(codextest.Lane{Replies: []codextest.Reply{run, done}, Loop: true})
 	t.Cleanup(m.Close)
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	w.job.Codex = codex.Config{Command: "exec " + quote(path) + " app-server", Model: "gpt-5.5"}
 	w.job.SessionDir, w.job.Account = w.path("private"), Account{Key: "sk-this-is-the-key", BaseURL: m.URL()}
 	return w, m
@@ -140,7 +140,7 @@ func realWorld(t *testing.T) (*world, *codextest.Model) {
 
 func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 	t.Parallel()
-	w, m := realWorld(t)
+	w, m := newCodexFixture(t)
 	found := map[string]bool{}
 	look := func() {
 		filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
@@ -149,16 +149,16 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 					found[path] = true
 				}
 			}
-			return nil // files come and go
+			return nil // files appear and vanish during the walk
 		})
 	}
-	w.on = func(Update) { look() }
+	w.onUpdate = func(Update) { look() }
 	first := w.run(t.Context())
 	if first.Class != schedule.Done || first.Thread == "" {
-		t.Fatalf("%+v\n%s", first, w.text(w.job.EventLog))
+		t.Fatalf("%+v\n%s", first, w.readText(w.job.EventLog))
 	}
 	home := filepath.Join(w.job.SessionDir, "home", issueName)
-	if left := files(t, home); len(left) != 1 || !strings.HasSuffix(left[0], first.Thread+".jsonl") {
+	if left := filesBelow(t, home); len(left) != 1 || !strings.HasSuffix(left[0], first.Thread+".jsonl") {
 		t.Errorf("the home holds %v", left)
 	}
 	if info, err := os.Stat(home); err != nil || info.Mode().Perm() != 0o700 {
@@ -173,7 +173,7 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 	if len(found) > 0 || strings.Contains(w.log.bytes.String(), w.job.Account.Key) {
 		t.Errorf("the key is in %v, or in the log", found)
 	}
-	if text := w.text(w.job.EventLog); !strings.Contains(text, "the command ran") || !strings.Contains(text, "[key]") {
+	if text := w.readText(w.job.EventLog); !strings.Contains(text, "the command ran") || !strings.Contains(text, "[key]") {
 		t.Error("the event log does not tell of the command, or of the login")
 	}
 	for _, r := range m.Requests() {
@@ -185,10 +185,10 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 
 func TestPreflightPassesWithAKeyAndFailsWithoutALogin(t *testing.T) {
 	t.Parallel()
-	w, m := realWorld(t)
+	w, m := newCodexFixture(t)
 	w.job.Issue.ID, w.job.Issue.Identifier = "preflight", "preflight"
 	check := func() (string, error) {
-		w.root()
+		w.openWorkspaces()
 		return Preflight(t.Context(), w.job)
 	}
 	if version, err := check(); err != nil || version == "" {
@@ -210,7 +210,7 @@ func TestPreflightPassesWithAKeyAndFailsWithoutALogin(t *testing.T) {
 
 func TestTheSkillsThatThePromptNamesAreLookedForOnce(t *testing.T) {
 	t.Parallel()
-	w, m := realWorld(t)
+	w, m := newCodexFixture(t)
 	w.hooks.AfterCreate = `mkdir -p .agents/skills/deploy && printf -- '---\nname: deploy\ndescription: Deploys.\n---\nDo it.\n' > .agents/skills/deploy/SKILL.md`
 	w.job.Prompt, w.job.Preflight = "Use $deploy, and then $no-such-skill.", NewPreflightOnce()
 	warnings := func() (all []string) {
@@ -229,7 +229,7 @@ func TestTheSkillsThatThePromptNamesAreLookedForOnce(t *testing.T) {
 		t.Error("the skill that is there is not told to the model")
 	}
 	if w.run(t.Context()); len(warnings()) != 0 {
-		t.Errorf("behind the gate once more: %q", warnings())
+		t.Errorf("a second session of the tick warned again: %q", warnings())
 	}
 	var told []string
 	w.job.Warn = func(text string) { told = append(told, text) }
@@ -240,8 +240,8 @@ func TestTheSkillsThatThePromptNamesAreLookedForOnce(t *testing.T) {
 
 func TestPreflightOfAScriptedAgent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
-	w.root()
+	w := newFixture(t, "")
+	w.openWorkspaces()
 	if version, err := Preflight(t.Context(), w.job); err != nil || version != "0.169.0" {
 		t.Errorf("%q, %v", version, err)
 	}

@@ -16,13 +16,13 @@ import (
 
 const (
 	maxEventLine = 64 << 10 // a longer message is replaced by its size
-	maxEventLog  = 64 << 20 // what comes after that is not kept
+	maxEventLog  = 64 << 20 // bytes of one log; later messages are not written
 )
 
-// eventLog keeps what a session said on the wire, and what was made of it: one
-// JSON object a line, {"t_ms", "dir": ">" to the agent, "<" from it, "msg"} or
-// {"t_ms", "event"}. A log that cannot be written is a warning, not a failure
-// (SPEC §13.2). The zero value keeps nothing.
+// eventLog writes the wire and the events of a session to a file, one JSON object a
+// line: {"t_ms", "dir": ">" to the agent, "<" from it, "msg"} or {"t_ms", "event"}.
+// A log that cannot be written is a warning, not a failure (SPEC §13.2). The zero
+// value writes nothing.
 type eventLog struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -30,10 +30,11 @@ type eventLog struct {
 	redact  func(string) string
 	log     *slog.Logger
 	began   time.Time
-	written int
-	stopped error // why it has stopped early; nil while it is written
+	written int   // bytes
+	stopped error // why the log ended early; nil while it is written
 }
 
+// eventLine is one line of the event log.
 type eventLine struct {
 	Millis int64           `json:"t_ms"`
 	Dir    string          `json:"dir,omitempty"`
@@ -42,6 +43,8 @@ type eventLine struct {
 	Event  *codex.Event    `json:"event,omitempty"`
 }
 
+// openEventLog opens the log at path and appends to what it holds. If path is empty
+// or cannot be opened, the log writes nothing; close returns why.
 func openEventLog(path string, redact func(string) string, log *slog.Logger) *eventLog {
 	l := &eventLog{redact: redact, log: log, began: time.Now()}
 	if path == "" {
@@ -59,7 +62,7 @@ func openEventLog(path string, redact func(string) string, log *slog.Logger) *ev
 	return l
 }
 
-// wire keeps one message. It is called by the session's reader and its writer.
+// wire writes one message. The reader and the writer of the session call it.
 func (l *eventLog) wire(dir byte, line []byte) {
 	if l.out == nil {
 		return
@@ -76,7 +79,7 @@ func (l *eventLog) wire(dir byte, line []byte) {
 	l.write(e)
 }
 
-// event keeps one event, unless the wire says the same.
+// event writes one event, unless the wire already has it.
 func (l *eventLog) event(event codex.Event) {
 	if l.out == nil || event.Kind == codex.Notification || event.Kind == codex.OtherMessage {
 		return
@@ -84,6 +87,7 @@ func (l *eventLog) event(event codex.Event) {
 	l.write(eventLine{Event: &event})
 }
 
+// write appends a line, unless the log has stopped.
 func (l *eventLog) write(e eventLine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +95,7 @@ func (l *eventLog) write(e eventLine) {
 		return
 	}
 	if l.written > maxEventLog {
-		l.stop(fmt.Errorf("the event log ends early: it has reached its bound of %d bytes", maxEventLog))
+		l.stop(fmt.Errorf("the event log ends early: it has reached its limit of %d bytes", maxEventLog))
 		return
 	}
 	e.Millis = time.Since(l.began).Milliseconds()
@@ -109,14 +113,15 @@ func (l *eventLog) write(e eventLine) {
 	}
 }
 
-// stop stops the log for good.
+// stop ends the log for good and logs why. l.mu must be held, or the log not be in
+// use yet.
 func (l *eventLog) stop(err error) {
 	l.stopped = err
 	l.log.Warn(err.Error())
 }
 
-// close closes the file. The error, which is logged, says why the log is not
-// complete.
+// close closes the file. It returns why the log is not complete, which is logged
+// too.
 func (l *eventLog) close() error {
 	if l.out == nil {
 		return l.stopped

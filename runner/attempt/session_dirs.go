@@ -13,25 +13,27 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// maxRollout bounds what is kept of a session, in bytes. A longer one is not
-// resumed: the next attempt begins a new thread.
+// maxRollout bounds the rollout that is kept of a session, in bytes. A longer one is
+// removed, so the next attempt begins a new thread.
 const maxRollout = 64 << 20
 
-// defaultBaseURL is where a key belongs to when nothing else is said.
+// defaultBaseURL is the API that a key belongs to when Account.BaseURL is empty.
 const defaultBaseURL = "https://api.openai.com/v1"
 
-// Account is how a session logs in.
+// Account holds the credentials with which a session logs in.
 type Account struct {
-	Key     string // for the model's API; empty: with the login of the user's own Codex home
+	Key     string // for the model's API; empty uses the login of the user's own Codex home
 	BaseURL string // of that API; empty is OpenAI's
 }
 
-// homesDir and temps are the folders in Job.Private that hold one folder per issue.
+// homesDir returns the folder that holds one Codex home per issue.
 func homesDir(private string) string { return filepath.Join(private, "home") }
+
+// tempsDir returns the folder that holds one temporary folder per issue.
 func tempsDir(private string) string { return filepath.Join(private, "tmp") }
 
-// Forget removes what is kept for the sessions of an issue whose workspace is
-// removed. What is not there is no error.
+// Forget removes the session folders of an issue whose workspace is removed. Folders
+// that do not exist are no error.
 func Forget(private, identifier string) error {
 	if private == "" {
 		return nil
@@ -41,22 +43,22 @@ func Forget(private, identifier string) error {
 }
 
 // prepareDirs makes the folders of the session: that of the event log, a temporary
-// one that the agent may write, and with a key a Codex home. What an earlier
-// session left is removed first, except the thread that is to be resumed.
+// one that the agent may write and, with a key, a Codex home. It first removes what
+// an earlier session left, except the thread that is to be resumed.
 func (a *attempt) prepareDirs() error {
 	if a.EventLog != "" {
-		// Now, because a folder that is made later could be read by a command that
-		// runs already. If it cannot be made, opening the log says so.
+		// Make it now: a folder that is made later could be read by a command that
+		// runs already. If that fails, opening the log reports it.
 		_ = os.MkdirAll(filepath.Dir(a.EventLog), 0o700)
 	}
 	if a.SessionDir == "" {
 		if a.Account.Key != "" {
-			return errors.New("a key needs a private folder to be used with")
+			return errors.New("an API key needs a folder for the sessions' own files, and none is given")
 		}
 		return nil
 	}
 	err := os.MkdirAll(a.SessionDir, 0o700)
-	if err == nil { // a sandbox mounts no links
+	if err == nil { // a sandbox cannot mount a link
 		a.SessionDir, err = filepath.EvalSymlinks(a.SessionDir)
 	}
 	if err != nil {
@@ -84,9 +86,9 @@ func (a *attempt) prepareDirs() error {
 	return nil
 }
 
-// environment is what the agent's process gets besides the plain variables. Codex
-// has temporary files too: notes of what its sandboxes mount, which it keeps from
-// the agent itself.
+// environment returns what the agent's process gets besides the plain variables.
+// TMPDIR is also where Codex keeps notes of what its sandboxes mount; it hides them
+// from the agent itself.
 func (a *attempt) environment() []string {
 	env := slices.Clone(a.Codex.Env)
 	if a.temp != "" {
@@ -98,7 +100,7 @@ func (a *attempt) environment() []string {
 	return env
 }
 
-// cleanDirs removes what the session leaves, but for the rollout of its thread.
+// cleanDirs removes what the session leaves, except the rollout of its thread.
 func (a *attempt) cleanDirs() {
 	var err error
 	if a.temp != "" {
@@ -112,9 +114,9 @@ func (a *attempt) cleanDirs() {
 	}
 }
 
-// config is the config.toml of a Codex home of ours. The key is not in it: it is
-// said over the connection, and Codex keeps it in memory. The provider is not
-// the built-in one because that one's timeouts cannot be set.
+// config returns the config.toml of the session's Codex home. The key is not in it:
+// Codex gets it over the connection and keeps it in memory. The provider is not the
+// built-in one, because the timeouts of that one cannot be set.
 func (acc Account) config() string {
 	return fmt.Sprintf(`# Made for the sessions of one issue, and removed with its workspace.
 cli_auth_credentials_store = "ephemeral"
@@ -136,8 +138,8 @@ shell_snapshot = false
 `, cmp.Or(acc.BaseURL, defaultBaseURL))
 }
 
-// cleanHome empties a Codex home, but for the rollout of one thread, of which
-// Codex makes the thread anew.
+// cleanHome empties a Codex home, except the rollout of one thread, from which Codex
+// can resume it.
 func cleanHome(home, thread string) error {
 	sessions := filepath.Join(home, "sessions")
 	return filepath.WalkDir(home, func(path string, entry fs.DirEntry, err error) error {
@@ -163,7 +165,8 @@ func cleanHome(home, thread string) error {
 	})
 }
 
-// forceRemoveAll removes a folder in which programs may have made others unwritable.
+// forceRemoveAll removes a folder in which programs may have made subfolders
+// unwritable.
 func forceRemoveAll(path string) error {
 	err := os.RemoveAll(path)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -171,7 +174,7 @@ func forceRemoveAll(path string) error {
 	}
 	filepath.WalkDir(path, func(path string, entry fs.DirEntry, _ error) error {
 		if entry != nil && entry.IsDir() {
-			os.Chmod(path, 0o700) // what it cannot open up, RemoveAll reports
+			os.Chmod(path, 0o700) // RemoveAll reports what this cannot open
 		}
 		return nil
 	})

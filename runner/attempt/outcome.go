@@ -1,8 +1,10 @@
 package attempt
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -11,8 +13,55 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// classOfInfo says what each codexErrorInfo means. What is not in it, also what does
-// not exist yet, is judged by its HTTP status, and else held against the issue.
+// outcome returns the outcome of an attempt that ended with err.
+func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
+	o := schedule.Outcome{
+		Class: schedule.Done, Thread: a.thread, Turns: a.turns,
+		Usage: usage(a.usage), Idle: !a.changed,
+	}
+	stopped := ctx.Err() != nil
+	switch {
+	case len(a.questions) > 0 && (err == nil || stopped): // a stop does not answer them
+		o.Class, o.Why = schedule.Persons, a.brief("the agent asks: "+strings.Join(a.questions, " / "))
+	case stopped && !errors.Is(err, codex.ErrInputRequired):
+		o.Class, o.Why = schedule.Stopped, context.Cause(ctx).Error()
+	case err != nil:
+		o.Class, o.RetryAt = classify(err)
+		o.Fault = a.fault(err)
+		if a.turns > 0 && errors.Is(err, workspace.ErrNotFound) {
+			o.Class = schedule.Failed // the agent has worked, so its command exists
+		}
+		o.Why = a.brief(err.Error())
+	}
+	o.Status = status(ctx, o.Class, err)
+	if o.Class != schedule.Done && !stopped && a.turns > 0 {
+		a.reread(context.WithoutCancel(ctx))
+	}
+	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, a.warnings
+	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
+		o.Idle = false
+	}
+	return o
+}
+
+// status returns how the attempt ended (SPEC §7.2).
+func status(ctx context.Context, class schedule.Class, err error) schedule.AttemptStatus {
+	switch class {
+	case schedule.Done:
+		return schedule.StatusSucceeded
+	case schedule.Stopped:
+		var cause schedule.Cause
+		_ = errors.As(context.Cause(ctx), &cause) // any other cause is an interruption
+		return cause.Status()
+	}
+	if isAny(err, codex.ErrTurnTimeout, codex.ErrResponseTimeout, workspace.ErrHookTimeout) {
+		return schedule.StatusTimedOut
+	}
+	return schedule.StatusFailed
+}
+
+// classOfInfo holds the class of each codexErrorInfo. One that is not in it, such as
+// one that a later Codex invents, is classified by its HTTP status or as Failed.
 var classOfInfo = map[string]schedule.Class{
 	"unauthorized":          schedule.Everyones,
 	"usageLimitExceeded":    schedule.Everyones,
@@ -42,12 +91,12 @@ var classOfInfo = map[string]schedule.Class{
 	"other":                       schedule.Failed,
 }
 
-// codeOverloaded is the code of a server that is too busy for a request, after the
-// session has tried a few times.
+// codeOverloaded is the error code of a server that is too busy for a request. The
+// session has already retried when it returns it.
 const codeOverloaded = -32001
 
-// classify says what a failed attempt means for its issue, and when the other
-// side said that trying again makes sense; zero when it did not.
+// classify returns what a failed attempt means for its issue, and the time from
+// which the model's API said that a retry makes sense; zero when it gave none.
 func classify(err error) (schedule.Class, time.Time) {
 	var turn *codex.TurnError
 	var response *codex.ResponseError
@@ -64,9 +113,9 @@ func classify(err error) (schedule.Class, time.Time) {
 	return schedule.Failed, time.Time{}
 }
 
-// fault returns the kind of a failure that WORKFLOW.md may answer for; see
-// [schedule.Outcome]. What fails in a render and not in the check of the prompt
-// depends on the issue, so it is no other issue's failure.
+// fault returns the kind of a failure that WORKFLOW.md may be the cause of; see
+// [schedule.Outcome]. A prompt that passes its check and fails to render depends on
+// the issue, so no other issue shares that failure.
 func (a *attempt) fault(err error) string {
 	if hook, ok := errors.AsType[*workspace.HookError](err); ok && isAny(err, workspace.ErrHook, workspace.ErrHookTimeout) {
 		return hook.Kind()
@@ -77,10 +126,13 @@ func (a *attempt) fault(err error) string {
 	return ""
 }
 
+// isAny reports whether err is one of the targets.
 func isAny(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
+// classOfTurnError returns the class of a turn that failed with a codexErrorInfo and
+// an HTTP status; 0 is no status. A status that means a failure decides.
 func classOfTurnError(info string, status int) schedule.Class {
 	switch {
 	case status == 401:
