@@ -16,7 +16,7 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /symphony ./cmd/symphon
 FROM debian:bookworm-slim AS codex
 ARG CODEX_VERSION=0.169.0
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates curl
-COPY action/common.sh action/fetch-codex.sh action/codex.sha512 /action/
+COPY .github/action/common.sh .github/action/fetch-codex.sh .github/action/codex.sha512 /action/
 RUN bash /action/fetch-codex.sh "$CODEX_VERSION" "linux-$(dpkg --print-architecture | sed s/amd64/x64/)" /codex \
   && /codex/bin/codex --version
 

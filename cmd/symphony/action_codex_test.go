@@ -70,7 +70,7 @@ func (r *releases) publishAs(version, script string) [sha512.Size]byte {
 func (m *machine) pin(version string, digest [sha512.Size]byte) {
 	m.t.Helper()
 	m.ownCopy()
-	m.writeFile(filepath.Join(m.action, "action", "codex.sha512"), fmt.Sprintf("%x  codex-%s-%s.tgz\n", digest, version, codexTarget()))
+	m.writeFile(filepath.Join(m.action, ".github", "action", "codex.sha512"), fmt.Sprintf("%x  codex-%s-%s.tgz\n", digest, version, codexTarget()))
 }
 
 // keepPath makes login shells leave PATH as it is: /etc/profile, which not every
@@ -148,7 +148,7 @@ func TestOneVersionOfCodexIsPinnedEverywhere(t *testing.T) {
 		want = append(want, "codex-"+version+"-"+target+".tgz")
 	}
 	var got []string
-	for line := range strings.Lines(readText(t, "../../action/codex.sha512")) {
+	for line := range strings.Lines(readText(t, "../../.github/action/codex.sha512")) {
 		digest, file, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha512.Size {
 			t.Errorf("%s has no SHA-512: %q", file, digest)
@@ -156,7 +156,7 @@ func TestOneVersionOfCodexIsPinnedEverywhere(t *testing.T) {
 		got = append(got, file)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("action/codex.sha512 (-want +got):\n%s", diff)
+		t.Errorf(".github/action/codex.sha512 (-want +got):\n%s", diff)
 	}
 	for file, text := range map[string]string{
 		"Dockerfile": "ARG CODEX_VERSION=" + version + "\n", ".ci/run": "@openai/codex@" + version + " ", ".github/CONTRIBUTING.md": "@openai/codex@" + version + "`",

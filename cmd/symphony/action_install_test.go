@@ -12,7 +12,7 @@ import (
 // runScript runs a script of the Action by itself.
 func (m *machine) runScript(name string, env []string, args ...string) (code int, said string) {
 	m.t.Helper()
-	cmd := exec.CommandContext(m.t.Context(), "bash", append([]string{filepath.Join(m.action, "action", name)}, args...)...)
+	cmd := exec.CommandContext(m.t.Context(), "bash", append([]string{filepath.Join(m.action, ".github", "action", name)}, args...)...)
 	cmd.Dir = m.dir
 	cmd.Env = append([]string{"PATH=" + m.path, "HOME=" + m.home, "GITHUB_ACTION_PATH=" + m.action,
 		"GITHUB_SERVER_URL=" + m.server, "RUNNER_OS=" + m.os, "RUNNER_ARCH=" + m.arch, "RUNNER_TEMP=" + m.home,
@@ -187,7 +187,7 @@ func TestWithoutAReleaseTheActionIsBuiltOnce(t *testing.T) {
 func (m *machine) ownCopy() {
 	m.t.Helper()
 	folder := m.t.TempDir()
-	for _, name := range []string{"action.yml", "action", "go.mod", "go.sum", "cmd", "codex", "runner", "tracker", "workspace"} {
+	for _, name := range []string{"action.yml", ".github", "go.mod", "go.sum", "cmd", "codex", "runner", "tracker", "workspace"} {
 		if out, err := m.program("cp", "-R", filepath.Join(m.action, name), folder); err != nil {
 			m.t.Fatalf("%v\n%s", err, out)
 		}

@@ -102,7 +102,7 @@ func TestAnEmptyInputIsItsDefault(t *testing.T) {
 	if _, ok := hub.File("symphony-state", "state.json"); !ok {
 		t.Error("there is no state branch")
 	}
-	script := readText(t, "../../action/check.sh")
+	script := readText(t, "../../.github/action/check.sh")
 	for name, input := range readManifest(t).Inputs {
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 		found := regexp.MustCompile(`\$\{`+variable+`:-([^}]*)\}`).FindAllStringSubmatch(script, -1)

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -233,4 +234,18 @@ func uses(f *ast.File, pkg, name string) bool {
 		return !found
 	})
 	return found
+}
+
+// Everything a reader sees first. What is hidden there, .ci and .github, is not the product.
+func TestTheTopLevelStaysSmall(t *testing.T) {
+	entries, err := os.ReadDir("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := []string{"cmd", "codex", "runner", "testdata", "tracker", "workspace", "bin"} // bin is ignored by git
+	for _, entry := range entries {
+		if name := entry.Name(); entry.IsDir() && !strings.HasPrefix(name, ".") && !slices.Contains(known, name) {
+			t.Errorf("%s is a new folder at the top level: put it below one of %v, or below .github", name, known)
+		}
+	}
 }

@@ -5,7 +5,7 @@
 #
 # Outputs: logs and sessions, true or false.
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/action/common.sh"
+. "$GITHUB_ACTION_PATH/.github/action/common.sh"
 
 case $PRIVATE in
 true) public= ;;

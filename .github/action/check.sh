@@ -3,7 +3,7 @@
 # kept. The values of symphony's own flags are left to symphony. POSIX sh, and first of all: this also has to
 # speak where there is no bash.
 set -eu
-. "$GITHUB_ACTION_PATH/action/common.sh"
+. "$GITHUB_ACTION_PATH/.github/action/common.sh"
 
 boolean() { # input, value
   case $2 in

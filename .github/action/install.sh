@@ -11,7 +11,7 @@
 #
 # Outputs: binary, the absolute path; source and digest, only when it has yet to be built.
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/action/common.sh"
+. "$GITHUB_ACTION_PATH/.github/action/common.sh"
 
 folder=$RUNNER_TEMP/symphony
 binary=$folder/symphony

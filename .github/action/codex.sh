@@ -7,7 +7,7 @@
 #
 # Output of finish: folder, which has to come first on PATH; empty when Codex is found without it.
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/action/common.sh"
+. "$GITHUB_ACTION_PATH/.github/action/common.sh"
 
 there() { # folder that comes first on PATH, or nothing
   local version
@@ -30,7 +30,7 @@ fetch_codex() {
     refuse "No Codex for this runner" "There is no Codex for $RUNNER_OS on $RUNNER_ARCH: set runs-on to another runner, or install Codex $CODEX_VERSION on this one."
   command -v curl >/dev/null || command -v npm >/dev/null ||
     refuse "Codex cannot be installed" "Fetching Codex $CODEX_VERSION takes curl or npm: install one of them on the runner, or Codex $CODEX_VERSION itself."
-  bash "$GITHUB_ACTION_PATH/action/fetch-codex.sh" "$CODEX_VERSION" "$target" "$folder"
+  bash "$GITHUB_ACTION_PATH/.github/action/fetch-codex.sh" "$CODEX_VERSION" "$target" "$folder"
 }
 
 case $1 in
