@@ -103,7 +103,7 @@ func TestTheTableOfTheGuardIsProvedByTheTests(t *testing.T) {
 			t.Errorf("%s proves no row of the table", name)
 		}
 	}
-	if os.Getenv("UPDATE_README") != "" { // the README takes it from there
+	if os.Getenv("UPDATE_README") != "" { // .github/SECURITY.md takes it from there
 		if err := os.WriteFile("testdata/guard.md", []byte(table()), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 )
 
 // The guarded posture: what the agent may do when the workflow says nothing.
-// The README's table "What the agent can and cannot do" has a row for each line
-// of it.
+// The table "What the agent can and cannot do" in .github/SECURITY.md has a row for
+// each line of it.
 
 // guardedApproval lets Codex refuse by itself whatever would leave the sandbox.
 // What it still asks for runs inside, so the answer is always yes (SPEC §10.5).

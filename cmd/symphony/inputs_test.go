@@ -76,7 +76,7 @@ func (f actionFile) outputTable() string {
 	return b.String()
 }
 
-// sampleRun is a sample of a user's workflow file as the README has it.
+// sampleRun returns a sample of a user's workflow file as the documents show it.
 func sampleRun(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(samplePath(name))

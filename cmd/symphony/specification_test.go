@@ -95,7 +95,7 @@ var conformance = []struct {
 		"tracker/github.TestWhoseIssuesMayBeWorkedOn", "tracker/linear.TestAnAssigneeNarrowsWhatIsListedAndWhatMayBeWorkedOn",
 	}},
 	{"17.3", "each adapter publishes its profile", []string{
-		"tracker/linear.TestTheProfileHasEveryRow", "cmd/symphony.TestTheReadmeSaysWhatTheProgramSays",
+		"cmd/symphony.TestEveryTrackerPublishesItsProfile", "cmd/symphony.TestTheProfilesNameTheirToolsWithSchemaAndResult",
 	}},
 	{"17.3", "every error has a category", []string{
 		"tracker/trackertest.ARefusalFailsEveryRead", "tracker/trackertest.AFailureMidwayGivesNothing", "tracker/linear.TestWhatIsNoResultIsAnError",

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// root is the folder of the repository.
+var root = filepath.Join("..", "..")
+
+// generated returns the parts of the documents that the program knows better, by
+// document and by the name in the part's marks.
+func generated(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	action := readAction(t)
+	return map[string]map[string]string{
+		"README.md": {
+			"workflow-smallest": sampleRun(t, "smallest.yml"),
+			"inputs":            action.inputTable(),
+			"outputs":           action.outputTable(),
+		},
+		".github/action/README.md": {
+			"workflow-github": sampleRun(t, "github.yml"),
+			"workflow-linear": sampleRun(t, "linear.yml"),
+		},
+		".github/SECURITY.md":       {"guard": guardTable(t), "key-places": keyPlaces()},
+		"cmd/symphony/README.md":    {"help": helpText(t)},
+		"runner/workflow/README.md": {"keys": keyTable()},
+	}
+}
+
+// helpText returns the flags as --help shows them.
+func helpText(t *testing.T) string {
+	t.Helper()
+	help := emptyProject(t).ok("--help").stdout
+	_, flags, found := strings.Cut(help, "Flags:\n")
+	if !found {
+		t.Fatalf("--help shows no flags:\n%s", help)
+	}
+	flags, _, _ = strings.Cut(flags, "\n\n")
+	return "```\nsymphony [flags] [path-to-WORKFLOW.md]\n\n" + flags + "\n```\n"
+}
+
+// keyTable returns the table of the keys of WORKFLOW.md.
+func keyTable() string {
+	var b strings.Builder
+	b.WriteString("| key | default | meaning |\n|---|---|---|\n")
+	for _, key := range workflow.Keys() {
+		value := key.Default
+		if value != "" {
+			value = "`" + value + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key.Name, value, key.Meaning)
+	}
+	return b.String()
+}
+
+// guardTable returns the table that the red-team tests of package codex are checked against.
+func guardTable(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "codex", "testdata", "guard.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// keyPlaces returns the places of keys that agents may not read.
+func keyPlaces() string {
+	return "`" + strings.Join(attempt.CredentialPaths(), "`, `") + "`\n"
+}
+
+// TestTheDocumentsSayWhatTheProgramSays compares the generated parts of the
+// documents with the program. UPDATE_README=1 writes them.
+func TestTheDocumentsSayWhatTheProgramSays(t *testing.T) {
+	update := os.Getenv("UPDATE_README") != ""
+	for document, parts := range generated(t) {
+		path := filepath.Join(root, document)
+		text := readText(t, path)
+		if found := strings.Count(text, "<!-- begin: "); found != len(parts) {
+			t.Errorf("%s has %d generated parts, want %d", document, found, len(parts))
+		}
+		for name, want := range parts {
+			begin, end := "<!-- begin: "+name+" -->\n", "<!-- end: "+name+" -->"
+			before, rest, ok1 := strings.Cut(text, begin)
+			got, after, ok2 := strings.Cut(rest, end)
+			if !ok1 || !ok2 {
+				t.Errorf("%s has no part %q", document, name)
+				continue
+			}
+			if diff := cmp.Diff(want, got); diff != "" && !update {
+				t.Errorf("part %q of %s (-program +document), UPDATE_README=1 writes it:\n%s", name, document, diff)
+			}
+			text = before + begin + want + end + after
+		}
+		if update {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// documents returns every Markdown file of the repository, by its path from the
+// root, except for samples of input and output.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == ".git" || name == ".symphony" || name == "testdata" && path != filepath.Join(root, "testdata")):
+			return fs.SkipDir
+		case filepath.Ext(name) == ".md":
+			document, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			texts[filepath.ToSlash(document)] = readText(t, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+var (
+	codeBlocks = regexp.MustCompile("(?s)\n```.*?\n```")
+	codeSpans  = regexp.MustCompile("`[^`\n]*`")
+	links      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headings   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	notInSlug  = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// anchors returns the names that GitHub gives to the headings of a document.
+func anchors(text string) map[string]bool {
+	names := map[string]bool{}
+	for _, heading := range headings.FindAllStringSubmatch(codeBlocks.ReplaceAllString(text, ""), -1) {
+		name := notInSlug.ReplaceAllString(strings.ToLower(heading[1]), "")
+		names[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return names
+}
+
+// TestEveryLinkOfTheDocumentsLeadsSomewhere checks the relative links: the file
+// must exist, and a heading of it when the link names one.
+func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	all := documents(t)
+	checked := 0
+	for document, text := range all {
+		text = codeSpans.ReplaceAllString(codeBlocks.ReplaceAllString(text, ""), "")
+		for _, link := range links.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			checked++
+			file, heading, named := strings.Cut(link[1], "#")
+			target := document
+			if file != "" {
+				target = filepath.ToSlash(filepath.Join(filepath.Dir(document), file))
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s links to %s, which does not exist", document, link[1])
+			} else if named && !anchors(all[target])[heading] {
+				t.Errorf("%s links to %s: %s has no such heading", document, link[1], target)
+			}
+		}
+	}
+	if checked < 40 {
+		t.Errorf("only %d links were found in %d documents", checked, len(all))
+	}
+}
+
+// TestEveryDocumentIsReachedFromTheReadme follows the links from README.md.
+func TestEveryDocumentIsReachedFromTheReadme(t *testing.T) {
+	t.Parallel()
+	all := documents(t)
+	reached := map[string]bool{}
+	var follow func(string)
+	follow = func(document string) {
+		if reached[document] {
+			return
+		}
+		reached[document] = true
+		for _, link := range links.FindAllStringSubmatch(all[document], -1) {
+			file, _, _ := strings.Cut(link[1], "#")
+			target := filepath.ToSlash(filepath.Join(filepath.Dir(document), file))
+			if _, found := all[target]; found {
+				follow(target)
+			}
+		}
+	}
+	follow("README.md")
+	for document := range all {
+		if !reached[document] && !strings.HasPrefix(document, "cmd/symphony/demo/") {
+			t.Errorf("no link leads from README.md to %s", document)
+		}
+	}
+}
+
+// TestTheExampleOfTheReadmeWorks takes the two example files out of the README
+// and runs the commands that are shown below them.
+func TestTheExampleOfTheReadmeWorks(t *testing.T) {
+	t.Parallel()
+	blocks := regexp.MustCompile("(?s)```markdown\n(.*?)```").FindAllStringSubmatch(readText(t, filepath.Join(root, "README.md")), -1)
+	if len(blocks) < 2 {
+		t.Fatal("the README has no example of a WORKFLOW.md and of an issue")
+	}
+	p := newProject(t, scripted(t, filepath.Join(t.TempDir(), "agent")), nil)
+	flow := strings.Replace(blocks[0][1], "git clone --depth 1 https://github.com/acme/shop .", "echo cloned > cloned", 1)
+	command := strings.SplitN(p.read("WORKFLOW.md"), "codex:\n", 2)[1]
+	command = "workspace: {root: workspaces}\ncodex:\n" + strings.SplitN(command, "\n", 2)[0] + "\nhooks:"
+	p.write("WORKFLOW.md", strings.Replace(flow, "hooks:", command, 1))
+	p.write("issues/SHOP-1.md", blocks[1][1]+"\n- [ ] Move this issue to `Review`\n")
+
+	wf, err := workflow.Load(filepath.Join(p.dir, "WORKFLOW.md"), workflow.Env{TempDir: t.TempDir()})
+	if err != nil || len(wf.Warnings) > 0 {
+		t.Fatalf("the example has problems: %v %q", err, wf.Warnings)
+	}
+	template, err := prompt.Parse(wf.Prompt)
+	if err != nil || template.Check() != nil {
+		t.Fatalf("the example's prompt has problems: %v %v", err, template.Check())
+	}
+	p.ok("validate")
+	if plan := p.ok("--once", "--dry-run").stdout; !strings.Contains(plan, "SHOP-1") {
+		t.Errorf("the plan does not name the issue:\n%s", plan)
+	}
+	p.ok("--once")
+	if !strings.Contains(p.read("issues/SHOP-1.md"), "state: Review") || p.read("workspaces/SHOP-1/cloned") != "cloned\n" {
+		t.Error("the example issue was not worked on")
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// profileRows are the rows that the profile of every tracker adapter has.
+var profileRows = []string{
+	"kind", "keys", "defaults", "secrets", "scope", "paging", "identity", "states", "labels",
+	"priority", "dispatchable", "tools", "errors", "limits",
+}
+
+// profile returns the rows of the table in the README of a tracker adapter, by
+// name, and their names in order.
+func profile(t *testing.T, kind string) (rows map[string]string, names []string) {
+	t.Helper()
+	_, table, _ := strings.Cut(readText(t, filepath.Join(root, "tracker", kind, "README.md")), "## Profile\n\n| | |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows = map[string]string{}
+	for line := range strings.Lines(table) {
+		name, text, _ := strings.Cut(strings.Trim(line, "| \n"), " | ")
+		rows[name], names = text, append(names, name)
+	}
+	return rows, names
+}
+
+func TestEveryTrackerPublishesItsProfile(t *testing.T) {
+	t.Parallel()
+	for kind := range maps.Keys(adapters) {
+		rows, names := profile(t, kind)
+		if diff := cmp.Diff(profileRows, names); diff != "" {
+			t.Errorf("rows of the profile of %s (-want +got):\n%s", kind, diff)
+		}
+		for name, text := range rows {
+			if text == "" {
+				t.Errorf("row %q of the profile of %s is empty", name, kind)
+			}
+		}
+		if rows["kind"] != kind {
+			t.Errorf("the profile of %s says it is of kind %q", kind, rows["kind"])
+		}
+	}
+}
+
+// TestTheProfilesNameTheirToolsWithSchemaAndResult compares the row of the tools
+// with the tools: the keys in the order of the schema, those that may be left out
+// with a question mark.
+func TestTheProfilesNameTheirToolsWithSchemaAndResult(t *testing.T) {
+	t.Parallel()
+	for kind, provider := range map[string]map[string]any{
+		"file":   {},
+		"github": {"repo": "acme/shop", "api_key": "ghs_api0123456789"},
+		"linear": {"api_key": "lin_api_0123456789", "project_slug": "0c79b11b75ea"},
+	} {
+		settings := workflow.Settings{Tracker: workflow.Tracker{Kind: kind, Provider: provider}}
+		settings.Policy.ActiveStates, settings.Policy.TerminalStates = []string{"open"}, []string{"closed"}
+		if kind == "file" {
+			settings.Tracker.Provider = map[string]any{"path": t.TempDir()}
+		}
+		adapter, err := adapters[kind](&app{actions: action.New(io.Discard, func(string) string { return "" })}, settings, quiet())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := profile(t, kind)
+		row := " " + rows["tools"]
+		for _, tool := range adapter.Tools {
+			if want := " " + tool.Name + " {" + strings.Join(schemaKeys(t, tool.InputSchema), ", ") + "} "; !strings.Contains(row, want) {
+				t.Errorf("the profile of %s does not say %q:%s", kind, want, row)
+			}
+		}
+		for _, want := range []string{"The result is", "OK is false"} {
+			if !strings.Contains(row, want) {
+				t.Errorf("the profile of %s does not say %q:%s", kind, want, row)
+			}
+		}
+	}
+	if len(adapters) != 3 {
+		t.Errorf("%d adapters, of which 3 are compared", len(adapters))
+	}
+}
+
+// schemaKeys returns the keys of a tool's arguments as a profile writes them.
+func schemaKeys(t *testing.T, schema json.RawMessage) []string {
+	t.Helper()
+	var object struct {
+		Properties json.RawMessage
+		Required   []string
+	}
+	var properties map[string]json.RawMessage
+	if err := json.Unmarshal(schema, &object); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(object.Properties, &properties); err != nil {
+		t.Fatal(err)
+	}
+	keys := slices.SortedFunc(maps.Keys(properties), func(a, b string) int {
+		at := func(key string) int { return strings.Index(string(object.Properties), `"`+key+`": {`) }
+		return at(a) - at(b)
+	})
+	for i, key := range keys {
+		if !slices.Contains(object.Required, key) {
+			keys[i] += "?"
+		}
+	}
+	return keys
+}
