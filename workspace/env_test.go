@@ -18,7 +18,7 @@ func TestAChildSeesThePlainVariablesAndTheNamedOnes(t *testing.T) {
 		},
 	}
 	want := []string{"PATH=/bin", "HOME=/home/x", "LC_ALL=C", "https_proxy=p", "NAMED=2", "EMPTY=", "SET=a=b"}
-	if diff := cmp.Diff(want, env.child([]string{"NAMED", "EMPTY", "ABSENT", "SET=a=b"})); diff != "" {
+	if diff := cmp.Diff(want, env.forChild([]string{"NAMED", "EMPTY", "ABSENT", "SET=a=b"})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -30,7 +30,7 @@ func TestSecretsAndTheActionsRuntimeAreKeptFromChildrenEvenWhenNamed(t *testing.
 	for _, name := range names {
 		env.Parent = append(env.Parent, name+"=secret")
 	}
-	if got := env.child(extra); len(got) != 0 {
+	if got := env.forChild(extra); len(got) != 0 {
 		t.Errorf("children see %q", got)
 	}
 }

@@ -6,15 +6,16 @@ import (
 	"syscall"
 )
 
-// The categories of errors, found with [errors.Is].
+// The categories of errors, for [errors.Is].
 var (
 	// ErrRoot: workspace.root cannot be used.
 	ErrRoot = errors.New("invalid_workspace_root")
-	// ErrUnsafe: something that is not the issue's own folder stands in its place.
+	// ErrUnsafe: something other than the issue's own folder is in its place, or git
+	// may obey another repository there.
 	ErrUnsafe = errors.New("unsafe_workspace")
-	// ErrBusy: processes of an earlier run work there and cannot be killed.
+	// ErrBusy: processes of an earlier run are in the workspace and cannot be killed.
 	ErrBusy = errors.New("workspace_busy")
-	// ErrInvalidCwd: a process was to start elsewhere than in its workspace (SPEC §10.6).
+	// ErrInvalidCwd: the working directory of a new process is not its workspace (SPEC §10.6).
 	ErrInvalidCwd = errors.New("invalid_workspace_cwd")
 	// ErrHook: a hook exited with a failure or could not be started.
 	ErrHook = errors.New("hook_failed")
@@ -22,29 +23,29 @@ var (
 	ErrHookTimeout = errors.New("hook_timeout")
 	// ErrNotFound: the login shell does not find the agent's command (SPEC §10.6).
 	ErrNotFound = errors.New("codex_not_found")
-	// ErrUnresponsive: a process, or something it started, survived being killed.
+	// ErrUnresponsive: a process, or a descendant of it, survived SIGKILL.
 	ErrUnresponsive = errors.New("unresponsive_process")
 )
 
-// ExitError is a process that did not exit with status 0.
+// ExitError reports that a process did not exit with status 0.
 type ExitError struct {
-	Code   int            // exit status, -1 when a signal ended it
-	Signal syscall.Signal // which signal, else 0
-	Output string         // the end of its stderr (of a hook: of all its output), in one harmless line
+	Code   int            // exit status; -1 if a signal ended the process
+	Signal syscall.Signal // the signal that ended it, or 0
+	Output string         // the end of its stderr (of a hook: of all its output), in one sanitized line
 }
 
-func (e *ExitError) Error() string { return e.how() + "; " + said(e.Output) }
+func (e *ExitError) Error() string { return e.status() + "; " + outputClause(e.Output) }
 
-// how returns how the process ended, without what it printed.
-func (e *ExitError) how() string {
+// status returns how the process ended, without its output.
+func (e *ExitError) status() string {
 	if e.Signal != 0 {
 		return fmt.Sprintf("killed by signal %q", e.Signal)
 	}
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// said is an output tail as errors show it.
-func said(output string) string {
+// outputClause returns the part of an error text that shows the last output.
+func outputClause(output string) string {
 	if output == "" {
 		return "it printed nothing"
 	}

@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// maxEntries is how many files and folders a fingerprint looks at.
-const maxEntries = 20_000
+// maxFingerprintEntries bounds the files and folders that a fingerprint covers.
+const maxFingerprintEntries = 20_000
 
-// Fingerprint is a value that changes when the workspace does: the names,
-// modes, sizes and modification times of its files and the targets of its links,
-// but of a .git folder only HEAD and the branches. It tells whether a session
-// did anything.
+// Fingerprint returns a value that changes when the workspace does: it covers the
+// names, modes, sizes and modification times of the files and the targets of the
+// links, but of a .git folder only HEAD and the branches. Two fingerprints tell
+// whether a session changed anything.
 //
-// It opens no file and runs no git, because the agent decides what is in them.
-// It looks at 20,000 entries, those nearest to the top first, and 100 levels; a
-// change beyond them goes unseen. Call it while nothing runs in the workspace.
+// It opens no file and runs no git, because the agent controls their content. It
+// covers 20,000 entries, those nearest to the top first, and 100 levels; a change
+// beyond them is not detected. No process may run in the workspace.
 func (r *Root) Fingerprint(ctx context.Context, ws Workspace) (string, error) {
-	return r.fingerprint(ctx, ws, maxEntries)
+	return r.fingerprint(ctx, ws, maxFingerprintEntries)
 }
 
 func (r *Root) fingerprint(ctx context.Context, ws Workspace, left int) (string, error) {
-	dir, err := r.enter(ws)
+	dir, err := r.openVerified(ws)
 	if err != nil {
 		return "", fmt.Errorf("fingerprint: %w", err)
 	}
@@ -46,28 +46,28 @@ func (r *Root) fingerprint(ctx context.Context, ws Workspace, left int) (string,
 }
 
 // fingerprintFolder adds the entries of one folder to the sum, and returns the
-// folders among them and how many entries it looked at. What cannot be read is
-// part of the fingerprint by its absence.
+// folders among them and the number of entries it read. Entries that cannot be read
+// are left out, so that they change the fingerprint too.
 func (r *Root) fingerprintFolder(sum hash.Hash, key, folder string, limit int) (folders []string, seen int) {
 	dir, err := r.dir.OpenRoot(path.Join(key, folder))
 	if err != nil {
 		return nil, 1
 	}
 	defer dir.Close()
-	names, err := namesIn(dir, limit)
+	names, err := readNames(dir, limit)
 	if err != nil {
 		return nil, 1
 	}
 	for _, name := range names {
 		file := path.Join(folder, name)
 		info, err := dir.Lstat(name)
-		if err != nil || !telling(folder, name) {
+		if err != nil || !relevant(folder, name) {
 			continue
 		}
 		fmt.Fprintf(sum, "%q %v ", file, info.Mode())
 		switch {
-		case info.IsDir(): // its times change with files that come and go
-			if strings.Count(file, "/") < maxDeep { // each is reached from the top
+		case info.IsDir(): // without its times, which temporary files change
+			if strings.Count(file, "/") < maxDepth { // every folder is opened by its whole path
 				folders = append(folders, file)
 			}
 		case info.Mode()&os.ModeSymlink != 0:
@@ -81,9 +81,9 @@ func (r *Root) fingerprintFolder(sum hash.Hash, key, folder string, limit int) (
 	return folders, len(names) + 1
 }
 
-// telling reports whether an entry says something about the work: inside .git
-// most change with a mere look.
-func telling(folder, name string) bool {
+// relevant reports whether a change of an entry is a change of the work: most entries
+// of .git change even when git only reads.
+func relevant(folder, name string) bool {
 	switch {
 	case path.Base(folder) == ".git":
 		return name == "HEAD" || name == "refs"
@@ -93,8 +93,8 @@ func telling(folder, name string) bool {
 	return true
 }
 
-// namesIn lists a folder in order, up to a limit.
-func namesIn(dir *os.Root, limit int) ([]string, error) {
+// readNames returns up to limit names of the entries of a folder, sorted.
+func readNames(dir *os.Root, limit int) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, err

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// HookError is the failure of a hook. It is also [ErrHook] or [ErrHookTimeout],
-// or the cause of the context that ended the hook.
+// HookError reports that a hook failed. It wraps [ErrHook], [ErrHookTimeout], or the
+// cause of the context that ended the hook.
 type HookError struct {
 	Hook   string // its name, such as after_run
 	Err    error
-	Output string // the end of what it printed, in one harmless line
+	Output string // the end of its output, in one sanitized line
 }
 
 func (e *HookError) Unwrap() error { return e.Err }
 
-// maxLast bounds the output in the text of a [HookError], in bytes. The end of
-// the output says what is wrong, and readers cut long texts at their end.
-const maxLast = 280
+// maxHookOutput bounds the output in the text of a [HookError], in bytes. The end of
+// the output names the problem, and displays of a long text cut its end.
+const maxHookOutput = 280
 
 func (e *HookError) Error() string {
 	text := e.Kind()
 	if e.Output != "" || errors.Is(e.Err, ErrHook) {
-		text += "; " + said(lastWords(e.Output, maxLast))
+		text += "; " + outputClause(lastWords(e.Output, maxHookOutput))
 	}
 	switch {
 	case errors.Is(e.Err, ErrHookTimeout):
@@ -39,17 +39,17 @@ func (e *HookError) Error() string {
 	return text
 }
 
-// Kind returns how the hook failed without what it printed, so that it is the
-// same text for each issue that the hook fails for in the same way.
+// Kind returns how the hook failed, without its output, so that the text is the same
+// for all issues for which the hook fails in the same way.
 func (e *HookError) Kind() string {
 	if exit, ok := errors.AsType[*ExitError](e.Err); ok {
-		return fmt.Sprintf("hook %s: %v: %s", e.Hook, ErrHook, exit.how())
+		return fmt.Sprintf("hook %s: %v: %s", e.Hook, ErrHook, exit.status())
 	}
 	return fmt.Sprintf("hook %s: %v", e.Hook, e.Err)
 }
 
-// lastWords returns the end of a line, at most n bytes and whole words: half a
-// secret would not be recognized as one any more.
+// lastWords returns the end of a line, at most n bytes, which begins with a whole
+// word: part of a secret would no longer be recognized and masked.
 func lastWords(line string, n int) string {
 	if len(line) <= n {
 		return line
@@ -61,32 +61,32 @@ func lastWords(line string, n int) string {
 // BeforeRun runs hooks.before_run. Its failure is fatal to the attempt (SPEC
 // §9.4). The error is a [*HookError].
 func (r *Root) BeforeRun(ctx context.Context, ws Workspace) error {
-	return r.hook(ctx, "before_run", r.cfg.Hooks.BeforeRun, ws)
+	return r.runHook(ctx, "before_run", r.cfg.Hooks.BeforeRun, ws)
 }
 
-// AfterRun runs hooks.after_run. Its failure does not count against the attempt
-// (SPEC §9.4), but callers report it: what the hook was to do is not done. The
-// error is a [*HookError].
+// AfterRun runs hooks.after_run. Its failure does not fail the attempt (SPEC §9.4),
+// but callers report it, because the hook's task was not completed. The error is a
+// [*HookError].
 func (r *Root) AfterRun(ctx context.Context, ws Workspace) error {
-	return r.hook(ctx, "after_run", r.cfg.Hooks.AfterRun, ws)
+	return r.runHook(ctx, "after_run", r.cfg.Hooks.AfterRun, ws)
 }
 
-// hook runs a script in the workspace, within its time, and logs how it goes.
-// When it returns nothing of the hook is running.
-func (r *Root) hook(ctx context.Context, name, script string, ws Workspace) error {
+// runHook removes what a hook must not meet in the workspace, runs the script within
+// its timeout, and logs start and end. No process of the hook is alive afterwards.
+func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace) error {
 	if script == "" {
 		return nil
 	}
-	log := r.issueLog(ws).With("hook", name)
+	log := r.issueLogger(ws).With("hook", name)
 	if err := r.Tidy(ws); err != nil {
 		err = &HookError{Hook: name, Err: fmt.Errorf("not started: %w", err)}
 		log.WarnContext(ctx, "hook failed", "error", err)
 		return err
 	}
-	r.removeSpecial(ctx, ws)
+	r.removeSpecialFiles(ctx, ws)
 	log.InfoContext(ctx, "hook started")
 	began := time.Now()
-	err := r.runHook(ctx, name, script, ws, log)
+	err := r.execHook(ctx, name, script, ws, log)
 	switch took := time.Since(began).Round(time.Millisecond); {
 	case err == nil:
 		log.DebugContext(ctx, "hook completed", "took", took)
@@ -98,7 +98,8 @@ func (r *Root) hook(ctx context.Context, name, script string, ws Workspace) erro
 	return err
 }
 
-func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace, log *slog.Logger) error {
+// execHook runs the script of a hook and waits for its end.
+func (r *Root) execHook(ctx context.Context, name, script string, ws Workspace, log *slog.Logger) error {
 	tooLong := fmt.Errorf("%w: it ran longer than hooks.timeout_ms (%d)", ErrHookTimeout, r.cfg.Hooks.Timeout.Milliseconds())
 	ctx, cancel := context.WithTimeoutCause(ctx, r.cfg.Hooks.Timeout, tooLong)
 	defer cancel()
@@ -110,7 +111,7 @@ func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace, l
 		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, err)}
 	}
 	defer null.Close()
-	s, err := r.launch(ctx, launch{
+	s, err := r.launch(ctx, launchOptions{
 		ws: ws, script: script, extra: r.cfg.Hooks.Env, stdin: null, log: log,
 		set: []string{
 			"SYMPHONY_ISSUE_ID=" + ws.Issue.ID,
@@ -121,20 +122,20 @@ func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace, l
 	if err != nil {
 		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, err)}
 	}
-	defer s.rest()
+	defer s.markIdle()
 	select {
 	case <-s.done:
 	case <-ctx.Done():
-		ended := s.end(ctx, 0)
+		ended := s.terminate(ctx, 0)
 		return errors.Join(&HookError{Hook: name, Err: context.Cause(ctx), Output: s.output.String()}, ended)
 	}
-	if s.err != nil {
-		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, s.err), Output: s.output.String()}
+	if s.exitErr != nil {
+		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, s.exitErr), Output: s.output.String()}
 	}
-	return s.left
+	return s.killErr
 }
 
-// issueLog is the logger of an issue (SPEC §13.1).
-func (r *Root) issueLog(ws Workspace) *slog.Logger {
+// issueLogger returns the logger with the fields of an issue (SPEC §13.1).
+func (r *Root) issueLogger(ws Workspace) *slog.Logger {
 	return r.log.With("issue_id", ws.Issue.ID, "issue_identifier", ws.Issue.Identifier)
 }

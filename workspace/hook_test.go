@@ -56,7 +56,7 @@ func TestAFailedHookSaysWhichHowAndWhatItPrinted(t *testing.T) {
 			t.Errorf("no %q in %v", want, err)
 		}
 	}
-	if strings.ContainsAny(err.Error(), "\n\x1b") || len(err.Error()) > 2*maxLast {
+	if strings.ContainsAny(err.Error(), "\n\x1b") || len(err.Error()) > 2*maxHookOutput {
 		t.Errorf("unfit for a log: %q", err)
 	}
 	var messages []string

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Limits of a key, in bytes. A longer identifier is cut to keptPart before its
-// hash, so that the key and what we derive from it stay valid file names.
+// Lengths in a key, in bytes. Of an identifier that needs a hash only the first
+// keptPart bytes stay, so that the key and the names made from it are valid file names.
 const (
-	maxPlain = 100
+	maxPlain = 100 // of a key without a hash
 	keptPart = 60
-	hashSize = 16 // 128 bits: identifiers may be an attacker's choice
+	hashSize = 16 // 128 bits, because an attacker may choose identifiers
 )
 
-// Key is the name of an issue's folder under the root (SPEC §4.2): its
-// identifier with every character outside [A-Za-z0-9._-] replaced by "_". When
-// that, or what a file name needs, changes the identifier, a hash of the
-// original follows, so two identifiers never have the same key. A key is never
-// empty and never begins with a dot; those names are ours.
+// Key returns the name of an issue's folder under the root (SPEC §4.2): its
+// identifier with every character outside [A-Za-z0-9._-] replaced by "_". If that or
+// the rules for file names change the identifier, a hash of the original follows, so
+// that two identifiers never have the same key. A key is never empty and never begins
+// with a dot; such names are reserved for this package.
 //
-// Two keys may differ in case alone. Where the file system does not tell them
-// apart, [Root.Prepare] refuses the second one.
+// Two keys may differ only in case. On a file system that ignores case,
+// [Root.Prepare] refuses the second one.
 func Key(identifier string) string {
 	plain := strings.Map(func(c rune) rune {
 		switch {
@@ -40,8 +40,8 @@ func Key(identifier string) string {
 	return plain[:min(len(plain), keptPart)] + "-" + hex.EncodeToString(sum[:hashSize])
 }
 
-// looksHashed reports whether an identifier ends like a key that carries a hash,
-// in either case: left as it is, it could be the key of another identifier.
+// looksHashed reports whether an identifier ends like a key with a hash, in upper or
+// lower case. Without a hash of its own it could equal the key of another identifier.
 func looksHashed(s string) bool {
 	i := strings.LastIndexByte(s, '-')
 	if i < 0 || len(s)-i-1 != 2*hashSize {

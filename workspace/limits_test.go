@@ -89,7 +89,7 @@ func TestAnAgentIsTheFirstToEndWhenMemoryIsOut(t *testing.T) {
 
 func TestALimitThatIsLowerAlreadyStays(t *testing.T) {
 	t.Parallel()
-	if got := (Limits{OpenFiles: 1 << 40}).script(); strings.Contains(got, strconv.Itoa(1<<40)) {
+	if got := (Limits{OpenFiles: 1 << 40}).ulimitScript(); strings.Contains(got, strconv.Itoa(1<<40)) {
 		t.Errorf("a limit is raised:\n%s", got)
 	}
 }

@@ -15,27 +15,28 @@ import (
 	"unicode/utf8"
 )
 
-// tailSize is how much of a child's output errors and logs show, in bytes.
+// tailSize bounds the part of a child's output that errors and logs show, in bytes.
 const tailSize = 2 << 10
 
-// pipe is the read end of a child's output. Once released it gives what is
-// still buffered and then io.EOF, even if a process that should be dead holds
-// the other end open.
+// pipe is the read end of a child's output. After expire, Read returns what is still
+// buffered and then io.EOF, even if a process that should be dead holds the other
+// end open.
 type pipe struct{ f *os.File }
 
+// Read implements [io.Reader].
 func (p pipe) Read(b []byte) (int, error) {
 	n, err := p.f.Read(b)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return p.rest(b)
+		return p.readBuffered(b)
 	case errors.Is(err, os.ErrClosed):
 		return 0, io.EOF
 	}
 	return n, err
 }
 
-// rest reads what is there without waiting.
-func (p pipe) rest(b []byte) (n int, err error) {
+// readBuffered reads what is in the pipe without waiting, else it returns io.EOF.
+func (p pipe) readBuffered(b []byte) (n int, err error) {
 	raw, err := p.f.SyscallConn()
 	if err != nil {
 		return 0, io.EOF // closed
@@ -47,17 +48,17 @@ func (p pipe) rest(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// release makes every read, also one that waits already, return at once.
-func (p pipe) release() { p.f.SetReadDeadline(time.Unix(0, 0)) }
+// expire makes every Read, including one that is waiting, return immediately.
+func (p pipe) expire() { p.f.SetReadDeadline(time.Unix(0, 0)) }
 
-// hold undoes release.
-func (p pipe) hold() { p.f.SetReadDeadline(time.Time{}) }
+// resume makes Read wait again after expire.
+func (p pipe) resume() { p.f.SetReadDeadline(time.Time{}) }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last tailSize bytes that are written to it.
 type tail struct {
-	mu  sync.Mutex
-	buf []byte
-	cut bool
+	mu        sync.Mutex
+	buf       []byte
+	truncated bool
 }
 
 func (t *tail) write(b []byte) {
@@ -66,25 +67,26 @@ func (t *tail) write(b []byte) {
 	t.buf = append(t.buf, b...)
 	if over := len(t.buf) - tailSize; over > 0 {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
-		t.cut = true
+		t.truncated = true
 	}
 }
 
-// String is the tail as one harmless line, marked when something is missing.
+// String returns the tail as one sanitized line, which begins with "[...]" if the
+// output was longer.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := harmless(t.buf)
-	if t.cut {
+	line := sanitizeLine(t.buf)
+	if t.truncated {
 		return "[...] " + line
 	}
 	return line
 }
 
-// harmless makes one line of valid UTF-8 without control or format characters,
-// so that no output can forge a log line, an escape sequence or a direction of
-// writing.
-func harmless(b []byte) string {
+// sanitizeLine returns b as one line of valid UTF-8 without control or format
+// characters, so that output cannot forge a log line, an escape sequence or a writing
+// direction.
+func sanitizeLine(b []byte) string {
 	s := strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", " | ")
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -99,8 +101,8 @@ func harmless(b []byte) string {
 	}, s)
 }
 
-// collect reads a child's output to its end into the tail and shows each line,
-// or the pieces of a long one, to the log.
+// collect reads a child's output to its end into the tail, and logs each line, or the
+// pieces of a long one, at debug level.
 func (t *tail) collect(ctx context.Context, r io.Reader, log *slog.Logger) {
 	lines := bufio.NewReaderSize(r, tailSize)
 	for {
@@ -113,7 +115,7 @@ func (t *tail) collect(ctx context.Context, r io.Reader, log *slog.Logger) {
 			t.write([]byte{'\n'})
 		}
 		if log.Enabled(ctx, slog.LevelDebug) {
-			log.DebugContext(ctx, "output", "line", harmless(line))
+			log.DebugContext(ctx, "output", "line", sanitizeLine(line))
 		}
 	}
 }

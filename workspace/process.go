@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 )
 
-// Process is a running agent. Read is its stdout and Write its stdin, both
-// without a copy in between, so it can be the connection of a protocol. Each
-// Start needs a Stop, also when the agent has ended by itself.
+// Process is a running agent. Read reads its stdout and Write writes its stdin,
+// both without a copy in between, so a Process can be the connection of a protocol.
+// Each Start needs a Stop, even if the agent has ended by itself.
 type Process struct {
 	session *session
 	command string
@@ -26,7 +29,7 @@ type Process struct {
 
 // Start runs `bash -lc command` in the workspace (SPEC §10.1) in a session of
 // its own. Extra environment variables are given as NAME, to pass ours on, or as
-// NAME=value. ctx bounds the start alone; the agent lives until Stop. The errors
+// NAME=value. ctx bounds only the start; the agent runs until Stop. The errors
 // are [ErrInvalidCwd] and those of the system.
 func (r *Root) Start(ctx context.Context, ws Workspace, command string, extra []string) (*Process, error) {
 	if err := context.Cause(ctx); err != nil {
@@ -43,9 +46,9 @@ func (r *Root) Start(ctx context.Context, ws Workspace, command string, extra []
 		return nil, fmt.Errorf("start the agent: %w", err)
 	}
 	defer childOut.Close()
-	s, err := r.launch(ctx, launch{
-		ws: ws, script: r.cfg.Limits.script() + command, extra: append([]string{"CODEX_HOME"}, extra...),
-		stdin: childIn, stdout: childOut, reader: pipe{stdout}, log: r.issueLog(ws),
+	s, err := r.launch(ctx, launchOptions{
+		ws: ws, script: r.cfg.Limits.ulimitScript() + command, extra: append([]string{"CODEX_HOME"}, extra...),
+		stdin: childIn, stdout: childOut, reader: pipe{stdout}, log: r.issueLogger(ws),
 	})
 	if err != nil {
 		stdin.Close()
@@ -55,8 +58,8 @@ func (r *Root) Start(ctx context.Context, ws Workspace, command string, extra []
 	return &Process{session: s, command: command, stdin: stdin, stdout: pipe{stdout}}, nil
 }
 
-// Read reads the agent's stdout. It gives io.EOF after the agent's end, when
-// everything it wrote has been read, and at once after Close.
+// Read reads the agent's stdout. It returns io.EOF when the agent has ended and
+// everything it wrote has been read, and immediately after Close.
 func (p *Process) Read(b []byte) (int, error) {
 	if p.closed.Load() {
 		return 0, io.EOF
@@ -71,59 +74,111 @@ func (p *Process) Read(b []byte) (int, error) {
 // Write writes to the agent's stdin.
 func (p *Process) Write(b []byte) (int, error) { return p.stdin.Write(b) }
 
-// Close hangs up: the agent reads the end of its input, and a Read that waits
-// returns. It does not wait for the agent to end; that is Stop.
+// Close closes the connection: the agent reads the end of its input, and a waiting
+// Read returns. Close does not wait for the agent to end; Stop does.
 func (p *Process) Close() error {
 	if p.closed.Swap(true) {
 		return nil
 	}
-	p.stdout.release()
+	p.stdout.expire()
 	return p.stdin.Close()
 }
 
-// PID is the process id of the agent, which is also that of its group and session.
+// PID returns the process id of the agent, which is also the id of its process
+// group and session.
 func (p *Process) PID() int { return p.session.leader }
 
-// Stderr is the end of what the agent wrote to stderr, up to 2 KiB, in one line
-// that is safe to log. Each line is also logged at debug level.
+// Stderr returns the end of what the agent wrote to stderr, up to 2 KiB, in one
+// line that is safe to log. Each line is also logged at debug level.
 func (p *Process) Stderr() string { return p.session.output.String() }
 
-// Done is closed when the agent has ended and everything it started is dead.
+// Done returns a channel that is closed when the agent has ended and every process
+// it started is dead.
 func (p *Process) Done() <-chan struct{} { return p.session.done }
 
-// Err waits for Done and says how the agent ended: nil for exit status 0, else an
-// [*ExitError], which is also [ErrNotFound] when the shell did not find the command
-// or may not run it.
+// Err waits for Done and returns how the agent ended: nil for exit status 0, else
+// an [*ExitError], which is also [ErrNotFound] when the shell did not find the
+// command or may not run it.
 func (p *Process) Err() error {
 	<-p.session.done
 	var exit *ExitError
-	if errors.As(p.session.err, &exit) && (exit.Code == 126 || exit.Code == 127) {
-		return fmt.Errorf("run %q: %w: %w; the PATH of the login shell counts: check `bash -lc 'command -v codex; echo $PATH'`, then install codex there or give codex.command an absolute path",
+	if errors.As(p.session.exitErr, &exit) && (exit.Code == 126 || exit.Code == 127) {
+		return fmt.Errorf("run %q: %w: install codex where `bash -lc 'command -v codex; echo $PATH'` finds it, or give codex.command an absolute path: %w",
 			p.command, ErrNotFound, exit)
 	}
-	return p.session.err
+	return p.session.exitErr
 }
 
-// Log replaces the log for what the end of the agent is worth saying: by then it is
-// known which session of the agent's it is.
+// Log replaces the logger for the end of the agent, when the caller knows more about
+// the session than it did at Start.
 func (p *Process) Log(log *slog.Logger) { p.session.log.Store(log) }
 
-// Stop ends the agent: it closes its stdin, waits, sends SIGTERM to its group,
-// waits, sends SIGKILL, and kills and reaps everything the agent started. When
-// it returns nil, nothing of it is alive. The waits are [Root.Grace], 5 s in all
-// by default, whether or not ctx is done: a stop has to be carried through, and
-// ctx is for the log alone. It may be called at any time, by anybody, more than
-// once. The error is [ErrUnresponsive].
+// Stop ends the agent: it closes its stdin, waits, sends SIGTERM to its process
+// group, waits, sends SIGKILL, and kills and reaps everything the agent started.
+// When it returns nil, none of these processes is alive. [Root.Grace] sets the
+// waits, 5 s in total by default. They do not end with ctx, because a stop has to
+// be completed; ctx is used only for the log. Stop may be called at any time, more
+// than once, and concurrently. The error is [ErrUnresponsive].
 func (p *Process) Stop(ctx context.Context) error {
 	p.stop.Do(func() {
 		p.Close()
-		p.stdout.hold()
-		var draining sync.WaitGroup // an agent that cannot write may not come to read its end of input
+		p.stdout.resume()
+		var draining sync.WaitGroup // an agent that blocks in a write may never read the end of its input
 		draining.Go(func() { io.Copy(io.Discard, p.stdout) })
-		p.stopErr = p.session.end(ctx, p.session.grace.EOF)
-		p.session.rest()
+		p.stopErr = p.session.terminate(ctx, p.session.grace.EOF)
+		p.session.markIdle()
 		p.stdout.f.Close()
 		draining.Wait()
 	})
 	return p.stopErr
+}
+
+// Alive reports whether a process with this id exists on this machine, under any
+// user.
+func Alive(pid int) bool {
+	if pid <= 0 {
+		return false // kill(2) takes it for a process group
+	}
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
+
+// Limits are the resource limits (setrlimit(2)) of the processes of one agent. Zero
+// leaves a limit as it is. The agent cannot raise them again.
+type Limits struct {
+	// Processes bounds the number of all processes and threads of our user: at the
+	// bound the agent cannot start another one. The superuser has no such bound.
+	Processes int
+	OpenFiles int // open files of one process
+	// Memory bounds what one process may allocate, in MiB (Linux). Programs that
+	// reserve much more than they use, such as those built with an address sanitizer,
+	// do not start under any bound.
+	Memory int
+}
+
+// raiseOOMScore is a line of shell that makes the kernel kill a process of the agent
+// rather than us when the machine is out of memory (Linux,
+// proc_pid_oom_score_adj(5)).
+const raiseOOMScore = "{ echo 500 > /proc/self/oom_score_adj; } 2>/dev/null\n"
+
+// ulimitScript returns the lines of shell that apply the limits to all later
+// commands. A limit that is already lower stays as it is.
+func (l Limits) ulimitScript() string {
+	var b strings.Builder
+	b.WriteString(raiseOOMScore)
+	set := func(flag string, resource, limit, unit int) {
+		var have syscall.Rlimit
+		if limit <= 0 || resource < 0 {
+			return
+		}
+		if syscall.Getrlimit(resource, &have) == nil && have.Max <= math.MaxInt64 {
+			limit = min(limit, int(have.Max)/unit)
+		}
+		// Set only the hard limit. That fails if the soft one is higher: then set both.
+		fmt.Fprintf(&b, "ulimit -H%s %d 2>/dev/null || ulimit -%[1]s %[2]d 2>/dev/null\n", flag, limit)
+	}
+	set("n", syscall.RLIMIT_NOFILE, l.OpenFiles, 1)
+	set("u", limitProcesses, l.Processes, 1)
+	set("d", syscall.RLIMIT_DATA, l.Memory*1024, 1024)
+	return b.String()
 }

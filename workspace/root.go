@@ -15,10 +15,28 @@ import (
 	"unicode"
 )
 
-// Issue is what this package and its hooks need to know of an issue.
+// Config holds the workspace and hooks sections of WORKFLOW.md (SPEC §5.3.3, §5.3.4).
+type Config struct {
+	Root   string // absolute path of the folder that holds the workspaces
+	Hooks  Hooks
+	Limits Limits // of each agent
+}
+
+// Hooks are shell scripts, run by `bash -lc` in the workspace. An empty script is not
+// run.
+type Hooks struct {
+	AfterCreate  string
+	BeforeRun    string
+	AfterRun     string
+	BeforeRemove string
+	Timeout      time.Duration // of each hook; must be positive
+	Env          []string      // names of the variables that hooks see in addition to those that every child sees
+}
+
+// Issue holds the fields of an issue that this package and its hooks use.
 type Issue struct {
 	ID, Identifier string
-	Attempt        int // 0 for the first
+	Attempt        int // 0 for the first attempt
 }
 
 // Workspace is the folder of an issue, as [Root.Prepare] left it.
@@ -26,53 +44,53 @@ type Workspace struct {
 	Issue      Issue
 	Key        string // see [Key]
 	Path       string // absolute, directly under the root
-	CreatedNow bool   // the folder is new (SPEC §9.2)
+	CreatedNow bool   // Prepare created the folder (SPEC §9.2)
 }
 
-// Grace is how long the steps of ending a process wait before the next one.
+// Grace is the time that each step of ending a process waits before the next step.
 type Grace struct {
 	EOF  time.Duration // after its input was closed
 	Term time.Duration // after SIGTERM
-	Kill time.Duration // after SIGKILL, for the process and again for all it started
+	Kill time.Duration // after SIGKILL, for the process and again for its descendants
 }
 
 // Root is the folder that holds the workspaces. Its methods may be used
 // concurrently for different issues.
 type Root struct {
-	Grace Grace // set by Open to 2 s, 1 s and 1 s; change it before the first use only
+	Grace Grace // Open sets it to 2 s, 1 s and 1 s; it may be changed only before the first use
 
 	cfg  Config
 	env  Env
 	log  *slog.Logger
 	path string // absolute, without symbolic links
 	dir  *os.Root
-	bash string
+	bash string // absolute path
 }
 
-// Open makes the root if it is missing, and opens it. A symbolic link in its
-// path is followed, once, here: the operator put it there. The errors are
-// [ErrRoot]. On Linux this process becomes the subreaper of its children.
+// Open makes the root if it is missing, and opens it. Symbolic links in its path are
+// followed, but only this once: the operator created them. The errors are [ErrRoot].
+// On Linux this process becomes the subreaper of its children.
 func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
 	if err := Check(cfg, env); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
-		return nil, badRoot(cfg.Root, err)
+		return nil, rootError(cfg.Root, err)
 	}
 	path, err := filepath.EvalSymlinks(cfg.Root)
 	if err != nil {
-		return nil, badRoot(cfg.Root, err)
+		return nil, rootError(cfg.Root, err)
 	}
 	bash, err := findBash(env.get("PATH"))
 	if err != nil {
 		return nil, err
 	}
-	if err := adoptOrphans(); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		return nil, err
 	}
 	dir, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, badRoot(cfg.Root, err)
+		return nil, rootError(cfg.Root, err)
 	}
 	return &Root{
 		Grace: Grace{EOF: 2 * time.Second, Term: time.Second, Kill: time.Second},
@@ -80,27 +98,28 @@ func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
 	}, nil
 }
 
-// Check finds what Open would refuse, without making anything: a root that is
-// missing is right if it can be expected to be made.
+// Check returns the error with which Open would refuse the configuration, without
+// making anything. A missing root is accepted if nothing on its path prevents making
+// it.
 func Check(cfg Config, env Env) error {
 	if !filepath.IsAbs(cfg.Root) {
-		return badRoot(cfg.Root, errors.New("it is not absolute"))
+		return rootError(cfg.Root, errors.New("it is not absolute"))
 	}
 	if filepath.Clean(cfg.Root) == "/" || sameFolder(cfg.Root, "/") || sameFolder(cfg.Root, env.get("HOME")) {
-		return badRoot(cfg.Root, errors.New("the file system's root and the home folder hold other things than workspaces"))
+		return rootError(cfg.Root, errors.New("the file system's root and the home folder hold other things than workspaces"))
 	}
 	for path := filepath.Clean(cfg.Root); ; path = filepath.Dir(path) {
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && path != "/":
 			if _, err := os.Lstat(path); err == nil {
-				return badRoot(cfg.Root, fmt.Errorf("%s is a link to nothing", path))
+				return rootError(cfg.Root, fmt.Errorf("%s is a link to nothing", path))
 			}
 			continue
 		case err != nil:
-			return badRoot(cfg.Root, err)
+			return rootError(cfg.Root, err)
 		case !info.IsDir():
-			return badRoot(cfg.Root, fmt.Errorf("%s is no folder", path))
+			return rootError(cfg.Root, fmt.Errorf("%s is no folder", path))
 		}
 		break
 	}
@@ -114,7 +133,7 @@ func (r *Root) Path() string { return r.path }
 // Close releases the root. Processes that were started in it are not affected.
 func (r *Root) Close() error { return r.dir.Close() }
 
-// Keys are the keys of the workspaces that exist, sorted.
+// Keys returns the keys of the workspaces that exist, sorted.
 func (r *Root) Keys() ([]string, error) {
 	entries, err := fs.ReadDir(r.dir.FS(), ".")
 	if err != nil {
@@ -129,14 +148,15 @@ func (r *Root) Keys() ([]string, error) {
 	return keys, nil
 }
 
-// workspace is the place of an issue's folder, whatever is there.
+// workspace returns where an issue's folder belongs. It does not look whether it
+// exists.
 func (r *Root) workspace(issue Issue) Workspace {
 	key := Key(issue.Identifier)
 	return Workspace{Issue: issue, Key: key, Path: filepath.Join(r.path, key)}
 }
 
-// find looks for a workspace's folder; the info is nil when nothing is there.
-// Anything else in its place is [ErrUnsafe].
+// find returns the info of a workspace's folder, or nil if nothing is there. If
+// anything else is in its place, the error is [ErrUnsafe].
 func (r *Root) find(ws Workspace) (fs.FileInfo, error) {
 	info, err := r.dir.Lstat(ws.Key)
 	switch {
@@ -146,7 +166,7 @@ func (r *Root) find(ws Workspace) (fs.FileInfo, error) {
 		return nil, fmt.Errorf("workspace %s: %w", ws.Path, err)
 	case !info.IsDir():
 		return nil, fmt.Errorf("workspace %s: %w: %s is in the place of the folder; look at it, then remove it",
-			ws.Path, ErrUnsafe, kind(info.Mode()))
+			ws.Path, ErrUnsafe, describeMode(info.Mode()))
 	}
 	// On a file system that ignores case this may be the folder of another key.
 	if other, err := r.dir.Lstat(swapCase(ws.Key)); err != nil || !os.SameFile(info, other) {
@@ -157,15 +177,16 @@ func (r *Root) find(ws Workspace) (fs.FileInfo, error) {
 		return nil, err
 	}
 	if !slices.Contains(keys, ws.Key) {
-		return nil, fmt.Errorf("workspace %s: %w: the file system ignores case, and this is the folder of an issue whose identifier differs in case alone; rename one of the issues",
+		return nil, fmt.Errorf("workspace %s: %w: the file system ignores case, and the folder belongs to an issue whose identifier differs only in case; rename one of the issues",
 			ws.Path, ErrUnsafe)
 	}
 	return info, nil
 }
 
-// enter opens a workspace's folder as the working directory of a child. The
-// folder must be the one under our root and the one its path leads to.
-func (r *Root) enter(ws Workspace) (*os.File, error) {
+// openVerified opens a workspace's folder as the working directory of a child. The
+// folder must be the one under our root and the one that its path leads to. The error
+// is [ErrInvalidCwd].
+func (r *Root) openVerified(ws Workspace) (*os.File, error) {
 	fail := func(err error) (*os.File, error) {
 		return nil, fmt.Errorf("working directory %s: %w: %w", ws.Path, ErrInvalidCwd, err)
 	}
@@ -177,7 +198,7 @@ func (r *Root) enter(ws Workspace) (*os.File, error) {
 		return fail(err)
 	}
 	if info == nil {
-		return fail(errors.New("it is gone; the next attempt makes it anew"))
+		return fail(errors.New("it is gone; the next attempt creates it again"))
 	}
 	dir, err := r.dir.OpenFile(ws.Key, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -187,22 +208,25 @@ func (r *Root) enter(ws Workspace) (*os.File, error) {
 	reached, err2 := os.Lstat(ws.Path)
 	if err := errors.Join(err1, err2); err != nil || !os.SameFile(info, opened) || !os.SameFile(info, reached) {
 		dir.Close()
-		return fail(errors.Join(err, errors.New("it was replaced while it was opened; see what else works in the workspace root")))
+		return fail(errors.Join(err, errors.New("it was replaced while it was opened; find out what else writes to the workspace root")))
 	}
 	return dir, nil
 }
 
-func badRoot(path string, err error) error {
+// rootError returns an [ErrRoot] for the setting workspace.root.
+func rootError(path string, err error) error {
 	return fmt.Errorf("workspace.root %q: %w: %w; give it an absolute path to a folder of its own", path, ErrRoot, err)
 }
 
+// sameFolder reports whether both paths exist and lead to the same folder.
 func sameFolder(a, b string) bool {
 	ai, aerr := os.Stat(a)
 	bi, berr := os.Stat(b)
 	return aerr == nil && berr == nil && os.SameFile(ai, bi)
 }
 
-// findBash looks for bash on our own PATH. What it runs looks on the login PATH.
+// findBash returns the path of bash on our own PATH. The scripts that bash runs use
+// the PATH of the login shell.
 func findBash(path string) (string, error) {
 	for _, folder := range filepath.SplitList(path) {
 		if bash := filepath.Join(folder, "bash"); filepath.IsAbs(bash) {
@@ -211,9 +235,10 @@ func findBash(path string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("find bash: %w on PATH %q; hooks and the agent are run by `bash -lc`: install bash", exec.ErrNotFound, path)
+	return "", fmt.Errorf("find bash: %w; install bash: hooks and the agent are run by `bash -lc`; the PATH is %q", exec.ErrNotFound, path)
 }
 
+// swapCase returns s with upper and lower case exchanged.
 func swapCase(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsUpper(c) {
@@ -223,7 +248,8 @@ func swapCase(s string) string {
 	}, s)
 }
 
-func kind(mode fs.FileMode) string {
+// describeMode returns what kind of file this is, with an article.
+func describeMode(mode fs.FileMode) string {
 	switch mode.Type() {
 	case fs.ModeSymlink:
 		return "a symbolic link"

@@ -15,47 +15,49 @@ import (
 	"time"
 )
 
-// The marks by which the processes of a session, and those of a workspace that
-// an earlier run of ours left, are known.
+// Environment variables that mark the processes of a session: one identifies the
+// session, the other the workspace, by which the next run finds the processes that a
+// killed run left.
 const (
 	sessionMark   = "SYMPHONY_SESSION="
 	workspaceMark = "SYMPHONY_WORKSPACE="
 )
 
-// session is a running `bash -lc` and everything it starts.
+// session is a running `bash -lc`, the leader, and all processes that it starts.
 type session struct {
-	id     string // value of its mark
+	id     string // value of its sessionMark
 	root   *Root
 	ws     Workspace
 	grace  Grace
 	log    atomic.Pointer[slog.Logger]
-	leader int // process id, also of its group and session
+	leader int // process id, which is also the id of its process group and session
 	output tail
 
-	wasAtRest bool // the workspace, before the session
+	wasIdle bool // whether the workspace was idle before the session
 
-	exited chan struct{} // closed when the leader has been reaped
-	done   chan struct{} // closed after that, when all it left is dead and its output is read
-	err    error         // how the leader ended: nil for status 0, else usually an *ExitError; set before done
-	left   error         // what could not be killed; set before done
+	exited  chan struct{} // closed when the leader has been reaped
+	done    chan struct{} // closed later, when its descendants are dead and its output has been read
+	exitErr error         // how the leader ended: nil for status 0, else usually an *ExitError; valid after done
+	killErr error         // descendants that could not be killed; valid after done
 }
 
-// launch says what a session runs.
-type launch struct {
+// launchOptions are the parameters of a new session.
+type launchOptions struct {
 	ws     Workspace
 	script string
-	extra  []string // see Env.child
+	extra  []string // see Env.forChild
 	set    []string // our own variables, as NAME=value
 	stdin  *os.File
-	stdout *os.File // nil: together with stderr
-	reader pipe     // the other end of stdout, released at the end; the zero pipe without stdout
+	stdout *os.File // if nil, stdout goes where stderr goes
+	reader pipe     // the other end of stdout, which expires with the session; the zero pipe without stdout
 	log    *slog.Logger
 }
 
-// launch starts a session whose working directory has been checked and whose
-// stderr goes to its output. The caller waits for done, or ends it.
-func (r *Root) launch(ctx context.Context, l launch) (*session, error) {
-	dir, err := r.enter(l.ws)
+// launch verifies the working directory and starts a session there. Its stderr is
+// collected in session.output. The caller waits for done or calls terminate, and then
+// calls session.markIdle.
+func (r *Root) launch(ctx context.Context, l launchOptions) (*session, error) {
+	dir, err := r.openVerified(l.ws)
 	if err != nil {
 		return nil, err
 	}
@@ -70,34 +72,35 @@ func (r *Root) launch(ctx context.Context, l launch) (*session, error) {
 		exited: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.log.Store(l.log)
-	env := append(r.env.child(l.extra), sessionMark+s.id, workspaceMark+l.ws.Path, "PWD="+l.ws.Path)
+	env := append(r.env.forChild(l.extra), sessionMark+s.id, workspaceMark+l.ws.Path, "PWD="+l.ws.Path)
 	cmd := &exec.Cmd{
-		Path: r.bash, Args: []string{"bash", "-lc", r.env.unset() + l.script},
-		Dir: folderPath(dir, l.ws.Path), Env: append(env, l.set...),
+		Path: r.bash, Args: []string{"bash", "-lc", r.env.unsetLine() + l.script},
+		Dir: childDir(dir, l.ws.Path), Env: append(env, l.set...),
 		Stdin: l.stdin, Stdout: l.stdout, Stderr: childErr,
-		SysProcAttr: childAttr(),
+		SysProcAttr: childProcAttr(),
 	}
 	if l.stdout == nil {
 		cmd.Stdout = childErr
 	}
-	if s.wasAtRest, err = r.begin(l.ws); err != nil {
+	if s.wasIdle, err = r.markBusy(l.ws); err != nil {
 		stderr.Close()
 		return nil, err
 	}
 	started := make(chan error)
 	go s.run(context.WithoutCancel(ctx), cmd, started, pipe{stderr}, l.reader)
 	if err := <-started; err != nil {
-		if s.wasAtRest {
-			r.rest(l.ws)
+		if s.wasIdle {
+			r.markIdle(l.ws)
 		}
 		return nil, fmt.Errorf("start bash in %s: %w", l.ws.Path, err)
 	}
 	return s, nil
 }
 
-// run is the life of a session, waited for by done. It keeps one thread for the
-// whole life of the leader: the kernel signals our death to the leader (see
-// childAttr) when the thread that started it ends. Waiting takes a thread anyway.
+// run starts the leader, reports that on started, waits for its end and closes done.
+// It keeps its thread for the whole life of the leader, because the kernel kills the
+// leader (see childProcAttr) when the thread that started it ends. Waiting for a
+// process takes a thread anyway.
 func (s *session) run(ctx context.Context, cmd *exec.Cmd, started chan<- error, stderr, stdout pipe) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -113,18 +116,19 @@ func (s *session) run(ctx context.Context, cmd *exec.Cmd, started chan<- error, 
 
 	waited := cmd.Wait()
 	close(s.exited)
-	s.left = s.sweep()
-	stderr.release()
-	stdout.release()
+	s.killErr = s.killRemaining()
+	stderr.expire()
+	stdout.expire()
 	collecting.Wait()
-	s.err = waited
+	s.exitErr = waited
 	if failed := (*exec.ExitError)(nil); errors.As(waited, &failed) {
-		s.err = exitError(failed.ProcessState, s.output.String())
+		s.exitErr = newExitError(failed.ProcessState, s.output.String())
 	}
 	close(s.done)
 }
 
-func exitError(state *os.ProcessState, output string) *ExitError {
+// newExitError returns the error for a process that ended in the given state.
+func newExitError(state *os.ProcessState, output string) *ExitError {
 	e := &ExitError{Code: state.ExitCode(), Output: output}
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Signal = status.Signal()
@@ -132,41 +136,43 @@ func exitError(state *os.ProcessState, output string) *ExitError {
 	return e
 }
 
-// end ends the session: it waits a while for it to end by itself, sends SIGTERM
-// to the leader's group, waits, and sends SIGKILL. It returns when nothing of the
-// session is alive, at the latest after patience + Term + 2 Kill. The error is
+// terminate ends the session: it waits for patience, sends SIGTERM to the leader's
+// process group, waits, and sends SIGKILL. It returns when no process of the session
+// is alive, at the latest after patience + Term + 2 Kill. The error is
 // [ErrUnresponsive].
-func (s *session) end(ctx context.Context, patience time.Duration) error {
-	if s.wait(patience) {
-		return s.left
+func (s *session) terminate(ctx context.Context, patience time.Duration) error {
+	if s.doneWithin(patience) {
+		return s.killErr
 	}
 	s.signal(syscall.SIGTERM)
-	s.signal(syscall.SIGCONT) // a stopped process gets its SIGTERM too
-	if s.wait(s.grace.Term) {
-		return s.left
+	s.signal(syscall.SIGCONT) // so that a stopped process receives its SIGTERM
+	if s.doneWithin(s.grace.Term) {
+		return s.killErr
 	}
 	s.log.Load().WarnContext(ctx, "process killed: it does not end by itself", "pid", s.leader)
 	s.signal(syscall.SIGKILL)
-	if s.wait(2 * s.grace.Kill) {
-		return s.left
+	if s.doneWithin(2 * s.grace.Kill) {
+		return s.killErr
 	}
 	return fmt.Errorf("end process %d in %s: %w: SIGKILL has no effect; see `ps -o stat,wchan -p %[1]d`", s.leader, s.ws.Path, ErrUnresponsive)
 }
 
-// rest notes that the workspace is at rest again, if nothing of the session is left
-// and no earlier one left anything. Whoever launched the session calls it, after the
-// end: one that outlives the patience of its launcher may end while the next one runs.
-func (s *session) rest() {
+// markIdle marks the workspace as idle if the session has ended, all its processes are
+// dead, and the workspace was idle before. The caller of launch calls it: a session
+// that terminate could not end may end by itself while the next one runs, and must not
+// mark the workspace then.
+func (s *session) markIdle() {
 	select {
 	case <-s.done:
-		if s.wasAtRest && s.left == nil {
-			s.root.rest(s.ws)
+		if s.wasIdle && s.killErr == nil {
+			s.root.markIdle(s.ws)
 		}
 	default:
 	}
 }
 
-func (s *session) wait(d time.Duration) bool {
+// doneWithin waits for the end of the session, and reports whether it came within d.
+func (s *session) doneWithin(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -177,8 +183,8 @@ func (s *session) wait(d time.Duration) bool {
 	}
 }
 
-// signal signals the leader's group, as long as there is a leader: after that
-// its number may be another's.
+// signal signals the leader's process group while the leader exists: after that its
+// id may belong to another process.
 func (s *session) signal(sig syscall.Signal) {
 	select {
 	case <-s.exited:

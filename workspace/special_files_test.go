@@ -155,7 +155,7 @@ func TestWhatIsToBeDeletedIsNotDeep(t *testing.T) {
 		deepest = max(deepest, strings.Count(strings.TrimPrefix(path, ws.Path), "/"))
 		return err
 	})
-	if err != nil || deepest > maxDeep+1 {
+	if err != nil || deepest > maxDepth+1 {
 		t.Errorf("folders are %d levels deep: %v", deepest, err)
 	}
 }
@@ -172,8 +172,8 @@ func TestTheSearchForPipesIsBounded(t *testing.T) {
 	}
 	defer dir.Close()
 	for left, want := range map[int]string{3: "it has too many files", 5: "<nil>"} {
-		w := walk{left: left}
-		w.folder(dir, "", 0)
+		w := walk{budget: left}
+		w.walkFolder(dir, "", 0)
 		if got := fmt.Sprint(w.err); got != want {
 			t.Errorf("after %d entries: %s, want %s", left, got, want)
 		}
@@ -181,9 +181,9 @@ func TestTheSearchForPipesIsBounded(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "a")); err != nil {
 		t.Fatal(err)
 	}
-	nest(t, folder, maxDeep+1)
-	w := walk{left: 1000}
-	if w.folder(dir, "", 0); fmt.Sprint(w.err) != "it is too deep" {
+	nest(t, folder, maxDepth+1)
+	w := walk{budget: 1000}
+	if w.walkFolder(dir, "", 0); fmt.Sprint(w.err) != "it is too deep" {
 		t.Errorf("a folder deeper than the bound: %v", w.err)
 	}
 }

@@ -31,7 +31,7 @@ func stray(t *testing.T, ws Workspace) (alive func() bool) {
 // records are the files about workspaces.
 func records(t *testing.T, r *Root) []string {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(r.path, marks))
+	entries, err := os.ReadDir(filepath.Join(r.path, metadataDir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,21 +104,21 @@ func TestAWorkspaceAtRestIsNotSearchedForProcesses(t *testing.T) {
 
 func TestAWorkspaceThatMayNotBeAtRestIsSearchedForProcesses(t *testing.T) {
 	t.Parallel()
-	record := func(r *Root) string { return filepath.Join(r.path, recordOf("ABC-1")) }
+	record := func(r *Root) string { return filepath.Join(r.path, idleFile("ABC-1")) }
 	for name, leave := range map[string]func(*Root, Workspace) error{
-		"a killed session": func(r *Root, ws Workspace) error { _, err := r.begin(ws); return err },
+		"a killed session": func(r *Root, ws Workspace) error { _, err := r.markBusy(ws); return err },
 		"no record":        func(r *Root, _ Workspace) error { return os.Remove(record(r)) },
 		"a half-done removal": func(r *Root, ws Workspace) error {
-			return r.mark(ws)
+			return r.markPartial(ws)
 		},
 		"a removal by hand": func(r *Root, ws Workspace) error {
-			if _, err := r.begin(ws); err != nil {
+			if _, err := r.markBusy(ws); err != nil {
 				return err
 			}
 			return os.RemoveAll(ws.Path)
 		},
 		"a session after one that was not watched to its end": func(r *Root, ws Workspace) error {
-			if _, err := r.begin(ws); err != nil {
+			if _, err := r.markBusy(ws); err != nil {
 				return err
 			}
 			return r.AfterRun(t.Context(), ws)

@@ -25,7 +25,7 @@ func TestARootKnowsWhoseItsWorkspacesAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text != "" {
-			if err := os.WriteFile(filepath.Join(r.path, marks, key+".json"), []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(r.path, metadataDir, key+".json"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// proc is what /proc/PID/stat says.
+// proc is a process as /proc/PID/stat describes it.
 type proc struct {
 	pid, parent, group, session int
-	state                       byte
-	start                       int // clock ticks since boot
+	state                       byte // 'Z' for a zombie
+	start                       int  // in clock ticks since boot: tells two processes with one id apart
 }
 
-// processes is every process we can see, by id.
-func processes() (map[int]proc, error) {
+// listProcesses returns every process that we can see, by id.
+func listProcesses() (map[int]proc, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -32,19 +32,20 @@ func processes() (map[int]proc, error) {
 		if err != nil {
 			continue
 		}
-		if p, ok := stat(pid); ok {
+		if p, ok := readStat(pid); ok {
 			all[pid] = p
 		}
 	}
 	return all, nil
 }
 
-func stat(pid int) (proc, bool) {
+// readStat reads /proc/PID/stat, and reports whether the process exists.
+func readStat(pid int) (proc, bool) {
 	var buf [512]byte
 	line := readProc(buf[:0], pid, "stat")
 	p := proc{pid: pid}
 	i := 0
-	// The name in parentheses may hold anything, also parentheses.
+	// The name in parentheses may contain any character, even a parenthesis.
 	for field := range bytes.FieldsSeq(line[bytes.LastIndexByte(line, ')')+1:]) {
 		number := func() (n int) { n, _ = strconv.Atoi(string(field)); return n }
 		switch i {
@@ -65,12 +66,12 @@ func stat(pid int) (proc, bool) {
 	return proc{}, false
 }
 
-// environ is a process's environment, each variable between two NULs.
-func environ(pid int) []byte { return readProc([]byte{0}, pid, "environ") }
+// readEnviron returns the environment of a process, each variable between two NULs.
+func readEnviron(pid int) []byte { return readProc([]byte{0}, pid, "environ") }
 
-// readProc appends a file of a process to a buffer. A sweep reads one for every
-// process there is, so it goes without the overhead of an [os.File]. What cannot
-// be read is empty.
+// readProc appends the content of a file of a process to a buffer, or nothing if it
+// cannot be read. A search reads a file for every process of the machine, so this
+// function avoids the overhead of an [os.File].
 func readProc(buf []byte, pid int, name string) []byte {
 	fd, err := syscall.Open(procFile(pid, name), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -90,15 +91,15 @@ func readProc(buf []byte, pid int, name string) []byte {
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// kill kills a process, and not another one that got its number meanwhile:
-// FindProcess holds on to the process, stat shows that it is the one.
+// kill kills the process, but not another one that got its id in the meantime:
+// FindProcess keeps a handle of the process, and its start time identifies it.
 func (p proc) kill() {
 	held, err := os.FindProcess(p.pid)
 	if err != nil {
 		return
 	}
 	defer held.Release()
-	if now, ok := stat(p.pid); ok && now.start == p.start {
+	if now, ok := readStat(p.pid); ok && now.start == p.start {
 		held.Kill()
 	}
 }

@@ -1,0 +1,105 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// A sandbox can protect only files that exist. An agent that may commit can write to
+// all of .git except its configuration and hooks. It could add one of these files,
+// which make git read configuration and hooks from another place, and the next git
+// outside the sandbox would run the programs that are named there. Seal therefore
+// creates the files with a content that has no effect, and Tidy removes them.
+const (
+	commonDir      = "commondir"       // names the folder of the shared repository; "." is .git itself
+	worktreeConfig = "config.worktree" // additional configuration, which some repositories enable
+)
+
+// sandboxPlaceholders are folders that the agent's sandbox creates in a workspace as
+// mount points if they are missing, and may leave there empty.
+var sandboxPlaceholders = []string{".git", ".agents", ".codex", ".aws"}
+
+// Seal prepares a workspace for an agent in a sandbox, and reports whether the
+// workspace is a git repository of its own, so that the agent can safely be allowed
+// to commit. Call Tidy when the agent has ended.
+func (r *Root) Seal(ws Workspace) (repository bool, err error) {
+	if !r.isRepository(ws) {
+		return false, nil
+	}
+	if err := r.removeCommondir(ws); err != nil {
+		return false, err
+	}
+	if err := r.dir.Mkdir(gitFile(ws, "hooks"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return false, fmt.Errorf("seal workspace %s: %w", ws.Path, err)
+	}
+	for name, text := range map[string]string{commonDir: ".\n", worktreeConfig: ""} {
+		file, err := r.dir.OpenFile(gitFile(ws, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			continue // the repository has a configuration of its worktree, which stays
+		}
+		if err == nil {
+			_, err = file.WriteString(text)
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
+			return false, fmt.Errorf("seal workspace %s: %w", ws.Path, err)
+		}
+	}
+	return true, nil
+}
+
+// isRepository reports whether a workspace is a git repository of its own: .git is a
+// real folder, not the link of a worktree.
+func (r *Root) isRepository(ws Workspace) bool {
+	if info, err := r.dir.Lstat(gitFile(ws, "")); err != nil || !info.IsDir() {
+		return false
+	}
+	for _, name := range []string{"HEAD", "config"} {
+		if info, err := r.dir.Lstat(gitFile(ws, name)); err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
+// Tidy removes what Seal and the agent's sandbox leave in a workspace. No process may
+// run there. It is also called before every hook, so that it happens after a crash as
+// well. The error is [ErrUnsafe]: git must not run in this workspace outside a
+// sandbox.
+func (r *Root) Tidy(ws Workspace) error {
+	err := r.removeCommondir(ws)
+	if info, err := r.dir.Lstat(gitFile(ws, worktreeConfig)); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		r.dir.Remove(gitFile(ws, worktreeConfig)) // if this fails, the empty file has no effect
+	}
+	for _, name := range sandboxPlaceholders {
+		folder := path.Join(ws.Key, name)
+		if info, err := r.dir.Lstat(folder); err == nil && info.IsDir() {
+			r.dir.Remove(folder) // fails unless it is empty
+		}
+	}
+	return err
+}
+
+// removeCommondir removes .git/commondir: Seal or the agent created it, because no
+// repository that is a workspace has one. The error is [ErrUnsafe].
+func (r *Root) removeCommondir(ws Workspace) error {
+	if info, err := r.dir.Lstat(gitFile(ws, "")); err != nil || !info.IsDir() {
+		return nil
+	}
+	err := r.dir.RemoveAll(gitFile(ws, commonDir))
+	if errors.Is(err, fs.ErrPermission) {
+		if err = r.dir.Chmod(gitFile(ws, ""), 0o700); err == nil {
+			err = r.dir.RemoveAll(gitFile(ws, commonDir))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("workspace %s: %w: its .git/commondir cannot be removed, so git may obey another repository there: %w; look at it, then remove the folder", ws.Path, ErrUnsafe, err)
+	}
+	return nil
+}
+
+// gitFile returns the path of a file in .git, below the root.
+func gitFile(ws Workspace, name string) string { return path.Join(ws.Key, ".git", name) }

@@ -1,0 +1,179 @@
+package workspace
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+)
+
+// Prepare ensures that the issue's folder exists and, if it is new, runs
+// after_create (SPEC §9.2). If that fails or ctx ends, no folder is left. A folder
+// that an earlier run left partial is deleted and created again, and processes that
+// an earlier run left in the folder are killed. The errors are [ErrUnsafe],
+// [ErrBusy], those of a hook, and those of the file system.
+func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
+	if err := context.Cause(ctx); err != nil {
+		return Workspace{}, err
+	}
+	ws := r.workspace(issue)
+	found, err := r.find(ws)
+	if err != nil {
+		return Workspace{}, err
+	}
+	partial, err1 := r.exists(ws, partialFile(ws.Key))
+	busy, err2 := r.exists(ws, busyFile(ws.Key))
+	if err := errors.Join(err1, err2); err != nil {
+		return Workspace{}, err
+	}
+	if found != nil || partial || busy {
+		if err := r.reclaim(ctx, ws); err != nil {
+			return Workspace{}, err
+		}
+	}
+	if partial {
+		r.issueLogger(ws).InfoContext(ctx, "half-made workspace discarded", "path", ws.Path)
+		if err := r.delete(ws); err != nil {
+			return Workspace{}, err
+		}
+	} else if found != nil {
+		return ws, r.ensureRecord(ws)
+	}
+	ws.CreatedNow = true
+	if err := r.create(ctx, ws); err != nil {
+		return Workspace{}, err
+	}
+	return ws, nil
+}
+
+// create makes the folder and runs after_create. The workspace is marked as partial
+// until both are done.
+func (r *Root) create(ctx context.Context, ws Workspace) error {
+	if err := r.markPartial(ws); err != nil {
+		return err
+	}
+	if err := r.dir.Mkdir(ws.Key, 0o700); err != nil {
+		return errors.Join(fmt.Errorf("make workspace %s: %w", ws.Path, err), r.clearPartial(ws))
+	}
+	if err := r.runHook(ctx, "after_create", r.cfg.Hooks.AfterCreate, ws); err != nil {
+		return errors.Join(err, r.delete(ws))
+	}
+	return r.markComplete(ws)
+}
+
+// Reclaim kills the processes that an earlier run, which was itself killed, left in
+// the issue's workspace. [Root.Prepare] does so too; call Reclaim for an issue that
+// will not be worked on again. The error is [ErrBusy].
+func (r *Root) Reclaim(ctx context.Context, issue Issue) error {
+	return r.reclaim(ctx, r.workspace(issue))
+}
+
+// reclaim kills the processes that an earlier run left in a workspace that is not
+// idle, and marks it as idle.
+func (r *Root) reclaim(ctx context.Context, ws Workspace) error {
+	if r.isIdle(ws) {
+		return nil
+	}
+	if err := r.killLeftovers(ctx, ws); err != nil {
+		return err
+	}
+	r.markIdle(ws)
+	return nil
+}
+
+// Remove runs before_remove and deletes the issue's folder. A missing folder is not
+// an error. Processes that an earlier run left there are killed first. If the hook
+// fails, the folder is deleted nevertheless (SPEC §9.4): Remove returns the failure
+// as failed, for callers to report, and a nil err if the folder is gone.
+func (r *Root) Remove(ctx context.Context, issue Issue) (failed, err error) {
+	ws := r.workspace(issue)
+	found, err := r.find(ws)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, r.clearPartial(ws)
+	}
+	if err := r.reclaim(ctx, ws); err != nil {
+		return nil, err
+	}
+	failed = r.runHook(ctx, "before_remove", r.cfg.Hooks.BeforeRemove, ws)
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("remove workspace %s: %w", ws.Path, err)
+	}
+	if err := r.delete(ws); err != nil {
+		return failed, err
+	}
+	r.issueLogger(ws).InfoContext(ctx, "workspace removed", "path", ws.Path)
+	return failed, nil
+}
+
+// delete deletes a folder, even a partial one. It does not take a context, so that it
+// does not stop half-way; if we are killed, the next Prepare deletes the rest.
+func (r *Root) delete(ws Workspace) error {
+	if err := r.markPartial(ws); err != nil {
+		return err
+	}
+	r.flatten(ws.Key)
+	err := r.dir.RemoveAll(ws.Key)
+	if errors.Is(err, fs.ErrPermission) {
+		r.makeWritable(ws.Key) // RemoveAll reports the folders that stay read-only
+		err = r.dir.RemoveAll(ws.Key)
+	}
+	if err != nil {
+		return fmt.Errorf("delete workspace %s: %w; delete it by hand", ws.Path, err)
+	}
+	return r.clearPartial(ws)
+}
+
+// flatten moves folders that are nested too deeply to the top of a workspace that is
+// about to be deleted, because RemoveAll keeps a file open for each level.
+func (r *Root) flatten(key string) {
+	for todo := []string{key}; len(todo) > 0; todo = todo[1:] {
+		dir, err := r.dir.OpenRoot(todo[0])
+		if err != nil {
+			continue // RemoveAll fails too, and reports why
+		}
+		w := walk{budget: math.MaxInt}
+		w.tooDeep = func(folder string) {
+			top := path.Join(key, rand.Text())
+			if r.dir.Rename(path.Join(todo[0], folder), top) == nil {
+				todo = append(todo, top)
+			}
+		}
+		w.walkFolder(dir, "", 0)
+		dir.Close()
+	}
+}
+
+// makeWritable makes every folder below a workspace writable and searchable. Module
+// caches, for example, are read-only, and only the superuser can delete them as
+// they are.
+func (r *Root) makeWritable(key string) {
+	for todo := []string{key}; len(todo) > 0; {
+		folder := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if info, err := r.dir.Lstat(folder); err != nil || !info.IsDir() || r.dir.Chmod(folder, 0o700) != nil {
+			continue
+		}
+		f, err := r.dir.Open(folder)
+		if err != nil {
+			continue
+		}
+		for {
+			entries, err := f.ReadDir(1000)
+			for _, e := range entries {
+				if e.IsDir() {
+					todo = append(todo, path.Join(folder, e.Name()))
+				}
+			}
+			if err != nil {
+				break // usually io.EOF
+			}
+		}
+		f.Close()
+	}
+}

@@ -1,0 +1,169 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+)
+
+// metadataDir is a folder beside the workspaces. It holds one file for each
+// workspace, whose content is the issue and whose name is the state:
+//
+//	<key>.partial   the workspace is being created or deleted
+//	<key>.busy      a session runs in the workspace
+//	<key>.json      the workspace is complete and no process runs in it
+//
+// A state changes by a rename, so a run that is killed leaves the state that tells
+// the next run what to do: a partial workspace is deleted, and a busy one is
+// searched for the processes of the killed run. An idle one is not searched, which
+// saves reading /proc for every process of the machine.
+const metadataDir = ".symphony"
+
+// maxRecordSize bounds what is read of a metadata file, in bytes.
+const maxRecordSize = 4 << 10
+
+func partialFile(key string) string { return path.Join(metadataDir, key+".partial") }
+func busyFile(key string) string    { return path.Join(metadataDir, key+".busy") }
+func idleFile(key string) string    { return path.Join(metadataDir, key+".json") }
+
+// issueRecord is the content of a metadata file. The agent may have written it, so
+// it is checked as input and never used as a path.
+type issueRecord struct {
+	ID         string `json:"id"`
+	Identifier string `json:"identifier"`
+}
+
+// Issues returns the issues whose workspaces exist, and the keys of the workspaces
+// without a valid record of their issue.
+func (r *Root) Issues() (known []Issue, unknown []string, err error) {
+	keys, err := r.Keys()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, key := range keys {
+		if o, err := r.readRecord(key); err == nil && Key(o.Identifier) == key && o.ID != "" {
+			known = append(known, Issue{ID: o.ID, Identifier: o.Identifier})
+		} else {
+			unknown = append(unknown, key)
+		}
+	}
+	return known, unknown, nil
+}
+
+// ensureRecord writes which issue the workspace belongs to unless that is recorded
+// already. The key alone does not reveal the tracker's id.
+func (r *Root) ensureRecord(ws Workspace) error {
+	if o, err := r.readRecord(ws.Key); err == nil && o == (issueRecord{ws.Issue.ID, ws.Issue.Identifier}) {
+		return nil
+	}
+	if err := r.writeRecord(idleFile(ws.Key), ws); err != nil {
+		return fmt.Errorf("record the issue of workspace %s: %w", ws.Path, err)
+	}
+	return nil
+}
+
+// writeRecord writes a metadata file, and makes the folder of metadata if it is
+// missing.
+func (r *Root) writeRecord(name string, ws Workspace) error {
+	text, err := json.Marshal(issueRecord{ws.Issue.ID, ws.Issue.Identifier})
+	if err != nil {
+		return err
+	}
+	err = r.dir.WriteFile(name, text, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = r.dir.Mkdir(metadataDir, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			err = r.dir.WriteFile(name, text, 0o600)
+		}
+	}
+	return err
+}
+
+// readRecord reads the metadata file of an idle or busy workspace.
+func (r *Root) readRecord(key string) (o issueRecord, err error) {
+	const flags = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	f, err := r.dir.OpenFile(idleFile(key), flags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = r.dir.OpenFile(busyFile(key), flags, 0)
+	}
+	if err != nil {
+		return issueRecord{}, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxRecordSize))
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	return o, err
+}
+
+// exists reports whether the workspace has the named metadata file.
+func (r *Root) exists(ws Workspace, name string) (bool, error) {
+	switch _, err := r.dir.Lstat(name); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, fmt.Errorf("workspace %s: %w", ws.Path, err)
+	}
+}
+
+// markPartial records that the workspace is being created or deleted.
+func (r *Root) markPartial(ws Workspace) error {
+	err := r.dir.Rename(idleFile(ws.Key), partialFile(ws.Key))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = r.dir.Rename(busyFile(ws.Key), partialFile(ws.Key))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = r.writeRecord(partialFile(ws.Key), ws)
+	}
+	if err != nil {
+		return fmt.Errorf("mark workspace %s as unfinished: %w", ws.Path, err)
+	}
+	return nil
+}
+
+// markComplete records that the workspace was created and is idle.
+func (r *Root) markComplete(ws Workspace) error {
+	if err := r.dir.Rename(partialFile(ws.Key), idleFile(ws.Key)); err != nil {
+		return fmt.Errorf("mark workspace %s as finished: %w", ws.Path, err)
+	}
+	return nil
+}
+
+// clearPartial removes the metadata of a workspace that no longer exists.
+func (r *Root) clearPartial(ws Workspace) error {
+	if err := r.dir.Remove(partialFile(ws.Key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("mark workspace %s as gone: %w", ws.Path, err)
+	}
+	return nil
+}
+
+// markBusy records that a session is about to start in the workspace, and reports
+// whether the workspace was idle before.
+func (r *Root) markBusy(ws Workspace) (wasIdle bool, err error) {
+	err = r.dir.Rename(idleFile(ws.Key), busyFile(ws.Key))
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist): // busy already, partial, or without a record: the next run searches it
+		return false, nil
+	}
+	return false, fmt.Errorf("mark workspace %s as busy: %w", ws.Path, err)
+}
+
+// markIdle records that no process runs in the workspace. If that fails the
+// workspace stays busy, which costs the next run a search.
+func (r *Root) markIdle(ws Workspace) { _ = r.dir.Rename(busyFile(ws.Key), idleFile(ws.Key)) }
+
+// isIdle reports whether the last session in the workspace ended under our control
+// and none of its processes survived it.
+func (r *Root) isIdle(ws Workspace) bool {
+	_, err := r.dir.Lstat(idleFile(ws.Key))
+	return err == nil
+}

@@ -1,0 +1,277 @@
+package workspace
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// escapes are the ways in which a process leaves its parent, group and session.
+// Each prints its id on the stdout that it keeps open.
+var escapes = map[string]string{
+	"daemon":                      `(setsid bash -c 'trap "" TERM HUP; echo $$; sleep 600; :' &)`,
+	"grandchild of a daemon":      `(setsid bash -c 'setsid bash -c "echo \$\$; sleep 600; :" & sleep 600' &)`,
+	"daemon without environment":  `(setsid env -i PATH="$PATH" bash -c 'echo $$; sleep 600; :' &)`,
+	"daemon in another directory": `(cd /; setsid bash -c 'echo $$; sleep 600; :' &)`,
+}
+
+func TestNothingOutlivesAnAgent(t *testing.T) {
+	t.Parallel()
+	for name, escape := range escapes {
+		for how, rest := range map[string]string{"that is stopped": "read -r x", "that exits": "", "that is killed": "kill -KILL $$"} {
+			t.Run(name+" of an agent "+how, func(t *testing.T) {
+				t.Parallel()
+				r := open(t, Hooks{})
+				r.Grace = patient
+				// The agent goes on when the escaped one has spoken: it hears so on stdin.
+				p, lines := start(t, r, escape+"; read -r x; "+rest)
+				pid := readPID(t, lines)
+				if _, err := io.WriteString(p, "go on\n"); err != nil {
+					t.Fatal(err)
+				}
+				if rest != "read -r x" {
+					<-p.Done()
+				} else if err := p.Stop(t.Context()); err != nil {
+					t.Error(err)
+				}
+				gone(t, p.PID(), pid)
+				if lines.Scan() {
+					t.Errorf("read %q after the end", lines.Text())
+				}
+			})
+		}
+	}
+}
+
+func TestNothingOutlivesAHook(t *testing.T) {
+	t.Parallel()
+	for name, escape := range escapes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fifo := filepath.Join(t.TempDir(), "fifo")
+			mkfifo(t, fifo)
+			pid := filepath.Join(t.TempDir(), "pid")
+			r := open(t, Hooks{BeforeRun: "exec 3<>" + fifo + "; " + escape + " >&3; read -r pid <&3; echo $pid > " + pid})
+			if err := r.BeforeRun(t.Context(), prepare(t, r)); err != nil {
+				t.Fatal(err)
+			}
+			gone(t, parsePID(t, read(t, pid)))
+		})
+	}
+}
+
+func TestTheEndOfOneSessionLeavesTheOthersAlone(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{})
+	r.Grace = patient
+	agent := func(identifier string) (*Process, func() string) {
+		ws, err := r.Prepare(t.Context(), Issue{Identifier: identifier})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := r.Start(t.Context(), ws, `(setsid bash -c 'echo ready; while read -r x; do echo "still $x"; done' <&0 &) ; sleep 600`, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.session.signal(9); p.Stop(t.Context()) })
+		return p, func() string {
+			b := make([]byte, 100)
+			n, _ := p.Read(b)
+			return strings.TrimSpace(string(b[:n]))
+		}
+	}
+	one, hear1 := agent("ABC-1")
+	two, hear2 := agent("ABC-2")
+	if hear1() != "ready" || hear2() != "ready" {
+		t.Fatal("not ready")
+	}
+	one.session.signal(9)
+	if err := one.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(two, "here\n")
+	if diff := cmp.Diff("still here", hear2()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMain(m *testing.M) {
+	if root := os.Getenv("WORKSPACE_TEST_RUN"); root != "" {
+		startAndHang(root)
+	}
+	os.Exit(m.Run())
+}
+
+// stubborn is an agent that nothing but SIGKILL ends, with a daemon of its kind.
+const stubborn = `trap '' TERM HUP INT
+(setsid bash -c 'trap "" TERM HUP INT; echo $$ >&3; while :; do sleep 600; done' >/dev/null 2>&1 </dev/null &)
+echo $$ >&3; while :; do sleep 600; done`
+
+// startAndHang is the earlier run: it starts a stubborn agent in a root, whose
+// processes write their ids to a named pipe, and waits for its own kill.
+func startAndHang(root string) {
+	fail := func(err error) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	r, err := Open(Config{Root: root}, Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		fail(err)
+	}
+	ws, err := r.Prepare(context.Background(), issue)
+	if err != nil {
+		fail(err)
+	}
+	p, err := r.Start(context.Background(), ws, "exec 3>"+os.Getenv("WORKSPACE_TEST_REPORT")+"; "+stubborn, nil)
+	if err != nil {
+		fail(err)
+	}
+	fail(p.Err())
+}
+
+func TestProcessesOfAKilledRunAreKilledByTheNextOne(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]func(*Root) error{
+		"Prepare": func(r *Root) error { _, err := r.Prepare(t.Context(), issue); return err },
+		"Remove":  func(r *Root) error { _, err := r.Remove(t.Context(), issue); return err },
+		"Reclaim": func(r *Root) error { return r.Reclaim(t.Context(), issue) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, report := t.TempDir(), t.TempDir()+"/report"
+			mkfifo(t, report)
+			f, err := os.OpenFile(report, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			earlier := exec.Command(os.Args[0])
+			earlier.Env = append(os.Environ(), "HOME="+t.TempDir(), "WORKSPACE_TEST_RUN="+root, "WORKSPACE_TEST_REPORT="+report)
+			earlier.Stderr = os.Stderr
+			if err := earlier.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var ended sync.WaitGroup
+			ended.Go(func() {
+				earlier.Wait()
+				f.Close() // nobody reports any more
+			})
+			defer func() { earlier.Process.Kill(); ended.Wait() }() // should the test fail
+			lines := bufio.NewScanner(f)
+			pids := []int{readPID(t, lines), readPID(t, lines)}
+
+			earlier.Process.Kill()
+			ended.Wait()
+			if err := next(openWith(t, Config{Root: root}, nil, slog.New(slog.DiscardHandler))); err != nil {
+				t.Error(err)
+			}
+			for _, pid := range pids {
+				// They may be zombies: their parent, which had to reap them, was killed.
+				if p, ok := readStat(pid); ok && p.state != 'Z' {
+					t.Errorf("process %d lives: %+v", pid, p)
+				}
+			}
+		})
+	}
+}
+
+func TestProcessesThatOnlyHappenToBeInAWorkspaceAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{})
+	ws := prepare(t, r)
+	person := exec.Command("sleep", "600")
+	person.Dir = ws.Path
+	person.Env = []string{"SYMPHONY_WORKSPACE=" + ws.Path + "0"}
+	if err := person.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { person.Process.Kill(); person.Wait() }()
+	if _, err := r.markBusy(ws); err != nil { // as if a run had been killed: else nobody looks
+		t.Fatal(err)
+	}
+	prepare(t, r)
+	var status syscall.WaitStatus
+	if pid, err := syscall.Wait4(person.Process.Pid, &status, syscall.WNOHANG, nil); pid != 0 || err != nil {
+		t.Errorf("it was ended: %v, %v", status, errors.Join(err))
+	}
+}
+
+// hidden makes this test binary a process that hides itself, if its value is
+// "yes", and then lets a child read its environment.
+const hidden = "WORKSPACE_TEST_HIDDEN"
+
+func TestAChildCannotReadTheEnvironmentOfAProcessThatHides(t *testing.T) {
+	if value, set := os.LookupEnv(hidden); set {
+		if value == "yes" {
+			if err := HideFromChildren(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The folder of a child is named by one of our descriptors.
+		dir, err := os.Open(".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf("cat /proc/%d/environ; cat /proc/$$/environ >/dev/null && echo readable itself", os.Getpid()))
+		cmd.Dir = fmt.Sprintf("/proc/self/fd/%d", dir.Fd())
+		out, _ := cmd.CombinedOutput() // cat may fail: that is the point
+		fmt.Printf("<%s>", out)
+		return
+	}
+	for value, want := range map[string]bool{"no": true, "yes": false} {
+		cmd := exec.Command(nobodysCopy(t), "-test.run=^"+t.Name()+"$")
+		cmd.Dir = "/"
+		cmd.Env = []string{hidden + "=" + value, "SECRET=s3cret", "PATH=" + os.Getenv("PATH")}
+		if os.Getuid() == 0 { // the superuser reads everything
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if got := strings.Contains(string(out), "s3cret"); got != want {
+			t.Errorf("hidden %s: the child reads our environment: %v\n%q", value, got, out)
+		}
+		if !strings.Contains(string(out), "readable itself") {
+			t.Errorf("hidden %s: the child did not run as it should\n%q", value, out)
+		}
+	}
+}
+
+// nobodysCopy is this test binary where every user can run it.
+func nobodysCopy(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "hidden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	path := filepath.Join(folder, "test")
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err == nil {
+		_, err = io.Copy(to, from)
+		to.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,34 @@
+//go:build unix && !linux
+
+package workspace
+
+import (
+	"context"
+	"os"
+	"syscall"
+)
+
+// Without /proc and subreapers a session is its process group. The processes of a
+// killed run end only if they react to the end of their input.
+
+const limitProcesses = 7 // RLIMIT_NPROC of the BSDs and macOS, which package syscall does not name
+
+// HideFromChildren does nothing: other systems than Linux show the environment of a
+// process to its own user, and have no call to prevent that.
+func HideFromChildren() error { return nil }
+
+// Programs returns nil: this system does not list what a process runs.
+func (p *Process) Programs() []string { return nil }
+
+func becomeSubreaper() error { return nil }
+
+func childProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+func childDir(_ *os.File, path string) string { return path }
+
+func (s *session) killRemaining() error {
+	syscall.Kill(-s.leader, syscall.SIGKILL)
+	return nil
+}
+
+func (r *Root) killLeftovers(context.Context, Workspace) error { return nil }
