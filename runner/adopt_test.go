@@ -20,7 +20,7 @@ func (w *world) runBy(owners map[tracker.ID]string) {
 	w.edit(func(s *schedule.State) {
 		for id, run := range owners {
 			s.Self = schedule.Owner{Run: run}
-			s.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: id, Issue: issue(string(id), "Todo")}, time.Now())
+			s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: issue(string(id), "Todo")}, time.Now())
 		}
 	})
 }
@@ -38,7 +38,7 @@ func TestEachOwnerIsAskedOnceHoweverOftenASaveConflicts(t *testing.T) {
 		}
 		asked := map[string]int{}
 		r := w.run()
-		r.Life = func(_ context.Context, o schedule.Owner) schedule.Life {
+		r.OwnerStatus = func(_ context.Context, o schedule.Owner) schedule.OwnerStatus {
 			if asked[o.Run]++; o.Run == "dead" {
 				return schedule.Dead
 			}
@@ -62,7 +62,7 @@ func TestOwnersThatDoNotAnswerHoldTheTickUpForBoundedTime(t *testing.T) {
 		w := newWorld(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
 		w.runBy(map[tracker.ID]string{"A-1": "1", "B-1": "2"})
 		r := w.run()
-		r.Life = func(ctx context.Context, _ schedule.Owner) schedule.Life {
+		r.OwnerStatus = func(ctx context.Context, _ schedule.Owner) schedule.OwnerStatus {
 			<-ctx.Done()
 			return schedule.Unknown
 		}
@@ -79,7 +79,7 @@ func TestAnInterruptedRunDoesNotWaitForWhatOthersAnswer(t *testing.T) {
 		w.runBy(map[tracker.ID]string{"A-1": "1"})
 		r := w.run()
 		ctx, cancel := context.WithCancel(t.Context())
-		r.Life = func(ctx context.Context, _ schedule.Owner) schedule.Life {
+		r.OwnerStatus = func(ctx context.Context, _ schedule.Owner) schedule.OwnerStatus {
 			cancel()
 			<-ctx.Done()
 			return schedule.Dead // said too late: the next run takes it over
@@ -98,7 +98,7 @@ func TestARunThatEndsAsksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, issue("A-1", "Todo"))
 		r := w.run()
-		r.Life = func(context.Context, schedule.Owner) schedule.Life {
+		r.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus {
 			t.Error("asked")
 			return schedule.Dead
 		}
@@ -125,7 +125,7 @@ func TestAServiceTakesOverTheClaimOfARunThatDiesLater(t *testing.T) {
 		r := w.run()
 		r.Once = false
 		began := time.Now()
-		r.Life = func(context.Context, schedule.Owner) schedule.Life {
+		r.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus {
 			if time.Since(began) > 2*time.Minute {
 				return schedule.Dead
 			}
@@ -136,7 +136,7 @@ func TestAServiceTakesOverTheClaimOfARunThatDiesLater(t *testing.T) {
 		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
 			started++
 			cancel()
-			return schedule.Outcome{Class: schedule.Failed, Why: "test"}
+			return schedule.Outcome{Class: schedule.IssueFailed, Why: "test"}
 		}
 		time.AfterFunc(time.Hour, cancel)
 		if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) {

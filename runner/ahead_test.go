@@ -67,8 +67,8 @@ func startMany(t *testing.T, length time.Duration) (asked []int) {
 		return schedule.Outcome{Class: schedule.Done, Issue: &done, Thread: "t", Turns: 1}
 	}
 	r := w.run()
-	r.Connect = func(workflow.Workflow) (runner.World, error) {
-		return runner.World{Tracker: tracker.Adapter{Reader: reader}, Workspaces: w.root}, nil
+	r.Connect = func(workflow.Workflow) (runner.Connection, error) {
+		return runner.Connection{Tracker: tracker.Adapter{Reader: reader}, Workspaces: w.root}, nil
 	}
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -140,12 +140,12 @@ func TestATickIsRememberedByTheSaveThatEndsIt(t *testing.T) {
 		if w.store.saves != 2 {
 			t.Errorf("%d saves, want one for the claim and one for its end", w.store.saves)
 		}
-		want := []schedule.Past{{Run: "77", Attempt: 2, Started: began, Ended: time.Now().UTC(), Sessions: 1, Done: 1, Tokens: 120}}
-		if diff := cmp.Diff(want, w.state().Past); diff != "" {
+		want := []schedule.TickRecord{{Run: "77", Attempt: 2, Started: began, Ended: time.Now().UTC(), Sessions: 1, Done: 1, Tokens: 120}}
+		if diff := cmp.Diff(want, w.state().History); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if w.tick(t.Context()); w.store.saves != 2 || len(w.state().Past) != 1 {
-			t.Errorf("a tick with nothing to do is remembered: %d saves, %+v", w.store.saves, w.state().Past)
+		if w.tick(t.Context()); w.store.saves != 2 || len(w.state().History) != 1 {
+			t.Errorf("a tick with nothing to do is remembered: %d saves, %+v", w.store.saves, w.state().History)
 		}
 	})
 }
@@ -164,9 +164,9 @@ func TestTheWordsOfASessionAreToldTogether(t *testing.T) {
 			}
 			return w.handOver(ctx, job, report)
 		}
-		var told []runner.Story
+		var told []runner.SessionLog
 		r := w.run()
-		r.Tell = func(s runner.Story) { told = append(told, s) }
+		r.OnSessionEnd = func(s runner.SessionLog) { told = append(told, s) }
 		if _, err := r.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +274,7 @@ func TestTheReportOfAServiceIsOfAllItsTicksAndOfWhatIsStillWrong(t *testing.T) {
 		if c := tick.Counts(); c.Dispatched != 3 || c.Completed != 3 || tick.Spent.Usage.Total() != 360 || tick.Spent.Time != 138*time.Second {
 			t.Errorf("counted %+v, %+v", c, tick.Spent)
 		}
-		if past := w.state().Past; len(past) != 1 || past[0].Tokens != 360 {
+		if past := w.state().History; len(past) != 1 || past[0].Tokens != 360 {
 			t.Errorf("remembered %+v", past)
 		}
 		if diff := cmp.Diff([]string{workflow.ErrNotAMap.Error()}, tick.Errors); diff != "" {
@@ -296,7 +296,7 @@ func TestAFailureThatIsEveryonesIsOverWithItsPause(t *testing.T) {
 		tries := 0
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			if tries++; tries == 1 {
-				return schedule.Outcome{Class: schedule.Everyones, Why: "turn_failed: usageLimitExceeded", Turns: 1, RetryAt: time.Now().Add(time.Hour)}
+				return schedule.Outcome{Class: schedule.Systemic, Why: "turn_failed: usageLimitExceeded", Turns: 1, RetryAt: time.Now().Add(time.Hour)}
 			}
 			return w.handOver(ctx, job, report)
 		}
@@ -320,7 +320,7 @@ func TestAFailureThatIsEveryonesStopsDispatchAndChargesNobody(t *testing.T) {
 		w.flow.now.Settings.Policy.MaxConcurrent = 1
 		until := time.Now().Add(2 * time.Hour)
 		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
-			return schedule.Outcome{Class: schedule.Everyones, Why: "turn_failed: usageLimitExceeded", Turns: 1, RetryAt: until}
+			return schedule.Outcome{Class: schedule.Systemic, Why: "turn_failed: usageLimitExceeded", Turns: 1, RetryAt: until}
 		}
 		tick := w.tick(t.Context())
 		if tick.Spent.Sessions != 1 || !tick.Pause.Until.Equal(until) || len(tick.Errors) != 1 {
@@ -357,14 +357,14 @@ func TestAHookThatFailsForTheWholeBoardChargesNobodyAndAnEditFreesIt(t *testing.
 						interfere(w)
 					}
 					const kind = "hook after_create: hook_failed: exit status 128"
-					return schedule.Outcome{Class: schedule.Failed, Fault: kind, Why: kind + "; its output names " + string(job.Issue.ID)}
+					return schedule.Outcome{Class: schedule.IssueFailed, Fault: kind, Why: kind + "; its output names " + string(job.Issue.ID)}
 				}
 				tick := w.tick(t.Context())
 				if tick.Spent.Sessions != 2 || len(tick.Parked) != 0 || tick.Pause.Why == "" || len(tick.Errors) != 1 {
 					t.Errorf("%d sessions, parked %v, pause %+v, errors %q", tick.Spent.Sessions, tick.Parked, tick.Pause, tick.Errors)
 				}
 				for _, row := range tick.Rows {
-					if row.Class != schedule.Everyones || row.Next.Phase != schedule.Waiting {
+					if row.Class != schedule.Systemic || row.Next.Phase != schedule.Waiting {
 						t.Errorf("the row of %s: %s, then %+v", row.Identifier, row.Class, row.Next)
 					}
 				}
@@ -391,7 +391,7 @@ func TestAnIssueParkedForAHookIsFreeWhenTheHookIsEdited(t *testing.T) {
 		w := newWorld(t, issue("A-1", "Todo"))
 		w.flow.now.Settings.Policy.Budget.Attempts = 1
 		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
-			return schedule.Outcome{Class: schedule.Failed, Fault: "hook before_run: hook_failed: exit status 1", Why: "hook before_run"}
+			return schedule.Outcome{Class: schedule.IssueFailed, Fault: "hook before_run: hook_failed: exit status 1", Why: "hook before_run"}
 		}
 		if w.tick(t.Context()); w.claims()["A-1"].Phase != schedule.Parked {
 			t.Fatalf("not parked: %+v", w.claims())
@@ -412,13 +412,13 @@ func TestTheClaimsOfADeadRunAreTakenOver(t *testing.T) {
 		w := newWorld(t, issue("A-1", "Todo"))
 		w.edit(func(s *schedule.State) {
 			s.Self = schedule.Owner{Run: "dead"}
-			s.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: "A-1", Issue: issue("A-1", "Todo")}, time.Now())
+			s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "A-1", Issue: issue("A-1", "Todo")}, time.Now())
 		})
 		if tick := w.tick(t.Context()); tick.Spent.Sessions != 0 {
 			t.Error("a claim was taken from an owner that may be alive")
 		}
 		r := w.run()
-		r.Life = func(context.Context, schedule.Owner) schedule.Life { return schedule.Dead }
+		r.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Dead }
 		tick, err := r.Run(t.Context())
 		if err != nil || tick.Counts().Completed != 1 || tick.Rows[0].Attempt != 1 {
 			t.Errorf("ended with %v and %+v", err, tick.Rows)
@@ -458,7 +458,7 @@ func TestAPlanChangesNothing(t *testing.T) {
 			return schedule.Outcome{Class: schedule.Done}
 		}
 		tick, err := w.run().Plan(t.Context())
-		if err != nil || len(tick.Verdicts) != 1 || tick.Verdicts[0].Verb != schedule.Dispatch {
+		if err != nil || len(tick.Verdicts) != 1 || tick.Verdicts[0].Action != schedule.Dispatch {
 			t.Errorf("planned %+v, %v", tick.Verdicts, err)
 		}
 		if diff := cmp.Diff([]string{"A-3"}, w.keys()); diff != "" {

@@ -14,13 +14,13 @@ import (
 func (l *loop) finish(now time.Time) {
 	t := &l.tick
 	if l.state != nil && l.state.Pause.Why == "" {
-		l.over(agentStopped)
+		l.resolve(agentStopped)
 	}
 	t.Errors = l.errors()
 	t.Ended = now
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
 	t.Budget = l.wf.Settings.Policy.Budget
-	t.Listed = l.view.listed()
+	t.Listed = l.issues.listed()
 	if l.unread != nil {
 		t.Unread = l.unread.Error()
 	}
@@ -61,8 +61,8 @@ func isOver(reason schedule.Reason) bool {
 	return false
 }
 
-// look polls, again where the tracker asks to wait for a short time.
-func (l *loop) look(ctx context.Context) error {
+// pollOnce polls, again where the tracker asks to wait for a short time.
+func (l *loop) pollOnce(ctx context.Context) error {
 	for {
 		l.poll(ctx, time.Now())
 		if !l.awaitsTracker(time.Now()) {
@@ -84,7 +84,7 @@ func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
 	l.cleaned = true // nothing is removed
 	err := l.open(ctx)
 	if err == nil {
-		err = l.look(ctx)
+		err = l.pollOnce(ctx)
 	}
 	l.finish(time.Now())
 	return l.tick, err

@@ -15,40 +15,40 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// journal is what happened to our sessions since the state was last saved. When
-// another run has saved in between, its state is loaded and the journal is
+// unsaved is what happened to our sessions since the state was last saved. When
+// another run has saved in between, its state is loaded and the unsaved is
 // carried into it; decisions are not: they are made anew.
-type journal struct {
-	exits []func(*schedule.State)
-	seen  map[tracker.ID]attempt.Update // of each session that still runs, all of them merged
+type unsaved struct {
+	exits      []func(*schedule.State)
+	heartbeats map[tracker.ID]attempt.Update // of each session that still runs, all of them merged
 }
 
-func newJournal() journal { return journal{seen: map[tracker.ID]attempt.Update{}} }
+func newUnsaved() unsaved { return unsaved{heartbeats: map[tracker.ID]attempt.Update{}} }
 
-// saw records a sign of life.
-func (l *loop) saw(id tracker.ID, u attempt.Update) {
-	l.state.Seen(id, u.Update, u.At)
-	l.since.seen[id] = u.Merge(l.since.seen[id])
+// heartbeat records a sign of life.
+func (l *loop) heartbeat(id tracker.ID, u attempt.Update) {
+	l.state.Heartbeat(id, u.Update, u.At)
+	l.unsaved.heartbeats[id] = u.Merge(l.unsaved.heartbeats[id])
 }
 
-// exit records the end of a session.
-func (l *loop) exit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Next {
+// recordExit records the end of a session.
+func (l *loop) recordExit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Next {
 	p := l.policy()
-	delete(l.since.seen, id)
-	l.since.exits = append(l.since.exits, func(s *schedule.State) {
-		p.Setup, p.Salt = l.fit, l.salt // those of s
+	delete(l.unsaved.heartbeats, id)
+	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
+		p.Setup, p.Salt = l.setup, l.salt // those of s
 		s.Exit(id, o, p, at)
 	})
 	return l.state.Exit(id, o, p, at)
 }
 
-// weigh judges the end of a session beside the others of the tick. Failures that
+// reclassify judges the end of a session beside the others of the tick. Failures that
 // turn out to be everyone's are taken back from the issues that were charged.
-func (l *loop) weigh(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Outcome {
-	o, excused := l.state.Weigh(id, o)
+func (l *loop) reclassify(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Outcome {
+	o, excused := l.state.Reclassify(id, o)
 	for _, before := range excused {
 		excuse := func(s *schedule.State) { s.Excuse(before, o.Why, at) }
-		l.since.exits = append(l.since.exits, excuse)
+		l.unsaved.exits = append(l.unsaved.exits, excuse)
 		if !l.state.Excuse(before, o.Why, at) {
 			continue
 		}
@@ -64,7 +64,7 @@ func (l *loop) weigh(id tracker.ID, o schedule.Outcome, at time.Time) schedule.O
 func (l *loop) load(ctx context.Context) error {
 	state, rev, err := l.Store.Load(ctx)
 	if err == nil {
-		l.take(state, rev)
+		l.adoptState(state, rev)
 	}
 	return err
 }
@@ -78,36 +78,36 @@ func (l *loop) reread(ctx context.Context) {
 		l.Log.Warn("state not read again: going on with what is known", "error", err)
 	case rev != l.rev:
 		l.Log.Info("taking over what another process saved")
-		l.view.doubtAll()
-		l.take(state, rev)
+		l.issues.doubtAll()
+		l.adoptState(state, rev)
 	}
 }
 
-// take carries the journal into a state that was read, and stops the sessions
+// adoptState carries the journal into a state that was read, and stops the sessions
 // whose claims another run has taken.
-func (l *loop) take(state *schedule.State, rev store.Revision) {
+func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	state.Self = l.Self
-	if wrong := state.Bound(l.policy(), time.Now()); len(wrong) > 0 {
+	if wrong := state.BoundTimes(l.policy(), time.Now()); len(wrong) > 0 {
 		text := fmt.Sprintf("the state holds times that no run can have written: it was edited, or a clock is wrong; usual times count instead of: %s",
 			strings.Join(wrong[:min(len(wrong), 5)], ", "))
 		l.warn(text)
 		l.Log.Warn(text)
 	}
-	l.learnSetup(state)
-	for _, exit := range l.since.exits {
+	l.updateSetup(state)
+	for _, exit := range l.unsaved.exits {
 		exit(state)
 	}
-	for id, u := range l.since.seen {
-		state.Seen(id, u.Update, u.At)
+	for id, u := range l.unsaved.heartbeats {
+		state.Heartbeat(id, u.Update, u.At)
 	}
 	if l.state != nil {
-		state.Continue(l.state) // the journal is in it already
+		state.CarryOverTick(l.state) // the journal is in it already
 	}
 	l.state, l.rev = state, rev
 	l.takeWait()
 	for id, c := range state.Claims {
 		if c.Owner == l.Self && l.workers[id] == nil {
-			state.Unstart(id, time.Now()) // saved after all, though we were told otherwise
+			state.Requeue(id, time.Now()) // saved after all, though we were told otherwise
 		}
 	}
 	for id, w := range l.workers {
@@ -125,7 +125,7 @@ func (l *loop) save(ctx context.Context) error {
 		return err
 	}
 	if rev != l.rev { // a store may leave what is not worth a write to the next one
-		l.rev, l.since = rev, newJournal()
+		l.rev, l.unsaved = rev, newUnsaved()
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (l *loop) saveLast(ctx context.Context) error {
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		if err := l.giveWay(ctx); err != nil {
+		if err := l.yield(ctx); err != nil {
 			return err
 		}
 	}
@@ -149,31 +149,31 @@ func (l *loop) saveLast(ctx context.Context) error {
 // adopt takes over what dead runs left. An interrupted run adopts nothing: that
 // is for the next one.
 func (l *loop) adopt(ctx context.Context) {
-	l.ask(ctx)
+	l.askOwners(ctx)
 	if ctx.Err() != nil {
 		return
 	}
-	for _, c := range l.state.Adopt(l.lives, l.policy(), time.Now()) {
-		if !l.taken[c.ID] { // a save that meets a conflict takes it over again
-			l.taken[c.ID] = true
+	for _, c := range l.state.Adopt(l.owners, l.policy(), time.Now()) {
+		if !l.adoptedIDs[c.ID] { // a save that meets a conflict takes it over again
+			l.adoptedIDs[c.ID] = true
 			l.adopted(ctx, c)
 		}
 	}
 }
 
-// ask finds out which owners of claims are alive: each once in a pass, however
+// askOwners finds out which owners of claims are alive: each once in a pass, however
 // often its save conflicts, and all of them in bounded time. Of those that it
-// cannot ask in that time the lease decides.
-func (l *loop) ask(ctx context.Context) {
+// cannot askOwners in that time the lease decides.
+func (l *loop) askOwners(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	if !l.lastGo.IsZero() {
-		ctx, cancel = context.WithDeadline(ctx, l.lastGo)
+	if !l.startBy.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, l.startBy)
 		defer cancel()
 	}
 	for _, owner := range l.state.Orphans() {
-		if _, asked := l.lives[owner]; !asked && ctx.Err() == nil {
-			l.lives[owner] = l.Life(ctx, owner)
+		if _, asked := l.owners[owner]; !asked && ctx.Err() == nil {
+			l.owners[owner] = l.OwnerStatus(ctx, owner)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func (l *loop) adopted(ctx context.Context, c schedule.Claim) {
 	if l.tick.DryRun {
 		return
 	}
-	if err := l.world.Workspaces.Reclaim(ctx, workspace.Issue{ID: string(c.ID), Identifier: c.Identifier}); err != nil {
+	if err := l.conn.Workspaces.Reclaim(ctx, workspace.Issue{ID: string(c.ID), Identifier: c.Identifier}); err != nil {
 		log.Warn("the dead run's processes are still there", "error", err)
 		l.warn(c.Identifier + ": " + err.Error())
 	}

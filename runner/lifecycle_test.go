@@ -59,7 +59,7 @@ func TestTheWordsOfASessionChangeNothing(t *testing.T) {
 					report(u)
 				}
 				passes(ctx, time.Second)
-				return schedule.Outcome{Class: schedule.Failed, Why: "turn_failed", Turns: 1, Thread: "thread"}
+				return schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed", Turns: 1, Thread: "thread"}
 			}
 			w.tick(t.Context())
 			found := w.claims()
@@ -126,7 +126,7 @@ func TestAReconciliationWithNothingRunningAsksAndChangesNothing(t *testing.T) {
 		if diff := cmp.Diff([]string{"list"}, w.board.reads); diff != "" {
 			t.Errorf("what is asked of the tracker: %s", diff)
 		}
-		if n := len(w.claims()); n != 0 || w.state().Days != nil || w.state().Past != nil {
+		if n := len(w.claims()); n != 0 || w.state().Days != nil || w.state().History != nil {
 			t.Errorf("the state holds %+v", w.state())
 		}
 	})

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// linger is how long a single tick waits for something that falls due when
+	// maxWait is how long a single tick waits for something that falls due when
 	// nothing runs: long enough for a continuation, too short for a backoff.
-	linger = 2 * time.Second
+	maxWait = 2 * time.Second
 	// fresh is how old knowledge of an issue may be when a session starts on it.
 	fresh = time.Second
 	// maxReserve bounds the time kept back before a deadline to end in good order.
@@ -32,35 +32,35 @@ const (
 // sessions and removals send to its inbox.
 type loop struct {
 	*Runner
-	wf    workflow.Workflow
-	world World
-	view  view
-	state *schedule.State
-	rev   store.Revision
-	since journal                          // what happened since the state was last saved
-	lives map[schedule.Owner]schedule.Life // what other owners were found to be in this pass
-	taken map[tracker.ID]bool              // claims that were taken over from dead runs in this pass
-	fit   schedule.Setup                   // what sessions work with, as of the last poll
-	salt  string                           // of fit
+	wf         workflow.Workflow
+	conn       Connection
+	issues     issueCache
+	state      *schedule.State
+	rev        store.Revision
+	unsaved    unsaved                                 // what happened since the state was last saved
+	owners     map[schedule.Owner]schedule.OwnerStatus // what other owners were found to be in this pass
+	adoptedIDs map[tracker.ID]bool                     // claims that were taken over from dead runs in this pass
+	setup      schedule.Setup                          // what sessions work with, as of the last poll
+	salt       string                                  // of fit
 
-	bad      schedule.Why           // why the workflow forbids to start anything
-	gate     *attempt.PreflightOnce // one session of a tick finds out whether any can work
-	unread   error                  // why the tracker could not be read; nil when the last poll succeeded
-	badText  string                 // the workflow error that was logged last
-	troubles []trouble              // what a person must do something about, as long as it lasts
-	before   schedule.Spent         // in the ticks of this run before the current one
-	workers  map[tracker.ID]*worker
-	cleaning map[tracker.ID]context.CancelCauseFunc
-	wg       sync.WaitGroup
-	inbox    chan message
-	nextPoll time.Time
-	limit    *rateLimit
-	stopAt   time.Time   // when sessions are interrupted for the deadline; zero is never
-	lastGo   time.Time   // after which nothing starts because of it
-	cleaned  bool        // startup cleanup has been begun
-	exits    []time.Time // when the last sessions ended
-	replan   bool        // something happened that may change the plan
-	tick     report.Tick
+	bad       schedule.Why           // why the workflow forbids to start anything
+	preflight *attempt.PreflightOnce // one session of a tick finds out whether any can work
+	unread    error                  // why the tracker could not be read; nil when the last poll succeeded
+	badText   string                 // the workflow error that was logged last
+	problems  []problem              // what a person must do something about, as long as it lasts
+	before    schedule.Spent         // in the ticks of this run before the current one
+	workers   map[tracker.ID]*worker
+	cleaning  map[tracker.ID]context.CancelCauseFunc
+	wg        sync.WaitGroup
+	inbox     chan message
+	nextPoll  time.Time
+	limit     *rateLimit
+	stopAt    time.Time   // when sessions are interrupted for the deadline; zero is never
+	startBy   time.Time   // after which nothing starts because of it
+	cleaned   bool        // startup cleanup has been begun
+	exits     []time.Time // when the last sessions ended
+	replan    bool        // something happened that may change the plan
+	tick      report.Tick
 }
 
 // message is something that happened to a session or a workspace.
@@ -75,7 +75,7 @@ func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 	l := newLoop(r)
 	err := l.open(ctx)
 	if err == nil {
-		err = l.turn(ctx)
+		err = l.run(ctx)
 	}
 	l.finish(time.Now())
 	return l.tick, err
@@ -83,9 +83,9 @@ func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 
 func newLoop(r *Runner) *loop {
 	l := &loop{
-		Runner: r, view: newView(), since: newJournal(), inbox: make(chan message), gate: attempt.NewPreflightOnce(),
+		Runner: r, issues: newIssueCache(), unsaved: newUnsaved(), inbox: make(chan message), preflight: attempt.NewPreflightOnce(),
 		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
-		lives: map[schedule.Owner]schedule.Life{}, taken: map[tracker.ID]bool{},
+		owners: map[schedule.Owner]schedule.OwnerStatus{}, adoptedIDs: map[tracker.ID]bool{},
 	}
 	l.tick.Started = time.Now()
 	l.deadlines(l.tick.Started)
@@ -100,7 +100,7 @@ func (l *loop) deadlines(now time.Time) {
 	}
 	reserve := min(l.Deadline/10, maxReserve)
 	l.stopAt = now.Add(l.Deadline - reserve)
-	l.lastGo = l.stopAt.Add(-reserve)
+	l.startBy = l.stopAt.Add(-reserve)
 }
 
 // open reads the workflow and the state, and takes over what dead runs left.
@@ -109,7 +109,7 @@ func (l *loop) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.use(wf); err != nil {
+	if err := l.apply(wf); err != nil {
 		return err
 	}
 	if err := l.load(ctx); err != nil {
@@ -124,14 +124,14 @@ func (l *loop) open(ctx context.Context) error {
 	return nil
 }
 
-// turn is the loop itself: pass, wait, until there is nothing left to do.
-func (l *loop) turn(ctx context.Context) error {
+// run is the loop itself: pass, wait, until there is nothing left to do.
+func (l *loop) run(ctx context.Context) error {
 	defer l.wg.Wait()
 	l.replan = true
 	for {
 		if l.replan && ctx.Err() == nil {
 			l.replan = false
-			if err := l.pass(ctx); err != nil && ctx.Err() == nil { // else it is the interruption's
+			if err := l.reconcile(ctx); err != nil && ctx.Err() == nil { // else it is the interruption's
 				return l.stopAll(ctx, schedule.Interrupted, err)
 			}
 		}
@@ -140,7 +140,7 @@ func (l *loop) turn(ctx context.Context) error {
 			return l.stopAll(ctx, schedule.Interrupted, schedule.Interrupted)
 		case l.overdue(now):
 			l.Log.Warn("deadline reached: stopping", "deadline", l.Deadline)
-			return l.stopAll(ctx, schedule.DeadlineReach, nil)
+			return l.stopAll(ctx, schedule.DeadlineReached, nil)
 		case l.Once && l.finished(now):
 			return l.ended(ctx)
 		}
@@ -199,11 +199,11 @@ func (l *loop) finished(now time.Time) bool {
 		return false
 	}
 	at, ok := l.state.Wake(l.policy(), now)
-	if !ok || at.Sub(now) > linger {
+	if !ok || at.Sub(now) > maxWait {
 		return true
 	}
 	for _, d := range schedule.Plan(l.state, l.snapshot(at), l.policy(), at) {
-		if d.Verb == schedule.Dispatch {
+		if d.Action == schedule.Dispatch {
 			return false
 		}
 	}
@@ -216,7 +216,7 @@ func (l *loop) ended(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case !l.view.listed() && !l.bad.None():
+	case !l.issues.listed() && !l.bad.None():
 		return nil // the workflow's error is in the report; reconciling was all there was to do
 	}
 	return l.unread
@@ -231,7 +231,7 @@ func (l *loop) stopAll(ctx context.Context, cause schedule.Cause, err error) err
 	}
 	for id, w := range l.workers {
 		if l.state.Claims[id].Phase == schedule.Running { // else it is being stopped, for a cause of its own
-			l.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: id, Cause: cause, Why: schedule.Why{Reason: schedule.Reason(cause), Detail: stopText(cause)}}, time.Now())
+			l.state.Apply(schedule.Decision{Action: schedule.Stop, ID: id, Cause: cause, Why: schedule.Why{Reason: schedule.Reason(cause), Detail: stopText(cause)}}, time.Now())
 		}
 		w.cancel(cause)
 	}
@@ -247,7 +247,7 @@ func (l *loop) stopAll(ctx context.Context, cause schedule.Cause, err error) err
 }
 
 func stopText(cause schedule.Cause) string {
-	if cause == schedule.DeadlineReach {
+	if cause == schedule.DeadlineReached {
 		return "the deadline was reached"
 	}
 	return "the run was interrupted"
@@ -256,7 +256,7 @@ func stopText(cause schedule.Cause) string {
 // policy is the workflow's, with the command line's bound.
 func (l *loop) policy() schedule.Policy {
 	p := l.wf.Settings.Policy
-	p.Setup, p.Salt = l.fit, l.salt
+	p.Setup, p.Salt = l.setup, l.salt
 	if l.MaxIssues > 0 {
 		p.MaxPerTick = min(p.MaxPerTick, l.MaxIssues)
 	}
@@ -265,7 +265,7 @@ func (l *loop) policy() schedule.Policy {
 
 // snapshot is what a plan made at now may know.
 func (l *loop) snapshot(now time.Time) schedule.Snapshot {
-	return l.view.snapshot(l.state, l.cleaning, l.hold(now))
+	return l.issues.snapshot(l.state, l.cleaning, l.hold(now))
 }
 
 // hold is why nothing at all may be started now, if there is such a reason.
@@ -275,7 +275,7 @@ func (l *loop) hold(now time.Time) schedule.Why {
 		return l.bad
 	case l.unread != nil:
 		return schedule.Why{Reason: schedule.OnHold, Detail: l.unread.Error()}
-	case !l.lastGo.IsZero() && now.After(l.lastGo):
+	case !l.startBy.IsZero() && now.After(l.startBy):
 		return schedule.Why{Reason: schedule.OutOfTime, Detail: "too little time is left before the deadline"}
 	}
 	return schedule.Why{}

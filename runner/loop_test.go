@@ -155,7 +155,7 @@ func TestAnotherRunThatIsFasterKeepsItsClaim(t *testing.T) {
 			w.store.fail = nil
 			w.edit(func(s *schedule.State) {
 				s.Self = other
-				s.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: "A-1", Issue: issue("A-1", "Todo")}, time.Now())
+				s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "A-1", Issue: issue("A-1", "Todo")}, time.Now())
 			})
 			return nil
 		}
@@ -176,7 +176,7 @@ func TestAnIssueThatAFasterRunHasFinishedIsNotStartedAgain(t *testing.T) {
 		w.store.fail = func() error {
 			w.store.fail = nil
 			w.board.move("A-1", "Review")
-			w.edit(func(s *schedule.State) { s.Remember(schedule.Past{Run: "other", Sessions: 1, Done: 1}) })
+			w.edit(func(s *schedule.State) { s.AppendHistory(schedule.TickRecord{Run: "other", Sessions: 1, Done: 1}) })
 			return nil
 		}
 		worked := w.noteWork()
@@ -284,7 +284,7 @@ func TestASilentTurnIsNotForgottenInAConflict(t *testing.T) {
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			if job.Issue.ID == "A-2" {
 				passes(ctx, time.Minute)
-				w.edit(func(s *schedule.State) { s.Remember(schedule.Past{Run: "other"}) })
+				w.edit(func(s *schedule.State) { s.AppendHistory(schedule.TickRecord{Run: "other"}) })
 				return w.handOver(ctx, job, report)
 			}
 			report(attempt.Update{At: time.Now(), Update: schedule.Update{Turn: schedule.TurnBegan, Thread: "thread"}})
@@ -361,7 +361,7 @@ func TestAContinuationRunsInTheSameTickAndAFailureIsLeftForTheNext(t *testing.T)
 			defer mu.Unlock()
 			attempts[job.Issue.ID] = append(attempts[job.Issue.ID], job.Attempt)
 			if job.Issue.ID == "B-1" {
-				return schedule.Outcome{Class: schedule.Failed, Why: "turn_failed"}
+				return schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed"}
 			}
 			if len(attempts["A-1"]) == 1 {
 				return schedule.Outcome{Class: schedule.Done, Issue: &job.Issue, Thread: "t", Turns: 1}

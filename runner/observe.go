@@ -25,33 +25,33 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	if !l.Once {
 		l.before = l.spent()
 		l.state.NewTick()
-		l.gate = attempt.NewPreflightOnce()
+		l.preflight = attempt.NewPreflightOnce()
 	}
 	l.unread = nil
-	l.refit(now)
+	l.resumeIfChanged(now)
 	l.state.Renew(now)
 	if err := l.refresh(ctx, slices.Sorted(maps.Keys(l.state.Claims))); err != nil {
 		l.unreadable("refresh claimed issues", err)
 	}
 	l.cleanUp(ctx)
-	if !l.view.listed() || l.room(now) {
+	if !l.issues.listed() || l.room(now) {
 		l.list(ctx)
 	}
 	if l.unread == nil {
-		l.over(trackerUnread)
+		l.resolve(trackerUnread)
 	}
 }
 
 // room reports whether any candidate could be started now.
 func (l *loop) room(now time.Time) bool {
-	return schedule.Room(l.state, l.snapshot(now), l.policy(), now)
+	return schedule.HasRoom(l.state, l.snapshot(now), l.policy(), now)
 }
 
 // relist reads the candidates again when one could be started and the list is
 // older than a poll: while every slot was taken, more urgent issues may have
 // come. A list that decides an order is therefore at most one poll old.
 func (l *loop) relist(ctx context.Context, now time.Time) {
-	if l.view.listed() && now.Sub(l.view.listedAt) > l.wf.Settings.Poll && l.room(now) {
+	if l.issues.listed() && now.Sub(l.issues.listedAt) > l.wf.Settings.Poll && l.room(now) {
 		l.list(ctx)
 	}
 }
@@ -63,12 +63,12 @@ func (l *loop) list(ctx context.Context) {
 		l.unreadable("list candidates", err)
 		return
 	}
-	l.view.list(issues, time.Now())
+	l.issues.list(issues, time.Now())
 }
 
 // byState lists issues. Malformed ones are left out with a warning.
 func (l *loop) byState(ctx context.Context, states []string) ([]tracker.Issue, error) {
-	return l.world.Tracker.IssuesByState(tracker.WithDropped(ctx, l.malformed), states)
+	return l.conn.Tracker.IssuesByState(tracker.WithDropped(ctx, l.malformed), states)
 }
 
 // refresh reads issues by id. Either all are known afterwards, but for the
@@ -76,9 +76,9 @@ func (l *loop) byState(ctx context.Context, states []string) ([]tracker.Issue, e
 // its claim stays as it is, and the others are read again without it.
 func (l *loop) refresh(ctx context.Context, ids []tracker.ID) error {
 	for len(ids) > 0 {
-		issues, err := l.world.Tracker.IssuesByID(ctx, ids)
+		issues, err := l.conn.Tracker.IssuesByID(ctx, ids)
 		if err == nil {
-			l.view.refresh(ids, issues, time.Now())
+			l.issues.refresh(ids, issues, time.Now())
 			return nil
 		}
 		spoilt, typed := errors.AsType[*tracker.MalformedError](err)
@@ -88,7 +88,7 @@ func (l *loop) refresh(ctx context.Context, ids []tracker.ID) error {
 		rest := slices.Clone(ids)
 		for _, m := range spoilt.Records {
 			rest = slices.DeleteFunc(rest, func(id tracker.ID) bool { return id == m.ID })
-			l.view.spoil(m)
+			l.issues.markMalformed(m)
 			l.malformed(m)
 		}
 		if len(rest) == len(ids) {
@@ -113,7 +113,7 @@ func (l *loop) unreadable(what string, err error) {
 	if l.waits(time.Now()) {
 		return
 	}
-	l.trouble(trackerUnread, l.unread.Error())
+	l.problem(trackerUnread, l.unread.Error())
 	l.Log.Error("tracker not read: nothing starts until it can be", "operation", what, "error", err)
 }
 
@@ -127,9 +127,9 @@ func (l *loop) cleanUp(ctx context.Context) {
 		return // done, or the tracker cannot be read: at the next poll
 	}
 	l.cleaned = true
-	known, unknown, err := l.world.Workspaces.Issues()
+	known, unknown, err := l.conn.Workspaces.Issues()
 	if err != nil {
-		l.survived("startup cleanup", err)
+		l.warnError("startup cleanup", err)
 		return
 	}
 	left := make(map[tracker.ID]workspace.Issue, len(known))
@@ -145,7 +145,7 @@ func (l *loop) cleanUp(ctx context.Context) {
 		l.cleaned = false // the tracker asks to wait: at the next poll
 		return
 	default:
-		l.survived("startup cleanup", err)
+		l.warnError("startup cleanup", err)
 	}
 	if len(unknown) > 0 {
 		l.cleanUnknown(ctx, unknown)
@@ -155,8 +155,8 @@ func (l *loop) cleanUp(ctx context.Context) {
 // clean removes the workspaces of those issues that are known to be terminal.
 func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
 	for id, issue := range left {
-		known := l.view.issues[id]
-		if known != nil && l.policy().Continues(*known).Reason == schedule.Terminal {
+		known := l.issues.issues[id]
+		if known != nil && l.policy().IneligibleToContinue(*known).Reason == schedule.Terminal {
 			l.remove(issue)
 		}
 	}
@@ -167,7 +167,7 @@ func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
 func (l *loop) cleanUnknown(ctx context.Context, keys []string) {
 	issues, err := l.byState(ctx, l.policy().TerminalStates)
 	if err != nil {
-		l.survived("startup cleanup", err)
+		l.warnError("startup cleanup", err)
 	}
 	for _, issue := range issues {
 		if slices.Contains(keys, workspace.Key(issue.Identifier)) {
@@ -176,8 +176,8 @@ func (l *loop) cleanUnknown(ctx context.Context, keys []string) {
 	}
 }
 
-// survived takes in a failure that the run goes on without.
-func (l *loop) survived(what string, err error) {
+// warnError takes in a failure that the run goes on without.
+func (l *loop) warnError(what string, err error) {
 	l.warn(fmt.Sprintf("%s: %v", what, err))
 	l.Log.Warn(what+" failed: going on without it", "error", err)
 }

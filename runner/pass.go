@@ -21,10 +21,10 @@ import (
 // and meanwhile the longest pause before each try, so that they get out of step.
 const maxConflicts, conflictPause = 20, 100 * time.Millisecond
 
-// pass is one round: observe, plan, save the claims, perform. It fails only
+// reconcile is one round: observe, plan, save the claims, perform. It fails only
 // when the run cannot go on.
-func (l *loop) pass(ctx context.Context) error {
-	defer func() { clear(l.lives); clear(l.taken) }()
+func (l *loop) reconcile(ctx context.Context) error {
+	defer func() { clear(l.owners); clear(l.adoptedIDs) }()
 	l.reload()
 	if now := time.Now(); !now.Before(l.nextPoll) {
 		l.poll(ctx, now)
@@ -37,31 +37,31 @@ func (l *loop) pass(ctx context.Context) error {
 			l.perform(decisions)
 			return nil
 		case !errors.Is(err, store.ErrConflict):
-			return l.survive(err)
+			return l.handleSaveError(err)
 		}
 		l.Log.Info("another run was faster: planning again", "try", try+1)
-		if err := l.giveWay(ctx); err != nil {
-			return l.survive(err)
+		if err := l.yield(ctx); err != nil {
+			return l.handleSaveError(err)
 		}
 		l.adopt(ctx)
 	}
-	return l.survive(fmt.Errorf("save claims: %w %d times in a row: lower the number of runs that share this state", store.ErrConflict, maxConflicts))
+	return l.handleSaveError(fmt.Errorf("save claims: %w %d times in a row: lower the number of runs that share this state", store.ErrConflict, maxConflicts))
 }
 
-// giveWay takes over what a faster run has saved. What that run did to the issues
+// yield takes over what a faster run has saved. What that run did to the issues
 // is not known: none is started before it is read again.
-func (l *loop) giveWay(ctx context.Context) error {
+func (l *loop) yield(ctx context.Context) error {
 	select {
 	case <-time.After(rand.N(conflictPause)):
 	case <-ctx.Done():
 	}
-	l.view.doubtAll()
+	l.issues.doubtAll()
 	return l.load(ctx)
 }
 
-// survive decides whether a failed save ends the run. A service goes on with
+// handleSaveError decides whether a failed save ends the run. A service goes on with
 // what runs, starts nothing, and tries again at the next poll.
-func (l *loop) survive(err error) error {
+func (l *loop) handleSaveError(err error) error {
 	if l.Once {
 		return err
 	}
@@ -74,31 +74,31 @@ func (l *loop) survive(err error) error {
 func (l *loop) reload() {
 	wf, err := l.Workflows.Current()
 	if err == nil && !reflect.DeepEqual(wf, l.wf) {
-		if err = l.use(wf); err == nil {
-			l.refit(time.Now())
+		if err = l.apply(wf); err == nil {
+			l.resumeIfChanged(time.Now())
 		}
 	}
 	if err == nil {
 		l.bad, l.badText = schedule.Why{}, ""
-		l.over(workflowInvalid)
+		l.resolve(workflowInvalid)
 		return
 	}
 	l.bad = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md is invalid: " + err.Error()}
 	if text := err.Error(); text != l.badText {
 		l.badText = text
-		l.trouble(workflowInvalid, text)
+		l.problem(workflowInvalid, text)
 		l.Log.Error("workflow is invalid: nothing new starts until it is mended", "error", err)
 	}
 }
 
-// use takes a workflow into force, connecting again where it needs to. A prompt
+// apply takes a workflow into force, connecting again where it needs to. A prompt
 // that can be rendered for no issue is refused here, once: found by each session
 // alone it would be charged to every issue of the board.
-func (l *loop) use(wf workflow.Workflow) error {
+func (l *loop) apply(wf workflow.Workflow) error {
 	if err := prompt.Check(wf.Prompt); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
-	if l.world.Workspaces == nil || !reflect.DeepEqual(wf.Settings, l.wf.Settings) {
+	if l.conn.Workspaces == nil || !reflect.DeepEqual(wf.Settings, l.wf.Settings) {
 		world, err := l.Connect(wf)
 		if err != nil {
 			return err
@@ -110,10 +110,10 @@ func (l *loop) use(wf workflow.Workflow) error {
 			}
 		}
 		world.Tracker.Reader = limitedReader{world.Tracker.Reader, l.limit}
-		l.world = world
+		l.conn = world
 	}
 	l.wf = wf
-	warnings := slices.Concat(wf.Warnings, l.world.Tracker.Warnings, l.world.Warnings, wf.Settings.Codex.Weakened())
+	warnings := slices.Concat(wf.Warnings, l.conn.Tracker.Warnings, l.conn.Warnings, wf.Settings.Codex.Weakened())
 	for _, warning := range warnings {
 		l.Log.Warn("settings", "warning", warning)
 	}
@@ -131,13 +131,13 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 		snap, policy := l.snapshot(now), l.policy()
 		decisions := schedule.Plan(l.state, snap, policy, now)
 		starting := startsOf(decisions)
-		if len(l.view.stale(starting, fresh, now)) == 0 {
+		if len(l.issues.stale(starting, fresh, now)) == 0 {
 			return decisions
 		}
 		// As many slots become free as in the time before, of which some are free now.
 		policy.MaxConcurrent += max(0, len(lately(l.exits, now))-len(starting))
 		soon := startsOf(schedule.Plan(l.state, snap, policy, now))
-		if err := l.refresh(ctx, l.view.stale(soon, fresh, now)); err != nil {
+		if err := l.refresh(ctx, l.issues.stale(soon, fresh, now)); err != nil {
 			l.unreadable("re-read the issues that are about to start", err)
 		}
 	}
@@ -147,7 +147,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 func startsOf(decisions []schedule.Decision) []tracker.ID {
 	var ids []tracker.ID
 	for _, d := range decisions {
-		if d.Verb == schedule.Dispatch {
+		if d.Action == schedule.Dispatch {
 			ids = append(ids, d.ID)
 		}
 	}
@@ -170,7 +170,7 @@ func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error 
 	starts := false
 	for _, d := range decisions {
 		l.state.Apply(d, now)
-		starts = starts || d.Verb == schedule.Dispatch
+		starts = starts || d.Action == schedule.Dispatch
 	}
 	l.tick.Acted += len(decisions)
 	if l.Once && len(l.workers) == 0 && !starts {

@@ -25,7 +25,7 @@ type worker struct {
 // perform makes saved decisions true in the world.
 func (l *loop) perform(decisions []schedule.Decision) {
 	for _, d := range decisions {
-		switch d.Verb {
+		switch d.Action {
 		case schedule.Dispatch:
 			l.dispatch(d.Issue)
 		case schedule.Stop:
@@ -50,7 +50,7 @@ func (l *loop) perform(decisions []schedule.Decision) {
 // dispatch starts a session on an issue whose claim is saved.
 func (l *loop) dispatch(issue tracker.Issue) {
 	claim := l.state.Claims[issue.ID]
-	l.view.learn(issue, l.view.readAt[issue.ID])
+	l.issues.learn(issue, l.issues.readAt[issue.ID])
 	log := l.Log.With("issue_id", issue.ID, "issue_identifier", issue.Identifier)
 	// Sessions outlive the context of the run: they are stopped one by one, each
 	// with its cause, and waited for.
@@ -60,8 +60,8 @@ func (l *loop) dispatch(issue tracker.Issue) {
 	job := attempt.Job{
 		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread,
 		Prompt: l.wf.Prompt, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
-		Tracker: l.world.Tracker, Workspaces: l.world.Workspaces, Version: l.Version, Log: log,
-		Preflight: l.gate, Redact: l.Redact, Account: l.Account, SessionDir: l.Private, Denied: l.Denied,
+		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version, Log: log,
+		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
 	}
 	if l.Logs != "" {
 		job.EventLog = filepath.Join(l.Logs, fmt.Sprintf("%s-%d.jsonl", workspace.Key(issue.Identifier), claim.Sessions))
@@ -81,9 +81,9 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job) {
 		}
 		updates.drained <- struct{}{}
 	})
-	var story Story
-	outcome := l.Work(ctx, job, func(u attempt.Update) {
-		story.add(u)
+	var story SessionLog
+	outcome := l.RunSession(ctx, job, func(u attempt.Update) {
+		story.append(u)
 		updates.put(u)
 	})
 	updates.close()
@@ -98,7 +98,7 @@ type updated struct {
 
 func (m updated) in(l *loop) {
 	m.last = m.update.Merge(m.last)
-	l.saw(m.id, m.update)
+	l.heartbeat(m.id, m.update)
 	l.warn(m.update.Warnings...)
 	b := l.policy().Budget
 	if b.TokensPerIssue > 0 || b.TokensPerTick > 0 || b.TokensPerDay > 0 {
@@ -111,31 +111,31 @@ func (m updated) in(l *loop) {
 type exited struct {
 	*worker
 	outcome schedule.Outcome
-	story   Story
+	story   SessionLog
 }
 
 func (m exited) in(l *loop) {
 	now := time.Now()
 	delete(l.workers, m.id)
 	l.exits = append(lately(l.exits, now), now)
-	m.outcome = l.weigh(m.id, m.outcome, now)
+	m.outcome = l.reclassify(m.id, m.outcome, now)
 	claim := l.state.Claims[m.id]
 	switch o := m.outcome; {
 	case o.Gone:
-		l.view.gone(m.id, now)
+		l.issues.gone(m.id, now)
 	case o.Issue != nil:
-		l.view.learn(*o.Issue, now)
+		l.issues.learn(*o.Issue, now)
 	default:
-		l.view.doubt(m.id)
+		l.issues.doubt(m.id)
 	}
-	next := l.exit(m.id, m.outcome, now)
+	next := l.recordExit(m.id, m.outcome, now)
 	l.record(m, claim, next, now)
-	l.tell(m, claim, next, now)
+	l.logSession(m, claim, next, now)
 	if next.Phase == schedule.Parked {
 		l.tick.Parked = append(l.tick.Parked, m.id)
 	}
 	if next.Phase == "" && isOver(next.Why.Reason) {
-		l.view.drop(m.id) // no plan needs to look at it again
+		l.issues.drop(m.id) // no plan needs to look at it again
 	}
 	if next.Clean {
 		l.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt})
@@ -150,12 +150,12 @@ func (l *loop) remove(issue workspace.Issue) {
 	id := tracker.ID(issue.ID)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	l.cleaning[id] = cancel
-	workspaces := l.world.Workspaces
+	workspaces := l.conn.Workspaces
 	l.wg.Go(func() {
 		defer cancel(nil)
 		hook, err := workspaces.Remove(ctx, issue)
 		if err == nil {
-			err = attempt.Forget(l.Private, issue.Identifier)
+			err = attempt.Forget(l.SessionDir, issue.Identifier)
 		}
 		l.inbox <- removed{id, issue.Identifier, hook, err}
 	})
@@ -182,7 +182,7 @@ func (m removed) in(l *loop) {
 		log.Info("workspace removed")
 	}
 	_, claimed := l.state.Claims[m.id]
-	if claimed || l.view.candidate(m.id) >= 0 { // it waited for this
+	if claimed || l.issues.candidate(m.id) >= 0 { // it waited for this
 		l.replan = true
 	}
 }

@@ -131,5 +131,5 @@ func (l *loop) awaitsTracker(now time.Time) bool {
 		return false
 	}
 	end := l.limit.end()
-	return end.Sub(l.limit.first) <= maxLimitWait && (l.lastGo.IsZero() || end.Before(l.lastGo))
+	return end.Sub(l.limit.first) <= maxLimitWait && (l.startBy.IsZero() || end.Before(l.startBy))
 }

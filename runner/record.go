@@ -39,8 +39,8 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 		m.log.Info("completed", attrs...)
 	case schedule.Stopped:
 		m.log.Info("stopped", attrs...)
-	case schedule.Everyones:
-		l.trouble(agentStopped, o.Why)
+	case schedule.Systemic:
+		l.problem(agentStopped, o.Why)
 		m.log.Error("failed", attrs...)
 	default:
 		m.log.Warn("failed", attrs...)
@@ -53,7 +53,7 @@ func (l *loop) remember(now time.Time) {
 	if l.tick.Acted == 0 {
 		return
 	}
-	p := schedule.Past{
+	p := schedule.TickRecord{
 		Run: l.Self.Run, Attempt: l.Self.Attempt, Started: l.tick.Started, Ended: now, Stopped: l.tick.Stopped,
 		Parked: len(l.tick.Parked), Tokens: l.spent().Usage.Total(),
 	}
@@ -63,7 +63,7 @@ func (l *loop) remember(now time.Time) {
 			p.Done++
 		}
 	}
-	l.state.Remember(p)
+	l.state.AppendHistory(p)
 }
 
 func nextWord(next schedule.Next) string {

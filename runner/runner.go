@@ -27,8 +27,8 @@ type Workflows interface {
 	Current() (workflow.Workflow, error)
 }
 
-// World is the outside that a workflow names: its tracker and its workspaces.
-type World struct {
+// Connection is the outside that a workflow names: its tracker and its workspaces.
+type Connection struct {
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
 	Warnings   []string // what looks wrong with both, one sentence each; the tracker has its own
@@ -38,32 +38,32 @@ type World struct {
 type Runner struct {
 	Workflows Workflows
 	// Connect opens the world of a workflow; again only when its settings change.
-	Connect func(workflow.Workflow) (World, error)
+	Connect func(workflow.Workflow) (Connection, error)
 	Store   Store
-	// Work runs one session to its end: attempt.Run.
-	Work func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
-	// Life asks whether the owner of a claim that is not ours is alive. It returns
+	// RunSession runs one session to its end: attempt.Run.
+	RunSession func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
+	// OwnerStatus asks whether the owner of a claim that is not ours is alive. It returns
 	// when ctx is done.
-	Life func(context.Context, schedule.Owner) schedule.Life
-	Self schedule.Owner
+	OwnerStatus func(context.Context, schedule.Owner) schedule.OwnerStatus
+	Self        schedule.Owner
 
 	Account attempt.Account // how sessions log in
 	// Login returns everything that sessions log in with, to see whether it has
 	// changed. A digest of it is stored where others may read it, so it must hold
 	// no secret that can be guessed. Nil is nothing.
-	Login   func(codex.Config) []string
-	Private string         // folder for what belongs to sessions and to no workspace; empty for none
-	Denied  attempt.Denied // what agents may not read, besides what is the runner's
+	Login      func(codex.Config) []string
+	SessionDir string         // folder for what belongs to sessions and to no workspace; empty for none
+	Denied     attempt.Denied // what agents may not read, besides what is the runner's
 
 	Redact func(string) string // hides secrets in what leaves the program; nil hides none
 
-	Once      bool          // one tick, then return
-	MaxIssues int           // sessions started in a tick at most; 0 leaves it to the workflow
-	Deadline  time.Duration // the tick is over before this much time is gone; 0 is never
-	Logs      string        // absolute path of the folder for event logs; empty for none
-	Version   string        // of this program, as agents are told
-	Log       *slog.Logger
-	Progress  func(Progress)  // told about every change; may be nil, must be quick
-	Tell      func(Story)     // told about every session that ended; likewise
-	Refresh   <-chan struct{} // asks for a poll ahead of time; may be nil
+	Once         bool          // one tick, then return
+	MaxIssues    int           // sessions started in a tick at most; 0 leaves it to the workflow
+	Deadline     time.Duration // the tick is over before this much time is gone; 0 is never
+	Logs         string        // absolute path of the folder for event logs; empty for none
+	Version      string        // of this program, as agents are told
+	Log          *slog.Logger
+	Progress     func(Progress)   // told about every change; may be nil, must be quick
+	OnSessionEnd func(SessionLog) // told about every session that ended; likewise
+	Refresh      <-chan struct{}  // asks for a poll ahead of time; may be nil
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// setup returns the digests of what sessions work with now. The state may be
+// setupDigests returns the digests of what sessions work with now. The state may be
 // public: the salt in it is the key of the digests, so what goes into them must
 // not be guessed; see Runner.Login.
-func (l *loop) setup(salt string) schedule.Setup {
+func (l *loop) setupDigests(salt string) schedule.Setup {
 	digest := func(values ...any) string {
 		text, err := json.Marshal(values)
 		if err != nil {
@@ -38,17 +38,17 @@ func (l *loop) setup(salt string) schedule.Setup {
 	}
 }
 
-// learnSetup learns what sessions work with now. The state's salt goes on; one
+// updateSetup learns what sessions work with now. The state's salt goes on; one
 // that has none gets this run's with its first digest.
-func (l *loop) learnSetup(s *schedule.State) {
+func (l *loop) updateSetup(s *schedule.State) {
 	l.salt = cmp.Or(s.Salt, l.salt, rand.Text())
-	l.fit = l.setup(l.salt)
+	l.setup = l.setupDigests(l.salt)
 }
 
-// refit ends a pause that was begun with another key, login, setting or hook.
-func (l *loop) refit(now time.Time) {
-	l.learnSetup(l.state)
-	if l.state.Refit(l.fit, now) {
+// resumeIfChanged ends a pause that was begun with another key, login, setting or hook.
+func (l *loop) resumeIfChanged(now time.Time) {
+	l.updateSetup(l.state)
+	if l.state.ResumeIfChanged(l.setup, now) {
 		l.Log.Info("the pause is over: the login or WORKFLOW.md has changed", "reason", l.state.Pause.Why)
 	}
 }

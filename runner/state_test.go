@@ -54,9 +54,9 @@ func TestAPauseIsOverWithAnotherLoginAndHoldsWithTheSame(t *testing.T) {
 			t.Helper()
 			r, worked := w.run(), 0
 			r.Login = func(codex.Config) []string { return []string{key} }
-			r.Work = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+			r.RunSession = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
 				worked++ // one session at a time: the pause is being tried, or is begun by the first
-				return schedule.Outcome{Class: schedule.Everyones, Why: "usageLimitExceeded", RetryAt: time.Now().Add(24 * time.Hour)}
+				return schedule.Outcome{Class: schedule.Systemic, Why: "usageLimitExceeded", RetryAt: time.Now().Add(24 * time.Hour)}
 			}
 			r.MaxIssues = 1
 			if _, err := r.Run(t.Context()); err != nil {
@@ -81,9 +81,9 @@ func TestAPauseIsOverInARunningServiceWhenTheSettingsOfCodexChange(t *testing.T)
 		r := w.run()
 		r.Once = false
 		var models []string
-		r.Work = func(_ context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+		r.RunSession = func(_ context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			models = append(models, job.Codex.Model)
-			return schedule.Outcome{Class: schedule.Everyones, Why: "modelNotFound", RetryAt: time.Now().Add(24 * time.Hour)}
+			return schedule.Outcome{Class: schedule.Systemic, Why: "modelNotFound", RetryAt: time.Now().Add(24 * time.Hour)}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Hour, func() { w.flow.change(func(s *workflow.Settings) { s.Codex.Model = "better" }, nil) })
@@ -105,8 +105,8 @@ func TestTheDigestOfALoginTellsNothingOfIt(t *testing.T) {
 			w := newWorld(t, issue("A-1", "Todo"))
 			r := w.run()
 			r.Login = func(codex.Config) []string { return []string{oldKey} }
-			r.Work = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
-				return schedule.Outcome{Class: schedule.Everyones, Why: "unauthorized"}
+			r.RunSession = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+				return schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized"}
 			}
 			if _, err := r.Run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -134,7 +134,7 @@ func TestWhatAnOperatorSavesCountsWithinAPollThoughNothingElseHappens(t *testing
 			var ended map[tracker.ID]time.Duration
 			r := w.run()
 			r.Once = once
-			r.Work = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			r.RunSession = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 				if job.Issue.ID == "B-1" && !passes(ctx, 2*time.Hour) { // a session that goes on meanwhile
 					return stopped(ctx)
 				}

@@ -10,9 +10,9 @@ import (
 // maxStory is how many lines of a session are told.
 const maxStory = 200
 
-// Story is what a session said, told when it is over, for a log that keeps the
+// SessionLog is what a session said, told when it is over, for a log that keeps the
 // words of an issue together.
-type Story struct {
+type SessionLog struct {
 	Claim   schedule.Claim // as it was while the session ran
 	Outcome schedule.Outcome
 	Next    schedule.Next // what became of the claim
@@ -21,9 +21,9 @@ type Story struct {
 	Omitted int      // lines before them
 }
 
-// add takes in a sign of life. It is called by one goroutine at a time. What is
+// append takes in a sign of life. It is called by one goroutine at a time. What is
 // said twice in a row, as things are when they begin and end, is told once.
-func (s *Story) add(u attempt.Update) {
+func (s *SessionLog) append(u attempt.Update) {
 	if u.Summary == "" || u.Usage.Total() > 0 {
 		return
 	}
@@ -37,12 +37,12 @@ func (s *Story) add(u attempt.Update) {
 	s.Lines = append(s.Lines, u.Summary)
 }
 
-// tell hands the story of a session to whoever keeps the log.
-func (l *loop) tell(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
-	if l.Tell == nil {
+// logSession hands the story of a session to whoever keeps the log.
+func (l *loop) logSession(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
+	if l.OnSessionEnd == nil {
 		return
 	}
 	story := m.story
 	story.Claim, story.Outcome, story.Next, story.Took = claim, m.outcome, next, now.Sub(m.started)
-	l.Tell(story)
+	l.OnSessionEnd(story)
 }

@@ -6,8 +6,8 @@ import "slices"
 // service goes on for months.
 const maxRemarks = 100
 
-// trouble is an error that a person must do something about, as long as it lasts.
-type trouble struct {
+// problem is an error that a person must do something about, as long as it lasts.
+type problem struct {
 	source source
 	text   string
 }
@@ -21,16 +21,16 @@ const (
 	agentStopped                  // until the pause that it began is over
 )
 
-// trouble keeps an error for the report, once: polls and sessions repeat each other.
-func (l *loop) trouble(from source, text string) {
-	if t := (trouble{from, text}); !slices.Contains(l.troubles, t) && len(l.troubles) < maxRemarks {
-		l.troubles = append(l.troubles, t)
+// problem keeps an error for the report, once: polls and sessions repeat each other.
+func (l *loop) problem(from source, text string) {
+	if t := (problem{from, text}); !slices.Contains(l.problems, t) && len(l.problems) < maxRemarks {
+		l.problems = append(l.problems, t)
 	}
 }
 
-// over makes warnings of the errors of a source that works again.
-func (l *loop) over(from source) {
-	l.troubles = slices.DeleteFunc(l.troubles, func(t trouble) bool {
+// resolve makes warnings of the errors of a source that works again.
+func (l *loop) resolve(from source) {
+	l.problems = slices.DeleteFunc(l.problems, func(t problem) bool {
 		if t.source == from {
 			l.warn("over now: " + t.text)
 		}
@@ -41,7 +41,7 @@ func (l *loop) over(from source) {
 // errors returns what a person must still do something about.
 func (l *loop) errors() []string {
 	var texts []string
-	for _, t := range l.troubles {
+	for _, t := range l.problems {
 		if !slices.Contains(texts, t.text) {
 			texts = append(texts, t.text)
 		}

@@ -14,7 +14,7 @@ func TestWhatIsKnownOfAClaimStaysItsOwnWhenAnotherCandidateGoes(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	issues := []tracker.Issue{{ID: "1", Identifier: "A-1"}, {ID: "2", Identifier: "A-2"}, {ID: "3", Identifier: "A-3"}}
-	v := newView()
+	v := newIssueCache()
 	v.learn(issues[1], now) // it is claimed, and so read by id
 	v.list(issues, now)
 	v.gone("1", now)

@@ -61,17 +61,17 @@ func newWorld(t *testing.T, issues ...tracker.Issue) *world {
 func (w *world) run() *runner.Runner {
 	return &runner.Runner{
 		Workflows: w.flow,
-		Connect: func(workflow.Workflow) (runner.World, error) {
-			return runner.World{Tracker: tracker.Adapter{Reader: w.board}, Workspaces: w.root}, nil
+		Connect: func(workflow.Workflow) (runner.Connection, error) {
+			return runner.Connection{Tracker: tracker.Adapter{Reader: w.board}, Workspaces: w.root}, nil
 		},
 		Store: w.store,
-		Work: func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		RunSession: func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			return w.sessions(ctx, job, report)
 		},
-		Life: func(context.Context, schedule.Owner) schedule.Life { return schedule.Unknown },
-		Self: schedule.Owner{Host: "here", PID: 1},
-		Once: true,
-		Log:  slog.New(slog.NewTextHandler(w.log, nil)),
+		OwnerStatus: func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Unknown },
+		Self:        schedule.Owner{Host: "here", PID: 1},
+		Once:        true,
+		Log:         slog.New(slog.NewTextHandler(w.log, nil)),
 	}
 }
 

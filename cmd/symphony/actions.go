@@ -93,7 +93,7 @@ var complaints = map[int]string{
 }
 
 // tell prints what a session said, folded under its outcome.
-func (a *app) tell(s runner.Story) {
+func (a *app) tell(s runner.SessionLog) {
 	title := fmt.Sprintf("%s %s · %s · turns: %d · tokens: %s · %s", s.Claim.Identifier, s.Claim.Title, report.Outcome(s.Outcome.Class, s.Next, s.Outcome.Turns),
 		s.Outcome.Turns, report.Number(s.Outcome.Usage.Total()), report.Duration(s.Took))
 	lines := s.Lines

@@ -55,17 +55,17 @@ var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (t
 
 // connect opens what a workflow names. A dry run has no workspaces: nothing is
 // made for it.
-func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.World, error) {
+func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.Connection, error) {
 	kind := wf.Settings.Tracker.Kind
 	open, known := adapters[kind]
 	if !known {
-		return runner.World{}, fmt.Errorf("tracker.kind %q: %w; this build has: %s",
+		return runner.Connection{}, fmt.Errorf("tracker.kind %q: %w; this build has: %s",
 			kind, tracker.ErrUnsupportedKind, strings.Join(slices.Sorted(maps.Keys(adapters)), ", "))
 	}
 	a.learn(wf)
 	adapter, err := open(a, wf.Settings, log)
 	if err != nil {
-		return runner.World{}, err
+		return runner.Connection{}, err
 	}
 	secrets := slices.Concat(adapter.SecretEnv, wf.Settings.Tracker.SecretEnv, keyNames)
 	env := workspace.Env{Parent: a.environ, Deny: secrets}
@@ -76,9 +76,9 @@ func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.World, err
 		workspaces, err = workspace.Open(wf.Settings.Workspace, env, log)
 	}
 	if err != nil {
-		return runner.World{}, err
+		return runner.Connection{}, err
 	}
-	return runner.World{Tracker: adapter, Workspaces: workspaces, Warnings: slices.Concat(
+	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Warnings: slices.Concat(
 		env.Missing("hooks.env", wf.Settings.Workspace.Hooks.Env),
 		env.Missing("codex.env", wf.Settings.Codex.Env),
 	)}, nil

@@ -78,5 +78,5 @@ func (a *app) outside(ctx context.Context, r *runner.Runner, name string) (sched
 		return schedule.Verdict{}, fmt.Errorf("%w: no issue %q is claimed, in an active state, or known by this id to the %s tracker",
 			errUsage, name, wf.Settings.Tracker.Kind)
 	}
-	return schedule.Verdict{Issue: issues[0], Why: wf.Settings.Policy.Eligible(issues[0])}, nil
+	return schedule.Verdict{Issue: issues[0], Why: wf.Settings.Policy.IneligibleToStart(issues[0])}, nil
 }

@@ -29,14 +29,14 @@ func (a *app) self() schedule.Owner {
 // GitHub; where it cannot be, a state that went back in time counts it as over.
 // On this machine, who holds the lock of a state file is the only one alive;
 // without the lock a process is looked for. What is not known the lease decides.
-func (a *app) life(path string, self schedule.Owner, state place) func(context.Context, schedule.Owner) schedule.Life {
+func (a *app) life(path string, self schedule.Owner, state place) func(context.Context, schedule.Owner) schedule.OwnerStatus {
 	file, _ := state.(*stateFile)
 	locked := file != nil && !file.readOnly
 	var runs *store.Runs
 	if repo, api, token, err := a.repository(path); err == nil {
 		runs, _ = store.NewRuns(repo, api, token, http.DefaultClient) // nil: it cannot be asked
 	}
-	known := func(ctx context.Context, o schedule.Owner) schedule.Life {
+	known := func(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
 		switch {
 		case o.Run != "" && runs != nil:
 			return runs.Life(ctx, o)
@@ -47,7 +47,7 @@ func (a *app) life(path string, self schedule.Owner, state place) func(context.C
 		}
 		return schedule.Dead
 	}
-	return func(ctx context.Context, o schedule.Owner) schedule.Life {
+	return func(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
 		life := known(ctx, o)
 		if life == schedule.Unknown && file != nil {
 			if _, _, back := file.wentBack(); back {

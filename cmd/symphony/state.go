@@ -46,7 +46,7 @@ func (a *app) stateCommand() *cobra.Command {
 			Short: "Forget a parked or waiting issue's claim and its history",
 			Args:  usage(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.editClaim(cmd.Context(), args[0], "release", func(s *schedule.State, id tracker.ID) bool { return s.Drop(id) })
+				return a.editClaim(cmd.Context(), args[0], "release", func(s *schedule.State, id tracker.ID) bool { return s.Release(id) })
 			},
 		},
 		&cobra.Command{

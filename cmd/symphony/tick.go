@@ -139,29 +139,29 @@ func (a *app) runner(path string, state place, console *console) (*runner.Runner
 	}
 	self := a.self()
 	r := &runner.Runner{
-		Workflows: source,
-		Connect:   func(wf workflow.Workflow) (runner.World, error) { return a.connect(wf, log) },
-		Store:     state,
-		Work:      attempt.Run,
-		Life:      a.life(path, self, state),
-		Self:      self,
-		Account:   a.account(),
-		Login:     a.login,
-		Private:   private(path),
-		Denied:    a.denied(path),
-		Redact:    a.redactor.String,
-		Version:   version(),
-		Once:      a.once || a.actions.Inside(),
-		MaxIssues: a.maxIssues,
-		Deadline:  a.deadline,
-		Logs:      a.logs,
-		Log:       log,
+		Workflows:   source,
+		Connect:     func(wf workflow.Workflow) (runner.Connection, error) { return a.connect(wf, log) },
+		Store:       state,
+		RunSession:  attempt.Run,
+		OwnerStatus: a.life(path, self, state),
+		Self:        self,
+		Account:     a.account(),
+		Login:       a.login,
+		SessionDir:  private(path),
+		Denied:      a.denied(path),
+		Redact:      a.redactor.String,
+		Version:     version(),
+		Once:        a.once || a.actions.Inside(),
+		MaxIssues:   a.maxIssues,
+		Deadline:    a.deadline,
+		Logs:        a.logs,
+		Log:         log,
 	}
 	if console.live {
 		r.Progress = console.show
 	}
 	if a.actions.Inside() {
-		r.Tell = a.tell
+		r.OnSessionEnd = a.tell
 	}
 	return r, nil
 }

@@ -255,7 +255,7 @@ func (a *attempt) reread(ctx context.Context) bool {
 		return false
 	}
 	a.issue = &issues[0]
-	return a.Policy.Continues(*a.issue).None()
+	return a.Policy.IneligibleToContinue(*a.issue).None()
 }
 
 // tools returns the tracker's tools, bound to the issue of the session.

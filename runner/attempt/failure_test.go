@@ -39,16 +39,16 @@ func (w *fixture) assertFailed(got schedule.Outcome, class schedule.Class, trace
 func TestAFailedTurnSaysWhatItMeansForTheIssue(t *testing.T) {
 	t.Parallel()
 	for failure, want := range map[string]schedule.Class{
-		"usageLimitExceeded":                schedule.Everyones,
-		"unauthorized":                      schedule.Everyones,
-		"httpConnectionFailed 401":          schedule.Everyones,
-		"rateLimitExceeded":                 schedule.Passing,
-		"httpConnectionFailed 503":          schedule.Passing,
-		"responseTooManyFailedAttempts 429": schedule.Passing,
+		"usageLimitExceeded":                schedule.Systemic,
+		"unauthorized":                      schedule.Systemic,
+		"httpConnectionFailed 401":          schedule.Systemic,
+		"rateLimitExceeded":                 schedule.Transient,
+		"httpConnectionFailed 503":          schedule.Transient,
+		"responseTooManyFailedAttempts 429": schedule.Transient,
 		"contextWindowExceeded":             schedule.ThreadLost,
-		"httpConnectionFailed 400":          schedule.Failed,
-		"other":                             schedule.Failed,
-		"inventedTomorrow":                  schedule.Failed,
+		"httpConnectionFailed 400":          schedule.IssueFailed,
+		"other":                             schedule.IssueFailed,
+		"inventedTomorrow":                  schedule.IssueFailed,
 	} {
 		t.Run(failure, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +72,7 @@ func TestAFailureInALaterTurnIsAFailureOfTheSession(t *testing.T) {
 	w := newFixture(t, "- [ ] Create `one.txt` containing `1`\n## Next turn\n- [ ] Run `exit 3`\n")
 	w.job.MaxTurns = 5
 	got := w.run(t.Context())
-	w.assertFailed(got, schedule.Failed, fullRun, "turn_failed", "exit code 3")
+	w.assertFailed(got, schedule.IssueFailed, fullRun, "turn_failed", "exit code 3")
 	if got.Turns != 2 || got.Usage != (schedule.Usage{Input: 200, Output: 40}) || got.Issue == nil || got.Idle {
 		t.Errorf("%+v", got)
 	}
@@ -83,7 +83,7 @@ func TestAUsageLimitSaysWhenToTryAgain(t *testing.T) {
 	w := newFixture(t, "- [ ] Send `"+`{"method":"account/rateLimits/updated","params":{"rateLimits":{"primary":{"usedPercent":100,"resetsAt":1893456000}}}}`+"` verbatim\n"+
 		"- [ ] Fail with `usageLimitExceeded`\n")
 	got := w.run(t.Context())
-	w.assertFailed(got, schedule.Everyones, fullRun, "usageLimitExceeded")
+	w.assertFailed(got, schedule.Systemic, fullRun, "usageLimitExceeded")
 	if !got.RetryAt.Equal(time.Unix(1893456000, 0)) {
 		t.Errorf("retry at %v", got.RetryAt)
 	}
@@ -103,7 +103,7 @@ func TestAQuestionIsForAPerson(t *testing.T) {
 			w := newFixture(t, "- [ ] "+step+"\n- [ ] Create `new.txt` containing `new`\n")
 			w.job.MaxTurns = 3
 			got := w.run(t.Context())
-			w.assertFailed(got, schedule.Persons, fullRun, "the agent asks: Which colour?")
+			w.assertFailed(got, schedule.NeedsInput, fullRun, "the agent asks: Which colour?")
 			if got.Turns != 1 || got.Thread == "" || got.Issue == nil {
 				t.Errorf("%+v", got)
 			}
@@ -119,9 +119,9 @@ func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
 		w := newFixture(t, "")
 		w.hooks.BeforeRun += fails
 		got := w.run(t.Context())
-		w.assertFailed(got, schedule.Failed, []string{"after_create", "before_run", "after_run"}, "hook_failed", "before_run", "exit status 3", "out of paint")
+		w.assertFailed(got, schedule.IssueFailed, []string{"after_create", "before_run", "after_run"}, "hook_failed", "before_run", "exit status 3", "out of paint")
 		if diff := cmp.Diff(schedule.Outcome{
-			Class: schedule.Failed, Status: schedule.StatusFailed, Why: got.Why, Idle: true, Fault: "hook before_run: hook_failed: exit status 3",
+			Class: schedule.IssueFailed, Status: schedule.StatusFailed, Why: got.Why, Idle: true, Fault: "hook before_run: hook_failed: exit status 3",
 		}, got); diff != "" {
 			t.Error(diff)
 		}
@@ -131,7 +131,7 @@ func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
 		w := newFixture(t, "")
 		w.hooks.AfterCreate += "\ntouch half\n" + fails
 		got := w.run(t.Context())
-		w.assertFailed(got, schedule.Failed, []string{"after_create"}, "hook_failed", "after_create", "exit status 3", "out of paint")
+		w.assertFailed(got, schedule.IssueFailed, []string{"after_create"}, "hook_failed", "after_create", "exit status 3", "out of paint")
 		if _, err := os.Lstat(w.inWorkspace("")); !os.IsNotExist(err) {
 			t.Errorf("the workspace is there (%v)", err)
 		}
@@ -141,7 +141,7 @@ func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
 		w := newFixture(t, "")
 		w.hooks.AfterCreate, w.hooks.BeforeRun, w.hooks.AfterRun, w.hooks.Timeout = "", "sleep 3600", "", 100*time.Millisecond
 		w.grace = impatient
-		w.assertFailed(w.run(t.Context()), schedule.Failed, nil, "hook_timeout", "before_run")
+		w.assertFailed(w.run(t.Context()), schedule.IssueFailed, nil, "hook_timeout", "before_run")
 	})
 }
 
@@ -212,7 +212,7 @@ func TestATemplateThatCannotBeUsedFailsTheAttemptBeforeAnAgentIsStarted(t *testi
 			w := newFixture(t, "")
 			w.job.Prompt = template
 			w.job.Thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"
-			w.assertFailed(w.run(t.Context()), schedule.Failed, test.traces, test.category)
+			w.assertFailed(w.run(t.Context()), schedule.IssueFailed, test.traces, test.category)
 		})
 	}
 }
@@ -226,7 +226,7 @@ func TestAReasonIsOneLineOfAtMostFiveHundredCharacters(t *testing.T) {
 			w.job.Prompt += fmt.Sprintf("{{ issue.nope%d }}\n", i+1)
 		}
 		got := w.run(t.Context())
-		w.assertFailed(got, schedule.Failed, w.traces(), words...)
+		w.assertFailed(got, schedule.IssueFailed, w.traces(), words...)
 		if n := utf8.RuneCountInString(got.Why); n > 500 || strings.ContainsAny(got.Why, "\n\t") {
 			t.Errorf("%d characters: %q", n, got.Why)
 		}
@@ -242,22 +242,22 @@ func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
 	}{
 		"is not there": {
 			"no-such-codex app-server",
-			schedule.Everyones, []string{"codex_not_found", "no-such-codex app-server"},
+			schedule.Systemic, []string{"codex_not_found", "no-such-codex app-server"},
 		},
 		"exits at once": {
 			"echo my last words >&2; exit 7",
-			schedule.Failed, []string{"port_exit", "exit status 7", "my last words"},
+			schedule.IssueFailed, []string{"port_exit", "exit status 7", "my last words"},
 		},
-		"ends well at once":     {"exit 0", schedule.Failed, []string{"port_exit"}},
-		"is killed":             {"kill -KILL $$", schedule.Failed, []string{"port_exit", "killed"}},
-		"speaks another tongue": {`read -r line; echo '{"id":1,"result":{}}'; read -r line; read -r line; echo '{"id":2,"result":{}}'; read -r line; echo '{"id":3,"result":{}}'; cat > /dev/null`, schedule.Failed, []string{"response_error"}},
+		"ends well at once":     {"exit 0", schedule.IssueFailed, []string{"port_exit"}},
+		"is killed":             {"kill -KILL $$", schedule.IssueFailed, []string{"port_exit", "killed"}},
+		"speaks another tongue": {`read -r line; echo '{"id":1,"result":{}}'; read -r line; read -r line; echo '{"id":2,"result":{}}'; read -r line; echo '{"id":3,"result":{}}'; cat > /dev/null`, schedule.IssueFailed, []string{"response_error"}},
 		"refuses": {
 			`read -r line; echo '{"id":1,"error":{"code":-32600,"message":"not today"}}'; cat > /dev/null`,
-			schedule.Failed, []string{"response_error", "not today"},
+			schedule.IssueFailed, []string{"response_error", "not today"},
 		},
 		"is overloaded": {
 			`n=0; while read -r line; do case $line in *'"id":'*) n=$((n+1)); echo "{\"id\":$n,\"error\":{\"code\":-32001,\"message\":\"busy\"}}";; esac; done`,
-			schedule.Passing, []string{"response_error", "-32001", "busy"},
+			schedule.Transient, []string{"response_error", "-32001", "busy"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestAnAgentThatDoesNotAnswerFailsTheAttempt(t *testing.T) {
 	w := newFixture(t, "")
 	w.job.Codex.Command = w.trace("agent") + `; read -r line; echo '{"id":1,"result":{}}'; cat > /dev/null`
 	w.job.Codex.ReadTimeout = 200 * time.Millisecond
-	w.assertFailed(w.run(t.Context()), schedule.Failed, fullRun, "response_timeout", "codex.read_timeout_ms")
+	w.assertFailed(w.run(t.Context()), schedule.IssueFailed, fullRun, "response_timeout", "codex.read_timeout_ms")
 }
 
 func TestAnAgentThatExitsInATurnFailsTheAttemptWithItsLastWords(t *testing.T) {
@@ -286,7 +286,7 @@ func TestAnAgentThatExitsInATurnFailsTheAttemptWithItsLastWords(t *testing.T) {
 	w := newFixture(t, "- [ ] Create `new.txt` containing `new`\n- [ ] Exit `7`\n")
 	w.job.Codex.Command = "echo my last words >&2\n" + w.job.Codex.Command
 	got := w.run(t.Context())
-	w.assertFailed(got, schedule.Failed, fullRun, "port_exit", "exit status 7", "my last words")
+	w.assertFailed(got, schedule.IssueFailed, fullRun, "port_exit", "exit status 7", "my last words")
 	if got.Turns != 1 || got.Thread == "" || got.Idle || got.Issue == nil {
 		t.Errorf("%+v", got)
 	}
@@ -296,7 +296,7 @@ func TestALineBeyondTheLimitFailsTheAttempt(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "- [ ] Send a line of `16777217` bytes\n- [ ] Hang\n")
 	w.grace = impatient // nobody reads the rest of the output of the agent
-	w.assertFailed(w.run(t.Context()), schedule.Failed, fullRun, "response_error", "16 MiB")
+	w.assertFailed(w.run(t.Context()), schedule.IssueFailed, fullRun, "response_error", "16 MiB")
 }
 
 func TestLinesThatMakeNoSenseDoNotEndASession(t *testing.T) {
@@ -323,7 +323,7 @@ func TestATurnThatTakesTooLongFailsTheAttempt(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "- [ ] Hang\n")
 	w.job.Codex.TurnTimeout = 100 * time.Millisecond
-	w.assertFailed(w.run(t.Context()), schedule.Failed, fullRun, "turn_timeout", "codex.turn_timeout_ms")
+	w.assertFailed(w.run(t.Context()), schedule.IssueFailed, fullRun, "turn_timeout", "codex.turn_timeout_ms")
 }
 
 func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
@@ -338,7 +338,7 @@ func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
 			w := newFixture(t, "")
 			w.hooks.BeforeRun += "\ncd ..; mv " + issueName + " elsewhere; " + swap
 			got := w.run(t.Context())
-			w.assertFailed(got, schedule.Failed, []string{"after_create", "before_run"}, "invalid_workspace_cwd")
+			w.assertFailed(got, schedule.IssueFailed, []string{"after_create", "before_run"}, "invalid_workspace_cwd")
 			if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`, "invalid_workspace_cwd") != 1 {
 				t.Error("after_run was not refused")
 			}

@@ -18,9 +18,9 @@ func TestWhatAnAgentLeavesRunningDiesWithIt(t *testing.T) {
 	}{
 		"when it is stopped":  {"- [ ] Ignore signals and EOF\n" + hangs, schedule.Stopped},
 		"when it is done":     {"", schedule.Done},
-		"when it exits":       {"- [ ] Exit `7`\n", schedule.Failed},
-		"when it is killed":   {"- [ ] Run `kill -KILL $PPID`\n", schedule.Failed},
-		"when the turn fails": {"- [ ] Fail with `other`\n", schedule.Failed},
+		"when it exits":       {"- [ ] Exit `7`\n", schedule.IssueFailed},
+		"when it is killed":   {"- [ ] Run `kill -KILL $PPID`\n", schedule.IssueFailed},
+		"when the turn fails": {"- [ ] Fail with `other`\n", schedule.IssueFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,14 +22,14 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	stopped := ctx.Err() != nil
 	switch {
 	case len(a.questions) > 0 && (err == nil || stopped): // a stop does not answer them
-		o.Class, o.Why = schedule.Persons, a.brief("the agent asks: "+strings.Join(a.questions, " / "))
+		o.Class, o.Why = schedule.NeedsInput, a.brief("the agent asks: "+strings.Join(a.questions, " / "))
 	case stopped && !errors.Is(err, codex.ErrInputRequired):
 		o.Class, o.Why = schedule.Stopped, context.Cause(ctx).Error()
 	case err != nil:
 		o.Class, o.RetryAt = classify(err)
 		o.Fault = a.fault(err)
 		if a.turns > 0 && errors.Is(err, workspace.ErrNotFound) {
-			o.Class = schedule.Failed // the agent has worked, so its command exists
+			o.Class = schedule.IssueFailed // the agent has worked, so its command exists
 		}
 		o.Why = a.brief(err.Error())
 	}
@@ -63,32 +63,32 @@ func status(ctx context.Context, class schedule.Class, err error) schedule.Attem
 // classOfInfo holds the class of each codexErrorInfo. One that is not in it, such as
 // one that a later Codex invents, is classified by its HTTP status or as Failed.
 var classOfInfo = map[string]schedule.Class{
-	"unauthorized":          schedule.Everyones,
-	"usageLimitExceeded":    schedule.Everyones,
-	"sessionBudgetExceeded": schedule.Everyones,
-	"modelNotFound":         schedule.Everyones,
-	"sandboxError":          schedule.Everyones,
+	"unauthorized":          schedule.Systemic,
+	"usageLimitExceeded":    schedule.Systemic,
+	"sessionBudgetExceeded": schedule.Systemic,
+	"modelNotFound":         schedule.Systemic,
+	"sandboxError":          schedule.Systemic,
 
-	"rateLimitExceeded":              schedule.Passing,
-	"serverOverloaded":               schedule.Passing,
-	"internalServerError":            schedule.Passing,
-	"flexUnavailable":                schedule.Passing,
-	"policyCapacityUnavailable":      schedule.Passing,
-	"httpConnectionFailed":           schedule.Passing,
-	"responseStreamConnectionFailed": schedule.Passing,
-	"responseStreamDisconnected":     schedule.Passing,
-	"responseTooManyFailedAttempts":  schedule.Passing,
+	"rateLimitExceeded":              schedule.Transient,
+	"serverOverloaded":               schedule.Transient,
+	"internalServerError":            schedule.Transient,
+	"flexUnavailable":                schedule.Transient,
+	"policyCapacityUnavailable":      schedule.Transient,
+	"httpConnectionFailed":           schedule.Transient,
+	"responseStreamConnectionFailed": schedule.Transient,
+	"responseStreamDisconnected":     schedule.Transient,
+	"responseTooManyFailedAttempts":  schedule.Transient,
 
 	"contextWindowExceeded": schedule.ThreadLost,
 	"threadRollbackFailed":  schedule.ThreadLost,
 
-	"badRequest":                  schedule.Failed,
-	"cyberPolicy":                 schedule.Failed,
-	"misalignmentPolicyViolation": schedule.Failed,
-	"tooManyDenials":              schedule.Failed,
-	"inferenceHookDenied":         schedule.Failed,
-	"activeTurnNotSteerable":      schedule.Failed,
-	"other":                       schedule.Failed,
+	"badRequest":                  schedule.IssueFailed,
+	"cyberPolicy":                 schedule.IssueFailed,
+	"misalignmentPolicyViolation": schedule.IssueFailed,
+	"tooManyDenials":              schedule.IssueFailed,
+	"inferenceHookDenied":         schedule.IssueFailed,
+	"activeTurnNotSteerable":      schedule.IssueFailed,
+	"other":                       schedule.IssueFailed,
 }
 
 // codeOverloaded is the error code of a server that is too busy for a request. The
@@ -102,15 +102,15 @@ func classify(err error) (schedule.Class, time.Time) {
 	var response *codex.ResponseError
 	switch {
 	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox):
-		return schedule.Everyones, time.Time{}
+		return schedule.Systemic, time.Time{}
 	case errors.Is(err, codex.ErrInputRequired):
-		return schedule.Persons, time.Time{}
+		return schedule.NeedsInput, time.Time{}
 	case errors.As(err, &turn):
 		return classOfTurnError(turn.Info, turn.HTTPStatus), turn.ResetsAt
 	case errors.As(err, &response) && response.Code == codeOverloaded:
-		return schedule.Passing, time.Time{}
+		return schedule.Transient, time.Time{}
 	}
-	return schedule.Failed, time.Time{}
+	return schedule.IssueFailed, time.Time{}
 }
 
 // fault returns the kind of a failure that WORKFLOW.md may be the cause of; see
@@ -136,14 +136,14 @@ func isAny(err error, targets ...error) bool {
 func classOfTurnError(info string, status int) schedule.Class {
 	switch {
 	case status == 401:
-		return schedule.Everyones
+		return schedule.Systemic
 	case status == 408 || status == 429 || status >= 500:
-		return schedule.Passing
+		return schedule.Transient
 	case status >= 400:
-		return schedule.Failed
+		return schedule.IssueFailed
 	}
 	if class, known := classOfInfo[info]; known {
 		return class
 	}
-	return schedule.Failed
+	return schedule.IssueFailed
 }

@@ -14,31 +14,31 @@ import (
 // infos holds all variants of codexErrorInfo in the schema of Codex 0.169.
 var infos = map[string]schedule.Class{
 	"contextWindowExceeded":       schedule.ThreadLost,
-	"sessionBudgetExceeded":       schedule.Everyones,
-	"usageLimitExceeded":          schedule.Everyones,
-	"rateLimitExceeded":           schedule.Passing,
-	"flexUnavailable":             schedule.Passing,
-	"serverOverloaded":            schedule.Passing,
-	"modelNotFound":               schedule.Everyones,
-	"policyCapacityUnavailable":   schedule.Passing,
-	"cyberPolicy":                 schedule.Failed,
-	"misalignmentPolicyViolation": schedule.Failed,
-	"tooManyDenials":              schedule.Failed,
-	"internalServerError":         schedule.Passing,
-	"unauthorized":                schedule.Everyones,
-	"badRequest":                  schedule.Failed,
+	"sessionBudgetExceeded":       schedule.Systemic,
+	"usageLimitExceeded":          schedule.Systemic,
+	"rateLimitExceeded":           schedule.Transient,
+	"flexUnavailable":             schedule.Transient,
+	"serverOverloaded":            schedule.Transient,
+	"modelNotFound":               schedule.Systemic,
+	"policyCapacityUnavailable":   schedule.Transient,
+	"cyberPolicy":                 schedule.IssueFailed,
+	"misalignmentPolicyViolation": schedule.IssueFailed,
+	"tooManyDenials":              schedule.IssueFailed,
+	"internalServerError":         schedule.Transient,
+	"unauthorized":                schedule.Systemic,
+	"badRequest":                  schedule.IssueFailed,
 	"threadRollbackFailed":        schedule.ThreadLost,
-	"sandboxError":                schedule.Everyones,
-	"other":                       schedule.Failed,
-	"inferenceHookDenied":         schedule.Failed,
+	"sandboxError":                schedule.Systemic,
+	"other":                       schedule.IssueFailed,
+	"inferenceHookDenied":         schedule.IssueFailed,
 
 	// With the HTTP status, if there was an answer.
-	"httpConnectionFailed":           schedule.Passing,
-	"responseStreamConnectionFailed": schedule.Passing,
-	"responseStreamDisconnected":     schedule.Passing,
-	"responseTooManyFailedAttempts":  schedule.Passing,
+	"httpConnectionFailed":           schedule.Transient,
+	"responseStreamConnectionFailed": schedule.Transient,
+	"responseStreamDisconnected":     schedule.Transient,
+	"responseTooManyFailedAttempts":  schedule.Transient,
 
-	"activeTurnNotSteerable": schedule.Failed,
+	"activeTurnNotSteerable": schedule.IssueFailed,
 }
 
 func TestEveryErrorOfCodexHasAClass(t *testing.T) {
@@ -57,7 +57,7 @@ func TestEveryErrorOfCodexHasAClass(t *testing.T) {
 		}
 	}
 	for _, info := range []string{"", "inventedTomorrow"} {
-		if got := classOfTurnError(info, 0); got != schedule.Failed {
+		if got := classOfTurnError(info, 0); got != schedule.IssueFailed {
 			t.Errorf("%q is %s", info, got)
 		}
 	}
@@ -66,9 +66,9 @@ func TestEveryErrorOfCodexHasAClass(t *testing.T) {
 func TestAnHTTPStatusSaysMoreThanTheErrorItCameWith(t *testing.T) {
 	t.Parallel()
 	statuses := map[int]schedule.Class{
-		401: schedule.Everyones,
-		400: schedule.Failed, 403: schedule.Failed, 404: schedule.Failed, 422: schedule.Failed,
-		429: schedule.Passing, 500: schedule.Passing, 502: schedule.Passing, 503: schedule.Passing, 529: schedule.Passing,
+		401: schedule.Systemic,
+		400: schedule.IssueFailed, 403: schedule.IssueFailed, 404: schedule.IssueFailed, 422: schedule.IssueFailed,
+		429: schedule.Transient, 500: schedule.Transient, 502: schedule.Transient, 503: schedule.Transient, 529: schedule.Transient,
 	}
 	for _, info := range []string{
 		"httpConnectionFailed", "responseStreamConnectionFailed", "responseStreamDisconnected",
@@ -81,7 +81,7 @@ func TestAnHTTPStatusSaysMoreThanTheErrorItCameWith(t *testing.T) {
 		}
 	}
 	for _, status := range []int{101, 200, 302} { // they do not mean a failure
-		if got := classOfTurnError("responseStreamDisconnected", status); got != schedule.Passing {
+		if got := classOfTurnError("responseStreamDisconnected", status); got != schedule.Transient {
 			t.Errorf("%d is %s", status, got)
 		}
 	}
@@ -96,17 +96,17 @@ func TestAnErrorIsClassifiedByWhatItWraps(t *testing.T) {
 		want schedule.Class
 		at   time.Time
 	}{
-		"a turn":                      {limit, schedule.Everyones, resets},
-		"a turn and an end":           {errors.Join(limit, workspace.ErrUnresponsive), schedule.Everyones, resets},
-		"a cancelled turn":            {&codex.TurnError{Category: codex.ErrTurnCancelled}, schedule.Failed, time.Time{}},
-		"an interrupt by the network": {&codex.TurnError{Category: codex.ErrTurnCancelled, HTTPStatus: 503}, schedule.Passing, time.Time{}},
-		"input":                       {&codex.InputRequired{Questions: []string{"?"}}, schedule.Persons, time.Time{}},
-		"overload":                    {fmt.Errorf("open: %w", &codex.ResponseError{Code: -32001}), schedule.Passing, time.Time{}},
-		"a refusal":                   {fmt.Errorf("open: %w", &codex.ResponseError{Code: -32600}), schedule.Failed, time.Time{}},
-		"no Codex":                    {fmt.Errorf("%w: %w", codex.ErrPortExit, workspace.ErrNotFound), schedule.Everyones, time.Time{}},
-		"an exit":                     {fmt.Errorf("%w: %w", codex.ErrPortExit, &workspace.ExitError{Code: 1}), schedule.Failed, time.Time{}},
-		"a hook without its command":  {fmt.Errorf("%w: %w", workspace.ErrHook, &workspace.ExitError{Code: 127}), schedule.Failed, time.Time{}},
-		"anything":                    {errors.New("anything"), schedule.Failed, time.Time{}},
+		"a turn":                      {limit, schedule.Systemic, resets},
+		"a turn and an end":           {errors.Join(limit, workspace.ErrUnresponsive), schedule.Systemic, resets},
+		"a cancelled turn":            {&codex.TurnError{Category: codex.ErrTurnCancelled}, schedule.IssueFailed, time.Time{}},
+		"an interrupt by the network": {&codex.TurnError{Category: codex.ErrTurnCancelled, HTTPStatus: 503}, schedule.Transient, time.Time{}},
+		"input":                       {&codex.InputRequired{Questions: []string{"?"}}, schedule.NeedsInput, time.Time{}},
+		"overload":                    {fmt.Errorf("open: %w", &codex.ResponseError{Code: -32001}), schedule.Transient, time.Time{}},
+		"a refusal":                   {fmt.Errorf("open: %w", &codex.ResponseError{Code: -32600}), schedule.IssueFailed, time.Time{}},
+		"no Codex":                    {fmt.Errorf("%w: %w", codex.ErrPortExit, workspace.ErrNotFound), schedule.Systemic, time.Time{}},
+		"an exit":                     {fmt.Errorf("%w: %w", codex.ErrPortExit, &workspace.ExitError{Code: 1}), schedule.IssueFailed, time.Time{}},
+		"a hook without its command":  {fmt.Errorf("%w: %w", workspace.ErrHook, &workspace.ExitError{Code: 127}), schedule.IssueFailed, time.Time{}},
+		"anything":                    {errors.New("anything"), schedule.IssueFailed, time.Time{}},
 	} {
 		if got, at := classify(test.err); got != test.want || !at.Equal(test.at) {
 			t.Errorf("%s is %s until %v, want %s until %v", name, got, at, test.want, test.at)
@@ -117,7 +117,7 @@ func TestAnErrorIsClassifiedByWhatItWraps(t *testing.T) {
 func TestWhatKeepsEverySessionFromWorkingIsEveryones(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox, workspace.ErrNotFound} {
-		if class, _ := classify(fmt.Errorf("opening: %w: because", err)); class != schedule.Everyones {
+		if class, _ := classify(fmt.Errorf("opening: %w: because", err)); class != schedule.Systemic {
 			t.Errorf("%v is %s", err, class)
 		}
 	}

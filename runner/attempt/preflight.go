@@ -76,7 +76,7 @@ func (p *PreflightOnce) enter(ctx context.Context) (mustCheck bool, err error) {
 func (p *PreflightOnce) leave(err error) {
 	if class, _ := classify(err); err == nil {
 		p.passed = true
-	} else if class == schedule.Everyones {
+	} else if class == schedule.Systemic {
 		p.err = err
 	}
 	<-p.checking

@@ -18,8 +18,8 @@ func TestWhatASessionSaysHoldsNoSecret(t *testing.T) {
 		step  string
 		class schedule.Class
 	}{
-		"its failure":  {"Run `echo s3cret >&2; exit 3`", schedule.Failed},
-		"its question": {"Ask `Is it s3cret?`", schedule.Persons},
+		"its failure":  {"Run `echo s3cret >&2; exit 3`", schedule.IssueFailed},
+		"its question": {"Ask `Is it s3cret?`", schedule.NeedsInput},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

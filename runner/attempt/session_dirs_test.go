@@ -107,7 +107,7 @@ func TestAKeyWithoutAFolderIsNotUsed(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "")
 	w.job.Account.Key = "sk-secret"
-	if got := w.run(t.Context()); got.Class != schedule.Failed || w.readText(w.job.EventLog) != "" {
+	if got := w.run(t.Context()); got.Class != schedule.IssueFailed || w.readText(w.job.EventLog) != "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -199,7 +199,7 @@ func TestPreflightPassesWithAKeyAndFailsWithoutALogin(t *testing.T) {
 	w.job.Account = Account{}
 	_, noLogin := check() // an empty home folder is an empty Codex home
 	for err, want := range map[error]error{noModel: codex.ErrNoModel, noLogin: codex.ErrNotLoggedIn} {
-		if class, _ := classify(err); class != schedule.Everyones || !strings.Contains(err.Error(), want.Error()) {
+		if class, _ := classify(err); class != schedule.Systemic || !strings.Contains(err.Error(), want.Error()) {
 			t.Errorf("%s: %v", class, err)
 		}
 	}

@@ -36,7 +36,7 @@ func TestASessionIsStoppedForEveryCause(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []schedule.Cause{
 		schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Withdrawn, schedule.Vanished, schedule.OverIssue,
-		schedule.OverTick, schedule.OverDay, schedule.Interrupted, schedule.DeadlineReach, schedule.LostClaim,
+		schedule.OverTick, schedule.OverDay, schedule.Interrupted, schedule.DeadlineReached, schedule.LostClaim,
 	} {
 		t.Run(string(cause), func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +67,7 @@ func TestAQuestionAskedWhileTheSessionIsStoppedIsNotLost(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, test.script)
 			got := w.run(w.stopWhen(test.when, schedule.Interrupted))
-			if got.Class != schedule.Persons || !strings.Contains(got.Why, "Which colour?") {
+			if got.Class != schedule.NeedsInput || !strings.Contains(got.Why, "Which colour?") {
 				t.Errorf("ended as %s: %s", got.Class, got.Why)
 			}
 		})
@@ -147,7 +147,7 @@ func TestASessionThatIsStoppedBeforeItBeginsDoesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(schedule.DeadlineReach)
+	cancel(schedule.DeadlineReached)
 	want := schedule.Outcome{Class: schedule.Stopped, Status: schedule.StatusInterrupted, Why: "stopped: deadline", Idle: true}
 	if diff := cmp.Diff(want, w.run(ctx)); diff != "" {
 		t.Error(diff)

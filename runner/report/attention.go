@@ -50,7 +50,7 @@ func (v view) unsaid() []string {
 func (v view) parked() []schedule.Verdict {
 	var parked []schedule.Verdict
 	for _, verdict := range v.Verdicts {
-		if verdict.Phase == schedule.Parked && verdict.Verb == "" {
+		if verdict.Phase == schedule.Parked && verdict.Action == "" {
 			parked = append(parked, verdict)
 		}
 	}

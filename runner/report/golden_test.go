@@ -100,7 +100,7 @@ func TestVerdictsReadAsInTheGoldenFile(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, v := range verdicts() {
-		fmt.Fprintf(&b, "-- %s %s %s\n%s", v.Phase, v.Verb, v.Why.Reason, report.Verdict(v).Text(80))
+		fmt.Fprintf(&b, "-- %s %s %s\n%s", v.Phase, v.Action, v.Why.Reason, report.Verdict(v).Text(80))
 	}
 	compare(t, filepath.Join("testdata", "verdicts.txt"), b.String())
 }

@@ -78,18 +78,18 @@ func (v view) nothing() (lead, detail string) {
 
 // would sums up a plan.
 func (v view) would() string {
-	count := map[schedule.Verb]int{}
+	count := map[schedule.Action]int{}
 	candidates := 0
 	for _, verdict := range v.Verdicts {
-		count[verdict.Verb]++
+		count[verdict.Action]++
 		switch {
-		case verdict.Verb == schedule.Release, verdict.Phase == schedule.Running, verdict.Phase == schedule.Stopping:
+		case verdict.Action == schedule.Release, verdict.Phase == schedule.Running, verdict.Phase == schedule.Stopping:
 		default:
 			candidates++
 		}
 	}
 	text := fmt.Sprintf("Would start %d of %s", count[schedule.Dispatch], plural(candidates, "candidate"))
-	for _, verb := range []schedule.Verb{schedule.Stop, schedule.Release, schedule.Park} {
+	for _, verb := range []schedule.Action{schedule.Stop, schedule.Release, schedule.Park} {
 		if n := count[verb]; n > 0 {
 			text += fmt.Sprintf(", %s %d", verb, n)
 		}

@@ -54,7 +54,7 @@ func Outcome(c schedule.Class, next schedule.Next, turns int) string {
 		return handedOver
 	case c == schedule.Stopped:
 		return "stopped"
-	case c == schedule.Persons:
+	case c == schedule.NeedsInput:
 		return "asked"
 	}
 	return "failed"
@@ -96,7 +96,7 @@ func (v view) next(row Row) string {
 	}
 	due := row.Next.Due
 	switch {
-	case row.Class == schedule.Everyones && v.pausing():
+	case row.Class == schedule.Systemic && v.pausing():
 		return "after the pause, " + relative(v.Pause.Until, v.Ended)
 	case due.After(v.Ended) && row.Class != schedule.Done:
 		return fmt.Sprintf("retry at %s (%s)", clock(due, v.Ended), relative(due, v.Ended))
@@ -138,7 +138,7 @@ func (v view) reason(row Row) string {
 	switch row.Class {
 	case schedule.Done:
 		return ""
-	case schedule.Persons:
+	case schedule.NeedsInput:
 		if row.Next.Phase != schedule.Parked {
 			return row.Why // the question is told nowhere else
 		}
@@ -184,7 +184,7 @@ func (v view) sumIssues(s *sheet) {
 // step is what becomes of an issue. Why one is parked stands below, with all
 // that needs a person.
 func (v view) step(row Row) string {
-	if verdict := v.verdicts[row.ID]; verdict.Phase == schedule.Parked && verdict.Verb == "" {
+	if verdict := v.verdicts[row.ID]; verdict.Phase == schedule.Parked && verdict.Action == "" {
 		return "parked"
 	}
 	return v.next(row)

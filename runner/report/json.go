@@ -24,12 +24,12 @@ import (
 //	counts       dispatched (sessions), completed, failed, parked, retrying (issues)
 //	issues       worked on: id, identifier, title, url, state, attempt, sessions, class, attempt_status, why, warnings, turns,
 //	             tokens {input, output, total}, seconds, next {phase, why, due_at}
-//	             class: done, stopped, failed, passing, thread, everyones, persons
+//	             class: done, stopped, issue, transient, thread_lost, systemic, needs_input
 //	             attempt_status: Succeeded, Failed, TimedOut, Stalled, CanceledByReconciliation (SPEC §7.2), Interrupted
 //	             phase: released, waiting, parked
 //	verdicts     planned in a dry run, left alone otherwise: id, identifier, title, url, state,
 //	             phase (of the claim, or empty), verb (dispatch, stop, release, park, or empty), reason, why
-//	pause        null, or the failure that is everyone's: why, since, until
+//	pause        null, or the systemic failure: why, since, until
 //	spent, today sessions, tokens, seconds; today has its date
 //	budgets      max_attempts_per_issue … max_tokens_per_day, as in WORKFLOW.md; 0 is unlimited
 //	next_due_at  when the next waiting issue may go on
@@ -160,7 +160,7 @@ func rowOf(row Row) rowJSON {
 func verdictOf(v schedule.Verdict) verdictJSON {
 	return verdictJSON{
 		ID: string(v.Issue.ID), Identifier: v.Issue.Identifier, Title: v.Issue.Title, URL: v.Issue.URL, State: v.Issue.State,
-		Phase: string(v.Phase), Verb: string(v.Verb), Reason: string(v.Why.Reason), Why: v.Why.String(),
+		Phase: string(v.Phase), Verb: string(v.Action), Reason: string(v.Why.Reason), Why: v.Why.String(),
 	}
 }
 

@@ -37,7 +37,7 @@ func FuzzMarkdown(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r := row(text, text, schedule.Failed, done)
+		r := row(text, text, schedule.IssueFailed, done)
 		r.URL, r.Why = text, text
 		tick := report.Tick{Listed: true, Rows: []report.Row{r}, Warnings: []string{text}}
 		checkMarkdown(t, report.Of(tick).Markdown())
@@ -117,7 +117,7 @@ func pages(text string) []string {
 	})
 	worked := tick(func(t *report.Tick) {
 		t.Pause = schedule.Pause{Why: long, Until: end.Add(time.Hour)}
-		r := row(text, text, schedule.Failed, waits(text, end))
+		r := row(text, text, schedule.IssueFailed, waits(text, end))
 		r.Why, r.URL = text, at("1")
 		done := row("2", text, schedule.Done, schedule.Next{Why: schedule.Why{Reason: schedule.Terminal}})
 		done.URL, done.State = "", text
@@ -149,7 +149,7 @@ func pages(text string) []string {
 	}
 	s.Pause = schedule.Pause{Why: text}
 	s.Days = []schedule.Day{{Date: text}}
-	s.Past = []schedule.Past{{Run: text, Stopped: text}}
+	s.History = []schedule.TickRecord{{Run: text, Stopped: text}}
 	return []string{
 		report.Of(plan).Markdown(), report.Of(worked).Markdown(), report.Of(paused).Markdown(),
 		report.State(s, end).Markdown(report.Links{Server: text, Repository: text, Branch: "state"}),

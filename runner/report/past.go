@@ -12,8 +12,8 @@ import (
 const shownTicks = 7
 
 // past are the last ticks that did something, the latest first.
-func (v StateView) past() []schedule.Past {
-	past := slices.Clone(v.state.Past)
+func (v StateView) past() []schedule.TickRecord {
+	past := slices.Clone(v.state.History)
 	slices.Reverse(past)
 	return past
 }
@@ -49,7 +49,7 @@ type pastJSON struct {
 	Tokens    int64   `json:"tokens"`
 }
 
-func pastOf(p schedule.Past) pastJSON {
+func pastOf(p schedule.TickRecord) pastJSON {
 	return pastJSON{
 		Run: p.Run, Attempt: p.Attempt, StartedAt: stamp(p.Started), EndedAt: stamp(p.Ended), Seconds: p.Ended.Sub(p.Started).Seconds(),
 		Stopped: p.Stopped, Sessions: p.Sessions, Completed: p.Done, Parked: p.Parked, Tokens: p.Tokens,

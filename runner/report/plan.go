@@ -22,7 +22,7 @@ func (v view) plan(p *page) {
 	verdicts, left := v.decided()
 	for _, verdict := range verdicts {
 		issue := verdict.Issue
-		t.add(verbWord(verdict.Verb), name(issue.Identifier, issue.ID), issue.Title, issue.State, v.purpose(verdict))
+		t.add(verbWord(verdict.Action), name(issue.Identifier, issue.ID), issue.Title, issue.State, v.purpose(verdict))
 	}
 	t.write(p)
 	p.more("", left)
@@ -32,14 +32,14 @@ func (v view) plan(p *page) {
 // more there are.
 func (v view) decided() (verdicts []schedule.Verdict, left int) {
 	for _, verdict := range v.Verdicts {
-		if verdict.Verb != "" && len(verdicts) < maxIssues {
+		if verdict.Action != "" && len(verdicts) < maxIssues {
 			verdicts = append(verdicts, verdict)
 		}
 	}
 	return verdicts, v.planned() - len(verdicts)
 }
 
-func verbWord(verb schedule.Verb) string {
+func verbWord(verb schedule.Action) string {
 	if verb == schedule.Dispatch {
 		return "start"
 	}
@@ -48,7 +48,7 @@ func verbWord(verb schedule.Verb) string {
 
 // purpose says why a decision is made.
 func (v view) purpose(verdict schedule.Verdict) string {
-	if verdict.Verb != schedule.Dispatch {
+	if verdict.Action != schedule.Dispatch {
 		return verdict.Why.String()
 	}
 	claim, claimed := v.Claims[verdict.Issue.ID]
@@ -68,7 +68,7 @@ func (v view) sumPlan(s *sheet) {
 	verdicts, left := v.decided()
 	g := grid{heads: []string{"Would", "Issue", "Title", "State", "Why"}, room: summaryRoom, left: left}
 	for _, verdict := range verdicts {
-		g.add(literal(verbWord(verdict.Verb), nameWidth), v.mention(verdict.Issue), literal(verdict.Issue.Title, titleWidth),
+		g.add(literal(verbWord(verdict.Action), nameWidth), v.mention(verdict.Issue), literal(verdict.Issue.Title, titleWidth),
 			literal(verdict.Issue.State, nameWidth), literal(v.purpose(verdict), whyWidth))
 	}
 	g.write(s)

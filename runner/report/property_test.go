@@ -148,7 +148,7 @@ func anyRow() *rapid.Generator[report.Row] {
 			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), State: maybe(t, "state"),
 			URL: anyURL().Draw(t, "url"),
 			Class: rapid.SampledFrom([]schedule.Class{
-				schedule.Done, schedule.Stopped, schedule.Failed, schedule.Passing, schedule.ThreadLost, schedule.Everyones, schedule.Persons, "",
+				schedule.Done, schedule.Stopped, schedule.IssueFailed, schedule.Transient, schedule.ThreadLost, schedule.Systemic, schedule.NeedsInput, "",
 			}).Draw(t, "class"),
 			Why: fragments().Draw(t, "why"), Turns: rapid.Int().Draw(t, "turns"), Usage: anyUsage().Draw(t, "usage"),
 			Took: time.Duration(rapid.Int64().Draw(t, "took")), Warnings: rapid.SliceOfN(fragments(), 0, 2).Draw(t, "warnings"),
@@ -162,7 +162,7 @@ func anyVerdict() *rapid.Generator[schedule.Verdict] {
 		return schedule.Verdict{
 			Issue: tracker.Issue{ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), URL: anyURL().Draw(t, "url"), State: maybe(t, "state")},
 			Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "why"),
-			Verb: rapid.SampledFrom([]schedule.Verb{"", "", schedule.Dispatch, schedule.Stop, schedule.Release, schedule.Park}).Draw(t, "verb"),
+			Action: rapid.SampledFrom([]schedule.Action{"", "", schedule.Dispatch, schedule.Stop, schedule.Release, schedule.Park}).Draw(t, "verb"),
 		}
 	})
 }
@@ -186,14 +186,14 @@ func anyState() *rapid.Generator[*schedule.State] {
 		}
 		state.Pause = anyPause().Draw(t, "pause")
 		state.Days = rapid.SliceOfN(anyDay(), 0, 9).Draw(t, "days")
-		state.Past = rapid.SliceOfN(anyPast(), 0, 9).Draw(t, "past")
+		state.History = rapid.SliceOfN(anyPast(), 0, 9).Draw(t, "past")
 		return state
 	})
 }
 
-func anyPast() *rapid.Generator[schedule.Past] {
-	return rapid.Custom(func(t *rapid.T) schedule.Past {
-		return schedule.Past{
+func anyPast() *rapid.Generator[schedule.TickRecord] {
+	return rapid.Custom(func(t *rapid.T) schedule.TickRecord {
+		return schedule.TickRecord{
 			Run: anyRun().Draw(t, "run"), Attempt: rapid.Int().Draw(t, "attempt"), Started: anyTime().Draw(t, "started"), Ended: anyTime().Draw(t, "ended"),
 			Stopped: maybe(t, "stopped"), Sessions: rapid.Int().Draw(t, "sessions"), Done: rapid.Int().Draw(t, "done"),
 			Parked: rapid.Int().Draw(t, "parked"), Tokens: rapid.Int64().Draw(t, "tokens"),

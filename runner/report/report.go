@@ -60,7 +60,7 @@ func (t Tick) outcome() string {
 	switch {
 	case t.Stopped == string(schedule.Interrupted):
 		return interrupted
-	case t.Stopped == string(schedule.DeadlineReach):
+	case t.Stopped == string(schedule.DeadlineReached):
 		return deadline
 	case t.Unread != "":
 		return unreadable
@@ -78,7 +78,7 @@ func (t Tick) outcome() string {
 func (t Tick) planned() int {
 	n := 0
 	for _, v := range t.Verdicts {
-		if v.Verb != "" {
+		if v.Action != "" {
 			n++
 		}
 	}

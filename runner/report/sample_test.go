@@ -47,10 +47,10 @@ func with(r report.Row, edit func(*report.Row)) report.Row {
 	return r
 }
 
-func verdict(identifier, title string, phase schedule.Phase, verb schedule.Verb, reason schedule.Reason, detail string) schedule.Verdict {
+func verdict(identifier, title string, phase schedule.Phase, verb schedule.Action, reason schedule.Reason, detail string) schedule.Verdict {
 	return schedule.Verdict{
 		Issue: tracker.Issue{ID: tracker.ID(identifier), Identifier: identifier, Title: title, URL: at(identifier), State: "Todo"},
-		Phase: phase, Verb: verb, Why: schedule.Why{Reason: reason, Detail: detail},
+		Phase: phase, Action: verb, Why: schedule.Why{Reason: reason, Detail: detail},
 	}
 }
 
@@ -90,7 +90,7 @@ func ticks() map[string]report.Tick {
 			t.Rows = []report.Row{
 				with(row("ABC-1", "Add a dark mode to the settings page", schedule.Done, handedOver), func(r *report.Row) { r.State = "Review" }),
 				with(row("ABC-12", "Remove the deprecated v1 endpoints", schedule.Done, done), func(r *report.Row) { r.State = "Done" }),
-				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.Failed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 1 }),
+				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.IssueFailed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 1 }),
 			}
 			t.Spent, t.Acted = schedule.Spent{Sessions: 3, Usage: schedule.Usage{Input: 3000, Output: 402}, Time: end.Sub(start)}, 3
 			leave(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
@@ -100,7 +100,7 @@ func ticks() map[string]report.Tick {
 				with(row("ABC-1", "Add a dark mode to the settings page", schedule.Done, handedOver), func(r *report.Row) {
 					r.State, r.Warnings = "Review", []string{pushRefused}
 				}),
-				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.Failed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) {
+				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.IssueFailed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) {
 					r.Why, r.Attempt, r.Warnings = turnFailed, 1, []string{pushRefused}
 				}),
 			}
@@ -117,7 +117,7 @@ func ticks() map[string]report.Tick {
 				with(row("ABC-2", "Closed by its agent, and overtaken", schedule.Stopped, next(schedule.Terminal, "is terminal")), in("Done")),
 				with(row("ABC-3", "The label comes off", schedule.Done, next(schedule.NotRoutable, `lacks the required label "symphony"`)), in("open")),
 				with(row("ABC-4", "Taken away before its first turn", schedule.Stopped, handedOver), func(r *report.Row) { r.State, r.Turns = "Backlog", 0 }),
-				with(row("ABC-5", "Asked, and moved on", schedule.Persons, handedOver), func(r *report.Row) { r.State, r.Why = "Needs info", question }),
+				with(row("ABC-5", "Asked, and moved on", schedule.NeedsInput, handedOver), func(r *report.Row) { r.State, r.Why = "Needs info", question }),
 			}
 			t.Spent, t.Acted = schedule.Spent{Sessions: 5, Usage: schedule.Usage{Input: 5000, Output: 670}, Time: end.Sub(start)}, 5
 		}),
@@ -157,10 +157,10 @@ func ticks() map[string]report.Tick {
 				t.Verdicts = append(t.Verdicts, verdict(fmt.Sprintf("GH-%d", 100+i), "Something", "", "", schedule.Paused, "paused until 12:25"))
 			}
 		}),
-		"everyones": tick(func(t *report.Tick) {
+		"systemic": tick(func(t *report.Tick) {
 			t.Pause = schedule.Pause{Why: noQuota, Since: end, Until: end.Add(25 * time.Minute)}
 			for _, id := range []string{"ABC-1", "ABC-2"} {
-				t.Rows = append(t.Rows, with(row(id, "Something to do", schedule.Everyones, waits(noQuota, end)), func(r *report.Row) { r.Why = noQuota }))
+				t.Rows = append(t.Rows, with(row(id, "Something to do", schedule.Systemic, waits(noQuota, end)), func(r *report.Row) { r.Why = noQuota }))
 				leave(t, schedule.Claim{Identifier: id, Phase: schedule.Waiting, Due: end, Why: noQuota}, schedule.Paused, noQuota)
 			}
 			t.Errors = []string{noQuota, noQuota}
@@ -200,11 +200,11 @@ func everything() report.Tick {
 			with(row("GH-1041", "Add a dark mode to the settings page, with a switch that follows the system", schedule.Done, handedOver), func(r *report.Row) {
 				r.State, r.Turns, r.Usage.Input, r.Took = "Human Review", 14, 1_234_567, 11*time.Minute
 			}),
-			with(row("GH-7", "Sessions expire while the user is still typing", schedule.Failed, waits(turnFailed, t.Ended.Add(40*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 3 }),
+			with(row("GH-7", "Sessions expire while the user is still typing", schedule.IssueFailed, waits(turnFailed, t.Ended.Add(40*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 3 }),
 			row("GH-8", "Long work that goes on", schedule.Done, waits("continuation", t.Ended.Add(time.Second))),
-			with(row("GH-9", "Export to the warehouse", schedule.Persons, parks(question)), func(r *report.Row) { r.Why = question }),
-			with(row("GH-11", "Flaky test in the scheduler", schedule.Failed, parks("10 failures in a row (budget.max_attempts_per_issue), the last: turn_failed: badRequest")), func(r *report.Row) { r.Why = "turn_failed: badRequest" }),
-			with(row("GH-13", "Overloaded", schedule.Passing, waits("turn_failed: serverOverloaded", t.Ended.Add(5*time.Hour))), func(r *report.Row) { r.Why = "turn_failed: serverOverloaded: try again later" }),
+			with(row("GH-9", "Export to the warehouse", schedule.NeedsInput, parks(question)), func(r *report.Row) { r.Why = question }),
+			with(row("GH-11", "Flaky test in the scheduler", schedule.IssueFailed, parks("10 failures in a row (budget.max_attempts_per_issue), the last: turn_failed: badRequest")), func(r *report.Row) { r.Why = "turn_failed: badRequest" }),
+			with(row("GH-13", "Overloaded", schedule.Transient, waits("turn_failed: serverOverloaded", t.Ended.Add(5*time.Hour))), func(r *report.Row) { r.Why = "turn_failed: serverOverloaded: try again later" }),
 			with(row("GH-15", "Taken from under us", schedule.Stopped, schedule.Next{Why: schedule.Why{Reason: "not_routable", Detail: `lacks the required label "agent"`}}), func(r *report.Row) { r.Why = "stopped: not_routable" }),
 			row("GH-17", "Went on to review while it waited", schedule.Done, waits("continuation", t.Ended)),
 		}
@@ -284,7 +284,7 @@ var addresses = []string{
 func hostile() report.Tick {
 	return tick(func(t *report.Tick) {
 		for i, text := range nasty {
-			r := row(fmt.Sprintf("X-%d", i), text, schedule.Failed, waits(text, end.Add(time.Second)))
+			r := row(fmt.Sprintf("X-%d", i), text, schedule.IssueFailed, waits(text, end.Add(time.Second)))
 			r.Why, r.URL = text, addresses[i%len(addresses)]
 			t.Rows = append(t.Rows, r)
 			leave(t, schedule.Claim{Identifier: r.Identifier, Phase: schedule.Waiting, Due: end.Add(time.Second)}, schedule.NotDue, text)
@@ -306,7 +306,7 @@ func many(n int) report.Tick {
 		for i := range n {
 			r := row(fmt.Sprintf("GH-%d", i), "One of many", schedule.Done, done)
 			if i%7 == 0 {
-				r.Class, r.Why = schedule.Failed, "turn_failed: other"
+				r.Class, r.Why = schedule.IssueFailed, "turn_failed: other"
 			}
 			t.Rows = append(t.Rows, r)
 			t.Verdicts = append(t.Verdicts, verdict(fmt.Sprintf("N-%d", i), "Another", "", "", schedule.BatchSpent, "this tick has started its sessions"))
@@ -335,7 +335,7 @@ func states() map[string]*schedule.State {
 		{Date: "2025-11-20", Sessions: 40, Usage: schedule.Usage{Input: 9_000_000, Output: 400_000}, Time: 40_000 * time.Second},
 		{Date: "2025-11-21", Sessions: 3, Usage: schedule.Usage{Input: 1000}, Time: 65 * time.Second},
 	}
-	full.Past = []schedule.Past{
+	full.History = []schedule.TickRecord{
 		{Started: start.Add(-26 * time.Hour), Ended: start.Add(-25 * time.Hour), Sessions: 2, Done: 1, Tokens: 1_200_000},
 		{Run: "4710", Attempt: 1, Started: start.Add(-time.Hour), Ended: start.Add(-30 * time.Minute), Stopped: "deadline", Sessions: 4, Done: 3, Parked: 1, Tokens: 45_100},
 		{Run: "4711", Attempt: 2, Started: start, Ended: end, Sessions: 1, Done: 1, Tokens: 1200},
@@ -354,7 +354,7 @@ func hostileState() *schedule.State {
 			Since: end, Due: end, Owner: schedule.Owner{Run: text, Attempt: i, Host: text},
 		}
 		s.Days = append(s.Days, schedule.Day{Date: text})
-		s.Past = append(s.Past, schedule.Past{Run: text, Stopped: text, Started: start, Ended: end})
+		s.History = append(s.History, schedule.TickRecord{Run: text, Stopped: text, Started: start, Ended: end})
 	}
 	s.Pause = schedule.Pause{Why: nasty[13], Until: end}
 	return s

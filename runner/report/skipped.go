@@ -59,9 +59,9 @@ func (v view) leftAlone() []leftAlone {
 		switch {
 		case verdict.Phase == schedule.Waiting, verdict.Phase == schedule.Parked, v.worked[verdict.Issue.ID]:
 			continue
-		case verdict.Verb != "" && v.DryRun:
+		case verdict.Action != "" && v.DryRun:
 			continue // in the table of the plan
-		case verdict.Verb == schedule.Dispatch:
+		case verdict.Action == schedule.Dispatch:
 			reason = ""
 		}
 		if by[reason] == nil {

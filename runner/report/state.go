@@ -138,7 +138,7 @@ func (v StateView) MarshalJSON() ([]byte, error) {
 	doc := stateJSON{
 		Claims: make([]claimJSON, 0, len(v.claims)), Pause: pauseOf(v.state.Pause),
 		Days: make([]dayJSON, 0, len(v.state.Days)), RateLimits: v.state.RateLimits,
-		Ticks: make([]pastJSON, 0, len(v.state.Past)),
+		Ticks: make([]pastJSON, 0, len(v.state.History)),
 	}
 	for _, c := range v.claims {
 		doc.Claims = append(doc.Claims, claimJSON{
@@ -151,7 +151,7 @@ func (v StateView) MarshalJSON() ([]byte, error) {
 	for _, day := range v.state.Days {
 		doc.Days = append(doc.Days, dayOf(day))
 	}
-	for _, tick := range v.state.Past {
+	for _, tick := range v.state.History {
 		doc.Ticks = append(doc.Ticks, pastOf(tick))
 	}
 	return encode(doc)

@@ -26,7 +26,7 @@ func TestAStatusPageHasABoundWhateverTheStateHolds(t *testing.T) {
 				Phase: []schedule.Phase{schedule.Running, schedule.Waiting, schedule.Parked}[i%3], Owner: schedule.Owner{Run: text},
 			}
 			s.Days = append(s.Days, schedule.Day{Date: text})
-			s.Past = append(s.Past, schedule.Past{Run: text, Stopped: text})
+			s.History = append(s.History, schedule.TickRecord{Run: text, Stopped: text})
 		}
 		s.Pause = schedule.Pause{Why: text}
 		page := report.State(s, end).Markdown(links)
@@ -76,7 +76,7 @@ func TestRunsAreLinkedWhereTheyAreKnown(t *testing.T) {
 		{report.Links{Server: "javascript://x", Repository: "a/b"}, "12", 1, ""},
 	} {
 		s := schedule.New(schedule.Owner{})
-		s.Past = []schedule.Past{{Run: c.run, Attempt: c.attempt, Started: start, Ended: start.Add(time.Minute)}}
+		s.History = []schedule.TickRecord{{Run: c.run, Attempt: c.attempt, Started: start, Ended: start.Add(time.Minute)}}
 		got := ""
 		if m := regexp.MustCompile(`\]\((.*?)\)`).FindStringSubmatch(report.State(s, end).Markdown(c.links)); m != nil {
 			got = m[1]

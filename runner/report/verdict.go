@@ -34,7 +34,7 @@ func (v VerdictView) finding() string {
 	case schedule.Incomplete, schedule.NotActive, schedule.Terminal, schedule.NotRoutable:
 		why = "it " + why // is, has, lacks
 	}
-	switch v.verdict.Verb {
+	switch v.verdict.Action {
 	case schedule.Dispatch:
 		return id + " would be started now."
 	case schedule.Stop:
@@ -85,7 +85,7 @@ func (v VerdictView) nextStep() string {
 	id := argument(name(v.verdict.Issue.Identifier, v.verdict.Issue.ID))
 	reason := v.verdict.Why.Reason
 	switch {
-	case v.verdict.Verb == schedule.Dispatch:
+	case v.verdict.Action == schedule.Dispatch:
 		return ""
 	case reason == "":
 		return "The next tick starts it if a slot is free."

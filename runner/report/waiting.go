@@ -14,7 +14,7 @@ const maxWaiting = 20
 func (v view) patient() []schedule.Verdict {
 	var waiting []schedule.Verdict
 	for _, verdict := range v.Verdicts {
-		if verdict.Phase == schedule.Waiting && !v.worked[verdict.Issue.ID] && (verdict.Verb == "" || !v.DryRun) {
+		if verdict.Phase == schedule.Waiting && !v.worked[verdict.Issue.ID] && (verdict.Action == "" || !v.DryRun) {
 			waiting = append(waiting, verdict)
 		}
 	}
@@ -53,7 +53,7 @@ func (v view) due(verdict schedule.Verdict) (due, at, why string) {
 		return "", "", verdict.Why.String()
 	case claim.Due.After(v.Ended):
 		return relative(claim.Due, v.Ended), clock(claim.Due, v.Ended), claim.Why
-	case verdict.Verb == schedule.Dispatch:
+	case verdict.Action == schedule.Dispatch:
 		return "next tick", "", claim.Why
 	}
 	if g, known := groups[verdict.Why.Reason]; known && !g.particulars {

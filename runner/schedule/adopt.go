@@ -24,12 +24,12 @@ func (s *State) Orphans() []Owner {
 	return owners
 }
 
-// Life is what is known of the owner of a claim.
-type Life int
+// OwnerStatus is what is known of the owner of a claim.
+type OwnerStatus int
 
 // An owner that cannot be asked is unknown, and alive until its lease is over.
 const (
-	Unknown Life = iota
+	Unknown OwnerStatus = iota
 	Alive
 	Dead
 )
@@ -38,7 +38,7 @@ const (
 // retry that is due at once (SPEC §7.4). It counts as a failure, so that an
 // issue which kills its run cannot do so for ever. An owner that lives does not
 // hold is [Unknown]. It returns what it adopted.
-func (s *State) Adopt(lives map[Owner]Life, p Policy, now time.Time) []Claim {
+func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Claim {
 	var adopted []Claim
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		c := s.Claims[id]
@@ -59,7 +59,7 @@ func (s *State) Adopt(lives map[Owner]Life, p Policy, now time.Time) []Claim {
 		}
 		c.Content = "" // the session may have edited the issue
 		next := c.failed(why, p, now, time.Time{})
-		c.enter(next.Phase, next.Why.String(), now)
+		c.setPhase(next.Phase, next.Why.String(), now)
 		if next.Phase == Waiting {
 			c.Due = now
 		}
@@ -69,10 +69,10 @@ func (s *State) Adopt(lives map[Owner]Life, p Policy, now time.Time) []Claim {
 	return adopted
 }
 
-// Unstart takes back a claim of this run whose session was never started.
-func (s *State) Unstart(id tracker.ID, now time.Time) {
+// Requeue takes back a claim of this run whose session was never started.
+func (s *State) Requeue(id tracker.ID, now time.Time) {
 	c := s.Claims[id]
-	c.enter(Waiting, "its session was not started", now)
+	c.setPhase(Waiting, "its session was not started", now)
 	c.Due = now
 	s.Claims[id] = c
 }
@@ -84,7 +84,7 @@ func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	if !claimed || c.holdsSlot() {
 		return false
 	}
-	c.enter(Waiting, "an operator asked for a retry", now)
+	c.setPhase(Waiting, "an operator asked for a retry", now)
 	c.Due = now
 	c.Attempt = min(c.Attempt, 1)
 	c.Failures, c.Idle, c.Tokens = 0, 0, 0
@@ -92,9 +92,9 @@ func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	return true
 }
 
-// Drop releases a parked or waiting claim with all its history: an operator's
+// Release releases a parked or waiting claim with all its history: an operator's
 // word. It reports whether there was such a claim.
-func (s *State) Drop(id tracker.ID) bool {
+func (s *State) Release(id tracker.ID) bool {
 	c, claimed := s.Claims[id]
 	if !claimed || c.holdsSlot() {
 		return false
@@ -106,7 +106,7 @@ func (s *State) Drop(id tracker.ID) bool {
 // NewTick begins a tick: what the last one has used no longer counts.
 func (s *State) NewTick() { s.Tick, s.Faults = Spent{}, nil }
 
-// Continue takes over what another reading of the state knows of this tick.
-func (s *State) Continue(old *State) {
+// CarryOverTick takes over what another reading of the state knows of this tick.
+func (s *State) CarryOverTick(old *State) {
 	s.Tick, s.Faults, s.Completed = old.Tick, old.Faults, old.Completed
 }

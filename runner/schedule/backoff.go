@@ -3,8 +3,8 @@ package schedule
 import "time"
 
 const (
-	// Continuation is the wait before the session that follows a normal exit (SPEC §8.4).
-	Continuation = time.Second
+	// ContinuationDelay is the wait before the session that follows a normal exit (SPEC §8.4).
+	ContinuationDelay = time.Second
 	// firstBackoff is the wait after the first failure (SPEC §8.4).
 	firstBackoff = 10 * time.Second
 )

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// maxTold is the longest wait that a server can impose: the longest window
+	// maxImposedWait is the longest wait that a server can impose: the longest window
 	// of a usage limit is a week, and clocks differ.
-	maxTold = 8 * 24 * time.Hour
+	maxImposedWait = 8 * 24 * time.Hour
 	// maxSkew is how far the clocks of two runs may be apart.
 	maxSkew = 10 * time.Minute
 )
 
 // longestWait returns the longest wait that a run decides on.
-func (p Policy) longestWait() time.Duration { return max(p.MaxBackoff, maxTold) }
+func (p Policy) longestWait() time.Duration { return max(p.MaxBackoff, maxImposedWait) }
 
 // notBefore returns the time that a server told to wait for, or the longest wait
 // from now when it told a later one.
@@ -27,13 +27,13 @@ func (p Policy) notBefore(told, now time.Time) time.Time {
 	return told
 }
 
-// Bound replaces the times of a loaded state that no run can have written by
+// BoundTimes replaces the times of a loaded state that no run can have written by
 // now, and returns a description of each. They come from a forged state or a
 // wrong clock, so they decide as little as possible: a wait ends after the
 // longest backoff (an issue is tried again soon, and not at once or never), a
 // lease lasts as long as one that begins now, the past is not later than now,
 // and spending of days to come is dropped.
-func (s *State) Bound(p Policy, now time.Time) []string {
+func (s *State) BoundTimes(p Policy, now time.Time) []string {
 	var wrong []string
 	bound := func(what string, t *time.Time, latest time.Duration, instead time.Time) {
 		if ahead := t.Sub(now); ahead > latest && ahead-latest > maxSkew { // sums could overflow

@@ -37,7 +37,7 @@ func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 	want.Wait.Until = noon
 	want.Days = []schedule.Day{today}
 
-	said := w.state.Bound(w.policy, noon)
+	said := w.state.BoundTimes(w.policy, noon)
 	if diff := cmp.Diff(want, w.state); diff != "" {
 		t.Errorf("the state (-want +got):\n%s", diff)
 	}
@@ -49,7 +49,7 @@ func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 	}, said); diff != "" {
 		t.Errorf("said (-want +got):\n%s", diff)
 	}
-	if again := w.state.Bound(w.policy, noon); len(again) > 0 {
+	if again := w.state.BoundTimes(w.policy, noon); len(again) > 0 {
 		t.Errorf("said again: %q", again)
 	}
 }
@@ -67,14 +67,14 @@ func TestTimesThatARunCanHaveWrittenAreKept(t *testing.T) {
 	w.state.Wait = schedule.TrackerWait{Tracker: "github", Until: noon.Add(time.Hour + skew)}
 	w.state.Days = []schedule.Day{{Date: "2026-03-09"}, {Date: "2026-03-10"}}
 	want := w.state.Clone()
-	if said := w.state.Bound(w.policy, noon); len(said) > 0 {
+	if said := w.state.BoundTimes(w.policy, noon); len(said) > 0 {
 		t.Errorf("said %q", said)
 	}
 	if diff := cmp.Diff(want, w.state); diff != "" {
 		t.Error(diff)
 	}
 	w.state.Days = []schedule.Day{{Date: "2026-03-11"}} // it is past midnight there
-	if said := w.state.Bound(w.policy, time.Date(2026, 3, 10, 23, 55, 0, 0, time.UTC)); len(said) > 0 {
+	if said := w.state.BoundTimes(w.policy, time.Date(2026, 3, 10, 23, 55, 0, 0, time.UTC)); len(said) > 0 {
 		t.Errorf("said %q", said)
 	}
 }
@@ -84,21 +84,21 @@ func TestABackoffWithoutEndReplacesNoTime(t *testing.T) {
 	w := simple()
 	w.policy.MaxBackoff = math.MaxInt64
 	w.claim(todo(1), schedule.Waiting, func(c *schedule.Claim) { c.Due = noon.Add(time.Hour) })
-	if said := w.state.Bound(w.policy, noon); len(said) > 0 {
+	if said := w.state.BoundTimes(w.policy, noon); len(said) > 0 {
 		t.Errorf("said %q", said)
 	}
 }
 
 func TestAServerCannotImposeALongerWaitThanItsLongestLimit(t *testing.T) {
 	t.Parallel()
-	for _, class := range []schedule.Class{schedule.Everyones, schedule.Passing, schedule.Failed} {
+	for _, class := range []schedule.Class{schedule.Systemic, schedule.Transient, schedule.IssueFailed} {
 		w := running(todo(1))
 		next := w.state.Exit("1", schedule.Outcome{Class: class, Why: "told", RetryAt: year2999}, w.policy, noon)
 		latest := noon.Add(8 * 24 * time.Hour)
 		if next.Due.After(latest) || w.state.Pause.Until.After(latest) {
 			t.Errorf("%s: due %v, paused until %v", class, next.Due, w.state.Pause.Until)
 		}
-		if said := w.state.Bound(w.policy, noon); len(said) > 0 {
+		if said := w.state.BoundTimes(w.policy, noon); len(said) > 0 {
 			t.Errorf("%s: what was written is not kept: %q", class, said)
 		}
 	}
@@ -108,9 +108,9 @@ func TestSumsOfTokensStayWithinTheirLimit(t *testing.T) {
 	t.Parallel()
 	w := running(todo(1), todo(2))
 	most := schedule.Usage{Input: math.MaxInt64, Output: math.MaxInt64}
-	w.state.Seen("1", schedule.Update{Usage: most}, noon)
-	w.state.Exit("1", schedule.Outcome{Class: schedule.Failed, Usage: most}, w.policy, noon)
-	w.state.Exit("2", schedule.Outcome{Class: schedule.Failed, Usage: most}, w.policy, noon)
+	w.state.Heartbeat("1", schedule.Update{Usage: most}, noon)
+	w.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Usage: most}, w.policy, noon)
+	w.state.Exit("2", schedule.Outcome{Class: schedule.IssueFailed, Usage: most}, w.policy, noon)
 	full := schedule.Usage{Input: schedule.MaxTokens, Output: schedule.MaxTokens}
 	if got := w.state.SpentToday(noon).Usage; got != full {
 		t.Errorf("the day has %+v", got)

@@ -6,27 +6,27 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Verb is what is to be done about an issue.
-type Verb string
+// Action is what is to be done about an issue.
+type Action string
 
 // The verbs of a plan.
 const (
-	Dispatch Verb = "dispatch" // claim it and start a session
-	Observe  Verb = "observe"  // take over what the tracker says
-	Stop     Verb = "stop"     // end its session
-	Release  Verb = "release"  // drop its claim
-	Park     Verb = "park"     // leave it to a person
+	Dispatch Action = "dispatch" // claim it and start a session
+	Observe  Action = "observe"  // take over what the tracker says
+	Stop     Action = "stop"     // end its session
+	Release  Action = "release"  // drop its claim
+	Park     Action = "park"     // leave it to a person
 )
 
 // Decision is one step of a plan. [State.Apply] makes it true in the state; the
 // runner then makes it true in the world.
 type Decision struct {
-	Verb  Verb
-	ID    tracker.ID
-	Issue tracker.Issue // what is known of it; zero for a Stop when nothing is
-	Why   Why           // Stop, Release, Park
-	Cause Cause         // Stop
-	Clean bool          // Release: the issue is terminal, its workspace goes too
+	Action Action
+	ID     tracker.ID
+	Issue  tracker.Issue // what is known of it; zero for a Stop when nothing is
+	Why    Why           // Stop, Release, Park
+	Cause  Cause         // Stop
+	Clean  bool          // Release: the issue is terminal, its workspace goes too
 }
 
 // leaseTime is how long a claim counts as alive when its owner cannot be asked.
@@ -35,13 +35,13 @@ const leaseTime = 10 * time.Minute
 // Apply carries a decision into the state.
 func (s *State) Apply(d Decision, now time.Time) {
 	c, claimed := s.Claims[d.ID]
-	switch d.Verb {
+	switch d.Action {
 	case Dispatch:
 		if !claimed {
 			c = Claim{ID: d.ID}
 		}
 		c.observe(d.Issue)
-		c.enter(Running, "", now)
+		c.setPhase(Running, "", now)
 		c.Owner, c.Lease = s.Self, now.Add(leaseTime)
 		c.Sessions++
 		s.Tick.Sessions++
@@ -49,15 +49,15 @@ func (s *State) Apply(d Decision, now time.Time) {
 	case Observe:
 		c.observe(d.Issue)
 	case Stop:
-		s.work(now.Sub(c.Since), now) // Exit adds the time from here on
+		s.countTime(now.Sub(c.Since), now) // Exit adds the time from here on
 		if d.Issue.ID != "" {
 			c.observe(d.Issue)
 		}
-		c.enter(Stopping, d.Why.String(), now)
+		c.setPhase(Stopping, d.Why.String(), now)
 		c.Cause = d.Cause
 	case Park:
 		c.observe(d.Issue)
-		c.enter(Parked, d.Why.String(), now)
+		c.setPhase(Parked, d.Why.String(), now)
 	case Release:
 		delete(s.Claims, d.ID)
 		return

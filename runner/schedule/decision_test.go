@@ -17,7 +17,7 @@ func TestADispatchClaimsTheIssueAndIsCounted(t *testing.T) {
 	t.Parallel()
 	w, issue := simple(), todo(1)
 	issue.URL = "https://tracker.example/1"
-	dispatch := schedule.Decision{Verb: schedule.Dispatch, ID: "1", Issue: issue}
+	dispatch := schedule.Decision{Action: schedule.Dispatch, ID: "1", Issue: issue}
 	w.state.Apply(dispatch, noon)
 	want := schedule.Claim{
 		ID: "1", Identifier: "ABC-1", Title: "Issue 1", URL: issue.URL, State: "Todo", Content: issue.Content(),
@@ -101,7 +101,7 @@ func TestIssuesAreOrderedByUrgencyAgeAndName(t *testing.T) {
 func TestAReportIsTakenIn(t *testing.T) {
 	t.Parallel()
 	w := running(todo(1))
-	see := func(u schedule.Update, at time.Time) { w.state.Seen("1", u, at) }
+	see := func(u schedule.Update, at time.Time) { w.state.Heartbeat("1", u, at) }
 	see(schedule.Update{Alive: true, Turns: 2, Thread: "t1", RateLimits: json.RawMessage(`{"left":1}`)}, noon.Add(time.Minute))
 	see(schedule.Update{Turns: 1}, noon.Add(2*time.Minute)) // says nothing new
 	see(schedule.Update{Alive: true}, noon)                 // late

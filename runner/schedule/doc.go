@@ -32,9 +32,9 @@
 // left as it is: being due, it goes first when room comes. The specification's
 // requeue (SPEC §8.4) is then nothing to do, and [Explain] says what it waits for.
 //
-// Everything else that happens to a claim is one of: [State.Seen] (a sign of
-// life), [State.Weigh] and [State.Exit] (a session ended), [State.Adopt] (its owner died),
-// [State.Retry], [State.Drop] and [State.Resume] (an operator's word).
+// Everything else that happens to a claim is one of: [State.Heartbeat] (a sign of
+// life), [State.Reclassify] and [State.Exit] (a session ended), [State.Adopt] (its owner died),
+// [State.Retry], [State.Release] and [State.Resume] (an operator's word).
 //
 // Scheduling never looks at why a read failed. What is not known is left as it
 // is: a failed refresh keeps sessions running, a failed list starts nothing.

@@ -19,7 +19,7 @@ func TestPlanStartsWhatTheSpecificationSays(t *testing.T) {
 	check(t, func(t *rapid.T, w world) {
 		decisions := w.plan()
 		settled := slices.DeleteFunc(slices.Clone(decisions), func(d schedule.Decision) bool {
-			return d.Verb == schedule.Dispatch
+			return d.Action == schedule.Dispatch
 		})
 		want := ids(dumbStart(w.then(settled)))
 		if diff := cmp.Diff(want, ids(dispatched(decisions))); diff != "" {

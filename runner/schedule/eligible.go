@@ -8,8 +8,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// gatedState is the state in which an issue waits for its blockers (SPEC §8.2).
-const gatedState = "todo"
+// blockableState is the state in which an issue waits for its blockers (SPEC §8.2).
+const blockableState = "todo"
 
 // rules is a policy in the form in which many issues are judged by it.
 type rules struct {
@@ -28,19 +28,21 @@ func (p Policy) rules() rules {
 	return rules{active: set(p.ActiveStates), terminal: set(p.TerminalStates), labels: p.RequiredLabels}
 }
 
-// Eligible says why the issue must not be worked on whatever the load (SPEC
+// IneligibleToStart says why the issue must not be worked on whatever the load (SPEC
 // §8.2); the zero Why means that it may.
-func (p Policy) Eligible(issue tracker.Issue) Why { return p.rules().start(&issue) }
+func (p Policy) IneligibleToStart(issue tracker.Issue) Why {
+	return p.rules().ineligibleToStart(&issue)
+}
 
-// start judges an issue that is to be started.
-func (r rules) start(issue *tracker.Issue) Why {
+// ineligibleToStart judges an issue that is to be started.
+func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
 	if missing := issue.Missing(); missing != nil {
 		return Why{Incomplete, "has no " + strings.Join(missing, ", ")}
 	}
-	if why := r.goOn(issue); !why.None() {
+	if why := r.ineligibleToContinue(issue); !why.None() {
 		return why
 	}
-	if tracker.NormalState(issue.State) != gatedState {
+	if tracker.NormalState(issue.State) != blockableState {
 		return Why{}
 	}
 	for _, blocker := range issue.BlockedBy {
@@ -51,8 +53,8 @@ func (r rules) start(issue *tracker.Issue) Why {
 	return Why{}
 }
 
-// goOn judges an issue that a session works on already.
-func (r rules) goOn(issue *tracker.Issue) Why {
+// ineligibleToContinue judges an issue that a session works on already.
+func (r rules) ineligibleToContinue(issue *tracker.Issue) Why {
 	state := tracker.NormalState(issue.State)
 	switch {
 	case r.terminal[state]:
@@ -85,6 +87,8 @@ func orElse(text, fallback string) string {
 	return text
 }
 
-// Continues says why a session that works on the issue should not go on; the
+// IneligibleToContinue says why a session that works on the issue should not go on; the
 // zero Why means that it should.
-func (p Policy) Continues(issue tracker.Issue) Why { return p.rules().goOn(&issue) }
+func (p Policy) IneligibleToContinue(issue tracker.Issue) Why {
+	return p.rules().ineligibleToContinue(&issue)
+}

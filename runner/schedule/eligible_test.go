@@ -78,7 +78,7 @@ func TestAnIssueIsRefusedForAReason(t *testing.T) {
 			policy.RequiredLabels = test.labels
 			issue := todo(1)
 			test.edit(&issue)
-			if diff := cmp.Diff(test.want, policy.Eligible(issue)); diff != "" {
+			if diff := cmp.Diff(test.want, policy.IneligibleToStart(issue)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

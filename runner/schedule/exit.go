@@ -11,13 +11,13 @@ type Class string
 
 // The classes of an end.
 const (
-	Done       Class = "done"      // it came to a normal end
-	Stopped    Class = "stopped"   // it was told to stop; the claim knows why
-	Failed     Class = "failed"    // the issue's own failure
-	Passing    Class = "passing"   // a failure that passes: not held against the issue
-	ThreadLost Class = "thread"    // the agent's thread is used up: the next attempt begins a new one
-	Everyones  Class = "everyones" // no session can work until it is mended
-	Persons    Class = "persons"   // only a person can go on
+	Done        Class = "done"        // it came to a normal end
+	Stopped     Class = "stopped"     // it was told to stop; the claim knows why
+	IssueFailed Class = "issue"       // the issue's own failure
+	Transient   Class = "transient"   // a failure that passes: not held against the issue
+	ThreadLost  Class = "thread_lost" // the agent's thread is used up: the next attempt begins a new one
+	Systemic    Class = "systemic"    // no session can work until it is mended
+	NeedsInput  Class = "needs_input" // only a person can go on
 )
 
 // Outcome is how a session ended.
@@ -53,8 +53,8 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
 		return Next{Why: Why{Reason(LostClaim), "another run holds the claim"}}
 	}
-	s.spend(&c, o.Usage, now)
-	s.work(now.Sub(c.Since), now)
+	s.countTokens(&c, o.Usage, now)
+	s.countTime(now.Sub(c.Since), now)
 	if o.Thread != "" {
 		c.Thread = o.Thread
 	}
@@ -72,7 +72,7 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 		delete(s.Claims, id)
 		return next
 	}
-	c.enter(next.Phase, next.Why.String(), now)
+	c.setPhase(next.Phase, next.Why.String(), now)
 	c.Due = next.Due
 	c.Setup = Setup{}
 	if o.Fault != "" {
@@ -82,8 +82,8 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	return next
 }
 
-// keepCompleted bounds the set of completed issues: a service runs for months.
-const keepCompleted = 1000
+// maxCompleted bounds the set of completed issues: a service runs for months.
+const maxCompleted = 1000
 
 // complete adds an issue to the completed ones, or moves it to their end. It makes
 // a new list: a display may still show the old one.
@@ -95,30 +95,30 @@ func (s *State) complete(id tracker.ID) {
 		}
 	}
 	ids = append(ids, id)
-	s.Completed = ids[max(len(ids)-keepCompleted, 0):]
+	s.Completed = ids[max(len(ids)-maxCompleted, 0):]
 }
 
 // after decides what becomes of a claim whose session has ended.
 func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
-	if o.Class == Everyones {
+	if o.Class == Systemic {
 		s.pause(o, p, now)
-	} else if o.Turns > 0 && o.Class != Stopped && o.Class != Passing {
-		s.mended(*c)
+	} else if o.Turns > 0 && o.Class != Stopped && o.Class != Transient {
+		s.clearPause(*c)
 	}
 	if next, over := over(*c, o, p); over {
 		return next
 	}
 	switch o.Class {
 	case Done:
-		return c.proceed(o, p, now)
+		return c.continued(o, p, now)
 	case Stopped:
 		return c.stopped(p, now)
-	case Everyones:
+	case Systemic:
 		c.Attempt = max(c.Attempt, min(o.Turns, 1)) // not charged; but a second run is a retry
 		return waiting(o.Why, now)
-	case Persons:
+	case NeedsInput:
 		return parked(Why{IsParked, o.Why})
-	case Passing:
+	case Transient:
 		c.Attempt++
 		return waiting(o.Why, later(now.Add(Backoff(c.Attempt, p.MaxBackoff)), o.RetryAt))
 	case ThreadLost:
@@ -133,18 +133,18 @@ func over(c Claim, o Outcome, p Policy) (Next, bool) {
 		return Next{Why: Why{NotVisible, "the tracker no longer shows the issue"}}, true
 	}
 	if o.Issue != nil {
-		if why := p.rules().goOn(o.Issue); !why.None() {
+		if why := p.rules().ineligibleToContinue(o.Issue); !why.None() {
 			return Next{Why: why, Clean: why.Reason == Terminal}, true
 		}
 	}
-	if (o.Class == Stopped || o.Class == Persons) && c.Cause.drops() {
+	if (o.Class == Stopped || o.Class == NeedsInput) && c.Cause.drops() {
 		return Next{Why: Why{Reason(c.Cause), c.Why}, Clean: c.Cause == BecameDone && o.Issue == nil}, true
 	}
 	return Next{}, false
 }
 
-// proceed is a normal exit of an issue that is still active: a continuation.
-func (c *Claim) proceed(o Outcome, p Policy, now time.Time) Next {
+// continued is a normal exit of an issue that is still active: a continuation.
+func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 	c.Failures = 0
 	c.Attempt = 1
 	if c.Idle++; !o.Idle {
@@ -157,7 +157,7 @@ func (c *Claim) proceed(o Outcome, p Policy, now time.Time) Next {
 	case b.IdleSessions > 0 && c.Idle >= b.IdleSessions:
 		return parked(Why{IsParked, plural(c.Idle, "session") + " in a row changed nothing (budget.max_idle_sessions)"})
 	}
-	return waiting("continuation", now.Add(Continuation))
+	return waiting("continuation", now.Add(ContinuationDelay))
 }
 
 // stopped is the end of a session that was told to stop and whose issue stays claimed.
@@ -198,7 +198,7 @@ func (s *State) pause(o Outcome, p Policy, now time.Time) {
 	if o.Fault != "" {
 		fixedBy = Setup{Workflow: p.Setup.Workflow}
 	}
-	s.Pause = Pause{Why: orElse(o.Why, string(Everyones)), Since: now, Until: later(until, s.Pause.Until), Setup: fixedBy}
+	s.Pause = Pause{Why: orElse(o.Why, string(Systemic)), Since: now, Until: later(until, s.Pause.Until), Setup: fixedBy}
 }
 
 func waiting(why string, due time.Time) Next {

@@ -23,7 +23,7 @@ func running(issues ...tracker.Issue) world {
 func TestTheTimeOfAStoppedSessionIsCountedFromItsStart(t *testing.T) {
 	t.Parallel()
 	w := running(todo(1))
-	w.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: "1", Cause: schedule.Stalled, Why: schedule.Why{Detail: "silent"}}, noon.Add(time.Minute))
+	w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Cause: schedule.Stalled, Why: schedule.Why{Detail: "silent"}}, noon.Add(time.Minute))
 	w.state.Exit("1", schedule.Outcome{Class: schedule.Stopped}, w.policy, noon.Add(65*time.Second))
 	if got := w.state.Tick.Time; got != 65*time.Second {
 		t.Errorf("the tick has %v, want 1m5s", got)
@@ -49,7 +49,7 @@ func TestCompletedIssuesAreRememberedAndGateNothing(t *testing.T) {
 	w := running(todo(1), todo(2), todo(3))
 	gone := schedule.Outcome{Class: schedule.Done, Gone: true, Turns: 1}
 	w.state.Exit("1", gone, w.policy, noon)
-	w.state.Exit("2", schedule.Outcome{Class: schedule.Failed, Why: "turn_failed"}, w.policy, noon)
+	w.state.Exit("2", schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed"}, w.policy, noon)
 	w.state.Exit("3", schedule.Outcome{Class: schedule.Done, Turns: 1}, w.policy, noon) // its claim stays, for a continuation
 	before := w.state.Completed
 	if diff := cmp.Diff([]tracker.ID{"1", "3"}, before); diff != "" {
@@ -61,7 +61,7 @@ func TestCompletedIssuesAreRememberedAndGateNothing(t *testing.T) {
 	without.Completed = nil
 	snap := schedule.Snapshot{Candidates: []tracker.Issue{todo(1)}}
 	want := schedule.Plan(without, snap, w.policy, noon)
-	if diff := cmp.Diff(want, schedule.Plan(w.state, snap, w.policy, noon)); diff != "" || len(want) != 1 || want[0].Verb != schedule.Dispatch {
+	if diff := cmp.Diff(want, schedule.Plan(w.state, snap, w.policy, noon)); diff != "" || len(want) != 1 || want[0].Action != schedule.Dispatch {
 		t.Errorf("%+v\n%s", want, diff)
 	}
 	w.state.Apply(want[0], noon)
@@ -90,8 +90,8 @@ func TestTheSetOfCompletedIssuesIsBounded(t *testing.T) {
 func TestTheLaterEndOfTwoPausesCounts(t *testing.T) {
 	t.Parallel()
 	w := running(todo(1), todo(2))
-	w.state.Exit("1", schedule.Outcome{Class: schedule.Everyones, Why: "usageLimitExceeded", RetryAt: noon.Add(time.Hour)}, w.policy, noon)
-	w.state.Exit("2", schedule.Outcome{Class: schedule.Everyones, Why: "unauthorized"}, w.policy, noon)
+	w.state.Exit("1", schedule.Outcome{Class: schedule.Systemic, Why: "usageLimitExceeded", RetryAt: noon.Add(time.Hour)}, w.policy, noon)
+	w.state.Exit("2", schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized"}, w.policy, noon)
 	if got, want := w.state.Pause.Until, noon.Add(time.Hour); !got.Equal(want) {
 		t.Errorf("paused until %v, want %v", got, want)
 	}
@@ -100,7 +100,7 @@ func TestTheLaterEndOfTwoPausesCounts(t *testing.T) {
 func TestAnIssueThatCameBackKeepsItsWorkspace(t *testing.T) {
 	t.Parallel()
 	w, issue := running(todo(1)), todo(1)
-	w.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: "1", Cause: schedule.BecameDone, Why: schedule.Why{Detail: "is done"}}, noon)
+	w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Cause: schedule.BecameDone, Why: schedule.Why{Detail: "is done"}}, noon)
 	next := w.state.Exit("1", schedule.Outcome{Class: schedule.Stopped, Issue: &issue}, w.policy, noon)
 	if next.Phase != "" || next.Clean {
 		t.Errorf("released with its workspace: %+v", next)
@@ -112,11 +112,11 @@ func TestAThreadOutlivesOneFailureAndNotTwo(t *testing.T) {
 	w := simple()
 	w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Thread = "t1" })
 	for _, want := range []string{"t1", ""} {
-		w.state.Exit("1", schedule.Outcome{Class: schedule.Failed, Why: "turn_failed"}, w.policy, w.now)
+		w.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed"}, w.policy, w.now)
 		if got := w.state.Claims["1"].Thread; got != want {
 			t.Errorf("after %d failures it resumes %q, want %q", w.state.Claims["1"].Failures, got, want)
 		}
-		w.state.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: "1", Issue: todo(1)}, w.now)
+		w.state.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "1", Issue: todo(1)}, w.now)
 	}
 }
 
@@ -137,15 +137,15 @@ func TestWhatAnEndLeavesOfAClaim(t *testing.T) {
 		{"done", schedule.Outcome{Class: schedule.Done}, left{schedule.Waiting, 1, 0, 0, time.Second, "t1"}},
 		{"done without a change", schedule.Outcome{Class: schedule.Done, Idle: true}, left{schedule.Waiting, 1, 0, 2, time.Second, "t1"}},
 		{"interrupted", schedule.Outcome{Class: schedule.Stopped}, left{schedule.Waiting, 2, 1, 1, 0, "t1"}},
-		{"failed", schedule.Outcome{Class: schedule.Failed}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},
-		{"failed, to be tried later", schedule.Outcome{Class: schedule.Failed, RetryAt: hour}, left{schedule.Waiting, 3, 2, 1, time.Hour, ""}},
-		{"failed, told a time before the backoff", schedule.Outcome{Class: schedule.Failed, RetryAt: noon}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},
-		{"passing", schedule.Outcome{Class: schedule.Passing}, left{schedule.Waiting, 3, 1, 1, 40 * time.Second, "t1"}},
-		{"passing, to be tried later", schedule.Outcome{Class: schedule.Passing, RetryAt: hour}, left{schedule.Waiting, 3, 1, 1, time.Hour, "t1"}},
+		{"failed", schedule.Outcome{Class: schedule.IssueFailed}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},
+		{"failed, to be tried later", schedule.Outcome{Class: schedule.IssueFailed, RetryAt: hour}, left{schedule.Waiting, 3, 2, 1, time.Hour, ""}},
+		{"failed, told a time before the backoff", schedule.Outcome{Class: schedule.IssueFailed, RetryAt: noon}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},
+		{"passing", schedule.Outcome{Class: schedule.Transient}, left{schedule.Waiting, 3, 1, 1, 40 * time.Second, "t1"}},
+		{"passing, to be tried later", schedule.Outcome{Class: schedule.Transient, RetryAt: hour}, left{schedule.Waiting, 3, 1, 1, time.Hour, "t1"}},
 		{"thread lost", schedule.Outcome{Class: schedule.ThreadLost}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},
 		{"thread lost, though it is named", schedule.Outcome{Class: schedule.ThreadLost, Thread: "t2"}, left{schedule.Waiting, 3, 2, 1, 40 * time.Second, ""}},
-		{"everyone's", schedule.Outcome{Class: schedule.Everyones}, left{schedule.Waiting, 2, 1, 1, 0, "t1"}},
-		{"a person's", schedule.Outcome{Class: schedule.Persons, Thread: "t2"}, left{schedule.Parked, 2, 1, 1, 0, "t2"}},
+		{"everyone's", schedule.Outcome{Class: schedule.Systemic}, left{schedule.Waiting, 2, 1, 1, 0, "t1"}},
+		{"a person's", schedule.Outcome{Class: schedule.NeedsInput, Thread: "t2"}, left{schedule.Parked, 2, 1, 1, 0, "t2"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestTheFirstAttemptIsNoRetryUntilATurnHasStarted(t *testing.T) {
 	t.Parallel()
 	for turns, want := range []int{0, 1, 1} {
 		w := running(todo(1))
-		w.state.Exit("1", schedule.Outcome{Class: schedule.Everyones, Why: "unauthorized", Turns: turns}, w.policy, w.now)
+		w.state.Exit("1", schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized", Turns: turns}, w.policy, w.now)
 		if got := w.state.Claims["1"].Attempt; got != want {
 			t.Errorf("after %d turns the next attempt is %d, want %d", turns, got, want)
 		}
@@ -185,12 +185,12 @@ func TestTheFirstAttemptIsNoRetryUntilATurnHasStarted(t *testing.T) {
 func TestAQuestionThatIsAskedDuringAStopParksWhatStaysClaimed(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[schedule.Cause]schedule.Phase{
-		schedule.Interrupted: schedule.Parked, schedule.DeadlineReach: schedule.Parked, schedule.OverDay: schedule.Parked,
+		schedule.Interrupted: schedule.Parked, schedule.DeadlineReached: schedule.Parked, schedule.OverDay: schedule.Parked,
 		schedule.Stalled: schedule.Parked, schedule.LeftActive: "", schedule.BecameDone: "", schedule.Withdrawn: "",
 	} {
 		w := running(todo(1))
-		w.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: "1", Cause: cause, Why: schedule.Why{Detail: "as told"}}, noon)
-		next := w.state.Exit("1", schedule.Outcome{Class: schedule.Persons, Why: "which colour?", Turns: 1}, w.policy, w.now)
+		w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Cause: cause, Why: schedule.Why{Detail: "as told"}}, noon)
+		next := w.state.Exit("1", schedule.Outcome{Class: schedule.NeedsInput, Why: "which colour?", Turns: 1}, w.policy, w.now)
 		if next.Phase != want || want != "" && next.Why.Detail != "which colour?" {
 			t.Errorf("%s: %+v, want phase %q", cause, next, want)
 		}
@@ -235,13 +235,13 @@ func TestTheCauseOfAStopDecidesWhatBecomesOfTheClaim(t *testing.T) {
 		{schedule.OverTick, schedule.Waiting, noon, 0, false},
 		{schedule.OverDay, schedule.Waiting, noon, 0, false},
 		{schedule.Interrupted, schedule.Waiting, noon, 0, false},
-		{schedule.DeadlineReach, schedule.Waiting, noon, 0, false},
+		{schedule.DeadlineReached, schedule.Waiting, noon, 0, false},
 	}
 	for _, test := range tests {
 		t.Run(string(test.cause), func(t *testing.T) {
 			stop := func() world {
 				w := running(todo(1))
-				w.state.Apply(schedule.Decision{Verb: schedule.Stop, ID: "1", Cause: test.cause, Why: schedule.Why{Detail: "as told"}}, noon)
+				w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Cause: test.cause, Why: schedule.Why{Detail: "as told"}}, noon)
 				return w
 			}
 			w := stop()
@@ -272,7 +272,7 @@ func TestAnEndOfAnotherRunsSessionChangesNothing(t *testing.T) {
 		if next.Phase != "" || next.Why.Reason != schedule.Reason(schedule.LostClaim) {
 			t.Errorf("of %s it says %+v", id, next)
 		}
-		w.state.Seen(id, schedule.Update{Alive: true, Usage: schedule.Usage{Input: 9}}, w.now)
+		w.state.Heartbeat(id, schedule.Update{Alive: true, Usage: schedule.Usage{Input: 9}}, w.now)
 	}
 	if diff := cmp.Diff(before, w.dump(t)); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
@@ -283,9 +283,9 @@ func TestAnAnswerOfTheModelEndsThePause(t *testing.T) {
 	t.Parallel()
 	pause := schedule.Pause{Why: "unauthorized", Since: noon.Add(-time.Hour), Until: noon}
 	for name, event := range map[string]func(world){
-		"tokens were used": func(w world) { w.state.Seen("1", schedule.Update{Usage: schedule.Usage{Input: 1}}, noon) },
+		"tokens were used": func(w world) { w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 1}}, noon) },
 		"a turn failed": func(w world) {
-			w.state.Exit("1", schedule.Outcome{Class: schedule.Failed, Why: "tests fail", Turns: 1}, w.policy, noon)
+			w.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Why: "tests fail", Turns: 1}, w.policy, noon)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -298,16 +298,16 @@ func TestAnAnswerOfTheModelEndsThePause(t *testing.T) {
 		})
 	}
 	for name, event := range map[string]func(world){
-		"alive, but without an answer": func(w world) { w.state.Seen("1", schedule.Update{Alive: true, Turns: 1}, noon) },
+		"alive, but without an answer": func(w world) { w.state.Heartbeat("1", schedule.Update{Alive: true, Turns: 1}, noon) },
 		"no turn started": func(w world) {
-			w.state.Exit("1", schedule.Outcome{Class: schedule.Failed, Why: "hook failed"}, w.policy, noon)
+			w.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Why: "hook failed"}, w.policy, noon)
 		},
 		"the service was busy": func(w world) {
-			w.state.Exit("1", schedule.Outcome{Class: schedule.Passing, Why: "busy", Turns: 1}, w.policy, noon)
+			w.state.Exit("1", schedule.Outcome{Class: schedule.Transient, Why: "busy", Turns: 1}, w.policy, noon)
 		},
 		"it began in this tick": func(w world) {
 			w.state.Tick.Paused = true
-			w.state.Seen("1", schedule.Update{Usage: schedule.Usage{Input: 1}}, noon)
+			w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 1}}, noon)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

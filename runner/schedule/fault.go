@@ -14,17 +14,17 @@ type Fault struct {
 	Excused bool   // the charge is taken back, or was not made
 }
 
-// Weigh returns an outcome as it counts beside the others of the tick, and claims
+// Reclassify returns an outcome as it counts beside the others of the tick, and claims
 // to [State.Excuse]. A hook that fails in the same way for the first two issues of
 // a tick, before any session has had a turn, fails for the whole board: nothing
 // more starts, and none of its issues is charged. It is called once for each end
 // of a session, before Exit.
-func (s *State) Weigh(id tracker.ID, o Outcome) (Outcome, []Claim) {
+func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Claim) {
 	if o.Turns > 0 {
-		s.Tick.Turned = true
+		s.Tick.HadTurn = true
 	}
 	c, claimed := s.Claims[id]
-	if o.Fault == "" || o.Class != Failed || !claimed || s.Tick.Turned || s.turning() {
+	if o.Fault == "" || o.Class != IssueFailed || !claimed || s.Tick.HadTurn || s.hasTurn() {
 		return o, nil
 	}
 	var excused []Claim
@@ -45,13 +45,13 @@ func (s *State) Weigh(id tracker.ID, o Outcome) (Outcome, []Claim) {
 	if why == "" {
 		return o, nil
 	}
-	o.Class, o.Why = Everyones, "the first issues of the tick fail in the same way: "+why
+	o.Class, o.Why = Systemic, "the first issues of the tick fail in the same way: "+why
 	return o, excused
 }
 
-// turning reports whether a session that runs has begun a turn, so that what the
+// hasTurn reports whether a session that runs has begun a turn, so that what the
 // workflow does before one works.
-func (s *State) turning() bool {
+func (s *State) hasTurn() bool {
 	for _, c := range s.Claims {
 		if c.holdsSlot() && c.Owner == s.Self && c.Turns > 0 {
 			return true
@@ -68,7 +68,7 @@ func (s *State) Excuse(before Claim, why string, now time.Time) bool {
 		return false // it is gone, or tried again already
 	}
 	c.Attempt, c.Failures, c.Thread = before.Attempt, before.Failures, before.Thread
-	c.enter(Waiting, why, now)
+	c.setPhase(Waiting, why, now)
 	c.Due = now
 	s.Claims[before.ID] = c
 	return true

@@ -14,17 +14,17 @@ const cloneFailed = "hook after_create: hook_failed: exit status 128"
 
 // fault is the end of a session by a fault of the workflow.
 func fault(kind string) schedule.Outcome {
-	return schedule.Outcome{Class: schedule.Failed, Fault: kind, Why: kind + "; fix it"}
+	return schedule.Outcome{Class: schedule.IssueFailed, Fault: kind, Why: kind + "; fix it"}
 }
 
 // exit ends a session as the runner does. It reports whether nobody is charged.
-func (w *world) exit(id tracker.ID, o schedule.Outcome) (everyones bool) {
-	o, excused := w.state.Weigh(id, o)
+func (w *world) exit(id tracker.ID, o schedule.Outcome) (systemic bool) {
+	o, excused := w.state.Reclassify(id, o)
 	for _, before := range excused {
 		w.state.Excuse(before, o.Why, noon)
 	}
 	w.state.Exit(id, o, w.policy, noon)
-	return o.Class == schedule.Everyones
+	return o.Class == schedule.Systemic
 }
 
 func TestAHookThatFailsInTheSameWayForTheFirstIssuesIsChargedToNone(t *testing.T) {
@@ -74,11 +74,11 @@ func TestAHookFailureIsTheIssuesOwn(t *testing.T) {
 		},
 		"when a session had a turn": func(w *world) {
 			w.exit("1", fault(cloneFailed))
-			w.exit("3", schedule.Outcome{Class: schedule.Failed, Why: "turn_failed", Turns: 1})
+			w.exit("3", schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed", Turns: 1})
 		},
 		"while a session has a turn": func(w *world) {
 			w.exit("1", fault(cloneFailed))
-			w.state.Seen("3", schedule.Update{Turns: 1}, noon)
+			w.state.Heartbeat("3", schedule.Update{Turns: 1}, noon)
 		},
 	} {
 		w := running(todo(1), todo(2), todo(3))
@@ -102,8 +102,8 @@ func TestWhatIsParkedForTheWorkflowsFaultIsFreeWhenTheWorkflowChanges(t *testing
 		"a hook, and the workflow is as it was":   {fault(cloneFailed), old, false},
 		"a hook, and another key is used":         {fault(cloneFailed), schedule.Setup{Agent: "b", Workflow: "1"}, false},
 		"a hook, and the workflow is not known":   {fault(cloneFailed), schedule.Setup{}, false},
-		"a turn, and the workflow was edited":     {schedule.Outcome{Class: schedule.Failed, Why: "turn_failed", Turns: 1}, edited, false},
-		"a question, and the workflow was edited": {schedule.Outcome{Class: schedule.Persons, Why: "which colour?", Turns: 1}, edited, false},
+		"a turn, and the workflow was edited":     {schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed", Turns: 1}, edited, false},
+		"a question, and the workflow was edited": {schedule.Outcome{Class: schedule.NeedsInput, Why: "which colour?", Turns: 1}, edited, false},
 	} {
 		w := running(todo(1))
 		w.policy.Budget.Attempts = 1
@@ -115,15 +115,15 @@ func TestWhatIsParkedForTheWorkflowsFaultIsFreeWhenTheWorkflowChanges(t *testing
 		issue := todo(1)
 		w.policy.Setup = test.setup
 		w.snap = schedule.Snapshot{Candidates: []tracker.Issue{issue}, Claimed: map[tracker.ID]*tracker.Issue{"1": &issue}}
-		var verbs []schedule.Verb
+		var verbs []schedule.Action
 		for _, d := range w.plan() {
-			if d.Verb != schedule.Observe {
-				verbs = append(verbs, d.Verb)
+			if d.Action != schedule.Observe {
+				verbs = append(verbs, d.Action)
 			}
 		}
-		var want []schedule.Verb
+		var want []schedule.Action
 		if test.free {
-			want = []schedule.Verb{schedule.Release, schedule.Dispatch}
+			want = []schedule.Action{schedule.Release, schedule.Dispatch}
 			if w.state.Salt != "salt" {
 				t.Errorf("%s: the digest is stored without its salt", name)
 			}
@@ -140,10 +140,10 @@ func TestAPauseForTheWorkflowsFaultEndsWhenTheWorkflowChanges(t *testing.T) {
 	w.policy.Setup, w.policy.Salt = schedule.Setup{Agent: "a", Workflow: "1"}, "salt"
 	w.exit("1", fault(cloneFailed))
 	w.exit("2", fault(cloneFailed))
-	if w.state.Refit(schedule.Setup{Agent: "b", Workflow: "1"}, noon) {
+	if w.state.ResumeIfChanged(schedule.Setup{Agent: "b", Workflow: "1"}, noon) {
 		t.Error("another key does not fix a hook")
 	}
-	if !w.state.Refit(schedule.Setup{Agent: "b", Workflow: "2"}, noon) || w.state.Pause.Until.After(noon) {
+	if !w.state.ResumeIfChanged(schedule.Setup{Agent: "b", Workflow: "2"}, noon) || w.state.Pause.Until.After(noon) {
 		t.Errorf("the pause goes on: %+v", w.state.Pause)
 	}
 }
@@ -159,7 +159,7 @@ func TestTheSessionThatTriesFirstIsNotOneThatFailedByTheWorkflow(t *testing.T) {
 	w.snap = schedule.Snapshot{Candidates: []tracker.Issue{one, two, todo(3)}, Claimed: map[tracker.ID]*tracker.Issue{"1": &one, "2": &two}}
 	starts := func() (ids []tracker.ID) {
 		for _, d := range schedule.Plan(w.state, w.snap, w.policy, noon.Add(time.Hour)) {
-			if d.Verb == schedule.Dispatch {
+			if d.Action == schedule.Dispatch {
 				ids = append(ids, d.ID)
 			}
 		}

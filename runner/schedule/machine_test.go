@@ -106,7 +106,7 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 	for _, d := range m.world.plan() {
 		c, claimed := m.state.Claims[d.ID]
 		process, runs := m.sessions[d.ID]
-		switch d.Verb {
+		switch d.Action {
 		case schedule.Dispatch:
 			if runs {
 				t.Fatalf("%s is started, and runs already for %v", d.ID, process.owner)
@@ -124,8 +124,8 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 				t.Fatalf("%s is released, and nobody changed it: %+v", d.ID, d)
 			}
 		}
-		if !claimed && d.Verb != schedule.Dispatch {
-			t.Fatalf("%s of %s, which nobody claims", d.Verb, d.ID)
+		if !claimed && d.Action != schedule.Dispatch {
+			t.Fatalf("%s of %s, which nobody claims", d.Action, d.ID)
 		}
 		m.state.Apply(d, m.now)
 	}
@@ -137,7 +137,7 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 // stillActive is eligibility without the blockers and fields that only a start needs.
 func stillActive(p schedule.Policy, issue tracker.Issue) bool {
 	issue.BlockedBy, issue.Title = nil, "any"
-	return p.Eligible(issue).None()
+	return p.IneligibleToStart(issue).None()
 }
 
 // mine draws a session of the run that plans, if it has one.
@@ -161,7 +161,7 @@ func (m *machine) seen(t *rapid.T) {
 	s.usage.Input += rapid.Int64Range(0, 400).Draw(t, "tokens")
 	m.sessions[id] = s
 	m.counted(t, s.usage.Input-m.state.Claims[id].Live.Input, func() {
-		m.state.Seen(id, schedule.Update{
+		m.state.Heartbeat(id, schedule.Update{
 			Alive: true, Usage: s.usage, Turns: 1, Thread: "t",
 			Turn: rapid.SampledFrom([]schedule.TurnSign{0, schedule.TurnBegan, schedule.TurnEnded}).Draw(t, "turn"),
 		}, m.now)
@@ -172,7 +172,7 @@ func (m *machine) exit(t *rapid.T) {
 	id, s := m.mine(t)
 	o := schedule.Outcome{
 		Class: rapid.SampledFrom([]schedule.Class{
-			schedule.Done, schedule.Failed, schedule.Stopped, schedule.Passing, schedule.ThreadLost, schedule.Everyones, schedule.Persons,
+			schedule.Done, schedule.IssueFailed, schedule.Stopped, schedule.Transient, schedule.ThreadLost, schedule.Systemic, schedule.NeedsInput,
 		}).Draw(t, "class"),
 		Why: "as drawn", Usage: s.usage,
 		Turns: rapid.IntRange(0, 2).Draw(t, "turns"), Idle: rapid.Bool().Draw(t, "idle"),
@@ -229,7 +229,7 @@ func (m *machine) switchRun(t *rapid.T) {
 // adopt asks for the other runs; it may be that none of them can be asked.
 func (m *machine) adopt(t *rapid.T) {
 	unknown := !often(t, "runs can be asked")
-	lives := map[schedule.Owner]schedule.Life{}
+	lives := map[schedule.Owner]schedule.OwnerStatus{}
 	for _, o := range m.state.Orphans() {
 		switch {
 		case unknown:
@@ -253,7 +253,7 @@ func (m *machine) retry(t *rapid.T) {
 func (m *machine) drop(t *rapid.T) {
 	issue := rapid.SampledFrom(m.issues).Draw(t, "issue")
 	c, claimed := m.state.Claims[issue.ID]
-	if done := m.state.Drop(issue.ID); done != (claimed && !holdsSlot(c)) {
+	if done := m.state.Release(issue.ID); done != (claimed && !holdsSlot(c)) {
 		t.Fatalf("Drop says %v of %+v", done, c)
 	}
 }
@@ -298,7 +298,7 @@ func (m *machine) check(t *rapid.T) {
 	}
 	explained := map[tracker.ID]bool{}
 	for _, v := range schedule.Explain(m.state, m.truth(), m.policy, m.now) {
-		explained[v.Issue.ID] = v.Verb != "" || v.Why.String() != ""
+		explained[v.Issue.ID] = v.Action != "" || v.Why.String() != ""
 	}
 	for _, issue := range m.issues {
 		if !explained[issue.ID] {
@@ -329,7 +329,7 @@ func (m *machine) finish(t *rapid.T) {
 	}
 	m.plan(t, m.truth())
 	for _, issue := range m.issues {
-		if c := m.state.Claims[issue.ID]; m.policy.Eligible(issue).None() && c.Phase != schedule.Parked {
+		if c := m.state.Claims[issue.ID]; m.policy.IneligibleToStart(issue).None() && c.Phase != schedule.Parked {
 			t.Fatalf("%s is not done, and nothing is in its way: %+v", issue.ID, c)
 		}
 	}

@@ -20,8 +20,8 @@ func (pl *planner) reconcile(c Claim) {
 		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it")})
 		return
 	}
-	if cause, why := pl.stop(c, known, asked); cause != "" {
-		d := Decision{Verb: Stop, ID: c.ID, Cause: cause, Why: why}
+	if cause, why := pl.stopReason(c, known, asked); cause != "" {
+		d := Decision{Action: Stop, ID: c.ID, Cause: cause, Why: why}
 		if known != nil {
 			d.Issue = *known
 		}
@@ -32,13 +32,13 @@ func (pl *planner) reconcile(c Claim) {
 	pl.note(issue, c.Phase, "", Why{InProgress, "a session works on it"})
 }
 
-// stop says why a running session must end, if it must.
-func (pl *planner) stop(c Claim, known *tracker.Issue, asked bool) (Cause, Why) {
+// stopReason says why a running session must end, if it must.
+func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool) (Cause, Why) {
 	if asked && known == nil {
 		return Vanished, Why{NotVisible, "the tracker no longer shows the issue"}
 	}
 	if known != nil {
-		if why := pl.rules.goOn(known); !why.None() {
+		if why := pl.rules.ineligibleToContinue(known); !why.None() {
 			return causeOf(why.Reason), why
 		}
 	}
@@ -46,20 +46,20 @@ func (pl *planner) stop(c Claim, known *tracker.Issue, asked bool) (Cause, Why) 
 	if b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
 		return OverIssue, issueBudget(c, b)
 	}
-	switch why := pl.state.overspent(b, pl.now); why.Reason {
+	switch why := pl.state.spentBudget(b, pl.now); why.Reason {
 	case TickBudget:
 		return OverTick, why
 	case DayBudget:
 		return OverDay, why
 	}
-	if silence := pl.now.Sub(c.silentSince()); c.listened(pl.p) && silence > pl.p.Stall {
+	if silence := pl.now.Sub(c.silentSince()); c.watched(pl.p) && silence > pl.p.Stall {
 		return Stalled, Why{Reason(Stalled), fmt.Sprintf("silent for %v (codex.stall_timeout_ms)", silence.Round(time.Second))}
 	}
 	return "", Why{}
 }
 
-// listened reports whether the session of the claim must not fall silent now.
-func (c Claim) listened(p Policy) bool {
+// watched reports whether the session of the claim must not fall silent now.
+func (c Claim) watched(p Policy) bool {
 	return p.Stall > 0 && c.Phase == Running && !c.TurnSince.IsZero()
 }
 
@@ -93,13 +93,13 @@ func (pl *planner) settle(c Claim) {
 		}
 		return
 	}
-	if why := pl.rules.goOn(known); !why.None() {
+	if why := pl.rules.ineligibleToContinue(known); !why.None() {
 		pl.release(c, *known, why)
 		return
 	}
 	switch {
 	case c.Phase == Waiting:
-		pl.resume(c, known)
+		pl.resumeWaiting(c, known)
 	case c.Content != "" && c.Content != known.Content():
 		pl.release(c, *known, Why{Changed, "somebody changed the issue"})
 	case c.Setup.differs(pl.p.Setup):
@@ -118,18 +118,18 @@ func (pl *planner) unknown(id tracker.ID) Why {
 	return Why{NotKnown, "the tracker could not be asked about it"}
 }
 
-// resume starts a waiting claim again when it is due and there is room.
-func (pl *planner) resume(c Claim, known *tracker.Issue) {
+// resumeWaiting starts a waiting claim again when it is due and there is room.
+func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 	if b := pl.p.Budget; b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
-		pl.decide(Decision{Verb: Park, ID: c.ID, Issue: *known, Why: issueBudget(c, b)}, *known, c.Phase)
+		pl.decide(Decision{Action: Park, ID: c.ID, Issue: *known, Why: issueBudget(c, b)}, *known, c.Phase)
 		return
 	}
-	why := pl.rules.start(known)
+	why := pl.rules.ineligibleToStart(known)
 	if why.None() && c.Due.After(pl.now) {
 		why = Why{NotDue, fmt.Sprintf("waits until %s: %s", c.Due.UTC().Format(time.RFC3339), c.Why)}
 	}
 	if why.None() {
-		why = pl.room(known)
+		why = pl.noRoomFor(known)
 	}
 	if why.None() {
 		pl.dispatch(*known, c.Phase)
@@ -141,24 +141,24 @@ func (pl *planner) resume(c Claim, known *tracker.Issue) {
 
 func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 	pl.freed[c.ID] = true
-	pl.decide(Decision{Verb: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal}, issue, c.Phase)
+	pl.decide(Decision{Action: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal}, issue, c.Phase)
 }
 
 func (pl *planner) observe(c Claim, known *tracker.Issue) {
 	if known == nil || c.knows(known) {
 		return
 	}
-	pl.decide(Decision{Verb: Observe, ID: c.ID, Issue: *known}, *known, c.Phase)
+	pl.decide(Decision{Action: Observe, ID: c.ID, Issue: *known}, *known, c.Phase)
 }
 
-// start is the third pass: claim new issues while there is room (SPEC §8.2).
-func (pl *planner) start() {
-	if !pl.explain && !pl.full().None() {
+// startNew is the third pass: claim new issues while there is room (SPEC §8.2).
+func (pl *planner) startNew() {
+	if !pl.explain && !pl.noRoom().None() {
 		return
 	}
 	candidates := inOrder(pl.snap.Candidates)
 	for i := range candidates {
-		if !pl.explain && !pl.full().None() {
+		if !pl.explain && !pl.noRoom().None() {
 			return
 		}
 		issue := &candidates[i]
@@ -173,9 +173,9 @@ func (pl *planner) start() {
 		if _, claimed := pl.state.Claims[issue.ID]; claimed && !pl.freed[issue.ID] || pl.taken[issue.ID] {
 			continue
 		}
-		why := pl.rules.start(issue)
+		why := pl.rules.ineligibleToStart(issue)
 		if why.None() {
-			why = pl.room(issue)
+			why = pl.noRoomFor(issue)
 		}
 		if why.None() {
 			pl.dispatch(*issue, "")

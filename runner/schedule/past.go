@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// keepPast is how many ticks people can look back on.
-const keepPast = 20
+// maxHistory is how many ticks people can look back on.
+const maxHistory = 20
 
-// Past is a tick that is over. It is for people alone: no plan depends on it.
-type Past struct {
+// TickRecord is a tick that is over. It is for people alone: no plan depends on it.
+type TickRecord struct {
 	Run      string // of the workflow, empty for none
 	Attempt  int    // of that run, from 1; 0 for none
 	Started  time.Time
@@ -21,19 +21,19 @@ type Past struct {
 	Tokens   int64  // input and output
 }
 
-// Remember adds a tick that is over, and forgets the oldest when there are too
+// AppendHistory adds a tick that is over, and forgets the oldest when there are too
 // many. A tick that went on after all takes its own place again; one that did no
 // more meanwhile stays as it was, so that there is nothing new to save.
-func (s *State) Remember(p Past) {
-	if last := len(s.Past) - 1; last >= 0 && s.Past[last].Started.Equal(p.Started) && s.Past[last].Run == p.Run {
-		old := s.Past[last]
+func (s *State) AppendHistory(p TickRecord) {
+	if last := len(s.History) - 1; last >= 0 && s.History[last].Started.Equal(p.Started) && s.History[last].Run == p.Run {
+		old := s.History[last]
 		if old.Started, old.Ended = p.Started, p.Ended; old == p {
 			return
 		}
-		s.Past = s.Past[:last]
+		s.History = s.History[:last]
 	}
-	s.Past = append(slices.Clone(s.Past), p)
-	if over := len(s.Past) - keepPast; over > 0 {
-		s.Past = s.Past[over:]
+	s.History = append(slices.Clone(s.History), p)
+	if over := len(s.History) - maxHistory; over > 0 {
+		s.History = s.History[over:]
 	}
 }

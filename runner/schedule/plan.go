@@ -33,10 +33,10 @@ func Plan(s *State, snap Snapshot, p Policy, now time.Time) []Decision {
 
 // Verdict is what a plan made of one issue.
 type Verdict struct {
-	Issue tracker.Issue // for a claim whose issue is not known, what the claim remembers
-	Phase Phase         // of its claim; empty when it has none
-	Verb  Verb          // what is done about it now; empty for nothing
-	Why   Why           // why nothing is done, or why this is
+	Issue  tracker.Issue // for a claim whose issue is not known, what the claim remembers
+	Phase  Phase         // of its claim; empty when it has none
+	Action Action        // what is done about it now; empty for nothing
+	Why    Why           // why nothing is done, or why this is
 }
 
 // Explain is Plan with its reasons: a verdict on every claim and candidate,
@@ -56,7 +56,7 @@ type planner struct {
 	rules rules
 	now   time.Time
 
-	gate     Why                 // why nothing may be started, whatever the issue
+	hold     Why                 // why nothing may be started, whatever the issue
 	limit    int                 // sessions at once
 	probing  bool                // one session tries whether a pause is over
 	busy     int                 // slots taken
@@ -76,7 +76,7 @@ func newPlanner(s *State, snap Snapshot, p Policy, now time.Time) *planner {
 		limit: p.MaxConcurrent, left: p.MaxPerTick - s.Tick.Sessions,
 		perState: map[string]int{}, freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{},
 	}
-	pl.gate = pl.closed()
+	pl.hold = pl.holdReason()
 	return pl
 }
 
@@ -101,7 +101,7 @@ func (pl *planner) run() {
 			pl.settle(c)
 		}
 	}
-	pl.start()
+	pl.startNew()
 	// The session that tries whether a pause is over is, if there is a choice, not
 	// one that failed by a fault of the workflow: it may fail for itself alone.
 	for _, c := range last {
@@ -109,8 +109,8 @@ func (pl *planner) run() {
 	}
 }
 
-// closed says why nothing may be started at all.
-func (pl *planner) closed() Why {
+// holdReason says why nothing may be started at all.
+func (pl *planner) holdReason() Why {
 	s := pl.state
 	if !pl.snap.Hold.None() {
 		return pl.snap.Hold
@@ -124,7 +124,7 @@ func (pl *planner) closed() Why {
 		}
 		pl.limit, pl.probing = min(pl.limit, 1), true
 	}
-	return s.overspent(pl.p.Budget, pl.now)
+	return s.spentBudget(pl.p.Budget, pl.now)
 }
 
 // compareClaims orders claims as their issues would be dispatched.
@@ -141,9 +141,9 @@ func (pl *planner) compareClaims(a, b Claim) int {
 	return cmp.Or(cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID))
 }
 
-// room says why the issue finds no place now, if it does not.
-func (pl *planner) room(issue *tracker.Issue) Why {
-	if why := pl.full(); !why.None() {
+// noRoomFor says why the issue finds no place now, if it does not.
+func (pl *planner) noRoomFor(issue *tracker.Issue) Why {
+	if why := pl.noRoom(); !why.None() {
 		return why
 	}
 	state := tracker.NormalState(issue.State)
@@ -153,11 +153,11 @@ func (pl *planner) room(issue *tracker.Issue) Why {
 	return Why{}
 }
 
-// full says why no issue finds a place now, if none does.
-func (pl *planner) full() Why {
+// noRoom says why no issue finds a place now, if none does.
+func (pl *planner) noRoom() Why {
 	switch {
-	case !pl.gate.None():
-		return pl.gate
+	case !pl.hold.None():
+		return pl.hold
 	case pl.busy >= pl.limit && pl.probing:
 		return Why{Paused, "one session tries first whether this is mended: " + pl.state.Pause.Why}
 	case pl.busy >= pl.limit:
@@ -177,29 +177,29 @@ func (pl *planner) dispatch(issue tracker.Issue, phase Phase) {
 	pl.occupy(issue.State)
 	pl.left--
 	pl.taken[issue.ID] = true
-	pl.decide(Decision{Verb: Dispatch, ID: issue.ID, Issue: issue}, issue, phase)
+	pl.decide(Decision{Action: Dispatch, ID: issue.ID, Issue: issue}, issue, phase)
 }
 
 func (pl *planner) decide(d Decision, issue tracker.Issue, phase Phase) {
 	pl.decisions = append(pl.decisions, d)
-	pl.note(issue, phase, d.Verb, d.Why)
+	pl.note(issue, phase, d.Action, d.Why)
 }
 
 // note keeps a verdict when somebody asked for reasons.
-func (pl *planner) note(issue tracker.Issue, phase Phase, verb Verb, why Why) {
+func (pl *planner) note(issue tracker.Issue, phase Phase, verb Action, why Why) {
 	if pl.explain && verb != Observe {
-		pl.verdicts = append(pl.verdicts, Verdict{Issue: issue, Phase: phase, Verb: verb, Why: why})
+		pl.verdicts = append(pl.verdicts, Verdict{Issue: issue, Phase: phase, Action: verb, Why: why})
 	}
 }
 
-// Room reports whether any issue could be started at all: if not, there is no
+// HasRoom reports whether any issue could be started at all: if not, there is no
 // need to ask the tracker for candidates.
-func Room(s *State, snap Snapshot, p Policy, now time.Time) bool {
+func HasRoom(s *State, snap Snapshot, p Policy, now time.Time) bool {
 	pl := newPlanner(s, snap, p, now)
 	for _, c := range s.Claims {
 		if c.holdsSlot() {
 			pl.busy++
 		}
 	}
-	return pl.full().None()
+	return pl.noRoom().None()
 }

@@ -30,7 +30,7 @@ func check(t *testing.T, property func(t *rapid.T, w world)) {
 func dispatched(decisions []schedule.Decision) []tracker.Issue {
 	var issues []tracker.Issue
 	for _, d := range decisions {
-		if d.Verb == schedule.Dispatch {
+		if d.Action == schedule.Dispatch {
 			issues = append(issues, d.Issue)
 		}
 	}
@@ -85,11 +85,11 @@ func TestOnlyAnEligibleFreeIssueIsDispatched(t *testing.T) {
 		released := map[tracker.ID]bool{}
 		started := map[tracker.ID]bool{}
 		for _, d := range w.plan() {
-			switch d.Verb {
+			switch d.Action {
 			case schedule.Release:
 				released[d.ID] = true
 			case schedule.Dispatch:
-				if why := w.policy.Eligible(d.Issue); !why.None() {
+				if why := w.policy.IneligibleToStart(d.Issue); !why.None() {
 					t.Fatalf("started %s, which %v", d.ID, why)
 				}
 				if d.ID != d.Issue.ID || started[d.ID] {
@@ -139,7 +139,7 @@ func TestNewIssuesStartInOrder(t *testing.T) {
 
 		want := slices.SortedFunc(slices.Values(w.snap.Candidates), schedule.Compare)
 		want = slices.CompactFunc(want, func(a, b tracker.Issue) bool { return a.ID == b.ID })
-		want = slices.DeleteFunc(want, func(issue tracker.Issue) bool { return !w.policy.Eligible(issue).None() })
+		want = slices.DeleteFunc(want, func(issue tracker.Issue) bool { return !w.policy.IneligibleToStart(issue).None() })
 		fit := max(0, min(w.policy.MaxConcurrent, w.policy.MaxPerTick-w.state.Tick.Sessions, len(want)))
 		switch {
 		case closed(w):
@@ -218,21 +218,21 @@ func TestExplainAgreesWithPlan(t *testing.T) {
 	check(t, func(t *rapid.T, w world) {
 		type step struct {
 			ID   tracker.ID
-			Verb schedule.Verb
+			Verb schedule.Action
 		}
 		var want, got []step
 		for _, d := range w.plan() {
-			if d.Verb != schedule.Observe {
-				want = append(want, step{d.ID, d.Verb})
+			if d.Action != schedule.Observe {
+				want = append(want, step{d.ID, d.Action})
 			}
 		}
 		explained := map[tracker.ID]bool{}
 		for _, v := range schedule.Explain(w.state, w.snap, w.policy, w.now) {
 			explained[v.Issue.ID] = true
-			if v.Verb != "" {
-				got = append(got, step{v.Issue.ID, v.Verb})
+			if v.Action != "" {
+				got = append(got, step{v.Issue.ID, v.Action})
 			}
-			if v.Verb != schedule.Dispatch && (v.Why.Reason == "" || v.Why.String() == "") {
+			if v.Action != schedule.Dispatch && (v.Why.Reason == "" || v.Why.String() == "") {
 				t.Fatalf("no reason: %+v", v)
 			}
 			if v.Phase != w.state.Claims[v.Issue.ID].Phase && v.Phase != "" {
@@ -260,7 +260,7 @@ func TestExplainAgreesWithPlan(t *testing.T) {
 func TestASessionIsStalledWhenItIsSilentInATurnAlone(t *testing.T) {
 	check(t, func(t *rapid.T, w world) {
 		for _, d := range w.plan() {
-			if d.Verb != schedule.Stop || d.Cause != schedule.Stalled {
+			if d.Action != schedule.Stop || d.Cause != schedule.Stalled {
 				continue
 			}
 			c := w.state.Claims[d.ID]
@@ -297,8 +297,8 @@ func TestNothingIsDecidedBeforeWake(t *testing.T) {
 
 func TestAdoptionTouchesTheClaimsOfTheDeadAlone(t *testing.T) {
 	check(t, func(t *rapid.T, w world) {
-		life := rapid.SampledFrom([]schedule.Life{schedule.Unknown, schedule.Alive, schedule.Dead})
-		lives := map[schedule.Owner]schedule.Life{}
+		life := rapid.SampledFrom([]schedule.OwnerStatus{schedule.Unknown, schedule.Alive, schedule.Dead})
+		lives := map[schedule.Owner]schedule.OwnerStatus{}
 		for _, owner := range []schedule.Owner{other, local} {
 			lives[owner] = life.Draw(t, "life")
 		}
@@ -342,7 +342,7 @@ func TestTokensAreCountedOnce(t *testing.T) {
 		for range rapid.IntRange(0, 8).Draw(t, "reports") {
 			u := genUsage(t)
 			high = schedule.Usage{Input: max(high.Input, u.Input), Output: max(high.Output, u.Output)}
-			w.state.Seen("1", schedule.Update{Usage: u, RateLimits: json.RawMessage(`{}`)}, w.now)
+			w.state.Heartbeat("1", schedule.Update{Usage: u, RateLimits: json.RawMessage(`{}`)}, w.now)
 			if got := w.state.Claims["1"].Tokens; got != high.Total() {
 				t.Fatalf("the issue has %d tokens, want %d", got, high.Total())
 			}
@@ -350,8 +350,8 @@ func TestTokensAreCountedOnce(t *testing.T) {
 		}
 		end := genUsage(t)
 		high = schedule.Usage{Input: max(high.Input, end.Input), Output: max(high.Output, end.Output)}
-		w.state.Exit("1", schedule.Outcome{Class: schedule.Passing, Why: "busy", Usage: end}, w.policy, w.now)
-		w.state.Seen("1", schedule.Update{Usage: schedule.Usage{Input: 1 << 20}}, w.now) // too late
+		w.state.Exit("1", schedule.Outcome{Class: schedule.Transient, Why: "busy", Usage: end}, w.policy, w.now)
+		w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 1 << 20}}, w.now) // too late
 
 		var days schedule.Usage
 		for _, day := range w.state.Days {

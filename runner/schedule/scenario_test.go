@@ -141,7 +141,7 @@ func (s *story) step(words []string) {
 		s.planAndApply()
 	case "explain":
 		for _, v := range schedule.Explain(s.state, s.read(), s.policy, s.now) {
-			s.print(v.Issue.Identifier, string(orDash(v.Phase)), string(orDash(v.Verb)), because(v.Why))
+			s.print(v.Issue.Identifier, string(orDash(v.Phase)), string(orDash(v.Action)), because(v.Why))
 		}
 	case "seen":
 		s.seen(name, words[2:])
@@ -169,7 +169,7 @@ func (s *story) step(words []string) {
 	case "retry":
 		s.found(name, s.state.Retry(s.id(name), s.now))
 	case "drop":
-		s.found(name, s.state.Drop(s.id(name)))
+		s.found(name, s.state.Release(s.id(name)))
 	case "claims":
 		for _, issue := range s.issues {
 			s.printClaim(issue.ID)
@@ -197,12 +197,12 @@ func (s *story) planAndApply() {
 			name = c.Identifier
 		}
 		switch {
-		case d.Verb == schedule.Observe:
+		case d.Action == schedule.Observe:
 			s.print("observe", name, fmt.Sprintf("%q", d.Issue.State))
 		case d.Clean:
-			s.print(string(d.Verb), name, because(d.Why), "[clean]")
+			s.print(string(d.Action), name, because(d.Why), "[clean]")
 		default:
-			s.print(string(d.Verb), name, because(d.Why))
+			s.print(string(d.Action), name, because(d.Why))
 		}
 		s.state.Apply(d, s.now)
 	}
@@ -243,7 +243,7 @@ func (s *story) read() schedule.Snapshot {
 }
 
 func (s *story) adopt(word string) {
-	life, known := map[string]schedule.Life{
+	life, known := map[string]schedule.OwnerStatus{
 		"dead": schedule.Dead, "alive": schedule.Alive, "unknown": schedule.Unknown,
 	}[word]
 	if !known {

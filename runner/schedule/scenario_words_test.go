@@ -188,7 +188,7 @@ func (s *story) seen(name string, words []string) {
 		}
 		return true
 	})
-	s.state.Seen(s.id(name), u, s.now)
+	s.state.Heartbeat(s.id(name), u, s.now)
 	s.printClaim(s.id(name))
 }
 

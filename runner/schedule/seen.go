@@ -26,8 +26,8 @@ type Update struct {
 	RateLimits json.RawMessage // nil when it says nothing of them
 }
 
-// Seen takes in a report of a session of this run (SPEC §7.3, §13.5).
-func (s *State) Seen(id tracker.ID, u Update, now time.Time) {
+// Heartbeat takes in a report of a session of this run (SPEC §7.3, §13.5).
+func (s *State) Heartbeat(id tracker.ID, u Update, now time.Time) {
 	c, claimed := s.Claims[id]
 	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
 		return // a report that was on its way when the session ended
@@ -48,16 +48,16 @@ func (s *State) Seen(id tracker.ID, u Update, now time.Time) {
 		s.RateLimits = u.RateLimits
 	}
 	if u.Usage.Total() > 0 {
-		s.mended(c) // a model answered: whatever stopped everyone is over
+		s.clearPause(c) // a model answered: whatever stopped everyone is over
 	}
 	c.Turns = max(c.Turns, u.Turns)
-	s.spend(&c, u.Usage, now)
+	s.countTokens(&c, u.Usage, now)
 	s.Claims[id] = c
 }
 
-// mended ends the pause because the session of a claim works. A session that
+// clearPause ends the pause because the session of a claim works. A session that
 // began before the pause says nothing of what has failed since.
-func (s *State) mended(c Claim) {
+func (s *State) clearPause(c Claim) {
 	if !s.Tick.Paused && !c.Since.Before(s.Pause.Since) {
 		s.Pause = Pause{}
 	}

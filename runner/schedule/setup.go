@@ -26,9 +26,9 @@ func (s *State) Resume(now time.Time) bool {
 	return true
 }
 
-// Refit ends the pause if it was begun in another setup than this one, and
+// ResumeIfChanged ends the pause if it was begun in another setup than this one, and
 // reports whether it did.
-func (s *State) Refit(setup Setup, now time.Time) bool {
+func (s *State) ResumeIfChanged(setup Setup, now time.Time) bool {
 	if !s.Pause.Setup.differs(setup) || !s.Resume(now) {
 		return false
 	}

@@ -24,11 +24,11 @@ func TestAnotherSetupOfTheAgentEndsThePauseAndNothingElseDoes(t *testing.T) {
 	} {
 		w := running(todo(1))
 		w.policy.Setup, w.policy.Salt = old, "salt"
-		w.state.Exit("1", schedule.Outcome{Class: schedule.Everyones, Why: "unauthorized", RetryAt: noon.Add(time.Hour)}, w.policy, noon)
+		w.state.Exit("1", schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized", RetryAt: noon.Add(time.Hour)}, w.policy, noon)
 		if w.state.Salt != "salt" {
 			t.Fatalf("the salt of the digests is %q", w.state.Salt)
 		}
-		if over := w.state.Refit(test.setup, noon); over != test.over {
+		if over := w.state.ResumeIfChanged(test.setup, noon); over != test.over {
 			t.Errorf("%s: over %v", name, over)
 		}
 		want := noon.Add(time.Hour)
@@ -38,7 +38,7 @@ func TestAnotherSetupOfTheAgentEndsThePauseAndNothingElseDoes(t *testing.T) {
 		if got := w.state.Pause.Until; !got.Equal(want) {
 			t.Errorf("%s: paused until %v, want %v", name, got, want)
 		}
-		if w.state.Refit(test.setup, noon) {
+		if w.state.ResumeIfChanged(test.setup, noon) {
 			t.Errorf("%s: it ends a second time", name)
 		}
 	}
@@ -48,7 +48,7 @@ func TestASessionThatBeganBeforeAPauseDoesNotEndIt(t *testing.T) {
 	t.Parallel()
 	for name, works := range map[string]func(world){
 		"by its tokens": func(w world) {
-			w.state.Seen("1", schedule.Update{Turns: 1, Usage: schedule.Usage{Input: 10}}, noon.Add(2*time.Minute))
+			w.state.Heartbeat("1", schedule.Update{Turns: 1, Usage: schedule.Usage{Input: 10}}, noon.Add(2*time.Minute))
 		},
 		"by its end": func(w world) {
 			w.state.Exit("1", schedule.Outcome{Class: schedule.Done, Turns: 1}, w.policy, noon.Add(2*time.Minute))
@@ -81,7 +81,7 @@ func TestAPauseThatAnOperatorEndedLetsOneSessionTryFirst(t *testing.T) {
 	}
 	var starts []string
 	for _, d := range w.plan() {
-		starts = append(starts, string(d.Verb)+" "+string(d.ID))
+		starts = append(starts, string(d.Action)+" "+string(d.ID))
 	}
 	if diff := cmp.Diff([]string{"dispatch 1"}, starts); diff != "" {
 		t.Error(diff)

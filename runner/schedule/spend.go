@@ -2,8 +2,8 @@ package schedule
 
 import "time"
 
-// keepDays is how many days of spending are remembered.
-const keepDays = 14
+// maxDays is how many days of spending are remembered.
+const maxDays = 14
 
 // MaxTokens is the largest number of tokens that is counted: sums stay at it.
 const MaxTokens = 1 << 53
@@ -23,7 +23,7 @@ type Spent struct {
 	Usage    Usage         // tokens
 	Time     time.Duration // of ended sessions, added up
 	Paused   bool          // a failure of everyone's came up: nothing more starts
-	Turned   bool          // a session that ended had a turn
+	HadTurn  bool          // a session that ended had a turn
 }
 
 // Day is what one day of UTC has used, over all runs. SPEC §13.5 totals what one
@@ -56,7 +56,7 @@ func (s *State) today(now time.Time) *Day {
 		}
 	}
 	s.Days = append(s.Days, Day{Date: date})
-	if extra := len(s.Days) - keepDays; extra > 0 {
+	if extra := len(s.Days) - maxDays; extra > 0 {
 		s.Days = append(s.Days[:0], s.Days[extra:]...)
 	}
 	return &s.Days[len(s.Days)-1]
@@ -73,8 +73,8 @@ func (s *State) SpentToday(now time.Time) Day {
 	return Day{Date: date}
 }
 
-// spend counts tokens for the claim, the tick and the day.
-func (s *State) spend(c *Claim, live Usage, now time.Time) {
+// countTokens counts tokens for the claim, the tick and the day.
+func (s *State) countTokens(c *Claim, live Usage, now time.Time) {
 	more := Usage{
 		Input:  max(min(live.Input, MaxTokens)-c.Live.Input, 0),
 		Output: max(min(live.Output, MaxTokens)-c.Live.Output, 0),
@@ -90,8 +90,8 @@ func (s *State) spend(c *Claim, live Usage, now time.Time) {
 	}
 }
 
-// work counts the time of a session for the tick and the day.
-func (s *State) work(took time.Duration, now time.Time) {
+// countTime counts the time of a session for the tick and the day.
+func (s *State) countTime(took time.Duration, now time.Time) {
 	s.Tick.Time += took
 	s.today(now).Time += took
 }
@@ -101,8 +101,8 @@ func nextDay(now time.Time) time.Time {
 	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 }
 
-// overspent says which budget forbids to start anything more, if one does.
-func (s *State) overspent(b Budget, now time.Time) Why {
+// spentBudget says which budget forbids to start anything more, if one does.
+func (s *State) spentBudget(b Budget, now time.Time) Why {
 	if b.TokensPerTick > 0 && s.Tick.Usage.Total() >= b.TokensPerTick {
 		return Why{TickBudget, "budget.max_tokens_per_tick is spent"}
 	}

@@ -18,7 +18,7 @@ type State struct {
 	RateLimits json.RawMessage // the agent's latest snapshot, nil when none was seen
 	Wait       TrackerWait     // until when the tracker asked to be left alone
 	Salt       string          // of the digests in it; empty as long as there was none
-	Past       []Past          // the last ticks that did something, oldest first, at most keepPast
+	History    []TickRecord    // the last ticks that did something, oldest first, at most keepPast
 
 	Self Owner // who is planning; not kept
 	// Completed are the issues of which a session came to a normal end in this run
@@ -40,7 +40,7 @@ func (s *State) Clone() *State {
 	c := *s
 	c.Claims = maps.Clone(s.Claims)
 	c.Days = slices.Clone(s.Days)
-	c.Past = slices.Clone(s.Past)
+	c.History = slices.Clone(s.History)
 	return &c
 }
 
@@ -97,8 +97,8 @@ func (c *Claim) observe(issue tracker.Issue) {
 	c.State, c.Content = issue.State, issue.Content()
 }
 
-// enter moves the claim to a phase; what belongs to the old one alone is cleared.
-func (c *Claim) enter(phase Phase, why string, now time.Time) {
+// setPhase moves the claim to a phase; what belongs to the old one alone is cleared.
+func (c *Claim) setPhase(phase Phase, why string, now time.Time) {
 	c.Phase, c.Why, c.Since = phase, why, now
 	c.Due, c.Cause, c.TurnSince = time.Time{}, "", time.Time{}
 	if !c.holdsSlot() {

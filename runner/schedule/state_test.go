@@ -15,7 +15,7 @@ func TestANewTickForgetsWhatTheLastOneUsed(t *testing.T) {
 	t.Parallel()
 	w := simple()
 	w.claim(todo(1), schedule.Running, nil)
-	w.state.Exit("1", schedule.Outcome{Class: schedule.Everyones, Why: "unauthorized", Usage: schedule.Usage{Input: 5}}, w.policy, w.now)
+	w.state.Exit("1", schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized", Usage: schedule.Usage{Input: 5}}, w.policy, w.now)
 	days, pause, claim := w.state.Days, w.state.Pause, w.state.Claims["1"]
 	w.state.NewTick()
 
@@ -98,7 +98,7 @@ func TestTheLatestFourteenDaysAreKept(t *testing.T) {
 	w.claim(todo(1), schedule.Running, nil)
 	for day := range 20 {
 		w.now = noon.AddDate(0, 0, day)
-		w.state.Seen("1", schedule.Update{Usage: schedule.Usage{Input: int64(day+1) * 10}}, w.now)
+		w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: int64(day+1) * 10}}, w.now)
 	}
 	if days := w.state.Days; len(days) != 14 || days[0].Date != "2026-03-16" || days[13].Date != "2026-03-29" {
 		t.Errorf("kept %+v", days)
@@ -117,7 +117,7 @@ func TestADayIsADayOfUTC(t *testing.T) {
 	w := simple()
 	w.claim(todo(1), schedule.Running, nil)
 	east := time.FixedZone("east", 14*60*60) // there it is the 11th already
-	w.state.Seen("1", schedule.Update{Usage: schedule.Usage{Input: 10}}, noon.In(east))
+	w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 10}}, noon.In(east))
 	want := []schedule.Day{{Date: "2026-03-10", Usage: schedule.Usage{Input: 10}}}
 	if diff := cmp.Diff(want, w.state.Days); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -132,10 +132,10 @@ func TestACloneSharesNothingThatChanges(t *testing.T) {
 	t.Parallel()
 	w := simple()
 	w.claim(todo(1), schedule.Running, nil)
-	w.state.Seen("1", schedule.Update{Usage: schedule.Usage{Input: 5}, RateLimits: json.RawMessage(`{"left":1}`)}, w.now)
+	w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 5}, RateLimits: json.RawMessage(`{"left":1}`)}, w.now)
 	before := w.dump(t)
 	clone := w.state.Clone()
-	clone.Seen("1", schedule.Update{Usage: schedule.Usage{Input: 9}, RateLimits: json.RawMessage(`{"left":0}`)}, w.now)
+	clone.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 9}, RateLimits: json.RawMessage(`{"left":0}`)}, w.now)
 	clone.Exit("1", schedule.Outcome{Class: schedule.Done}, w.policy, w.now)
 	if diff := cmp.Diff(before, w.dump(t)); diff != "" {
 		t.Errorf("the original changed (-before +after):\n%s", diff)

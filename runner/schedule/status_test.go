@@ -15,7 +15,7 @@ func TestTheCauseOfAStopSaysHowTheAttemptEnded(t *testing.T) {
 		schedule.Vanished: schedule.StatusCanceledByReconciliation, schedule.LostClaim: schedule.StatusCanceledByReconciliation,
 
 		schedule.OverIssue: schedule.StatusInterrupted, schedule.OverTick: schedule.StatusInterrupted, schedule.OverDay: schedule.StatusInterrupted,
-		schedule.Interrupted: schedule.StatusInterrupted, schedule.DeadlineReach: schedule.StatusInterrupted, "": schedule.StatusInterrupted,
+		schedule.Interrupted: schedule.StatusInterrupted, schedule.DeadlineReached: schedule.StatusInterrupted, "": schedule.StatusInterrupted,
 	} {
 		if got := cause.Status(); got != want {
 			t.Errorf("%q ends as %s, want %s", cause, got, want)

@@ -15,7 +15,7 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 		switch {
 		case c.Phase == Waiting:
 			sooner(c.Due)
-		case c.Owner == s.Self && c.listened(p):
+		case c.Owner == s.Self && c.watched(p):
 			// One tick of the clock later: a session is silent for too long
 			// only when more than the timeout has passed.
 			sooner(c.silentSince().Add(p.Stall + time.Nanosecond))
@@ -24,7 +24,7 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 	if s.Pause.Why != "" {
 		sooner(s.Pause.Until)
 	}
-	if s.overspent(p.Budget, now).Reason == DayBudget {
+	if s.spentBudget(p.Budget, now).Reason == DayBudget {
 		sooner(nextDay(now))
 	}
 	return at, ok

@@ -98,8 +98,8 @@ func (w world) claim(issue tracker.Issue, phase schedule.Phase, with func(*sched
 }
 
 // all gives every other owner of the state one life.
-func all(s *schedule.State, life schedule.Life) map[schedule.Owner]schedule.Life {
-	lives := map[schedule.Owner]schedule.Life{}
+func all(s *schedule.State, life schedule.OwnerStatus) map[schedule.Owner]schedule.OwnerStatus {
+	lives := map[schedule.Owner]schedule.OwnerStatus{}
 	for _, o := range s.Orphans() {
 		lives[o] = life
 	}

@@ -121,7 +121,7 @@ func TestAllElseIsNews(t *testing.T) {
 		"a wait for the tracker": func(s *schedule.State) { s.Wait.Until = s.Wait.Until.Add(time.Second) },
 		"a pause":                func(s *schedule.State) { s.Pause.Until = s.Pause.Until.Add(time.Second) },
 		"the end of a pause":     func(s *schedule.State) { s.Pause = schedule.Pause{} },
-		"the end of a tick":      func(s *schedule.State) { s.Remember(schedule.Past{Run: "9"}) },
+		"the end of a tick":      func(s *schedule.State) { s.AppendHistory(schedule.TickRecord{Run: "9"}) },
 		"a session of the day":   func(s *schedule.State) { s.Days[1].Sessions++ },
 	} {
 		s := sample()

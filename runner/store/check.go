@@ -206,7 +206,7 @@ func knownCause(cause schedule.Cause) bool {
 	switch cause {
 	case schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Withdrawn, schedule.Vanished,
 		schedule.OverIssue, schedule.OverTick, schedule.OverDay,
-		schedule.Interrupted, schedule.DeadlineReach, schedule.LostClaim:
+		schedule.Interrupted, schedule.DeadlineReached, schedule.LostClaim:
 		return true
 	}
 	return false

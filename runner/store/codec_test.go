@@ -95,7 +95,7 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 	for _, d := range s.Days {
 		look(d)
 	}
-	for _, p := range s.Past {
+	for _, p := range s.History {
 		look(p)
 	}
 	for name, empty := range unset {
@@ -227,7 +227,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	}
 	s.Pause.Why = long
 	s.Days = []schedule.Day{{Date: "2026-03-01", Time: -5 * time.Second}}
-	s.Past = []schedule.Past{{Run: long, Stopped: "two\nlines" + long}, {Run: "1\n2"}}
+	s.History = []schedule.TickRecord{{Run: long, Stopped: "two\nlines" + long}, {Run: "1\n2"}}
 	s.RateLimits = json.RawMessage(`"` + long + long + long + `"`)
 
 	got, _, err := Decode(mustEncode(t, s, 1))
@@ -243,7 +243,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	}
 	want.Pause.Why = cut(maxWhy)
 	want.Days = []schedule.Day{{Date: "2026-03-01"}}
-	want.Past = []schedule.Past{{Stopped: "two lines" + cut(maxWhy-len("two lines"))}, {}}
+	want.History = []schedule.TickRecord{{Stopped: "two lines" + cut(maxWhy-len("two lines"))}, {}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -258,7 +258,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 		Sessions: most, Failures: most, Idle: most, Tokens: most,
 	}
 	s.Days = []schedule.Day{{Date: "2026-03-01", Sessions: most, Usage: schedule.Usage{Input: most, Output: most}, Time: most}}
-	s.Past = []schedule.Past{{Attempt: most, Sessions: most, Done: most, Parked: most, Tokens: most}}
+	s.History = []schedule.TickRecord{{Attempt: most, Sessions: most, Done: most, Parked: most, Tokens: most}}
 
 	got, _, err := Decode(mustEncode(t, s, maxGeneration))
 	if err != nil {
@@ -271,7 +271,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 		Sessions: maxCount, Failures: maxCount, Idle: maxCount, Tokens: schedule.MaxTokens,
 	}
 	want.Days = []schedule.Day{{Date: "2026-03-01", Sessions: maxCount, Usage: full, Time: time.Duration(most).Truncate(time.Second) - time.Second + 854*time.Millisecond}}
-	want.Past = []schedule.Past{{Attempt: maxCount, Sessions: maxCount, Done: maxCount, Parked: maxCount, Tokens: schedule.MaxTokens}}
+	want.History = []schedule.TickRecord{{Attempt: maxCount, Sessions: maxCount, Done: maxCount, Parked: maxCount, Tokens: schedule.MaxTokens}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -310,8 +310,8 @@ func TestWhatCouldNotBeReadIsNotEncoded(t *testing.T) {
 		"an unknown phase":        func(s *schedule.State) { s.Claims["2"] = schedule.Claim{ID: "2"} },
 		"a year with five digits": func(s *schedule.State) { s.Pause.Until = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"a month of days":         func(s *schedule.State) { s.Days = make([]schedule.Day, maxDays+1) },
-		"a month of ticks":        func(s *schedule.State) { s.Past = make([]schedule.Past, maxPast+1) },
-		"a tick of negative work": func(s *schedule.State) { s.Past = []schedule.Past{{Done: -1}} },
+		"a month of ticks":        func(s *schedule.State) { s.History = make([]schedule.TickRecord, maxPast+1) },
+		"a tick of negative work": func(s *schedule.State) { s.History = []schedule.TickRecord{{Done: -1}} },
 		"too many claims":         func(s *schedule.State) { s.Claims = many(maxClaims + 1).Claims },
 		"too many bytes":          func(s *schedule.State) { s.Claims = many(18_000).Claims },
 	} {

@@ -21,7 +21,7 @@
 //     number. Every state that can be read can also be changed and saved.
 //   - A state is input, even though a checksum finds damage: whoever can write it
 //     can forge it. Nothing in it is ever used as a path or a command. Times are
-//     bounded by [schedule.State.Bound], which knows the clock and the policy.
+//     bounded by [schedule.State.BoundTimes], which knows the clock and the policy.
 //   - Nothing is written when nothing has changed.
 //   - A kill at any instant leaves the old state or the new one, whole. So does a
 //     power cut; and once Save has returned, the new one (as far as the disk

@@ -40,7 +40,7 @@ func describe(old, new *schedule.State) string {
 	case new.Pause != old.Pause:
 		parts = append(parts, "pause")
 	}
-	if len(parts) == 0 && !slices.Equal(old.Past, new.Past) {
+	if len(parts) == 0 && !slices.Equal(old.History, new.History) {
 		parts = []string{"note the end of a tick"}
 	} else if len(parts) == 0 {
 		parts = []string{"update the totals"}

@@ -36,7 +36,7 @@ func TestTheCommitMessageIsThePlanInWords(t *testing.T) {
 		"Renew ABC-1, ABC-2":                                 {claim("a1", func(c *schedule.Claim) { c.Lease = at }), claim("b2", func(c *schedule.Claim) { c.Lease = at })},
 		"Update ABC-1; resume":                               {claim("a1", func(c *schedule.Claim) { c.Thread = "th-9" }), func(s *schedule.State) { s.Pause = schedule.Pause{} }},
 		"Pause":                                              {func(s *schedule.State) { s.Pause.Until = at }},
-		"Note the end of a tick":                             {func(s *schedule.State) { s.Days = nil; s.Remember(schedule.Past{Run: "9"}) }},
+		"Note the end of a tick":                             {func(s *schedule.State) { s.Days = nil; s.AppendHistory(schedule.TickRecord{Run: "9"}) }},
 		"Update the totals":                                  {func(s *schedule.State) { s.Days = nil }},
 		"Claim GH 12, octo/x 13, you, x  y":                  {named("GH-12", "octo/x#13", "@you", "x\r\ny")},
 		fmt.Sprintf("Claim %.39s…", fmt.Sprintf("%050d", 0)): {named(fmt.Sprintf("%050d", 0))},

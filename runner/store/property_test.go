@@ -68,20 +68,20 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genState(genPlain, maxName).Draw(t, "state")
 		p := schedule.Policy{MaxBackoff: time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "backoff")), Salt: "salt"}
-		s.Bound(p, now)
+		s.BoundTimes(p, now)
 		for id, c := range s.Claims {
 			switch s.Self = c.Owner; rapid.IntRange(0, 4).Draw(t, "what happens") {
 			case 0:
 				s.Retry(id, now)
 			case 1:
-				s.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id}}, now)
+				s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id}}, now)
 				s.Renew(now)
-				s.Seen(id, schedule.Update{Alive: true, Usage: most, Turns: math.MaxInt}, now)
+				s.Heartbeat(id, schedule.Update{Alive: true, Usage: most, Turns: math.MaxInt}, now)
 			case 2:
-				class := rapid.SampledFrom([]schedule.Class{schedule.Done, schedule.Failed, schedule.Passing, schedule.Everyones, schedule.Persons}).Draw(t, "class")
+				class := rapid.SampledFrom([]schedule.Class{schedule.Done, schedule.IssueFailed, schedule.Transient, schedule.Systemic, schedule.NeedsInput}).Draw(t, "class")
 				s.Exit(id, schedule.Outcome{Class: class, Usage: most, Turns: 1, RetryAt: genTime().Draw(t, "told")}, p, now)
 			case 3:
-				s.Adopt(map[schedule.Owner]schedule.Life{}, p, now)
+				s.Adopt(map[schedule.Owner]schedule.OwnerStatus{}, p, now)
 			}
 		}
 		s.Resume(now)
@@ -135,7 +135,7 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 			})
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "past") {
-			s.Past = append(s.Past, schedule.Past{
+			s.History = append(s.History, schedule.TickRecord{
 				Run: text(min(size, maxName)).Draw(t, "run"), Attempt: count().Draw(t, "attempt"),
 				Started: genTime().Draw(t, "started"), Ended: genTime().Draw(t, "ended"), Stopped: text(size).Draw(t, "stopped"),
 				Sessions: count().Draw(t, "sessions"), Done: count().Draw(t, "done"), Parked: count().Draw(t, "parked"), Tokens: int64(count().Draw(t, "tokens")),
@@ -167,7 +167,7 @@ func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 		case schedule.Stopping:
 			c.Cause = rapid.SampledFrom([]schedule.Cause{
 				"", schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Withdrawn, schedule.Vanished, schedule.OverIssue,
-				schedule.OverTick, schedule.OverDay, schedule.Interrupted, schedule.DeadlineReach, schedule.LostClaim,
+				schedule.OverTick, schedule.OverDay, schedule.Interrupted, schedule.DeadlineReached, schedule.LostClaim,
 			}).Draw(t, "cause")
 			fallthrough
 		case schedule.Running:

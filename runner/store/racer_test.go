@@ -86,7 +86,7 @@ func race() error {
 func (r racer) plan(s *schedule.State, others world) (mine []tracker.ID, news bool) {
 	now := time.Now()
 	s.Self = r.self
-	lives := map[schedule.Owner]schedule.Life{}
+	lives := map[schedule.Owner]schedule.OwnerStatus{}
 	for _, o := range s.Orphans() {
 		lives[o] = schedule.Alive
 		if slices.Contains(others.Dead, o.Run) {
@@ -105,10 +105,10 @@ func (r racer) plan(s *schedule.State, others world) (mine []tracker.ID, news bo
 		switch {
 		case !free:
 		case done[string(id)] && claimed:
-			s.Apply(schedule.Decision{Verb: schedule.Release, ID: id}, now)
+			s.Apply(schedule.Decision{Action: schedule.Release, ID: id}, now)
 			news = true
 		case !done[string(id)] && len(mine) < raceBatch:
-			s.Apply(schedule.Decision{Verb: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id, Identifier: "R-" + string(id)}}, now)
+			s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id, Identifier: "R-" + string(id)}}, now)
 			mine = append(mine, id)
 		}
 	}

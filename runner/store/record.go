@@ -137,7 +137,7 @@ func newRecord(s *schedule.State, generation int64) record {
 		seconds, millis := int64(took/time.Second), int(took%time.Second/time.Millisecond)
 		r.Days = append(r.Days, day{d.Date, d.Sessions, usage(d.Usage), seconds, millis}.fit())
 	}
-	for _, p := range s.Past {
+	for _, p := range s.History {
 		p.Started, p.Ended = p.Started.UTC(), p.Ended.UTC()
 		r.Past = append(r.Past, past(p).fit())
 	}
@@ -167,7 +167,7 @@ func (r record) state() *schedule.State {
 		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: schedule.Usage(d.Tokens), Time: d.time()})
 	}
 	for _, p := range r.Past {
-		s.Past = append(s.Past, schedule.Past(p))
+		s.History = append(s.History, schedule.TickRecord(p))
 	}
 	s.RateLimits = snapshot(r.RateLimits)
 	return s

@@ -32,7 +32,7 @@ func NewRuns(repo, apiURL, token string, client *http.Client) (*Runs, error) {
 // Life is what GitHub knows of the owner: dead when its attempt of the run is
 // over or deleted, or its job in it. It is unknown when it is no workflow run,
 // when GitHub cannot be asked, and when it says something new.
-func (r *Runs) Life(ctx context.Context, o schedule.Owner) schedule.Life {
+func (r *Runs) Life(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
 	if r.dead[o] {
 		return schedule.Dead
 	}
@@ -43,7 +43,7 @@ func (r *Runs) Life(ctx context.Context, o schedule.Owner) schedule.Life {
 	return life
 }
 
-func (r *Runs) ask(ctx context.Context, o schedule.Owner) schedule.Life {
+func (r *Runs) ask(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
 	// A state is input: only a number goes into a URL.
 	id, err := strconv.ParseInt(o.Run, 10, 64)
 	if err != nil || id <= 0 || o.Attempt <= 0 {
@@ -65,7 +65,7 @@ func (r *Runs) ask(ctx context.Context, o schedule.Owner) schedule.Life {
 	return life
 }
 
-func lifeOf(status string) schedule.Life {
+func lifeOf(status string) schedule.OwnerStatus {
 	switch status {
 	case "completed":
 		return schedule.Dead
@@ -77,7 +77,7 @@ func lifeOf(status string) schedule.Life {
 
 // deleted is the life in a run that GitHub does not find: over, unless it is the
 // token that may not see it.
-func (r *Runs) deleted(ctx context.Context) schedule.Life {
+func (r *Runs) deleted(ctx context.Context) schedule.OwnerStatus {
 	one := &github.ListWorkflowRunsOptions{ListOptions: github.ListOptions{PerPage: 1}}
 	list, _, err := r.api.listRuns(ctx, r.api.owner, r.api.name, one)
 	if err == nil && list != nil && list.TotalCount != nil { // an answer of null is a nil list

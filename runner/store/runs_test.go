@@ -50,7 +50,7 @@ func TestWhetherAnOwnerIsOver(t *testing.T) {
 	for name, test := range map[string]struct {
 		owner schedule.Owner
 		hub   func(hub)
-		want  schedule.Life
+		want  schedule.OwnerStatus
 	}{
 		"it succeeded":          {owner, says("completed", "success"), schedule.Dead},
 		"it failed":             {owner, says("completed", "failure"), schedule.Dead},

@@ -36,7 +36,7 @@ func sample() *schedule.State {
 		{Date: "2026-02-28", Sessions: 2, Usage: schedule.Usage{Input: 10, Output: 20}, Time: 61800 * time.Millisecond},
 		{Date: "2026-03-01", Sessions: 1},
 	}
-	s.Past = []schedule.Past{
+	s.History = []schedule.TickRecord{
 		{
 			Run: "16383", Attempt: 1, Started: at(0, 7).Add(-time.Hour), Ended: at(9, 0).Add(-time.Hour), Stopped: "the deadline",
 			Sessions: 3, Done: 2, Parked: 1, Tokens: 4321,
