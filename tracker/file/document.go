@@ -18,7 +18,7 @@ type document struct {
 }
 
 // fence is the line before and after the front matter.
-var fence = regexp.MustCompile(`(?m)^---[ \t]*\r?(?:\n|\z)`)
+var fence = regexp.MustCompile(`(?m)^---[ \t]*(?:\r?\n|\z)`)
 
 func cut(content []byte) (document, error) {
 	rest := bytes.TrimPrefix(content, []byte("\uFEFF"))

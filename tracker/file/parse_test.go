@@ -75,17 +75,18 @@ func TestAMalformedFileSaysWhyAndWhatToDo(t *testing.T) {
 		content string
 		want    string
 	}{
-		"empty":               {"", `write a line "---"`},
-		"no front matter":     {"# Title\n", `write a line "---"`},
-		"a longer fence":      {"----\ntitle: T\nstate: Todo\n----\n", `write a line "---"`},
-		"no end":              {"---\ntitle: T\nstate: Todo\n", `write a line "---" after it`},
-		"not a mapping":       {"---\n- a\n---\n", "correct it"},
-		"broken YAML":         {"---\ntitle: T\nstate: [\n---\n", "correct it"},
-		"a line number":       {"---\ntitle: T\nstate: Todo\nstate: Done\n---\n", "line 4"},
-		"no title":            {"---\nstate: Todo\n---\n", "no title"},
-		"no state":            {"---\ntitle: T\nstate:\n---\n", "no state"},
-		"neither":             {"---\n---\n", "no title and no state"},
-		"a state that is two": {"---\ntitle: T\nstate: [a, b]\n---\n", "no state"},
+		"empty":                {"", `write a line "---"`},
+		"no front matter":      {"# Title\n", `write a line "---"`},
+		"a longer fence":       {"----\ntitle: T\nstate: Todo\n----\n", `write a line "---"`},
+		"no end":               {"---\ntitle: T\nstate: Todo\n", `write a line "---" after it`},
+		"a lone CR at the end": {"---\r\ntitle: T\r\nstate: Todo\r\n---\r", `write a line "---" after it`},
+		"not a mapping":        {"---\n- a\n---\n", "correct it"},
+		"broken YAML":          {"---\ntitle: T\nstate: [\n---\n", "correct it"},
+		"a line number":        {"---\ntitle: T\nstate: Todo\nstate: Done\n---\n", "line 4"},
+		"no title":             {"---\nstate: Todo\n---\n", "no title"},
+		"no state":             {"---\ntitle: T\nstate:\n---\n", "no state"},
+		"neither":              {"---\n---\n", "no title and no state"},
+		"a state that is two":  {"---\ntitle: T\nstate: [a, b]\n---\n", "no state"},
 		"labels of another kind": {
 			"---\ntitle: T\nstate: Todo\nlabels: {a: b}\n---\n", "labels: it is not a list",
 		},
@@ -123,6 +124,7 @@ func manyKeys(n int) string {
 func FuzzParse(f *testing.F) {
 	f.Add("---\ntitle: T\nstate: Todo # now\nupdated_at: 2026-01-01\n---\nbody", "Done")
 	f.Add("---\r\n{title: T, state: 'In Progress'}\r\n---\r\n", "yes")
+	f.Add("---\r\n{title: T, state: 'In Progress'}\r\n---\r", "s")
 	f.Add("---\ntitle: &t T\nstate: *t\nlabels: a, b\n---\n\n## Comments\n\n### 2026-01-01T00:00:00Z agent\n\nhi", "a: b #c")
 	f.Add("---\nstate: >\n  To\n  do\ntitle: T\nblocked_by:\n- A-2\n---\n\xff\x00", "'\"")
 	f.Fuzz(func(t *testing.T, content, state string) {
