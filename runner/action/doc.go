@@ -23,7 +23,7 @@
 //     it does not mask every brace of the log.
 //   - Ten annotations of a kind are shown; the tenth sums up what is too many.
 //   - [Runtime.Output] refuses a value that would forge another output.
-//   - [Runtime.Summary] is cut between blocks, rows and items, and says so.
+//   - [Runtime.Summary] is cut between blocks, and says so.
 //   - [Refuse] says where the program must not run.
 //
 // Outside Actions it prints plain text and leaves out what has no place there.

@@ -2,7 +2,6 @@ package action_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,28 +78,53 @@ func TestAFileThatCannotBeWrittenIsAnError(t *testing.T) {
 	}
 }
 
-func TestASummaryIsCutToWhatGitHubTakes(t *testing.T) {
+func TestASummaryIsCutBetweenBlocksToWhatGitHubTakes(t *testing.T) {
+	t.Parallel()
+	for name, block := range map[string]string{
+		"tables":  "| issue | outcome |\n|---|---|\n| GH-1 | " + strings.Repeat("x", 90) + " |\n",
+		"details": "<details><summary>more</summary>\n\n- " + strings.Repeat("x", 90) + "\n\n</details>\n",
+	} {
+		r := newRunner(t)
+		rt := r.runtime()
+		long := strings.Repeat(block+"\n", 15000)
+		if err := rt.Summary("# Before"); err != nil {
+			t.Fatal(err)
+		}
+		if err := rt.Summary(long); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(r.summary)
+		if err != nil || len(data) > 1<<20 || len(data) < 1<<20-300 {
+			t.Fatalf("%s: %d bytes, %v", name, len(data), err)
+		}
+		whole := strings.Count(string(data), block)
+		want := "# Before\n" + strings.Repeat(block+"\n", whole) + "_The rest was left out: GitHub shows 1 MiB at most._\n"
+		if string(data) != want {
+			t.Errorf("%s: ends in %q", name, data[len(data)-300:])
+		}
+	}
+}
+
+func TestASummaryThatIsFullIsAnError(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)
-	rt := r.runtime()
-	row := "| GH-1 | " + strings.Repeat("x", 90) + " |\n"
-	table := "| issue | outcome |\n|---|---|\n" + strings.Repeat(row, 15000)
-	if err := rt.Summary("# Before"); err != nil {
+	if err := os.WriteFile(r.summary, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := rt.Summary(table); err != nil {
+	if err := r.runtime().Summary("text"); !errors.Is(err, action.ErrCommandFile) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A block that is longer than all the room has no place where it could be cut.
+func TestOnlyTheNoticeIsKeptOfABlockThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	if err := r.runtime().Summary("<details><summary>more</summary>\n\n" + strings.Repeat("x", 1<<20)); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(r.summary)
-	if err != nil || len(data) > 1<<20 || len(data) < 1<<20-300 {
-		t.Fatalf("%d bytes, %v", len(data), err)
-	}
-	kept := strings.Count(string(data), row)
-	want := fmt.Sprintf("\n\n_%d more lines were left out: GitHub shows 1 MiB at most._\n", 15000-kept)
-	if !strings.HasSuffix(string(data), row[:len(row)-1]+want) || !strings.HasPrefix(string(data), "# Before\n| issue") {
-		t.Errorf("ends in %q", data[len(data)-300:])
-	}
-	if err := rt.Summary(table); !errors.Is(err, action.ErrCommandFile) {
-		t.Errorf("a full summary: %v", err)
+	if want := "_The rest was left out: GitHub shows 1 MiB at most._\n"; err != nil || string(data) != want {
+		t.Errorf("%q, %v", data[:min(len(data), 300)], err)
 	}
 }

@@ -3,16 +3,16 @@ package action
 import (
 	"fmt"
 	"os"
+	"strings"
 )
 
-// maxSummary is how much of a step's summary GitHub takes, in bytes; of more it
-// shows nothing.
+// maxSummary is the longest summary of a step that GitHub shows, in bytes. Of a
+// longer one it shows nothing.
 const maxSummary = 1 << 20
 
-// Summary appends Markdown to the summary of the step. What is too long is cut,
-// between blocks, rows or items, and says how much is gone. It fails with
-// [ErrCommandFile] when the file cannot be written or is full. Outside Actions
-// there is no summary.
+// Summary appends Markdown to the summary of the step. Text that is too long is
+// cut between blocks, and a notice says so. It fails with [ErrCommandFile] when
+// the file cannot be written or is full. Outside Actions there is no summary.
 func (r *Runtime) Summary(markdown string) error {
 	if !r.inside {
 		return nil
@@ -22,7 +22,7 @@ func (r *Runtime) Summary(markdown string) error {
 	if info, err := os.Stat(r.getenv(variable)); err == nil {
 		room -= int(min(info.Size(), maxSummary))
 	}
-	fitting, ok := cut(markdown, room)
+	fitting, ok := truncate(markdown, room)
 	if !ok {
 		return fmt.Errorf("%s: %w: the file of %s is full; write less to it before", operation, ErrCommandFile, variable)
 	}
@@ -30,4 +30,29 @@ func (r *Runtime) Summary(markdown string) error {
 		return file(operation, variable, err)
 	}
 	return nil
+}
+
+const truncated = "_The rest was left out: GitHub shows 1 MiB at most._"
+
+// truncate returns at most room bytes of our own Markdown, whose blocks are
+// separated by empty lines and whose <details> are never nested. Text that is too
+// long ends before the last block that does not fit, outside of <details>, with a
+// notice. It reports false when not even the notice fits.
+func truncate(markdown string, room int) (fitting string, ok bool) {
+	if len(markdown) <= room {
+		return markdown, true
+	}
+	room -= len("\n\n" + truncated)
+	if room < 0 {
+		return "", false
+	}
+	kept := markdown[:room]
+	kept = kept[:max(0, strings.LastIndex(kept, "\n\n"))]
+	if open := strings.LastIndex(kept, "<details>"); open > strings.LastIndex(kept, "</details>") {
+		kept = strings.TrimRight(kept[:open], "\n")
+	}
+	if kept != "" {
+		kept += "\n\n"
+	}
+	return kept + truncated, true
 }

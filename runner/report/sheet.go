@@ -15,8 +15,7 @@ const (
 )
 
 // sheet is a page of Markdown under construction: blocks with an empty line
-// between them, each row of a table and each item of a list on one line, so that
-// whoever must cut it can do so between any two of them.
+// between them, so that a page can be cut between any two of them.
 type sheet struct {
 	text  strings.Builder
 	level markdown // of its headings
