@@ -25,7 +25,7 @@ func (a *app) useJob(event action.Event) error {
 		}
 		return nil
 	}
-	if strings.HasPrefix(a.state, "cache:") && !job.Grouped {
+	if strings.HasPrefix(a.state, "cache:") && !job.InConcurrencyGroup {
 		a.warnings = append(a.warnings, fmt.Sprintf(
 			"the state is in the cache, and %s has no concurrency group: two runs at once may work on the same issue: add `concurrency: symphony`, or keep the state on a branch", event.File))
 	}

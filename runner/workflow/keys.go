@@ -10,7 +10,7 @@ type Key struct {
 // Keys lists every key in the order of the reference (SPEC §6.4).
 func Keys() []Key {
 	var keys []Key
-	for _, e := range new(draft).table() {
+	for _, e := range new(decoder).table() {
 		keys = append(keys, e.Key)
 	}
 	return keys
@@ -19,76 +19,76 @@ func Keys() []Key {
 // entry is a key and what to do with its value.
 type entry struct {
 	Key
-	rule  func(value)
-	fixed bool // an absent key decodes as its Default does
+	decode        func(value)
+	decodeDefault bool // an absent key decodes as its Default does
 }
 
-func fixed(name, standard, meaning string, rule func(value)) entry {
+func withDefault(name, standard, meaning string, rule func(value)) entry {
 	return entry{Key{name, standard, meaning}, rule, true}
 }
 
-// settled is a key whose default, if it has one, is worked out once all keys are
+// optional is a key whose default, if it has one, is worked out once all keys are
 // read.
-func settled(name, standard, meaning string, rule func(value)) entry {
+func optional(name, standard, meaning string, rule func(value)) entry {
 	return entry{Key{name, standard, meaning}, rule, false}
 }
 
 // table is every key that WORKFLOW.md may have, bound to the settings of d.
-func (d *draft) table() []entry {
+func (d *decoder) table() []entry {
 	s := &d.settings
 	policy, budget, codex, hooks := &s.Policy, &s.Policy.Budget, &s.Codex, &s.Workspace.Hooks
 	return []entry{
-		settled("tracker.kind", "", "the tracker: file, github or linear; required", d.later),
-		settled("tracker.endpoint", "https://api.linear.app/graphql (linear)", "address of the tracker's API", d.later),
-		settled("tracker.api_key", "$LINEAR_API_KEY (linear), $GITHUB_TOKEN (github)", "the tracker's credential: $NAME, or the text itself", d.later),
-		settled("tracker.project_slug", "", "the Linear project; required for linear", d.later),
-		settled("tracker.provider", "{}", "settings of the adapter; endpoint, api_key and project_slug may be written here too", d.providerMap),
-		settled("tracker.active_states", "[Todo, In Progress]; [open] (github)", "states an issue is worked on in; required for github with labels or a project", d.states(&policy.ActiveStates, 1)),
-		settled("tracker.terminal_states", "[Closed, Cancelled, Canceled, Duplicate, Done]; [closed] (github)", "states in which an issue is over and its workspace removed; required likewise", d.states(&policy.TerminalStates, 0)),
-		settled("tracker.required_labels", "[]", "labels an issue must carry, all of them, to start and to go on", d.labels(&policy.RequiredLabels)),
+		optional("tracker.kind", "", "the tracker: file, github or linear; required", d.deferred),
+		optional("tracker.endpoint", "https://api.linear.app/graphql (linear)", "address of the tracker's API", d.deferred),
+		optional("tracker.api_key", "$LINEAR_API_KEY (linear), $GITHUB_TOKEN (github)", "the tracker's credential: $NAME, or the text itself", d.deferred),
+		optional("tracker.project_slug", "", "the Linear project; required for linear", d.deferred),
+		optional("tracker.provider", "{}", "settings of the adapter; endpoint, api_key and project_slug may be written here too", d.providerMap),
+		optional("tracker.active_states", "[Todo, In Progress]; [open] (github)", "states an issue is worked on in; required for github with labels or a project", d.states(&policy.ActiveStates, 1)),
+		optional("tracker.terminal_states", "[Closed, Cancelled, Canceled, Duplicate, Done]; [closed] (github)", "states in which an issue is over and its workspace removed; required likewise", d.states(&policy.TerminalStates, 0)),
+		optional("tracker.required_labels", "[]", "labels an issue must carry, all of them, to start and to go on", d.labels(&policy.RequiredLabels)),
 
-		fixed("polling.interval_ms", "30000", "time between two ticks, and between two looks at the tracker in one", d.millis(&s.Poll, 1)),
+		withDefault("polling.interval_ms", "30000", "time between two ticks, and between two looks at the tracker in one", d.millis(&s.Poll, 1)),
 
-		settled("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", d.root),
+		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", d.root),
 
-		settled("worker.ssh_hosts", "", "not supported: sessions run on this machine", d.noHosts),
-		settled("worker.max_concurrent_agents_per_host", "", "ignored: there is only one host", d.perHost),
+		optional("worker.ssh_hosts", "", "not supported: sessions run on this machine", d.rejectHosts),
+		optional("worker.max_concurrent_agents_per_host", "", "ignored: there is only one host", d.ignorePerHostLimit),
 
-		settled("hooks.after_create", "", "script run in a new workspace; failure gives the workspace up", d.text(&hooks.AfterCreate)),
-		settled("hooks.before_run", "", "script run before each attempt; failure ends the attempt", d.text(&hooks.BeforeRun)),
-		settled("hooks.after_run", "", "script run after each attempt; failure is reported and changes nothing else", d.text(&hooks.AfterRun)),
-		settled("hooks.before_remove", "", "script run before a workspace is removed; failure is reported and changes nothing else", d.text(&hooks.BeforeRemove)),
-		fixed("hooks.timeout_ms", hookTimeout, "time each hook may take; an invalid value falls back to the default", d.hookTimeout),
-		settled("hooks.env", "[]", "names of environment variables that hooks see besides the plain ones", d.names(&hooks.Env)),
+		optional("hooks.after_create", "", "script run in a new workspace; failure gives the workspace up", d.text(&hooks.AfterCreate)),
+		optional("hooks.before_run", "", "script run before each attempt; failure ends the attempt", d.text(&hooks.BeforeRun)),
+		optional("hooks.after_run", "", "script run after each attempt; failure is reported and changes nothing else", d.text(&hooks.AfterRun)),
+		optional("hooks.before_remove", "", "script run before a workspace is removed; failure is reported and changes nothing else", d.text(&hooks.BeforeRemove)),
+		withDefault("hooks.timeout_ms", hookTimeout, "time each hook may take; an invalid value falls back to the default", d.hookTimeout),
+		optional("hooks.env", "[]", "names of environment variables that hooks see besides the plain ones", d.names(&hooks.Env)),
 
-		fixed("agent.max_concurrent_agents", "10", "sessions at once", d.integer(&policy.MaxConcurrent, 1)),
-		fixed("agent.max_turns", "20", "turns of one session", d.integer(&s.MaxTurns, 1)),
-		fixed("agent.max_retry_backoff_ms", "300000", "longest wait between two failures", d.millis(&policy.MaxBackoff, 1)),
-		settled("agent.max_concurrent_agents_by_state", "{}", "sessions at once for issues of one state; invalid entries are ignored", d.byState(&policy.MaxPerState)),
-		settled("agent.max_issues_per_tick", "agent.max_concurrent_agents", "sessions started in one tick", d.integer(&policy.MaxPerTick, 1)),
+		withDefault("agent.max_concurrent_agents", "10", "sessions at once", d.integer(&policy.MaxConcurrent, 1)),
+		withDefault("agent.max_turns", "20", "turns of one session", d.integer(&s.MaxTurns, 1)),
+		withDefault("agent.max_retry_backoff_ms", "300000", "longest wait between two failures", d.millis(&policy.MaxBackoff, 1)),
+		optional("agent.max_concurrent_agents_by_state", "{}", "sessions at once for issues of one state; invalid entries are ignored", d.byState(&policy.MaxPerState)),
+		optional("agent.max_issues_per_tick", "agent.max_concurrent_agents", "sessions started in one tick", d.integer(&policy.MaxPerTick, 1)),
 
-		fixed("budget.max_attempts_per_issue", "10", "failures in a row before an issue is parked; 0 is unlimited", d.integer(&budget.Attempts, 0)),
-		fixed("budget.max_idle_sessions", "3", "sessions in a row that change nothing before an issue is parked; 0 is unlimited", d.integer(&budget.IdleSessions, 0)),
-		fixed("budget.max_tokens_per_issue", "0", "tokens an issue may use over all runs; 0 is unlimited", d.tokens(&budget.TokensPerIssue)),
-		fixed("budget.max_tokens_per_tick", "0", "tokens a tick may use; 0 is unlimited", d.tokens(&budget.TokensPerTick)),
-		fixed("budget.max_tokens_per_day", "0", "tokens a day of UTC may use; 0 is unlimited", d.tokens(&budget.TokensPerDay)),
+		withDefault("budget.max_attempts_per_issue", "10", "failures in a row before an issue is parked; 0 is unlimited", d.integer(&budget.Attempts, 0)),
+		withDefault("budget.max_idle_sessions", "3", "sessions in a row that change nothing before an issue is parked; 0 is unlimited", d.integer(&budget.IdleSessions, 0)),
+		withDefault("budget.max_tokens_per_issue", "0", "tokens an issue may use over all runs; 0 is unlimited", d.tokens(&budget.TokensPerIssue)),
+		withDefault("budget.max_tokens_per_tick", "0", "tokens a tick may use; 0 is unlimited", d.tokens(&budget.TokensPerTick)),
+		withDefault("budget.max_tokens_per_day", "0", "tokens a day of UTC may use; 0 is unlimited", d.tokens(&budget.TokensPerDay)),
 
-		fixed("codex.command", "codex app-server", "shell command of the agent, run in the workspace", d.command(&codex.Command)),
-		settled("codex.approval_policy", "", "Codex's AskForApproval, passed on as it is", d.passed(&codex.ApprovalPolicy)),
-		settled("codex.thread_sandbox", "", "Codex's SandboxMode, passed on as it is", d.passed(&codex.ThreadSandbox)),
-		settled("codex.turn_sandbox_policy", "", "Codex's SandboxPolicy, a map, passed on as it is", d.passedMap(&codex.TurnSandboxPolicy)),
-		settled("codex.model", "Codex's own", "model of the threads", d.text(&codex.Model)),
-		settled("codex.effort", "Codex's own", "reasoning effort of the turns", d.text(&codex.Effort)),
-		fixed("codex.turn_timeout_ms", "3600000", "time a turn may take in all", d.millis(&codex.TurnTimeout, 1)),
-		fixed("codex.read_timeout_ms", "5000", "time an answer to one request may take", d.millis(&codex.ReadTimeout, 1)),
-		fixed("codex.stall_timeout_ms", "300000", "silence in a turn after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),
-		fixed("codex.max_tool_calls", "1000", "calls of the tracker's tools that a session may make; more are refused", d.integer(&codex.MaxToolCalls, 1)),
-		settled("codex.env", "[]", "names of environment variables that the agent sees besides the plain ones", d.names(&codex.Env)),
-		fixed("codex.max_processes", "16384", "processes and threads that the user of this program may have while a session starts another; the superuser has no such bound; 0 is unlimited", d.integer(&s.Workspace.Limits.Processes, 0)),
-		fixed("codex.max_open_files", "65536", "files that one process of a session may have open; 0 is unlimited", d.integer(&s.Workspace.Limits.OpenFiles, 0)),
-		fixed("codex.max_memory_mb", "0", "memory that one process of a session may allocate, in MiB (Linux); 0 is unlimited: when the machine has none left, processes of sessions end first", d.integer(&s.Workspace.Limits.Memory, 0)),
-		settled("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denied(&codex.Deny)),
+		withDefault("codex.command", "codex app-server", "shell command of the agent, run in the workspace", d.command(&codex.Command)),
+		optional("codex.approval_policy", "", "Codex's AskForApproval, passed on as it is", d.jsonValue(&codex.ApprovalPolicy)),
+		optional("codex.thread_sandbox", "", "Codex's SandboxMode, passed on as it is", d.jsonValue(&codex.ThreadSandbox)),
+		optional("codex.turn_sandbox_policy", "", "Codex's SandboxPolicy, a map, passed on as it is", d.jsonMap(&codex.TurnSandboxPolicy)),
+		optional("codex.model", "Codex's own", "model of the threads", d.text(&codex.Model)),
+		optional("codex.effort", "Codex's own", "reasoning effort of the turns", d.text(&codex.Effort)),
+		withDefault("codex.turn_timeout_ms", "3600000", "time a turn may take in all", d.millis(&codex.TurnTimeout, 1)),
+		withDefault("codex.read_timeout_ms", "5000", "time an answer to one request may take", d.millis(&codex.ReadTimeout, 1)),
+		withDefault("codex.stall_timeout_ms", "300000", "silence in a turn after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),
+		withDefault("codex.max_tool_calls", "1000", "calls of the tracker's tools that a session may make; more are refused", d.integer(&codex.MaxToolCalls, 1)),
+		optional("codex.env", "[]", "names of environment variables that the agent sees besides the plain ones", d.names(&codex.Env)),
+		withDefault("codex.max_processes", "16384", "processes and threads that the user of this program may have while a session starts another; the superuser has no such bound; 0 is unlimited", d.integer(&s.Workspace.Limits.Processes, 0)),
+		withDefault("codex.max_open_files", "65536", "files that one process of a session may have open; 0 is unlimited", d.integer(&s.Workspace.Limits.OpenFiles, 0)),
+		withDefault("codex.max_memory_mb", "0", "memory that one process of a session may allocate, in MiB (Linux); 0 is unlimited: when the machine has none left, processes of sessions end first", d.integer(&s.Workspace.Limits.Memory, 0)),
+		optional("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denyPaths(&codex.Deny)),
 
-		settled("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent", d.port),
+		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent", d.port),
 	}
 }

@@ -32,14 +32,14 @@ func Parse(path string, content []byte, env Env) (Workflow, error) {
 	if err != nil {
 		return fail(err)
 	}
-	d := &draft{env: env, dir: filepath.Dir(path)}
+	d := &decoder{env: env, dir: filepath.Dir(path)}
 	if d.env.Lookup == nil {
 		d.env.Lookup = func(string) (string, bool) { return "", false }
 	}
 	d.decode(top)
-	d.settle()
-	d.settleTracker()
-	d.warnOfLiterals(content)
+	d.applyDerivedDefaults()
+	d.decodeTracker()
+	d.warnAboutCredentials(content)
 	if len(d.problems) > 0 {
 		slices.SortStableFunc(d.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 		_, err := fail(d.problems)
@@ -48,8 +48,8 @@ func Parse(path string, content []byte, env Env) (Workflow, error) {
 	return Workflow{Path: path, Settings: d.settings, Prompt: string(prompt), Warnings: d.warnings}, nil
 }
 
-// draft is a workflow being read: the settings so far, and what is wrong with them.
-type draft struct {
+// decoder is a workflow being read: the settings so far, and what is wrong with them.
+type decoder struct {
 	env      Env
 	dir      string           // of the workflow file
 	written  map[string]value // what the front matter says, by full name
@@ -68,24 +68,24 @@ type value struct {
 }
 
 // decode applies the rule of every key to what is written for it, or to its default.
-func (d *draft) decode(top map[string]yaml.Node) {
+func (d *decoder) decode(top map[string]yaml.Node) {
 	table := d.table()
 	unknown := d.flatten(top, table)
 	for _, e := range table {
 		if v, ok := d.written[e.Name]; ok {
-			e.rule(v)
-		} else if e.fixed {
-			e.rule(value{key: e.Name, raw: e.Default})
+			e.decode(v)
+		} else if e.decodeDefault {
+			e.decode(value{key: e.Name, raw: e.Default})
 		}
 	}
 	if len(unknown) > 0 {
-		d.warn("unknown keys are ignored: %s", describe(unknown, table))
+		d.warn("unknown keys are ignored: %s", describeUnknown(unknown, table))
 	}
 }
 
 // flatten fills written and returns, in order, the names that are in no row of
 // the table.
-func (d *draft) flatten(top map[string]yaml.Node, table []entry) (unknown []string) {
+func (d *decoder) flatten(top map[string]yaml.Node, table []entry) (unknown []string) {
 	names, sections := make(map[string]bool), make(map[string]bool)
 	for _, e := range table {
 		section, _, _ := strings.Cut(e.Name, ".")
@@ -110,7 +110,7 @@ func (d *draft) flatten(top map[string]yaml.Node, table []entry) (unknown []stri
 
 // children are the values of the map at key, in the order of their names. A null
 // is left out: it is the same as nothing.
-func (d *draft) children(key string, node yaml.Node) []value {
+func (d *decoder) children(key string, node yaml.Node) []value {
 	var nodes map[string]yaml.Node
 	if err := node.Decode(&nodes); err != nil {
 		d.add(Problem{Key: key, Reason: "must be a map of settings", Line: node.Line})
@@ -129,13 +129,13 @@ func (d *draft) children(key string, node yaml.Node) []value {
 	return values
 }
 
-func (d *draft) add(p Problem) { d.problems = append(d.problems, p) }
+func (d *decoder) add(p Problem) { d.problems = append(d.problems, p) }
 
 // reject adds the problem of a value that may be shown.
-func (d *draft) reject(v value, reason string, args ...any) {
-	d.add(Problem{Key: v.key, Value: shown(v.raw), Reason: fmt.Sprintf(reason, args...), Line: v.line})
+func (d *decoder) reject(v value, reason string, args ...any) {
+	d.add(Problem{Key: v.key, Value: display(v.raw), Reason: fmt.Sprintf(reason, args...), Line: v.line})
 }
 
-func (d *draft) warn(format string, args ...any) {
+func (d *decoder) warn(format string, args ...any) {
 	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
 }

@@ -7,36 +7,36 @@ import (
 	"strings"
 )
 
-// variable is a reference to an environment variable, $NAME or ${NAME}.
-var variable = regexp.MustCompile(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
+// variablePattern is a reference to an environment variablePattern, $NAME or ${NAME}.
+var variablePattern = regexp.MustCompile(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
 
-// reference is the variable that v, as a whole, refers to.
-func reference(v any) (name string, ok bool) {
+// variableName is the variable that v, as a whole, refers to.
+func variableName(v any) (name string, ok bool) {
 	text, ok := v.(string)
-	if !ok || text == "" || variable.FindString(text) != text {
+	if !ok || text == "" || variablePattern.FindString(text) != text {
 		return "", false
 	}
 	return strings.Trim(text, "${}"), true
 }
 
-// lookup is the value of an environment variable without outer space, such as the
+// lookupVariable is the value of an environment variable without outer space, such as the
 // line end of a secret read from a file; empty when it is not set.
-func (d *draft) lookup(name string) string {
+func (d *decoder) lookupVariable(name string) string {
 	text, _ := d.env.Lookup(name)
 	return strings.TrimSpace(text)
 }
 
-// path is the absolute form of a path: variables and a leading ~ expanded,
+// expandPath is the absolute form of a expandPath: variables and a leading ~ expanded,
 // relative to the folder of the workflow file. It is empty when text is blank or
 // is as a whole a variable without a value.
-func (d *draft) path(text string) (string, error) {
-	if name, ok := reference(text); ok {
-		text = d.lookup(name)
+func (d *decoder) expandPath(text string) (string, error) {
+	if name, ok := variableName(text); ok {
+		text = d.lookupVariable(name)
 	} else {
 		var unset error
-		text = variable.ReplaceAllStringFunc(text, func(ref string) string {
-			name, _ := reference(ref)
-			value := d.lookup(name)
+		text = variablePattern.ReplaceAllStringFunc(text, func(ref string) string {
+			name, _ := variableName(ref)
+			value := d.lookupVariable(name)
 			if value == "" {
 				unset = errors.New("needs the environment variable " + name + ", which is not set or empty; set it")
 			}
@@ -64,7 +64,7 @@ func (d *draft) path(text string) (string, error) {
 	return d.absolute(text), nil
 }
 
-func (d *draft) absolute(path string) string {
+func (d *decoder) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}

@@ -72,14 +72,14 @@ func (ps Problems) Unwrap() []error {
 	return categories
 }
 
-// shown is a value for a message: short, on one line, and without the inside of
+// display is a value for a message: short, on one line, and without the inside of
 // maps and lists.
-func shown(v any) string {
+func display(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"
 	case string:
-		return strconv.Quote(brief(v))
+		return strconv.Quote(truncate(v))
 	case []any:
 		return "a list"
 	case map[string]any, map[any]any:
@@ -89,8 +89,8 @@ func shown(v any) string {
 	}
 }
 
-// brief is the beginning of a text that may be long.
-func brief(s string) string {
+// truncate is the beginning of a text that may be long.
+func truncate(s string) string {
 	const limit = 60
 	runes := 0
 	for i := range s {

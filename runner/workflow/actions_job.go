@@ -7,13 +7,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// defaultTimeout is what GitHub gives a job that names no timeout-minutes.
-const defaultTimeout = 6 * time.Hour
+// defaultJobTimeout is what GitHub gives a job that names no timeout-minutes.
+const defaultJobTimeout = 6 * time.Hour
 
 // Job is what a workflow file of GitHub Actions says about one of its jobs.
 type Job struct {
-	Timeout time.Duration // timeout-minutes; 0 when only GitHub can work it out
-	Grouped bool          // the job, or all of its workflow, is in a concurrency group
+	Timeout            time.Duration // timeout-minutes; 0 when only GitHub can work it out
+	InConcurrencyGroup bool          // the job, or all of its workflow, is in a concurrency group
 }
 
 // ParseJob reads a workflow file of GitHub Actions, which is another thing than
@@ -31,22 +31,14 @@ func ParseJob(content []byte, id string) (Job, error) {
 	if len(content) > maxFile {
 		return Job{}, fmt.Errorf("read job %.80q: %w: the workflow file is larger than %d bytes; shorten it", id, ErrParse, maxFile)
 	}
-	var doc yaml.Node
-	err := yaml.Unmarshal(content, &doc)
-	if budget := maxFile; err == nil {
-		err = bounded(&doc, 0, &budget)
-	}
-	if err == nil {
-		err = doc.Decode(&file)
-	}
-	if err != nil {
+	if err := yaml.Unmarshal(content, &file); err != nil {
 		return Job{}, fmt.Errorf("read job %.80q: %w: %w; correct the workflow file", id, ErrParse, err)
 	}
 	found, ok := file.Jobs[id]
 	if !ok {
 		return Job{}, fmt.Errorf("read job %.80q: %w: the workflow file has no such job; give the deadline yourself", id, ErrParse)
 	}
-	job := Job{Timeout: defaultTimeout, Grouped: file.Concurrency != nil || found.Concurrency != nil}
+	job := Job{Timeout: defaultJobTimeout, InConcurrencyGroup: file.Concurrency != nil || found.Concurrency != nil}
 	if !found.Timeout.IsZero() {
 		var minutes float64
 		if err := found.Timeout.Decode(&minutes); err != nil || !(minutes > 0 && minutes <= 1e6) {

@@ -1,0 +1,262 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// list calls take with each item of a list of strings, trimmed.
+func (d *decoder) list(v value, take func(item value, text string)) {
+	items, ok := v.raw.([]any)
+	if !ok {
+		d.reject(v, "must be a list, such as [one, two]")
+		return
+	}
+	for i, raw := range items {
+		item := value{key: fmt.Sprintf("%s[%d]", v.key, i), line: v.line, raw: raw}
+		if text, ok := raw.(string); ok {
+			take(item, strings.TrimSpace(text))
+		} else {
+			d.reject(item, mustBeText)
+		}
+	}
+}
+
+// states takes at least so many state names, each once. What is taken is never
+// nil, so that a list without a good one differs from an absent list.
+func (d *decoder) states(to *[]string, least int) func(value) {
+	return func(v value) {
+		*to = []string{}
+		if items, ok := v.raw.([]any); ok && len(items) < least {
+			d.reject(v, "must name at least one state; remove the key for the default")
+		}
+		seen := make(map[string]bool)
+		d.list(v, func(item value, name string) {
+			switch normal := tracker.NormalState(name); {
+			case normal == "":
+				d.reject(item, "must not be empty; name a state, or remove it")
+			case !seen[normal]:
+				seen[normal] = true
+				*to = append(*to, name)
+			}
+		})
+	}
+}
+
+// labels takes labels in normal form. A blank one is kept and matches no issue:
+// dropping it would dispatch what somebody meant to hold back.
+func (d *decoder) labels(to *[]string) func(value) {
+	return func(v value) {
+		d.list(v, func(item value, label string) {
+			if label == "" {
+				d.warn("%s is blank, so no issue will be dispatched", item.key)
+			}
+			*to = append(*to, tracker.NormalLabel(label))
+		})
+	}
+}
+
+// names takes names of environment variables.
+func (d *decoder) names(to *[]string) func(value) {
+	return func(v value) {
+		d.list(v, func(item value, name string) {
+			if ref, ok := variableName("$" + name); !ok || ref != name {
+				d.reject(item, "must be the name of an environment variable: letters, digits and _, not beginning with a digit")
+				return
+			}
+			*to = append(*to, name)
+		})
+	}
+}
+
+// denyPaths takes paths that the agent may not read.
+func (d *decoder) denyPaths(to *[]string) func(value) {
+	return func(v value) {
+		d.list(v, func(item value, text string) {
+			path, err := d.expandPath(text)
+			switch {
+			case err != nil:
+				d.reject(item, "%s", err)
+			case path == "":
+				d.reject(item, "is empty; name a file or a folder, or remove it")
+			case path == "/":
+				d.reject(item, "is the whole disk, without which no program runs; name the folders")
+			case strings.ContainsAny(path, "*?["):
+				d.reject(item, "looks like a pattern; name the files and folders themselves")
+			default:
+				*to = append(*to, path)
+			}
+		})
+	}
+}
+
+// byState takes limits for states by their normal form. Invalid entries are
+// ignored (SPEC §5.3.5).
+func (d *decoder) byState(to *map[string]int) func(value) {
+	return func(v value) {
+		var entries map[string]any
+		if err := v.node.Decode(&entries); err != nil {
+			d.reject(v, "must be a map from state to limit, such as {todo: 2}")
+			return
+		}
+		limits := make(map[string]int)
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			state := tracker.NormalState(name)
+			n, ok := toInteger(entries[name])
+			switch {
+			case state == "":
+				d.warn("%s has an entry without a state, which is ignored", v.key)
+			case !ok || n < 1 || n > math.MaxInt32:
+				d.warn("%s.%s is %s, not an integer from 1 to %d, and is ignored", v.key, truncate(name), display(entries[name]), math.MaxInt32)
+			case limits[state] != 0:
+				d.warn("%s.%s names its state a second time and is ignored", v.key, truncate(name))
+			default:
+				limits[state] = int(n)
+			}
+		}
+		*to = limits
+	}
+}
+
+// jsonValue takes any YAML value as the JSON that Codex will get (SPEC §5.3.6).
+func (d *decoder) jsonValue(to *json.RawMessage) func(value) {
+	return func(v value) {
+		encoded, err := json.Marshal(v.raw)
+		if err != nil {
+			d.reject(v, "cannot be written as JSON; use text keys and plain values")
+			return
+		}
+		*to = encoded
+	}
+}
+
+func (d *decoder) jsonMap(to *json.RawMessage) func(value) {
+	pass := d.jsonValue(to)
+	return func(v value) {
+		if _, ok := v.raw.(map[string]any); !ok {
+			d.reject(v, "must be a map, such as {type: readOnly}")
+			return
+		}
+		pass(v)
+	}
+}
+
+// rejectHosts refuses the SSH extension: to run on this machine what was meant for
+// another would be worse than not to run.
+func (d *decoder) rejectHosts(v value) {
+	if hosts, ok := v.raw.([]any); !ok || len(hosts) > 0 {
+		d.reject(v, "sessions run on this machine only; remove the key")
+	}
+}
+
+// maxMillis is the longest time that a time.Duration holds.
+const maxMillis = math.MaxInt64 / int64(time.Millisecond)
+
+// hookTimeout is the default of hooks.timeout_ms, which is also what an invalid
+// value falls back to (SPEC §5.3.4).
+const hookTimeout = "60000"
+
+const mustBeText = "must be text; put it in quotes if it is"
+
+// toInteger is v as an integer: a YAML integer, or a string of one (SPEC §5.3).
+func toInteger(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int:
+		return int64(v), true
+	case int64:
+		return v, true
+	case string:
+		n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
+		return n, err == nil
+	}
+	return 0, false // fractions, booleans, and what only fits a uint64 or a float
+}
+
+// integerBetween is v as an integer between low and high, or a problem.
+func (d *decoder) integerBetween(v value, low, high int64) (int64, bool) {
+	n, ok := toInteger(v.raw)
+	if !ok || n < low || n > high {
+		d.reject(v, "must be an integer from %d to %d", low, high)
+		return 0, false
+	}
+	return n, true
+}
+
+func (d *decoder) integer(to *int, low int64) func(value) {
+	return func(v value) {
+		if n, ok := d.integerBetween(v, low, math.MaxInt32); ok {
+			*to = int(n)
+		}
+	}
+}
+
+func (d *decoder) tokens(to *int64) func(value) {
+	return func(v value) {
+		if n, ok := d.integerBetween(v, 0, math.MaxInt64); ok {
+			*to = n
+		}
+	}
+}
+
+func (d *decoder) millis(to *time.Duration, low int64) func(value) {
+	return func(v value) {
+		if n, ok := d.integerBetween(v, low, maxMillis); ok {
+			*to = time.Duration(n) * time.Millisecond
+		}
+	}
+}
+
+func (d *decoder) hookTimeout(v value) {
+	n, ok := toInteger(v.raw)
+	if !ok || n < 1 || n > maxMillis {
+		d.warn("%s is %s, not an integer from 1 to %d: %s is used instead", v.key, display(v.raw), maxMillis, hookTimeout)
+		n, _ = toInteger(hookTimeout)
+	}
+	d.settings.Workspace.Hooks.Timeout = time.Duration(n) * time.Millisecond
+}
+
+func (d *decoder) port(v value) {
+	if n, ok := d.integerBetween(v, 0, math.MaxUint16); ok {
+		port := int(n)
+		d.settings.Port = &port
+	}
+}
+
+func (d *decoder) ignorePerHostLimit(v value) {
+	if _, ok := d.integerBetween(v, 1, math.MaxInt32); ok {
+		d.warn("%s is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says", v.key)
+	}
+}
+
+// text takes a string as it is written. A blank one is as good as none.
+func (d *decoder) text(to *string) func(value) {
+	return func(v value) {
+		s, ok := v.raw.(string)
+		switch {
+		case !ok:
+			d.reject(v, mustBeText)
+		case strings.Contains(s, "\x00"):
+			d.reject(v, "must not contain a NUL character")
+		case strings.TrimSpace(s) != "":
+			*to = s
+		}
+	}
+}
+
+func (d *decoder) command(to *string) func(value) {
+	text := d.text(to)
+	return func(v value) {
+		text(v)
+		if s, ok := v.raw.(string); ok && strings.TrimSpace(s) == "" {
+			d.reject(v, "must not be empty; remove the key for the default")
+		}
+	}
+}

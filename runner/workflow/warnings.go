@@ -1,0 +1,92 @@
+package workflow
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// describeUnknown names unknown keys, each with what was probably meant.
+func describeUnknown(unknown []string, table []entry) string {
+	const limit = 20 // a file with more is not a workflow
+	var named []string
+	for _, name := range unknown[:min(len(unknown), limit)] {
+		named = append(named, truncate(name)+suggestion(name, table))
+	}
+	if more := len(unknown) - limit; more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(named, ", ")
+}
+
+// suggestion is the known key or section nearest to an unknown name, if one is near. The
+// right key in the wrong section is near; so is a setting of the adapter outside
+// tracker.provider.
+func suggestion(name string, table []entry) string {
+	if len(name) > 64 {
+		return ""
+	}
+	best, least := "", max(1, len(name)/4)+1
+	consider := func(known string, d int) {
+		if d < least {
+			best, least = known, d
+		}
+	}
+	section, key, dotted := strings.Cut(name, ".")
+	if !dotted {
+		key = section
+	}
+	for _, e := range table {
+		knownSection, knownKey, _ := strings.Cut(e.Name, ".")
+		switch {
+		case e.Name == name:
+			return fmt.Sprintf(" (write %s inside %s)", knownKey, knownSection)
+		case dotted:
+			consider(e.Name, tracker.EditDistance(name, e.Name))
+		default:
+			consider(knownSection, tracker.EditDistance(name, knownSection))
+		}
+		consider(e.Name, tracker.EditDistance(key, knownKey)+1)
+	}
+	if best == "" && dotted && section == "tracker" {
+		best = "tracker.provider." + key
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %s?)", best)
+}
+
+// knownTokenShapes finds the usual shapes of knownTokenShapes.
+var knownTokenShapes = sync.OnceValue(func() *redact.Redactor { return redact.New() })
+
+// warnAboutCredentials warns of credentials that stand in the file itself, where
+// everybody who can read the repository has them (SPEC §15.3). No warning shows
+// one.
+func (d *decoder) warnAboutCredentials(content []byte) {
+	const limit = 5
+	var lines []int
+	for _, v := range []value{d.written["tracker."+credentialKey], d.provider[credentialKey]} {
+		if _, isReference := variableName(v.raw); v.raw != nil && v.raw != "" && !isReference {
+			lines = append(lines, v.line)
+			d.warn("%s on line %d is the credential itself: set an environment variable to it, write $NAME here, and replace the credential, which everybody who reads the file has", v.key, v.line)
+		}
+	}
+	number := 0
+	for line := range bytes.Lines(content) {
+		number++
+		if text := string(line); slices.Contains(lines, number) || knownTokenShapes().String(text) == text {
+			continue
+		}
+		lines = append(lines, number)
+		if len(lines) > limit {
+			return
+		}
+		d.warn("line %d looks as if it held a credential: pass it in an environment variable, and replace it if it is one", number)
+	}
+}
