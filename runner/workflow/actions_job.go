@@ -7,18 +7,18 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// defaultJobTimeout is what GitHub gives a job that names no timeout-minutes.
+// defaultJobTimeout is the limit of GitHub for a job that names no timeout-minutes.
 const defaultJobTimeout = 6 * time.Hour
 
-// Job is what a workflow file of GitHub Actions says about one of its jobs.
+// Job holds the settings of one job in a workflow file of GitHub Actions.
 type Job struct {
 	Timeout            time.Duration // timeout-minutes; 0 when only GitHub can work it out
 	InConcurrencyGroup bool          // the job, or all of its workflow, is in a concurrency group
 }
 
-// ParseJob reads a workflow file of GitHub Actions, which is another thing than
-// WORKFLOW.md, for the job with this id. It fails with [ErrParse] when the file
-// is no YAML or has no such job.
+// ParseJob returns the settings of the job with this id in a workflow file of GitHub
+// Actions (not in WORKFLOW.md). It fails with [ErrParse] when the file is not YAML
+// or has no such job.
 func ParseJob(content []byte, id string) (Job, error) {
 	type limits struct {
 		Timeout     yaml.Node `yaml:"timeout-minutes"`
@@ -42,7 +42,7 @@ func ParseJob(content []byte, id string) (Job, error) {
 	if !found.Timeout.IsZero() {
 		var minutes float64
 		if err := found.Timeout.Decode(&minutes); err != nil || !(minutes > 0 && minutes <= 1e6) {
-			minutes = 0 // an expression, or a mistake that is not ours to judge
+			minutes = 0 // an expression, or a mistake that GitHub reports
 		}
 		job.Timeout = time.Duration(minutes * float64(time.Minute))
 	}

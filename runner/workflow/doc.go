@@ -2,15 +2,15 @@
 //
 // A workflow file is YAML front matter and a prompt. The front matter is
 // described by one table, keys.go: a row for each key with its default, its
-// meaning and the rule that decodes it. The table fills the settings, finds
-// unknown keys, and is what [Keys] lists for the documentation, so the three
-// cannot disagree. What needs more than one key to decide is in settings.go and
-// tracker.go.
+// meaning and the function that decodes it (values.go, path.go). The table fills the
+// settings, finds unknown keys, and is listed by [Keys] for the documentation, so the
+// three cannot disagree. The tracker's settings, which depend on its kind, are decoded
+// in tracker.go. warnings.go finds misspelt keys and credentials in the file.
 //
-// [Load] reads a file once. [Source] is what the runner asks before every pass:
-// it re-reads the file, keeps the last good workflow when an edit is bad, and
-// says so. [Parse] is the pure part of both. [ParseJob] reads the other kind of
-// workflow file, that of GitHub Actions, for what binds the job we run in.
+// [Load] reads a file once. [Source] serves a program that runs for longer: it reads
+// the file again, keeps the last good workflow when an edit is bad, and returns the
+// error. [Parse] is the pure part of both. [ParseJob] reads the other kind of
+// workflow file, that of GitHub Actions, for the limits of the job we run in.
 //
 // The package decides what a file means and whether it can be used at all. It
 // never renders the prompt, connects to a tracker or looks for Codex, and it
@@ -20,15 +20,15 @@
 // Rules that hold throughout:
 //
 //   - All problems of a file are reported at once, each with its key, its line,
-//     the value and what would be right. Values that may be secret are not shown.
-//   - A key written as null is a key not written.
+//     the value and how to fix it. Values that may be secret are not shown.
+//   - A key written as null counts as absent.
 //   - An integer may be written as a string ("30"); a fraction is a problem.
 //   - $NAME and ${NAME} are resolved in tracker settings when they are the whole
 //     value, and anywhere in a path. Commands, scripts and URIs are left alone.
 //   - A tracker setting that is written but comes out empty, as $UNSET does, is
 //     missing. It is never replaced by a default: another credential or another
 //     project would be a guess.
-//   - A returned [Workflow] without an error can be used as it is: its root is
-//     absolute, its times are positive (a stall timeout that is not is off), its
+//   - A [Workflow] that is returned without an error can be used as it is: its root is
+//     absolute, its times are positive (except a stall timeout that is off), its
 //     states are trimmed and in one list only.
 package workflow

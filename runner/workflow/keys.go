@@ -16,24 +16,26 @@ func Keys() []Key {
 	return keys
 }
 
-// entry is a key and what to do with its value.
+// entry is a row of the table: a key and the function that decodes its value.
 type entry struct {
 	Key
 	decode        func(value)
 	decodeDefault bool // an absent key decodes as its Default does
 }
 
-func withDefault(name, standard, meaning string, rule func(value)) entry {
-	return entry{Key{name, standard, meaning}, rule, true}
+// withDefault returns the entry of a key whose default is decoded when the key is
+// absent.
+func withDefault(name, def, meaning string, decode func(value)) entry {
+	return entry{Key{name, def, meaning}, decode, true}
 }
 
-// optional is a key whose default, if it has one, is worked out once all keys are
-// read.
-func optional(name, standard, meaning string, rule func(value)) entry {
-	return entry{Key{name, standard, meaning}, rule, false}
+// optional returns the entry of a key that is skipped when it is absent. A default
+// that depends on other keys is set after all keys are read.
+func optional(name, def, meaning string, decode func(value)) entry {
+	return entry{Key{name, def, meaning}, decode, false}
 }
 
-// table is every key that WORKFLOW.md may have, bound to the settings of d.
+// table returns every key that WORKFLOW.md may have, bound to the settings of d.
 func (d *decoder) table() []entry {
 	s := &d.settings
 	policy, budget, codex, hooks := &s.Policy, &s.Policy.Budget, &s.Codex, &s.Workspace.Hooks
@@ -44,12 +46,12 @@ func (d *decoder) table() []entry {
 		optional("tracker.project_slug", "", "the Linear project; required for linear", d.deferred),
 		optional("tracker.provider", "{}", "settings of the adapter; endpoint, api_key and project_slug may be written here too", d.providerMap),
 		optional("tracker.active_states", "[Todo, In Progress]; [open] (github)", "states an issue is worked on in; required for github with labels or a project", d.states(&policy.ActiveStates, 1)),
-		optional("tracker.terminal_states", "[Closed, Cancelled, Canceled, Duplicate, Done]; [closed] (github)", "states in which an issue is over and its workspace removed; required likewise", d.states(&policy.TerminalStates, 0)),
+		optional("tracker.terminal_states", "[Closed, Cancelled, Canceled, Duplicate, Done]; [closed] (github)", "states in which an issue is finished and its workspace is removed; required for github with labels or a project", d.states(&policy.TerminalStates, 0)),
 		optional("tracker.required_labels", "[]", "labels an issue must carry, all of them, to start and to go on", d.labels(&policy.RequiredLabels)),
 
-		withDefault("polling.interval_ms", "30000", "time between two ticks, and between two looks at the tracker in one", d.millis(&s.Poll, 1)),
+		withDefault("polling.interval_ms", "30000", "time between two ticks, and between two reads of the tracker within a tick", d.millis(&s.Poll, 1)),
 
-		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", d.root),
+		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", d.workspaceRoot),
 
 		optional("worker.ssh_hosts", "", "not supported: sessions run on this machine", d.rejectHosts),
 		optional("worker.max_concurrent_agents_per_host", "", "ignored: there is only one host", d.ignorePerHostLimit),
@@ -58,7 +60,7 @@ func (d *decoder) table() []entry {
 		optional("hooks.before_run", "", "script run before each attempt; failure ends the attempt", d.text(&hooks.BeforeRun)),
 		optional("hooks.after_run", "", "script run after each attempt; failure is reported and changes nothing else", d.text(&hooks.AfterRun)),
 		optional("hooks.before_remove", "", "script run before a workspace is removed; failure is reported and changes nothing else", d.text(&hooks.BeforeRemove)),
-		withDefault("hooks.timeout_ms", hookTimeout, "time each hook may take; an invalid value falls back to the default", d.hookTimeout),
+		withDefault("hooks.timeout_ms", defaultHookTimeout, "time each hook may take; an invalid value falls back to the default", d.hookTimeout),
 		optional("hooks.env", "[]", "names of environment variables that hooks see besides the plain ones", d.names(&hooks.Env)),
 
 		withDefault("agent.max_concurrent_agents", "10", "sessions at once", d.integer(&policy.MaxConcurrent, 1)),

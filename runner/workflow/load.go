@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Load reads and parses the workflow file at path. Its errors are those of
-// [Parse], and [ErrMissingFile].
+// Load reads and parses the workflow file at path. Its errors are those of [Parse],
+// and [ErrMissingFile].
 func Load(path string, env Env) (Workflow, error) {
 	path, content, err := read(path)
 	if err != nil {
@@ -24,20 +24,20 @@ type Source struct {
 	path string
 	env  Env
 
-	content []byte   // what was parsed last; nil before the first time
+	content []byte   // that was parsed last; nil before the first time
 	err     error    // of that parse
-	good    Workflow // the last one without an error
+	good    Workflow // the last one that parsed without an error
 }
 
-// NewSource names a workflow file without reading it.
+// NewSource returns a Source for the workflow file at path, without reading it.
 func NewSource(path string, env Env) *Source {
 	return &Source{path: path, env: env}
 }
 
-// Current re-reads the file. When it cannot be used, Current returns the error
-// together with the last good workflow, or with the zero Workflow if there never
-// was one. While there is an error the caller must not dispatch; with a good
-// workflow at hand it goes on reconciling what runs (SPEC §6.3).
+// Current reads the file again. When it cannot be used, Current returns the error
+// together with the last good workflow, or with the zero Workflow if there never was
+// one. While there is an error the caller must not dispatch; with a good workflow it
+// continues to reconcile running sessions (SPEC §6.3).
 func (s *Source) Current() (Workflow, error) {
 	path, content, err := read(s.path)
 	if err != nil {
@@ -54,8 +54,8 @@ func (s *Source) Current() (Workflow, error) {
 	return s.good, err
 }
 
-// read returns the absolute path and at most one byte more than a workflow may
-// have, never nil.
+// read returns the absolute path of the file and its content, which is never nil. It
+// reads at most one byte more than a workflow may have.
 func read(path string) (string, []byte, error) {
 	fail := func(err error) (string, []byte, error) {
 		return "", nil, fmt.Errorf("read workflow: %w: %w; create the file, or name another one", ErrMissingFile, err)

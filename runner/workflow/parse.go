@@ -11,11 +11,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Parse is the meaning of a workflow file's content. The path must be absolute:
-// relative paths in the file are taken from its folder.
+// Parse returns the workflow in the content of a file. The path must be absolute:
+// relative paths in the file start from its folder.
 //
-// An error is an [ErrParse], an [ErrNotAMap], or, wrapped, [Problems] with all
-// that is wrong in the values. In the last case the Workflow has the warnings and
+// An error is an [ErrParse], an [ErrNotAMap] or, wrapped, [Problems] with everything
+// that is wrong in the values. In the last case the Workflow holds the warnings and
 // nothing else: a misspelt key is often why another one is missing.
 func Parse(path string, content []byte, env Env) (Workflow, error) {
 	fail := func(err error) (Workflow, error) {
@@ -48,18 +48,19 @@ func Parse(path string, content []byte, env Env) (Workflow, error) {
 	return Workflow{Path: path, Settings: d.settings, Prompt: string(prompt), Warnings: d.warnings}, nil
 }
 
-// decoder is a workflow being read: the settings so far, and what is wrong with them.
+// decoder holds a workflow while it is read: the settings decoded up to now, and
+// their problems.
 type decoder struct {
 	env      Env
 	dir      string           // of the workflow file
-	written  map[string]value // what the front matter says, by full name
-	provider map[string]value // what tracker.provider says
+	written  map[string]value // the keys of the front matter, by full name
+	provider map[string]value // the keys of tracker.provider
 	settings Settings
 	problems Problems
 	warnings []string
 }
 
-// value is what is written for a key, or its default.
+// value holds what is written for a key, or its default.
 type value struct {
 	key  string
 	line int        // 0 for a default
@@ -67,7 +68,7 @@ type value struct {
 	node *yaml.Node // nil for a default
 }
 
-// decode applies the rule of every key to what is written for it, or to its default.
+// decode decodes every key that is written, and the defaults of the others.
 func (d *decoder) decode(top map[string]yaml.Node) {
 	table := d.table()
 	unknown := d.flatten(top, table)
@@ -83,8 +84,8 @@ func (d *decoder) decode(top map[string]yaml.Node) {
 	}
 }
 
-// flatten fills written and returns, in order, the names that are in no row of
-// the table.
+// flatten fills written and returns, in order, the names that are in no row of the
+// table.
 func (d *decoder) flatten(top map[string]yaml.Node, table []entry) (unknown []string) {
 	names, sections := make(map[string]bool), make(map[string]bool)
 	for _, e := range table {
@@ -108,8 +109,20 @@ func (d *decoder) flatten(top map[string]yaml.Node, table []entry) (unknown []st
 	return unknown
 }
 
-// children are the values of the map at key, in the order of their names. A null
-// is left out: it is the same as nothing.
+// applyDerivedDefaults sets the settings that depend on more than one key.
+func (d *decoder) applyDerivedDefaults() {
+	s := &d.settings
+	s.Policy.Stall = s.Codex.StallTimeout
+	if s.Policy.MaxPerTick == 0 {
+		s.Policy.MaxPerTick = s.Policy.MaxConcurrent
+	}
+	if s.Workspace.Root == "" {
+		s.Workspace.Root = d.defaultRoot()
+	}
+}
+
+// children returns the values of the map at key, ordered by name. A null is left
+// out: it means the same as an absent key.
 func (d *decoder) children(key string, node yaml.Node) []value {
 	var nodes map[string]yaml.Node
 	if err := node.Decode(&nodes); err != nil {
@@ -129,13 +142,15 @@ func (d *decoder) children(key string, node yaml.Node) []value {
 	return values
 }
 
+// add records a problem.
 func (d *decoder) add(p Problem) { d.problems = append(d.problems, p) }
 
-// reject adds the problem of a value that may be shown.
+// reject records a problem of a value that may be shown.
 func (d *decoder) reject(v value, reason string, args ...any) {
 	d.add(Problem{Key: v.key, Value: display(v.raw), Reason: fmt.Sprintf(reason, args...), Line: v.line})
 }
 
+// warn records a warning.
 func (d *decoder) warn(format string, args ...any) {
 	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
 }

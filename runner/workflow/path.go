@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// variablePattern is a reference to an environment variablePattern, $NAME or ${NAME}.
+// variablePattern matches a reference to an environment variable, $NAME or ${NAME}.
 var variablePattern = regexp.MustCompile(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
 
-// variableName is the variable that v, as a whole, refers to.
+// variableName returns the environment variable that v is a reference to. It reports
+// false if v is anything else, or has other text around the reference.
 func variableName(v any) (name string, ok bool) {
 	text, ok := v.(string)
 	if !ok || text == "" || variablePattern.FindString(text) != text {
@@ -19,16 +20,17 @@ func variableName(v any) (name string, ok bool) {
 	return strings.Trim(text, "${}"), true
 }
 
-// lookupVariable is the value of an environment variable without outer space, such as the
-// line end of a secret read from a file; empty when it is not set.
+// lookupVariable returns the value of an environment variable without outer space,
+// such as the line end of a secret read from a file. It is empty when the variable
+// is not set.
 func (d *decoder) lookupVariable(name string) string {
 	text, _ := d.env.Lookup(name)
 	return strings.TrimSpace(text)
 }
 
-// expandPath is the absolute form of a expandPath: variables and a leading ~ expanded,
-// relative to the folder of the workflow file. It is empty when text is blank or
-// is as a whole a variable without a value.
+// expandPath returns the absolute form of a path: variables and a leading ~ are
+// expanded, and a relative path starts from the folder of the workflow file. The
+// result is empty when text is blank or is, as a whole, a variable without a value.
 func (d *decoder) expandPath(text string) (string, error) {
 	if name, ok := variableName(text); ok {
 		text = d.lookupVariable(name)
@@ -64,9 +66,46 @@ func (d *decoder) expandPath(text string) (string, error) {
 	return d.absolute(text), nil
 }
 
+// absolute returns path as an absolute one, starting from the folder of the workflow
+// file.
 func (d *decoder) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(d.dir, path)
+}
+
+// workspaceRoot decodes workspace.root. Inside Actions a root under /tmp is a
+// warning: a sandboxed agent may write there, so the agent of one issue could change
+// the workspace of another.
+func (d *decoder) workspaceRoot(v value) {
+	text, ok := v.raw.(string)
+	if !ok {
+		d.reject(v, "must be a path; put it in quotes if it is")
+		return
+	}
+	root, err := d.expandPath(text)
+	switch {
+	case err != nil:
+		d.reject(v, "%s", err)
+	case root == "":
+		d.warn("%s is %s, which is empty: the default is used instead", v.key, display(text))
+	case d.env.Actions && (root == "/tmp" || strings.HasPrefix(root, "/tmp/")):
+		d.warn("%s is under /tmp, which a sandboxed agent may write; use a folder under $RUNNER_TEMP, or remove the key", v.key)
+	}
+	d.settings.Workspace.Root = root
+}
+
+// defaultRoot returns the workspace root of a file that names none (SPEC §5.3.3).
+// Inside Actions it is in the job's own folder, never in /tmp.
+func (d *decoder) defaultRoot() string {
+	temp, name := d.env.TempDir, "the temporary folder of the system"
+	if d.env.Actions {
+		temp, name = d.env.RunnerTemp, "$RUNNER_TEMP"
+	}
+	if temp == "" {
+		d.add(Problem{Key: "workspace.root", Reason: "there is no default, because " + name + " is not known; write the folder"})
+		return ""
+	}
+	return d.absolute(filepath.Join(temp, "symphony_workspaces"))
 }

@@ -21,15 +21,16 @@ var (
 	ErrInvalid = errors.New("invalid_workflow_config")
 )
 
-// Problem is one wrong or missing value.
+// Problem describes one wrong or missing value.
 type Problem struct {
 	Key      string // e.g. agent.max_turns
 	Value    string // as a person would write it; empty when missing or possibly secret
-	Reason   string // what is wrong, and what would be right
+	Reason   string // what is wrong, and how to fix it
 	Line     int    // in the file; 0 when the key is not in it
 	Category error  // a narrower category than ErrInvalid; usually nil
 }
 
+// String returns the problem on one line: line, key, value, category, reason.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.Line > 0 {
@@ -47,11 +48,11 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems are all the problems of one file, in the order of its lines. It is an
-// [ErrInvalid], and has the category of each problem besides.
+// Problems holds all the problems of one file, ordered by line. [errors.Is] finds
+// [ErrInvalid] and the category of each problem in it.
 type Problems []Problem
 
-// Error names the category, then each problem on a line of its own.
+// Error returns the category, then each problem on a line of its own.
 func (ps Problems) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrInvalid.Error() + ":")
@@ -72,8 +73,8 @@ func (ps Problems) Unwrap() []error {
 	return categories
 }
 
-// display is a value for a message: short, on one line, and without the inside of
-// maps and lists.
+// display returns a value for a message: short, on one line, and without the content
+// of maps and lists.
 func display(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -89,7 +90,7 @@ func display(v any) string {
 	}
 }
 
-// truncate is the beginning of a text that may be long.
+// truncate returns the beginning of a text that may be long.
 func truncate(s string) string {
 	const limit = 60
 	runes := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// kind is what must be known of an adapter before it exists.
+// kind holds what must be known of an adapter before it exists.
 type kind struct {
 	active, terminal []string          // default states
 	defaults         map[string]string // of provider settings that are not written
@@ -18,6 +18,7 @@ type kind struct {
 	path             string            // the provider setting that is a path
 }
 
+// kinds returns the tracker kinds by name.
 func kinds() map[string]kind {
 	active := []string{"Todo", "In Progress"}
 	terminal := []string{"Closed", "Cancelled", "Canceled", "Duplicate", "Done"}
@@ -41,7 +42,8 @@ func kinds() map[string]kind {
 	}
 }
 
-// decodeTracker checks the kind and what it needs: provider settings and states.
+// decodeTracker checks the tracker's kind and what it needs: provider settings and
+// states.
 func (d *decoder) decodeTracker() {
 	v := d.written["tracker.kind"]
 	name, _ := v.raw.(string)
@@ -64,7 +66,7 @@ func (d *decoder) decodeTracker() {
 	d.decodeStates(k)
 }
 
-// decodeStates fills in the default states of the kind and compares the two lists.
+// decodeStates sets the default states of the kind and compares the two lists.
 func (d *decoder) decodeStates(k kind) {
 	policy, t := &d.settings.Policy, &d.settings.Tracker
 	prefix := t.Provider["state_label_prefix"]
@@ -97,14 +99,16 @@ func (d *decoder) decodeStates(k kind) {
 // credentialKey is the provider setting that holds the credential.
 const credentialKey = "api_key"
 
-// isFlatKey reports whether a provider setting may stand in tracker itself.
+// isFlatKey reports whether a provider setting may be written directly below
+// tracker.
 func isFlatKey(name string) bool {
 	return name == credentialKey || name == "endpoint" || name == "project_slug"
 }
 
-// deferred leaves a flat key to settleTracker.
+// deferred skips a flat key, because decodeTracker decodes it.
 func (d *decoder) deferred(value) {}
 
+// providerMap keeps the settings in tracker.provider for decodeTracker.
 func (d *decoder) providerMap(v value) {
 	d.provider = make(map[string]value)
 	for _, setting := range d.children(v.key, *v.node) {
@@ -112,7 +116,8 @@ func (d *decoder) providerMap(v value) {
 	}
 }
 
-// mergeSettings puts the flat keys, tracker.provider and the defaults together.
+// mergeSettings returns the settings from the flat keys, tracker.provider and the
+// defaults.
 func (d *decoder) mergeSettings(k kind) map[string]value {
 	settings := maps.Clone(d.provider)
 	if settings == nil {
@@ -140,7 +145,8 @@ func (d *decoder) mergeSettings(k kind) map[string]value {
 	return settings
 }
 
-// resolveProvider fills Tracker.Provider with what the settings amount to.
+// resolveProvider fills Tracker.Provider with the settings, their variables
+// resolved.
 func (d *decoder) resolveProvider(k kind, settings map[string]value) {
 	t := &d.settings.Tracker
 	t.Provider = make(map[string]any)
@@ -150,7 +156,7 @@ func (d *decoder) resolveProvider(k kind, settings map[string]value) {
 			path, err := d.expandPath(text)
 			if err != nil {
 				d.reject(v, "%s", err)
-				path = text // wrong, but not missing as well
+				path = text // so that it is not reported as missing too
 			}
 			t.Provider[name] = path
 			continue
@@ -168,7 +174,7 @@ func (d *decoder) resolveProvider(k kind, settings map[string]value) {
 }
 
 // resolve replaces strings that are a reference, at any depth, by the value of the
-// variable, and leaves out those without one. It returns nil for nothing.
+// variable, and leaves out those without one. It returns nil when nothing is left.
 func (d *decoder) resolve(raw any) any {
 	switch raw := raw.(type) {
 	case string:
@@ -201,7 +207,8 @@ func (d *decoder) resolve(raw any) any {
 	}
 }
 
-// requireSetting checks a setting that the kind cannot do without, and never shows it.
+// requireSetting records a problem if a setting that the kind needs is missing. It
+// never shows the value.
 func (d *decoder) requireSetting(name string, v value) {
 	p := Problem{Key: v.key, Line: v.line, Category: tracker.ErrInvalidConfig}
 	if p.Key == "" {

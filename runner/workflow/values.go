@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// list calls take with each item of a list of strings, trimmed.
+// list calls take for each item of a list of strings, trimmed.
 func (d *decoder) list(v value, take func(item value, text string)) {
 	items, ok := v.raw.([]any)
 	if !ok {
@@ -30,12 +30,13 @@ func (d *decoder) list(v value, take func(item value, text string)) {
 	}
 }
 
-// states takes at least so many state names, each once. What is taken is never
-// nil, so that a list without a good one differs from an absent list.
-func (d *decoder) states(to *[]string, least int) func(value) {
+// states decodes a list of state names, each once and at least min of them. The
+// result is never nil, so that a list without a good name differs from an absent
+// list.
+func (d *decoder) states(to *[]string, min int) func(value) {
 	return func(v value) {
 		*to = []string{}
-		if items, ok := v.raw.([]any); ok && len(items) < least {
+		if items, ok := v.raw.([]any); ok && len(items) < min {
 			d.reject(v, "must name at least one state; remove the key for the default")
 		}
 		seen := make(map[string]bool)
@@ -51,8 +52,8 @@ func (d *decoder) states(to *[]string, least int) func(value) {
 	}
 }
 
-// labels takes labels in normal form. A blank one is kept and matches no issue:
-// dropping it would dispatch what somebody meant to hold back.
+// labels decodes labels in normal form. A blank one is kept and matches no issue:
+// without it, issues would be dispatched that somebody meant to hold back.
 func (d *decoder) labels(to *[]string) func(value) {
 	return func(v value) {
 		d.list(v, func(item value, label string) {
@@ -64,7 +65,7 @@ func (d *decoder) labels(to *[]string) func(value) {
 	}
 }
 
-// names takes names of environment variables.
+// names decodes names of environment variables.
 func (d *decoder) names(to *[]string) func(value) {
 	return func(v value) {
 		d.list(v, func(item value, name string) {
@@ -77,7 +78,7 @@ func (d *decoder) names(to *[]string) func(value) {
 	}
 }
 
-// denyPaths takes paths that the agent may not read.
+// denyPaths decodes paths that the agent may not read.
 func (d *decoder) denyPaths(to *[]string) func(value) {
 	return func(v value) {
 		d.list(v, func(item value, text string) {
@@ -98,7 +99,7 @@ func (d *decoder) denyPaths(to *[]string) func(value) {
 	}
 }
 
-// byState takes limits for states by their normal form. Invalid entries are
+// byState decodes limits by the normal form of their state. Invalid entries are
 // ignored (SPEC §5.3.5).
 func (d *decoder) byState(to *map[string]int) func(value) {
 	return func(v value) {
@@ -126,7 +127,7 @@ func (d *decoder) byState(to *map[string]int) func(value) {
 	}
 }
 
-// jsonValue takes any YAML value as the JSON that Codex will get (SPEC §5.3.6).
+// jsonValue decodes any YAML value to the JSON that Codex gets (SPEC §5.3.6).
 func (d *decoder) jsonValue(to *json.RawMessage) func(value) {
 	return func(v value) {
 		encoded, err := json.Marshal(v.raw)
@@ -138,6 +139,7 @@ func (d *decoder) jsonValue(to *json.RawMessage) func(value) {
 	}
 }
 
+// jsonMap decodes a YAML map to the JSON that Codex gets.
 func (d *decoder) jsonMap(to *json.RawMessage) func(value) {
 	pass := d.jsonValue(to)
 	return func(v value) {
@@ -149,8 +151,8 @@ func (d *decoder) jsonMap(to *json.RawMessage) func(value) {
 	}
 }
 
-// rejectHosts refuses the SSH extension: to run on this machine what was meant for
-// another would be worse than not to run.
+// rejectHosts rejects the SSH extension: running a session on this machine that was
+// meant for another would be worse than not running it.
 func (d *decoder) rejectHosts(v value) {
 	if hosts, ok := v.raw.([]any); !ok || len(hosts) > 0 {
 		d.reject(v, "sessions run on this machine only; remove the key")
@@ -160,13 +162,13 @@ func (d *decoder) rejectHosts(v value) {
 // maxMillis is the longest time that a time.Duration holds.
 const maxMillis = math.MaxInt64 / int64(time.Millisecond)
 
-// hookTimeout is the default of hooks.timeout_ms, which is also what an invalid
-// value falls back to (SPEC §5.3.4).
-const hookTimeout = "60000"
+// defaultHookTimeout is the default of hooks.timeout_ms, which also replaces an
+// invalid value (SPEC §5.3.4).
+const defaultHookTimeout = "60000"
 
 const mustBeText = "must be text; put it in quotes if it is"
 
-// toInteger is v as an integer: a YAML integer, or a string of one (SPEC §5.3).
+// toInteger returns v as an integer: a YAML integer, or a string of one (SPEC §5.3).
 func toInteger(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int:
@@ -180,7 +182,7 @@ func toInteger(v any) (int64, bool) {
 	return 0, false // fractions, booleans, and what only fits a uint64 or a float
 }
 
-// integerBetween is v as an integer between low and high, or a problem.
+// integerBetween returns v as an integer between low and high, or records a problem.
 func (d *decoder) integerBetween(v value, low, high int64) (int64, bool) {
 	n, ok := toInteger(v.raw)
 	if !ok || n < low || n > high {
@@ -217,8 +219,8 @@ func (d *decoder) millis(to *time.Duration, low int64) func(value) {
 func (d *decoder) hookTimeout(v value) {
 	n, ok := toInteger(v.raw)
 	if !ok || n < 1 || n > maxMillis {
-		d.warn("%s is %s, not an integer from 1 to %d: %s is used instead", v.key, display(v.raw), maxMillis, hookTimeout)
-		n, _ = toInteger(hookTimeout)
+		d.warn("%s is %s, not an integer from 1 to %d: %s is used instead", v.key, display(v.raw), maxMillis, defaultHookTimeout)
+		n, _ = toInteger(defaultHookTimeout)
 	}
 	d.settings.Workspace.Hooks.Timeout = time.Duration(n) * time.Millisecond
 }
@@ -236,7 +238,7 @@ func (d *decoder) ignorePerHostLimit(v value) {
 	}
 }
 
-// text takes a string as it is written. A blank one is as good as none.
+// text decodes a string as it is written. A blank one counts as absent.
 func (d *decoder) text(to *string) func(value) {
 	return func(v value) {
 		s, ok := v.raw.(string)

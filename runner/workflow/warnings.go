@@ -11,9 +11,10 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// describeUnknown names unknown keys, each with what was probably meant.
+// describeUnknown lists unknown keys, each with the known key that was probably
+// meant.
 func describeUnknown(unknown []string, table []entry) string {
-	const limit = 20 // a file with more is not a workflow
+	const limit = 20
 	var named []string
 	for _, name := range unknown[:min(len(unknown), limit)] {
 		named = append(named, truncate(name)+suggestion(name, table))
@@ -24,9 +25,9 @@ func describeUnknown(unknown []string, table []entry) string {
 	return strings.Join(named, ", ")
 }
 
-// suggestion is the known key or section nearest to an unknown name, if one is near. The
-// right key in the wrong section is near; so is a setting of the adapter outside
-// tracker.provider.
+// suggestion returns the known key or section nearest to an unknown name as a hint,
+// or nothing if none is near. The right key in the wrong section is near, and so is
+// a setting of the adapter outside tracker.provider.
 func suggestion(name string, table []entry) string {
 	if len(name) > 64 {
 		return ""
@@ -62,12 +63,11 @@ func suggestion(name string, table []entry) string {
 	return fmt.Sprintf(" (did you mean %s?)", best)
 }
 
-// knownTokenShapes finds the usual shapes of knownTokenShapes.
+// knownTokenShapes returns a redactor that finds tokens of well-known services.
 var knownTokenShapes = sync.OnceValue(func() *redact.Redactor { return redact.New() })
 
-// warnAboutCredentials warns of credentials that stand in the file itself, where
-// everybody who can read the repository has them (SPEC §15.3). No warning shows
-// one.
+// warnAboutCredentials warns about credentials in the file itself, where all who can
+// read the repository have them (SPEC §15.3). No warning shows one.
 func (d *decoder) warnAboutCredentials(content []byte) {
 	const limit = 5
 	var lines []int

@@ -8,25 +8,25 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// Env is what a workflow may ask of the outside.
+// Env holds what a workflow needs from outside the file.
 type Env struct {
 	Lookup     func(name string) (string, bool) // one environment variable; nil finds none
-	Home       string                           // what ~ stands for
+	Home       string                           // replaces ~
 	TempDir    string                           // the system's temporary folder
 	Actions    bool                             // inside GitHub Actions
 	RunnerTemp string                           // the job's own temporary folder, inside Actions
 }
 
-// Workflow is one reading of WORKFLOW.md (SPEC §4.1.2). Its maps, slices and
+// Workflow is the content of WORKFLOW.md (SPEC §4.1.2). Its maps, slices and
 // pointers are shared between readers and must not be changed.
 type Workflow struct {
 	Path     string // absolute
 	Settings Settings
 	Prompt   string   // the Markdown body, trimmed
-	Warnings []string // what was ignored or looks wrong, one sentence each
+	Warnings []string // for people: ignored or suspicious settings, one sentence each
 }
 
-// Settings are the typed values of the front matter (SPEC §4.1.3).
+// Settings holds the typed values of the front matter (SPEC §4.1.3).
 type Settings struct {
 	Tracker   Tracker
 	Poll      time.Duration // between two ticks; positive
@@ -37,8 +37,8 @@ type Settings struct {
 	Port      *int // of the status server: nil is off, 0 any free port
 }
 
-// Tracker selects an adapter and holds its settings. Apart from the presence of
-// what a kind cannot do without, the settings are for the adapter to check.
+// Tracker selects an adapter and holds its settings. Only the presence of the
+// required ones is checked here; the adapter checks the rest.
 type Tracker struct {
 	Kind      string         // file, github or linear
 	Provider  map[string]any // tracker.provider and the flat keys, $NAME resolved; may hold the credential
