@@ -30,13 +30,13 @@ func (d *decoder) list(v value, take func(item value, text string)) {
 	}
 }
 
-// states decodes a list of state names, each once and at least min of them. The
+// states decodes a list of state names, each once and at least atLeast of them. The
 // result is never nil, so that a list without a good name differs from an absent
 // list.
-func (d *decoder) states(to *[]string, min int) func(value) {
+func (d *decoder) states(to *[]string, atLeast int) func(value) {
 	return func(v value) {
 		*to = []string{}
-		if items, ok := v.raw.([]any); ok && len(items) < min {
+		if items, ok := v.raw.([]any); ok && len(items) < atLeast {
 			d.reject(v, "must name at least one state; remove the key for the default")
 		}
 		seen := make(map[string]bool)
