@@ -17,14 +17,15 @@ func fingerprint(t testing.TB, r *Root) string {
 	return got
 }
 
-// step changes a workspace, or does not.
+// step is a script for a workspace; changes tells whether it must change the
+// fingerprint.
 type step struct {
 	does    string
 	script  string
 	changes bool
 }
 
-func walkThrough(t *testing.T, steps []step) {
+func checkSteps(t *testing.T, steps []step) {
 	t.Helper()
 	r := open(t, Hooks{})
 	ws := prepare(t, r)
@@ -46,7 +47,7 @@ func walkThrough(t *testing.T, steps []step) {
 
 func TestTheFingerprintChangesWithTheWork(t *testing.T) {
 	t.Parallel()
-	walkThrough(t, []step{
+	checkSteps(t, []step{
 		{"nothing", ":", false},
 		{"a file", "echo 1 > f; touch -d 2020-01-01 f", true},
 		{"other content of the same size", "echo 2 > f", true},
@@ -70,7 +71,7 @@ func TestTheFingerprintOfARepositoryIsItsTreeAndItsBranches(t *testing.T) {
 		t.Skip("no git")
 	}
 	const commit = "git -c user.name=n -c user.email=e commit -qm m --allow-empty"
-	walkThrough(t, []step{
+	checkSteps(t, []step{
 		{"a repository", "git init -q; touch f; git add f; " + commit, true},
 		{"a look", "git status; git log; git diff", false},
 		{"an empty commit", commit, true},
@@ -84,7 +85,7 @@ func TestTheFingerprintOfARepositoryIsItsTreeAndItsBranches(t *testing.T) {
 func TestTheFingerprintIsBounded(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})
-	ws := fill(t, r, 100)
+	ws := makeFolders(t, r, 100)
 	look := func() string {
 		got, err := r.fingerprint(t.Context(), ws, 50)
 		if err != nil {
@@ -108,11 +109,11 @@ func TestTheFingerprintIsBounded(t *testing.T) {
 	}
 }
 
-// fill makes folders two levels down.
-func fill(t testing.TB, r *Root, folders int) Workspace {
+// makeFolders prepares a workspace with n folders two levels down.
+func makeFolders(t testing.TB, r *Root, n int) Workspace {
 	t.Helper()
 	ws := prepare(t, r)
-	for i := range folders {
+	for i := range n {
 		if err := os.MkdirAll(filepath.Join(ws.Path, "a", "b", strconv.Itoa(i)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +123,7 @@ func fill(t testing.TB, r *Root, folders int) Workspace {
 
 func BenchmarkFingerprint(b *testing.B) {
 	r := open(b, Hooks{})
-	ws := fill(b, r, 200)
+	ws := makeFolders(b, r, 200)
 	for i := range 200 {
 		for j := range 24 {
 			write(b, filepath.Join(ws.Path, "a", "b", strconv.Itoa(i), strconv.Itoa(j)), "")

@@ -18,7 +18,7 @@ import (
 
 var issue = Issue{ID: "id-1", Identifier: "ABC-1", Attempt: 2}
 
-// open opens a root in a temporary folder, with hooks that have a minute.
+// open opens a root in a temporary folder, with hooks that time out after a minute.
 func open(t testing.TB, hooks Hooks) *Root {
 	t.Helper()
 	return openWith(t, Config{Root: filepath.Join(t.TempDir(), "root"), Hooks: hooks}, nil, slog.New(slog.DiscardHandler))
@@ -75,7 +75,7 @@ func parsePID(t testing.TB, s string) int {
 	return pid
 }
 
-// gone fails the test if a process exists, be it as a zombie.
+// gone fails the test if a process exists, even as a zombie.
 func gone(t testing.TB, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
@@ -106,7 +106,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// lockedBuffer is what a log is written to.
+// lockedBuffer is a buffer for a log that several goroutines write.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

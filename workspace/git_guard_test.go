@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTidyTakesBackWhatASandboxLeavesAndNothingElse(t *testing.T) {
+func TestTidyRemovesWhatASandboxLeavesAndNothingElse(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})
 	ws := prepare(t, r)

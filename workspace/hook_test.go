@@ -79,7 +79,7 @@ func TestAHookThatTimesOutIsKilledWithItsChildren(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	r := open(t, Hooks{
 		Timeout: 300 * time.Millisecond,
-		// Started before it and in its group; it does not end at SIGTERM.
+		// The sleep is in the process group of the shell, which ignores SIGTERM.
 		BeforeRun: `trap '' TERM; sleep 60 & echo $$ $! > ` + pids + `; echo waiting; while :; do wait; done`,
 	})
 	r.Grace = Grace{Term: 50 * time.Millisecond, Kill: 10 * time.Second}

@@ -70,11 +70,11 @@ func TestATimedOutAfterCreateLeavesNoWorkspace(t *testing.T) {
 	}
 }
 
-func TestAWorkspaceLeftHalfMadeIsMadeAnew(t *testing.T) {
+func TestAWorkspaceLeftPartialIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{AfterCreate: "touch whole"})
 	ws := r.workspace(issue)
-	// What a kill during after_create, or during removal, leaves.
+	// A kill during after_create, or during the removal, leaves this.
 	if err := errors.Join(r.markPartial(ws), os.Mkdir(ws.Path, 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestRemoveDeletesTheWorkspaceAndFollowsNoLink(t *testing.T) {
 		t.Errorf("still marked: %v, %v", marked, err)
 	}
 	if ws := prepare(t, r); !ws.CreatedNow {
-		t.Error("not made anew")
+		t.Error("not created again")
 	}
 }
 

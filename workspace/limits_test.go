@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// limited is a root whose agents are bounded.
-func limited(t *testing.T, l Limits) *Root {
+// openLimited opens a root whose agents have limits.
+func openLimited(t *testing.T, l Limits) *Root {
 	t.Helper()
 	return openWith(t, Config{Root: filepath.Join(t.TempDir(), "root"), Limits: l}, nil, slog.New(slog.DiscardHandler))
 }
 
-// output is what an agent prints until its end.
-func output(t *testing.T, r *Root, script string) string {
+// agentOutput returns what an agent prints until it ends.
+func agentOutput(t *testing.T, r *Root, script string) string {
 	t.Helper()
 	_, lines := start(t, r, script)
 	var all []string
@@ -29,20 +29,20 @@ func output(t *testing.T, r *Root, script string) string {
 
 func TestAnAgentIsBounded(t *testing.T) {
 	t.Parallel()
-	r := limited(t, Limits{Processes: 3000, OpenFiles: 200, Memory: 512})
+	r := openLimited(t, Limits{Processes: 3000, OpenFiles: 200, Memory: 512})
 	script := "ulimit -n; ulimit -Hn; ulimit -Hu; ulimit -Hd"
 	if os.Getuid() != 0 { // the superuser may raise a limit again
 		script = "ulimit -n 100000 2>/dev/null; ulimit -u 100000 2>/dev/null; ulimit -d unlimited 2>/dev/null; " + script
 	}
 	const want = "200\n200\n3000\n524288"
-	if got := output(t, r, script); got != want {
+	if got := agentOutput(t, r, script); got != want {
 		t.Errorf("the limits are %q, want %q", got, want)
 	}
 }
 
 func TestAnAgentCannotOpenMoreFiles(t *testing.T) {
 	t.Parallel()
-	got := output(t, limited(t, Limits{OpenFiles: 40}), `touch f; bash -c 'for i in $(seq 10 60); do eval "exec $i<f" || exit; echo $i; done' 2>/dev/null | tail -n 1`)
+	got := agentOutput(t, openLimited(t, Limits{OpenFiles: 40}), `touch f; bash -c 'for i in $(seq 10 60); do eval "exec $i<f" || exit; echo $i; done' 2>/dev/null | tail -n 1`)
 	if got != "39" {
 		t.Errorf("the last file that could be opened was %q", got)
 	}
@@ -58,14 +58,14 @@ func TestAnAgentCannotStartMoreProcesses(t *testing.T) {
 		t.Skip("the superuser is not bound, and there is no setpriv to become another user")
 	}
 	script = "exec setpriv --reuid 54321 --clear-groups " + script
-	if got := output(t, limited(t, Limits{Processes: 20}), script); !strings.Contains(got, "temporarily unavailable") {
+	if got := agentOutput(t, openLimited(t, Limits{Processes: 20}), script); !strings.Contains(got, "temporarily unavailable") {
 		t.Errorf("60 processes were started under a bound of 20: %q", got)
 	}
 }
 
 func TestAnAgentCannotAllocateMoreMemory(t *testing.T) {
 	t.Parallel()
-	got := output(t, limited(t, Limits{Memory: 64}), `x=$(head -c 200000000 /dev/zero | tr '\0' x) 2>/dev/null; echo "has ${#x}"`)
+	got := agentOutput(t, openLimited(t, Limits{Memory: 64}), `x=$(head -c 200000000 /dev/zero | tr '\0' x) 2>/dev/null; echo "has ${#x}"`)
 	if got == "has 200000000" {
 		t.Error("200 MB were allocated under a bound of 64 MiB")
 	}
@@ -81,7 +81,7 @@ func TestAnAgentIsTheFirstToEndWhenMemoryIsOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := strconv.Atoi(output(t, limited(t, Limits{}), "cat /proc/self/oom_score_adj"))
+	got, err := strconv.Atoi(agentOutput(t, openLimited(t, Limits{}), "cat /proc/self/oom_score_adj"))
 	if err != nil || got <= mine && mine < 500 {
 		t.Errorf("it is at %d, and we are at %d: %v", got, mine, err)
 	}

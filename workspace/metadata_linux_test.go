@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stray starts a process that looks like one that an earlier run left in the
-// workspace. alive reports whether it has been left alone.
-func stray(t *testing.T, ws Workspace) (alive func() bool) {
+// startStray starts a process that looks like one that an earlier run left in the
+// workspace. alive reports whether it was not killed.
+func startStray(t *testing.T, ws Workspace) (alive func() bool) {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
 	cmd.Env = []string{workspaceMark + ws.Path, sessionMark + "of-an-earlier-run"}
@@ -23,13 +23,13 @@ func stray(t *testing.T, ws Workspace) (alive func() bool) {
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	return func() bool {
-		// The search reaps it too, for it is our child.
+		// The search also reaps it, because it is our child.
 		return syscall.Kill(cmd.Process.Pid, 0) == nil
 	}
 }
 
-// records are the files about workspaces.
-func records(t *testing.T, r *Root) []string {
+// metadataFiles returns the names of the files of metadata, sorted.
+func metadataFiles(t *testing.T, r *Root) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(r.path, metadataDir))
 	if err != nil {
@@ -43,11 +43,11 @@ func records(t *testing.T, r *Root) []string {
 	return names
 }
 
-func TestAWorkspaceIsBusyWhileASessionRunsAndAtRestAfterIt(t *testing.T) {
+func TestAWorkspaceIsBusyWhileASessionRunsAndIdleAfterIt(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{BeforeRun: "ls ../.symphony > seen", BeforeRemove: "true"})
 	ws := prepare(t, r)
-	if diff := cmp.Diff([]string{"ABC-1.json"}, records(t, r)); diff != "" {
+	if diff := cmp.Diff([]string{"ABC-1.json"}, metadataFiles(t, r)); diff != "" {
 		t.Errorf("before (-want +got):\n%s", diff)
 	}
 	if err := r.BeforeRun(t.Context(), ws); err != nil {
@@ -57,7 +57,7 @@ func TestAWorkspaceIsBusyWhileASessionRunsAndAtRestAfterIt(t *testing.T) {
 		t.Errorf("the hook saw %q", got)
 	}
 	p, _ := start(t, r, "cat")
-	if diff := cmp.Diff([]string{"ABC-1.busy"}, records(t, r)); diff != "" {
+	if diff := cmp.Diff([]string{"ABC-1.busy"}, metadataFiles(t, r)); diff != "" {
 		t.Errorf("during the session (-want +got):\n%s", diff)
 	}
 	known, unknown, err := r.Issues()
@@ -67,18 +67,18 @@ func TestAWorkspaceIsBusyWhileASessionRunsAndAtRestAfterIt(t *testing.T) {
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"ABC-1.json"}, records(t, r)); diff != "" {
+	if diff := cmp.Diff([]string{"ABC-1.json"}, metadataFiles(t, r)); diff != "" {
 		t.Errorf("after the session (-want +got):\n%s", diff)
 	}
 	if _, err := r.Remove(t.Context(), issue); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string(nil), records(t, r)); diff != "" {
+	if diff := cmp.Diff([]string(nil), metadataFiles(t, r)); diff != "" {
 		t.Errorf("after the removal (-want +got):\n%s", diff)
 	}
 }
 
-func TestAWorkspaceAtRestIsNotSearchedForProcesses(t *testing.T) {
+func TestAnIdleWorkspaceIsNotSearchedForProcesses(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(*Root) error{
 		"Prepare": func(r *Root) error { _, err := r.Prepare(t.Context(), issue); return err },
@@ -91,7 +91,7 @@ func TestAWorkspaceAtRestIsNotSearchedForProcesses(t *testing.T) {
 			if err := p.Stop(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			alive := stray(t, r.workspace(issue))
+			alive := startStray(t, r.workspace(issue))
 			if err := next(r); err != nil {
 				t.Error(err)
 			}
@@ -102,7 +102,7 @@ func TestAWorkspaceAtRestIsNotSearchedForProcesses(t *testing.T) {
 	}
 }
 
-func TestAWorkspaceThatMayNotBeAtRestIsSearchedForProcesses(t *testing.T) {
+func TestAWorkspaceThatMayNotBeIdleIsSearchedForProcesses(t *testing.T) {
 	t.Parallel()
 	record := func(r *Root) string { return filepath.Join(r.path, idleFile("ABC-1")) }
 	for name, leave := range map[string]func(*Root, Workspace) error{
@@ -130,21 +130,21 @@ func TestAWorkspaceThatMayNotBeAtRestIsSearchedForProcesses(t *testing.T) {
 			if err := leave(r, ws); err != nil {
 				t.Fatal(err)
 			}
-			alive := stray(t, ws)
+			alive := startStray(t, ws)
 			if _, err := r.Prepare(t.Context(), issue); err != nil {
 				t.Error(err)
 			}
 			if alive() {
 				t.Error("a process of an earlier run is left")
 			}
-			if diff := cmp.Diff([]string{"ABC-1.json"}, records(t, r)); diff != "" {
+			if diff := cmp.Diff([]string{"ABC-1.json"}, metadataFiles(t, r)); diff != "" {
 				t.Errorf("records after Prepare (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestASessionThatDidNotStartLeavesTheWorkspaceAtRest(t *testing.T) {
+func TestASessionThatDidNotStartLeavesTheWorkspaceIdle(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})
 	ws := prepare(t, r)
@@ -152,7 +152,7 @@ func TestASessionThatDidNotStartLeavesTheWorkspaceAtRest(t *testing.T) {
 	if _, err := r.Start(t.Context(), ws, "true", nil); err == nil || !strings.Contains(err.Error(), "start bash") {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"ABC-1.json"}, records(t, r)); diff != "" {
+	if diff := cmp.Diff([]string{"ABC-1.json"}, metadataFiles(t, r)); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }

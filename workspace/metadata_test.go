@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestARootKnowsWhoseItsWorkspacesAre(t *testing.T) {
+func TestIssuesReturnsTheIssueOfEachWorkspace(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})
 	for _, issue := range []Issue{{ID: "id-1", Identifier: "A-1"}, {ID: "id-2", Identifier: "weird/../name"}, {ID: "id-3", Identifier: "A-3"}} {
@@ -19,7 +19,7 @@ func TestARootKnowsWhoseItsWorkspacesAre(t *testing.T) {
 	if _, err := r.Remove(t.Context(), Issue{ID: "id-3", Identifier: "A-3"}); err != nil {
 		t.Fatal(err)
 	}
-	// What a record says is never trusted: these name no workspace of theirs.
+	// The content of a record is not trusted: these do not fit the key.
 	for key, text := range map[string]string{"B-1": `{"id":"x","identifier":"A-1"}`, "B-2": "{", "B-3": ""} {
 		if err := os.Mkdir(filepath.Join(r.path, key), 0o700); err != nil {
 			t.Fatal(err)

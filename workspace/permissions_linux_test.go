@@ -35,7 +35,7 @@ func TestRemoveDeletesReadOnlyFolders(t *testing.T) {
 	errs := make(chan [2]error)
 	go func() {
 		runtime.LockOSThread() // and never unlock: this thread has lost its privileges
-		dropOverride(t)
+		dropCapabilities(t)
 		plain := r.dir.RemoveAll(ws.Key)
 		_, removed := r.Remove(t.Context(), issue)
 		errs <- [2]error{plain, removed}
@@ -51,8 +51,9 @@ func TestRemoveDeletesReadOnlyFolders(t *testing.T) {
 	}
 }
 
-// dropOverride makes permissions count for this thread, should we be root.
-func dropOverride(t testing.TB) {
+// dropCapabilities makes file permissions apply to this thread even if the test runs
+// as root.
+func dropCapabilities(t testing.TB) {
 	header := struct {
 		version uint32
 		pid     int32
@@ -63,8 +64,8 @@ func dropOverride(t testing.TB) {
 	}
 }
 
-// What an agent leaves in a .git that it shut behind itself is removed all the
-// same; where it cannot be, nothing is run that could obey it.
+// An agent can make .git read-only. A commondir that it left there is removed
+// nevertheless; where that is impossible, no hook runs, because its git could obey it.
 func TestNoHookRunsWhereGitMayObeyAnotherRepository(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -94,7 +95,7 @@ func TestNoHookRunsWhereGitMayObeyAnotherRepository(t *testing.T) {
 			errs := make(chan [2]error)
 			go func() {
 				runtime.LockOSThread() // and never unlock: this thread has lost its privileges
-				dropOverride(t)
+				dropCapabilities(t)
 				hook := r.BeforeRun(t.Context(), ws)
 				_, seal := r.Seal(ws)
 				errs <- [2]error{hook, seal}

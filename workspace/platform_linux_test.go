@@ -35,7 +35,8 @@ func TestNothingOutlivesAnAgent(t *testing.T) {
 				t.Parallel()
 				r := open(t, Hooks{})
 				r.Grace = patient
-				// The agent goes on when the escaped one has spoken: it hears so on stdin.
+				// The agent continues when the test writes to its stdin, after the escaped
+				// process has reported its id.
 				p, lines := start(t, r, escape+"; read -r x; "+rest)
 				pid := readPID(t, lines)
 				if _, err := io.WriteString(p, "go on\n"); err != nil {
@@ -114,13 +115,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stubborn is an agent that nothing but SIGKILL ends, with a daemon of its kind.
+// stubborn is the script of an agent that only SIGKILL ends, and of a daemon like it.
 const stubborn = `trap '' TERM HUP INT
 (setsid bash -c 'trap "" TERM HUP INT; echo $$ >&3; while :; do sleep 600; done' >/dev/null 2>&1 </dev/null &)
 echo $$ >&3; while :; do sleep 600; done`
 
-// startAndHang is the earlier run: it starts a stubborn agent in a root, whose
-// processes write their ids to a named pipe, and waits for its own kill.
+// startAndHang acts as the earlier run: it starts a stubborn agent in a root, whose
+// processes write their ids to a named pipe, and then waits until it is killed.
 func startAndHang(root string) {
 	fail := func(err error) {
 		fmt.Fprintln(os.Stderr, err)
@@ -164,9 +165,9 @@ func TestProcessesOfAKilledRunAreKilledByTheNextOne(t *testing.T) {
 			var ended sync.WaitGroup
 			ended.Go(func() {
 				earlier.Wait()
-				f.Close() // nobody reports any more
+				f.Close() // no more ids will come
 			})
-			defer func() { earlier.Process.Kill(); ended.Wait() }() // should the test fail
+			defer func() { earlier.Process.Kill(); ended.Wait() }() // in case the test fails
 			lines := bufio.NewScanner(f)
 			pids := []int{readPID(t, lines), readPID(t, lines)}
 
@@ -176,7 +177,7 @@ func TestProcessesOfAKilledRunAreKilledByTheNextOne(t *testing.T) {
 				t.Error(err)
 			}
 			for _, pid := range pids {
-				// They may be zombies: their parent, which had to reap them, was killed.
+				// They may be zombies: their parent, which would reap them, was killed.
 				if p, ok := readStat(pid); ok && p.state != 'Z' {
 					t.Errorf("process %d lives: %+v", pid, p)
 				}
@@ -196,7 +197,7 @@ func TestProcessesThatOnlyHappenToBeInAWorkspaceAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { person.Process.Kill(); person.Wait() }()
-	if _, err := r.markBusy(ws); err != nil { // as if a run had been killed: else nobody looks
+	if _, err := r.markBusy(ws); err != nil { // as after a killed run: an idle workspace is not searched
 		t.Fatal(err)
 	}
 	prepare(t, r)
@@ -206,8 +207,8 @@ func TestProcessesThatOnlyHappenToBeInAWorkspaceAreLeftAlone(t *testing.T) {
 	}
 }
 
-// hidden makes this test binary a process that hides itself, if its value is
-// "yes", and then lets a child read its environment.
+// hidden is an environment variable that makes this test binary let a child read its
+// environment. If the value is "yes", the process calls HideFromChildren before.
 const hidden = "WORKSPACE_TEST_HIDDEN"
 
 func TestAChildCannotReadTheEnvironmentOfAProcessThatHides(t *testing.T) {
@@ -217,19 +218,19 @@ func TestAChildCannotReadTheEnvironmentOfAProcessThatHides(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The folder of a child is named by one of our descriptors.
+		// The working directory of a child is given by one of our descriptors.
 		dir, err := os.Open(".")
 		if err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf("cat /proc/%d/environ; cat /proc/$$/environ >/dev/null && echo readable itself", os.Getpid()))
 		cmd.Dir = fmt.Sprintf("/proc/self/fd/%d", dir.Fd())
-		out, _ := cmd.CombinedOutput() // cat may fail: that is the point
+		out, _ := cmd.CombinedOutput() // cat must fail if the process hides
 		fmt.Printf("<%s>", out)
 		return
 	}
 	for value, want := range map[string]bool{"no": true, "yes": false} {
-		cmd := exec.Command(nobodysCopy(t), "-test.run=^"+t.Name()+"$")
+		cmd := exec.Command(publicCopy(t), "-test.run=^"+t.Name()+"$")
 		cmd.Dir = "/"
 		cmd.Env = []string{hidden + "=" + value, "SECRET=s3cret", "PATH=" + os.Getenv("PATH")}
 		if os.Getuid() == 0 { // the superuser reads everything
@@ -248,8 +249,8 @@ func TestAChildCannotReadTheEnvironmentOfAProcessThatHides(t *testing.T) {
 	}
 }
 
-// nobodysCopy is this test binary where every user can run it.
-func nobodysCopy(t *testing.T) string {
+// publicCopy returns the path of a copy of this test binary that every user can run.
+func publicCopy(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "hidden")
 	if err != nil {

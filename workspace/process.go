@@ -109,9 +109,9 @@ func (p *Process) Err() error {
 	return p.session.exitErr
 }
 
-// Log replaces the logger for the end of the agent, when the caller knows more about
+// SetLogger replaces the logger for the end of the agent, when the caller knows more about
 // the session than it did at Start.
-func (p *Process) Log(log *slog.Logger) { p.session.log.Store(log) }
+func (p *Process) SetLogger(log *slog.Logger) { p.session.log.Store(log) }
 
 // Stop ends the agent: it closes its stdin, waits, sends SIGTERM to its process
 // group, waits, sends SIGKILL, and kills and reaps everything the agent started.

@@ -19,7 +19,7 @@ import (
 // impatient is a grace for agents that ignore everything but SIGKILL.
 var impatient = Grace{EOF: 50 * time.Millisecond, Term: 50 * time.Millisecond, Kill: 10 * time.Second}
 
-// patient is one in which only an agent's own end can end a test in time.
+// patient is a grace so long that a test passes only if the agent ends by itself.
 var patient = Grace{EOF: time.Hour, Term: time.Hour, Kill: 10 * time.Second}
 
 func TestAnAgentIsAConnectionThatEndsWithItsInput(t *testing.T) {
@@ -52,7 +52,7 @@ func TestAnAgentIsAConnectionThatEndsWithItsInput(t *testing.T) {
 	}
 }
 
-func TestAllThatAnAgentWroteIsReadBeforeTheEnd(t *testing.T) {
+func TestEverythingThatAnAgentWroteIsReadBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, open(t, Hooks{}), `head -c 60000 /dev/zero; exit 9`)
 	<-p.Done()
@@ -66,7 +66,7 @@ func TestAllThatAnAgentWroteIsReadBeforeTheEnd(t *testing.T) {
 	}
 }
 
-func TestACommandThatIsNotFoundIsNamedSo(t *testing.T) {
+func TestACommandThatIsNotFoundIsReportedAsSuch(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, open(t, Hooks{}), "no-such-codex app-server")
 	err := p.Err()
@@ -146,7 +146,7 @@ func TestStopLetsAnAgentFinishItsOutput(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})
 	r.Grace = patient
-	// It comes to the end of its input only when more than a pipe holds was read.
+	// It reads the end of its input only after more than a pipe holds has been read.
 	p, lines := start(t, r, `echo $$; head -c 1000000 /dev/zero; read -r x; exit 0`)
 	readPID(t, lines)
 	if err := p.Stop(t.Context()); err != nil {
@@ -173,7 +173,7 @@ func TestCloseEndsAReadThatWaits(t *testing.T) {
 	if err := errors.Join(p.Close(), p.Close()); err != nil {
 		t.Error(err)
 	}
-	reading.Wait() // before anybody stops the agent
+	reading.Wait() // before the agent is stopped
 }
 
 func TestStopMayBeCalledByManyAtOnce(t *testing.T) {

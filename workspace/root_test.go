@@ -74,7 +74,7 @@ func TestOpenMakesTheRootAndFollowsItsLinkOnce(t *testing.T) {
 	}
 }
 
-func TestWithoutBashOpenSaysSo(t *testing.T) {
+func TestOpenReportsThatBashIsMissing(t *testing.T) {
 	t.Parallel()
 	_, err := Open(Config{Root: t.TempDir()}, Env{Parent: []string{"PATH=" + t.TempDir()}}, slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), "install bash") {
@@ -114,7 +114,7 @@ func TestOnlyARealFolderIsAWorkspace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "ws") // a socket's path is short
+			dir, err := os.MkdirTemp("", "ws") // the path of a socket must be short
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +195,7 @@ func TestIssuesNeverShareAFolder(t *testing.T) {
 	for _, id := range []string{"A-1", "a-1", "A/1", "A\\1", "A_1", ".", "..", "", ".symphony"} {
 		ws, err := r.Prepare(t.Context(), Issue{Identifier: id})
 		if errors.Is(err, ErrUnsafe) {
-			continue // where case is ignored
+			continue // on a file system that ignores case
 		}
 		if err != nil || !ws.CreatedNow {
 			t.Errorf("%q: %+v, %v", id, ws, err)

@@ -17,7 +17,7 @@ func TestAHookDoesNotWaitForPipesThatAnAgentLeft(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	r := openWith(t, Config{Root: filepath.Join(t.TempDir(), "root"), Hooks: Hooks{
-		// cat would wait for ever at each of them, and tail at the socket fail.
+		// cat would wait forever at each pipe.
 		AfterRun: "cat package.json deep/*/Makefile > read 2>&1; find . -type p -o -type s | sort >> read; true",
 	}}, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	ws := prepare(t, r)
@@ -80,7 +80,8 @@ func TestPipesInFoldersThatCannotBeReadAreFound(t *testing.T) {
 	}
 }
 
-// A reflog that is a link would have the git of a hook write outside.
+// A reflog that is a symbolic link would make the git of a hook write outside the
+// workspace.
 func TestLinksInGitAreRemovedBeforeAHook(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
@@ -109,8 +110,8 @@ func TestLinksInGitAreRemovedBeforeAHook(t *testing.T) {
 	}
 }
 
-// nest makes folders inside each other.
-func nest(t *testing.T, folder string, levels int) {
+// makeNested makes folders nested levels deep.
+func makeNested(t *testing.T, folder string, levels int) {
 	t.Helper()
 	at, err := os.OpenRoot(folder)
 	for range levels {
@@ -130,7 +131,7 @@ func TestAWorkspaceOfVeryDeepFoldersIsDeleted(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{BeforeRemove: "true"})
 	ws := prepare(t, r)
-	nest(t, ws.Path, 3000)
+	makeNested(t, ws.Path, 3000)
 	if _, err := r.Fingerprint(t.Context(), ws); err != nil {
 		t.Error(err)
 	}
@@ -142,13 +143,13 @@ func TestAWorkspaceOfVeryDeepFoldersIsDeleted(t *testing.T) {
 	}
 }
 
-// A deletion keeps a file open for each level, and there are only so many for
-// the whole program.
-func TestWhatIsToBeDeletedIsNotDeep(t *testing.T) {
+// RemoveAll keeps a file open for each level, and the program may open only a limited
+// number of files.
+func TestFoldersAreFlattenedBeforeADeletion(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})
 	ws := prepare(t, r)
-	nest(t, ws.Path, 500)
+	makeNested(t, ws.Path, 500)
 	r.flatten(ws.Key)
 	deepest := 0
 	err := filepath.WalkDir(ws.Path, func(path string, _ os.DirEntry, err error) error {
@@ -181,7 +182,7 @@ func TestTheSearchForPipesIsBounded(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "a")); err != nil {
 		t.Fatal(err)
 	}
-	nest(t, folder, maxDepth+1)
+	makeNested(t, folder, maxDepth+1)
 	w := walk{budget: 1000}
 	if w.walkFolder(dir, "", 0); fmt.Sprint(w.err) != "it is too deep" {
 		t.Errorf("a folder deeper than the bound: %v", w.err)

@@ -141,7 +141,7 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 	a.enter(schedule.StatusInitializingSession)
 	err = a.runSession(ctx, ws, process, events, prompts)
 	a.enter(schedule.StatusFinishing)
-	process.Log(a.Log.With("session_id", a.lastSession))
+	process.SetLogger(a.Log.With("session_id", a.lastSession))
 	if errors.Is(err, codex.ErrPortExit) {
 		err = addExitStatus(err, process)
 	}
