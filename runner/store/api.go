@@ -19,7 +19,6 @@ const defaultAPI = "https://api.github.com"
 type api struct {
 	library
 	owner, name string
-	graphql     string // the URL
 	wire        *wire
 }
 
@@ -49,11 +48,7 @@ func newAPI(repo, address, token string, base *http.Client) (*api, error) {
 	client.Transport = w
 	hub := github.NewClient(&client).WithAuthToken(token)
 	hub.BaseURL, hub.UserAgent = u, "symphony"
-	a := &api{library: newLibrary(hub), owner: owner, name: name, graphql: root + "/graphql", wire: w}
-	if server, ok := strings.CutSuffix(root, "/api/v3"); ok { // GitHub Enterprise Server
-		a.graphql = server + "/api/graphql"
-	}
-	return a, nil
+	return &api{library: newLibrary(hub), owner: owner, name: name, wire: w}, nil
 }
 
 // explain is the error of a call of the library, for people: op is what it was
@@ -101,21 +96,4 @@ func (a *api) repository(ctx context.Context) (*github.Repository, error) {
 		err = errShape
 	}
 	return r, a.explain(ctx, "read the repository", err)
-}
-
-// mutate runs a GraphQL mutation, once, whose result does not matter. What the
-// API objects to is a [refusal].
-func (a *api) mutate(ctx context.Context, op, document string, input any) error {
-	req, err := a.newRequest(http.MethodPost, a.graphql, map[string]any{"query": document, "variables": map[string]any{"input": input}})
-	if err != nil {
-		return fmt.Errorf("%s: %w: %w: report this as a defect", op, ErrRefused, err)
-	}
-	var answer struct {
-		Errors []struct{ Message string }
-	}
-	_, err = a.do(once(ctx), req, &answer)
-	if err == nil && len(answer.Errors) > 0 {
-		err = &refusal{status: http.StatusOK, says: a.wire.says(answer.Errors[0].Message), mend: "see that the token may write the repository, and try again"}
-	}
-	return a.explain(ctx, op, err)
 }

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/go-github/v62/github"
-
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -17,9 +15,6 @@ const (
 	stateFile = "state.json"
 	pageFile  = "README.md"
 )
-
-// maxHistory is how many commits a state branch has before its history begins anew.
-const maxHistory = 500
 
 // noBranch is the revision of a branch that does not exist yet.
 const noBranch Revision = "none"
@@ -44,13 +39,12 @@ type Branch struct {
 	name    string
 	page    func(*schedule.State, time.Time) string
 	message func(old, new *schedule.State) string
-	history int64 // see maxHistory
 
 	rev  Revision // what was loaded or saved last: the commit's name; empty before
 	head string   // the same, empty when there is no branch
 	kept record   // what it holds
 
-	repo *github.Repository // nil until it was asked for
+	defaultBranch string // of the repository; empty until GitHub was asked
 }
 
 // OpenBranch checks the names and the address; it asks nothing of GitHub. It
@@ -63,7 +57,7 @@ func OpenBranch(cfg BranchConfig, client *http.Client) (*Branch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open state branch: %w", err)
 	}
-	b := &Branch{api: api, name: cfg.Branch, page: cfg.Page, message: cfg.Message, history: maxHistory}
+	b := &Branch{api: api, name: cfg.Branch, page: cfg.Page, message: cfg.Message}
 	if b.message == nil {
 		b.message = describe
 	}
@@ -169,14 +163,14 @@ func (b *Branch) begin(ctx context.Context) ([]byte, error) {
 // mayBeOurs refuses the default branch, whatever it holds. GitHub is asked once,
 // before the first write.
 func (b *Branch) mayBeOurs(ctx context.Context) error {
-	if b.repo == nil {
+	if b.defaultBranch == "" {
 		repo, err := b.api.repository(ctx)
 		if err != nil {
 			return err
 		}
-		b.repo = repo
+		b.defaultBranch = repo.GetDefaultBranch()
 	}
-	if b.repo.GetDefaultBranch() == b.name {
+	if b.defaultBranch == b.name {
 		return fmt.Errorf("%w: nothing was changed: the default branch is for the code: give the name of another one", ErrRefused)
 	}
 	return nil

@@ -254,6 +254,32 @@ func TestABranchThatGoesAwayIsNotAnEmptyState(t *testing.T) {
 	}
 }
 
+// As the documentation of the package tells an operator to do it.
+func TestARunThatLoadedBeforeTheHistoryWasShortenedMeetsAConflict(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.put(mustEncode(t, many(1), 1))
+	h.put(mustEncode(t, sample(), 2))
+	b := h.open(t)
+	s, rev := mustLoad(t, b)
+	head := h.Head(branchName)
+	h.Git("update-ref", "refs/heads/"+branchName, h.Git("-c", "user.name=o", "-c", "user.email=o@example.com", "commit-tree", "-m", "Shorten", head+"^{tree}"), head)
+
+	s.Pause.Why = "asked for"
+	if _, err := b.Save(t.Context(), s, rev); !errors.Is(err, ErrConflict) {
+		t.Fatalf("got %v, want a conflict", err)
+	}
+	s, rev = mustLoad(t, b)
+	if diff := cmp.Diff(sample(), s); diff != "" {
+		t.Errorf("the shortened branch holds another state: %s", diff)
+	}
+	s.Pause.Why = "asked for"
+	mustSave(t, b, s, rev)
+	if got := h.Git("rev-list", "--count", branchName); got != "2" {
+		t.Errorf("%s commits", got)
+	}
+}
+
 func TestTheTokenGoesToOneHostAlone(t *testing.T) {
 	t.Parallel()
 	h, other := newHub(t), newHub(t)

@@ -47,11 +47,7 @@ func (b *Branch) save(ctx context.Context, s *schedule.State, rev Revision) erro
 		files[pageFile] = b.page(s, time.Now())
 	}
 	message := b.message(b.kept.state(), s)
-	afresh := b.head != "" && next.Generation%b.history == 0
-	commit, err := b.commit(ctx, files, message, afresh)
-	if afresh && errors.Is(err, ErrRefused) { // a long history is better than none
-		commit, err = b.commit(ctx, files, message, false)
-	}
+	commit, err := b.commit(ctx, files, message)
 	if isRefusal(err) {
 		return b.judge(ctx, err)
 	}
@@ -76,15 +72,15 @@ func (b *Branch) CheckWrite(ctx context.Context) error {
 	return fmt.Errorf("check the access to %s: %w", b, err)
 }
 
-// commit makes a commit of the files, on top of the head or afresh without a
-// parent, and moves the branch to it.
-func (b *Branch) commit(ctx context.Context, files map[string]string, message string, afresh bool) (string, error) {
+// commit makes a commit of the files, on top of the head, and moves the branch to
+// it.
+func (b *Branch) commit(ctx context.Context, files map[string]string, message string) (string, error) {
 	tree, err := b.writeTree(ctx, files)
 	if err != nil {
 		return "", err
 	}
 	var parents []*github.Commit
-	if b.head != "" && !afresh {
+	if b.head != "" {
 		parents = append(parents, &github.Commit{SHA: &b.head})
 	}
 	made, _, err := b.api.createCommit(ctx, b.api.owner, b.api.name, &github.Commit{Message: &message, Tree: tree, Parents: parents}, nil)
@@ -92,7 +88,7 @@ func (b *Branch) commit(ctx context.Context, files map[string]string, message st
 	if err != nil {
 		return "", err
 	}
-	return commit, b.publish(ctx, commit, afresh)
+	return commit, b.publish(ctx, commit)
 }
 
 // writeTree makes the tree of the files on top of the head's own, to learn what

@@ -62,7 +62,12 @@
 //
 // The branch holds the state, a page for people, and nothing else: one that holds
 // no state is refused when it is loaded, one that holds more when it would be
-// moved, and the default branch before anything is written. Each 500th save
-// is a commit without a parent, to which the branch is moved by force on the
-// condition that it has not moved; where that is not allowed, history goes on.
+// moved, and the default branch before anything is written. Its history grows by
+// a commit with each save. To shorten it, an operator replaces its commit C by
+// one without a parent, in a clone:
+//
+//	git push --force-with-lease=BRANCH:C origin $(git commit-tree -m Shorten C^{tree}):refs/heads/BRANCH
+//
+// A run that has loaded C then meets a conflict and loads again. To delete the
+// branch instead forgets every claim, and the next run begins with none.
 package store

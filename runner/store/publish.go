@@ -16,11 +16,11 @@ const publishTime = 10 * time.Second
 
 // publish moves the branch from the head to the commit. When an answer is lost,
 // the branch is asked whether it moved.
-func (b *Branch) publish(ctx context.Context, commit string, afresh bool) error {
+func (b *Branch) publish(ctx context.Context, commit string) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), publishTime, fmt.Errorf("no answer within %v", publishTime))
 	defer cancel()
 	for try := 1; ; try++ {
-		err := b.move(ctx, commit, afresh)
+		err := b.move(ctx, commit)
 		if !errors.Is(err, errUnanswered) {
 			return err
 		}
@@ -36,22 +36,13 @@ func (b *Branch) publish(ctx context.Context, commit string, afresh bool) error 
 	}
 }
 
-// move asks for the move once. Each of the three ways fails when the branch is
-// no longer at the head, and GitHub decides that and moves it in one step:
+// move asks for the move once. It fails when the branch is no longer at the
+// head, and GitHub decides that and moves it in one step:
 //
 //   - a branch is created only if there is none;
 //   - an update without force is refused unless the branch is at an ancestor of
-//     the commit, whose only parent is the head;
-//   - history can only begin anew by force, and the REST API's force looks at
-//     nothing. Nor is deleting and creating a way: whoever comes in between sees
-//     no claims. The GraphQL mutation takes the head along, as a condition.
-//
-// REST does for all but the last: it counts against the better known limit, and
-// its failures have a status.
-func (b *Branch) move(ctx context.Context, commit string, afresh bool) error {
-	if afresh {
-		return b.startOver(ctx, commit)
-	}
+//     the commit, whose only parent is the head.
+func (b *Branch) move(ctx context.Context, commit string) error {
 	ref := &github.Reference{Ref: github.String(b.ref()), Object: &github.GitObject{SHA: &commit}}
 	var err error
 	if b.head == "" {
@@ -65,15 +56,6 @@ func (b *Branch) move(ctx context.Context, commit string, afresh bool) error {
 		r.mend = "a rule protects the branch, or there is one with a part of its name: let the token past the rule (Settings, Rules), or give another name"
 	}
 	return err
-}
-
-// startOver moves the branch to a commit without a parent.
-func (b *Branch) startOver(ctx context.Context, commit string) error {
-	return b.api.mutate(ctx, "begin the branch's history anew", `mutation($input: UpdateRefsInput!) { updateRefs(input: $input) { clientMutationId } }`,
-		map[string]any{
-			"repositoryId": b.repo.GetNodeID(), // known since before the first write
-			"refUpdates":   []any{map[string]any{"name": b.ref(), "beforeOid": b.head, "afterOid": commit, "force": true}},
-		})
 }
 
 // took reports whether the branch is at the commit, or was: another run may have

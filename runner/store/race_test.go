@@ -35,8 +35,7 @@ const raceBranch = "race"
 // them, marks them as done and releases them. Of the requests that a run makes
 // one is its last: the run is killed just before or just after it is done (which
 // one is chance; nobody could tell the instants in between apart), and another
-// comes in its place. Answers are lost besides, and
-// history begins anew every 20 commits. The arena, which the branch knows
+// comes in its place. Answers are lost besides. The arena, which the branch knows
 // nothing of, is the witness. The race is over when all is done and nothing is
 // claimed any more, however long that takes.
 func TestNoIssueIsHeldTwiceOrLostWhenRunsRaceAndAreKilled(t *testing.T) {

@@ -147,12 +147,12 @@ func (r *bare) store(id, full string) error {
 	return os.Rename(draft.Name(), name)
 }
 
-// move lets git move a branch: from one commit, or from none. Without force the
-// move has to be a fast-forward, in git's judgement.
-func (r *bare) move(branch, from, to string, force bool) bool {
+// move lets git move a branch: from one commit, or from none. The move has to be
+// a fast-forward, in git's judgement.
+func (r *bare) move(branch, from, to string) bool {
 	if from == "" {
 		from = strings.Repeat("0", 40)
-	} else if !force && r.command("merge-base", "--is-ancestor", from, to).Run() != nil {
+	} else if r.command("merge-base", "--is-ancestor", from, to).Run() != nil {
 		return false
 	}
 	return r.command("update-ref", "refs/heads/"+branch, to, from).Run() == nil

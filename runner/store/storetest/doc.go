@@ -11,9 +11,8 @@
 //
 // The server answers, below [Hub.URL], what GitHub Enterprise Server does below
 // /api/v3: the repository, refs, trees, commits, contents (raw or as JSON),
-// history, workflow runs with their attempts and jobs, and of GraphQL (beside
-// it, at /api/graphql, and below it, at /graphql) the mutation updateRefs. To
-// all else it says 404, unless a test adds it with [Hub.Handle].
+// history, and workflow runs with their attempts and jobs. To all else it says
+// 404, unless a test adds it with [Hub.Handle].
 //
 // What a test can set up:
 //

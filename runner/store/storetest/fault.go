@@ -7,15 +7,14 @@ import (
 	"net/http/httptest"
 )
 
-// Fault is what goes wrong with one request. With Status or Errors, what is
-// asked for is not done; otherwise it is.
+// Fault is what goes wrong with one request. With Status, what is asked for is
+// not done; otherwise it is.
 type Fault struct {
 	Before func()      // happens just before it is answered
 	After  func()      // happens when it has been done
 	Status int         // is answered instead
 	Says   string      // the message of that answer
 	Body   string      // that answer itself, instead of JSON with the message
-	Errors string      // is answered instead, as GraphQL's objection
 	Header http.Header // of that answer
 	Lose   bool        // the connection breaks before the answer
 	Hang   bool        // no answer comes
@@ -51,8 +50,6 @@ func (h *Hub) serve(op Op, w http.ResponseWriter, r *http.Request, handler http.
 	}
 	said := httptest.NewRecorder()
 	switch {
-	case f.Errors != "":
-		write(said, http.StatusOK, f.Header, answer{"data": nil, "errors": []any{message(f.Errors)}})
 	case f.Body != "":
 		write(said, max(f.Status, http.StatusOK), f.Header, raw(f.Body))
 	case f.Status != 0:

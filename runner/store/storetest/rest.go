@@ -132,7 +132,7 @@ func (h *Hub) postRef(r *http.Request) (int, any) {
 	switch {
 	case h.ruled(branch):
 		return ruleViolated()
-	case !ok || !h.git.move(branch, "", body.SHA, false):
+	case !ok || !h.git.move(branch, "", body.SHA):
 		return invalid("Reference already exists")
 	}
 	return http.StatusCreated, reference(branch, body.SHA)
@@ -152,7 +152,7 @@ func (h *Hub) patchRef(r *http.Request) (int, any) {
 		return invalid("Reference does not exist")
 	case h.ruled(branch):
 		return ruleViolated()
-	case !h.git.move(branch, head, body.SHA, false):
+	case !h.git.move(branch, head, body.SHA):
 		return invalid("Update is not a fast forward")
 	}
 	return http.StatusOK, reference(branch, body.SHA)

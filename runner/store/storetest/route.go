@@ -2,8 +2,8 @@ package storetest
 
 import "net/http"
 
-// Op is a kind of request: its method, and its path below the repository (for
-// GraphQL, below the server) without what varies in it.
+// Op is a kind of request: its method, and its path below the repository without
+// what varies in it.
 type Op string
 
 // The requests that the server knows.
@@ -16,11 +16,11 @@ const (
 	Commit     Op = "POST /git/commits"
 	Create     Op = "POST /git/refs"
 	Move       Op = "PATCH /git/refs"
-	GraphQL    Op = "POST /graphql"
-	Runs       Op = "GET /actions/runs"
-	LatestRun  Op = "GET /actions/runs/{id}"
-	Attempt    Op = "GET /actions/runs/{id}/attempts"
-	Jobs       Op = "GET /actions/runs/{id}/attempts/jobs"
+
+	Runs      Op = "GET /actions/runs"
+	LatestRun Op = "GET /actions/runs/{id}"
+	Attempt   Op = "GET /actions/runs/{id}/attempts"
+	Jobs      Op = "GET /actions/runs/{id}/attempts/jobs"
 )
 
 // route is one kind of request, the permission it takes, and its answer.
@@ -43,15 +43,13 @@ func (h *Hub) route() {
 		{Commit, "POST " + repo + "/git/commits", change, h.postCommit},
 		{Create, "POST " + repo + "/git/refs", change, h.postRef},
 		{Move, "PATCH " + repo + "/git/refs/heads/{branch...}", change, h.patchRef},
-		{GraphQL, "POST /api/graphql", change, h.postGraphQL},
+
 		{Runs, "GET " + repo + "/actions/runs", actions, h.getRuns},
 		{LatestRun, "GET " + repo + "/actions/runs/{id}", actions, h.getRun},
 		{Attempt, "GET " + repo + "/actions/runs/{id}/attempts/{attempt}", actions, h.getAttempt},
 		{Jobs, "GET " + repo + "/actions/runs/{id}/attempts/{attempt}/jobs", actions, h.getJobs},
 	}
-	if h.root != "/api" {
-		routes = append(routes, route{GraphQL, "POST " + h.root + "/graphql", change, h.postGraphQL})
-	}
+
 	for _, r := range routes {
 		h.handle(r.op, r.pattern, func(w http.ResponseWriter, req *http.Request) {
 			if status, header, v := h.trouble(r, req); status != 0 {
