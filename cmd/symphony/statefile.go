@@ -45,7 +45,7 @@ func (f *stateFile) Load(ctx context.Context) (*schedule.State, store.Revision, 
 func (f *stateFile) start(ctx context.Context) (place, error) {
 	switch {
 	case f.readOnly:
-		return store.LookAtCache(f.path, f.witness), nil
+		return store.OpenCacheReadOnly(f.path, f.witness), nil
 	case f.edit && f.witness != "":
 		return store.EditCache(ctx, f.path, f.witness)
 	case f.edit:
@@ -56,10 +56,10 @@ func (f *stateFile) start(ctx context.Context) (place, error) {
 	return store.OpenFile(f.path)
 }
 
-// wentBack is what [store.Cache.WentBack] says of the last Load.
+// wentBack is what [store.Cache.RolledBack] says of the last Load.
 func (f *stateFile) wentBack() (have, seen int64, back bool) {
 	if cache, ok := f.open.(*store.Cache); ok {
-		return cache.WentBack()
+		return cache.RolledBack()
 	}
 	return 0, 0, false
 }

@@ -64,7 +64,7 @@ func benchFile(b *testing.B, n int) (*File, *schedule.State, Revision) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := many(n)
+	s := sampleWithClaims(n)
 	if rev, err = f.Save(b.Context(), s, rev); err != nil {
 		b.Fatal(err)
 	}

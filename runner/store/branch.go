@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -19,55 +20,49 @@ const (
 // noBranch is the revision of a branch that does not exist yet.
 const noBranch Revision = "none"
 
-// BranchConfig says where a state branch is, and what people find there.
+// BranchConfig holds the settings of a state branch.
 type BranchConfig struct {
 	Repo   string // owner/name
-	Branch string // never one that holds anything else
-	APIURL string // the root of the REST API; empty for github.com's
-	Token  string // may write contents
+	Branch string // used for the state and nothing else
+	APIURL string // root of the REST API; empty for github.com's
+	Token  string // needs the permission contents: write
 
-	// Page is the README.md of the branch; nil for none.
+	// Page returns the README.md of the branch; nil for none.
 	Page func(s *schedule.State, now time.Time) string
-	// Message is the commit message for a change; nil for the plan in words.
-	Message func(old, new *schedule.State) string
 }
 
-// Branch is a state on a branch of a GitHub repository, for any number of runs
-// at once. Each Branch is for one goroutine.
+// Branch is a state on a branch of a GitHub repository, which any number of runs
+// can share. One goroutine uses a Branch.
 type Branch struct {
-	api     *api
-	name    string
-	page    func(*schedule.State, time.Time) string
-	message func(old, new *schedule.State) string
+	client *client
+	name   string
+	page   func(*schedule.State, time.Time) string // nil for no page
 
-	rev  Revision // what was loaded or saved last: the commit's name; empty before
-	head string   // the same, empty when there is no branch
-	kept record   // what it holds
+	rev        Revision // the commit that was loaded or saved last, or noBranch; empty before the first Load
+	head       string   // that commit; empty if there was no branch
+	headRecord record   // the state in it
 
 	defaultBranch string // of the repository; empty until GitHub was asked
 }
 
-// OpenBranch checks the names and the address; it asks nothing of GitHub. It
-// fails with [ErrRefused].
-func OpenBranch(cfg BranchConfig, client *http.Client) (*Branch, error) {
-	if err := checkBranch(cfg.Branch); err != nil {
+// OpenBranch returns the state on a branch. It checks the names and the address,
+// and sends no request. It fails with [ErrRefused].
+func OpenBranch(cfg BranchConfig, base *http.Client) (*Branch, error) {
+	if err := validateBranchName(cfg.Branch); err != nil {
 		return nil, fmt.Errorf("open state branch: %w", err)
 	}
-	api, err := newAPI(cfg.Repo, cfg.APIURL, cfg.Token, client)
+	c, err := newClient(cfg.Repo, cfg.APIURL, cfg.Token, base)
 	if err != nil {
 		return nil, fmt.Errorf("open state branch: %w", err)
 	}
-	b := &Branch{api: api, name: cfg.Branch, page: cfg.Page, message: cfg.Message}
-	if b.message == nil {
-		b.message = describe
-	}
-	return b, nil
+	return &Branch{client: c, name: cfg.Branch, page: cfg.Page}, nil
 }
 
-// Load reads the state and its revision, which is good for a Save of this
-// Branch. A missing branch is an empty state; one that was there before is an
-// [ErrUnreadable]; one that holds no state an [ErrRefused]. It also fails with
-// [ErrNewer], [ErrRefused] and [ErrUnavailable].
+// Load reads the state and its revision, over which this Branch can then save.
+// The state of a missing branch is empty. Load fails with [ErrUnreadable] for a
+// damaged state and for a branch that existed at the last Load and is gone, with
+// [ErrRefused] for a branch without a state, and with [ErrNewer] and
+// [ErrUnavailable].
 func (b *Branch) Load(ctx context.Context) (*schedule.State, Revision, error) {
 	s, err := b.load(ctx)
 	if err != nil {
@@ -85,11 +80,11 @@ func (b *Branch) load(ctx context.Context) (*schedule.State, error) {
 		return nil, err
 	}
 	if head != "" && head == b.head {
-		return b.kept.state(), nil // a commit does not change
+		return b.headRecord.toState(), nil // a commit never changes
 	}
 	var data []byte
 	if head == "" {
-		data, err = b.begin(ctx)
+		data, err = b.emptyState(ctx)
 	} else {
 		data, err = b.readState(ctx, head)
 	}
@@ -100,71 +95,71 @@ func (b *Branch) load(ctx context.Context) (*schedule.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.know(head, newRecord(s, generation))
+	b.setHead(head, newRecord(s, generation))
 	return s, nil
 }
 
-// know remembers what the branch holds.
-func (b *Branch) know(head string, kept record) {
-	b.rev, b.head, b.kept = Revision(head), head, kept
+// setHead records the commit that the branch points to and the state in it.
+func (b *Branch) setHead(head string, r record) {
+	b.rev, b.head, b.headRecord = Revision(head), head, r
 	if head == "" {
 		b.rev = noBranch
 	}
 }
 
-func (b *Branch) String() string { return "branch " + b.name + " of " + b.api.wire.repo }
+func (b *Branch) String() string { return "branch " + b.name + " of " + b.client.transport.repo }
 
-// ref is the branch's whole name.
+// ref returns the full name of the branch's ref.
 func (b *Branch) ref() string { return "refs/heads/" + b.name }
 
-// readHead is the commit that the branch is at, empty when there is no branch.
+// readHead returns the commit that the branch points to, "" if there is no branch.
 func (b *Branch) readHead(ctx context.Context) (string, error) {
-	ref, _, err := b.api.getRef(ctx, b.api.owner, b.api.name, b.ref())
-	if isRefusal(err, http.StatusNotFound) {
+	ref, _, err := b.client.getRef(ctx, b.client.owner, b.client.name, b.ref())
+	if isStatusError(err, http.StatusNotFound) {
 		return "", nil
 	}
 	if err == nil && ref.GetRef() != b.ref() {
-		err = errShape
+		err = errIncomplete
 	}
-	return b.api.object(ctx, "read the branch", ref.GetObject().GetSHA(), err)
+	return b.client.checkedObject(ctx, "read the branch", ref.GetObject().GetSHA(), err)
 }
 
-// readState is the state file of a commit. The library's own call for a file
+// readState reads the state file of a commit. go-github's own method for a file
 // asks for it as JSON, in which GitHub leaves out files of more than 1 MiB.
 func (b *Branch) readState(ctx context.Context, commit string) ([]byte, error) {
 	const op = "read " + stateFile
-	req, err := b.api.newRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/contents/%s?ref=%s", b.api.owner, b.api.name, stateFile, commit), nil)
+	req, err := b.client.newRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/contents/%s?ref=%s", b.client.owner, b.client.name, stateFile, commit), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w: report this as a defect", op, ErrRefused, err)
 	}
 	req.Header.Set("Accept", "application/vnd.github.raw+json")
 	var data bytes.Buffer
-	_, err = b.api.do(ctx, req, &data)
-	if isRefusal(err, http.StatusNotFound) {
+	_, err = b.client.do(ctx, req, &data)
+	if isStatusError(err, http.StatusNotFound) {
 		return nil, fmt.Errorf("%w: the branch holds no %s, so it is not a state branch: nothing was changed: give the name of another branch, or of none",
 			ErrRefused, stateFile)
 	}
-	return data.Bytes(), b.api.explain(ctx, op, err)
+	return data.Bytes(), b.client.wrapError(ctx, op, err)
 }
 
-// begin is the state of a branch that does not exist. GitHub gives the same
-// answer for a branch and for a repository that is not there, so it is asked
-// for the repository.
-func (b *Branch) begin(ctx context.Context) ([]byte, error) {
+// emptyState returns the encoded state of a branch that does not exist. GitHub
+// gives the same answer for a missing branch and a missing repository, so
+// emptyState also checks the repository.
+func (b *Branch) emptyState(ctx context.Context) ([]byte, error) {
 	if b.head != "" {
 		return nil, fmt.Errorf("%w: the branch is gone: it was deleted or renamed under this run: restore it, or run again to begin with no claims", ErrUnreadable)
 	}
-	if err := b.mayBeOurs(ctx); err != nil {
+	if err := b.rejectDefaultBranch(ctx); err != nil {
 		return nil, err
 	}
 	return Encode(schedule.New(schedule.Owner{}), 0)
 }
 
-// mayBeOurs refuses the default branch, whatever it holds. GitHub is asked once,
-// before the first write.
-func (b *Branch) mayBeOurs(ctx context.Context) error {
+// rejectDefaultBranch returns an error if the branch is the repository's default
+// one, whatever it holds. It asks GitHub once, before the first write.
+func (b *Branch) rejectDefaultBranch(ctx context.Context) error {
 	if b.defaultBranch == "" {
-		repo, err := b.api.repository(ctx)
+		repo, err := b.client.readRepository(ctx)
 		if err != nil {
 			return err
 		}
@@ -172,6 +167,41 @@ func (b *Branch) mayBeOurs(ctx context.Context) error {
 	}
 	if b.defaultBranch == b.name {
 		return fmt.Errorf("%w: nothing was changed: the default branch is for the code: give the name of another one", ErrRefused)
+	}
+	return nil
+}
+
+// maxBranchName is the length limit of a branch's name in bytes, GitHub's own.
+const maxBranchName = 244
+
+// validateBranchName returns an error if no branch can have this name, by git's
+// rules (git-check-ref-format) and by GitHub's, which forbids names that look like
+// something else.
+func validateBranchName(name string) error {
+	problem := ""
+	switch {
+	case name == "" || len(name) > maxBranchName:
+		problem = fmt.Sprintf("it has %d bytes; 1 to %d are allowed", len(name), maxBranchName)
+	case strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) }):
+		problem = `it has a space, a control character or one of ~^:?*[\`
+	case oneLine(name, maxBranchName) != name:
+		problem = "it is not plain text"
+	case strings.Contains(name, "..") || strings.Contains(name, "@{"):
+		problem = `it has ".." or "@{"`
+	case name == "@" || name == "HEAD" || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/"):
+		problem = "it reads as something other than a branch"
+	case objectNamePattern.MatchString(name):
+		problem = "it reads as the name of a commit"
+	case strings.HasSuffix(name, "."):
+		problem = "it ends in a dot"
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if problem == "" && (part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock")) {
+			problem = "a part of it is empty, begins with a dot or ends in .lock"
+		}
+	}
+	if problem != "" {
+		return fmt.Errorf("%w: no branch can be named %.100q: %s: give another name, such as symphony-state", ErrRefused, name, problem)
 	}
 	return nil
 }

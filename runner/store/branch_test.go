@@ -16,10 +16,10 @@ import (
 
 func TestBranchIsAStore(t *testing.T) {
 	t.Parallel()
-	testStore(t, func(t *testing.T) place {
+	testConformance(t, func(t *testing.T) storage {
 		h := newHub(t)
-		return place{
-			open: func(t *testing.T) (opened, func()) { return h.open(t), func() {} },
+		return storage{
+			open: func(t *testing.T) (openStore, func()) { return h.open(t), func() {} },
 			raw:  h.raw,
 			put:  func(t *testing.T, data []byte) { h.put(data) },
 		}
@@ -126,11 +126,11 @@ func TestAllElseIsNews(t *testing.T) {
 	} {
 		s := sample()
 		change(s)
-		if !newRecord(s, 1).news(newRecord(sample(), 2)) {
+		if !newRecord(s, 1).materiallyDiffers(newRecord(sample(), 2)) {
 			t.Errorf("%s would not be committed", name)
 		}
 	}
-	if newRecord(sample(), 1).news(newRecord(sample(), 2)) {
+	if newRecord(sample(), 1).materiallyDiffers(newRecord(sample(), 2)) {
 		t.Error("nothing would be committed")
 	}
 }
@@ -151,7 +151,7 @@ func TestTheBranchHoldsTheStateAndAPageAndStandsAlone(t *testing.T) {
 	if got := h.Git("rev-list", "--count", branchName); got != "1" {
 		t.Errorf("the branch begins with %s commits", got)
 	}
-	if diff := cmp.Diff(describe(schedule.New(schedule.Owner{}), sample()), h.Git("log", "-1", "--format=%B", branchName)); diff != "" {
+	if diff := cmp.Diff(commitMessage(schedule.New(schedule.Owner{}), sample()), h.Git("log", "-1", "--format=%B", branchName)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -163,7 +163,7 @@ func TestTheSecondOfTwoFirstRunsGoesOn(t *testing.T) {
 	_, rev1 := mustLoad(t, first)
 	_, rev2 := mustLoad(t, second)
 	mustSave(t, first, sample(), rev1)
-	if _, err := second.Save(t.Context(), many(1), rev2); !errors.Is(err, ErrConflict) {
+	if _, err := second.Save(t.Context(), sampleWithClaims(1), rev2); !errors.Is(err, ErrConflict) {
 		t.Fatalf("got %v, want a conflict", err)
 	}
 	s, rev := mustLoad(t, second)
@@ -222,7 +222,7 @@ func TestTheDefaultBranchIsNotForTheState(t *testing.T) {
 				s.Days = nil
 				_, err = b.Save(t.Context(), s, rev)
 			}
-			refused(t, place{raw: h.raw}, data, err, ErrRefused)
+			wantRefused(t, storage{raw: h.raw}, data, err, ErrRefused)
 			if !strings.Contains(err.Error(), "the default branch is for the code: give the name of another one") {
 				t.Errorf("got %v", err)
 			}
@@ -258,7 +258,7 @@ func TestABranchThatGoesAwayIsNotAnEmptyState(t *testing.T) {
 func TestARunThatLoadedBeforeTheHistoryWasShortenedMeetsAConflict(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	h.put(mustEncode(t, many(1), 1))
+	h.put(mustEncode(t, sampleWithClaims(1), 1))
 	h.put(mustEncode(t, sample(), 2))
 	b := h.open(t)
 	s, rev := mustLoad(t, b)

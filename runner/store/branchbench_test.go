@@ -72,7 +72,7 @@ func benchBranch(b *testing.B, n int) (hub, *Branch, *schedule.State, Revision) 
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := many(n)
+	s := sampleWithClaims(n)
 	if rev, err = branch.Save(b.Context(), s, rev); err != nil {
 		b.Fatal(err)
 	}

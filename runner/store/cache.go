@@ -9,90 +9,90 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// Cache is a [File] that a cache brings and takes away (actions/cache), which may
-// bring an older one than was taken last: entries are evicted, and a run whose
-// entry was not stored is not seen. So the generation is also written to a second
-// file, the witness, which is to travel in another entry. A witness that is ahead
-// of the state shows that the state went back in time. It is for one goroutine.
+// Cache is a [File] that a cache such as actions/cache carries from run to run.
+// The cache may restore an older state than was saved last, because it evicts
+// entries and can fail to store one. So each save also writes the generation to a
+// second file, the high-water mark, which is meant for another cache entry. A
+// high-water mark above the state's generation shows that the state was rolled
+// back. One goroutine uses a Cache.
 type Cache struct {
 	*File
-	witness string
+	highWaterPath string
 
-	have, seen int64 // generations: of the state as it was loaded last, and of the witness then
+	loaded, highWater int64 // generations of the state and of the high-water mark at the last Load
 }
 
-// OpenCache opens the state at path as [OpenFile] does. The witness need not exist.
-func OpenCache(path, witness string) (*Cache, error) {
+// OpenCache opens the state for a run, as [OpenFile] does. The file of the
+// high-water mark need not exist.
+func OpenCache(path, highWaterPath string) (*Cache, error) {
 	f, err := OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Cache{File: f, witness: witness}, nil
+	return &Cache{File: f, highWaterPath: highWaterPath}, nil
 }
 
-// EditCache opens the state at path as [EditFile] does.
-func EditCache(ctx context.Context, path, witness string) (*Cache, error) {
+// EditCache opens the state for an edit, as [EditFile] does.
+func EditCache(ctx context.Context, path, highWaterPath string) (*Cache, error) {
 	f, err := EditFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return &Cache{File: f, witness: witness}, nil
+	return &Cache{File: f, highWaterPath: highWaterPath}, nil
 }
 
-// LookAtCache is a Cache without the lock, to be shown or planned on, as with
-// [ReadFile]: it changes nothing on disk, and cannot be saved.
-func LookAtCache(path, witness string) *Cache {
-	return &Cache{File: &File{path: path}, witness: witness}
+// OpenCacheReadOnly returns the state without a lock, to show it or to plan on it.
+// It changes nothing on disk, and a Save fails.
+func OpenCacheReadOnly(path, highWaterPath string) *Cache {
+	return &Cache{File: &File{path: path}, highWaterPath: highWaterPath}
 }
 
-// Load is [File.Load], and looks at the witness.
+// Load reads the state as [File.Load] does, and the high-water mark.
 func (c *Cache) Load(ctx context.Context) (*schedule.State, Revision, error) {
 	s, rev, err := c.File.Load(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	c.have, _ = rev.generation() // it is one of ours
-	c.seen = readWitness(c.witness)
-	c.floor = c.seen
+	c.loaded, _ = rev.generation() // rev is of a file
+	c.highWater = readHighWater(c.highWaterPath)
+	c.floor = c.highWater
 	return s, rev, nil
 }
 
-// WentBack reports whether the state as it was loaded last is older than one that
-// was saved: have is its generation, and seen that of the newest one known. What
-// it claims is then not what is held. The next Save is newer than both.
-func (c *Cache) WentBack() (have, seen int64, ok bool) {
-	return c.have, c.seen, c.seen > c.have
+// RolledBack reports whether the state loaded last is older than one that was
+// saved. It also returns the generation of that state and the newest one known.
+// The claims in a state that was rolled back may not be those that are held. The
+// next Save makes a generation above both.
+func (c *Cache) RolledBack() (loaded, newest int64, ok bool) {
+	return c.loaded, c.highWater, c.highWater > c.loaded
 }
 
-// Save is [File.Save], and then tells the witness. That this fails is no error:
-// the state is saved, and a witness that is behind only finds less.
+// Save saves as [File.Save] does, and then writes the high-water mark. A failure
+// to write it is not an error: the state is saved, and a mark that is too low only
+// detects less.
 func (c *Cache) Save(ctx context.Context, s *schedule.State, rev Revision) (Revision, error) {
 	next, err := c.File.Save(ctx, s, rev)
 	if err == nil && next != rev {
-		generation, _ := next.generation() // it is one of ours
-		_ = writeWitness(c.witness, generation)
+		generation, _ := next.generation() // next is of a file
+		_ = writeHighWater(c.highWaterPath, generation)
 	}
 	return next, err
 }
 
-// readWitness is the generation that the witness tells of; 0 when there is none
-// to be made out.
-func readWitness(path string) int64 {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// readHighWater returns the generation in the file, 0 if there is no valid one: a
+// value above maxGeneration can only be forged.
+func readHighWater(path string) int64 {
+	f, err := openRegular(path)
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return 0
-	}
-	const enough = 32 // bytes
-	text, err := io.ReadAll(io.LimitReader(f, enough))
+	const maxLength = 32 // bytes
+	text, err := io.ReadAll(io.LimitReader(f, maxLength))
 	if err != nil {
 		return 0
 	}
@@ -103,13 +103,13 @@ func readWitness(path string) int64 {
 	return generation
 }
 
-func writeWitness(path string, generation int64) error {
+func writeHighWater(path string, generation int64) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	// What a killed run was writing is nobody's: who saves has the lock.
-	if err := os.Remove(draft(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// Remove a stale temporary file of a run that was killed; we hold the lock.
+	if err := os.Remove(tempPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return replace(path, []byte(strconv.FormatInt(generation, 10)+"\n"))
+	return writeAtomically(path, []byte(strconv.FormatInt(generation, 10)+"\n"))
 }

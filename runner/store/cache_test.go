@@ -45,10 +45,10 @@ func (e entries) run(t *testing.T, n int) {
 
 func TestCacheIsAStore(t *testing.T) {
 	t.Parallel()
-	testStore(t, func(t *testing.T) place {
+	testConformance(t, func(t *testing.T) storage {
 		e := newEntries(t)
-		p := filePlace(e.state)
-		p.open = func(t *testing.T) (opened, func()) { c := e.open(t); return c, func() { c.Close() } }
+		p := fileStorage(e.state)
+		p.open = func(t *testing.T) (openStore, func()) { c := e.open(t); return c, func() { c.Close() } }
 		return p
 	})
 }
@@ -88,9 +88,9 @@ func TestAStateThatWentBackInTimeIsNoticed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			looking := LookAtCache(e.state, e.witness)
+			looking := OpenCacheReadOnly(e.state, e.witness)
 			_, rev := mustLoad(t, looking)
-			if have, seen, ok := looking.WentBack(); have != test.have || seen != test.seen || ok != test.wentBack {
+			if have, seen, ok := looking.RolledBack(); have != test.have || seen != test.seen || ok != test.wentBack {
 				t.Errorf("to who looks: %d, %d, %v", have, seen, ok)
 			}
 			if _, err := looking.Save(t.Context(), sample(), rev); !errors.Is(err, fs.ErrClosed) {
@@ -102,14 +102,14 @@ func TestAStateThatWentBackInTimeIsNoticed(t *testing.T) {
 
 			c := e.open(t)
 			s, rev := mustLoad(t, c)
-			if have, seen, ok := c.WentBack(); have != test.have || seen != test.seen || ok != test.wentBack {
+			if have, seen, ok := c.RolledBack(); have != test.have || seen != test.seen || ok != test.wentBack {
 				t.Errorf("got %d, %d, %v", have, seen, ok)
 			}
 			s.Pause.Why = "something else"
 			mustSave(t, c, s, rev)
 			mustLoad(t, c)
 			next := max(test.have, test.seen) + 1
-			if have, seen, ok := c.WentBack(); have != next || seen != next || ok {
+			if have, seen, ok := c.RolledBack(); have != next || seen != next || ok {
 				t.Errorf("after a save: %d, %d, %v, want %d", have, seen, ok, next)
 			}
 		})
@@ -123,14 +123,14 @@ func TestTheWitnessIsTheGenerationAndNothingBeside(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(draft(e.witness), []byte("of a killed run"), 0o600); err != nil {
+	if err := os.WriteFile(tempPath(e.witness), []byte("of a killed run"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	e.run(t, 2)
 	if diff := cmp.Diff("2\n", string(mustRead(t, e.witness))); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"generation"}, names(t, folder)); diff != "" {
+	if diff := cmp.Diff([]string{"generation"}, listDir(t, folder)); diff != "" {
 		t.Error(diff)
 	}
 	before, err := os.Stat(e.witness)
@@ -151,7 +151,7 @@ func TestAWitnessThatCannotBeWrittenOrReadIsNoError(t *testing.T) {
 		"its folder is a file": func(path string) error { return os.WriteFile(filepath.Dir(path), nil, 0o600) },
 		"it is a folder":       func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
 		"its draft is a folder": func(path string) error {
-			return os.MkdirAll(filepath.Join(draft(path), "x"), 0o700)
+			return os.MkdirAll(filepath.Join(tempPath(path), "x"), 0o700)
 		},
 		"it is a link": func(path string) error {
 			return errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.Symlink("/nowhere", path))
@@ -166,7 +166,7 @@ func TestAWitnessThatCannotBeWrittenOrReadIsNoError(t *testing.T) {
 			e.run(t, 1)
 			c := e.open(t)
 			mustLoad(t, c)
-			if have, _, ok := c.WentBack(); have != 1 || ok {
+			if have, _, ok := c.RolledBack(); have != 1 || ok {
 				t.Errorf("generation %d, went back: %v", have, ok)
 			}
 		})

@@ -11,16 +11,16 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// Encode is the state at rest, as generation: indented JSON that ends in a
-// newline, the same bytes for the same state. Titles, reasons and other texts
-// of strangers are cut to their limits; Self and Tick are left out. What Decode
-// would refuse is an [ErrInvalid].
+// Encode returns the stored form of the state, as this generation: indented JSON
+// that ends in a newline, and always the same bytes for the same state. It cuts
+// titles, reasons and other texts of strangers to their limits, and omits Self and
+// Tick. It fails with [ErrInvalid] for a state that Decode would refuse.
 func Encode(s *schedule.State, generation int64) ([]byte, error) {
 	r := newRecord(s, generation)
-	if err := r.check(); err != nil {
+	if err := r.validate(); err != nil {
 		return nil, fmt.Errorf("encode state: %w: %w: release that claim (or some, if they are too many), or report this as a defect", ErrInvalid, err)
 	}
-	r.Checksum = unsealed
+	r.Checksum = blankChecksum
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -31,13 +31,13 @@ func Encode(s *schedule.State, generation int64) ([]byte, error) {
 	if out.Len() > maxBytes {
 		return nil, fmt.Errorf("encode state: %w: %d claims take %d bytes and %d are allowed: release some", ErrInvalid, len(r.Claims), out.Len(), maxBytes)
 	}
-	return seal(out.Bytes()), nil
+	return withChecksum(out.Bytes()), nil
 }
 
-// Decode is the state and the generation that data holds, with Self and Tick
-// left to the caller. It is strict: whatever has a newer version is [ErrNewer],
-// and whatever Encode cannot have made is [ErrUnreadable]. An older version may
-// have the fields of this one.
+// Decode returns the state and the generation in data. The caller sets Self and
+// Tick. Decode is strict: it fails with [ErrNewer] for a newer version, and with
+// [ErrUnreadable] for anything else that Encode cannot have written. It accepts an
+// older version with fields of the current one.
 func Decode(data []byte) (*schedule.State, int64, error) {
 	switch {
 	case len(data) == 0:
@@ -51,7 +51,7 @@ func Decode(data []byte) (*schedule.State, int64, error) {
 		Version  int    `json:"version"`
 		Checksum string `json:"checksum"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil { // also when something follows it
+	if err := json.Unmarshal(data, &head); err != nil { // this also finds trailing data
 		return nil, 0, unreadable("not a state: %w", err)
 	}
 	switch {
@@ -60,7 +60,7 @@ func Decode(data []byte) (*schedule.State, int64, error) {
 			ErrNewer, head.Version, version)
 	case head.Version < oldest:
 		return nil, 0, unreadable("not a state: there is no version %d", head.Version)
-	case !sealed(data, head.Checksum):
+	case !checksumMatches(data, head.Checksum):
 		return nil, 0, unreadable("it does not match its checksum: it was damaged, or edited by hand")
 	}
 	var r record
@@ -69,37 +69,37 @@ func Decode(data []byte) (*schedule.State, int64, error) {
 	if err := dec.Decode(&r); err != nil {
 		return nil, 0, unreadable("%w", err)
 	}
-	if err := r.check(); err != nil {
+	if err := r.validate(); err != nil {
 		return nil, 0, unreadable("%w", err)
 	}
-	return r.state(), r.Generation, nil
+	return r.toState(), r.Generation, nil
 }
 
-// unsealed stands where the checksum will be.
 const (
-	sumPrefix = "sha256:"
-	unsealed  = sumPrefix + "0000000000000000000000000000000000000000000000000000000000000000"
+	checksumPrefix = "sha256:"
+	// blankChecksum takes the place of the checksum while that is computed.
+	blankChecksum = checksumPrefix + "0000000000000000000000000000000000000000000000000000000000000000"
 )
 
-// seal puts the checksum in its place, which it does by itself: every byte
-// counts, those of the checksum as zeros. It finds damage, not forgery.
-func seal(data []byte) []byte {
+// withChecksum returns data with the checksum in place of the blank one. The
+// checksum covers every byte, its own as zeros. It detects damage, not forgery.
+func withChecksum(data []byte) []byte {
 	sum := sha256.Sum256(data)
-	return bytes.Replace(data, []byte(unsealed), []byte(sumPrefix+hex.EncodeToString(sum[:])), 1)
+	return bytes.Replace(data, []byte(blankChecksum), []byte(checksumPrefix+hex.EncodeToString(sum[:])), 1)
 }
 
-// sealed reports whether data is what seal made, with this checksum in it.
-func sealed(data []byte, checksum string) bool {
-	if len(checksum) != len(unsealed) {
+// checksumMatches reports whether withChecksum returned data, with this checksum.
+func checksumMatches(data []byte, checksum string) bool {
+	if len(checksum) != len(blankChecksum) {
 		return false
 	}
-	blank := bytes.Replace(data, []byte(checksum), []byte(unsealed), 1)
-	return bytes.Equal(seal(blank), data)
+	blank := bytes.Replace(data, []byte(checksum), []byte(blankChecksum), 1)
+	return bytes.Equal(withChecksum(blank), data)
 }
 
-// body is what an encoded state says: all that follows its head, which holds
-// numbers and the checksum alone.
-func body(data []byte) []byte {
+// afterHead returns what an encoded state holds after its first fields: the
+// version, the generation and the checksum.
+func afterHead(data []byte) []byte {
 	_, rest, _ := bytes.Cut(data, []byte(`"claims":`))
 	return rest
 }

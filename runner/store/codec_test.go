@@ -117,7 +117,7 @@ func TestAStateCutOffAnywhereIsUnreadable(t *testing.T) {
 
 func TestAStateWithAFlippedBitIsUnreadable(t *testing.T) {
 	t.Parallel()
-	data := mustEncode(t, many(1), 42)
+	data := mustEncode(t, sampleWithClaims(1), 42)
 	version := bytes.Index(data, []byte("2")) // flipped, it may become a newer one
 	for i := range data {
 		for bit := range 8 {
@@ -312,8 +312,8 @@ func TestWhatCouldNotBeReadIsNotEncoded(t *testing.T) {
 		"a month of days":         func(s *schedule.State) { s.Days = make([]schedule.Day, maxDays+1) },
 		"a month of ticks":        func(s *schedule.State) { s.History = make([]schedule.TickRecord, maxPast+1) },
 		"a tick of negative work": func(s *schedule.State) { s.History = []schedule.TickRecord{{Done: -1}} },
-		"too many claims":         func(s *schedule.State) { s.Claims = many(maxClaims + 1).Claims },
-		"too many bytes":          func(s *schedule.State) { s.Claims = many(18_000).Claims },
+		"too many claims":         func(s *schedule.State) { s.Claims = sampleWithClaims(maxClaims + 1).Claims },
+		"too many bytes":          func(s *schedule.State) { s.Claims = sampleWithClaims(18_000).Claims },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -335,12 +335,12 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(data, false)
 	f.Add(bytes.ReplaceAll(data, []byte("ABC"), []byte(`\ud800`)), true)
-	f.Add([]byte(`{"version":1,"generation":1,"checksum":"`+unsealed+`","claims":null}`), true)
-	f.Add([]byte(`{"version":2,"generation":1,"checksum":"`+unsealed+`","claims":null}`), true)
+	f.Add([]byte(`{"version":1,"generation":1,"checksum":"`+blankChecksum+`","claims":null}`), true)
+	f.Add([]byte(`{"version":2,"generation":1,"checksum":"`+blankChecksum+`","claims":null}`), true)
 	f.Add([]byte(`{"version":9}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, forge bool) {
-		if i := bytes.Index(data, []byte(sumPrefix)); forge && i >= 0 && len(data) >= i+len(unsealed) {
-			data = seal(append(append(bytes.Clone(data[:i]), unsealed...), data[i+len(unsealed):]...))
+		if i := bytes.Index(data, []byte(checksumPrefix)); forge && i >= 0 && len(data) >= i+len(blankChecksum) {
+			data = withChecksum(append(append(bytes.Clone(data[:i]), blankChecksum...), data[i+len(blankChecksum):]...))
 		}
 		s, generation, err := Decode(data)
 		if err != nil {

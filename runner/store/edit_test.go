@@ -16,12 +16,12 @@ import (
 
 func TestAnEditBesideARunIsAConflictForIt(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(path string) (run, edit opened, end func() error){
-		"file": func(path string) (run, edit opened, end func() error) {
+	for name, open := range map[string]func(path string) (run, edit openStore, end func() error){
+		"file": func(path string) (run, edit openStore, end func() error) {
 			f := mustEdit(t, path)
 			return mustOpen(t, path), f, f.Close
 		},
-		"cache": func(path string) (run, edit opened, end func() error) {
+		"cache": func(path string) (run, edit openStore, end func() error) {
 			c, err := OpenCache(path, path+".witness")
 			if err != nil {
 				t.Fatal(err)
@@ -73,7 +73,7 @@ func TestAnEditThatWasKilledHoldsNobody(t *testing.T) {
 	_, rev := mustLoad(t, run)
 	editor := start(t, "editor", path)
 	editor.line(t) // it has it open
-	if err := os.WriteFile(draft(path), []byte("half a sta"), 0o600); err != nil {
+	if err := os.WriteFile(tempPath(path), []byte("half a sta"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	editor.kill(t)

@@ -6,29 +6,33 @@ import (
 	"time"
 )
 
-// The categories of this package's errors; find them with errors.Is. After any
-// of them the stored state is what it was; only when GitHub could not be reached
-// to ask, a save that failed may have been done, and its error says so.
+// The categories of this package's errors, for errors.Is. None of them changes the
+// stored state, with one exception: if GitHub's answer to a save is lost and GitHub
+// cannot be asked again, the save may have taken place. Its error then says so.
 var (
-	// ErrConflict: somebody saved in between. Load and plan again.
+	// ErrConflict reports that somebody else has saved since the Load. Load and plan
+	// again.
 	ErrConflict = errors.New("state_conflict")
-	// ErrUnreadable: damaged, cut off, not ours, or not to be opened.
+	// ErrUnreadable reports a state that is damaged, cut off, not ours, or cannot be
+	// opened.
 	ErrUnreadable = errors.New("state_unreadable")
-	// ErrNewer: a newer version of this program wrote it.
+	// ErrNewer reports a state that a newer version of this program wrote.
 	ErrNewer = errors.New("state_newer")
-	// ErrLocked: another run has the state open; see [LockedError].
+	// ErrLocked reports that another run has the state open; see [LockedError].
 	ErrLocked = errors.New("state_locked")
-	// ErrInvalid: the state to save is too large or contradicts itself.
+	// ErrInvalid reports that the state to save is too large or contradicts itself.
 	ErrInvalid = errors.New("state_invalid")
-	// ErrRefused: GitHub will not do it as things are, or cannot be asked so.
+	// ErrRefused reports a setting or a permission that a person must change: GitHub
+	// refuses the request, or the request cannot be made.
 	ErrRefused = errors.New("state_refused")
-	// ErrUnavailable: GitHub cannot be reached, has a fault, or limits the rate.
+	// ErrUnavailable reports that GitHub cannot be reached, has a fault, or limits the
+	// rate.
 	ErrUnavailable = errors.New("state_unavailable")
 )
 
-// LockedError is an [ErrLocked] with who has the state open. The lock file is
-// written by its holder a moment after it was locked, so this is for people: it
-// may be empty, and nothing is decided by it.
+// LockedError is an [ErrLocked] that names the process that has the state open. The
+// holder writes the lock file a moment after it has locked it, so the fields other
+// than Path may be zero. They are for people; no decision depends on them.
 type LockedError struct {
 	Path    string // of the state
 	PID     int
@@ -47,7 +51,7 @@ func (e *LockedError) Error() string {
 
 func (e *LockedError) Unwrap() error { return ErrLocked }
 
-// unreadable is an [ErrUnreadable] with what is wrong and what to do.
+// unreadable returns an [ErrUnreadable] with what is wrong and what to do.
 func unreadable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w: nothing was changed: restore it from a backup, or move it away to begin with no claims",
 		ErrUnreadable, fmt.Errorf(format, args...))

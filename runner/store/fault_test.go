@@ -16,14 +16,14 @@ import (
 	"github.com/symphony-runner/symphony/runner/store/storetest"
 )
 
-// saving is a hub whose branch holds a state, and a run that is about to save
+// readyToSave is a hub whose branch holds a state, and a run that is about to save
 // another one.
-func saving(t *testing.T) (h hub, b *Branch, s *schedule.State, rev Revision) {
+func readyToSave(t *testing.T) (h hub, b *Branch, s *schedule.State, rev Revision) {
 	h = newHub(t)
 	h.put(mustEncode(t, sample(), 1))
 	b = h.open(t)
 	s, rev = mustLoad(t, b)
-	if err := b.mayBeOurs(t.Context()); err != nil { // as the first save of a run asks
+	if err := b.rejectDefaultBranch(t.Context()); err != nil { // as the first save of a run asks
 		t.Fatal(err)
 	}
 	s.Pause = schedule.Pause{}
@@ -44,7 +44,7 @@ func TestALostAnswerIsNoLostSaveAndNoSecondOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, b, s, rev := saving(t)
+			h, b, s, rev := readyToSave(t)
 			h.Fail(storetest.Move, test.faults...)
 			rev = mustSave(t, b, s, rev)
 			test.want[storetest.Tree], test.want[storetest.Commit] = 1, 1
@@ -60,8 +60,8 @@ func TestALostAnswerIsNoLostSaveAndNoSecondOne(t *testing.T) {
 
 func TestAnAnswerThatNeverComesIsNoLostSave(t *testing.T) {
 	t.Parallel()
-	h, b, s, rev := saving(t)
-	b.api.wire.timeout = time.Second
+	h, b, s, rev := readyToSave(t)
+	b.client.transport.timeout = time.Second
 	h.Fail(storetest.Move, storetest.Fault{Hang: true})
 	rev = mustSave(t, b, s, rev)
 	if rev != Revision(h.Head(branchName)) || h.Git("rev-list", "--count", branchName) != "2" {
@@ -82,7 +82,7 @@ func TestALostAnswerToTheFirstSaveIsNoLostSave(t *testing.T) {
 
 func TestASaveWhoseAnswerIsLostCountsThoughAnotherCameOnTop(t *testing.T) {
 	t.Parallel()
-	h, b, s, rev := saving(t)
+	h, b, s, rev := readyToSave(t)
 	h.Fail(storetest.Move, storetest.Fault{Lose: true, After: func() { h.put(mustEncode(t, s, 3)) }})
 	rev = mustSave(t, b, s, rev)
 	s.Days = nil
@@ -93,16 +93,16 @@ func TestASaveWhoseAnswerIsLostCountsThoughAnotherCameOnTop(t *testing.T) {
 
 func TestASaveWhoseMoveNeverHappenedMeetsWhoCameFirst(t *testing.T) {
 	t.Parallel()
-	h, b, s, rev := saving(t)
-	between := mustEncode(t, many(1), 2)
+	h, b, s, rev := readyToSave(t)
+	between := mustEncode(t, sampleWithClaims(1), 2)
 	h.Fail(storetest.Move, storetest.Fault{Status: 502, Before: func() { h.put(between) }})
 	_, err := b.Save(t.Context(), s, rev)
-	refused(t, place{raw: h.raw}, between, err, ErrConflict)
+	wantRefused(t, storage{raw: h.raw}, between, err, ErrConflict)
 }
 
 func TestASaveThatCannotBeAskedAboutSaysSo(t *testing.T) {
 	t.Parallel()
-	h, b, s, rev := saving(t)
+	h, b, s, rev := readyToSave(t)
 	h.Fail(storetest.Move, storetest.Fault{Lose: true})
 	h.Fail(storetest.Ref, storetest.Fault{Lose: true}, storetest.Fault{Lose: true}, storetest.Fault{Lose: true})
 	_, err := b.Save(t.Context(), s, rev)
@@ -113,7 +113,7 @@ func TestASaveThatCannotBeAskedAboutSaysSo(t *testing.T) {
 
 func TestAStopDoesNotCutTheMoveShort(t *testing.T) {
 	t.Parallel()
-	h, b, s, rev := saving(t)
+	h, b, s, rev := readyToSave(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	h.Fail(storetest.Move, storetest.Fault{Before: cancel, Lose: true})
 	rev, err := b.Save(ctx, s, rev)
@@ -124,12 +124,12 @@ func TestAStopDoesNotCutTheMoveShort(t *testing.T) {
 
 func TestAStopBeforeTheMoveSavesNothing(t *testing.T) {
 	t.Parallel()
-	h, b, s, rev := saving(t)
+	h, b, s, rev := readyToSave(t)
 	stop := errors.New("told to stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	h.Fail(storetest.Commit, storetest.Fault{Hang: true, Before: func() { cancel(stop) }})
 	_, err := b.Save(ctx, s, rev)
-	refused(t, place{raw: h.raw}, mustEncode(t, sample(), 1), err, stop)
+	wantRefused(t, storage{raw: h.raw}, mustEncode(t, sample(), 1), err, stop)
 }
 
 func TestWhatPassesIsTriedAgainTwice(t *testing.T) {
@@ -137,7 +137,7 @@ func TestWhatPassesIsTriedAgainTwice(t *testing.T) {
 	for _, op := range []storetest.Op{storetest.Ref, storetest.Contents, storetest.Tree, storetest.Commit} {
 		t.Run(string(op), func(t *testing.T) {
 			t.Parallel()
-			h, _, s, _ := saving(t)
+			h, _, s, _ := readyToSave(t)
 			both := func() error {
 				b := h.open(t)
 				_, rev, err := b.Load(t.Context())
@@ -153,7 +153,7 @@ func TestWhatPassesIsTriedAgainTwice(t *testing.T) {
 			}
 			before := h.raw(t)
 			h.Fail(op, storetest.Fault{Status: 502}, storetest.Fault{Status: 503}, storetest.Fault{Status: 500, Says: "oops"})
-			refused(t, place{raw: h.raw}, before, both(), ErrUnavailable)
+			wantRefused(t, storage{raw: h.raw}, before, both(), ErrUnavailable)
 			if n := h.Asked()[op]; n != 3 {
 				t.Errorf("three faults: asked %d times", n)
 			}
@@ -197,7 +197,7 @@ func TestARefusalSaysWhatToMend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, b, s, rev := saving(t)
+			h, b, s, rev := readyToSave(t)
 			test.trouble(h)
 			var err error
 			if test.op == storetest.Ref {
@@ -205,7 +205,7 @@ func TestARefusalSaysWhatToMend(t *testing.T) {
 			} else {
 				_, err = b.Save(t.Context(), s, rev)
 			}
-			refused(t, place{raw: h.raw}, mustEncode(t, sample(), 1), err, test.want)
+			wantRefused(t, storage{raw: h.raw}, mustEncode(t, sample(), 1), err, test.want)
 			if !strings.Contains(err.Error(), test.mend) {
 				t.Errorf("the error does not say %q: %v", test.mend, err)
 			}
@@ -226,7 +226,7 @@ func TestARefusalSaysWhatToMend(t *testing.T) {
 // is for GitHub to say.
 func TestARateLimitThatIsUsedUpIsGitHubsToTell(t *testing.T) {
 	t.Parallel()
-	h, b, s, rev := saving(t)
+	h, b, s, rev := readyToSave(t)
 	last := http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)}}
 	ref := `{"ref":"refs/heads/` + branchName + `","object":{"sha":"` + h.Head(branchName) + `"}}`
 	h.Fail(storetest.Ref, storetest.Fault{Body: ref, Header: last})

@@ -20,61 +20,61 @@ import (
 // Revision names a state as it was loaded or saved. It is opaque to callers.
 type Revision string
 
-// revise is the revision of these bytes.
-func revise(generation int64, data []byte) Revision {
+// revisionOf returns the revision of an encoded state.
+func revisionOf(generation int64, data []byte) Revision {
 	sum := sha256.Sum256(data)
 	return Revision(fmt.Sprintf("%d-%x", generation, sum))
 }
 
-// generation is that of the revision; ok is false when no store handed it out.
+// generation returns the generation in the revision of a file; ok is false if
+// the revision is not of a file.
 func (r Revision) generation() (generation int64, ok bool) {
 	number, _, _ := strings.Cut(string(r), "-")
 	generation, err := strconv.ParseInt(number, 10, 64)
 	return generation, err == nil
 }
 
-// File is a state in a local file, open for a run or for an edit. It is for one
-// goroutine.
+// File is a state in a local file, open for a run or for an edit. One goroutine
+// uses a File.
 type File struct {
-	path  string
-	run   *os.File // the lock of the run; nil for an edit and when it is not open
-	write *os.File // the lock for writing, which an edit holds all the time
-	floor int64    // the next generation is above this one too
+	path      string
+	runLock   *os.File // nil for an edit, and when closed
+	writeLock *os.File // held all the time by an edit; nil for a run, which takes it for each Save
+	floor     int64    // a save makes a generation above this one
 }
 
-// OpenFile opens the state for a run: it makes the folder if need be and takes
-// the lock of the run, which is held until Close or the end of the process. It
-// fails with a [LockedError] when another run holds it. The state itself is not
-// looked at.
+// OpenFile opens the state for a run. It makes the folder if necessary and takes
+// the run lock, which is held until Close or the end of the process. It fails with
+// a [LockedError] when another run holds the lock. It does not read the state.
 func OpenFile(path string) (*File, error) {
 	path, err := makeFolder(path)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := acquire(path)
+	lock, err := acquireRunLock(path)
 	if err != nil {
 		return nil, err
 	}
-	return &File{path: path, run: lock}, nil
+	return &File{path: path, runLock: lock}, nil
 }
 
 // EditFile opens the state for an edit: a Load and a Save right after it. A run
-// may have it open meanwhile; its next Save is an [ErrConflict], as if another
-// run had saved. It waits for the Save of a run that is in progress, and fails
-// with [ErrLocked] when that takes too long.
+// may have the state open at the same time; its next Save fails with
+// [ErrConflict], as if another run had saved. EditFile waits for a Save of the run
+// that is in progress, and fails with [ErrLocked] when that takes too long.
 func EditFile(ctx context.Context, path string) (*File, error) {
 	path, err := makeFolder(path)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := acquireWrite(ctx, path)
+	lock, err := acquireWriteLock(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return &File{path: path, write: lock}, nil
+	return &File{path: path, writeLock: lock}, nil
 }
 
-// makeFolder makes the folder of the state, and returns the absolute path.
+// makeFolder makes the folder of the state, and returns the state's absolute path.
 func makeFolder(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -86,10 +86,10 @@ func makeFolder(path string) (string, error) {
 	return path, nil
 }
 
-// Close gives up the locks that are held; nothing can be saved any more.
+// Close releases the locks. A Save after it fails.
 func (f *File) Close() error {
 	var errs []error
-	for _, lock := range []**os.File{&f.run, &f.write} {
+	for _, lock := range []**os.File{&f.runLock, &f.writeLock} {
 		if *lock != nil {
 			errs = append(errs, release(*lock))
 			*lock = nil
@@ -98,25 +98,25 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// Load reads the state and its revision. A missing file is an empty state. It
+// Load reads the state and its revision. The state of a missing file is empty. It
 // fails with [ErrUnreadable] or [ErrNewer].
 func (f *File) Load(ctx context.Context) (*schedule.State, Revision, error) {
-	return load(ctx, f.path)
+	return loadFile(ctx, f.path)
 }
 
-// ReadFile reads the state without the lock, to show it or to plan on it: what
-// is read is whole, and may be old when the caller has it. It changes nothing
-// on disk. It fails like Load.
+// ReadFile reads the state without a lock, to show it or to plan on it. The state
+// is complete, but a run may already have replaced it. ReadFile changes nothing on
+// disk. It fails as [File.Load] does.
 func ReadFile(ctx context.Context, path string) (*schedule.State, error) {
-	s, _, err := load(ctx, path)
+	s, _, err := loadFile(ctx, path)
 	return s, err
 }
 
-func load(ctx context.Context, path string) (*schedule.State, Revision, error) {
+func loadFile(ctx context.Context, path string) (*schedule.State, Revision, error) {
 	if ctx.Err() != nil {
 		return nil, "", fmt.Errorf("load state %s: %w", path, context.Cause(ctx))
 	}
-	data, err := read(path)
+	data, err := readOrEmpty(path)
 	if err != nil {
 		return nil, "", fmt.Errorf("load state %s: %w", path, err)
 	}
@@ -124,13 +124,13 @@ func load(ctx context.Context, path string) (*schedule.State, Revision, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("load state %s: %w", path, err)
 	}
-	return s, revise(generation, data), nil
+	return s, revisionOf(generation, data), nil
 }
 
 // Save replaces the state of the revision. It fails with [ErrConflict] when the
-// file holds another one, and with [ErrInvalid] when s cannot be kept; then, and
-// when nothing but the generation would change, nothing is written. A write
-// once begun is not cut short by ctx.
+// file holds another one, and with [ErrInvalid] when s cannot be encoded. It
+// writes nothing if only the generation would change. Cancelling ctx does not
+// interrupt a write.
 func (f *File) Save(ctx context.Context, s *schedule.State, rev Revision) (Revision, error) {
 	rev, err := f.save(ctx, s, rev)
 	if err != nil {
@@ -143,22 +143,22 @@ func (f *File) save(ctx context.Context, s *schedule.State, rev Revision) (Revis
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	if f.run == nil && f.write == nil {
+	if f.runLock == nil && f.writeLock == nil {
 		return "", fmt.Errorf("%w: open it again", fs.ErrClosed)
 	}
-	if f.write == nil { // nobody writes between what is read and what is written
-		lock, err := acquireWrite(ctx, f.path)
+	if f.writeLock == nil { // so that nobody writes between our read and our write
+		lock, err := acquireWriteLock(ctx, f.path)
 		if err != nil {
 			return "", err
 		}
 		defer release(lock)
 	}
-	present, err := read(f.path)
+	present, err := readOrEmpty(f.path)
 	if err != nil {
 		return "", err
 	}
 	generation, ok := rev.generation()
-	if !ok || revise(generation, present) != rev {
+	if !ok || revisionOf(generation, present) != rev {
 		return "", fmt.Errorf("%w: it is no longer what was loaded: load it again", ErrConflict)
 	}
 	next := nextGeneration(max(generation, f.floor))
@@ -166,21 +166,20 @@ func (f *File) save(ctx context.Context, s *schedule.State, rev Revision) (Revis
 	if err != nil {
 		return "", err
 	}
-	if bytes.Equal(body(data), body(present)) {
+	if bytes.Equal(afterHead(data), afterHead(present)) {
 		return rev, nil
 	}
-	if err := replace(f.path, data); err != nil {
-		return "", fmt.Errorf("%w: nothing was changed: make room, or mend the permissions of the folder", err)
+	if err := writeAtomically(f.path, data); err != nil {
+		return "", fmt.Errorf("%w: nothing was changed: make room on the disk, or correct the permissions of the folder", err)
 	}
-	return revise(next, data), nil
+	return revisionOf(next, data), nil
 }
 
-// read is the bytes of the state; for a missing file, those of an empty one.
-// The file may be anything, for instance a link or a pipe out of a strange
-// repository: a link is refused, since replacing the file would replace the
-// link and nothing should lead us to write elsewhere, and a pipe never blocks.
-func read(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// readOrEmpty reads the encoded state, that of an empty one if there is no file.
+// A strange repository can put anything there. A link is an error: a save would
+// replace the link, and must not write elsewhere. A pipe does not block.
+func readOrEmpty(path string) ([]byte, error) {
+	f, err := openRegular(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Encode(schedule.New(schedule.Owner{}), 0)
@@ -190,14 +189,26 @@ func read(path string) ([]byte, error) {
 		return nil, unreadable("%w", err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return nil, unreadable("%w", err)
-	} else if !info.Mode().IsRegular() {
-		return nil, unreadable("it is no regular file (%v)", info.Mode())
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return nil, unreadable("%w", err)
 	}
 	return data, nil
+}
+
+// openRegular opens a regular file for reading. It follows no link and never
+// blocks; a link is an ELOOP.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("it is not a regular file (%v)", info.Mode())
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }

@@ -15,13 +15,13 @@ import (
 
 func TestFileIsAStore(t *testing.T) {
 	t.Parallel()
-	testStore(t, func(t *testing.T) place { return filePlace(filepath.Join(t.TempDir(), "state.json")) })
+	testConformance(t, func(t *testing.T) storage { return fileStorage(filepath.Join(t.TempDir(), "state.json")) })
 }
 
-// filePlace is a file as a place for a state.
-func filePlace(path string) place {
-	return place{
-		open: func(t *testing.T) (opened, func()) {
+// fileStorage is a file as a place for a state.
+func fileStorage(path string) storage {
+	return storage{
+		open: func(t *testing.T) (openStore, func()) {
 			f := mustOpen(t, path)
 			return f, func() {
 				if err := f.Close(); err != nil {
@@ -74,7 +74,7 @@ func TestASaveLeavesNothingBesideTheFile(t *testing.T) {
 	f := mustOpen(t, path)
 	_, rev := mustLoad(t, f)
 	mustSave(t, f, sample(), rev)
-	if diff := cmp.Diff([]string{"state.json", "state.json.lock", "state.json.write.lock"}, names(t, filepath.Dir(path))); diff != "" {
+	if diff := cmp.Diff([]string{"state.json", "state.json.lock", "state.json.write.lock"}, listDir(t, filepath.Dir(path))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -82,7 +82,7 @@ func TestASaveLeavesNothingBesideTheFile(t *testing.T) {
 func TestWhatAKilledRunWasWritingIsRemoved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.json")
-	for _, name := range []string{draft(path), path + ".tmp2"} {
+	for _, name := range []string{tempPath(path), path + ".tmp2"} {
 		if err := os.WriteFile(name, []byte("half a sta"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestWhatAKilledRunWasWritingIsRemoved(t *testing.T) {
 	f := mustOpen(t, path)
 	_, rev := mustLoad(t, f)
 	mustSave(t, f, sample(), rev)
-	if diff := cmp.Diff([]string{"state.json", "state.json.lock", "state.json.tmp2", "state.json.write.lock"}, names(t, filepath.Dir(path))); diff != "" {
+	if diff := cmp.Diff([]string{"state.json", "state.json.lock", "state.json.tmp2", "state.json.write.lock"}, listDir(t, filepath.Dir(path))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -139,7 +139,7 @@ func TestASaveThatFailsLeavesTheOldState(t *testing.T) {
 	_, rev := mustLoad(t, f)
 	rev = mustSave(t, f, sample(), rev)
 	// Where the draft goes there is something: like a full disk, it cannot be written.
-	if err := os.MkdirAll(filepath.Join(draft(path), "something"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(tempPath(path), "something"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	changed := sample()
@@ -150,7 +150,7 @@ func TestASaveThatFailsLeavesTheOldState(t *testing.T) {
 	if got, gotRev := mustLoad(t, f); gotRev != rev || cmp.Diff(sample(), got) != "" {
 		t.Errorf("revision %s became %s: %s", rev, gotRev, cmp.Diff(sample(), got))
 	}
-	if err := os.RemoveAll(draft(path)); err != nil {
+	if err := os.RemoveAll(tempPath(path)); err != nil {
 		t.Fatal(err)
 	}
 	mustSave(t, f, changed, rev) // the revision is still good
@@ -196,7 +196,7 @@ func TestReadFileTakesNoLockAndChangesNothing(t *testing.T) {
 	if got, err := ReadFile(t.Context(), path); err != nil || len(got.Claims) != 0 {
 		t.Fatalf("a missing file: %v, %v", got, err)
 	}
-	if left := names(t, folder); len(left) > 0 {
+	if left := listDir(t, folder); len(left) > 0 {
 		t.Fatalf("reading made %q", left)
 	}
 	f := mustOpen(t, path)
@@ -222,8 +222,8 @@ func mustOpen(t *testing.T, path string) *File {
 	return f
 }
 
-// names lists a folder.
-func names(t *testing.T, folder string) []string {
+// listDir lists a folder.
+func listDir(t *testing.T, folder string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
 	if err != nil {

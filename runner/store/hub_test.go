@@ -30,7 +30,7 @@ func (h hub) open(t testing.TB) *Branch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.api.wire.pause = time.Millisecond
+	b.client.transport.retryPause = time.Millisecond
 	return b
 }
 

@@ -72,7 +72,7 @@ func TestAStateIsOpenOnceInAProcessToo(t *testing.T) {
 func TestALockFileThatSaysNothingStillLocks(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"empty": "", "cut off": `{"pid":12,"ho`, "not ours": "\x1b[2Jname: ci\n", "long": strings.Repeat("x", 2*maxHolder),
+		"empty": "", "cut off": `{"pid":12,"ho`, "not ours": "\x1b[2Jname: ci\n", "long": strings.Repeat("x", 2*maxHolderBytes),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +146,7 @@ func TestTheLockOfAKilledRunIsWaitedFor(t *testing.T) {
 	host, _ := os.Hostname()
 	fmt.Fprintf(f, `{"pid": %d, "host": %q}`, dead.Process.Pid, host)
 	released := make(chan struct{})
-	time.AfterFunc(deadHolder/20, func() {
+	time.AfterFunc(killedRunGrace/20, func() {
 		defer close(released)
 		flock(f, syscall.LOCK_UN)
 	})

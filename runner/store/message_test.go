@@ -46,7 +46,7 @@ func TestTheCommitMessageIsThePlanInWords(t *testing.T) {
 		for _, f := range change {
 			f(s)
 		}
-		if got := describe(sample(), s); got != want {
+		if got := commitMessage(sample(), s); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

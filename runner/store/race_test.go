@@ -223,13 +223,13 @@ func (a *arena) leave(run string) {
 	}
 }
 
-// world is what a run may know of the others besides the branch.
-type world struct{ Done, Dead []string }
+// arenaView is what a run may know of the others besides the branch.
+type arenaView struct{ Done, Dead []string }
 
 func (a *arena) look(w http.ResponseWriter, _ *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_ = json.NewEncoder(w).Encode(world{slices.Collect(maps.Keys(a.done)), slices.Collect(maps.Keys(a.dead))}) // a killed run does not read it
+	_ = json.NewEncoder(w).Encode(arenaView{slices.Collect(maps.Keys(a.done)), slices.Collect(maps.Keys(a.dead))}) // a killed run does not read it
 }
 
 // hold is a run that begins to work on an issue. That it may is what the race is

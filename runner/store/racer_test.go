@@ -41,7 +41,7 @@ func race() error {
 	if err != nil {
 		return err
 	}
-	b.api.wire.pause = 5 * time.Millisecond
+	b.client.transport.retryPause = 5 * time.Millisecond
 	r := racer{schedule.Owner{Run: run, PID: os.Getpid()}, issues, strings.TrimSuffix(root, "/api/v3") + "/arena"}
 	ctx := context.Background()
 	for faults := 0; faults < maxFaults; {
@@ -56,7 +56,7 @@ func race() error {
 		if err != nil {
 			return err
 		}
-		var others world
+		var others arenaView
 		if err := r.ask(ctx, http.MethodGet, "", &others); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func race() error {
 
 // plan adopts, releases what is done, and claims some of what is open. There is
 // news if it did any of that.
-func (r racer) plan(s *schedule.State, others world) (mine []tracker.ID, news bool) {
+func (r racer) plan(s *schedule.State, others arenaView) (mine []tracker.ID, news bool) {
 	now := time.Now()
 	s.Self = r.self
 	lives := map[schedule.Owner]schedule.OwnerStatus{}

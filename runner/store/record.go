@@ -11,31 +11,32 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// The versions of the record: this program writes version and reads every one
+// The versions of the format. This program writes version, and reads the versions
 // from oldest to version.
 const version, oldest = 2, 1
 
-// record is a state at rest, and these types are its format. A released version
-// never changes: a field that is added, renamed, removed or allowed a new value
-// makes a new version, and the older ones can still be read. The limits may
-// grow, never shrink.
+// record is the stored form of a state; it and the types below are the file
+// format. A released version never changes: to add, rename or remove a field, or to
+// allow a new value in one, make a new version, which must still read the older
+// ones. The limits may grow, and never shrink.
 //
 //	1  the first
-//	2  the same with more optional fields, so both are read into these types
+//	2  adds optional fields only, so these types read both versions
 //
-// A field is added here (with omitempty or omitzero), in newRecord or newClaim,
-// in restore or state, and in check; the tests say what is missing.
+// To add a field, add it here (with omitempty or omitzero), in newRecord or
+// newClaim, in toState or toSchedule, and in validate; a test fails until all of
+// them have it.
 type record struct {
 	Version    int             `json:"version"`
 	Generation int64           `json:"generation"` // one more with each save
-	Checksum   string          `json:"checksum"`   // see seal
-	Claims     []claim         `json:"claims"`     // by id, ascending
+	Checksum   string          `json:"checksum"`   // see withChecksum
+	Claims     []claim         `json:"claims"`     // sorted by id
 	Pause      pause           `json:"pause,omitzero"`
 	Wait       trackerWait     `json:"tracker_wait,omitzero"`
 	Days       []day           `json:"days,omitempty"`
 	RateLimits json.RawMessage `json:"rate_limits,omitempty"`
-	Past       []past          `json:"past,omitempty"` // oldest first
-	Salt       string          `json:"salt,omitempty"` // of every setup
+	Past       []tickRecord    `json:"past,omitempty"` // oldest first
+	Salt       string          `json:"salt,omitempty"` // of the digests in every setup
 }
 
 type claim struct {
@@ -86,7 +87,8 @@ type pause struct {
 	Setup setup     `json:"setup,omitzero"`
 }
 
-// setup holds digests. They are nothing without the salt.
+// setup holds digests of what a session depends on. They can only be compared with
+// digests made with the same salt.
 type setup struct {
 	Agent    string `json:"agent,omitempty"`
 	Workflow string `json:"workflow,omitempty"`
@@ -102,10 +104,10 @@ type day struct {
 	Sessions int    `json:"sessions,omitempty"`
 	Tokens   usage  `json:"tokens,omitzero"`
 	Seconds  int64  `json:"seconds,omitempty"`
-	Millis   int    `json:"millis,omitempty"` // besides the seconds
+	Millis   int    `json:"millis,omitempty"` // in addition to the seconds
 }
 
-type past struct {
+type tickRecord struct {
 	Run      string    `json:"run,omitempty"`
 	Attempt  int       `json:"attempt,omitempty"`
 	Started  time.Time `json:"started,omitzero"`
@@ -117,29 +119,29 @@ type past struct {
 	Tokens   int64     `json:"tokens,omitempty"`
 }
 
-// newRecord is the state as it is written. Texts and numbers are brought
-// within their limits.
+// newRecord returns the stored form of s, with its texts and numbers within their
+// limits.
 func newRecord(s *schedule.State, generation int64) record {
 	r := record{
 		Version:    version,
 		Generation: generation,
 		Claims:     make([]claim, 0, len(s.Claims)),
-		Pause:      pause{line(s.Pause.Why, maxWhy), s.Pause.Since.UTC(), s.Pause.Until.UTC(), setup(s.Pause.Setup).fit()},
-		RateLimits: snapshot(s.RateLimits),
-		Wait:       trackerWait{whole(s.Wait.Tracker, maxName), s.Wait.Until.UTC()},
-		Salt:       whole(s.Salt, maxName),
+		Pause:      pause{oneLine(s.Pause.Why, maxWhy), s.Pause.Since.UTC(), s.Pause.Until.UTC(), setup(s.Pause.Setup).clamped()},
+		RateLimits: compactRateLimits(s.RateLimits),
+		Wait:       trackerWait{wholeOrEmpty(s.Wait.Tracker, maxName), s.Wait.Until.UTC()},
+		Salt:       wholeOrEmpty(s.Salt, maxName),
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
-		r.Claims = append(r.Claims, newClaim(s.Claims[id]).fit())
+		r.Claims = append(r.Claims, newClaim(s.Claims[id]).clamped())
 	}
 	for _, d := range s.Days {
-		took := max(d.Time, 0) // a clock that was set back makes time run backwards
+		took := max(d.Time, 0) // negative when the clock was set back
 		seconds, millis := int64(took/time.Second), int(took%time.Second/time.Millisecond)
-		r.Days = append(r.Days, day{d.Date, d.Sessions, usage(d.Usage), seconds, millis}.fit())
+		r.Days = append(r.Days, day{d.Date, d.Sessions, usage(d.Usage), seconds, millis}.clamped())
 	}
 	for _, p := range s.History {
 		p.Started, p.Ended = p.Started.UTC(), p.Ended.UTC()
-		r.Past = append(r.Past, past(p).fit())
+		r.Past = append(r.Past, tickRecord(p).clamped())
 	}
 	return r
 }
@@ -154,32 +156,33 @@ func newClaim(c schedule.Claim) claim {
 	}
 }
 
-// state is what the record says, ready to plan on.
-func (r record) state() *schedule.State {
+// toState returns the state that the record holds.
+func (r record) toState() *schedule.State {
 	s := schedule.New(schedule.Owner{})
 	for _, c := range r.Claims {
-		s.Claims[c.ID] = c.restore()
+		s.Claims[c.ID] = c.toSchedule()
 	}
 	s.Wait = schedule.TrackerWait(r.Wait)
 	s.Pause = schedule.Pause{Why: r.Pause.Why, Since: r.Pause.Since, Until: r.Pause.Until, Setup: schedule.Setup(r.Pause.Setup)}
 	s.Salt = r.Salt
 	for _, d := range r.Days {
-		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: schedule.Usage(d.Tokens), Time: d.time()})
+		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: schedule.Usage(d.Tokens), Time: d.duration()})
 	}
 	for _, p := range r.Past {
 		s.History = append(s.History, schedule.TickRecord(p))
 	}
-	s.RateLimits = snapshot(r.RateLimits)
+	s.RateLimits = compactRateLimits(r.RateLimits)
 	return s
 }
 
-// time is at most what a duration holds: version 1 allowed more.
-func (d day) time() time.Duration {
+// duration returns the session time of the day, cut to the largest time.Duration:
+// version 1 allowed more.
+func (d day) duration() time.Duration {
 	const most = math.MaxInt64/int64(time.Second) - 1
 	return time.Duration(min(d.Seconds, most))*time.Second + time.Duration(d.Millis)*time.Millisecond
 }
 
-func (c claim) restore() schedule.Claim {
+func (c claim) toSchedule() schedule.Claim {
 	return schedule.Claim{
 		ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State, Content: c.Content,
 		Phase: c.Phase, Since: c.Since, Why: c.Why,

@@ -13,59 +13,62 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// Runs knows which workflow runs are over. It is for one goroutine.
+// Runs finds out which workflow runs have ended. One goroutine uses a Runs.
 type Runs struct {
-	api  *api
-	dead map[schedule.Owner]bool // nobody comes back from there
+	client *client
+	dead   map[schedule.Owner]bool // finished runs stay finished
 }
 
-// NewRuns is for the workflow runs of a repository. The token needs
-// actions: read. It asks nothing of GitHub, and fails with [ErrRefused].
+// NewRuns returns a Runs for a repository. The token needs the permission
+// actions: read. NewRuns sends no request, and fails with [ErrRefused].
 func NewRuns(repo, apiURL, token string, client *http.Client) (*Runs, error) {
-	api, err := newAPI(repo, apiURL, token, client)
+	c, err := newClient(repo, apiURL, token, client)
 	if err != nil {
 		return nil, fmt.Errorf("open workflow runs: %w", err)
 	}
-	return &Runs{api: api, dead: map[schedule.Owner]bool{}}, nil
+	return &Runs{client: c, dead: map[schedule.Owner]bool{}}, nil
 }
 
-// Life is what GitHub knows of the owner: dead when its attempt of the run is
-// over or deleted, or its job in it. It is unknown when it is no workflow run,
-// when GitHub cannot be asked, and when it says something new.
+// Life returns whether the owner of a claim still runs. It is Dead if the owner's
+// attempt of the workflow run, or its job in that, has ended or was deleted. It is
+// Unknown if the owner is not a workflow run, if GitHub cannot be asked, and if
+// GitHub answers with an unknown status.
 func (r *Runs) Life(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
 	if r.dead[o] {
 		return schedule.Dead
 	}
-	life := r.ask(ctx, o)
-	if life == schedule.Dead {
+	status := r.query(ctx, o)
+	if status == schedule.Dead {
 		r.dead[o] = true
 	}
-	return life
+	return status
 }
 
-func (r *Runs) ask(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
-	// A state is input: only a number goes into a URL.
+// query asks GitHub for the status of the owner.
+func (r *Runs) query(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
+	// The owner comes from a state that may be forged: put only numbers into a URL.
 	id, err := strconv.ParseInt(o.Run, 10, 64)
 	if err != nil || id <= 0 || o.Attempt <= 0 {
 		return schedule.Unknown
 	}
-	run, _, err := r.api.getAttempt(ctx, r.api.owner, r.api.name, id, o.Attempt, nil)
+	run, _, err := r.client.getAttempt(ctx, r.client.owner, r.client.name, id, o.Attempt, nil)
 	switch {
-	case isRefusal(err, http.StatusNotFound):
-		return r.deleted(ctx)
+	case isStatusError(err, http.StatusNotFound):
+		return r.statusOfMissingRun(ctx)
 	case err != nil:
 		return schedule.Unknown
-	case run.GetRunAttempt() > o.Attempt: // a re-run begins when the attempt before it is over
+	case run.GetRunAttempt() > o.Attempt: // a re-run begins after the attempt before it has ended
 		return schedule.Dead
 	}
-	life := lifeOf(run.GetStatus())
-	if life == schedule.Alive && o.Job != "" && r.jobIsOver(ctx, id, o) {
+	status := ownerStatusOf(run.GetStatus())
+	if status == schedule.Alive && o.Job != "" && r.jobHasEnded(ctx, id, o) {
 		return schedule.Dead
 	}
-	return life
+	return status
 }
 
-func lifeOf(status string) schedule.OwnerStatus {
+// ownerStatusOf returns what the status of a workflow run says about its owner.
+func ownerStatusOf(status string) schedule.OwnerStatus {
 	switch status {
 	case "completed":
 		return schedule.Dead
@@ -75,23 +78,24 @@ func lifeOf(status string) schedule.OwnerStatus {
 	return schedule.Unknown
 }
 
-// deleted is the life in a run that GitHub does not find: over, unless it is the
-// token that may not see it.
-func (r *Runs) deleted(ctx context.Context) schedule.OwnerStatus {
+// statusOfMissingRun returns the status of an owner whose run GitHub does not find:
+// Dead, unless the token may not see runs.
+func (r *Runs) statusOfMissingRun(ctx context.Context) schedule.OwnerStatus {
 	one := &github.ListWorkflowRunsOptions{ListOptions: github.ListOptions{PerPage: 1}}
-	list, _, err := r.api.listRuns(ctx, r.api.owner, r.api.name, one)
-	if err == nil && list != nil && list.TotalCount != nil { // an answer of null is a nil list
+	list, _, err := r.client.listRuns(ctx, r.client.owner, r.client.name, one)
+	if err == nil && list != nil && list.TotalCount != nil { // an answer of null gives a nil list
 		return schedule.Dead
 	}
 	return schedule.Unknown
 }
 
-// jobIsOver reports whether the owner's job has ended while its run goes on. A
-// job is known by its key in the workflow, and GitHub tells its title, which is
-// the key unless somebody gave another, and says more in a matrix. So a job
-// counts only if the owner also began while it ran; and when in doubt, it is not over.
-func (r *Runs) jobIsOver(ctx context.Context, run int64, o schedule.Owner) bool {
-	list, _, err := r.api.listJobs(ctx, r.api.owner, r.api.name, run, int64(o.Attempt), &github.ListOptions{PerPage: 100})
+// jobHasEnded reports whether the owner's job has ended while its run continues. The
+// owner names its job by the key in the workflow. GitHub gives the job's title,
+// which is the key unless the workflow sets another one, with more text behind it in
+// a matrix. So a job counts only if the owner also started while it ran. In doubt,
+// the job has not ended.
+func (r *Runs) jobHasEnded(ctx context.Context, run int64, o schedule.Owner) bool {
+	list, _, err := r.client.listJobs(ctx, r.client.owner, r.client.name, run, int64(o.Attempt), &github.ListOptions{PerPage: 100})
 	if err != nil || list == nil || list.GetTotalCount() > len(list.Jobs) {
 		return false
 	}

@@ -19,7 +19,7 @@ func (h hub) openRuns(t *testing.T) *Runs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.api.wire.pause = time.Millisecond
+	r.client.transport.retryPause = time.Millisecond
 	return r
 }
 

@@ -60,8 +60,8 @@ func sampleOfVersion1() *schedule.State {
 	return s
 }
 
-// many is a state with n claims of ordinary size.
-func many(n int) *schedule.State {
+// sampleWithClaims is a state with n claims of ordinary size.
+func sampleWithClaims(n int) *schedule.State {
 	s := sample()
 	model := s.Claims["a1"]
 	clear(s.Claims)

@@ -13,23 +13,23 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// opened is a store that a run has open.
-type opened interface {
+// openStore is a store that a run has open.
+type openStore interface {
 	Load(ctx context.Context) (*schedule.State, Revision, error)
 	Save(ctx context.Context, s *schedule.State, rev Revision) (Revision, error)
 }
 
-// place is where a state is kept, and how to reach it past the store.
-type place struct {
-	open func(t *testing.T) (s opened, end func()) // what a run does first and last
-	raw  func(t *testing.T) []byte                 // the bytes at rest, nil when there are none
-	put  func(t *testing.T, data []byte)           // somebody else writes; nil: removes it
+// storage is where a state is kept, and how to reach it past the store.
+type storage struct {
+	open func(t *testing.T) (s openStore, end func()) // what a run does first and last
+	raw  func(t *testing.T) []byte                    // the bytes at rest, nil when there are none
+	put  func(t *testing.T, data []byte)              // somebody else writes; nil: removes it
 }
 
-// testStore is what every store must do. newPlace makes an empty place.
-func testStore(t *testing.T, newPlace func(t *testing.T) place) {
+// testConformance is what every store must do. newPlace makes an empty place.
+func testConformance(t *testing.T, newPlace func(t *testing.T) storage) {
 	// begin is a run in a place that holds data, if any.
-	begin := func(t *testing.T, data []byte) (place, opened) {
+	begin := func(t *testing.T, data []byte) (storage, openStore) {
 		t.Helper()
 		p := newPlace(t)
 		if data != nil {
@@ -118,7 +118,7 @@ func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 		state, rev := mustLoad(t, s)
 		state.Claims["x"] = schedule.Claim{ID: "x", Phase: "dreaming"}
 		_, err := s.Save(t.Context(), state, rev)
-		refused(t, p, before, err, ErrInvalid)
+		wantRefused(t, p, before, err, ErrInvalid)
 	})
 	t.Run("a run that is told to stop does not begin to save", func(t *testing.T) {
 		t.Parallel()
@@ -130,9 +130,9 @@ func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 		cancel(stop)
 		state.Days = nil
 		_, err := s.Save(ctx, state, rev)
-		refused(t, p, before, err, stop)
+		wantRefused(t, p, before, err, stop)
 		_, _, err = s.Load(ctx)
-		refused(t, p, before, err, stop)
+		wantRefused(t, p, before, err, stop)
 	})
 
 	other := sample()
@@ -150,7 +150,7 @@ func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 			p.put(t, between)
 			state.Days = nil
 			_, err := s.Save(t.Context(), state, rev)
-			refused(t, p, between, err, ErrConflict)
+			wantRefused(t, p, between, err, ErrConflict)
 		})
 	}
 	t.Run("after a conflict the state can be loaded and saved", func(t *testing.T) {
@@ -175,7 +175,7 @@ func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 		before := p.raw(t)
 		for _, stale := range []Revision{rev, "", "1", "-", "no revision"} {
 			_, err := s.Save(t.Context(), other, stale)
-			refused(t, p, before, err, ErrConflict)
+			wantRefused(t, p, before, err, ErrConflict)
 		}
 	})
 
@@ -201,20 +201,20 @@ func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 			if state != nil || rev != "" {
 				t.Errorf("loaded %v as %q", state, rev)
 			}
-			refused(t, p, bad.data, err, bad.want)
+			wantRefused(t, p, bad.data, err, bad.want)
 			if !strings.Contains(err.Error(), "nothing was changed: ") {
 				t.Errorf("the error does not say what to do: %v", err)
 			}
-			for _, rev := range []Revision{rev, revise(1, good), "0"} {
+			for _, rev := range []Revision{rev, revisionOf(1, good), "0"} {
 				_, err = s.Save(t.Context(), sample(), rev)
-				refused(t, p, bad.data, err, ErrConflict)
+				wantRefused(t, p, bad.data, err, ErrConflict)
 			}
 		})
 	}
 }
 
 // mustLoad loads, and must not fail.
-func mustLoad(t *testing.T, s opened) (*schedule.State, Revision) {
+func mustLoad(t *testing.T, s openStore) (*schedule.State, Revision) {
 	t.Helper()
 	state, rev, err := s.Load(t.Context())
 	if err != nil {
@@ -224,7 +224,7 @@ func mustLoad(t *testing.T, s opened) (*schedule.State, Revision) {
 }
 
 // mustSave saves, and must not fail.
-func mustSave(t *testing.T, s opened, state *schedule.State, rev Revision) Revision {
+func mustSave(t *testing.T, s openStore, state *schedule.State, rev Revision) Revision {
 	t.Helper()
 	rev, err := s.Save(t.Context(), state, rev)
 	if err != nil {
@@ -251,12 +251,12 @@ func reseal(t *testing.T, data []byte, old, new string) []byte {
 		t.Fatalf("%q is not there to be replaced", old)
 	}
 	data = bytes.Replace(data, []byte(old), []byte(new), 1)
-	sum := bytes.Index(data, []byte(sumPrefix))
-	return seal(append(append(bytes.Clone(data[:sum]), unsealed...), data[sum+len(unsealed):]...))
+	sum := bytes.Index(data, []byte(checksumPrefix))
+	return withChecksum(append(append(bytes.Clone(data[:sum]), blankChecksum...), data[sum+len(blankChecksum):]...))
 }
 
-// refused checks that a failure has its category and left the bytes alone.
-func refused(t *testing.T, p place, before []byte, err, want error) {
+// wantRefused checks that a failure has its category and left the bytes alone.
+func wantRefused(t *testing.T, p storage, before []byte, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("got %v, want %v", err, want)

@@ -26,7 +26,7 @@ type Job struct {
 // SetRun adds an attempt of a workflow run, or changes what it is.
 func (h *Hub) SetRun(run Run) {
 	run.Attempt = max(run.Attempt, 1)
-	h.set(func() {
+	h.locked(func() {
 		for i, r := range h.runs[run.ID] {
 			if r.Attempt == run.Attempt {
 				h.runs[run.ID][i] = run
@@ -38,29 +38,29 @@ func (h *Hub) SetRun(run Run) {
 }
 
 // DeleteRun deletes a workflow run with all its attempts.
-func (h *Hub) DeleteRun(id int64) { h.set(func() { delete(h.runs, id) }) }
+func (h *Hub) DeleteRun(id int64) { h.locked(func() { delete(h.runs, id) }) }
 
-func (r Run) answer() answer {
-	return answer{"id": r.ID, "name": "symphony", "run_attempt": r.Attempt, "status": r.Status, "conclusion": text(r.Conclusion)}
+func (r Run) answer() jsonObject {
+	return jsonObject{"id": r.ID, "name": "symphony", "run_attempt": r.Attempt, "status": r.Status, "conclusion": orNull(r.Conclusion)}
 }
 
-func (j Job) answer(id int, r Run) answer {
-	return answer{
-		"id": id, "run_id": r.ID, "run_attempt": r.Attempt, "name": j.Name, "status": j.Status, "conclusion": text(j.Conclusion),
-		"started_at": instant(j.Started), "completed_at": instant(j.Completed),
+func (j Job) answer(id int, r Run) jsonObject {
+	return jsonObject{
+		"id": id, "run_id": r.ID, "run_attempt": r.Attempt, "name": j.Name, "status": j.Status, "conclusion": orNull(j.Conclusion),
+		"started_at": timeOrNull(j.Started), "completed_at": timeOrNull(j.Completed),
 	}
 }
 
-// text is s, or null for none.
-func text(s string) any {
+// orNull is s, or null for none.
+func orNull(s string) any {
 	if s == "" {
 		return nil
 	}
 	return s
 }
 
-// instant is a time as GitHub tells it, in seconds, or null for none.
-func instant(t time.Time) any {
+// timeOrNull is a time as GitHub tells it, in seconds, or null for none.
+func timeOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
@@ -105,37 +105,37 @@ func (h *Hub) getRuns(r *http.Request) (int, any) {
 			list = append(list, run.answer())
 		}
 	}
-	return http.StatusOK, answer{"total_count": len(list), "workflow_runs": page(r, list)}
+	return http.StatusOK, jsonObject{"total_count": len(list), "workflow_runs": pageOf(r, list)}
 }
 
 func (h *Hub) getRun(r *http.Request) (int, any) {
 	if attempts := h.attempts(r); len(attempts) > 0 {
 		return http.StatusOK, latest(attempts).answer()
 	}
-	return http.StatusNotFound, message("Not Found")
+	return http.StatusNotFound, errorMessage("Not Found")
 }
 
 func (h *Hub) getAttempt(r *http.Request) (int, any) {
 	if run, ok := h.attempt(r); ok {
 		return http.StatusOK, run.answer()
 	}
-	return http.StatusNotFound, message("Not Found")
+	return http.StatusNotFound, errorMessage("Not Found")
 }
 
 func (h *Hub) getJobs(r *http.Request) (int, any) {
 	run, ok := h.attempt(r)
 	if !ok {
-		return http.StatusNotFound, message("Not Found")
+		return http.StatusNotFound, errorMessage("Not Found")
 	}
 	var list []any
 	for i, j := range run.Jobs {
 		list = append(list, j.answer(i+1, run))
 	}
-	return http.StatusOK, answer{"total_count": len(list), "jobs": page(r, list)}
+	return http.StatusOK, jsonObject{"total_count": len(list), "jobs": pageOf(r, list)}
 }
 
-// page is the part of a list that a request asks for.
-func page(r *http.Request, list []any) []any {
+// pageOf is the part of a list that a request asks for.
+func pageOf(r *http.Request, list []any) []any {
 	size, err := strconv.Atoi(r.FormValue("per_page"))
 	if err != nil || size < 1 || size > 100 {
 		size = 30

@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// bare is a real bare repository. Objects are written in git's own format, read
+// gitRepo is a real gitRepo repository. Objects are written in git's own format, read
 // back by git, and checked by git in the end; every move of a ref is git's.
-type bare struct {
+type gitRepo struct {
 	t   testing.TB
 	dir string
 
@@ -27,11 +27,11 @@ type bare struct {
 	out *bufio.Reader
 }
 
-// newBare makes a repository with code on its default branch, main.
-func newBare(t testing.TB) *bare {
+// newGitRepo makes a repository with code on its default branch, main.
+func newGitRepo(t testing.TB) *gitRepo {
 	t.Helper()
-	r := &bare{t: t, dir: t.TempDir()}
-	r.must("init", "--quiet", "--bare", "--initial-branch=main", ".")
+	r := &gitRepo{t: t, dir: t.TempDir()}
+	r.run("init", "--quiet", "--bare", "--initial-branch=main", ".")
 	cat := r.command("cat-file", "--batch")
 	var err error
 	if r.in, err = cat.StdinPipe(); err != nil {
@@ -50,23 +50,23 @@ func newBare(t testing.TB) *bare {
 		if err := cat.Wait(); err != nil {
 			t.Error(err)
 		}
-		r.must("fsck", "--strict", "--no-dangling")
+		r.run("fsck", "--strict", "--no-dangling")
 	})
-	code := r.write("commit", commitText(r.tree(map[string]string{"main.go": r.write("blob", "package main\n")}), "Begin"))
-	r.must("update-ref", "refs/heads/main", code)
+	code := r.writeObject("commit", formatCommit(r.writeTree(map[string]string{"main.go": r.writeObject("blob", "package main\n")}), "Begin"))
+	r.run("update-ref", "refs/heads/main", code)
 	return r
 }
 
 // command is git in the repository, without any configuration but its own.
-func (r *bare) command(args ...string) *exec.Cmd {
+func (r *gitRepo) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = r.dir
 	cmd.Env = append(cmd.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_DIR="+r.dir)
 	return cmd
 }
 
-// must runs git, which must not fail; it may be called from any goroutine.
-func (r *bare) must(args ...string) string {
+// run runs git, which run not fail; it may be called from any goroutine.
+func (r *gitRepo) run(args ...string) string {
 	r.t.Helper()
 	out, err := r.command(args...).CombinedOutput()
 	if err != nil {
@@ -75,8 +75,8 @@ func (r *bare) must(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// read is the object that a name stands for; kind is empty when there is none.
-func (r *bare) read(name string) (id, kind, content string) {
+// readObject is the object that a name stands for; kind is empty when there is none.
+func (r *gitRepo) readObject(name string) (id, kind, content string) {
 	if strings.ContainsAny(name, "\r\n") {
 		return "", "", ""
 	}
@@ -99,23 +99,23 @@ func (r *bare) read(name string) (id, kind, content string) {
 }
 
 // head is the commit of a branch, empty when there is no such branch.
-func (r *bare) head(branch string) string {
-	id, _, _ := r.read("refs/heads/" + branch)
+func (r *gitRepo) head(branch string) string {
+	id, _, _ := r.readObject("refs/heads/" + branch)
 	return id
 }
 
-// write stores an object.
-func (r *bare) write(kind, content string) string {
+// writeObject stores an object.
+func (r *gitRepo) writeObject(kind, content string) string {
 	full := fmt.Sprintf("%s %d\x00%s", kind, len(content), content)
 	sum := sha1.Sum([]byte(full))
 	id := hex.EncodeToString(sum[:])
-	if err := r.store(id, full); err != nil {
+	if err := r.writeLooseObject(id, full); err != nil {
 		r.t.Error(err)
 	}
 	return id
 }
 
-func (r *bare) store(id, full string) error {
+func (r *gitRepo) writeLooseObject(id, full string) error {
 	name := filepath.Join(r.dir, "objects", id[:2], id[2:])
 	if _, err := os.Stat(name); err == nil {
 		return nil
@@ -147,9 +147,9 @@ func (r *bare) store(id, full string) error {
 	return os.Rename(draft.Name(), name)
 }
 
-// move lets git move a branch: from one commit, or from none. The move has to be
+// moveBranch lets git moveBranch a branch: from one commit, or from none. The moveBranch has to be
 // a fast-forward, in git's judgement.
-func (r *bare) move(branch, from, to string) bool {
+func (r *gitRepo) moveBranch(branch, from, to string) bool {
 	if from == "" {
 		from = strings.Repeat("0", 40)
 	} else if r.command("merge-base", "--is-ancestor", from, to).Run() != nil {

@@ -10,7 +10,7 @@ func (h *Hub) Head(branch string) string { return h.git.head(branch) }
 
 // File is a file of a branch; ok is false when there is none.
 func (h *Hub) File(branch, path string) (content string, ok bool) {
-	_, kind, content := h.git.read("refs/heads/" + branch + ":" + path)
+	_, kind, content := h.git.readObject("refs/heads/" + branch + ":" + path)
 	return content, kind == "blob"
 }
 
@@ -20,7 +20,7 @@ func (h *Hub) Files(branch string) []string {
 	if head == "" {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(h.git.files(head)))
+	return slices.Sorted(maps.Keys(h.git.readTree(head)))
 }
 
 // Commit makes somebody else commit to a branch, on top of what is there, or as
@@ -30,26 +30,26 @@ func (h *Hub) Commit(branch string, files map[string]string) string {
 	h.t.Helper()
 	blobs := map[string]string{}
 	for path, content := range files {
-		blobs[path] = h.git.write("blob", content)
+		blobs[path] = h.git.writeObject("blob", content)
 	}
 	var parents []string
 	if head := h.git.head(branch); head != "" {
 		parents = []string{head}
 	}
-	commit := h.git.write("commit", commitText(h.git.tree(blobs), "Somebody else", parents...))
-	h.git.must("update-ref", "refs/heads/"+branch, commit)
+	commit := h.git.writeObject("commit", formatCommit(h.git.writeTree(blobs), "Somebody else", parents...))
+	h.git.run("update-ref", "refs/heads/"+branch, commit)
 	return commit
 }
 
 // Delete deletes a branch.
 func (h *Hub) Delete(branch string) {
 	h.t.Helper()
-	h.git.must("update-ref", "-d", "refs/heads/"+branch)
+	h.git.run("update-ref", "-d", "refs/heads/"+branch)
 }
 
 // Git runs git in the repository, and returns what it prints, trimmed; the test
 // fails when git does.
 func (h *Hub) Git(args ...string) string {
 	h.t.Helper()
-	return h.git.must(args...)
+	return h.git.run(args...)
 }

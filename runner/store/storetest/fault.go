@@ -28,8 +28,8 @@ func (h *Hub) Fail(op Op, faults ...Fault) {
 	h.faults[op] = append(h.faults[op], faults...)
 }
 
-// next takes the fault of a request off its queue.
-func (h *Hub) next(op Op) Fault {
+// nextFault takes the fault of a request off its queue.
+func (h *Hub) nextFault(op Op) Fault {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	queue := h.faults[op]
@@ -44,16 +44,16 @@ func (h *Hub) next(op Op) Fault {
 // leaves before the fault is over.
 func (h *Hub) serve(op Op, w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	h.count(op, r)
-	f := h.next(op)
+	f := h.nextFault(op)
 	if f.Before != nil {
 		f.Before()
 	}
 	said := httptest.NewRecorder()
 	switch {
 	case f.Body != "":
-		write(said, max(f.Status, http.StatusOK), f.Header, raw(f.Body))
+		writeResponse(said, max(f.Status, http.StatusOK), f.Header, rawBody(f.Body))
 	case f.Status != 0:
-		write(said, f.Status, f.Header, message(f.Says))
+		writeResponse(said, f.Status, f.Header, errorMessage(f.Says))
 	default:
 		handler.ServeHTTP(said, r)
 	}

@@ -28,7 +28,7 @@ type Hub struct {
 	root   string
 	server *httptest.Server
 	mux    *http.ServeMux
-	git    *bare
+	git    *gitRepo
 
 	mu        sync.Mutex
 	asked     map[Op]int
@@ -48,7 +48,7 @@ type Hub struct {
 func New(t testing.TB, cfg Config) *Hub {
 	t.Helper()
 	h := &Hub{
-		t: t, repo: "octo/state-keeper", root: "/api/v3", token: cfg.Token, mux: http.NewServeMux(), git: newBare(t),
+		t: t, repo: "octo/state-keeper", root: "/api/v3", token: cfg.Token, mux: http.NewServeMux(), git: newGitRepo(t),
 		asked: map[Op]int{}, faults: map[Op][]Fault{}, denied: map[string]bool{}, protected: map[string]bool{}, runs: map[int64][]Run{},
 		trunk: "main",
 	}
@@ -58,7 +58,7 @@ func New(t testing.TB, cfg Config) *Hub {
 	if cfg.Root != "" {
 		h.root = strings.TrimRight(cfg.Root, "/")
 	}
-	h.route()
+	h.addRoutes()
 	var handler http.Handler = h.mux
 	if cfg.Wrap != nil {
 		handler = cfg.Wrap(handler)
@@ -121,17 +121,17 @@ func (h *Hub) count(op Op, r *http.Request) {
 	h.log = append(h.log, r.Method+" "+r.URL.RequestURI())
 }
 
-// answer is a JSON object.
-type answer map[string]any
+// jsonObject is a JSON object.
+type jsonObject map[string]any
 
-// raw is an answer that is a file itself.
-type raw string
+// rawBody is an answer that is a file itself.
+type rawBody string
 
-func message(text string) answer { return answer{"message": text} }
+func errorMessage(text string) jsonObject { return jsonObject{"message": text} }
 
-func write(w http.ResponseWriter, status int, header http.Header, v any) {
+func writeResponse(w http.ResponseWriter, status int, header http.Header, v any) {
 	maps.Copy(w.Header(), header)
-	if file, ok := v.(raw); ok {
+	if file, ok := v.(rawBody); ok {
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(file)) // who hung up has no need of it
 		return

@@ -14,21 +14,21 @@ func (h *Hub) getRepository(*http.Request) (int, any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	owner, name, _ := strings.Cut(h.repo, "/")
-	return http.StatusOK, answer{
-		"id": 1, "node_id": "R_1", "name": name, "full_name": h.repo, "owner": answer{"login": owner, "id": 1},
+	return http.StatusOK, jsonObject{
+		"id": 1, "node_id": "R_1", "name": name, "full_name": h.repo, "owner": jsonObject{"login": owner, "id": 1},
 		"default_branch": h.trunk, "archived": h.archived, "private": true,
 	}
 }
 
-func reference(branch, commit string) answer {
-	return answer{"ref": "refs/heads/" + branch, "object": answer{"type": "commit", "sha": commit}}
+func reference(branch, commit string) jsonObject {
+	return jsonObject{"ref": "refs/heads/" + branch, "object": jsonObject{"type": "commit", "sha": commit}}
 }
 
 func (h *Hub) getRef(r *http.Request) (int, any) {
 	branch := r.PathValue("branch")
 	head := h.git.head(branch)
 	if head == "" {
-		return http.StatusNotFound, message("Not Found")
+		return http.StatusNotFound, errorMessage("Not Found")
 	}
 	return http.StatusOK, reference(branch, head)
 }
@@ -38,14 +38,14 @@ func (h *Hub) getContents(r *http.Request) (int, any) {
 	if ref == "" {
 		ref = "HEAD"
 	}
-	id, kind, content := h.git.read(ref + ":" + file)
+	id, kind, content := h.git.readObject(ref + ":" + file)
 	if kind != "blob" {
-		return http.StatusNotFound, message("Not Found")
+		return http.StatusNotFound, errorMessage("Not Found")
 	}
 	if accept := r.Header.Get("Accept"); strings.Contains(accept, ".raw") {
-		return http.StatusOK, raw(content)
+		return http.StatusOK, rawBody(content)
 	}
-	a := answer{"type": "file", "name": path.Base(file), "path": file, "sha": id, "size": len(content), "encoding": "base64"}
+	a := jsonObject{"type": "file", "name": path.Base(file), "path": file, "sha": id, "size": len(content), "encoding": "base64"}
 	if a["content"] = base64.StdEncoding.EncodeToString([]byte(content)); len(content) > 1<<20 {
 		a["encoding"], a["content"] = "none", "" // as GitHub does
 	}
@@ -62,18 +62,18 @@ func (h *Hub) getCommits(r *http.Request) (int, any) {
 	}
 	out, err := h.git.command("rev-list", "--max-count="+limit, "--end-of-options", sha).Output()
 	if err != nil {
-		return http.StatusNotFound, message("Not Found")
+		return http.StatusNotFound, errorMessage("Not Found")
 	}
 	list := []any{}
 	for id := range strings.FieldsSeq(string(out)) {
-		list = append(list, answer{"sha": id})
+		list = append(list, jsonObject{"sha": id})
 	}
 	return http.StatusOK, list
 }
 
-func badJSON() (int, any) { return http.StatusBadRequest, message("Problems parsing JSON") }
+func badJSON() (int, any) { return http.StatusBadRequest, errorMessage("Problems parsing JSON") }
 
-func invalid(text string) (int, any) { return http.StatusUnprocessableEntity, message(text) }
+func unprocessable(text string) (int, any) { return http.StatusUnprocessableEntity, errorMessage(text) }
 
 func (h *Hub) postTree(r *http.Request) (int, any) {
 	var body struct {
@@ -85,22 +85,22 @@ func (h *Hub) postTree(r *http.Request) (int, any) {
 	}
 	files := map[string]string{}
 	if body.Base != "" {
-		if _, kind, _ := h.git.read(body.Base); kind == "" {
-			return invalid("base_tree is not a valid tree oid")
+		if _, kind, _ := h.git.readObject(body.Base); kind == "" {
+			return unprocessable("base_tree is not a valid tree oid")
 		}
-		files = h.git.files(body.Base)
+		files = h.git.readTree(body.Base)
 	}
 	for _, e := range body.Tree {
 		if e.Mode != "100644" || e.Type != "blob" || e.Path == "" {
-			return invalid("tree.mode, tree.type or tree.path is not supported")
+			return unprocessable("tree.mode, tree.type or tree.path is not supported")
 		}
-		files[e.Path] = h.git.write("blob", e.Content)
+		files[e.Path] = h.git.writeObject("blob", e.Content)
 	}
 	entries := []any{}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		entries = append(entries, answer{"path": path, "mode": "100644", "type": "blob", "sha": files[path]})
+		entries = append(entries, jsonObject{"path": path, "mode": "100644", "type": "blob", "sha": files[path]})
 	}
-	return http.StatusCreated, answer{"sha": h.git.tree(files), "tree": entries, "truncated": false}
+	return http.StatusCreated, jsonObject{"sha": h.git.writeTree(files), "tree": entries, "truncated": false}
 }
 
 func (h *Hub) postCommit(r *http.Request) (int, any) {
@@ -112,15 +112,15 @@ func (h *Hub) postCommit(r *http.Request) (int, any) {
 		return badJSON()
 	}
 	if body.Message == "" {
-		return invalid("message is missing")
+		return unprocessable("message is missing")
 	}
 	for _, name := range append(body.Parents, body.Tree) {
-		if _, kind, _ := h.git.read(name); kind == "" {
-			return invalid("The object does not exist")
+		if _, kind, _ := h.git.readObject(name); kind == "" {
+			return unprocessable("The object does not exist")
 		}
 	}
-	commit := h.git.write("commit", commitText(body.Tree, body.Message, body.Parents...))
-	return http.StatusCreated, answer{"sha": commit, "message": body.Message, "tree": answer{"sha": body.Tree}}
+	commit := h.git.writeObject("commit", formatCommit(body.Tree, body.Message, body.Parents...))
+	return http.StatusCreated, jsonObject{"sha": commit, "message": body.Message, "tree": jsonObject{"sha": body.Tree}}
 }
 
 func (h *Hub) postRef(r *http.Request) (int, any) {
@@ -130,10 +130,10 @@ func (h *Hub) postRef(r *http.Request) (int, any) {
 	}
 	branch, ok := strings.CutPrefix(body.Ref, "refs/heads/")
 	switch {
-	case h.ruled(branch):
+	case h.isProtected(branch):
 		return ruleViolated()
-	case !ok || !h.git.move(branch, "", body.SHA):
-		return invalid("Reference already exists")
+	case !ok || !h.git.moveBranch(branch, "", body.SHA):
+		return unprocessable("Reference already exists")
 	}
 	return http.StatusCreated, reference(branch, body.SHA)
 }
@@ -147,17 +147,17 @@ func (h *Hub) patchRef(r *http.Request) (int, any) {
 	head := h.git.head(branch)
 	switch {
 	case json.NewDecoder(r.Body).Decode(&body) != nil || body.Force == nil || *body.Force:
-		return http.StatusBadRequest, message("storetest: force must be false")
+		return http.StatusBadRequest, errorMessage("storetest: force must be false")
 	case head == "":
-		return invalid("Reference does not exist")
-	case h.ruled(branch):
+		return unprocessable("Reference does not exist")
+	case h.isProtected(branch):
 		return ruleViolated()
-	case !h.git.move(branch, head, body.SHA):
-		return invalid("Update is not a fast forward")
+	case !h.git.moveBranch(branch, head, body.SHA):
+		return unprocessable("Update is not a fast forward")
 	}
 	return http.StatusOK, reference(branch, body.SHA)
 }
 
 func ruleViolated() (int, any) {
-	return invalid("Repository rule violations found\n\nChanges must be made through a pull request.\n\n")
+	return unprocessable("Repository rule violations found\n\nChanges must be made through a pull request.\n\n")
 }

@@ -31,7 +31,7 @@ type route struct {
 	reply   func(*http.Request) (status int, v any)
 }
 
-func (h *Hub) route() {
+func (h *Hub) addRoutes() {
 	const read, change, actions = "contents: read", "contents: write", "actions: read"
 	repo := h.root + "/repos/" + h.repo
 	routes := []route{
@@ -52,17 +52,17 @@ func (h *Hub) route() {
 
 	for _, r := range routes {
 		h.handle(r.op, r.pattern, func(w http.ResponseWriter, req *http.Request) {
-			if status, header, v := h.trouble(r, req); status != 0 {
-				write(w, status, header, v)
+			if status, header, v := h.lastingFault(r, req); status != 0 {
+				writeResponse(w, status, header, v)
 				return
 			}
 			status, v := r.reply(req)
-			write(w, status, nil, v)
+			writeResponse(w, status, nil, v)
 		})
 	}
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		h.count(Op(req.Method+" "+req.URL.Path), req)
-		write(w, http.StatusNotFound, nil, message("Not Found"))
+		writeResponse(w, http.StatusNotFound, nil, errorMessage("Not Found"))
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// tree stores a tree of files, given as blobs by path.
-func (r *bare) tree(files map[string]string) string {
+// writeTree stores a writeTree of files, given as blobs by path.
+func (r *gitRepo) writeTree(files map[string]string) string {
 	folders := map[string]map[string]string{}
 	entries := map[string]string{} // by name as git sorts it: a folder ends in a slash
 	for path, blob := range files {
@@ -24,7 +24,7 @@ func (r *bare) tree(files map[string]string) string {
 		folders[folder][rest] = blob
 	}
 	for folder, files := range folders {
-		entries[folder+"/"] = r.tree(files)
+		entries[folder+"/"] = r.writeTree(files)
 	}
 	var content strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
@@ -36,13 +36,13 @@ func (r *bare) tree(files map[string]string) string {
 		}
 		fmt.Fprintf(&content, "%s %s\x00%s", mode, folder, id)
 	}
-	return r.write("tree", content.String())
+	return r.writeObject("tree", content.String())
 }
 
-// files is the tree of a commit as blobs by path.
-func (r *bare) files(commit string) map[string]string {
+// readTree is the tree of a commit as blobs by path.
+func (r *gitRepo) readTree(commit string) map[string]string {
 	files := map[string]string{}
-	_, _, content := r.read(commit + "^{tree}")
+	_, _, content := r.readObject(commit + "^{tree}")
 	for content != "" {
 		head, rest, _ := strings.Cut(content, "\x00")
 		mode, name, _ := strings.Cut(head, " ")
@@ -52,14 +52,14 @@ func (r *bare) files(commit string) map[string]string {
 			files[name] = id
 			continue
 		}
-		for path, blob := range r.files(id) {
+		for path, blob := range r.readTree(id) {
 			files[name+"/"+path] = blob
 		}
 	}
 	return files
 }
 
-func commitText(tree, message string, parents ...string) string {
+func formatCommit(tree, message string, parents ...string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "tree %s\n", tree)
 	for _, p := range parents {

@@ -1,16 +1,21 @@
 package store
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// The limits of a state. Days and past ticks are schedule's to forget; these are
-// its mistakes.
+// The limits of a state. Package schedule drops old days and past ticks; the
+// limits here catch its defects.
 const (
 	maxBytes  = 8 << 20
 	maxClaims = 20_000
@@ -25,9 +30,21 @@ const (
 	maxSeconds    = 1 << 53
 )
 
-// nextGeneration returns the generation of the save that follows one. After the
-// largest, which only a forged state can have, they begin again: a state that
-// can be read can also be saved.
+// The limits of texts. A text that people read is cut, and counted in characters.
+// A text that is compared or followed is kept whole or not at all, and counted in
+// bytes.
+const (
+	maxName       = 256
+	maxTitle      = 200
+	maxWhy        = 500
+	maxURL        = 2000
+	maxRateLimits = 16 << 10
+	maxNesting    = 64 // objects and arrays in the rate limits, each of which is indented
+)
+
+// nextGeneration returns the generation that follows. Only a forged state can have
+// the largest one; after it they start again from 1, so that every state that can
+// be read can also be saved.
 func nextGeneration(generation int64) int64 {
 	if generation >= maxGeneration {
 		return 1
@@ -35,9 +52,45 @@ func nextGeneration(generation int64) int64 {
 	return generation + 1
 }
 
-// check says what is wrong with the record. It binds both directions: what it
-// refuses is neither read nor written.
-func (r record) check() error {
+// oneLine returns s as one line of valid text, cut to limit characters.
+func oneLine(s string, limit int) string {
+	s = strings.Map(func(r rune) rune { // Map also replaces invalid UTF-8
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit-1]) + "…"
+}
+
+// wholeOrEmpty returns s if it is one line of at most limit bytes, and "" otherwise.
+func wholeOrEmpty(s string, limit int) string {
+	if len(s) > limit || oneLine(s, limit) != s {
+		return ""
+	}
+	return s
+}
+
+// compactRateLimits returns the agent's JSON in its shortest form, nil if it is
+// malformed, null, too large or nested too deeply.
+func compactRateLimits(raw json.RawMessage) json.RawMessage {
+	var short bytes.Buffer
+	if !utf8.Valid(raw) || json.Compact(&short, raw) != nil || short.String() == "null" {
+		return nil
+	}
+	nesting := bytes.Count(raw, []byte("{")) + bytes.Count(raw, []byte("["))
+	if short.Len() > maxRateLimits || nesting > maxNesting {
+		return nil
+	}
+	return short.Bytes()
+}
+
+// validate returns an error for a record that Decode must refuse and Encode must
+// not write.
+func (r record) validate() error {
 	if r.Generation < 0 {
 		return fmt.Errorf("generation %d is negative", r.Generation)
 	}
@@ -52,62 +105,62 @@ func (r record) check() error {
 		if i > 0 && c.ID <= r.Claims[i-1].ID {
 			return fmt.Errorf("claim %q comes twice or out of order", c.ID)
 		}
-		if err := c.check(); err != nil {
+		if err := c.validate(); err != nil {
 			return fmt.Errorf("claim %q: %w", c.ID, err)
 		}
 	}
-	if r.Pause.Why != line(r.Pause.Why, maxWhy) || !utc(r.Pause.Since, r.Pause.Until) {
+	if r.Pause.Why != oneLine(r.Pause.Why, maxWhy) || !allUTC(r.Pause.Since, r.Pause.Until) {
 		return errors.New("the reason of the pause is too long or not plain, or a time is not in UTC")
 	}
-	if w := r.Wait; whole(w.Tracker, maxName) != w.Tracker || !utc(w.Until) {
+	if w := r.Wait; wholeOrEmpty(w.Tracker, maxName) != w.Tracker || !allUTC(w.Until) {
 		return errors.New("the tracker to wait for is not plain text, or the time is not in UTC")
 	}
-	if r.Pause.Setup != r.Pause.Setup.fit() || whole(r.Salt, maxName) != r.Salt {
+	if r.Pause.Setup != r.Pause.Setup.clamped() || wholeOrEmpty(r.Salt, maxName) != r.Salt {
 		return errors.New("the salt or a digest is too long or not plain")
 	}
 	for _, d := range r.Days {
-		if err := d.check(); err != nil {
+		if err := d.validate(); err != nil {
 			return fmt.Errorf("day %.20q: %w", d.Date, err)
 		}
 	}
 	for i, p := range r.Past {
-		if err := p.check(); err != nil {
+		if err := p.validate(); err != nil {
 			return fmt.Errorf("past tick %d: %w", i+1, err)
 		}
 	}
-	if r.RateLimits != nil && snapshot(r.RateLimits) == nil {
+	if r.RateLimits != nil && compactRateLimits(r.RateLimits) == nil {
 		return errors.New("the rate limits are empty or too large")
 	}
 	return nil
 }
 
-// fit returns the claim with its texts and numbers within their limits.
-func (c claim) fit() claim {
-	c.Identifier = line(c.Identifier, maxName)
-	c.Title = line(c.Title, maxTitle)
-	c.State = line(c.State, maxName)
-	c.Why = line(c.Why, maxWhy)
-	c.URL = whole(c.URL, maxURL)          // half a link leads elsewhere
-	c.Content = whole(c.Content, maxName) // none means not known
-	c.Thread = whole(c.Thread, maxName)   // none means a new one
+// clamped returns the claim with its texts and numbers within their limits.
+func (c claim) clamped() claim {
+	c.Identifier = oneLine(c.Identifier, maxName)
+	c.Title = oneLine(c.Title, maxTitle)
+	c.State = oneLine(c.State, maxName)
+	c.Why = oneLine(c.Why, maxWhy)
+	c.URL = wholeOrEmpty(c.URL, maxURL)          // a part of a link leads elsewhere
+	c.Content = wholeOrEmpty(c.Content, maxName) // empty means unknown
+	c.Thread = wholeOrEmpty(c.Thread, maxName)   // empty means a new thread
 	for _, n := range []*int{&c.Turns, &c.Attempt, &c.Sessions, &c.Failures, &c.Idle} {
 		*n = min(*n, maxCount)
 	}
-	c.Setup = c.Setup.fit()
-	c.Live, c.Tokens = c.Live.fit(), min(c.Tokens, schedule.MaxTokens)
+	c.Setup = c.Setup.clamped()
+	c.Live, c.Tokens = c.Live.clamped(), min(c.Tokens, schedule.MaxTokens)
 	return c
 }
 
-func (c claim) check() error {
+func (c claim) validate() error {
 	session := c.Phase == schedule.Running || c.Phase == schedule.Stopping
 	switch {
-	case len(c.ID) == 0 || whole(string(c.ID), maxName) != string(c.ID):
+	case len(c.ID) == 0 || wholeOrEmpty(string(c.ID), maxName) != string(c.ID):
 		return fmt.Errorf("its id is empty, longer than %d bytes or not plain text", maxName)
-	case max(c.Turns, c.Attempt, c.Sessions, c.Failures, c.Idle) > maxCount || c.Live != c.Live.fit() || c.Tokens > schedule.MaxTokens:
+	case max(c.Turns, c.Attempt, c.Sessions, c.Failures, c.Idle) > maxCount || c.Live != c.Live.clamped() || c.Tokens > schedule.MaxTokens:
 		return errors.New("a count is too large")
-	case c != c.fit():
+	case c != c.clamped():
 		return errors.New("a text is too long or not plain")
-	case !utc(c.Since, c.Lease, c.Heard, c.TurnSince, c.Due):
+	case !allUTC(c.Since, c.Lease, c.Heard, c.TurnSince, c.Due):
 		return errors.New("a time is not in UTC")
 	case !session && c.Phase != schedule.Waiting && c.Phase != schedule.Parked:
 		return fmt.Errorf("unknown phase %.40q", c.Phase)
@@ -122,12 +175,12 @@ func (c claim) check() error {
 	case min(c.Turns, c.Attempt, c.Sessions, c.Failures, c.Idle) < 0 || min(c.Live.Input, c.Live.Output, c.Tokens) < 0:
 		return errors.New("a count is negative")
 	}
-	return c.Owner.check()
+	return c.Owner.validate()
 }
 
-func (o owner) check() error {
+func (o owner) validate() error {
 	for _, s := range []string{o.Run, o.Job, o.Host} {
-		if whole(s, maxName) != s {
+		if wholeOrEmpty(s, maxName) != s {
 			return errors.New("a name of its owner is too long or not plain")
 		}
 	}
@@ -140,22 +193,24 @@ func (o owner) check() error {
 	return nil
 }
 
-// fit returns the usage with its numbers within their limits.
-func (u usage) fit() usage {
+// clamped returns the usage with its numbers within their limits.
+func (u usage) clamped() usage {
 	return usage{min(u.Input, schedule.MaxTokens), min(u.Output, schedule.MaxTokens)}
 }
 
-// fit returns the setup with its digests kept whole or not at all.
-func (s setup) fit() setup { return setup{whole(s.Agent, maxName), whole(s.Workflow, maxName)} }
+// clamped returns the setup with its digests kept whole or not at all.
+func (s setup) clamped() setup {
+	return setup{wholeOrEmpty(s.Agent, maxName), wholeOrEmpty(s.Workflow, maxName)}
+}
 
-// fit returns the day with its numbers within their limits.
-func (d day) fit() day {
+// clamped returns the day with its numbers within their limits.
+func (d day) clamped() day {
 	d.Sessions = min(d.Sessions, maxCount)
-	d.Tokens, d.Seconds = d.Tokens.fit(), min(d.Seconds, maxSeconds)
+	d.Tokens, d.Seconds = d.Tokens.clamped(), min(d.Seconds, maxSeconds)
 	return d
 }
 
-func (d day) check() error {
+func (d day) validate() error {
 	if _, err := time.Parse(time.DateOnly, d.Date); err != nil {
 		return errors.New("not a date")
 	}
@@ -165,16 +220,16 @@ func (d day) check() error {
 	if d.Millis > 999 {
 		return fmt.Errorf("%d milliseconds are a second and more", d.Millis)
 	}
-	if d != d.fit() {
+	if d != d.clamped() {
 		return errors.New("a count is too large")
 	}
 	return nil
 }
 
-// fit returns the tick with its texts and numbers within their limits.
-func (p past) fit() past {
-	p.Run = whole(p.Run, maxName) // half a number is another run
-	p.Stopped = line(p.Stopped, maxWhy)
+// clamped returns the tick with its texts and numbers within their limits.
+func (p tickRecord) clamped() tickRecord {
+	p.Run = wholeOrEmpty(p.Run, maxName) // a part of a number is another run
+	p.Stopped = oneLine(p.Stopped, maxWhy)
 	for _, n := range []*int{&p.Attempt, &p.Sessions, &p.Done, &p.Parked} {
 		*n = min(*n, maxCount)
 	}
@@ -182,13 +237,13 @@ func (p past) fit() past {
 	return p
 }
 
-func (p past) check() error {
+func (p tickRecord) validate() error {
 	switch {
 	case max(p.Attempt, p.Sessions, p.Done, p.Parked) > maxCount || p.Tokens > schedule.MaxTokens:
 		return errors.New("a count is too large")
-	case p != p.fit():
+	case p != p.clamped():
 		return errors.New("a text is too long or not plain")
-	case !utc(p.Started, p.Ended):
+	case !allUTC(p.Started, p.Ended):
 		return errors.New("a time is not in UTC")
 	case min(p.Attempt, p.Sessions, p.Done, p.Parked) < 0 || p.Tokens < 0:
 		return errors.New("a count is negative")
@@ -196,9 +251,9 @@ func (p past) check() error {
 	return nil
 }
 
-// utc reports whether all times are written in UTC: another zone could carry
+// allUTC reports whether all times are written in UTC: another zone could carry
 // one out of the years that can be written again.
-func utc(times ...time.Time) bool {
+func allUTC(times ...time.Time) bool {
 	return !slices.ContainsFunc(times, func(t time.Time) bool { return t.Location() != time.UTC })
 }
 
