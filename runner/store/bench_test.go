@@ -8,7 +8,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// sizes are the numbers of claims that are measured.
+// sizes holds the numbers of claims to measure.
 var sizes = []int{10, 1000}
 
 func BenchmarkSave(b *testing.B) {
@@ -52,7 +52,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// benchFile is a file with n claims in it.
+// benchFile returns an open file with n claims in it, and its state and revision.
 func benchFile(b *testing.B, n int) (*File, *schedule.State, Revision) {
 	b.Helper()
 	f, err := OpenFile(filepath.Join(b.TempDir(), "state.json"))
@@ -69,4 +69,77 @@ func benchFile(b *testing.B, n int) (*File, *schedule.State, Revision) {
 		b.Fatal(err)
 	}
 	return f, s, rev
+}
+
+// The benchmarks of a branch measure this program and a server on loopback. With
+// GitHub, add one round trip for each request.
+
+func BenchmarkBranchSave(b *testing.B) {
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("claims=%d", n), func(b *testing.B) {
+			h, branch, s, rev := benchBranch(b, n)
+			var err error
+			for i := 0; b.Loop(); i++ {
+				s.Days[0].Sessions = i + 1
+				if rev, err = branch.Save(b.Context(), s, rev); err != nil {
+					b.Fatal(err)
+				}
+			}
+			h.report(b)
+		})
+	}
+}
+
+func BenchmarkBranchSaveUnchanged(b *testing.B) {
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("claims=%d", n), func(b *testing.B) {
+			h, branch, s, rev := benchBranch(b, n)
+			for b.Loop() {
+				if _, err := branch.Save(b.Context(), s, rev); err != nil {
+					b.Fatal(err)
+				}
+			}
+			h.report(b)
+		})
+	}
+}
+
+func BenchmarkBranchLoad(b *testing.B) {
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("claims=%d", n), func(b *testing.B) {
+			h, branch, _, _ := benchBranch(b, n)
+			for b.Loop() {
+				if _, _, err := branch.Load(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			h.report(b)
+		})
+	}
+}
+
+// report reports the number of requests per operation.
+func (h hub) report(b *testing.B) {
+	requests := 0
+	for _, n := range h.Asked() {
+		requests += n
+	}
+	b.ReportMetric(float64(requests)/float64(b.N), "requests/op")
+}
+
+// benchBranch returns a branch with n claims in it, and its state and revision.
+func benchBranch(b *testing.B, n int) (hub, *Branch, *schedule.State, Revision) {
+	b.Helper()
+	h := newHub(b)
+	branch := h.open(b)
+	_, rev, err := branch.Load(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := sampleWithClaims(n)
+	if rev, err = branch.Save(b.Context(), s, rev); err != nil {
+		b.Fatal(err)
+	}
+	h.Asked()
+	return h, branch, s, rev
 }

@@ -1,14 +1,15 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store/storetest"
@@ -71,68 +72,6 @@ func TestHowOftenGitHubIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked("to meet a conflict", map[storetest.Op]int{storetest.Tree: 1, storetest.Commit: 1, storetest.Move: 1, storetest.Ref: 1})
-}
-
-func TestWhatChangesAllTheTimeGoesWithTheNextChange(t *testing.T) {
-	t.Parallel()
-	h := newHub(t)
-	h.put(mustEncode(t, sample(), 1))
-	b := h.open(t)
-	s, rev := mustLoad(t, b)
-	at := time.Date(2026, 3, 2, 0, 0, 30, 0, time.UTC)
-	c := s.Claims["a1"]
-	c.Heard, c.Turns, c.Live, c.Tokens = at, c.Turns+1, schedule.Usage{Input: 5000, Output: 900}, c.Tokens+5000
-	s.Claims["a1"] = c
-	s.Days[1].Usage.Input += 5000
-	s.Days = append(s.Days, schedule.Day{Date: "2026-03-02", Usage: schedule.Usage{Input: 1}})
-	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":99}}`)
-	h.Asked()
-	if again := mustSave(t, b, s, rev); again != rev || len(h.Asked()) > 0 {
-		t.Fatalf("committed as %s", again)
-	}
-	c.Lease = c.Lease.Add(time.Minute)
-	s.Claims["a1"] = c
-	mustSave(t, b, s, rev)
-	got, _ := mustLoad(t, h.open(t))
-	if diff := cmp.Diff(s, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestAllElseIsNews(t *testing.T) {
-	t.Parallel()
-	claim := func(change func(*schedule.Claim)) func(*schedule.State) {
-		return func(s *schedule.State) {
-			c := s.Claims["a1"]
-			change(&c)
-			s.Claims["a1"] = c
-		}
-	}
-	for name, change := range map[string]func(*schedule.State){
-		"a lease":                claim(func(c *schedule.Claim) { c.Lease = c.Lease.Add(time.Second) }),
-		"an owner":               claim(func(c *schedule.Claim) { c.Owner.Attempt++ }),
-		"a thread":               claim(func(c *schedule.Claim) { c.Thread = "th-2" }),
-		"a phase":                claim(func(c *schedule.Claim) { c.Phase, c.Cause = schedule.Stopping, schedule.Stalled }),
-		"a reason":               claim(func(c *schedule.Claim) { c.Why = "stalled" }),
-		"a count":                claim(func(c *schedule.Claim) { c.Failures++ }),
-		"what the issue says":    claim(func(c *schedule.Claim) { c.Content = "" }),
-		"a due time":             func(s *schedule.State) { c := s.Claims["c3"]; c.Due = c.Due.Add(1); s.Claims["c3"] = c },
-		"a released claim":       func(s *schedule.State) { delete(s.Claims, "d4") },
-		"a wait for the tracker": func(s *schedule.State) { s.Wait.Until = s.Wait.Until.Add(time.Second) },
-		"a pause":                func(s *schedule.State) { s.Pause.Until = s.Pause.Until.Add(time.Second) },
-		"the end of a pause":     func(s *schedule.State) { s.Pause = schedule.Pause{} },
-		"the end of a tick":      func(s *schedule.State) { s.AppendHistory(schedule.TickRecord{Run: "9"}) },
-		"a session of the day":   func(s *schedule.State) { s.Days[1].Sessions++ },
-	} {
-		s := sample()
-		change(s)
-		if !newRecord(s, 1).materiallyDiffers(newRecord(sample(), 2)) {
-			t.Errorf("%s would not be committed", name)
-		}
-	}
-	if newRecord(sample(), 1).materiallyDiffers(newRecord(sample(), 2)) {
-		t.Error("nothing would be committed")
-	}
 }
 
 func TestTheBranchHoldsTheStateAndAPageAndStandsAlone(t *testing.T) {
@@ -301,4 +240,78 @@ func TestTheTokenGoesToOneHostAlone(t *testing.T) {
 	if asked := other.Asked(); len(asked) > 0 {
 		t.Errorf("the other host was asked for %v", asked)
 	}
+}
+
+func TestACheckOfTheAccessChangesNothing(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(hub){
+		"no branch":          func(hub) {},
+		"a branch":           func(h hub) { h.put(mustEncode(t, sample(), 1)) },
+		"one that has moved": func(h hub) { h.put(mustEncode(t, sample(), 1)); h.put(mustEncode(t, sample(), 2)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			prepare(h)
+			b := h.open(t)
+			_, rev, err := b.Load(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			head := h.Head(branchName)
+			if err := b.CheckWrite(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := h.Head(branchName); got != head {
+				t.Errorf("the branch moved from %q to %q", head, got)
+			}
+			if _, err := b.Save(t.Context(), sample(), rev); err != nil {
+				t.Errorf("a save after the check: %v", err)
+			}
+			h.Deny("contents: write")
+			if err := b.CheckWrite(t.Context()); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "permissions: {contents: write}") {
+				t.Errorf("a token that may only read: %v", err)
+			}
+		})
+	}
+}
+
+func TestAServerWithoutGitHubsGitAPIIsNamed(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.Fail(storetest.Repository, storetest.Fault{Body: `{"id": 1, "full_name": "octo/state-keeper", "default_branch": "main"}`}) // as Gitea answers
+	_, _, err := h.open(t).Load(t.Context())
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "lacks GitHub's git API: use `state: cache`") {
+		t.Error(err)
+	}
+}
+
+func TestBranchNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"symphony-state", "a/b", "état", "v1.0", "x@y", "lock", strings.Repeat("a", maxBranchName)} {
+		if err := validateBranchName(name); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{
+		"", " ", "a b", "a..b", "a~1", "a^", "a:b", "a?", "a*", "a[b", `a\b`, "/a", "a/", "a//b", ".a", "a/.b", "a.lock", "a.lock/b", "a.",
+		"@", "a@{1}", "-a", "HEAD", "refs/heads/a", "a\x00", "a\n", "a\x7f", "a\xff", strings.Repeat("0", 40), strings.Repeat("a", maxBranchName+1),
+	} {
+		if err := validateBranchName(name); !errors.Is(err, ErrRefused) {
+			t.Errorf("%q is allowed", name)
+		}
+	}
+}
+
+// git may allow more names than validateBranchName.
+func TestGitAgreesWithEveryNameThatIsAllowed(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringOfN(rapid.RuneFrom([]rune("ab.@{}~^:/\\-? lockHEAD\x7f\té")), 1, 8, -1).Draw(t, "name")
+		if validateBranchName(name) == nil {
+			if err := exec.Command("git", "check-ref-format", "--branch", name).Run(); err != nil {
+				t.Fatalf("git refuses %q", name)
+			}
+		}
+	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// entries are two entries of a cache, each in a folder of its own.
-type entries struct{ state, witness string }
+// entries holds the files of two cache entries, each in a folder of its own.
+type entries struct{ state, highWater string }
 
 func newEntries(t *testing.T) entries {
 	t.Helper()
@@ -21,7 +21,7 @@ func newEntries(t *testing.T) entries {
 
 func (e entries) open(t *testing.T) *Cache {
 	t.Helper()
-	c, err := OpenCache(e.state, e.witness)
+	c, err := OpenCache(e.state, e.highWater)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func (e entries) open(t *testing.T) *Cache {
 	return c
 }
 
-// run is a run that saves n times, and ends.
+// run opens the state, saves n times, and closes it.
 func (e entries) run(t *testing.T, n int) {
 	t.Helper()
 	c := e.open(t)
@@ -53,7 +53,7 @@ func TestCacheIsAStore(t *testing.T) {
 	})
 }
 
-func TestAStateThatWentBackInTimeIsNoticed(t *testing.T) {
+func TestAStateThatWasRolledBackIsNoticed(t *testing.T) {
 	t.Parallel()
 	e := newEntries(t)
 	e.run(t, 3)
@@ -62,25 +62,25 @@ func TestAStateThatWentBackInTimeIsNoticed(t *testing.T) {
 	latest := mustRead(t, e.state)
 
 	for name, test := range map[string]struct {
-		state, witness string // nothing is there when empty
-		have, seen     int64
-		wentBack       bool
+		state, highWater string // empty for no file
+		have, seen       int64
+		rolledBack       bool
 	}{
-		"both are the latest":     {string(latest), "7\n", 7, 7, false},
-		"the state is older":      {string(old), "7\n", 3, 7, true},
-		"the state is gone":       {"", "7", 0, 7, true},
-		"the witness is older":    {string(latest), "3\n", 7, 3, false},
-		"the witness is gone":     {string(old), "", 3, 0, false},
-		"both are gone":           {"", "", 0, 0, false},
-		"the witness is garbage":  {string(old), "seven\n", 3, 0, false},
-		"the witness is negative": {string(old), "-7\n", 3, 0, false},
-		"the witness is too long": {string(old), "7" + string(make([]byte, 99)), 3, 0, false},
-		"the witness is a trap":   {string(old), strconv.FormatInt(1<<62, 10), 3, 0, false},
+		"both are the latest":  {string(latest), "7\n", 7, 7, false},
+		"the state is older":   {string(old), "7\n", 3, 7, true},
+		"the state is gone":    {"", "7", 0, 7, true},
+		"the mark is older":    {string(latest), "3\n", 7, 3, false},
+		"the mark is gone":     {string(old), "", 3, 0, false},
+		"both are gone":        {"", "", 0, 0, false},
+		"the mark is garbage":  {string(old), "seven\n", 3, 0, false},
+		"the mark is negative": {string(old), "-7\n", 3, 0, false},
+		"the mark is too long": {string(old), "7" + string(make([]byte, 99)), 3, 0, false},
+		"the mark is a trap":   {string(old), strconv.FormatInt(1<<62, 10), 3, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEntries(t)
-			for path, content := range map[string]string{e.state: test.state, e.witness: test.witness} {
+			for path, content := range map[string]string{e.state: test.state, e.highWater: test.highWater} {
 				if content == "" {
 					continue
 				}
@@ -88,21 +88,21 @@ func TestAStateThatWentBackInTimeIsNoticed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			looking := OpenCacheReadOnly(e.state, e.witness)
-			_, rev := mustLoad(t, looking)
-			if have, seen, ok := looking.RolledBack(); have != test.have || seen != test.seen || ok != test.wentBack {
-				t.Errorf("to who looks: %d, %d, %v", have, seen, ok)
+			readOnly := OpenCacheReadOnly(e.state, e.highWater)
+			_, rev := mustLoad(t, readOnly)
+			if have, seen, ok := readOnly.RolledBack(); have != test.have || seen != test.seen || ok != test.rolledBack {
+				t.Errorf("read-only: %d, %d, %v", have, seen, ok)
 			}
-			if _, err := looking.Save(t.Context(), sample(), rev); !errors.Is(err, fs.ErrClosed) {
-				t.Errorf("who looks could save: %v", err)
+			if _, err := readOnly.Save(t.Context(), sample(), rev); !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("a read-only cache could save: %v", err)
 			}
 			if _, err := os.Stat(e.state + ".lock"); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("who looks took the lock: %v", err)
+				t.Errorf("a read-only cache took the lock: %v", err)
 			}
 
 			c := e.open(t)
 			s, rev := mustLoad(t, c)
-			if have, seen, ok := c.RolledBack(); have != test.have || seen != test.seen || ok != test.wentBack {
+			if have, seen, ok := c.RolledBack(); have != test.have || seen != test.seen || ok != test.rolledBack {
 				t.Errorf("got %d, %d, %v", have, seen, ok)
 			}
 			s.Pause.Why = "something else"
@@ -116,41 +116,41 @@ func TestAStateThatWentBackInTimeIsNoticed(t *testing.T) {
 	}
 }
 
-func TestTheWitnessIsTheGenerationAndNothingBeside(t *testing.T) {
+func TestTheHighWaterMarkIsTheGenerationAndNothingBeside(t *testing.T) {
 	t.Parallel()
 	e := newEntries(t)
-	folder := filepath.Dir(e.witness)
+	folder := filepath.Dir(e.highWater)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(tempPath(e.witness), []byte("of a killed run"), 0o600); err != nil {
+	if err := os.WriteFile(tempPath(e.highWater), []byte("of a killed run"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	e.run(t, 2)
-	if diff := cmp.Diff("2\n", string(mustRead(t, e.witness))); diff != "" {
+	if diff := cmp.Diff("2\n", string(mustRead(t, e.highWater))); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"generation"}, listDir(t, folder)); diff != "" {
 		t.Error(diff)
 	}
-	before, err := os.Stat(e.witness)
+	before, err := os.Stat(e.highWater)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := e.open(t)
 	s, rev := mustLoad(t, c)
 	mustSave(t, c, s, rev)
-	if after, err := os.Stat(e.witness); err != nil || !os.SameFile(before, after) {
+	if after, err := os.Stat(e.highWater); err != nil || !os.SameFile(before, after) {
 		t.Errorf("it was written again though nothing changed: %v", err)
 	}
 }
 
-func TestAWitnessThatCannotBeWrittenOrReadIsNoError(t *testing.T) {
+func TestAHighWaterMarkThatCannotBeWrittenOrReadIsNoError(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(path string) error{
 		"its folder is a file": func(path string) error { return os.WriteFile(filepath.Dir(path), nil, 0o600) },
 		"it is a folder":       func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
-		"its draft is a folder": func(path string) error {
+		"its temporary file is a folder": func(path string) error {
 			return os.MkdirAll(filepath.Join(tempPath(path), "x"), 0o700)
 		},
 		"it is a link": func(path string) error {
@@ -160,14 +160,14 @@ func TestAWitnessThatCannotBeWrittenOrReadIsNoError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEntries(t)
-			if err := spoil(e.witness); err != nil {
+			if err := spoil(e.highWater); err != nil {
 				t.Fatal(err)
 			}
 			e.run(t, 1)
 			c := e.open(t)
 			mustLoad(t, c)
 			if have, _, ok := c.RolledBack(); have != 1 || ok {
-				t.Errorf("generation %d, went back: %v", have, ok)
+				t.Errorf("generation %d, rolled back: %v", have, ok)
 			}
 		})
 	}

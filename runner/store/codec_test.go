@@ -20,8 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of the current version")
 
-// A difference means that states of released builds may no longer be read: make
-// a new version, and keep this file for the old one (see TestOlderVersionsAreRead).
+// A difference means that this program may no longer read the states of released
+// builds: make a new version, and keep the golden file of the old one, which
+// TestOlderVersionsAreReadAndWrittenAsTheCurrentOne reads.
 func TestTheVersionStaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	golden := fmt.Sprintf("testdata/version%d.json", version)
@@ -47,7 +48,7 @@ func TestTheVersionStaysWhatItIs(t *testing.T) {
 	}
 }
 
-// What older versions lack is missing in what is read, and nothing else is.
+// A state of an older version lacks the fields that were added later, and no other.
 func TestOlderVersionsAreReadAndWrittenAsTheCurrentOne(t *testing.T) {
 	t.Parallel()
 	for _, old := range []struct {
@@ -74,7 +75,7 @@ func TestOlderVersionsAreReadAndWrittenAsTheCurrentOne(t *testing.T) {
 	}
 }
 
-// A field that schedule adds must be added to the record, in a new version.
+// A field that package schedule adds must be added to the record, in a new version.
 func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 	t.Parallel()
 	unset := map[string]bool{}
@@ -118,7 +119,7 @@ func TestAStateCutOffAnywhereIsUnreadable(t *testing.T) {
 func TestAStateWithAFlippedBitIsUnreadable(t *testing.T) {
 	t.Parallel()
 	data := mustEncode(t, sampleWithClaims(1), 42)
-	version := bytes.Index(data, []byte("2")) // flipped, it may become a newer one
+	version := bytes.Index(data, []byte("2")) // with a flipped bit it may become a newer one
 	for i := range data {
 		for bit := range 8 {
 			data[i] ^= 1 << bit

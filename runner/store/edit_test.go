@@ -22,11 +22,11 @@ func TestAnEditBesideARunIsAConflictForIt(t *testing.T) {
 			return mustOpen(t, path), f, f.Close
 		},
 		"cache": func(path string) (run, edit openStore, end func() error) {
-			c, err := OpenCache(path, path+".witness")
+			c, err := OpenCache(path, path+".generation")
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := EditCache(t.Context(), path, path+".witness")
+			e, err := EditCache(t.Context(), path, path+".generation")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestNoEditAndNoSaveIsLost(t *testing.T) {
 	}
 }
 
-// mustEdit opens the state for an edit, for the length of the test.
+// mustEdit opens the state for an edit until the test ends.
 func mustEdit(t *testing.T, path string) *File {
 	t.Helper()
 	f, err := EditFile(t.Context(), path)

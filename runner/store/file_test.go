@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -18,7 +21,7 @@ func TestFileIsAStore(t *testing.T) {
 	testConformance(t, func(t *testing.T) storage { return fileStorage(filepath.Join(t.TempDir(), "state.json")) })
 }
 
-// fileStorage is a file as a place for a state.
+// fileStorage returns a file as a storage.
 func fileStorage(path string) storage {
 	return storage{
 		open: func(t *testing.T) (openStore, func()) {
@@ -138,7 +141,7 @@ func TestASaveThatFailsLeavesTheOldState(t *testing.T) {
 	f := mustOpen(t, path)
 	_, rev := mustLoad(t, f)
 	rev = mustSave(t, f, sample(), rev)
-	// Where the draft goes there is something: like a full disk, it cannot be written.
+	// The temporary file cannot be written, as on a full disk.
 	if err := os.MkdirAll(filepath.Join(tempPath(path), "something"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +214,7 @@ func TestReadFileTakesNoLockAndChangesNothing(t *testing.T) {
 	}
 }
 
-// mustOpen opens the file for the length of the test.
+// mustOpen opens the file for a run until the test ends.
 func mustOpen(t *testing.T, path string) *File {
 	t.Helper()
 	f, err := OpenFile(path)
@@ -222,7 +225,7 @@ func mustOpen(t *testing.T, path string) *File {
 	return f
 }
 
-// listDir lists a folder.
+// listDir returns the names in a folder.
 func listDir(t *testing.T, folder string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -236,7 +239,7 @@ func listDir(t *testing.T, folder string) []string {
 	return names
 }
 
-// mustRead reads a file, and must not fail.
+// mustRead reads a file; the test ends if that fails.
 func mustRead(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -244,4 +247,38 @@ func mustRead(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// The instant of the kill is random, so that it falls into every part of a save. The
+// test waits for nothing.
+func TestAKillAtAnyInstantLeavesTheOldStateOrTheNew(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	last := int64(0)
+	for range 50 {
+		writer := start(t, "writer", path)
+		printed := []string{writer.line(t)}
+		<-time.After(rand.N(3 * time.Millisecond))
+		printed = append(printed, writer.kill(t)...)
+
+		saved, err := strconv.ParseInt(printed[len(printed)-1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, generation, err := Decode(data)
+		if err != nil {
+			t.Fatalf("after generation %d: %v", last, err)
+		}
+		if generation < saved || saved <= last {
+			t.Fatalf("generation %d was on disk, %d was saved, %d is there now", last, saved, generation)
+		}
+		if s.Pause.Why == "" {
+			t.Fatalf("generation %d does not hold what was saved", generation)
+		}
+		last = generation
+	}
 }

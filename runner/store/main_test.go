@@ -12,8 +12,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// TestMain makes the test binary a second run of the program when a test asks
-// for one by role.
+// TestMain runs the tests, or one of the roles below if a test has started this
+// binary again for it.
 func TestMain(m *testing.M) {
 	role, path := os.Getenv("STORE_TEST_ROLE"), os.Getenv("STORE_TEST_PATH")
 	var err error
@@ -62,7 +62,7 @@ func edit(path string) error {
 	return f.Close()
 }
 
-// write saves for ever, and prints each generation once it is saved.
+// write saves until it is killed, and prints each generation after it is saved.
 func write(path string) error {
 	f, err := OpenFile(path)
 	if err != nil {
@@ -85,14 +85,14 @@ func write(path string) error {
 	}
 }
 
-// process is a second run of the program.
+// process is the test binary in another role.
 type process struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner // what it prints
 	stdin io.Closer
 }
 
-// start begins a second run; the test ends it with kill or finish.
+// start starts the test binary in a role; the test ends it with kill or finish.
 func start(t *testing.T, role, path string) *process {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -112,7 +112,7 @@ func start(t *testing.T, role, path string) *process {
 	return &process{cmd: cmd, lines: bufio.NewScanner(stdout), stdin: stdin}
 }
 
-// line is the next line that the process prints.
+// line returns the next line that the process prints.
 func (p *process) line(t *testing.T) string {
 	t.Helper()
 	if !p.lines.Scan() {
@@ -121,7 +121,7 @@ func (p *process) line(t *testing.T) string {
 	return p.lines.Text()
 }
 
-// finish lets the process end by itself.
+// finish waits until the process has ended by itself.
 func (p *process) finish(t *testing.T) {
 	t.Helper()
 	p.stdin.Close()

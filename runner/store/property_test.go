@@ -38,8 +38,8 @@ func TestWhatIsEncodedIsDecodedAsItWas(t *testing.T) {
 	})
 }
 
-// Whatever strangers write, a state is refused or it stays what it is from the
-// first encoding on.
+// Encode refuses a state with texts of strangers, or the state stays the same from
+// the first encoding on.
 func TestAnyStateIsRefusedOrStable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,7 +60,7 @@ func TestAnyStateIsRefusedOrStable(t *testing.T) {
 	})
 }
 
-// Whatever was forged, a state that can be read can be worked on and saved.
+// A state that can be read can be changed and saved, even if it was forged.
 func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -96,10 +96,10 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 	})
 }
 
-// text draws a text of at most so many bytes.
+// text draws a text of at most that many bytes.
 type text func(bytes int) *rapid.Generator[string]
 
-// genPlain draws texts that are kept as they are.
+// genPlain draws texts that Encode keeps as they are.
 func genPlain(bytes int) *rapid.Generator[string] {
 	return rapid.StringOfN(rapid.RuneFrom([]rune(`aZ0 -_/"\<>&é☃𝄞`+"\u2028\u202e")), 0, -1, min(bytes, 2*maxTitle))
 }
@@ -151,7 +151,7 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 	return rapid.Custom(func(t *rapid.T) schedule.Claim {
 		draw := func(name string, bytes int) string { return text(min(size, bytes)).Draw(t, name) }
-		if size > maxURL { // of no good size
+		if size > maxURL { // texts that exceed their limits
 			draw = func(name string, _ int) string { return text(size).Draw(t, name) }
 		}
 		c := schedule.Claim{
@@ -184,7 +184,7 @@ func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 	})
 }
 
-// genTime draws a time of the years 1 to 9999, at times the zero one, in UTC.
+// genTime draws a time in UTC of the years 1 to 9999, sometimes the zero time.
 func genTime() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
 		if rapid.IntRange(0, 3).Draw(t, "zero") == 0 {

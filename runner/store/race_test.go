@@ -32,12 +32,11 @@ var (
 const raceBranch = "race"
 
 // Runs in processes of their own race over one branch. Each claims issues, holds
-// them, marks them as done and releases them. Of the requests that a run makes
-// one is its last: the run is killed just before or just after it is done (which
-// one is chance; nobody could tell the instants in between apart), and another
-// comes in its place. Answers are lost besides. The arena, which the branch knows
-// nothing of, is the witness. The race is over when all is done and nothing is
-// claimed any more, however long that takes.
+// them, marks them as done and releases them. A run is killed at a random one of its
+// requests, just before or just after the server carries it out, and another run
+// takes its place. Some answers are lost as well. The arena, which does not look at
+// the branch, records which run holds which issue. The race ends when all issues are
+// done and no claim is left.
 func TestNoIssueIsHeldTwiceOrLostWhenRunsRaceAndAreKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
@@ -87,8 +86,8 @@ func TestNoIssueIsHeldTwiceOrLostWhenRunsRaceAndAreKilled(t *testing.T) {
 	}
 }
 
-// arena knows which run really holds which issue. Its methods are for any
-// goroutine.
+// arena records which run really holds which issue. Any goroutine may call its
+// methods.
 type arena struct {
 	mu     sync.Mutex
 	runs   int
@@ -99,20 +98,20 @@ type arena struct {
 	held   map[string]string // run by issue
 	claims int
 
-	// More runs that load and save at the same time than the machine has cores for
-	// would only conflict: they take turns.
+	// turns limits how many runs load and save at the same time: more of them than
+	// the machine has cores would only conflict.
 	turns  chan struct{}
 	inTurn map[string]bool // runs
 }
 
-// end is when a run is killed.
+// end says when a run is killed.
 type end struct {
 	process *os.Process
-	in      int  // so many requests
-	after   bool // what the last of them asks for is done
+	in      int  // after this many requests
+	after   bool // the server carries out the last of them
 }
 
-// race runs runs, one after the other, until one ends by itself.
+// race starts runs, one after the other, until one ends by itself.
 func (a *arena) race(h *storetest.Hub, home string) error {
 	for {
 		run, cmd, err := a.start(h, home)
@@ -131,7 +130,7 @@ func (a *arena) race(h *storetest.Hub, home string) error {
 }
 
 func (a *arena) start(h *storetest.Hub, home string) (run string, cmd *exec.Cmd, err error) {
-	a.mu.Lock() // or it could ask before its end is known
+	a.mu.Lock() // so that it makes no request before its end is set
 	defer a.mu.Unlock()
 	a.runs++
 	run = strconv.Itoa(a.runs)
@@ -143,15 +142,15 @@ func (a *arena) start(h *storetest.Hub, home string) (run string, cmd *exec.Cmd,
 		return "", nil, err
 	}
 	in := 1 + rand.N(50)
-	if a.runs == 1 { // this one has the time to be killed
+	if a.runs == 1 { // at least this one is killed
 		in = 1 + rand.N(3)
 	}
 	a.last[run] = &end{cmd.Process, in, rand.N(2) == 0}
 	return run, cmd, nil
 }
 
-// bury takes from a run that is over what it held. What it has sent may still
-// arrive.
+// bury releases everything that a run held which has ended. Requests that it has sent
+// may still arrive.
 func (a *arena) bury(run string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -160,7 +159,7 @@ func (a *arena) bury(run string) {
 	maps.DeleteFunc(a.held, func(_, by string) bool { return by == run })
 }
 
-// runOf is the run that makes a request: its token says so.
+// runOf returns the run that makes a request: its token is the run's name.
 func runOf(r *http.Request) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
@@ -181,7 +180,7 @@ func (a *arena) wrap(hub http.Handler) http.Handler {
 	})
 }
 
-// tick counts a request of a run; it is nil unless that was the last one.
+// tick counts a request of a run. It returns nil unless that was the last one.
 func (a *arena) tick(run string) *end {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -197,7 +196,7 @@ func (a *arena) tick(run string) *end {
 	return last
 }
 
-// turn lets a run load and save, once.
+// turn waits until the run may load and save once.
 func (a *arena) turn(_ http.ResponseWriter, r *http.Request) {
 	run := runOf(r)
 	a.mu.Lock()
@@ -215,7 +214,7 @@ func (a *arena) turn(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// leave ends a run's turn, if it has one. The caller has the lock.
+// leave ends a run's turn, if it has one. a.mu must be held.
 func (a *arena) leave(run string) {
 	if a.inTurn[run] {
 		delete(a.inTurn, run)
@@ -223,7 +222,7 @@ func (a *arena) leave(run string) {
 	}
 }
 
-// arenaView is what a run may know of the others besides the branch.
+// arenaView is what a run knows of the others in addition to the branch.
 type arenaView struct{ Done, Dead []string }
 
 func (a *arena) look(w http.ResponseWriter, _ *http.Request) {
@@ -232,8 +231,8 @@ func (a *arena) look(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(arenaView{slices.Collect(maps.Keys(a.done)), slices.Collect(maps.Keys(a.dead))}) // a killed run does not read it
 }
 
-// hold is a run that begins to work on an issue. That it may is what the race is
-// about.
+// hold records that a run begins to work on an issue. It fails if the run may not do
+// that, which is what the race tests.
 func (a *arena) hold(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -242,7 +241,7 @@ func (a *arena) hold(w http.ResponseWriter, r *http.Request) {
 	by, held := a.held[issue]
 	switch {
 	case a.dead[run]:
-		http.Error(w, "from beyond the grave", http.StatusGone)
+		http.Error(w, "the run is dead", http.StatusGone)
 	case held:
 		http.Error(w, fmt.Sprintf("issue %s is held twice, by %s and %s", issue, by, run), http.StatusConflict)
 	case a.done[issue]:
@@ -259,7 +258,7 @@ func (a *arena) finish(w http.ResponseWriter, r *http.Request) {
 	run, issue := runOf(r), r.PathValue("issue")
 	switch {
 	case a.dead[run]:
-		http.Error(w, "from beyond the grave", http.StatusGone)
+		http.Error(w, "the run is dead", http.StatusGone)
 	case a.held[issue] != run:
 		http.Error(w, fmt.Sprintf("issue %s is not held by %s", issue, run), http.StatusConflict)
 	default:
@@ -268,7 +267,7 @@ func (a *arena) finish(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readAll is the body of a good answer.
+// readAll returns the body of an answer with status 200.
 func readAll(resp *http.Response, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err

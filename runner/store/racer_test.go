@@ -19,8 +19,8 @@ import (
 // raceBatch is how many issues a run claims in one save.
 const raceBatch = 8
 
-// maxFaults is how often GitHub may be out of reach for a run: on a machine that
-// is too busy, a deadline of the store can pass.
+// maxFaults bounds how often GitHub may be unavailable to a run: on a busy machine a
+// timeout of the store can pass.
 const maxFaults = 100
 
 // racer is one run of the race, in a process of its own.
@@ -60,15 +60,15 @@ func race() error {
 		if err := r.ask(ctx, http.MethodGet, "", &others); err != nil {
 			return err
 		}
-		mine, news := r.plan(s, others)
-		if !news && len(others.Done) == r.issues {
-			return nil // what is still claimed is for those to release who live
+		mine, changed := r.plan(s, others)
+		if !changed && len(others.Done) == r.issues {
+			return nil // the runs that still live release what is still claimed
 		}
 		again, err := b.Save(ctx, s, rev)
 		switch {
 		case errors.Is(err, ErrConflict) || err == nil && again == rev:
 			continue
-		case errors.Is(err, ErrUnavailable): // what it claims may be ours: plan knows
+		case errors.Is(err, ErrUnavailable): // the save may have taken place; plan handles that
 			faults++
 			continue
 		case err != nil:
@@ -81,9 +81,9 @@ func race() error {
 	return errors.New("GitHub cannot be reached")
 }
 
-// plan adopts, releases what is done, and claims some of what is open. There is
-// news if it did any of that.
-func (r racer) plan(s *schedule.State, others arenaView) (mine []tracker.ID, news bool) {
+// plan adopts orphans, releases the issues that are done, and claims some of the open
+// ones. changed reports whether it released or claimed anything.
+func (r racer) plan(s *schedule.State, others arenaView) (mine []tracker.ID, changed bool) {
 	now := time.Now()
 	s.Self = r.self
 	lives := map[schedule.Owner]schedule.OwnerStatus{}
@@ -101,18 +101,18 @@ func (r racer) plan(s *schedule.State, others arenaView) (mine []tracker.ID, new
 	for _, i := range rand.Perm(r.issues) {
 		id := tracker.ID(strconv.Itoa(i))
 		c, claimed := s.Claims[id]
-		free := !claimed || c.Phase == schedule.Waiting || c.Owner == r.self // ours, of a save whose end we never learned
+		free := !claimed || c.Phase == schedule.Waiting || c.Owner == r.self // ours, from a save whose answer was lost
 		switch {
 		case !free:
 		case done[string(id)] && claimed:
 			s.Apply(schedule.Decision{Action: schedule.Release, ID: id}, now)
-			news = true
+			changed = true
 		case !done[string(id)] && len(mine) < raceBatch:
 			s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id, Identifier: "R-" + string(id)}}, now)
 			mine = append(mine, id)
 		}
 	}
-	return mine, news || len(mine) > 0
+	return mine, changed || len(mine) > 0
 }
 
 // work holds the issues, all at once, and marks them as done.
@@ -127,7 +127,7 @@ func (r racer) work(ctx context.Context, ids []tracker.ID) error {
 	return nil
 }
 
-// ask asks the arena.
+// ask sends a request to the arena and decodes the answer into v, unless v is nil.
 func (r racer) ask(ctx context.Context, method, path string, v any) error {
 	req, err := http.NewRequestWithContext(ctx, method, r.arena+path, nil)
 	if err != nil {

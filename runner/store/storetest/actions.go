@@ -9,7 +9,7 @@ import (
 // Run is one attempt of a workflow run.
 type Run struct {
 	ID         int64
-	Attempt    int    // from 1, which 0 means too
+	Attempt    int    // from 1; 0 means 1
 	Status     string // "queued", "in_progress", "completed", …
 	Conclusion string // of a completed one: "success", "cancelled", "timed_out", …
 	Jobs       []Job
@@ -17,13 +17,13 @@ type Run struct {
 
 // Job is one job of an attempt.
 type Job struct {
-	Name               string // the title: the key in the workflow, unless it has another
+	Name               string // title: the key in the workflow unless the workflow sets another
 	Status             string
 	Conclusion         string
-	Started, Completed time.Time // zero for not yet
+	Started, Completed time.Time // zero if that has not happened
 }
 
-// SetRun adds an attempt of a workflow run, or changes what it is.
+// SetRun adds an attempt of a workflow run, or replaces it.
 func (h *Hub) SetRun(run Run) {
 	run.Attempt = max(run.Attempt, 1)
 	h.locked(func() {
@@ -51,7 +51,7 @@ func (j Job) answer(id int, r Run) jsonObject {
 	}
 }
 
-// orNull is s, or null for none.
+// orNull returns s, or null for an empty s.
 func orNull(s string) any {
 	if s == "" {
 		return nil
@@ -59,7 +59,7 @@ func orNull(s string) any {
 	return s
 }
 
-// timeOrNull is a time as GitHub tells it, in seconds, or null for none.
+// timeOrNull returns t as GitHub writes it, to the second, or null for the zero time.
 func timeOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -67,15 +67,15 @@ func timeOrNull(t time.Time) any {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// attempts are those of the run that a request is about.
+// attempts returns the attempts of the run in the path of a request.
 func (h *Hub) attempts(r *http.Request) []Run {
-	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // no run has the number 0
+	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // no run has the ID 0
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]Run{}, h.runs[id]...)
 }
 
-// attempt is the one that a request is about.
+// attempt returns the attempt in the path of a request.
 func (h *Hub) attempt(r *http.Request) (Run, bool) {
 	for _, run := range h.attempts(r) {
 		if strconv.Itoa(run.Attempt) == r.PathValue("attempt") {
@@ -85,6 +85,7 @@ func (h *Hub) attempt(r *http.Request) (Run, bool) {
 	return Run{}, false
 }
 
+// latest returns the attempt with the highest number.
 func latest(attempts []Run) Run {
 	var last Run
 	for _, run := range attempts {
@@ -134,7 +135,7 @@ func (h *Hub) getJobs(r *http.Request) (int, any) {
 	return http.StatusOK, jsonObject{"total_count": len(list), "jobs": pageOf(r, list)}
 }
 
-// pageOf is the part of a list that a request asks for.
+// pageOf returns the part of a list that a request asks for.
 func pageOf(r *http.Request, list []any) []any {
 	size, err := strconv.Atoi(r.FormValue("per_page"))
 	if err != nil || size < 1 || size > 100 {

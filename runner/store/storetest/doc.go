@@ -1,7 +1,6 @@
-// Package storetest is GitHub as far as a state branch needs it: a real server
-// on loopback over a real git repository, for the tests of every package. What
-// is a fast-forward is git's own judgement; whose run is alive is what the test
-// says.
+// Package storetest provides the part of GitHub that a state branch needs: a real
+// server on loopback over a real git repository, for the tests of every package.
+// git decides what is a fast-forward; the test sets which workflow runs are alive.
 //
 //	hub := storetest.New(t, storetest.Config{})
 //	cmd.Env = append(cmd.Env, hub.Env()...) // GITHUB_API_URL, GITHUB_REPOSITORY, GITHUB_TOKEN
@@ -14,18 +13,18 @@
 // history, and workflow runs with their attempts and jobs. To all else it says
 // 404, unless a test adds it with [Hub.Handle].
 //
-// What a test can set up:
+// A test can set up:
 //
-//   - the repository's content: [Hub.Commit], [Hub.Delete], [Hub.SetTrunk], and
+//   - the content of the repository: [Hub.Commit], [Hub.Delete], [Hub.SetTrunk], and
 //     for anything else [Hub.Git];
 //   - workflow runs: [Hub.SetRun], [Hub.DeleteRun];
 //   - lasting faults: [Hub.Archive], [Hub.Protect], [Hub.Deny], [Hub.Hide],
 //     [Hub.Rename], [Hub.LimitRate];
 //   - passing faults of one kind of request: [Hub.Fail];
-//   - something around every request: Config.Wrap.
+//   - a handler around every request: Config.Wrap.
 //
 // Two things are stricter than GitHub: a ref is never moved by force over REST,
-// and when the test ends, git checks the whole repository. Any token will do
-// unless Config.Token names one. All methods may be called at any time, from
-// any goroutine. Only tests import this package.
+// and when the test ends, git checks the whole repository. Any token is valid
+// unless Config.Token is set. Any goroutine may call any method at any time. Only
+// tests import this package.
 package storetest

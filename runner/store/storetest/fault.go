@@ -7,28 +7,28 @@ import (
 	"net/http/httptest"
 )
 
-// Fault is what goes wrong with one request. With Status, what is asked for is
-// not done; otherwise it is.
+// Fault describes what goes wrong with one request. With a Status the request is not
+// carried out; without one it is.
 type Fault struct {
-	Before func()      // happens just before it is answered
-	After  func()      // happens when it has been done
-	Status int         // is answered instead
-	Says   string      // the message of that answer
-	Body   string      // that answer itself, instead of JSON with the message
+	Before func()      // called just before the request is handled
+	After  func()      // called after it was handled, before the answer
+	Status int         // answered instead
+	Says   string      // message of that answer
+	Body   string      // whole body of that answer, instead of JSON with the message
 	Header http.Header // of that answer
 	Lose   bool        // the connection breaks before the answer
 	Hang   bool        // no answer comes
 }
 
-// Fail queues faults for a kind of request. Each is for one request; the zero
-// fault lets it pass.
+// Fail queues faults for a kind of request. Each is used for one request; the zero
+// Fault lets one succeed.
 func (h *Hub) Fail(op Op, faults ...Fault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.faults[op] = append(h.faults[op], faults...)
 }
 
-// nextFault takes the fault of a request off its queue.
+// nextFault removes the first fault of a kind of request from its queue and returns it.
 func (h *Hub) nextFault(op Op) Fault {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -40,34 +40,34 @@ func (h *Hub) nextFault(op Op) Fault {
 	return queue[0]
 }
 
-// serve counts a request and answers it, with its fault. Nothing of the answer
-// leaves before the fault is over.
+// serve counts a request and answers it, with its fault if it has one. It sends
+// nothing of the answer before After has returned.
 func (h *Hub) serve(op Op, w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	h.count(op, r)
 	f := h.nextFault(op)
 	if f.Before != nil {
 		f.Before()
 	}
-	said := httptest.NewRecorder()
+	rec := httptest.NewRecorder()
 	switch {
 	case f.Body != "":
-		writeResponse(said, max(f.Status, http.StatusOK), f.Header, rawBody(f.Body))
+		writeResponse(rec, max(f.Status, http.StatusOK), f.Header, rawBody(f.Body))
 	case f.Status != 0:
-		writeResponse(said, f.Status, f.Header, errorMessage(f.Says))
+		writeResponse(rec, f.Status, f.Header, errorMessage(f.Says))
 	default:
-		handler.ServeHTTP(said, r)
+		handler.ServeHTTP(rec, r)
 	}
 	if f.After != nil {
 		f.After()
 	}
 	if f.Hang {
-		_, _ = io.Copy(io.Discard, r.Body) // or the server does not notice that the client goes away
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices when the client disconnects
 		<-r.Context().Done()
 	}
 	if f.Lose || f.Hang {
 		panic(http.ErrAbortHandler)
 	}
-	maps.Copy(w.Header(), said.Header())
-	w.WriteHeader(said.Code)
-	_, _ = w.Write(said.Body.Bytes()) // who hung up has no need of it
+	maps.Copy(w.Header(), rec.Header())
+	w.WriteHeader(rec.Code)
+	_, _ = w.Write(rec.Body.Bytes()) // the client may have hung up
 }

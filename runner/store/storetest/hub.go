@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Config says what the server is like; the zero value is good.
+// Config holds the settings of a Hub; the zero value is valid.
 type Config struct {
 	Repo  string                          // owner/name; octo/state-keeper when empty
 	Root  string                          // the path of the REST API; /api/v3 when empty
 	Token string                          // the only one that is valid; any when empty
-	Wrap  func(http.Handler) http.Handler // goes around everything; nil for nothing
+	Wrap  func(http.Handler) http.Handler // wraps the handler of all requests; nil for no wrapper
 }
 
-// Hub is a GitHub with one repository in it, which has code on its default
-// branch, main. See the package's documentation.
+// Hub is a GitHub server with one repository, which has code on its default
+// branch, main. See the documentation of the package.
 type Hub struct {
 	t      testing.TB
 	repo   string
@@ -68,14 +68,14 @@ func New(t testing.TB, cfg Config) *Hub {
 	return h
 }
 
-// URL is the root of the REST API, as GITHUB_API_URL has it: without a slash at
-// its end.
+// URL returns the root of the REST API in the form of GITHUB_API_URL, without a
+// slash at its end.
 func (h *Hub) URL() string { return h.server.URL + h.root }
 
-// Repo is the repository, as owner/name.
+// Repo returns the repository, as owner/name.
 func (h *Hub) Repo() string { return h.repo }
 
-// Env is the environment of a step in a workflow, as far as it leads here.
+// Env returns the environment variables that lead a workflow step to this server.
 func (h *Hub) Env() []string {
 	token := h.token
 	if token == "" {
@@ -84,21 +84,21 @@ func (h *Hub) Env() []string {
 	return []string{"GITHUB_API_URL=" + h.URL(), "GITHUB_REPOSITORY=" + h.repo, "GITHUB_TOKEN=" + token}
 }
 
-// Client is an HTTP client whose connections end with the server.
+// Client returns an HTTP client whose connections end with the server.
 func (h *Hub) Client() *http.Client { return h.server.Client() }
 
-// Close ends the server before its time: from then on it cannot be reached.
+// Close stops the server before the end of the test.
 func (h *Hub) Close() { h.server.Close() }
 
 // Handle adds a handler for a pattern of http.ServeMux, such as
-// "GET /api/v3/repos/octo/state-keeper/issues". Its requests are counted, and
-// can be made to fail, under the pattern as their Op.
+// "GET /api/v3/repos/octo/state-keeper/issues". Asked counts its requests, and Fail
+// makes them fail, with the pattern as their Op.
 func (h *Hub) Handle(pattern string, handler http.Handler) {
 	h.handle(Op(pattern), pattern, handler.ServeHTTP)
 }
 
-// Asked is how many requests there were, of each kind, since it was called last.
-// What the server does not know counts as "METHOD /path".
+// Asked returns how many requests of each kind there were since the last call of
+// Asked. The kind of a request that the server does not know is "METHOD /path".
 func (h *Hub) Asked() map[Op]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +107,7 @@ func (h *Hub) Asked() map[Op]int {
 	return counts
 }
 
-// Log is every request so far, as "METHOD /path?query".
+// Log returns every request so far, as "METHOD /path?query".
 func (h *Hub) Log() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,7 +124,7 @@ func (h *Hub) count(op Op, r *http.Request) {
 // jsonObject is a JSON object.
 type jsonObject map[string]any
 
-// rawBody is an answer that is a file itself.
+// rawBody is an answer that is not JSON, such as the content of a file.
 type rawBody string
 
 func errorMessage(text string) jsonObject { return jsonObject{"message": text} }
@@ -133,10 +133,78 @@ func writeResponse(w http.ResponseWriter, status int, header http.Header, v any)
 	maps.Copy(w.Header(), header)
 	if file, ok := v.(rawBody); ok {
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte(file)) // who hung up has no need of it
+		_, _ = w.Write([]byte(file)) // the client may have hung up
 		return
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
+}
+
+// Op is a kind of request: its method, and its path below the repository without
+// what varies in it.
+type Op string
+
+// The kinds of requests that the server knows.
+const (
+	Repository Op = "GET /"
+	Ref        Op = "GET /git/ref"
+	Contents   Op = "GET /contents"
+	History    Op = "GET /commits"
+	Tree       Op = "POST /git/trees"
+	Commit     Op = "POST /git/commits"
+	Create     Op = "POST /git/refs"
+	Move       Op = "PATCH /git/refs"
+	Runs       Op = "GET /actions/runs"
+	LatestRun  Op = "GET /actions/runs/{id}"
+	Attempt    Op = "GET /actions/runs/{id}/attempts"
+	Jobs       Op = "GET /actions/runs/{id}/attempts/jobs"
+)
+
+// route describes one kind of request: its pattern, the permission that it needs,
+// and its handler.
+type route struct {
+	op      Op
+	pattern string
+	need    string
+	reply   func(*http.Request) (status int, v any)
+}
+
+// addRoutes registers the handlers of all requests that the server knows.
+func (h *Hub) addRoutes() {
+	const read, change, actions = "contents: read", "contents: write", "actions: read"
+	repo := h.root + "/repos/" + h.repo
+	routes := []route{
+		{Repository, "GET " + repo, "metadata: read", h.getRepository},
+		{Ref, "GET " + repo + "/git/ref/heads/{branch...}", read, h.getRef},
+		{Contents, "GET " + repo + "/contents/{path...}", read, h.getContents},
+		{History, "GET " + repo + "/commits", read, h.getCommits},
+		{Tree, "POST " + repo + "/git/trees", change, h.postTree},
+		{Commit, "POST " + repo + "/git/commits", change, h.postCommit},
+		{Create, "POST " + repo + "/git/refs", change, h.postRef},
+		{Move, "PATCH " + repo + "/git/refs/heads/{branch...}", change, h.patchRef},
+		{Runs, "GET " + repo + "/actions/runs", actions, h.getRuns},
+		{LatestRun, "GET " + repo + "/actions/runs/{id}", actions, h.getRun},
+		{Attempt, "GET " + repo + "/actions/runs/{id}/attempts/{attempt}", actions, h.getAttempt},
+		{Jobs, "GET " + repo + "/actions/runs/{id}/attempts/{attempt}/jobs", actions, h.getJobs},
+	}
+	for _, r := range routes {
+		h.handle(r.op, r.pattern, func(w http.ResponseWriter, req *http.Request) {
+			if status, header, v := h.lastingFault(r, req); status != 0 {
+				writeResponse(w, status, header, v)
+				return
+			}
+			status, v := r.reply(req)
+			writeResponse(w, status, nil, v)
+		})
+	}
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
+		h.count(Op(req.Method+" "+req.URL.Path), req)
+		writeResponse(w, http.StatusNotFound, nil, errorMessage("Not Found"))
+	})
+}
+
+// handle adds a handler whose requests are counted, and can fail, as op.
+func (h *Hub) handle(op Op, pattern string, handler http.HandlerFunc) {
+	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(op, w, r, handler) })
 }

@@ -47,7 +47,7 @@ func (h *Hub) getContents(r *http.Request) (int, any) {
 	}
 	a := jsonObject{"type": "file", "name": path.Base(file), "path": file, "sha": id, "size": len(content), "encoding": "base64"}
 	if a["content"] = base64.StdEncoding.EncodeToString([]byte(content)); len(content) > 1<<20 {
-		a["encoding"], a["content"] = "none", "" // as GitHub does
+		a["encoding"], a["content"] = "none", "" // GitHub does the same
 	}
 	return http.StatusOK, a
 }

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -52,12 +55,74 @@ func TestTheCommitMessageIsThePlanInWords(t *testing.T) {
 	}
 }
 
-// named claims issues with these identifiers.
+// named returns a change that claims issues with these identifiers.
 func named(identifiers ...string) func(*schedule.State) {
 	return func(s *schedule.State) {
 		for i, identifier := range identifiers {
 			id := tracker.ID(fmt.Sprint(i))
 			s.Claims[id] = schedule.Claim{ID: id, Identifier: identifier, Phase: schedule.Running}
 		}
+	}
+}
+
+func TestHeartbeatsAndCountsAreCommittedWithTheNextChange(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.put(mustEncode(t, sample(), 1))
+	b := h.open(t)
+	s, rev := mustLoad(t, b)
+	at := time.Date(2026, 3, 2, 0, 0, 30, 0, time.UTC)
+	c := s.Claims["a1"]
+	c.Heard, c.Turns, c.Live, c.Tokens = at, c.Turns+1, schedule.Usage{Input: 5000, Output: 900}, c.Tokens+5000
+	s.Claims["a1"] = c
+	s.Days[1].Usage.Input += 5000
+	s.Days = append(s.Days, schedule.Day{Date: "2026-03-02", Usage: schedule.Usage{Input: 1}})
+	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":99}}`)
+	h.Asked()
+	if again := mustSave(t, b, s, rev); again != rev || len(h.Asked()) > 0 {
+		t.Fatalf("committed as %s", again)
+	}
+	c.Lease = c.Lease.Add(time.Minute)
+	s.Claims["a1"] = c
+	mustSave(t, b, s, rev)
+	got, _ := mustLoad(t, h.open(t))
+	if diff := cmp.Diff(s, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEveryOtherChangeIsCommitted(t *testing.T) {
+	t.Parallel()
+	claim := func(change func(*schedule.Claim)) func(*schedule.State) {
+		return func(s *schedule.State) {
+			c := s.Claims["a1"]
+			change(&c)
+			s.Claims["a1"] = c
+		}
+	}
+	for name, change := range map[string]func(*schedule.State){
+		"a lease":                claim(func(c *schedule.Claim) { c.Lease = c.Lease.Add(time.Second) }),
+		"an owner":               claim(func(c *schedule.Claim) { c.Owner.Attempt++ }),
+		"a thread":               claim(func(c *schedule.Claim) { c.Thread = "th-2" }),
+		"a phase":                claim(func(c *schedule.Claim) { c.Phase, c.Cause = schedule.Stopping, schedule.Stalled }),
+		"a reason":               claim(func(c *schedule.Claim) { c.Why = "stalled" }),
+		"a count":                claim(func(c *schedule.Claim) { c.Failures++ }),
+		"what the issue says":    claim(func(c *schedule.Claim) { c.Content = "" }),
+		"a due time":             func(s *schedule.State) { c := s.Claims["c3"]; c.Due = c.Due.Add(1); s.Claims["c3"] = c },
+		"a released claim":       func(s *schedule.State) { delete(s.Claims, "d4") },
+		"a wait for the tracker": func(s *schedule.State) { s.Wait.Until = s.Wait.Until.Add(time.Second) },
+		"a pause":                func(s *schedule.State) { s.Pause.Until = s.Pause.Until.Add(time.Second) },
+		"the end of a pause":     func(s *schedule.State) { s.Pause = schedule.Pause{} },
+		"the end of a tick":      func(s *schedule.State) { s.AppendHistory(schedule.TickRecord{Run: "9"}) },
+		"a session of the day":   func(s *schedule.State) { s.Days[1].Sessions++ },
+	} {
+		s := sample()
+		change(s)
+		if !newRecord(s, 1).materiallyDiffers(newRecord(sample(), 2)) {
+			t.Errorf("%s would not be committed", name)
+		}
+	}
+	if newRecord(sample(), 1).materiallyDiffers(newRecord(sample(), 2)) {
+		t.Error("nothing would be committed")
 	}
 }

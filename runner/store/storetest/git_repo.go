@@ -8,21 +8,23 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// gitRepo is a real gitRepo repository. Objects are written in git's own format, read
-// back by git, and checked by git in the end; every move of a ref is git's.
+// gitRepo is a real bare repository. It writes objects in git's own format. git reads
+// them back, checks them at the end of the test, and makes every move of a ref.
 type gitRepo struct {
 	t   testing.TB
 	dir string
 
-	mu  sync.Mutex // one question at a time
+	mu  sync.Mutex // guards a request over in and its answer over out
 	in  io.WriteCloser
 	out *bufio.Reader
 }
@@ -46,7 +48,7 @@ func newGitRepo(t testing.TB) *gitRepo {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = r.in.Close() // Wait tells how it ended
+		_ = r.in.Close() // Wait returns how it ended
 		if err := cat.Wait(); err != nil {
 			t.Error(err)
 		}
@@ -57,7 +59,8 @@ func newGitRepo(t testing.TB) *gitRepo {
 	return r
 }
 
-// command is git in the repository, without any configuration but its own.
+// command returns a git command in the repository that reads only the repository's
+// own configuration.
 func (r *gitRepo) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = r.dir
@@ -65,7 +68,8 @@ func (r *gitRepo) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs git, which run not fail; it may be called from any goroutine.
+// run runs git and returns its trimmed output. If git fails, so does the test. Any
+// goroutine may call it.
 func (r *gitRepo) run(args ...string) string {
 	r.t.Helper()
 	out, err := r.command(args...).CombinedOutput()
@@ -75,14 +79,14 @@ func (r *gitRepo) run(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// readObject is the object that a name stands for; kind is empty when there is none.
+// readObject reads the object with a name; kind is empty if there is none.
 func (r *gitRepo) readObject(name string) (id, kind, content string) {
 	if strings.ContainsAny(name, "\r\n") {
 		return "", "", ""
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, _ = fmt.Fprintln(r.in, name) // or there is nothing to read
+	_, _ = fmt.Fprintln(r.in, name) // on failure there is nothing to read
 	head, err := r.out.ReadString('\n')
 	if err != nil {
 		return "", "", ""
@@ -98,13 +102,13 @@ func (r *gitRepo) readObject(name string) (id, kind, content string) {
 	return id, kind, string(data[:size])
 }
 
-// head is the commit of a branch, empty when there is no such branch.
+// head returns the commit of a branch, "" if there is no such branch.
 func (r *gitRepo) head(branch string) string {
 	id, _, _ := r.readObject("refs/heads/" + branch)
 	return id
 }
 
-// writeObject stores an object.
+// writeObject stores an object and returns its name.
 func (r *gitRepo) writeObject(kind, content string) string {
 	full := fmt.Sprintf("%s %d\x00%s", kind, len(content), content)
 	sum := sha1.Sum([]byte(full))
@@ -115,6 +119,7 @@ func (r *gitRepo) writeObject(kind, content string) string {
 	return id
 }
 
+// writeLooseObject writes the file of an object: its header and content.
 func (r *gitRepo) writeLooseObject(id, full string) error {
 	name := filepath.Join(r.dir, "objects", id[:2], id[2:])
 	if _, err := os.Stat(name); err == nil {
@@ -147,8 +152,8 @@ func (r *gitRepo) writeLooseObject(id, full string) error {
 	return os.Rename(draft.Name(), name)
 }
 
-// moveBranch lets git moveBranch a branch: from one commit, or from none. The moveBranch has to be
-// a fast-forward, in git's judgement.
+// moveBranch moves a branch from one commit, or creates it if from is empty. It
+// reports whether git accepts the move, which must be a fast-forward.
 func (r *gitRepo) moveBranch(branch, from, to string) bool {
 	if from == "" {
 		from = strings.Repeat("0", 40)
@@ -156,4 +161,67 @@ func (r *gitRepo) moveBranch(branch, from, to string) bool {
 		return false
 	}
 	return r.command("update-ref", "refs/heads/"+branch, to, from).Run() == nil
+}
+
+// writeTree stores a tree of files, given as blobs by path, and returns its name.
+func (r *gitRepo) writeTree(files map[string]string) string {
+	folders := map[string]map[string]string{}
+	entries := map[string]string{} // by name in git's order: a folder ends in a slash
+	for path, blob := range files {
+		folder, rest, nested := strings.Cut(path, "/")
+		if !nested {
+			entries[path] = blob
+			continue
+		}
+		if folders[folder] == nil {
+			folders[folder] = map[string]string{}
+		}
+		folders[folder][rest] = blob
+	}
+	for folder, files := range folders {
+		entries[folder+"/"] = r.writeTree(files)
+	}
+	var content strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		id, _ := hex.DecodeString(entries[name]) // it is the name of an object
+		mode := "100644"
+		folder, nested := strings.CutSuffix(name, "/")
+		if nested {
+			mode = "40000"
+		}
+		fmt.Fprintf(&content, "%s %s\x00%s", mode, folder, id)
+	}
+	return r.writeObject("tree", content.String())
+}
+
+// readTree returns the files of a commit, as blobs by path.
+func (r *gitRepo) readTree(commit string) map[string]string {
+	files := map[string]string{}
+	_, _, content := r.readObject(commit + "^{tree}")
+	for content != "" {
+		head, rest, _ := strings.Cut(content, "\x00")
+		mode, name, _ := strings.Cut(head, " ")
+		id := hex.EncodeToString([]byte(rest[:20]))
+		content = rest[20:]
+		if mode != "40000" {
+			files[name] = id
+			continue
+		}
+		for path, blob := range r.readTree(id) {
+			files[name+"/"+path] = blob
+		}
+	}
+	return files
+}
+
+// formatCommit returns the content of a commit object.
+func formatCommit(tree, message string, parents ...string) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "tree %s\n", tree)
+	for _, p := range parents {
+		fmt.Fprintf(&text, "parent %s\n", p)
+	}
+	const who = "Symphony <symphony@example.com> 1772366400 +0000"
+	fmt.Fprintf(&text, "author %s\ncommitter %s\n\n%s", who, who, message)
+	return text.String()
 }

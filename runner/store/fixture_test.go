@@ -2,13 +2,60 @@ package store
 
 import (
 	"encoding/json"
+	"testing"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// sample is a state in which every field that is kept is set in some claim.
+const (
+	hubToken = "ghs_0123456789abcdefSECRET"
+	hubRepo  = "octo/state-keeper"
+)
+
+// branchName has a slash and a character that must be escaped in a URL.
+const branchName = "symphony/state+%41"
+
+// hub is a GitHub server that can hold a state on branchName.
+type hub struct{ *storetest.Hub }
+
+func newHub(t testing.TB) hub {
+	t.Helper()
+	return hub{storetest.New(t, storetest.Config{Repo: hubRepo, Token: hubToken})}
+}
+
+// open returns a store on the branch, as a run opens it.
+func (h hub) open(t testing.TB) *Branch {
+	t.Helper()
+	b, err := OpenBranch(BranchConfig{Repo: hubRepo, Branch: branchName, APIURL: h.URL() + "/", Token: hubToken}, h.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.client.transport.retryPause = time.Millisecond
+	return b
+}
+
+// put commits data as the state, as somebody else; nil deletes the branch.
+func (h hub) put(data []byte) {
+	if data == nil {
+		h.Delete(branchName)
+		return
+	}
+	h.Commit(branchName, map[string]string{stateFile: string(data)})
+}
+
+// raw returns the encoded state on the branch, nil if there is no branch.
+func (h hub) raw(*testing.T) []byte {
+	content, ok := h.File(branchName, stateFile)
+	if !ok {
+		return nil
+	}
+	return append([]byte{}, content...)
+}
+
+// sample returns a state in which some claim sets every field that is stored.
 func sample() *schedule.State {
 	at := func(minute, nano int) time.Time { return time.Date(2026, 3, 1, 12, minute, 0, nano, time.UTC) }
 	self := schedule.Owner{Run: "16384", Attempt: 2, Job: "tick", Host: "runner-1", PID: 4321, Started: 1772366400123}
@@ -47,7 +94,7 @@ func sample() *schedule.State {
 	return s
 }
 
-// sampleOfVersion1 is the sample without the fields that version 2 added.
+// sampleOfVersion1 returns the sample without the fields that version 2 added.
 func sampleOfVersion1() *schedule.State {
 	s := sample()
 	s.Wait = schedule.TrackerWait{}
@@ -60,7 +107,7 @@ func sampleOfVersion1() *schedule.State {
 	return s
 }
 
-// sampleWithClaims is a state with n claims of ordinary size.
+// sampleWithClaims returns a state with n claims of ordinary size.
 func sampleWithClaims(n int) *schedule.State {
 	s := sample()
 	model := s.Claims["a1"]

@@ -16,14 +16,14 @@ import (
 	"github.com/symphony-runner/symphony/runner/store/storetest"
 )
 
-// readyToSave is a hub whose branch holds a state, and a run that is about to save
-// another one.
+// readyToSave returns a hub whose branch holds a state, and a run that is about to
+// save another one.
 func readyToSave(t *testing.T) (h hub, b *Branch, s *schedule.State, rev Revision) {
 	h = newHub(t)
 	h.put(mustEncode(t, sample(), 1))
 	b = h.open(t)
 	s, rev = mustLoad(t, b)
-	if err := b.rejectDefaultBranch(t.Context()); err != nil { // as the first save of a run asks
+	if err := b.rejectDefaultBranch(t.Context()); err != nil { // the first save of a run does this
 		t.Fatal(err)
 	}
 	s.Pause = schedule.Pause{}
@@ -161,15 +161,15 @@ func TestWhatPassesIsTriedAgainTwice(t *testing.T) {
 	}
 }
 
-func TestARefusalSaysWhatToMend(t *testing.T) {
+func TestARefusalSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	reset := time.Now().Add(30 * time.Minute).Truncate(time.Second)
 	fails := func(op storetest.Op, f storetest.Fault) func(hub) { return func(h hub) { h.Fail(op, f) } }
 	for name, test := range map[string]struct {
-		op      storetest.Op // which meets the trouble, in a save, or in a load if it is Ref
-		trouble func(hub)
-		want    error
-		mend    string
+		op     storetest.Op // the request that fails: in a load if it is Ref, else in a save
+		breaks func(hub)
+		want   error
+		remedy string
 	}{
 		"a token that may not write": {storetest.Tree, func(h hub) { h.Deny("contents: write") }, ErrRefused, "permissions: {contents: write}"},
 		"a token that may not read":  {storetest.Ref, func(h hub) { h.Deny("contents: read") }, ErrRefused, "permissions: {contents: read}"},
@@ -198,7 +198,7 @@ func TestARefusalSaysWhatToMend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, b, s, rev := readyToSave(t)
-			test.trouble(h)
+			test.breaks(h)
 			var err error
 			if test.op == storetest.Ref {
 				_, _, err = b.Load(t.Context())
@@ -206,8 +206,8 @@ func TestARefusalSaysWhatToMend(t *testing.T) {
 				_, err = b.Save(t.Context(), s, rev)
 			}
 			wantRefused(t, storage{raw: h.raw}, mustEncode(t, sample(), 1), err, test.want)
-			if !strings.Contains(err.Error(), test.mend) {
-				t.Errorf("the error does not say %q: %v", test.mend, err)
+			if !strings.Contains(err.Error(), test.remedy) {
+				t.Errorf("the error does not say %q: %v", test.remedy, err)
 			}
 			if strings.Contains(err.Error(), `""`) {
 				t.Errorf("the error quotes nothing: %v", err)
@@ -222,8 +222,8 @@ func TestARefusalSaysWhatToMend(t *testing.T) {
 	}
 }
 
-// The library would refuse requests by itself until a limit begins anew, which
-// is for GitHub to say.
+// go-github would refuse requests by itself until the limit ends, though only GitHub
+// knows when that is.
 func TestARateLimitThatIsUsedUpIsGitHubsToTell(t *testing.T) {
 	t.Parallel()
 	h, b, s, rev := readyToSave(t)
@@ -265,7 +265,7 @@ func TestAHostThatDoesNotAnswerIsUnavailable(t *testing.T) {
 	}
 }
 
-// endless is an answer without end.
+// endless is a transport whose answers never end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }

@@ -19,19 +19,19 @@ type openStore interface {
 	Save(ctx context.Context, s *schedule.State, rev Revision) (Revision, error)
 }
 
-// storage is where a state is kept, and how to reach it past the store.
+// storage is where a state is kept. It gives access to the bytes without the store.
 type storage struct {
-	open func(t *testing.T) (s openStore, end func()) // what a run does first and last
-	raw  func(t *testing.T) []byte                    // the bytes at rest, nil when there are none
-	put  func(t *testing.T, data []byte)              // somebody else writes; nil: removes it
+	open func(t *testing.T) (s openStore, end func()) // as a run opens and closes it
+	raw  func(t *testing.T) []byte                    // the stored bytes, nil if there are none
+	put  func(t *testing.T, data []byte)              // writes as somebody else; nil removes the state
 }
 
-// testConformance is what every store must do. newPlace makes an empty place.
-func testConformance(t *testing.T, newPlace func(t *testing.T) storage) {
-	// begin is a run in a place that holds data, if any.
+// testConformance tests what every store must do. newStorage returns an empty storage.
+func testConformance(t *testing.T, newStorage func(t *testing.T) storage) {
+	// begin opens a store in a new storage that holds data, if it is not nil.
 	begin := func(t *testing.T, data []byte) (storage, openStore) {
 		t.Helper()
-		p := newPlace(t)
+		p := newStorage(t)
 		if data != nil {
 			p.put(t, data)
 		}
@@ -53,7 +53,7 @@ func testConformance(t *testing.T, newPlace func(t *testing.T) storage) {
 	})
 	t.Run("the next run reads what was saved", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
+		p := newStorage(t)
 		s, end := p.open(t)
 		_, rev := mustLoad(t, s)
 		rev = mustSave(t, s, sample(), rev)
@@ -213,7 +213,7 @@ func testConformance(t *testing.T, newPlace func(t *testing.T) storage) {
 	}
 }
 
-// mustLoad loads, and must not fail.
+// mustLoad loads the state; the test ends if that fails.
 func mustLoad(t *testing.T, s openStore) (*schedule.State, Revision) {
 	t.Helper()
 	state, rev, err := s.Load(t.Context())
@@ -223,7 +223,7 @@ func mustLoad(t *testing.T, s openStore) (*schedule.State, Revision) {
 	return state, rev
 }
 
-// mustSave saves, and must not fail.
+// mustSave saves the state; the test ends if that fails.
 func mustSave(t *testing.T, s openStore, state *schedule.State, rev Revision) Revision {
 	t.Helper()
 	rev, err := s.Save(t.Context(), state, rev)
@@ -233,7 +233,7 @@ func mustSave(t *testing.T, s openStore, state *schedule.State, rev Revision) Re
 	return rev
 }
 
-// mustEncode encodes, and must not fail.
+// mustEncode encodes the state; the test ends if that fails.
 func mustEncode(t *testing.T, s *schedule.State, generation int64) []byte {
 	t.Helper()
 	data, err := Encode(s, generation)
@@ -243,8 +243,8 @@ func mustEncode(t *testing.T, s *schedule.State, generation int64) []byte {
 	return data
 }
 
-// reseal is data with one text replaced and a checksum that fits: what a forger
-// or a careless program would write.
+// reseal returns data with one text replaced and a matching checksum, as a forger or
+// a careless program would write it.
 func reseal(t *testing.T, data []byte, old, new string) []byte {
 	t.Helper()
 	if !bytes.Contains(data, []byte(old)) {
@@ -255,7 +255,8 @@ func reseal(t *testing.T, data []byte, old, new string) []byte {
 	return withChecksum(append(append(bytes.Clone(data[:sum]), blankChecksum...), data[sum+len(blankChecksum):]...))
 }
 
-// wantRefused checks that a failure has its category and left the bytes alone.
+// wantRefused checks that err has its category and that the stored bytes are those
+// before.
 func wantRefused(t *testing.T, p storage, before []byte, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
