@@ -59,7 +59,7 @@ func TestTheAdapterConforms(t *testing.T) {
 	})
 }
 
-// markdown is the file of an issue.
+// markdown returns the content of an issue's file.
 func markdown(issue tracker.Issue) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "---\ntitle: %q\nstate: %q\n", issue.Title, issue.State)

@@ -8,8 +8,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// thousand is a folder of 1,000 issues, each blocked by two others.
-func thousand(b *testing.B) *folder {
+// newFolderOf1000 returns a folder of 1,000 issues, each blocked by two others.
+func newFolderOf1000(b *testing.B) *folder {
 	f := newFolder(b)
 	for i := range 1000 {
 		f.put(b, fmt.Sprintf("T-%04d.md", i), fmt.Sprintf(
@@ -19,25 +19,15 @@ func thousand(b *testing.B) *folder {
 	return f
 }
 
-func BenchmarkFirstListOf1000(b *testing.B) {
-	f := thousand(b)
-	for b.Loop() {
-		clear(f.known)
-		f.list(b)
-	}
-}
-
-func BenchmarkRepeatedListOf1000(b *testing.B) {
-	f := thousand(b)
-	f.list(b)
+func BenchmarkListOf1000(b *testing.B) {
+	f := newFolderOf1000(b)
 	for b.Loop() {
 		f.list(b)
 	}
 }
 
 func BenchmarkReadByIDIn1000(b *testing.B) {
-	f := thousand(b)
-	f.list(b)
+	f := newFolderOf1000(b)
 	for b.Loop() {
 		if _, err := f.IssuesByID(b.Context(), []tracker.ID{"T-0500"}); err != nil {
 			b.Fatal(err)
@@ -46,7 +36,7 @@ func BenchmarkReadByIDIn1000(b *testing.B) {
 }
 
 func BenchmarkUpdateIn1000(b *testing.B) {
-	f := thousand(b)
+	f := newFolderOf1000(b)
 	states := []string{`{"state": "Done"}`, `{"state": "Todo"}`}
 	for i := 0; b.Loop(); i++ {
 		if result := f.call(b, "T-0500", states[i%2]); !result.OK {

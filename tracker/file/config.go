@@ -12,7 +12,7 @@ import (
 
 const defaultPath = "issues"
 
-// Config is what tracker.provider says to this adapter.
+// Config holds the settings of this adapter.
 type Config struct {
 	Path     string // the folder of issues
 	Checkout string // a folder that is thrown away when the run ends, as the checkout of an Actions job; empty for none
@@ -47,30 +47,30 @@ func Open(cfg Config) (tracker.Adapter, error) {
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: the folder %q is not an absolute path",
 			tracker.ErrInvalidConfig, cfg.Path)
 	}
-	const mend = "create the folder, or name another in tracker.provider.path"
+	const remedy = "create the folder, or name another in tracker.provider.path"
 	info, err := os.Stat(cfg.Path)
 	if err != nil {
-		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %w: %s", tracker.ErrInvalidConfig, err, mend)
+		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %w: %s", tracker.ErrInvalidConfig, err, remedy)
 	}
 	if !info.IsDir() {
-		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is not a folder: %s", tracker.ErrInvalidConfig, cfg.Path, mend)
+		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is not a folder: %s", tracker.ErrInvalidConfig, cfg.Path, remedy)
 	}
-	f := &folder{path: cfg.Path, known: make(map[string]*record)}
+	f := &folder{path: cfg.Path}
 	return tracker.Adapter{Reader: f, Tools: []tracker.Tool{f.updateTool()}, Warnings: cfg.warnings()}, nil
 }
 
-// warnings returns what makes the folder forget. Issues whose new states are
-// thrown away are worked on again by every run.
+// warnings warns of a folder that is thrown away with the job: every run would work
+// on the same issues again.
 func (c Config) warnings() []string {
-	if c.Checkout == "" || !within(c.Checkout, c.Path) {
+	if c.Checkout == "" || !isWithin(c.Checkout, c.Path) {
 		return nil
 	}
 	return []string{fmt.Sprintf("file tracker: the issues are in the job's checkout (%s), so what a run writes there is thrown away with it, and each run works on the same issues again: "+
 		"let a later step of the job commit and push the folder, or use tracker.kind github or linear", c.Path)}
 }
 
-// within reports whether a path leads into a folder.
-func within(folder, path string) bool {
+// isWithin reports whether path leads into folder.
+func isWithin(folder, path string) bool {
 	resolve := func(path string) string {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			return real

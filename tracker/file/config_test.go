@@ -91,7 +91,7 @@ func TestAFolderInTheCheckoutIsWarnedOf(t *testing.T) {
 	}
 }
 
-// mentions checks the category and the words of an error.
+// mentions checks the category of an error and words in its text.
 func mentions(t *testing.T, err, category error, words ...string) {
 	t.Helper()
 	if !errors.Is(err, category) {

@@ -5,8 +5,7 @@
 // README.md has the format of an issue's file and the adapter's profile.
 //
 // Each read opens the folder again, so one that was replaced (by a checkout, for
-// example) is never mistaken for an empty one. A file is parsed again only when
-// its size, time or inode changed.
+// example) is never mistaken for an empty one.
 //
 // Comments are no part of the description, as with every other tracker, so a
 // comment of the agent does not change the fingerprint. The tool replaces

@@ -39,8 +39,8 @@ func TestAStateInAnExoticFormIsChangedWithTheRestOfTheMeaning(t *testing.T) {
 	}
 }
 
-// The value of a state or a time stands between what comes before it and what
-// comes after it, and both are people's.
+// written is the line of a state or a time: the text before and after its value
+// belongs to people and must stay.
 type written struct{ before, value, after string }
 
 func drawValue(key string, values []string) *rapid.Generator[written] {
@@ -124,7 +124,7 @@ func (f *folder) read(t *rapid.T) tracker.Issue {
 	return issues[0]
 }
 
-// between is the text after the first occurrence of before, up to after.
+// between returns the text after the first occurrence of before, up to after.
 func between(text, before, after string) string {
 	_, text, _ = strings.Cut(text, before)
 	text, _, _ = strings.Cut(text, after)

@@ -2,21 +2,19 @@ package file
 
 import (
 	"context"
-	"maps"
 	"sync"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// folder is the adapter. One mutex serves all of it: the work on the files is
-// short, and no read meets one of our own writes.
+// folder is the adapter. Its mutex serves all methods: the work on the files is
+// short, and two writes of the tool never overlap.
 type folder struct {
 	path string
-
-	mu    sync.Mutex
-	known map[string]*record // by identifier: what the last look at its file found
+	mu   sync.Mutex
 }
 
+// IssuesByState returns the issues in one of the states; see [tracker.Reader].
 func (f *folder) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
 	if len(states) == 0 {
 		return nil, nil
@@ -27,20 +25,20 @@ func (f *folder) IssuesByState(ctx context.Context, states []string) ([]tracker.
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l, err := f.look(ctx)
+	s, err := f.openSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer l.close()
-	ids, err := l.identifiers()
+	defer s.close()
+	ids, err := s.identifiers()
 	if err != nil {
 		return nil, err
 	}
 	var issues []tracker.Issue
 	var malformed []tracker.Malformed
-	understood := 0
+	wellFormed := 0
 	for _, id := range ids {
-		r, err := l.record(ctx, id)
+		r, err := s.record(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -48,38 +46,37 @@ func (f *folder) IssuesByState(ctx context.Context, states []string) ([]tracker.
 			continue
 		}
 		if r.malformed != nil {
-			malformed = append(malformed, r.spoilt(id))
+			malformed = append(malformed, r.asMalformed(id))
 			continue
 		}
-		understood++
+		wellFormed++
 		if !wanted[tracker.NormalState(r.issue.State)] {
 			continue
 		}
-		issue, err := l.issue(ctx, r)
+		issue, err := s.issue(ctx, r)
 		if err != nil {
 			return nil, err
 		}
 		issues = append(issues, issue)
 	}
-	// What is not in the folder any more is forgotten.
-	maps.DeleteFunc(f.known, func(id string, _ *record) bool { return l.seen[id] == nil })
-	if err := tracker.Drop(ctx, "list the issue files of "+f.path, understood, malformed); err != nil {
+	if err := tracker.Drop(ctx, "list the issue files of "+f.path, wellFormed, malformed); err != nil {
 		return nil, err
 	}
 	return issues, nil
 }
 
+// IssuesByID returns the issues with these ids; see [tracker.Reader].
 func (f *folder) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l, err := f.look(ctx)
+	s, err := f.openSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer l.close()
+	defer s.close()
 	var issues []tracker.Issue
 	var malformed []tracker.Malformed
 	asked := make(map[tracker.ID]bool, len(ids))
@@ -88,7 +85,7 @@ func (f *folder) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 			continue
 		}
 		asked[id] = true
-		r, err := l.record(ctx, string(id))
+		r, err := s.record(ctx, string(id))
 		if err != nil {
 			return nil, err
 		}
@@ -96,10 +93,10 @@ func (f *folder) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 			continue
 		}
 		if r.malformed != nil {
-			malformed = append(malformed, r.spoilt(string(id)))
+			malformed = append(malformed, r.asMalformed(string(id)))
 			continue
 		}
-		issue, err := l.issue(ctx, r)
+		issue, err := s.issue(ctx, r)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,7 @@ const plain = "---\ntitle: T\nstate: Todo\n---\n"
 // newFolder returns an empty folder.
 func newFolder(t testing.TB) *folder {
 	t.Helper()
-	return &folder{path: t.TempDir(), known: make(map[string]*record)}
+	return &folder{path: t.TempDir()}
 }
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
@@ -95,7 +96,7 @@ func TestAnIDIsNeverAPath(t *testing.T) {
 	must(t, os.Mkdir(f.file("sub"), 0o755))
 	f.put(t, "sub/A.md", plain)
 	f.put(t, ".hidden.md", plain)
-	inner := &folder{path: f.file("sub"), known: make(map[string]*record)}
+	inner := &folder{path: f.file("sub")}
 	f.put(t, "B.md", "---\ntitle: T\nstate: Todo\nblocked_by: [sub/A, ../x]\n---\n")
 	f.put(t, "README.md", "no issue")
 
@@ -112,50 +113,19 @@ func TestAnIDIsNeverAPath(t *testing.T) {
 	}
 }
 
-func TestAnUnchangedFileIsParsedOnce(t *testing.T) {
-	t.Parallel()
-	f := newFolder(t)
-	f.put(t, "A.md", plain)
-	f.put(t, "B.md", plain)
-	f.list(t)
-	a, b := f.known["A"], f.known["B"]
-
-	f.put(t, "B.md", strings.Replace(plain, "T", "U", 1)) // the same size and nearly the same time
-	f.list(t)
-	if f.known["A"] != a {
-		t.Error("A was parsed again")
-	}
-	if f.known["B"] == b || f.known["B"].issue.Title != "U" {
-		t.Error("B was not parsed again")
-	}
-	must(t, os.Remove(f.file("B.md")))
-	f.list(t)
-	if got := len(f.known); got != 1 {
-		t.Errorf("%d files are remembered, 1 is there", got)
-	}
-}
-
-func TestAnEditThatLeavesNoSignIsSeen(t *testing.T) {
-	t.Parallel()
-	f := newFolder(t)
-	instant := time.Now()
-	for _, title := range []string{"T", "U"} {
-		must(t, os.WriteFile(f.file("A.md"), []byte(strings.Replace(plain, "T", title, 1)), 0o644))
-		must(t, os.Chtimes(f.file("A.md"), instant, instant))
-		if got := f.list(t)[0].Title; got != title {
-			t.Errorf("title %q, want %q", got, title)
-		}
-	}
-}
-
-func TestAReadByIDTouchesItsFileAndItsBlockers(t *testing.T) {
+func TestAReadByIDReadsItsFileAndItsBlockers(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	f.put(t, "A.md", "---\ntitle: T\nstate: Todo\nblocked_by: [B, C, D, A]\n---\n")
 	f.put(t, "B.md", "---\ntitle: T\nstate: In Progress\nblocked_by: [E]\n---\n")
 	f.put(t, "C.md", "malformed")
 	f.put(t, "E.md", plain)
-	issues, err := f.IssuesByID(t.Context(), []tracker.ID{"A"})
+	s, err := f.openSnapshot(t.Context())
+	must(t, err)
+	defer s.close()
+	r, err := s.record(t.Context(), "A")
+	must(t, err)
+	issue, err := s.issue(t.Context(), r)
 	must(t, err)
 	want := []tracker.Blocker{
 		{ID: "B", Identifier: "B", State: "In Progress"},
@@ -163,11 +133,11 @@ func TestAReadByIDTouchesItsFileAndItsBlockers(t *testing.T) {
 		{ID: "D", Identifier: "D"},
 		{ID: "A", Identifier: "A", State: "Todo"},
 	}
-	if diff := cmp.Diff(want, issues[0].BlockedBy); diff != "" {
+	if diff := cmp.Diff(want, issue.BlockedBy); diff != "" {
 		t.Errorf("blockers (-want +got):\n%s", diff)
 	}
-	if f.known["E"] != nil || len(f.known) != 3 {
-		t.Errorf("%d files were read, want A, B and C", len(f.known))
+	if read := slices.Sorted(maps.Keys(s.records)); !slices.Equal(read, []string{"A", "B", "C", "D"}) {
+		t.Errorf("%q were read", read)
 	}
 }
 
@@ -200,14 +170,14 @@ func TestAFileThatVanishesDuringAListIsNotThere(t *testing.T) {
 	}
 }
 
-func TestAFolderThatIsReplacedIsReadAnew(t *testing.T) {
+func TestAFolderThatIsReplacedIsReadAgain(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	f.put(t, "A.md", plain)
 	f.list(t)
 	must(t, os.RemoveAll(f.path))
 	_, err := f.IssuesByState(t.Context(), []string{"Todo"})
-	mentions(t, err, tracker.ErrRequest, f.path, "see that it is there")
+	mentions(t, err, tracker.ErrRequest, f.path, "check that it exists")
 	must(t, os.Mkdir(f.path, 0o755))
 	f.put(t, "B.md", plain)
 	if diff := cmp.Diff([]string{"B"}, identifiers(f.list(t))); diff != "" {

@@ -12,9 +12,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// matter is the front matter that this adapter knows; other keys are people's
-// own. Nodes keep what was written: 1.0 stays text, and so does a date.
-type matter struct {
+// frontMatter holds the keys that this adapter knows; other keys belong to people.
+// Nodes keep the text as written: 1.0 stays text, and so does a date.
+type frontMatter struct {
 	Title      yaml.Node
 	State      yaml.Node
 	Priority   yaml.Node
@@ -27,17 +27,17 @@ type matter struct {
 	URL        yaml.Node
 }
 
-// parse makes the issue of a file (SPEC §4.1.1, §11.3). Its error says why the
+// parse returns the issue of a file (SPEC §4.1.1, §11.3). Its error says why the
 // file is malformed and what to do. The blockers have no state yet.
 func parse(id string, content []byte, modified time.Time) (tracker.Issue, error) {
 	if len(content) > maxSize {
 		return tracker.Issue{}, fmt.Errorf("it is larger than %d bytes: shorten it", maxSize)
 	}
-	doc, err := cut(content)
+	doc, err := splitDocument(content)
 	if err != nil {
 		return tracker.Issue{}, err
 	}
-	m, err := readMatter(doc.matter)
+	m, err := readFrontMatter(doc.frontMatter)
 	if err != nil {
 		return tracker.Issue{}, err
 	}
@@ -59,8 +59,8 @@ func parse(id string, content []byte, modified time.Time) (tracker.Issue, error)
 		URL:          line(m.URL),
 		AssigneeID:   line(m.AssigneeID),
 		Labels:       labels,
-		CreatedAt:    instant(m.CreatedAt),
-		UpdatedAt:    instant(m.UpdatedAt),
+		CreatedAt:    parseTime(m.CreatedAt),
+		UpdatedAt:    parseTime(m.UpdatedAt),
 		Dispatchable: true,
 	}
 	if issue.Title == "" {
@@ -83,19 +83,19 @@ func parse(id string, content []byte, modified time.Time) (tracker.Issue, error)
 
 // Bounds of the front matter: yaml.v3 compares the keys of a map in pairs.
 const (
-	maxMatter = 64 << 10 // bytes
-	maxKeys   = 500
+	maxFrontMatter = 64 << 10 // bytes
+	maxKeys        = 500
 )
 
-// readMatter reads front matter.
-func readMatter(text []byte) (m matter, err error) {
-	if len(text) > maxMatter {
-		return m, fmt.Errorf("its front matter is larger than %d bytes: shorten it", maxMatter)
+// readFrontMatter decodes front matter.
+func readFrontMatter(text []byte) (m frontMatter, err error) {
+	if len(text) > maxFrontMatter {
+		return m, fmt.Errorf("its front matter is larger than %d bytes: shorten it", maxFrontMatter)
 	}
-	// The empty line stands for the one that opens the front matter, so that
-	// YAML counts lines as the file does.
+	// The empty line replaces the one that opens the front matter, so that YAML's
+	// line numbers are the file's.
 	var root yaml.Node
-	err = yaml.Unmarshal([]byte("\n"+clean(text)), &root)
+	err = yaml.Unmarshal([]byte("\n"+toValidText(text)), &root)
 	if err == nil && len(root.Content) > 0 && len(root.Content[0].Content) > 2*maxKeys {
 		return m, fmt.Errorf("its front matter has more than %d keys: remove some", maxKeys)
 	}
@@ -108,7 +108,8 @@ func readMatter(text []byte) (m matter, err error) {
 	return m, nil
 }
 
-// scalar is the text of a single value; null, absent and anything else is none.
+// scalar returns the text of a single value; empty for null, an absent value and
+// anything else.
 func scalar(n yaml.Node) string {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
@@ -117,7 +118,7 @@ func scalar(n yaml.Node) string {
 	return n.Value
 }
 
-// resolve is the node that an alias stands for.
+// resolve returns the node that an alias stands for, or the node itself.
 func resolve(n yaml.Node) yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return *n.Alias
@@ -125,11 +126,11 @@ func resolve(n yaml.Node) yaml.Node {
 	return n
 }
 
-// line is a scalar on one line.
+// line returns a scalar on one line.
 func line(n yaml.Node) string { return strings.Join(strings.Fields(scalar(n)), " ") }
 
-// list is a list of scalars, or one scalar with commas: each once, in its
-// normal form. Anything else is an error rather than nothing, because work
+// list returns a list of scalars, or one scalar split at commas: each once, in its
+// normal form. Anything else is an error rather than an empty list, because work
 // would start too early if a blocker were lost.
 func list(n yaml.Node, normal func(string) string) ([]string, error) {
 	n = resolve(n)
@@ -159,8 +160,8 @@ func list(n yaml.Node, normal func(string) string) ([]string, error) {
 	return kept, nil
 }
 
-// instant is a time; the zero time when there is none or it is written otherwise.
-func instant(n yaml.Node) time.Time {
+// parseTime returns a time; the zero time when there is none or it has another form.
+func parseTime(n yaml.Node) time.Time {
 	text := line(n)
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -170,9 +171,10 @@ func instant(n yaml.Node) time.Time {
 	return time.Time{}
 }
 
+// firstHeading matches a Markdown heading of the first level.
 var firstHeading = regexp.MustCompile(`(?m)^#[ \t]+(\S.*)$`)
 
-// heading is the first heading of a text.
+// heading returns the first heading of a text.
 func heading(text string) string {
 	match := firstHeading.FindStringSubmatch(text)
 	if match == nil {

@@ -13,7 +13,7 @@ import (
 
 var modified = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// issue is the least of an issue, changed by the caller.
+// issue returns an issue with only what is required, changed by the caller.
 func issue(change func(*tracker.Issue)) tracker.Issue {
 	i := tracker.Issue{ID: "A-1", Identifier: "A-1", Title: "T", State: "Todo", UpdatedAt: modified, Dispatchable: true}
 	change(&i)
@@ -93,7 +93,7 @@ func TestAMalformedFileSaysWhyAndWhatToDo(t *testing.T) {
 		"a blocker of another kind": {
 			"---\ntitle: T\nstate: Todo\nblocked_by: [[A-1]]\n---\n", "blocked_by: an entry is not plain text",
 		},
-		"front matter too large": {"---\ntitle: T\nstate: Todo\nnote: " + strings.Repeat("x", maxMatter) + "\n---\n", "its front matter is larger than 65536 bytes: shorten it"},
+		"front matter too large": {"---\ntitle: T\nstate: Todo\nnote: " + strings.Repeat("x", maxFrontMatter) + "\n---\n", "its front matter is larger than 65536 bytes: shorten it"},
 		"too many keys":          {"---\ntitle: T\nstate: Todo\n" + manyKeys(501) + "---\n", "its front matter has more than 500 keys: remove some"},
 		"too large":              {"---\ntitle: T\nstate: Todo\n---\n" + strings.Repeat("x", maxSize), "shorten it"},
 	} {
@@ -110,7 +110,7 @@ func TestAMalformedFileSaysWhyAndWhatToDo(t *testing.T) {
 	}
 }
 
-// manyKeys is front matter with n keys of nobody's.
+// manyKeys returns front matter with n keys that the adapter does not know.
 func manyKeys(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -119,8 +119,8 @@ func manyKeys(n int) string {
 	return b.String()
 }
 
-// FuzzParse holds that any file is read without harm, and that the tool can
-// change any that is an issue, or refuses, but never breaks it.
+// FuzzParse checks that any file is read without harm, and that the tool either
+// changes a file that is an issue or refuses, and never breaks it.
 func FuzzParse(f *testing.F) {
 	f.Add("---\ntitle: T\nstate: Todo # now\nupdated_at: 2026-01-01\n---\nbody", "Done")
 	f.Add("---\r\n{title: T, state: 'In Progress'}\r\n---\r\n", "yes")
@@ -128,7 +128,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("---\ntitle: &t T\nstate: *t\nlabels: a, b\n---\n\n## Comments\n\n### 2026-01-01T00:00:00Z agent\n\nhi", "a: b #c")
 	f.Add("---\nstate: >\n  To\n  do\ntitle: T\nblocked_by:\n- A-2\n---\n\xff\x00", "'\"")
 	f.Fuzz(func(t *testing.T, content, state string) {
-		if strings.ContainsFunc(state, unprintable) || !utf8.ValidString(state) {
+		if strings.ContainsFunc(state, isUnprintable) || !utf8.ValidString(state) {
 			t.Skip("the tool refuses such a state")
 		}
 		before, err := parse("A-1", []byte(content), modified)

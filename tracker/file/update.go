@@ -27,7 +27,8 @@ const updateSchema = `{
   "additionalProperties": false
 }`
 
-// updateTool lets the agent do to its own issue what SPEC §11.5 leaves to it.
+// updateTool returns the tool with which the agent changes its own issue (SPEC
+// §11.5).
 func (f *folder) updateTool() tracker.Tool {
 	return tracker.Tool{
 		Name:        "issue_update",
@@ -43,36 +44,36 @@ func (f *folder) updateTool() tracker.Tool {
 	}
 }
 
-// update performs the tool and says what it did.
+// update performs a call of the tool and returns what it did.
 func (f *folder) update(ctx context.Context, id string, arguments json.RawMessage) (string, error) {
-	asked, err := decode(arguments)
+	requested, err := decodeArguments(arguments)
 	if err != nil {
 		return "", err
 	}
-	var did []string
+	var results []string
 	err = f.rewrite(ctx, id, func(content []byte) ([]byte, error) {
 		issue, err := parse(id, content, time.Time{})
 		if err != nil {
 			return nil, fmt.Errorf("its file is malformed: %w", err)
 		}
-		did = nil
-		todo := asked
-		todo.at = time.Now()
+		results = nil
+		change := requested
+		change.at = time.Now()
 		switch {
-		case todo.state == "":
-		case tracker.NormalState(todo.state) == tracker.NormalState(issue.State):
-			todo.state = ""
-			did = append(did, fmt.Sprintf("the state is %q already", issue.State))
+		case change.state == "":
+		case tracker.NormalState(change.state) == tracker.NormalState(issue.State):
+			change.state = ""
+			results = append(results, fmt.Sprintf("the state is %q already", issue.State))
 		default:
-			did = append(did, fmt.Sprintf("the state is now %q, it was %q", todo.state, issue.State))
+			results = append(results, fmt.Sprintf("the state is now %q, it was %q", change.state, issue.State))
 		}
-		if todo.comment != "" {
-			did = append(did, "the comment is added")
+		if change.comment != "" {
+			results = append(results, "the comment is added")
 		}
-		if todo.state == "" && todo.comment == "" {
+		if change.state == "" && change.comment == "" {
 			return content, nil
 		}
-		edited, err := todo.apply(content)
+		edited, err := change.apply(content)
 		if err != nil {
 			return nil, err
 		}
@@ -84,11 +85,12 @@ func (f *folder) update(ctx context.Context, id string, arguments json.RawMessag
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", id, err)
 	}
-	return id + ": " + strings.Join(did, "; ") + ".", nil
+	return id + ": " + strings.Join(results, "; ") + ".", nil
 }
 
-// decode reads the arguments as the schema has them. Null is as good as absent.
-func decode(arguments json.RawMessage) (change, error) {
+// decodeArguments decodes the arguments according to the schema. Null counts as
+// absent.
+func decodeArguments(arguments json.RawMessage) (change, error) {
 	var fields *struct {
 		State   *string `json:"state"`
 		Comment *string `json:"comment"`
@@ -107,13 +109,13 @@ func decode(arguments json.RawMessage) (change, error) {
 	var c change
 	if fields.State != nil {
 		c.state = strings.TrimSpace(*fields.State)
-		if c.state == "" || utf8.RuneCountInString(c.state) > maxState || strings.ContainsFunc(c.state, unprintable) {
+		if c.state == "" || utf8.RuneCountInString(c.state) > maxState || strings.ContainsFunc(c.state, isUnprintable) {
 			return change{}, fmt.Errorf("state must be one line of 1 to %d characters", maxState)
 		}
 	}
 	if fields.Comment != nil {
 		comment := strings.ReplaceAll(*fields.Comment, "\r\n", "\n")
-		c.comment = strings.TrimSpace(strings.Map(visibleRune, comment))
+		c.comment = strings.TrimSpace(strings.Map(replaceControl, comment))
 		if c.comment == "" {
 			return change{}, errors.New("comment is empty: write one, or leave it out")
 		}
@@ -121,11 +123,13 @@ func decode(arguments json.RawMessage) (change, error) {
 	return c, nil
 }
 
-// unprintable is a control character or a line break of any kind.
-func unprintable(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+// isUnprintable reports whether r is a control character or a line break of any
+// kind.
+func isUnprintable(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// visibleRune keeps a comment from steering the terminal of its reader.
-func visibleRune(r rune) rune {
+// replaceControl replaces control characters, which could steer the terminal of a
+// comment's reader.
+func replaceControl(r rune) rune {
 	if unicode.IsControl(r) && r != '\n' && r != '\t' {
 		return utf8.RuneError
 	}

@@ -113,7 +113,7 @@ func TestTheToolSaysWhatIsWrongWithTheFile(t *testing.T) {
 	for id, want := range map[string]string{
 		"broken":      "it has no state",
 		"anchored":    "write it as one line",
-		"link":        "no regular file",
+		"link":        "not a regular file",
 		"gone":        "the issue is gone",
 		"../anchored": "is gone",
 	} {

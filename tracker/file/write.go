@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// Our temporary files begin with a dot, so that no read takes one for an issue.
+	// Temporary files begin with a dot, so that no read takes one for an issue.
 	tempPrefix = ".symphony-"
 	tempSuffix = ".tmp"
-	// abandoned is the age at which one was surely left behind by a crash.
-	abandoned = time.Hour
-	// rewrites bounds how often a write starts again because somebody else
-	// saved the file meanwhile.
-	rewrites = 5
+	// abandonedAge is the age at which a temporary file must be left from a crash.
+	abandonedAge = time.Hour
+	// maxRewrites bounds how often a write is repeated because somebody else saved
+	// the file meanwhile.
+	maxRewrites = 5
 )
 
 var (
@@ -28,11 +28,11 @@ var (
 	errGone    = errors.New("the issue is gone: stop working on it")
 )
 
-// rewrite replaces the file of an issue by the edit of its content, in one
-// step. When the file changes meanwhile the edit is made again on what is there;
-// when it is not there, the error is [errGone].
+// rewrite replaces the file of an issue by the edit of its content, in one step.
+// When the file changes meanwhile, the edit is repeated on the new content; when it
+// does not exist, the error is [errGone].
 func (f *folder) rewrite(ctx context.Context, id string, edit func([]byte) ([]byte, error)) error {
-	if !visible(id) {
+	if !isIssueName(id) {
 		return errGone
 	}
 	f.mu.Lock()
@@ -42,12 +42,12 @@ func (f *folder) rewrite(ctx context.Context, id string, edit func([]byte) ([]by
 		return err
 	}
 	defer root.Close()
-	sweep(root)
-	for range rewrites {
+	removeAbandoned(root)
+	for range maxRewrites {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		err := replace(root, fileName(id), edit)
+		err := tryReplace(root, fileName(id), edit)
 		if !errors.Is(err, errChanged) {
 			return err
 		}
@@ -55,8 +55,8 @@ func (f *folder) rewrite(ctx context.Context, id string, edit func([]byte) ([]by
 	return errChanged
 }
 
-// replace makes one attempt; [errChanged] asks for another.
-func replace(root *os.Root, name string, edit func([]byte) ([]byte, error)) error {
+// tryReplace makes one attempt; [errChanged] asks for another.
+func tryReplace(root *os.Root, name string, edit func([]byte) ([]byte, error)) error {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errGone
@@ -65,7 +65,7 @@ func replace(root *os.Root, name string, edit func([]byte) ([]byte, error)) erro
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", name)
+		return fmt.Errorf("%s is not a regular file", name)
 	}
 	info, content, err := readFile(root, name)
 	if err != nil {
@@ -78,18 +78,18 @@ func replace(root *os.Root, name string, edit func([]byte) ([]byte, error)) erro
 	temp := tempPrefix + rand.Text() + tempSuffix
 	err = writeFile(root, temp, edited, info.Mode().Perm())
 	if err == nil {
-		err = unchanged(root, name, content)
+		err = checkUnchanged(root, name, content)
 	}
 	if err == nil {
 		err = root.Rename(temp, name)
 	}
 	if err != nil {
-		_ = root.Remove(temp) // if this fails, a sweep tries again
+		_ = root.Remove(temp) // if this fails, removeAbandoned tries again later
 	}
 	return err
 }
 
-// writeFile creates a file that is safely on disk when it returns.
+// writeFile creates a file that is synced to disk when it returns.
 func writeFile(root *os.Root, name string, content []byte, mode fs.FileMode) error {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -99,8 +99,8 @@ func writeFile(root *os.Root, name string, content []byte, mode fs.FileMode) err
 	return errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
 }
 
-// unchanged fails with [errChanged] when the file no longer holds the content.
-func unchanged(root *os.Root, name string, content []byte) error {
+// checkUnchanged returns [errChanged] when the file no longer holds the content.
+func checkUnchanged(root *os.Root, name string, content []byte) error {
 	_, now, err := readFile(root, name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(now, content) {
 		return errChanged
@@ -108,9 +108,9 @@ func unchanged(root *os.Root, name string, content []byte) error {
 	return err
 }
 
-// sweep removes temporary files that a crash left behind. It does what it can:
-// they harm nobody.
-func sweep(root *os.Root) {
+// removeAbandoned removes temporary files that a crash left behind. Errors are
+// ignored: the files do no harm.
+func removeAbandoned(root *os.Root) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return
@@ -121,7 +121,7 @@ func sweep(root *os.Root) {
 		if !strings.HasPrefix(name, tempPrefix) || !strings.HasSuffix(name, tempSuffix) {
 			continue
 		}
-		if info, err := root.Lstat(name); err == nil && time.Since(info.ModTime()) > abandoned {
+		if info, err := root.Lstat(name); err == nil && time.Since(info.ModTime()) > abandonedAge {
 			_ = root.Remove(name)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// add is an edit that appends.
+// add returns an edit that appends.
 func add(text string) func([]byte) ([]byte, error) {
 	return func(content []byte) ([]byte, error) { return append(bytes.Clone(content), text...), nil }
 }
 
-// names is everything in the folder.
+// names returns the names of all entries in the folder.
 func (f *folder) names(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(f.path)
@@ -114,7 +114,7 @@ func TestWhatACrashLeftBehindIsRemovedLater(t *testing.T) {
 	f.put(t, ".symphony-YOUNG.tmp", plain[:7]) // another process may be about to rename it
 	f.put(t, ".symphony-OLD.tmp", plain[:7])
 	f.put(t, ".symphony-theirs", "")
-	young, old := time.Now(), time.Now().Add(-2*abandoned)
+	young, old := time.Now(), time.Now().Add(-2*abandonedAge)
 	must(t, os.Chtimes(f.file(".symphony-YOUNG.tmp"), young, young))
 	must(t, os.Chtimes(f.file(".symphony-OLD.tmp"), old, old))
 
