@@ -124,7 +124,7 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 	a.repository = repository
 	defer func() {
 		if err := a.Workspaces.Tidy(ws); err != nil {
-			a.warn("the workspace is not tidied", err)
+			a.warn("the workspace was not cleaned up after the session", err)
 		}
 	}()
 	process, err := a.Workspaces.Start(ctx, ws, a.Codex.Command, a.environment())

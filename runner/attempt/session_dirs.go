@@ -110,7 +110,7 @@ func (a *attempt) cleanDirs() {
 		err = errors.Join(err, cleanHome(a.home, cmp.Or(a.thread, a.Thread)))
 	}
 	if err != nil {
-		a.warn("not all of the session's files are removed", err)
+		a.warn("files of the session were not removed", err)
 	}
 }
 

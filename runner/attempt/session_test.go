@@ -127,7 +127,7 @@ func TestTurnsGoOnOnTheSameThread(t *testing.T) {
 	}
 }
 
-func TestAContinuationSpeaksOfTheIssueAsItIsThen(t *testing.T) {
+func TestAContinuationPromptHasTheIssueAsItIsThen(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "- [ ] Move this issue to `In Progress`\n")
 	w.job.MaxTurns = 2
@@ -138,7 +138,7 @@ func TestAContinuationSpeaksOfTheIssueAsItIsThen(t *testing.T) {
 	}
 }
 
-func TestASessionEndsInGoodOrderWhenTheIssueIsNoLongerItsOwn(t *testing.T) {
+func TestASessionEndsWithoutAFailureWhenTheIssueIsNoLongerItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		command string // run by the agent, with the issue file as its argument

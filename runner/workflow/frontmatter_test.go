@@ -105,7 +105,8 @@ func TestAValueThatIsNearlyAllAliasesIsAProblem(t *testing.T) {
 	}
 }
 
-// Without a bound in yaml.v3, these few hundred bytes would cost gigabytes.
+// Aliases multiply: without a limit in yaml.v3 these few hundred bytes would cost
+// gigabytes.
 func TestAliasesOfAliasesAreRefused(t *testing.T) {
 	t.Parallel()
 	front := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"

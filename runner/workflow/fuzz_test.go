@@ -17,7 +17,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// check parses content twice and checks what holds for every content.
+// check parses content twice and checks the invariants of every result.
 func check(t rapid.TB, content []byte) {
 	t.Helper()
 	env := with(map[string]string{"A": "a", "B": "/b", "LINEAR_API_KEY": "k", "GITHUB_TOKEN": "t", "GITHUB_REPOSITORY": "o/r"})
@@ -86,7 +86,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) { check(t, content) })
 }
 
-// The fuzzer seldom writes YAML; this property writes nothing else.
+// The fuzzer seldom produces valid YAML; this property produces nothing else.
 func TestAnyValueOfAnyKeyIsAProblemOrHoldsTheInvariants(t *testing.T) {
 	t.Parallel()
 	names := []string{"unknown", "unknown.key", "tracker.provider", "tracker.kind.more"}

@@ -21,7 +21,7 @@ import (
 
 const path = "/repo/WORKFLOW.md"
 
-// with is an environment that has these variables, and no other.
+// with returns an environment that has these variables and no others.
 func with(variables map[string]string) workflow.Env {
 	return workflow.Env{
 		Lookup:  func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
@@ -30,7 +30,7 @@ func with(variables map[string]string) workflow.Env {
 	}
 }
 
-// parse reads a workflow of the given front matter that must be good.
+// parse returns the workflow of a front matter that must be good.
 func parse(t *testing.T, front string, env workflow.Env) workflow.Workflow {
 	t.Helper()
 	wf, err := workflow.Parse(path, []byte("---\n"+front+"\n---\nDo it.\n"), env)
@@ -40,7 +40,7 @@ func parse(t *testing.T, front string, env workflow.Env) workflow.Workflow {
 	return wf
 }
 
-// problems reads a workflow that must have nothing but problems, and lists them.
+// problems returns the problems of a front matter that must have some.
 func problems(t *testing.T, front string, env workflow.Env) []string {
 	t.Helper()
 	_, err := workflow.Parse(path, []byte("---\n"+front+"\n---\n"), env)
@@ -55,7 +55,8 @@ func problems(t *testing.T, front string, env workflow.Env) []string {
 	return texts
 }
 
-// wantProblem checks that a file tracker with this front matter has one problem.
+// wantProblem checks that a file tracker with this front matter has exactly one
+// problem.
 func wantProblem(t *testing.T, front, want string) {
 	t.Helper()
 	if diff := cmp.Diff([]string{want}, problems(t, "tracker: {kind: file}\n"+front, with(nil))); diff != "" {
