@@ -1,0 +1,264 @@
+package report_test
+
+import (
+	"fmt"
+	"html"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// pictured returns the tick whose summary README.md shows as a picture.
+func pictured() report.Tick {
+	return tick(func(t *report.Tick) {
+		add := func(id, title, state string, class schedule.Class, turns int, tokens int64, took time.Duration, next schedule.Next) {
+			r := row(id, title, class, next)
+			r.URL, r.State, r.Turns, r.Took = "https://github.com/acme/shop/issues/"+strings.TrimPrefix(id, "GH-"), state, turns, took
+			r.Usage = schedule.Usage{Input: tokens, Output: tokens / 20}
+			t.Rows = append(t.Rows, r)
+			t.Spent.Sessions, t.Spent.Time = t.Spent.Sessions+1, t.Spent.Time+took
+			t.Spent.Usage.Input, t.Spent.Usage.Output = t.Spent.Usage.Input+r.Usage.Input, t.Spent.Usage.Output+r.Usage.Output
+		}
+		keep := func(why string) { // the last row's claim
+			r := &t.Rows[len(t.Rows)-1]
+			r.Why = why
+			leave(t, schedule.Claim{Identifier: r.Identifier, Title: r.Title, Phase: r.Next.Phase, Due: r.Next.Due, Why: why, Sessions: 1, Tokens: r.Usage.Total()}, r.Next.Why.Reason, why)
+			t.Verdicts[len(t.Verdicts)-1].Issue.URL = r.URL
+		}
+		t.Started, t.Ended = start, start.Add(754*time.Second)
+		unlabelled := schedule.Next{Why: schedule.Why{Reason: schedule.NotRoutable, Detail: `lacks the required label "symphony"`}}
+		add("GH-41", "Add a dark mode to the settings page", "open", schedule.Done, 14, 1_180_000, 660*time.Second, unlabelled)
+		add("GH-38", "Remove the deprecated v1 endpoints", "closed", schedule.Done, 5, 310_000, 228*time.Second, done)
+		overload := "turn_failed: serverOverloaded: try again later"
+		add("GH-52", "Sessions expire while the user is typing", "open", schedule.Transient, 3, 96_000, 75*time.Second, waits(overload, t.Ended.Add(20*time.Second)))
+		keep(overload)
+		add("GH-57", "Export the orders to the warehouse", "open", schedule.NeedsInput, 2, 45_100, 41*time.Second, parks(question))
+		keep(question)
+		t.Acted, t.Tracker, t.Budget.TokensPerDay = 4, "github", 20_000_000
+		t.Today.Sessions, t.Today.Usage, t.Today.Time = 11, schedule.Usage{Input: 3_400_000, Output: 170_000}, 48*time.Minute
+	})
+}
+
+// TestThePictureInTheReadmeIsASummary compares .github/summary.svg with the
+// Markdown of a report, drawn as GitHub draws it. -update writes both anew.
+func TestThePictureInTheReadmeIsASummary(t *testing.T) {
+	t.Parallel()
+	text := report.Of(pictured()).Markdown()
+	compare(t, filepath.Join("testdata", "summary.md"), text)
+	picture := draw(text)
+	compare(t, filepath.Join("..", "..", ".github", "summary.svg"), picture)
+	if len(picture) > 60_000 {
+		t.Errorf("the picture has %d bytes", len(picture))
+	}
+}
+
+// canvas is a picture in the making. Lengths are in pixels.
+type canvas struct {
+	out           strings.Builder
+	y             float64 // the lower edge of what is drawn
+	width, margin float64
+}
+
+const textSize, lineHeight = 13.0, 20.0
+
+// draw renders the Markdown that a report consists of: headings, paragraphs,
+// lists and tables, with links, code and bold words in them.
+func draw(markdown string) string {
+	c := &canvas{width: 900, margin: 24, y: 14}
+	lines := strings.Split(strings.TrimSpace(markdown), "\n")
+	for i := 0; i < len(lines); i++ {
+		switch line := lines[i]; {
+		case line == "":
+			c.y += 10
+		case strings.HasPrefix(line, "#"):
+			level := strings.Index(line, " ")
+			c.paragraph(0, textSize+2*float64(6-level)/2, "h", line[level+1:])
+		case strings.HasPrefix(line, "|"):
+			rows := 0
+			for i+rows < len(lines) && strings.HasPrefix(lines[i+rows], "|") {
+				rows++
+			}
+			c.table(lines[i : i+rows])
+			i += rows - 1
+		case strings.HasPrefix(line, "- "):
+			fmt.Fprintf(&c.out, "<text x=\"%g\" y=\"%g\">•</text>\n", c.margin+6, c.y+lineHeight-6)
+			c.paragraph(20, textSize, "", line[2:])
+		default:
+			c.paragraph(0, textSize, "", line)
+		}
+	}
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %[1]g %[2]g" role="img" aria-label="The summary of a run">
+<style>
+text { font: %gpx -apple-system, BlinkMacSystemFont, "Segoe UI", "Noto Sans", Helvetica, Arial, sans-serif; fill: #1f2328; white-space: pre }
+.h { font-weight: 600 } .l { fill: #0969da } .c { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .85em }
+.page { fill: #fff; stroke: #d1d9e0 } .even { fill: #f6f8fa } .rule { stroke: #d1d9e0 }
+@media (prefers-color-scheme: dark) {
+text { fill: #f0f6fc } .l { fill: #4493f8 } .page { fill: #0d1117; stroke: #3d444d } .even { fill: #151b23 } .rule { stroke: #3d444d }
+}
+</style>
+<rect class="page" x=".5" y=".5" width="%g" height="%g" rx="6"/>
+%s</svg>
+`, c.width, c.y+16, textSize, c.width-1, c.y+15, c.out.String())
+}
+
+// span is text of one kind: h (bold), l (a link), c (code), or plain.
+type span struct{ kind, text string }
+
+var (
+	marked    = regexp.MustCompile("\\[((?:\\\\.|[^\\]\\\\])*)\\]\\([^)]*\\)|`([^`]*)`|\\*\\*(.*?)\\*\\*")
+	backslash = regexp.MustCompile(`\\(.)`)
+)
+
+// spans returns the words of a piece of Markdown, each with its kind.
+func spans(text string) []span {
+	var all []span
+	add := func(kind, text string) {
+		if kind != "c" {
+			text = backslash.ReplaceAllString(text, "$1")
+		}
+		for _, word := range strings.SplitAfter(text, " ") {
+			all = append(all, span{kind, word})
+		}
+	}
+	for text != "" {
+		at := marked.FindStringSubmatchIndex(text)
+		if at == nil {
+			break
+		}
+		add("", text[:at[0]])
+		for group, kind := range []string{"l", "c", "h"} {
+			if from := at[2*group+2]; from >= 0 {
+				add(kind, text[from:at[2*group+3]])
+			}
+		}
+		text = text[at[1]:]
+	}
+	add("", text)
+	return all
+}
+
+// measure estimates the width of words in a sans-serif font.
+func measure(words []span, size float64) float64 {
+	width := 0.0
+	for _, word := range words {
+		for _, r := range word.text {
+			switch {
+			case word.kind == "c":
+				width += .55
+			case word.kind == "h":
+				width += .62
+			case strings.ContainsRune("ijl.,:;'|()[]!ftr ", r):
+				width += .33
+			case strings.ContainsRune("mwMW", r):
+				width += .86
+			case r >= 'A' && r <= 'Z':
+				width += .68
+			case r > 0x2fff:
+				width += 1.4
+			default:
+				width += .56
+			}
+		}
+	}
+	return width * size
+}
+
+// text draws words that fit into a line; anchor is start or end.
+func (c *canvas) text(x, y, size float64, kind, anchor string, words []span) {
+	fmt.Fprintf(&c.out, `<text x="%g" y="%.1f"`, x, y)
+	if size != textSize {
+		fmt.Fprintf(&c.out, ` style="font-size:%gpx"`, size)
+	}
+	if kind != "" {
+		fmt.Fprintf(&c.out, ` class="%s"`, kind)
+	}
+	if anchor != "start" {
+		fmt.Fprintf(&c.out, ` text-anchor="%s"`, anchor)
+	}
+	c.out.WriteString(">")
+	for i := 0; i < len(words); {
+		kind, run := words[i].kind, ""
+		for ; i < len(words) && words[i].kind == kind; i++ {
+			run += words[i].text
+		}
+		if run = html.EscapeString(run); kind != "" {
+			run = fmt.Sprintf(`<tspan class="%s">%s</tspan>`, kind, run)
+		}
+		c.out.WriteString(run)
+	}
+	c.out.WriteString("</text>\n")
+}
+
+// paragraph draws text that is broken into lines where it is too wide.
+func (c *canvas) paragraph(indent, size float64, kind, text string) {
+	words := spans(text)
+	for len(words) > 0 {
+		n := 1
+		for n < len(words) && measure(words[:n+1], size) <= c.width-2*c.margin-indent {
+			n++
+		}
+		c.y += lineHeight
+		c.text(c.margin+indent, c.y-6, size, kind, "start", words[:n])
+		words = words[n:]
+	}
+}
+
+// table draws a table: its heads, the line with the alignments, its rows.
+func (c *canvas) table(lines []string) {
+	const padding, height = 9.0, 28.0
+	var rows [][][]span
+	widths := make([]float64, strings.Count(lines[0], " | ")+1)
+	for _, line := range lines {
+		var cells [][]span
+		for i, cell := range strings.Split(strings.Trim(line, "|"), "|") {
+			words := spans(strings.TrimSpace(cell))
+			if len(rows) == 0 {
+				words = []span{{"h", strings.TrimSpace(cell)}}
+			}
+			cells = append(cells, words)
+			widths[i] = max(widths[i], measure(words, textSize)*1.04+2*padding)
+		}
+		rows = append(rows, cells)
+	}
+	right := strings.Split(strings.Trim(lines[1], "|"), "|")
+	total := 0.0
+	for _, width := range widths {
+		total += width
+	}
+	rule := func(x1, y1, x2, y2 float64) {
+		fmt.Fprintf(&c.out, "<path class=\"rule\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x1, y1, x2, y2)
+	}
+	c.y += 6
+	top, n := c.y, 0
+	rule(c.margin, top, c.margin+total, top)
+	for i, cells := range rows {
+		if i == 1 {
+			continue // the alignments
+		}
+		if n++; n > 1 && n%2 == 1 {
+			fmt.Fprintf(&c.out, "<rect class=\"even\" x=\"%g\" y=\"%.1f\" width=\"%.1f\" height=\"%g\"/>\n", c.margin, c.y+.5, total, height-1)
+		}
+		x := c.margin
+		for j, words := range cells {
+			anchor, at := "start", x+padding
+			if strings.HasSuffix(right[j], ":") {
+				anchor, at = "end", x+widths[j]-padding
+			}
+			c.text(at, c.y+height/2+5, textSize, "", anchor, words)
+			x += widths[j]
+		}
+		c.y += height
+		rule(c.margin, c.y, c.margin+total, c.y)
+	}
+	for x, j := c.margin, 0; j <= len(widths); j++ {
+		rule(x, top, x, c.y)
+		if j < len(widths) {
+			x += widths[j]
+		}
+	}
+}
