@@ -7,25 +7,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 )
 
-// queued is how many lines wait for the writer; beyond it, senders wait.
-const queued = 64
+// outgoingLines is how many lines wait for the writer; beyond it, senders wait.
+const outgoingLines = 64
 
 // conn is a connection with our calls on it. One goroutine reads and one
 // writes, so that a server which stops reading cannot stop us from reading.
 type conn struct {
-	rwc  io.ReadWriteCloser
-	wire func(dir byte, line []byte)
-	wait time.Duration // for the answer to a request, and for room to send
-	out  chan []byte
-	done chan struct{} // closed by fail
-	wg   sync.WaitGroup
+	rwc          io.ReadWriteCloser
+	tap          func(dir byte, line []byte)
+	replyTimeout time.Duration // for the answer to a request, and for room to send
+	outgoing     chan []byte
+	done         chan struct{} // closed by fail
+	wg           sync.WaitGroup
 
 	mu      sync.Mutex
-	last    int64 // the id of the last call
+	lastID  int64 // the id of the last call
 	pending map[int64]call
 	err     error // why done is closed
 }
@@ -35,13 +37,13 @@ func newConn(rwc io.ReadWriteCloser, wait time.Duration, wire func(byte, []byte)
 		wire = func(byte, []byte) {}
 	}
 	return &conn{
-		rwc: rwc, wire: wire, wait: wait,
-		out: make(chan []byte, queued), done: make(chan struct{}), pending: make(map[int64]call),
+		rwc: rwc, tap: wire, replyTimeout: wait,
+		outgoing: make(chan []byte, outgoingLines), done: make(chan struct{}), pending: make(map[int64]call),
 	}
 }
 
-// withoutKey is a tap that is not shown the key, whoever says it.
-func withoutKey(key string, wire func(byte, []byte)) func(byte, []byte) {
+// maskKey is a tap that is not shown the key, whoever says it.
+func maskKey(key string, wire func(byte, []byte)) func(byte, []byte) {
 	if key == "" || wire == nil {
 		return wire
 	}
@@ -62,7 +64,7 @@ func (c *conn) start(ctx context.Context, handle func(ctx context.Context, line 
 }
 
 func (c *conn) read(ctx context.Context, handle func(context.Context, []byte)) {
-	in := newFrames(c.rwc)
+	in := newLineReader(c.rwc)
 	for {
 		line, err := in.next()
 		switch {
@@ -75,7 +77,7 @@ func (c *conn) read(ctx context.Context, handle func(context.Context, []byte)) {
 		case len(line) == 0:
 			continue
 		}
-		c.wire('<', line)
+		c.tap('<', line)
 		handle(ctx, line)
 	}
 }
@@ -83,8 +85,8 @@ func (c *conn) read(ctx context.Context, handle func(context.Context, []byte)) {
 func (c *conn) write() {
 	for {
 		select {
-		case line := <-c.out:
-			c.wire('>', line[:len(line)-1])
+		case line := <-c.outgoing:
+			c.tap('>', line[:len(line)-1])
 			if _, err := c.rwc.Write(line); err != nil {
 				c.fail(fmt.Errorf("writing to Codex: %w: %w: see its standard error", ErrPortExit, err))
 				return
@@ -122,7 +124,7 @@ func (c *conn) close() error {
 
 // send hands a message to the writer.
 func (c *conn) send(ctx context.Context, v any) error {
-	line, err := encode(v)
+	line, err := encodeLine(v)
 	if err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (c *conn) send(ctx context.Context, v any) error {
 		return context.Cause(ctx)
 	}
 	select {
-	case c.out <- line:
+	case c.outgoing <- line:
 		return nil
 	case <-c.done:
 		return c.failure()
@@ -139,13 +141,126 @@ func (c *conn) send(ctx context.Context, v any) error {
 	}
 }
 
-// answer sends a reply. A server that does not take it for as long as a request
+// sendReply sends a reply. A server that does not take it for as long as a request
 // may last will never go on, so the connection ends.
-func (c *conn) answer(r reply) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), c.wait,
-		fmt.Errorf("answering Codex: %w: it reads nothing for %v", ErrResponseTimeout, c.wait))
+func (c *conn) sendReply(r reply) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), c.replyTimeout,
+		fmt.Errorf("answering Codex: %w: it reads nothing for %v", ErrResponseTimeout, c.replyTimeout))
 	defer cancel()
 	if err := c.send(ctx, r); err != nil {
 		c.fail(err)
 	}
+}
+
+const (
+	overloadTries = 4                      // of a request that the server is too busy for
+	overloadPause = 100 * time.Millisecond // before the second try; doubles
+)
+
+// call is a request of ours that the server has not answered yet.
+type call struct {
+	method string
+	then   replyFunc
+}
+
+// replyFunc gets the outcome of a call, on the read loop and before anything
+// that the server sends after it. It never gets called when the connection ends.
+type replyFunc func(result json.RawMessage, err error)
+
+// sendCall sends a request. Whether it is answered before the connection ends is
+// for the caller to watch; forget gives up.
+func (c *conn) sendCall(ctx context.Context, method string, params any, then replyFunc) (id int64, err error) {
+	c.mu.Lock()
+	c.lastID++
+	id = c.lastID
+	c.pending[id] = call{method, then}
+	c.mu.Unlock()
+	if err := c.send(ctx, request{ID: id, Method: method, Params: params}); err != nil {
+		c.forget(id)
+		return 0, fmt.Errorf("%s: %w", method, err)
+	}
+	return id, nil
+}
+
+// forget reports whether the answer was still awaited.
+func (c *conn) forget(id int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, awaited := c.pending[id]
+	delete(c.pending, id)
+	return awaited
+}
+
+// deliverReply gives a reply to the call it belongs to, if there is one.
+func (c *conn) deliverReply(m message) bool {
+	id, err := strconv.ParseInt(string(m.ID), 10, 64)
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	call, awaited := c.pending[id]
+	delete(c.pending, id)
+	c.mu.Unlock()
+	if !awaited {
+		return false
+	}
+	if !present(m.Error) {
+		call.then(m.Result, nil)
+		return true
+	}
+	var refused refusal
+	if err := json.Unmarshal(m.Error, &refused); err != nil && refused.Message == "" {
+		refused.Message = string(m.Error) // of another shape, but a refusal
+	}
+	call.then(nil, &ResponseError{Method: call.method, Code: refused.Code, Message: refused.Message, Data: refused.Data})
+	return true
+}
+
+// call asks and waits for the answer for at most wait. A server that is too
+// busy is asked again within that time. accept, when not nil, gets the result
+// as answered does.
+func (c *conn) call(ctx context.Context, wait time.Duration, method string, params any, accept func(json.RawMessage) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, wait,
+		fmt.Errorf("%w: no answer in %v: raise codex.read_timeout_ms if the machine is slow", ErrResponseTimeout, wait))
+	defer cancel()
+	for try := 0; ; try++ {
+		err := c.request(ctx, method, params, accept)
+		refused, ok := errors.AsType[*ResponseError](err)
+		if !ok || refused.Code != codeOverloaded || try == overloadTries-1 {
+			return err
+		}
+		pause := overloadPause << try
+		select {
+		case <-time.After(pause/2 + rand.N(pause)):
+		case <-ctx.Done():
+			return err
+		case <-c.done:
+			return err
+		}
+	}
+}
+
+func (c *conn) request(ctx context.Context, method string, params any, accept func(json.RawMessage) error) error {
+	outcome := make(chan error, 1)
+	id, err := c.sendCall(ctx, method, params, func(result json.RawMessage, err error) {
+		if err == nil && accept != nil {
+			err = accept(result)
+		}
+		outcome <- err
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-outcome:
+		return err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-c.done:
+		err = c.failure()
+	}
+	if c.forget(id) {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return <-outcome // the read loop has it in hand
 }

@@ -17,7 +17,7 @@ import (
 
 func TestOnlyTheRightReplyAnswersACall(t *testing.T) {
 	t.Parallel()
-	_, j, turn, err := runTurnAfter(t, func(p *peer) {
+	_, j, turn, err := runTurnAfter(t, func(p *fakeServer) {
 		m := p.expect("turn/start")
 		p.send(
 			`{"id":9999,"result":{"turn":{"id":"never asked"}}}`,
@@ -41,9 +41,9 @@ func TestOnlyTheRightReplyAnswersACall(t *testing.T) {
 }
 
 // runTurnAfter opens thread-1, lets the script play one turn and closes.
-func runTurnAfter(t *testing.T, script func(*peer)) (*Session, *journal, Turn, error) {
+func runTurnAfter(t *testing.T, script func(*fakeServer)) (*Session, *eventLog, Turn, error) {
 	t.Helper()
-	s, j := begin(t, Options{}, func(p *peer) {
+	s, j := begin(t, Options{}, func(p *fakeServer) {
 		p.handshake()
 		script(p)
 	})
@@ -54,7 +54,7 @@ func runTurnAfter(t *testing.T, script func(*peer)) (*Session, *journal, Turn, e
 
 func TestRepliesMayComeOutOfOrder(t *testing.T) {
 	t.Parallel()
-	s, j := begin(t, Options{Name: "ABC-1: x"}, func(p *peer) {
+	s, j := begin(t, Options{Name: "ABC-1: x"}, func(p *fakeServer) {
 		p.handshake()
 		name, start := p.expect("thread/name/set"), p.expect("turn/start")
 		p.reply(start, `{"turn":{"id":"turn-1"}}`)
@@ -76,7 +76,7 @@ func TestABusyServerIsAskedAgain(t *testing.T) {
 	for busy, want := range map[int]error{0: nil, 1: nil, 3: nil, 4: ErrResponse} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			_, _, _, err := runTurnAfter(t, func(p *peer) {
+			_, _, _, err := runTurnAfter(t, func(p *fakeServer) {
 				for range busy {
 					p.refuse(p.expect("turn/start"), codeOverloaded, "Server overloaded; retry later.")
 				}
@@ -107,17 +107,17 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 		policy string // of the turn; empty is the guard's profile
 		want   time.Duration
 	}{
-		{"initialize", time.Second, "", firstAnswer},
+		{"initialize", time.Second, "", initializeTimeout},
 		{"initialize", time.Minute, "", time.Minute},
 		{"thread/start", time.Second, "", time.Second},
 		{"turn/start", 2 * time.Second, `{"type":"readOnly"}`, 2 * time.Second},
 		{"turn/start", 0, `{"type":"readOnly"}`, defaultReadTimeout},
-		{"turn/start", time.Second, "", turnAnswer},
+		{"turn/start", time.Second, "", turnStartTimeout},
 		{"turn/start", time.Hour / 2, "", time.Hour / 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			s, err := Open(t.Context(), dial(t, func(p *peer) {
+			s, err := Open(t.Context(), dial(t, func(p *fakeServer) {
 				for {
 					m, ok := p.next()
 					if !ok {
@@ -145,9 +145,9 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 func TestAServerThatStopsReadingStopsNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := begin(t, Options{}, func(p *peer) {
+		s, _ := begin(t, Options{}, func(p *fakeServer) {
 			p.turn()
-			for id := range 10 * queued { // and reads none of the answers
+			for id := range 10 * outgoingLines { // and reads none of the answers
 				p.send(fmt.Sprintf(`{"id":%d,"method":"currentTime/read","params":{}}`, id))
 			}
 		})
@@ -167,7 +167,7 @@ func TestACallToAServerThatStopsReadingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		s, _ := begin(t, Options{Config: Config{ReadTimeout: time.Hour}}, func(p *peer) {
+		s, _ := begin(t, Options{Config: Config{ReadTimeout: time.Hour}}, func(p *fakeServer) {
 			p.handshake()
 			<-hold
 		})
@@ -186,7 +186,7 @@ func TestAnIDGoesBackByteForByte(t *testing.T) {
 	t.Parallel()
 	ids := []string{`0`, `-7`, `12345678901234567890`, `1.50`, `1e3`, `""`, `"0"`, `"a\u003cb<&>\/\n"`, `"é\ud83d\ude00"`}
 	var answered []string
-	_, _, _, err := runTurnAfter(t, func(p *peer) {
+	_, _, _, err := runTurnAfter(t, func(p *fakeServer) {
 		p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
 		for _, id := range ids {
 			p.send(`{"id":` + id + `,"method":"currentTime/read"}`)
@@ -276,12 +276,12 @@ not json
 
 func TestAConnectionThatEndsIsAPortExit(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]func(*peer){
-		"at once":               func(*peer) {},
-		"after the first call":  func(p *peer) { p.expect("initialize") },
-		"during the turn":       func(p *peer) { p.turn() },
-		"after a partial line":  func(p *peer) { p.turn(); io.WriteString(p.rwc, `{"method":"turn/comp`) },
-		"when asked for a turn": func(p *peer) { p.handshake(); p.expect("turn/start") },
+	for name, script := range map[string]func(*fakeServer){
+		"at once":               func(*fakeServer) {},
+		"after the first call":  func(p *fakeServer) { p.expect("initialize") },
+		"during the turn":       func(p *fakeServer) { p.turn() },
+		"after a partial line":  func(p *fakeServer) { p.turn(); io.WriteString(p.rwc, `{"method":"turn/comp`) },
+		"when asked for a turn": func(p *fakeServer) { p.handshake(); p.expect("turn/start") },
 	} {
 		s, err := Open(t.Context(), dial(t, script), Options{})
 		if err == nil {
@@ -296,7 +296,7 @@ func TestAConnectionThatEndsIsAPortExit(t *testing.T) {
 
 func TestTheLastLineNeedsNoEnd(t *testing.T) {
 	t.Parallel()
-	_, _, _, err := runTurnAfter(t, func(p *peer) {
+	_, _, _, err := runTurnAfter(t, func(p *fakeServer) {
 		p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
 		io.WriteString(p.rwc, completed)
 	})

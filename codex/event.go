@@ -95,8 +95,8 @@ func (s *Session) emit(e Event) {
 		e.Session = e.Thread + "-" + e.Turn
 	}
 	s.mu.Unlock()
-	s.events.Lock()
-	defer s.events.Unlock()
+	s.eventsMu.Lock()
+	defer s.eventsMu.Unlock()
 	s.o.Events(e)
 }
 

@@ -62,7 +62,7 @@ func TestSummariesAreForPeople(t *testing.T) {
 		item(`{"type":"contextCompaction"}`):                                                                                                "compacting its context",
 		item(`{"type":"sleep"}`):                                                                                                            "sleep",
 		item(`{"id":"no type"}`):                                                                                                            "item/started",
-		item(`{"type":"commandExecution","aggregatedOutput":"` + strings.Repeat("x", bigItem) + `"}`):                                       "item/started",
+		item(`{"type":"commandExecution","aggregatedOutput":"` + strings.Repeat("x", maxShownItem) + `"}`):                                  "item/started",
 		`{"method":"warning","params":{"message":"careful"}}`:                                                                               "careful",
 		`{"method":"configWarning","params":{"summary":"no bwrap","details":null}}`:                                                         "no bwrap",
 		`{"method":"error","params":{"error":{"message":"bad"},"willRetry":false}}`:                                                         "error: bad",
@@ -98,7 +98,7 @@ func TestASummaryIsOneShortLine(t *testing.T) {
 func TestDeltasMakeAtMostTenEventsASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, j := begin(t, Options{}, func(p *peer) {
+		s, j := begin(t, Options{}, func(p *fakeServer) {
 			p.turn()
 			tick := time.NewTicker(time.Millisecond)
 			defer tick.Stop()
@@ -120,7 +120,7 @@ func TestDeltasMakeAtMostTenEventsASecond(t *testing.T) {
 			if !strings.HasSuffix(e.Method, "elta") {
 				continue
 			}
-			if gap := e.Time.Sub(last); gap < deltaPause || n > 0 && gap > 2*deltaPause || !e.Progress {
+			if gap := e.Time.Sub(last); gap < deltaInterval || n > 0 && gap > 2*deltaInterval || !e.Progress {
 				t.Errorf("after %v: %+v", gap, e)
 			}
 			last, n = e.Time, n+1

@@ -60,7 +60,7 @@ func sayAnything(t *testing.T, said []byte) {
 		}
 	}
 	hungUp := make(chan struct{})
-	s, _ := begin(t, Options{Tools: []Tool{echoTool}}, func(p *peer) {
+	s, _ := begin(t, Options{Tools: []Tool{echoTool}}, func(p *fakeServer) {
 		defer close(hungUp)
 		p.turn()
 		var wg sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// row is a line of the table of what a guarded agent can and cannot do.
-type row struct {
+// guardRow is a line of the table of what a guarded agent can and cannot do.
+type guardRow struct {
 	what, can, why string
 	proof          []string // tests of this package, or of a package of proofs
 }
@@ -23,8 +23,8 @@ type row struct {
 // and those that take the whole program, and of the trackers' tools.
 var proofs = []string{"*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go"}
 
-func guard() []row {
-	return []row{
+func guardRows() []guardRow {
+	return []guardRow{
 		{"read and write its workspace, run programs there", "yes", "it is what the agent is for", []string{"TestAGuardedAgentCanDoItsWork"}},
 		{"commit, branch, delete with `rm -rf`", "yes", "`.git` is writable; what Codex still asks about runs inside the sandbox, so the answer is yes", []string{"TestAGuardedAgentCanDoItsWork"}},
 		{"write temporary files", "in `$TMPDIR`", "the session has a folder of its own, removed with it; `/tmp` belongs to everybody and is read-only", []string{"TestAGuardedAgentCanDoItsWork", "TestRaidWritesTheSharedTemporaryFolder"}},
@@ -54,11 +54,11 @@ func guard() []row {
 	}
 }
 
-// table is the guard as Markdown, for people.
-func table() string {
+// guardTable is the guard as Markdown, for people.
+func guardTable() string {
 	var b strings.Builder
 	b.WriteString("| the agent can | | because | proved by |\n|---|---|---|---|\n")
-	for _, r := range guard() {
+	for _, r := range guardRows() {
 		var proof []string
 		for _, name := range r.proof {
 			proof = append(proof, "`"+name+"`")
@@ -90,7 +90,7 @@ func TestTheTableOfTheGuardIsProvedByTheTests(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range guard() {
+	for _, r := range guardRows() {
 		for _, name := range r.proof {
 			if _, there := tests[name]; !there {
 				t.Errorf("%q is proved by %s, which does not exist", r.what, name)
@@ -104,7 +104,7 @@ func TestTheTableOfTheGuardIsProvedByTheTests(t *testing.T) {
 		}
 	}
 	if os.Getenv("UPDATE_README") != "" { // .github/SECURITY.md takes it from there
-		if err := os.WriteFile("testdata/guard.md", []byte(table()), 0o644); err != nil {
+		if err := os.WriteFile("testdata/guard.md", []byte(guardTable()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestTheTableOfTheGuardIsProvedByTheTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), table()); diff != "" {
+	if diff := cmp.Diff(string(want), guardTable()); diff != "" {
 		t.Errorf("testdata/guard.md (-have +want):\n%s", diff)
 	}
 }

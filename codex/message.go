@@ -1,9 +1,11 @@
 package codex
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 )
 
 // message is one line from the server. A method makes it a request (with an
@@ -19,7 +21,7 @@ type message struct {
 
 var errNotMessage = errors.New("neither a request, a notification nor a reply")
 
-func parse(line []byte) (message, error) {
+func parseMessage(line []byte) (message, error) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
 		return message{}, err
@@ -65,9 +67,9 @@ const (
 	codeOverloaded  = -32001 // the server asks to try again later
 )
 
-// encode makes a line of a message. What is not valid JSON, such as a tool's
+// encodeLine makes a line of a message. What is not valid JSON, such as a tool's
 // schema, is an error.
-func encode(v any) ([]byte, error) {
+func encodeLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // an id must not change on its way back
@@ -75,4 +77,49 @@ func encode(v any) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+const (
+	maxLine  = 16 << 20 // the longest message, without the end of its line
+	readSize = 32 << 10 // lines up to here are read without a copy
+)
+
+var errLineTooLong = errors.New("message longer than 16 MiB")
+
+// lineReader cuts a stream into lines (SPEC §10.1). Ends of lines are \n or \r\n;
+// a last line without one counts.
+type lineReader struct {
+	r    *bufio.Reader
+	long []byte // a line longer than readSize; given back at the next one
+}
+
+func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, readSize)} }
+
+// next returns the next line, valid until the following call. It fails with
+// errLineTooLong, after which the stream is of no more use, or as the stream does.
+func (f *lineReader) next() ([]byte, error) {
+	f.long = nil
+	for {
+		part, err := f.r.ReadSlice('\n')
+		if err == nil && f.long == nil {
+			return trimEnd(part), nil
+		}
+		f.long = append(f.long, part...)
+		if len(f.long) > maxLine+len("\r\n") {
+			return nil, errLineTooLong
+		}
+		switch {
+		case err == nil, err == io.EOF && len(f.long) > 0:
+			if line := trimEnd(f.long); len(line) <= maxLine {
+				return line, nil
+			}
+			return nil, errLineTooLong
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+func trimEnd(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }

@@ -10,36 +10,36 @@ import (
 type outcome struct {
 	thread, turn string // "" in older servers
 	category     error  // nil is success
-	fault        fault
+	failure      serverError
 }
 
 // fault is the server's account of what went wrong.
-type fault struct {
+type serverError struct {
 	Message string          `json:"message"`
 	Info    json.RawMessage `json:"codexErrorInfo"`
 	Details string          `json:"additionalDetails"`
 }
 
-// owner says which turn of which thread a message is about. Older servers
+// turnRef says which turn of which thread a message is about. Older servers
 // leave it out, or call the thread a conversation.
-type owner struct {
+type turnRef struct {
 	ThreadID       string `json:"threadId"`
 	ConversationID string `json:"conversationId"`
 	TurnID         string `json:"turnId"`
 }
 
-func (o owner) thread() string {
+func (o turnRef) thread() string {
 	if o.ThreadID == "" {
 		return o.ConversationID
 	}
 	return o.ThreadID
 }
 
-// turnOutcome reads turn/completed, and turn/failed and turn/cancelled of older
+// parseTurnOutcome reads turn/completed, and turn/failed and turn/cancelled of older
 // servers. Only completed is success, or a turn/completed with no status.
-func turnOutcome(method string, params json.RawMessage) (outcome, error) {
+func parseTurnOutcome(method string, params json.RawMessage) (outcome, error) {
 	var p struct {
-		owner
+		turnRef
 		Status  string          `json:"status"`
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -56,10 +56,10 @@ func turnOutcome(method string, params json.RawMessage) (outcome, error) {
 		}
 	}
 	o := outcome{thread: p.thread(), turn: cmp.Or(p.Turn.ID, p.TurnID)}
-	if o.fault = readFault(p.Turn.Error); o.fault.empty() {
-		o.fault = readFault(p.Error)
+	if o.failure = parseServerError(p.Turn.Error); o.failure.empty() {
+		o.failure = parseServerError(p.Error)
 	}
-	o.fault.Message = cmp.Or(o.fault.Message, p.Message, p.Reason)
+	o.failure.Message = cmp.Or(o.failure.Message, p.Message, p.Reason)
 	status := cmp.Or(p.Turn.Status, p.Status)
 	switch method {
 	case "turn/failed":
@@ -77,15 +77,15 @@ func turnOutcome(method string, params json.RawMessage) (outcome, error) {
 		o.category = ErrTurnFailed
 	default:
 		o.category = ErrTurnFailed
-		o.fault.Message = cmp.Or(o.fault.Message, fmt.Sprintf("the turn ended with the unknown status %q", status))
+		o.failure.Message = cmp.Or(o.failure.Message, fmt.Sprintf("the turn ended with the unknown status %q", status))
 	}
 	return o, nil
 }
 
-func (f fault) empty() bool { return f.Message == "" && !present(f.Info) }
+func (f serverError) empty() bool { return f.Message == "" && !present(f.Info) }
 
-// readFault takes an object or, from older servers, the message alone.
-func readFault(raw json.RawMessage) (f fault) {
+// parseServerError takes an object or, from older servers, the message alone.
+func parseServerError(raw json.RawMessage) (f serverError) {
 	if !present(raw) {
 		return f
 	}
@@ -96,9 +96,9 @@ func readFault(raw json.RawMessage) (f fault) {
 	return f
 }
 
-// info is the variant of codexErrorInfo, which is a string or an object whose
+// variant returns the variant of codexErrorInfo, which is a string or an object whose
 // only key is the variant, and the HTTP status of the model's provider.
-func (f fault) info() (variant string, status int) {
+func (f serverError) variant() (variant string, status int) {
 	if !present(f.Info) || json.Unmarshal(f.Info, &variant) == nil {
 		return variant, 0
 	}
@@ -119,8 +119,8 @@ func (o outcome) err(limits json.RawMessage) error {
 	if o.category == nil {
 		return nil
 	}
-	e := &TurnError{Category: o.category, Message: cmp.Or(o.fault.Message, o.fault.Details)}
-	e.Info, e.HTTPStatus = o.fault.info()
+	e := &TurnError{Category: o.category, Message: cmp.Or(o.failure.Message, o.failure.Details)}
+	e.Info, e.HTTPStatus = o.failure.variant()
 	if e.Info == "usageLimitExceeded" {
 		e.ResetsAt = resetsAt(limits)
 	}

@@ -63,11 +63,11 @@ func (s *Session) check(ctx context.Context) error {
 // checkLogin also reports whether the model's provider asks for a login.
 func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 	missing := false
-	err = s.optional(ctx, "account/read", struct{}{}, func(result json.RawMessage) error {
+	err = s.callOptional(ctx, "account/read", struct{}{}, func(result json.RawMessage) error {
 		needed = string(member(result, "requiresopenaiauth")) == "true"
 		account := member(result, "account")
 		missing = needed && account == nil
-		s.limited = needed && account != nil && text(account, "type") != "apiKey"
+		s.hasUnreadLimits = needed && account != nil && text(account, "type") != "apiKey"
 		return nil
 	})
 	if errors.Is(err, ErrResponseTimeout) {
@@ -87,14 +87,14 @@ func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 // and the first turn has started before the question, because the server asks the
 // account's service for it.
 func (s *Session) readLimits(ctx context.Context) {
-	if !s.limited {
+	if !s.hasUnreadLimits {
 		return
 	}
-	s.limited = false
+	s.hasUnreadLimits = false
 	const method = "account/rateLimits/read"
-	_, _ = s.conn.begin(ctx, method, nil, func(result json.RawMessage, err error) {
+	_, _ = s.conn.sendCall(ctx, method, nil, func(result json.RawMessage, err error) {
 		e := Event{Kind: Notification, Method: method, Summary: method}
-		if s.noticeLimits(&e, rateLimits(result)); e.RateLimits != nil {
+		if s.onRateLimits(&e, rateLimits(result)); e.RateLimits != nil {
 			s.emit(e)
 		}
 	}) // without a connection the turn fails by itself
@@ -112,7 +112,7 @@ func (s *Session) checkModel(ctx context.Context) error {
 		}
 		last := cursor
 		cursor = ""
-		err := s.optional(ctx, "model/list", params, func(result json.RawMessage) error {
+		err := s.callOptional(ctx, "model/list", params, func(result json.RawMessage) error {
 			var page struct {
 				Data       []struct{ ID, Model string }
 				NextCursor string
@@ -165,15 +165,15 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 	case isRefusal && refused.unknown():
 		return nil
 	case isRefusal:
-		return fmt.Errorf("%w: %s: %w", ErrNoSandbox, sandboxMend(), err) // what to do comes first: nothing cuts it off
+		return fmt.Errorf("%w: %s: %w", ErrNoSandbox, sandboxAdvice(), err) // what to do comes first: nothing cuts it off
 	case err == nil && r.ExitCode != 0:
-		return fmt.Errorf("%w: %s: exit status %d: %s", ErrNoSandbox, sandboxMend(), r.ExitCode, oneLine(r.Stderr, messageRunes))
+		return fmt.Errorf("%w: %s: exit status %d: %s", ErrNoSandbox, sandboxAdvice(), r.ExitCode, oneLine(r.Stderr, messageRunes))
 	}
 	return err
 }
 
-// sandboxMend is what to do about a sandbox that does not start, on this system.
-func sandboxMend() string {
+// sandboxAdvice is what to do about a sandbox that does not start, on this system.
+func sandboxAdvice() string {
 	if runtime.GOOS != "linux" {
 		return "Codex uses the system's Seatbelt, which cannot be nested: do not run this program inside another sandbox"
 	}

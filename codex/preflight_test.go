@@ -10,49 +10,49 @@ import (
 func TestPreflightFindsWhatKeepsSessionsFromWorking(t *testing.T) {
 	t.Parallel()
 	const loggedIn, sandboxed = `{"account":{"type":"apiKey"},"requiresOpenaiAuth":true}`, `{"exitCode":0,"stdout":"","stderr":""}`
-	models := func(p *peer) {
+	models := func(p *fakeServer) {
 		p.reply(p.expect("model/list"), `{"data":[{"id":"gpt-5","model":"gpt-5"}],"nextCursor":"2"}`)
 		p.reply(p.expect("model/list"), `{"data":[{"id":"gpt-5.5","model":"gpt-5.5"}],"nextCursor":null}`)
 	}
 	for name, test := range map[string]struct {
 		model  string
-		script func(*peer)
+		script func(*fakeServer)
 		want   error
 	}{
-		"all is well": {"gpt-5.5", func(p *peer) {
+		"all is well": {"gpt-5.5", func(p *fakeServer) {
 			p.reply(p.expect("account/read"), loggedIn)
 			models(p)
 			p.reply(p.expect("command/exec"), sandboxed)
 		}, nil},
-		"an older server": {"gpt-5.5", func(p *peer) {
+		"an older server": {"gpt-5.5", func(p *fakeServer) {
 			p.unknown("account/read")
 			p.unknown("command/exec")
 		}, nil},
-		"another provider's models are its own": {"llama", func(p *peer) {
+		"another provider's models are its own": {"llama", func(p *fakeServer) {
 			p.reply(p.expect("account/read"), `{"account":null,"requiresOpenaiAuth":false}`)
 			p.reply(p.expect("command/exec"), sandboxed)
 		}, nil},
-		"no login": {"", func(p *peer) { p.reply(p.expect("account/read"), `{"account":null,"requiresOpenaiAuth":true}`) }, ErrNotLoggedIn},
-		"no such model": {"gpt-9", func(p *peer) {
+		"no login": {"", func(p *fakeServer) { p.reply(p.expect("account/read"), `{"account":null,"requiresOpenaiAuth":true}`) }, ErrNotLoggedIn},
+		"no such model": {"gpt-9", func(p *fakeServer) {
 			p.reply(p.expect("account/read"), loggedIn)
 			models(p)
 		}, ErrNoModel},
-		"a model list that is empty": {"gpt-9", func(p *peer) {
+		"a model list that is empty": {"gpt-9", func(p *fakeServer) {
 			p.reply(p.expect("account/read"), loggedIn)
 			p.reply(p.expect("model/list"), `{"data":[]}`)
 			p.reply(p.expect("command/exec"), sandboxed)
 		}, nil},
-		"no sandbox": {"", func(p *peer) {
+		"no sandbox": {"", func(p *fakeServer) {
 			p.reply(p.expect("account/read"), loggedIn)
 			p.reply(p.expect("command/exec"), `{"exitCode":1,"stdout":"","stderr":"bwrap: No permissions to create new namespace"}`)
 		}, ErrNoSandbox},
-		"a sandbox that fails otherwise": {"", func(p *peer) {
+		"a sandbox that fails otherwise": {"", func(p *fakeServer) {
 			p.reply(p.expect("account/read"), loggedIn)
 			p.refuse(p.expect("command/exec"), -32603, "failed to spawn")
 		}, ErrNoSandbox},
-		"the end of the server": {"", func(p *peer) { p.expect("account/read"); p.rwc.Close() }, ErrPortExit},
+		"the end of the server": {"", func(p *fakeServer) { p.expect("account/read"); p.rwc.Close() }, ErrPortExit},
 	} {
-		version, err := Preflight(t.Context(), dial(t, func(p *peer) {
+		version, err := Preflight(t.Context(), dial(t, func(p *fakeServer) {
 			p.reply(p.expect("initialize"), `{"userAgent":"symphony/0.169.0 (Debian 12; x86_64) unknown"}`)
 			p.expect("initialized")
 			p.unknown("config/read")
@@ -71,15 +71,15 @@ func TestPreflightFindsWhatKeepsSessionsFromWorking(t *testing.T) {
 // gives up after 15 seconds: measured with a service that never answers.
 func TestALoginThatCannotBeReadInTimeKeepsNobodyFromWorking(t *testing.T) {
 	t.Parallel()
-	for name, unanswered := range map[string]func(*peer) got{
-		"the login": func(p *peer) got { return p.expect("account/read") },
-		"the models": func(p *peer) got {
+	for name, unanswered := range map[string]func(*fakeServer) received{
+		"the login": func(p *fakeServer) received { return p.expect("account/read") },
+		"the models": func(p *fakeServer) received {
 			p.reply(p.expect("account/read"), `{"account":{"type":"apiKey"},"requiresOpenaiAuth":true}`)
 			return p.expect("model/list")
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, j := begin(t, Options{Config: Config{Model: "gpt-5.5"}}, func(p *peer) {
+			s, j := begin(t, Options{Config: Config{Model: "gpt-5.5"}}, func(p *fakeServer) {
 				p.handshake()
 				m := unanswered(p)
 				p.reply(p.expect("command/exec"), `{"exitCode":0,"stdout":"","stderr":""}`)
@@ -105,13 +105,13 @@ func TestALoginThatCannotBeReadInTimeKeepsNobodyFromWorking(t *testing.T) {
 func TestWhatToDoAboutTheSandboxComesBeforeWhatCanBeCutOff(t *testing.T) {
 	t.Parallel()
 	const shown = 500 // runes of a reason that a report keeps
-	for name, answer := range map[string]func(p *peer){
-		"an exit status": func(p *peer) {
+	for name, answer := range map[string]func(p *fakeServer){
+		"an exit status": func(p *fakeServer) {
 			p.reply(p.expect("command/exec"), `{"exitCode":1,"stderr":"`+strings.Repeat("bwrap: ", 500)+`"}`)
 		},
-		"a refusal": func(p *peer) { p.refuse(p.expect("command/exec"), -32603, strings.Repeat("failed ", 500)) },
+		"a refusal": func(p *fakeServer) { p.refuse(p.expect("command/exec"), -32603, strings.Repeat("failed ", 500)) },
 	} {
-		_, err := Preflight(t.Context(), dial(t, func(p *peer) {
+		_, err := Preflight(t.Context(), dial(t, func(p *fakeServer) {
 			p.reply(p.expect("initialize"), `{"userAgent":"symphony/0.169.0"}`)
 			p.expect("initialized")
 			p.unknown("config/read")
@@ -121,7 +121,7 @@ func TestWhatToDoAboutTheSandboxComesBeforeWhatCanBeCutOff(t *testing.T) {
 		if !errors.Is(err, ErrNoSandbox) {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if text := []rune(err.Error()); !strings.Contains(string(text[:min(shown, len(text))]), sandboxMend()) {
+		if text := []rune(err.Error()); !strings.Contains(string(text[:min(shown, len(text))]), sandboxAdvice()) {
 			t.Errorf("%s: the first %d runes do not say what to do:\n%s", name, shown, string(text))
 		}
 	}

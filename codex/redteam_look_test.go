@@ -16,7 +16,7 @@ import (
 // What Codex itself reads for the agent, which is no command in the sandbox.
 
 // told reports whether the model was told a text.
-func (c *cell) told(text string) bool {
+func (c *testbed) told(text string) bool {
 	for _, r := range c.model.Requests() {
 		if strings.Contains(string(r.Body), text) {
 			return true
@@ -36,7 +36,7 @@ func TestRaidHasCodexReadThroughALink(t *testing.T) {
 		"a skill":      {".agents/skills/leak", "logs/skill"},
 	} {
 		try := func(t *testing.T, model string, cfg codex.Config) (told bool, failed error) {
-			c := newCell(t, model)
+			c := newTestbed(t, model)
 			c.write("logs/AGENTS.md", "this is s3cret")
 			c.write("logs/skill/SKILL.md", "---\nname: leak\ndescription: this is s3cret\n---\n")
 			c.build()
@@ -76,7 +76,7 @@ func TestRaidHasCodexShowAnImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	try := func(t *testing.T, cfg codex.Config) bool {
-		c := newCell(t, plainModel)
+		c := newTestbed(t, plainModel)
 		c.write("logs/shot.png", string(image))
 		s := c.open(cfg, "")
 		defer c.close(s)

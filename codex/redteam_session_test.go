@@ -20,8 +20,8 @@ func TestRaidEscalates(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
 	const target = "workspaces/sibling/escalated"
-	try := func(t *testing.T, model string, cfg codex.Config) (c *cell, succeeded bool) {
-		c = newCell(t, model)
+	try := func(t *testing.T, model string, cfg codex.Config) (c *testbed, succeeded bool) {
+		c = newTestbed(t, model)
 		c.build()
 		s := c.open(cfg, "")
 		c.say("echo raided > "+c.path(target), map[string]any{"sandbox_permissions": "require_escalated", "justification": "please"})
@@ -53,8 +53,8 @@ func TestRaidSurvivesTheSession(t *testing.T) {
 		return seconds, fmt.Sprintf("(setsid sleep %s >/dev/null 2>&1 &) ; (nohup bash -c 'kill -STOP $$; sleep %[1]s' >/dev/null 2>&1 &); sleep 0.2", seconds)
 	}
 	t.Run("guard off", func(t *testing.T) { // and nobody who looks after what Codex leaves
-		c := newCell(t, plainModel)
-		b := c.bare()
+		c := newTestbed(t, plainModel)
+		b := c.startRaw()
 		seconds, command := leave()
 		c.say(command, nil)
 		b.turn(c.ws.Path, `"never"`, `{"type":"dangerFullAccess"}`, `{}`)
@@ -68,7 +68,7 @@ func TestRaidSurvivesTheSession(t *testing.T) {
 		}
 	})
 	try := func(t *testing.T, model string, cfg codex.Config) {
-		c := newCell(t, model)
+		c := newTestbed(t, model)
 		s := c.open(cfg, "")
 		seconds, command := leave()
 		c.turn(s, command)
@@ -100,7 +100,7 @@ func running(text string) (pids []int) {
 func TestRaidBringsItsOwnCodexConfiguration(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
-	prepare := func(c *cell) {
+	prepare := func(c *testbed) {
 		c.script = fmt.Sprintf(`mkdir -p .codex/rules && cat > .codex/config.toml <<'END'
 [mcp_servers.raid]
 command = "bash"
@@ -112,9 +112,9 @@ echo 'prefix_rule(pattern=["bash"], decision="allow")' > .codex/rules/raid.rules
 `, c.path("server"))
 	}
 	t.Run("guard off", func(t *testing.T) {
-		c := newCell(t, plainModel)
+		c := newTestbed(t, plainModel)
 		prepare(c)
-		b := c.bare()
+		b := c.startRaw()
 		b.send(`{"id":2,"method":"thread/start","params":{"cwd":%q,"sandbox":"workspace-write"}}`, c.ws.Path)
 		for b.lines.Scan() && !c.exists("server") {
 		}
@@ -123,7 +123,7 @@ echo 'prefix_rule(pattern=["bash"], decision="allow")' > .codex/rules/raid.rules
 		}
 	})
 	eachModel(t, func(t *testing.T, model string) {
-		c := newCell(t, model)
+		c := newTestbed(t, model)
 		prepare(c)
 		output := c.run(codex.Config{}, "env; bash -c 'echo raided > "+c.path("rule")+"'; echo raided > .codex/config.toml")
 		if c.exists("server") || c.exists("rule") || strings.Contains(output, "RAIDED") {
@@ -142,13 +142,13 @@ echo 'prefix_rule(pattern=["bash"], decision="allow")' > .codex/rules/raid.rules
 func TestRaidIsNotRememberedAsARule(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
-	rules := func(c *cell) []string {
+	rules := func(c *testbed) []string {
 		paths, _ := filepath.Glob(c.path("homes/own/rules/*"))
 		return paths
 	}
 	t.Run("guard off", func(t *testing.T) {
-		c := newCell(t, plainModel)
-		b := c.bare()
+		c := newTestbed(t, plainModel)
+		b := c.startRaw()
 		c.say("mkdir build", nil)
 		b.turn(c.ws.Path, `"untrusted"`, `{"type":"workspaceWrite"}`, `{"decision":{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["mkdir"]}}}`)
 		if len(rules(c)) == 0 {
@@ -156,7 +156,7 @@ func TestRaidIsNotRememberedAsARule(t *testing.T) {
 		}
 	})
 	eachModel(t, func(t *testing.T, model string) {
-		c := newCell(t, model)
+		c := newTestbed(t, model)
 		c.run(codex.Config{}, "mkdir build; rm -rf build") // which asks
 		if c.approved == 0 {
 			t.Error("nothing was asked, so this shows nothing")
@@ -173,7 +173,7 @@ func TestRaidIsNotRememberedAsARule(t *testing.T) {
 func TestRaidLeavesAFIFOToReadFrom(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
-	c := newCell(t, plainModel)
+	c := newTestbed(t, plainModel)
 	c.run(codex.Config{}, "mkfifo fifo && mv fifo AGENTS.md && mkfifo README.md .gitattributes && ls -l")
 	for _, name := range []string{"AGENTS.md", "README.md", ".gitattributes"} {
 		if info, err := os.Lstat(filepath.Join(c.ws.Path, name)); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
@@ -195,7 +195,7 @@ func TestRaidFloodsAndShoutsAtTheRunner(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
 	eachModel(t, func(t *testing.T, model string) {
-		c := newCell(t, model)
+		c := newTestbed(t, model)
 		output := c.run(codex.Config{}, `yes '::add-mask::raided' | head -c 5000000; printf '\r\n::error::raided\n\033[2J::set-env name=X::raided\n'`)
 		if len(output) < 500_000 || !strings.Contains(output, "\n::error::raided\n\x1b[2J") {
 			t.Errorf("it does not reach this program, so this shows nothing: %d bytes", len(output))
@@ -216,7 +216,7 @@ func TestRaidFloodsAndShoutsAtTheRunner(t *testing.T) {
 func TestCodexKeepsItsNotesFromTheAgent(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
-	c := newCell(t, plainModel)
+	c := newTestbed(t, plainModel)
 	output := c.run(codex.Config{}, `cd "$TMPDIR"/codex-bwrap-* && echo notes; touch x && echo added; mv ../codex-bwrap-* ../y && echo moved`)
 	if !strings.Contains(output, "notes") || strings.Contains(output, "added") || strings.Contains(output, "moved") {
 		t.Error(output)
@@ -233,9 +233,9 @@ func TestAGuardedAgentIsOfferedNothingThatWorksByItself(t *testing.T) {
 		codeModel:  {"### `create_goal`", `"name":"spawn_agent"`, `"name":"sleep"`},
 	}
 	eachModel(t, func(t *testing.T, model string) {
-		c := newCell(t, model)
+		c := newTestbed(t, model)
 		c.features = map[string]bool{"goals": true, "sleep_tool": true}
-		b := c.bare()
+		b := c.startRaw()
 		b.turn(c.ws.Path, `"never"`, `{"type":"readOnly"}`, `{}`)
 		b.close()
 		offered := string(c.model.Requests()[0].Body)
@@ -254,7 +254,7 @@ func TestAGuardedAgentCanDoItsWork(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
 	eachModel(t, func(t *testing.T, model string) {
-		c := newCell(t, model)
+		c := newTestbed(t, model)
 		s := c.open(codex.Config{}, "")
 		output := c.turn(s, `echo work > file && mkdir -p a/b && rm -rf a && git checkout -q -b topic && git add -A &&
 git -c user.name=a -c user.email=a@b commit -q -m two && git log --oneline | cat && mktemp && cat <<END

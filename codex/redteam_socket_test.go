@@ -42,7 +42,7 @@ func TestRaidSendsToASocketOfTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	try := func(t *testing.T, model, folder string, cfg codex.Config) bool {
-		c := newCell(t, model)
+		c := newTestbed(t, model)
 		c.write(folder+"/note", "")
 		c.build()
 		name := c.path(folder + "/s")

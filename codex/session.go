@@ -21,8 +21,8 @@ const (
 	defaultReadTimeout = 5 * time.Second
 	defaultTurnTimeout = time.Hour
 	defaultToolCalls   = 1000
-	firstAnswer        = 30 * time.Second
-	turnAnswer         = 2 * time.Minute
+	initializeTimeout  = 30 * time.Second
+	turnStartTimeout   = 2 * time.Minute
 )
 
 // Options are what a session is made of.
@@ -56,23 +56,23 @@ type Options struct {
 
 // Session is a conversation with one app-server on one thread.
 type Session struct {
-	o       Options
-	conn    *conn
-	server  server
-	answers map[string]answer
-	slots   chan struct{} // one for each tool call that runs
-	resumed bool
-	limited bool      // the login has rate limits that nobody has read yet
-	calls   int       // of tools so far; of the read loop
-	quiet   time.Time // until then deltas make no event; of the read loop
+	o               Options
+	conn            *conn
+	server          serverInfo
+	handlers        map[string]requestHandler
+	toolSlots       chan struct{} // one for each tool call that runs
+	resumed         bool
+	hasUnreadLimits bool      // the login has rate limits that nobody has read yet
+	toolCalls       int       // of tools so far; of the read loop
+	deltaQuietUntil time.Time // until then deltas make no event; of the read loop
 
-	events sync.Mutex // held while Events runs
+	eventsMu sync.Mutex // held while Events runs
 
 	mu      sync.Mutex
 	posture posture // may be lowered for an older server
 	thread  string
 	turn    *turn // in progress; nil between turns
-	meter   meter
+	meter   usageMeter
 	limits  json.RawMessage // the latest snapshot
 }
 
@@ -105,13 +105,13 @@ func connect(ctx context.Context, rwc io.ReadWriteCloser, o Options, begin func(
 		o.Config.MaxToolCalls = defaultToolCalls
 	}
 	s := &Session{
-		o:     o,
-		conn:  newConn(rwc, o.Config.ReadTimeout, withoutKey(o.Key, o.Wire)),
-		slots: make(chan struct{}, toolsAtOnce),
-		meter: meter{resumed: o.Resume, threads: make(map[string]*tally)},
+		o:         o,
+		conn:      newConn(rwc, o.Config.ReadTimeout, maskKey(o.Key, o.Wire)),
+		toolSlots: make(chan struct{}, maxConcurrentTools),
+		meter:     usageMeter{resumed: o.Resume, threads: make(map[string]*threadUsage)},
 	}
-	s.answers = s.table()
-	s.conn.start(ctx, s.receive)
+	s.handlers = s.requestHandlers()
+	s.conn.start(ctx, s.handleLine)
 	err := s.prepare(ctx)
 	if err == nil {
 		err = begin(s, ctx)
@@ -132,7 +132,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if s.server, err = s.handshake(ctx); err != nil {
 		return err
 	}
-	if given := s.posture.guard(s.o, s.server); len(given) > 0 {
+	if given := s.posture.complete(s.o, s.server); len(given) > 0 {
 		s.warn("codex.command sets what the guard would set otherwise: " + strings.Join(given, ", "))
 	}
 	return nil
@@ -142,12 +142,12 @@ func (s *Session) openThread(ctx context.Context) error {
 	if err := s.resumeOrStart(ctx, s.o.Config.ReadTimeout); err != nil {
 		return err
 	}
-	return s.name(ctx)
+	return s.setThreadName(ctx)
 }
 
 func (s *Session) resumeOrStart(ctx context.Context, wait time.Duration) error {
 	if s.o.Resume != "" {
-		err := s.conn.call(ctx, wait, "thread/resume", s.posture.resume(s.o), s.opened)
+		err := s.conn.call(ctx, wait, "thread/resume", s.posture.resume(s.o), s.threadOpened)
 		if err == nil {
 			s.resumed = true
 			return nil
@@ -158,22 +158,22 @@ func (s *Session) resumeOrStart(ctx context.Context, wait time.Duration) error {
 		s.warn(fmt.Sprintf("starting a new thread: %v", err))
 	}
 	for {
-		err := s.conn.call(ctx, wait, "thread/start", s.posture.start(s.o), s.opened)
-		if err == nil || !s.conceded(err) {
+		err := s.conn.call(ctx, wait, "thread/start", s.posture.start(s.o), s.threadOpened)
+		if err == nil || !s.retryDowngraded(err) {
 			return err
 		}
 	}
 }
 
-// conceded reports whether a refused request is worth another try, without what
+// retryDowngraded reports whether a refused request is worth another try, without what
 // the server is too old for.
-func (s *Session) conceded(err error) bool {
+func (s *Session) retryDowngraded(err error) bool {
 	refused, ok := errors.AsType[*ResponseError](err)
 	if !ok {
 		return false
 	}
 	s.mu.Lock()
-	lost := s.posture.concede(s.o, refused)
+	lost := s.posture.downgradeFor(s.o, refused)
 	s.mu.Unlock()
 	if lost != "" {
 		s.warn("this Codex is too old: going on without " + lost)
@@ -181,9 +181,9 @@ func (s *Session) conceded(err error) bool {
 	return lost != ""
 }
 
-// opened takes the thread's id from result.thread.id or, from older servers,
+// threadOpened takes the thread's id from result.thread.id or, from older servers,
 // result.id, and sees to it that the thread is what was asked for.
-func (s *Session) opened(result json.RawMessage) error {
+func (s *Session) threadOpened(result json.RawMessage) error {
 	id, err := resultID("thread", result)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (s *Session) opened(result json.RawMessage) error {
 	s.thread = id
 	lost := ""
 	if s.posture.sandbox == nil && activeProfile(result) == "" {
-		lost = s.posture.forgo(s.o)
+		lost = s.posture.dropProfile(s.o)
 	}
 	err = s.posture.verifyThread(s.o, result)
 	s.mu.Unlock()
@@ -210,14 +210,14 @@ func resultID(what string, result json.RawMessage) (string, error) {
 	return id, nil
 }
 
-// name calls the thread what people call the issue. Nothing depends on it, so
+// setThreadName calls the thread what people call the issue. Nothing depends on it, so
 // nothing waits for it.
-func (s *Session) name(ctx context.Context) error {
+func (s *Session) setThreadName(ctx context.Context) error {
 	if s.o.Name == "" {
 		return nil
 	}
 	params := map[string]string{"threadId": s.ThreadID(), "name": s.o.Name}
-	_, err := s.conn.begin(ctx, "thread/name/set", params, func(_ json.RawMessage, err error) {
+	_, err := s.conn.sendCall(ctx, "thread/name/set", params, func(_ json.RawMessage, err error) {
 		if err != nil {
 			s.emit(Event{Kind: Notification, Summary: fmt.Sprintf("the thread has no name: %v", err)})
 		}
@@ -247,16 +247,16 @@ func (s *Session) Usage() Usage {
 // [ErrPortExit]. The error is the connection's.
 func (s *Session) Close() error { return s.conn.close() }
 
-// receive deals with one line; on the read loop.
-func (s *Session) receive(ctx context.Context, line []byte) {
-	m, err := parse(line)
+// handleLine deals with one line; on the read loop.
+func (s *Session) handleLine(ctx context.Context, line []byte) {
+	m, err := parseMessage(line)
 	switch {
 	case err != nil:
 	case m.Method != nil && m.ID != nil:
-		s.serve(ctx, m)
+		s.answerRequest(ctx, m)
 	case m.Method != nil:
-		err = s.notice(*m.Method, m.Params)
-	case !s.conn.resolve(m):
+		err = s.handleNotification(*m.Method, m.Params)
+	case !s.conn.deliverReply(m):
 		s.emit(Event{Kind: OtherMessage, Summary: "an answer that nobody waits for", Progress: true})
 	}
 	if err != nil {

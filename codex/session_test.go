@@ -33,7 +33,7 @@ var echoTool = Tool{
 func settings(t *testing.T, o Options, home string) string {
 	t.Helper()
 	var p posture
-	p.guard(o, server{home: home})
+	p.complete(o, serverInfo{home: home})
 	text, err := json.Marshal(p.settings)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestTheHandshakeSaysWhatTheSpecificationAsks(t *testing.T) {
 		Version: "1.2.3", Cwd: "/workspace", Name: "ABC-1: Title", Tools: []Tool{echoTool},
 		Config: Config{Model: "gpt-5.5", Effort: "high"},
 	}
-	s, _ := begin(t, o, func(p *peer) {
+	s, _ := begin(t, o, func(p *fakeServer) {
 		for range 6 {
 			m, _ := p.next()
 			if m.Params == nil {
@@ -84,7 +84,7 @@ func TestTheHandshakeSaysWhatTheSpecificationAsks(t *testing.T) {
 
 func TestIDsOfOlderServersAreUnderstood(t *testing.T) {
 	t.Parallel()
-	s, _ := begin(t, Options{}, func(p *peer) {
+	s, _ := begin(t, Options{}, func(p *fakeServer) {
 		p.reply(p.expect("initialize"), `{"serverInfo":{"name":"codex"}}`)
 		p.expect("initialized")
 		p.unknown("config/read")
@@ -102,8 +102,8 @@ func TestIDsOfOlderServersAreUnderstood(t *testing.T) {
 func TestAnAnswerWithoutAnIDIsAResponseError(t *testing.T) {
 	t.Parallel()
 	for _, result := range []string{`{}`, `null`, `[]`, `{"thread":{"id":7}}`, `{"thread":{"id":""}}`, `{"thread":"thread-1"}`} {
-		j := &journal{}
-		_, err := Open(t.Context(), dial(t, func(p *peer) {
+		j := &eventLog{}
+		_, err := Open(t.Context(), dial(t, func(p *fakeServer) {
 			p.hello()
 			p.reply(p.expect("thread/start"), result)
 			p.drain()
@@ -123,7 +123,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 		cause := errors.New("the tick is over")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(cause) })
-		_, err := Open(ctx, dial(t, (*peer).drain), Options{})
+		_, err := Open(ctx, dial(t, (*fakeServer).drain), Options{})
 		if !errors.Is(err, cause) {
 			t.Errorf("got %v", err)
 		}
@@ -133,7 +133,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 func TestASessionOutlivesTheContextOfOpen(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := Open(ctx, dial(t, func(p *peer) {
+	s, err := Open(ctx, dial(t, func(p *fakeServer) {
 		p.turn()
 		p.send(completed)
 		p.drain()
@@ -150,7 +150,7 @@ func TestASessionOutlivesTheContextOfOpen(t *testing.T) {
 
 func TestAThreadIsResumed(t *testing.T) {
 	t.Parallel()
-	s, _ := begin(t, Options{Resume: "thread-1", Cwd: "/workspace", Tools: []Tool{echoTool}}, func(p *peer) {
+	s, _ := begin(t, Options{Resume: "thread-1", Cwd: "/workspace", Tools: []Tool{echoTool}}, func(p *fakeServer) {
 		p.hello()
 		m := p.expect("thread/resume")
 		want := `{"approvalPolicy":` + compact(t, json.RawMessage(guardedApproval)) + `,"config":` + settings(t, Options{}, "") +
@@ -168,14 +168,14 @@ func TestAThreadIsResumed(t *testing.T) {
 
 func TestAThreadThatCannotBeResumedIsReplaced(t *testing.T) {
 	t.Parallel()
-	for name, refuse := range map[string]func(*peer, got){
-		"no rollout":    func(p *peer, m got) { p.refuse(m, -32600, "no rollout found for thread id gone") },
-		"active writer": func(p *peer, m got) { p.refuse(m, -32600, "already has an active writer") },
-		"no id":         func(p *peer, m got) { p.reply(m, `{}`) },
-		"silence":       func(*peer, got) {},
+	for name, refuse := range map[string]func(*fakeServer, received){
+		"no rollout":    func(p *fakeServer, m received) { p.refuse(m, -32600, "no rollout found for thread id gone") },
+		"active writer": func(p *fakeServer, m received) { p.refuse(m, -32600, "already has an active writer") },
+		"no id":         func(p *fakeServer, m received) { p.reply(m, `{}`) },
+		"silence":       func(*fakeServer, received) {},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, j := begin(t, Options{Resume: "gone"}, func(p *peer) {
+			s, j := begin(t, Options{Resume: "gone"}, func(p *fakeServer) {
 				p.hello()
 				refuse(p, p.expect("thread/resume"))
 				p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
@@ -209,7 +209,7 @@ func TestAnOlderServerGetsWhatItUnderstands(t *testing.T) {
 		"the workflow's":    {[]string{"dynamicTools requires experimentalApi"}, json.RawMessage(`"on-request"`), `"on-request"`, false, 1},
 		"nothing to refuse": {nil, nil, granular, true, 0},
 	} {
-		s, j := begin(t, Options{Tools: []Tool{echoTool}, Config: Config{ApprovalPolicy: test.policy}}, func(p *peer) {
+		s, j := begin(t, Options{Tools: []Tool{echoTool}, Config: Config{ApprovalPolicy: test.policy}}, func(p *fakeServer) {
 			p.hello()
 			for _, text := range test.refusals {
 				p.refuse(p.expect("thread/start"), -32600, text)
@@ -252,8 +252,8 @@ func TestARefusalThatCannotBeMendedFailsTheOpening(t *testing.T) {
 		"broken configuration":    {nil, "failed to load configuration"},
 		"the workflow's own wish": {json.RawMessage(`{"granular":{}}`), "unknown variant `granular`"},
 	} {
-		j := &journal{}
-		_, err := Open(t.Context(), dial(t, func(p *peer) {
+		j := &eventLog{}
+		_, err := Open(t.Context(), dial(t, func(p *fakeServer) {
 			p.hello()
 			p.refuse(p.expect("thread/start"), -32600, test.refusal)
 			if m, ok := p.next(); ok {
@@ -273,7 +273,7 @@ func TestARefusalThatCannotBeMendedFailsTheOpening(t *testing.T) {
 func TestCloseEndsATurnAndCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{})
-	s, _ := begin(t, Options{}, func(p *peer) {
+	s, _ := begin(t, Options{}, func(p *fakeServer) {
 		p.turn()
 		close(started)
 		p.drain()

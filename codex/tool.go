@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	toolTimeout = time.Minute
-	toolsAtOnce = 8         // calls that run; more wait for their turn
-	toolText    = 256 << 10 // bytes of an answer that the model gets
-	toolGrace   = 100       // calls that are refused before the turn ends for them
+	toolTimeout         = time.Minute
+	maxConcurrentTools  = 8         // calls that run; more wait for their turn
+	maxToolText         = 256 << 10 // bytes of an answer that the model gets
+	maxRefusedToolCalls = 100       // calls that are refused before the turn ends for them
 )
 
 // Tool is something the agent may ask the host to do (SPEC §10.5). A thread
@@ -53,8 +53,8 @@ func (s *Session) callTool(ctx context.Context, m message) (any, *refusal) {
 		return answerText(fmt.Sprintf("unsupported_tool_call: there is no tool %q", name), false), nil
 	}
 	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
+	case s.toolSlots <- struct{}{}:
+		defer func() { <-s.toolSlots }()
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
@@ -70,14 +70,14 @@ func (s *Session) callTool(ctx context.Context, m message) (any, *refusal) {
 // fails the turn.
 func (s *Session) refuseTool(context.Context, message) (any, *refusal) {
 	bound := s.o.Config.MaxToolCalls
-	switch refused := s.calls - bound; {
+	switch refused := s.toolCalls - bound; {
 	case refused == 1:
 		s.warn(fmt.Sprintf("the session has made its %d tool calls (codex.max_tool_calls): more are refused", bound))
-	case refused >= toolGrace:
+	case refused >= maxRefusedToolCalls:
 		s.mu.Lock()
 		if s.turn != nil {
-			s.turn.breakLocked(fmt.Errorf("%w: the agent made %d tool calls and, after %d refusals, goes on: raise codex.max_tool_calls if it needs more",
-				ErrToolLimit, bound, toolGrace))
+			s.turn.abortLocked(fmt.Errorf("%w: the agent made %d tool calls and, after %d refusals, goes on: raise codex.max_tool_calls if it needs more",
+				ErrToolLimit, bound, maxRefusedToolCalls))
 		}
 		s.mu.Unlock()
 	}
@@ -120,8 +120,8 @@ func toolArguments(params json.RawMessage) json.RawMessage {
 
 func answerText(text string, ok bool) toolResult {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if size := len(text); size > toolText {
-		end := toolText
+	if size := len(text); size > maxToolText {
+		end := maxToolText
 		for !utf8.RuneStart(text[end]) {
 			end--
 		}

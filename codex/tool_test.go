@@ -22,9 +22,9 @@ func toolCall(id int, name, arguments string) string {
 
 // callTools runs a turn in which the server makes the calls, one after the
 // other, and returns what it is answered.
-func callTools(t *testing.T, tools []Tool, calls ...string) (results []toolResult, j *journal) {
+func callTools(t *testing.T, tools []Tool, calls ...string) (results []toolResult, j *eventLog) {
 	t.Helper()
-	s, j := begin(t, Options{Tools: tools}, func(p *peer) {
+	s, j := begin(t, Options{Tools: tools}, func(p *fakeServer) {
 		p.turn()
 		for _, call := range calls {
 			p.send(call)
@@ -97,14 +97,14 @@ func TestAToolThatFailsIsAnAnswer(t *testing.T) {
 func TestALongTextIsCutBetweenRunes(t *testing.T) {
 	t.Parallel()
 	for shift := range 4 {
-		long := strings.Repeat("x", shift) + strings.Repeat("é€", toolText/4)
+		long := strings.Repeat("x", shift) + strings.Repeat("é€", maxToolText/4)
 		got := answerText(long, true).ContentItems[0].Text
 		head, note, _ := strings.Cut(got, "\n[cut: ")
-		if !utf8.ValidString(got) || !strings.HasPrefix(long, head) || toolText-len(head) >= utf8.UTFMax || note != fmt.Sprintf("%d of %d bytes]", len(head), len(long)) {
+		if !utf8.ValidString(got) || !strings.HasPrefix(long, head) || maxToolText-len(head) >= utf8.UTFMax || note != fmt.Sprintf("%d of %d bytes]", len(head), len(long)) {
 			t.Errorf("shift %d: %d bytes, %q", shift, len(head), note)
 		}
 	}
-	whole := strings.Repeat("x", toolText)
+	whole := strings.Repeat("x", maxToolText)
 	if got := answerText(whole, true); got.ContentItems[0].Text != whole {
 		t.Error("a text of the greatest size was cut")
 	}
@@ -131,7 +131,7 @@ func TestAToolHasItsTime(t *testing.T) {
 
 func TestToolsRunAtTheSameTimeUpToABound(t *testing.T) {
 	t.Parallel()
-	const calls = 3 * toolsAtOnce
+	const calls = 3 * maxConcurrentTools
 	var running, most atomic.Int32
 	synctest.Test(t, func(t *testing.T) {
 		tool := Tool{Name: "wait", Call: func(ctx context.Context, _ json.RawMessage) (string, bool) {
@@ -142,7 +142,7 @@ func TestToolsRunAtTheSameTimeUpToABound(t *testing.T) {
 		}}
 		start := time.Now()
 		var ids []string
-		s, _ := begin(t, Options{Tools: []Tool{tool}}, func(p *peer) {
+		s, _ := begin(t, Options{Tools: []Tool{tool}}, func(p *fakeServer) {
 			p.turn()
 			for id := range calls {
 				p.send(toolCall(id, "wait", `{}`))
@@ -158,7 +158,7 @@ func TestToolsRunAtTheSameTimeUpToABound(t *testing.T) {
 			t.Error(err)
 		}
 		s.Close()
-		if took := time.Since(start); took != calls/toolsAtOnce*time.Second {
+		if took := time.Since(start); took != calls/maxConcurrentTools*time.Second {
 			t.Errorf("took %v", took)
 		}
 		slices.Sort(ids)
@@ -166,7 +166,7 @@ func TestToolsRunAtTheSameTimeUpToABound(t *testing.T) {
 			t.Errorf("answered %v", ids)
 		}
 	})
-	if most.Load() != toolsAtOnce {
+	if most.Load() != maxConcurrentTools {
 		t.Errorf("%d ran at the same time", most.Load())
 	}
 }
@@ -178,7 +178,7 @@ func TestASlowToolDelaysNothingElse(t *testing.T) {
 		<-release
 		return "late", true
 	}}
-	s, _ := begin(t, Options{Tools: []Tool{tool}}, func(p *peer) {
+	s, _ := begin(t, Options{Tools: []Tool{tool}}, func(p *fakeServer) {
 		p.turn()
 		p.send(toolCall(0, "wait", `{}`), `{"id":1,"method":"currentTime/read"}`)
 		if m, _ := p.next(); string(m.ID) != "1" {
@@ -199,26 +199,26 @@ func TestASlowToolDelaysNothingElse(t *testing.T) {
 func TestCloseEndsTheToolsAndWaitsForThem(t *testing.T) {
 	t.Parallel()
 	var ended atomic.Int32
-	started := make(chan struct{}, toolsAtOnce)
+	started := make(chan struct{}, maxConcurrentTools)
 	tool := Tool{Name: "wait", Call: func(ctx context.Context, _ json.RawMessage) (string, bool) {
 		started <- struct{}{}
 		<-ctx.Done()
 		ended.Add(1)
 		return "", false
 	}}
-	s, _ := begin(t, Options{Tools: []Tool{tool}}, func(p *peer) {
+	s, _ := begin(t, Options{Tools: []Tool{tool}}, func(p *fakeServer) {
 		p.handshake()
-		for id := range 2 * toolsAtOnce { // half of them wait for the others
+		for id := range 2 * maxConcurrentTools { // half of them wait for the others
 			p.send(toolCall(id, "wait", `{}`))
 		}
 		p.drain()
 	})
-	for range toolsAtOnce {
+	for range maxConcurrentTools {
 		<-started
 	}
 	s.Close()
-	if n := ended.Load(); n != toolsAtOnce {
-		t.Errorf("%d tools ended, %d ran", n, toolsAtOnce)
+	if n := ended.Load(); n != maxConcurrentTools {
+		t.Errorf("%d tools ended, %d ran", n, maxConcurrentTools)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestToolCallsOfASessionAreBounded(t *testing.T) {
 	ran := 0
 	tools := []Tool{{Name: "count", Call: func(context.Context, json.RawMessage) (string, bool) { ran++; return "counted", true }}}
 	var results []toolResult
-	ask := func(p *peer, id int, name string) {
+	ask := func(p *fakeServer, id int, name string) {
 		p.send(toolCall(id, name, `{}`))
 		m, _ := p.next()
 		var r toolResult
@@ -237,7 +237,7 @@ func TestToolCallsOfASessionAreBounded(t *testing.T) {
 		}
 		results = append(results, r)
 	}
-	s, j := begin(t, Options{Tools: tools, Config: Config{MaxToolCalls: bound}}, func(p *peer) {
+	s, j := begin(t, Options{Tools: tools, Config: Config{MaxToolCalls: bound}}, func(p *fakeServer) {
 		p.turn()
 		ask(p, 0, "count")
 		ask(p, 1, "no such tool")
@@ -268,9 +268,9 @@ func TestToolCallsOfASessionAreBounded(t *testing.T) {
 // A script that calls a tool in a loop would do so until the turn's timeout.
 func TestAnAgentThatGoesOnCallingToolsFailsItsTurn(t *testing.T) {
 	t.Parallel()
-	s, j := begin(t, Options{Tools: []Tool{echoTool}, Config: Config{MaxToolCalls: 5}}, func(p *peer) {
+	s, j := begin(t, Options{Tools: []Tool{echoTool}, Config: Config{MaxToolCalls: 5}}, func(p *fakeServer) {
 		p.turn()
-		for id := range 5 + toolGrace {
+		for id := range 5 + maxRefusedToolCalls {
 			p.send(toolCall(id, "echo", `{}`))
 			p.next()
 		}

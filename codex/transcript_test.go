@@ -104,7 +104,7 @@ func TestRecordedSessionsEndAsTheyDid(t *testing.T) {
 type exchange struct {
 	Dir string // ">" to the server, "<" from it
 	Msg json.RawMessage
-	msg got
+	msg received
 }
 
 func readTranscript(t *testing.T, file string) (lines []exchange) {
@@ -139,7 +139,7 @@ func replay(t *testing.T, lines []exchange) (r recorded) {
 	for _, l := range lines {
 		switch {
 		case l.Dir == ">" && l.msg.Method == "thread/resume":
-			var p owner
+			var p turnRef
 			_ = json.Unmarshal(l.msg.Params, &p)
 			o.Resume = p.ThreadID
 		case l.Dir == ">" && l.msg.Method == "turn/start":
@@ -151,11 +151,11 @@ func replay(t *testing.T, lines []exchange) (r recorded) {
 			asked(&o.Config, l.msg.Result) // the client left it to the thread
 		}
 	}
-	j := &journal{}
+	j := &eventLog{}
 	o.Events = j.add
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s, err := Open(t.Context(), dial(t, func(p *peer) { play(p, lines, cancel) }), o)
+	s, err := Open(t.Context(), dial(t, func(p *fakeServer) { play(p, lines, cancel) }), o)
 	if err != nil {
 		r.Turns = append(r.Turns, category(err))
 	} else {
@@ -227,34 +227,34 @@ func category(err error) string {
 // request that it answers, and it puts our id for the recorded one. What only
 // the recorded client sent is left out with its answer; what only a session
 // sends is answered with nothing.
-func play(p *peer, lines []exchange, cancel func()) {
+func play(p *fakeServer, lines []exchange, cancel func()) {
 	ours := []string{"initialize", "initialized", "thread/start", "thread/resume", "turn/start", "turn/interrupt"}
 	ids := make(map[string]json.RawMessage)
 	for _, l := range lines {
 		id := string(l.msg.ID)
 		switch {
 		case l.Dir == ">" && l.msg.Method == "":
-			p.await(func(m got) bool { return m.Method == "" && string(m.ID) == id })
+			p.await(func(m received) bool { return m.Method == "" && string(m.ID) == id })
 		case l.Dir == ">" && slices.Contains(ours, l.msg.Method):
 			if l.msg.Method == "turn/interrupt" {
 				cancel()
 			}
-			m := p.await(func(m got) bool { return m.Method == l.msg.Method })
+			m := p.await(func(m received) bool { return m.Method == l.msg.Method })
 			ids[id] = m.ID
 		case l.Dir == ">":
 		case l.msg.Method != "":
 			p.send(string(l.Msg))
 		case ids[id] != nil && l.msg.Error != nil:
-			p.refuse(got{ID: ids[id]}, l.msg.Error.Code, l.msg.Error.Message)
+			p.refuse(received{ID: ids[id]}, l.msg.Error.Code, l.msg.Error.Message)
 		case ids[id] != nil:
 			// The recorded client left the profile of the thread to Codex.
-			p.reply(got{ID: ids[id]}, strings.Replace(string(l.msg.Result), `"id": ":workspace"`, `"id": ":read-only"`, 1))
+			p.reply(received{ID: ids[id]}, strings.Replace(string(l.msg.Result), `"id": ":workspace"`, `"id": ":read-only"`, 1))
 		}
 	}
 }
 
 // await reads until the session has sent what is wanted.
-func (p *peer) await(wanted func(got) bool) got {
+func (p *fakeServer) await(wanted func(received) bool) received {
 	for {
 		m, ok := p.next()
 		if !ok || wanted(m) {

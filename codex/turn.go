@@ -19,16 +19,16 @@ type Turn struct {
 
 // turn is the turn in progress. The session's mutex guards it.
 type turn struct {
-	id        string    // "" until the server has answered turn/start
-	early     []outcome // what ended before that, of whichever turn
-	outcome   *outcome
-	fault     fault    // the last error that Codex did not retry
-	asked     []string // questions that only a person can answer
-	broken    error    // why it must not go on
-	questions []string // likewise, and the agent went on
+	id                   string    // "" until the server has answered turn/start
+	earlyOutcomes        []outcome // what ended before that, of whichever turn
+	outcome              *outcome
+	lastError            serverError // the last error that Codex did not retry
+	blockingQuestions    []string    // questions that only a person can answer
+	abortReason          error       // why it must not go on
+	nonBlockingQuestions []string    // likewise, and the agent went on
 
-	ended chan struct{} // closed with outcome
-	stuck chan struct{} // closed with the first of asked, or with broken
+	ended   chan struct{} // closed with outcome
+	blocked chan struct{} // closed with the first of asked, or with broken
 }
 
 // Turn starts a turn with one text and follows it to its end (SPEC §10.3). Only
@@ -38,7 +38,7 @@ type turn struct {
 // [ErrPosture], [ErrToolLimit], or [ErrTurnCancelled] with the cause of ctx. A turn that we give up is interrupted
 // first, if the server has said that it started. One turn runs at a time.
 func (s *Session) Turn(ctx context.Context, input string) (Turn, error) {
-	t := &turn{ended: make(chan struct{}), stuck: make(chan struct{})}
+	t := &turn{ended: make(chan struct{}), blocked: make(chan struct{})}
 	s.mu.Lock()
 	busy := s.turn != nil
 	if !busy {
@@ -48,15 +48,15 @@ func (s *Session) Turn(ctx context.Context, input string) (Turn, error) {
 	if busy {
 		return Turn{}, errors.New("turn: another one is in progress: wait for its end")
 	}
-	err := s.run(ctx, t, input)
+	err := s.runTurn(ctx, t, input)
 	s.emit(turnEvent(err))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = nil
-	return Turn{ID: t.id, Questions: t.questions}, err
+	return Turn{ID: t.id, Questions: t.nonBlockingQuestions}, err
 }
 
-func (s *Session) run(ctx context.Context, t *turn, input string) error {
+func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
 	limit := s.o.Config.TurnTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit,
 		fmt.Errorf("%w: not done after %v: raise codex.turn_timeout_ms or split the issue", ErrTurnTimeout, limit))
@@ -64,19 +64,19 @@ func (s *Session) run(ctx context.Context, t *turn, input string) error {
 	err := s.startTurn(ctx, t, input)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return s.stopped(ctx, t)
+		return s.interruptedError(ctx, t)
 	case err != nil:
 		return fmt.Errorf("turn: %w", err)
 	}
 	s.readLimits(ctx)
 	select {
 	case <-t.ended:
-	case <-t.stuck:
+	case <-t.blocked:
 	case <-ctx.Done():
 	case <-s.conn.done:
 	}
 	s.mu.Lock()
-	outcome, asked, broken, limits := t.outcome, t.asked, t.broken, s.limits
+	outcome, asked, broken, limits := t.outcome, t.blockingQuestions, t.abortReason, s.limits
 	s.mu.Unlock()
 	switch {
 	case broken != nil:
@@ -93,7 +93,7 @@ func (s *Session) run(ctx context.Context, t *turn, input string) error {
 		return outcome.err(limits)
 	case ctx.Err() != nil:
 		s.interrupt(ctx, t)
-		return s.stopped(ctx, t)
+		return s.interruptedError(ctx, t)
 	default:
 		return fmt.Errorf("turn: %w", s.conn.failure())
 	}
@@ -107,24 +107,24 @@ func (s *Session) startTurn(ctx context.Context, t *turn, input string) error {
 		s.mu.Lock()
 		params := s.posture.turn(s.o, s.thread, input)
 		if s.posture.sandbox == nil {
-			wait = max(wait, turnAnswer)
+			wait = max(wait, turnStartTimeout)
 		}
 		s.mu.Unlock()
 		err := s.conn.call(ctx, wait, "turn/start", params, func(result json.RawMessage) error {
-			return s.started(t, result)
+			return s.turnStarted(t, result)
 		})
-		if err == nil || !s.conceded(err) {
+		if err == nil || !s.retryDowngraded(err) {
 			return err
 		}
 	}
 }
 
-// stopped returns the error of a turn that ctx ended. A question that came while
+// interruptedError returns the error of a turn that ctx ended. A question that came while
 // the turn was being interrupted still needs its answer.
-func (s *Session) stopped(ctx context.Context, t *turn) error {
+func (s *Session) interruptedError(ctx context.Context, t *turn) error {
 	cause := context.Cause(ctx)
 	s.mu.Lock()
-	asked := t.asked
+	asked := t.blockingQuestions
 	s.mu.Unlock()
 	if asked != nil {
 		return fmt.Errorf("%w: %w", &InputRequired{Questions: asked}, cause)
@@ -135,9 +135,9 @@ func (s *Session) stopped(ctx context.Context, t *turn) error {
 	return fmt.Errorf("turn: %w: %w", ErrTurnCancelled, cause)
 }
 
-// started takes the turn's id from the answer to turn/start. Being on the read
+// turnStarted takes the turn's id from the answer to turn/start. Being on the read
 // loop, it comes before all that the server sends later.
-func (s *Session) started(t *turn, result json.RawMessage) error {
+func (s *Session) turnStarted(t *turn, result json.RawMessage) error {
 	id, err := resultID("turn", result)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s *Session) started(t *turn, result json.RawMessage) error {
 	s.emit(Event{Kind: SessionStarted, Summary: "a turn has started", Progress: true})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range t.early {
+	for _, o := range t.earlyOutcomes {
 		t.endLocked(o)
 	}
 	return nil
@@ -159,30 +159,30 @@ func (s *Session) started(t *turn, result json.RawMessage) error {
 func (t *turn) endLocked(o outcome) {
 	switch {
 	case t.id == "":
-		t.early = append(t.early, o)
+		t.earlyOutcomes = append(t.earlyOutcomes, o)
 	case t.outcome == nil && (o.turn == "" || o.turn == t.id):
-		if o.category != nil && o.fault.empty() {
-			o.fault = t.fault
+		if o.category != nil && o.failure.empty() {
+			o.failure = t.lastError
 		}
 		t.outcome = &o
 		close(t.ended)
 	}
 }
 
-// askLocked notes that the turn cannot end well without a person.
-func (t *turn) askLocked(questions []string) {
-	if t.asked == nil && t.broken == nil {
-		close(t.stuck)
+// blockLocked notes that the turn cannot end well without a person.
+func (t *turn) blockLocked(questions []string) {
+	if t.blockingQuestions == nil && t.abortReason == nil {
+		close(t.blocked)
 	}
-	t.asked = append(t.asked, questions...)
+	t.blockingQuestions = append(t.blockingQuestions, questions...)
 }
 
-// breakLocked notes that the turn must not go on.
-func (t *turn) breakLocked(err error) {
-	if t.asked == nil && t.broken == nil {
-		close(t.stuck)
+// abortLocked notes that the turn must not go on.
+func (t *turn) abortLocked(err error) {
+	if t.blockingQuestions == nil && t.abortReason == nil {
+		close(t.blocked)
 	}
-	t.broken = err
+	t.abortReason = err
 }
 
 // interrupt tells the server to end the turn and gives it a moment to do so.
@@ -192,7 +192,7 @@ func (s *Session) interrupt(ctx context.Context, t *turn) {
 	defer cancel()
 	refused := make(chan struct{})
 	params := map[string]string{"threadId": s.ThreadID(), "turnId": t.id}
-	id, err := s.conn.begin(ctx, "turn/interrupt", params, func(_ json.RawMessage, err error) {
+	id, err := s.conn.sendCall(ctx, "turn/interrupt", params, func(_ json.RawMessage, err error) {
 		if err != nil {
 			close(refused)
 		}

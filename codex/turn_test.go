@@ -183,7 +183,7 @@ func TestAThreadThatIsArchivedEndsItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, params := range []string{`{"threadId":"thread-1","turnId":"turn-1"}`, `{"conversationId":"thread-1"}`, `{}`} {
 		archived := `{"method":"thread/archived","params":` + params + `}`
-		s, _ := begin(t, Options{}, func(p *peer) {
+		s, _ := begin(t, Options{}, func(p *fakeServer) {
 			p.turn()
 			p.send(archived) // and the connection stays
 			p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
@@ -213,7 +213,7 @@ func TestMessagesOfATurnMayComeBeforeTheAnswerThatStartsIt(t *testing.T) {
 		"an end of no turn":  {[]string{`{"method":"turn/failed","params":{}}`}, ErrTurnFailed},
 		"another turn's end": {[]string{`{"method":"turn/failed","params":{"turnId":"turn-0"}}`, completed}, nil},
 	} {
-		_, j, turn, err := runTurnAfter(t, func(p *peer) {
+		_, j, turn, err := runTurnAfter(t, func(p *fakeServer) {
 			m := p.expect("turn/start")
 			p.send(`{"method":"turn/started","params":{"threadId":"thread-1","turn":{"id":"turn-1"}}}`)
 			p.send(test.early...)
@@ -231,7 +231,7 @@ func TestMessagesOfATurnMayComeBeforeTheAnswerThatStartsIt(t *testing.T) {
 
 func TestATurnMayJoinOneThatCodexRunsByItself(t *testing.T) {
 	t.Parallel()
-	_, _, turn, err := runTurnAfter(t, func(p *peer) {
+	_, _, turn, err := runTurnAfter(t, func(p *fakeServer) {
 		p.send(`{"method":"turn/started","params":{"threadId":"thread-1","turn":{"id":"goal-turn"}}}`)
 		p.reply(p.expect("turn/start"), `{"turn":{"id":"goal-turn"}}`)
 		p.send(completed, `{"method":"turn/completed","params":{"threadId":"thread-1","turn":{"id":"goal-turn","status":"completed"}}}`)
@@ -247,19 +247,19 @@ func TestACancelledTurnIsInterrupted(t *testing.T) {
 	cause := errors.New("the issue is done")
 	const interrupted = `{"method":"turn/completed","params":{"threadId":"thread-1","turn":{"id":"turn-1","status":"interrupted"}}}`
 	for name, test := range map[string]struct {
-		react func(*peer, got)
+		react func(*fakeServer, received)
 		after time.Duration // how long the end takes
 	}{
-		"the server obeys":        {func(p *peer, m got) { p.reply(m, `{}`); p.send(interrupted) }, 0},
-		"the end comes first":     {func(p *peer, m got) { p.send(interrupted); p.reply(m, `{}`) }, 0},
-		"it was complete anyway":  {func(p *peer, m got) { p.send(completed) }, 0},
-		"the server refuses":      {func(p *peer, m got) { p.refuse(m, -32600, "no such turn") }, 0},
-		"the server says nothing": {func(*peer, got) {}, interruptWait},
-		"the turn goes on":        {func(p *peer, m got) { p.reply(m, `{}`) }, interruptWait},
-		"the server dies":         {func(p *peer, m got) { p.rwc.Close() }, 0},
+		"the server obeys":        {func(p *fakeServer, m received) { p.reply(m, `{}`); p.send(interrupted) }, 0},
+		"the end comes first":     {func(p *fakeServer, m received) { p.send(interrupted); p.reply(m, `{}`) }, 0},
+		"it was complete anyway":  {func(p *fakeServer, m received) { p.send(completed) }, 0},
+		"the server refuses":      {func(p *fakeServer, m received) { p.refuse(m, -32600, "no such turn") }, 0},
+		"the server says nothing": {func(*fakeServer, received) {}, interruptWait},
+		"the turn goes on":        {func(p *fakeServer, m received) { p.reply(m, `{}`) }, interruptWait},
+		"the server dies":         {func(p *fakeServer, m received) { p.rwc.Close() }, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, j := begin(t, Options{}, func(p *peer) {
+			s, j := begin(t, Options{}, func(p *fakeServer) {
 				p.turn()
 				m := p.expect("turn/interrupt")
 				if diff := cmp.Diff(`{"threadId":"thread-1","turnId":"turn-1"}`, compact(t, m.Params)); diff != "" {
@@ -307,7 +307,7 @@ func TestAQuestionThatComesDuringTheInterruptIsNotLost(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, config := test.ends(t)
-			s, j := begin(t, Options{Config: config}, func(p *peer) {
+			s, j := begin(t, Options{Config: config}, func(p *fakeServer) {
 				p.turn()
 				m := p.expect("turn/interrupt")
 				p.send(test.ask)
@@ -340,7 +340,7 @@ func TestAQuestionThatComesDuringTheInterruptIsNotLost(t *testing.T) {
 func TestATurnHasATimeInAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, j := begin(t, Options{Config: Config{TurnTimeout: 10 * time.Minute}}, func(p *peer) {
+		s, j := begin(t, Options{Config: Config{TurnTimeout: 10 * time.Minute}}, func(p *fakeServer) {
 			p.turn()
 			var wg sync.WaitGroup
 			wg.Go(func() { // it is busy all the time
@@ -372,7 +372,7 @@ func TestATurnHasATimeInAll(t *testing.T) {
 
 func TestAnotherTurnMayFollowAFailedOne(t *testing.T) {
 	t.Parallel()
-	s, j := begin(t, Options{}, func(p *peer) {
+	s, j := begin(t, Options{}, func(p *fakeServer) {
 		p.turn()
 		p.send(`{"method":"turn/failed","params":{}}`)
 		p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-2"}}`)
@@ -400,7 +400,7 @@ func TestAnotherTurnMayFollowAFailedOne(t *testing.T) {
 func TestOneTurnRunsAtATime(t *testing.T) {
 	t.Parallel()
 	started, release := make(chan struct{}), make(chan struct{})
-	s, _ := begin(t, Options{}, func(p *peer) {
+	s, _ := begin(t, Options{}, func(p *fakeServer) {
 		p.turn()
 		close(started)
 		<-release

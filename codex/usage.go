@@ -22,47 +22,47 @@ func (u Usage) plus(v Usage) Usage { return u.each(v, func(a, b int64) int64 { r
 
 func (u Usage) minus(v Usage) Usage { return u.each(v, func(a, b int64) int64 { return max(a-b, 0) }) }
 
-// reading is a number of tokens as a server reports it: in parts, or as a sum
+// tokenCount is a number of tokens as a server reports it: in parts, or as a sum
 // without them.
-type reading struct {
-	Usage       // zero when the server reports only the sum
-	whole int64 // the sum; zero when the server reports the parts
+type tokenCount struct {
+	Usage         // zero when the server reports only the sum
+	sumOnly int64 // the sum; zero when the server reports the parts
 }
 
 // sum returns all the tokens of the reading.
-func (r reading) sum() int64 { return r.Total() + r.whole }
+func (r tokenCount) sum() int64 { return r.Total() + r.sumOnly }
 
-// meter counts what a session spends. Servers report the total of a thread's
+// usageMeter counts what a session spends. Servers report the total of a thread's
 // whole life, again and again, each thread for itself; now and then a total
 // is made up and too low.
-type meter struct {
+type usageMeter struct {
 	resumed string // this thread has a life before the session
-	threads map[string]*tally
+	threads map[string]*threadUsage
 }
 
-// tally follows the totals of one thread.
-type tally struct {
-	parts  Usage // the highest of each part
-	whole  int64 // the highest sum that was reported without parts
-	total  Usage // what parts and whole amount to
-	before Usage // the total when the session began
+// threadUsage follows the totals of one thread.
+type threadUsage struct {
+	parts    Usage // the highest of each part
+	sumOnly  int64 // the highest sum that was reported without parts
+	total    Usage // what parts and whole amount to
+	baseline Usage // the total when the session began
 }
 
 // report adds the total of a thread. last is what the latest response alone cost;
 // ours reports whether a turn of this session caused it.
-func (m *meter) report(thread string, total, last reading, ours bool) {
+func (m *usageMeter) report(thread string, total, last tokenCount, ours bool) {
 	if t := m.threads[thread]; t != nil {
 		t.add(total)
 		return
 	}
-	t := &tally{}
+	t := &threadUsage{}
 	t.add(total)
 	if thread == m.resumed {
 		// The server repeats the old total when it resumes a thread. One
 		// that does not reports a turn of ours first.
-		t.before = t.total
+		t.baseline = t.total
 		if ours {
-			t.before = t.without(last)
+			t.baseline = t.without(last)
 		}
 	}
 	m.threads[thread] = t
@@ -71,16 +71,16 @@ func (m *meter) report(thread string, total, last reading, ours bool) {
 // add raises the total. Tokens of a sum without parts count as input; they stay
 // there when the parts are reported later, because no part may ever fall: whoever
 // adds up the increases of each part would count the moved tokens twice.
-func (t *tally) add(r reading) {
+func (t *threadUsage) add(r tokenCount) {
 	t.parts = t.parts.each(r.Usage, func(a, b int64) int64 { return max(a, b) })
-	t.whole = max(t.whole, r.whole)
-	sum := max(t.parts.Total(), t.whole)
+	t.sumOnly = max(t.sumOnly, r.sumOnly)
+	sum := max(t.parts.Total(), t.sumOnly)
 	output := min(t.parts.Output, sum-t.total.Input)
 	t.total = Usage{Input: sum - output, Cached: t.parts.Cached, Output: output, Reasoning: t.parts.Reasoning}
 }
 
 // without returns the total as it was before the latest response.
-func (t *tally) without(last reading) Usage {
+func (t *threadUsage) without(last tokenCount) Usage {
 	before := t.total.minus(last.Usage)
 	sum := max(t.total.Total()-last.sum(), 0)
 	before.Output = min(before.Output, sum)
@@ -89,17 +89,17 @@ func (t *tally) without(last reading) Usage {
 }
 
 // spent sums what all threads used in this session.
-func (m *meter) spent() (sum Usage) {
+func (m *usageMeter) spent() (sum Usage) {
 	for _, t := range m.threads {
-		sum = sum.plus(t.total.minus(t.before))
+		sum = sum.plus(t.total.minus(t.baseline))
 	}
 	return sum
 }
 
-// bodies returns the objects of a notification that may hold what it reports.
+// eventBodies returns the objects of a notification that may hold what it reports.
 // Older servers wrap an event of Codex's core into params.msg, some of them with
 // a payload in it.
-func bodies(params json.RawMessage) []json.RawMessage {
+func eventBodies(params json.RawMessage) []json.RawMessage {
 	found := []json.RawMessage{params}
 	for _, path := range [][]string{{"msg"}, {"payload"}, {"msg", "payload"}} {
 		body := params
@@ -113,21 +113,21 @@ func bodies(params json.RawMessage) []json.RawMessage {
 	return found
 }
 
-// usageOwner returns the thread and the turn that a usage report is about, ""
+// usageTurn returns the thread and the turn that a usage report is about, ""
 // for what the server leaves out.
-func usageOwner(params json.RawMessage) (thread, turn string) {
-	for _, body := range bodies(params) {
+func usageTurn(params json.RawMessage) (thread, turn string) {
+	for _, body := range eventBodies(params) {
 		thread = cmp.Or(thread, text(body, "threadid", "conversationid"))
 		turn = cmp.Or(turn, text(body, "turnid"))
 	}
 	return thread, turn
 }
 
-// usageReport finds the total of a thread's life in a message of any generation
+// parseUsageReport finds the total of a thread's life in a message of any generation
 // of servers: tokenUsage.total, or total_token_usage in the info of a token count.
 // What is spent between two reports (last, usage) is no total (SPEC §13.5).
-func usageReport(params json.RawMessage) (total, last reading, ok bool) {
-	for _, body := range bodies(params) {
+func parseUsageReport(params json.RawMessage) (total, last tokenCount, ok bool) {
+	for _, body := range eventBodies(params) {
 		for _, at := range []struct {
 			in          json.RawMessage
 			total, last string
@@ -137,19 +137,19 @@ func usageReport(params json.RawMessage) (total, last reading, ok bool) {
 			{member(body, "info"), "totaltokenusage", "lasttokenusage"},
 			{body, "totaltokenusage", "lasttokenusage"},
 		} {
-			if total, ok = counts(member(at.in, at.total)); ok {
-				last, _ = counts(member(at.in, at.last))
+			if total, ok = parseTokenCount(member(at.in, at.total)); ok {
+				last, _ = parseTokenCount(member(at.in, at.last))
 				return total, last, true
 			}
 		}
 	}
-	return reading{}, reading{}, false
+	return tokenCount{}, tokenCount{}, false
 }
 
-// counts reads a number of tokens under the names that servers and models give
+// parseTokenCount reads a number of tokens under the names that servers and models give
 // its parts. The sum is used when a part is missing: with parts of zero Codex
 // makes it up, from the size of the model's context.
-func counts(raw json.RawMessage) (r reading, ok bool) {
+func parseTokenCount(raw json.RawMessage) (r tokenCount, ok bool) {
 	fields := members(raw)
 	number := func(names ...string) (n int64, ok bool) {
 		for _, name := range names {
@@ -174,7 +174,7 @@ func counts(raw json.RawMessage) (r reading, ok bool) {
 	case output:
 		r.Input = max(all-r.Output, 0)
 	default:
-		r = reading{whole: all}
+		r = tokenCount{sumOnly: all}
 	}
 	return r, input || output || sum
 }
@@ -182,17 +182,17 @@ func counts(raw json.RawMessage) (r reading, ok bool) {
 // rateLimits finds a snapshot of the account's limits in a message of any
 // generation of servers; nil when there is none that says something.
 func rateLimits(params json.RawMessage) json.RawMessage {
-	for _, body := range bodies(params) {
-		if snapshot := member(body, "ratelimits"); tells(snapshot) {
+	for _, body := range eventBodies(params) {
+		if snapshot := member(body, "ratelimits"); hasValues(snapshot) {
 			return snapshot
 		}
 	}
 	return nil
 }
 
-// tells reports whether a snapshot of limits has a value besides its names. Most
+// hasValues reports whether a snapshot of limits has a value besides its names. Most
 // of them have none.
-func tells(snapshot json.RawMessage) bool {
+func hasValues(snapshot json.RawMessage) bool {
 	for name, value := range members(snapshot) {
 		if name != "limitid" && name != "limitname" && present(value) {
 			return true

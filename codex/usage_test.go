@@ -78,7 +78,7 @@ func TestAResumedThreadStartsFromItsOldTotal(t *testing.T) {
 		"it is repeated twice":  {spent("thread-1", "turn-0", old, one), spent("thread-1", "turn-0", old, one), spent("thread-1", "turn-1", now, one)},
 		"it is never mentioned": {spent("thread-1", "turn-1", now, one), spent("thread-1", "turn-1", now, one)},
 	} {
-		s, _ := begin(t, Options{Resume: "thread-1"}, func(p *peer) {
+		s, _ := begin(t, Options{Resume: "thread-1"}, func(p *fakeServer) {
 			p.hello()
 			p.reply(p.expect("thread/resume"), `{"thread":{"id":"thread-1"}}`)
 			p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
@@ -108,7 +108,7 @@ func TestAResumedThreadOfAServerThatNamesNoTurnStartsFromItsOldTotal(t *testing.
 		"its sum is repeated":        {wrapped(`{"total_tokens":1200}`, `{"total_tokens":10}`), wrapped(`{"total_tokens":1320}`, `{"total_tokens":120}`)},
 		"its sum is never mentioned": {"", wrapped(`{"total_tokens":1320}`, `{"total_tokens":120}`)},
 	} {
-		s, _ := begin(t, Options{Resume: "thread-1"}, func(p *peer) {
+		s, _ := begin(t, Options{Resume: "thread-1"}, func(p *fakeServer) {
 			p.hello()
 			p.reply(p.expect("thread/resume"), `{"thread":{"id":"thread-1"}}`)
 			p.send(test.before)
@@ -177,7 +177,7 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &ledger{t: t, life: map[string]Usage{}}
 		var added, latest Usage
-		s := &Session{thread: "ours", meter: meter{threads: map[string]*tally{}}, turn: &turn{id: "turn-1"}}
+		s := &Session{thread: "ours", meter: usageMeter{threads: map[string]*threadUsage{}}, turn: &turn{id: "turn-1"}}
 		s.o.Events = func(e Event) {
 			if e.Usage == nil {
 				return
@@ -189,7 +189,7 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 			latest = *e.Usage
 		}
 		say := func(method, params string) {
-			if err := s.notice(method, []byte(params)); err != nil {
+			if err := s.handleNotification(method, []byte(params)); err != nil {
 				t.Fatalf("%s %s: %v", method, params, err)
 			}
 		}
@@ -234,13 +234,13 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 func TestSpendingNeverFalls(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := meter{threads: make(map[string]*tally)}
+		m := usageMeter{threads: make(map[string]*threadUsage)}
 		highest := make(map[string]int64)
 		var before Usage
 		for range rapid.IntRange(1, 50).Draw(t, "reports") {
 			thread := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "thread")
 			total := Usage{Input: rapid.Int64Range(0, 1000).Draw(t, "input"), Output: rapid.Int64Range(0, 1000).Draw(t, "output")}
-			m.report(thread, reading{Usage: total}, reading{}, rapid.Bool().Draw(t, "ours"))
+			m.report(thread, tokenCount{Usage: total}, tokenCount{}, rapid.Bool().Draw(t, "ours"))
 			highest[thread] = max(highest[thread], total.Input)
 			now := m.spent()
 			if now.Input < before.Input || now.Output < before.Output {

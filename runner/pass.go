@@ -113,7 +113,7 @@ func (l *loop) apply(wf workflow.Workflow) error {
 		l.conn = world
 	}
 	l.wf = wf
-	warnings := slices.Concat(wf.Warnings, l.conn.Tracker.Warnings, l.conn.Warnings, wf.Settings.Codex.Weakened())
+	warnings := slices.Concat(wf.Warnings, l.conn.Tracker.Warnings, l.conn.Warnings, wf.Settings.Codex.PostureWarnings())
 	for _, warning := range warnings {
 		l.Log.Warn("settings", "warning", warning)
 	}

@@ -160,7 +160,7 @@ func (a *app) outputs(tick report.Tick, wf workflow.Workflow) [][2]string {
 		program := firstWord(wf.Settings.Codex.Command)
 		all = append(all,
 			[2]string{"codex", strconv.FormatBool(program == "codex")}, // of the PATH: to be installed
-			[2]string{"sandbox", strconv.FormatBool(filepath.Base(program) == "codex" && wf.Settings.Codex.Sandboxed())},
+			[2]string{"sandbox", strconv.FormatBool(filepath.Base(program) == "codex" && wf.Settings.Codex.NeedsSandbox())},
 			[2]string{"workspaces", wf.Settings.Workspace.Root})
 		private := ""
 		if tick.Work() && a.runFollows() {

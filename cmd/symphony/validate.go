@@ -42,7 +42,7 @@ func (a *app) validate(ctx context.Context, args []string) error {
 		a.check("tracker", wf.Settings.Tracker.Kind, a.checkTracker(ctx, wf)),
 		a.check("state", "", a.checkState(ctx, path)),
 	}
-	for _, weakness := range wf.Settings.Codex.Weakened() {
+	for _, weakness := range wf.Settings.Codex.PostureWarnings() {
 		fmt.Fprintf(a.stdout, "warning   %s\n", weakness)
 	}
 	version, err := a.preflight(ctx, wf)

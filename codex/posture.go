@@ -92,9 +92,9 @@ func inside(path, folder string) bool {
 	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
 }
 
-// quiet are the settings of a thread that keep Codex from working by itself and
+// hardenedSettings are the settings of a thread that keep Codex from working by itself and
 // from calling out. What codex.command sets with -c stays as it is.
-func quiet() map[string]any {
+func hardenedSettings() map[string]any {
 	return map[string]any{
 		// A thread that starts in a writable sandbox makes Codex trust the
 		// repository: it would load its .codex folder, and run the servers
@@ -112,15 +112,15 @@ func quiet() map[string]any {
 	}
 }
 
-// maxIdle is how long the model may say nothing. It is well below the time after
+// maxIdleTimeout is how long the model may say nothing. It is well below the time after
 // which the whole session counts as stalled, so that Codex can ask again.
-const maxIdle = 90 * time.Second
+const maxIdleTimeout = 90 * time.Second
 
-func idle(stall time.Duration) time.Duration {
+func idleTimeout(stall time.Duration) time.Duration {
 	if stall <= 0 {
-		return maxIdle
+		return maxIdleTimeout
 	}
-	return min(maxIdle, stall/3)
+	return min(maxIdleTimeout, stall/3)
 }
 
 // guardedSandbox is as much of the profile as servers that know no profiles can do.
@@ -165,11 +165,11 @@ func newPosture(o Options) (posture, error) {
 	return p, nil
 }
 
-// guard completes the posture with what has to be known of the server. It
+// complete completes the posture with what has to be known of the server. It
 // returns the settings that codex.command gives itself: they stay as they are.
-func (p *posture) guard(o Options, s server) (given []string) {
-	p.settings = quiet()
-	if limit := idle(o.Config.StallTimeout); s.custom && (s.idle <= 0 || s.idle > limit) {
+func (p *posture) complete(o Options, s serverInfo) (given []string) {
+	p.settings = hardenedSettings()
+	if limit := idleTimeout(o.Config.StallTimeout); s.custom && (s.idle <= 0 || s.idle > limit) {
 		p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"] = limit.Milliseconds()
 	}
 	if p.sandbox == nil {
@@ -179,7 +179,7 @@ func (p *posture) guard(o Options, s server) (given []string) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
-		if s.given[key] {
+		if s.overridden[key] {
 			given = append(given, key)
 			delete(p.settings, key)
 		}
@@ -211,11 +211,11 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	return nil, fmt.Errorf("codex.thread_sandbox: unknown value %q: use read-only, workspace-write or danger-full-access", mode)
 }
 
-// concede drops what an older server's refusal names, and returns what is lost
+// downgradeFor drops what an older server's refusal names, and returns what is lost
 // with it; "" when there is nothing to drop. It goes by the names of the
 // protocol in the message because the code is the same for everything. What the
 // workflow asks for itself is never dropped.
-func (p *posture) concede(o Options, refused *ResponseError) string {
+func (p *posture) downgradeFor(o Options, refused *ResponseError) string {
 	names := func(name string) bool { return strings.Contains(refused.Message, name) }
 	var lost []string
 	if len(p.tools) > 0 && (names("dynamicTools") || names("experimentalApi")) {
@@ -227,7 +227,7 @@ func (p *posture) concede(o Options, refused *ResponseError) string {
 		lost = append(lost, "the granular approval policy: `never` is used, which refuses some commands")
 	}
 	if p.sandbox == nil && names("permissions") {
-		lost = append(lost, p.forgo(o))
+		lost = append(lost, p.dropProfile(o))
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
 		if names(key) {
@@ -238,8 +238,8 @@ func (p *posture) concede(o Options, refused *ResponseError) string {
 	return strings.Join(lost, "; ")
 }
 
-// forgo does without the profile.
-func (p *posture) forgo(o Options) (lost string) {
+// dropProfile does without the profile.
+func (p *posture) dropProfile(o Options) (lost string) {
 	p.sandbox = guardedSandbox(o)
 	maps.DeleteFunc(p.settings, func(key string, _ any) bool {
 		return key == "default_permissions" || strings.HasPrefix(key, "permissions.")

@@ -43,7 +43,7 @@ func TestTheWorkflowsPolicyGoesWithEveryTurn(t *testing.T) {
 func TestAnUnknownThreadSandboxIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{`"workspace"`, `""`, `7`, `["read-only"]`} {
-		_, err := Open(t.Context(), dial(t, func(p *peer) {
+		_, err := Open(t.Context(), dial(t, func(p *fakeServer) {
 			if m, ok := p.next(); ok {
 				t.Errorf("%s: sent %s", sandbox, m.Method)
 			}

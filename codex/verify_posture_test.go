@@ -25,7 +25,7 @@ func TestAThreadThatIsNotWhatWasAskedForIsNotUsed(t *testing.T) {
 	} {
 		for _, resume := range []string{"", "thread-1"} {
 			method := map[bool]string{true: "thread/start", false: "thread/resume"}[resume == ""]
-			s, err := Open(t.Context(), dial(t, func(p *peer) {
+			s, err := Open(t.Context(), dial(t, func(p *fakeServer) {
 				p.hello()
 				p.reply(p.expect(method), `{"thread":{"id":"thread-1"},`+test.echo+`}`)
 				if m, ok := p.next(); ok {
@@ -72,7 +72,7 @@ func TestATurnWhoseSettingsAreNotWhatWasAskedForIsStopped(t *testing.T) {
 
 func TestAnotherCodexHomeThanOursIsNotUsed(t *testing.T) {
 	t.Parallel()
-	_, err := Open(t.Context(), dial(t, func(p *peer) {
+	_, err := Open(t.Context(), dial(t, func(p *fakeServer) {
 		p.reply(p.expect("initialize"), `{"codexHome":"/home/x/.codex"}`)
 		p.drain()
 	}), Options{Home: "/state/codex/home/A-1", Key: "sk-secret"})
@@ -83,20 +83,20 @@ func TestAnotherCodexHomeThanOursIsNotUsed(t *testing.T) {
 
 func TestAServerWithoutProfilesGetsASandbox(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]func(*peer){
-		"it does not say so": func(p *peer) {
+	for name, script := range map[string]func(*fakeServer){
+		"it does not say so": func(p *fakeServer) {
 			p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"}}`)
 		},
-		"it refuses them with the thread": func(p *peer) {
+		"it refuses them with the thread": func(p *fakeServer) {
 			p.refuse(p.expect("thread/start"), -32600, "failed to load configuration: unknown field `permissions`")
 			p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"}}`)
 		},
-		"it refuses them with the turn": func(p *peer) {
+		"it refuses them with the turn": func(p *fakeServer) {
 			p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 			p.refuse(p.expect("turn/start"), -32600, "unknown field `permissions`")
 		},
 	} {
-		s, j := begin(t, Options{Temp: "/temp"}, func(p *peer) {
+		s, j := begin(t, Options{Temp: "/temp"}, func(p *fakeServer) {
 			p.hello()
 			script(p)
 			m := p.expect("turn/start")

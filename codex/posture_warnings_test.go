@@ -28,7 +28,7 @@ func TestAWorkflowThatWeakensThePostureSaysSo(t *testing.T) {
 		"unknown sandbox":    {Config{TurnSandboxPolicy: raw(`{"type":"later"}`)}, []string{"does not know"}},
 		"both":               {Config{ApprovalPolicy: raw(`"untrusted"`), ThreadSandbox: raw(`"danger-full-access"`)}, []string{"approval_policy", "without a sandbox"}},
 	} {
-		notes := test.config.Weakened()
+		notes := test.config.PostureWarnings()
 		if len(notes) != len(test.words) {
 			t.Errorf("%s: %q", name, notes)
 			continue
@@ -56,7 +56,7 @@ func TestOnlyASandboxOfItsOwnHasToBeStarted(t *testing.T) {
 		{"", `"nonsense"`, true},
 	} {
 		c := Config{TurnSandboxPolicy: json.RawMessage(row.policy), ThreadSandbox: json.RawMessage(row.thread)}
-		if got := c.Sandboxed(); got != row.want {
+		if got := c.NeedsSandbox(); got != row.want {
 			t.Errorf("%s %s: %t", row.policy, row.thread, got)
 		}
 	}

@@ -37,7 +37,7 @@ func (p posture) verifySettings(o Options, settings json.RawMessage) error {
 	}
 	sandbox := member(settings, "sandboxpolicy")
 	if p.sandbox != nil {
-		if sandbox != nil && !holds(sandbox, p.sandbox) {
+		if sandbox != nil && !satisfies(sandbox, p.sandbox) {
 			return mismatch("the sandbox", string(p.sandbox), string(sandbox))
 		}
 		return nil
@@ -45,14 +45,14 @@ func (p posture) verifySettings(o Options, settings json.RawMessage) error {
 	if got := activeProfile(settings); got != profile {
 		return mismatch("the permission profile", profile, got)
 	}
-	if sandbox != nil && !holds(sandbox, json.RawMessage(`{"type":"workspaceWrite","networkAccess":false}`)) {
+	if sandbox != nil && !satisfies(sandbox, json.RawMessage(`{"type":"workspaceWrite","networkAccess":false}`)) {
 		return mismatch("the sandbox", "the workspace, without a network", string(sandbox))
 	}
 	return nil
 }
 
 func (p posture) verifyApproval(got json.RawMessage) error {
-	if got != nil && !holds(got, p.approval) {
+	if got != nil && !satisfies(got, p.approval) {
 		return mismatch("the approval policy", string(p.approval), string(got))
 	}
 	return nil
@@ -63,9 +63,9 @@ func activeProfile(of json.RawMessage) string {
 	return text(member(of, "activepermissionprofile"), "id")
 }
 
-// holds reports whether got has everything that want has. Servers add what was
+// satisfies reports whether got has everything that want has. Servers add what was
 // left to them, and leave out what is off.
-func holds(got, want json.RawMessage) bool {
+func satisfies(got, want json.RawMessage) bool {
 	var g, w any
 	if json.Unmarshal(got, &g) != nil || json.Unmarshal(want, &w) != nil {
 		return false

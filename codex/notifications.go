@@ -10,59 +10,59 @@ import (
 )
 
 const (
-	// deltaPause is the least time between two events about pieces of text or
+	// deltaInterval is the least time between two events about pieces of text or
 	// output, which come in thousands per second.
-	deltaPause = 100 * time.Millisecond
-	// bigItem is a size from which an item is output that nobody reads here.
-	bigItem = 64 << 10
+	deltaInterval = 100 * time.Millisecond
+	// maxShownItem is a size from which an item is output that nobody reads here.
+	maxShownItem = 64 << 10
 )
 
-// notice deals with a notification; on the read loop. An error means that it
+// handleNotification deals with a notification; on the read loop. An error means that it
 // makes no sense.
-func (s *Session) notice(method string, params json.RawMessage) error {
+func (s *Session) handleNotification(method string, params json.RawMessage) error {
 	e := Event{Kind: Notification, Method: method, Summary: method, Progress: true}
 	switch method {
 	case "turn/completed", "turn/failed", "turn/cancelled":
-		return s.noticeEnd(e, params)
+		return s.onTurnEnded(e, params)
 	case "error":
-		return s.noticeError(e, params)
+		return s.onError(e, params)
 	case "item/started", "item/completed":
-		s.noticeItem(&e, params)
+		s.onItem(&e, params)
 	case "thread/tokenUsage/updated", "codex/event/token_count":
-		s.noticeUsage(&e, params)
+		s.onUsage(&e, params)
 	case "account/rateLimits/updated":
 		snapshot := rateLimits(params)
-		if member(params, "ratelimits") == nil && tells(params) { // older servers send the snapshot itself
+		if member(params, "ratelimits") == nil && hasValues(params) { // older servers send the snapshot itself
 			snapshot = params
 		}
-		s.noticeLimits(&e, snapshot)
+		s.onRateLimits(&e, snapshot)
 	case "codex/event/stream_error": // older servers' error with willRetry
 		e.Progress, e.Summary = false, "Codex retries: "+streamError(params)
 	case "thread/closed":
-		s.noticeClosed(params)
+		s.onThreadClosed(params)
 	case "thread/archived":
-		s.noticeArchived(params)
+		s.onThreadArchived(params)
 	case "thread/settings/updated":
-		s.noticeSettings(params)
+		s.onSettings(params)
 	case "warning", "guardianWarning", "configWarning", "deprecationNotice":
 		e.Summary = text(params, "message", "summary")
 	default:
 		if strings.HasSuffix(method, "elta") { // item/agentMessage/delta, outputDelta, agent_message_delta
 			now := time.Now()
-			if now.Before(s.quiet) {
+			if now.Before(s.deltaQuietUntil) {
 				return nil
 			}
-			s.quiet = now.Add(deltaPause)
+			s.deltaQuietUntil = now.Add(deltaInterval)
 		}
 	}
 	s.emit(e)
 	return nil
 }
 
-// noticeEnd ends our turn if it is the one that ended. The event of the turn is
+// onTurnEnded ends our turn if it is the one that ended. The event of the turn is
 // the turn's own.
-func (s *Session) noticeEnd(e Event, params json.RawMessage) error {
-	o, err := turnOutcome(e.Method, params)
+func (s *Session) onTurnEnded(e Event, params json.RawMessage) error {
+	o, err := parseTurnOutcome(e.Method, params)
 	if err != nil {
 		return err
 	}
@@ -75,18 +75,18 @@ func (s *Session) noticeEnd(e Event, params json.RawMessage) error {
 	return nil
 }
 
-// noticeError keeps an error for the turn that will fail of it. One that Codex
+// onError keeps an error for the turn that will fail of it. One that Codex
 // retries is neither progress nor failure: without a network it retries for ever.
-func (s *Session) noticeError(e Event, params json.RawMessage) error {
+func (s *Session) onError(e Event, params json.RawMessage) error {
 	var p struct {
-		owner
+		turnRef
 		Error     json.RawMessage `json:"error"`
 		WillRetry bool            `json:"willRetry"`
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
 		return err
 	}
-	f := readFault(p.Error)
+	f := parseServerError(p.Error)
 	e.Summary = "error: " + f.Message
 	if p.WillRetry {
 		e.Progress, e.Summary = false, "Codex retries: "+cmp.Or(f.Details, f.Message)
@@ -96,20 +96,20 @@ func (s *Session) noticeError(e Event, params json.RawMessage) error {
 	defer s.mu.Unlock()
 	t := s.turn
 	if t != nil && !p.WillRetry && (p.thread() == "" || p.thread() == s.thread) && (p.TurnID == "" || t.id == "" || p.TurnID == t.id) {
-		t.fault = f
+		t.lastError = f
 	}
 	return nil
 }
 
-// noticeUsage counts the tokens of a usage report. Reports of older servers bring
+// onUsage counts the tokens of a usage report. Reports of older servers bring
 // the account's limits along, or those alone.
-func (s *Session) noticeUsage(e *Event, params json.RawMessage) {
-	s.noticeLimits(e, rateLimits(params))
-	total, last, ok := usageReport(params)
+func (s *Session) onUsage(e *Event, params json.RawMessage) {
+	s.onRateLimits(e, rateLimits(params))
+	total, last, ok := parseUsageReport(params)
 	if !ok {
 		return
 	}
-	thread, turn := usageOwner(params)
+	thread, turn := usageTurn(params)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A report that does not name its turn comes from the one in progress.
@@ -119,8 +119,8 @@ func (s *Session) noticeUsage(e *Event, params json.RawMessage) {
 	e.Usage, e.Summary = &spent, fmt.Sprintf("%d tokens used", spent.Total())
 }
 
-// noticeLimits keeps a snapshot of the account's limits; nil says nothing.
-func (s *Session) noticeLimits(e *Event, snapshot json.RawMessage) {
+// onRateLimits keeps a snapshot of the account's limits; nil says nothing.
+func (s *Session) onRateLimits(e *Event, snapshot json.RawMessage) {
 	if snapshot == nil {
 		return
 	}
@@ -130,32 +130,32 @@ func (s *Session) noticeLimits(e *Event, snapshot json.RawMessage) {
 	s.limits = snapshot
 }
 
-// noticeClosed ends the session, and the turn in progress, with its thread.
-func (s *Session) noticeClosed(params json.RawMessage) {
-	var of owner
+// onThreadClosed ends the session, and the turn in progress, with its thread.
+func (s *Session) onThreadClosed(params json.RawMessage) {
+	var of turnRef
 	_ = json.Unmarshal(params, &of) // without an owner it is ours
 	if of.thread() == "" || of.thread() == s.ThreadID() {
 		s.conn.fail(fmt.Errorf("the thread: %w: Codex closed it: see the session's log", ErrPortExit))
 	}
 }
 
-// noticeArchived ends the turn in progress: nothing more comes of an archived
+// onThreadArchived ends the turn in progress: nothing more comes of an archived
 // thread. Some older servers archive a thread after each turn and take the next one
 // all the same, so before the server has answered turn/start it means nothing.
-func (s *Session) noticeArchived(params json.RawMessage) {
-	var of owner
+func (s *Session) onThreadArchived(params json.RawMessage) {
+	var of turnRef
 	_ = json.Unmarshal(params, &of) // without an owner it is ours
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != nil && s.turn.id != "" && (of.thread() == "" || of.thread() == s.thread) {
-		s.turn.endLocked(outcome{turn: of.TurnID, category: ErrTurnCancelled, fault: fault{Message: "Codex archived the thread"}})
+		s.turn.endLocked(outcome{turn: of.TurnID, category: ErrTurnCancelled, failure: serverError{Message: "Codex archived the thread"}})
 	}
 }
 
 // streamError returns what an older server says of a connection to the model that
 // it lost.
 func streamError(params json.RawMessage) string {
-	for _, body := range bodies(params) {
+	for _, body := range eventBodies(params) {
 		if message := text(body, "message"); message != "" {
 			return message
 		}
@@ -163,10 +163,10 @@ func streamError(params json.RawMessage) string {
 	return "the connection to the model"
 }
 
-// noticeSettings ends our turn before its first word if its settings are not
+// onSettings ends our turn before its first word if its settings are not
 // those that were asked for.
-func (s *Session) noticeSettings(params json.RawMessage) {
-	var of owner
+func (s *Session) onSettings(params json.RawMessage) {
+	var of turnRef
 	_ = json.Unmarshal(params, &of) // without an owner it is ours
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *Session) noticeSettings(params json.RawMessage) {
 		return
 	}
 	if err := s.posture.verifySettings(s.o, settings); err != nil {
-		s.turn.breakLocked(err)
+		s.turn.abortLocked(err)
 	}
 }
 
@@ -193,8 +193,8 @@ type item struct {
 	}
 }
 
-func (s *Session) noticeItem(e *Event, params json.RawMessage) {
-	if len(params) > bigItem && !bytes.Contains(params, []byte(`"questions"`)) {
+func (s *Session) onItem(e *Event, params json.RawMessage) {
+	if len(params) > maxShownItem && !bytes.Contains(params, []byte(`"questions"`)) {
 		return
 	}
 	var p struct{ Item item }
@@ -209,7 +209,7 @@ func (s *Session) noticeItem(e *Event, params json.RawMessage) {
 		return
 	}
 	for _, q := range p.Item.Questions {
-		s.turn.questions = append(s.turn.questions, question(q.Title, q.Options))
+		s.turn.nonBlockingQuestions = append(s.turn.nonBlockingQuestions, formatQuestion(q.Title, q.Options))
 	}
 }
 
@@ -248,15 +248,15 @@ func (i item) command() string {
 	return i.Command
 }
 
-// command is the one that an approval is about.
-func command(params json.RawMessage) string {
+// approvalCommand is the one that an approval is about.
+func approvalCommand(params json.RawMessage) string {
 	var i item
 	_ = json.Unmarshal(params, &i) // older servers send a list of words: no command is shown
 	return i.command()
 }
 
-// question is what a person reads: the question and what may be chosen.
-func question(text string, options []string) string {
+// formatQuestion is what a person reads: the formatQuestion and what may be chosen.
+func formatQuestion(text string, options []string) string {
 	if len(options) == 0 {
 		return text
 	}

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// peer is the server's end of a session, played by a test.
-type peer struct {
+// fakeServer is the server's end of a session, played by a test.
+type fakeServer struct {
 	t   *testing.T
 	rwc io.ReadWriteCloser
 	in  *bufio.Reader
 }
 
-// got is a line that the session wrote.
-type got struct {
+// received is a line that the session wrote.
+type received struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
@@ -29,13 +29,13 @@ type got struct {
 
 // dial returns the session's end of a connection. The script plays the other
 // end and hangs up when it returns.
-func dial(t *testing.T, script func(*peer)) io.ReadWriteCloser {
+func dial(t *testing.T, script func(*fakeServer)) io.ReadWriteCloser {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer theirs.Close()
-		script(&peer{t: t, rwc: theirs, in: bufio.NewReader(theirs)})
+		script(&fakeServer{t: t, rwc: theirs, in: bufio.NewReader(theirs)})
 	})
 	t.Cleanup(func() {
 		ours.Close()
@@ -45,10 +45,10 @@ func dial(t *testing.T, script func(*peer)) io.ReadWriteCloser {
 }
 
 // next reads one line of the session; false when it hung up.
-func (p *peer) next() (m got, ok bool) {
+func (p *fakeServer) next() (m received, ok bool) {
 	text, err := p.in.ReadBytes('\n')
 	if err != nil {
-		return got{}, false
+		return received{}, false
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		p.t.Errorf("the session wrote %q: %v", text, err)
@@ -57,7 +57,7 @@ func (p *peer) next() (m got, ok bool) {
 }
 
 // expect reads the next line, which must be a call of the method.
-func (p *peer) expect(method string) got {
+func (p *fakeServer) expect(method string) received {
 	m, ok := p.next()
 	if !ok || m.Method != method {
 		p.t.Errorf("the session wrote %+v (%v), want %s", m, ok, method)
@@ -66,7 +66,7 @@ func (p *peer) expect(method string) got {
 }
 
 // drain reads until the session hangs up.
-func (p *peer) drain() {
+func (p *fakeServer) drain() {
 	for {
 		if _, ok := p.next(); !ok {
 			return
@@ -75,40 +75,40 @@ func (p *peer) drain() {
 }
 
 // send writes lines as they are. A session that hung up misses them.
-func (p *peer) send(lines ...string) {
+func (p *fakeServer) send(lines ...string) {
 	for _, text := range lines {
 		_, _ = io.WriteString(p.rwc, text+"\n")
 	}
 }
 
-func (p *peer) reply(m got, result string) {
+func (p *fakeServer) reply(m received, result string) {
 	p.send(fmt.Sprintf(`{"id":%s,"result":%s}`, m.ID, result))
 }
 
-func (p *peer) refuse(m got, code int, text string) {
+func (p *fakeServer) refuse(m received, code int, text string) {
 	p.send(fmt.Sprintf(`{"id":%s,"error":{"code":%d,"message":%q}}`, m.ID, code, text))
 }
 
 // hello is the handshake of a server that does not tell its configuration.
-func (p *peer) hello() {
+func (p *fakeServer) hello() {
 	p.reply(p.expect("initialize"), `{}`)
 	p.expect("initialized")
 	p.unknown("config/read")
 }
 
 // unknown refuses a call of a method that the server does not have.
-func (p *peer) unknown(method string) {
+func (p *fakeServer) unknown(method string) {
 	p.refuse(p.expect(method), -32600, "Invalid request: unknown variant `"+method+"`")
 }
 
 // handshake opens thread-1.
-func (p *peer) handshake() {
+func (p *fakeServer) handshake() {
 	p.hello()
 	p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 }
 
 // turn opens turn-1 of thread-1, after the handshake.
-func (p *peer) turn() got {
+func (p *fakeServer) turn() received {
 	p.handshake()
 	m := p.expect("turn/start")
 	p.reply(m, `{"turn":{"id":"turn-1"}}`)
@@ -117,25 +117,25 @@ func (p *peer) turn() got {
 
 const completed = `{"method":"turn/completed","params":{"threadId":"thread-1","turn":{"id":"turn-1","status":"completed","error":null}}}`
 
-// journal keeps the events of a session.
-type journal struct {
+// eventLog keeps the events of a session.
+type eventLog struct {
 	mu     sync.Mutex
 	events []Event
 }
 
-func (j *journal) add(e Event) {
+func (j *eventLog) add(e Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.events = append(j.events, e)
 }
 
-func (j *journal) all() []Event {
+func (j *eventLog) all() []Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.events)
 }
 
-func (j *journal) count(kind Kind) (n int) {
+func (j *eventLog) count(kind Kind) (n int) {
 	for _, e := range j.all() {
 		if e.Kind == kind {
 			n++
@@ -145,15 +145,15 @@ func (j *journal) count(kind Kind) (n int) {
 }
 
 // says reports whether an event of the kind has the summary.
-func (j *journal) says(kind Kind, summary string) bool {
+func (j *eventLog) says(kind Kind, summary string) bool {
 	return slices.ContainsFunc(j.all(), func(e Event) bool { return e.Kind == kind && e.Summary == summary })
 }
 
 // begin opens a session with a script, closes it with the test, and keeps what
 // it reports.
-func begin(t *testing.T, o Options, script func(*peer)) (*Session, *journal) {
+func begin(t *testing.T, o Options, script func(*fakeServer)) (*Session, *eventLog) {
 	t.Helper()
-	j := &journal{}
+	j := &eventLog{}
 	o.Events = j.add
 	s, err := Open(t.Context(), dial(t, script), o)
 	if err != nil {
@@ -165,9 +165,9 @@ func begin(t *testing.T, o Options, script func(*peer)) (*Session, *journal) {
 
 // runTurn opens a session, runs one turn whose stream is the given lines, and
 // waits for the end of all of it.
-func runTurn(t *testing.T, o Options, stream ...string) (*Session, *journal, Turn, error) {
+func runTurn(t *testing.T, o Options, stream ...string) (*Session, *eventLog, Turn, error) {
 	t.Helper()
-	s, j := begin(t, o, func(p *peer) {
+	s, j := begin(t, o, func(p *fakeServer) {
 		p.turn()
 		var wg sync.WaitGroup
 		wg.Go(func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func readAll(f *frames) (texts []string, err error) {
+func readAll(f *lineReader) (texts []string, err error) {
 	for {
 		text, err := f.next()
 		if err != nil {
@@ -41,7 +41,7 @@ func TestLinesAreCutAtTheirEnds(t *testing.T) {
 		for way, reader := range map[string]func(io.Reader) io.Reader{
 			"whole": func(r io.Reader) io.Reader { return r }, "halves": iotest.HalfReader, "bytes": iotest.OneByteReader,
 		} {
-			texts, err := readAll(newFrames(reader(strings.NewReader(test.in))))
+			texts, err := readAll(newLineReader(reader(strings.NewReader(test.in))))
 			if err != io.EOF {
 				t.Errorf("%s, %s: %v", name, way, err)
 			}
@@ -56,11 +56,11 @@ func TestSixteenMiBIsTheLongestLine(t *testing.T) {
 	t.Parallel()
 	longest := bytes.Repeat([]byte("x"), maxLine)
 	for _, end := range []string{"\n", "\r\n", ""} {
-		texts, err := readAll(newFrames(io.MultiReader(bytes.NewReader(longest), strings.NewReader(end))))
+		texts, err := readAll(newLineReader(io.MultiReader(bytes.NewReader(longest), strings.NewReader(end))))
 		if err != io.EOF || len(texts) != 1 || len(texts[0]) != maxLine {
 			t.Errorf("16 MiB ending in %q: %d lines, %v", end, len(texts), err)
 		}
-		texts, err = readAll(newFrames(io.MultiReader(strings.NewReader("x"), bytes.NewReader(longest), strings.NewReader(end))))
+		texts, err = readAll(newLineReader(io.MultiReader(strings.NewReader("x"), bytes.NewReader(longest), strings.NewReader(end))))
 		if err != errLineTooLong || len(texts) != 0 {
 			t.Errorf("16 MiB and a byte ending in %q: %d lines, %v", end, len(texts), err)
 		}
@@ -70,7 +70,7 @@ func TestSixteenMiBIsTheLongestLine(t *testing.T) {
 func TestAnEndlessLineIsGivenUpInBoundedMemory(t *testing.T) {
 	t.Parallel()
 	counted := &countingReader{r: endless{}}
-	if _, err := readAll(newFrames(counted)); err != errLineTooLong {
+	if _, err := readAll(newLineReader(counted)); err != errLineTooLong {
 		t.Fatal(err)
 	}
 	if counted.n > maxLine+2*readSize {
@@ -80,7 +80,7 @@ func TestAnEndlessLineIsGivenUpInBoundedMemory(t *testing.T) {
 
 func TestTheMemoryOfAHugeLineIsGivenBack(t *testing.T) {
 	t.Parallel()
-	f := newFrames(io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("x"), maxLine)), strings.NewReader("\nnext\n")))
+	f := newLineReader(io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("x"), maxLine)), strings.NewReader("\nnext\n")))
 	if text, err := f.next(); err != nil || len(text) != maxLine {
 		t.Fatal(len(text), err)
 	}
@@ -122,7 +122,7 @@ func FuzzFrames(f *testing.F) {
 			want = append(want, strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r"))
 		}
 		for _, r := range []io.Reader{bytes.NewReader(in), iotest.HalfReader(bytes.NewReader(in))} {
-			texts, err := readAll(&frames{r: bufio.NewReaderSize(r, 16)}) // small, so that most lines are long
+			texts, err := readAll(&lineReader{r: bufio.NewReaderSize(r, 16)}) // small, so that most lines are long
 			if err != io.EOF {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ const (
 )
 
 // check plays a server whose login is the account, up to the end of a check.
-func (p *peer) check(account string) {
+func (p *fakeServer) check(account string) {
 	p.handshake()
 	p.reply(p.expect("account/read"), account)
 	p.unknown("command/exec")
@@ -20,7 +20,7 @@ func (p *peer) check(account string) {
 
 func TestTheLimitsOfTheAccountAreReadOnceTheFirstTurnHasStarted(t *testing.T) {
 	t.Parallel()
-	s, j := begin(t, Options{}, func(p *peer) {
+	s, j := begin(t, Options{}, func(p *fakeServer) {
 		p.check(chatGPT)
 		p.reply(p.expect("turn/start"), started)
 		p.reply(p.expect("account/rateLimits/read"), `{"rateLimits":{"limitId":"codex","primary":{"usedPercent":100,"resetsAt":2000}},"rateLimitsByLimitId":{}}`)
@@ -52,16 +52,18 @@ func TestTheLimitsOfTheAccountAreReadOnceTheFirstTurnHasStarted(t *testing.T) {
 
 func TestAServerThatDoesNotAnswerForItsLimitsHoldsNothingUp(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]func(*peer, got){
-		"refused": func(p *peer, m got) {
+	for name, answer := range map[string]func(*fakeServer, received){
+		"refused": func(p *fakeServer, m received) {
 			p.refuse(m, -32600, "Invalid request: unknown variant `account/rateLimits/read`")
 		},
-		"without login": func(p *peer, m got) { p.refuse(m, -32600, "chatgpt authentication required to read rate limits") },
-		"silent":        func(*peer, got) {},
-		"odd":           func(p *peer, m got) { p.reply(m, `[]`) },
-		"empty":         func(p *peer, m got) { p.reply(m, `{"rateLimits":{"limitId":"codex","primary":null}}`) },
+		"without login": func(p *fakeServer, m received) {
+			p.refuse(m, -32600, "chatgpt authentication required to read rate limits")
+		},
+		"silent": func(*fakeServer, received) {},
+		"odd":    func(p *fakeServer, m received) { p.reply(m, `[]`) },
+		"empty":  func(p *fakeServer, m received) { p.reply(m, `{"rateLimits":{"limitId":"codex","primary":null}}`) },
 	} {
-		s, j := begin(t, Options{}, func(p *peer) {
+		s, j := begin(t, Options{}, func(p *fakeServer) {
 			p.check(chatGPT)
 			p.reply(p.expect("turn/start"), started)
 			answer(p, p.expect("account/rateLimits/read"))
@@ -91,7 +93,7 @@ func TestLimitsAreNotReadWhereThereAreNone(t *testing.T) {
 		"another provider":   `{"account":{"type":"chatgpt"},"requiresOpenaiAuth":false}`,
 		"nothing is checked": "",
 	} {
-		s, _ := begin(t, Options{}, func(p *peer) {
+		s, _ := begin(t, Options{}, func(p *fakeServer) {
 			if account == "" {
 				p.handshake()
 			} else {

@@ -11,9 +11,9 @@ import (
 	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
-// bare is the real Codex in a cell, spoken to by hand: it is made to do what our
+// rawCodex is the real Codex in a cell, spoken to by hand: it is made to do what our
 // sessions cannot be made to do, to show what would happen then.
-type bare struct {
+type rawCodex struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -21,8 +21,8 @@ type bare struct {
 	dead  bool
 }
 
-// bare starts Codex and shakes hands. It ends with the test at the latest.
-func (c *cell) bare() *bare {
+// startRaw starts Codex and shakes hands. It ends with the test at the latest.
+func (c *testbed) startRaw() *rawCodex {
 	c.t.Helper()
 	c.build()
 	c.model = codextest.NewModel()
@@ -30,7 +30,7 @@ func (c *cell) bare() *bare {
 	if err := (codextest.Home{URL: c.model.URL(), Model: c.name, Features: c.features}).Write(c.path("homes/own")); err != nil {
 		c.t.Fatal(err)
 	}
-	b := &bare{t: c.t, cmd: exec.Command(realCodex(c.t), "app-server")}
+	b := &rawCodex{t: c.t, cmd: exec.Command(realCodex(c.t), "app-server")}
 	b.cmd.Dir, b.cmd.Env = c.ws.Path, c.env.Parent
 	in, err := b.cmd.StdinPipe()
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *cell) bare() *bare {
 	return b
 }
 
-func (b *bare) send(format string, args ...any) {
+func (b *rawCodex) send(format string, args ...any) {
 	b.t.Helper()
 	if _, err := fmt.Fprintf(b.in, format+"\n", args...); err != nil {
 		b.t.Fatal(err)
@@ -59,7 +59,7 @@ func (b *bare) send(format string, args ...any) {
 
 // turn runs one turn on a thread of its own, with the policies of a thread and of
 // a turn as JSON, and gives each approval that is asked for the answer.
-func (b *bare) turn(cwd, approval, sandbox, answer string) {
+func (b *rawCodex) turn(cwd, approval, sandbox, answer string) {
 	b.t.Helper()
 	b.send(`{"id":2,"method":"thread/start","params":{"cwd":%q,"approvalPolicy":%s}}`, cwd, approval)
 	for b.lines.Scan() {
@@ -84,7 +84,7 @@ func (b *bare) turn(cwd, approval, sandbox, answer string) {
 }
 
 // close hangs up and waits for Codex, and for nothing that it started.
-func (b *bare) close() {
+func (b *rawCodex) close() {
 	if b.dead {
 		return
 	}

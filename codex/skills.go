@@ -17,15 +17,15 @@ import (
 // checkSkills warns of the skills that the prompt names and the server does not
 // have. It is no more than that: in a prompt a $word may mean anything.
 func (s *Session) checkSkills(ctx context.Context) error {
-	named := mentions(s.o.Prompt)
+	named := skillMentions(s.o.Prompt)
 	if len(named) == 0 {
 		return nil
 	}
 	params := map[string]any{"cwds": []string{s.o.Cwd}}
-	err := s.optional(ctx, "skills/list", params, func(result json.RawMessage) error {
-		has, known := skillsIn(result)
+	err := s.callOptional(ctx, "skills/list", params, func(result json.RawMessage) error {
+		has, known := parseSkills(result)
 		if missing := slices.DeleteFunc(named, func(name string) bool { return slices.Contains(has, name) }); known && len(missing) > 0 {
-			s.warn(missingSkills(missing, has))
+			s.warn(missingSkillsWarning(missing, has))
 		}
 		return nil
 	})
@@ -35,8 +35,8 @@ func (s *Session) checkSkills(ctx context.Context) error {
 	return err
 }
 
-// skillsIn are the names in an answer to skills/list, but for those switched off.
-func skillsIn(result json.RawMessage) (names []string, known bool) {
+// parseSkills are the names in an answer to skills/list, but for those switched off.
+func parseSkills(result json.RawMessage) (names []string, known bool) {
 	var r struct {
 		Data []struct {
 			Skills []struct {
@@ -59,7 +59,7 @@ func skillsIn(result json.RawMessage) (names []string, known bool) {
 	return slices.Compact(names), true
 }
 
-func missingSkills(missing, has []string) string {
+func missingSkillsWarning(missing, has []string) string {
 	there := "it has none"
 	if len(has) > 0 {
 		there = "it has " + strings.Join(has, ", ")
@@ -73,10 +73,10 @@ var (
 	codeSpan  = regexp.MustCompile("`[^`]*`")
 )
 
-// mentions are the skills that a prompt names, each once, sorted. What stands
+// skillMentions are the skills that a prompt names, each once, sorted. What stands
 // in code is no mention, nor is what has the shape of a shell's variable and not
 // that of a skill: capitals, underscores, braces.
-func mentions(prompt string) (names []string) {
+func skillMentions(prompt string) (names []string) {
 	fenced := false
 	for line := range strings.Lines(prompt) {
 		if start := strings.TrimSpace(line); strings.HasPrefix(start, "```") || strings.HasPrefix(start, "~~~") {

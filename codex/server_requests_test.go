@@ -43,7 +43,7 @@ func TestEveryRequestOfTheProtocolIsAnswered(t *testing.T) {
 				raw = string(text)
 			}
 			var got string
-			_, j, _, err := runTurnAfter(t, func(p *peer) {
+			_, j, _, err := runTurnAfter(t, func(p *fakeServer) {
 				p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
 				p.send(fmt.Sprintf(`{"id":0,"method":%q,"params":%s}`, test.method, raw))
 				m, _ := p.next()
@@ -64,7 +64,7 @@ func TestEveryRequestOfTheProtocolIsAnswered(t *testing.T) {
 	}
 }
 
-func answerOf(t *testing.T, m got) string {
+func answerOf(t *testing.T, m received) string {
 	if string(m.ID) != "0" {
 		t.Errorf("answered %s", m.ID)
 	}
@@ -76,7 +76,7 @@ func answerOf(t *testing.T, m got) string {
 
 func TestTheTableHasTheRequestsOfTheProtocol(t *testing.T) {
 	t.Parallel()
-	answers := (&Session{}).table()
+	answers := (&Session{}).requestHandlers()
 	for _, method := range []string{
 		"item/commandExecution/requestApproval", "item/fileChange/requestApproval", "item/tool/requestUserInput",
 		"mcpServer/elicitation/request", "item/permissions/requestApproval", "item/tool/call",
@@ -96,7 +96,7 @@ func TestTheTimeIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var got, want string
-		runTurnAfter(t, func(p *peer) {
+		runTurnAfter(t, func(p *fakeServer) {
 			p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
 			p.send(`{"id":0,"method":"currentTime/read","params":{"threadId":"thread-1"}}`)
 			m, _ := p.next()
@@ -129,7 +129,7 @@ func TestATurnThatNeedsAPersonFailsWithTheQuestions(t *testing.T) {
 		"a checkpoint":  {"item/commandExecution/requestApproval", `{"kind":"humanCommand","command":"deploy"}`, `{"decision":"decline"}`, []string{"may this run? deploy"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			_, j, _, err := runTurnAfter(t, func(p *peer) {
+			_, j, _, err := runTurnAfter(t, func(p *fakeServer) {
 				p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
 				p.send(fmt.Sprintf(`{"id":0,"method":%q,"params":%s}`, test.method, test.params))
 				var answered, interrupted bool

@@ -20,7 +20,7 @@ func TestAKeyIsSaidOnceAndNeverShown(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		tapped.Write(append(line, '\n'))
-	}}, func(p *peer) {
+	}}, func(p *fakeServer) {
 		p.reply(p.expect("initialize"), `{}`)
 		p.expect("initialized")
 		m := p.expect("account/login/start")
@@ -47,7 +47,7 @@ func TestAKeyIsSaidOnceAndNeverShown(t *testing.T) {
 
 func TestAKeyThatIsNotTakenIsNoLogin(t *testing.T) {
 	t.Parallel()
-	_, err := Open(t.Context(), dial(t, func(p *peer) {
+	_, err := Open(t.Context(), dial(t, func(p *fakeServer) {
 		p.reply(p.expect("initialize"), `{}`)
 		p.expect("initialized")
 		p.refuse(p.expect("account/login/start"), -32600, "no keys here")
@@ -65,7 +65,7 @@ func TestAServerTooOldForAKeyIsNotALoginThatFailed(t *testing.T) {
 		-32600: "Invalid request: unknown variant `account/login/start`, expected one of `initialize`, `account/login`",
 		-32601: "Method not found",
 	} {
-		_, err := Open(t.Context(), dial(t, func(p *peer) {
+		_, err := Open(t.Context(), dial(t, func(p *fakeServer) {
 			p.reply(p.expect("initialize"), `{}`)
 			p.expect("initialized")
 			p.refuse(p.expect("account/login/start"), code, text)
@@ -79,14 +79,14 @@ func TestAServerTooOldForAKeyIsNotALoginThatFailed(t *testing.T) {
 
 func TestWhatTheCommandLineSetsStaysAsItIs(t *testing.T) {
 	t.Parallel()
-	var s server
-	err := s.configured([]byte(`{"config":{"model_provider":"mine","model_providers":{"mine":{"stream_idle_timeout_ms":null}}},
+	var s serverInfo
+	err := s.readConfig([]byte(`{"config":{"model_provider":"mine","model_providers":{"mine":{"stream_idle_timeout_ms":null}}},
 		"origins":{"agents.enabled":{"name":{"type":"sessionFlags"}},"features.goals":{"name":{"type":"user"}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var p posture
-	given := p.guard(Options{Config: Config{StallTimeout: time.Minute}}, s)
+	given := p.complete(Options{Config: Config{StallTimeout: time.Minute}}, s)
 	if diff := cmp.Diff([]string{"agents.enabled"}, given); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -103,9 +103,9 @@ func TestWhatTheCommandLineSetsStaysAsItIs(t *testing.T) {
 
 func TestAShorterPatienceOfTheProviderStays(t *testing.T) {
 	t.Parallel()
-	for _, s := range []server{{provider: "mine", custom: true, idle: time.Second}, {provider: "openai"}} {
+	for _, s := range []serverInfo{{provider: "mine", custom: true, idle: time.Second}, {provider: "openai"}} {
 		var p posture
-		p.guard(Options{}, s)
+		p.complete(Options{}, s)
 		if got, set := p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"]; set {
 			t.Errorf("%+v: set to %v", s, got)
 		}

@@ -10,37 +10,37 @@ import (
 	"time"
 )
 
-// server is what a server says of itself before a thread is opened.
-type server struct {
-	version  string          // "" when it does not say
-	home     string          // its Codex home, likewise
-	provider string          // of the model
-	custom   bool            // the provider is not built in: its settings can be changed
-	idle     time.Duration   // after which the provider's silence is a failure; 0 is Codex's default
-	given    map[string]bool // the settings that its command line gives
+// serverInfo is what a serverInfo says of itself before a thread is opened.
+type serverInfo struct {
+	version    string          // "" when it does not say
+	home       string          // its Codex home, likewise
+	provider   string          // of the model
+	custom     bool            // the provider is not built in: its settings can be changed
+	idle       time.Duration   // after which the provider's silence is a failure; 0 is Codex's default
+	overridden map[string]bool // the settings that its command line gives
 }
 
 // handshake makes the server known to us, and us to the server (SPEC §10.2).
-func (s *Session) handshake(ctx context.Context) (server, error) {
-	var about server
+func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
+	var about serverInfo
 	wait := s.o.Config.ReadTimeout
-	err := s.conn.call(ctx, max(wait, firstAnswer), "initialize", initialize(s.o.Version), func(result json.RawMessage) error {
-		about.version, about.home = versionIn(text(result, "useragent")), text(result, "codexhome")
+	err := s.conn.call(ctx, max(wait, initializeTimeout), "initialize", initialize(s.o.Version), func(result json.RawMessage) error {
+		about.version, about.home = parseVersion(text(result, "useragent")), text(result, "codexhome")
 		return nil
 	})
 	if err != nil {
-		return server{}, err
+		return serverInfo{}, err
 	}
 	if err := s.conn.send(ctx, request{Method: "initialized"}); err != nil {
-		return server{}, err
+		return serverInfo{}, err
 	}
 	if s.o.Home != "" && about.home != "" && filepath.Clean(about.home) != filepath.Clean(s.o.Home) {
-		return server{}, mismatch("the Codex home", s.o.Home, about.home)
+		return serverInfo{}, mismatch("the Codex home", s.o.Home, about.home)
 	}
 	if err := s.login(ctx); err != nil {
-		return server{}, err
+		return serverInfo{}, err
 	}
-	return about, s.optional(ctx, "config/read", struct{}{}, about.configured)
+	return about, s.callOptional(ctx, "config/read", struct{}{}, about.readConfig)
 }
 
 // login gives the server its key, which it keeps in memory if its home is set up
@@ -63,8 +63,8 @@ func (s *Session) login(ctx context.Context) error {
 	return err
 }
 
-// optional makes a call that older servers may refuse: its result is then missing.
-func (s *Session) optional(ctx context.Context, method string, params any, accept func(json.RawMessage) error) error {
+// callOptional makes a call that older servers may refuse: its result is then missing.
+func (s *Session) callOptional(ctx context.Context, method string, params any, accept func(json.RawMessage) error) error {
 	err := s.conn.call(ctx, s.o.Config.ReadTimeout, method, params, accept)
 	if _, refused := errors.AsType[*ResponseError](err); refused {
 		return nil
@@ -72,8 +72,8 @@ func (s *Session) optional(ctx context.Context, method string, params any, accep
 	return err
 }
 
-// configured takes in the configuration that the server runs with.
-func (s *server) configured(result json.RawMessage) error {
+// readConfig takes in the configuration that the server runs with.
+func (s *serverInfo) readConfig(result json.RawMessage) error {
 	var r struct {
 		Config struct {
 			Provider  string `json:"model_provider"`
@@ -91,15 +91,15 @@ func (s *server) configured(result json.RawMessage) error {
 	s.provider = r.Config.Provider
 	p, custom := r.Config.Providers[s.provider]
 	s.custom, s.idle = custom, time.Duration(p.Idle)*time.Millisecond
-	s.given = map[string]bool{}
+	s.overridden = map[string]bool{}
 	for key, origin := range r.Origins {
-		s.given[key] = origin.Name.Type == "sessionFlags"
+		s.overridden[key] = origin.Name.Type == "sessionFlags"
 	}
 	return nil
 }
 
-// versionIn finds the server's version in "symphony/0.169.0 (Debian 12; x86_64) …".
-func versionIn(userAgent string) string {
+// parseVersion finds the server's version in "symphony/0.169.0 (Debian 12; x86_64) …".
+func parseVersion(userAgent string) string {
 	_, version, _ := strings.Cut(userAgent, "/")
 	version, _, _ = strings.Cut(version, " ")
 	return version

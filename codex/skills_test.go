@@ -25,7 +25,7 @@ func TestAPromptNamesSkillsAndNotVariables(t *testing.T) {
 		"$deploy/now $deploy=1 $(deploy) $Deploy":         nil,
 		"no skill at all":                                 nil,
 	} {
-		if diff := cmp.Diff(want, mentions(prompt)); diff != "" {
+		if diff := cmp.Diff(want, skillMentions(prompt)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", prompt, diff)
 		}
 	}
@@ -38,20 +38,20 @@ func TestASkillThatIsMissingIsAWarningAndNoMore(t *testing.T) {
 	lines := func(text string) string { return strings.ReplaceAll(text, "\n", "") }
 	for name, test := range map[string]struct {
 		prompt string
-		list   func(*peer)
+		list   func(*fakeServer)
 		want   []string // what the warning says; nil is none
 	}{
-		"all are there":     {"$review, then $deploy", func(p *peer) { p.reply(p.expect("skills/list"), lines(list)) }, nil},
-		"one is not":        {"$review, then $release", func(p *peer) { p.reply(p.expect("skills/list"), lines(list)) }, []string{"$release:", "it has deploy, review"}},
-		"one is off":        {"$old", func(p *peer) { p.reply(p.expect("skills/list"), lines(list)) }, []string{"$old:"}},
-		"there are none":    {"$any $thing", func(p *peer) { p.reply(p.expect("skills/list"), `{"data":[{"skills":[]}]}`) }, []string{"$any, $thing:", "it has none"}},
-		"none is named":     {"Please.", func(*peer) {}, nil},
-		"an older server":   {"$any", func(p *peer) { p.unknown("skills/list") }, nil},
-		"of another shape":  {"$any", func(p *peer) { p.reply(p.expect("skills/list"), `{"skills":["any"]}`) }, nil},
-		"not even a result": {"$any", func(p *peer) { p.reply(p.expect("skills/list"), `[7]`) }, nil},
+		"all are there":     {"$review, then $deploy", func(p *fakeServer) { p.reply(p.expect("skills/list"), lines(list)) }, nil},
+		"one is not":        {"$review, then $release", func(p *fakeServer) { p.reply(p.expect("skills/list"), lines(list)) }, []string{"$release:", "it has deploy, review"}},
+		"one is off":        {"$old", func(p *fakeServer) { p.reply(p.expect("skills/list"), lines(list)) }, []string{"$old:"}},
+		"there are none":    {"$any $thing", func(p *fakeServer) { p.reply(p.expect("skills/list"), `{"data":[{"skills":[]}]}`) }, []string{"$any, $thing:", "it has none"}},
+		"none is named":     {"Please.", func(*fakeServer) {}, nil},
+		"an older server":   {"$any", func(p *fakeServer) { p.unknown("skills/list") }, nil},
+		"of another shape":  {"$any", func(p *fakeServer) { p.reply(p.expect("skills/list"), `{"skills":["any"]}`) }, nil},
+		"not even a result": {"$any", func(p *fakeServer) { p.reply(p.expect("skills/list"), `[7]`) }, nil},
 	} {
-		j := &journal{}
-		_, err := Preflight(t.Context(), dial(t, func(p *peer) {
+		j := &eventLog{}
+		_, err := Preflight(t.Context(), dial(t, func(p *fakeServer) {
 			p.hello()
 			p.reply(p.expect("account/read"), `{"account":null,"requiresOpenaiAuth":false}`)
 			test.list(p)
@@ -74,7 +74,7 @@ func TestASkillThatIsMissingIsAWarningAndNoMore(t *testing.T) {
 func TestASkillListThatNeverComesKeepsNobodyFromWorking(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, j := begin(t, Options{Prompt: "$any"}, func(p *peer) {
+		s, j := begin(t, Options{Prompt: "$any"}, func(p *fakeServer) {
 			p.handshake()
 			p.reply(p.expect("account/read"), `{"requiresOpenaiAuth":false}`)
 			p.expect("skills/list")
@@ -89,7 +89,7 @@ func TestASkillListThatNeverComesKeepsNobodyFromWorking(t *testing.T) {
 
 func TestACheckThatFailsIsAFailureToStart(t *testing.T) {
 	t.Parallel()
-	s, j := begin(t, Options{}, func(p *peer) {
+	s, j := begin(t, Options{}, func(p *fakeServer) {
 		p.handshake()
 		p.reply(p.expect("account/read"), `{"account":null,"requiresOpenaiAuth":true}`)
 		p.drain()

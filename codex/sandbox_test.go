@@ -30,10 +30,10 @@ func unguarded() codex.Config {
 	}
 }
 
-// cell is where the real Codex works: a repository as its workspace, a sibling
+// testbed is where the real Codex works: a repository as its workspace, a sibling
 // of it, a home for Codex and one for the user, and a model that says what it is
 // told to. Everything is below dir.
-type cell struct {
+type testbed struct {
 	t        *testing.T
 	dir      string
 	name     string // of the model
@@ -52,9 +52,9 @@ type cell struct {
 	events   []codex.Event
 }
 
-func newCell(t *testing.T, model string) *cell {
+func newTestbed(t *testing.T, model string) *testbed {
 	t.Helper()
-	c := &cell{t: t, dir: t.TempDir(), name: model}
+	c := &testbed{t: t, dir: t.TempDir(), name: model}
 	for _, folder := range []string{"user/.ssh", "temp", "homes/other"} {
 		if err := os.MkdirAll(c.path(folder), 0o700); err != nil {
 			t.Fatal(err)
@@ -67,9 +67,9 @@ func newCell(t *testing.T, model string) *cell {
 	return c
 }
 
-func (c *cell) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
+func (c *testbed) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
 
-func (c *cell) write(name, text string) {
+func (c *testbed) write(name, text string) {
 	c.t.Helper()
 	path := c.path(name)
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
@@ -82,18 +82,18 @@ func (c *cell) write(name, text string) {
 }
 
 // read is a file's content; "" when there is none.
-func (c *cell) read(name string) string {
+func (c *testbed) read(name string) string {
 	content, _ := os.ReadFile(c.path(name)) // a missing one says it all
 	return string(content)
 }
 
-func (c *cell) exists(name string) bool {
+func (c *testbed) exists(name string) bool {
 	_, err := os.Lstat(c.path(name))
 	return err == nil
 }
 
 // build makes the workspaces, once.
-func (c *cell) build() {
+func (c *testbed) build() {
 	c.t.Helper()
 	if c.root != nil {
 		return
@@ -117,14 +117,14 @@ func (c *cell) build() {
 	}
 }
 
-// stay is a session of a cell that is open.
-type stay struct {
+// testSession is a session of a cell that is open.
+type testSession struct {
 	*codex.Session
 	process *workspace.Process
 }
 
 // open begins a session with the posture of a workflow.
-func (c *cell) open(cfg codex.Config, resume string) stay {
+func (c *testbed) open(cfg codex.Config, resume string) testSession {
 	c.t.Helper()
 	s, err := c.tryOpen(cfg, resume)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *cell) open(cfg codex.Config, resume string) stay {
 	return s
 }
 
-func (c *cell) tryOpen(cfg codex.Config, resume string) (stay, error) {
+func (c *testbed) tryOpen(cfg codex.Config, resume string) (testSession, error) {
 	c.t.Helper()
 	c.build()
 	c.model = codextest.NewModel() // a model of its own for each session, which says one thing
@@ -167,10 +167,10 @@ func (c *cell) tryOpen(cfg codex.Config, resume string) (stay, error) {
 		},
 		Wire: c.wire,
 	})
-	return stay{session, process}, err
+	return testSession{session, process}, err
 }
 
-func (c *cell) close(s stay) {
+func (c *testbed) close(s testSession) {
 	c.t.Helper()
 	s.Close()
 	if err := s.process.Stop(c.t.Context()); err != nil {
@@ -182,7 +182,7 @@ func (c *cell) close(s stay) {
 }
 
 // wire keeps what commands printed.
-func (c *cell) wire(_ byte, line []byte) {
+func (c *testbed) wire(_ byte, line []byte) {
 	var m struct {
 		Method string
 		Params struct {
@@ -197,7 +197,7 @@ func (c *cell) wire(_ byte, line []byte) {
 }
 
 // say makes the model call for a command, with more arguments than that if need be.
-func (c *cell) say(command string, more map[string]any) {
+func (c *testbed) say(command string, more map[string]any) {
 	arguments := map[string]any{"cmd": command, "yield_time_ms": 30000}
 	for name, value := range more {
 		arguments[name] = value
@@ -214,7 +214,7 @@ func (c *cell) say(command string, more map[string]any) {
 }
 
 // run runs a command in a session of its own, and returns what it printed.
-func (c *cell) run(cfg codex.Config, command string) string {
+func (c *testbed) run(cfg codex.Config, command string) string {
 	c.t.Helper()
 	s := c.open(cfg, "")
 	defer c.close(s)
@@ -223,7 +223,7 @@ func (c *cell) run(cfg codex.Config, command string) string {
 
 // turn runs a command in a turn. The command must have run to its end: one that
 // never ran proves nothing.
-func (c *cell) turn(s stay, command string) string {
+func (c *testbed) turn(s testSession, command string) string {
 	c.t.Helper()
 	c.say("{ "+command+"\n} 2>&1; echo; echo the command ran", nil)
 	c.mu.Lock()
@@ -241,23 +241,23 @@ func (c *cell) turn(s stay, command string) string {
 	return output
 }
 
-// raid is an attempt to get out: what to prepare, the command, and what tells
+// escapeAttempt is an attempt to get out: what to prepare, the command, and what tells
 // that it succeeded.
-type raid struct {
-	prepare func(*cell)
-	command func(*cell) string
-	success func(c *cell, output string) bool
-	off     func(*cell) codex.Config // without the guard; nil is unguarded
+type escapeAttempt struct {
+	prepare func(*testbed)
+	command func(*testbed) string
+	success func(c *testbed, output string) bool
+	off     func(*testbed) codex.Config // without the guard; nil is unguarded
 }
 
-// holds shows that the attempt succeeds with the guard off, and does not with
+// mustBeStopped shows that the attempt succeeds with the guard off, and does not with
 // it, whatever kind of model tries.
-func (r raid) holds(t *testing.T) {
+func (r escapeAttempt) mustBeStopped(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
 	try := func(t *testing.T, model string, guarded bool) (bool, string) {
 		t.Helper()
-		c := newCell(t, model)
+		c := newTestbed(t, model)
 		if r.prepare != nil {
 			r.prepare(c)
 		}

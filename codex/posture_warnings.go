@@ -2,12 +2,12 @@ package codex
 
 import "encoding/json"
 
-// Weakened says, for people, what the agent may do that the guarded posture
+// PostureWarnings says, for people, what the agent may do that the guarded posture
 // forbids, because the workflow says so. It is empty for a workflow that says
 // nothing about it, or asks for less.
-func (c Config) Weakened() []string {
+func (c Config) PostureWarnings() []string {
 	var notes []string
-	if asksForMore(c.ApprovalPolicy) {
+	if allowsEscalation(c.ApprovalPolicy) {
 		notes = append(notes, "codex.approval_policy: what Codex asks for is accepted, so commands may run outside the sandbox")
 	}
 	key, sandbox := "codex.turn_sandbox_policy", c.TurnSandboxPolicy
@@ -15,14 +15,14 @@ func (c Config) Weakened() []string {
 		key = "codex.thread_sandbox"
 		sandbox, _ = turnSandbox(c.ThreadSandbox) // a bad value fails the session
 	}
-	if note := openness(sandbox); note != "" {
+	if note := sandboxWarning(sandbox); note != "" {
 		notes = append(notes, key+": "+note)
 	}
 	return notes
 }
 
-// Sandboxed reports whether Codex has to start a sandbox for these settings.
-func (c Config) Sandboxed() bool {
+// NeedsSandbox reports whether Codex has to start a sandbox for these settings.
+func (c Config) NeedsSandbox() bool {
 	sandbox := c.TurnSandboxPolicy
 	if !present(sandbox) {
 		sandbox, _ = turnSandbox(c.ThreadSandbox) // a bad value fails the session
@@ -32,9 +32,9 @@ func (c Config) Sandboxed() bool {
 	return p.Type != "dangerFullAccess" && p.Type != "externalSandbox"
 }
 
-// asksForMore reports whether a policy lets Codex ask for what leaves the
+// allowsEscalation reports whether a policy lets Codex ask for what leaves the
 // sandbox, since the answer is always yes.
-func asksForMore(policy json.RawMessage) bool {
+func allowsEscalation(policy json.RawMessage) bool {
 	if !present(policy) {
 		return false
 	}
@@ -54,11 +54,11 @@ func asksForMore(policy json.RawMessage) bool {
 	return false
 }
 
-// readsAll says what every sandbox but ours lets an agent read.
-const readsAll = "the agent can read the Codex home with its login, your keys, what codex.deny names, and other issues' workspaces and event logs"
+// readsEverything says what every sandbox but ours lets an agent read.
+const readsEverything = "the agent can read the Codex home with its login, your keys, what codex.deny names, and other issues' workspaces and event logs"
 
-// openness says what is open in a sandbox that is not ours.
-func openness(sandbox json.RawMessage) string {
+// sandboxWarning says what is open in a sandbox that is not ours.
+func sandboxWarning(sandbox json.RawMessage) string {
 	if !present(sandbox) {
 		return ""
 	}
@@ -75,9 +75,9 @@ func openness(sandbox json.RawMessage) string {
 	case "externalSandbox":
 		return "the agent runs without a sandbox of Codex's: whatever runs this program has to hold it"
 	case "readOnly":
-		note = readsAll
+		note = readsEverything
 	case "workspaceWrite":
-		note = readsAll + ", and write the temporary folders"
+		note = readsEverything + ", and write the temporary folders"
 		if len(p.WritableRoots) > 0 {
 			note += " and its writableRoots"
 		}
