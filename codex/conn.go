@@ -13,21 +13,23 @@ import (
 	"time"
 )
 
-// outgoingLines is how many lines wait for the writer; beyond it, senders wait.
+// outgoingLines is the number of lines that may wait for the writer. When that
+// many wait, senders block.
 const outgoingLines = 64
 
-// conn is a connection with our calls on it. One goroutine reads and one
-// writes, so that a server which stops reading cannot stop us from reading.
+// conn is a connection to an app-server and the calls that it has to answer. One
+// goroutine reads and one writes, so that a server which stops reading cannot stop
+// us from reading.
 type conn struct {
 	rwc          io.ReadWriteCloser
 	tap          func(dir byte, line []byte)
-	replyTimeout time.Duration // for the answer to a request, and for room to send
+	replyTimeout time.Duration // for sending a reply to a server that does not read
 	outgoing     chan []byte
 	done         chan struct{} // closed by fail
 	wg           sync.WaitGroup
 
-	mu      sync.Mutex
-	lastID  int64 // the id of the last call
+	mu      sync.Mutex // guards the fields below; see Session for the order of locks
+	lastID  int64      // the id of the last call
 	pending map[int64]call
 	err     error // why done is closed
 }
@@ -42,18 +44,19 @@ func newConn(rwc io.ReadWriteCloser, wait time.Duration, wire func(byte, []byte)
 	}
 }
 
-// maskKey is a tap that is not shown the key, whoever says it.
+// maskKey wraps wire so that the API key is masked in the lines of both
+// directions.
 func maskKey(key string, wire func(byte, []byte)) func(byte, []byte) {
 	if key == "" || wire == nil {
 		return wire
 	}
-	quoted, _ := json.Marshal(key) // a text: it cannot fail
+	quoted, _ := json.Marshal(key) // a string always marshals
 	secret := quoted[1 : len(quoted)-1]
 	return func(dir byte, line []byte) { wire(dir, bytes.ReplaceAll(line, secret, []byte("[key]"))) }
 }
 
-// start runs the two goroutines until close. Each line goes to handle; the
-// context it gets ends with the reading.
+// start starts the two goroutines, which run until close. The reading one calls
+// handle with each line, and with a context that ends when nothing more is read.
 func (c *conn) start(ctx context.Context, handle func(ctx context.Context, line []byte)) {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	c.wg.Go(c.write)
@@ -97,7 +100,7 @@ func (c *conn) write() {
 	}
 }
 
-// fail ends the connection for everybody who uses it. The first reason stays.
+// fail ends the connection with a reason. Later reasons are dropped.
 func (c *conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,14 +110,14 @@ func (c *conn) fail(err error) {
 	}
 }
 
-// failure is why the connection ended; nil while it has not.
+// failure returns the reason why the connection ended, or nil while it is open.
 func (c *conn) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// close ends the connection and waits for everything that runs on it.
+// close ends the connection and waits for the goroutines that run on it.
 func (c *conn) close() error {
 	c.fail(fmt.Errorf("the session: %w: it was closed", ErrPortExit))
 	err := c.rwc.Close()
@@ -122,7 +125,7 @@ func (c *conn) close() error {
 	return err
 }
 
-// send hands a message to the writer.
+// send queues a message for the writer.
 func (c *conn) send(ctx context.Context, v any) error {
 	line, err := encodeLine(v)
 	if err != nil {
@@ -141,8 +144,8 @@ func (c *conn) send(ctx context.Context, v any) error {
 	}
 }
 
-// sendReply sends a reply. A server that does not take it for as long as a request
-// may last will never go on, so the connection ends.
+// sendReply sends a reply. It ends the connection if the server does not read for
+// replyTimeout: such a server never continues.
 func (c *conn) sendReply(r reply) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), c.replyTimeout,
 		fmt.Errorf("answering Codex: %w: it reads nothing for %v", ErrResponseTimeout, c.replyTimeout))
@@ -153,22 +156,23 @@ func (c *conn) sendReply(r reply) {
 }
 
 const (
-	overloadTries = 4                      // of a request that the server is too busy for
-	overloadPause = 100 * time.Millisecond // before the second try; doubles
+	overloadTries = 4                      // attempts at a request that the server is too busy for
+	overloadPause = 100 * time.Millisecond // before the second attempt; doubles with each further one
 )
 
-// call is a request of ours that the server has not answered yet.
+// call is one of our requests that the server has not answered yet.
 type call struct {
 	method string
 	then   replyFunc
 }
 
-// replyFunc gets the outcome of a call, on the read loop and before anything
-// that the server sends after it. It never gets called when the connection ends.
+// replyFunc receives the outcome of a call. It runs on the read loop, before the
+// next line is handled. It is not called when the connection ends first.
 type replyFunc func(result json.RawMessage, err error)
 
-// sendCall sends a request. Whether it is answered before the connection ends is
-// for the caller to watch; forget gives up.
+// sendCall sends a request and returns its id without waiting for the answer. The
+// caller has to watch for the end of the connection, and calls forget when it no
+// longer waits.
 func (c *conn) sendCall(ctx context.Context, method string, params any, then replyFunc) (id int64, err error) {
 	c.mu.Lock()
 	c.lastID++
@@ -182,7 +186,7 @@ func (c *conn) sendCall(ctx context.Context, method string, params any, then rep
 	return id, nil
 }
 
-// forget reports whether the answer was still awaited.
+// forget drops a call and reports whether it was still unanswered.
 func (c *conn) forget(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,7 +195,8 @@ func (c *conn) forget(id int64) bool {
 	return awaited
 }
 
-// deliverReply gives a reply to the call it belongs to, if there is one.
+// deliverReply passes a reply to the call that it answers, and reports whether
+// there is such a call.
 func (c *conn) deliverReply(m message) bool {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	if err != nil {
@@ -210,15 +215,15 @@ func (c *conn) deliverReply(m message) bool {
 	}
 	var refused refusal
 	if err := json.Unmarshal(m.Error, &refused); err != nil && refused.Message == "" {
-		refused.Message = string(m.Error) // of another shape, but a refusal
+		refused.Message = string(m.Error) // an error of an unknown shape still refuses
 	}
 	call.then(nil, &ResponseError{Method: call.method, Code: refused.Code, Message: refused.Message, Data: refused.Data})
 	return true
 }
 
-// call asks and waits for the answer for at most wait. A server that is too
-// busy is asked again within that time. accept, when not nil, gets the result
-// as answered does.
+// call sends a request and waits for the answer for at most wait. If the server is
+// overloaded it sends the request again within that time. A non-nil accept receives
+// the result on the read loop, as a replyFunc does.
 func (c *conn) call(ctx context.Context, wait time.Duration, method string, params any, accept func(json.RawMessage) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, wait,
 		fmt.Errorf("%w: no answer in %v: raise codex.read_timeout_ms if the machine is slow", ErrResponseTimeout, wait))
@@ -240,6 +245,7 @@ func (c *conn) call(ctx context.Context, wait time.Duration, method string, para
 	}
 }
 
+// request sends a request once and waits for the answer.
 func (c *conn) request(ctx context.Context, method string, params any, accept func(json.RawMessage) error) error {
 	outcome := make(chan error, 1)
 	id, err := c.sendCall(ctx, method, params, func(result json.RawMessage, err error) {
@@ -262,5 +268,5 @@ func (c *conn) request(ctx context.Context, method string, params any, accept fu
 	if c.forget(id) {
 		return fmt.Errorf("%s: %w", method, err)
 	}
-	return <-outcome // the read loop has it in hand
+	return <-outcome // the read loop is delivering it
 }

@@ -8,32 +8,31 @@ import (
 	"time"
 )
 
-// The categories of SPEC §10.6 that a session can end in. Their text is the
-// category that logs and reports show; find them with errors.Is.
+// The error categories of SPEC §10.6, for errors.Is. Logs and reports show their text.
 var (
 	// ErrResponseTimeout: the server did not answer a request in time.
 	ErrResponseTimeout = errors.New("response_timeout")
 	// ErrTurnTimeout: the turn took longer than codex.turn_timeout_ms.
 	ErrTurnTimeout = errors.New("turn_timeout")
-	// ErrPortExit: the connection or the thread ended under us.
+	// ErrPortExit: the connection or the thread ended during the session.
 	ErrPortExit = errors.New("port_exit")
-	// ErrResponse: the server refused a request, or its answer makes no sense.
+	// ErrResponse: the server refused a request, or its answer cannot be understood.
 	ErrResponse = errors.New("response_error")
 	// ErrTurnFailed: the server ended the turn with a failure; see [TurnError].
 	ErrTurnFailed = errors.New("turn_failed")
 	// ErrTurnCancelled: the turn was interrupted, by us or by the server.
 	ErrTurnCancelled = errors.New("turn_cancelled")
-	// ErrInputRequired: only a person can go on; see [InputRequired].
+	// ErrInputRequired: the agent waits for a person's answer; see [InputRequired].
 	ErrInputRequired = errors.New("turn_input_required")
-	// ErrPosture: the server grants the agent something else than was asked for.
+	// ErrPosture: the permissions that the server grants differ from those asked for.
 	ErrPosture = errors.New("posture_mismatch")
-	// ErrNotLoggedIn: the server has no login, or does not take the key.
+	// ErrNotLoggedIn: the server has no login, or rejects the key.
 	ErrNotLoggedIn = errors.New("codex_not_logged_in")
-	// ErrTooOld: the server lacks what a session cannot do without.
+	// ErrTooOld: the server lacks something that sessions need.
 	ErrTooOld = errors.New("codex_too_old")
-	// ErrToolLimit: the agent goes on calling tools after codex.max_tool_calls.
+	// ErrToolLimit: the agent continues to call tools after codex.max_tool_calls.
 	ErrToolLimit = errors.New("tool_call_limit")
-	// ErrNoModel: codex.model is no model of the login.
+	// ErrNoModel: codex.model is not a model of the login.
 	ErrNoModel = errors.New("model_not_found")
 	// ErrNoSandbox: the sandbox of the turns does not start.
 	ErrNoSandbox = errors.New("sandbox_unavailable")
@@ -57,8 +56,8 @@ func (e *ResponseError) Error() string {
 
 func (e *ResponseError) Unwrap() error { return ErrResponse }
 
-// unknown reports whether the server does not have the method. Codex has no code
-// of its own for that: it names the method as an unknown variant.
+// unknown reports whether the server does not have the method. Codex has no error code
+// for that; its message names the method as an unknown variant.
 func (e *ResponseError) unknown() bool {
 	return e.Code == codeUnsupported || strings.Contains(e.Message, e.Method)
 }
@@ -69,7 +68,7 @@ type TurnError struct {
 	Category   error
 	Info       string    // the variant of codexErrorInfo, such as usageLimitExceeded; "" when none is given
 	HTTPStatus int       // of the model's provider; 0 when unknown
-	Message    string    // the server's words, for people
+	Message    string    // from the server, for people
 	ResetsAt   time.Time // when a usage limit ends; zero when unknown
 }
 
@@ -87,7 +86,7 @@ func (e *TurnError) Error() string {
 	return text + ": " + e.advice()
 }
 
-// advice is what a person does next.
+// advice returns what a person can do next.
 func (e *TurnError) advice() string {
 	switch {
 	case !e.ResetsAt.IsZero():
@@ -109,8 +108,8 @@ func (e *TurnError) advice() string {
 
 func (e *TurnError) Unwrap() error { return e.Category }
 
-// InputRequired is an [ErrInputRequired]: the agent asked a person, and nobody
-// is there. The questions were answered with nothing.
+// InputRequired is an [ErrInputRequired]: the agent asked questions that only a person
+// can answer. It was given an empty answer.
 type InputRequired struct {
 	Questions []string
 }

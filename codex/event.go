@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Kind names what an [Event] is about, in the words of SPEC §10.4.
+// Kind is the kind of an [Event], named as in SPEC §10.4.
 type Kind string
 
 const (
@@ -21,9 +21,9 @@ const (
 	ApprovalAutoApproved Kind = "approval_auto_approved"
 	UnsupportedToolCall  Kind = "unsupported_tool_call"
 	Notification         Kind = "notification"
-	OtherMessage         Kind = "other_message" // a reply nobody waits for, a request nobody knows
+	OtherMessage         Kind = "other_message" // a reply to no call, or an unknown request
 	Malformed            Kind = "malformed"
-	Warning              Kind = "warning" // our own: something was survived that a person should know of
+	Warning              Kind = "warning" // our own: a problem that did not end the session, for people
 )
 
 // Event is one thing that happened in a session. Each turn ends in exactly one
@@ -35,13 +35,14 @@ type Event struct {
 	Thread     string    // the session's thread
 	Turn       string    // its turn in progress; "" between turns
 	Session    string    // Thread-Turn (SPEC §4.2); "" between turns
-	Method     string    // of the protocol; "" when the event is our own
+	Method     string    // of the protocol; "" for an event of our own
 	Summary    string    // for people: one line of at most 120 characters, 500 of a Warning
 	Usage      *Usage    // of the session so far, when it changed
 	RateLimits json.RawMessage
 
-	// Progress counts as a sign of life for stall detection (SPEC §8.5). A
-	// malformed line is none, nor is Codex waiting for its network.
+	// Progress reports whether the event counts as activity for stall detection
+	// (SPEC §8.5). A malformed line does not count, nor does Codex waiting for the
+	// network.
 	Progress bool
 }
 
@@ -50,8 +51,8 @@ const (
 	messageRunes = 500 // in errors
 )
 
-// oneLine makes one line of at most n runes for people: no control characters, no
-// runs of space. The text may be anybody's.
+// oneLine returns untrusted text as one line of at most n runes for people: without
+// control characters, and with single spaces.
 func oneLine(text string, n int) string {
 	var b strings.Builder
 	space := false
@@ -78,7 +79,8 @@ func oneLine(text string, n int) string {
 	return b.String()
 }
 
-// emit completes an event and hands it over, one at a time.
+// emit completes an event and passes it to Options.Events, one at a time. Session.mu
+// must not be held.
 func (s *Session) emit(e Event) {
 	if s.o.Events == nil {
 		return
@@ -100,5 +102,6 @@ func (s *Session) emit(e Event) {
 	s.o.Events(e)
 }
 
-// warn reports something survived that the server did not say itself.
+// warn emits a Warning: a problem that did not end the session and that the server
+// does not report itself.
 func (s *Session) warn(text string) { s.emit(Event{Kind: Warning, Summary: text}) }

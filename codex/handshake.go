@@ -10,17 +10,18 @@ import (
 	"time"
 )
 
-// serverInfo is what a serverInfo says of itself before a thread is opened.
+// serverInfo is what a server reports about itself before a thread is opened.
 type serverInfo struct {
 	version    string          // "" when it does not say
-	home       string          // its Codex home, likewise
+	home       string          // its Codex home; "" when it does not say
 	provider   string          // of the model
-	custom     bool            // the provider is not built in: its settings can be changed
+	custom     bool            // the provider is not built in, so its settings can be changed
 	idle       time.Duration   // after which the provider's silence is a failure; 0 is Codex's default
 	overridden map[string]bool // the settings that its command line gives
 }
 
-// handshake makes the server known to us, and us to the server (SPEC §10.2).
+// handshake initializes the connection, logs in and reads what the server reports
+// about itself (SPEC §10.2).
 func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 	var about serverInfo
 	wait := s.o.Config.ReadTimeout
@@ -43,8 +44,8 @@ func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 	return about, s.callOptional(ctx, "config/read", struct{}{}, about.readConfig)
 }
 
-// login gives the server its key, which it keeps in memory if its home is set up
-// so. It is the only message with the key in it, and the wire's tap is not shown it.
+// login sends the API key to the server, which keeps it in memory if its home is
+// configured so. No other message contains the key, and Options.Wire sees it masked.
 func (s *Session) login(ctx context.Context) error {
 	if s.o.Key == "" {
 		return nil
@@ -54,8 +55,8 @@ func (s *Session) login(ctx context.Context) error {
 	refused, isRefusal := errors.AsType[*ResponseError](err)
 	switch {
 	case isRefusal && refused.unknown():
-		// Older servers have account/login or loginApiKey instead, and keep the
-		// key in a file that the agent can read: they do not get it.
+		// Older servers have account/login or loginApiKey instead. They would keep
+		// the key in a file that the agent can read, so they do not get it.
 		return fmt.Errorf("%w: it cannot keep an API key in memory: install Codex 0.169 or later, or unset OPENAI_API_KEY and CODEX_API_KEY and run `codex login`: %w", ErrTooOld, err)
 	case isRefusal:
 		return fmt.Errorf("%w: the key is not taken: %w", ErrNotLoggedIn, err)
@@ -63,7 +64,8 @@ func (s *Session) login(ctx context.Context) error {
 	return err
 }
 
-// callOptional makes a call that older servers may refuse: its result is then missing.
+// callOptional makes a call that older servers may refuse. It returns nil then, and
+// accept is not called.
 func (s *Session) callOptional(ctx context.Context, method string, params any, accept func(json.RawMessage) error) error {
 	err := s.conn.call(ctx, s.o.Config.ReadTimeout, method, params, accept)
 	if _, refused := errors.AsType[*ResponseError](err); refused {
@@ -72,7 +74,8 @@ func (s *Session) callOptional(ctx context.Context, method string, params any, a
 	return err
 }
 
-// readConfig takes in the configuration that the server runs with.
+// readConfig reads the answer to config/read: the configuration that the server runs
+// with.
 func (s *serverInfo) readConfig(result json.RawMessage) error {
 	var r struct {
 		Config struct {
@@ -87,7 +90,7 @@ func (s *serverInfo) readConfig(result json.RawMessage) error {
 			} `json:"name"`
 		} `json:"origins"`
 	}
-	_ = json.Unmarshal(result, &r) // of another shape: nothing is known then
+	decodeLenient(result, &r)
 	s.provider = r.Config.Provider
 	p, custom := r.Config.Providers[s.provider]
 	s.custom, s.idle = custom, time.Duration(p.Idle)*time.Millisecond
@@ -98,7 +101,8 @@ func (s *serverInfo) readConfig(result json.RawMessage) error {
 	return nil
 }
 
-// parseVersion finds the server's version in "symphony/0.169.0 (Debian 12; x86_64) …".
+// parseVersion returns the server's version from a user agent such as
+// "symphony/0.169.0 (Debian 12; x86_64) …".
 func parseVersion(userAgent string) string {
 	_, version, _ := strings.Cut(userAgent, "/")
 	version, _, _ = strings.Cut(version, " ")

@@ -5,9 +5,17 @@ import (
 	"strings"
 )
 
-// members are the fields of an object, under names that both spellings of the
-// protocol share: input_tokens and inputTokens are inputtokens. Anything else
-// has none.
+// decodeLenient decodes into v what it can of a message, and drops the error. What
+// servers send differs between versions, and sessions have to work with all of
+// them. A field of an unexpected type leaves the other fields readable. A message
+// of which nothing can be read leaves v as it was, which means to the caller that
+// the server did not say it. Messages that must be understood are decoded with
+// json.Unmarshal instead.
+func decodeLenient(raw json.RawMessage, v any) { _ = json.Unmarshal(raw, v) }
+
+// members returns the fields of an object under names that both spellings of the
+// protocol share: input_tokens and inputTokens become inputtokens. It returns nil
+// for anything that is not an object.
 func members(raw json.RawMessage) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
@@ -20,7 +28,7 @@ func members(raw json.RawMessage) map[string]json.RawMessage {
 	return shared
 }
 
-// member is one of the members; nil when it is missing or null.
+// member returns the named one of the members, or nil if it is missing or null.
 func member(raw json.RawMessage, name string) json.RawMessage {
 	if value := members(raw)[name]; present(value) {
 		return value
@@ -28,7 +36,7 @@ func member(raw json.RawMessage, name string) json.RawMessage {
 	return nil
 }
 
-// text is the first of the named members that is a text with something in it.
+// text returns the first of the named members that is a non-empty string, or "".
 func text(raw json.RawMessage, names ...string) string {
 	fields := members(raw)
 	for _, name := range names {

@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// message is one line from the server. A method makes it a request (with an
-// id) or a notification; an id alone makes it the reply to one of our calls.
-// Params and Result stay undecoded: most of them nobody needs.
+// message is one line from the server: a request if it has a method and an id, a
+// notification if it has only a method, a reply to one of our calls if it has only
+// an id. Params and Result stay undecoded because most of them are never used.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method *string         `json:"method"`
@@ -21,6 +21,7 @@ type message struct {
 
 var errNotMessage = errors.New("neither a request, a notification nor a reply")
 
+// parseMessage decodes a line. It fails if the line is not a message.
 func parseMessage(line []byte) (message, error) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -38,17 +39,17 @@ func parseMessage(line []byte) (message, error) {
 	return m, nil
 }
 
-// present tells a value from nothing and from null.
+// present reports whether raw is a value other than null.
 func present(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
 
-// request is a call or, without an id, a notification of ours.
+// request is a call of ours or, without an id, a notification.
 type request struct {
 	ID     int64  `json:"id,omitempty"` // ours start at 1
 	Method string `json:"method"`
 	Params any    `json:"params,omitempty"`
 }
 
-// reply answers a request of the server. The id goes back byte for byte.
+// reply answers a request of the server. The id is returned byte for byte.
 type reply struct {
 	ID     json.RawMessage `json:"id"`
 	Result any             `json:"result,omitempty"`
@@ -63,12 +64,12 @@ type refusal struct {
 }
 
 const (
-	codeUnsupported = -32601 // we do not do this
-	codeOverloaded  = -32001 // the server asks to try again later
+	codeUnsupported = -32601 // the receiver does not have the method
+	codeOverloaded  = -32001 // the server is busy: try again later
 )
 
-// encodeLine makes a line of a message. What is not valid JSON, such as a tool's
-// schema, is an error.
+// encodeLine returns a message as a line. It fails if a part of the message is not
+// valid JSON, such as the schema of a tool.
 func encodeLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -80,23 +81,24 @@ func encodeLine(v any) ([]byte, error) {
 }
 
 const (
-	maxLine  = 16 << 20 // the longest message, without the end of its line
-	readSize = 32 << 10 // lines up to here are read without a copy
+	maxLine  = 16 << 20 // the longest message, without its line ending
+	readSize = 32 << 10 // lines up to this size are read without a copy
 )
 
 var errLineTooLong = errors.New("message longer than 16 MiB")
 
-// lineReader cuts a stream into lines (SPEC §10.1). Ends of lines are \n or \r\n;
-// a last line without one counts.
+// lineReader splits a stream into lines (SPEC §10.1), which end with \n or \r\n.
+// The last line needs no ending.
 type lineReader struct {
 	r    *bufio.Reader
-	long []byte // a line longer than readSize; given back at the next one
+	long []byte // a line longer than readSize; released by the next call of next
 }
 
 func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, readSize)} }
 
-// next returns the next line, valid until the following call. It fails with
-// errLineTooLong, after which the stream is of no more use, or as the stream does.
+// next returns the next line, which is valid until the following call. It fails
+// with the error of the stream or with errLineTooLong; the stream cannot be read
+// further then.
 func (f *lineReader) next() ([]byte, error) {
 	f.long = nil
 	for {

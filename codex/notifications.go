@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// deltaInterval is the least time between two events about pieces of text or
-	// output, which come in thousands per second.
+	// deltaInterval is the shortest time between two events about pieces of text or
+	// output, of which a server sends thousands per second.
 	deltaInterval = 100 * time.Millisecond
-	// maxShownItem is a size from which an item is output that nobody reads here.
+	// maxShownItem is the size above which an item is not decoded for a summary: it is
+	// output, of which the summary shows nothing.
 	maxShownItem = 64 << 10
 )
 
-// handleNotification deals with a notification; on the read loop. An error means that it
-// makes no sense.
+// handleNotification handles a notification, on the read loop. It fails if the
+// notification cannot be understood.
 func (s *Session) handleNotification(method string, params json.RawMessage) error {
 	e := Event{Kind: Notification, Method: method, Summary: method, Progress: true}
 	switch method {
@@ -59,8 +60,8 @@ func (s *Session) handleNotification(method string, params json.RawMessage) erro
 	return nil
 }
 
-// onTurnEnded ends our turn if it is the one that ended. The event of the turn is
-// the turn's own.
+// onTurnEnded ends the turn in progress if it is the one that ended. The event of
+// kind TurnCompleted, or of another outcome, is emitted by Session.Turn.
 func (s *Session) onTurnEnded(e Event, params json.RawMessage) error {
 	o, err := parseTurnOutcome(e.Method, params)
 	if err != nil {
@@ -75,8 +76,9 @@ func (s *Session) onTurnEnded(e Event, params json.RawMessage) error {
 	return nil
 }
 
-// onError keeps an error for the turn that will fail of it. One that Codex
-// retries is neither progress nor failure: without a network it retries for ever.
+// onError records an error that the turn in progress will fail with. An error that
+// Codex retries is neither progress nor a failure: without a network Codex retries
+// forever.
 func (s *Session) onError(e Event, params json.RawMessage) error {
 	var p struct {
 		turnRef
@@ -101,8 +103,8 @@ func (s *Session) onError(e Event, params json.RawMessage) error {
 	return nil
 }
 
-// onUsage counts the tokens of a usage report. Reports of older servers bring
-// the account's limits along, or those alone.
+// onUsage counts the tokens of a usage report. A report of an older server may
+// contain the account's limits too, or only those.
 func (s *Session) onUsage(e *Event, params json.RawMessage) {
 	s.onRateLimits(e, rateLimits(params))
 	total, last, ok := parseUsageReport(params)
@@ -112,14 +114,15 @@ func (s *Session) onUsage(e *Event, params json.RawMessage) {
 	thread, turn := usageTurn(params)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A report that does not name its turn comes from the one in progress.
+	// A report that does not name its turn belongs to the one in progress.
 	ours := s.turn != nil && s.turn.id != "" && (turn == "" || turn == s.turn.id)
 	s.meter.report(cmp.Or(thread, s.thread, s.o.Resume), total, last, ours)
 	spent := s.meter.spent()
 	e.Usage, e.Summary = &spent, fmt.Sprintf("%d tokens used", spent.Total())
 }
 
-// onRateLimits keeps a snapshot of the account's limits; nil says nothing.
+// onRateLimits records a snapshot of the account's limits and adds it to the event.
+// It ignores a nil snapshot.
 func (s *Session) onRateLimits(e *Event, snapshot json.RawMessage) {
 	if snapshot == nil {
 		return
@@ -130,21 +133,22 @@ func (s *Session) onRateLimits(e *Event, snapshot json.RawMessage) {
 	s.limits = snapshot
 }
 
-// onThreadClosed ends the session, and the turn in progress, with its thread.
+// onThreadClosed ends the session, and so the turn in progress, when the server
+// closes the session's thread.
 func (s *Session) onThreadClosed(params json.RawMessage) {
 	var of turnRef
-	_ = json.Unmarshal(params, &of) // without an owner it is ours
+	decodeLenient(params, &of) // a notification that names no thread is about ours
 	if of.thread() == "" || of.thread() == s.ThreadID() {
 		s.conn.fail(fmt.Errorf("the thread: %w: Codex closed it: see the session's log", ErrPortExit))
 	}
 }
 
-// onThreadArchived ends the turn in progress: nothing more comes of an archived
-// thread. Some older servers archive a thread after each turn and take the next one
-// all the same, so before the server has answered turn/start it means nothing.
+// onThreadArchived ends the turn in progress, because an archived thread does not
+// continue. Some older servers archive a thread after each turn and still accept the
+// next turn, so the notification is ignored until the server has answered turn/start.
 func (s *Session) onThreadArchived(params json.RawMessage) {
 	var of turnRef
-	_ = json.Unmarshal(params, &of) // without an owner it is ours
+	decodeLenient(params, &of) // a notification that names no thread is about ours
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != nil && s.turn.id != "" && (of.thread() == "" || of.thread() == s.thread) {
@@ -152,8 +156,8 @@ func (s *Session) onThreadArchived(params json.RawMessage) {
 	}
 }
 
-// streamError returns what an older server says of a connection to the model that
-// it lost.
+// streamError returns the message of an older server about a lost connection to the
+// model.
 func streamError(params json.RawMessage) string {
 	for _, body := range eventBodies(params) {
 		if message := text(body, "message"); message != "" {
@@ -163,11 +167,11 @@ func streamError(params json.RawMessage) string {
 	return "the connection to the model"
 }
 
-// onSettings ends our turn before its first word if its settings are not
-// those that were asked for.
+// onSettings aborts the turn in progress, before the model is asked, if its settings
+// are not those that were asked for.
 func (s *Session) onSettings(params json.RawMessage) {
 	var of turnRef
-	_ = json.Unmarshal(params, &of) // without an owner it is ours
+	decodeLenient(params, &of) // a notification that names no thread is about ours
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	settings := member(params, "threadsettings")
@@ -179,7 +183,7 @@ func (s *Session) onSettings(params json.RawMessage) {
 	}
 }
 
-// item is the part of a thread item that people are told about.
+// item is the part of a thread item that summaries and questions are made of.
 type item struct {
 	Type           string
 	Text           string
@@ -193,12 +197,14 @@ type item struct {
 	}
 }
 
+// onItem describes an item in the event, and records the questions that the agent
+// asks without waiting for an answer.
 func (s *Session) onItem(e *Event, params json.RawMessage) {
 	if len(params) > maxShownItem && !bytes.Contains(params, []byte(`"questions"`)) {
 		return
 	}
 	var p struct{ Item item }
-	_ = json.Unmarshal(params, &p) // a field of an unexpected type leaves the others readable
+	decodeLenient(params, &p)
 	e.Summary = cmp.Or(p.Item.summary(), e.Method)
 	if e.Method != "item/completed" || len(p.Item.Questions) == 0 {
 		return
@@ -213,6 +219,7 @@ func (s *Session) onItem(e *Event, params json.RawMessage) {
 	}
 }
 
+// summary describes the item in a few words for people.
 func (i item) summary() string {
 	switch i.Type {
 	case "commandExecution":
@@ -234,13 +241,14 @@ func (i item) summary() string {
 		return "searching the web"
 	case "contextCompaction":
 		return "compacting its context"
-	case "userMessage": // we said it ourselves
+	case "userMessage": // our own input
 		return ""
 	}
 	return i.Type
 }
 
-// command is what runs, if possible without the shell that runs it.
+// command returns the command of the item, without the shell that runs it if Codex
+// names it separately.
 func (i item) command() string {
 	if len(i.CommandActions) == 1 {
 		return cmp.Or(i.CommandActions[0].Command, i.Command)
@@ -248,14 +256,14 @@ func (i item) command() string {
 	return i.Command
 }
 
-// approvalCommand is the one that an approval is about.
+// approvalCommand returns the command that a request for approval is about.
 func approvalCommand(params json.RawMessage) string {
 	var i item
-	_ = json.Unmarshal(params, &i) // older servers send a list of words: no command is shown
+	decodeLenient(params, &i) // older servers send a list of words, which is not shown
 	return i.command()
 }
 
-// formatQuestion is what a person reads: the formatQuestion and what may be chosen.
+// formatQuestion returns a question with its possible answers, for people.
 func formatQuestion(text string, options []string) string {
 	if len(options) == 0 {
 		return text

@@ -6,22 +6,22 @@ import (
 	"fmt"
 )
 
-// outcome is how the server says that a turn ended.
+// outcome is the end of a turn as the server reports it.
 type outcome struct {
 	thread, turn string // "" in older servers
 	category     error  // nil is success
 	failure      serverError
 }
 
-// fault is the server's account of what went wrong.
+// serverError is the server's description of what went wrong.
 type serverError struct {
 	Message string          `json:"message"`
 	Info    json.RawMessage `json:"codexErrorInfo"`
 	Details string          `json:"additionalDetails"`
 }
 
-// turnRef says which turn of which thread a message is about. Older servers
-// leave it out, or call the thread a conversation.
+// turnRef names the turn and the thread that a message is about. Older servers
+// leave them out, or call the thread a conversation.
 type turnRef struct {
 	ThreadID       string `json:"threadId"`
 	ConversationID string `json:"conversationId"`
@@ -36,7 +36,7 @@ func (o turnRef) thread() string {
 }
 
 // parseTurnOutcome reads turn/completed, and turn/failed and turn/cancelled of older
-// servers. Only completed is success, or a turn/completed with no status.
+// servers. Success is the status completed, or a turn/completed without a status.
 func parseTurnOutcome(method string, params json.RawMessage) (outcome, error) {
 	var p struct {
 		turnRef
@@ -84,20 +84,19 @@ func parseTurnOutcome(method string, params json.RawMessage) (outcome, error) {
 
 func (f serverError) empty() bool { return f.Message == "" && !present(f.Info) }
 
-// parseServerError takes an object or, from older servers, the message alone.
+// parseServerError reads an object or, from older servers, a message alone.
 func parseServerError(raw json.RawMessage) (f serverError) {
 	if !present(raw) {
 		return f
 	}
 	if json.Unmarshal(raw, &f.Message) != nil {
-		// An object. A field of an unexpected type leaves the others readable.
-		_ = json.Unmarshal(raw, &f)
+		decodeLenient(raw, &f)
 	}
 	return f
 }
 
-// variant returns the variant of codexErrorInfo, which is a string or an object whose
-// only key is the variant, and the HTTP status of the model's provider.
+// variant returns the variant of codexErrorInfo and the HTTP status of the model's
+// provider. codexErrorInfo is a string, or an object whose only key is the variant.
 func (f serverError) variant() (variant string, status int) {
 	if !present(f.Info) || json.Unmarshal(f.Info, &variant) == nil {
 		return variant, 0
@@ -105,7 +104,7 @@ func (f serverError) variant() (variant string, status int) {
 	var variants map[string]struct {
 		HTTPStatusCode int `json:"httpStatusCode"`
 	}
-	_ = json.Unmarshal(f.Info, &variants) // anything else has no variant
+	decodeLenient(f.Info, &variants)
 	if len(variants) == 1 {
 		for variant, v := range variants {
 			return variant, v.HTTPStatusCode
@@ -114,7 +113,7 @@ func (f serverError) variant() (variant string, status int) {
 	return "", 0
 }
 
-// err is the outcome as the error of a turn; nil for success.
+// err returns the outcome as the error of a turn, or nil for success.
 func (o outcome) err(limits json.RawMessage) error {
 	if o.category == nil {
 		return nil

@@ -2,8 +2,7 @@ package codex
 
 import "encoding/json"
 
-// The parameters of our calls.
-
+// initializeParams are the parameters of initialize.
 type initializeParams struct {
 	ClientInfo struct {
 		Name    string `json:"name"`
@@ -15,18 +14,19 @@ type initializeParams struct {
 	} `json:"capabilities"`
 }
 
-// initialize asks for the experimental part of the protocol: the tools, the
-// granular approval policy and the permission profile belong to it.
+// initialize returns the parameters of initialize. They ask for the experimental
+// part of the protocol, to which the tools, the granular approval policy and the
+// permission profile belong.
 func initialize(version string) (p initializeParams) {
 	p.ClientInfo.Name, p.ClientInfo.Title, p.ClientInfo.Version = "symphony", "Symphony", version
 	p.Capabilities.ExperimentalAPI = true
 	return p
 }
 
-// threadParams are those of thread/start and thread/resume.
+// threadParams are the parameters of thread/start and thread/resume.
 type threadParams struct {
-	ThreadID       string          `json:"threadId,omitempty"`     // to resume
-	ExcludeTurns   bool            `json:"excludeTurns,omitempty"` // nobody reads them
+	ThreadID       string          `json:"threadId,omitempty"`     // the thread to resume
+	ExcludeTurns   bool            `json:"excludeTurns,omitempty"` // sessions do not use them
 	Cwd            string          `json:"cwd"`
 	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`
 	Model          string          `json:"model,omitempty"`
@@ -34,6 +34,7 @@ type threadParams struct {
 	DynamicTools   []toolSpec      `json:"dynamicTools,omitempty"`
 }
 
+// toolSpec describes a [Tool] to the server.
 type toolSpec struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -41,17 +42,20 @@ type toolSpec struct {
 	InputSchema json.RawMessage `json:"inputSchema"`
 }
 
+// start returns the parameters of thread/start.
 func (p posture) start(o Options) threadParams {
 	return threadParams{Cwd: o.Cwd, ApprovalPolicy: p.approval, Model: o.Config.Model, Config: p.settings, DynamicTools: p.tools}
 }
 
-// resume has no tools: a thread keeps those it was started with.
+// resume returns the parameters of thread/resume. They name no tools because a
+// thread keeps those it was started with.
 func (p posture) resume(o Options) threadParams {
 	params := p.start(o)
 	params.ThreadID, params.ExcludeTurns, params.DynamicTools = o.Resume, true, nil
 	return params
 }
 
+// turnParams are the parameters of turn/start.
 type turnParams struct {
 	ThreadID       string          `json:"threadId"`
 	Input          []turnInput     `json:"input"`
@@ -69,6 +73,7 @@ type turnInput struct {
 	Text string `json:"text"`
 }
 
+// turn returns the parameters of turn/start.
 func (p posture) turn(o Options, thread, input string) turnParams {
 	params := turnParams{
 		ThreadID: thread, Input: []turnInput{{Type: "text", Text: input}}, Cwd: o.Cwd, Title: o.Name,

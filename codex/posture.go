@@ -9,34 +9,37 @@ import (
 	"time"
 )
 
-// The guarded posture: what the agent may do when the workflow says nothing.
-// The table "What the agent can and cannot do" in .github/SECURITY.md has a row for
-// each line of it.
+// The guarded posture is what the agent may do when the workflow sets no policy. The
+// table "What the agent can and cannot do" in .github/SECURITY.md has a row for each of
+// its rules.
 
-// guardedApproval lets Codex refuse by itself whatever would leave the sandbox.
-// What it still asks for runs inside, so the answer is always yes (SPEC §10.5).
+// guardedApproval makes Codex itself refuse everything that would leave the sandbox.
+// What it still asks for runs inside the sandbox, so the answer is always yes (SPEC
+// §10.5).
 const guardedApproval = `{"granular":{"sandbox_approval":false,"rules":false,"skill_approval":false,"request_permissions":false,"mcp_elicitations":false}}`
 
-// olderApproval is for servers that know nothing granular: they ask for nothing then.
+// olderApproval replaces guardedApproval for servers without granular policies. With
+// it they ask for nothing.
 const olderApproval = `"never"`
 
 // profile is the name of the permission profile of each turn.
 const profile = "symphony"
 
-// permissions are the profile: it reads the disk, but for what is denied, and
-// writes the workspace and a temporary folder of its own. There is no network.
+// permissions returns the permission profile: the agent may read the disk except
+// the denied paths, write the workspace and a temporary folder of its own, and use
+// no network.
 func permissions(o Options, home string) map[string]any {
 	workspace := map[string]string{}
 	if o.Repository {
 		workspace[".git"] = "write"       // commits
 		workspace[".git/hooks"] = "read"  // what the host's git would run
-		workspace[".git/config"] = "read" // likewise, by its settings
+		workspace[".git/config"] = "read" // its settings name programs that the host's git runs
 		workspace[".git/config.worktree"] = "read"
 		workspace[".git/commondir"] = "read" // where git looks for both
 	}
 	files := map[string]any{
 		":workspace_roots": workspace,
-		":slash_tmp":       "read", // it belongs to everybody, other workspaces' builds too
+		":slash_tmp":       "read", // shared with everybody, such as the builds of other workspaces
 		":tmpdir":          "read",
 	}
 	if o.Temp != "" {
@@ -50,13 +53,13 @@ func permissions(o Options, home string) map[string]any {
 		"permissions." + profile + ".filesystem":      files,
 		"permissions." + profile + ".network.enabled": false,
 
-		// Since paths are denied, each look of Codex's own at a file takes two
-		// sandboxes and three processes: 45 ms of a processor. It need not look for a
-		// .git in every folder up to the root: the first, in the workspace, is always
-		// there, if need be as a placeholder that the sandbox mounts. Left are three
-		// looks in a session (AGENTS.override.md, AGENTS.md, .agents/skills), one in
-		// each further turn, and some nine for each skill of the repository. That is
-		// what the denied paths cost, and Codex has no setting for it.
+		// Because paths are denied, each file that Codex itself looks at takes two
+		// sandboxes and three processes: 45 ms of CPU time. This setting saves the
+		// search for a .git in every folder up to the root; the one in the workspace
+		// always exists, if necessary as a placeholder that the sandbox mounts. What
+		// remains is three lookups in a session (AGENTS.override.md, AGENTS.md,
+		// .agents/skills), one in each further turn, and about nine for each skill of
+		// the repository. Codex has no setting that avoids them.
 		"project_root_markers": []string{},
 	}
 }
@@ -67,11 +70,11 @@ func denied(o Options, home string) []string {
 	if o.Deny != nil {
 		paths = o.Deny(home)
 	}
-	slices.Sort(paths) // a folder comes before what is in it
+	slices.Sort(paths) // a folder comes before its contents
 	var outer []string
 	for _, path := range paths {
-		// The sandbox cannot mount one denied folder inside another, unless it mounts
-		// what stays open in between.
+		// The sandbox cannot mount one denied folder inside another, unless it mounts a
+		// readable folder between the two.
 		covered := func(folder string) bool {
 			open := func(own string) bool { return own != "" && inside(own, folder) && inside(path, own) }
 			return inside(path, folder) && !open(o.Cwd) && !open(o.Temp)
@@ -83,7 +86,7 @@ func denied(o Options, home string) []string {
 	return outer
 }
 
-// inside reports whether a path is a folder or below it.
+// inside reports whether path is folder or is below it.
 func inside(path, folder string) bool {
 	if path == folder || folder == "" {
 		return path == folder
@@ -92,8 +95,9 @@ func inside(path, folder string) bool {
 	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
 }
 
-// hardenedSettings are the settings of a thread that keep Codex from working by itself and
-// from calling out. What codex.command sets with -c stays as it is.
+// hardenedSettings returns the settings of a thread that keep Codex from starting
+// work by itself and from using the network. A setting that codex.command gives with
+// -c takes precedence.
 func hardenedSettings() map[string]any {
 	return map[string]any{
 		// A thread that starts in a writable sandbox makes Codex trust the
@@ -102,20 +106,22 @@ func hardenedSettings() map[string]any {
 		"default_permissions": ":read-only",
 
 		"allow_login_shell":                     false, // a login profile may bring secrets back
-		"features.shell_snapshot":               false, // writes the whole environment to a file
+		"features.shell_snapshot":               false, // writes the environment to a file
 		"features.goals":                        false, // starts turns by itself
 		"features.sleep_tool":                   false, // a session that sleeps holds a slot
-		"features.plugins":                      false, // fetched from the network at every start
-		"features.unbounded_connection_retries": false, // waits for a network for ever
-		"agents.enabled":                        false, // more agents than the workflow counts
+		"features.plugins":                      false, // fetches them from the network at every start
+		"features.unbounded_connection_retries": false, // waits for a network forever
+		"agents.enabled":                        false, // starts agents that the workflow does not count
 		"web_search":                            "disabled",
 	}
 }
 
-// maxIdleTimeout is how long the model may say nothing. It is well below the time after
-// which the whole session counts as stalled, so that Codex can ask again.
+// maxIdleTimeout is the longest silence of the model that a session accepts. It is
+// well below the time after which the session counts as stalled, so that Codex has
+// time to retry.
 const maxIdleTimeout = 90 * time.Second
 
+// idleTimeout returns how long the model may be silent before Codex retries.
 func idleTimeout(stall time.Duration) time.Duration {
 	if stall <= 0 {
 		return maxIdleTimeout
@@ -123,31 +129,32 @@ func idleTimeout(stall time.Duration) time.Duration {
 	return min(maxIdleTimeout, stall/3)
 }
 
-// guardedSandbox is as much of the profile as servers that know no profiles can do.
+// guardedSandbox returns the sandbox policy for servers without permission profiles:
+// the part of the profile that they can enforce.
 func guardedSandbox(o Options) json.RawMessage {
 	roots := []string{}
 	if o.Temp != "" {
 		roots = append(roots, o.Temp)
 	}
-	policy, _ := json.Marshal(map[string]any{ // texts and truths: it cannot fail
+	policy, _ := json.Marshal(map[string]any{ // strings and booleans always marshal
 		"type": "workspaceWrite", "writableRoots": roots, "networkAccess": false,
 		"excludeTmpdirEnvVar": true, "excludeSlashTmp": true,
 	})
 	return policy
 }
 
-// posture is what a session was given of all this: everything about permissions
-// that the thread and each turn are told.
+// posture is everything about permissions that a session sends with its thread and
+// with each turn.
 type posture struct {
 	approval json.RawMessage // approvalPolicy
-	sandbox  json.RawMessage // sandboxPolicy of each turn; nil: the profile instead
-	settings map[string]any  // of the thread
+	sandbox  json.RawMessage // sandboxPolicy of each turn; nil selects the permission profile
+	settings map[string]any  // configuration of the thread
 	tools    []toolSpec
-	guarded  bool // approval is ours, the workflow says nothing
+	guarded  bool // approval is guardedApproval because the workflow sets none
 }
 
-// newPosture is the workflow's posture. thread_sandbox is applied per turn, for
-// the reason that quiet gives.
+// newPosture returns the posture that the workflow asks for. It applies
+// thread_sandbox to each turn, for the reason given in hardenedSettings.
 func newPosture(o Options) (posture, error) {
 	p := posture{approval: o.Config.ApprovalPolicy, sandbox: o.Config.TurnSandboxPolicy}
 	if !present(p.approval) {
@@ -165,9 +172,9 @@ func newPosture(o Options) (posture, error) {
 	return p, nil
 }
 
-// complete completes the posture with what has to be known of the server. It
-// returns the settings that codex.command gives itself: they stay as they are.
-func (p *posture) complete(o Options, s serverInfo) (given []string) {
+// complete adds the settings that depend on the server. It returns the names of the
+// settings that codex.command overrides, which are left out.
+func (p *posture) complete(o Options, s serverInfo) (overridden []string) {
 	p.settings = hardenedSettings()
 	if limit := idleTimeout(o.Config.StallTimeout); s.custom && (s.idle <= 0 || s.idle > limit) {
 		p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"] = limit.Milliseconds()
@@ -180,15 +187,15 @@ func (p *posture) complete(o Options, s serverInfo) (given []string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
 		if s.overridden[key] {
-			given = append(given, key)
+			overridden = append(overridden, key)
 			delete(p.settings, key)
 		}
 	}
-	return given
+	return overridden
 }
 
-// turnSandbox is a thread's sandbox in the words of a turn, where Codex takes
-// an object and spells the names differently. It is nil when there is none.
+// turnSandbox converts the sandbox mode of a thread to the policy of a turn, for
+// which Codex takes an object with other names. It returns nil if there is none.
 func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	if !present(thread) {
 		return nil, nil
@@ -211,10 +218,10 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	return nil, fmt.Errorf("codex.thread_sandbox: unknown value %q: use read-only, workspace-write or danger-full-access", mode)
 }
 
-// downgradeFor drops what an older server's refusal names, and returns what is lost
-// with it; "" when there is nothing to drop. It goes by the names of the
-// protocol in the message because the code is the same for everything. What the
-// workflow asks for itself is never dropped.
+// downgradeFor drops the parts of the posture that an older server's refusal names.
+// It returns a description of what is lost, or "" if there is nothing to drop. It
+// looks for the protocol's names in the message because the error code is always the
+// same. It never drops what the workflow itself asks for.
 func (p *posture) downgradeFor(o Options, refused *ResponseError) string {
 	names := func(name string) bool { return strings.Contains(refused.Message, name) }
 	var lost []string
@@ -238,7 +245,8 @@ func (p *posture) downgradeFor(o Options, refused *ResponseError) string {
 	return strings.Join(lost, "; ")
 }
 
-// dropProfile does without the profile.
+// dropProfile replaces the permission profile by guardedSandbox, and returns a
+// description of what is lost.
 func (p *posture) dropProfile(o Options) (lost string) {
 	p.sandbox = guardedSandbox(o)
 	maps.DeleteFunc(p.settings, func(key string, _ any) bool {

@@ -2,9 +2,9 @@ package codex
 
 import "encoding/json"
 
-// PostureWarnings says, for people, what the agent may do that the guarded posture
-// forbids, because the workflow says so. It is empty for a workflow that says
-// nothing about it, or asks for less.
+// PostureWarnings describes, for people, what the workflow lets the agent do beyond
+// the guarded posture. It returns nothing for a workflow that sets no policy or a
+// stricter one.
 func (c Config) PostureWarnings() []string {
 	var notes []string
 	if allowsEscalation(c.ApprovalPolicy) {
@@ -21,19 +21,19 @@ func (c Config) PostureWarnings() []string {
 	return notes
 }
 
-// NeedsSandbox reports whether Codex has to start a sandbox for these settings.
+// NeedsSandbox reports whether Codex has to start a sandbox with these settings.
 func (c Config) NeedsSandbox() bool {
 	sandbox := c.TurnSandboxPolicy
 	if !present(sandbox) {
 		sandbox, _ = turnSandbox(c.ThreadSandbox) // a bad value fails the session
 	}
 	var p struct{ Type string }
-	_ = json.Unmarshal(sandbox, &p) // none at all is our own
+	decodeLenient(sandbox, &p) // without a policy it is our own sandbox
 	return p.Type != "dangerFullAccess" && p.Type != "externalSandbox"
 }
 
-// allowsEscalation reports whether a policy lets Codex ask for what leaves the
-// sandbox, since the answer is always yes.
+// allowsEscalation reports whether an approval policy lets commands leave the
+// sandbox. It does if Codex may ask for that, because the answer is always yes.
 func allowsEscalation(policy json.RawMessage) bool {
 	if !present(policy) {
 		return false
@@ -54,10 +54,11 @@ func allowsEscalation(policy json.RawMessage) bool {
 	return false
 }
 
-// readsEverything says what every sandbox but ours lets an agent read.
+// readsEverything describes what every sandbox except ours lets the agent read.
 const readsEverything = "the agent can read the Codex home with its login, your keys, what codex.deny names, and other issues' workspaces and event logs"
 
-// sandboxWarning says what is open in a sandbox that is not ours.
+// sandboxWarning describes what a sandbox policy of the workflow allows. It returns
+// "" if the workflow sets none.
 func sandboxWarning(sandbox json.RawMessage) string {
 	if !present(sandbox) {
 		return ""
@@ -67,7 +68,7 @@ func sandboxWarning(sandbox json.RawMessage) string {
 		NetworkAccess any
 		WritableRoots []string
 	}
-	_ = json.Unmarshal(sandbox, &p) // what cannot be read is not known
+	decodeLenient(sandbox, &p) // an unreadable policy is an unknown one
 	var note string
 	switch p.Type {
 	case "dangerFullAccess":

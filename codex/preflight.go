@@ -11,15 +11,16 @@ import (
 	"time"
 )
 
-// sandboxTime bounds the start of a sandbox around a command that does nothing.
+// sandboxTime is the longest that a sandbox may take to run a command that does
+// nothing.
 const sandboxTime = 20 * time.Second
 
-// Preflight finds out over a connection of its own whether sessions can work at
-// all: whether the server speaks the protocol, and what [Session.Check] finds
-// out. It opens no thread. The connection is closed at the end.
+// Preflight checks, over a connection of its own, whether sessions can work at all:
+// whether the server speaks the protocol, and everything that [Session.Check]
+// checks. It opens no thread and closes the connection at the end.
 //
-// The errors are those of [Session.Check] and of [Open]. The version is the
-// server's; "" when it does not say.
+// The errors are those of [Session.Check] and of [Open]. The version is that of the
+// server, or "" if the server does not report one.
 func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version string, err error) {
 	s, err := connect(ctx, rwc, o, (*Session).check)
 	if err != nil {
@@ -28,14 +29,14 @@ func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version 
 	return s.server.version, s.Close()
 }
 
-// Check finds out whether any session can work: whether the server is logged in,
-// has the model, and can start the sandbox that the turns will have. It asks no
-// model. What an older server cannot be asked is passed over. A login or a model
-// that cannot be checked in time, and a skill that is missing, are events of kind
-// [Warning].
+// Check checks whether any session can work: whether the server is logged in, has
+// the model, and can start the sandbox of the turns. It does not use the model.
+// Checks that an older server does not support are skipped. A login or a model that
+// cannot be checked in time, and a skill that is missing, are reported as events of
+// kind [Warning].
 //
 // The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrNoSandbox], and those of a
-// call; the session has then failed to start.
+// call. After an error the session has failed to start.
 func (s *Session) Check(ctx context.Context) error {
 	if err := s.check(ctx); err != nil {
 		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
@@ -44,12 +45,13 @@ func (s *Session) Check(ctx context.Context) error {
 	return nil
 }
 
+// check makes the checks of Check.
 func (s *Session) check(ctx context.Context) error {
 	needsLogin, err := s.checkLogin(ctx)
 	if err != nil {
 		return err
 	}
-	if needsLogin { // any other provider knows its models better than Codex does
+	if needsLogin { // Codex does not know the models of other providers
 		if err := s.checkModel(ctx); err != nil {
 			return err
 		}
@@ -60,7 +62,8 @@ func (s *Session) check(ctx context.Context) error {
 	return s.checkSandbox(ctx)
 }
 
-// checkLogin also reports whether the model's provider asks for a login.
+// checkLogin fails if a login is missing. It reports whether the model's provider
+// needs one.
 func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 	missing := false
 	err = s.callOptional(ctx, "account/read", struct{}{}, func(result json.RawMessage) error {
@@ -71,8 +74,8 @@ func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 		return nil
 	})
 	if errors.Is(err, ErrResponseTimeout) {
-		// With a ChatGPT login Codex asks the account's service first, which may
-		// take longer than a request may. Whether it is logged in a turn tells too.
+		// With a ChatGPT login Codex first asks the account's service, which can take
+		// longer than ReadTimeout. If the login is missing the turn fails with it.
 		s.warn(fmt.Sprintf("the login of Codex is not checked: %v", err))
 		return false, nil
 	}
@@ -82,10 +85,10 @@ func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 	return needed, err
 }
 
-// readLimits asks once for the limits of an account that has some: Codex reports
-// them by itself only with the answers of a model. Nothing waits for the answer,
-// and the first turn has started before the question, because the server asks the
-// account's service for it.
+// readLimits asks once for the rate limits of an account that has some. Codex itself
+// reports them only with the answers of a model. The server has to ask the account's
+// service, so the request is sent after the first turn has started and nothing waits
+// for the answer.
 func (s *Session) readLimits(ctx context.Context) {
 	if !s.hasUnreadLimits {
 		return
@@ -97,10 +100,10 @@ func (s *Session) readLimits(ctx context.Context) {
 		if s.onRateLimits(&e, rateLimits(result)); e.RateLimits != nil {
 			s.emit(e)
 		}
-	}) // without a connection the turn fails by itself
+	}) // if the connection has ended the turn fails with the reason
 }
 
-// checkModel looks for codex.model among the models of the login.
+// checkModel fails if codex.model is not one of the models of the login.
 func (s *Session) checkModel(ctx context.Context) error {
 	want := s.o.Config.Model
 	var models []string
@@ -117,7 +120,7 @@ func (s *Session) checkModel(ctx context.Context) error {
 				Data       []struct{ ID, Model string }
 				NextCursor string
 			}
-			_ = json.Unmarshal(result, &page) // of another shape: nothing is known then
+			decodeLenient(result, &page)
 			for _, m := range page.Data {
 				found = found || m.ID == want || m.Model == want
 				models = append(models, m.ID)
@@ -125,7 +128,7 @@ func (s *Session) checkModel(ctx context.Context) error {
 			cursor = page.NextCursor
 			return nil
 		})
-		if errors.Is(err, ErrResponseTimeout) { // the list may come from the account's service too
+		if errors.Is(err, ErrResponseTimeout) { // the server may have to ask the account's service
 			s.warn(fmt.Sprintf("codex.model is not checked: %v", err))
 			return nil
 		}
@@ -142,8 +145,8 @@ func (s *Session) checkModel(ctx context.Context) error {
 	return fmt.Errorf("codex.model %q: %w: use one of %s, or install a newer Codex", want, ErrNoModel, strings.Join(models, ", "))
 }
 
-// checkSandbox runs `true` in the sandbox of the turns, or in as much of it as
-// can be had before there is a thread.
+// checkSandbox runs `true` in the sandbox of the turns. For the permission profile,
+// which exists only with a thread, it uses guardedSandbox instead.
 func (s *Session) checkSandbox(ctx context.Context) error {
 	policy := s.posture.sandbox
 	if policy == nil {
@@ -157,7 +160,7 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 		Stderr   string
 	}
 	err := s.conn.call(ctx, sandboxTime+s.o.Config.ReadTimeout, "command/exec", params, func(result json.RawMessage) error {
-		_ = json.Unmarshal(result, &r) // of another shape: it ran
+		decodeLenient(result, &r) // an answer of an unknown shape still means that it ran
 		return nil
 	})
 	refused, isRefusal := errors.AsType[*ResponseError](err)
@@ -165,14 +168,14 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 	case isRefusal && refused.unknown():
 		return nil
 	case isRefusal:
-		return fmt.Errorf("%w: %s: %w", ErrNoSandbox, sandboxAdvice(), err) // what to do comes first: nothing cuts it off
+		return fmt.Errorf("%w: %s: %w", ErrNoSandbox, sandboxAdvice(), err) // the advice comes first so that it is never truncated
 	case err == nil && r.ExitCode != 0:
 		return fmt.Errorf("%w: %s: exit status %d: %s", ErrNoSandbox, sandboxAdvice(), r.ExitCode, oneLine(r.Stderr, messageRunes))
 	}
 	return err
 }
 
-// sandboxAdvice is what to do about a sandbox that does not start, on this system.
+// sandboxAdvice returns what to do on this system if the sandbox does not start.
 func sandboxAdvice() string {
 	if runtime.GOOS != "linux" {
 		return "Codex uses the system's Seatbelt, which cannot be nested: do not run this program inside another sandbox"

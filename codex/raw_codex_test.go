@@ -11,8 +11,8 @@ import (
 	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
-// rawCodex is the real Codex in a cell, spoken to by hand: it is made to do what our
-// sessions cannot be made to do, to show what would happen then.
+// rawCodex is the real Codex in a testbed without our session: a test sends the
+// messages itself, also such as our sessions never send, to show what would happen.
 type rawCodex struct {
 	t     *testing.T
 	cmd   *exec.Cmd

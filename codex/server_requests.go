@@ -3,22 +3,22 @@ package codex
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 )
 
-// requestHandler is how a request of the server is answered: by a result or a refusal.
+// requestHandler answers one kind of request of the server, with a result or a
+// refusal.
 type requestHandler struct {
 	handle     func(ctx context.Context, m message) (any, *refusal)
-	isToolCall bool // a call of a tool: off the read loop, and there is a bound on how many
+	isToolCall bool // runs outside the read loop, and counts towards Config.MaxToolCalls
 }
 
-// requestHandlers has a row for each request of the protocol (SPEC §10.5). What is not
-// in it is refused.
+// requestHandlers returns the handler of each request of the protocol (SPEC §10.5).
+// Requests without a handler are refused.
 //
-// Commands and changes are accepted one by one. Never for the session and never
-// with a rule: what Codex remembers that way it later runs without a sandbox.
+// Commands and changes are accepted one by one, never for the whole session and
+// never with a rule, because Codex runs what it remembers that way without a sandbox.
 func (s *Session) requestHandlers() map[string]requestHandler {
 	return map[string]requestHandler{
 		"item/commandExecution/requestApproval": {handle: s.approveCommand},
@@ -35,7 +35,8 @@ func (s *Session) requestHandlers() map[string]requestHandler {
 	}
 }
 
-// answerRequest answers a request; on the read loop.
+// answerRequest answers a request of the server, on the read loop except for tool
+// calls.
 func (s *Session) answerRequest(ctx context.Context, m message) {
 	row, known := s.handlers[*m.Method]
 	if !known {
@@ -58,17 +59,19 @@ func (s *Session) answerRequest(ctx context.Context, m message) {
 	respond()
 }
 
+// refuseWith returns a handler that refuses every request for one reason.
 func refuseWith(why string) func(context.Context, message) (any, *refusal) {
 	return func(context.Context, message) (any, *refusal) {
 		return nil, &refusal{Code: codeUnsupported, Message: why}
 	}
 }
 
-// decision answers an approval.
+// decision is the answer to a request for approval.
 type decision struct {
 	Decision string `json:"decision"`
 }
 
+// approve returns a handler that accepts, with the word that the request expects.
 func (s *Session) approve(word string) func(context.Context, message) (any, *refusal) {
 	return func(_ context.Context, m message) (any, *refusal) {
 		what := cmp.Or(approvalCommand(m.Params), text(m.Params, "reason"), "a change")
@@ -77,8 +80,8 @@ func (s *Session) approve(word string) func(context.Context, message) (any, *ref
 	}
 }
 
-// approveCommand accepts a command, unless the server's administrator wants a
-// person to see it.
+// approveCommand accepts a command, unless the server's administrator requires that
+// a person approves it.
 func (s *Session) approveCommand(ctx context.Context, m message) (any, *refusal) {
 	if text(m.Params, "kind") == "humanCommand" {
 		s.blockTurn(m, "may this run? "+approvalCommand(m.Params))
@@ -87,21 +90,22 @@ func (s *Session) approveCommand(ctx context.Context, m message) (any, *refusal)
 	return s.approve("accept")(ctx, m)
 }
 
+// grantNothing refuses a request for more permissions.
 func (s *Session) grantNothing(_ context.Context, m message) (any, *refusal) {
 	s.emit(Event{Kind: Notification, Method: *m.Method, Summary: "refused: more permissions", Progress: true})
 	return map[string]any{"permissions": struct{}{}, "scope": "turn"}, nil
 }
 
-// inputRequired answers a question with nothing, and the turn fails with it.
+// inputRequired gives questions an empty answer and makes the turn fail with them.
 func (s *Session) inputRequired(_ context.Context, m message) (any, *refusal) {
 	var p struct {
 		Questions []struct {
 			Question string
 			Options  []struct{ Label string }
 		}
-		Question string // of older servers
+		Question string // sent by older servers
 	}
-	_ = json.Unmarshal(m.Params, &p) // what cannot be read is still a question
+	decodeLenient(m.Params, &p) // an unreadable question still blocks the turn
 	var questions []string
 	for _, q := range p.Questions {
 		var options []string
@@ -117,14 +121,16 @@ func (s *Session) inputRequired(_ context.Context, m message) (any, *refusal) {
 	return map[string]any{"answers": struct{}{}}, nil
 }
 
-// elicitation declines what a server of the agent's wants from a person.
+// elicitation declines a request of an MCP server for input from a person, and makes
+// the turn fail with it.
 func (s *Session) elicitation(_ context.Context, m message) (any, *refusal) {
 	server := cmp.Or(text(m.Params, "servername"), "a server of the agent's")
 	s.blockTurn(m, server+": "+cmp.Or(text(m.Params, "message", "description", "title"), "wants input"))
 	return map[string]string{"action": "decline"}, nil
 }
 
-// blockTurn lets the turn in progress fail for want of a person.
+// blockTurn makes the turn in progress fail with questions that only a person can
+// answer.
 func (s *Session) blockTurn(m message, questions ...string) {
 	s.emit(Event{Kind: Notification, Method: *m.Method, Summary: "asks a person: " + strings.Join(questions, "; "), Progress: true})
 	s.mu.Lock()
@@ -134,6 +140,7 @@ func (s *Session) blockTurn(m message, questions ...string) {
 	}
 }
 
+// currentTime answers with the time of the host.
 func currentTime(context.Context, message) (any, *refusal) {
 	return map[string]int64{"currentTimeAt": time.Now().Unix()}, nil
 }

@@ -12,78 +12,46 @@ import (
 	"time"
 )
 
-// What Config leaves at zero (SPEC §5.3.6), and the least time that two answers
-// get. Before the first the server may have to be unpacked. Before it answers a
-// turn/start with our profile it reads the skills of the repository, through a
-// sandbox for each look at a file (see permissions): half a second of a processor
-// for each skill.
-const (
-	defaultReadTimeout = 5 * time.Second
-	defaultTurnTimeout = time.Hour
-	defaultToolCalls   = 1000
-	initializeTimeout  = 30 * time.Second
-	turnStartTimeout   = 2 * time.Minute
-)
-
-// Options are what a session is made of.
-type Options struct {
-	Version string // of this program, for the server's log
-	PID     int    // of the app-server, for events
-	Cwd     string // the workspace, absolute
-	Name    string // of the thread: "ABC-1: Title"
-	Config  Config // a timeout or bound that is not positive is the default
-	Tools   []Tool
-	Resume  string // the thread to go on with; "" starts a new one
-	Prompt  string // of the workflow: the skills it names are looked for by a check
-
-	Key  string // an API key to log in with; "" leaves it to the server's own login
-	Home string // the Codex home that the server must have; "" is any
-	Temp string // a folder, absolute, that the agent may write and gets as TMPDIR; "" is none
-	// Deny returns the paths that the agent may not read: absolute, without links,
-	// for Codex can deny no link. It is called once, when the server is up, with the
-	// server's Codex home. nil denies that home alone. Cwd and Temp stay readable.
-	Deny       func(home string) []string
-	Repository bool // the workspace is a git repository, and the agent may commit
-
-	// Events is called for everything that happens, one call at a time, from
-	// the read loop for what the server says. It must return at once.
-	Events func(Event)
-	// Wire sees every line as it is read ('<') and written ('>'), the two
-	// directions at the same time. The line is valid during the call and holds
-	// whatever the two sides say to each other, secrets too; but never the Key.
-	Wire func(dir byte, line []byte)
-}
-
 // Session is a conversation with one app-server on one thread.
+//
+// It has two mutexes, and the connection has one. Session.mu guards the fields below
+// it and those of the turn in progress; conn.mu guards the calls without an answer and
+// the reason why the connection ended. Neither is held while another mutex is acquired
+// or while code of the caller runs. Session.eventsMu is held while Options.Events runs,
+// which may therefore call ThreadID, Resumed and Usage. It is acquired before
+// Session.mu: emit must not be called with Session.mu held. Methods whose name ends in
+// Locked require Session.mu.
+//
+// Fields above the mutexes do not change after connect, except where they say so.
 type Session struct {
 	o               Options
 	conn            *conn
 	server          serverInfo
 	handlers        map[string]requestHandler
 	toolSlots       chan struct{} // one for each tool call that runs
-	resumed         bool
-	hasUnreadLimits bool      // the login has rate limits that nobody has read yet
-	toolCalls       int       // of tools so far; of the read loop
-	deltaQuietUntil time.Time // until then deltas make no event; of the read loop
+	resumed         bool          // set before Open returns
+	hasUnreadLimits bool          // the login has rate limits; set by Check, cleared by the turn that reads them
+	toolCalls       int           // made so far; only the read loop uses it
+	deltaQuietUntil time.Time     // delta events are dropped until then; only the read loop uses it
 
-	eventsMu sync.Mutex // held while Events runs
+	eventsMu sync.Mutex // held while Options.Events runs
 
 	mu      sync.Mutex
-	posture posture // may be lowered for an older server
+	posture posture // downgraded for an older server, only while Open or Turn waits for it
 	thread  string
 	turn    *turn // in progress; nil between turns
 	meter   usageMeter
 	limits  json.RawMessage // the latest snapshot
 }
 
-// Open shakes hands over a connection and opens a thread (SPEC §10.2). The
-// connection is the session's from then on and is closed when Open fails; its
-// Close must end a Read and a Write that wait. ctx bounds the opening alone.
+// Open makes the handshake on a connection and opens a thread (SPEC §10.2). The session
+// owns the connection from then on; Open closes it on failure. Close of the connection
+// must end a Read and a Write that wait. ctx bounds Open only.
 //
-// A thread that cannot be resumed is replaced by a new one; see [Session.Resumed].
-// The errors are [ErrResponseTimeout], [ErrPortExit], [ErrResponse],
-// [ErrNotLoggedIn], [ErrTooOld], [ErrPosture], the cause of ctx, and a thread_sandbox that
-// Codex does not know.
+// A thread that cannot be resumed is replaced by a new one; see [Session.Resumed]. The
+// errors are [ErrResponseTimeout], [ErrPortExit], [ErrResponse], [ErrNotLoggedIn],
+// [ErrTooOld], [ErrPosture], the cause of ctx, and an error for a thread_sandbox that
+// Codex does not have.
 func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, error) {
 	s, err := connect(ctx, rwc, o, (*Session).openThread)
 	if err != nil {
@@ -92,8 +60,8 @@ func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, err
 	return s, nil
 }
 
-// connect makes a session of a connection, and begins with it what is asked for.
-// When that fails the connection is closed.
+// connect starts a session on a connection, and calls begin with it after the
+// handshake. It closes the connection on failure.
 func connect(ctx context.Context, rwc io.ReadWriteCloser, o Options, begin func(*Session, context.Context) error) (*Session, error) {
 	if o.Config.ReadTimeout <= 0 {
 		o.Config.ReadTimeout = defaultReadTimeout
@@ -124,7 +92,7 @@ func connect(ctx context.Context, rwc io.ReadWriteCloser, o Options, begin func(
 	return s, nil
 }
 
-// prepare settles the posture with the server.
+// prepare makes the handshake and determines the posture.
 func (s *Session) prepare(ctx context.Context) (err error) {
 	if s.posture, err = newPosture(s.o); err != nil {
 		return err
@@ -132,12 +100,13 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if s.server, err = s.handshake(ctx); err != nil {
 		return err
 	}
-	if given := s.posture.complete(s.o, s.server); len(given) > 0 {
-		s.warn("codex.command sets what the guard would set otherwise: " + strings.Join(given, ", "))
+	if overridden := s.posture.complete(s.o, s.server); len(overridden) > 0 {
+		s.warn("codex.command sets what the guard would set otherwise: " + strings.Join(overridden, ", "))
 	}
 	return nil
 }
 
+// openThread resumes or starts the thread, and names it.
 func (s *Session) openThread(ctx context.Context) error {
 	if err := s.resumeOrStart(ctx, s.o.Config.ReadTimeout); err != nil {
 		return err
@@ -145,6 +114,8 @@ func (s *Session) openThread(ctx context.Context) error {
 	return s.setThreadName(ctx)
 }
 
+// resumeOrStart resumes the thread of Options.Resume. It starts a new one if there is
+// none or it cannot be resumed.
 func (s *Session) resumeOrStart(ctx context.Context, wait time.Duration) error {
 	if s.o.Resume != "" {
 		err := s.conn.call(ctx, wait, "thread/resume", s.posture.resume(s.o), s.threadOpened)
@@ -165,8 +136,8 @@ func (s *Session) resumeOrStart(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// retryDowngraded reports whether a refused request is worth another try, without what
-// the server is too old for.
+// retryDowngraded removes from the posture what a refusal of an older server names. It
+// reports whether it removed anything, so that the request is worth another attempt.
 func (s *Session) retryDowngraded(err error) bool {
 	refused, ok := errors.AsType[*ResponseError](err)
 	if !ok {
@@ -176,13 +147,13 @@ func (s *Session) retryDowngraded(err error) bool {
 	lost := s.posture.downgradeFor(s.o, refused)
 	s.mu.Unlock()
 	if lost != "" {
-		s.warn("this Codex is too old: going on without " + lost)
+		s.warn("this Codex is too old: continuing without " + lost)
 	}
 	return lost != ""
 }
 
-// threadOpened takes the thread's id from result.thread.id or, from older servers,
-// result.id, and sees to it that the thread is what was asked for.
+// threadOpened records the thread's id from result.thread.id or, from older servers,
+// result.id. It fails if the thread is not what was asked for.
 func (s *Session) threadOpened(result json.RawMessage) error {
 	id, err := resultID("thread", result)
 	if err != nil {
@@ -197,11 +168,12 @@ func (s *Session) threadOpened(result json.RawMessage) error {
 	err = s.posture.verifyThread(s.o, result)
 	s.mu.Unlock()
 	if lost != "" {
-		s.warn("this Codex is too old: going on without " + lost)
+		s.warn("this Codex is too old: continuing without " + lost)
 	}
 	return err
 }
 
+// resultID returns the id of a thread or a turn from the answer that starts it.
 func resultID(what string, result json.RawMessage) (string, error) {
 	id := cmp.Or(text(member(result, what), "id"), text(result, "id"))
 	if id == "" {
@@ -210,8 +182,8 @@ func resultID(what string, result json.RawMessage) (string, error) {
 	return id, nil
 }
 
-// setThreadName calls the thread what people call the issue. Nothing depends on it, so
-// nothing waits for it.
+// setThreadName gives the thread the name of the issue. It does not wait for the
+// answer, because nothing depends on the name.
 func (s *Session) setThreadName(ctx context.Context) error {
 	if s.o.Name == "" {
 		return nil
@@ -225,29 +197,30 @@ func (s *Session) setThreadName(ctx context.Context) error {
 	return err
 }
 
-// ThreadID is the thread to resume in a later session, once a turn has started.
+// ThreadID returns the id of the thread. A later session can resume the thread once a
+// turn has started.
 func (s *Session) ThreadID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.thread
 }
 
-// Resumed says that the thread is the one of Options.Resume.
+// Resumed reports whether the thread is that of Options.Resume.
 func (s *Session) Resumed() bool { return s.resumed }
 
-// Usage is what the session has spent so far, sub-agents included.
+// Usage returns the tokens that the session has used so far, including sub-agents.
 func (s *Session) Usage() Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.meter.spent()
 }
 
-// Close closes the connection and waits for the read loop, and for the tools,
-// whose context ends. It interrupts nothing: a turn in progress ends with
-// [ErrPortExit]. The error is the connection's.
+// Close closes the connection, ends the context of tool calls, and waits for them and
+// for the read loop. It does not interrupt a turn in progress, which ends with
+// [ErrPortExit]. The error is that of the connection.
 func (s *Session) Close() error { return s.conn.close() }
 
-// handleLine deals with one line; on the read loop.
+// handleLine handles one line from the server, on the read loop.
 func (s *Session) handleLine(ctx context.Context, line []byte) {
 	m, err := parseMessage(line)
 	switch {
@@ -257,7 +230,7 @@ func (s *Session) handleLine(ctx context.Context, line []byte) {
 	case m.Method != nil:
 		err = s.handleNotification(*m.Method, m.Params)
 	case !s.conn.deliverReply(m):
-		s.emit(Event{Kind: OtherMessage, Summary: "an answer that nobody waits for", Progress: true})
+		s.emit(Event{Kind: OtherMessage, Summary: "an answer to no call", Progress: true})
 	}
 	if err != nil {
 		s.emit(Event{Kind: Malformed, Summary: fmt.Sprintf("%v: %.200q", err, line)})

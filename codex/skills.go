@@ -11,11 +11,11 @@ import (
 )
 
 // A prompt names a skill as $name, and Codex adds the skill's instructions to the
-// turn. A name that it does not know is text to it, and the agent works without
-// what the author of the workflow relied on.
+// turn. Codex treats an unknown name as text, and the agent then works without
+// instructions that the author of the workflow relies on.
 
-// checkSkills warns of the skills that the prompt names and the server does not
-// have. It is no more than that: in a prompt a $word may mean anything.
+// checkSkills warns about skills that the prompt names and the server does not have.
+// It never fails because of them, as a $word in a prompt can mean something else.
 func (s *Session) checkSkills(ctx context.Context) error {
 	named := skillMentions(s.o.Prompt)
 	if len(named) == 0 {
@@ -30,12 +30,13 @@ func (s *Session) checkSkills(ctx context.Context) error {
 		return nil
 	})
 	if errors.Is(err, ErrResponseTimeout) {
-		return nil // what is at stake is a warning
+		return nil // only a warning is lost
 	}
 	return err
 }
 
-// parseSkills are the names in an answer to skills/list, but for those switched off.
+// parseSkills returns the names of the enabled skills in an answer to skills/list.
+// It reports whether the answer could be read.
 func parseSkills(result json.RawMessage) (names []string, known bool) {
 	var r struct {
 		Data []struct {
@@ -46,7 +47,7 @@ func parseSkills(result json.RawMessage) (names []string, known bool) {
 		}
 	}
 	if json.Unmarshal(result, &r) != nil || len(r.Data) == 0 {
-		return nil, false // of another shape
+		return nil, false
 	}
 	for _, folder := range r.Data {
 		for _, skill := range folder.Skills {
@@ -59,6 +60,7 @@ func parseSkills(result json.RawMessage) (names []string, known bool) {
 	return slices.Compact(names), true
 }
 
+// missingSkillsWarning returns the warning about skills that the server lacks.
 func missingSkillsWarning(missing, has []string) string {
 	there := "it has none"
 	if len(has) > 0 {
@@ -73,9 +75,9 @@ var (
 	codeSpan  = regexp.MustCompile("`[^`]*`")
 )
 
-// skillMentions are the skills that a prompt names, each once, sorted. What stands
-// in code is no mention, nor is what has the shape of a shell's variable and not
-// that of a skill: capitals, underscores, braces.
+// skillMentions returns the skills that a prompt names, sorted and without
+// duplicates. It ignores code, and words that look like a shell variable instead of a
+// skill because they contain capitals, underscores or braces.
 func skillMentions(prompt string) (names []string) {
 	fenced := false
 	for line := range strings.Lines(prompt) {

@@ -11,35 +11,37 @@ import (
 
 const (
 	toolTimeout         = time.Minute
-	maxConcurrentTools  = 8         // calls that run; more wait for their turn
-	maxToolText         = 256 << 10 // bytes of an answer that the model gets
-	maxRefusedToolCalls = 100       // calls that are refused before the turn ends for them
+	maxConcurrentTools  = 8         // calls that run at the same time; others wait
+	maxToolText         = 256 << 10 // bytes of an answer; the rest is cut off
+	maxRefusedToolCalls = 100       // refused calls after which the turn is aborted
 )
 
-// Tool is something the agent may ask the host to do (SPEC §10.5). A thread
-// keeps the tools it was started with.
+// Tool is an action of the host that the agent may call (SPEC §10.5). A thread keeps
+// the tools that it was started with.
 type Tool struct {
 	Name        string
 	Description string
-	InputSchema json.RawMessage // JSON Schema of the arguments; nobody checks them against it
-	Timeout     time.Duration   // of one call; 0 is a minute
-	// Call performs the tool and returns what the model is told; a failure is
-	// an answer like any other. The arguments are one JSON value. It must
-	// return when ctx is done, and runs at the same time as other calls.
+	InputSchema json.RawMessage // JSON Schema of the arguments; this package does not check it
+	Timeout     time.Duration   // of one call; not positive means one minute
+	// Call runs the tool and returns the answer for the model, which may be the
+	// description of a failure. The arguments are one JSON value. Call must return
+	// when ctx is done. Several calls may run at the same time.
 	Call func(ctx context.Context, arguments json.RawMessage) (text string, ok bool)
 }
 
+// toolResult is the answer to item/tool/call.
 type toolResult struct {
 	Success      bool       `json:"success"`
 	ContentItems []toolItem `json:"contentItems"`
 }
 
+// toolItem is one piece of content of an answer.
 type toolItem struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
 
-// callTool answers item/tool/call; off the read loop.
+// callTool answers item/tool/call. It runs outside the read loop.
 func (s *Session) callTool(ctx context.Context, m message) (any, *refusal) {
 	name := text(m.Params, "tool", "name")
 	var tool *Tool
@@ -64,10 +66,10 @@ func (s *Session) callTool(ctx context.Context, m message) (any, *refusal) {
 	return answerText(tool.call(ctx, toolArguments(m.Params))), nil
 }
 
-// refuseTool answers a call beyond codex.max_tool_calls; on the read loop, so that
-// a flood of calls costs no goroutines. An agent that made so many calls may still
-// finish without the tools. One that goes on calling, such as a script in a loop,
-// fails the turn.
+// refuseTool refuses a call beyond codex.max_tool_calls, on the read loop, so that a
+// flood of calls starts no goroutines. The agent may still finish without the tools.
+// If it makes maxRefusedToolCalls further calls, as a script in a loop does, the turn
+// is aborted.
 func (s *Session) refuseTool(context.Context, message) (any, *refusal) {
 	bound := s.o.Config.MaxToolCalls
 	switch refused := s.toolCalls - bound; {
@@ -84,7 +86,8 @@ func (s *Session) refuseTool(context.Context, message) (any, *refusal) {
 	return answerText(fmt.Sprintf("tool_call_limit: this session has made its %d tool calls (codex.max_tool_calls): finish without the tools", bound), false), nil
 }
 
-// call runs the tool within its time. A panic is the tool's failure, not ours.
+// call runs the tool for at most its timeout. A panic of the tool is returned as its
+// failure.
 func (t *Tool) call(ctx context.Context, arguments json.RawMessage) (text string, ok bool) {
 	limit := t.Timeout
 	if limit <= 0 {
@@ -104,8 +107,8 @@ func (t *Tool) call(ctx context.Context, arguments json.RawMessage) (text string
 	return text, ok
 }
 
-// toolArguments are the arguments as they came; those that a model wrapped into
-// a string are unwrapped. Without any they are null.
+// toolArguments returns the arguments of a call, or null if there are none. It
+// unwraps arguments that a model wrapped into a string.
 func toolArguments(params json.RawMessage) json.RawMessage {
 	arguments := member(params, "arguments")
 	if arguments == nil {
@@ -118,6 +121,7 @@ func toolArguments(params json.RawMessage) json.RawMessage {
 	return arguments
 }
 
+// answerText returns text as the answer to a call, cut to maxToolText.
 func answerText(text string, ok bool) toolResult {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if size := len(text); size > maxToolText {

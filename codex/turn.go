@@ -8,35 +8,36 @@ import (
 	"time"
 )
 
-// interruptWait is how long a turn gets to end after it was interrupted.
+// interruptWait is how long a turn may take to end after it was interrupted.
 const interruptWait = 2 * time.Second
 
-// Turn is what is known of a turn besides its success.
+// Turn describes a turn that has ended, apart from its success.
 type Turn struct {
-	ID        string   // "" when it never started
-	Questions []string // what the agent asked a person without waiting for the answer
+	ID        string   // "" if the turn never started
+	Questions []string // asked by the agent without waiting for the answer
 }
 
-// turn is the turn in progress. The session's mutex guards it.
+// turn is the turn in progress. Session.mu guards its fields.
 type turn struct {
 	id                   string    // "" until the server has answered turn/start
-	earlyOutcomes        []outcome // what ended before that, of whichever turn
+	earlyOutcomes        []outcome // of any turn, received before the id is known
 	outcome              *outcome
 	lastError            serverError // the last error that Codex did not retry
-	blockingQuestions    []string    // questions that only a person can answer
-	abortReason          error       // why it must not go on
-	nonBlockingQuestions []string    // likewise, and the agent went on
+	blockingQuestions    []string    // only a person can answer them; the agent waits
+	abortReason          error       // why the turn must not continue; nil if it may
+	nonBlockingQuestions []string    // asked by the agent, which continued without an answer
 
 	ended   chan struct{} // closed with outcome
-	blocked chan struct{} // closed with the first of asked, or with broken
+	blocked chan struct{} // closed with the first blocking question or with abortReason
 }
 
-// Turn starts a turn with one text and follows it to its end (SPEC §10.3). Only
-// a completed turn has no error. Otherwise it is a [TurnError], [InputRequired]
-// (with the cause of ctx when that ended the turn before the question came),
-// [ErrTurnTimeout], [ErrPortExit], [ErrResponse], [ErrResponseTimeout],
-// [ErrPosture], [ErrToolLimit], or [ErrTurnCancelled] with the cause of ctx. A turn that we give up is interrupted
-// first, if the server has said that it started. One turn runs at a time.
+// Turn starts a turn with one text and follows it to its end (SPEC §10.3). It
+// returns no error if the turn completed. Otherwise the error is a [TurnError],
+// [InputRequired] (with the cause of ctx if that ended the turn before the question
+// came), [ErrTurnTimeout], [ErrPortExit], [ErrResponse], [ErrResponseTimeout],
+// [ErrPosture], [ErrToolLimit], or [ErrTurnCancelled] with the cause of ctx. Before
+// Turn gives up a turn that has started it interrupts it. Only one turn runs at a
+// time.
 func (s *Session) Turn(ctx context.Context, input string) (Turn, error) {
 	t := &turn{ended: make(chan struct{}), blocked: make(chan struct{})}
 	s.mu.Lock()
@@ -56,6 +57,8 @@ func (s *Session) Turn(ctx context.Context, input string) (Turn, error) {
 	return Turn{ID: t.id, Questions: t.nonBlockingQuestions}, err
 }
 
+// runTurn starts the turn, waits for its end within codex.turn_timeout_ms and returns
+// its error.
 func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
 	limit := s.o.Config.TurnTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit,
@@ -76,19 +79,19 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
 	case <-s.conn.done:
 	}
 	s.mu.Lock()
-	outcome, asked, broken, limits := t.outcome, t.blockingQuestions, t.abortReason, s.limits
+	outcome, questions, abortReason, limits := t.outcome, t.blockingQuestions, t.abortReason, s.limits
 	s.mu.Unlock()
 	switch {
-	case broken != nil:
+	case abortReason != nil:
 		if outcome == nil {
 			s.interrupt(ctx, t)
 		}
-		return fmt.Errorf("turn: %w", broken)
-	case asked != nil:
+		return fmt.Errorf("turn: %w", abortReason)
+	case questions != nil:
 		if outcome == nil {
 			s.interrupt(ctx, t)
 		}
-		return &InputRequired{Questions: asked}
+		return &InputRequired{Questions: questions}
 	case outcome != nil:
 		return outcome.err(limits)
 	case ctx.Err() != nil:
@@ -99,8 +102,8 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
 	}
 }
 
-// startTurn asks for the turn, if need be once more without what an older
-// server refuses.
+// startTurn sends turn/start. It repeats the request without what an older server
+// refuses.
 func (s *Session) startTurn(ctx context.Context, t *turn, input string) error {
 	for {
 		wait := s.o.Config.ReadTimeout
@@ -119,15 +122,15 @@ func (s *Session) startTurn(ctx context.Context, t *turn, input string) error {
 	}
 }
 
-// interruptedError returns the error of a turn that ctx ended. A question that came while
-// the turn was being interrupted still needs its answer.
+// interruptedError returns the error of a turn that ctx ended. It includes questions
+// that came while the turn was being interrupted, because they still need an answer.
 func (s *Session) interruptedError(ctx context.Context, t *turn) error {
 	cause := context.Cause(ctx)
 	s.mu.Lock()
-	asked := t.blockingQuestions
+	questions := t.blockingQuestions
 	s.mu.Unlock()
-	if asked != nil {
-		return fmt.Errorf("%w: %w", &InputRequired{Questions: asked}, cause)
+	if questions != nil {
+		return fmt.Errorf("%w: %w", &InputRequired{Questions: questions}, cause)
 	}
 	if errors.Is(cause, ErrTurnTimeout) {
 		return fmt.Errorf("turn: %w", cause)
@@ -135,8 +138,8 @@ func (s *Session) interruptedError(ctx context.Context, t *turn) error {
 	return fmt.Errorf("turn: %w: %w", ErrTurnCancelled, cause)
 }
 
-// turnStarted takes the turn's id from the answer to turn/start. Being on the read
-// loop, it comes before all that the server sends later.
+// turnStarted records the turn's id from the answer to turn/start. It runs on the
+// read loop, before the next line of the server is handled.
 func (s *Session) turnStarted(t *turn, result json.RawMessage) error {
 	id, err := resultID("turn", result)
 	if err != nil {
@@ -154,8 +157,8 @@ func (s *Session) turnStarted(t *turn, result json.RawMessage) error {
 	return nil
 }
 
-// endLocked takes the outcome of a turn on our thread. Codex may run turns of
-// its own there, before ours and after it.
+// endLocked records the outcome of a turn on our thread, if it is that of t. Codex
+// may run turns of its own there, before ours and after it. Session.mu must be held.
 func (t *turn) endLocked(o outcome) {
 	switch {
 	case t.id == "":
@@ -169,7 +172,8 @@ func (t *turn) endLocked(o outcome) {
 	}
 }
 
-// blockLocked notes that the turn cannot end well without a person.
+// blockLocked records questions that only a person can answer, with which the turn
+// will fail. Session.mu must be held.
 func (t *turn) blockLocked(questions []string) {
 	if t.blockingQuestions == nil && t.abortReason == nil {
 		close(t.blocked)
@@ -177,7 +181,7 @@ func (t *turn) blockLocked(questions []string) {
 	t.blockingQuestions = append(t.blockingQuestions, questions...)
 }
 
-// abortLocked notes that the turn must not go on.
+// abortLocked records why the turn must not continue. Session.mu must be held.
 func (t *turn) abortLocked(err error) {
 	if t.blockingQuestions == nil && t.abortReason == nil {
 		close(t.blocked)
@@ -185,8 +189,8 @@ func (t *turn) abortLocked(err error) {
 	t.abortReason = err
 }
 
-// interrupt tells the server to end the turn and gives it a moment to do so.
-// Codex leaves commands running: they end with its process.
+// interrupt asks the server to end the turn and waits for at most interruptWait.
+// Codex leaves the turn's commands running; they end with its process.
 func (s *Session) interrupt(ctx context.Context, t *turn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), interruptWait)
 	defer cancel()
@@ -198,7 +202,7 @@ func (s *Session) interrupt(ctx context.Context, t *turn) {
 		}
 	})
 	if err != nil {
-		return // there is nothing left to interrupt
+		return // the connection has ended, and the turn with it
 	}
 	defer s.conn.forget(id)
 	select {
@@ -209,6 +213,7 @@ func (s *Session) interrupt(ctx context.Context, t *turn) {
 	}
 }
 
+// turnEvent returns the event of a turn that ended with err.
 func turnEvent(err error) Event {
 	switch {
 	case err == nil:

@@ -11,9 +11,10 @@ import (
 // Reasoning of Output.
 type Usage struct{ Input, Cached, Output, Reasoning int64 }
 
-// Total is what budgets count.
+// Total returns the number of tokens that counts towards a budget.
 func (u Usage) Total() int64 { return u.Input + u.Output }
 
+// each returns the results of f for each pair of parts.
 func (u Usage) each(v Usage, f func(a, b int64) int64) Usage {
 	return Usage{f(u.Input, v.Input), f(u.Cached, v.Cached), f(u.Output, v.Output), f(u.Reasoning, v.Reasoning)}
 }
@@ -22,34 +23,34 @@ func (u Usage) plus(v Usage) Usage { return u.each(v, func(a, b int64) int64 { r
 
 func (u Usage) minus(v Usage) Usage { return u.each(v, func(a, b int64) int64 { return max(a-b, 0) }) }
 
-// tokenCount is a number of tokens as a server reports it: in parts, or as a sum
-// without them.
+// tokenCount is a number of tokens as a server reports it: either in parts or only as
+// a sum.
 type tokenCount struct {
 	Usage         // zero when the server reports only the sum
 	sumOnly int64 // the sum; zero when the server reports the parts
 }
 
-// sum returns all the tokens of the reading.
+// sum returns the number of all tokens.
 func (r tokenCount) sum() int64 { return r.Total() + r.sumOnly }
 
-// usageMeter counts what a session spends. Servers report the total of a thread's
-// whole life, again and again, each thread for itself; now and then a total
-// is made up and too low.
+// usageMeter counts the tokens that a session uses. Servers repeatedly report, for
+// each thread, the total of the thread's whole life. Sometimes they estimate a total
+// and report one that is too low.
 type usageMeter struct {
-	resumed string // this thread has a life before the session
+	resumed string // the thread that was used before the session; "" if none
 	threads map[string]*threadUsage
 }
 
-// threadUsage follows the totals of one thread.
+// threadUsage is the total of one thread.
 type threadUsage struct {
 	parts    Usage // the highest of each part
 	sumOnly  int64 // the highest sum that was reported without parts
-	total    Usage // what parts and whole amount to
+	total    Usage // computed from parts and sumOnly
 	baseline Usage // the total when the session began
 }
 
-// report adds the total of a thread. last is what the latest response alone cost;
-// ours reports whether a turn of this session caused it.
+// report records the total of a thread. last is the count of the latest response
+// alone; ours reports whether it belongs to a turn of this session.
 func (m *usageMeter) report(thread string, total, last tokenCount, ours bool) {
 	if t := m.threads[thread]; t != nil {
 		t.add(total)
@@ -58,8 +59,8 @@ func (m *usageMeter) report(thread string, total, last tokenCount, ours bool) {
 	t := &threadUsage{}
 	t.add(total)
 	if thread == m.resumed {
-		// The server repeats the old total when it resumes a thread. One
-		// that does not reports a turn of ours first.
+		// The server repeats the old total when it resumes a thread. Some servers do
+		// not; their first report is of a turn of ours.
 		t.baseline = t.total
 		if ours {
 			t.baseline = t.without(last)
@@ -68,9 +69,9 @@ func (m *usageMeter) report(thread string, total, last tokenCount, ours bool) {
 	m.threads[thread] = t
 }
 
-// add raises the total. Tokens of a sum without parts count as input; they stay
-// there when the parts are reported later, because no part may ever fall: whoever
-// adds up the increases of each part would count the moved tokens twice.
+// add raises the total. Tokens of a sum without parts count as input. They remain
+// there when the parts are reported later, because no part may ever decrease: callers
+// add up the increases of each part and would count the moved tokens twice.
 func (t *threadUsage) add(r tokenCount) {
 	t.parts = t.parts.each(r.Usage, func(a, b int64) int64 { return max(a, b) })
 	t.sumOnly = max(t.sumOnly, r.sumOnly)
@@ -88,7 +89,7 @@ func (t *threadUsage) without(last tokenCount) Usage {
 	return before
 }
 
-// spent sums what all threads used in this session.
+// spent returns the sum of what all threads used in this session.
 func (m *usageMeter) spent() (sum Usage) {
 	for _, t := range m.threads {
 		sum = sum.plus(t.total.minus(t.baseline))
@@ -96,9 +97,9 @@ func (m *usageMeter) spent() (sum Usage) {
 	return sum
 }
 
-// eventBodies returns the objects of a notification that may hold what it reports.
-// Older servers wrap an event of Codex's core into params.msg, some of them with
-// a payload in it.
+// eventBodies returns the objects of a notification that may contain its data. Older
+// servers wrap an event of Codex's core into params.msg, some of them with a payload
+// in it.
 func eventBodies(params json.RawMessage) []json.RawMessage {
 	found := []json.RawMessage{params}
 	for _, path := range [][]string{{"msg"}, {"payload"}, {"msg", "payload"}} {
@@ -113,8 +114,8 @@ func eventBodies(params json.RawMessage) []json.RawMessage {
 	return found
 }
 
-// usageTurn returns the thread and the turn that a usage report is about, ""
-// for what the server leaves out.
+// usageTurn returns the thread and the turn that a usage report is about. Either is
+// "" if the server leaves it out.
 func usageTurn(params json.RawMessage) (thread, turn string) {
 	for _, body := range eventBodies(params) {
 		thread = cmp.Or(thread, text(body, "threadid", "conversationid"))
@@ -123,9 +124,10 @@ func usageTurn(params json.RawMessage) (thread, turn string) {
 	return thread, turn
 }
 
-// parseUsageReport finds the total of a thread's life in a message of any generation
-// of servers: tokenUsage.total, or total_token_usage in the info of a token count.
-// What is spent between two reports (last, usage) is no total (SPEC §13.5).
+// parseUsageReport returns the total of a thread's life from a message of any
+// generation of servers: tokenUsage.total, or total_token_usage in the info of a token
+// count. It ignores counts of the tokens between two reports (last, usage), which are
+// not totals (SPEC §13.5).
 func parseUsageReport(params json.RawMessage) (total, last tokenCount, ok bool) {
 	for _, body := range eventBodies(params) {
 		for _, at := range []struct {
@@ -146,15 +148,15 @@ func parseUsageReport(params json.RawMessage) (total, last tokenCount, ok bool) 
 	return tokenCount{}, tokenCount{}, false
 }
 
-// parseTokenCount reads a number of tokens under the names that servers and models give
-// its parts. The sum is used when a part is missing: with parts of zero Codex
-// makes it up, from the size of the model's context.
+// parseTokenCount reads a number of tokens under the names that servers and models
+// give its parts. It uses the sum only if a part is missing: when the parts are zero,
+// Codex estimates the sum from the size of the model's context.
 func parseTokenCount(raw json.RawMessage) (r tokenCount, ok bool) {
 	fields := members(raw)
 	number := func(names ...string) (n int64, ok bool) {
 		for _, name := range names {
 			n, err := strconv.ParseInt(string(fields[name]), 10, 64)
-			if err == nil && n >= 0 && n <= 1<<53 { // anything else is no number of tokens
+			if err == nil && n >= 0 && n <= 1<<53 { // any other value is not a number of tokens
 				return n, true
 			}
 		}
@@ -179,8 +181,8 @@ func parseTokenCount(raw json.RawMessage) (r tokenCount, ok bool) {
 	return r, input || output || sum
 }
 
-// rateLimits finds a snapshot of the account's limits in a message of any
-// generation of servers; nil when there is none that says something.
+// rateLimits returns the snapshot of the account's limits from a message of any
+// generation of servers, or nil if there is none with a value.
 func rateLimits(params json.RawMessage) json.RawMessage {
 	for _, body := range eventBodies(params) {
 		if snapshot := member(body, "ratelimits"); hasValues(snapshot) {
@@ -191,7 +193,7 @@ func rateLimits(params json.RawMessage) json.RawMessage {
 }
 
 // hasValues reports whether a snapshot of limits has a value besides its names. Most
-// of them have none.
+// snapshots have none.
 func hasValues(snapshot json.RawMessage) bool {
 	for name, value := range members(snapshot) {
 		if name != "limitid" && name != "limitname" && present(value) {
@@ -201,8 +203,9 @@ func hasValues(snapshot json.RawMessage) bool {
 	return false
 }
 
-// resetsAt is when work can go on according to a snapshot: when the last used
-// up window ends, or else the first of all. Zero when it does not say.
+// resetsAt returns the time when a snapshot allows further work: the end of the last
+// window that is used up, or else of the first window. It returns the zero time if the
+// snapshot has neither.
 func resetsAt(snapshot json.RawMessage) time.Time {
 	var used, first int64
 	for _, name := range []string{"primary", "secondary"} {

@@ -6,9 +6,8 @@ import (
 	"path/filepath"
 )
 
-// verifyThread compares what the server says of a thread that it opened with
-// what it was asked for. What an older server leaves out is not compared. The
-// error is [ErrPosture].
+// verifyThread checks that a thread which the server opened is what it was asked for.
+// It skips what an older server leaves out. The error is [ErrPosture].
 func (p posture) verifyThread(o Options, result json.RawMessage) error {
 	if err := p.verifyApproval(member(result, "approvalpolicy")); err != nil {
 		return err
@@ -26,8 +25,8 @@ func (p posture) verifyThread(o Options, result json.RawMessage) error {
 	return nil
 }
 
-// verifySettings does the same with the settings of a turn, which newer servers
-// tell before they ask the model.
+// verifySettings checks the settings of a turn, which newer servers report before they
+// ask the model. The error is [ErrPosture].
 func (p posture) verifySettings(o Options, settings json.RawMessage) error {
 	if err := p.verifyApproval(member(settings, "approvalpolicy")); err != nil {
 		return err
@@ -51,6 +50,7 @@ func (p posture) verifySettings(o Options, settings json.RawMessage) error {
 	return nil
 }
 
+// verifyApproval checks the approval policy, if the server reports one.
 func (p posture) verifyApproval(got json.RawMessage) error {
 	if got != nil && !satisfies(got, p.approval) {
 		return mismatch("the approval policy", string(p.approval), string(got))
@@ -58,13 +58,14 @@ func (p posture) verifyApproval(got json.RawMessage) error {
 	return nil
 }
 
-// activeProfile is the id of the permission profile in force; "" when none is.
+// activeProfile returns the id of the permission profile in force, or "" if there is
+// none.
 func activeProfile(of json.RawMessage) string {
 	return text(member(of, "activepermissionprofile"), "id")
 }
 
-// satisfies reports whether got has everything that want has. Servers add what was
-// left to them, and leave out what is off.
+// satisfies reports whether the JSON value got contains everything that want does.
+// Servers add fields that were left to them, and leave out fields that are false.
 func satisfies(got, want json.RawMessage) bool {
 	var g, w any
 	if json.Unmarshal(got, &g) != nil || json.Unmarshal(want, &w) != nil {
@@ -73,6 +74,7 @@ func satisfies(got, want json.RawMessage) bool {
 	return includes(g, w)
 }
 
+// includes does the work of satisfies for decoded values.
 func includes(got, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:
@@ -93,6 +95,7 @@ func includes(got, want any) bool {
 	return got == want
 }
 
+// mismatch returns the error for a setting that differs from what was asked for.
 func mismatch(what, asked, got string) error {
 	return fmt.Errorf("%w: %s: asked for %s, Codex says %s: check the configuration that Codex was installed with, and its version",
 		ErrPosture, what, oneLine(asked, summaryRunes), oneLine(got, summaryRunes))

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Home is a CODEX_HOME for the real Codex that makes it use a scripted model,
-// touch no network but loopback, and fail at once where it would retry.
+// Home is a CODEX_HOME for the real Codex with which it uses a scripted model, connects
+// only to loopback, and fails at once where it would retry.
 type Home struct {
 	URL      string          // of the model
 	Model    string          // gpt-5.5 when empty, which has plain tools; gpt-5.6 and later run code
@@ -18,7 +18,7 @@ type Home struct {
 	Config   string          // more of config.toml: tables
 }
 
-// Write makes dir, if need be, and writes its config.toml.
+// Write writes config.toml to dir, and creates dir if it does not exist.
 func (h Home) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

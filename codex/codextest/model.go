@@ -12,13 +12,13 @@ import (
 	"sync"
 )
 
-// Model is a scripted model for the real Codex: a server on loopback that
-// speaks the part of the Responses API that Codex uses, and answers from its
-// lanes. Without a lane for a request it says that there is nothing left to do.
+// Model is a scripted model for the real Codex: a server on loopback that implements
+// the part of the Responses API that Codex uses, and answers from its lanes. A request
+// without a lane is answered with the message that there is nothing left to do.
 type Model struct {
 	url      string
 	server   http.Server
-	stopped  chan struct{} // closed by Close: no reply waits any longer
+	stopped  chan struct{} // closed by Close, which ends replies that wait
 	handlers sync.WaitGroup
 
 	mu       sync.Mutex
@@ -27,23 +27,23 @@ type Model struct {
 	requests []Request
 }
 
-// Lane is a row of replies to the requests that are alike.
+// Lane is a sequence of replies to the requests that match.
 type Lane struct {
 	Match     *regexp.Regexp // on the request's body; nil matches every one
-	PerThread bool           // each thread begins at the first reply
-	Loop      bool           // after the last reply comes the first
+	PerThread bool           // each thread starts at the first reply
+	Loop      bool           // the first reply follows the last
 	Replies   []Reply
 }
 
-// Request is one that the model has got.
+// Request is a request that the model has received.
 type Request struct {
 	Method, Path string
 	Header       http.Header
 	Body         json.RawMessage
 }
 
-// NewModel starts a model, and panics if there is no port on loopback. The
-// caller closes it.
+// NewModel starts a model, which the caller has to close. It panics if there is no free
+// port on loopback.
 func NewModel(lanes ...Lane) *Model {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,24 +60,24 @@ func NewModel(lanes ...Lane) *Model {
 	return m
 }
 
-// URL is the base URL of the provider, for the configuration of Codex.
+// URL returns the base URL of the provider, for the configuration of Codex.
 func (m *Model) URL() string { return m.url }
 
-// Add adds lanes after those there are. A request takes the first that matches.
+// Add adds lanes after the existing ones. A request takes the first lane that matches.
 func (m *Model) Add(lanes ...Lane) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lanes = append(m.lanes, lanes...)
 }
 
-// Requests are the requests for an answer so far, in the order of their coming.
+// Requests returns the requests so far, in order of arrival.
 func (m *Model) Requests() []Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
 }
 
-// Close cuts every connection, those that hang too, and waits for the server.
+// Close closes every connection, also those that hang, and waits for the server.
 func (m *Model) Close() {
 	m.mu.Lock()
 	close(m.stopped)
@@ -86,7 +86,7 @@ func (m *Model) Close() {
 	m.handlers.Wait()
 }
 
-// enter counts a handler in, unless Close no longer waits for it.
+// enter adds a handler to those that Close waits for. It returns false after Close.
 func (m *Model) enter() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,8 +99,8 @@ func (m *Model) enter() bool {
 	}
 }
 
-// ServeHTTP answers POST /v1/responses, and nothing else: Codex lives without
-// a list of models and without a web socket.
+// ServeHTTP answers POST /v1/responses only: Codex works without a list of models and
+// without a web socket.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !m.enter() {
 		return
@@ -108,7 +108,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer m.handlers.Done()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client is gone
+		return // the client has disconnected
 	}
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/responses") {
 		http.Error(w, `{"error":{"message":"not found"}}`, http.StatusNotFound)
@@ -118,7 +118,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply.serve(w, r, m.stopped, n)
 }
 
-// next logs a request and takes the reply to it from its lane.
+// next records a request and returns the reply from its lane.
 func (m *Model) next(r Request) (reply Reply, number int) {
 	var thread struct {
 		ID string `json:"prompt_cache_key"`

@@ -13,8 +13,8 @@ import (
 // object is a JSON object of the Responses API.
 type object map[string]any
 
-// Reply is what the model answers to one request: items and then, unless a
-// field says otherwise, the end of the response.
+// Reply is the model's answer to one request: items and then, unless a field says
+// otherwise, the end of the response.
 type Reply struct {
 	Items []Item
 	Usage *Usage // nil: 100 in, 20 out
@@ -43,35 +43,34 @@ type Failed struct {
 type End int
 
 const (
-	Whole  End = iota // as it should
-	Closed            // after the items, in good order but without saying that it is complete
+	Whole  End = iota // completely
+	Closed            // after the items, cleanly but without response.completed
 	Cut               // after the items, in the middle of the stream
-	Hang              // after the items nothing comes, until the client goes
+	Hang              // after the items nothing more is sent until the client disconnects
 	Reset             // before the response has a status
 )
 
-// Item is one thing that a response holds: Message, Reasoning, Call, Custom or
-// Raw.
+// Item is one item of a response: Message, Reasoning, Call, Custom or Raw.
 type Item interface {
-	// item is the finished item; what comes before it in a stream, without
-	// item_id and output_index, is early.
+	// item returns the finished item, and the events that come before it in a stream,
+	// without their item_id and output_index.
 	item(id string) (done object, early []object)
 }
 
 // Message is text for the user. Phase may be commentary or final_answer.
 type Message struct{ Text, Phase string }
 
-// Reasoning is a summary of what the model thought.
+// Reasoning is a summary of the model's reasoning.
 type Reasoning struct{ Summary string }
 
 // Call calls a function: a tool of Codex such as exec_command, or a dynamic
-// tool. Arguments is JSON text, as models write it; it is sent as it is.
+// tool. Arguments is JSON text, as models write it, and is sent unchanged.
 type Call struct{ Namespace, Name, Arguments string }
 
-// Custom calls a tool that takes free text: apply_patch, or exec in code mode.
+// Custom calls a tool with free text as its input: apply_patch, or exec in code mode.
 type Custom struct{ Name, Input string }
 
-// Raw is an item as it goes over the wire.
+// Raw is an item that is sent unchanged.
 type Raw json.RawMessage
 
 func (m Message) item(id string) (object, []object) {
@@ -119,7 +118,7 @@ func (r Raw) item(string) (object, []object) {
 	return done, nil
 }
 
-// events is the stream of the n-th response.
+// events returns the events of the n-th response.
 func (r Reply) events(n int) []object {
 	id := fmt.Sprintf("resp_%d", n)
 	events := []object{{"type": "response.created", "response": object{"id": id}}}
@@ -152,8 +151,8 @@ func (r Reply) events(n int) []object {
 			"total_tokens": u.Input + u.Output}}})
 }
 
-// serve sends the reply as the n-th response of a model, as server-sent
-// events. It waits no longer than until stopped is closed or the client goes.
+// serve sends the reply as the n-th response of a model, as server-sent events. It
+// returns when stopped is closed or the client disconnects.
 func (r Reply) serve(w http.ResponseWriter, req *http.Request, stopped <-chan struct{}, n int) {
 	if r.Delay > 0 {
 		select {

@@ -13,27 +13,27 @@ import (
 	"syscall"
 )
 
-// Options are what a scripted agent has besides its two streams.
+// Options are the parameters of Serve besides its two streams.
 type Options struct {
-	// Home is the folder where threads are remembered, as CODEX_HOME is for
-	// Codex. When empty, a thread ends with the process.
+	// Home is the folder in which threads are stored, as CODEX_HOME is for Codex.
+	// If it is empty, a thread ends with the process.
 	Home string
 
-	// Log gets what Codex says on standard error, such as lines that are not
-	// JSON. Nothing is logged when nil.
+	// Log receives what Codex writes to standard error, such as complaints about lines
+	// that are not JSON. If it is nil, nothing is logged.
 	Log *slog.Logger
 }
 
-// ExitError is returned by Serve when the script ends the process. The caller
-// exits with the code.
+// ExitError is the error of Serve when the script ends the process. The caller exits
+// with the code.
 type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("the script exits with code %d", e.Code) }
 
-// Serve is the scripted agent: it answers a client on in and out until in ends
-// (nil), the script exits (*ExitError) or ctx is done (its cause). It then
-// stops the turns and kills the commands that run. Only a read from in may
-// outlive it, until in ends, and a write that the client never takes.
+// Serve runs the scripted agent: it answers a client on in and out until in ends
+// (nil), the script exits (*ExitError) or ctx is done (its cause). It then stops the
+// turns and kills the running commands. Only a read from in may continue after Serve
+// returns, until in ends, and a write that the client does not read.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -60,15 +60,15 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	}
 }
 
-// agent is one app-server. The goroutine in Serve owns its fields; a turn has a
-// goroutine of its own and shares only what is marked.
+// agent is one app-server. The goroutine of Serve owns its fields. A turn has a
+// goroutine of its own and uses only the fields that are marked as shared.
 type agent struct {
 	wire *wire // shared
 	home string
 	log  *slog.Logger
 	stop context.CancelCauseFunc // shared
 
-	client       string // name of the client; empty until it says so
+	client       string // name of the client; empty until initialize
 	experimental bool
 	threads      map[string]*thread
 
@@ -77,8 +77,8 @@ type agent struct {
 	deaf     atomic.Bool    // shared: neither signals nor the end of input end it
 }
 
-// close ends everything the agent has started, first the turns, as they start
-// commands.
+// close ends everything that the agent has started: first the turns, because they
+// start commands.
 func (a *agent) close() {
 	a.stop(nil)
 	a.turns.Wait()
@@ -89,14 +89,14 @@ func (a *agent) close() {
 	}
 }
 
-// ignoreEnd makes the process survive whatever asks it to end.
+// ignoreEnd makes the process ignore signals and the end of its input.
 func (a *agent) ignoreEnd() {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	a.deaf.Store(true)
 }
 
-// receive acts on one line. As Codex does, it says nothing to what is no
-// message and to notifications.
+// receive handles one line. Like Codex it does not answer notifications and lines that
+// are not messages.
 func (a *agent) receive(ctx context.Context, line []byte) {
 	var m message
 	switch err := json.Unmarshal(line, &m); {
@@ -109,7 +109,7 @@ func (a *agent) receive(ctx context.Context, line []byte) {
 	}
 }
 
-// answer replies to a request and then does what has to follow the reply.
+// answer replies to a request and then runs what has to follow the reply.
 func (a *agent) answer(ctx context.Context, m message) {
 	result, then, err := a.handle(ctx, m)
 	if err != nil {
@@ -122,6 +122,7 @@ func (a *agent) answer(ctx context.Context, m message) {
 	}
 }
 
+// handle returns the result of a request and what has to follow the reply.
 func (a *agent) handle(ctx context.Context, m message) (result object, then func(), err *wireError) {
 	switch {
 	case m.Method == "initialize" && a.client != "":
@@ -148,11 +149,11 @@ func (a *agent) handle(ctx context.Context, m message) (result object, then func
 	return nil, nil, invalid("Invalid request: unknown variant `%s`", m.Method)
 }
 
-// version is the Codex whose wire the agent speaks.
+// version is the version of Codex whose protocol the agent speaks.
 const version = "0.169.0"
 
-// decode reads params as Codex does: they must be there and of the right
-// types, and what a request does not have is ignored.
+// decode reads params as Codex does: they must be present and have the right types.
+// Unknown fields are ignored.
 func decode(params json.RawMessage, into any) *wireError {
 	if params == nil {
 		return missing("params")
@@ -197,7 +198,7 @@ func (a *agent) initialize(ctx context.Context, params json.RawMessage) (object,
 	}, nil
 }
 
-// login takes any key and keeps none: a script needs no model.
+// login accepts any key and keeps none, because a script needs no model.
 func (a *agent) login(ctx context.Context, params json.RawMessage) (object, func(), *wireError) {
 	var p struct{ Type string }
 	if err := decode(params, &p); err != nil {

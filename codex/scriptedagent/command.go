@@ -14,17 +14,17 @@ import (
 
 const (
 	outputChunk = 8 << 10     // bytes of output in one delta
-	outputCap   = 1 << 20     // bytes of output that a finished command keeps
-	pipeGrace   = time.Second // for the output of a command that has exited, or was killed
+	outputCap   = 1 << 20     // bytes of output in the item of a finished command
+	pipeGrace   = time.Second // wait for the output of a command that has exited or was killed
 )
 
 func runCommand(ctx context.Context, t *turn, args arguments) error {
 	return t.command(ctx, args[0])
 }
 
-// command runs a command in the thread's folder and waits for it. A command
-// that fails is an error. One whose turn is interrupted runs on, like those of
-// Codex, until the agent ends.
+// command runs a command in the thread's folder and waits for it. It fails if the
+// command does. If the turn is interrupted the command continues to run, as with Codex,
+// until the agent ends.
 func (t *turn) command(ctx context.Context, command string) error {
 	item := t.commandItem(command)
 	return t.execute(ctx, command, item, t.item(ctx, item))
@@ -78,8 +78,8 @@ func (t *turn) execute(ctx context.Context, command string, item object, end fun
 	return nil
 }
 
-// leaveCommand starts a command that nobody waits for and that no kill of a
-// process group reaches: its session is its own.
+// leaveCommand starts a command and does not wait for it. The command has a session of
+// its own, so killing the agent's process group does not reach it.
 func leaveCommand(ctx context.Context, t *turn, args arguments) error {
 	cmd := bash(context.WithoutCancel(ctx), t.thread.Cwd, args[0])
 	if err := cmd.Start(); err != nil {
@@ -99,17 +99,17 @@ func bash(ctx context.Context, dir, command string) *exec.Cmd {
 	return cmd
 }
 
-// quote is how a shell would have to be told s.
+// quote returns s quoted for a shell.
 func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// commandOutput passes output on in chunks of whole runes and keeps the
-// beginning of it. Only the goroutine that copies the output writes to it.
+// commandOutput emits output in chunks of whole runes and keeps its beginning. Only the
+// goroutine that copies the output writes to it.
 type commandOutput struct {
 	emit func(delta string)
 	kept strings.Builder
-	part []byte // of a rune that the next write completes
+	part []byte // the beginning of a rune that the next write completes
 }
 
 func (o *commandOutput) Write(p []byte) (int, error) {
@@ -127,7 +127,7 @@ func (o *commandOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wholeRunes is the length of b without a rune that is cut off at its end.
+// wholeRunes returns the length of b without an incomplete rune at its end.
 func wholeRunes(b []byte) int {
 	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(b[i]) {

@@ -18,8 +18,8 @@ func appendFile(ctx context.Context, t *turn, args arguments) error {
 	return t.changeFile(ctx, args[1], func(old []byte) string { return endLine(string(old)) + endLine(args[0]) })
 }
 
-// changeFile gives a file in the thread's folder new contents and announces it
-// as Codex announces a patch.
+// changeFile writes new contents to a file in the thread's folder and reports it as
+// Codex reports a patch.
 func (t *turn) changeFile(ctx context.Context, name string, contents func(old []byte) string) error {
 	root, err := os.OpenRoot(t.thread.Cwd)
 	if err != nil {
@@ -57,7 +57,7 @@ func writeFile(root *os.Root, name, contents string) error {
 	return root.WriteFile(name, []byte(contents), 0o666)
 }
 
-// hunk is a unified diff, without context, of two whole files.
+// hunk returns a unified diff, without context, of two whole files.
 func hunk(old, now string) string {
 	kept := 0
 	if strings.HasPrefix(now, old) && strings.HasSuffix(old, "\n") {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// dynamicTool is a tool that the client offers to run.
+// dynamicTool is a tool that the client offers.
 type dynamicTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -33,8 +33,8 @@ func (a *agent) checkTools(tools []dynamicTool) *wireError {
 	return nil
 }
 
-// checkApproval takes the names that Codex has, or an object with granular.
-// The policy is kept and not followed: what asks is the script.
+// checkApproval accepts the names that Codex has, or an object with granular. The agent
+// stores the policy and does not follow it: the script decides when to ask.
 func (a *agent) checkApproval(policy json.RawMessage) *wireError {
 	var name string
 	if policy == nil || json.Unmarshal(policy, &name) == nil {
@@ -50,8 +50,8 @@ func (a *agent) checkApproval(policy json.RawMessage) *wireError {
 	return nil
 }
 
-// sandbox is the policy that a thread's sandbox mode stands for. A script runs
-// without a sandbox, whatever the policy.
+// sandbox returns the policy of a thread's sandbox mode. A script runs without a
+// sandbox, whatever the policy.
 func sandbox(mode string) (object, *wireError) {
 	switch mode {
 	case "", "read-only":
@@ -65,14 +65,14 @@ func sandbox(mode string) (object, *wireError) {
 	return nil, oneOf(mode, "read-only", "workspace-write", "danger-full-access")
 }
 
-// settings are the configuration that a client gives a thread. They are kept
-// and not followed.
+// settings are the configuration that a client gives a thread. The agent stores them
+// and does not follow them.
 type settings struct {
 	Profile string `json:"default_permissions"`
 }
 
-// profile is the permission profile that a thread starts with. A sandbox mode
-// goes before it.
+// profile returns the permission profile that a thread starts with. A sandbox mode takes
+// precedence over it.
 func (s settings) profile(mode string) any {
 	if s.Profile == "" || mode != "" {
 		return nil
@@ -80,7 +80,7 @@ func (s settings) profile(mode string) any {
 	return object{"id": s.Profile, "extends": nil}
 }
 
-// checkSandboxPolicy takes the object form that a turn has.
+// checkSandboxPolicy accepts the sandbox policy of a turn, which is an object.
 func checkSandboxPolicy(policy json.RawMessage) *wireError {
 	if policy == nil {
 		return nil

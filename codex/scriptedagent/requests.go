@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// callTool has the client run one of the tools that it offered. A call that
-// does not succeed is told and does not end the turn: a model would be told.
+// callTool asks the client to run one of the tools that it offered. A call that fails
+// is reported in a message and does not end the turn, because a model would get the
+// failure as an answer.
 func callTool(ctx context.Context, t *turn, args arguments) error {
 	name, input := args[0], json.RawMessage(args[1])
 	if !t.thread.offers(name) {
@@ -41,6 +42,7 @@ func callTool(ctx context.Context, t *turn, args arguments) error {
 	return nil
 }
 
+// moveIssue calls issue_update with the new state.
 func moveIssue(ctx context.Context, t *turn, args arguments) error {
 	input, err := json.Marshal(object{"state": args[0]})
 	if err != nil {
@@ -53,7 +55,7 @@ func (t *thread) offers(tool string) bool {
 	return slices.ContainsFunc(t.Tools, func(d dynamicTool) bool { return d.Name == tool })
 }
 
-// toolReply is a client's answer to a tool call; both fields are required.
+// toolReply is a client's answer to a tool call. Both fields are required.
 type toolReply struct {
 	Success      *bool
 	ContentItems []contentItem
@@ -87,9 +89,9 @@ func (r toolReply) text() string {
 	return strings.Join(texts, "\n")
 }
 
-// askApproval runs a command if the client lets it. As in Codex the turn goes
-// on without it, unless the answer is cancel, and an answer that is none makes
-// the command a failed one.
+// askApproval runs a command if the client approves it. As in Codex the turn continues
+// without the command, unless the answer is cancel, and an answer that cannot be read
+// makes the command a failed one.
 func askApproval(ctx context.Context, t *turn, args arguments) error {
 	command := args[0]
 	t.waiting(ctx, "waitingOnApproval")
@@ -123,7 +125,7 @@ func askApproval(ctx context.Context, t *turn, args arguments) error {
 	return err
 }
 
-// askQuestion tells the answer, as a model would act on it.
+// askQuestion asks the client a question and repeats the answer in a message.
 func askQuestion(ctx context.Context, t *turn, args arguments) error {
 	t.waiting(ctx, "waitingOnUserInput")
 	answer, err := t.ask(ctx, "item/tool/requestUserInput", object{
@@ -146,8 +148,8 @@ func askQuestion(ctx context.Context, t *turn, args arguments) error {
 	return nil
 }
 
-// ask sends a request about the turn, waits for the answer and says that it is
-// settled.
+// ask sends a request about the turn, waits for the answer and notifies the client that
+// the request is resolved.
 func (t *turn) ask(ctx context.Context, method string, params object) (message, error) {
 	params["threadId"], params["turnId"] = t.thread.ID, t.id
 	id, answers := t.agent.wire.ask(ctx, method, params)
@@ -158,7 +160,7 @@ func (t *turn) ask(ctx context.Context, method string, params object) (message, 
 	return answer, err
 }
 
-// waiting says what the turn waits for: nothing, without flags.
+// waiting notifies the client of what the turn waits for; no flags mean nothing.
 func (t *turn) waiting(ctx context.Context, flags ...string) {
 	t.notify(ctx, "thread/status/changed", object{"status": object{
 		"type": "active", "activeFlags": append([]string{}, flags...)}})

@@ -19,14 +19,12 @@ var (
 	errActiveWriter = errors.New("rollout has an active writer")
 )
 
-// rollout is the file that remembers a thread: a line of memory and then what
-// happened to it. The process that has it open is its only writer. A nil
-// rollout remembers nothing.
+// rollout is the file that stores a thread: a line of memory and then a line for each
+// change. The process that has it open is its only writer. A nil rollout stores nothing.
 type rollout struct{ file *os.File }
 
-// record is one line of a rollout; one field is set, and PartDone with Ended. A
-// turn is recorded when it begins and again when it ends, so that one that was
-// killed counts.
+// record is one line of a rollout. One field is set; PartDone may be set with Ended. A
+// turn is recorded when it begins and again when it ends, so that a killed turn counts.
 type record struct {
 	Memory *memory `json:"session_meta,omitempty"`
 	Name   string  `json:"thread_name,omitempty"`
@@ -38,14 +36,14 @@ type record struct {
 	Tokens *tokenUsage `json:"token_usage,omitempty"`
 }
 
-// rolloutPath is where Codex would keep the thread.
+// rolloutPath returns the path at which Codex would store the thread.
 func rolloutPath(home string, m memory) string {
 	created := time.Unix(m.Created, 0)
 	return filepath.Join(home, "sessions", created.Format("2006/01/02"),
 		fmt.Sprintf("rollout-%s-%s.jsonl", created.Format("2006-01-02T15-04-05"), m.ID))
 }
 
-// createRollout begins the rollout of a thread.
+// createRollout creates the rollout of a new thread.
 func createRollout(home string, m memory) (*rollout, error) {
 	path := rolloutPath(home, m)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -58,7 +56,7 @@ func createRollout(home string, m memory) (*rollout, error) {
 	return r, r.add(record{Memory: &m})
 }
 
-// openRollout finds the rollout of a thread and reads the thread back.
+// openRollout finds the rollout of a thread and restores the thread.
 func openRollout(home, id string) (*thread, error) {
 	path, err := findRollout(home, id)
 	if err != nil {
@@ -76,8 +74,8 @@ func openRollout(home, id string) (*thread, error) {
 	return t, nil
 }
 
-// recall replays the thread's rollout, and cuts off a last line that a killed
-// process left torn, so that the next one is whole.
+// recall replays the thread's rollout. It removes an incomplete last line, left by a
+// killed process, so that the next line is complete.
 func (t *thread) recall() error {
 	var whole int64
 	for lines := bufio.NewReader(t.rollout.file); ; {
@@ -110,8 +108,8 @@ func (t *thread) replay(rec record) {
 	}
 }
 
-// findRollout looks anywhere below sessions: a rollout may have been copied
-// from another home.
+// findRollout searches all of sessions, because a rollout may have been copied from
+// another home.
 func findRollout(home, id string) (string, error) {
 	if home == "" || id == "" {
 		return "", errNoRollout
@@ -155,8 +153,8 @@ func (r *rollout) add(rec record) error {
 	return err
 }
 
-// close lets another process have the thread. The lock is given up by name, as
-// a child that is just being started may hold the file for another moment.
+// close lets another process use the thread. It unlocks explicitly, because a child
+// that is being started may keep the file open a moment longer.
 func (r *rollout) close() {
 	if r != nil {
 		syscall.Flock(int(r.file.Fd()), syscall.LOCK_UN)

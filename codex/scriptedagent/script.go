@@ -22,9 +22,9 @@ type step struct {
 	Args []string // the code spans, each valid for its place in the verb
 }
 
-// parseScript reads the task lines of a prompt; the package comment describes
-// them. It has no effect, and fails at the first task that it does not
-// understand: a script is done as a whole or not begun.
+// parseScript reads the task lines of a prompt, which the package comment describes. It
+// fails at the first task that it does not understand, so that no part of such a script
+// is run.
 func parseScript(text string) (script, error) {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	turns := [][]step{nil}
@@ -49,8 +49,8 @@ func parseScript(text string) (script, error) {
 	return script{Turns: turns}, nil
 }
 
-// parseStep reads the task on line n and returns the last line it covers: a
-// verb short of its last argument takes the fenced block that follows.
+// parseStep reads the task on line n and returns the last line it covers. If the last
+// argument of a verb is missing, it is the fenced block that follows.
 func parseStep(task string, lines []string, n int) (step, int, error) {
 	name, args := codeSpans(task)
 	last := n
@@ -74,7 +74,7 @@ func parseStep(task string, lines []string, n int) (step, int, error) {
 	return step{Line: n + 1, Verb: name, Args: args}, last, nil
 }
 
-// check says whether an argument will do where a verb's pattern has kind.
+// check checks an argument for a place where the verb's pattern has kind.
 func check(kind, arg string) error {
 	switch kind {
 	case "path":
@@ -99,7 +99,8 @@ func check(kind, arg string) error {
 	return nil
 }
 
-// isNextTurn reports the heading that ends a turn's part, at any level.
+// isNextTurn reports whether a line is the heading that ends a turn's part, at any
+// level.
 func isNextTurn(line string) bool {
 	title := strings.TrimLeft(line, "#")
 	return title != line && strings.EqualFold(strings.TrimSpace(title), "Next turn")
@@ -115,9 +116,9 @@ func cutTask(line string) (string, bool) {
 	return strings.TrimSpace(text), ok
 }
 
-// codeSpans takes the code spans out of a line: it returns the line with a bare
-// backtick in place of each, without closing punctuation, and their contents.
-// As in Markdown a span may be fenced by several backticks to hold fewer.
+// codeSpans extracts the code spans of a line. It returns the line with one backtick in
+// place of each span and without closing punctuation, and the contents of the spans. As
+// in Markdown a span fenced by several backticks may contain fewer.
 func codeSpans(line string) (bare string, spans []string) {
 	var b strings.Builder
 	for {
@@ -139,7 +140,8 @@ func codeSpans(line string) (bare string, spans []string) {
 	return strings.TrimRight(strings.Join(strings.Fields(b.String()), " "), " .:;"), spans
 }
 
-// closing finds the run of backticks in s that is just as long as fence.
+// closing returns the index of the run of backticks in s that is exactly as long as
+// fence, or -1.
 func closing(s, fence string) int {
 	for at := 0; ; {
 		i := strings.Index(s[at:], fence)
@@ -155,8 +157,7 @@ func closing(s, fence string) int {
 	}
 }
 
-// unpad drops the one space on each side that lets a span begin or end with a
-// backtick.
+// unpad removes one space on each side, which lets a span begin or end with a backtick.
 func unpad(s string) string {
 	if len(s) > 2 && s[0] == ' ' && s[len(s)-1] == ' ' && strings.TrimSpace(s) != "" {
 		return s[1 : len(s)-1]
@@ -164,8 +165,8 @@ func unpad(s string) string {
 	return s
 }
 
-// blockAfter returns the fenced block that follows line n, blank lines between
-// them or not, and the line that it ends on.
+// blockAfter returns the fenced block that follows line n, possibly after blank lines,
+// and the line that it ends on.
 func blockAfter(lines []string, n int) (text string, end int, ok bool) {
 	for n++; n < len(lines); n++ {
 		if strings.TrimSpace(lines[n]) != "" {
@@ -175,8 +176,8 @@ func blockAfter(lines []string, n int) (text string, end int, ok bool) {
 	return "", 0, false
 }
 
-// fencedBlock returns the text of the fenced block that begins on line n, less
-// the fence's own indentation, and the line that it ends on.
+// fencedBlock returns the text of the fenced block that begins on line n, without the
+// fence's own indentation, and the line that it ends on.
 func fencedBlock(lines []string, n int) (text string, end int, ok bool) {
 	open := strings.TrimLeft(lines[n], " \t")
 	indent := lines[n][:len(lines[n])-len(open)]
@@ -195,5 +196,5 @@ func fencedBlock(lines []string, n int) (text string, end int, ok bool) {
 		}
 		b.WriteString(strings.TrimPrefix(lines[end], indent) + "\n")
 	}
-	return b.String(), end - 1, true // never closed: it runs to the end
+	return b.String(), end - 1, true // an unclosed block extends to the end
 }

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// verb is one thing that a script can ask for.
+// verb is one kind of step.
 type verb struct {
 	pattern string // with the kind of each argument as a code span
 	run     func(context.Context, *turn, arguments) error
 }
 
-// verbs are all of them. What a step returns ends the turn.
+// verbs returns all verbs. An error of a step ends the turn.
 func verbs() []verb {
 	return []verb{
 		{"Create `path` containing `text`", createFile},
@@ -39,7 +39,7 @@ func verbs() []verb {
 	}
 }
 
-// lookup finds the verb whose pattern is name, but for the kinds.
+// lookup returns the verb whose pattern, without the kinds of its arguments, is name.
 func lookup(name string) (verb, bool) {
 	for _, v := range verbs() {
 		if bare, _ := codeSpans(v.pattern); bare == name {
@@ -49,7 +49,7 @@ func lookup(name string) (verb, bool) {
 	return verb{}, false
 }
 
-// kinds are the kinds of the verb's arguments, in order.
+// kinds returns the kinds of the verb's arguments, in order.
 func (v verb) kinds() []string {
 	_, kinds := codeSpans(v.pattern)
 	return kinds
@@ -101,13 +101,13 @@ func ignoreEnd(_ context.Context, t *turn, _ arguments) error {
 	return nil
 }
 
-// output is a real command, so that its output is what Codex makes of one.
+// output runs a real command that prints a number of bytes.
 func output(ctx context.Context, t *turn, args arguments) error {
 	return t.command(ctx, fmt.Sprintf("yes | head -c %d", args.count(0)))
 }
 
-// flood is one message in many small pieces. What completes it is cut short,
-// as the flood is the point and not one enormous line.
+// flood sends one message in many small pieces. The item that completes it contains
+// only one piece, because its length would be a test of something else.
 func flood(ctx context.Context, t *turn, args arguments) error {
 	piece := strings.Repeat("flood ", 34)[:200]
 	item := t.message()
@@ -123,20 +123,20 @@ func flood(ctx context.Context, t *turn, args arguments) error {
 	return nil
 }
 
-// sendLine sends what Codex never would.
+// sendLine sends a line verbatim, also one that Codex would never send.
 func sendLine(ctx context.Context, t *turn, args arguments) error {
 	t.agent.wire.line(ctx, []byte(args[0]+"\n"))
 	return nil
 }
 
-// sendLong sends a well-formed notification of so many bytes, less the newline.
+// sendLong sends a valid notification with a given number of bytes, without the newline.
 func sendLong(ctx context.Context, t *turn, args arguments) error {
 	head := fmt.Sprintf(`{"method":"item/agentMessage/delta","params":{"threadId":%q,"turnId":%q,"itemId":"msg_long","delta":"`,
 		t.thread.ID, t.id)
 	const tail = `"}}`
 	pad := args.count(0) - len(head) - len(tail)
 	if pad < 0 {
-		return fmt.Errorf("a notification has no fewer than %d bytes", len(head)+len(tail))
+		return fmt.Errorf("a notification has at least %d bytes", len(head)+len(tail))
 	}
 	t.agent.wire.line(ctx, []byte(head+strings.Repeat("x", pad)+tail+"\n"))
 	return nil

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// memory is what a thread is made of, and what its rollout begins with.
+// memory is the part of a thread that its rollout begins with.
 type memory struct {
 	ID       string          `json:"id"`
 	Created  int64           `json:"createdAt"` // in Unix seconds
@@ -25,11 +25,11 @@ type memory struct {
 	Prompt   string          `json:"prompt"` // of the first turn: the script
 }
 
-// thread is a conversation. Its running turn may change the fields below the
-// mutex; those above do not change while one runs, but for the first prompt.
+// thread is a conversation. Its running turn may change the fields below the mutex.
+// Those above do not change while a turn runs, except for the first prompt.
 type thread struct {
 	memory
-	home    string // where its rollout goes; empty: nowhere
+	home    string // the folder of its rollout; empty if it has none
 	sandbox object
 	profile any // the permission profile of its start, or nil
 
@@ -59,7 +59,7 @@ func (a *agent) startThread(ctx context.Context, params json.RawMessage) (object
 		return nil, nil, err
 	}
 	if p.Cwd == "" {
-		p.Cwd, _ = os.Getwd() // a turn will say what is wrong with it
+		p.Cwd, _ = os.Getwd() // if that fails, so do the steps of a turn
 	}
 	t := &thread{sandbox: policy, profile: p.Config.profile(p.Sandbox), memory: memory{
 		ID: newID(), Created: time.Now().Unix(), Cwd: p.Cwd, Model: cmp.Or(p.Model, "scripted"),
@@ -78,8 +78,8 @@ func (a *agent) startThread(ctx context.Context, params json.RawMessage) (object
 	}, nil
 }
 
-// resumeThread goes on with a thread of this process or of an earlier one. The
-// tools are those of its start, and so is the script.
+// resumeThread continues a thread of this process or of an earlier one. It keeps the
+// tools and the script that it was started with.
 func (a *agent) resumeThread(ctx context.Context, params json.RawMessage) (object, func(), *wireError) {
 	var p struct {
 		ThreadID, Cwd  string
@@ -164,7 +164,7 @@ func (a *agent) nameThread(ctx context.Context, params json.RawMessage) (object,
 	}, nil
 }
 
-// opened is the reply to a thread's start and resumption.
+// opened returns the reply to thread/start and thread/resume.
 func (t *thread) opened(client string, turns []object) object {
 	return object{
 		"thread": t.object(client, turns),
@@ -202,7 +202,7 @@ func (t *thread) object(client string, turns []object) object {
 	}
 }
 
-// newID is a fresh UUID, version 7: ordered by time, as those of Codex.
+// newID returns a new UUID of version 7, which are ordered by time, as Codex uses them.
 func newID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -221,7 +221,7 @@ type tokens struct {
 	Reasoning  int `json:"reasoningOutputTokens"`
 }
 
-// tokenUsage is what a thread has spent in its whole life, and last.
+// tokenUsage is what a thread has used in its whole life, and with its last response.
 type tokenUsage struct {
 	Total  tokens `json:"total"`
 	Last   tokens `json:"last"`
@@ -248,7 +248,7 @@ func (t *turn) spend(ctx context.Context, input, output int) {
 		"rateLimitReachedType": nil}})
 }
 
-// notifyUsage sends the usage; the caller holds the mutex.
+// notifyUsage sends the usage. t.mu must be held.
 func (t *thread) notifyUsage(ctx context.Context, w *wire, turnID any) {
 	w.notify(ctx, "thread/tokenUsage/updated", object{"threadId": t.ID, "turnId": turnID, "tokenUsage": t.tokens})
 }

@@ -14,7 +14,7 @@ import (
 // inputCap is the longest input of a turn, in characters.
 const inputCap = 1 << 20
 
-// errInterrupted is what ends a step whose turn the client interrupts.
+// errInterrupted is the error of a step whose turn the client interrupts.
 var errInterrupted = errors.New("interrupted")
 
 // turn is one turn of a thread while it runs, in a goroutine of its own.
@@ -26,7 +26,7 @@ type turn struct {
 	began  time.Time
 
 	interrupt   context.CancelFunc
-	interrupted <-chan struct{} // closed as well when the agent ends
+	interrupted <-chan struct{} // closed also when the agent ends
 
 	items int    // so far, to number them
 	said  object // the last message, if nothing came after it
@@ -69,7 +69,7 @@ func (a *agent) startTurn(ctx context.Context, params json.RawMessage) (object, 
 
 	th.mu.Lock()
 	defer th.mu.Unlock()
-	if t := th.active; t != nil { // it does not wait its turn: it steers this one
+	if t := th.active; t != nil { // as in Codex, the input goes to the running turn
 		return object{"turn": t.object("inProgress", nil)}, func() { t.hear(ctx, text) }, nil
 	}
 	if p.Cwd != "" {
@@ -108,7 +108,7 @@ func (a *agent) interruptTurn(params json.RawMessage) (object, func(), *wireErro
 	}
 }
 
-// run does the turn's part of the script and says how it ended.
+// run does the turn's part of the script and reports how the turn ended.
 func (t *turn) run(ctx context.Context) {
 	err := t.begin(ctx)
 	if err == nil {
@@ -119,13 +119,13 @@ func (t *turn) run(ctx context.Context) {
 		t.agent.stop(exit)
 	}
 	if ctx.Err() != nil {
-		return // the process is dead: nobody hears how it went
+		return // the process ends: no client is left to be told
 	}
 	t.spend(ctx, 100, 20)
 	t.finish(ctx, err)
 }
 
-// begin makes the turn the thread's next one, for good.
+// begin announces the turn and records it in the thread and its rollout.
 func (t *turn) begin(ctx context.Context) error {
 	t.notify(ctx, "thread/status/changed", object{"status": object{"type": "active", "activeFlags": []string{}}})
 	t.notify(ctx, "turn/started", object{"turn": t.object("inProgress", nil)})
@@ -152,7 +152,7 @@ func (t *turn) begin(ctx context.Context) error {
 	return t.thread.rollout.add(record{Begun: t.object("inProgress", nil)})
 }
 
-// steps does what the script has for this turn.
+// steps does the steps of the script for this turn.
 func (t *turn) steps(ctx context.Context) error {
 	script, err := parseScript(t.thread.Prompt)
 	if err != nil {
@@ -178,7 +178,7 @@ func (t *turn) steps(ctx context.Context) error {
 	return nil
 }
 
-// finish tells the client, and then the thread may have another turn.
+// finish reports the end of the turn to the client and makes room for another one.
 func (t *turn) finish(ctx context.Context, err error) {
 	status := "failed"
 	var failure *turnFailure
@@ -231,7 +231,7 @@ func await[T any](ctx context.Context, t *turn, c <-chan T) (T, error) {
 	}
 }
 
-// stopped says what has ended the turn early, if anything has.
+// stopped returns the reason why the turn ends early, or nil.
 func (t *turn) stopped(ctx context.Context) error {
 	select {
 	case <-t.interrupted:
@@ -244,7 +244,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	}
 }
 
-// object is the turn on the wire. A turn that has not ended has no times.
+// object returns the turn as it is sent. A turn in progress has no times of its end.
 func (t *turn) object(status string, failure *turnFailure) object {
 	o := object{
 		"id": t.id, "rootTurnId": t.id, "status": status, "error": nil,
@@ -270,8 +270,8 @@ func (t *turn) itemID(kind string) string {
 	return fmt.Sprintf("%s_%s_%d", kind, t.id[len(t.id)-12:], t.items)
 }
 
-// item announces an item that has started, and returns what announces its end,
-// which the caller may first change.
+// item announces that an item has started. It returns a function that announces its end;
+// the caller may change the item before that.
 func (t *turn) item(ctx context.Context, item object) (end func(context.Context)) {
 	now := time.Now().UnixMilli()
 	item["startedAtMs"], item["completedAtMs"] = now, nil
@@ -289,13 +289,13 @@ func (t *turn) hear(ctx context.Context, text string) {
 		"content": []object{{"type": "text", "text": text, "text_elements": []object{}}}})(ctx)
 }
 
-// message is a message of the agent that has no text yet.
+// message returns a message of the agent without text.
 func (t *turn) message() object {
 	return object{"type": "agentMessage", "id": t.itemID("msg"), "text": "", "phase": nil, "moderation": nil,
 		"memoryCitation": nil, "delivery": nil, "questions": nil}
 }
 
-// say is a message of the agent, all at once.
+// say sends a message of the agent in one piece.
 func (t *turn) say(ctx context.Context, text string) {
 	item := t.message()
 	end := t.item(ctx, item)

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// flushBound is how long the last lines may wait for a client that has stopped
-// reading.
+// flushBound is how long close waits for a client that has stopped reading.
 const flushBound = time.Second
 
 // object is a JSON object on the wire.
@@ -27,7 +26,7 @@ type message struct {
 	Error  *wireError      `json:"error"`
 }
 
-// wireError is an error reply. Codex has one code for nearly everything.
+// wireError is an error reply. Codex uses one code for nearly every error.
 type wireError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -40,8 +39,8 @@ func invalid(format string, args ...any) *wireError {
 	return &wireError{Code: -32600, Message: fmt.Sprintf(format, args...)}
 }
 
-// wire carries lines to and from the client. Writing has a goroutine of its
-// own, so that a client that has stopped reading cannot keep a turn from ending.
+// wire sends lines to the client and receives its lines. A goroutine of its own writes,
+// so that a client which has stopped reading cannot keep a turn from ending.
 type wire struct {
 	in      chan []byte // closed at the end of input
 	out     chan []byte
@@ -52,8 +51,8 @@ type wire struct {
 	pending map[int64]chan message
 }
 
-// newWire starts the two goroutines that read and write. A read or a write that
-// blocks cannot be called off, so each ends with its stream.
+// newWire starts the two goroutines that read and write. A blocked read or write cannot
+// be cancelled, so each goroutine ends with its stream.
 func newWire(ctx context.Context, in io.Reader, out io.Writer) *wire {
 	w := &wire{
 		in:      make(chan []byte),
@@ -94,7 +93,7 @@ func (w *wire) write(out io.Writer) {
 	}
 }
 
-// close writes what is left. No sender may be left.
+// close writes the remaining lines. No sender may be active.
 func (w *wire) close() {
 	close(w.out)
 	select {
@@ -103,7 +102,7 @@ func (w *wire) close() {
 	}
 }
 
-// line sends one line, newline included, unless ctx is done.
+// line sends one line, including its newline, unless ctx is done.
 func (w *wire) line(ctx context.Context, line []byte) {
 	if ctx.Err() != nil {
 		return
@@ -128,10 +127,10 @@ func (w *wire) notify(ctx context.Context, method string, params object) {
 	w.send(ctx, object{"method": method, "params": params, "emittedAtMs": time.Now().UnixMilli()})
 }
 
-// ask sends a request of our own, numbered from 0, and returns its number and
-// where the answer will be.
+// ask sends a request of the agent, numbered from 0, and returns its number and a
+// channel for the answer.
 func (w *wire) ask(ctx context.Context, method string, params object) (int64, <-chan message) {
-	answer := make(chan message, 1) // so that deliver need not wait for a turn that has gone
+	answer := make(chan message, 1) // so that deliver does not wait for a turn that has ended
 	w.mu.Lock()
 	id := w.asked
 	w.asked++
@@ -141,7 +140,7 @@ func (w *wire) ask(ctx context.Context, method string, params object) (int64, <-
 	return id, answer
 }
 
-// deliver hands an answer to the one who asked. An answer to nothing is dropped.
+// deliver passes an answer to the request that it answers. It drops other answers.
 func (w *wire) deliver(m message) {
 	var id int64
 	if json.Unmarshal(m.ID, &id) != nil {

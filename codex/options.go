@@ -1,0 +1,67 @@
+package codex
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// The defaults of Config (SPEC §5.3.6), and the least time that two answers get.
+// Before the first answer the server may have to be unpacked. Before it answers a
+// turn/start with our profile it reads the skills of the repository, through a
+// sandbox for each file that it looks at (see permissions): half a second of CPU time
+// for each skill.
+const (
+	defaultReadTimeout = 5 * time.Second
+	defaultTurnTimeout = time.Hour
+	defaultToolCalls   = 1000
+	initializeTimeout  = 30 * time.Second
+	turnStartTimeout   = 2 * time.Minute
+)
+
+// Config is the codex section of WORKFLOW.md (SPEC §5.3.6). The three policy values
+// belong to Codex: they are passed on unchanged, and nil means that the workflow sets
+// none.
+type Config struct {
+	Command           string // run by `bash -lc` in the workspace
+	ApprovalPolicy    json.RawMessage
+	ThreadSandbox     json.RawMessage
+	TurnSandboxPolicy json.RawMessage
+	Model             string        // "" means Codex's own default
+	Effort            string        // "" means Codex's own default
+	TurnTimeout       time.Duration // of a whole turn
+	ReadTimeout       time.Duration // of one request; the slowest two get more
+	StallTimeout      time.Duration // of silence; not positive means no limit
+	MaxToolCalls      int           // of one session; not positive means the default
+	Env               []string      // names of environment variables that the agent sees besides the plain ones
+	Deny              []string      // absolute paths that the agent may not read, besides those of [Options]
+}
+
+// Options are the parameters of a session.
+type Options struct {
+	Version string // of this program, for the server's log
+	PID     int    // of the app-server, for events
+	Cwd     string // the workspace, absolute
+	Name    string // of the thread: "ABC-1: Title"
+	Config  Config // timeouts and bounds that are not positive mean the default
+	Tools   []Tool
+	Resume  string // the thread to continue; "" starts a new one
+	Prompt  string // of the workflow; Check looks for the skills that it names
+
+	Key  string // an API key to log in with; "" uses the server's own login
+	Home string // the Codex home that the server must have; "" accepts any
+	Temp string // a folder, absolute, that the agent may write and gets as TMPDIR; "" means none
+	// Deny returns the paths that the agent may not read. They are absolute and contain
+	// no links, because Codex cannot deny a link. It is called once, with the server's
+	// Codex home, when the server is running. nil denies only that home. Cwd and Temp
+	// remain readable.
+	Deny       func(home string) []string
+	Repository bool // the workspace is a git repository in which the agent may commit
+
+	// Events is called for every event, one call at a time. Calls for what the server
+	// sends come from the read loop. Events must return at once.
+	Events func(Event)
+	// Wire is called with every line that is read ('<') or written ('>'), for the two
+	// directions at the same time. The line is valid during the call. It contains
+	// whatever the two sides send, secrets too, but never the Key.
+	Wire func(dir byte, line []byte)
+}
