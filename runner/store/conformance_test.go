@@ -255,8 +255,8 @@ func reseal(t *testing.T, data []byte, old, new string) []byte {
 	return withChecksum(append(append(bytes.Clone(data[:sum]), blankChecksum...), data[sum+len(blankChecksum):]...))
 }
 
-// wantRefused checks that err has its category and that the stored bytes are those
-// before.
+// wantRefused checks that err is a want, and that the stored bytes are still those
+// in before.
 func wantRefused(t *testing.T, p storage, before []byte, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {

@@ -64,7 +64,6 @@
 //
 // The branch holds the state, a page for people, and nothing else. A branch without
 // a state is refused by Load, a branch with other files before it is moved, and the
-// default branch before anything is written.
-// The history grows by a commit with each save; README.md says how an operator
-// shortens it.
+// default branch before anything is written. The history grows by a commit with each
+// save; README.md says how an operator shortens it.
 package store

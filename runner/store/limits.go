@@ -251,8 +251,8 @@ func (p tickRecord) validate() error {
 	return nil
 }
 
-// allUTC reports whether all times are written in UTC: another zone could carry
-// one out of the years that can be written again.
+// allUTC reports whether all times are in UTC. Converted from another zone, a time
+// could leave the years that can be encoded.
 func allUTC(times ...time.Time) bool {
 	return !slices.ContainsFunc(times, func(t time.Time) bool { return t.Location() != time.UTC })
 }

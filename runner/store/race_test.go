@@ -91,7 +91,7 @@ func TestNoIssueIsHeldTwiceOrLostWhenRunsRaceAndAreKilled(t *testing.T) {
 type arena struct {
 	mu     sync.Mutex
 	runs   int
-	kills  int               // still to come
+	kills  int               // how many runs are still to be killed
 	last   map[string]*end   // by run
 	done   map[string]bool   // issues
 	dead   map[string]bool   // runs
@@ -149,8 +149,8 @@ func (a *arena) start(h *storetest.Hub, home string) (run string, cmd *exec.Cmd,
 	return run, cmd, nil
 }
 
-// bury releases everything that a run held which has ended. Requests that it has sent
-// may still arrive.
+// bury releases everything that a run held, after the run has ended. Requests that it
+// has sent may still arrive.
 func (a *arena) bury(run string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -180,7 +180,8 @@ func (a *arena) wrap(hub http.Handler) http.Handler {
 	})
 }
 
-// tick counts a request of a run. It returns nil unless that was the last one.
+// tick counts a request of a run. It returns the run's end if that was its last
+// request, and nil otherwise.
 func (a *arena) tick(run string) *end {
 	a.mu.Lock()
 	defer a.mu.Unlock()
