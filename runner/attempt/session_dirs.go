@@ -27,19 +27,19 @@ type Account struct {
 }
 
 // homesDir returns the folder that holds one Codex home per issue.
-func homesDir(private string) string { return filepath.Join(private, "home") }
+func homesDir(sessionDir string) string { return filepath.Join(sessionDir, "home") }
 
 // tempsDir returns the folder that holds one temporary folder per issue.
-func tempsDir(private string) string { return filepath.Join(private, "tmp") }
+func tempsDir(sessionDir string) string { return filepath.Join(sessionDir, "tmp") }
 
 // Forget removes the session folders of an issue whose workspace is removed. Folders
 // that do not exist are no error.
-func Forget(private, identifier string) error {
-	if private == "" {
+func Forget(sessionDir, identifier string) error {
+	if sessionDir == "" {
 		return nil
 	}
 	key := workspace.Key(identifier)
-	return errors.Join(os.RemoveAll(filepath.Join(homesDir(private), key)), forceRemoveAll(filepath.Join(tempsDir(private), key)))
+	return errors.Join(os.RemoveAll(filepath.Join(homesDir(sessionDir), key)), forceRemoveAll(filepath.Join(tempsDir(sessionDir), key)))
 }
 
 // prepareDirs makes the folders of the session: that of the event log, a temporary

@@ -74,19 +74,19 @@ func TestOnlyTheRolloutOfTheThreadIsKept(t *testing.T) {
 
 func TestForgetRemovesWhatOneIssueLeft(t *testing.T) {
 	t.Parallel()
-	private := t.TempDir()
+	sessionDir := t.TempDir()
 	for _, name := range []string{"home/A-1/sessions/x", "tmp/A-1/x/y", "home/A-2/x"} {
-		writeFile(t, filepath.Join(private, name), "x")
+		writeFile(t, filepath.Join(sessionDir, name), "x")
 	}
-	if err := os.Chmod(filepath.Join(private, "tmp/A-1/x"), 0o500); err != nil { // as Go module caches are
+	if err := os.Chmod(filepath.Join(sessionDir, "tmp/A-1/x"), 0o500); err != nil { // as Go module caches are
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := Forget(private, "A-1"); err != nil {
+		if err := Forget(sessionDir, "A-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"home/A-2/x"}, filesBelow(t, private)); diff != "" {
+	if diff := cmp.Diff([]string{"home/A-2/x"}, filesBelow(t, sessionDir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
