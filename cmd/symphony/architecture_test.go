@@ -56,6 +56,7 @@ var owners = map[string][]string{
 	"github.com/shurcooL/graphql":           {"tracker/linear", "tracker/github"},
 	"github.com/vektah/gqlparser/v2":        {"tracker/linear"},
 	"github.com/sethvargo/go-githubactions": {"runner/action"},
+	"github.com/mattn/go-runewidth":         {"runner/report"},
 }
 
 // pure packages have no clock, no goroutine and no context.

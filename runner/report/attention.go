@@ -3,40 +3,66 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// maxParked is how many parked issues are shown, maxErrors how many errors.
+// maxParked is how many parked issues are shown, maxErrors how many errors and
+// how many warnings.
 const maxParked, maxErrors = 20, 20
 
-// attention is what a person must do.
-func (v view) attention(p *page) {
-	errors := v.unsaid()
-	parked := v.parked()
-	pausing := v.pausing() && v.outcome() != nothingToDo // there the first line says it
-	if len(errors) == 0 && len(parked) == 0 && !pausing {
-		return
+// maxOpen is how many lines of a section that is not urgent stand open on a page.
+const maxOpen = 8
+
+// attention adds what a person must do.
+func (v view) attention(d *document) {
+	errors, parked := v.otherErrors(), v.parked()
+	var l list
+	for _, err := range errors[:min(len(errors), maxErrors)] {
+		l.items = append(l.items, item{text: phrase{foreign(err)}})
 	}
-	p.section("What needs a person:")
-	p.items(errors, maxErrors)
-	if pausing {
-		p.prose("  - ", v.untilMended()+": "+v.Pause.Why, maxItem)
+	if n := len(errors) - maxErrors; n > 0 {
+		l.items = append(l.items, item{text: phrase{own(leftOut(n) + " errors")}})
+	}
+	if v.pausing() && v.outcome() != nothingToDo { // there the first line says it
+		l.items = append(l.items, item{text: phrase{foreign(v.pausedUntil() + ": " + v.Pause.Why)}})
 	}
 	for _, verdict := range parked[:min(len(parked), maxParked)] {
-		p.prose("  - ", name(verdict.Issue.Identifier, verdict.Issue.ID)+" is parked: "+v.plea(verdict), maxItem)
+		l.items = append(l.items, item{text: phrase{v.issueLink(verdict.Issue), own(" is parked: "), foreign(v.parkedReason(verdict))}})
 	}
-	p.more("    ", len(parked)-maxParked)
+	if len(l.items) == 0 {
+		return
+	}
+	l.left = max(0, len(parked)-maxParked)
+	body := document{l}
 	if len(parked) > 0 {
-		p.prose("  ", "To let one go on, answer or change it in the tracker, or run:", maxReason)
-		p.line("    " + retryCommand(parked))
+		body.add(command{letGoOn, retryCommand(parked)})
 	}
+	d.add(section{heading: "What needs a person", body: body})
 }
 
-// unsaid are the errors that the first line and the pause do not tell, each once.
-func (v view) unsaid() []string {
+// letGoOn begins the sentence that ends with a command to retry an issue.
+const letGoOn = "To let one go on, answer or change it in the tracker, or run"
+
+// warnings adds the failures that changed no result.
+func (v view) warnings(d *document) {
+	if len(v.Warnings) == 0 {
+		return
+	}
+	l := list{left: max(0, len(v.Warnings)-maxErrors)}
+	for _, warning := range v.Warnings[:min(len(v.Warnings), maxErrors)] {
+		l.items = append(l.items, item{text: phrase{foreign(warning)}})
+	}
+	n := len(v.Warnings)
+	d.add(section{heading: "Warnings", detail: strconv.Itoa(n), folded: n > maxOpen, body: document{l}})
+}
+
+// otherErrors returns the errors that neither the first line nor the pause tells,
+// each once.
+func (v view) otherErrors() []string {
 	var errors []string
 	for _, err := range v.Errors {
 		if err != v.failure() && (err != v.Pause.Why || !v.pausing()) && !slices.Contains(errors, err) {
@@ -46,7 +72,7 @@ func (v view) unsaid() []string {
 	return errors
 }
 
-// parked are the issues that are left to a person.
+// parked returns the issues that wait for a person.
 func (v view) parked() []schedule.Verdict {
 	var parked []schedule.Verdict
 	for _, verdict := range v.Verdicts {
@@ -57,11 +83,11 @@ func (v view) parked() []schedule.Verdict {
 	return parked
 }
 
-// untilMended says how long a pause keeps everything from starting.
-func (v view) untilMended() string { return "Nothing starts until " + instant(v.Pause.Until, v.Ended) }
+// pausedUntil says how long a pause keeps issues from being started.
+func (v view) pausedUntil() string { return "Nothing starts until " + instant(v.Pause.Until, v.Ended) }
 
-// plea says why an issue is parked, and what it has cost.
-func (v view) plea(verdict schedule.Verdict) string {
+// parkedReason says why an issue is parked, and what it has cost.
+func (v view) parkedReason(verdict schedule.Verdict) string {
 	claim := v.Claims[verdict.Issue.ID]
 	text := claim.Why
 	if text == "" {
@@ -73,7 +99,7 @@ func (v view) plea(verdict schedule.Verdict) string {
 	return text
 }
 
-// retryCommand is what releases one of the parked issues.
+// retryCommand returns the command that releases one of the parked issues.
 func retryCommand(parked []schedule.Verdict) string {
 	id := "ID"
 	if len(parked) == 1 {
@@ -82,7 +108,7 @@ func retryCommand(parked []schedule.Verdict) string {
 	return "symphony state retry " + id
 }
 
-// name is what people call an issue.
+// name returns what people call an issue.
 func name(identifier string, id tracker.ID) string {
 	if strings.TrimSpace(identifier) == "" {
 		return string(id)
@@ -90,8 +116,8 @@ func name(identifier string, id tracker.ID) string {
 	return identifier
 }
 
-// argument is the name of an issue in a command that people copy, or ID when a
-// shell might take it for more than a word.
+// argument returns the name of an issue for a command that people copy, or "ID"
+// when a shell might read it as more than a word.
 func argument(name string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
@@ -100,30 +126,4 @@ func argument(name string) string {
 		return "ID"
 	}
 	return name
-}
-
-// sumAttention is the same on a page.
-func (v view) sumAttention(s *sheet) {
-	errors, parked := v.unsaid(), v.parked()
-	var items []markdown
-	for _, err := range errors[:min(len(errors), maxErrors)] {
-		items = append(items, literal(err, itemWidth))
-	}
-	if n := len(errors) - maxErrors; n > 0 {
-		items = append(items, markdown(fmt.Sprintf("… and %d more errors", n)))
-	}
-	if v.pausing() && v.outcome() != nothingToDo { // there the first line says it
-		items = append(items, literal(v.untilMended()+": "+v.Pause.Why, itemWidth))
-	}
-	for _, verdict := range parked[:min(len(parked), maxParked)] {
-		items = append(items, v.mention(verdict.Issue)+" is parked: "+literal(v.plea(verdict), itemWidth))
-	}
-	if len(items) == 0 {
-		return
-	}
-	s.heading("What needs a person")
-	s.list(items, len(parked)-maxParked)
-	if len(parked) > 0 {
-		s.block("To let one go on, answer or change it in the tracker, or run " + code(retryCommand(parked)) + ".")
-	}
 }

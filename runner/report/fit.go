@@ -4,7 +4,8 @@ import (
 	"iter"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // maxMarks is how many combining marks a character may carry: enough for every
@@ -13,17 +14,18 @@ const maxMarks = 3
 
 const ellipsis = "…"
 
-// Fit is s on one line of a terminal, in at most so many columns; what is cut
-// off is replaced by an ellipsis. Line breaks become spaces. Control characters,
-// escape sequences, and what is invisible or changes the direction of writing
-// are removed, so the text of an issue or an agent can neither move the cursor
-// nor pass for something else. Fit(Fit(s, n), n) is Fit(s, n).
+// Fit returns s on one line of a terminal, in at most the given number of
+// columns; what is cut off is replaced by an ellipsis. Line breaks become spaces.
+// Control characters, and what is invisible or changes the direction of writing,
+// are removed: the text of an issue or an agent can neither move the cursor nor
+// look like something else. What follows the escape character of a terminal
+// sequence stays as plain text. Fit(Fit(s, n), n) is Fit(s, n).
 func Fit(s string, columns int) string {
 	if columns < 1 {
 		return ""
 	}
 	var b strings.Builder
-	used, cut := 0, 0 // cut is what may stay when an ellipsis must follow
+	used, cut := 0, 0 // cut is the length that leaves room for an ellipsis
 	for r := range visible(s) {
 		used += runeColumns(r)
 		if used > columns {
@@ -37,18 +39,12 @@ func Fit(s string, columns int) string {
 	return b.String()
 }
 
-// visible are the characters of s that a terminal shows as they are.
+// visible returns the characters of s that a terminal shows as they are.
 func visible(s string) iter.Seq[rune] {
 	return func(yield func(rune) bool) {
 		marks := maxMarks // a mark without a character to stand on is dropped
 		broken := false   // the last character was a line break
-		for len(s) > 0 {
-			r, size := utf8.DecodeRuneInString(s)
-			if n := escape(s); n > 0 && r != nextLine {
-				s = s[n:]
-				continue
-			}
-			s = s[size:]
+		for _, r := range s {
 			again := broken
 			broken = isBreak(r)
 			switch {
@@ -72,11 +68,33 @@ func visible(s string) iter.Seq[rune] {
 	}
 }
 
-const (
-	nextLine     = '\u0085' // a control character, and a line break
-	blankBraille = '\u2800' // a symbol that looks like a space
-)
+const blankBraille = '\u2800' // a symbol that looks like a space
 
+// isBreak reports whether r breaks a line.
 func isBreak(r rune) bool {
 	return unicode.IsSpace(r) && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029')
 }
+
+// terminal tells the width of characters, whatever the locale of the process.
+var terminal = &runewidth.Condition{StrictEmojiNeutral: true}
+
+// columns returns the width of text that consists of [visible] characters.
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+// runeColumns returns the width of a visible character. Only marks have none:
+// where terminals disagree the larger width counts, so that no line is too wide.
+func runeColumns(r rune) int {
+	if isMark(r) {
+		return 0
+	}
+	return max(1, terminal.RuneWidth(r))
+}
+
+// isMark reports whether a character is drawn onto the one before it.
+func isMark(r rune) bool { return r >= 0x300 && unicode.In(r, unicode.Mn, unicode.Me) }

@@ -16,10 +16,10 @@ import (
 	"github.com/symphony-runner/symphony/runner/report"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // widths are those at which each golden document is shown.
-var widths = []int{40, 80, 120, 200}
+var widths = []int{40, 60, 80, 160}
 
 // document is what the command line prints.
 type document interface {
@@ -118,7 +118,7 @@ func compare(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; go test -update writes it anew):\n%s", path, diff)
+		t.Errorf("%s (-want +got; go test -update writes the file):\n%s", path, diff)
 	}
 }
 

@@ -7,22 +7,23 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// headline is the verdict on the tick in words.
-func (v view) headline(p *page) {
-	if lead, detail := v.judgement(); detail != "" {
-		p.prose("", lead+": "+detail, maxItem)
-	} else if lead != "" {
-		p.prose("", sentence(lead), maxItem)
-	}
+// headline adds the verdict on the tick, and what its issues came to.
+func (v view) headline(d *document) {
+	h := headline{emoji: v.statusEmoji()}
+	h.lead, h.detail = v.headlineText()
 	if len(v.Rows) > 0 {
-		p.prose("", v.toll(), maxItem)
+		h.totals = v.totals()
 	}
+	if h.lead == "" {
+		h.lead, h.totals = h.totals, ""
+	}
+	d.add(h)
 }
 
-// judgement is the verdict and what there is to say about it. What failed is
-// never made to look like nothing to do. It is empty for a tick of which the
-// issues it worked on say it all.
-func (v view) judgement() (lead, detail string) {
+// headlineText returns the verdict on the tick and its detail. A tick that failed
+// never looks like one with nothing to do. Both are empty when the totals say
+// enough.
+func (v view) headlineText() (lead, detail string) {
 	took := v.Ended.Sub(v.Started)
 	switch v.outcome() {
 	case unreadable:
@@ -34,20 +35,21 @@ func (v view) judgement() (lead, detail string) {
 	case deadline:
 		return "The deadline was reached after " + Duration(took) + v.beforeAny(), ""
 	case nothingToDo:
-		return v.nothing()
+		return v.idleReason()
 	}
 	if v.DryRun {
-		return v.would(), ""
+		return v.planSummary(), ""
 	}
 	return "", ""
 }
 
-// toll is what the issues came to, and what they cost.
-func (v view) toll() string {
+// totals returns how many issues ended in which way, and what they cost.
+func (v view) totals() string {
 	return fmt.Sprintf("%s worked on in %s: %s · %s", plural(len(v.Rows), "issue"), Duration(v.Ended.Sub(v.Started)),
 		tally(v.Rows), tokens(v.Spent.Usage.Total()))
 }
 
+// beforeAny returns the end of a verdict on a tick that worked on no issue.
 func (v view) beforeAny() string {
 	if len(v.Rows) > 0 {
 		return ""
@@ -55,13 +57,13 @@ func (v view) beforeAny() string {
 	return ", before any issue was worked on"
 }
 
-// nothing says why no issue was started.
-func (v view) nothing() (lead, detail string) {
+// idleReason says why no issue was started.
+func (v view) idleReason() (lead, detail string) {
 	if v.pausing() {
 		return "Nothing can be started until " + instant(v.Pause.Until, v.Ended), sentence(v.Pause.Why)
 	}
 	for _, verdict := range v.Verdicts {
-		if g := groups[verdict.Why.Reason]; g.gate {
+		if g := skipTexts[verdict.Why.Reason]; g.all {
 			return "Nothing can be started", sentence(g.words)
 		}
 	}
@@ -76,8 +78,8 @@ func (v view) nothing() (lead, detail string) {
 	return "Nothing to do", "no issue in an active state can be started."
 }
 
-// would sums up a plan.
-func (v view) would() string {
+// planSummary counts what a dry run would do.
+func (v view) planSummary() string {
 	count := map[schedule.Action]int{}
 	candidates := 0
 	for _, verdict := range v.Verdicts {
@@ -97,7 +99,7 @@ func (v view) would() string {
 	return text
 }
 
-// pausing reports whether a failure of everyone's keeps sessions from starting.
+// pausing reports whether a systemic failure keeps sessions from starting.
 func (v view) pausing() bool { return v.Pause.Why != "" && v.Pause.Until.After(v.Ended) }
 
 // tally counts issues by outcome, in words.
@@ -115,6 +117,7 @@ func tally(rows []Row) string {
 	return strings.Join(parts, ", ")
 }
 
+// tokens returns a number of tokens in words.
 func tokens(n int64) string {
 	if n == 1 {
 		return "1 token"
@@ -122,11 +125,38 @@ func tokens(n int64) string {
 	return Number(n) + " tokens"
 }
 
-// sentence is text with a full stop, if it has no end of its own.
+// sentence returns text with a full stop, unless it has an end of its own.
 func sentence(text string) string {
 	text = strings.TrimRight(text, " \n")
 	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "…") {
 		return text
 	}
 	return text + "."
+}
+
+// statusEmoji returns the verdict as a colour: red for a tick that failed, yellow
+// for one that was cut short or leaves something to a person, green for one that
+// did its work, white for nothing to do, blue for a plan.
+func (v view) statusEmoji() string {
+	switch v.outcome() {
+	case unreadable, failed:
+		return "🔴"
+	case interrupted, deadline:
+		return "🟡"
+	}
+	if len(v.Errors) > 0 || len(v.Parked) > 0 || v.pausing() {
+		return "🟡"
+	}
+	for _, row := range v.Rows {
+		if word := row.outcome(); word == "failed" || word == "asked" || len(row.Warnings) > 0 {
+			return "🟡"
+		}
+	}
+	switch {
+	case v.outcome() == nothingToDo:
+		return "⚪"
+	case v.DryRun:
+		return "🔵"
+	}
+	return "🟢"
 }

@@ -6,39 +6,43 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// maxIssues is how many issues a table shows, maxReasons how many failures are
-// told below it where they have no room in it.
-const maxIssues, maxReasons = 100, 20
+// maxIssues is how many issues a table shows.
+const maxIssues = 100
 
-// issues is the table of what was worked on.
-func (v view) issues(p *page) {
+// tableRoom is how many bytes the rows of one table may take in the summary of a
+// step: a quarter of what GitHub shows of it.
+const tableRoom = 256 << 10
+
+// issues adds the table of the issues that were worked on.
+func (v view) issues(d *document) {
 	if len(v.Rows) == 0 {
 		return
 	}
-	p.section("")
-	t := table{columns: []column{
-		{head: "ISSUE", min: 12, max: 20},
-		{head: "TITLE", min: 16, max: 80, drop: 4},
-		{head: "OUTCOME"},
-		{head: "TURNS", right: true, drop: 2},
-		{head: "TOKENS", right: true, drop: 3},
-		{head: "TIME", right: true, drop: 1},
-		{head: "NEXT", min: 26, max: 26},
+	t := table{room: tableRoom, columns: []column{
+		{head: "Issue", min: 12, max: 20},
+		{head: "Title", min: 16, max: 80, drop: 4, width: titleWidth},
+		{head: "Outcome"},
+		{head: "Turns", kind: numberColumn, drop: 2},
+		{head: "Tokens", kind: numberColumn, drop: 3},
+		{head: "Time", kind: numberColumn, drop: 1},
+		{head: "Next (UTC)", min: 26, max: 26, width: titleWidth},
 	}}
 	shown := v.Rows[:min(len(v.Rows), maxIssues)]
-	for _, row := range shown {
-		t.rows = append(t.rows, tableRow{
-			cells: []string{
-				name(row.Identifier, row.ID), row.Title, row.outcome(), Number(int64(row.Turns)),
-				Number(row.Usage.Total()), Duration(row.Took), v.next(row),
-			},
-			below: v.reason(row), warnings: row.Warnings,
-		})
+	t.left = len(v.Rows) - len(shown)
+	for _, r := range shown {
+		row := tableRow{cells: []phrase{
+			{issueName(r.Identifier, r.ID, r.URL)}, cell(r.Title), cell(r.outcome()), number(r.Turns),
+			number(r.Usage.Total()), duration(r.Took), cell(v.next(r)),
+		}}
+		if why := v.failureReason(r); why != "" {
+			row.remarks = append(row.remarks, remark{why, maxReason})
+		}
+		for _, warning := range r.Warnings { // at length: the end of a hook's output counts
+			row.remarks = append(row.remarks, remark{warning, maxItem})
+		}
+		t.rows = append(t.rows, row)
 	}
-	t.write(p)
-	if rest := v.Rows[len(shown):]; len(rest) > 0 {
-		p.prose("", fmt.Sprintf("… and %d more: %s", len(rest), tally(rest)), maxReason)
-	}
+	d.add(t)
 }
 
 // Outcome returns what became of an issue by the end of its last session, in a
@@ -60,6 +64,7 @@ func Outcome(c schedule.Class, next schedule.Next, turns int) string {
 	return "failed"
 }
 
+// handedOver is the outcome of an issue whose state moved on while its session ran.
 const handedOver = "handed over"
 
 // movedOn reports whether an issue was released because its state or its labels
@@ -72,6 +77,7 @@ func movedOn(next schedule.Next) bool {
 	return false
 }
 
+// outcome returns what became of the issue.
 func (r Row) outcome() string { return Outcome(r.Class, r.Next, r.Turns) }
 
 // Completed reports whether the last session did its part.
@@ -80,11 +86,14 @@ func (r Row) Completed() bool {
 	return word == completed || word == handedOver
 }
 
-// next says what becomes of an issue, in few words. Its claim may have moved on
-// since its session ended: then what is known at the end of the tick counts.
+// next says what becomes of an issue, in few words. Its claim may have changed
+// since its session ended: then the end of the tick counts. Why an issue is
+// parked stands below, with all that needs a person.
 func (v view) next(row Row) string {
 	verdict, known := v.verdicts[row.ID]
 	switch {
+	case verdict.Phase == schedule.Parked && verdict.Action == "":
+		return "parked"
 	case row.Next.Phase == "":
 		return released(row)
 	case !known && len(v.Verdicts) > 0:
@@ -106,7 +115,7 @@ func (v view) next(row Row) string {
 	return "continues next tick"
 }
 
-// released says why an issue is no longer ours.
+// released says why the claim on an issue was released.
 func released(row Row) string {
 	state := ""
 	if row.State != "" {
@@ -117,7 +126,7 @@ func released(row Row) string {
 		return "done" + state
 	case schedule.NotActive:
 		if row.outcome() == "stopped" {
-			return "released" + state // it was taken away before the agent did anything
+			return "released" + state // somebody took it away before the agent did anything
 		}
 		return handedOver + state
 	case schedule.NotRoutable:
@@ -132,15 +141,15 @@ func released(row Row) string {
 	return "released: " + row.Next.Why.String()
 }
 
-// reason is what the row of an issue cannot say: why its session failed. What
-// the rest of the report says, for all or for a parked issue, is not repeated.
-func (v view) reason(row Row) string {
+// failureReason returns why the session of an issue failed. It is empty when the
+// report says so elsewhere, for all issues or for a parked one.
+func (v view) failureReason(row Row) string {
 	switch row.Class {
 	case schedule.Done:
 		return ""
 	case schedule.NeedsInput:
 		if row.Next.Phase != schedule.Parked {
-			return row.Why // the question is told nowhere else
+			return row.Why // the question stands nowhere else
 		}
 		return ""
 	case schedule.Stopped:
@@ -153,39 +162,4 @@ func (v view) reason(row Row) string {
 		return ""
 	}
 	return row.Why
-}
-
-// sumIssues is the same on a page. Why sessions failed stands below the table.
-func (v view) sumIssues(s *sheet) {
-	if len(v.Rows) == 0 {
-		return
-	}
-	shown := v.Rows[:min(len(v.Rows), maxIssues)]
-	g := grid{heads: []string{"Issue", "Title", "Outcome", " Turns", " Tokens", " Time", "Next step (UTC)"}, room: summaryRoom, left: len(v.Rows) - len(shown)}
-	var reasons []markdown
-	for _, row := range shown {
-		issue := link(name(row.Identifier, row.ID), row.URL, nameWidth)
-		g.add(issue, literal(row.Title, titleWidth), literal(row.outcome(), nameWidth),
-			count(int64(row.Turns)), count(row.Usage.Total()), literal(Duration(row.Took), nameWidth),
-			literal(v.step(row), titleWidth))
-		if why := literal(v.reason(row), itemWidth); why != "" {
-			reasons = append(reasons, issue+" "+literal(row.outcome(), nameWidth)+": "+why)
-		}
-		for _, warning := range row.Warnings {
-			reasons = append(reasons, issue+" "+literal(warning, itemWidth))
-		}
-	}
-	g.write(s)
-	if n := min(len(reasons), maxReasons); n > 0 {
-		s.list(reasons[:n], len(reasons)-n)
-	}
-}
-
-// step is what becomes of an issue. Why one is parked stands below, with all
-// that needs a person.
-func (v view) step(row Row) string {
-	if verdict := v.verdicts[row.ID]; verdict.Phase == schedule.Parked && verdict.Action == "" {
-		return "parked"
-	}
-	return v.next(row)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// MarshalJSON is the report for scripts. Its names are a contract: they stay,
+// MarshalJSON returns the report for scripts. Its names are a contract: they stay,
 // and every one is always there. Times are RFC 3339 in UTC, or null where there
 // is none; arrays are never null; seconds are fractions; tokens are input and
 // output, and their sum.
 //
-//	outcome      completed           issues were worked on, however that went, or a dry run would do something
+//	outcome      completed           issues were worked on, whatever came of it, or a dry run would do something
 //	             nothing_to_do       no issue could be started: verdicts say why
 //	             tracker_unreadable  the tracker could not be read when it was last asked
 //	             interrupted         by a signal
@@ -143,6 +143,7 @@ type budgetsJSON struct {
 	TokensPerDay   int64 `json:"max_tokens_per_day"`
 }
 
+// rowOf returns a row for scripts.
 func rowOf(row Row) rowJSON {
 	phase := string(row.Next.Phase)
 	if phase == "" {
@@ -157,6 +158,7 @@ func rowOf(row Row) rowJSON {
 	}
 }
 
+// verdictOf returns a verdict for scripts.
 func verdictOf(v schedule.Verdict) verdictJSON {
 	return verdictJSON{
 		ID: string(v.Issue.ID), Identifier: v.Issue.Identifier, Title: v.Issue.Title, URL: v.Issue.URL, State: v.Issue.State,
@@ -170,6 +172,7 @@ func dayOf(d schedule.Day) dayJSON {
 	return dayJSON{d.Date, d.Sessions, tokensOf(d.Usage), d.Time.Seconds()}
 }
 
+// pauseOf returns a pause for scripts, or nil when there is none.
 func pauseOf(p schedule.Pause) *pauseJSON {
 	if p.Why == "" {
 		return nil
@@ -177,7 +180,7 @@ func pauseOf(p schedule.Pause) *pauseJSON {
 	return &pauseJSON{p.Why, stamp(p.Since), stamp(p.Until)}
 }
 
-// stamp is a time that may be missing.
+// stamp returns a time in RFC 3339, or nil for the zero time.
 func stamp(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -186,8 +189,8 @@ func stamp(t time.Time) *string {
 	return &text
 }
 
-// encode is JSON in which nothing reads as a command to the log of a workflow
-// run; see [inert]. A number sign stands in strings alone.
+// encode returns JSON in which nothing reads as a command to the log of a
+// workflow run; see [escapeCommand]. A number sign stands in strings alone.
 func encode(doc any) ([]byte, error) {
 	text, err := json.Marshal(doc)
 	return bytes.ReplaceAll(text, []byte("##["), []byte(`#\u0023[`)), err

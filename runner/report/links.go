@@ -8,7 +8,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// Links says where to find what a page names. The zero value is for a page
+// Links holds the addresses that a page links to. The zero value is for a page
 // without links to runs.
 type Links struct {
 	Server     string // such as https://github.com
@@ -21,9 +21,12 @@ var (
 	runID      = regexp.MustCompile(`^[0-9]{1,20}$`)
 )
 
-// run names a run of a workflow, and leads to it: its id comes from the state,
-// which anybody who may write to the branch can write.
-func (l Links) run(id string, attempt int) markdown {
+// run returns the name of a run of a workflow with a link to it. Its id comes
+// from the state, which anybody who may write to the branch can write.
+func (l Links) run(id string, attempt int) phrase {
+	if id == "" {
+		return nil
+	}
 	address := ""
 	if runID.MatchString(id) && repository.MatchString(l.Repository) {
 		address = strings.TrimSuffix(l.Server, "/") + "/" + l.Repository + "/actions/runs/" + id
@@ -35,22 +38,19 @@ func (l Links) run(id string, attempt int) markdown {
 	if attempt > 1 {
 		text += " (attempt " + strconv.Itoa(attempt) + ")"
 	}
-	return link(text, address, nameWidth)
+	return phrase{{text: text, url: address, name: true}}
 }
 
-// owner names who works on a claim.
-func (l Links) owner(o schedule.Owner) markdown {
-	switch {
-	case o.Run != "":
-		return l.run(o.Run, o.Attempt)
-	case o.Host != "":
-		return literal(o.Host, nameWidth) + markdown(" (pid "+strconv.Itoa(o.PID)+")")
+// owner returns the name of the process that works on a claim.
+func (l Links) owner(o schedule.Owner) phrase {
+	if o.Run == "" && o.Host != "" {
+		return phrase{foreign(o.Host), own(" (pid " + strconv.Itoa(o.PID) + ")")}
 	}
-	return ""
+	return l.run(o.Run, o.Attempt)
 }
 
-// retry is the command that releases a parked issue, to copy.
-func (l Links) retry(id string) markdown {
+// retry returns the command that releases a parked issue.
+func (l Links) retry(id string) string {
 	command := "symphony state retry " + id
 	if l.Branch != "" {
 		branch := "NAME"
@@ -59,5 +59,5 @@ func (l Links) retry(id string) markdown {
 		}
 		command += " --state branch:" + branch
 	}
-	return code(command)
+	return command
 }

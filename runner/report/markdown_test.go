@@ -58,7 +58,7 @@ var (
 	opening  = regexp.MustCompile(`^(?:[-+](?: |$|-)|[0-9]+[.)](?: |$)| )`)
 )
 
-// checkMarkdown judges a page by rules that are simpler than those it was made by.
+// checkMarkdown checks a page by rules that are simpler than those of the printer.
 func checkMarkdown(t interface{ Errorf(string, ...any) }, page string) {
 	page, ended := strings.CutSuffix(page, "\n")
 	if !ended || !strings.HasPrefix(page, "#") || strings.Count(page, "<details>") != strings.Count(page, "</details>") {
@@ -89,7 +89,7 @@ func checkMarkdown(t interface{ Errorf(string, ...any) }, page string) {
 	}
 }
 
-// checkWords finds no markup but ours.
+// checkWords reports markup that is not ours.
 func checkWords(t interface{ Errorf(string, ...any) }, text, line string) {
 	text = strings.ReplaceAll(ourHTML.ReplaceAllString(text, ""), "<span>$</span>", "S") // a character like others
 	text = ourLink.ReplaceAllString(text, "$1")
@@ -107,7 +107,7 @@ func checkWords(t interface{ Errorf(string, ...any) }, text, line string) {
 	}
 }
 
-// pages show the text of a stranger wherever one can be shown.
+// pages returns pages that show the text of a stranger in every place.
 func pages(text string) []string {
 	long := text + " " + strings.Repeat("y", 90)
 	plan := tick(func(t *report.Tick) {

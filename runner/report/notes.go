@@ -6,15 +6,15 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// Note is one remark on a tick for whoever looks at the run, on a line each.
+// Note is one remark on a tick for the page of its run, in one line.
 type Note struct {
 	Title string // may be empty
 	Text  string
 }
 
-// Notes are the remarks on a tick by who should care: errors for what a person
-// must mend, the issues that were parked in this tick among them; warnings for
-// what was survived; notices for a tick that had nothing to do.
+// Notes returns the remarks on a tick: errors for what a person must fix, and for
+// the issues that were parked in this tick; warnings for failures that did not
+// stop it; notices for a tick that had nothing to do.
 func (r Report) Notes() (errors, warnings, notices []Note) {
 	v := newView(r.tick)
 	note := func(to *[]Note, title, text string) {
@@ -26,7 +26,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 			*to = append(*to, n)
 		}
 	}
-	lead, detail := v.judgement()
+	lead, detail := v.headlineText()
 	switch outcome := v.outcome(); {
 	case outcome == unreadable || outcome == failed:
 		note(&errors, lead, detail)
@@ -35,26 +35,26 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 	case outcome == nothingToDo:
 		note(&notices, lead, detail)
 	case v.pausing() && slices.Contains(v.Errors, v.Pause.Why):
-		note(&errors, v.untilMended(), v.Pause.Why)
+		note(&errors, v.pausedUntil(), v.Pause.Why)
 	case v.pausing():
-		note(&warnings, v.untilMended(), v.Pause.Why)
+		note(&warnings, v.pausedUntil(), v.Pause.Why)
 	case outcome == interrupted || outcome == deadline:
 		note(&warnings, "", lead+".")
 	}
-	for _, err := range v.unsaid() {
-		note(&errors, "Something to mend", err)
+	for _, err := range v.otherErrors() {
+		note(&errors, "Something to fix", err)
 	}
 	for _, id := range v.Parked {
 		verdict, known := v.verdicts[id]
 		if !known || verdict.Phase != schedule.Parked {
-			continue // gone on since
+			continue // it went on since
 		}
 		called := name(verdict.Issue.Identifier, id)
-		note(&errors, called+" is parked", sentence(v.plea(verdict))+" To let it go on, answer or change it in the tracker, or run: "+
+		note(&errors, called+" is parked", sentence(v.parkedReason(verdict))+" To let it go on, answer or change it in the tracker, or run: "+
 			retryCommand([]schedule.Verdict{verdict}))
 	}
 	for _, row := range v.Rows {
-		if why := v.reason(row); why != "" {
+		if why := v.failureReason(row); why != "" {
 			note(&warnings, name(row.Identifier, row.ID)+" "+row.outcome()+": "+v.next(row), why)
 		}
 		for _, warning := range row.Warnings {

@@ -34,8 +34,8 @@ func TestAFailedTickIsAnErrorAndNeverANotice(t *testing.T) {
 func TestAnIssueIsAnErrorInTheTickThatParkedItOnly(t *testing.T) {
 	t.Parallel()
 	parked := tick(func(t *report.Tick) {
-		leave(t, schedule.Claim{Identifier: "ABC-9", Phase: schedule.Parked, Why: question}, schedule.IsParked, question)
-		leave(t, schedule.Claim{Identifier: "ABC-10", Phase: schedule.Waiting}, schedule.NotDue, "")
+		addClaim(t, schedule.Claim{Identifier: "ABC-9", Phase: schedule.Parked, Why: question}, schedule.IsParked, question)
+		addClaim(t, schedule.Claim{Identifier: "ABC-10", Phase: schedule.Waiting}, schedule.NotDue, "")
 	})
 	if errors, _, _ := report.Of(parked).Notes(); len(errors) != 0 {
 		t.Errorf("parked before: %q", errors)

@@ -6,30 +6,26 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// plan is the table of what a dry run would do, in order.
-func (v view) plan(p *page) {
-	if !v.DryRun || v.planned() == 0 {
-		return
-	}
-	p.section("")
-	t := table{columns: []column{
-		{head: "WOULD"},
-		{head: "ISSUE", min: 12, max: 20},
-		{head: "TITLE", min: 12, max: 60, drop: 2},
-		{head: "STATE", min: 6, max: 20, drop: 1},
-		{head: "WHY", min: 20, max: 30},
+// plan adds the table of what a dry run would do, in order.
+func (v view) plan(d *document) {
+	t := table{room: tableRoom, columns: []column{
+		{head: "Would"},
+		{head: "Issue", min: 12, max: 20},
+		{head: "Title", min: 12, max: 60, drop: 2, width: titleWidth},
+		{head: "State", min: 6, max: 20, drop: 1},
+		{head: "Why", min: 20, max: 30, width: whyWidth},
 	}}
 	verdicts, left := v.decided()
+	t.left = left
 	for _, verdict := range verdicts {
-		issue := verdict.Issue
-		t.add(verbWord(verdict.Action), name(issue.Identifier, issue.ID), issue.Title, issue.State, v.purpose(verdict))
+		t.add(cell(verbWord(verdict.Action)), phrase{v.issueLink(verdict.Issue)}, cell(verdict.Issue.Title),
+			cell(verdict.Issue.State), cell(v.purpose(verdict)))
 	}
-	t.write(p)
-	p.more("", left)
+	d.add(t)
 }
 
-// decided are the verdicts that something would be done about, and how many
-// more there are.
+// decided returns the verdicts with a decision, at most maxIssues of them, and
+// how many more there are.
 func (v view) decided() (verdicts []schedule.Verdict, left int) {
 	for _, verdict := range v.Verdicts {
 		if verdict.Action != "" && len(verdicts) < maxIssues {
@@ -39,6 +35,7 @@ func (v view) decided() (verdicts []schedule.Verdict, left int) {
 	return verdicts, v.planned() - len(verdicts)
 }
 
+// verbWord returns the word for a decision.
 func verbWord(verb schedule.Action) string {
 	if verb == schedule.Dispatch {
 		return "start"
@@ -61,15 +58,4 @@ func (v view) purpose(verdict schedule.Verdict) string {
 		return fmt.Sprintf("continues after %s", plural(claim.Sessions, "session"))
 	}
 	return "is due again"
-}
-
-// sumPlan is the same on a page.
-func (v view) sumPlan(s *sheet) {
-	verdicts, left := v.decided()
-	g := grid{heads: []string{"Would", "Issue", "Title", "State", "Why"}, room: summaryRoom, left: left}
-	for _, verdict := range verdicts {
-		g.add(literal(verbWord(verdict.Action), nameWidth), v.mention(verdict.Issue), literal(verdict.Issue.Title, titleWidth),
-			literal(verdict.Issue.State, nameWidth), literal(v.purpose(verdict), whyWidth))
-	}
-	g.write(s)
 }

@@ -32,7 +32,7 @@ func TestTextOfAStateAndAVerdictStaysOnItsPage(t *testing.T) {
 	})
 }
 
-// checkPage judges a page by its own rules: no line too wide, nothing hidden,
+// checkPage checks a page by its own rules: no line too wide, nothing hidden,
 // nothing that the log of a workflow run takes for a command.
 func checkPage(t *rapid.T, text string, columns int) {
 	if !strings.HasSuffix(text, "\n") {
@@ -205,7 +205,7 @@ func anyRun() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[0-9]{1,9}`), fragments())
 }
 
-// anyURL is an address, of any kind, or none.
+// anyURL generates an address of any kind, or none.
 func anyURL() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.Just(""), rapid.SampledFrom(addresses), rapid.Map(fragments(), func(s string) string { return "https://x.example/" + s }))
 }
@@ -246,12 +246,12 @@ func anyPhase() *rapid.Generator[schedule.Phase] {
 	return rapid.SampledFrom([]schedule.Phase{"", schedule.Running, schedule.Stopping, schedule.Waiting, schedule.Parked})
 }
 
-// anyID is one of few, so that rows, verdicts and claims meet.
+// anyID generates one of few ids, so that rows, verdicts and claims share some.
 func anyID() *rapid.Generator[tracker.ID] {
 	return rapid.SampledFrom([]tracker.ID{"1", "2", "3", "4", "::5", "\x1b[6"})
 }
 
-// anyTime is near, or none, or as far as a state can hold.
+// anyTime generates an instant that is near, zero, or as far as a state can hold.
 func anyTime() *rapid.Generator[time.Time] {
 	return rapid.OneOf(
 		rapid.Just(time.Time{}),
@@ -260,7 +260,7 @@ func anyTime() *rapid.Generator[time.Time] {
 	)
 }
 
-// maybe is text that is empty as often as not.
+// maybe draws text that is empty about half of the time.
 func maybe(t *rapid.T, label string) string {
 	return rapid.OneOf(rapid.Just(""), fragments()).Draw(t, label)
 }

@@ -8,33 +8,63 @@ import (
 // Report is a finished tick, or a plan, ready to be shown.
 type Report struct{ tick Tick }
 
-// Of makes the report of a tick.
+// Of returns the report of a tick.
 func Of(t Tick) Report { return Report{t} }
 
-// Text is the report for a terminal of so many columns, 40 at least: the verdict
-// on the tick first, then what was worked on, what a person must do, what was
-// left alone and why, and what it cost.
+// Text returns the report for a terminal with the given number of columns, 40 at
+// least.
 func (r Report) Text(width int) string {
-	p := newPage(width)
-	v := newView(r.tick)
-	v.headline(p)
-	v.issues(p)
-	v.plan(p)
-	v.attention(p)
-	v.skipped(p)
-	v.waiting(p)
-	v.warnings(p)
-	v.spending(p)
-	return p.String()
+	w := newTextWriter(width, r.tick.Ended)
+	w.print(newView(r.tick).document())
+	return w.String()
 }
 
-// view is a tick with its indexes.
+// Markdown returns the report for the summary of a step, in GitHub's Markdown.
+// It begins with a heading and has an empty line between blocks, so that it can be
+// cut between any two of them.
+func (r Report) Markdown() string {
+	w := &markdownWriter{level: "####"}
+	w.print(newView(r.tick).document())
+	return w.String()
+}
+
+// document returns the report: the verdict on the tick first, then what was
+// worked on, what a person must do, what was left alone and why, and what it
+// cost. On the page of a plan that has work only the verdict stands open: the
+// summary of the tick itself follows it.
+func (v view) document() document {
+	var d document
+	v.headline(&d)
+	if v.DryRun && v.planned() > 0 {
+		var plan document
+		v.issues(&plan)
+		v.plan(&plan)
+		v.rest(&plan)
+		d.add(section{heading: "The plan", folded: true, body: plan})
+		return d
+	}
+	v.issues(&d)
+	v.rest(&d)
+	return d
+}
+
+// rest adds all that follows the issues.
+func (v view) rest(d *document) {
+	v.attention(d)
+	v.warnings(d)
+	v.notStarted(d)
+	v.waiting(d)
+	v.spending(d)
+}
+
+// view is a tick with its indexes. Its methods fill the sections of the report.
 type view struct {
 	Tick
-	worked   map[tracker.ID]bool             // has a row
-	verdicts map[tracker.ID]schedule.Verdict // the last one: a released issue may be started anew
+	worked   map[tracker.ID]bool             // whether an issue has a row
+	verdicts map[tracker.ID]schedule.Verdict // the last one of an issue: a released issue may be started again
 }
 
+// newView returns the view of a tick.
 func newView(t Tick) view {
 	v := view{Tick: t, worked: map[tracker.ID]bool{}, verdicts: make(map[tracker.ID]schedule.Verdict, len(t.Verdicts))}
 	for _, row := range t.Rows {
@@ -56,6 +86,7 @@ const (
 	failed      = "failed"             // it could not do its work
 )
 
+// outcome returns how a tick went, one of the constants above.
 func (t Tick) outcome() string {
 	switch {
 	case t.Stopped == string(schedule.Interrupted):
@@ -74,7 +105,7 @@ func (t Tick) outcome() string {
 	return nothingToDo
 }
 
-// planned is how many decisions the verdicts are.
+// planned returns how many verdicts have a decision.
 func (t Tick) planned() int {
 	n := 0
 	for _, v := range t.Verdicts {
@@ -85,7 +116,7 @@ func (t Tick) planned() int {
 	return n
 }
 
-// failure is the error that ended the tick.
+// failure returns the error that ended the tick.
 func (t Tick) failure() string {
 	if t.outcome() == unreadable {
 		return t.Unread

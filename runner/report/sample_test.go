@@ -16,7 +16,7 @@ var (
 	end   = start.Add(4200 * time.Millisecond)
 )
 
-// tick is a tick that listed its candidates and spent a little before.
+// tick returns a tick that listed its candidates, with some spending before it.
 func tick(edit func(*report.Tick)) report.Tick {
 	t := report.Tick{
 		Started: start, Ended: end, Workflow: "/repo/WORKFLOW.md", Tracker: "linear", Listed: true,
@@ -27,7 +27,7 @@ func tick(edit func(*report.Tick)) report.Tick {
 	return t
 }
 
-// ended is how the sample sessions of a class ended.
+// ended returns how the sample sessions of a class ended.
 var ended = map[schedule.Class]schedule.AttemptStatus{
 	schedule.Done: schedule.StatusSucceeded, schedule.Stopped: schedule.StatusCanceledByReconciliation,
 }
@@ -39,7 +39,7 @@ func row(identifier, title string, class schedule.Class, next schedule.Next) rep
 	}
 }
 
-// at is where an issue is to be found.
+// at returns the address of an issue.
 func at(identifier string) string { return "https://linear.app/acme/issue/" + identifier }
 
 func with(r report.Row, edit func(*report.Row)) report.Row {
@@ -54,8 +54,8 @@ func verdict(identifier, title string, phase schedule.Phase, verb schedule.Actio
 	}
 }
 
-// leave adds a claim that outlives the tick, and the verdict on it.
-func leave(t *report.Tick, c schedule.Claim, reason schedule.Reason, detail string) {
+// addClaim adds a claim that is left at the end of the tick, and the verdict on it.
+func addClaim(t *report.Tick, c schedule.Claim, reason schedule.Reason, detail string) {
 	c.ID, c.URL = tracker.ID(c.Identifier), at(c.Identifier)
 	t.Claims[c.ID] = c
 	t.Verdicts = append(t.Verdicts, verdict(c.Identifier, c.Title, c.Phase, "", reason, detail))
@@ -83,7 +83,7 @@ const (
 	question = "the agent asks: Which database should the export read, the replica or the primary? (replica / primary)"
 )
 
-// ticks are the ticks of the golden files.
+// ticks returns the ticks of the golden files.
 func ticks() map[string]report.Tick {
 	return map[string]report.Tick{
 		"worked": tick(func(t *report.Tick) {
@@ -93,7 +93,7 @@ func ticks() map[string]report.Tick {
 				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.IssueFailed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 1 }),
 			}
 			t.Spent, t.Acted = schedule.Spent{Sessions: 3, Usage: schedule.Usage{Input: 3000, Output: 402}, Time: end.Sub(start)}, 3
-			leave(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
+			addClaim(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
 		}),
 		"after-run-failed": tick(func(t *report.Tick) {
 			t.Rows = []report.Row{
@@ -105,7 +105,7 @@ func ticks() map[string]report.Tick {
 				}),
 			}
 			t.Spent, t.Acted = schedule.Spent{Sessions: 2, Usage: schedule.Usage{Input: 2000, Output: 268}, Time: end.Sub(start)}, 2
-			leave(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
+			addClaim(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
 		}),
 		"moved-on": tick(func(t *report.Tick) {
 			next := func(reason schedule.Reason, detail string) schedule.Next {
@@ -125,7 +125,7 @@ func ticks() map[string]report.Tick {
 			for _, id := range []string{"ABC-1", "ABC-2", "ABC-3"} {
 				why := "3 sessions in a row changed nothing (budget.max_idle_sessions)"
 				t.Rows = append(t.Rows, row(id, "Think about it", schedule.Done, parks(why)))
-				leave(t, schedule.Claim{Identifier: id, Phase: schedule.Parked, Why: why}, schedule.IsParked, why)
+				addClaim(t, schedule.Claim{Identifier: id, Phase: schedule.Parked, Why: why}, schedule.IsParked, why)
 				t.Parked = append(t.Parked, tracker.ID(id))
 			}
 			t.Spent, t.Acted = schedule.Spent{Sessions: 3, Usage: schedule.Usage{Input: 3000, Output: 402}, Time: end.Sub(start)}, 3
@@ -145,7 +145,7 @@ func ticks() map[string]report.Tick {
 		"no-issues":          tick(func(t *report.Tick) { t.Today = schedule.Day{Date: "2025-11-21"} }),
 		"unreadable": tick(func(t *report.Tick) {
 			t.Listed, t.Unread, t.Errors = false, trackerBad, []string{trackerBad, trackerBad}
-			leave(t, schedule.Claim{Identifier: "ABC-7", Title: "Sessions expire", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed, Attempt: 1}, schedule.NotKnown, "the tracker could not be asked about it")
+			addClaim(t, schedule.Claim{Identifier: "ABC-7", Title: "Sessions expire", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed, Attempt: 1}, schedule.NotKnown, "the tracker could not be asked about it")
 		}),
 		"state-unreadable": {
 			Started: start, Ended: end, Workflow: "/repo/WORKFLOW.md", Tracker: "linear",
@@ -161,7 +161,7 @@ func ticks() map[string]report.Tick {
 			t.Pause = schedule.Pause{Why: noQuota, Since: end, Until: end.Add(25 * time.Minute)}
 			for _, id := range []string{"ABC-1", "ABC-2"} {
 				t.Rows = append(t.Rows, with(row(id, "Something to do", schedule.Systemic, waits(noQuota, end)), func(r *report.Row) { r.Why = noQuota }))
-				leave(t, schedule.Claim{Identifier: id, Phase: schedule.Waiting, Due: end, Why: noQuota}, schedule.Paused, noQuota)
+				addClaim(t, schedule.Claim{Identifier: id, Phase: schedule.Waiting, Due: end, Why: noQuota}, schedule.Paused, noQuota)
 			}
 			t.Errors = []string{noQuota, noQuota}
 			t.Spent = schedule.Spent{Sessions: 2, Usage: schedule.Usage{Input: 2000, Output: 268}, Paused: true}
@@ -174,8 +174,8 @@ func ticks() map[string]report.Tick {
 				with(row("ABC-1", "Add a dark mode to the settings page", schedule.Stopped, waits("the deadline was reached", t.Ended)), func(r *report.Row) { r.Why, r.Took = "stopped: deadline", 25*time.Minute }),
 				with(row("ABC-2", "A session that fell silent", schedule.Stopped, waits("silent for 5m0s (codex.stall_timeout_ms)", t.Ended.Add(20*time.Second))), func(r *report.Row) { r.Why = "stopped: stalled" }),
 			}
-			leave(t, schedule.Claim{Identifier: "ABC-1", Phase: schedule.Waiting, Due: t.Ended}, schedule.OutOfTime, "too little time is left before the deadline")
-			leave(t, schedule.Claim{Identifier: "ABC-2", Phase: schedule.Waiting, Due: t.Ended.Add(20 * time.Second)}, schedule.NotDue, "waits")
+			addClaim(t, schedule.Claim{Identifier: "ABC-1", Phase: schedule.Waiting, Due: t.Ended}, schedule.OutOfTime, "too little time is left before the deadline")
+			addClaim(t, schedule.Claim{Identifier: "ABC-2", Phase: schedule.Waiting, Due: t.Ended.Add(20 * time.Second)}, schedule.NotDue, "waits")
 			t.Verdicts = append(t.Verdicts, verdict("ABC-3", "Another", "", "", schedule.OutOfTime, "too little time is left before the deadline"))
 		}),
 		"interrupted": tick(func(t *report.Tick) {
@@ -211,13 +211,13 @@ func everything() report.Tick {
 		t.Spent = schedule.Spent{Sessions: 9, Usage: schedule.Usage{Input: 1_240_000, Output: 9_300}, Time: 25 * time.Minute}
 		t.Acted, t.Parked = 9, []tracker.ID{"GH-9", "GH-11"}
 		t.Budget = schedule.Budget{Attempts: 10, IdleSessions: 3, TokensPerIssue: 100_000, TokensPerTick: 2_000_000, TokensPerDay: 10_000_000}
-		leave(t, schedule.Claim{Identifier: "GH-7", Phase: schedule.Waiting, Due: t.Ended.Add(40 * time.Second)}, schedule.NotDue, "waits")
-		leave(t, schedule.Claim{Identifier: "GH-8", Phase: schedule.Waiting, Due: t.Ended.Add(time.Second)}, schedule.BatchSpent, "this tick has started its 9 sessions")
-		leave(t, schedule.Claim{Identifier: "GH-9", Phase: schedule.Parked, Why: question, Tokens: 45_100, Sessions: 3}, schedule.IsParked, question)
-		leave(t, schedule.Claim{Identifier: "GH-11", Phase: schedule.Parked, Why: "10 failures in a row (budget.max_attempts_per_issue), the last: turn_failed: badRequest", Tokens: 900, Sessions: 10}, schedule.IsParked, "x")
-		leave(t, schedule.Claim{Identifier: "GH-13", Phase: schedule.Waiting, Due: t.Ended.Add(5 * time.Hour)}, schedule.NotDue, "waits")
-		leave(t, schedule.Claim{Identifier: "GH-20", Title: "Waits for its time since an earlier tick", Phase: schedule.Waiting, Due: t.Ended.Add(20 * time.Hour), Why: "budget.max_tokens_per_day is spent"}, schedule.NotDue, "waits")
-		leave(t, schedule.Claim{Identifier: "GH-21", Title: "Is due but finds no room", Phase: schedule.Waiting, Due: start, Why: "turn_failed"}, schedule.BatchSpent, "this tick has started its 9 sessions")
+		addClaim(t, schedule.Claim{Identifier: "GH-7", Phase: schedule.Waiting, Due: t.Ended.Add(40 * time.Second)}, schedule.NotDue, "waits")
+		addClaim(t, schedule.Claim{Identifier: "GH-8", Phase: schedule.Waiting, Due: t.Ended.Add(time.Second)}, schedule.BatchSpent, "this tick has started its 9 sessions")
+		addClaim(t, schedule.Claim{Identifier: "GH-9", Phase: schedule.Parked, Why: question, Tokens: 45_100, Sessions: 3}, schedule.IsParked, question)
+		addClaim(t, schedule.Claim{Identifier: "GH-11", Phase: schedule.Parked, Why: "10 failures in a row (budget.max_attempts_per_issue), the last: turn_failed: badRequest", Tokens: 900, Sessions: 10}, schedule.IsParked, "x")
+		addClaim(t, schedule.Claim{Identifier: "GH-13", Phase: schedule.Waiting, Due: t.Ended.Add(5 * time.Hour)}, schedule.NotDue, "waits")
+		addClaim(t, schedule.Claim{Identifier: "GH-20", Title: "Waits for its time since an earlier tick", Phase: schedule.Waiting, Due: t.Ended.Add(20 * time.Hour), Why: "budget.max_tokens_per_day is spent"}, schedule.NotDue, "waits")
+		addClaim(t, schedule.Claim{Identifier: "GH-21", Title: "Is due but finds no room", Phase: schedule.Waiting, Due: start, Why: "turn_failed"}, schedule.BatchSpent, "this tick has started its 9 sessions")
 		for i := range 12 {
 			t.Verdicts = append(t.Verdicts, verdict(fmt.Sprintf("GH-%d", 30+i), "Blocked", "", "", schedule.Blocked, fmt.Sprintf("blocked by GH-%d (In Progress)", 60+i)))
 		}
@@ -251,7 +251,7 @@ func dryRun() report.Tick {
 	})
 }
 
-// nasty are texts that want to break out of their place.
+// nasty holds texts that try to break out of their place.
 var nasty = []string{
 	"\x1b[31mred\x1b[0m \x1b]0;title\x07\x1b]8;;http://evil.example\x1b\\link\x1b]8;;\x1b\\ \x9b31m\u009b2Jcleared",
 	"first\nsecond\r\nthird\tfourth\v\f\u2028fifth",
@@ -273,7 +273,7 @@ var nasty = []string{
 	"- [ ] item", "1. first", "2) second", "+ third", "> quote", "--- |:-:|", "\\", "`", "[", "](x)", "!",
 }
 
-// addresses are those that must not become links, and some that may.
+// addresses holds those that must not become links, and some that may.
 var addresses = []string{
 	"javascript:alert(1)", "JavaScript://x.example/%0aalert(1)", "data:text/html,x", "//evil.example", "https:evil.example",
 	"https://user:pass@evil.example/", "https://github.com@evil.example", "https://g\u0456thub.com/x", "https://[::1]/", "ftp://x.example",
@@ -287,20 +287,20 @@ func hostile() report.Tick {
 			r := row(fmt.Sprintf("X-%d", i), text, schedule.IssueFailed, waits(text, end.Add(time.Second)))
 			r.Why, r.URL = text, addresses[i%len(addresses)]
 			t.Rows = append(t.Rows, r)
-			leave(t, schedule.Claim{Identifier: r.Identifier, Phase: schedule.Waiting, Due: end.Add(time.Second)}, schedule.NotDue, text)
+			addClaim(t, schedule.Claim{Identifier: r.Identifier, Phase: schedule.Waiting, Due: end.Add(time.Second)}, schedule.NotDue, text)
 			t.Verdicts = append(t.Verdicts, verdict("N-"+text, text, "", "", schedule.NotDispatchable, text))
 		}
 		t.Verdicts = append(t.Verdicts, verdict("Y-"+nasty[13], nasty[14], "", "", schedule.Blocked, nasty[15]), verdict("Y-1", "", "", "", schedule.Blocked, nasty[13]))
 		r := row("::error::", "An identifier that is a command", schedule.Done, handedOver)
 		r.State = "::set-output name=x::y"
 		t.Rows = append(t.Rows, r)
-		leave(t, schedule.Claim{Identifier: "$(reboot)", Phase: schedule.Parked, Why: "the agent asks: \x1b[2J\n::error::really?", Sessions: 1, Tokens: 5}, schedule.IsParked, "")
+		addClaim(t, schedule.Claim{Identifier: "$(reboot)", Phase: schedule.Parked, Why: "the agent asks: \x1b[2J\n::error::really?", Sessions: 1, Tokens: 5}, schedule.IsParked, "")
 		t.Parked = []tracker.ID{"$(reboot)", "unknown"}
 		t.Errors, t.Warnings = append(nasty[:3:3], nasty[13:]...), []string{"::warning::" + strings.Repeat("x", 100) + " ::error::y"}
 	})
 }
 
-// many is a tick over n issues, with as many left alone, parked and waiting.
+// many returns a tick over n issues, with as many left alone, parked and waiting.
 func many(n int) report.Tick {
 	return tick(func(t *report.Tick) {
 		for i := range n {
@@ -310,15 +310,15 @@ func many(n int) report.Tick {
 			}
 			t.Rows = append(t.Rows, r)
 			t.Verdicts = append(t.Verdicts, verdict(fmt.Sprintf("N-%d", i), "Another", "", "", schedule.BatchSpent, "this tick has started its sessions"))
-			leave(t, schedule.Claim{Identifier: fmt.Sprintf("P-%d", i), Phase: schedule.Parked, Why: question, Sessions: 1, Tokens: 100}, schedule.IsParked, question)
-			leave(t, schedule.Claim{Identifier: fmt.Sprintf("W-%d", i), Title: "Waits", Phase: schedule.Waiting, Why: "turn_failed", Due: end.Add(time.Duration(i) * time.Minute)}, schedule.NotDue, "waits")
+			addClaim(t, schedule.Claim{Identifier: fmt.Sprintf("P-%d", i), Phase: schedule.Parked, Why: question, Sessions: 1, Tokens: 100}, schedule.IsParked, question)
+			addClaim(t, schedule.Claim{Identifier: fmt.Sprintf("W-%d", i), Title: "Waits", Phase: schedule.Waiting, Why: "turn_failed", Due: end.Add(time.Duration(i) * time.Minute)}, schedule.NotDue, "waits")
 		}
 	})
 }
 
 func states() map[string]*schedule.State {
-	empty, mended := schedule.New(schedule.Owner{}), schedule.New(schedule.Owner{})
-	mended.Pause = schedule.Pause{Why: noQuota, Since: start.Add(-time.Hour), Until: start}
+	empty, pastPause := schedule.New(schedule.Owner{}), schedule.New(schedule.Owner{})
+	pastPause.Pause = schedule.Pause{Why: noQuota, Since: start.Add(-time.Hour), Until: start}
 	full := schedule.New(schedule.Owner{})
 	for _, c := range []schedule.Claim{
 		{Identifier: "ABC-9", Title: "Export", State: "In Progress", Phase: schedule.Parked, Since: end.Add(-26 * time.Hour), Why: question, Sessions: 3, Tokens: 45_100, Attempt: 1},
@@ -340,10 +340,10 @@ func states() map[string]*schedule.State {
 		{Run: "4710", Attempt: 1, Started: start.Add(-time.Hour), Ended: start.Add(-30 * time.Minute), Stopped: "deadline", Sessions: 4, Done: 3, Parked: 1, Tokens: 45_100},
 		{Run: "4711", Attempt: 2, Started: start, Ended: end, Sessions: 1, Done: 1, Tokens: 1200},
 	}
-	return map[string]*schedule.State{"empty": empty, "full": full, "mended": mended, "hostile": hostileState()}
+	return map[string]*schedule.State{"empty": empty, "full": full, "past-pause": pastPause, "hostile": hostileState()}
 }
 
-// hostileState holds what nobody should have written into it.
+// hostileState returns a state with the texts and addresses of an attacker.
 func hostileState() *schedule.State {
 	s := schedule.New(schedule.Owner{})
 	phases := []schedule.Phase{schedule.Running, schedule.Waiting, schedule.Parked}
@@ -360,7 +360,7 @@ func hostileState() *schedule.State {
 	return s
 }
 
-// verdicts are one of each kind.
+// verdicts returns one of each kind.
 func verdicts() []schedule.Verdict {
 	all := []schedule.Verdict{
 		verdict("ABC-1", "", "", schedule.Dispatch, "", ""),

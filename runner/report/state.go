@@ -2,26 +2,35 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// shownDays is how many days of spending the text shows; the JSON has all.
-const shownDays = 7
+// What the rows of the tables of a status page may take, in bytes: together with
+// all else less than [MaxStatus].
+const (
+	longRoom  = 18 << 10
+	shortRoom = 8 << 10
+)
 
-// StateView is what is kept between runs, ready to be shown.
+// MaxStatus bounds a status page, in bytes, whatever the state holds.
+const MaxStatus = 64 << 10
+
+// shownTicks is how many of the last days and ticks a terminal shows; the JSON
+// and the status page have all that are kept.
+const shownTicks = 7
+
+// StateView is the state that is kept between runs, ready to be shown.
 type StateView struct {
 	state  *schedule.State
 	claims []schedule.Claim
 	now    time.Time
 }
 
-// State makes a view of the state as it is at now.
+// State returns a view of the state as it is at now.
 func State(s *schedule.State, now time.Time) StateView {
 	v := StateView{state: s, now: now}
 	for _, c := range s.Claims {
@@ -36,53 +45,52 @@ func State(s *schedule.State, now time.Time) StateView {
 	return v
 }
 
+// phaseRank returns the place of a phase in the order of claims.
 func phaseRank(phase schedule.Phase) int {
 	return slices.Index([]schedule.Phase{schedule.Running, schedule.Stopping, schedule.Waiting, schedule.Parked}, phase)
 }
 
-// Text is the state for a terminal of so many columns, 40 at least: every claim,
-// the pause if there is one, the spending of the last days, and the last ticks.
+// Text returns the state for a terminal with the given number of columns, 40 at
+// least: what is parked and why, what runs, what waits, the spending of the last
+// days and the last ticks.
 func (v StateView) Text(width int) string {
-	p := newPage(width)
-	v.writeClaims(p)
+	w := newTextWriter(width, v.now)
+	w.print(v.document(Links{}))
+	return w.String()
+}
+
+// Markdown returns the status page that is committed beside the state, in
+// GitHub's Markdown: what [StateView.Text] shows, with links to runs. It depends
+// on the state alone and not on the time at which it is made, so it says no
+// "ago": the page of a state that did not change is the same.
+func (v StateView) Markdown(l Links) string {
+	w := &markdownWriter{level: "##"}
+	w.lines("# Symphony")
+	w.lines("What is kept between runs, as of the last change. This page is for people: `state.json` beside it is what counts.")
+	w.print(v.document(l))
+	return w.String()
+}
+
+// document returns the state: the claims, what needs a person first, then the
+// spending and the last ticks.
+func (v StateView) document(l Links) document {
+	d := document{paragraph{strong(v.summary())}}
 	if pause := v.state.Pause; pause.Why != "" {
-		p.section("")
-		if pause.Until.After(v.now) {
-			p.prose("", "Nothing starts until "+instant(pause.Until, v.now)+": "+pause.Why, maxItem)
-		} else {
-			p.prose("", "The pause is over: one session tries first whether it is mended: "+pause.Why, maxItem)
-		}
+		d.add(paragraph{strong("Paused"), own(" until "), instantSpan(pause.Until), own("; after that one session tries first whether this is fixed: "), foreign(pause.Why)})
 	}
-	v.writeDays(p)
-	v.writePast(p)
-	return p.String()
+	v.parked(&d, l)
+	v.running(&d, l)
+	v.waiting(&d)
+	v.days(&d)
+	v.ticks(&d, l)
+	return d
 }
 
-func (v StateView) writeClaims(p *page) {
-	if len(v.claims) == 0 {
-		p.line("No claims.")
-		return
-	}
-	p.prose("", v.summary(), maxReason)
-	p.section("")
-	t := table{columns: []column{
-		{head: "ISSUE", min: 12, max: 20},
-		{head: "STATE", min: 11, max: 16, drop: 4},
-		{head: "PHASE"},
-		{head: "ATTEMPT", right: true, drop: 2},
-		{head: "SESSIONS", right: true, drop: 1},
-		{head: "TOKENS", right: true, drop: 3},
-		{head: "SINCE/DUE", drop: 6},
-		{head: "WHY", min: 14, drop: 5},
-	}}
-	for _, c := range v.claims {
-		t.add(name(c.Identifier, c.ID), c.State, string(c.Phase), strconv.Itoa(c.Attempt), strconv.Itoa(c.Sessions),
-			Number(c.Tokens), v.when(c), c.Why)
-	}
-	t.write(p)
-}
-
+// summary counts the claims by phase.
 func (v StateView) summary() string {
+	if len(v.claims) == 0 {
+		return "No claims."
+	}
 	count := map[schedule.Phase]int{}
 	for _, c := range v.claims {
 		count[c.Phase]++
@@ -98,89 +106,116 @@ func (v StateView) summary() string {
 	return text + "."
 }
 
-// when is when a waiting claim may go on, or since when another is as it is.
-func (v StateView) when(c schedule.Claim) string {
-	switch {
-	case c.Phase != schedule.Waiting:
-		return relative(c.Since, v.now)
-	case c.Due.After(v.now):
-		return "due " + relative(c.Due, v.now)
+// in returns the claims in one of the phases.
+func (v StateView) in(phases ...schedule.Phase) []schedule.Claim {
+	var claims []schedule.Claim
+	for _, c := range v.claims {
+		if slices.Contains(phases, c.Phase) {
+			claims = append(claims, c)
+		}
 	}
-	return "due now"
+	return claims
 }
 
-func (v StateView) writeDays(p *page) {
-	days := v.state.Days
-	if len(days) == 0 {
+// parked adds the claims that wait for a person.
+func (v StateView) parked(d *document, l Links) {
+	claims := v.in(schedule.Parked)
+	if len(claims) == 0 {
 		return
 	}
-	p.section("")
-	t := table{columns: []column{
-		{head: "DAY"}, {head: "SESSIONS", right: true}, {head: "TOKENS", right: true}, {head: "AGENT TIME", right: true},
+	t := table{room: longRoom, columns: []column{
+		{head: "Issue", min: 12, max: 20},
+		{head: "Title", min: 12, max: 40, drop: 3, width: titleWidth},
+		{head: "Since", kind: instantColumn, drop: 4},
+		{head: "Sessions", kind: numberColumn, drop: 1},
+		{head: "Tokens", kind: numberColumn, drop: 2},
+		{head: "Why", min: 14, width: whyWidth},
 	}}
-	for _, day := range days[max(0, len(days)-shownDays):] {
-		t.add(day.Date, strconv.Itoa(day.Sessions), Number(day.Usage.Total()), Duration(day.Time))
+	for _, c := range claims {
+		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), cell(c.Why))
 	}
-	t.write(p)
+	id := "ID"
+	if len(claims) == 1 {
+		id = argument(name(claims[0].Identifier, claims[0].ID))
+	}
+	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, command{letGoOn, l.retry(id)}}})
 }
 
-// MarshalJSON is the state for scripts, by the rules of [Report.MarshalJSON].
-//
-//	claims       id, identifier, title, url, state (of the issue), phase, since, why, attempt,
-//	             due_at, thread, sessions, failures, idle_sessions, tokens (over all sessions),
-//	             lease_until and owner {run, attempt, job, host, pid, started}: empty unless running or stopping
-//	pause, days  as pause and today of the report; oldest first
-//	ticks        the last ones that did something, oldest first: run and attempt (of a workflow,
-//	             or empty), started_at, ended_at, seconds, stopped (by what, if early), sessions,
-//	             completed and parked (issues), tokens (input and output)
-//	rate_limits  the agent's latest, as it sent them; null when none was seen
-func (v StateView) MarshalJSON() ([]byte, error) {
-	doc := stateJSON{
-		Claims: make([]claimJSON, 0, len(v.claims)), Pause: pauseOf(v.state.Pause),
-		Days: make([]dayJSON, 0, len(v.state.Days)), RateLimits: v.state.RateLimits,
-		Ticks: make([]pastJSON, 0, len(v.state.History)),
+// running adds the claims that a run works on.
+func (v StateView) running(d *document, l Links) {
+	claims := v.in(schedule.Running, schedule.Stopping)
+	if len(claims) == 0 {
+		return
 	}
-	for _, c := range v.claims {
-		doc.Claims = append(doc.Claims, claimJSON{
-			ID: string(c.ID), Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State,
-			Phase: string(c.Phase), Since: stamp(c.Since), Why: c.Why, Attempt: c.Attempt, DueAt: stamp(c.Due),
-			Thread: c.Thread, Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens,
-			LeaseUntil: stamp(c.Lease), Owner: c.Owner,
-		})
+	t := table{room: shortRoom, columns: []column{
+		{head: "Issue", min: 12, max: 20},
+		{head: "Title", min: 12, max: 40, drop: 2, width: titleWidth},
+		{head: "State", min: 11, max: 16, drop: 3},
+		{head: "Phase"},
+		{head: "Since", kind: instantColumn, drop: 5},
+		{head: "Attempt", kind: numberColumn, drop: 1},
+		{head: "Run", min: 8, max: 24, drop: 4},
+		{head: "Why", min: 14, width: whyWidth},
+	}}
+	for _, c := range claims {
+		t.add(phrase{claimLink(c)}, cell(c.Title), cell(c.State), cell(string(c.Phase)), instantCell(c.Since), number(c.Attempt), l.owner(c.Owner), cell(c.Why))
 	}
-	for _, day := range v.state.Days {
-		doc.Days = append(doc.Days, dayOf(day))
-	}
-	for _, tick := range v.state.History {
-		doc.Ticks = append(doc.Ticks, pastOf(tick))
-	}
-	return encode(doc)
+	d.add(section{heading: "Running", body: document{t}})
 }
 
-type stateJSON struct {
-	Claims     []claimJSON     `json:"claims"`
-	Pause      *pauseJSON      `json:"pause"`
-	Days       []dayJSON       `json:"days"`
-	Ticks      []pastJSON      `json:"ticks"`
-	RateLimits json.RawMessage `json:"rate_limits"`
+// waiting adds the claims that wait for another session.
+func (v StateView) waiting(d *document) {
+	claims := v.in(schedule.Waiting)
+	if len(claims) == 0 {
+		return
+	}
+	t := table{room: longRoom, columns: []column{
+		{head: "Issue", min: 12, max: 20},
+		{head: "Title", min: 12, max: 40, drop: 3, width: titleWidth},
+		{head: "Due", kind: instantColumn},
+		{head: "Attempt", kind: numberColumn, drop: 1},
+		{head: "Tokens", kind: numberColumn, drop: 2},
+		{head: "Why", min: 14, width: whyWidth},
+	}}
+	for _, c := range claims {
+		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), cell(c.Why))
+	}
+	d.add(section{heading: "Waiting", detail: "a tick starts what is due", body: document{t}})
 }
 
-type claimJSON struct {
-	ID         string         `json:"id"`
-	Identifier string         `json:"identifier"`
-	Title      string         `json:"title"`
-	URL        string         `json:"url"`
-	State      string         `json:"state"`
-	Phase      string         `json:"phase"`
-	Since      *string        `json:"since"`
-	Why        string         `json:"why"`
-	Attempt    int            `json:"attempt"`
-	DueAt      *string        `json:"due_at"`
-	Thread     string         `json:"thread"`
-	Sessions   int            `json:"sessions"`
-	Failures   int            `json:"failures"`
-	Idle       int            `json:"idle_sessions"`
-	Tokens     int64          `json:"tokens"`
-	LeaseUntil *string        `json:"lease_until"`
-	Owner      schedule.Owner `json:"owner"`
+// days adds the spending of the last days, the latest first.
+func (v StateView) days(d *document) {
+	if len(v.state.Days) == 0 {
+		return
+	}
+	t := table{room: shortRoom, short: shownTicks, columns: []column{
+		{head: "Day (UTC)"}, {head: "Sessions", kind: numberColumn}, {head: "Tokens", kind: numberColumn}, {head: "Agent time", kind: numberColumn},
+	}}
+	for _, day := range slices.Backward(v.state.Days) {
+		t.add(cell(day.Date), number(day.Sessions), number(day.Usage.Total()), duration(day.Time))
+	}
+	d.add(section{heading: "Spending", body: document{t}})
 }
+
+// ticks adds the last ticks that did something, the latest first.
+func (v StateView) ticks(d *document, l Links) {
+	if len(v.state.History) == 0 {
+		return
+	}
+	t := table{room: shortRoom, short: shownTicks, columns: []column{
+		{head: "Started", kind: instantColumn}, {head: "Took", kind: numberColumn, drop: 2}, {head: "Sessions", kind: numberColumn, drop: 4},
+		{head: "Completed", kind: numberColumn, drop: 5}, {head: "Parked", kind: numberColumn, drop: 6}, {head: "Tokens", kind: numberColumn},
+		{head: "Ended by", min: 8, max: 16, drop: 3}, {head: "Run", min: 8, drop: 1},
+	}}
+	for _, tick := range slices.Backward(v.state.History) {
+		t.add(instantCell(tick.Started), duration(tick.Ended.Sub(tick.Started)), number(tick.Sessions), number(tick.Done),
+			number(tick.Parked), number(tick.Tokens), cell(tick.Stopped), l.run(tick.Run, tick.Attempt))
+	}
+	d.add(section{heading: "Last ticks that did something", body: document{t}})
+}
+
+// instantCell returns a cell with an instant.
+func instantCell(at time.Time) phrase { return phrase{instantSpan(at)} }
+
+// claimLink returns the name of the issue of a claim with a link to it.
+func claimLink(c schedule.Claim) span { return issueName(c.Identifier, c.ID, c.URL) }

@@ -14,13 +14,13 @@ type Tick struct {
 	Workflow string // path of WORKFLOW.md
 	Tracker  string // its kind
 	DryRun   bool
-	Service  bool // a run of many ticks, one after the other: what is told is of all of them
+	Service  bool // a run of many ticks, one after the other: the report is about all of them
 
 	Rows     []Row              // issues that were worked on, in the order of their first session
 	Verdicts []schedule.Verdict // what is planned (dry run), or was left alone, and why
 	Listed   bool               // the tracker's candidates were read at least once
 	Unread   string             // why the tracker could not be read when it was last asked; empty when it could
-	Pause    schedule.Pause     // a failure that is everyone's, if there is one
+	Pause    schedule.Pause     // a systemic failure, if there is one
 	Spent    schedule.Spent     // in this tick; in all of them for a service
 	Today    schedule.Day       // over all runs; without a date when the state was not read
 	Budget   schedule.Budget
@@ -28,11 +28,11 @@ type Tick struct {
 	Acted    int          // decisions that were performed, and claims taken over; the latter alone in a dry run
 	Parked   []tracker.ID // issues that were parked in this tick, in that order
 	Stopped  string       // why the tick ended early, a [schedule.Cause]; empty when it did not
-	Warnings []string     // what was survived
-	Errors   []string     // what a person must mend
+	Warnings []string     // failures that did not stop the tick
+	Errors   []string     // what a person must fix
 
-	// Claims are those left at the end. They give the verdicts on them what a
-	// verdict does not hold: due times, tokens, sessions.
+	// Claims holds the claims that are left at the end: due times, tokens and
+	// sessions, which a verdict does not hold.
 	Claims map[tracker.ID]schedule.Claim
 }
 
@@ -47,8 +47,8 @@ type Row struct {
 	Sessions   int            // ended in this tick
 	Class      schedule.Class // how the last one ended
 	Status     schedule.AttemptStatus
-	Why        string   // and why, when it did not end well
-	Warnings   []string // failures that change nothing of how its sessions ended, such as that of after_run
+	Why        string   // why it ended so, when it did not end well
+	Warnings   []string // failures that do not change how its sessions ended, such as one of after_run
 	Turns      int
 	Usage      schedule.Usage
 	Took       time.Duration
@@ -59,7 +59,7 @@ type Row struct {
 // would start, stop, release, park or take over an issue, a tick did.
 func (t Tick) Work() bool { return t.Acted > 0 || t.DryRun && t.planned() > 0 }
 
-// Counts are the totals that scripts ask for.
+// Counts holds the totals that scripts ask for.
 type Counts struct {
 	Dispatched int `json:"dispatched"` // sessions started
 	Completed  int `json:"completed"`  // issues whose last session did its part; not the parked ones
@@ -68,7 +68,7 @@ type Counts struct {
 	Retrying   int `json:"retrying"`   // issues that wait for another session
 }
 
-// Counts adds the tick up.
+// Counts returns the totals of the tick.
 func (t Tick) Counts() Counts {
 	c := Counts{Dispatched: t.Spent.Sessions}
 	for _, row := range t.Rows {
@@ -90,7 +90,7 @@ func (t Tick) Counts() Counts {
 	return c
 }
 
-// Row finds the row of an issue, made if need be.
+// Row returns the row of an issue, and adds it if there is none.
 func (t *Tick) Row(id tracker.ID) *Row {
 	for i := range t.Rows {
 		if t.Rows[i].ID == id {

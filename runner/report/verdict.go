@@ -1,24 +1,26 @@
 package report
 
-import "github.com/symphony-runner/symphony/runner/schedule"
+import (
+	"time"
 
-// VerdictView is what a plan makes of one issue, ready to be shown.
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// VerdictView is the verdict of a plan on one issue, ready to be shown.
 type VerdictView struct{ verdict schedule.Verdict }
 
-// Verdict makes a view of a verdict.
+// Verdict returns a view of a verdict.
 func Verdict(v schedule.Verdict) VerdictView { return VerdictView{v} }
 
-// Text is the verdict in a sentence, and what would change it in another.
+// Text returns the verdict in a sentence, and what would change it in another.
 func (v VerdictView) Text(width int) string {
-	p := newPage(width)
-	p.prose("", v.finding(), maxItem)
-	if step := v.nextStep(); step != "" {
-		p.prose("", step, maxItem)
-	}
-	return p.String()
+	w := newTextWriter(width, time.Time{}) // it shows no instant
+	w.prose("", v.finding(), maxItem)
+	w.prose("", v.nextStep(), maxItem)
+	return w.String()
 }
 
-// MarshalJSON is the verdict for scripts: the members of a verdict in
+// MarshalJSON returns the verdict for scripts: the members of a verdict in
 // [Report.MarshalJSON], and next_step, what would change it, in words.
 func (v VerdictView) MarshalJSON() ([]byte, error) {
 	return encode(struct {
@@ -27,6 +29,7 @@ func (v VerdictView) MarshalJSON() ([]byte, error) {
 	}{verdictOf(v.verdict), v.nextStep()})
 }
 
+// finding says what would be done about the issue, and why.
 func (v VerdictView) finding() string {
 	id, reason := name(v.verdict.Issue.Identifier, v.verdict.Issue.ID), v.verdict.Why.Reason
 	why := v.verdict.Why.String()
@@ -57,7 +60,7 @@ func (v VerdictView) finding() string {
 	return sentence(id + " is not started: " + why)
 }
 
-// nextSteps say what would change each reason.
+// nextSteps holds what would change the verdict, by its reason.
 var nextSteps = map[schedule.Reason]string{
 	schedule.Incomplete:      "Fill in what is missing in the tracker.",
 	schedule.NotActive:       "Move it to one of tracker.active_states.",
@@ -75,12 +78,13 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.TickBudget:      "It has its turn in the next tick; budget.max_tokens_per_tick is the limit.",
 	schedule.DayBudget:       "It has its turn tomorrow (UTC); budget.max_tokens_per_day is the limit.",
 	schedule.Paused:          "Fix the cause. One session tries first after the pause, when the key, login or codex settings change, or after: symphony state resume.",
-	schedule.OnHold:          "Mend that, then try again: nothing starts before.",
+	schedule.OnHold:          "Fix that, then try again: nothing starts before.",
 	schedule.OutOfTime:       "It has its turn in the next tick; the deadline is the limit.",
 	schedule.Changed:         "It is looked at as a new issue in the same tick.",
 }
 
-// nextStep says what would change the verdict; it is empty for an issue that starts.
+// nextStep says what would change the verdict; it is empty for an issue that
+// starts.
 func (v VerdictView) nextStep() string {
 	id := argument(name(v.verdict.Issue.Identifier, v.verdict.Issue.ID))
 	reason := v.verdict.Why.Reason

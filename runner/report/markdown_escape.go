@@ -7,33 +7,35 @@ import (
 	"strings"
 )
 
-// markdown is text in GitHub's Markdown that shows what it is meant to show. The
-// words of strangers come into it by [literal] and [link] alone.
+// markdown is text in GitHub's Markdown in which only our own markup has an
+// effect. The words of strangers become markdown by [escapeMarkdown] and [link]
+// alone.
 type markdown string
 
 // unlinked is a space of no width. It stands where GitHub would otherwise make a
-// mention or a link of plain text: it does so before escapes are undone (www.),
-// and after it (names, addresses of mail), so an escape does not help.
+// mention or a link of plain text. GitHub does that both before it undoes escapes
+// (www.) and after (names, addresses of mail), so that escapes do not help.
 const unlinked = "&#8203;"
 
-// entities stand for characters that mean something even where a backslash does
-// not help: in a cell of a table, in HTML, and in mathematics.
+// entities are the characters that have a meaning even after a backslash: in a
+// cell of a table, in HTML, and in mathematics.
 var entities = map[rune]string{
 	'&': "&amp;", '<': "&lt;", '>': "&gt;", '|': "&#124;", '$': "<span>$</span>",
 }
 
-// listMarker is what makes an item of a list, or a rule, of the line it begins.
+// listMarker matches what turns the line that it begins into an item or a rule.
 var listMarker = regexp.MustCompile(`^(-|\+|[0-9]+[.)])(?: |$|-)`)
 
-// literal is s as it is to be read, on one line and in at most so many columns
-// (see [Fit], which also takes out what is invisible). It is safe at the
-// beginning of a line, in running text, an item, a heading, a link and a cell.
-// Nothing in it is markup; an address is no link, a name after an at sign is no
-// mention. "#12" and "GH-12" stay what they are to GitHub, a reference to an
-// issue of the same repository, and so do names of emoji.
-func literal(s string, columns int) markdown {
+// escapeMarkdown returns s so that a page shows it as it is, on one line and in
+// at most the given number of columns (see [Fit], which also removes what is
+// invisible). The result is safe at the beginning of a line, in running text, an
+// item, a heading, a link and a cell. Nothing in it is markup; an address is no
+// link, a name after an at sign is no mention. "#12" and "GH-12" stay what they
+// are to GitHub, a reference to an issue of the same repository, and so do names
+// of emoji.
+func escapeMarkdown(s string, columns int) markdown {
 	s = strings.Join(strings.Fields(Fit(s, columns)), " ")
-	marker := 0 // where it ends
+	marker := 0 // the end of a list marker
 	if at := listMarker.FindStringSubmatchIndex(s); at != nil {
 		marker = at[3]
 	}
@@ -57,9 +59,10 @@ func literal(s string, columns int) markdown {
 	return markdown(b.String())
 }
 
-// link is text that leads to an address, or plain text when it cannot be trusted.
+// link returns text that links to an address, or plain text when the address
+// cannot be trusted.
 func link(text, address string, columns int) markdown {
-	shown := literal(text, columns)
+	shown := escapeMarkdown(text, columns)
 	if shown == "" {
 		shown = "unnamed"
 	}
@@ -69,16 +72,13 @@ func link(text, address string, columns int) markdown {
 	return markdown("[" + string(shown) + "](" + address + ")")
 }
 
-// code is a command to copy. It holds none but our own words.
-func code(command string) markdown { return markdown("`" + command + "`") }
-
-// host is a name that reads as what it is: no credentials before it, nothing
-// that only looks like a letter.
+// host matches the name of a host, and maybe a port: no credentials before it,
+// and no character that only looks like a letter.
 var host = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$`)
 
 const maxAddress = 600 // bytes
 
-// href is a web address as the target of a link, empty for anything else.
+// href returns a web address as the target of a link, or "" for anything else.
 func href(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || !host.MatchString(u.Host) {

@@ -1,0 +1,144 @@
+package report
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// document holds the blocks of a report in the order in which they are read. A
+// [textWriter] and a [markdownWriter] print the same document.
+type document []block
+
+func (d *document) add(blocks ...block) { *d = append(*d, blocks...) }
+
+// block is a headline, paragraph, list, table, command or section.
+type block any
+
+// headline is the verdict on a tick. It begins its document.
+type headline struct {
+	emoji  string // for pages only
+	lead   string
+	detail string // what there is to say about lead; may be empty
+	totals string // outcomes and cost of the issues; may be empty
+}
+
+// paragraph is running text.
+type paragraph phrase
+
+// command is a shell command to copy, made of our own words alone. It ends a
+// sentence.
+type command struct{ sentence, line string }
+
+// section is a heading and what stands below it.
+type section struct {
+	heading string // our own words, and so is detail
+	detail  string // behind the heading and a colon; may be empty
+	folded  bool   // a page shows the heading only, until it is clicked
+	body    document
+}
+
+// list is a list of items.
+type list struct {
+	items []item
+	left  int // items that are left out
+}
+
+// item is one entry of a list.
+type item struct {
+	count int // the number of issues that it stands for; 0 is an item without a number
+	text  phrase
+	sub   []phrase
+	left  int // of sub that are left out
+}
+
+// lines returns how many lines a list takes on a page.
+func (l list) lines() int {
+	n := min(l.left, 1)
+	for _, item := range l.items {
+		n += 1 + len(item.sub) + min(item.left, 1)
+	}
+	return n
+}
+
+// table is rows of cells in columns. Columns without any text are left out.
+type table struct {
+	columns []column
+	rows    []tableRow
+	left    int // rows that are left out
+	room    int // bytes that the rows may take on a page
+	short   int // rows that a terminal shows; 0 is all of them
+}
+
+// tableRow is a row of a table.
+type tableRow struct {
+	cells   []phrase
+	remarks []remark
+}
+
+// remark is a remark on a row. A terminal shows it below the row, a page below
+// the table.
+type remark struct {
+	text  string
+	lines int // the most that it takes on a terminal
+}
+
+func (t *table) add(cells ...phrase) { t.rows = append(t.rows, tableRow{cells: cells}) }
+
+// column is one column of a table.
+type column struct {
+	head  string
+	kind  columnKind
+	min   int // width that it needs on a terminal to be useful; 0 is that of its text
+	max   int // width at which it yields room to others; 0 is that of its text
+	drop  int // order in which columns are dropped on a narrow terminal, 1 first; 0 is never dropped
+	width int // the most columns that a page shows of a cell; 0 is nameWidth
+}
+
+// columnKind says how a column is printed.
+type columnKind int
+
+const (
+	textColumn    columnKind = iota
+	numberColumn             // to the right
+	instantColumn            // as time from now on a terminal, in UTC on a page
+)
+
+// phrase is a paragraph, an item or a cell: spans without anything between them.
+type phrase []span
+
+// span is a piece of text. The zero value is empty.
+type span struct {
+	text   string
+	own    bool      // our own words, which hold no markup
+	strong bool      // in bold on a page
+	name   bool      // of something that a page may link to, and never empty there
+	url    string    // where a page links the name to; empty is nowhere
+	at     time.Time // an instant instead of text; zero is none
+}
+
+// own returns a span of our own words.
+func own(words string) span { return span{text: words, own: true} }
+
+// strong returns a span of our own words that is bold on a page.
+func strong(words string) span { return span{text: words, own: true, strong: true} }
+
+// foreign returns a span with the text of a tracker, an agent or a hook.
+func foreign(text string) span { return span{text: text} }
+
+// instantSpan returns a span with an instant, empty for the zero time.
+func instantSpan(at time.Time) span { return span{at: at} }
+
+// issueName returns the name of an issue with a link to it.
+func issueName(identifier string, id tracker.ID, url string) span {
+	return span{text: name(identifier, id), url: url, name: true}
+}
+
+// cell returns a cell with the text of a stranger.
+func cell(text string) phrase { return phrase{foreign(text)} }
+
+// number returns a cell with a number.
+func number[T int | int64](n T) phrase { return phrase{own(Number(int64(n)))} }
+
+// duration returns a cell with a duration.
+func duration(d time.Duration) phrase { return phrase{own(Duration(d))} }

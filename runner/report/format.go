@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Number returns n as people read it, in about three digits: 950, 12.3k, 4.56M.
+func Number(n int64) string {
+	if n > -1000 && n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	sign, f := "", float64(n)
+	if f < 0 {
+		sign, f = "-", -f
+	}
+	const units = "kMGTPE"
+	for i := range units {
+		f /= 1000
+		digits := strconv.FormatFloat(f, 'f', decimals(f, i), 64)
+		if len(digits) < 4 || strings.Contains(digits, ".") || i == len(units)-1 { // not rounded up to 1000
+			return sign + trimZeros(digits) + units[i:i+1]
+		}
+	}
+	panic("unreachable: the last unit takes every number")
+}
+
+// decimals returns how many digits follow the point: three digits in all, but at
+// most one behind the point for thousands.
+func decimals(f float64, unit int) int {
+	switch {
+	case f >= 99.95:
+		return 0
+	case f >= 9.995 || unit == 0:
+		return 1
+	}
+	return 2
+}
+
+// trimZeros removes the zeros that end a fraction.
+func trimZeros(digits string) string {
+	if !strings.Contains(digits, ".") {
+		return digits
+	}
+	return strings.TrimRight(strings.TrimRight(digits, "0"), ".")
+}
+
+// plural returns a count of things in words.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Duration returns d as people read it, in two units at most: 350ms, 4.2s, 1m03s, 2h05m, 3d04h.
+func Duration(d time.Duration) string {
+	if d < 0 {
+		return "-" + Duration(-max(d, -math.MaxInt64))
+	}
+	if d = d.Round(time.Millisecond); d < time.Second {
+		if d == 0 {
+			return "0s"
+		}
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	}
+	if tenths := d.Round(100 * time.Millisecond); tenths < 10*time.Second {
+		return strconv.FormatFloat(tenths.Seconds(), 'f', -1, 64) + "s"
+	}
+	if d = d.Round(time.Second); d < time.Minute {
+		return fmt.Sprintf("%ds", d/time.Second)
+	}
+	if d < time.Hour {
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	}
+	if d = d.Round(time.Minute); d < 24*time.Hour {
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// clock returns an instant in UTC as seen from now: the time of day, with the day
+// when it is another one.
+func clock(at, now time.Time) string {
+	at, now = at.UTC(), now.UTC()
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format("15:04:05")
+	}
+	return at.Format("Jan 2 15:04")
+}
+
+// relative returns how far an instant is from now.
+func relative(at, now time.Time) string {
+	switch d := at.Sub(now); {
+	case d > 0:
+		return "in " + Duration(d)
+	case d < 0:
+		return Duration(-max(d, -math.MaxInt64)) + " ago"
+	}
+	return "now"
+}
+
+// instant returns an instant as clock and relative do, for running text.
+func instant(at, now time.Time) string {
+	return fmt.Sprintf("%s UTC (%s)", clock(at, now), relative(at, now))
+}

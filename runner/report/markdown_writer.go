@@ -1,0 +1,222 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// How much of a text a page shows, in columns of a terminal. A column is 16
+// bytes at worst.
+const (
+	nameWidth  = 40
+	titleWidth = 80
+	whyWidth   = 240
+	itemWidth  = 600
+)
+
+// maxRemarks is how many remarks on the rows of a table are shown below it.
+const maxRemarks = 20
+
+// markdownWriter prints a document in GitHub's Markdown: blocks with an empty
+// line between them, so that a page can be cut between any two of them.
+type markdownWriter struct {
+	text  strings.Builder
+	level markdown // of the headings of sections
+}
+
+func (w *markdownWriter) String() string { return w.text.String() }
+
+// print writes the blocks of a document.
+func (w *markdownWriter) print(d document) {
+	for _, b := range d {
+		switch b := b.(type) {
+		case headline:
+			w.headline(b)
+		case paragraph:
+			w.lines(rendered(phrase(b), whyWidth))
+		case command:
+			w.lines(markdown(b.sentence + " `" + b.line + "`."))
+		case list:
+			w.list(b)
+		case table:
+			w.table(b)
+		case section:
+			w.section(b)
+		default:
+			panic(fmt.Sprintf("report: unknown block %T", b))
+		}
+	}
+}
+
+// lines writes a block of lines.
+func (w *markdownWriter) lines(lines ...markdown) {
+	if w.text.Len() > 0 {
+		w.text.WriteByte('\n')
+	}
+	for _, line := range lines {
+		w.text.WriteString(string(line) + "\n")
+	}
+}
+
+// rendered returns a phrase in Markdown, with at most width columns of each of
+// its spans.
+func rendered(p phrase, width int) markdown {
+	var out markdown
+	for _, s := range p {
+		switch {
+		case s.strong:
+			out += "**" + markdown(s.text) + "**"
+		case s.own:
+			out += markdown(s.text)
+		case s.name:
+			out += link(s.text, s.url, nameWidth)
+		case !s.at.IsZero():
+			out += moment(s.at) + " UTC"
+		default:
+			out += escapeMarkdown(s.text, width)
+		}
+	}
+	return out
+}
+
+// moment returns an instant in UTC for a page that is read at any time.
+func moment(at time.Time) markdown {
+	return escapeMarkdown(at.UTC().Format("2006-01-02 15:04:05"), nameWidth)
+}
+
+// headline writes the verdict as the heading of the page, together with its
+// detail if both are short.
+func (w *markdownWriter) headline(h headline) {
+	lead, detail := h.lead, h.detail
+	if whole := lead + ": " + detail; detail != "" && columns(Fit(whole, itemWidth)) <= titleWidth {
+		lead, detail = whole, ""
+	}
+	w.lines("### " + markdown(h.emoji) + " " + escapeMarkdown(strings.TrimSuffix(lead, "."), itemWidth))
+	for _, text := range []string{detail, h.totals} {
+		if text := escapeMarkdown(text, itemWidth); text != "" {
+			w.lines(text)
+		}
+	}
+}
+
+// section writes a heading and what stands below it.
+func (w *markdownWriter) section(s section) {
+	heading := markdown(s.heading)
+	if s.detail != "" {
+		heading += ": " + markdown(s.detail)
+	}
+	if !s.folded {
+		w.lines(w.level + " " + heading)
+		w.print(s.body)
+		return
+	}
+	w.lines("<details><summary>" + heading + "</summary>")
+	w.print(s.body)
+	w.lines("</details>")
+}
+
+// list writes a list, an item on each line.
+func (w *markdownWriter) list(l list) {
+	var lines []markdown
+	for _, item := range l.items {
+		line := markdown("- ")
+		if item.count > 0 {
+			line += markdown(fmt.Sprintf("**%d** ", item.count))
+		}
+		lines = append(lines, line+rendered(item.text, itemWidth))
+		for _, sub := range item.sub {
+			lines = append(lines, "  - "+rendered(sub, whyWidth))
+		}
+		if item.left > 0 {
+			lines = append(lines, markdown("  - "+leftOut(item.left)))
+		}
+	}
+	if l.left > 0 {
+		lines = append(lines, markdown("- "+leftOut(l.left)))
+	}
+	w.lines(lines...)
+}
+
+// leftOut says how many entries are left out.
+func leftOut(n int) string { return fmt.Sprintf("… and %d more", n) }
+
+// table writes a table, how many of its rows had no room, and the remarks on its
+// rows.
+func (w *markdownWriter) table(t table) {
+	cells, shown := markdownCells(t)
+	head, rule := "|", "|"
+	for i, c := range t.columns {
+		if !shown[i] {
+			continue
+		}
+		head += " " + c.head
+		if c.kind == instantColumn {
+			head += " (UTC)"
+		}
+		head += " |"
+		if c.kind == numberColumn {
+			rule += "--:|"
+		} else {
+			rule += "---|"
+		}
+	}
+	lines, used := []markdown{markdown(head), markdown(rule)}, 0
+	for _, row := range cells {
+		line := markdown("|")
+		for i, cell := range row {
+			if shown[i] {
+				line += " " + cell + " |"
+			}
+		}
+		if used += len(line) + 1; used > t.room {
+			break
+		}
+		lines = append(lines, line)
+	}
+	w.lines(lines...)
+	if left := t.left + len(t.rows) - (len(lines) - 2); left > 0 {
+		w.lines(markdown(leftOut(left)))
+	}
+	w.remarks(t)
+}
+
+// markdownCells returns the cells of a table, and which columns have any text.
+func markdownCells(t table) (cells [][]markdown, shown []bool) {
+	shown = make([]bool, len(t.columns))
+	for _, row := range t.rows {
+		line := make([]markdown, len(row.cells))
+		for i, cell := range row.cells {
+			width := t.columns[i].width
+			if width == 0 {
+				width = nameWidth
+			}
+			line[i] = rendered(cell, width)
+			if t.columns[i].kind == instantColumn {
+				line[i] = markdown(strings.TrimSuffix(string(line[i]), " UTC")) // the head says it
+			}
+			shown[i] = shown[i] || line[i] != ""
+		}
+		cells = append(cells, line)
+	}
+	return cells, shown
+}
+
+// remarks writes the remarks on the rows of a table, each with the first cell of its
+// row.
+func (w *markdownWriter) remarks(t table) {
+	var l list
+	for _, row := range t.rows {
+		for _, remark := range row.remarks {
+			if len(l.items) == maxRemarks {
+				l.left++
+				continue
+			}
+			text := append(append(phrase{}, row.cells[0]...), own(": "), foreign(remark.text))
+			l.items = append(l.items, item{text: text})
+		}
+	}
+	if len(l.items) > 0 {
+		w.list(l)
+	}
+}
