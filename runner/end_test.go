@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -284,7 +285,8 @@ func TestTheReportOfAServiceIsOfAllItsTicksAndOfWhatIsStillWrong(t *testing.T) {
 		if diff := cmp.Diff(want, tick.Warnings); diff != "" {
 			t.Errorf("warnings (-want +got):\n%s", diff)
 		}
-		if text := report.Of(tick).Text(160); !strings.Contains(text, "360 tokens") || !strings.Contains(text, "This run: 360 tokens, 3 sessions.") {
+		spent := regexp.MustCompile(`(?m)^This run +360 +3 `)
+		if text := report.Of(tick).Text(160); !strings.Contains(text, "360 tokens") || !spent.MatchString(text) {
 			t.Errorf("the report says:\n%s", text)
 		}
 	})

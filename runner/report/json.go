@@ -8,32 +8,10 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// MarshalJSON returns the report for scripts. Its names are a contract: they stay,
-// and every one is always there. Times are RFC 3339 in UTC, or null where there
-// is none; arrays are never null; seconds are fractions; tokens are input and
-// output, and their sum.
-//
-//	outcome      completed           issues were worked on, whatever came of it, or a dry run would do something
-//	             nothing_to_do       no issue could be started: verdicts say why
-//	             tracker_unreadable  the tracker could not be read when it was last asked
-//	             interrupted         by a signal
-//	             deadline            its time was over
-//	             failed              it could not do its work: errors say why
-//	work         whether something was done besides looking, or would be in a dry run
-//	started_at, ended_at, seconds, workflow (a path), tracker (its kind), dry_run
-//	counts       dispatched (sessions), completed, failed, parked, retrying (issues)
-//	issues       worked on: id, identifier, title, url, state, attempt, sessions, class, attempt_status, why, warnings, turns,
-//	             tokens {input, output, total}, seconds, next {phase, why, due_at}
-//	             class: done, stopped, issue, transient, thread_lost, systemic, needs_input
-//	             attempt_status: Succeeded, Failed, TimedOut, Stalled, CanceledByReconciliation (SPEC §7.2), Interrupted
-//	             phase: released, waiting, parked
-//	verdicts     planned in a dry run, left alone otherwise: id, identifier, title, url, state,
-//	             phase (of the claim, or empty), verb (dispatch, stop, release, park, or empty), reason, why
-//	pause        null, or the systemic failure: why, since, until
-//	spent, today sessions, tokens, seconds; today has its date
-//	budgets      max_attempts_per_issue … max_tokens_per_day, as in WORKFLOW.md; 0 is unlimited
-//	next_due_at  when the next waiting issue may go on
-//	warnings, errors
+// MarshalJSON returns the report for scripts. README.md documents its members.
+// Their names are a contract: they stay, and every one is always there. Times are
+// RFC 3339 in UTC, or null where there is none; arrays are never null; seconds are
+// fractions; tokens are input and output, and their sum.
 func (r Report) MarshalJSON() ([]byte, error) {
 	t := r.tick
 	doc := reportJSON{
