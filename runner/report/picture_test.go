@@ -27,7 +27,7 @@ func pictured() report.Tick {
 		keep := func(why string) { // the last row's claim
 			r := &t.Rows[len(t.Rows)-1]
 			r.Why = why
-			leave(t, schedule.Claim{Identifier: r.Identifier, Title: r.Title, Phase: r.Next.Phase, Due: r.Next.Due, Why: why, Sessions: 1, Tokens: r.Usage.Total()}, r.Next.Why.Reason, why)
+			addClaim(t, schedule.Claim{Identifier: r.Identifier, Title: r.Title, Phase: r.Next.Phase, Due: r.Next.Due, Why: why, Sessions: 1, Tokens: r.Usage.Total()}, r.Next.Why.Reason, why)
 			t.Verdicts[len(t.Verdicts)-1].Issue.URL = r.URL
 		}
 		t.Started, t.Ended = start, start.Add(754*time.Second)
@@ -45,7 +45,7 @@ func pictured() report.Tick {
 }
 
 // TestThePictureInTheReadmeIsASummary compares .github/summary.svg with the
-// Markdown of a report, drawn as GitHub draws it. -update writes both anew.
+// Markdown of a report, drawn as GitHub draws it. -update writes both.
 func TestThePictureInTheReadmeIsASummary(t *testing.T) {
 	t.Parallel()
 	text := report.Of(pictured()).Markdown()
