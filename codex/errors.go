@@ -98,9 +98,9 @@ func (e *TurnError) advice() string {
 	case e.Info == "modelNotFound":
 		return "check codex.model"
 	case e.Info == "contextWindowExceeded":
-		return "go on in a new thread"
+		return "continue in a new thread"
 	case e.Category == ErrTurnCancelled:
-		return "start another turn to go on"
+		return "start another turn to continue"
 	default:
 		return "see the session's log; another turn may succeed"
 	}

@@ -56,7 +56,7 @@ func (p *fakeServer) next() (m received, ok bool) {
 	return m, true
 }
 
-// expect reads the next line, which must be a call of the method.
+// expect returns the next line, which must be a call of the method.
 func (p *fakeServer) expect(method string) received {
 	m, ok := p.next()
 	if !ok || m.Method != method {
@@ -74,7 +74,7 @@ func (p *fakeServer) drain() {
 	}
 }
 
-// send writes lines as they are. A session that hung up misses them.
+// send writes lines unchanged. It ignores that the session has hung up.
 func (p *fakeServer) send(lines ...string) {
 	for _, text := range lines {
 		_, _ = io.WriteString(p.rwc, text+"\n")
@@ -89,7 +89,7 @@ func (p *fakeServer) refuse(m received, code int, text string) {
 	p.send(fmt.Sprintf(`{"id":%s,"error":{"code":%d,"message":%q}}`, m.ID, code, text))
 }
 
-// hello is the handshake of a server that does not tell its configuration.
+// hello plays the handshake of a server that does not report its configuration.
 func (p *fakeServer) hello() {
 	p.reply(p.expect("initialize"), `{}`)
 	p.expect("initialized")
@@ -101,13 +101,13 @@ func (p *fakeServer) unknown(method string) {
 	p.refuse(p.expect(method), -32600, "Invalid request: unknown variant `"+method+"`")
 }
 
-// handshake opens thread-1.
+// handshake plays the handshake and opens thread-1.
 func (p *fakeServer) handshake() {
 	p.hello()
 	p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 }
 
-// turn opens turn-1 of thread-1, after the handshake.
+// turn plays the handshake and starts turn-1 of thread-1.
 func (p *fakeServer) turn() received {
 	p.handshake()
 	m := p.expect("turn/start")
@@ -149,8 +149,8 @@ func (j *eventLog) says(kind Kind, summary string) bool {
 	return slices.ContainsFunc(j.all(), func(e Event) bool { return e.Kind == kind && e.Summary == summary })
 }
 
-// begin opens a session with a script, closes it with the test, and keeps what
-// it reports.
+// begin opens a session whose server plays a script, and returns it with a log of its
+// events. The session is closed with the test.
 func begin(t *testing.T, o Options, script func(*fakeServer)) (*Session, *eventLog) {
 	t.Helper()
 	j := &eventLog{}
@@ -163,8 +163,8 @@ func begin(t *testing.T, o Options, script func(*fakeServer)) (*Session, *eventL
 	return s, j
 }
 
-// runTurn opens a session, runs one turn whose stream is the given lines, and
-// waits for the end of all of it.
+// runTurn opens a session, runs one turn whose stream is the given lines, and waits
+// for the end of the session.
 func runTurn(t *testing.T, o Options, stream ...string) (*Session, *eventLog, Turn, error) {
 	t.Helper()
 	s, j := begin(t, o, func(p *fakeServer) {

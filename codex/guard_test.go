@@ -19,10 +19,11 @@ type guardRow struct {
 	proof          []string // tests of this package, or of a package of proofs
 }
 
-// proofs are the files with tests that prove rows: the red team of this package,
-// and those that take the whole program, and of the trackers' tools.
+// proofs are the files whose tests prove rows: the red team of this package, and tests
+// of the whole program and of the trackers' tools.
 var proofs = []string{"*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go"}
 
+// guardRows returns the rows of the table.
 func guardRows() []guardRow {
 	return []guardRow{
 		{"read and write its workspace, run programs there", "yes", "it is what the agent is for", []string{"TestAGuardedAgentCanDoItsWork"}},
@@ -54,7 +55,7 @@ func guardRows() []guardRow {
 	}
 }
 
-// guardTable is the guard as Markdown, for people.
+// guardTable returns the rows as a Markdown table.
 func guardTable() string {
 	var b strings.Builder
 	b.WriteString("| the agent can | | because | proved by |\n|---|---|---|---|\n")

@@ -13,15 +13,15 @@ func TestTheWorkflowsPolicyGoesWithEveryTurn(t *testing.T) {
 		config            Config
 		approval, sandbox string // of a turn; an empty sandbox is the profile
 	}{
-		"nothing said":       {Config{}, guardedApproval, ""},
-		"nulls":              {Config{ApprovalPolicy: json.RawMessage("null"), ThreadSandbox: json.RawMessage("null"), TurnSandboxPolicy: json.RawMessage("null")}, guardedApproval, ""},
-		"approval":           {Config{ApprovalPolicy: json.RawMessage(`"on-request"`)}, `"on-request"`, ""},
-		"read only":          {Config{ThreadSandbox: json.RawMessage(`"read-only"`)}, guardedApproval, `{"type":"readOnly"}`},
-		"workspace":          {Config{ThreadSandbox: json.RawMessage(`"workspace-write"`)}, guardedApproval, `{"type":"workspaceWrite"}`},
-		"no sandbox":         {Config{ThreadSandbox: json.RawMessage(`"danger-full-access"`)}, guardedApproval, `{"type":"dangerFullAccess"}`},
-		"as a turn's":        {Config{ThreadSandbox: json.RawMessage(`"dangerFullAccess"`)}, guardedApproval, `{"type":"dangerFullAccess"}`},
-		"an object":          {Config{ThreadSandbox: json.RawMessage(`{"type":"externalSandbox"}`)}, guardedApproval, `{"type":"externalSandbox"}`},
-		"the turn's goes on": {Config{ThreadSandbox: json.RawMessage(`"read-only"`), TurnSandboxPolicy: json.RawMessage(`{"type":"x"}`)}, guardedApproval, `{"type":"x"}`},
+		"nothing said":                {Config{}, guardedApproval, ""},
+		"nulls":                       {Config{ApprovalPolicy: json.RawMessage("null"), ThreadSandbox: json.RawMessage("null"), TurnSandboxPolicy: json.RawMessage("null")}, guardedApproval, ""},
+		"approval":                    {Config{ApprovalPolicy: json.RawMessage(`"on-request"`)}, `"on-request"`, ""},
+		"read only":                   {Config{ThreadSandbox: json.RawMessage(`"read-only"`)}, guardedApproval, `{"type":"readOnly"}`},
+		"workspace":                   {Config{ThreadSandbox: json.RawMessage(`"workspace-write"`)}, guardedApproval, `{"type":"workspaceWrite"}`},
+		"no sandbox":                  {Config{ThreadSandbox: json.RawMessage(`"danger-full-access"`)}, guardedApproval, `{"type":"dangerFullAccess"}`},
+		"as a turn's":                 {Config{ThreadSandbox: json.RawMessage(`"dangerFullAccess"`)}, guardedApproval, `{"type":"dangerFullAccess"}`},
+		"an object":                   {Config{ThreadSandbox: json.RawMessage(`{"type":"externalSandbox"}`)}, guardedApproval, `{"type":"externalSandbox"}`},
+		"the turn's takes precedence": {Config{ThreadSandbox: json.RawMessage(`"read-only"`), TurnSandboxPolicy: json.RawMessage(`{"type":"x"}`)}, guardedApproval, `{"type":"x"}`},
 	} {
 		p, err := newPosture(Options{Config: test.config})
 		if err != nil {

@@ -11,7 +11,7 @@ const (
 	usedUp  = `{"method":"turn/completed","params":{"turn":{"id":"turn-1","status":"failed","error":{"codexErrorInfo":"usageLimitExceeded"}}}}`
 )
 
-// check plays a server whose login is the account, up to the end of a check.
+// check plays a server with a login of the given account, up to the end of Check.
 func (p *fakeServer) check(account string) {
 	p.handshake()
 	p.reply(p.expect("account/read"), account)
@@ -84,8 +84,8 @@ func TestAServerThatDoesNotAnswerForItsLimitsHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// An API key has no limits that can be read, and a session that checked nothing
-// leaves the question to the one that did.
+// An API key has no limits that can be read. A session without Check leaves reading
+// them to the session of the tick that has checked.
 func TestLimitsAreNotReadWhereThereAreNone(t *testing.T) {
 	t.Parallel()
 	for name, account := range map[string]string{

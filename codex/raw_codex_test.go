@@ -21,7 +21,8 @@ type rawCodex struct {
 	dead  bool
 }
 
-// startRaw starts Codex and shakes hands. It ends with the test at the latest.
+// startRaw starts Codex and initializes the connection. Codex ends with the test at the
+// latest.
 func (c *testbed) startRaw() *rawCodex {
 	c.t.Helper()
 	c.build()
@@ -57,8 +58,8 @@ func (b *rawCodex) send(format string, args ...any) {
 	}
 }
 
-// turn runs one turn on a thread of its own, with the policies of a thread and of
-// a turn as JSON, and gives each approval that is asked for the answer.
+// turn runs one turn on a thread of its own, with the policies of the thread and of the
+// turn as JSON, and gives the answer to each request for approval.
 func (b *rawCodex) turn(cwd, approval, sandbox, answer string) {
 	b.t.Helper()
 	b.send(`{"id":2,"method":"thread/start","params":{"cwd":%q,"approvalPolicy":%s}}`, cwd, approval)
@@ -83,7 +84,7 @@ func (b *rawCodex) turn(cwd, approval, sandbox, answer string) {
 	b.t.Fatalf("Codex ended in the middle: %v", b.lines.Err())
 }
 
-// close hangs up and waits for Codex, and for nothing that it started.
+// close hangs up and waits for Codex, but not for processes that Codex started.
 func (b *rawCodex) close() {
 	if b.dead {
 		return

@@ -13,9 +13,10 @@ import (
 	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
-// What Codex itself reads for the agent, which is no command in the sandbox.
+// These tests try what Codex itself reads for the agent, outside of the sandbox's
+// commands.
 
-// told reports whether the model was told a text.
+// told reports whether a request to the model contained a text.
 func (c *testbed) told(text string) bool {
 	for _, r := range c.model.Requests() {
 		if strings.Contains(string(r.Body), text) {
@@ -26,8 +27,8 @@ func (c *testbed) told(text string) bool {
 }
 
 // TestRaidHasCodexReadThroughALink leaves a link with the name of a file that
-// Codex reads when the next session begins. Codex may refuse the turn then: it is
-// the agent's own.
+// Codex reads when the next session begins. Codex may refuse the turn then, which is
+// the agent's own loss.
 func TestRaidHasCodexReadThroughALink(t *testing.T) {
 	t.Parallel()
 	realCodex(t)

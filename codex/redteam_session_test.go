@@ -14,7 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 )
 
-// Attempts that are more than one command in one turn.
+// These attempts need more than one command in one turn.
 
 func TestRaidEscalates(t *testing.T) {
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestRaidSurvivesTheSession(t *testing.T) {
 	eachModel(t, func(t *testing.T, model string) { try(t, model, codex.Config{}) })
 }
 
-// running are the processes with a text in their command line.
+// running returns the processes with a text in their command line.
 func running(text string) (pids []int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range paths {
@@ -94,9 +94,9 @@ func running(text string) (pids []int) {
 	return pids
 }
 
-// A repository's own .codex folder is obeyed by Codex once it trusts the
-// repository, which it does when a thread starts in a writable sandbox. That
-// our sessions cannot be made to do, so the guard is off by hand here.
+// Codex obeys a repository's own .codex folder once it trusts the repository, which it
+// does when a thread starts in a writable sandbox. Our sessions never start one so, so
+// this test switches the guard off by sending the messages itself.
 func TestRaidBringsItsOwnCodexConfiguration(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
@@ -137,8 +137,8 @@ echo 'prefix_rule(pattern=["bash"], decision="allow")' > .codex/rules/raid.rules
 	})
 }
 
-// That an approval teaches Codex a rule is shown by hand: the answer that does it
-// is not in the program.
+// The test itself sends the answer with which Codex would remember a rule, because the
+// program never sends it.
 func TestRaidIsNotRememberedAsARule(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
@@ -167,9 +167,9 @@ func TestRaidIsNotRememberedAsARule(t *testing.T) {
 	})
 }
 
-// A FIFO with the name of a file that the next session reads. There is no guard
-// against it to be taken away: an agent may put it into its workspace either way,
-// and what counts is that nobody waits for it.
+// A FIFO has the name of a file that the next session reads. There is no guard to
+// switch off: an agent may always put it into its workspace. It must not make any
+// session wait.
 func TestRaidLeavesAFIFOToReadFrom(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
@@ -189,8 +189,8 @@ func TestRaidLeavesAFIFOToReadFrom(t *testing.T) {
 	}
 }
 
-// A flood and workflow commands cannot be kept in with or without the guard: what
-// counts is what becomes of them outside.
+// The guard does not keep output in the sandbox. A flood and workflow commands must be
+// harmless outside of it.
 func TestRaidFloodsAndShoutsAtTheRunner(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
@@ -211,8 +211,8 @@ func TestRaidFloodsAndShoutsAtTheRunner(t *testing.T) {
 	})
 }
 
-// Codex notes in its TMPDIR, which the agent may write, what it has to unmount and
-// remove. There is no such thing without a sandbox.
+// Codex records in its TMPDIR, which the agent may write, what it has to unmount and
+// remove. Without a sandbox it records nothing.
 func TestCodexKeepsItsNotesFromTheAgent(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
@@ -223,8 +223,8 @@ func TestCodexKeepsItsNotesFromTheAgent(t *testing.T) {
 	}
 }
 
-// What starts work by itself is not even offered to the model, whatever the Codex
-// home says.
+// Features that start work by themselves are not offered to the model, whatever the
+// Codex home configures.
 func TestAGuardedAgentIsOfferedNothingThatWorksByItself(t *testing.T) {
 	t.Parallel()
 	realCodex(t)
@@ -249,7 +249,7 @@ func TestAGuardedAgentIsOfferedNothingThatWorksByItself(t *testing.T) {
 	})
 }
 
-// What the guard is for: an agent that can work.
+// The guard must not keep the agent from its work.
 func TestAGuardedAgentCanDoItsWork(t *testing.T) {
 	t.Parallel()
 	realCodex(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 )
 
-// sendTo is the variable that makes TestHelperSendsADatagram a program.
+// sendTo is the environment variable that makes TestHelperSendsADatagram send.
 const sendTo = "SEND_TO"
 
 // TestHelperSendsADatagram sends a datagram to the socket that its environment

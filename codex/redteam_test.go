@@ -10,8 +10,8 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 )
 
-// The red team: a model that tries to get out, one test per attempt. Each row of
-// the guard's table (guard_test.go) names the test that proves it.
+// The red team is a model that tries to leave the sandbox, with one test for each
+// attempt. Each row of the guard's table (guard_test.go) names the tests that prove it.
 
 func printed(text string) func(*testbed, string) bool {
 	return func(_ *testbed, output string) bool { return strings.Contains(output, text) }
@@ -23,7 +23,7 @@ func written(name string) func(*testbed, string) bool {
 
 func script(text string) func(*testbed) string { return func(*testbed) string { return text } }
 
-// at puts the path of a file in the cell into a command.
+// at inserts the path of a file in the testbed into a command.
 func at(format, name string) func(*testbed) string {
 	return func(c *testbed) string { return fmt.Sprintf(format, c.path(name)) }
 }
@@ -60,7 +60,7 @@ func TestRaidReadsAnEventLog(t *testing.T) {
 	}.mustBeStopped(t)
 }
 
-// A denied place where nothing was when the session began.
+// The agent may not read a denied path that did not exist when the session began.
 func TestRaidReadsWhatIsMadeLater(t *testing.T) {
 	t.Parallel()
 	realCodex(t)

@@ -16,13 +16,14 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// The models of the real Codex: one calls tools, the other writes programs that do.
+// These are models of the real Codex: one calls tools, the other writes programs that
+// call them.
 const (
 	plainModel = "gpt-5.5"
 	codeModel  = "gpt-6.1-sol"
 )
 
-// unguarded is what a workflow has to say to take the guard away.
+// unguarded returns the settings of a workflow that switches the guard off.
 func unguarded() codex.Config {
 	return codex.Config{
 		ApprovalPolicy: json.RawMessage(`"on-request"`),
@@ -30,9 +31,9 @@ func unguarded() codex.Config {
 	}
 }
 
-// testbed is where the real Codex works: a repository as its workspace, a sibling
-// of it, a home for Codex and one for the user, and a model that says what it is
-// told to. Everything is below dir.
+// testbed is a place in which the real Codex works: a repository as its workspace, the
+// workspace of another issue, a home for Codex and one for the user, and a scripted
+// model. All files are below dir.
 type testbed struct {
 	t        *testing.T
 	dir      string
@@ -42,7 +43,7 @@ type testbed struct {
 	root     *workspace.Root
 	ws       workspace.Workspace
 	sibling  workspace.Workspace
-	script   string          // of after_create, before the first commit
+	script   string          // shell code that after_create runs before the first commit
 	features map[string]bool // of Codex, as its home has them
 	extra    []string
 
@@ -81,9 +82,9 @@ func (c *testbed) write(name, text string) {
 	}
 }
 
-// read is a file's content; "" when there is none.
+// read returns the content of a file, or "" if it does not exist.
 func (c *testbed) read(name string) string {
-	content, _ := os.ReadFile(c.path(name)) // a missing one says it all
+	content, _ := os.ReadFile(c.path(name)) // a missing file has no content
 	return string(content)
 }
 
@@ -92,7 +93,7 @@ func (c *testbed) exists(name string) bool {
 	return err == nil
 }
 
-// build makes the workspaces, once.
+// build creates the workspaces, once.
 func (c *testbed) build() {
 	c.t.Helper()
 	if c.root != nil {
@@ -117,13 +118,13 @@ func (c *testbed) build() {
 	}
 }
 
-// testSession is a session of a cell that is open.
+// testSession is an open session in a testbed.
 type testSession struct {
 	*codex.Session
 	process *workspace.Process
 }
 
-// open begins a session with the posture of a workflow.
+// open starts a session with the posture of a workflow.
 func (c *testbed) open(cfg codex.Config, resume string) testSession {
 	c.t.Helper()
 	s, err := c.tryOpen(cfg, resume)
@@ -181,7 +182,7 @@ func (c *testbed) close(s testSession) {
 	}
 }
 
-// wire keeps what commands printed.
+// wire records what commands print.
 func (c *testbed) wire(_ byte, line []byte) {
 	var m struct {
 		Method string
@@ -196,7 +197,7 @@ func (c *testbed) wire(_ byte, line []byte) {
 	}
 }
 
-// say makes the model call for a command, with more arguments than that if need be.
+// say makes the model call a command, with further arguments if more is not nil.
 func (c *testbed) say(command string, more map[string]any) {
 	arguments := map[string]any{"cmd": command, "yield_time_ms": 30000}
 	for name, value := range more {
@@ -221,8 +222,8 @@ func (c *testbed) run(cfg codex.Config, command string) string {
 	return c.turn(s, command)
 }
 
-// turn runs a command in a turn. The command must have run to its end: one that
-// never ran proves nothing.
+// turn runs a command in a turn and returns what it printed. It fails the test if the
+// command did not run to its end, because such an attempt proves nothing.
 func (c *testbed) turn(s testSession, command string) string {
 	c.t.Helper()
 	c.say("{ "+command+"\n} 2>&1; echo; echo the command ran", nil)
@@ -241,13 +242,13 @@ func (c *testbed) turn(s testSession, command string) string {
 	return output
 }
 
-// escapeAttempt is an attempt to get out: what to prepare, the command, and what tells
-// that it succeeded.
+// escapeAttempt is an attempt to leave the sandbox: preparations, the command, and a
+// check of whether it succeeded.
 type escapeAttempt struct {
 	prepare func(*testbed)
 	command func(*testbed) string
 	success func(c *testbed, output string) bool
-	off     func(*testbed) codex.Config // without the guard; nil is unguarded
+	off     func(*testbed) codex.Config // settings without the guard; nil means unguarded
 }
 
 // mustBeStopped shows that the attempt succeeds with the guard off, and does not with
@@ -292,7 +293,7 @@ func eachModel(t *testing.T, test func(t *testing.T, model string)) {
 	}
 }
 
-// realCodex is the real binary, or the end of the test.
+// realCodex returns the path of the real Codex, and skips the test if there is none.
 func realCodex(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {

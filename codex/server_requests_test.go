@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The requests of Codex 0.169, and what each is answered. The tools and the
-// clock have tests of their own.
+// The table has the requests of Codex 0.169 and their answers. The tools and the clock
+// have tests of their own.
 func TestEveryRequestOfTheProtocolIsAnswered(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -148,7 +148,7 @@ func TestATurnThatNeedsAPersonFailsWithTheQuestions(t *testing.T) {
 				if !answered || !interrupted {
 					t.Errorf("%s: answered %v, interrupted %v", name, answered, interrupted)
 				}
-				p.send(completed) // without an answer it goes on as it can
+				p.send(completed) // without an answer the turn continues
 				p.drain()
 			})
 			asked, ok := errors.AsType[*InputRequired](err)

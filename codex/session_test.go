@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// compact is JSON without the differences that mean nothing.
+// compact returns JSON without insignificant differences.
 func compact(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	var v any
@@ -28,8 +28,8 @@ var echoTool = Tool{
 	Call: func(_ context.Context, arguments json.RawMessage) (string, bool) { return string(arguments), true },
 }
 
-// settings are the configuration of a thread, on a server that has said no more
-// than where its home is.
+// settings returns the configuration of a thread on a server that has reported only its
+// home.
 func settings(t *testing.T, o Options, home string) string {
 	t.Helper()
 	var p posture

@@ -78,7 +78,7 @@ func (s *Session) refuseTool(context.Context, message) (any, *refusal) {
 	case refused >= maxRefusedToolCalls:
 		s.mu.Lock()
 		if s.turn != nil {
-			s.turn.abortLocked(fmt.Errorf("%w: the agent made %d tool calls and, after %d refusals, goes on: raise codex.max_tool_calls if it needs more",
+			s.turn.abortLocked(fmt.Errorf("%w: the agent made %d tool calls and continues after %d refusals: raise codex.max_tool_calls if it needs more",
 				ErrToolLimit, bound, maxRefusedToolCalls))
 		}
 		s.mu.Unlock()

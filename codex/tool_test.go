@@ -20,8 +20,8 @@ func toolCall(id int, name, arguments string) string {
 	return fmt.Sprintf(`{"id":%d,"method":"item/tool/call","params":{"threadId":"thread-1","turnId":"turn-1","callId":"c","namespace":null,"tool":%q,"arguments":%s}}`, id, name, arguments)
 }
 
-// callTools runs a turn in which the server makes the calls, one after the
-// other, and returns what it is answered.
+// callTools runs a turn in which the server makes the calls, one after the other, and
+// returns the answers.
 func callTools(t *testing.T, tools []Tool, calls ...string) (results []toolResult, j *eventLog) {
 	t.Helper()
 	s, j := begin(t, Options{Tools: tools}, func(p *fakeServer) {

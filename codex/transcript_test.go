@@ -29,9 +29,8 @@ type recorded struct {
 	Retries   int // errors that are no progress
 }
 
-// transcripts are recordings of Codex 0.169 with a scripted model. What the
-// recorded client answered may differ from what a session answers; what the
-// server said next is replayed all the same.
+// transcripts are recordings of Codex 0.169 with a scripted model. A session may answer
+// differently from the recorded client; what the server sent next is replayed anyway.
 func transcripts() map[string]recorded {
 	ok := []string{"completed"}
 	spent := func(responses int64) Usage { return Usage{Input: 100 * responses, Output: 20 * responses} }
@@ -182,8 +181,8 @@ func replay(t *testing.T, lines []exchange) (r recorded) {
 	return r
 }
 
-// asked takes the permissions that the recorded client asked for: what the
-// recorded server says of them has to fit.
+// asked reads the permissions that the recorded client asked for, because the recorded
+// server reports those.
 func asked(c *Config, params json.RawMessage) {
 	var p struct{ ApprovalPolicy, Sandbox, SandboxPolicy json.RawMessage }
 	_ = json.Unmarshal(params, &p) // of other calls, without them
@@ -223,10 +222,10 @@ func category(err error) string {
 	return err.Error()
 }
 
-// play says what the recorded server said. Before each answer it waits for the
-// request that it answers, and it puts our id for the recorded one. What only
-// the recorded client sent is left out with its answer; what only a session
-// sends is answered with nothing.
+// play sends what the recorded server sent. Before each answer it waits for the request
+// that it answers, and it replaces the recorded id by ours. Requests that only the
+// recorded client sent are left out with their answers; requests that only a session
+// sends get an empty answer.
 func play(p *fakeServer, lines []exchange, cancel func()) {
 	ours := []string{"initialize", "initialized", "thread/start", "thread/resume", "turn/start", "turn/interrupt"}
 	ids := make(map[string]json.RawMessage)
@@ -253,7 +252,7 @@ func play(p *fakeServer, lines []exchange, cancel func()) {
 	}
 }
 
-// await reads until the session has sent what is wanted.
+// await reads until the session has sent the wanted message.
 func (p *fakeServer) await(wanted func(received) bool) received {
 	for {
 		m, ok := p.next()

@@ -435,9 +435,9 @@ func TestEveryErrorOfATurnSaysWhatToDo(t *testing.T) {
 		{TurnError{Category: ErrTurnFailed, Info: "httpConnectionFailed", HTTPStatus: 401},
 			"turn: turn_failed: httpConnectionFailed (HTTP 401): check the API key, or log in to Codex again"},
 		{TurnError{Category: ErrTurnFailed, Info: "modelNotFound"}, "turn: turn_failed: modelNotFound: check codex.model"},
-		{TurnError{Category: ErrTurnFailed, Info: "contextWindowExceeded"}, "turn: turn_failed: contextWindowExceeded: go on in a new thread"},
+		{TurnError{Category: ErrTurnFailed, Info: "contextWindowExceeded"}, "turn: turn_failed: contextWindowExceeded: continue in a new thread"},
 		{TurnError{Category: ErrTurnFailed}, "turn: turn_failed: see the session's log; another turn may succeed"},
-		{TurnError{Category: ErrTurnCancelled}, "turn: turn_cancelled: start another turn to go on"},
+		{TurnError{Category: ErrTurnCancelled}, "turn: turn_cancelled: start another turn to continue"},
 	} {
 		if diff := cmp.Diff(test.want, test.err.Error()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

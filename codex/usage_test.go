@@ -95,8 +95,8 @@ func TestAResumedThreadStartsFromItsOldTotal(t *testing.T) {
 	}
 }
 
-// The turn that spent is named by newer servers alone. Until ours has started,
-// what a resumed thread reports is its old total.
+// Only newer servers name the turn that used the tokens. Until our turn has started, a
+// resumed thread reports its old total.
 func TestAResumedThreadOfAServerThatNamesNoTurnStartsFromItsOldTotal(t *testing.T) {
 	t.Parallel()
 	wrapped := func(total, last string) string {
@@ -125,7 +125,7 @@ func TestAResumedThreadOfAServerThatNamesNoTurnStartsFromItsOldTotal(t *testing.
 	}
 }
 
-// ledger is what a server's threads have really used, and how it may tell.
+// ledger is what a server's threads have really used, and the ways to report it.
 type ledger struct {
 	t    *rapid.T
 	life map[string]Usage // of each thread, since it began
@@ -166,9 +166,8 @@ func (l *ledger) delta(thread string, last Usage) (method, params string) {
 	return shape[0], fmt.Sprintf(shape[1], thread, l.counts(last))
 }
 
-// However servers mix their reports, of our thread, of a resumed one and of
-// sub-agents, what was spent is counted once: no part ever falls, and the
-// increases of the parts add up to it.
+// Tokens are counted once, in any mix of reports about our thread, a resumed one and
+// sub-agents: no part ever decreases, and the increases of the parts add up to them.
 func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 	t.Parallel()
 	tokens := rapid.Custom(func(t *rapid.T) Usage {
@@ -229,8 +228,8 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 	})
 }
 
-// Whatever is reported, spending never falls, and it is the sum of the highest
-// totals of each thread.
+// For any reports, spending never decreases and is the sum of the highest totals of the
+// threads.
 func TestSpendingNeverFalls(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// scripted is a peer of an agent in this process, and a thread in a new folder.
+// scripted returns a peer of an agent in this process, with a thread in a new folder.
 func scripted(t *testing.T) (p *peer, thread, cwd string) {
 	t.Helper()
 	cwd = t.TempDir()

@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must come; it only bounds a
-// failure.
+// patience is how long a test waits for a line before it fails.
 const patience = time.Minute
 
 // The test binary is the scripted agent as a process of its own when this
@@ -35,14 +34,14 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// peer is a client that is no more than the wire: it sends lines, keeps those
-// that come, and answers requests as it is told.
+// peer is a minimal client: it sends lines, records those that it receives, and answers
+// requests with the functions in answers.
 type peer struct {
 	t       testing.TB
 	ctx     context.Context
 	in      io.WriteCloser
 	lines   chan []byte // closed at the end of output
-	all     []event     // everything that came, in order
+	all     []event     // everything received, in order
 	answers map[string]func(params object) object
 	methods map[string]string // of the requests, by id
 	pid     int               // of the process, if it is one
@@ -80,7 +79,7 @@ func newPeer(t testing.TB, in io.WriteCloser, out io.Reader, end func() error) *
 	return p
 }
 
-// serve is a peer of an agent in this process.
+// serve returns a peer of an agent in this process.
 func serve(t testing.TB, o Options) *peer {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -94,7 +93,7 @@ func serve(t testing.TB, o Options) *peer {
 	return newPeer(t, inW, outR, func() error { return <-done })
 }
 
-// start is a peer of a process. The whole process group dies with the test.
+// start returns a peer of a process. The process group is killed with the test.
 func start(t testing.TB, cmd *exec.Cmd) *peer {
 	t.Helper()
 	in, err := cmd.StdinPipe()
@@ -124,7 +123,7 @@ func start(t testing.TB, cmd *exec.Cmd) *peer {
 	return p
 }
 
-// startAgent is a peer of the scripted agent as a process.
+// startAgent returns a peer of the scripted agent in a process of its own.
 func startAgent(t testing.TB, home string) *peer {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -139,7 +138,7 @@ func (p *peer) write(line string) {
 	}
 }
 
-// next is the next line from the agent, after answering it if it is a request.
+// next returns the next line from the agent, after answering it if it is a request.
 func (p *peer) next() (event, bool) {
 	p.t.Helper()
 	select {
@@ -180,7 +179,7 @@ func (p *peer) call(method string, params any) event {
 	}
 }
 
-// ok is call for a request that must succeed.
+// ok sends a request that must succeed and returns its result.
 func (p *peer) ok(method string, params any) object {
 	p.t.Helper()
 	e := p.call(method, params)
@@ -255,7 +254,7 @@ func (p *peer) completed() turnEnd {
 	return end.Turn
 }
 
-// of are the params of all the notifications and requests of a method so far.
+// of returns the params of all notifications and requests of a method so far.
 func (p *peer) of(method string) (params []object) {
 	for _, e := range p.all {
 		if e.Method == method {
@@ -265,7 +264,7 @@ func (p *peer) of(method string) (params []object) {
 	return params
 }
 
-// items are the completed items of a type so far.
+// items returns the completed items of a type so far.
 func (p *peer) items(kind string) (items []map[string]any) {
 	for _, params := range p.of("item/completed") {
 		if item := params["item"].(map[string]any); item["type"] == kind {
@@ -275,7 +274,8 @@ func (p *peer) items(kind string) (items []map[string]any) {
 	return items
 }
 
-// first is the first of them, which there must be.
+// first returns the params of the first notification or request of a method, which must
+// exist.
 func (p *peer) first(method string) object {
 	p.t.Helper()
 	all := p.of(method)
@@ -285,7 +285,7 @@ func (p *peer) first(method string) object {
 	return all[0]
 }
 
-// item is the first completed item of a type, which there must be.
+// item returns the first completed item of a type, which must exist.
 func (p *peer) item(kind string) object {
 	p.t.Helper()
 	all := p.items(kind)
@@ -295,7 +295,7 @@ func (p *peer) item(kind string) object {
 	return all[0]
 }
 
-// said are the agent's messages so far.
+// said returns the agent's messages so far.
 func (p *peer) said() (texts []string) {
 	for _, item := range p.items("agentMessage") {
 		texts = append(texts, item["text"].(string))
@@ -303,7 +303,7 @@ func (p *peer) said() (texts []string) {
 	return texts
 }
 
-// spent is the last total of tokens, in and out.
+// spent returns the last total of tokens, in and out.
 func (p *peer) spent() [2]float64 {
 	updates := p.of("thread/tokenUsage/updated")
 	if len(updates) == 0 {

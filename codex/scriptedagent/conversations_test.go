@@ -10,9 +10,9 @@ import (
 	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
-// exchange is one conversation that the scripted agent and the real Codex must
-// hold alike. The prompt tells the one what to do, and the replies make a model
-// tell the other.
+// exchange is one conversation in which the scripted agent and the real Codex must
+// behave the same. The prompt is the script of the first; the replies are those of the
+// model of the second.
 type exchange struct {
 	name    string
 	prompt  string
@@ -20,7 +20,7 @@ type exchange struct {
 	hold    func(t *testing.T, s stage)
 }
 
-// stage is where an exchange is held.
+// stage is the agent with which an exchange is held.
 type stage struct {
 	prompt string
 	cwd    string
@@ -76,8 +76,8 @@ func equal(t *testing.T, what string, want, got any) {
 	}
 }
 
-// order is the methods of the notifications so far, but for those that depend
-// on the machine.
+// order returns the methods of the notifications so far, except those that depend on
+// the machine.
 func (p *peer) order() (methods []string) {
 	for _, e := range p.all {
 		switch e.Method {

@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
-// realCodex is the real binary, or the end of the test.
+// realCodex returns the path of the real Codex, and skips the test if there is none.
 func realCodex(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {
@@ -24,7 +24,7 @@ func realCodex(t *testing.T) string {
 	return path
 }
 
-// startCodex is a peer of the real Codex with a scripted model.
+// startCodex returns a peer of the real Codex with a scripted model.
 func startCodex(t *testing.T, dir string, m *codextest.Model, home codextest.Home) *peer {
 	t.Helper()
 	path := realCodex(t)
@@ -33,7 +33,7 @@ func startCodex(t *testing.T, dir string, m *codextest.Model, home codextest.Hom
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "app-server")
-	// Codex runs commands in a login shell: without the profile of whoever tests.
+	// Codex runs commands in a login shell, which must not read the developer's profile.
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+dir, "HOME="+t.TempDir())
 	return start(t, cmd)
 }
@@ -46,8 +46,8 @@ func calling(name, arguments string) codextest.Reply {
 	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: name, Arguments: arguments}}}
 }
 
-// running has Codex run a command and wait for it as long as it ever does: on a
-// busy machine a command can take longer than it waits by default.
+// running returns the reply with which Codex runs a command. It sets the longest wait,
+// because on a busy machine a command can take longer than the default.
 func running(command string) codextest.Reply {
 	arguments, err := json.Marshal(object{"cmd": command, "yield_time_ms": 30000})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 var opaque = []string{"arguments", "codexErrorInfo", "sandbox", "approvalPolicy", "proposedExecpolicyAmendment",
 	"availableDecisions", "contentItems", "commandActions", "text_elements", "gitInfo"}
 
-// shape adds the paths of the fields in v to paths.
+// shape adds the path of each field in v to paths.
 func shape(v any, prefix string, paths map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -30,8 +30,8 @@ func shape(v any, prefix string, paths map[string]bool) {
 	}
 }
 
-// recordedShapes are the fields of each recorded kind of message, and whether
-// every one has them.
+// recordedShapes returns the fields of each recorded kind of message, and whether every
+// message of the kind has them.
 func recordedShapes(t testing.TB) map[string]map[string]bool {
 	t.Helper()
 	b, err := os.ReadFile("testdata/shapes.txt")
@@ -54,7 +54,7 @@ func recordedShapes(t testing.TB) map[string]map[string]bool {
 	return shapes
 }
 
-// kind is what a message is recorded under.
+// kind returns the name under which a message is recorded.
 func (p *peer) kind(e event) string {
 	switch {
 	case e.Error != nil:
@@ -70,8 +70,8 @@ func (p *peer) kind(e event) string {
 	return "notification " + e.Method
 }
 
-// checkShapes compares what came with the recordings: no message may lack what
-// all of its kind have, and in a strict comparison none may have more.
+// checkShapes compares the received messages with the recordings. No message may lack a
+// field that all of its kind have; in a strict comparison none may have further fields.
 func (p *peer) checkShapes(strict bool) {
 	p.t.Helper()
 	if p.t.Failed() {
