@@ -13,7 +13,7 @@ RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /symphony ./cmd/symphony
 
-FROM debian:bookworm-slim AS codex
+FROM node:22-bookworm-slim AS codex
 ARG CODEX_VERSION=0.169.0
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates curl
 COPY .github/action/common.sh .github/action/fetch-codex.sh .github/action/codex.sha512 /action/

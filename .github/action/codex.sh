@@ -28,8 +28,8 @@ folder=$tools/symphony-codex/$CODEX_VERSION-$target
 fetch_codex() {
   [ -n "$target" ] ||
     refuse "No Codex for this runner" "There is no Codex for $RUNNER_OS on $RUNNER_ARCH: set runs-on to another runner, or install Codex $CODEX_VERSION on this one."
-  command -v curl >/dev/null || command -v npm >/dev/null ||
-    refuse "Codex cannot be installed" "Fetching Codex $CODEX_VERSION takes curl or npm: install one of them on the runner, or Codex $CODEX_VERSION itself."
+  { [ -n "${NPM_CONFIG_REGISTRY:-${npm_config_registry:-}}" ] && command -v curl >/dev/null; } || command -v npm >/dev/null ||
+    refuse "No npm on this runner" "npm says where Codex $CODEX_VERSION is fetched from: add a step with actions/setup-node before this action, or install Codex $CODEX_VERSION on the runner."
   bash "$GITHUB_ACTION_PATH/.github/action/fetch-codex.sh" "$CODEX_VERSION" "$target" "$folder"
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Fetches Codex for one platform into a folder: the package that npm's own @openai/codex depends on there, which
-# holds the program itself. No script of the package is run, and npm is asked only where curl gets nothing, as
-# with a registry that wants a login. The SHA-512 of the package is in codex.sha512 for the version that
-# action.yml names; any other version is held to what the registry says of it.
+# holds the program itself. No script of the package is run. npm says which registry is configured, and fetches
+# the package where curl gets nothing, as from a registry that wants a login. The SHA-512 of the package is in
+# codex.sha512 for the version that action.yml names; any other version is held to what the registry says of it.
 #
 #   fetch-codex.sh VERSION linux-x64|linux-arm64|darwin-x64|darwin-arm64 FOLDER
 set -euo pipefail
@@ -12,7 +12,7 @@ version=$1 platform=$2 folder=$3
 
 package=@openai/codex@$version-$platform
 file=codex-$version-$platform.tgz
-registry=${NPM_CONFIG_REGISTRY:-${npm_config_registry:-https://registry.npmjs.org}}
+registry=${NPM_CONFIG_REGISTRY:-${npm_config_registry:-$(npm config get registry)}}
 registry=${registry%/}
 
 sha512() { if command -v sha512sum >/dev/null; then sha512sum "$@"; else shasum -a 512 "$@"; fi | cut -d ' ' -f 1; }

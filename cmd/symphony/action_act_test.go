@@ -87,7 +87,7 @@ func (m *machine) actRuns(workflow string, wanted ...string) {
 			"-s", "GITHUB_TOKEN=" + m.token,
 			"--env", "GITHUB_API_URL=" + m.api,
 			"--env", "GITHUB_RUN_ID=10" + string(rune('1'+run)), "--env", "GITHUB_RUN_ATTEMPT=1",
-			"--env", "ACT_STORE=" + store, "--env", "KEEP=" + keep}
+			"--env", "NPM_CONFIG_REGISTRY=" + m.registry, "--env", "ACT_STORE=" + store, "--env", "KEEP=" + keep}
 		for name, folder := range map[string]string{"actions/cache": ".", "actions/setup-go": ".", "actions/upload-artifact": "upload"} {
 			args = append(args, "--local-repository", pinned(t, name)+"="+filepath.Join(shims, folder))
 		}

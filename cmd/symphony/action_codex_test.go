@@ -293,6 +293,11 @@ func TestTheRealCodexIsInstalled(t *testing.T) {
 		t.Skip("fetches Codex from the registry: set SYMPHONY_TEST_CODEX as for the other tests with the real Codex")
 	}
 	m := newMachine(t)
+	configured, err := exec.CommandContext(t.Context(), "npm", "config", "get", "registry").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.registry = strings.TrimSpace(string(configured))
 	m.writeFile(filepath.Join(m.home, ".curlrc"), "")
 	m.only(append(posix, "bash", "curl", "tar", "gzip", "sha512sum", "mkfifo", "tee", "mv", "chmod", "touch", "sleep", "ln", "dirname", "head", "base64", "od")...)
 	m.tools = m.path // without a Codex of this machine

@@ -303,7 +303,7 @@ func (j *job) environ() []string {
 	github := j.contexts["github"].(map[string]any)
 	return slices.Concat([]string{
 		"PATH=" + j.path, "HOME=" + j.home, "LANG=C.UTF-8", "CI=true", "GITHUB_ACTIONS=true",
-		"RUNNER_OS=" + j.os, "RUNNER_ARCH=" + j.arch, "RUNNER_TEMP=" + j.temp,
+		"RUNNER_OS=" + j.os, "RUNNER_ARCH=" + j.arch, "RUNNER_TEMP=" + j.temp, "NPM_CONFIG_REGISTRY=" + j.registry,
 		"GITHUB_ACTION_PATH=" + j.action, "GITHUB_WORKSPACE=" + j.workspace,
 		"GITHUB_RUN_ID=" + j.run, "GITHUB_RUN_ATTEMPT=" + j.attempt, "GITHUB_JOB=tick",
 		"GITHUB_REPOSITORY=" + stringOf(github["repository"]), "GITHUB_SERVER_URL=" + stringOf(github["server_url"]),

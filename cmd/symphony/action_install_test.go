@@ -15,7 +15,7 @@ func (m *machine) runScript(name string, env []string, args ...string) (code int
 	cmd := exec.CommandContext(m.t.Context(), "bash", append([]string{filepath.Join(m.action, ".github", "action", name)}, args...)...)
 	cmd.Dir = m.dir
 	cmd.Env = append([]string{"PATH=" + m.path, "HOME=" + m.home, "GITHUB_ACTION_PATH=" + m.action,
-		"GITHUB_SERVER_URL=" + m.server, "RUNNER_OS=" + m.os, "RUNNER_ARCH=" + m.arch, "RUNNER_TEMP=" + m.home,
+		"GITHUB_SERVER_URL=" + m.server, "RUNNER_OS=" + m.os, "RUNNER_ARCH=" + m.arch, "RUNNER_TEMP=" + m.home, "NPM_CONFIG_REGISTRY=" + m.registry,
 		"GITHUB_OUTPUT=" + filepath.Join(m.home, "output"), "ACTION_REPOSITORY=" + m.actionRepository, "ACTION_REF=" + m.ref}, env...)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {

@@ -28,6 +28,7 @@ type machine struct {
 
 	repository, api, token string
 	server                 string // address of the GitHub, or what is in its place
+	registry               string // address of npm's registry
 	eventName              string
 	ref, actionRepository  string // how the workflow names the action
 	releases               *releases
@@ -53,7 +54,7 @@ func newMachine(t testing.TB) *machine {
 	}
 	m := &machine{
 		project: p, workspace: p.dir, home: t.TempDir(), os: "Linux", arch: "X64", action: root,
-		repository: "octo/state-keeper", server: "https://github.com", api: "http://127.0.0.1:1", token: "ghs_0123456789abcdefghij",
+		repository: "octo/state-keeper", server: "https://github.com", registry: testRegistry, api: "http://127.0.0.1:1", token: "ghs_0123456789abcdefghij",
 		ref: "v1", actionRepository: "symphony-runner/symphony", releases: newReleases(t), artifacts: map[string][]string{},
 	}
 	if runtime.GOOS == "darwin" {
