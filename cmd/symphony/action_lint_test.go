@@ -181,7 +181,7 @@ func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
 		}
 	}
 	for step, dryRun := range map[string]bool{"plan": true, "run": false} {
-		a := &app{flags: flags{dryRun: dryRun}}
+		a := &tickCommand{app: &app{}, dryRun: dryRun}
 		for _, output := range a.outputs(report.Tick{}, workflow.Workflow{}) {
 			written[step] = append(written[step], output[0])
 		}

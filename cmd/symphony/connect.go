@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -53,24 +51,29 @@ var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (t
 	},
 }
 
-// connect opens what a workflow names. A dry run has no workspaces: nothing is
-// made for it.
-func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.Connection, error) {
+// openTracker opens the tracker that a workflow names, without a request.
+func (a *app) openTracker(wf workflow.Workflow, log *slog.Logger) (tracker.Adapter, error) {
 	kind := wf.Settings.Tracker.Kind
 	open, known := adapters[kind]
 	if !known {
-		return runner.Connection{}, fmt.Errorf("tracker.kind %q: %w; this build has: %s",
+		return tracker.Adapter{}, fmt.Errorf("tracker.kind %q: %w; this build has: %s",
 			kind, tracker.ErrUnsupportedKind, strings.Join(slices.Sorted(maps.Keys(adapters)), ", "))
 	}
-	a.learn(wf)
-	adapter, err := open(a, wf.Settings, log)
+	a.addWorkflowSecret(wf)
+	return open(a, wf.Settings, log)
+}
+
+// connect opens the tracker and the workspaces that a workflow names. A dry run has
+// no workspaces: it must not make a folder.
+func (a *app) connect(wf workflow.Workflow, log *slog.Logger, dryRun bool) (runner.Connection, error) {
+	adapter, err := a.openTracker(wf, log)
 	if err != nil {
 		return runner.Connection{}, err
 	}
 	secrets := slices.Concat(adapter.SecretEnv, wf.Settings.Tracker.SecretEnv, keyNames)
 	env := workspace.Env{Parent: a.environ, Deny: secrets}
 	var workspaces *workspace.Root
-	if a.dryRun {
+	if dryRun {
 		err = workspace.Check(wf.Settings.Workspace, env)
 	} else {
 		workspaces, err = workspace.Open(wf.Settings.Workspace, env, log)
@@ -82,36 +85,4 @@ func (a *app) connect(wf workflow.Workflow, log *slog.Logger) (runner.Connection
 		env.Missing("hooks.env", wf.Settings.Workspace.Hooks.Env),
 		env.Missing("codex.env", wf.Settings.Codex.Env),
 	)}, nil
-}
-
-// workflows is the source of the WORKFLOW.md at path.
-func (a *app) workflows(path string) *workflow.Source {
-	home, _ := a.getenv("HOME")
-	runnerTemp, _ := a.getenv("RUNNER_TEMP")
-	return workflow.NewSource(path, workflow.Env{
-		Lookup: a.getenv, Home: home, TempDir: os.TempDir(), Actions: a.actions.Inside(), RunnerTemp: runnerTemp,
-	})
-}
-
-// workflowPath is the WORKFLOW.md that the command line names (SPEC §5.1).
-func workflowPath(args []string) (string, error) {
-	if len(args) == 0 {
-		return filepath.Abs("WORKFLOW.md")
-	}
-	return filepath.Abs(args[0])
-}
-
-// logger writes to the terminal's own stream, so that standard output is the
-// report alone.
-func (a *app) logger(console *console) (*slog.Logger, error) {
-	switch a.logFormat {
-	case "text":
-		if a.actions.Inside() {
-			return slog.New(a.redactor.Handler(a.actions.Handler(slog.LevelInfo))), nil
-		}
-		return slog.New(a.redactor.Handler(slog.NewTextHandler(console, nil))), nil
-	case "json":
-		return slog.New(a.redactor.Handler(slog.NewJSONHandler(console, nil))), nil
-	}
-	return nil, fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
 }

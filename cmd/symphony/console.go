@@ -12,17 +12,19 @@ import (
 	"golang.org/x/term"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/report"
 )
 
-// redraw is how often a live display changes at most, and its clock moves.
+// redraw is the time between two changes of a live display.
 const redraw = 200 * time.Millisecond
 
 // console is standard error. On a terminal its last lines show what the
 // sessions are doing; log lines go above them. Elsewhere it is a plain writer.
 type console struct {
-	live bool
-	out  io.Writer
+	live     bool
+	out      io.Writer
+	redactor *redact.Redactor
 
 	mu    sync.Mutex
 	err   error // of the first log line that could not be written
@@ -32,11 +34,19 @@ type console struct {
 	done  chan struct{}
 }
 
-// newConsole is a live console if wanted and if w is a terminal.
-func newConsole(w io.Writer, wanted bool) *console {
-	c := &console{out: w, stop: make(chan struct{}), done: make(chan struct{})}
+// console returns the console of standard error. It is live if that is wanted and
+// possible: on a terminal that can move its cursor.
+func (a *app) console(live bool) *console {
+	term, _ := a.getenv("TERM")
+	return newConsole(a.stderr, live && term != "dumb", a.redactor)
+}
+
+// newConsole returns a console on w, which is live if that is wanted and w is a
+// terminal.
+func newConsole(w io.Writer, wanted bool, r *redact.Redactor) *console {
+	c := &console{out: w, redactor: r, stop: make(chan struct{}), done: make(chan struct{})}
 	f, ok := w.(*os.File)
-	c.live = wanted && ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+	c.live = wanted && ok && term.IsTerminal(int(f.Fd()))
 	if !c.live {
 		close(c.done)
 		return c
@@ -62,11 +72,11 @@ func (c *console) tick() {
 	}
 }
 
-// show takes in what the run is doing now.
+// show replaces what the display shows, from the next redraw.
 func (c *console) show(p runner.Progress) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state = p // drawn by the next tick
+	c.state = p
 }
 
 // Write writes log lines above the display.
@@ -94,7 +104,7 @@ func (c *console) failure() error {
 	return c.err
 }
 
-// close takes the display away; what is written later goes through plainly.
+// close removes the display; what is written later passes unchanged.
 func (c *console) close() {
 	c.mu.Lock()
 	live := c.live
@@ -123,7 +133,7 @@ func (c *console) drawLocked() {
 	if c.drawn > 0 {
 		fmt.Fprintf(&screen, "\x1b[%dA\x1b[J", c.drawn)
 	}
-	lines := liveLines(c.state, time.Now(), width(c.out))
+	lines := liveLines(redacted(c.state, c.redactor), time.Now(), width(c.out))
 	for _, line := range lines {
 		screen.WriteString(line + "\n")
 	}
@@ -131,7 +141,7 @@ func (c *console) drawLocked() {
 	c.out.Write(screen.Bytes())
 }
 
-// liveLines is the display: a line for each session, and one for the rest.
+// liveLines returns the display: a line for each session, and one for the rest.
 func liveLines(p runner.Progress, now time.Time, columns int) []string {
 	if len(p.Sessions)+len(p.Retrying)+len(p.Parked) == 0 {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -42,7 +43,7 @@ func TestTheDisplayFitsTheTerminal(t *testing.T) {
 
 func TestLogLinesGoAboveTheDisplay(t *testing.T) {
 	var out bytes.Buffer
-	c := &console{live: true, out: &out, state: busy, stop: make(chan struct{}), done: make(chan struct{})}
+	c := &console{live: true, out: &out, redactor: redact.New(), state: busy, stop: make(chan struct{}), done: make(chan struct{})}
 	close(c.done)
 	c.mu.Lock()
 	c.drawLocked()
@@ -86,7 +87,7 @@ func play(written string) string {
 
 func TestAStreamThatIsNoTerminalGetsNoDisplay(t *testing.T) {
 	var out bytes.Buffer
-	c := newConsole(&out, true)
+	c := newConsole(&out, true, redact.New())
 	c.show(busy)
 	if _, err := c.Write([]byte("a log line\n")); err != nil {
 		t.Fatal(err)

@@ -22,26 +22,32 @@ var demoFiles embed.FS
 // realAgent is the command of the demo's WORKFLOW.md.
 const realAgent = "codex app-server"
 
-func (a *app) demoCommand() *cobra.Command {
-	var useCodex bool
+// demoCommand performs one tick over sample issues.
+type demoCommand struct {
+	*app
+	codex bool
+}
+
+func (d *demoCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "One tick over three sample issues in a temporary folder, without credentials",
 		Args:  usage(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), useCodex) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return d.Run(cmd.Context()) },
 	}
-	cmd.Flags().BoolVar(&useCodex, "codex", false, "let your own Codex work on them, with your login")
+	cmd.Flags().BoolVar(&d.codex, "codex", false, "let your own Codex work on them, with your login")
 	return cmd
 }
 
-// demo runs one tick over the sample issues. The folder is left for looking at.
-func (a *app) demo(ctx context.Context, useCodex bool) error {
+// Run performs the tick in a new temporary folder, which it leaves behind for the
+// user to look at.
+func (d *demoCommand) Run(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "symphony-demo-")
 	if err != nil {
 		return err
 	}
 	command := realAgent
-	if !useCodex {
+	if !d.codex {
 		self, err := os.Executable()
 		if err != nil {
 			return err
@@ -51,10 +57,10 @@ func (a *app) demo(ctx context.Context, useCodex bool) error {
 	if err := copyDemo(folder, command); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "Three issues in %s\n\n", filepath.Join(folder, "issues"))
-	a.once = true
-	err = a.perform(ctx, filepath.Join(folder, "WORKFLOW.md"))
-	fmt.Fprintf(a.stderr, "\nLook at the files the agent made in %s,\nand at the issues, whose states it changed. Run the next tick with\n\n    symphony --once %s\n",
+	fmt.Fprintf(d.stderr, "Three issues in %s\n\n", filepath.Join(folder, "issues"))
+	tick := &tickCommand{app: d.app, once: true, failOn: failNever}
+	err = tick.perform(ctx, filepath.Join(folder, "WORKFLOW.md"))
+	fmt.Fprintf(d.stderr, "\nLook at the files the agent made in %s,\nand at the issues, whose states it changed. Run the next tick with\n\n    symphony --once %s\n",
 		filepath.Join(folder, "workspaces"), filepath.Join(folder, "WORKFLOW.md"))
 	return err
 }
@@ -80,23 +86,31 @@ func copyDemo(folder, command string) error {
 
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// agentCommand is the small app-server that works in the demo: it does what the
-// task list in its prompt says.
-func (a *app) agentCommand() *cobra.Command {
-	var home string
+// scriptedAgentCommand is the small app-server that works in the demo: it does what
+// the task list in its prompt says.
+type scriptedAgentCommand struct {
+	*app
+	home string
+}
+
+func (s *scriptedAgentCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "scripted-agent",
 		Short:  "A small Codex app-server that does what the task list in its prompt says",
 		Hidden: true,
 		Args:   usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := scriptedagent.Serve(cmd.Context(), a.stdin, a.stdout, scriptedagent.Options{Home: home})
-			if exit, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
-				os.Exit(exit.Code)
-			}
-			return err
-		},
+		RunE:   func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&home, "home", "", "folder in which its threads are remembered")
+	cmd.Flags().StringVar(&s.home, "home", "", "folder in which its threads are remembered")
 	return cmd
+}
+
+// Run serves one client on the standard streams. An exit that the script asks for is
+// an error that only sets the exit status.
+func (s *scriptedAgentCommand) Run(ctx context.Context) error {
+	err := scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: s.home})
+	if _, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
+		s.reported = true
+	}
+	return err
 }

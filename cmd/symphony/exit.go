@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/symphony-runner/symphony/codex/scriptedagent"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -27,8 +28,8 @@ var (
 	errFailOn = errors.New("fail_on") // a tick that did its work, and must fail by --fail-on
 )
 
-// status is the exit status for an error.
-func status(err error) int {
+// exitStatus returns the exit status for an error.
+func exitStatus(err error) int {
 	is := func(targets ...error) bool {
 		for _, target := range targets {
 			if errors.Is(err, target) {
@@ -36,6 +37,9 @@ func status(err error) int {
 			}
 		}
 		return false
+	}
+	if exit, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
+		return exit.Code
 	}
 	switch {
 	case err == nil:

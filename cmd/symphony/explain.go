@@ -3,39 +3,47 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-func (a *app) explainCommand() *cobra.Command {
+// explainCommand prints the verdict on one issue. It changes nothing.
+type explainCommand struct{ *app }
+
+func (e *explainCommand) command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain ID [path-to-WORKFLOW.md]",
 		Short: "Say why an issue would or would not be worked on now",
 		Args:  usage(cobra.RangeArgs(1, 2)),
-		RunE:  func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), args[0], args[1:]) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return e.Run(cmd.Context(), args[0], args[1:]) },
 	}
 }
 
-// explain prints the verdict on one issue. It changes nothing.
-func (a *app) explain(ctx context.Context, name string, args []string) error {
+// Run plans a tick of the workflow that args name, and prints the verdict on the
+// issue of this id or identifier.
+func (e *explainCommand) Run(ctx context.Context, name string, args []string) error {
 	path, err := workflowPath(args)
 	if err != nil {
 		return err
 	}
-	a.dryRun = true
-	console := newConsole(a.stderr, false)
-	state, err := a.place(path)
+	source := e.workflows(path)
+	wf, err := source.Current()
 	if err != nil {
 		return err
 	}
-	r, err := a.runner(path, state, console)
+	state, err := e.openState(wf, stateReadOnly)
+	if err != nil {
+		return err
+	}
+	r, err := e.runner(source, wf, state, e.console(false), true)
 	if err != nil {
 		return err
 	}
@@ -46,31 +54,27 @@ func (a *app) explain(ctx context.Context, name string, args []string) error {
 	named := func(v schedule.Verdict) bool {
 		return string(v.Issue.ID) == name || strings.EqualFold(v.Issue.Identifier, name)
 	}
+	var verdict schedule.Verdict
 	if i := slices.IndexFunc(tick.Verdicts, named); i >= 0 {
-		return a.print(report.Verdict(cleanVerdict(tick.Verdicts[i], a.redactor)))
-	}
-	verdict, err := a.outside(ctx, r, name)
-	if err != nil {
+		verdict = tick.Verdicts[i]
+	} else if verdict, err = e.explainUnlisted(ctx, wf, name, r.Log); err != nil {
 		return err
 	}
-	return a.print(report.Verdict(cleanVerdict(verdict, a.redactor)))
+	return e.print(report.Verdict(redacted(verdict, e.redactor)))
 }
 
-// outside judges an issue that is neither claimed nor a candidate.
-func (a *app) outside(ctx context.Context, r *runner.Runner, name string) (schedule.Verdict, error) {
-	wf, err := r.Workflows.Current()
-	if err != nil {
-		return schedule.Verdict{}, err
-	}
-	world, err := r.Connect(wf)
+// explainUnlisted returns the verdict on an issue that is neither claimed nor a
+// candidate.
+func (e *explainCommand) explainUnlisted(ctx context.Context, wf workflow.Workflow, name string, log *slog.Logger) (schedule.Verdict, error) {
+	adapter, err := e.openTracker(wf, log)
 	if err != nil {
 		return schedule.Verdict{}, err
 	}
 	id := tracker.ID(name)
-	if world.Tracker.IDOf != nil {
-		id = world.Tracker.IDOf(name)
+	if adapter.IDOf != nil {
+		id = adapter.IDOf(name)
 	}
-	issues, err := world.Tracker.IssuesByID(ctx, []tracker.ID{id})
+	issues, err := adapter.IssuesByID(ctx, []tracker.ID{id})
 	if err != nil {
 		return schedule.Verdict{}, err
 	}

@@ -126,7 +126,7 @@ func TestEveryInputReachesTheProgram(t *testing.T) {
 func TestEveryOutputIsSetByTheProgram(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, output := range (&app{}).outputs(report.Tick{}, workflow.Workflow{}) {
+	for _, output := range (&tickCommand{app: &app{}}).outputs(report.Tick{}, workflow.Workflow{}) {
 		want = append(want, output[0])
 	}
 	if diff := cmp.Diff(want, names(readAction(t).outputs)); diff != "" {

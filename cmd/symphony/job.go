@@ -11,37 +11,38 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// What is kept of a job's time for the steps after ours: a tenth, within bounds.
+// The part of a job's time that is kept for the steps after ours: a tenth, within
+// these bounds.
 const minJobReserve, maxJobReserve = 30 * time.Second, 5 * time.Minute
 
 // useJob takes the default deadline from timeout-minutes of the job we run in,
-// and warns where the state needs a concurrency group that is not there. A
-// workflow file that cannot be read leaves both as they are.
-func (a *app) useJob(event action.Event) error {
-	job, err := a.readJob(event)
+// and warns where the state needs a concurrency group that is missing. A
+// workflow file that cannot be read changes neither.
+func (t *tickCommand) useJob(event action.Event) error {
+	job, err := t.readJob(event)
 	if err != nil {
-		if a.deadline == 0 {
-			a.warnings = append(a.warnings, fmt.Sprintf("no deadline: the job's timeout-minutes is not known: %v", err))
+		if t.deadline == 0 {
+			t.warnings = append(t.warnings, fmt.Sprintf("no deadline: the job's timeout-minutes is not known: %v", err))
 		}
 		return nil
 	}
-	if strings.HasPrefix(a.state, "cache:") && !job.InConcurrencyGroup {
-		a.warnings = append(a.warnings, fmt.Sprintf(
+	if strings.HasPrefix(t.state, "cache:") && !job.InConcurrencyGroup {
+		t.warnings = append(t.warnings, fmt.Sprintf(
 			"the state is in the cache, and %s has no concurrency group: two runs at once may work on the same issue: add `concurrency: symphony`, or keep the state on a branch", event.File))
 	}
 	switch {
 	case job.Timeout == 0:
 		return nil
-	case a.deadline >= job.Timeout:
-		return fmt.Errorf("%w: %s %v is not before the end of the job, whose timeout-minutes are %v: raise those, or leave the deadline out", errUsage, a.option("deadline"), a.deadline, job.Timeout)
-	case a.deadline == 0:
-		a.deadline = defaultDeadline(job.Timeout, event.Began, time.Now())
+	case t.deadline >= job.Timeout:
+		return fmt.Errorf("%w: %s %v is not before the end of the job, whose timeout-minutes are %v: raise those, or leave the deadline out", errUsage, t.option("deadline"), t.deadline, job.Timeout)
+	case t.deadline == 0:
+		t.deadline = defaultDeadline(job.Timeout, event.Began, time.Now())
 	}
 	return nil
 }
 
-// defaultDeadline is what is left of the job's time. The runner's clock started
-// with the job, a while before ours.
+// defaultDeadline returns what is left of the job's time. The runner's clock started
+// with the job, some time before ours.
 func defaultDeadline(timeout time.Duration, began, now time.Time) time.Duration {
 	left := timeout - min(max(timeout/10, minJobReserve), maxJobReserve)
 	if gone := now.Sub(began); !began.IsZero() && gone > 0 && gone < timeout {

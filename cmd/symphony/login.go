@@ -8,8 +8,8 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 )
 
-// minGuessproof is the length in bytes from which a value is taken for one that
-// cannot be guessed from its digest.
+// minGuessproof is the length in bytes from which a value counts as one that cannot
+// be guessed from its digest.
 const minGuessproof = 16
 
 // login returns what sessions log in with, to see whether it has changed: the
@@ -29,13 +29,13 @@ func (a *app) login(c codex.Config) []string {
 		add(name, value)
 	}
 	for _, name := range loginFiles {
-		add(name, start(filepath.Join(a.codexHome(), name)))
+		add(name, readStart(filepath.Join(a.codexHome(), name)))
 	}
 	return texts
 }
 
-// start returns the first megabyte of a file, empty when it cannot be read.
-func start(path string) string {
+// readStart returns the first megabyte of a file, empty when it cannot be read.
+func readStart(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
@@ -48,7 +48,7 @@ func start(path string) string {
 	return string(text)
 }
 
-// loginFiles are the files of a Codex home that log sessions in.
+// loginFiles lists the files of a Codex home that log sessions in.
 var loginFiles = []string{"auth.json", "config.toml"}
 
 // codexHome returns the user's own Codex home.

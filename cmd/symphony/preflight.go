@@ -14,13 +14,13 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// keyNames are the environment variables of API keys. Sessions are told the key
-// over their connection: no child sees it, whoever asks for it.
+// keyNames lists the environment variables of API keys. Sessions get the key
+// over their connection: no child process sees it, even if codex.env names it.
 var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY"}
 
 // account returns how sessions log in. CODEX_API_KEY counts before
-// OPENAI_API_KEY, as for `codex exec`: who sets both means the first for Codex
-// and the second for other programs.
+// OPENAI_API_KEY, as for `codex exec`: users who set both mean the first for
+// Codex and the second for other programs.
 func (a *app) account() attempt.Account {
 	key, _ := a.getenv("CODEX_API_KEY")
 	general, _ := a.getenv("OPENAI_API_KEY")
@@ -28,9 +28,8 @@ func (a *app) account() attempt.Account {
 	return attempt.Account{Key: cmp.Or(key, general), BaseURL: base}
 }
 
-// preflight finds out whether sessions can work, in a workspace of its own and
-// without hooks, and returns Codex's version. No turn is started and no model is
-// asked.
+// preflight checks whether sessions can work, in a workspace of its own and without
+// hooks, and returns Codex's version. It starts no turn and asks no model.
 func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion string, err error) {
 	folder, err := os.MkdirTemp("", "symphony-preflight-")
 	if err != nil {

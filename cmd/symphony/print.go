@@ -9,17 +9,17 @@ import (
 	"golang.org/x/term"
 )
 
-// wide is the width of output that is not a terminal.
+// wide is the width of output outside of a terminal.
 const wide = 160
 
-// document is something to print: as text for people, as JSON for scripts.
+// document can be printed as text for people and as JSON for scripts.
 type document interface {
 	Text(width int) string
 	json.Marshaler
 }
 
 // output is standard output. It keeps the first error, which ends the program
-// with a failure; so nobody else needs to look at the errors of its writes.
+// with a failure; so the errors of its writes need no other check.
 type output struct {
 	w   io.Writer
 	err error
@@ -47,7 +47,7 @@ func (a *app) print(d document) error {
 	return nil
 }
 
-// width is that of the terminal w writes to, or wide when it is none.
+// width returns the width of the terminal that w writes to, or wide when it is none.
 func width(w io.Writer) int {
 	if o, ok := w.(*output); ok {
 		w = o.w
@@ -60,7 +60,7 @@ func width(w io.Writer) int {
 	return wide
 }
 
-// version is what this binary was built from.
+// version returns the version this binary was built from.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version

@@ -13,20 +13,22 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 //go:embed status.html
 var statusFiles embed.FS
 
-// checkPort refuses a --port that cannot be served.
-func (a *app) checkPort() error {
+// checkPort returns an error for a --port that cannot be served.
+func (t *tickCommand) checkPort() error {
 	const most = 1<<16 - 1
 	switch {
-	case a.port == nil:
+	case t.port == nil:
 		return nil
-	case *a.port < 0 || *a.port > most:
-		return fmt.Errorf("%w: --port %d: want 0 (any free port) to %d", errUsage, *a.port, most)
-	case a.once || a.dryRun || a.actions.Inside():
+	case *t.port < 0 || *t.port > most:
+		return fmt.Errorf("%w: --port %d: want 0 (any free port) to %d", errUsage, *t.port, most)
+	case t.once || t.dryRun || t.actions.Inside():
 		return fmt.Errorf("%w: --port is for the long-running mode: leave it out with --once, --dry-run and inside Actions", errUsage)
 	}
 	return nil
@@ -34,16 +36,12 @@ func (a *app) checkPort() error {
 
 // serve starts the status server of the long-running mode (SPEC §13.3), if the
 // command line or the workflow asks for one. The returned function ends it.
-func (a *app) serve(r *runner.Runner, console *console) (stop func(), err error) {
-	wf, err := r.Workflows.Current()
-	if err != nil {
-		return nil, err
-	}
+func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *console) (stop func(), err error) {
 	port := wf.Settings.Port
-	if a.port != nil {
-		port = a.port
+	if t.port != nil {
+		port = t.port
 	}
-	if port == nil || r.Once || a.dryRun {
+	if port == nil || r.Once || t.dryRun {
 		return func() {}, nil
 	}
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
@@ -52,7 +50,7 @@ func (a *app) serve(r *runner.Runner, console *console) (stop func(), err error)
 	}
 	refresh := make(chan struct{}, 1) // of one: a second request is served by the same poll
 	r.Refresh = refresh
-	s := &statusServer{refresh: refresh}
+	s := &statusServer{redactor: t.redactor, refresh: refresh}
 	display := r.Progress
 	r.Progress = func(p runner.Progress) {
 		s.now.Store(&p)
@@ -80,8 +78,9 @@ func (a *app) serve(r *runner.Runner, console *console) (stop func(), err error)
 // statusServer shows the latest progress. It reads nothing else and changes
 // nothing; a refresh asks the loop for an early poll.
 type statusServer struct {
-	now     atomic.Pointer[runner.Progress] // nil until the state is read
-	refresh chan<- struct{}
+	now      atomic.Pointer[runner.Progress] // nil until the state is read
+	refresh  chan<- struct{}
+	redactor *redact.Redactor
 }
 
 func (s *statusServer) handler() http.Handler {
@@ -121,7 +120,7 @@ func (s *statusServer) snapshot(show func(http.ResponseWriter, *http.Request, st
 			writeError(w, http.StatusServiceUnavailable, "unavailable", "the state is not read yet: ask again")
 			return
 		}
-		show(w, r, statusOf(*now, time.Now()))
+		show(w, r, statusOf(redacted(*now, s.redactor), time.Now()))
 	}
 }
 
@@ -150,5 +149,5 @@ func localOnly(next http.Handler) http.Handler {
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(v) // likewise
+	json.NewEncoder(w).Encode(v) // a client that hangs up is no failure
 }

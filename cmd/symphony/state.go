@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,10 +13,15 @@ import (
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-func (a *app) stateCommand() *cobra.Command {
+// stateCommand shows or changes the state of --state, or of the WORKFLOW.md in the
+// current folder.
+type stateCommand struct{ *app }
+
+func (s *stateCommand) command() *cobra.Command {
 	state := &cobra.Command{
 		Use:   "state",
 		Short: "Show or change what is kept between runs",
@@ -31,14 +35,14 @@ func (a *app) stateCommand() *cobra.Command {
 			Use:   "show",
 			Short: "Print every claim, pauses and spending",
 			Args:  usage(cobra.NoArgs),
-			RunE:  func(cmd *cobra.Command, _ []string) error { return a.showState(cmd.Context()) },
+			RunE:  func(cmd *cobra.Command, _ []string) error { return s.show(cmd.Context()) },
 		},
 		&cobra.Command{
 			Use:   "retry ID",
 			Short: "Make a parked or waiting issue due at once, with a clean record",
 			Args:  usage(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.editClaim(cmd.Context(), args[0], "retry", func(s *schedule.State, id tracker.ID) bool { return s.Retry(id, time.Now()) })
+				return s.editClaim(cmd.Context(), args[0], "retry", func(state *schedule.State, id tracker.ID) bool { return state.Retry(id, time.Now()) })
 			},
 		},
 		&cobra.Command{
@@ -46,46 +50,46 @@ func (a *app) stateCommand() *cobra.Command {
 			Short: "Forget a parked or waiting issue's claim and its history",
 			Args:  usage(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.editClaim(cmd.Context(), args[0], "release", func(s *schedule.State, id tracker.ID) bool { return s.Release(id) })
+				return s.editClaim(cmd.Context(), args[0], "release", func(state *schedule.State, id tracker.ID) bool { return state.Release(id) })
 			},
 		},
 		&cobra.Command{
 			Use:   "resume",
 			Short: "End a pause for everyone: one session tries first",
 			Args:  usage(cobra.NoArgs),
-			RunE:  func(cmd *cobra.Command, _ []string) error { return a.resume(cmd.Context()) },
+			RunE:  func(cmd *cobra.Command, _ []string) error { return s.resume(cmd.Context()) },
 		},
 	)
 	return state
 }
 
-func (a *app) showState(ctx context.Context) error {
-	a.dryRun = true
-	place, err := a.herePlace()
+// show prints the state.
+func (s *stateCommand) show(ctx context.Context) error {
+	kept, err := s.stateHere(stateReadOnly)
 	if err != nil {
 		return err
 	}
-	state, _, err := place.Load(ctx)
+	state, _, err := kept.Load(ctx)
 	if err != nil {
 		return err
 	}
-	return a.print(report.State(state, time.Now()))
+	return s.print(report.State(redacted(state, s.redactor), time.Now()))
 }
 
-// editClaim changes one claim, and says what became of it.
-func (a *app) editClaim(ctx context.Context, name, verb string, edit func(*schedule.State, tracker.ID) bool) error {
-	return a.editState(ctx, func(s *schedule.State) (string, error) {
-		claim, err := findClaim(s, name)
+// editClaim changes one claim and prints the result.
+func (s *stateCommand) editClaim(ctx context.Context, name, verb string, edit func(*schedule.State, tracker.ID) bool) error {
+	return s.edit(ctx, func(state *schedule.State) (string, error) {
+		claim, err := findClaim(state, name)
 		if err != nil {
 			return "", err
 		}
-		if !edit(s, claim.ID) {
+		if !edit(state, claim.ID) {
 			return "", fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by the next tick", verb, name, claim.Phase)
 		}
 		if verb == "release" {
 			return claim.Identifier + ": released", nil
 		}
-		if pause := s.Pause; pause.Why != "" && pause.Until.After(time.Now()) {
+		if pause := state.Pause; pause.Why != "" && pause.Until.After(time.Now()) {
 			return fmt.Sprintf("%s: due now, but nothing starts until %s (end the pause with: symphony state resume): %s",
 				claim.Identifier, pause.Until.Format(time.RFC3339), pause.Why), nil
 		}
@@ -94,61 +98,63 @@ func (a *app) editClaim(ctx context.Context, name, verb string, edit func(*sched
 }
 
 // resume ends a pause.
-func (a *app) resume(ctx context.Context) error {
-	return a.editState(ctx, func(s *schedule.State) (string, error) {
-		why := s.Pause.Why
+func (s *stateCommand) resume(ctx context.Context) error {
+	return s.edit(ctx, func(state *schedule.State) (string, error) {
+		why := state.Pause.Why
 		switch {
 		case why == "":
 			return "there is no pause", nil
-		case !s.Resume(time.Now()):
+		case !state.Resume(time.Now()):
 			return "the pause is over already: the next tick tries one session first: " + why, nil
 		}
 		return "the pause is over: the next tick tries one session first: " + why, nil
 	})
 }
 
-// maxEdits is how often an edit is tried on a state that runs save at once.
+// maxEdits limits how often an edit is tried while runs save the same state.
 const maxEdits = 10
 
-// editState changes the state, also while a run has it open, and prints what
-// edit says about it.
-func (a *app) editState(ctx context.Context, edit func(*schedule.State) (said string, err error)) error {
-	place, err := a.herePlace()
+// edit changes the state, also while a run has it open, and prints what change
+// returns.
+func (s *stateCommand) edit(ctx context.Context, change func(*schedule.State) (said string, err error)) error {
+	kept, err := s.stateHere(stateEdit)
 	if err != nil {
 		return err
 	}
-	if file, ok := place.(*stateFile); ok {
-		file.edit = true
-	}
-	defer place.Close()
+	defer kept.Close()
 	var said string
 	for try := 0; try == 0 || errors.Is(err, store.ErrConflict) && try < maxEdits; try++ {
-		state, rev, loadErr := place.Load(ctx)
+		state, rev, loadErr := kept.Load(ctx)
 		if loadErr != nil {
 			return loadErr
 		}
-		if said, err = edit(state); err != nil {
+		if said, err = change(state); err != nil {
 			return err
 		}
-		_, err = place.Save(ctx, state, rev)
+		_, err = kept.Save(ctx, state, rev)
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, a.redactor.String(said))
+	fmt.Fprintln(s.stdout, s.redactor.String(said))
 	return nil
 }
 
-// herePlace is the state of --state or of the WORKFLOW.md in this folder.
-func (a *app) herePlace() (place, error) {
-	path, err := filepath.Abs("WORKFLOW.md")
+// stateHere returns the state of --state or of the WORKFLOW.md in this folder, which
+// need not be valid for that.
+func (s *stateCommand) stateHere(use stateUse) (*stateStore, error) {
+	path, err := workflowPath(nil)
 	if err != nil {
 		return nil, err
 	}
-	return a.place(path)
+	wf, err := s.workflows(path).Current()
+	if err != nil {
+		wf = workflow.Workflow{Path: path}
+	}
+	return s.openState(wf, use)
 }
 
-// findClaim finds a claim by the issue's id or identifier.
+// findClaim returns the claim by the issue's id or identifier.
 func findClaim(s *schedule.State, name string) (schedule.Claim, error) {
 	if c, ok := s.Claims[tracker.ID(name)]; ok {
 		return c, nil

@@ -30,7 +30,7 @@ type statusCounts struct {
 	Completed int `json:"completed"`
 }
 
-// statusTotals are those of the day, over all runs: see [schedule.Day] for why.
+// statusTotals adds up the day, over all runs: see [schedule.Day] for why.
 type statusTotals struct {
 	Input   int64   `json:"input_tokens"`
 	Output  int64   `json:"output_tokens"`
@@ -59,6 +59,7 @@ type statusRow struct {
 	DueAt      *time.Time `json:"due_at,omitempty"`
 }
 
+// statusOf returns the page of a progress.
 func statusOf(p runner.Progress, now time.Time) statusPage {
 	page := statusPage{
 		GeneratedAt: now.UTC(),
@@ -95,7 +96,7 @@ func statusRowOf(c schedule.Claim) statusRow {
 	}
 }
 
-// stamp is a time that may be missing.
+// stamp returns t in UTC, nil if it is zero.
 func stamp(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -104,7 +105,7 @@ func stamp(t time.Time) *time.Time {
 	return &t
 }
 
-// issue finds the row of an issue by its identifier or id.
+// issue returns the row of an issue by its identifier or id.
 func (p statusPage) issue(name string) (statusRow, bool) {
 	for _, rows := range [][]statusRow{p.Running, p.Retrying, p.Parked} {
 		for _, row := range rows {

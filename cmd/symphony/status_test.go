@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -18,7 +19,7 @@ import (
 // ask returns the answer of a status server that shows the progress; nil is none yet.
 func ask(t *testing.T, p *runner.Progress, path string) (status int, body string) {
 	t.Helper()
-	s := &statusServer{}
+	s := &statusServer{redactor: redact.New()}
 	s.now.Store(p)
 	recorder := httptest.NewRecorder()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)

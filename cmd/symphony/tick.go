@@ -9,159 +9,191 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
-	"github.com/symphony-runner/symphony/runner"
-	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/workspace"
 )
 
-// tick is the main command: one tick, or ticks for ever.
-func (a *app) tick(ctx context.Context, args []string) error {
-	if err := a.checkPort(); err != nil {
+// tickCommand is the main command: one tick, or ticks until it is stopped.
+type tickCommand struct {
+	*app
+	once       bool
+	dryRun     bool
+	deadline   time.Duration // 0: none, or inside Actions that of the job
+	maxIssues  int           // 0: what the workflow says
+	port       *int          // nil: not given
+	logs       string        // a folder
+	reportFile string
+	failOn     string
+	event      action.Event // what started the job; zero outside Actions
+}
+
+// The values of --fail-on.
+const (
+	failNever  = "never"
+	failFailed = "failed" // or parked
+	failParked = "parked"
+)
+
+func (t *tickCommand) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "symphony [flags] [path-to-WORKFLOW.md]",
+		Short: "Let an issue tracker drive coding agents",
+		Long: `Symphony reads issues from a tracker, gives each a workspace, and drives a Codex
+session in it until the issue is handed over. Without --once it goes on for ever,
+with a tick every polling.interval_ms; inside GitHub Actions it always does one.`,
+		Args: usage(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error { return t.Run(cmd.Context(), args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&t.once, "once", false, "one tick, then exit")
+	flags.BoolVar(&t.dryRun, "dry-run", false, "plan and print, change nothing")
+	flags.DurationVar(&t.deadline, "deadline", 0, "stop gracefully before this much time is gone")
+	flags.IntVar(&t.maxIssues, "max-issues", 0, "at most this many issues started in a tick (0: what the workflow says)")
+	port := flags.Int("port", 0, "serve status on 127.0.0.1:`N` (long-running mode; 0: any free port)")
+	flags.StringVar(&t.logs, "logs", "", "keep one event log per session in this `folder`")
+	flags.StringVar(&t.reportFile, "report", "", "write the report, as JSON, to this `file` too")
+	flags.StringVar(&t.failOn, "fail-on", failNever, "`when` to exit 1 though the tick completed: never, failed (or parked), parked")
+	cmd.PreRun = func(*cobra.Command, []string) {
+		if flags.Changed("port") {
+			t.port = port
+		}
+	}
+	return cmd
+}
+
+// Run checks the flags and performs the tick of the workflow that args name.
+func (t *tickCommand) Run(ctx context.Context, args []string) error {
+	if err := t.checkPort(); err != nil {
 		return err
 	}
-	if a.deadline < 0 || a.maxIssues < 0 {
-		return fmt.Errorf("%w: %s and %s cannot be negative", errUsage, a.option("deadline"), a.option("max-issues"))
+	if t.deadline < 0 || t.maxIssues < 0 {
+		return fmt.Errorf("%w: %s and %s cannot be negative", errUsage, t.option("deadline"), t.option("max-issues"))
 	}
-	if !slices.Contains([]string{failNever, failFailed, failParked}, a.failAt) {
-		return fmt.Errorf("%w: %s is %q: want never, failed or parked", errUsage, a.option("fail-on"), a.failAt)
+	if !slices.Contains([]string{failNever, failFailed, failParked}, t.failOn) {
+		return fmt.Errorf("%w: %s is %q: want never, failed or parked", errUsage, t.option("fail-on"), t.failOn)
 	}
 	path, err := workflowPath(args)
-	if err == nil && a.report != "" {
-		a.report, err = filepath.Abs(a.report)
+	if err == nil && t.reportFile != "" {
+		t.reportFile, err = filepath.Abs(t.reportFile)
 	}
-	if err == nil && a.logs != "" {
-		a.logs, err = filepath.Abs(a.logs)
+	if err == nil && t.logs != "" {
+		t.logs, err = filepath.Abs(t.logs)
 	}
 	if err != nil {
 		return err
 	}
-	return a.perform(ctx, path)
+	return t.perform(ctx, path)
 }
 
 // perform runs the tick of a workflow and prints its report.
-func (a *app) perform(ctx context.Context, path string) error {
-	wf, err := a.workflows(path).Current()
+func (t *tickCommand) perform(ctx context.Context, path string) error {
+	source := t.workflows(path)
+	wf, err := source.Current()
 	if err != nil {
 		return err // before anything is touched
 	}
-	if err := a.admit(wf); err != nil {
+	if err := t.checkPreconditions(wf); err != nil {
 		return err
 	}
 	defer surviveBrokenPipes()()
-	console := newConsole(a.stderr, a.logFormat == "text" && !a.dryRun)
+	console := t.console(t.logFormat == "text" && !t.dryRun)
 	defer console.close()
-	state, err := a.place(path)
+	use := stateOfRun
+	if t.dryRun {
+		use = stateReadOnly
+	}
+	state, err := t.openState(wf, use)
 	if err != nil {
 		return err
 	}
 	defer state.Close()
-	r, err := a.runner(path, state, console)
+	r, err := t.runner(source, wf, state, console, t.dryRun)
 	if err != nil {
 		return err
 	}
-	stopServing, err := a.serve(r, console)
+	r.Once = t.once || t.actions.Inside()
+	r.MaxIssues, r.Deadline, r.Logs = t.maxIssues, t.deadline, t.logs
+	if console.live {
+		r.Progress = console.show
+	}
+	if t.actions.Inside() {
+		r.OnSessionEnd = t.printSession
+	}
+	stopServing, err := t.serve(r, wf, console)
 	if err != nil {
 		return err
 	}
 	defer stopServing()
 
 	run := r.Run
-	if a.dryRun {
+	if t.dryRun {
 		run = r.Plan
 	}
 	tick, err := run(ctx)
-	if err == nil && tick.Work() && a.runFollows() {
-		err = a.checkWrite(ctx, state)
+	if err == nil && tick.Work() && t.runFollows() {
+		err = state.CheckWrite(ctx)
 	}
 	console.close()
 	if failed := console.failure(); failed != nil {
-		a.warnings = append(a.warnings, fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
+		t.warnings = append(t.warnings, fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
 	}
-	return a.conclude(tick, wf, err)
+	return t.finish(tick, wf, err)
 }
 
-// surviveBrokenPipes keeps the process alive when whoever reads its output is gone:
-// sessions go on, and a write fails like any other (SPEC §13.2). A handler is not
+// surviveBrokenPipes keeps the process alive when the reader of its output is gone:
+// sessions continue, and a write fails like any other (SPEC §13.2). A handler is not
 // inherited by child processes, as an ignored signal would be. The returned function
 // ends it.
 func surviveBrokenPipes() (restore func()) {
-	broken := make(chan os.Signal, 1) // nobody waits: the write that fails says it all
+	broken := make(chan os.Signal, 1) // never read: the write fails as well
 	signal.Notify(broken, syscall.SIGPIPE)
 	return func() { signal.Stop(broken) }
 }
 
-// conclude shows what came of a tick, and says whether that is a failure.
-func (a *app) conclude(tick report.Tick, wf workflow.Workflow, err error) error {
+// finish prints and publishes the report of a tick. It returns the error with
+// which the command fails, nil when it does not.
+func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) error {
 	if errors.Is(err, store.ErrRefused) && tick.Acted == 0 {
-		err = fmt.Errorf("%w: %w", errUsage, err) // where the state is to be is wrong
+		err = fmt.Errorf("%w: %w", errUsage, err) // --state is wrong
 	}
-	if isUsage := status(err) == exitUsage; isUsage || errors.Is(err, store.ErrLocked) && tick.Acted == 0 {
+	if isUsage := exitStatus(err) == exitUsage; isUsage || errors.Is(err, store.ErrLocked) && tick.Acted == 0 {
 		return err // nothing was done: there is nothing to report
 	}
 	if err != nil && !errors.Is(err, schedule.Interrupted) && !slices.Contains(tick.Errors, err.Error()) {
 		tick.Errors = append(tick.Errors, err.Error())
 	}
-	tick.Warnings = append(tick.Warnings, a.warnings...)
-	tick = cleanTick(tick, a.redactor)
+	tick.Warnings = append(tick.Warnings, t.warnings...)
+	tick = redacted(tick, t.redactor)
 	all := report.Of(tick)
-	failures := errors.Join(a.print(all), a.keepReport(all), a.publish(tick, wf, err != nil))
+	failures := errors.Join(t.print(all), t.writeReport(all), t.publish(tick, wf, err != nil))
 	if err == nil && failures == nil {
-		failures = a.failOn(tick)
+		failures = t.failOnError(tick)
 	}
-	if err != nil && !a.actions.Inside() { // inside Actions the report has annotated it
-		a.complain(err)
+	if err != nil && !t.actions.Inside() { // inside Actions the report has annotated it
+		t.printError(err)
 	}
 	if failures != nil {
-		a.complain(failures)
+		t.printError(failures)
 	}
-	a.reported = true
+	t.reported = true
 	return errors.Join(err, failures)
 }
 
-// runner builds the runner of a workflow.
-func (a *app) runner(path string, state place, console *console) (*runner.Runner, error) {
-	log, err := a.logger(console)
-	if err != nil {
-		return nil, err
+// failOnError returns the error of a tick that completed and must fail by --fail-on.
+func (t *tickCommand) failOnError(tick report.Tick) error {
+	failed, parked := tick.Counts().Failed, len(tick.Parked)
+	switch {
+	case parked > 0 && t.failOn != failNever:
+		return fmt.Errorf("%w: %d parked in this tick; see what they ask in the report", errFailOn, parked)
+	case failed > 0 && t.failOn == failFailed:
+		return fmt.Errorf("%w: %d failed in this tick; see why in the report", errFailOn, failed)
 	}
-	if err := workspace.HideFromChildren(); err != nil {
-		log.Warn("children can read this process", "error", err)
-		a.warnings = append(a.warnings, fmt.Sprintf("children can read this process and its secrets: %v", err))
-	}
-	source := a.workflows(path)
-	if _, err := source.Current(); err != nil {
-		return nil, err // before anything is touched
-	}
-	self := a.self()
-	r := &runner.Runner{
-		Workflows:   source,
-		Connect:     func(wf workflow.Workflow) (runner.Connection, error) { return a.connect(wf, log) },
-		Store:       state,
-		RunSession:  attempt.Run,
-		OwnerStatus: a.life(path, self, state),
-		Self:        self,
-		Account:     a.account(),
-		Login:       a.login,
-		SessionDir:  private(path),
-		Denied:      a.denied(path),
-		Redact:      a.redactor.String,
-		Version:     version(),
-		Once:        a.once || a.actions.Inside(),
-		MaxIssues:   a.maxIssues,
-		Deadline:    a.deadline,
-		Logs:        a.logs,
-		Log:         log,
-	}
-	if console.live {
-		r.Progress = console.show
-	}
-	if a.actions.Inside() {
-		r.OnSessionEnd = a.tell
-	}
-	return r, nil
+	return nil
 }

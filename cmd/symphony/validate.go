@@ -14,52 +14,55 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-func (a *app) validateCommand() *cobra.Command {
+// validateCommand checks a workflow and what it needs. It makes and changes nothing.
+type validateCommand struct{ *app }
+
+func (v *validateCommand) command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate [path-to-WORKFLOW.md]",
 		Short: "Check WORKFLOW.md, its settings and secrets, the state and Codex; name every problem",
 		Args:  usage(cobra.MaximumNArgs(1)),
-		RunE:  func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), args) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return v.Run(cmd.Context(), args) },
 	}
 }
 
-// validate runs every check that can be run, whatever the others found.
-func (a *app) validate(ctx context.Context, args []string) error {
+// Run runs every check that can be run, whatever the others found.
+func (v *validateCommand) Run(ctx context.Context, args []string) error {
 	path, err := workflowPath(args)
 	if err != nil {
 		return err
 	}
-	a.dryRun = true // nothing is made or changed
-	wf, err := a.workflows(path).Current()
+	wf, err := v.workflows(path).Current()
 	for _, warning := range wf.Warnings {
-		fmt.Fprintf(a.stdout, "warning   %s\n", warning)
+		fmt.Fprintf(v.stdout, "warning   %s\n", warning)
 	}
-	if err := a.check("workflow", path, err); err != nil {
+	if err := v.check("workflow", path, err); err != nil {
 		return invalid(err) // without settings there is nothing more to check
 	}
 	problems := []error{
-		a.check("prompt", "", prompt.Check(wf.Prompt)),
-		a.check("tracker", wf.Settings.Tracker.Kind, a.checkTracker(ctx, wf)),
-		a.check("state", "", a.checkState(ctx, path)),
+		v.check("prompt", "", prompt.Check(wf.Prompt)),
+		v.check("tracker", wf.Settings.Tracker.Kind, v.checkTracker(ctx, wf)),
+		v.check("state", "", v.checkState(ctx, wf)),
 	}
 	for _, weakness := range wf.Settings.Codex.PostureWarnings() {
-		fmt.Fprintf(a.stdout, "warning   %s\n", weakness)
+		fmt.Fprintf(v.stdout, "warning   %s\n", weakness)
 	}
-	version, err := a.preflight(ctx, wf)
-	problems = append(problems, a.check("codex", strings.TrimSpace(wf.Settings.Codex.Command+" "+version), err))
+	version, err := v.preflight(ctx, wf)
+	problems = append(problems, v.check("codex", strings.TrimSpace(wf.Settings.Codex.Command+" "+version), err))
 	if ctx.Err() != nil {
 		return fmt.Errorf("validate: %w", ctx.Err())
 	}
 	return invalid(problems...)
 }
 
-// check prints the result of one check. It returns what the problem is with.
-func (a *app) check(what, detail string, err error) error {
+// check prints the result of one check. It returns nil, or an error that names what
+// was checked.
+func (v *validateCommand) check(what, detail string, err error) error {
 	if err == nil {
-		fmt.Fprintf(a.stdout, "ok        %-9s %s\n", what, detail)
+		fmt.Fprintf(v.stdout, "ok        %-9s %s\n", what, detail)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "problem   %-9s %s\n", what, a.redactor.String(err.Error()))
+	fmt.Fprintf(v.stdout, "problem   %-9s %s\n", what, v.redactor.String(err.Error()))
 	return errors.New(what)
 }
 
@@ -78,16 +81,16 @@ func invalid(failed ...error) error {
 	return fmt.Errorf("%w: validate found problems, which standard output describes: %s", errUsage, strings.Join(names, ", "))
 }
 
-// checkTracker asks the tracker for the active states: the credential, the
-// scope and the network are then known to work.
-func (a *app) checkTracker(ctx context.Context, wf workflow.Workflow) error {
-	log := slog.New(a.redactor.Handler(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	world, err := a.connect(wf, log)
+// checkTracker asks the tracker for the issues in active states, for which the
+// credential, the scope and the network have to work.
+func (v *validateCommand) checkTracker(ctx context.Context, wf workflow.Workflow) error {
+	log := slog.New(v.redactor.Handler(slog.NewTextHandler(v.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	world, err := v.connect(wf, log, true)
 	if err != nil {
 		return err
 	}
 	for _, warning := range slices.Concat(world.Tracker.Warnings, world.Warnings) {
-		fmt.Fprintf(a.stdout, "warning   %s\n", warning)
+		fmt.Fprintf(v.stdout, "warning   %s\n", warning)
 	}
 	if world.Tracker.Check != nil {
 		if err := world.Tracker.Check(ctx); err != nil {
@@ -98,13 +101,15 @@ func (a *app) checkTracker(ctx context.Context, wf workflow.Workflow) error {
 	return err
 }
 
-func (a *app) checkState(ctx context.Context, workflowPath string) error {
-	place, err := a.place(workflowPath)
+// checkState reads the state.
+func (v *validateCommand) checkState(ctx context.Context, wf workflow.Workflow) error {
+	state, err := v.openState(wf, stateReadOnly)
 	if err != nil {
 		return err
 	}
-	_, _, err = place.Load(ctx)
+	_, _, err = state.Load(ctx)
 	return err
 }
 
+// quiet returns a logger that writes nothing.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

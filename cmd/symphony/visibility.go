@@ -12,13 +12,13 @@ import (
 	"github.com/symphony-runner/symphony/runner/action"
 )
 
-// private returns whether only some may read the repository of this job, and so
-// its caches and artifacts: true, false, or unknown. The event says so for most
-// triggers; for the others GitHub is asked.
-func (a *app) private(event action.Event) string {
+// repositoryIsPrivate returns whether reading the repository of this job, and so its
+// caches and artifacts, needs a permission: true, false, or unknown. The event has
+// this for most triggers; for the others GitHub is asked.
+func (a *app) repositoryIsPrivate(event action.Event) string {
 	visibility := event.Visibility
 	if visibility == "" {
-		visibility, _ = a.askVisibility(event.Repository) // then it is not known, which the Action says
+		visibility, _ = a.askVisibility(event.Repository) // with an error it stays unknown, and the Action warns
 	}
 	switch visibility {
 	case "private":
@@ -29,7 +29,7 @@ func (a *app) private(event action.Event) string {
 	return "unknown"
 }
 
-// askVisibility asks the API of the job's server, which need not be GitHub's.
+// askVisibility asks the API of the job's server, which need not be github.com.
 func (a *app) askVisibility(repository string) (string, error) {
 	api, _ := a.getenv("GITHUB_API_URL")
 	token, _ := a.getenv("GITHUB_TOKEN")

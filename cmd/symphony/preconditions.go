@@ -12,38 +12,38 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// admit refuses a tick that must not run, or whose settings contradict each
-// other, before anything is touched. Inside Actions it also takes over what the
-// job's own workflow file says.
-func (a *app) admit(wf workflow.Workflow) error {
+// checkPreconditions returns an error for a tick that must not run, or whose settings
+// contradict each other, before anything is touched. Inside Actions it also applies
+// what the job's own workflow file says.
+func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
 	if err := prompt.Check(wf.Prompt); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
-	if most := wf.Settings.Policy.MaxPerTick; a.maxIssues > most {
+	if most := wf.Settings.Policy.MaxPerTick; t.maxIssues > most {
 		return fmt.Errorf("%w: %s %d is more than the %d that agent.max_issues_per_tick of %s allows: lower the one or raise the other",
-			errUsage, a.option("max-issues"), a.maxIssues, most, filepath.Base(wf.Path))
+			errUsage, t.option("max-issues"), t.maxIssues, most, filepath.Base(wf.Path))
 	}
-	if !a.actions.Inside() {
+	if !t.actions.Inside() {
 		return nil
 	}
-	event, err := a.actions.Event()
+	event, err := t.actions.Event()
 	if refused := action.Refuse(event); refused != nil {
 		return refused
 	}
 	if err != nil {
 		return err
 	}
-	for _, check := range []error{a.admitBranch(event), a.admitKeys(wf), a.admitAccount(wf)} {
+	for _, check := range []error{t.checkStateBranch(event), t.checkTrackerKey(wf), t.checkLogin(wf)} {
 		if check != nil {
 			return check
 		}
 	}
-	a.event = event
-	return a.useJob(event)
+	t.event = event
+	return t.useJob(event)
 }
 
-// admitBranch refuses a state branch that holds the code.
-func (a *app) admitBranch(event action.Event) error {
+// checkStateBranch returns an error for a state branch that holds the code.
+func (a *app) checkStateBranch(event action.Event) error {
 	name, isBranch := strings.CutPrefix(a.state, "branch:")
 	if !isBranch {
 		return nil
@@ -56,9 +56,9 @@ func (a *app) admitBranch(event action.Event) error {
 	return nil
 }
 
-// admitKeys refuses a tracker's key that WORKFLOW.md does not ask for: somebody
-// expects it to be used.
-func (a *app) admitKeys(wf workflow.Workflow) error {
+// checkTrackerKey returns an error for a tracker's key that WORKFLOW.md does not use:
+// its author expects it to be used.
+func (a *app) checkTrackerKey(wf workflow.Workflow) error {
 	key, _ := a.getenv("LINEAR_API_KEY")
 	if used, _ := wf.Settings.Tracker.Provider["api_key"].(string); key == "" || used == key {
 		return nil
@@ -70,14 +70,14 @@ func (a *app) admitKeys(wf workflow.Workflow) error {
 	return fmt.Errorf("%w: linear-api-key is set, and tracker.api_key of %s names another key: remove one of them", errUsage, filepath.Base(wf.Path))
 }
 
-// ownProvider finds what gives Codex a provider of its own on the command line,
-// which takes a key from codex.env or none at all. Codex itself says what it
-// lacks, before the first turn.
+// ownProvider matches the options that give Codex a provider of its own on the
+// command line, which takes a key from codex.env or none at all. Codex itself reports
+// what it lacks, before the first turn.
 var ownProvider = regexp.MustCompile(`\bmodel_provider|\bopenai_base_url|(^|\s)--(oss|profile)\b|(^|\s)-p\b`)
 
-// admitAccount refuses to start Codex without any way to log in, as in a fork,
-// where every secret is empty.
-func (a *app) admitAccount(wf workflow.Workflow) error {
+// checkLogin returns an error when Codex has no way to log in, as in a fork, where
+// every secret is empty.
+func (a *app) checkLogin(wf workflow.Workflow) error {
 	command := wf.Settings.Codex.Command
 	if filepath.Base(firstWord(command)) != "codex" || a.account().Key != "" || ownProvider.MatchString(command) {
 		return nil

@@ -10,11 +10,12 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// self is this run as the owner of its claims.
-func (a *app) self() schedule.Owner {
+// owner returns this run as the owner of its claims.
+func (a *app) owner() schedule.Owner {
 	host, _ := os.Hostname()
 	run, _ := a.getenv("GITHUB_RUN_ID")
 	job, _ := a.getenv("GITHUB_JOB")
@@ -25,15 +26,14 @@ func (a *app) self() schedule.Owner {
 	}
 }
 
-// life says what is known of another owner. A workflow run is asked for through
-// GitHub; where it cannot be, a state that went back in time counts it as over.
-// On this machine, who holds the lock of a state file is the only one alive;
-// without the lock a process is looked for. What is not known the lease decides.
-func (a *app) life(path string, self schedule.Owner, state place) func(context.Context, schedule.Owner) schedule.OwnerStatus {
-	file, _ := state.(*stateFile)
-	locked := file != nil && !file.readOnly
+// ownerStatus returns a function that reports whether another owner is alive. GitHub is
+// asked about a workflow run; where that is not possible, the run counts as dead if
+// the state was rolled back. On this machine, the holder of the lock of a state file
+// is the only live owner; without the lock its process is looked for. Where the
+// answer is unknown the lease decides.
+func (a *app) ownerStatus(wf workflow.Workflow, self schedule.Owner, state *stateStore) func(context.Context, schedule.Owner) schedule.OwnerStatus {
 	var runs *store.Runs
-	if repo, api, token, err := a.repository(path); err == nil {
+	if repo, api, token, err := a.repository(wf); err == nil {
 		runs, _ = store.NewRuns(repo, api, token, http.DefaultClient) // nil: it cannot be asked
 	}
 	known := func(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
@@ -42,18 +42,16 @@ func (a *app) life(path string, self schedule.Owner, state place) func(context.C
 			return runs.Life(ctx, o)
 		case o.Host != self.Host || o.Run != "":
 			return schedule.Unknown
-		case !locked && workspace.Alive(o.PID):
+		case !state.exclusive && workspace.Alive(o.PID):
 			return schedule.Alive
 		}
 		return schedule.Dead
 	}
 	return func(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
-		life := known(ctx, o)
-		if life == schedule.Unknown && file != nil {
-			if _, _, back := file.wentBack(); back {
-				return schedule.Dead
-			}
+		status := known(ctx, o)
+		if _, _, back := state.rolledBack(); status == schedule.Unknown && back {
+			return schedule.Dead
 		}
-		return life
+		return status
 	}
 }

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/redact"
+)
+
+// process holds everything the program gets from the operating system.
+type process struct {
+	args    []string
+	environ []string
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+}
+
+// getenv returns the value of an environment variable; the last one counts.
+func (p process) getenv(name string) (value string, set bool) {
+	for _, entry := range p.environ {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value, set = v, true
+		}
+	}
+	return value, set
+}
+
+// app is one invocation of the program: what all its commands share.
+type app struct {
+	process
+	state     string // the flag --state; empty is the default, see openState
+	logFormat string // the flag --log-format: text or json
+	actions   *action.Runtime
+	redactor  *redact.Redactor
+	warnings  []string // for the report
+	reported  bool     // the error of the command was printed, or is not to be
+}
+
+// run runs the command line and returns the exit status. Every status except 0
+// has its cause on standard error, or inside Actions in an annotation.
+func run(ctx context.Context, p process) int {
+	out := &output{w: p.stdout}
+	a := &app{process: p}
+	a.stdout = out
+	a.detectActions()
+	a.redactor = a.environmentSecrets()
+	root := a.command()
+	root.SetArgs(a.args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.reported {
+		a.printError(err)
+	}
+	_ = a.actions.Close() // fails only when out has failed
+	if out.err != nil {
+		unprinted := fmt.Errorf("write to standard output: %w; what was to be shown is lost: let it go to a terminal or a file with room", out.err)
+		fmt.Fprintf(p.stderr, "symphony: %s\n", a.redactor.String(unprinted.Error()))
+		err = errors.Join(err, unprinted)
+	}
+	return exitStatus(err)
+}
+
+// command returns the root command, which performs ticks, with all others below it.
+func (a *app) command() *cobra.Command {
+	root := (&tickCommand{app: a}).command()
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return a.flagError(err)
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	shared := root.PersistentFlags()
+	shared.StringVar(&a.state, "state", "", "`where` claims are kept: file:PATH, branch:NAME or cache:PATH (default file:.symphony/state.json beside WORKFLOW.md)")
+	shared.StringVar(&a.logFormat, "log-format", "text", "format of logs and the report: text or json")
+	root.AddCommand(
+		(&demoCommand{app: a}).command(),
+		(&scriptedAgentCommand{app: a}).command(),
+		(&validateCommand{a}).command(),
+		(&explainCommand{a}).command(),
+		(&stateCommand{a}).command(),
+	)
+	return root
+}
+
+// usage returns an argument check whose errors are errors of usage.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return fmt.Errorf("%w: %w; see %s --help", errUsage, err, cmd.CommandPath())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// runFollows reports whether this is the plan of the Action, which runs the same
+// tick afterwards if there is work. What both would publish is left to the run.
+func (t *tickCommand) runFollows() bool {
+	dryRun, _ := t.getenv("INPUT_DRY_RUN")
+	return t.actions.Inside() && t.dryRun && dryRun == "false"
+}
+
+// publish writes the annotations, the summary and the outputs of a tick, inside
+// Actions only. The tick holds no secrets any more; failed says that it ended with
+// an error.
+func (t *tickCommand) publish(tick report.Tick, wf workflow.Workflow, failed bool) error {
+	if !t.actions.Inside() {
+		return nil
+	}
+	var errs []error
+	if failed || !tick.Work() || !t.runFollows() {
+		r := report.Of(tick)
+		problems, warnings, notices := r.Notes()
+		annotate(problems, t.actions.Error)
+		annotate(warnings, t.actions.Warning)
+		annotate(notices, t.actions.Notice)
+		errs = append(errs, t.actions.Summary(r.Markdown()))
+	}
+	for _, output := range t.outputs(tick, wf) {
+		errs = append(errs, t.actions.Output(output[0], output[1]))
+	}
+	return errors.Join(errs...)
+}
+
+func annotate(notes []report.Note, show func(title, text string)) {
+	for _, n := range notes {
+		show(n.Title, n.Text)
+	}
+}
+
+// outputs returns the names and values of the step's outputs.
+func (t *tickCommand) outputs(tick report.Tick, wf workflow.Workflow) [][2]string {
+	counts := tick.Counts()
+	due := ""
+	if !tick.NextDue.IsZero() {
+		due = tick.NextDue.Add(time.Second - 1).UTC().Format(time.RFC3339) // whole seconds, and never too early
+	}
+	all := [][2]string{
+		{"work", strconv.FormatBool(tick.Work())},
+		{"dispatched", strconv.Itoa(counts.Dispatched)},
+		{"completed", strconv.Itoa(counts.Completed)},
+		{"failed", strconv.Itoa(counts.Failed)},
+		{"parked", strconv.Itoa(counts.Parked)},
+		{"retrying", strconv.Itoa(counts.Retrying)},
+		{"tokens", strconv.FormatInt(tick.Spent.Usage.Total(), 10)},
+		{"next-due-at", due},
+		{"report", t.reportFile},
+	}
+	if t.dryRun { // for the rest of the Action
+		program := firstWord(wf.Settings.Codex.Command)
+		all = append(all,
+			[2]string{"codex", strconv.FormatBool(program == "codex")}, // of the PATH: to be installed
+			[2]string{"sandbox", strconv.FormatBool(filepath.Base(program) == "codex" && wf.Settings.Codex.NeedsSandbox())},
+			[2]string{"workspaces", wf.Settings.Workspace.Root})
+		private := ""
+		if tick.Work() && t.runFollows() {
+			private = t.repositoryIsPrivate(t.event)
+		}
+		all = append(all, [2]string{"private", private})
+	}
+	return all
+}
+
+// firstWord returns the program that a shell command starts.
+func firstWord(command string) string {
+	for _, word := range strings.Fields(command) {
+		if word != "exec" && !strings.Contains(word, "=") {
+			return word
+		}
+	}
+	return ""
+}
+
+// writeReport writes the report to the file that --report names.
+func (t *tickCommand) writeReport(r report.Report) error {
+	if t.reportFile == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(t.reportFile), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(t.reportFile, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the report: %w; give --report a file that can be written", err)
+	}
+	return nil
+}

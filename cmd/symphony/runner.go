@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// workflowPath returns the WORKFLOW.md that the command line names (SPEC §5.1).
+func workflowPath(args []string) (string, error) {
+	if len(args) == 0 {
+		return filepath.Abs("WORKFLOW.md")
+	}
+	return filepath.Abs(args[0])
+}
+
+// workflows returns the source of the WORKFLOW.md at path.
+func (a *app) workflows(path string) *workflow.Source {
+	home, _ := a.getenv("HOME")
+	runnerTemp, _ := a.getenv("RUNNER_TEMP")
+	return workflow.NewSource(path, workflow.Env{
+		Lookup: a.getenv, Home: home, TempDir: os.TempDir(), Actions: a.actions.Inside(), RunnerTemp: runnerTemp,
+	})
+}
+
+// readWorkflow is a workflow file of which the first Current returns what was read
+// already.
+type readWorkflow struct {
+	*workflow.Source
+	read *workflow.Workflow // nil after the first Current
+}
+
+func (w *readWorkflow) Current() (workflow.Workflow, error) {
+	if read := w.read; read != nil {
+		w.read = nil
+		return *read, nil
+	}
+	return w.Source.Current()
+}
+
+// runner returns the runner of a workflow, wf as source has it now. Limits and what
+// it tells about its progress are left to the command.
+func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *stateStore, console *console, dryRun bool) (*runner.Runner, error) {
+	log, err := a.logger(console)
+	if err != nil {
+		return nil, err
+	}
+	if err := workspace.HideFromChildren(); err != nil {
+		log.Warn("children can read this process", "error", err)
+		a.warnings = append(a.warnings, fmt.Sprintf("children can read this process and its secrets: %v", err))
+	}
+	self := a.owner()
+	return &runner.Runner{
+		Workflows:   &readWorkflow{source, &wf},
+		Connect:     func(wf workflow.Workflow) (runner.Connection, error) { return a.connect(wf, log, dryRun) },
+		Store:       state,
+		RunSession:  attempt.Run,
+		OwnerStatus: a.ownerStatus(wf, self, state),
+		Self:        self,
+		Account:     a.account(),
+		Login:       a.login,
+		SessionDir:  sessionFolder(wf.Path),
+		Denied:      a.denied(wf.Path),
+		Redact:      a.redactor.String,
+		Version:     version(),
+		Once:        a.actions.Inside(),
+		Log:         log,
+	}, nil
+}
+
+// logger returns a logger that writes to the console, so that standard output holds
+// only the report.
+func (a *app) logger(console *console) (*slog.Logger, error) {
+	switch a.logFormat {
+	case "text":
+		if a.actions.Inside() {
+			return slog.New(a.redactor.Handler(a.actions.Handler(slog.LevelInfo))), nil
+		}
+		return slog.New(a.redactor.Handler(slog.NewTextHandler(console, nil))), nil
+	case "json":
+		return slog.New(a.redactor.Handler(slog.NewJSONHandler(console, nil))), nil
+	}
+	return nil, fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
+}
+
+// denied returns what agents may not read of the user's keys and of what this
+// program keeps. A state file elsewhere is denied by its folder, because a save
+// puts a new file in its place, which a command that runs already could read;
+// but not by a folder that holds WORKFLOW.md or the user's home as well.
+func (a *app) denied(workflowPath string) attempt.Denied {
+	d := attempt.DenyCredentials(a.getenv)
+	d.Paths = append(d.Paths, dataFolder(workflowPath))
+	kind, path, _ := strings.Cut(a.state, ":")
+	if kind != "file" && kind != "cache" {
+		return d
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return d // openState fails too
+	}
+	home, _ := a.getenv("HOME")
+	shared := func(other string) bool {
+		rest, err := filepath.Rel(filepath.Dir(path), other)
+		return other != "" && err == nil && filepath.IsLocal(rest)
+	}
+	if shared(workflowPath) || shared(home) || shared(os.TempDir()) {
+		d.Paths = append(d.Paths, path)
+	} else {
+		d.Paths = append(d.Paths, filepath.Dir(path))
+	}
+	return d
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// stateUse says what a command does with the state.
+type stateUse int
+
+const (
+	stateReadOnly stateUse = iota // shows it or plans on it: no lock, no Save
+	stateOfRun                    // holds the lock of a file for a whole run
+	stateEdit                     // changes it once, also while a run has it open
+)
+
+// stateStore keeps the state where --state says. Its backend is opened by the first
+// Load. It redacts what it saves.
+type stateStore struct {
+	open       func(context.Context) (backend, error)
+	checkWrite func(context.Context) error // nil when nothing can be checked ahead of a Save
+	exclusive  bool                        // on this machine, the run that has loaded it is the only one
+	warn       func(string)                // called at most once, when the state was rolled back
+	redactor   *redact.Redactor
+
+	backend backend // zero before the first Load
+}
+
+// backend is an open state of one kind. Nil functions do nothing.
+type backend struct {
+	runner.Store
+	close func() error
+	// rolledBack is [store.Cache.RolledBack].
+	rolledBack func() (have, seen int64, ok bool)
+}
+
+func (s *stateStore) Load(ctx context.Context) (*schedule.State, store.Revision, error) {
+	if s.backend.Store == nil {
+		b, err := s.open(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		s.backend = b
+	}
+	state, rev, err := s.backend.Load(ctx)
+	if have, seen, back := s.rolledBack(); err == nil && back && s.warn != nil {
+		s.warn(fmt.Sprintf("the cache brought back an older state: generation %d, though %d was saved; what runs did in between is not in it, and claims of that time count as interrupted", have, seen))
+		s.warn = nil
+	}
+	return state, rev, err
+}
+
+func (s *stateStore) Save(ctx context.Context, state *schedule.State, rev store.Revision) (store.Revision, error) {
+	return s.backend.Save(ctx, redacted(state, s.redactor), rev)
+}
+
+func (s *stateStore) Close() error {
+	if s.backend.close == nil {
+		return nil
+	}
+	return s.backend.close()
+}
+
+// CheckWrite returns an error when the token may only read the state, before
+// anything is done that takes time or costs something.
+func (s *stateStore) CheckWrite(ctx context.Context) error {
+	if s.checkWrite == nil {
+		return nil
+	}
+	return s.checkWrite(ctx)
+}
+
+// rolledBack reports whether the state as it was loaded last is older than one that
+// was saved, with the generations of both.
+func (s *stateStore) rolledBack() (have, seen int64, ok bool) {
+	if s.backend.rolledBack == nil {
+		return 0, 0, false
+	}
+	return s.backend.rolledBack()
+}
+
+// openState returns the store that --state names, or the default beside WORKFLOW.md.
+// Nothing is locked or requested before the first Load: bad settings are found
+// before anything is touched.
+func (a *app) openState(wf workflow.Workflow, use stateUse) (*stateStore, error) {
+	kind, rest, found := strings.Cut(a.state, ":")
+	switch {
+	case a.state == "":
+		return a.fileState(filepath.Join(dataFolder(wf.Path), "state.json"), use), nil
+	case found && kind == "file" && rest != "":
+		path, err := filepath.Abs(rest)
+		return a.fileState(path, use), err
+	case found && kind == "cache" && rest != "":
+		path, err := filepath.Abs(rest)
+		return a.cacheState(path, filepath.Join(sessionFolder(wf.Path), "generation"), use), err
+	case found && kind == "branch" && rest != "":
+		return a.branchState(wf, rest)
+	}
+	return nil, fmt.Errorf("%w: %s: want file:PATH, branch:NAME or cache:PATH", errUsage, a.stateOption())
+}
+
+// dataFolder returns the folder where this program keeps what belongs to a workflow.
+func dataFolder(workflowPath string) string {
+	return filepath.Join(filepath.Dir(workflowPath), ".symphony")
+}
+
+// sessionFolder returns the part of it that belongs to sessions. A cache keeps it
+// separately.
+func sessionFolder(workflowPath string) string {
+	return filepath.Join(dataFolder(workflowPath), "codex")
+}
+
+func (a *app) fileState(path string, use stateUse) *stateStore {
+	return &stateStore{redactor: a.redactor, exclusive: use != stateReadOnly, open: func(ctx context.Context) (backend, error) {
+		var f *store.File
+		var err error
+		switch use {
+		case stateReadOnly:
+			return backend{Store: fileReader(path)}, nil
+		case stateEdit:
+			f, err = store.EditFile(ctx, path)
+		default:
+			f, err = store.OpenFile(path)
+		}
+		if err != nil {
+			return backend{}, err
+		}
+		return backend{Store: f, close: f.Close}, nil
+	}}
+}
+
+// fileReader reads the state in the file of this path without its lock.
+type fileReader string
+
+func (path fileReader) Load(ctx context.Context) (*schedule.State, store.Revision, error) {
+	s, err := store.ReadFile(ctx, string(path))
+	return s, "", err
+}
+
+func (path fileReader) Save(context.Context, *schedule.State, store.Revision) (store.Revision, error) {
+	return "", fmt.Errorf("save state %s: it was opened to be read", string(path))
+}
+
+func (a *app) cacheState(path, witness string, use stateUse) *stateStore {
+	s := &stateStore{redactor: a.redactor, exclusive: use != stateReadOnly, open: func(ctx context.Context) (backend, error) {
+		var c *store.Cache
+		var err error
+		switch use {
+		case stateReadOnly:
+			c = store.OpenCacheReadOnly(path, witness)
+		case stateEdit:
+			c, err = store.EditCache(ctx, path, witness)
+		default:
+			c, err = store.OpenCache(path, witness)
+		}
+		if err != nil {
+			return backend{}, err
+		}
+		return backend{Store: c, close: c.Close, rolledBack: c.RolledBack}, nil
+	}}
+	s.warn = func(text string) { a.warnings = append(a.warnings, text) }
+	return s
+}
+
+// branchState returns the state on a branch of the repository that
+// GITHUB_REPOSITORY, or else the github tracker, names.
+func (a *app) branchState(wf workflow.Workflow, name string) (*stateStore, error) {
+	repo, api, token, err := a.repository(wf)
+	if err != nil {
+		return nil, err
+	}
+	server, _ := a.getenv("GITHUB_SERVER_URL")
+	links := report.Links{Server: cmp.Or(server, "https://github.com"), Repository: repo, Branch: name}
+	b, err := store.OpenBranch(store.BranchConfig{Repo: repo, Branch: name, APIURL: api, Token: token, Page: a.statusPage(links)}, http.DefaultClient)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errUsage, a.stateOption(), err)
+	}
+	open := func(context.Context) (backend, error) { return backend{Store: b}, nil }
+	return &stateStore{open: open, checkWrite: b.CheckWrite, redactor: a.redactor}, nil
+}
+
+// statusPage returns the function that writes the README.md of the state branch.
+func (a *app) statusPage(l report.Links) func(*schedule.State, time.Time) string {
+	return func(s *schedule.State, now time.Time) string {
+		return a.redactor.String(report.State(s, now).Markdown(l))
+	}
+}
+
+// repository returns the repository that has the state branch and the workflow runs,
+// the API that serves it, and the token.
+func (a *app) repository(wf workflow.Workflow) (repo, api, token string, err error) {
+	repo, _ = a.getenv("GITHUB_REPOSITORY")
+	api, _ = a.getenv("GITHUB_API_URL")
+	token, _ = a.getenv("GITHUB_TOKEN")
+	if wf.Settings.Tracker.Kind == "github" {
+		named, _ := wf.Settings.Tracker.Provider["repo"].(string)
+		repo = cmp.Or(repo, named)
+	}
+	if repo == "" || token == "" {
+		return "", "", "", fmt.Errorf("%w: %s: set GITHUB_REPOSITORY to owner/name, and GITHUB_TOKEN to a token that may write its contents", errUsage, a.stateOption())
+	}
+	return repo, api, token, nil
+}
