@@ -17,7 +17,7 @@ func (a *app) detectActions() {
 		value, _ := a.getenv(name)
 		return value
 	})
-	if a.actions.Inside() {
+	if a.actions.InActions() {
 		a.stdout, a.stderr = a.actions.Writer(), a.actions.Writer()
 	}
 }
@@ -25,7 +25,7 @@ func (a *app) detectActions() {
 // option returns the name of a flag for a message: inside Actions, flags are set by
 // inputs of the same name.
 func (a *app) option(flag string) string {
-	if a.actions.Inside() {
+	if a.actions.InActions() {
 		return "the input " + flag
 	}
 	return "--" + flag
@@ -35,9 +35,9 @@ func (a *app) option(flag string) string {
 func (a *app) stateOption() string {
 	kind, name, _ := strings.Cut(a.state, ":")
 	switch {
-	case a.actions.Inside() && kind == "branch":
+	case a.actions.InActions() && kind == "branch":
 		return fmt.Sprintf("the input state-branch %q", name)
-	case a.actions.Inside() && kind == "cache":
+	case a.actions.InActions() && kind == "cache":
 		return `the input state "cache"`
 	}
 	return fmt.Sprintf("--state %q", a.state)
@@ -48,7 +48,7 @@ var invalidFlag = regexp.MustCompile(`^invalid argument (".*") for "--([a-z-]+)"
 
 // flagError turns an error of the command-line library into an error of usage.
 func (a *app) flagError(err error) error {
-	if parts := invalidFlag.FindStringSubmatch(err.Error()); parts != nil && a.actions.Inside() {
+	if parts := invalidFlag.FindStringSubmatch(err.Error()); parts != nil && a.actions.InActions() {
 		want := "a whole number"
 		if parts[2] == "deadline" {
 			want = "a time such as 50m"
@@ -62,7 +62,7 @@ func (a *app) flagError(err error) error {
 // on standard error elsewhere.
 func (a *app) printError(err error) {
 	text := a.redactor.String(err.Error())
-	if a.actions.Inside() {
+	if a.actions.InActions() {
 		a.actions.Error(errorTitles[exitStatus(err)], text)
 		return
 	}
@@ -94,5 +94,5 @@ func (a *app) printSession(s runner.SessionLog) {
 	if len(lines) == 0 {
 		lines = []string{"(it said nothing)"}
 	}
-	a.actions.Fold(a.redactor.String(title), a.redactor.String(strings.Join(lines, "\n")))
+	a.actions.Group(a.redactor.String(title), a.redactor.String(strings.Join(lines, "\n")))
 }

@@ -25,7 +25,7 @@ var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (t
 		if err != nil {
 			return tracker.Adapter{}, err
 		}
-		if a.actions.Inside() {
+		if a.actions.InActions() {
 			cfg.Checkout, _ = a.getenv("GITHUB_WORKSPACE")
 		}
 		return file.Open(cfg)

@@ -23,7 +23,7 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
 		return fmt.Errorf("%w: %s %d is more than the %d that agent.max_issues_per_tick of %s allows: lower the one or raise the other",
 			errUsage, t.option("max-issues"), t.maxIssues, most, filepath.Base(wf.Path))
 	}
-	if !t.actions.Inside() {
+	if !t.actions.InActions() {
 		return nil
 	}
 	event, err := t.actions.Event()

@@ -18,14 +18,14 @@ import (
 // tick afterwards if there is work. What both would publish is left to the run.
 func (t *tickCommand) runFollows() bool {
 	dryRun, _ := t.getenv("INPUT_DRY_RUN")
-	return t.actions.Inside() && t.dryRun && dryRun == "false"
+	return t.actions.InActions() && t.dryRun && dryRun == "false"
 }
 
 // publish writes the annotations, the summary and the outputs of a tick, inside
 // Actions only. The tick holds no secrets any more; failed says that it ended with
 // an error.
 func (t *tickCommand) publish(tick report.Tick, wf workflow.Workflow, failed bool) error {
-	if !t.actions.Inside() {
+	if !t.actions.InActions() {
 		return nil
 	}
 	var errs []error

@@ -26,7 +26,7 @@ func (a *app) workflows(path string) *workflow.Source {
 	home, _ := a.getenv("HOME")
 	runnerTemp, _ := a.getenv("RUNNER_TEMP")
 	return workflow.NewSource(path, workflow.Env{
-		Lookup: a.getenv, Home: home, TempDir: os.TempDir(), Actions: a.actions.Inside(), RunnerTemp: runnerTemp,
+		Lookup: a.getenv, Home: home, TempDir: os.TempDir(), Actions: a.actions.InActions(), RunnerTemp: runnerTemp,
 	})
 }
 
@@ -70,7 +70,7 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 		Denied:      a.denied(wf.Path),
 		Redact:      a.redactor.String,
 		Version:     version(),
-		Once:        a.actions.Inside(),
+		Once:        a.actions.InActions(),
 		Log:         log,
 	}, nil
 }
@@ -80,7 +80,7 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 func (a *app) logger(console *console) (*slog.Logger, error) {
 	switch a.logFormat {
 	case "text":
-		if a.actions.Inside() {
+		if a.actions.InActions() {
 			return slog.New(a.redactor.Handler(a.actions.Handler(slog.LevelInfo))), nil
 		}
 		return slog.New(a.redactor.Handler(slog.NewTextHandler(console, nil))), nil

@@ -28,7 +28,7 @@ func (t *tickCommand) checkPort() error {
 		return nil
 	case *t.port < 0 || *t.port > most:
 		return fmt.Errorf("%w: --port %d: want 0 (any free port) to %d", errUsage, *t.port, most)
-	case t.once || t.dryRun || t.actions.Inside():
+	case t.once || t.dryRun || t.actions.InActions():
 		return fmt.Errorf("%w: --port is for the long-running mode: leave it out with --once, --dry-run and inside Actions", errUsage)
 	}
 	return nil

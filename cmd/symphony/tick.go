@@ -118,12 +118,12 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	r.Once = t.once || t.actions.Inside()
+	r.Once = t.once || t.actions.InActions()
 	r.MaxIssues, r.Deadline, r.Logs = t.maxIssues, t.deadline, t.logs
 	if console.live {
 		r.Progress = console.show
 	}
-	if t.actions.Inside() {
+	if t.actions.InActions() {
 		r.OnSessionEnd = t.printSession
 	}
 	stopServing, err := t.serve(r, wf, console)
@@ -176,7 +176,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	if err == nil && failures == nil {
 		failures = t.failOnError(tick)
 	}
-	if err != nil && !t.actions.Inside() { // inside Actions the report has annotated it
+	if err != nil && !t.actions.InActions() { // inside Actions the report has annotated it
 		t.printError(err)
 	}
 	if failures != nil {

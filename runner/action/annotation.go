@@ -14,29 +14,29 @@ const (
 	notice  kind = "notice"
 )
 
-// What GitHub shows of a step: so many annotations of a kind, and so much of each
-// (bytes here, which are never fewer than its characters).
+// The number of annotations of a kind that GitHub shows for a step, and the length
+// of each (in bytes, which are never fewer than its characters).
 const (
 	maxNotes = 10
 	maxNote  = 4096
 	maxTitle = 200
 )
 
-// notes are the annotations of one kind.
+// notes holds the annotations of one kind.
 type notes struct {
 	shown int
-	held  []string // too many: one line each, printed already
+	held  []string // beyond the limit: one line each, in the log already
 }
 
-// Error annotates the run with what a person must mend. At most 10 annotations
+// Error annotates the run with what a person must fix. At most 10 annotations
 // of a kind are shown: the last of them, made by [Runtime.Close], holds the rest,
 // which the log has at once. Outside Actions it is a line of text.
 func (r *Runtime) Error(title, text string) { r.note(failure, title, text) }
 
-// Warning is like [Runtime.Error] for what was survived.
+// Warning annotates the run with what did not stop it; see [Runtime.Error].
 func (r *Runtime) Warning(title, text string) { r.note(warning, title, text) }
 
-// Notice is like [Runtime.Error] for what is good to know.
+// Notice annotates the run with information; see [Runtime.Error].
 func (r *Runtime) Notice(title, text string) { r.note(notice, title, text) }
 
 func (r *Runtime) note(k kind, title, text string) {
@@ -45,7 +45,7 @@ func (r *Runtime) note(k kind, title, text string) {
 	if title != "" {
 		line = title + ": " + line
 	}
-	if !r.inside {
+	if !r.inActions {
 		r.print(string(k) + ": " + line)
 		return
 	}
@@ -95,7 +95,7 @@ func (r *Runtime) sumUp() {
 	}
 }
 
-// annotate issues the command. Title and text are guarded.
+// annotate issues the command. Title and text must be escaped.
 func (r *Runtime) annotate(k kind, title, text string) {
 	lib := r.lib
 	if title != "" {
@@ -105,7 +105,7 @@ func (r *Runtime) annotate(k kind, title, text string) {
 	r.command(func() { issue("%s", fit(text, maxNote)) })
 }
 
-// fit is s in at most so many bytes, with an ellipsis for what is cut off.
+// fit returns s in at most most bytes, with an ellipsis for what is cut off.
 func fit(s string, most int) string {
 	const ellipsis = "…"
 	if len(s) <= most {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// maxEvent is far more than a pull request's event has, in bytes.
+// maxEvent limits the payload, in bytes; that of a pull request is far shorter.
 const maxEvent = 8 << 20
 
-// Event is what started this run, by the runner's own word.
+// Event describes what started this run, as the runner reports it.
 type Event struct {
 	Name       string // such as schedule
 	Actor      string
@@ -66,7 +66,7 @@ func (r *Runtime) Event() (Event, error) {
 	return e, nil
 }
 
-// payload is what we read of an event.
+// payload holds the parts of an event that we read.
 type payload struct {
 	Repository struct {
 		Private    *bool  `json:"private"`
@@ -106,8 +106,8 @@ func (p payload) visibility() string {
 	return ""
 }
 
-// Refuse is the [ErrRefused] why the program must not run for this event on this
-// runner, nil if it may.
+// Refuse returns an [ErrRefused] if the program must not run for this event on this
+// runner.
 func Refuse(e Event) error {
 	switch {
 	case strings.EqualFold(e.RunnerOS, "Windows"):

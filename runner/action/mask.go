@@ -11,7 +11,7 @@ const minMask = 6
 // is masked by itself; those shorter than 6 bytes are not. Asking again prints
 // nothing. Outside Actions nothing is printed at all.
 func (r *Runtime) Mask(secret string) {
-	if !r.inside {
+	if !r.inActions {
 		return
 	}
 	r.mu.Lock()

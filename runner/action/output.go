@@ -7,14 +7,14 @@ import (
 )
 
 // delimiter ends a value in the file of outputs. The library's is fixed, so
-// whoever knows it could end a value early and go on with outputs of his own.
+// an author who knows it could end a value early and forge other outputs.
 const delimiter = "_GitHubActionsFileCommandDelimeter_"
 
 var outputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // Output sets an output of the step. It fails with [ErrOutput] when the runner
 // would read something else than was meant, and with [ErrCommandFile] when the
-// file cannot be written. Outside Actions there is nobody to tell.
+// file cannot be written. Outside Actions it does nothing.
 func (r *Runtime) Output(name, value string) error {
 	operation := fmt.Sprintf("set output %.80q", name)
 	switch {
@@ -22,7 +22,7 @@ func (r *Runtime) Output(name, value string) error {
 		return fmt.Errorf("%s: %w: use a letter or _, then letters, digits, - or _", operation, ErrOutput)
 	case strings.Contains(value, delimiter):
 		return fmt.Errorf("%s: %w: its value would end early and could forge other outputs; leave out %q", operation, ErrOutput, delimiter)
-	case !r.inside:
+	case !r.inActions:
 		return nil
 	}
 	if err := try(func() { r.lib.SetOutput(name, value) }); err != nil {

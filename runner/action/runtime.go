@@ -12,46 +12,45 @@ import (
 	"github.com/sethvargo/go-githubactions"
 )
 
-// Runtime is the Actions runtime of this step, or a plain stand-in outside. It
-// may be used by several goroutines.
+// Runtime is the Actions runtime of this step; outside Actions it prints plain text.
+// It may be used by several goroutines.
 type Runtime struct {
-	getenv func(string) string
-	inside bool
-	out    *stdout
-	lib    *githubactions.Action // writes to out's raw side; use it through command or try
+	getenv    func(string) string
+	inActions bool
+	out       *stdout
+	lib       *githubactions.Action // writes to out's raw side; use it through command or try
 
 	mu     sync.Mutex // guards what follows
 	masked map[string]bool
 	noted  map[kind]*notes
 }
 
-// New makes a Runtime that owns out, the standard output.
+// New returns a Runtime that owns out, the standard output.
 func New(out io.Writer, getenv func(string) string) *Runtime {
-	inside := getenv("GITHUB_ACTIONS") == "true"
-	s := &stdout{w: out, guarded: inside}
+	inActions := getenv("GITHUB_ACTIONS") == "true"
+	s := &stdout{w: out, escaped: inActions}
 	return &Runtime{
-		getenv: getenv,
-		inside: inside,
-		out:    s,
-		lib:    githubactions.New(githubactions.WithWriter(rawSide{s}), githubactions.WithGetenv(getenv)),
-		masked: map[string]bool{},
-		noted:  map[kind]*notes{},
+		getenv:    getenv,
+		inActions: inActions,
+		out:       s,
+		lib:       githubactions.New(githubactions.WithWriter(rawSide{s}), githubactions.WithGetenv(getenv)),
+		masked:    map[string]bool{},
+		noted:     map[kind]*notes{},
 	}
 }
 
-// Inside reports whether this is a step of a workflow.
-func (r *Runtime) Inside() bool { return r.inside }
+// InActions reports whether this is a step of a workflow.
+func (r *Runtime) InActions() bool { return r.inActions }
 
-// Writer is standard output for text from outside: inside Actions, nothing
-// written to it is ever a command. Who writes whole lines in one call gets whole
-// lines.
+// Writer returns standard output for text from outside: inside Actions, nothing
+// written to it is ever a command. A line that is written in one call stays whole.
 func (r *Runtime) Writer() io.Writer { return r.out }
 
-// Handler is a log of text lines on [Runtime.Writer]. Inside Actions they have
+// Handler returns a handler that writes text lines to [Runtime.Writer]. Inside Actions they have
 // no time, for the runner puts one in front of every line.
 func (r *Runtime) Handler(level slog.Leveler) slog.Handler {
 	options := &slog.HandlerOptions{Level: level}
-	if r.inside {
+	if r.inActions {
 		options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
 			if len(groups) == 0 && a.Key == slog.TimeKey {
 				return slog.Attr{}
@@ -62,17 +61,18 @@ func (r *Runtime) Handler(level slog.Leveler) slog.Handler {
 	return slog.NewTextHandler(r.out, options)
 }
 
-// Fold prints text from outside folded under a title, whole: what others print
-// meanwhile comes before or after it. Outside Actions the text follows its title.
-func (r *Runtime) Fold(title, text string) {
+// Group prints text from outside as a group under a title. Text that is printed
+// meanwhile comes before or after all of it. Outside Actions the text follows its
+// title.
+func (r *Runtime) Group(title, text string) {
 	title, text = oneLine(title), strings.TrimRight(text, "\n")
-	if !r.inside {
+	if !r.inActions {
 		r.print(title + "\n" + text)
 		return
 	}
 	r.command(func() {
 		r.lib.Group(title)
-		r.out.writeLocked([]byte(guarded(text) + "\n"))
+		r.out.writeLocked([]byte(escapeCommands(text) + "\n"))
 		r.lib.EndGroup()
 	})
 }
@@ -94,8 +94,8 @@ func (r *Runtime) command(issue func()) {
 	r.out.command(func() { _ = try(issue) }) // out keeps its error for Close
 }
 
-// try is the error that f panics with, as the library does. A mistake in the
-// program is no such error.
+// try calls f and returns the error it panics with, as the library does. A runtime
+// error is a mistake in the program and stays a panic.
 func try(f func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -125,20 +125,20 @@ var (
 	ErrRefused = errors.New("refused")
 )
 
-// file is an error about one of the runner's files.
+// file returns an error about one of the runner's files.
 func file(operation, variable string, err error) error {
 	return fmt.Errorf("%s: %w: %w; run it as a step of a workflow, which sets %s to a file that it may write", operation, ErrCommandFile, err, variable)
 }
 
-// oneLine is text from outside as a title.
+// oneLine returns text from outside as a title.
 func oneLine(s string) string {
-	return guarded(strings.Join(strings.FieldsFunc(s, isLineEnd), " "))
+	return escapeCommands(strings.Join(strings.FieldsFunc(s, isLineEnd), " "))
 }
 
-// lines is text from outside with line ends that everybody agrees on.
+// lines returns text from outside in which every line ends with a line feed.
 func lines(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
-	return guarded(strings.Map(func(r rune) rune {
+	return escapeCommands(strings.Map(func(r rune) rune {
 		if isLineEnd(r) {
 			return '\n'
 		}

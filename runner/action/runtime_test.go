@@ -45,12 +45,12 @@ func TestOutsideActionsThereArePlainLinesAndNoSecrets(t *testing.T) {
 	var out bytes.Buffer
 	rt := action.New(&out, func(string) string { return "" })
 	rt.Mask("hunter2hunter2")
-	rt.Fold("GH-1\ntitle", "said\n\n")
+	rt.Group("GH-1\ntitle", "said\n\n")
 	rt.Error("codex_not_found", "install it\nand again")
 	rt.Warning("", "text")
 	rt.Notice("title", "text")
-	if err := errors.Join(rt.Output("name", "value"), rt.Summary("# Title"), rt.Close()); err != nil || rt.Inside() {
-		t.Error(err, rt.Inside())
+	if err := errors.Join(rt.Output("name", "value"), rt.Summary("# Title"), rt.Close()); err != nil || rt.InActions() {
+		t.Error(err, rt.InActions())
 	}
 	want := "GH-1 title\nsaid\nerror: codex_not_found: install it and again\nwarning: text\nnotice: title: text\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -63,7 +63,7 @@ func TestCommandsStartOnALineOfTheirOwnAndEndOnce(t *testing.T) {
 	r := logRunner()
 	rt := r.runtime()
 	say(t, rt.Writer(), "cut \xe2\x82")
-	rt.Fold("GH-1: 100%\r\n::error::x", ":\n##[error]y\n")
+	rt.Group("GH-1: 100%\r\n::error::x", ":\n##[error]y\n")
 	say(t, rt.Writer(), ":error::x")
 	if err := rt.Close(); err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestABrokenOutputIsAnErrorNotAPanic(t *testing.T) {
 	broken := errors.New("broken pipe")
 	rt := action.New(brokenWriter{broken}, func(string) string { return "true" })
 	rt.Mask("hunter2hunter2")
-	rt.Fold("title", "text")
+	rt.Group("title", "text")
 	rt.Error("title", "text")
 	if _, err := io.WriteString(rt.Writer(), "text"); !errors.Is(err, broken) {
 		t.Errorf("the write: %v", err)

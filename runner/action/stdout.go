@@ -9,10 +9,10 @@ import (
 // never on one line.
 type stdout struct {
 	w       io.Writer
-	guarded bool // outside Actions text stays as it is
+	escaped bool // outside Actions text stays unchanged
 
 	mu      sync.Mutex // guards what follows, and writing to w
-	guard   guard
+	escaper escaper
 	open    bool // the last line has no end yet
 	err     error
 	scratch []byte
@@ -22,8 +22,8 @@ type stdout struct {
 func (s *stdout) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.guarded {
-		s.scratch = s.guard.pass(s.scratch[:0], p)
+	if s.escaped {
+		s.scratch = s.escaper.pass(s.scratch[:0], p)
 		s.writeLocked(s.scratch)
 	} else {
 		s.writeLocked(p)
@@ -42,19 +42,19 @@ func (s *stdout) command(issue func()) {
 	issue()
 }
 
-// end ends the last line.
+// end writes the end of the last line.
 func (s *stdout) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.guarded {
+	if s.escaped {
 		s.endLineLocked()
 	}
 	return s.err
 }
 
 func (s *stdout) endLineLocked() {
-	s.writeLocked(s.guard.held)
-	s.guard = guard{}
+	s.writeLocked(s.escaper.held)
+	s.escaper = escaper{}
 	if s.open {
 		s.writeLocked([]byte{'\n'})
 	}

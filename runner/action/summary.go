@@ -14,7 +14,7 @@ const maxSummary = 1 << 20
 // cut between blocks, and a notice says so. It fails with [ErrCommandFile] when
 // the file cannot be written or is full. Outside Actions there is no summary.
 func (r *Runtime) Summary(markdown string) error {
-	if !r.inside {
+	if !r.inActions {
 		return nil
 	}
 	const operation, variable = "write step summary", "GITHUB_STEP_SUMMARY"

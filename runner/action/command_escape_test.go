@@ -100,7 +100,7 @@ func scenario(t interface{ Fatal(...any) }, r *runner, texts []string, cuts []by
 		}
 		switch i % 5 {
 		case 1:
-			rt.Fold(texts[i], texts[0])
+			rt.Group(texts[i], texts[0])
 			meant = append(meant, "group", "endgroup")
 		case 2:
 			rt.Error(texts[i], texts[0])
