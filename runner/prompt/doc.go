@@ -29,14 +29,8 @@
 //
 // # Values
 //
-// The variables are issue, with the fields of SPEC §4.1.1 and assignee_id,
-// dispatchable and native_ref; attempt; and run, whose resumed and
-// workspace_kept are booleans: the session continues an earlier thread, and it
-// works in the folder that an earlier one left. Also known are blank, empty, null
-// and what the template assigns. Optional fields that the tracker left out are null; labels and blocked_by are lists, never null, and true in `if`
-// even when they are empty. Times are text in RFC 3339, in UTC. A list of plain
-// values prints as "a, b"; an object, or a list of objects, prints as JSON. A
-// null equals blank and empty. A missing item of a list or key of native_ref is null.
+// The variables and how their values print are in runner/workflow/README.md. A null
+// equals blank and empty. A missing item of a list, or key of native_ref, is null.
 //
 // # Bounds
 //

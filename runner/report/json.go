@@ -8,10 +8,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// MarshalJSON returns the report for scripts. README.md documents its members.
-// Their names are a contract: they stay, and every one is always there. Times are
-// RFC 3339 in UTC, or null where there is none; arrays are never null; seconds are
-// fractions; tokens are input and output, and their sum.
+// MarshalJSON returns the report for scripts. README.md describes every field; the
+// names are a contract and stay.
 func (r Report) MarshalJSON() ([]byte, error) {
 	t := r.tick
 	doc := reportJSON{
@@ -121,7 +119,6 @@ type budgetsJSON struct {
 	TokensPerDay   int64 `json:"max_tokens_per_day"`
 }
 
-// rowOf returns a row for scripts.
 func rowOf(row Row) rowJSON {
 	phase := string(row.Next.Phase)
 	if phase == "" {
@@ -136,7 +133,6 @@ func rowOf(row Row) rowJSON {
 	}
 }
 
-// verdictOf returns a verdict for scripts.
 func verdictOf(v schedule.Verdict) verdictJSON {
 	return verdictJSON{
 		ID: string(v.Issue.ID), Identifier: v.Issue.Identifier, Title: v.Issue.Title, URL: v.Issue.URL, State: v.Issue.State,
@@ -150,7 +146,6 @@ func dayOf(d schedule.Day) dayJSON {
 	return dayJSON{d.Date, d.Sessions, tokensOf(d.Usage), d.Time.Seconds()}
 }
 
-// pauseOf returns a pause for scripts, or nil when there is none.
 func pauseOf(p schedule.Pause) *pauseJSON {
 	if p.Why == "" {
 		return nil
@@ -158,7 +153,7 @@ func pauseOf(p schedule.Pause) *pauseJSON {
 	return &pauseJSON{p.Why, stamp(p.Since), stamp(p.Until)}
 }
 
-// stamp returns a time in RFC 3339, or nil for the zero time.
+// stamp is a time that may be missing.
 func stamp(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -167,8 +162,8 @@ func stamp(t time.Time) *string {
 	return &text
 }
 
-// encode returns JSON in which nothing reads as a command to the log of a
-// workflow run; see [escapeCommand]. A number sign stands in strings alone.
+// encode is JSON in which nothing reads as a command to the log of a workflow
+// run; see [inert]. A number sign stands in strings alone.
 func encode(doc any) ([]byte, error) {
 	text, err := json.Marshal(doc)
 	return bytes.ReplaceAll(text, []byte("##["), []byte(`#\u0023[`)), err

@@ -17,17 +17,10 @@
 // never reads the process environment: everything outside the file comes in
 // through [Env].
 //
-// Rules that hold throughout:
+// README.md has the rules and the keys for users. Two rules matter to callers:
 //
-//   - All problems of a file are reported at once, each with its key, its line,
-//     the value and how to fix it. Values that may be secret are not shown.
-//   - A key written as null counts as absent.
-//   - An integer may be written as a string ("30"); a fraction is a problem.
-//   - $NAME and ${NAME} are resolved in tracker settings when they are the whole
-//     value, and anywhere in a path. Commands, scripts and URIs are left alone.
-//   - A tracker setting that is written but comes out empty, as $UNSET does, is
-//     missing. It is never replaced by a default: another credential or another
-//     project would be a guess.
+//   - All problems of a file are returned at once. A value that may be secret is in
+//     no error and no warning.
 //   - A [Workflow] that is returned without an error can be used as it is: its root is
 //     absolute, its times are positive (except a stall timeout that is off), its
 //     states are trimmed and in one list only.
