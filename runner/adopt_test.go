@@ -85,7 +85,7 @@ func TestAnInterruptedRunDoesNotWaitForWhatOthersAnswer(t *testing.T) {
 			return schedule.Dead // said too late: the next run takes it over
 		}
 		tick, err := r.Run(ctx)
-		if !errors.Is(err, schedule.Interrupted) || tick.Stopped != "interrupted" || !tick.Ended.Equal(tick.Started) {
+		if !errors.Is(err, schedule.ErrInterrupted) || tick.Stopped != "interrupted" || !tick.Ended.Equal(tick.Started) {
 			t.Errorf("ended with %v, %q, after %v", err, tick.Stopped, tick.Ended.Sub(tick.Started))
 		}
 		if c := w.claims()["A-1"]; c.Phase != schedule.Running {
@@ -109,7 +109,7 @@ func TestARunThatEndsAsksNobody(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
-		if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) || errors.Is(err, store.ErrConflict) {
+		if _, err := r.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) || errors.Is(err, store.ErrConflict) {
 			t.Errorf("ended with %v", err)
 		}
 		if c := w.claims()["A-1"]; c.Phase != schedule.Waiting {
@@ -139,7 +139,7 @@ func TestAServiceTakesOverTheClaimOfARunThatDiesLater(t *testing.T) {
 			return schedule.Outcome{Class: schedule.IssueFailed, Why: "test"}
 		}
 		time.AfterFunc(time.Hour, cancel)
-		if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) {
+		if _, err := r.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
 			t.Fatal(err)
 		}
 		if started != 1 || time.Since(began) > 5*time.Minute {

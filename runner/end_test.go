@@ -29,7 +29,7 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 		w := newWorld(t, issue("A-1", "Todo"))
 		w.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Hour)
-			if cause := context.Cause(ctx); cause != schedule.Interrupted {
+			if cause := context.Cause(ctx); cause != schedule.ErrInterrupted {
 				t.Errorf("stopped for %v", cause)
 			}
 			return stopped(ctx)
@@ -37,7 +37,7 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
 		tick, err := w.run().Run(ctx)
-		if !errors.Is(err, schedule.Interrupted) || tick.Stopped != "interrupted" {
+		if !errors.Is(err, schedule.ErrInterrupted) || tick.Stopped != "interrupted" {
 			t.Errorf("ended with %v, %q", err, tick.Stopped)
 		}
 		c := w.claims()["A-1"]
@@ -96,7 +96,7 @@ func TestAStopThatIsUnderWayKeepsItsCauseWhenTheRunIsInterrupted(t *testing.T) {
 			<-time.After(time.Second)
 			return stopped(session)
 		}
-		if _, err := w.run().Run(ctx); !errors.Is(err, schedule.Interrupted) {
+		if _, err := w.run().Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
 			t.Errorf("ended with %v", err)
 		}
 		if c, claimed := w.claims()["A-1"]; claimed {
@@ -117,7 +117,7 @@ func TestTheLastSaveOfAnInterruptedRunMayMeetAConflict(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
-		if _, err := w.run().Run(ctx); !errors.Is(err, schedule.Interrupted) || errors.Is(err, store.ErrConflict) {
+		if _, err := w.run().Run(ctx); !errors.Is(err, schedule.ErrInterrupted) || errors.Is(err, store.ErrConflict) {
 			t.Errorf("ended with %v", err)
 		}
 		if c := w.claims()["A-1"]; c.Phase != schedule.Waiting || c.Thread != "thread" {
@@ -269,7 +269,7 @@ func TestTheReportOfAServiceIsOfAllItsTicksAndOfWhatIsStillWrong(t *testing.T) {
 		time.AfterFunc(20*time.Minute, func() { w.flow.change(func(*workflow.Settings) {}, workflow.ErrNotAMap) })
 		time.AfterFunc(30*time.Minute, cancel)
 		tick, err := r.Run(ctx)
-		if !errors.Is(err, schedule.Interrupted) {
+		if !errors.Is(err, schedule.ErrInterrupted) {
 			t.Errorf("ended with %v", err)
 		}
 		if c := tick.Counts(); c.Dispatched != 3 || c.Completed != 3 || tick.Spent.Usage.Total() != 360 || tick.Spent.Time != 138*time.Second {
@@ -307,7 +307,7 @@ func TestAFailureThatIsEveryonesIsOverWithItsPause(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(3*time.Hour, cancel)
 		tick, err := r.Run(ctx)
-		if !errors.Is(err, schedule.Interrupted) || tries != 2 {
+		if !errors.Is(err, schedule.ErrInterrupted) || tries != 2 {
 			t.Errorf("ended with %v after %d sessions", err, tries)
 		}
 		if want := []string{"over now: turn_failed: usageLimitExceeded"}; len(tick.Errors) != 0 || !slices.Equal(tick.Warnings, want) {
@@ -494,7 +494,7 @@ func TestAServiceGoesOnPollingAndTakesUpChanges(t *testing.T) {
 			refresh <- struct{}{}
 		})
 		time.AfterFunc(10*time.Minute, cancel)
-		if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) {
+		if _, err := r.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
 			t.Errorf("ended with %v", err)
 		}
 		for _, id := range []tracker.ID{"A-1", "A-2"} {
@@ -546,7 +546,7 @@ func TestAPromptThatFitsNoIssueStartsNoneAndChargesNone(t *testing.T) {
 			time.AfterFunc(5*time.Minute, edit("good again"))
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
-			if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) {
+			if _, err := r.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
 				t.Error(err)
 			}
 			if diff := cmp.Diff([]string{"A-1 good", "A-2 good again"}, prompts); diff != "" {

@@ -112,7 +112,7 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	}
 	for id, w := range l.workers {
 		if c, claimed := state.Claims[id]; !claimed || c.Owner != l.Self {
-			w.cancel(schedule.LostClaim)
+			w.cancel(schedule.StopError(schedule.ClaimLost))
 		}
 	}
 }

@@ -69,7 +69,7 @@ type message interface{ in(*loop) }
 // Run performs one tick, or ticks until ctx is done. The report tells what
 // happened also when the tick fails. Errors: those of the workflow and of
 // Connect for bad settings, of the store (state_unreadable, state_conflict …),
-// of the tracker when a single tick could not read it, and [schedule.Interrupted]
+// of the tracker when a single tick could not read it, and [schedule.ErrInterrupted]
 // when ctx ended it.
 func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 	l := newLoop(r)
@@ -137,7 +137,7 @@ func (l *loop) run(ctx context.Context) error {
 		}
 		switch now := time.Now(); {
 		case ctx.Err() != nil:
-			return l.stopAll(ctx, schedule.Interrupted, schedule.Interrupted)
+			return l.stopAll(ctx, schedule.Interrupted, schedule.ErrInterrupted)
 		case l.overdue(now):
 			l.Log.Warn("deadline reached: stopping", "deadline", l.Deadline)
 			return l.stopAll(ctx, schedule.DeadlineReached, nil)
@@ -224,19 +224,19 @@ func (l *loop) ended(ctx context.Context) error {
 
 // stopAll ends every session for a cause, in good order and in bounded time,
 // and saves what is left of them.
-func (l *loop) stopAll(ctx context.Context, cause schedule.Cause, err error) error {
-	l.tick.Stopped = string(cause)
-	if err != nil && !errors.Is(err, schedule.Interrupted) {
+func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) error {
+	l.tick.Stopped = string(reason)
+	if err != nil && !errors.Is(err, schedule.ErrInterrupted) {
 		l.tick.Stopped = "failed"
 	}
 	for id, w := range l.workers {
 		if l.state.Claims[id].Phase == schedule.Running { // else it is being stopped, for a cause of its own
-			l.state.Apply(schedule.Decision{Action: schedule.Stop, ID: id, Cause: cause, Why: schedule.Why{Reason: schedule.Reason(cause), Detail: stopText(cause)}}, time.Now())
+			l.state.Apply(schedule.Decision{Action: schedule.Stop, ID: id, Why: schedule.Why{Reason: reason, Detail: stopText(reason)}}, time.Now())
 		}
-		w.cancel(cause)
+		w.cancel(schedule.StopError(reason))
 	}
 	for _, cancel := range l.cleaning {
-		cancel(cause)
+		cancel(schedule.StopError(reason))
 	}
 	for len(l.workers) > 0 || len(l.cleaning) > 0 {
 		(<-l.inbox).in(l)
@@ -246,8 +246,8 @@ func (l *loop) stopAll(ctx context.Context, cause schedule.Cause, err error) err
 	return errors.Join(err, l.saveLast(last))
 }
 
-func stopText(cause schedule.Cause) string {
-	if cause == schedule.DeadlineReached {
+func stopText(reason schedule.Reason) string {
+	if reason == schedule.DeadlineReached {
 		return "the deadline was reached"
 	}
 	return "the run was interrupted"

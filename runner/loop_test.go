@@ -84,7 +84,7 @@ func TestAnUrgentIssueThatAppearsWhileAllSlotsAreTakenStartsFirst(t *testing.T) 
 				r.Once = once
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
-				if _, err := r.Run(ctx); err != nil && !errors.Is(err, schedule.Interrupted) {
+				if _, err := r.Run(ctx); err != nil && !errors.Is(err, schedule.ErrInterrupted) {
 					t.Fatal(err)
 				}
 				want := []tracker.ID{"LOW-0", "URGENT", "LOW-1", "LOW-2", "LOW-3", "LOW-4"}
@@ -225,8 +225,8 @@ func TestASessionWhoseClaimAnotherRunTookIsStopped(t *testing.T) {
 			return stopped(ctx)
 		}
 		w.tick(t.Context())
-		if cause != schedule.LostClaim {
-			t.Errorf("the session ended with %v, want %v", cause, schedule.LostClaim)
+		if cause != schedule.StopError(schedule.ClaimLost) {
+			t.Errorf("the session ended with %v, want %v", cause, schedule.ClaimLost)
 		}
 		if c := w.claims()["A-1"]; c.Owner != other {
 			t.Errorf("the claim is now %+v, want the other run's", c)
@@ -313,7 +313,7 @@ func TestAnIssueThatIsDoneStopsItsSessionAndLosesItsWorkspace(t *testing.T) {
 			return stopped(ctx)
 		}
 		w.tick(t.Context())
-		if cause != schedule.BecameDone {
+		if cause != schedule.StopError(schedule.Terminal) {
 			t.Errorf("stopped for %v", cause)
 		}
 		if keys := w.keys(); len(keys) != 0 {

@@ -31,7 +31,7 @@ func (l *loop) perform(decisions []schedule.Decision) {
 		case schedule.Stop:
 			w := l.workers[d.ID]
 			w.log.Info("stopping", "session_id", w.last.Session, "pid", w.last.PID, "reason", d.Why.String())
-			w.cancel(d.Cause)
+			w.cancel(schedule.StopError(d.Why.Reason))
 		case schedule.Release:
 			l.Log.Info("released", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 			if d.Clean {

@@ -40,7 +40,7 @@ func TestAServiceLeavesATrackerAloneForAsLongAsItAsks(t *testing.T) {
 		r := w.run()
 		r.Once = false
 		tick, err := r.Run(ctx)
-		if !errors.Is(err, schedule.Interrupted) || len(w.board.reads) != 1 {
+		if !errors.Is(err, schedule.ErrInterrupted) || len(w.board.reads) != 1 {
 			t.Errorf("%v; in two minutes it asked %q, want once", err, w.board.reads)
 		}
 		if n := strings.Count(w.log.String(), "the tracker asks to wait"); n != 1 {
@@ -55,7 +55,7 @@ func TestAServiceLeavesATrackerAloneForAsLongAsItAsks(t *testing.T) {
 		again.Once = false
 		ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if _, err := again.Run(ctx); !errors.Is(err, schedule.Interrupted) {
+		if _, err := again.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
 			t.Error(err)
 		}
 		if started < 2*time.Minute || started > 2*time.Minute+time.Second {

@@ -67,7 +67,7 @@ func TestAnIssueThatComesBackStartsOnceItsWorkspaceIsRemoved(t *testing.T) {
 		t.Error("no session started after the removal")
 	}
 	cancel()
-	if err := <-ended; !errors.Is(err, schedule.Interrupted) {
+	if err := <-ended; !errors.Is(err, schedule.ErrInterrupted) {
 		t.Error(err)
 	}
 }

@@ -88,7 +88,7 @@ func TestAPauseIsOverInARunningServiceWhenTheSettingsOfCodexChange(t *testing.T)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Hour, func() { w.flow.change(func(s *workflow.Settings) { s.Codex.Model = "better" }, nil) })
 		time.AfterFunc(2*time.Hour, cancel)
-		if _, err := r.Run(ctx); !errors.Is(err, schedule.Interrupted) {
+		if _, err := r.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{"", "better"}, models); diff != "" {
@@ -149,7 +149,7 @@ func TestWhatAnOperatorSavesCountsWithinAPollThoughNothingElseHappens(t *testing
 				w.edit(func(s *schedule.State) { s.Retry("A-1", time.Now()) })
 			})
 			time.AfterFunc(3*time.Hour, cancel)
-			if _, err := r.Run(ctx); err != nil && !errors.Is(err, schedule.Interrupted) {
+			if _, err := r.Run(ctx); err != nil && !errors.Is(err, schedule.ErrInterrupted) {
 				t.Fatal(err)
 			}
 			want := map[tracker.ID]time.Duration{"A-1": time.Hour, "B-1": 2 * time.Hour}

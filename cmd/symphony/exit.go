@@ -44,7 +44,7 @@ func exitStatus(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case is(schedule.Interrupted, context.Canceled):
+	case is(schedule.ErrInterrupted, context.Canceled):
 		return exitInterrupted
 	case is(store.ErrLocked, store.ErrConflict):
 		return exitTaken

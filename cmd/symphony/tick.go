@@ -166,7 +166,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	if isUsage := exitStatus(err) == exitUsage; isUsage || errors.Is(err, store.ErrLocked) && tick.Acted == 0 {
 		return err // nothing was done: there is nothing to report
 	}
-	if err != nil && !errors.Is(err, schedule.Interrupted) && !slices.Contains(tick.Errors, err.Error()) {
+	if err != nil && !errors.Is(err, schedule.ErrInterrupted) && !slices.Contains(tick.Errors, err.Error()) {
 		tick.Errors = append(tick.Errors, err.Error())
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)

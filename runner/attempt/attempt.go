@@ -101,7 +101,7 @@ func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
 	rest, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { // runs at once if the attempt was stopped before
-		if context.Cause(ctx) == schedule.Interrupted {
+		if context.Cause(ctx) == schedule.ErrInterrupted {
 			time.AfterFunc(interruptedHookTime, func() { cancel(errInterruptedHook) })
 		}
 	})()

@@ -172,11 +172,11 @@ func (w *fixture) run(ctx context.Context) schedule.Outcome {
 
 // stopWhen stops the attempt for a cause as soon as the agent has said word. It
 // returns the context for run.
-func (w *fixture) stopWhen(word string, cause schedule.Cause) context.Context {
+func (w *fixture) stopWhen(word string, cause schedule.Reason) context.Context {
 	ctx, cancel := context.WithCancelCause(w.t.Context())
 	w.onUpdate = func(u Update) {
 		if u.Summary == word {
-			cancel(cause)
+			cancel(schedule.StopError(cause))
 		}
 	}
 	return ctx

@@ -50,9 +50,9 @@ func status(ctx context.Context, class schedule.Class, err error) schedule.Attem
 	case schedule.Done:
 		return schedule.StatusSucceeded
 	case schedule.Stopped:
-		var cause schedule.Cause
+		var cause schedule.StopError
 		_ = errors.As(context.Cause(ctx), &cause) // any other cause is an interruption
-		return cause.Status()
+		return schedule.Reason(cause).Status()
 	}
 	if isAny(err, codex.ErrTurnTimeout, codex.ErrResponseTimeout, workspace.ErrHookTimeout) {
 		return schedule.StatusTimedOut

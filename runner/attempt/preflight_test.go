@@ -68,8 +68,8 @@ func TestAStoppedSessionDoesNotWaitForThePreflightCheck(t *testing.T) {
 		t.Fatal(first, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(schedule.Interrupted)
-	if first, err := g.enter(ctx); first || !errors.Is(err, schedule.Interrupted) {
+	cancel(schedule.StopError(schedule.Interrupted))
+	if first, err := g.enter(ctx); first || !errors.Is(err, schedule.ErrInterrupted) {
 		t.Errorf("entered %v, %v", first, err)
 	}
 	if first, err := (*PreflightOnce)(nil).enter(t.Context()); first || err != nil {

@@ -17,7 +17,7 @@ import (
 const hangs = "- [ ] Say `ready`\n- [ ] Hang\n"
 
 // assertStopped checks the outcome of an attempt that was stopped in its only turn.
-func (w *fixture) assertStopped(got schedule.Outcome, cause schedule.Cause) {
+func (w *fixture) assertStopped(got schedule.Outcome, cause schedule.Reason) {
 	w.t.Helper()
 	want := schedule.Outcome{
 		Class: schedule.Stopped, Status: cause.Status(), Why: "stopped: " + string(cause),
@@ -34,9 +34,9 @@ func (w *fixture) assertStopped(got schedule.Outcome, cause schedule.Cause) {
 
 func TestASessionIsStoppedForEveryCause(t *testing.T) {
 	t.Parallel()
-	for _, cause := range []schedule.Cause{
-		schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Withdrawn, schedule.Vanished, schedule.OverIssue,
-		schedule.OverTick, schedule.OverDay, schedule.Interrupted, schedule.DeadlineReached, schedule.LostClaim,
+	for _, cause := range []schedule.Reason{
+		schedule.Stalled, schedule.Terminal, schedule.NotActive, schedule.NotRoutable, schedule.NotDispatchable, schedule.NotVisible, schedule.IssueBudget,
+		schedule.TickBudget, schedule.DayBudget, schedule.Interrupted, schedule.DeadlineReached, schedule.ClaimLost,
 	} {
 		t.Run(string(cause), func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +112,7 @@ func TestAFrozenAgentIsStopped(t *testing.T) {
 		go func() {
 			os.WriteFile(begun, nil, 0) // waits for the command
 			os.ReadFile(frozen)
-			cancel(schedule.Stalled)
+			cancel(schedule.StopError(schedule.Stalled))
 		}()
 	}
 	w.assertStopped(w.run(ctx), schedule.Stalled)
@@ -130,7 +130,7 @@ func TestASessionThatIsStoppedInAHookStartsNoAgent(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
 		os.ReadFile(running) // once it is
-		cancel(schedule.LeftActive)
+		cancel(schedule.StopError(schedule.NotActive))
 	}()
 	want := schedule.Outcome{Class: schedule.Stopped, Status: schedule.StatusCanceledByReconciliation, Why: "stopped: not_active", Idle: true}
 	if diff := cmp.Diff(want, w.run(ctx)); diff != "" {
@@ -147,7 +147,7 @@ func TestASessionThatIsStoppedBeforeItBeginsDoesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(schedule.DeadlineReached)
+	cancel(schedule.StopError(schedule.DeadlineReached))
 	want := schedule.Outcome{Class: schedule.Stopped, Status: schedule.StatusInterrupted, Why: "stopped: deadline", Idle: true}
 	if diff := cmp.Diff(want, w.run(ctx)); diff != "" {
 		t.Error(diff)
@@ -163,7 +163,7 @@ func TestASessionThatIsStoppedInALaterTurnKnowsNothingOfTheIssue(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "- [ ] Move this issue to `In Progress`\n## Next turn\n"+hangs)
 	w.job.MaxTurns = 2
-	got := w.run(w.stopWhen("ready", schedule.BecameDone))
+	got := w.run(w.stopWhen("ready", schedule.Terminal))
 	if got.Class != schedule.Stopped || got.Turns != 2 || got.Issue != nil || got.Gone {
 		t.Errorf("%+v", got)
 	}
@@ -193,7 +193,7 @@ func TestAnInterruptEndsAnAfterRunThatRunsAlready(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
 		os.ReadFile(running) // once it is
-		cancel(schedule.Interrupted)
+		cancel(schedule.StopError(schedule.Interrupted))
 	}()
 	if got := w.run(ctx); got.Class != schedule.Stopped || got.Why != "stopped: interrupted" {
 		t.Errorf("%+v", got)

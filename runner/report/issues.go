@@ -133,7 +133,7 @@ func released(row Row) string {
 		return handedOver + " (label off)"
 	case schedule.NotVisible:
 		return "gone from the tracker"
-	case schedule.Reason(schedule.LostClaim):
+	case schedule.ClaimLost:
 		return "taken by another run"
 	case "":
 		return "released"

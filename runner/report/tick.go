@@ -27,7 +27,7 @@ type Tick struct {
 	NextDue  time.Time    // when the next waiting issue may go on; zero when none waits
 	Acted    int          // decisions that were performed, and claims taken over; the latter alone in a dry run
 	Parked   []tracker.ID // issues that were parked in this tick, in that order
-	Stopped  string       // why the tick ended early, a [schedule.Cause]; empty when it did not
+	Stopped  string       // why the tick ended early, a [schedule.Reason]; empty when it did not
 	Warnings []string     // failures that did not stop the tick
 	Errors   []string     // what a person must fix
 

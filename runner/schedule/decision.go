@@ -25,7 +25,6 @@ type Decision struct {
 	ID     tracker.ID
 	Issue  tracker.Issue // what is known of it; zero for a Stop when nothing is
 	Why    Why           // Stop, Release, Park
-	Cause  Cause         // Stop
 	Clean  bool          // Release: the issue is terminal, its workspace goes too
 }
 
@@ -54,7 +53,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 			c.observe(d.Issue)
 		}
 		c.setPhase(Stopping, d.Why.String(), now)
-		c.Cause = d.Cause
+		c.StopReason = d.Why.Reason
 	case Park:
 		c.observe(d.Issue)
 		c.setPhase(Parked, d.Why.String(), now)

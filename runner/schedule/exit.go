@@ -51,7 +51,7 @@ type Next struct {
 func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	c, claimed := s.Claims[id]
 	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
-		return Next{Why: Why{Reason(LostClaim), "another run holds the claim"}}
+		return Next{Why: Why{ClaimLost, "another run holds the claim"}}
 	}
 	s.countTokens(&c, o.Usage, now)
 	s.countTime(now.Sub(c.Since), now)
@@ -137,8 +137,8 @@ func over(c Claim, o Outcome, p Policy) (Next, bool) {
 			return Next{Why: why, Clean: why.Reason == Terminal}, true
 		}
 	}
-	if (o.Class == Stopped || o.Class == NeedsInput) && c.Cause.drops() {
-		return Next{Why: Why{Reason(c.Cause), c.Why}, Clean: c.Cause == BecameDone && o.Issue == nil}, true
+	if (o.Class == Stopped || o.Class == NeedsInput) && c.StopReason.releases() {
+		return Next{Why: Why{c.StopReason, c.Why}, Clean: c.StopReason == Terminal && o.Issue == nil}, true
 	}
 	return Next{}, false
 }
@@ -162,10 +162,10 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 
 // stopped is the end of a session that was told to stop and whose issue stays claimed.
 func (c *Claim) stopped(p Policy, now time.Time) Next {
-	switch c.Cause {
+	switch c.StopReason {
 	case Stalled:
 		return c.failed(c.Why, p, now, time.Time{})
-	case OverIssue:
+	case IssueBudget:
 		return parked(Why{IssueBudget, c.Why})
 	}
 	c.Attempt = max(c.Attempt, 1)

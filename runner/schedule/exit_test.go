@@ -23,7 +23,7 @@ func running(issues ...tracker.Issue) world {
 func TestTheTimeOfAStoppedSessionIsCountedFromItsStart(t *testing.T) {
 	t.Parallel()
 	w := running(todo(1))
-	w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Cause: schedule.Stalled, Why: schedule.Why{Detail: "silent"}}, noon.Add(time.Minute))
+	w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Why: schedule.Why{Reason: schedule.Stalled, Detail: "silent"}}, noon.Add(time.Minute))
 	w.state.Exit("1", schedule.Outcome{Class: schedule.Stopped}, w.policy, noon.Add(65*time.Second))
 	if got := w.state.Tick.Time; got != 65*time.Second {
 		t.Errorf("the tick has %v, want 1m5s", got)
@@ -100,7 +100,7 @@ func TestTheLaterEndOfTwoPausesCounts(t *testing.T) {
 func TestAnIssueThatCameBackKeepsItsWorkspace(t *testing.T) {
 	t.Parallel()
 	w, issue := running(todo(1)), todo(1)
-	w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Cause: schedule.BecameDone, Why: schedule.Why{Detail: "is done"}}, noon)
+	w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Why: schedule.Why{Reason: schedule.Terminal, Detail: "is done"}}, noon)
 	next := w.state.Exit("1", schedule.Outcome{Class: schedule.Stopped, Issue: &issue}, w.policy, noon)
 	if next.Phase != "" || next.Clean {
 		t.Errorf("released with its workspace: %+v", next)
@@ -184,12 +184,12 @@ func TestTheFirstAttemptIsNoRetryUntilATurnHasStarted(t *testing.T) {
 
 func TestAQuestionThatIsAskedDuringAStopParksWhatStaysClaimed(t *testing.T) {
 	t.Parallel()
-	for cause, want := range map[schedule.Cause]schedule.Phase{
-		schedule.Interrupted: schedule.Parked, schedule.DeadlineReached: schedule.Parked, schedule.OverDay: schedule.Parked,
-		schedule.Stalled: schedule.Parked, schedule.LeftActive: "", schedule.BecameDone: "", schedule.Withdrawn: "",
+	for cause, want := range map[schedule.Reason]schedule.Phase{
+		schedule.Interrupted: schedule.Parked, schedule.DeadlineReached: schedule.Parked, schedule.DayBudget: schedule.Parked,
+		schedule.Stalled: schedule.Parked, schedule.NotActive: "", schedule.Terminal: "", schedule.NotDispatchable: "",
 	} {
 		w := running(todo(1))
-		w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Cause: cause, Why: schedule.Why{Detail: "as told"}}, noon)
+		w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Why: schedule.Why{Reason: cause, Detail: "as told"}}, noon)
 		next := w.state.Exit("1", schedule.Outcome{Class: schedule.NeedsInput, Why: "which colour?", Turns: 1}, w.policy, w.now)
 		if next.Phase != want || want != "" && next.Why.Detail != "which colour?" {
 			t.Errorf("%s: %+v, want phase %q", cause, next, want)
@@ -199,13 +199,13 @@ func TestAQuestionThatIsAskedDuringAStopParksWhatStaysClaimed(t *testing.T) {
 
 func TestAStopTakesOverTheStateThatLedToIt(t *testing.T) {
 	t.Parallel()
-	for state, cause := range map[string]schedule.Cause{"Review": schedule.LeftActive, "Done": schedule.BecameDone} {
+	for state, cause := range map[string]schedule.Reason{"Review": schedule.NotActive, "Done": schedule.Terminal} {
 		w := running(todo(1))
 		moved := todo(1)
 		moved.State = state
 		w.snap.Claimed["1"] = &moved
 		decisions := w.plan()
-		if len(decisions) != 1 || decisions[0].Cause != cause {
+		if len(decisions) != 1 || decisions[0].Why.Reason != cause {
 			t.Fatalf("%s: %+v", state, decisions)
 		}
 		if c := w.then(decisions).state.Claims["1"]; c.State != state || c.Phase != schedule.Stopping {
@@ -218,22 +218,22 @@ func TestTheCauseOfAStopDecidesWhatBecomesOfTheClaim(t *testing.T) {
 	t.Parallel()
 	const released = schedule.Phase("")
 	tests := []struct {
-		cause    schedule.Cause
+		cause    schedule.Reason
 		phase    schedule.Phase
 		due      time.Time
 		failures int
 		clean    bool
 	}{
-		{schedule.BecameDone, released, time.Time{}, 0, true},
-		{schedule.LeftActive, released, time.Time{}, 0, false},
-		{schedule.Unroutable, released, time.Time{}, 0, false},
-		{schedule.Withdrawn, released, time.Time{}, 0, false},
-		{schedule.Vanished, released, time.Time{}, 0, false},
-		{schedule.LostClaim, released, time.Time{}, 0, false},
+		{schedule.Terminal, released, time.Time{}, 0, true},
+		{schedule.NotActive, released, time.Time{}, 0, false},
+		{schedule.NotRoutable, released, time.Time{}, 0, false},
+		{schedule.NotDispatchable, released, time.Time{}, 0, false},
+		{schedule.NotVisible, released, time.Time{}, 0, false},
+		{schedule.ClaimLost, released, time.Time{}, 0, false},
 		{schedule.Stalled, schedule.Waiting, noon.Add(10 * time.Second), 1, false},
-		{schedule.OverIssue, schedule.Parked, time.Time{}, 0, false},
-		{schedule.OverTick, schedule.Waiting, noon, 0, false},
-		{schedule.OverDay, schedule.Waiting, noon, 0, false},
+		{schedule.IssueBudget, schedule.Parked, time.Time{}, 0, false},
+		{schedule.TickBudget, schedule.Waiting, noon, 0, false},
+		{schedule.DayBudget, schedule.Waiting, noon, 0, false},
 		{schedule.Interrupted, schedule.Waiting, noon, 0, false},
 		{schedule.DeadlineReached, schedule.Waiting, noon, 0, false},
 	}
@@ -241,7 +241,7 @@ func TestTheCauseOfAStopDecidesWhatBecomesOfTheClaim(t *testing.T) {
 		t.Run(string(test.cause), func(t *testing.T) {
 			stop := func() world {
 				w := running(todo(1))
-				w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Cause: test.cause, Why: schedule.Why{Detail: "as told"}}, noon)
+				w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Why: schedule.Why{Reason: test.cause, Detail: "as told"}}, noon)
 				return w
 			}
 			w := stop()
@@ -269,7 +269,7 @@ func TestAnEndOfAnotherRunsSessionChangesNothing(t *testing.T) {
 	before := w.dump(t)
 	for _, id := range []tracker.ID{"1", "2", "3"} {
 		next := w.state.Exit(id, schedule.Outcome{Class: schedule.Done, Usage: schedule.Usage{Input: 9}}, w.policy, w.now)
-		if next.Phase != "" || next.Why.Reason != schedule.Reason(schedule.LostClaim) {
+		if next.Phase != "" || next.Why.Reason != schedule.ClaimLost {
 			t.Errorf("of %s it says %+v", id, next)
 		}
 		w.state.Heartbeat(id, schedule.Update{Alive: true, Usage: schedule.Usage{Input: 9}}, w.now)

@@ -20,8 +20,8 @@ func (pl *planner) reconcile(c Claim) {
 		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it")})
 		return
 	}
-	if cause, why := pl.stopReason(c, known, asked); cause != "" {
-		d := Decision{Action: Stop, ID: c.ID, Cause: cause, Why: why}
+	if why := pl.stopReason(c, known, asked); !why.None() {
+		d := Decision{Action: Stop, ID: c.ID, Why: why}
 		if known != nil {
 			d.Issue = *known
 		}
@@ -33,29 +33,26 @@ func (pl *planner) reconcile(c Claim) {
 }
 
 // stopReason says why a running session must end, if it must.
-func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool) (Cause, Why) {
+func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool) Why {
 	if asked && known == nil {
-		return Vanished, Why{NotVisible, "the tracker no longer shows the issue"}
+		return Why{NotVisible, "the tracker no longer shows the issue"}
 	}
 	if known != nil {
 		if why := pl.rules.ineligibleToContinue(known); !why.None() {
-			return causeOf(why.Reason), why
+			return why
 		}
 	}
 	b := pl.p.Budget
 	if b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
-		return OverIssue, issueBudget(c, b)
+		return issueBudget(c, b)
 	}
-	switch why := pl.state.spentBudget(b, pl.now); why.Reason {
-	case TickBudget:
-		return OverTick, why
-	case DayBudget:
-		return OverDay, why
+	if why := pl.state.spentBudget(b, pl.now); !why.None() {
+		return why
 	}
 	if silence := pl.now.Sub(c.silentSince()); c.watched(pl.p) && silence > pl.p.Stall {
-		return Stalled, Why{Reason(Stalled), fmt.Sprintf("silent for %v (codex.stall_timeout_ms)", silence.Round(time.Second))}
+		return Why{Stalled, fmt.Sprintf("silent for %v (codex.stall_timeout_ms)", silence.Round(time.Second))}
 	}
-	return "", Why{}
+	return Why{}
 }
 
 // watched reports whether the session of the claim must not fall silent now.
@@ -65,18 +62,6 @@ func (c Claim) watched(p Policy) bool {
 
 // silentSince returns when the session was last heard of in its turn.
 func (c Claim) silentSince() time.Time { return later(c.TurnSince, c.Heard) }
-
-func causeOf(reason Reason) Cause {
-	switch reason {
-	case Terminal:
-		return BecameDone
-	case NotActive:
-		return LeftActive
-	case NotDispatchable:
-		return Withdrawn
-	}
-	return Unroutable
-}
 
 func issueBudget(c Claim, b Budget) Why {
 	return Why{IssueBudget, fmt.Sprintf("spent %d tokens of budget.max_tokens_per_issue %d", c.Tokens, b.TokensPerIssue)}

@@ -260,7 +260,7 @@ func TestExplainAgreesWithPlan(t *testing.T) {
 func TestASessionIsStalledWhenItIsSilentInATurnAlone(t *testing.T) {
 	check(t, func(t *rapid.T, w world) {
 		for _, d := range w.plan() {
-			if d.Action != schedule.Stop || d.Cause != schedule.Stalled {
+			if d.Action != schedule.Stop || d.Why.Reason != schedule.Stalled {
 				continue
 			}
 			c := w.state.Claims[d.ID]

@@ -286,7 +286,7 @@ func (s *story) printClaim(id tracker.ID) {
 		name  string
 		value any
 	}{
-		{"cause", string(c.Cause)}, {"run", run}, {"due", due}, {"attempt", c.Attempt}, {"failures", c.Failures},
+		{"cause", string(c.StopReason)}, {"run", run}, {"due", due}, {"attempt", c.Attempt}, {"failures", c.Failures},
 		{"idle", c.Idle}, {"tokens", c.Tokens}, {"thread", c.Thread},
 	} {
 		if text := fmt.Sprint(field.value); text != "" && text != "0" {

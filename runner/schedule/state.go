@@ -68,10 +68,10 @@ type Claim struct {
 	Since time.Time // when the phase began
 	Why   string    // why it waits, is parked or is being stopped
 
-	Owner Owner     // who runs it; zero unless running or stopping
-	Lease time.Time // until when an owner that cannot be asked counts as alive
-	Cause Cause     // why it is being stopped; empty otherwise
-	Heard time.Time // last sign of life of the session; zero before the first
+	Owner      Owner     // who runs it; zero unless running or stopping
+	Lease      time.Time // until when an owner that cannot be asked counts as alive
+	StopReason Reason    // of a stopping claim; empty otherwise
+	Heard      time.Time // last sign of life of the session; zero before the first
 	// TurnSince is when its turn began, zero when no turn runs. Silence counts only
 	// in a turn: hooks and the start of a session have timeouts of their own.
 	TurnSince time.Time
@@ -100,7 +100,7 @@ func (c *Claim) observe(issue tracker.Issue) {
 // setPhase moves the claim to a phase; what belongs to the old one alone is cleared.
 func (c *Claim) setPhase(phase Phase, why string, now time.Time) {
 	c.Phase, c.Why, c.Since = phase, why, now
-	c.Due, c.Cause, c.TurnSince = time.Time{}, "", time.Time{}
+	c.Due, c.StopReason, c.TurnSince = time.Time{}, "", time.Time{}
 	if !c.holdsSlot() {
 		c.Owner, c.Lease, c.Heard, c.Turns, c.Live = Owner{}, time.Time{}, time.Time{}, 0, Usage{}
 	}

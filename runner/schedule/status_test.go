@@ -8,13 +8,13 @@ import (
 
 func TestTheCauseOfAStopSaysHowTheAttemptEnded(t *testing.T) {
 	t.Parallel()
-	for cause, want := range map[schedule.Cause]schedule.AttemptStatus{
+	for cause, want := range map[schedule.Reason]schedule.AttemptStatus{
 		schedule.Stalled: schedule.StatusStalled,
 
-		schedule.BecameDone: schedule.StatusCanceledByReconciliation, schedule.LeftActive: schedule.StatusCanceledByReconciliation, schedule.Unroutable: schedule.StatusCanceledByReconciliation, schedule.Withdrawn: schedule.StatusCanceledByReconciliation,
-		schedule.Vanished: schedule.StatusCanceledByReconciliation, schedule.LostClaim: schedule.StatusCanceledByReconciliation,
+		schedule.Terminal: schedule.StatusCanceledByReconciliation, schedule.NotActive: schedule.StatusCanceledByReconciliation, schedule.NotRoutable: schedule.StatusCanceledByReconciliation, schedule.NotDispatchable: schedule.StatusCanceledByReconciliation,
+		schedule.NotVisible: schedule.StatusCanceledByReconciliation, schedule.ClaimLost: schedule.StatusCanceledByReconciliation,
 
-		schedule.OverIssue: schedule.StatusInterrupted, schedule.OverTick: schedule.StatusInterrupted, schedule.OverDay: schedule.StatusInterrupted,
+		schedule.IssueBudget: schedule.StatusInterrupted, schedule.TickBudget: schedule.StatusInterrupted, schedule.DayBudget: schedule.StatusInterrupted,
 		schedule.Interrupted: schedule.StatusInterrupted, schedule.DeadlineReached: schedule.StatusInterrupted, "": schedule.StatusInterrupted,
 	} {
 		if got := cause.Status(); got != want {

@@ -82,7 +82,7 @@ func (w world) claim(issue tracker.Issue, phase schedule.Phase, with func(*sched
 	}
 	switch phase {
 	case schedule.Stopping:
-		c.Cause, c.Why = schedule.Stalled, "silent"
+		c.StopReason, c.Why = schedule.Stalled, "silent"
 		fallthrough
 	case schedule.Running:
 		c.Owner, c.Lease, c.Sessions = me, w.now.Add(10*time.Minute), 1
@@ -290,7 +290,7 @@ func checkShape(t rapid.TB, c schedule.Claim) {
 		{slot == c.Lease.IsZero(), "a lease belongs to a session"},
 		{c.Phase != schedule.Running && !c.TurnSince.IsZero(), "a turn belongs to a running session"},
 		{!slot && (!c.Heard.IsZero() || c.Turns != 0 || c.Live != schedule.Usage{}), "signs of life belong to a session"},
-		{(c.Phase == schedule.Stopping) != (c.Cause != ""), "a cause belongs to a stop"},
+		{(c.Phase == schedule.Stopping) != (c.StopReason != ""), "a cause belongs to a stop"},
 		{(c.Phase == schedule.Waiting) == c.Due.IsZero(), "a time belongs to a wait"},
 		{(c.Phase == schedule.Running) != (c.Why == ""), "all but a running claim say why"},
 		{c.Live.Total() > c.Tokens, "a session's tokens are the issue's"},

@@ -104,7 +104,7 @@ func TestEveryOtherChangeIsCommitted(t *testing.T) {
 		"a lease":                claim(func(c *schedule.Claim) { c.Lease = c.Lease.Add(time.Second) }),
 		"an owner":               claim(func(c *schedule.Claim) { c.Owner.Attempt++ }),
 		"a thread":               claim(func(c *schedule.Claim) { c.Thread = "th-2" }),
-		"a phase":                claim(func(c *schedule.Claim) { c.Phase, c.Cause = schedule.Stopping, schedule.Stalled }),
+		"a phase":                claim(func(c *schedule.Claim) { c.Phase, c.StopReason = schedule.Stopping, schedule.Stalled }),
 		"a reason":               claim(func(c *schedule.Claim) { c.Why = "stalled" }),
 		"a count":                claim(func(c *schedule.Claim) { c.Failures++ }),
 		"what the issue says":    claim(func(c *schedule.Claim) { c.Content = "" }),

@@ -69,7 +69,7 @@ func sample() *schedule.State {
 		},
 		{
 			ID: "b2", Identifier: "ABC-2", Title: "Stalled", State: "Todo", Phase: schedule.Stopping, Since: at(2, 0),
-			Why: "silent for 5m0s", Owner: self, Lease: at(10, 0), Cause: schedule.Stalled, Sessions: 1,
+			Why: "silent for 5m0s", Owner: self, Lease: at(10, 0), StopReason: schedule.Stalled, Sessions: 1,
 		},
 		{ID: "c3", Identifier: "ABC-3", Phase: schedule.Waiting, Why: "continuation", Since: at(3, 0), Due: at(4, 0), Attempt: 1, Sessions: 1},
 		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1, Setup: schedule.Setup{Agent: "4e5f", Workflow: "6a7b"}},

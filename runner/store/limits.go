@@ -257,11 +257,11 @@ func allUTC(times ...time.Time) bool {
 	return !slices.ContainsFunc(times, func(t time.Time) bool { return t.Location() != time.UTC })
 }
 
-func knownCause(cause schedule.Cause) bool {
+func knownCause(cause schedule.Reason) bool {
 	switch cause {
-	case schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Withdrawn, schedule.Vanished,
-		schedule.OverIssue, schedule.OverTick, schedule.OverDay,
-		schedule.Interrupted, schedule.DeadlineReached, schedule.LostClaim:
+	case schedule.Stalled, schedule.Terminal, schedule.NotActive, schedule.NotRoutable, schedule.NotDispatchable, schedule.NotVisible,
+		schedule.IssueBudget, schedule.TickBudget, schedule.DayBudget,
+		schedule.Interrupted, schedule.DeadlineReached, schedule.ClaimLost:
 		return true
 	}
 	return false

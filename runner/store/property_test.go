@@ -165,9 +165,9 @@ func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 		}
 		switch c.Phase {
 		case schedule.Stopping:
-			c.Cause = rapid.SampledFrom([]schedule.Cause{
-				"", schedule.Stalled, schedule.BecameDone, schedule.LeftActive, schedule.Unroutable, schedule.Withdrawn, schedule.Vanished, schedule.OverIssue,
-				schedule.OverTick, schedule.OverDay, schedule.Interrupted, schedule.DeadlineReached, schedule.LostClaim,
+			c.StopReason = rapid.SampledFrom([]schedule.Reason{
+				"", schedule.Stalled, schedule.Terminal, schedule.NotActive, schedule.NotRoutable, schedule.NotDispatchable, schedule.NotVisible, schedule.IssueBudget,
+				schedule.TickBudget, schedule.DayBudget, schedule.Interrupted, schedule.DeadlineReached, schedule.ClaimLost,
 			}).Draw(t, "cause")
 			fallthrough
 		case schedule.Running:

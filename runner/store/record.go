@@ -40,30 +40,30 @@ type record struct {
 }
 
 type claim struct {
-	ID         tracker.ID     `json:"id"`
-	Identifier string         `json:"identifier,omitempty"`
-	Title      string         `json:"title,omitempty"`
-	URL        string         `json:"url,omitempty"`
-	State      string         `json:"state,omitempty"`
-	Content    string         `json:"content,omitempty"`
-	Phase      schedule.Phase `json:"phase"`
-	Since      time.Time      `json:"since,omitzero"`
-	Why        string         `json:"why,omitempty"`
-	Owner      owner          `json:"owner,omitzero"`
-	Lease      time.Time      `json:"lease,omitzero"`
-	Cause      schedule.Cause `json:"cause,omitempty"`
-	Heard      time.Time      `json:"heard,omitzero"`
-	TurnSince  time.Time      `json:"turn_since,omitzero"`
-	Turns      int            `json:"turns,omitempty"`
-	Live       usage          `json:"live,omitzero"`
-	Attempt    int            `json:"attempt,omitempty"`
-	Due        time.Time      `json:"due,omitzero"`
-	Thread     string         `json:"thread,omitempty"`
-	Sessions   int            `json:"sessions,omitempty"`
-	Failures   int            `json:"failures,omitempty"`
-	Idle       int            `json:"idle,omitempty"`
-	Tokens     int64          `json:"tokens,omitempty"`
-	Setup      setup          `json:"setup,omitzero"`
+	ID         tracker.ID      `json:"id"`
+	Identifier string          `json:"identifier,omitempty"`
+	Title      string          `json:"title,omitempty"`
+	URL        string          `json:"url,omitempty"`
+	State      string          `json:"state,omitempty"`
+	Content    string          `json:"content,omitempty"`
+	Phase      schedule.Phase  `json:"phase"`
+	Since      time.Time       `json:"since,omitzero"`
+	Why        string          `json:"why,omitempty"`
+	Owner      owner           `json:"owner,omitzero"`
+	Lease      time.Time       `json:"lease,omitzero"`
+	Cause      schedule.Reason `json:"cause,omitempty"`
+	Heard      time.Time       `json:"heard,omitzero"`
+	TurnSince  time.Time       `json:"turn_since,omitzero"`
+	Turns      int             `json:"turns,omitempty"`
+	Live       usage           `json:"live,omitzero"`
+	Attempt    int             `json:"attempt,omitempty"`
+	Due        time.Time       `json:"due,omitzero"`
+	Thread     string          `json:"thread,omitempty"`
+	Sessions   int             `json:"sessions,omitempty"`
+	Failures   int             `json:"failures,omitempty"`
+	Idle       int             `json:"idle,omitempty"`
+	Tokens     int64           `json:"tokens,omitempty"`
+	Setup      setup           `json:"setup,omitzero"`
 }
 
 type owner struct {
@@ -150,7 +150,7 @@ func newClaim(c schedule.Claim) claim {
 	return claim{
 		ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State, Content: c.Content,
 		Phase: c.Phase, Since: c.Since.UTC(), Why: c.Why,
-		Owner: owner(c.Owner), Lease: c.Lease.UTC(), Cause: c.Cause, Heard: c.Heard.UTC(), TurnSince: c.TurnSince.UTC(), Turns: c.Turns, Live: usage(c.Live),
+		Owner: owner(c.Owner), Lease: c.Lease.UTC(), Cause: c.StopReason, Heard: c.Heard.UTC(), TurnSince: c.TurnSince.UTC(), Turns: c.Turns, Live: usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due.UTC(), Thread: c.Thread,
 		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Setup: setup(c.Setup),
 	}
@@ -186,7 +186,7 @@ func (c claim) toSchedule() schedule.Claim {
 	return schedule.Claim{
 		ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State, Content: c.Content,
 		Phase: c.Phase, Since: c.Since, Why: c.Why,
-		Owner: schedule.Owner(c.Owner), Lease: c.Lease, Cause: c.Cause, Heard: c.Heard, TurnSince: c.TurnSince, Turns: c.Turns, Live: schedule.Usage(c.Live),
+		Owner: schedule.Owner(c.Owner), Lease: c.Lease, StopReason: c.Cause, Heard: c.Heard, TurnSince: c.TurnSince, Turns: c.Turns, Live: schedule.Usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due, Thread: c.Thread,
 		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Setup: schedule.Setup(c.Setup),
 	}

@@ -1,0 +1,125 @@
+package schedule
+
+import "strconv"
+
+// Reason tells why something was decided, or was not: a stable word for logs and
+// reports. As the reason of a stop it decides what happens to the claim; the text
+// of an error never does.
+type Reason string
+
+// The reasons why an issue is not started, or why its claim was released or
+// parked. Those marked with † may also stop a session.
+const (
+	Incomplete      Reason = "incomplete"       // a required field is missing
+	NotActive       Reason = "not_active"       // † its state is neither active nor terminal
+	Terminal        Reason = "terminal"         // † its state is terminal
+	NotRoutable     Reason = "not_routable"     // † a required label is missing
+	NotDispatchable Reason = "not_dispatchable" // † the tracker's adapter does not offer it for work
+	Blocked         Reason = "blocked"          // another issue must be finished first
+	NotVisible      Reason = "not_visible"      // † the tracker no longer shows it
+	NotKnown        Reason = "not_known"        // the tracker could not be asked
+	Malformed       Reason = "malformed"        // the tracker's record cannot be understood
+	InProgress      Reason = "running"          // a session works on it
+	NotDue          Reason = "not_due"          // its retry is not due yet
+	IsParked        Reason = "parked"           // it waits for a person
+	NoSlots         Reason = "no_slots"         // every slot is taken
+	NoStateSlots    Reason = "no_state_slots"   // every slot of its state is taken
+	BatchSpent      Reason = "batch_spent"      // this tick has started its maximum of sessions
+	TickBudget      Reason = "tick_budget"      // † budget.max_tokens_per_tick is spent
+	DayBudget       Reason = "day_budget"       // † budget.max_tokens_per_day is spent
+	IssueBudget     Reason = "issue_budget"     // † budget.max_tokens_per_issue is spent
+	Paused          Reason = "paused"           // a systemic failure keeps sessions from starting
+	OnHold          Reason = "on_hold"          // the workflow or the tracker cannot be read
+	OutOfTime       Reason = "out_of_time"      // the deadline is too near
+	Changed         Reason = "changed"          // somebody changed the issue
+)
+
+// The reasons that only stop a session.
+const (
+	Stalled         Reason = "stalled"     // silent for longer than codex.stall_timeout_ms
+	Interrupted     Reason = "interrupted" // the run received a signal
+	DeadlineReached Reason = "deadline"    // the run has no time left
+	ClaimLost       Reason = "claim_lost"  // another run holds the claim
+)
+
+// releases reports whether a session that is stopped for the reason leaves no
+// claim behind.
+func (r Reason) releases() bool {
+	switch r {
+	case Terminal, NotActive, NotRoutable, NotDispatchable, NotVisible, ClaimLost:
+		return true
+	}
+	return false
+}
+
+// StopError is the cancellation cause of the context of a session that is stopped
+// before it ends by itself. Its value is the reason of the stop.
+type StopError Reason
+
+// ErrInterrupted is the error of a run that was ended by a signal.
+const ErrInterrupted = StopError(Interrupted)
+
+func (e StopError) Error() string { return "stopped: " + string(e) }
+
+// Why holds a reason and its details. The zero value means that there is no
+// objection.
+type Why struct {
+	Reason Reason
+	Detail string // one line, for people
+}
+
+// None reports whether there is no objection.
+func (w Why) None() bool { return w.Reason == "" }
+
+func (w Why) String() string {
+	if w.Detail == "" {
+		return string(w.Reason)
+	}
+	return w.Detail
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// AttemptStatus names the phase of a run attempt, or how it ended (SPEC §7.2). It
+// informs people and scripts only: what happens to an issue follows from the
+// [Class] of the outcome and the [Reason] of a stop.
+type AttemptStatus string
+
+// The phases of an attempt, in their order. Hooks that run before a session
+// belong to the phase of what they prepare; after_run belongs to the last phase.
+const (
+	StatusPreparingWorkspace    AttemptStatus = "PreparingWorkspace"
+	StatusBuildingPrompt        AttemptStatus = "BuildingPrompt"
+	StatusLaunchingAgentProcess AttemptStatus = "LaunchingAgentProcess"
+	StatusInitializingSession   AttemptStatus = "InitializingSession"
+	StatusStreamingTurn         AttemptStatus = "StreamingTurn"
+	StatusFinishing             AttemptStatus = "Finishing"
+)
+
+// The statuses in which an attempt ends. The specification does not have the last
+// one: a run that ends by a signal, a deadline or a budget stops an attempt that
+// neither failed nor was canceled, and the next run continues it.
+const (
+	StatusSucceeded                AttemptStatus = "Succeeded"
+	StatusFailed                   AttemptStatus = "Failed"
+	StatusTimedOut                 AttemptStatus = "TimedOut"
+	StatusStalled                  AttemptStatus = "Stalled"
+	StatusCanceledByReconciliation AttemptStatus = "CanceledByReconciliation"
+	StatusInterrupted              AttemptStatus = "Interrupted"
+)
+
+// Status returns the status of an attempt that was stopped for the reason.
+func (r Reason) Status() AttemptStatus {
+	switch {
+	case r == Stalled:
+		return StatusStalled
+	case r.releases():
+		return StatusCanceledByReconciliation
+	}
+	return StatusInterrupted
+}
