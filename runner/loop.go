@@ -280,3 +280,32 @@ func (l *loop) hold(now time.Time) schedule.Why {
 	}
 	return schedule.Why{}
 }
+
+// pollOnce polls, again where the tracker asks to wait for a short time.
+func (l *loop) pollOnce(ctx context.Context) error {
+	for {
+		l.poll(ctx, time.Now())
+		if !l.awaitsTracker(time.Now()) {
+			return l.unread
+		}
+		select {
+		case <-time.After(time.Until(l.limit.end())):
+		case <-ctx.Done():
+			return l.unread
+		}
+	}
+}
+
+// Plan says what a tick would do now, and why not more. It changes nothing: not
+// the state, no workspace, no issue.
+func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
+	l := newLoop(r)
+	l.tick.DryRun = true
+	l.cleaned = true // nothing is removed
+	err := l.open(ctx)
+	if err == nil {
+		err = l.pollOnce(ctx)
+	}
+	l.finish(time.Now())
+	return l.tick, err
+}

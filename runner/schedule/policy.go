@@ -1,6 +1,8 @@
 package schedule
 
-import "time"
+import (
+	"time"
+)
 
 // Policy is what WORKFLOW.md says about scheduling (SPEC §5.3.1, §5.3.5). It is
 // re-read before every pass, so a plan never outlives its policy.
@@ -31,4 +33,21 @@ type Budget struct {
 	TokensPerIssue int64 // over all runs, while the issue is claimed
 	TokensPerTick  int64
 	TokensPerDay   int64 // a day of UTC
+}
+
+const (
+	// ContinuationDelay is the wait before the session that follows a normal exit (SPEC §8.4).
+	ContinuationDelay = time.Second
+	// firstBackoff is the wait after the first failure (SPEC §8.4).
+	firstBackoff = 10 * time.Second
+)
+
+// Backoff is the wait before the given attempt, which is 1 for the first retry:
+// 10 s doubled for each further one, at most limit (SPEC §8.4).
+func Backoff(attempt int, limit time.Duration) time.Duration {
+	wait := firstBackoff
+	for ; attempt > 1 && wait < limit; attempt-- {
+		wait += min(wait, limit-wait) // doubled, without overflow
+	}
+	return min(wait, limit)
 }

@@ -144,45 +144,32 @@ func (m exited) in(l *loop) {
 	l.progress()
 }
 
-// remove deletes the workspace of a terminal issue, beside the loop: its
-// before_remove hook may take a while. Until then the issue is not started.
-func (l *loop) remove(issue workspace.Issue) {
-	id := tracker.ID(issue.ID)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	l.cleaning[id] = cancel
-	workspaces := l.conn.Workspaces
-	l.wg.Go(func() {
-		defer cancel(nil)
-		hook, err := workspaces.Remove(ctx, issue)
-		if err == nil {
-			err = attempt.Forget(l.SessionDir, issue.Identifier)
+// mailbox hands updates from a session to the loop. It holds at most one: a new
+// one is merged into the one that waits, so put never blocks and nothing that
+// counts is lost.
+type mailbox struct {
+	out     chan attempt.Update // of one: the update that waits
+	drained chan struct{}
+}
+
+func newMailbox() mailbox {
+	return mailbox{out: make(chan attempt.Update, 1), drained: make(chan struct{}, 1)}
+}
+
+// put is called by one goroutine at a time.
+func (m mailbox) put(u attempt.Update) {
+	for {
+		select {
+		case m.out <- u:
+			return
+		case old := <-m.out:
+			u = u.Merge(old)
 		}
-		l.inbox <- removed{id, issue.Identifier, hook, err}
-	})
+	}
 }
 
-// removed is the end of a workspace.
-type removed struct {
-	id         tracker.ID
-	identifier string
-	hook       error // the failure of before_remove, which the removal goes on without
-	err        error
-}
-
-func (m removed) in(l *loop) {
-	delete(l.cleaning, m.id)
-	log := l.Log.With("issue_id", m.id, "issue_identifier", m.identifier)
-	if m.hook != nil { // logged where it ran
-		l.warn(fmt.Sprintf("%s: %v", m.identifier, m.hook))
-	}
-	if m.err != nil {
-		log.Warn("workspace not removed", "error", m.err)
-		l.warn(fmt.Sprintf("%s: workspace not removed: %v", m.identifier, m.err))
-	} else {
-		log.Info("workspace removed")
-	}
-	_, claimed := l.state.Claims[m.id]
-	if claimed || l.issues.candidate(m.id) >= 0 { // it waited for this
-		l.replan = true
-	}
+// close ends the mailbox, and returns once the last update has been taken.
+func (m mailbox) close() {
+	close(m.out)
+	<-m.drained
 }

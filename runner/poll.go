@@ -11,7 +11,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/workspace"
 )
 
 // poll reads what every claim's issue looks like now, and the candidates while
@@ -115,69 +114,4 @@ func (l *loop) unreadable(what string, err error) {
 	}
 	l.problem(trackerUnread, l.unread.Error())
 	l.Log.Error("tracker not read: nothing starts until it can be", "operation", what, "error", err)
-}
-
-// cleanUp removes the workspaces of issues that reached a terminal state while
-// nobody looked, once in a run (SPEC §8.6). Claimed issues are not its business:
-// their plan cleans up. The issues with a workspace are read by id, instead of
-// every closed issue there ever was, and apart from the claims: whatever comes of
-// it, the run goes on.
-func (l *loop) cleanUp(ctx context.Context) {
-	if l.cleaned || l.unread != nil {
-		return // done, or the tracker cannot be read: at the next poll
-	}
-	l.cleaned = true
-	known, unknown, err := l.conn.Workspaces.Issues()
-	if err != nil {
-		l.warnError("startup cleanup", err)
-		return
-	}
-	left := make(map[tracker.ID]workspace.Issue, len(known))
-	for _, issue := range known {
-		if _, claimed := l.state.Claims[tracker.ID(issue.ID)]; !claimed {
-			left[tracker.ID(issue.ID)] = issue
-		}
-	}
-	switch err := l.refresh(ctx, slices.Sorted(maps.Keys(left))); {
-	case err == nil:
-		l.clean(left)
-	case l.waits(time.Now()):
-		l.cleaned = false // the tracker asks to wait: at the next poll
-		return
-	default:
-		l.warnError("startup cleanup", err)
-	}
-	if len(unknown) > 0 {
-		l.cleanUnknown(ctx, unknown)
-	}
-}
-
-// clean removes the workspaces of those issues that are known to be terminal.
-func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
-	for id, issue := range left {
-		known := l.issues.issues[id]
-		if known != nil && l.policy().IneligibleToContinue(*known).Reason == schedule.Terminal {
-			l.remove(issue)
-		}
-	}
-}
-
-// cleanUnknown does the same for workspaces of which only the key is known: their
-// issues are looked for by state.
-func (l *loop) cleanUnknown(ctx context.Context, keys []string) {
-	issues, err := l.byState(ctx, l.policy().TerminalStates)
-	if err != nil {
-		l.warnError("startup cleanup", err)
-	}
-	for _, issue := range issues {
-		if slices.Contains(keys, workspace.Key(issue.Identifier)) {
-			l.remove(workspace.Issue{ID: string(issue.ID), Identifier: issue.Identifier})
-		}
-	}
-}
-
-// warnError takes in a failure that the run goes on without.
-func (l *loop) warnError(what string, err error) {
-	l.warn(fmt.Sprintf("%s: %v", what, err))
-	l.Log.Warn(what+" failed: going on without it", "error", err)
 }

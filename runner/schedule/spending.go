@@ -1,6 +1,8 @@
 package schedule
 
-import "time"
+import (
+	"time"
+)
 
 // maxDays is how many days of spending are remembered.
 const maxDays = 14

@@ -1,0 +1,191 @@
+package runner
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// finish completes the report with what is left behind.
+func (l *loop) finish(now time.Time) {
+	t := &l.tick
+	if l.state != nil && l.state.Pause.Why == "" {
+		l.resolve(agentStopped)
+	}
+	t.Errors = l.errors()
+	t.Ended = now
+	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
+	t.Budget = l.wf.Settings.Policy.Budget
+	t.Listed = l.issues.listed()
+	if l.unread != nil {
+		t.Unread = l.unread.Error()
+	}
+	if l.state == nil {
+		return // the tick failed before it had a state
+	}
+	t.Service = !l.Once && !t.DryRun
+	t.Claims = maps.Clone(l.state.Claims)
+	t.Pause, t.Spent, t.Today = l.state.Pause, l.spent(), l.state.SpentToday(now)
+	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
+	for i, row := range t.Rows {
+		if c := l.state.Claims[row.ID]; c.Phase == schedule.Parked && row.Next.Phase != schedule.Parked {
+			t.Rows[i].Next = schedule.Next{Phase: schedule.Parked, Why: schedule.Why{Reason: schedule.IsParked, Detail: c.Why}} // by a later plan
+		}
+	}
+	for _, c := range l.state.Claims {
+		if c.Phase == schedule.Waiting && (t.NextDue.IsZero() || c.Due.Before(t.NextDue)) {
+			t.NextDue = c.Due
+		}
+	}
+}
+
+// spent returns what the run has used: in a service, over all its ticks.
+func (l *loop) spent() schedule.Spent { return l.before.Plus(l.state.Tick) }
+
+// finishedWith reports whether an issue is no candidate any more: it is not
+// left alone, it is done.
+func finishedWith(v schedule.Verdict) bool {
+	return v.Phase == "" && isOver(v.Why.Reason)
+}
+
+// isOver reports whether a reason means that an issue is no candidate any more.
+func isOver(reason schedule.Reason) bool {
+	switch reason {
+	case schedule.Terminal, schedule.NotActive, schedule.NotVisible:
+		return true
+	}
+	return false
+}
+
+// record logs the end of a session and keeps it for the report.
+func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
+	o := m.outcome
+	row := l.tick.Row(m.id)
+	row.Identifier, row.Title, row.URL, row.State = claim.Identifier, claim.Title, claim.URL, claim.State
+	row.Attempt, row.Class, row.Status, row.Why, row.Next = claim.Attempt, o.Class, o.Status, o.Why, next
+	row.Sessions++
+	row.Turns += o.Turns
+	row.Usage.Input += o.Usage.Input
+	row.Usage.Output += o.Usage.Output
+	row.Took += now.Sub(m.started)
+	for _, w := range o.Warnings {
+		if !slices.Contains(row.Warnings, w) { // sessions repeat each other
+			row.Warnings = append(row.Warnings, w)
+		}
+	}
+	if o.Issue != nil {
+		row.Title, row.URL, row.State = o.Issue.Title, o.Issue.URL, o.Issue.State
+	}
+
+	attrs := []any{"session_id", m.last.Session, "pid", m.last.PID, "outcome", o.Class, "status", o.Status, "turns", o.Turns, "tokens", o.Usage.Total(), "next", nextWord(next)}
+	if o.Why != "" {
+		attrs = append(attrs, "reason", o.Why)
+	}
+	if !next.Due.IsZero() {
+		attrs = append(attrs, "due", next.Due.UTC().Format(time.RFC3339))
+	}
+	switch o.Class {
+	case schedule.Done:
+		m.log.Info("completed", attrs...)
+	case schedule.Stopped:
+		m.log.Info("stopped", attrs...)
+	case schedule.Systemic:
+		l.problem(agentStopped, o.Why)
+		m.log.Error("failed", attrs...)
+	default:
+		m.log.Warn("failed", attrs...)
+	}
+}
+
+// remember keeps a tick that did something for people to look back on. One that
+// did nothing leaves the state as it was: then there is nothing to save.
+func (l *loop) remember(now time.Time) {
+	if l.tick.Acted == 0 {
+		return
+	}
+	p := schedule.TickRecord{
+		Run: l.Self.Run, Attempt: l.Self.Attempt, Started: l.tick.Started, Ended: now, Stopped: l.tick.Stopped,
+		Parked: len(l.tick.Parked), Tokens: l.spent().Usage.Total(),
+	}
+	for _, row := range l.tick.Rows {
+		p.Sessions += row.Sessions
+		if row.Completed() {
+			p.Done++
+		}
+	}
+	l.state.AppendHistory(p)
+}
+
+func nextWord(next schedule.Next) string {
+	if next.Phase == "" {
+		return "released: " + next.Why.String()
+	}
+	return string(next.Phase)
+}
+
+// maxRemarks bounds the errors and the warnings that a run keeps for its report: a
+// service goes on for months.
+const maxRemarks = 100
+
+// problem is an error that a person must do something about, as long as it lasts.
+type problem struct {
+	source source
+	text   string
+}
+
+// source is what an error comes from. It is over when its source works again.
+type source int
+
+const (
+	trackerUnread   source = iota // until a poll succeeds
+	workflowInvalid               // until WORKFLOW.md can be used
+	agentStopped                  // until the pause that it began is over
+)
+
+// problem keeps an error for the report, once: polls and sessions repeat each other.
+func (l *loop) problem(from source, text string) {
+	if t := (problem{from, text}); !slices.Contains(l.problems, t) && len(l.problems) < maxRemarks {
+		l.problems = append(l.problems, t)
+	}
+}
+
+// resolve makes warnings of the errors of a source that works again.
+func (l *loop) resolve(from source) {
+	l.problems = slices.DeleteFunc(l.problems, func(t problem) bool {
+		if t.source == from {
+			l.warn("over now: " + t.text)
+		}
+		return t.source == from
+	})
+}
+
+// errors returns what a person must still do something about.
+func (l *loop) errors() []string {
+	var texts []string
+	for _, t := range l.problems {
+		if !slices.Contains(texts, t.text) {
+			texts = append(texts, t.text)
+		}
+	}
+	return texts
+}
+
+// warn puts warnings into the report, each once. It reports whether any is new.
+func (l *loop) warn(warnings ...string) (added bool) {
+	for _, w := range warnings {
+		if !slices.Contains(l.tick.Warnings, w) && len(l.tick.Warnings) < maxRemarks {
+			l.tick.Warnings = append(l.tick.Warnings, w)
+			added = true
+		}
+	}
+	return added
+}
+
+// warnError takes in a failure that the run goes on without.
+func (l *loop) warnError(what string, err error) {
+	l.warn(fmt.Sprintf("%s: %v", what, err))
+	l.Log.Warn(what+" failed: going on without it", "error", err)
+}
