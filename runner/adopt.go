@@ -8,24 +8,24 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// adopt takes over what dead runs left. An interrupted run adopts nothing: that
-// is for the next one.
+// adopt takes over the claims of dead runs. An interrupted run adopts nothing:
+// the next run does.
 func (l *loop) adopt(ctx context.Context) {
 	l.askOwners(ctx)
 	if ctx.Err() != nil {
 		return
 	}
 	for _, c := range l.state.Adopt(l.owners, l.policy(), time.Now()) {
-		if !l.adoptedIDs[c.ID] { // a save that meets a conflict takes it over again
+		if !l.adoptedIDs[c.ID] { // a save that met a conflict adopts it again
 			l.adoptedIDs[c.ID] = true
 			l.adopted(ctx, c)
 		}
 	}
 }
 
-// askOwners finds out which owners of claims are alive: each once in a pass, however
-// often its save conflicts, and all of them in bounded time. Of those that it
-// cannot askOwners in that time the lease decides.
+// askOwners finds out which owners of claims are alive. It asks about each once
+// in a round, however often the save conflicts, and bounds the time for all. The
+// lease decides for owners that it could not ask in this time.
 func (l *loop) askOwners(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -40,7 +40,7 @@ func (l *loop) askOwners(ctx context.Context) {
 	}
 }
 
-// adopted ends what the dead run may have left running for a claim of its own.
+// adopted ends the processes that the dead run may have left for a claim.
 func (l *loop) adopted(ctx context.Context, c schedule.Claim) {
 	l.tick.Acted++
 	log := l.Log.With("issue_id", c.ID, "issue_identifier", c.Identifier)

@@ -13,14 +13,13 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// cleanUp removes the workspaces of issues that reached a terminal state while
-// nobody looked, once in a run (SPEC §8.6). Claimed issues are not its business:
-// their plan cleans up. The issues with a workspace are read by id, instead of
-// every closed issue there ever was, and apart from the claims: whatever comes of
-// it, the run goes on.
+// cleanUp removes the workspaces of issues that became terminal between runs,
+// once in a run (SPEC §8.6). The plan cleans up claimed issues. cleanUp reads the
+// issues that have a workspace by id, instead of every closed issue. It reads
+// them separately from the claims, so that its failures do not affect the run.
 func (l *loop) cleanUp(ctx context.Context) {
 	if l.cleaned || l.unread != nil {
-		return // done, or the tracker cannot be read: at the next poll
+		return // done, or the tracker cannot be read: try at the next poll
 	}
 	l.cleaned = true
 	known, unknown, err := l.conn.Workspaces.Issues()
@@ -38,7 +37,7 @@ func (l *loop) cleanUp(ctx context.Context) {
 	case err == nil:
 		l.clean(left)
 	case l.waits(time.Now()):
-		l.cleaned = false // the tracker asks to wait: at the next poll
+		l.cleaned = false // the tracker asks to wait: try at the next poll
 		return
 	default:
 		l.warnError("startup cleanup", err)
@@ -48,7 +47,7 @@ func (l *loop) cleanUp(ctx context.Context) {
 	}
 }
 
-// clean removes the workspaces of those issues that are known to be terminal.
+// clean removes the workspaces of the issues that are known to be terminal.
 func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
 	for id, issue := range left {
 		known := l.issues.issues[id]
@@ -58,8 +57,8 @@ func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
 	}
 }
 
-// cleanUnknown does the same for workspaces of which only the key is known: their
-// issues are looked for by state.
+// cleanUnknown removes the workspaces of terminal issues of which only the key is
+// known. It looks for the issues by state.
 func (l *loop) cleanUnknown(ctx context.Context, keys []string) {
 	issues, err := l.byState(ctx, l.policy().TerminalStates)
 	if err != nil {
@@ -72,8 +71,9 @@ func (l *loop) cleanUnknown(ctx context.Context, keys []string) {
 	}
 }
 
-// remove deletes the workspace of a terminal issue, beside the loop: its
-// before_remove hook may take a while. Until then the issue is not started.
+// remove starts to delete the workspace of a terminal issue in the background,
+// since its before_remove hook may take a while. The issue is not started until
+// it has ended.
 func (l *loop) remove(issue workspace.Issue) {
 	id := tracker.ID(issue.ID)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -89,18 +89,18 @@ func (l *loop) remove(issue workspace.Issue) {
 	})
 }
 
-// removed is the end of a workspace.
+// removed is the message that the removal of a workspace has ended.
 type removed struct {
 	id         tracker.ID
 	identifier string
-	hook       error // the failure of before_remove, which the removal goes on without
+	hook       error // the failure of before_remove, which does not stop the removal
 	err        error
 }
 
 func (m removed) in(l *loop) {
 	delete(l.cleaning, m.id)
 	log := l.Log.With("issue_id", m.id, "issue_identifier", m.identifier)
-	if m.hook != nil { // logged where it ran
+	if m.hook != nil { // already logged where it ran
 		l.warn(fmt.Sprintf("%s: %v", m.identifier, m.hook))
 	}
 	if m.err != nil {

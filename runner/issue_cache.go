@@ -9,14 +9,14 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// issueCache is the latest knowledge of the tracker's issues, and how old it is.
-// Every read and every ended session adds to it; a plan is made from it alone.
+// issueCache holds the latest knowledge of the tracker's issues, and its age.
+// Every read and every ended session updates it; a plan is made from it alone.
 type issueCache struct {
-	listedAt   time.Time // when candidates were read last; zero before the first time
+	listedAt   time.Time // when the candidates were last read; zero before the first time
 	candidates []tracker.Issue
-	issues     map[tracker.ID]*tracker.Issue // read by id; nil when no longer visible
-	readAt     map[tracker.ID]time.Time      // absent: nothing certain is known
-	malformed  map[tracker.ID]string         // why the record of an issue is malformed, as read last
+	issues     map[tracker.ID]*tracker.Issue // issues read by id; nil if no longer visible
+	readAt     map[tracker.ID]time.Time      // absent if what is known may be outdated
+	malformed  map[tracker.ID]string         // why the record of an issue is malformed, as last read
 }
 
 func newIssueCache() issueCache {
@@ -26,7 +26,7 @@ func newIssueCache() issueCache {
 // listed reports whether candidates were read at least once.
 func (v *issueCache) listed() bool { return !v.listedAt.IsZero() }
 
-// list takes in a complete list of candidates.
+// list stores a complete list of candidates.
 func (v *issueCache) list(issues []tracker.Issue, at time.Time) {
 	v.listedAt = at
 	v.candidates = slices.Clone(issues)
@@ -35,12 +35,12 @@ func (v *issueCache) list(issues []tracker.Issue, at time.Time) {
 		v.readAt[issue.ID] = at
 		delete(v.malformed, issue.ID)
 		if _, known := v.issues[issue.ID]; known {
-			v.issues[issue.ID] = &issue // not the element, which another issue may come to be
+			v.issues[issue.ID] = &issue // not the address of the element, which may be overwritten
 		}
 	}
 }
 
-// refresh takes in a complete read of the asked ids.
+// refresh stores a complete read of the asked ids.
 func (v *issueCache) refresh(asked []tracker.ID, issues []tracker.Issue, at time.Time) {
 	found := make(map[tracker.ID]bool, len(issues))
 	for i := range issues {
@@ -54,7 +54,7 @@ func (v *issueCache) refresh(asked []tracker.ID, issues []tracker.Issue, at time
 	}
 }
 
-// learn takes in one issue as it is now.
+// learn stores one issue as it is now.
 func (v *issueCache) learn(issue tracker.Issue, at time.Time) {
 	v.issues[issue.ID] = &issue
 	v.readAt[issue.ID] = at
@@ -64,7 +64,7 @@ func (v *issueCache) learn(issue tracker.Issue, at time.Time) {
 	}
 }
 
-// gone takes in that the tracker no longer shows an issue.
+// gone records that the tracker no longer shows an issue.
 func (v *issueCache) gone(id tracker.ID, at time.Time) {
 	v.issues[id] = nil
 	v.readAt[id] = at
@@ -72,8 +72,8 @@ func (v *issueCache) gone(id tracker.ID, at time.Time) {
 	v.drop(id)
 }
 
-// markMalformed takes in that the record of an issue is malformed: nothing is known of
-// the issue then, and it is no candidate.
+// markMalformed records that the record of an issue is malformed: nothing is
+// known about the issue then, and it is no candidate.
 func (v *issueCache) markMalformed(m tracker.Malformed) {
 	delete(v.issues, m.ID)
 	delete(v.readAt, m.ID)
@@ -88,11 +88,12 @@ func (v *issueCache) drop(id tracker.ID) {
 	}
 }
 
-// doubt keeps what is known of an issue but trusts it no longer: a session may
-// have changed it since.
+// doubt marks what is known of an issue as outdated: a session may have changed
+// it since.
 func (v *issueCache) doubt(id tracker.ID) { delete(v.readAt, id) }
 
-// doubtAll does so for every issue: another run may have worked on any of them.
+// doubtAll marks every issue as outdated: another run may have worked on any of
+// them.
 func (v *issueCache) doubtAll() { clear(v.readAt) }
 
 func (v *issueCache) candidate(id tracker.ID) int {
@@ -104,7 +105,7 @@ func (v *issueCache) candidate(id tracker.ID) int {
 	return -1
 }
 
-// stale are the ids whose knowledge is older than maxAge.
+// stale returns the ids that were last read more than maxAge ago.
 func (v *issueCache) stale(ids []tracker.ID, maxAge time.Duration, now time.Time) []tracker.ID {
 	var old []tracker.ID
 	for _, id := range ids {
@@ -115,12 +116,12 @@ func (v *issueCache) stale(ids []tracker.ID, maxAge time.Duration, now time.Time
 	return old
 }
 
-// snapshot returns the view as a plan needs it: what is known of the candidates
-// and of each claim, without the issues whose workspaces are being removed.
+// snapshot returns what a plan needs: the candidates and the claimed issues,
+// without those whose workspaces are being removed.
 func (v *issueCache) snapshot(s *schedule.State, cleaning map[tracker.ID]context.CancelCauseFunc, hold schedule.Why) schedule.Snapshot {
 	snap := schedule.Snapshot{Candidates: v.candidates, Claimed: map[tracker.ID]*tracker.Issue{}, Malformed: v.malformed, Hold: hold}
 	for id := range cleaning {
-		if v.candidate(id) >= 0 { // seldom: an issue that is over has been dropped
+		if v.candidate(id) >= 0 { // rare: finished issues have been dropped
 			snap.Candidates = slices.DeleteFunc(slices.Clone(v.candidates), func(issue tracker.Issue) bool { return cleaning[issue.ID] != nil })
 			break
 		}

@@ -15,21 +15,25 @@ import (
 )
 
 const (
-	// maxWait is how long a single tick waits for something that falls due when
-	// nothing runs: long enough for a continuation, too short for a backoff.
+	// maxWait bounds how long a single tick in which nothing runs waits for
+	// something that falls due: long enough for a continuation, too short for a
+	// backoff.
 	maxWait = 2 * time.Second
-	// fresh is how old knowledge of an issue may be when a session starts on it.
+	// fresh bounds the age of what is known of an issue when a session starts on
+	// it.
 	fresh = time.Second
-	// maxReserve bounds the time kept back before a deadline to end in good order.
+	// maxReserve bounds the time that is reserved before a deadline to end
+	// gracefully.
 	maxReserve = 10 * time.Second
 	// saveTime bounds the last save of an interrupted run.
 	saveTime = 3 * time.Second
-	// askTime bounds the questions of one pass whether other runs are alive.
+	// askTime bounds the time of one round for asking whether other runs are
+	// alive.
 	askTime = 30 * time.Second
 )
 
-// loop is one run in progress. One goroutine, the one in Run, owns all of it;
-// sessions and removals send to its inbox.
+// loop holds the progress of one run. The goroutine of Run owns all of it;
+// sessions and removals send messages to its inbox.
 type loop struct {
 	*Runner
 	wf         workflow.Workflow
@@ -37,40 +41,41 @@ type loop struct {
 	issues     issueCache
 	state      *schedule.State
 	rev        store.Revision
-	unsaved    unsaved                                 // what happened since the state was last saved
-	owners     map[schedule.Owner]schedule.OwnerStatus // what other owners were found to be in this pass
-	adoptedIDs map[tracker.ID]bool                     // claims that were taken over from dead runs in this pass
+	unsaved    unsaved                                 // what happened to our sessions since the last save
+	owners     map[schedule.Owner]schedule.OwnerStatus // the status of other owners, as asked in this round
+	adoptedIDs map[tracker.ID]bool                     // claims adopted from dead runs in this round
 	setup      schedule.Setup                          // what sessions work with, as of the last poll
-	salt       string                                  // of fit
+	salt       string                                  // of setup
 
-	bad       schedule.Why           // why the workflow forbids to start anything
-	preflight *attempt.PreflightOnce // one session of a tick finds out whether any can work
-	unread    error                  // why the tracker could not be read; nil when the last poll succeeded
+	bad       schedule.Why           // why nothing may be started with this workflow; zero if it is valid
+	preflight *attempt.PreflightOnce // lets one session of a tick check for all
+	unread    error                  // why the tracker could not be read; nil if the last poll succeeded
 	badText   string                 // the workflow error that was logged last
-	problems  []problem              // what a person must do something about, as long as it lasts
-	before    schedule.Spent         // in the ticks of this run before the current one
+	problems  []problem              // errors that a person must fix and that still last
+	before    schedule.Spent         // spending of this run's earlier ticks
 	workers   map[tracker.ID]*worker
 	cleaning  map[tracker.ID]context.CancelCauseFunc
 	wg        sync.WaitGroup
 	inbox     chan message
 	nextPoll  time.Time
 	limit     *rateLimit
-	stopAt    time.Time   // when sessions are interrupted for the deadline; zero is never
-	startBy   time.Time   // after which nothing starts because of it
-	cleaned   bool        // startup cleanup has been begun
+	stopAt    time.Time   // when sessions are stopped for the deadline; zero is never
+	startBy   time.Time   // after which nothing starts because of the deadline; zero is never
+	cleaned   bool        // startup cleanup has begun
 	exits     []time.Time // when the last sessions ended
 	replan    bool        // something happened that may change the plan
 	tick      report.Tick
 }
 
-// message is something that happened to a session or a workspace.
+// message is something that happened to a session or a workspace. The loop
+// applies it by calling in.
 type message interface{ in(*loop) }
 
-// Run performs one tick, or ticks until ctx is done. The report tells what
-// happened also when the tick fails. Errors: those of the workflow and of
-// Connect for bad settings, of the store (state_unreadable, state_conflict …),
-// of the tracker when a single tick could not read it, and [schedule.ErrInterrupted]
-// when ctx ended it.
+// Run performs one tick, or ticks until ctx is done. The report is filled in also
+// when the tick fails. Errors: those of the workflow and of Connect for bad
+// settings, of the store (state_unreadable, state_conflict …), of the tracker
+// when a single tick could not read it, and [schedule.ErrInterrupted] when ctx
+// ended it.
 func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 	l := newLoop(r)
 	err := l.open(ctx)
@@ -92,8 +97,8 @@ func newLoop(r *Runner) *loop {
 	return l
 }
 
-// deadlines keeps back a tenth of the time, at most maxReserve, for each of two
-// things: for a session to do something at all, and for the run to end.
+// deadlines reserves a tenth of the time, at most maxReserve, for each of two
+// things: for a session to get anything done, and for the run to end.
 func (l *loop) deadlines(now time.Time) {
 	if l.Deadline <= 0 {
 		return
@@ -103,7 +108,7 @@ func (l *loop) deadlines(now time.Time) {
 	l.startBy = l.stopAt.Add(-reserve)
 }
 
-// open reads the workflow and the state, and takes over what dead runs left.
+// open reads the workflow and the state, and adopts the claims of dead runs.
 func (l *loop) open(ctx context.Context) error {
 	wf, err := l.Workflows.Current()
 	if err != nil {
@@ -124,14 +129,14 @@ func (l *loop) open(ctx context.Context) error {
 	return nil
 }
 
-// run is the loop itself: pass, wait, until there is nothing left to do.
+// run repeats rounds and waits until there is nothing left to do.
 func (l *loop) run(ctx context.Context) error {
 	defer l.wg.Wait()
 	l.replan = true
 	for {
 		if l.replan && ctx.Err() == nil {
 			l.replan = false
-			if err := l.reconcile(ctx); err != nil && ctx.Err() == nil { // else it is the interruption's
+			if err := l.reconcile(ctx); err != nil && ctx.Err() == nil { // otherwise the interruption caused the error
 				return l.stopAll(ctx, schedule.Interrupted, err)
 			}
 		}
@@ -148,8 +153,8 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// wait sleeps until something happens or time alone may change the plan, then
-// takes in all that has happened.
+// wait sleeps until a message arrives or time alone may change the plan, then
+// applies all messages that have arrived.
 func (l *loop) wait(ctx context.Context) {
 	timer := time.NewTimer(time.Until(l.alarm(time.Now())))
 	defer timer.Stop()
@@ -166,7 +171,8 @@ func (l *loop) wait(ctx context.Context) {
 	}
 }
 
-// drain takes in what is waiting in the inbox, so that one pass serves it all.
+// drain applies the messages that are waiting in the inbox, so that one round
+// serves them all.
 func (l *loop) drain() {
 	for {
 		select {
@@ -178,7 +184,7 @@ func (l *loop) drain() {
 	}
 }
 
-// alarm is the next instant at which there is something to do.
+// alarm returns the next instant at which there is something to do.
 func (l *loop) alarm(now time.Time) time.Time {
 	at := l.nextPoll
 	if wake, ok := l.state.Wake(l.policy(), now); ok && wake.Before(at) {
@@ -193,7 +199,7 @@ func (l *loop) alarm(now time.Time) time.Time {
 func (l *loop) overdue(now time.Time) bool { return !l.stopAt.IsZero() && !now.Before(l.stopAt) }
 
 // finished reports whether a single tick is over: nothing runs, and nothing that
-// falls due shortly would be started.
+// falls due within maxWait would be started.
 func (l *loop) finished(now time.Time) bool {
 	if len(l.workers) > 0 || len(l.cleaning) > 0 || l.awaitsTracker(now) {
 		return false
@@ -210,27 +216,27 @@ func (l *loop) finished(now time.Time) bool {
 	return true
 }
 
-// ended closes a single tick that came to its end by itself.
+// ended saves the state of a single tick that was not stopped early.
 func (l *loop) ended(ctx context.Context) error {
 	err := l.saveLast(ctx)
 	switch {
 	case err != nil:
 		return err
 	case !l.issues.listed() && !l.bad.None():
-		return nil // the workflow's error is in the report; reconciling was all there was to do
+		return nil // the report has the workflow's error; reconciling was all there was to do
 	}
 	return l.unread
 }
 
-// stopAll ends every session for a cause, in good order and in bounded time,
-// and saves what is left of them.
+// stopAll stops every session for a reason, gracefully and in bounded time, and
+// saves their claims.
 func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) error {
 	l.tick.Stopped = string(reason)
 	if err != nil && !errors.Is(err, schedule.ErrInterrupted) {
 		l.tick.Stopped = "failed"
 	}
 	for id, w := range l.workers {
-		if l.state.Claims[id].Phase == schedule.Running { // else it is being stopped, for a cause of its own
+		if l.state.Claims[id].Phase == schedule.Running { // otherwise it is being stopped for a reason of its own
 			l.state.Apply(schedule.Decision{Action: schedule.Stop, ID: id, Why: schedule.Why{Reason: reason, Detail: stopText(reason)}}, time.Now())
 		}
 		w.cancel(schedule.StopError(reason))
@@ -253,7 +259,7 @@ func stopText(reason schedule.Reason) string {
 	return "the run was interrupted"
 }
 
-// policy is the workflow's, with the command line's bound.
+// policy returns the workflow's policy, with the limits of the command line.
 func (l *loop) policy() schedule.Policy {
 	p := l.wf.Settings.Policy
 	p.Setup, p.Salt = l.setup, l.salt
@@ -263,12 +269,12 @@ func (l *loop) policy() schedule.Policy {
 	return p
 }
 
-// snapshot is what a plan made at now may know.
+// snapshot returns what a plan made at now may use.
 func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 	return l.issues.snapshot(l.state, l.cleaning, l.hold(now))
 }
 
-// hold is why nothing at all may be started now, if there is such a reason.
+// hold returns why nothing at all may be started now; zero if there is no reason.
 func (l *loop) hold(now time.Time) schedule.Why {
 	switch {
 	case !l.bad.None():
@@ -281,7 +287,7 @@ func (l *loop) hold(now time.Time) schedule.Why {
 	return schedule.Why{}
 }
 
-// pollOnce polls, again where the tracker asks to wait for a short time.
+// pollOnce polls, and polls again if the tracker asks to wait for a short time.
 func (l *loop) pollOnce(ctx context.Context) error {
 	for {
 		l.poll(ctx, time.Now())
@@ -296,8 +302,8 @@ func (l *loop) pollOnce(ctx context.Context) error {
 	}
 }
 
-// Plan says what a tick would do now, and why not more. It changes nothing: not
-// the state, no workspace, no issue.
+// Plan returns what a tick would do now, and why not more. It changes nothing:
+// neither the state, nor a workspace, nor an issue.
 func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
 	l := newLoop(r)
 	l.tick.DryRun = true

@@ -14,35 +14,36 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// unsaved is what happened to our sessions since the state was last saved. When
-// another run has saved in between, its state is loaded and the unsaved is
-// carried into it; decisions are not: they are made anew.
+// unsaved holds what happened to our sessions since the state was last saved. If
+// another run has saved in between, its state is loaded and unsaved is applied to
+// it. Decisions are not: they are made again.
 type unsaved struct {
 	exits      []func(*schedule.State)
-	heartbeats map[tracker.ID]attempt.Update // of each session that still runs, all of them merged
+	heartbeats map[tracker.ID]attempt.Update // the merged updates of each session that still runs
 }
 
 func newUnsaved() unsaved { return unsaved{heartbeats: map[tracker.ID]attempt.Update{}} }
 
-// heartbeat records a sign of life.
+// heartbeat applies an update of a session.
 func (l *loop) heartbeat(id tracker.ID, u attempt.Update) {
 	l.state.Heartbeat(id, u.Update, u.At)
 	l.unsaved.heartbeats[id] = u.Merge(l.unsaved.heartbeats[id])
 }
 
-// recordExit records the end of a session.
+// recordExit applies the end of a session.
 func (l *loop) recordExit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Next {
 	p := l.policy()
 	delete(l.unsaved.heartbeats, id)
 	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
-		p.Setup, p.Salt = l.setup, l.salt // those of s
+		p.Setup, p.Salt = l.setup, l.salt // those that belong to s
 		s.Exit(id, o, p, at)
 	})
 	return l.state.Exit(id, o, p, at)
 }
 
-// reclassify judges the end of a session beside the others of the tick. Failures that
-// turn out to be everyone's are taken back from the issues that were charged.
+// reclassify classifies the end of a session in the light of the others of the
+// tick. Failures that turn out to be systemic are no longer charged to their
+// issues.
 func (l *loop) reclassify(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Outcome {
 	o, excused := l.state.Reclassify(id, o)
 	for _, before := range excused {
@@ -59,7 +60,7 @@ func (l *loop) reclassify(id tracker.ID, o schedule.Outcome, at time.Time) sched
 	return o
 }
 
-// load reads the state and takes it over.
+// load reads the state and adopts it.
 func (l *loop) load(ctx context.Context) error {
 	state, rev, err := l.Store.Load(ctx)
 	if err == nil {
@@ -68,13 +69,14 @@ func (l *loop) load(ctx context.Context) error {
 	return err
 }
 
-// reread takes over what others have saved since: an operator, or another run.
-// What it cannot read a save cannot replace either, so that is where it fails.
+// reread takes over what an operator or another run has saved since. It ignores a
+// failed read: a state that cannot be read cannot be replaced either, so the next
+// save fails.
 func (l *loop) reread(ctx context.Context) {
 	state, rev, err := l.Store.Load(ctx)
 	switch {
 	case err != nil:
-		l.Log.Warn("state not read again: going on with what is known", "error", err)
+		l.Log.Warn("state could not be read again: continuing with what is known", "error", err)
 	case rev != l.rev:
 		l.Log.Info("taking over what another process saved")
 		l.issues.doubtAll()
@@ -82,8 +84,8 @@ func (l *loop) reread(ctx context.Context) {
 	}
 }
 
-// adoptState carries the journal into a state that was read, and stops the sessions
-// whose claims another run has taken.
+// adoptState makes a state that was read the state of the loop. It applies what
+// is unsaved to it, and stops the sessions whose claims another run has taken.
 func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	state.Self = l.Self
 	if wrong := state.BoundTimes(l.policy(), time.Now()); len(wrong) > 0 {
@@ -100,13 +102,13 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 		state.Heartbeat(id, u.Update, u.At)
 	}
 	if l.state != nil {
-		state.CarryOverTick(l.state) // the journal is in it already
+		state.CarryOverTick(l.state) // the unsaved changes are in it already
 	}
 	l.state, l.rev = state, rev
 	l.takeWait()
 	for id, c := range state.Claims {
 		if c.Owner == l.Self && l.workers[id] == nil {
-			state.Requeue(id, time.Now()) // saved after all, though we were told otherwise
+			state.Requeue(id, time.Now()) // the failed Save did reach the store
 		}
 	}
 	for id, w := range l.workers {
@@ -116,21 +118,21 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	}
 }
 
-// save makes the state durable; the journal then begins anew.
+// save makes the state durable and clears what is unsaved.
 func (l *loop) save(ctx context.Context) error {
 	l.keepWait()
 	rev, err := l.Store.Save(ctx, l.state, l.rev)
 	if err != nil {
 		return err
 	}
-	if rev != l.rev { // a store may leave what is not worth a write to the next one
+	if rev != l.rev { // a store may postpone what is not worth a write
 		l.rev, l.unsaved = rev, newUnsaved()
 	}
 	return nil
 }
 
-// saveLast closes the state of a run. Another run may have saved meanwhile: what
-// ours did is carried into its state.
+// saveLast saves the state at the end of a run. If another run saves at the same
+// time, it applies our changes to that state and tries again.
 func (l *loop) saveLast(ctx context.Context) error {
 	for range maxConflicts {
 		l.remember(time.Now())

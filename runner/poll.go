@@ -13,8 +13,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// poll reads what every claim's issue looks like now, and the candidates while
-// there is room for any (SPEC §8.1). A failed read leaves what was known.
+// poll reads the issues of all claims, and the candidates if any could be started
+// (SPEC §8.1). After a failed read what was known stays.
 func (l *loop) poll(ctx context.Context, now time.Time) {
 	if !l.nextPoll.IsZero() {
 		l.reread(ctx)
@@ -46,9 +46,9 @@ func (l *loop) room(now time.Time) bool {
 	return schedule.HasRoom(l.state, l.snapshot(now), l.policy(), now)
 }
 
-// relist reads the candidates again when one could be started and the list is
-// older than a poll: while every slot was taken, more urgent issues may have
-// come. A list that decides an order is therefore at most one poll old.
+// relist reads the candidates again if one could be started and the list is older
+// than a poll: more urgent issues may have come while every slot was taken. So
+// the list that decides an order is at most one poll old.
 func (l *loop) relist(ctx context.Context, now time.Time) {
 	if l.issues.listed() && now.Sub(l.issues.listedAt) > l.wf.Settings.Poll && l.room(now) {
 		l.list(ctx)
@@ -65,14 +65,15 @@ func (l *loop) list(ctx context.Context) {
 	l.issues.list(issues, time.Now())
 }
 
-// byState lists issues. Malformed ones are left out with a warning.
+// byState lists the issues in some states. It leaves out malformed ones with a
+// warning.
 func (l *loop) byState(ctx context.Context, states []string) ([]tracker.Issue, error) {
 	return l.conn.Tracker.IssuesByState(tracker.WithDropped(ctx, l.malformed), states)
 }
 
-// refresh reads issues by id. Either all are known afterwards, but for the
-// malformed ones, or none is. What was known of a malformed one no longer counts:
-// its claim stays as it is, and the others are read again without it.
+// refresh reads issues by id. It stores either all issues except the malformed
+// ones, or none. Nothing is known about a malformed issue afterwards: its claim
+// stays as it is, and the other issues are read again without it.
 func (l *loop) refresh(ctx context.Context, ids []tracker.ID) error {
 	for len(ids) > 0 {
 		issues, err := l.conn.Tracker.IssuesByID(ctx, ids)
@@ -91,21 +92,21 @@ func (l *loop) refresh(ctx context.Context, ids []tracker.ID) error {
 			l.malformed(m)
 		}
 		if len(rest) == len(ids) {
-			return err // it names none of them
+			return err // it names none of these ids
 		}
 		ids = rest
 	}
 	return nil
 }
 
-// malformed warns of a record that no issue can be made of, once.
+// malformed warns once about a record of which no issue can be made.
 func (l *loop) malformed(m tracker.Malformed) {
 	if l.warn(fmt.Sprintf("%s: its record in the tracker is malformed, so nothing is done about it: %s", m.Name(), m.Why)) {
 		l.Log.Warn("malformed record", "issue_id", m.ID, "issue_identifier", m.Identifier, "reason", m.Why)
 	}
 }
 
-// unreadable takes in that the tracker could not be read: what runs goes on,
+// unreadable records that the tracker could not be read: sessions continue, and
 // nothing starts until a poll succeeds (SPEC §11.4).
 func (l *loop) unreadable(what string, err error) {
 	l.unread = fmt.Errorf("%s: %w", what, err)

@@ -9,33 +9,33 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Progress is what a run is doing at one moment, for a live display
-// (SPEC §13.3). It is a copy: nothing in it changes.
+// Progress describes what a run is doing at one moment, for a live display (SPEC
+// §13.3). It is a copy that does not change.
 type Progress struct {
-	Sessions []Session // by identifier
+	Sessions []Session // sorted by identifier
 	Retrying []schedule.Claim
 	Parked   []schedule.Claim
 	Spent    schedule.Spent // by this run
 	Today    schedule.Day
 	Limits   []byte // the agent's rate limits, as it sent them
-	// Completed are the issues of which a session came to a normal end in this run,
+	// Completed lists the issues of which a session ended normally in this run,
 	// the latest last; see [schedule.State].
 	Completed []tracker.ID
 }
 
-// Session is a session in progress.
+// Session describes a session in progress.
 type Session struct {
 	Claim   schedule.Claim
-	ID      string // thread and turn
-	PID     int    // of its process; 0 before it was started
+	ID      string // the thread and the turn
+	PID     int    // process id of the agent; 0 before it was started
 	Status  schedule.AttemptStatus
 	Started time.Time
-	Event   string // what it said last
-	Summary string // the same in words
+	Event   string // its last event
+	Summary string // its last event in words
 }
 
-// Uncounted returns the time of the session that is not in Progress.Today yet. One
-// that is being stopped is counted up to the stop.
+// Uncounted returns the time of the session that Progress.Today does not contain
+// yet. The time of a session that is being stopped is counted up to the stop.
 func (s Session) Uncounted(now time.Time) time.Duration {
 	if s.Claim.Since.IsZero() {
 		return 0 // another run has taken the claim
@@ -43,7 +43,7 @@ func (s Session) Uncounted(now time.Time) time.Duration {
 	return now.Sub(s.Claim.Since)
 }
 
-// progress tells the display, if there is one, what is going on.
+// progress reports what is going on to the display, if there is one.
 func (l *loop) progress() {
 	if l.Progress == nil {
 		return

@@ -11,25 +11,26 @@ import (
 )
 
 const (
-	// unsaidWait is how long the tracker is left alone when it limits requests and
-	// does not say for how long.
-	unsaidWait = time.Minute
-	// maxLimitWait is how long a single tick waits for the tracker in all.
+	// defaultWait bounds how long the tracker is not called when it limits
+	// requests and does not say for how long.
+	defaultWait = time.Minute
+	// maxLimitWait bounds how long a single tick waits for the tracker in all.
 	maxLimitWait = time.Minute
 )
 
-// rateLimit knows until when the tracker asked not to be asked. The loop and the
-// sessions share it, since each of them learns of a limit that holds for all.
+// rateLimit stores the time before which the tracker asked not to be called. The
+// loop and the sessions share it, because a limit that one of them meets applies
+// to all.
 type rateLimit struct {
 	mu    sync.Mutex
 	first time.Time // when the tracker first asked to wait; zero before
 	until time.Time
-	err   error // with which the tracker asked to wait
-	told  error // the one that was logged last; only the loop uses it
+	err   error // the error with which the tracker asked to wait
+	told  error // the error that was logged last; only the loop uses it
 }
 
-// limitedReader is a tracker's reader that fails without a request until the time
-// that the tracker named is over.
+// limitedReader wraps a tracker's reader. Until the time that the tracker named,
+// it fails without a request.
 type limitedReader struct {
 	tracker.Reader
 	limit *rateLimit
@@ -43,7 +44,7 @@ func (r limitedReader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]trac
 	return r.limit.ask(func() ([]tracker.Issue, error) { return r.Reader.IssuesByID(ctx, ids) })
 }
 
-// ask reads unless the tracker asked to wait, and notes when it does.
+// ask calls read unless the tracker asked to wait, and records when it does.
 func (l *rateLimit) ask(read func() ([]tracker.Issue, error)) ([]tracker.Issue, error) {
 	if err := l.refusal(time.Now()); err != nil {
 		return nil, err
@@ -52,14 +53,14 @@ func (l *rateLimit) ask(read func() ([]tracker.Issue, error)) ([]tracker.Issue, 
 	if wait, asked := tracker.RetryAfter(err); asked {
 		now := time.Now()
 		if wait <= 0 {
-			wait = unsaidWait
+			wait = defaultWait
 		}
 		return nil, l.extend(err, now, now.Add(min(wait, schedule.MaxTrackerWait)))
 	}
 	return issues, err
 }
 
-// refusal returns the error of a read that has to wait; nil when none has to.
+// refusal returns the error of a read that must wait; nil if it need not.
 func (l *rateLimit) refusal(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,8 +70,8 @@ func (l *rateLimit) refusal(now time.Time) error {
 	return nil
 }
 
-// extend lets reads fail with err until a time, unless they have to wait longer
-// already.
+// extend makes reads fail with err until the given time, unless they must wait
+// longer already.
 func (l *rateLimit) extend(err error, now, until time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,16 +90,16 @@ func (l *rateLimit) end() time.Time {
 	return l.until
 }
 
-// keepWait writes the wait into the state, for the next run and for a restarted
-// service. One that is over stays there: it holds nothing, and taking it out
-// would be a save of a tick in which nothing happened.
+// keepWait stores the wait in the state, for the next run and for a service that
+// is restarted. A wait that is over stays there: it has no effect, and deleting
+// it would be a save in a tick in which nothing happened.
 func (l *loop) keepWait() {
 	if end := l.limit.end(); !end.IsZero() {
 		l.state.Wait = schedule.TrackerWait{Tracker: l.wf.Settings.Tracker.Kind, Until: end}
 	}
 }
 
-// takeWait takes over the wait that another run was told, for the same tracker.
+// takeWait adopts the wait that another run stored for the same tracker.
 func (l *loop) takeWait() {
 	now, wait := time.Now(), l.state.Wait
 	if left := wait.Until.Sub(now); left > 0 && wait.Tracker == l.wf.Settings.Tracker.Kind {
@@ -106,8 +107,8 @@ func (l *loop) takeWait() {
 	}
 }
 
-// waits takes in a read that failed because the tracker is to be left alone, and
-// reports whether it did. The next poll is not later than the end of the wait.
+// waits reports whether a read failed because the tracker must not be called. If
+// so, it moves the next poll forward to the end of the wait.
 func (l *loop) waits(now time.Time) bool {
 	err := l.limit.refusal(now)
 	if err == nil {
@@ -125,7 +126,7 @@ func (l *loop) waits(now time.Time) bool {
 }
 
 // awaitsTracker reports whether a single tick is to wait until the tracker can be
-// asked again: a minute in all, and not beyond its deadline.
+// called again: for a minute in all, and not beyond its deadline.
 func (l *loop) awaitsTracker(now time.Time) bool {
 	if l.unread == nil || l.limit.refusal(now) == nil {
 		return false

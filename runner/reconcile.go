@@ -17,12 +17,13 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// maxConflicts is how often a save is tried again because another run was faster,
-// and meanwhile the longest pause before each try, so that they get out of step.
+// maxConflicts bounds how often a save is tried again because another run saved
+// first; conflictPause bounds the random pause before each try, which separates
+// runs that collide.
 const maxConflicts, conflictPause = 20, 100 * time.Millisecond
 
-// reconcile is one round: observe, plan, save the claims, perform. It fails only
-// when the run cannot go on.
+// reconcile performs one round: poll, plan, save the claims, perform. It fails
+// only if the run cannot continue.
 func (l *loop) reconcile(ctx context.Context) error {
 	defer func() { clear(l.owners); clear(l.adoptedIDs) }()
 	l.reload()
@@ -48,8 +49,8 @@ func (l *loop) reconcile(ctx context.Context) error {
 	return l.handleSaveError(fmt.Errorf("save claims: %w %d times in a row: lower the number of runs that share this state", store.ErrConflict, maxConflicts))
 }
 
-// yield takes over what a faster run has saved. What that run did to the issues
-// is not known: none is started before it is read again.
+// yield loads what a faster run has saved. That run may have changed the issues,
+// so none is started before it is read again.
 func (l *loop) yield(ctx context.Context) error {
 	select {
 	case <-time.After(rand.N(conflictPause)):
@@ -59,8 +60,8 @@ func (l *loop) yield(ctx context.Context) error {
 	return l.load(ctx)
 }
 
-// handleSaveError decides whether a failed save ends the run. A service goes on with
-// what runs, starts nothing, and tries again at the next poll.
+// handleSaveError decides whether a failed save ends the run. A service keeps its
+// sessions, starts nothing, and tries again at the next poll.
 func (l *loop) handleSaveError(err error) error {
 	if l.Once {
 		return err
@@ -69,8 +70,8 @@ func (l *loop) handleSaveError(err error) error {
 	return nil
 }
 
-// reload re-reads WORKFLOW.md (SPEC §6.2). A bad edit keeps the last good one,
-// and blocks dispatch until it is mended.
+// reload reads WORKFLOW.md again (SPEC §6.2). After a bad edit the last good
+// version stays in force, and nothing is dispatched until the file is fixed.
 func (l *loop) reload() {
 	wf, err := l.Workflows.Current()
 	if err == nil && !reflect.DeepEqual(wf, l.wf) {
@@ -87,30 +88,30 @@ func (l *loop) reload() {
 	if text := err.Error(); text != l.badText {
 		l.badText = text
 		l.problem(workflowInvalid, text)
-		l.Log.Error("workflow is invalid: nothing new starts until it is mended", "error", err)
+		l.Log.Error("workflow is invalid: nothing new starts until it is fixed", "error", err)
 	}
 }
 
-// apply takes a workflow into force, connecting again where it needs to. A prompt
-// that can be rendered for no issue is refused here, once: found by each session
-// alone it would be charged to every issue of the board.
+// apply puts a workflow into force and connects again if its settings changed. It
+// refuses a prompt that cannot be rendered for any issue: otherwise each session
+// would fail, and every issue would be charged.
 func (l *loop) apply(wf workflow.Workflow) error {
 	if err := prompt.Check(wf.Prompt); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
 	if l.conn.Workspaces == nil || !reflect.DeepEqual(wf.Settings, l.wf.Settings) {
-		world, err := l.Connect(wf)
+		conn, err := l.Connect(wf)
 		if err != nil {
 			return err
 		}
 		if !reflect.DeepEqual(wf.Settings.Tracker, l.wf.Settings.Tracker) {
-			l.limit = new(rateLimit) // of another tracker, or another credential
+			l.limit = new(rateLimit) // the tracker or its credential is another one
 			if l.state != nil {
 				l.state.Wait = schedule.TrackerWait{}
 			}
 		}
-		world.Tracker.Reader = limitedReader{world.Tracker.Reader, l.limit}
-		l.conn = world
+		conn.Tracker.Reader = limitedReader{conn.Tracker.Reader, l.limit}
+		l.conn = conn
 	}
 	l.wf = wf
 	warnings := slices.Concat(wf.Warnings, l.conn.Tracker.Warnings, l.conn.Warnings, wf.Settings.Codex.PostureWarnings())
@@ -121,9 +122,9 @@ func (l *loop) apply(wf workflow.Workflow) error {
 	return nil
 }
 
-// plan decides what to do. What it would start on old knowledge is read again
-// first, and decided anew: one read serves all that start in the pass, and those
-// that will start before its knowledge is old too.
+// plan returns what to do. If it would start sessions on old knowledge it reads
+// those issues and plans again. One read serves all issues that start in the
+// round, and those that will start before the knowledge is old again.
 func (l *loop) plan(ctx context.Context) []schedule.Decision {
 	l.relist(ctx, time.Now())
 	for {
@@ -134,7 +135,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 		if len(l.issues.stale(starting, fresh, now)) == 0 {
 			return decisions
 		}
-		// As many slots become free as in the time before, of which some are free now.
+		// Expect as many slots to become free as lately; some of them are free already.
 		policy.MaxConcurrent += max(0, len(lately(l.exits, now))-len(starting))
 		soon := startsOf(schedule.Plan(l.state, snap, policy, now))
 		if err := l.refresh(ctx, l.issues.stale(soon, fresh, now)); err != nil {
@@ -154,7 +155,8 @@ func startsOf(decisions []schedule.Decision) []tracker.ID {
 	return ids
 }
 
-// lately returns those of the times, oldest first, since which what was read is fresh.
+// lately returns the times, sorted with the oldest first, that are not longer ago
+// than fresh.
 func lately(times []time.Time, now time.Time) []time.Time {
 	for len(times) > 0 && now.Sub(times[0]) > fresh {
 		times = times[1:]
@@ -162,8 +164,8 @@ func lately(times []time.Time, now time.Time) []time.Time {
 	return times
 }
 
-// commit makes the decisions true in the state and saves it. When it fails the
-// state is as before, and nothing may be performed.
+// commit applies the decisions to the state and saves it. If it fails the state
+// is unchanged, and nothing may be performed.
 func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error {
 	before, acted := l.state.Clone(), l.tick.Acted
 	now := time.Now()

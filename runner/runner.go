@@ -14,56 +14,57 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// Store keeps the state between runs. A Save that meets a newer state than rev
-// writes nothing and fails with [store.ErrConflict].
+// Store keeps the state between runs. Save writes nothing and fails with
+// [store.ErrConflict] if the stored state is newer than rev.
 type Store interface {
 	Load(ctx context.Context) (*schedule.State, store.Revision, error)
 	Save(ctx context.Context, s *schedule.State, rev store.Revision) (store.Revision, error)
 }
 
-// Workflows gives the workflow in force: the last good one, with an error
-// while the file is bad.
+// Workflows returns the workflow in force: the last good one, with an error while
+// the file is invalid.
 type Workflows interface {
 	Current() (workflow.Workflow, error)
 }
 
-// Connection is the outside that a workflow names: its tracker and its workspaces.
+// Connection holds what a workflow names outside of the program: its tracker and
+// its workspaces.
 type Connection struct {
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
-	Warnings   []string // what looks wrong with both, one sentence each; the tracker has its own
+	Warnings   []string // suspicious settings, one sentence each; the tracker has its own
 }
 
-// Runner performs ticks. Its fields are set once, by cmd.
+// Runner performs ticks. Its fields are set once, before Run or Plan.
 type Runner struct {
 	Workflows Workflows
-	// Connect opens the world of a workflow; again only when its settings change.
+	// Connect opens the tracker and the workspaces of a workflow. It is called again only when the settings change.
 	Connect func(workflow.Workflow) (Connection, error)
 	Store   Store
 	// RunSession runs one session to its end: attempt.Run.
 	RunSession func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
-	// OwnerStatus asks whether the owner of a claim that is not ours is alive. It returns
+	// OwnerStatus reports whether another owner of a claim is alive. It returns
 	// when ctx is done.
 	OwnerStatus func(context.Context, schedule.Owner) schedule.OwnerStatus
 	Self        schedule.Owner
 
 	Account attempt.Account // how sessions log in
-	// Login returns everything that sessions log in with, to see whether it has
-	// changed. A digest of it is stored where others may read it, so it must hold
-	// no secret that can be guessed. Nil is nothing.
+	// Login returns everything that sessions log in with, to detect changes. A
+	// digest of it is stored where others may read it, so it must not contain a
+	// secret that can be guessed. May be nil.
 	Login      func(codex.Config) []string
-	SessionDir string         // folder for what belongs to sessions and to no workspace; empty for none
-	Denied     attempt.Denied // what agents may not read, besides what is the runner's
+	SessionDir string         // folder for files of sessions that belong to no workspace; empty for none
+	Denied     attempt.Denied // what agents may not read, besides the runner's own files
 
 	Redact func(string) string // hides secrets in what leaves the program; nil hides none
 
 	Once         bool          // one tick, then return
 	MaxIssues    int           // sessions started in a tick at most; 0 leaves it to the workflow
-	Deadline     time.Duration // the tick is over before this much time is gone; 0 is never
+	Deadline     time.Duration // the tick ends before this much time has passed; 0 is never
 	Logs         string        // absolute path of the folder for event logs; empty for none
-	Version      string        // of this program, as agents are told
+	Version      string        // of this program; sent to agents
 	Log          *slog.Logger
-	Progress     func(Progress)   // told about every change; may be nil, must be quick
-	OnSessionEnd func(SessionLog) // told about every session that ended; likewise
-	Refresh      <-chan struct{}  // asks for a poll ahead of time; may be nil
+	Progress     func(Progress)   // called after every change; may be nil, must be quick
+	OnSessionEnd func(SessionLog) // called after every session; may be nil, must be quick
+	Refresh      <-chan struct{}  // each receive causes a poll at once; may be nil
 }

@@ -7,22 +7,23 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// maxStory is how many lines of a session are told.
-const maxStory = 200
+// maxLines bounds how many lines of a session are kept.
+const maxLines = 200
 
-// SessionLog is what a session said, told when it is over, for a log that keeps the
-// words of an issue together.
+// SessionLog holds the messages of one session. It is passed on when the session
+// has ended, so that a log can keep the lines of an issue together.
 type SessionLog struct {
-	Claim   schedule.Claim // as it was while the session ran
+	Claim   schedule.Claim // as it was during the session
 	Outcome schedule.Outcome
-	Next    schedule.Next // what became of the claim
+	Next    schedule.Next // what happens to the claim
 	Took    time.Duration
-	Lines   []string // in the order they were said; the last ones when there were too many
-	Omitted int      // lines before them
+	Lines   []string // in their order; only the last ones if there were too many
+	Omitted int      // number of lines dropped before them
 }
 
-// append takes in a sign of life. It is called by one goroutine at a time. What is
-// said twice in a row, as things are when they begin and end, is told once.
+// append adds the summary of an update. It is called by one goroutine at a time.
+// Consecutive duplicates are dropped: many items report both their begin and
+// their end.
 func (s *SessionLog) append(u attempt.Update) {
 	if u.Summary == "" || u.Usage.Total() > 0 {
 		return
@@ -30,19 +31,19 @@ func (s *SessionLog) append(u attempt.Update) {
 	if n := len(s.Lines); n > 0 && s.Lines[n-1] == u.Summary {
 		return
 	}
-	if len(s.Lines) == maxStory {
+	if len(s.Lines) == maxLines {
 		s.Lines = append(s.Lines[:0], s.Lines[1:]...)
 		s.Omitted++
 	}
 	s.Lines = append(s.Lines, u.Summary)
 }
 
-// logSession hands the story of a session to whoever keeps the log.
+// logSession passes the log of a session on.
 func (l *loop) logSession(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
 	if l.OnSessionEnd == nil {
 		return
 	}
-	story := m.story
-	story.Claim, story.Outcome, story.Next, story.Took = claim, m.outcome, next, now.Sub(m.started)
-	l.OnSessionEnd(story)
+	session := m.session
+	session.Claim, session.Outcome, session.Next, session.Took = claim, m.outcome, next, now.Sub(m.started)
+	l.OnSessionEnd(session)
 }

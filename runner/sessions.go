@@ -13,16 +13,16 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// worker is one session in progress.
+// worker represents one session in progress.
 type worker struct {
 	id      tracker.ID
 	log     *slog.Logger
 	cancel  context.CancelCauseFunc
-	last    attempt.Update // what it said last
+	last    attempt.Update // the merged updates so far
 	started time.Time
 }
 
-// perform makes saved decisions true in the world.
+// perform carries out decisions that have been saved.
 func (l *loop) perform(decisions []schedule.Decision) {
 	for _, d := range decisions {
 		switch d.Action {
@@ -52,8 +52,8 @@ func (l *loop) dispatch(issue tracker.Issue) {
 	claim := l.state.Claims[issue.ID]
 	l.issues.learn(issue, l.issues.readAt[issue.ID])
 	log := l.Log.With("issue_id", issue.ID, "issue_identifier", issue.Identifier)
-	// Sessions outlive the context of the run: they are stopped one by one, each
-	// with its cause, and waited for.
+	// Sessions do not use the context of the run: each is stopped with its own
+	// reason and waited for.
 	ctx, cancel := context.WithCancelCause(context.Background())
 	w := &worker{id: issue.ID, log: log, cancel: cancel, started: time.Now()}
 	l.workers[issue.ID] = w
@@ -70,8 +70,8 @@ func (l *loop) dispatch(issue tracker.Issue) {
 	l.wg.Go(func() { l.work(ctx, w, job) })
 }
 
-// work runs in a worker's own goroutine. What the session says while the loop is
-// busy is merged, so that a session never waits for the loop.
+// work runs a session in the worker's own goroutine. Updates that arrive while
+// the loop is busy are merged, so a session never waits for the loop.
 func (l *loop) work(ctx context.Context, w *worker, job attempt.Job) {
 	defer w.cancel(nil)
 	updates := newMailbox()
@@ -81,16 +81,16 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job) {
 		}
 		updates.drained <- struct{}{}
 	})
-	var story SessionLog
+	var log SessionLog
 	outcome := l.RunSession(ctx, job, func(u attempt.Update) {
-		story.append(u)
+		log.append(u)
 		updates.put(u)
 	})
 	updates.close()
-	l.inbox <- exited{w, outcome, story}
+	l.inbox <- exited{w, outcome, log}
 }
 
-// updated is a sign of life from a session.
+// updated is the message that a session sent an update.
 type updated struct {
 	*worker
 	update attempt.Update
@@ -107,11 +107,11 @@ func (m updated) in(l *loop) {
 	l.progress()
 }
 
-// exited is the end of a session: its processes are gone.
+// exited is the message that a session has ended; its processes are gone.
 type exited struct {
 	*worker
 	outcome schedule.Outcome
-	story   SessionLog
+	session SessionLog
 }
 
 func (m exited) in(l *loop) {
@@ -144,11 +144,11 @@ func (m exited) in(l *loop) {
 	l.progress()
 }
 
-// mailbox hands updates from a session to the loop. It holds at most one: a new
-// one is merged into the one that waits, so put never blocks and nothing that
+// mailbox passes updates from a session to the loop. It holds at most one: a new
+// update is merged into the waiting one, so put never blocks and nothing that
 // counts is lost.
 type mailbox struct {
-	out     chan attempt.Update // of one: the update that waits
+	out     chan attempt.Update // capacity 1: the waiting update
 	drained chan struct{}
 }
 
@@ -156,7 +156,7 @@ func newMailbox() mailbox {
 	return mailbox{out: make(chan attempt.Update, 1), drained: make(chan struct{}, 1)}
 }
 
-// put is called by one goroutine at a time.
+// put adds an update. It is called by one goroutine at a time.
 func (m mailbox) put(u attempt.Update) {
 	for {
 		select {
@@ -168,7 +168,7 @@ func (m mailbox) put(u attempt.Update) {
 	}
 }
 
-// close ends the mailbox, and returns once the last update has been taken.
+// close ends the mailbox. It returns once the last update has been received.
 func (m mailbox) close() {
 	close(m.out)
 	<-m.drained

@@ -12,9 +12,9 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// setupDigests returns the digests of what sessions work with now. The state may be
-// public: the salt in it is the key of the digests, so what goes into them must
-// not be guessed; see Runner.Login.
+// setupDigests returns the digests of what sessions work with now. The state may
+// be public. Its salt is the key of the digests, so they must not be made of
+// values that can be guessed; see Runner.Login.
 func (l *loop) setupDigests(salt string) schedule.Setup {
 	digest := func(values ...any) string {
 		text, err := json.Marshal(values)
@@ -38,14 +38,15 @@ func (l *loop) setupDigests(salt string) schedule.Setup {
 	}
 }
 
-// updateSetup learns what sessions work with now. The state's salt goes on; one
-// that has none gets this run's with its first digest.
+// updateSetup computes what sessions work with now. It uses the salt of the
+// state; a state that has none gets the salt of this run with its first digest.
 func (l *loop) updateSetup(s *schedule.State) {
 	l.salt = cmp.Or(s.Salt, l.salt, rand.Text())
 	l.setup = l.setupDigests(l.salt)
 }
 
-// resumeIfChanged ends a pause that was begun with another key, login, setting or hook.
+// resumeIfChanged ends a pause that began with another key, login, setting or
+// hook.
 func (l *loop) resumeIfChanged(now time.Time) {
 	l.updateSetup(l.state)
 	if l.state.ResumeIfChanged(l.setup, now) {

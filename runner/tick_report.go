@@ -9,7 +9,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// finish completes the report with what is left behind.
+// finish completes the report with the claims, the spending and the issues that
+// were left alone.
 func (l *loop) finish(now time.Time) {
 	t := &l.tick
 	if l.state != nil && l.state.Pause.Why == "" {
@@ -32,7 +33,7 @@ func (l *loop) finish(now time.Time) {
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
 	for i, row := range t.Rows {
 		if c := l.state.Claims[row.ID]; c.Phase == schedule.Parked && row.Next.Phase != schedule.Parked {
-			t.Rows[i].Next = schedule.Next{Phase: schedule.Parked, Why: schedule.Why{Reason: schedule.IsParked, Detail: c.Why}} // by a later plan
+			t.Rows[i].Next = schedule.Next{Phase: schedule.Parked, Why: schedule.Why{Reason: schedule.IsParked, Detail: c.Why}} // parked by a later plan
 		}
 	}
 	for _, c := range l.state.Claims {
@@ -42,16 +43,16 @@ func (l *loop) finish(now time.Time) {
 	}
 }
 
-// spent returns what the run has used: in a service, over all its ticks.
+// spent returns what the run has used; for a service, in all its ticks.
 func (l *loop) spent() schedule.Spent { return l.before.Plus(l.state.Tick) }
 
-// finishedWith reports whether an issue is no candidate any more: it is not
-// left alone, it is done.
+// finishedWith reports whether an issue is no longer a candidate: then it is not
+// reported as left alone.
 func finishedWith(v schedule.Verdict) bool {
 	return v.Phase == "" && isOver(v.Why.Reason)
 }
 
-// isOver reports whether a reason means that an issue is no candidate any more.
+// isOver reports whether the reason means that an issue is no longer a candidate.
 func isOver(reason schedule.Reason) bool {
 	switch reason {
 	case schedule.Terminal, schedule.NotActive, schedule.NotVisible:
@@ -60,7 +61,7 @@ func isOver(reason schedule.Reason) bool {
 	return false
 }
 
-// record logs the end of a session and keeps it for the report.
+// record logs the end of a session and adds it to the report.
 func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
 	o := m.outcome
 	row := l.tick.Row(m.id)
@@ -72,7 +73,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	row.Usage.Output += o.Usage.Output
 	row.Took += now.Sub(m.started)
 	for _, w := range o.Warnings {
-		if !slices.Contains(row.Warnings, w) { // sessions repeat each other
+		if !slices.Contains(row.Warnings, w) { // sessions of one issue repeat each other
 			row.Warnings = append(row.Warnings, w)
 		}
 	}
@@ -100,8 +101,8 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	}
 }
 
-// remember keeps a tick that did something for people to look back on. One that
-// did nothing leaves the state as it was: then there is nothing to save.
+// remember adds a tick that did something to the history. A tick that did nothing
+// leaves the state as it was, so that there is nothing to save.
 func (l *loop) remember(now time.Time) {
 	if l.tick.Acted == 0 {
 		return
@@ -126,17 +127,17 @@ func nextWord(next schedule.Next) string {
 	return string(next.Phase)
 }
 
-// maxRemarks bounds the errors and the warnings that a run keeps for its report: a
-// service goes on for months.
+// maxRemarks bounds the errors and warnings that a run keeps for its report: a
+// service runs for months.
 const maxRemarks = 100
 
-// problem is an error that a person must do something about, as long as it lasts.
+// problem is an error that lasts until its source works again.
 type problem struct {
 	source source
 	text   string
 }
 
-// source is what an error comes from. It is over when its source works again.
+// source tells what an error comes from.
 type source int
 
 const (
@@ -145,14 +146,15 @@ const (
 	agentStopped                  // until the pause that it began is over
 )
 
-// problem keeps an error for the report, once: polls and sessions repeat each other.
+// problem adds an error to the report, once: polls and sessions repeat each
+// other.
 func (l *loop) problem(from source, text string) {
 	if t := (problem{from, text}); !slices.Contains(l.problems, t) && len(l.problems) < maxRemarks {
 		l.problems = append(l.problems, t)
 	}
 }
 
-// resolve makes warnings of the errors of a source that works again.
+// resolve turns the errors of a source that works again into warnings.
 func (l *loop) resolve(from source) {
 	l.problems = slices.DeleteFunc(l.problems, func(t problem) bool {
 		if t.source == from {
@@ -162,7 +164,7 @@ func (l *loop) resolve(from source) {
 	})
 }
 
-// errors returns what a person must still do something about.
+// errors returns the errors that still last.
 func (l *loop) errors() []string {
 	var texts []string
 	for _, t := range l.problems {
@@ -173,7 +175,7 @@ func (l *loop) errors() []string {
 	return texts
 }
 
-// warn puts warnings into the report, each once. It reports whether any is new.
+// warn adds warnings to the report, each once, and reports whether any is new.
 func (l *loop) warn(warnings ...string) (added bool) {
 	for _, w := range warnings {
 		if !slices.Contains(l.tick.Warnings, w) && len(l.tick.Warnings) < maxRemarks {
@@ -184,8 +186,8 @@ func (l *loop) warn(warnings ...string) (added bool) {
 	return added
 }
 
-// warnError takes in a failure that the run goes on without.
+// warnError logs and reports a failure that does not end the run.
 func (l *loop) warnError(what string, err error) {
 	l.warn(fmt.Sprintf("%s: %v", what, err))
-	l.Log.Warn(what+" failed: going on without it", "error", err)
+	l.Log.Warn(what+" failed: continuing without it", "error", err)
 }

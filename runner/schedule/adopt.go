@@ -9,8 +9,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Orphans are the owners, other than this run, of claims that are marked as
-// running: each must be asked for before its claims can be adopted.
+// Orphans returns the owners, other than this run, of claims that are marked as
+// running. The claims of an owner are adopted only after its status is known.
 func (s *State) Orphans() []Owner {
 	var owners []Owner
 	seen := map[Owner]bool{s.Self: true}
@@ -24,20 +24,20 @@ func (s *State) Orphans() []Owner {
 	return owners
 }
 
-// OwnerStatus is what is known of the owner of a claim.
+// OwnerStatus tells whether the owner of a claim is alive.
 type OwnerStatus int
 
-// An owner that cannot be asked is unknown, and alive until its lease is over.
+// Unknown stands for an owner that cannot be asked: it counts as alive until its lease ends.
 const (
 	Unknown OwnerStatus = iota
 	Alive
 	Dead
 )
 
-// Adopt takes over the claims of owners that are dead: what they ran becomes a
-// retry that is due at once (SPEC §7.4). It counts as a failure, so that an
-// issue which kills its run cannot do so for ever. An owner that lives does not
-// hold is [Unknown]. It returns what it adopted.
+// Adopt takes over the claims of dead owners: each becomes a retry that is due at
+// once (SPEC §7.4), and a failure of its issue, so that an issue that kills its
+// run cannot do so forever. An owner that the map does not hold is [Unknown].
+// Adopt returns the claims it took over.
 func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Claim {
 	var adopted []Claim
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
@@ -53,9 +53,9 @@ func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Cl
 				continue
 			}
 		}
-		why := "the run that worked on it ended without a word"
+		why := "the run that worked on it ended without releasing its claim"
 		if c.Owner.Run != "" {
-			why = fmt.Sprintf("run %s ended without a word", c.Owner.Run)
+			why = fmt.Sprintf("run %s ended without releasing its claim", c.Owner.Run)
 		}
 		c.Content = "" // the session may have edited the issue
 		next := c.failed(why, p, now, time.Time{})
@@ -69,7 +69,8 @@ func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Cl
 	return adopted
 }
 
-// Requeue takes back a claim of this run whose session was never started.
+// Requeue makes a claim of this run, whose session was never started, due again
+// at once.
 func (s *State) Requeue(id tracker.ID, now time.Time) {
 	c := s.Claims[id]
 	c.setPhase(Waiting, "its session was not started", now)
@@ -77,8 +78,8 @@ func (s *State) Requeue(id tracker.ID, now time.Time) {
 	s.Claims[id] = c
 }
 
-// Retry makes a parked or waiting claim due at once with a clean record: an
-// operator's word. It reports whether there was such a claim.
+// Retry makes a parked or waiting claim due at once and resets its counters, at
+// the request of an operator. It reports whether there was such a claim.
 func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	c, claimed := s.Claims[id]
 	if !claimed || c.holdsSlot() {
@@ -92,8 +93,8 @@ func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	return true
 }
 
-// Release releases a parked or waiting claim with all its history: an operator's
-// word. It reports whether there was such a claim.
+// Release deletes a parked or waiting claim with all its history, at the request
+// of an operator. It reports whether there was such a claim.
 func (s *State) Release(id tracker.ID) bool {
 	c, claimed := s.Claims[id]
 	if !claimed || c.holdsSlot() {
@@ -103,10 +104,11 @@ func (s *State) Release(id tracker.ID) bool {
 	return true
 }
 
-// NewTick begins a tick: what the last one has used no longer counts.
+// NewTick begins a tick: it resets what counts per tick.
 func (s *State) NewTick() { s.Tick, s.Faults = Spent{}, nil }
 
-// CarryOverTick takes over what another reading of the state knows of this tick.
+// CarryOverTick copies what belongs to the current tick from old, an earlier read
+// of the same state.
 func (s *State) CarryOverTick(old *State) {
 	s.Tick, s.Faults, s.Completed = old.Tick, old.Faults, old.Completed
 }

@@ -6,32 +6,33 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Action is what is to be done about an issue.
+// Action names what a plan does about an issue.
 type Action string
 
-// The verbs of a plan.
+// The actions of a plan.
 const (
 	Dispatch Action = "dispatch" // claim it and start a session
-	Observe  Action = "observe"  // take over what the tracker says
+	Observe  Action = "observe"  // store what the tracker says about it
 	Stop     Action = "stop"     // end its session
-	Release  Action = "release"  // drop its claim
-	Park     Action = "park"     // leave it to a person
+	Release  Action = "release"  // delete its claim
+	Park     Action = "park"     // keep the claim until a person acts
 )
 
-// Decision is one step of a plan. [State.Apply] makes it true in the state; the
-// runner then makes it true in the world.
+// Decision represents one step of a plan. [State.Apply] writes it into the state,
+// then the runner performs it.
 type Decision struct {
 	Action Action
 	ID     tracker.ID
-	Issue  tracker.Issue // what is known of it; zero for a Stop when nothing is
+	Issue  tracker.Issue // as last read; may be zero for a Stop
 	Why    Why           // Stop, Release, Park
-	Clean  bool          // Release: the issue is terminal, its workspace goes too
+	Clean  bool          // Release: the issue is terminal, so its workspace is removed
 }
 
-// leaseTime is how long a claim counts as alive when its owner cannot be asked.
+// leaseTime bounds how long a claim counts as alive when its owner cannot be
+// asked.
 const leaseTime = 10 * time.Minute
 
-// Apply carries a decision into the state.
+// Apply writes a decision into the state.
 func (s *State) Apply(d Decision, now time.Time) {
 	c, claimed := s.Claims[d.ID]
 	switch d.Action {
@@ -48,7 +49,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 	case Observe:
 		c.observe(d.Issue)
 	case Stop:
-		s.countTime(now.Sub(c.Since), now) // Exit adds the time from here on
+		s.countTime(now.Sub(c.Since), now) // Exit adds the time after the stop
 		if d.Issue.ID != "" {
 			c.observe(d.Issue)
 		}
@@ -64,8 +65,8 @@ func (s *State) Apply(d Decision, now time.Time) {
 	s.Claims[d.ID] = c
 }
 
-// Renew extends the leases of what this run works on, once half of one is
-// gone, and reports whether any was extended.
+// Renew extends the leases of this run's claims when less than half of one is
+// left, and reports whether it extended any.
 func (s *State) Renew(now time.Time) bool {
 	renewed := false
 	for id, c := range s.Claims {

@@ -1,14 +1,14 @@
-// Package schedule decides what should happen now. It is pure: no I/O, no
-// clock, no goroutine; the same input gives the same output. The runner calls
-// it, performs what it says, and tells it what came of it.
+// Package schedule decides what should happen now. It is pure: it has no I/O, no
+// clock and no goroutine, and the same input gives the same output. The runner
+// calls it, performs its decisions, and reports the results back.
 //
 // # The claim map
 //
-// [State] holds one [Claim] per issue that anybody works on or will work on
-// again. A claim is in one of four phases, so the specification's "claimed =
+// [State] holds one [Claim] per issue that a session works on, will work on
+// again, or that is parked. A claim is in one of four phases, so the specification's "claimed =
 // running or retrying" (SPEC §7.1) holds by construction:
 //
-//	unclaimed ──Dispatch──▶ running ──Stop──▶ stopping ──exit, dropped──▶ unclaimed
+//	unclaimed ──Dispatch──▶ running ──Stop──▶ stopping ──exit, released─▶ unclaimed
 //	    ▲                    │   │ exit          │ exit, to be retried
 //	    │        input needed│   ▼               ▼
 //	    │        budget spent│  waiting ◀────────┘     waiting ──due, eligible, room: Dispatch──▶ running
@@ -16,26 +16,29 @@
 //	    └──Release────────── parked      released when somebody changes the issue, it leaves the
 //	                                     active states, or an operator says so
 //
-// A stopped session keeps its slot until its process is dead: that is what
-// "stopping" is for.
+// A session that is being stopped keeps its slot until its processes have ended:
+// this is the phase "stopping".
 //
 // # Planning
 //
-// [Plan] makes three ordered passes: reconcile what runs (SPEC §8.5), settle
-// what waits or is parked, start what is new (SPEC §8.2). It returns decisions
-// and changes nothing; [State.Apply] carries a decision into the state. The
+// [Plan] makes three ordered passes: reconcile the running claims (SPEC
+// §8.5), settle the waiting and parked ones, start new issues (SPEC §8.2). It returns decisions
+// and changes nothing; [State.Apply] writes a decision into the state. The
 // caller saves the state before it performs any effect, so that a claim is
 // durable before an agent starts. Planning again on the result, with the same
 // knowledge and time, decides nothing more.
 //
-// A claim that is due but finds no room, or whose issue could not be read, is
-// left as it is: being due, it goes first when room comes. The specification's
-// requeue (SPEC §8.4) is then nothing to do, and [Explain] says what it waits for.
+// A claim that is due stays as it is while there is no room or its issue cannot
+// be read: since it is due, it goes first when there is room. So the requeue of
+// the specification (SPEC §8.4) needs no action, and [Explain] says what the claim
+// waits for.
 //
-// Everything else that happens to a claim is one of: [State.Heartbeat] (a sign of
-// life), [State.Reclassify] and [State.Exit] (a session ended), [State.Adopt] (its owner died),
-// [State.Retry], [State.Release] and [State.Resume] (an operator's word).
+// All other changes of a claim are made by [State.Heartbeat] (a session sent an
+// update), [State.Reclassify] and [State.Exit] (a session ended), [State.Adopt]
+// (its owner died), and [State.Retry], [State.Release] and [State.Resume] (an
+// operator asked for it).
 //
-// Scheduling never looks at why a read failed. What is not known is left as it
-// is: a failed refresh keeps sessions running, a failed list starts nothing.
+// Planning does not depend on why a read failed. Claims of unknown issues stay as
+// they are: after a failed refresh sessions keep running, after a failed list
+// nothing starts.
 package schedule

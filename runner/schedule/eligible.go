@@ -10,10 +10,12 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// blockableState is the state in which an issue waits for its blockers (SPEC §8.2).
+// blockableState is the only state in which blockers keep an issue from being
+// started (SPEC §8.2).
 const blockableState = "todo"
 
-// rules is a policy in the form in which many issues are judged by it.
+// rules holds the parts of a policy that decide eligibility, prepared for many
+// issues.
 type rules struct {
 	active, terminal map[string]bool
 	labels           []string
@@ -30,13 +32,13 @@ func (p Policy) rules() rules {
 	return rules{active: set(p.ActiveStates), terminal: set(p.TerminalStates), labels: p.RequiredLabels}
 }
 
-// IneligibleToStart says why the issue must not be worked on whatever the load (SPEC
-// §8.2); the zero Why means that it may.
+// IneligibleToStart returns why the issue must not be worked on even when there
+// is room (SPEC §8.2). The zero Why means that it may be started.
 func (p Policy) IneligibleToStart(issue tracker.Issue) Why {
 	return p.rules().ineligibleToStart(&issue)
 }
 
-// ineligibleToStart judges an issue that is to be started.
+// ineligibleToStart returns why no session may be started on the issue.
 func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
 	if missing := issue.Missing(); missing != nil {
 		return Why{Incomplete, "has no " + strings.Join(missing, ", ")}
@@ -55,7 +57,7 @@ func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
 	return Why{}
 }
 
-// ineligibleToContinue judges an issue that a session works on already.
+// ineligibleToContinue returns why a session that works on the issue must end.
 func (r rules) ineligibleToContinue(issue *tracker.Issue) Why {
 	state := tracker.NormalState(issue.State)
 	switch {
@@ -89,18 +91,19 @@ func orElse(text, fallback string) string {
 	return text
 }
 
-// IneligibleToContinue says why a session that works on the issue should not go on; the
-// zero Why means that it should.
+// IneligibleToContinue returns why a session that works on the issue must end.
+// The zero Why means that it may continue.
 func (p Policy) IneligibleToContinue(issue tracker.Issue) Why {
 	return p.rules().ineligibleToContinue(&issue)
 }
 
-// Compare orders issues for dispatch (SPEC §8.2): priority 1 to 4 first, the
-// others last; then the oldest, those without a date last; then the identifier.
+// Compare orders issues for dispatch (SPEC §8.2): by priority, 1 to 4 before all
+// others; then by age, oldest first and issues without a date last; then by
+// identifier.
 func Compare(a, b tracker.Issue) int { return compare(&a, &b) }
 
-// inOrder returns the issues in the order of [Compare]: the same slice when they
-// are in order already, which is looked at without copying one.
+// inOrder returns the issues in the order of [Compare]. It returns the same slice
+// if it is sorted already, and otherwise a sorted copy; checking copies no issue.
 func inOrder(issues []tracker.Issue) []tracker.Issue {
 	for i := 1; i < len(issues); i++ {
 		if compare(&issues[i-1], &issues[i]) > 0 {

@@ -6,48 +6,49 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Class is what the end of a session means for its issue.
+// Class tells what the end of a session means for its issue.
 type Class string
 
 // The classes of an end.
 const (
-	Done        Class = "done"        // it came to a normal end
-	Stopped     Class = "stopped"     // it was told to stop; the claim knows why
-	IssueFailed Class = "issue"       // the issue's own failure
-	Transient   Class = "transient"   // a failure that passes: not held against the issue
-	ThreadLost  Class = "thread_lost" // the agent's thread is used up: the next attempt begins a new one
-	Systemic    Class = "systemic"    // no session can work until it is mended
-	NeedsInput  Class = "needs_input" // only a person can go on
+	Done        Class = "done"        // the session ended normally
+	Stopped     Class = "stopped"     // it was stopped; the claim has the reason
+	IssueFailed Class = "issue"       // a failure that counts against the issue
+	Transient   Class = "transient"   // a failure that will go away: not counted against the issue
+	ThreadLost  Class = "thread_lost" // the agent's thread cannot be used again: the next attempt begins a new one
+	Systemic    Class = "systemic"    // no session can work until it is fixed
+	NeedsInput  Class = "needs_input" // the agent waits for a person
 )
 
-// Outcome is how a session ended.
+// Outcome describes how a session ended.
 type Outcome struct {
 	Class   Class
 	Status  AttemptStatus  // how the attempt ended, for people
-	Why     string         // one line: the category and its cause; for Persons the question
+	Why     string         // one line: the category and its cause; for NeedsInput the question
 	Issue   *tracker.Issue // as read after the session; nil when it was not read
-	Gone    bool           // it was read, and the tracker no longer shows it
-	Thread  string         // to resume, empty when no turn has started
-	Usage   Usage          // of the whole session, absolute
+	Gone    bool           // the tracker no longer shows the issue
+	Thread  string         // to resume; empty when no turn was started
+	Usage   Usage          // of the whole session
 	Turns   int            // started
-	Idle    bool           // neither the workspace nor the issue changed
-	RetryAt time.Time      // not before, when the other side said so
+	Idle    bool           // the session changed neither the workspace nor the issue
+	RetryAt time.Time      // earliest retry that a server asked for; zero when it named none
 
-	// Fault is the kind of a failure that WORKFLOW.md may answer for (a hook, the
-	// prompt): the same text for all issues that fail alike. Empty for all others.
+	// Fault identifies a failure that WORKFLOW.md may be responsible for (a
+	// hook, the prompt). It is equal for all issues that fail in the same way,
+	// and empty for all other failures.
 	Fault    string
-	Warnings []string // failures that change nothing of the outcome, such as that of after_run; one line each
+	Warnings []string // failures that do not change the outcome, such as that of after_run; one line each
 }
 
-// Next is what became of a claim.
+// Next tells what happens to a claim after its session.
 type Next struct {
-	Phase Phase // empty: released
+	Phase Phase // empty when the claim is released
 	Why   Why
-	Due   time.Time // when Waiting
-	Clean bool      // the issue is terminal: its workspace goes
+	Due   time.Time // of a waiting claim
+	Clean bool      // the issue is terminal, so its workspace is removed
 }
 
-// Exit takes in the end of a session (SPEC §7.3, §8.4). Its slot is free from now on.
+// Exit applies the end of a session (SPEC §7.3, §8.4) and frees its slot.
 func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	c, claimed := s.Claims[id]
 	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
@@ -82,11 +83,11 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	return next
 }
 
-// maxCompleted bounds the set of completed issues: a service runs for months.
+// maxCompleted bounds the list of completed issues: a service runs for months.
 const maxCompleted = 1000
 
-// complete adds an issue to the completed ones, or moves it to their end. It makes
-// a new list: a display may still show the old one.
+// complete appends an issue to the completed ones, or moves it to their end. It
+// makes a new list, since a display may still hold the old one.
 func (s *State) complete(id tracker.ID) {
 	ids := make([]tracker.ID, 0, len(s.Completed)+1)
 	for _, old := range s.Completed {
@@ -98,7 +99,7 @@ func (s *State) complete(id tracker.ID) {
 	s.Completed = ids[max(len(ids)-maxCompleted, 0):]
 }
 
-// after decides what becomes of a claim whose session has ended.
+// after decides what happens to a claim whose session has ended.
 func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	if o.Class == Systemic {
 		s.pause(o, p, now)
@@ -114,7 +115,7 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	case Stopped:
 		return c.stopped(p, now)
 	case Systemic:
-		c.Attempt = max(c.Attempt, min(o.Turns, 1)) // not charged; but a second run is a retry
+		c.Attempt = max(c.Attempt, min(o.Turns, 1)) // not counted as a failure, but a second session is a retry
 		return waiting(o.Why, now)
 	case NeedsInput:
 		return parked(Why{IsParked, o.Why})
@@ -127,7 +128,8 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	return c.failed(o.Why, p, now, o.RetryAt)
 }
 
-// over reports whether the issue needs no further session, whatever this one did.
+// over reports whether the issue needs no further session, however this one
+// ended.
 func over(c Claim, o Outcome, p Policy) (Next, bool) {
 	if o.Gone {
 		return Next{Why: Why{NotVisible, "the tracker no longer shows the issue"}}, true
@@ -143,7 +145,7 @@ func over(c Claim, o Outcome, p Policy) (Next, bool) {
 	return Next{}, false
 }
 
-// continued is a normal exit of an issue that is still active: a continuation.
+// continued handles the normal end of a session on an issue that is still active.
 func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 	c.Failures = 0
 	c.Attempt = 1
@@ -160,7 +162,8 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 	return waiting("continuation", now.Add(ContinuationDelay))
 }
 
-// stopped is the end of a session that was told to stop and whose issue stays claimed.
+// stopped handles the end of a session that was stopped and whose issue stays
+// claimed.
 func (c *Claim) stopped(p Policy, now time.Time) Next {
 	switch c.StopReason {
 	case Stalled:
@@ -172,12 +175,12 @@ func (c *Claim) stopped(p Policy, now time.Time) Next {
 	return waiting(orElse(c.Why, string(Interrupted)), now)
 }
 
-// failed is a failure that the issue answers for.
+// failed handles a failure that counts against the issue.
 func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
 	c.Attempt++
 	c.Failures++
 	if c.Failures > 1 {
-		c.Thread = "" // it may be the thread that fails: begin a new one
+		c.Thread = "" // the thread may be the cause: begin a new one
 	}
 	if b := p.Budget.Attempts; b > 0 && c.Failures >= b {
 		return parked(Why{IsParked, plural(c.Failures, "failure") + " in a row (budget.max_attempts_per_issue), the last: " + why})
@@ -185,8 +188,8 @@ func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
 	return waiting(why, later(now.Add(Backoff(c.Attempt, p.MaxBackoff)), notBefore))
 }
 
-// pause remembers a failure that is everyone's. Untold, it is tried again after
-// the longest backoff.
+// pause records a systemic failure. If no reset time is given, the pause lasts
+// for the longest backoff.
 func (s *State) pause(o Outcome, p Policy, now time.Time) {
 	s.Tick.Paused = true
 	until := o.RetryAt

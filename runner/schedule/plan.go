@@ -9,38 +9,39 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Snapshot is what is known of the world when a plan is made.
+// Snapshot holds what is known about the issues when a plan is made.
 type Snapshot struct {
-	// Candidates are the issues in active states, as far as they are known.
-	// Best in the order of [Compare]; claimed ones may be among them.
+	// Candidates holds the known issues in active states. Planning is fastest
+	// when they are in the order of [Compare]. Claimed issues may be among them.
 	Candidates []tracker.Issue
-	// Claimed is the latest knowledge of each claimed issue: nil for one that
-	// the tracker no longer shows, absent for one that could not be read.
+	// Claimed holds each claimed issue as it was last read: nil if the tracker
+	// no longer shows it, absent if it could not be read.
 	Claimed map[tracker.ID]*tracker.Issue
-	// Malformed is why the record of a claimed issue cannot be understood, for
-	// those that are absent above for this reason.
+	// Malformed maps a claimed issue that is absent from Claimed to what is
+	// wrong with its record.
 	Malformed map[tracker.ID]string
-	// Hold is why nothing at all may be started, if there is such a reason.
+	// Hold is the reason why nothing at all may be started; zero when there is
+	// none.
 	Hold Why
 }
 
-// Plan decides what should happen now. It changes nothing.
+// Plan returns what should happen now. It changes nothing.
 func Plan(s *State, snap Snapshot, p Policy, now time.Time) []Decision {
 	pl := newPlanner(s, snap, p, now)
 	pl.run()
 	return pl.decisions
 }
 
-// Verdict is what a plan made of one issue.
+// Verdict tells what a plan does about one issue, and why.
 type Verdict struct {
-	Issue  tracker.Issue // for a claim whose issue is not known, what the claim remembers
+	Issue  tracker.Issue // if the issue could not be read, what its claim remembers
 	Phase  Phase         // of its claim; empty when it has none
-	Action Action        // what is done about it now; empty for nothing
-	Why    Why           // why nothing is done, or why this is
+	Action Action        // empty when nothing is done
+	Why    Why           // why nothing is done, or why the action is
 }
 
-// Explain is Plan with its reasons: a verdict on every claim and candidate,
-// also on those that a plan has no need to look at.
+// Explain returns a verdict on every claim and candidate, including those that
+// [Plan] does not need to look at.
 func Explain(s *State, snap Snapshot, p Policy, now time.Time) []Verdict {
 	pl := newPlanner(s, snap, p, now)
 	pl.explain = true
@@ -48,7 +49,7 @@ func Explain(s *State, snap Snapshot, p Policy, now time.Time) []Verdict {
 	return pl.verdicts
 }
 
-// planner is one planning in progress.
+// planner holds the progress of one plan.
 type planner struct {
 	state *State
 	snap  Snapshot
@@ -56,9 +57,9 @@ type planner struct {
 	rules rules
 	now   time.Time
 
-	hold     Why                 // why nothing may be started, whatever the issue
+	hold     Why                 // why nothing at all may be started; zero when there is no reason
 	limit    int                 // sessions at once
-	probing  bool                // one session tries whether a pause is over
+	probing  bool                // a single session checks whether the pause is over
 	busy     int                 // slots taken
 	perState map[string]int      // slots taken by state
 	left     int                 // sessions that may still start in this tick
@@ -102,14 +103,14 @@ func (pl *planner) run() {
 		}
 	}
 	pl.startNew()
-	// The session that tries whether a pause is over is, if there is a choice, not
-	// one that failed by a fault of the workflow: it may fail for itself alone.
+	// A claim that failed by a fault of the workflow is the last choice for the session
+	// that checks whether the pause is over: it may fail for a reason of its own.
 	for _, c := range last {
 		pl.settle(c)
 	}
 }
 
-// holdReason says why nothing may be started at all.
+// holdReason returns why nothing at all may be started.
 func (pl *planner) holdReason() Why {
 	s := pl.state
 	if !pl.snap.Hold.None() {
@@ -141,7 +142,7 @@ func (pl *planner) compareClaims(a, b Claim) int {
 	return cmp.Or(cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID))
 }
 
-// noRoomFor says why the issue finds no place now, if it does not.
+// noRoomFor returns why the issue cannot be started now although it is eligible.
 func (pl *planner) noRoomFor(issue *tracker.Issue) Why {
 	if why := pl.noRoom(); !why.None() {
 		return why
@@ -153,13 +154,13 @@ func (pl *planner) noRoomFor(issue *tracker.Issue) Why {
 	return Why{}
 }
 
-// noRoom says why no issue finds a place now, if none does.
+// noRoom returns why no issue can be started now.
 func (pl *planner) noRoom() Why {
 	switch {
 	case !pl.hold.None():
 		return pl.hold
 	case pl.busy >= pl.limit && pl.probing:
-		return Why{Paused, "one session tries first whether this is mended: " + pl.state.Pause.Why}
+		return Why{Paused, "one session checks first whether this is fixed: " + pl.state.Pause.Why}
 	case pl.busy >= pl.limit:
 		return Why{NoSlots, "no available orchestrator slots"}
 	case pl.left <= 0:
@@ -185,15 +186,15 @@ func (pl *planner) decide(d Decision, issue tracker.Issue, phase Phase) {
 	pl.note(issue, phase, d.Action, d.Why)
 }
 
-// note keeps a verdict when somebody asked for reasons.
+// note records a verdict if the plan is explained.
 func (pl *planner) note(issue tracker.Issue, phase Phase, verb Action, why Why) {
 	if pl.explain && verb != Observe {
 		pl.verdicts = append(pl.verdicts, Verdict{Issue: issue, Phase: phase, Action: verb, Why: why})
 	}
 }
 
-// HasRoom reports whether any issue could be started at all: if not, there is no
-// need to ask the tracker for candidates.
+// HasRoom reports whether any issue could be started at all. If not, the tracker
+// need not be asked for candidates.
 func HasRoom(s *State, snap Snapshot, p Policy, now time.Time) bool {
 	pl := newPlanner(s, snap, p, now)
 	for _, c := range s.Claims {
@@ -204,9 +205,9 @@ func HasRoom(s *State, snap Snapshot, p Policy, now time.Time) bool {
 	return pl.noRoom().None()
 }
 
-// Wake is the next instant after now at which time alone may change the plan:
-// a wait that ends, a session that falls silent for too long, a pause or a
-// day's budget that is over. ok is false when there is none.
+// Wake returns the next instant after now at which time alone may change the
+// plan: a retry falls due, a session becomes stalled, a pause or a day's budget
+// ends. ok is false when there is no such instant.
 func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 	sooner := func(t time.Time) {
 		if t.After(now) && (!ok || t.Before(at)) {
@@ -218,8 +219,8 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 		case c.Phase == Waiting:
 			sooner(c.Due)
 		case c.Owner == s.Self && c.watched(p):
-			// One tick of the clock later: a session is silent for too long
-			// only when more than the timeout has passed.
+			// A nanosecond later: a session is stalled only when more than
+			// the timeout has passed.
 			sooner(c.silentSince().Add(p.Stall + time.Nanosecond))
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// reconcile is the first pass: is what runs still wanted, and alive? (SPEC §8.5)
-// Sessions of other runs are theirs to judge; here they only take a slot.
+// reconcile performs the first pass on a claim with a session: it stops the
+// session if it is no longer wanted or stalled (SPEC §8.5). Sessions of other
+// runs take a slot and are otherwise left to their runs.
 func (pl *planner) reconcile(c Claim) {
 	known, asked := pl.snap.Claimed[c.ID]
 	issue := c.remembered()
@@ -32,7 +33,7 @@ func (pl *planner) reconcile(c Claim) {
 	pl.note(issue, c.Phase, "", Why{InProgress, "a session works on it"})
 }
 
-// stopReason says why a running session must end, if it must.
+// stopReason returns why a running session must end.
 func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool) Why {
 	if asked && known == nil {
 		return Why{NotVisible, "the tracker no longer shows the issue"}
@@ -55,19 +56,20 @@ func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool) Why {
 	return Why{}
 }
 
-// watched reports whether the session of the claim must not fall silent now.
+// watched reports whether the session of the claim can stall now.
 func (c Claim) watched(p Policy) bool {
 	return p.Stall > 0 && c.Phase == Running && !c.TurnSince.IsZero()
 }
 
-// silentSince returns when the session was last heard of in its turn.
+// silentSince returns the time of the last sign of life in the current turn.
 func (c Claim) silentSince() time.Time { return later(c.TurnSince, c.Heard) }
 
 func issueBudget(c Claim, b Budget) Why {
 	return Why{IssueBudget, fmt.Sprintf("spent %d tokens of budget.max_tokens_per_issue %d", c.Tokens, b.TokensPerIssue)}
 }
 
-// settle is the second pass: what becomes of a claim that no session holds.
+// settle performs the second pass on a claim without a session: it releases,
+// dispatches or keeps it.
 func (pl *planner) settle(c Claim) {
 	known, asked := pl.snap.Claimed[c.ID]
 	if known == nil {
@@ -95,7 +97,7 @@ func (pl *planner) settle(c Claim) {
 	}
 }
 
-// unknown says why nothing is known of a claimed issue.
+// unknown returns why a claimed issue could not be read.
 func (pl *planner) unknown(id tracker.ID) Why {
 	if reason, malformed := pl.snap.Malformed[id]; malformed {
 		return Why{Malformed, "its record in the tracker is malformed: " + reason}
@@ -103,7 +105,7 @@ func (pl *planner) unknown(id tracker.ID) Why {
 	return Why{NotKnown, "the tracker could not be asked about it"}
 }
 
-// resumeWaiting starts a waiting claim again when it is due and there is room.
+// resumeWaiting dispatches a waiting claim if it is due and there is room.
 func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 	if b := pl.p.Budget; b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
 		pl.decide(Decision{Action: Park, ID: c.ID, Issue: *known, Why: issueBudget(c, b)}, *known, c.Phase)
@@ -136,7 +138,8 @@ func (pl *planner) observe(c Claim, known *tracker.Issue) {
 	pl.decide(Decision{Action: Observe, ID: c.ID, Issue: *known}, *known, c.Phase)
 }
 
-// startNew is the third pass: claim new issues while there is room (SPEC §8.2).
+// startNew performs the third pass: it claims candidates while there is room
+// (SPEC §8.2).
 func (pl *planner) startNew() {
 	if !pl.explain && !pl.noRoom().None() {
 		return
@@ -170,14 +173,14 @@ func (pl *planner) startNew() {
 	}
 }
 
-// knows reports whether the claim has taken over what people see of the issue.
-// Its content is compared only where it counts: when the claim is parked.
+// knows reports whether the claim agrees with the issue in everything that people
+// see. It does not compare contents: settle does, for parked claims.
 func (c Claim) knows(issue *tracker.Issue) bool {
 	return c.Content != "" && c.State == issue.State && c.Title == issue.Title &&
 		c.URL == issue.URL && c.Identifier == issue.Identifier
 }
 
-// remembered is the issue as far as its claim knows it.
+// remembered returns the issue as far as its claim stores it.
 func (c Claim) remembered() tracker.Issue {
 	return tracker.Issue{ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State}
 }

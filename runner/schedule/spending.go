@@ -4,34 +4,34 @@ import (
 	"time"
 )
 
-// maxDays is how many days of spending are remembered.
+// maxDays bounds how many days of spending the state keeps.
 const maxDays = 14
 
-// MaxTokens is the largest number of tokens that is counted: sums stay at it.
+// MaxTokens is the largest number of tokens that is counted; sums stop there.
 const MaxTokens = 1 << 53
 
-// Usage is tokens as the agent counts them.
+// Usage holds token counts as the agent reports them.
 type Usage struct {
 	Input  int64 `json:"input"`
 	Output int64 `json:"output"`
 }
 
-// Total is what budgets are measured in.
+// Total returns the number that budgets are compared with.
 func (u Usage) Total() int64 { return u.Input + u.Output }
 
-// Spent is what something has used so far.
+// Spent holds what a tick has used so far.
 type Spent struct {
 	Sessions int           // started
 	Usage    Usage         // tokens
 	Time     time.Duration // of ended sessions, added up
-	Paused   bool          // a failure of everyone's came up: nothing more starts
+	Paused   bool          // a systemic failure occurred, so nothing more starts
 	HadTurn  bool          // a session that ended had a turn
 }
 
-// Day is what one day of UTC has used, over all runs. SPEC §13.5 totals what one
-// process has used since it began. Here a process is one tick of some minutes, so
-// its totals say little and are in the report alone; a budget needs a total that
-// outlives it and begins anew at an instant that all runners agree on.
+// Day holds what all runs used on one day in UTC. SPEC §13.5 asks for the totals
+// of one process; here a process is one tick of some minutes, so its totals only
+// appear in the report. A budget needs a total that outlives the process and is
+// reset at an instant that all runners agree on.
 type Day struct {
 	Date     string // 2006-01-02
 	Sessions int
@@ -39,7 +39,7 @@ type Day struct {
 	Time     time.Duration // of ended sessions, added up
 }
 
-// Plus returns the sum of both. It is paused when either is.
+// Plus returns the sum of both. It is paused if either is.
 func (s Spent) Plus(other Spent) Spent {
 	return Spent{
 		Sessions: s.Sessions + other.Sessions,
@@ -49,7 +49,8 @@ func (s Spent) Plus(other Spent) Spent {
 	}
 }
 
-// today is the entry of the day of now, made if need be; the oldest make room.
+// today returns the entry of the day of now. It adds the entry if it is missing,
+// and then drops the oldest if there are too many.
 func (s *State) today(now time.Time) *Day {
 	date := now.UTC().Format(time.DateOnly)
 	for i := range s.Days {
@@ -64,7 +65,7 @@ func (s *State) today(now time.Time) *Day {
 	return &s.Days[len(s.Days)-1]
 }
 
-// SpentToday is what the day of now has used so far.
+// SpentToday returns what was used on the day of now.
 func (s *State) SpentToday(now time.Time) Day {
 	date := now.UTC().Format(time.DateOnly)
 	for _, day := range s.Days {
@@ -75,7 +76,7 @@ func (s *State) SpentToday(now time.Time) Day {
 	return Day{Date: date}
 }
 
-// countTokens counts tokens for the claim, the tick and the day.
+// countTokens adds tokens to the claim, the tick and the day.
 func (s *State) countTokens(c *Claim, live Usage, now time.Time) {
 	more := Usage{
 		Input:  max(min(live.Input, MaxTokens)-c.Live.Input, 0),
@@ -92,18 +93,19 @@ func (s *State) countTokens(c *Claim, live Usage, now time.Time) {
 	}
 }
 
-// countTime counts the time of a session for the tick and the day.
+// countTime adds the time of a session to the tick and the day.
 func (s *State) countTime(took time.Duration, now time.Time) {
 	s.Tick.Time += took
 	s.today(now).Time += took
 }
 
-// nextDay is the first instant of the day after now, in UTC.
+// nextDay returns the first instant of the day after now, in UTC.
 func nextDay(now time.Time) time.Time {
 	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 }
 
-// spentBudget says which budget forbids to start anything more, if one does.
+// spentBudget returns which spent budget forbids to start anything more; zero
+// when none does.
 func (s *State) spentBudget(b Budget, now time.Time) Why {
 	if b.TokensPerTick > 0 && s.Tick.Usage.Total() >= b.TokensPerTick {
 		return Why{TickBudget, "budget.max_tokens_per_tick is spent"}

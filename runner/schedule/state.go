@@ -10,33 +10,34 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// State is all that a run leaves to the next one, and what the current one
-// knows besides. One goroutine owns it. The zero value is not ready: use [New].
+// State holds all that a run leaves to the next one, and what belongs to the
+// current run only. One goroutine owns it. The zero value is not usable: call
+// [New].
 type State struct {
 	Claims     map[tracker.ID]Claim
 	Pause      Pause
-	Days       []Day           // oldest first, at most keepDays
-	RateLimits json.RawMessage // the agent's latest snapshot, nil when none was seen
+	Days       []Day           // oldest first, at most maxDays
+	RateLimits json.RawMessage // the agent's latest snapshot; nil when none was received
 	Wait       TrackerWait     // until when the tracker asked to be left alone
-	Salt       string          // of the digests in it; empty as long as there was none
-	History    []TickRecord    // the last ticks that did something, oldest first, at most keepPast
+	Salt       string          // of all digests in the state; empty as long as there is none
+	History    []TickRecord    // the last ticks that did something, oldest first, at most maxHistory
 
-	Self Owner // who is planning; not kept
-	// Completed are the issues of which a session came to a normal end in this run
-	// (SPEC §4.1.8), the latest last, at most keepCompleted. It is for people: no
-	// plan depends on it, since an issue that is active again is worked on again.
-	// Not kept: the next run has what it needs in Past and the claims.
+	Self Owner // the current run; not stored
+	// Completed lists the issues of which a session ended normally in this run
+	// (SPEC §4.1.8), the latest last, at most maxCompleted. It is for people: no
+	// plan depends on it, since an issue that is active again is worked on
+	// again. It is not stored: the next run has History and the claims.
 	Completed []tracker.ID
-	Tick      Spent   // what this tick has used so far; not kept
-	Faults    []Fault // of this tick; not kept
+	Tick      Spent   // what this tick has used so far; not stored
+	Faults    []Fault // of this tick; not stored
 }
 
-// New is an empty state, planned for by self.
+// New returns an empty state that is owned by the run self.
 func New(self Owner) *State {
 	return &State{Claims: map[tracker.ID]Claim{}, Self: self}
 }
 
-// Clone is a copy that shares nothing that changes.
+// Clone returns a copy that shares nothing that changes.
 func (s *State) Clone() *State {
 	c := *s
 	c.Claims = maps.Clone(s.Claims)
@@ -45,7 +46,8 @@ func (s *State) Clone() *State {
 	return &c
 }
 
-// Phase is where a claim is in its life; see the diagram in the package doc.
+// Phase tells what a claim waits for; see the diagram in the package
+// documentation.
 type Phase string
 
 // The phases of a claim.
@@ -56,49 +58,51 @@ const (
 	Parked   Phase = "parked"
 )
 
-// Claim is the reservation of one issue, and its history while it lasts.
+// Claim represents the reservation of one issue, with its history.
 type Claim struct {
 	ID         tracker.ID
 	Identifier string
 	Title      string
 	URL        string
 	State      string // of the issue, as last seen
-	Content    string // its tracker.Issue.Content, as last seen; empty when a session may have changed it since
+	Content    string // its tracker.Issue.Content, as last read; empty when a session may have changed it since
 
 	Phase Phase
 	Since time.Time // when the phase began
 	Why   string    // why it waits, is parked or is being stopped
 
-	Owner      Owner     // who runs it; zero unless running or stopping
-	Lease      time.Time // until when an owner that cannot be asked counts as alive
+	Owner      Owner     // the run that works on it; zero unless running or stopping
+	Lease      time.Time // end of the time in which an owner that cannot be asked counts as alive
 	StopReason Reason    // of a stopping claim; empty otherwise
 	Heard      time.Time // last sign of life of the session; zero before the first
-	// TurnSince is when its turn began, zero when no turn runs. Silence counts only
-	// in a turn: hooks and the start of a session have timeouts of their own.
+	// TurnSince is when the current turn began; zero when no turn runs. A
+	// session can stall in a turn only: hooks and the start of a session have
+	// their own timeouts.
 	TurnSince time.Time
 	Turns     int   // of the live session
 	Live      Usage // tokens of the live session, already counted below
 
 	Attempt  int       // SPEC §4.1.5: 0 in the first run, 1 and more in retries and continuations
-	Due      time.Time // when a waiting claim may go on
-	Thread   string    // the agent's thread to resume, empty for a new one
+	Due      time.Time // when a waiting claim may be dispatched
+	Thread   string    // the agent's thread to resume; empty for a new one
 	Sessions int       // started so far
 	Failures int       // in a row
 	Idle     int       // sessions in a row that changed nothing
 	Tokens   int64     // input and output, over all sessions
-	Setup    Setup     // in which its last session failed by a fault of WORKFLOW.md; zero when it did not
+	Setup    Setup     // in which its last session failed by a fault of WORKFLOW.md; zero if it did not
 }
 
 // holdsSlot reports whether the claim counts against the concurrency limits.
 func (c Claim) holdsSlot() bool { return c.Phase == Running || c.Phase == Stopping }
 
-// observe takes over what a read says of the issue.
+// observe stores the fields of an issue that was read.
 func (c *Claim) observe(issue tracker.Issue) {
 	c.Identifier, c.Title, c.URL = issue.Identifier, issue.Title, issue.URL
 	c.State, c.Content = issue.State, issue.Content()
 }
 
-// setPhase moves the claim to a phase; what belongs to the old one alone is cleared.
+// setPhase moves the claim to a phase and clears the fields that belong to the
+// old phase only.
 func (c *Claim) setPhase(phase Phase, why string, now time.Time) {
 	c.Phase, c.Why, c.Since = phase, why, now
 	c.Due, c.StopReason, c.TurnSince = time.Time{}, "", time.Time{}
@@ -107,7 +111,7 @@ func (c *Claim) setPhase(phase Phase, why string, now time.Time) {
 	}
 }
 
-// Owner is a run of this program. The zero value is nobody.
+// Owner identifies a run of this program. The zero value is no run.
 type Owner struct {
 	Run     string `json:"run,omitempty"`     // the workflow run's id; empty outside Actions
 	Attempt int    `json:"attempt,omitempty"` // of the workflow run
@@ -117,42 +121,42 @@ type Owner struct {
 	Started int64  `json:"started,omitempty"` // Unix milliseconds: tells two processes of one pid apart
 }
 
-// MaxTrackerWait is the longest that the tracker is left alone because it said
-// so: the windows of its limits last an hour.
+// MaxTrackerWait bounds how long a tracker can ask not to be called: the windows
+// of its limits last an hour.
 const MaxTrackerWait = time.Hour
 
-// TrackerWait is the time before which the tracker asked not to be asked again.
-// One that is over means nothing.
+// TrackerWait holds the time before which the tracker asked not to be called
+// again. It has no effect after that time.
 type TrackerWait struct {
-	Tracker string // its kind; a wait for another tracker does not count
+	Tracker string // its kind; a wait for another kind is ignored
 	Until   time.Time
 }
 
-// Pause is a failure that is everyone's: no session can work until it is
-// mended. It survives the run; once it is over one session tries first.
+// Pause describes a systemic failure: no session can work until it is fixed. It
+// outlives the run; when it ends, one session is started first to check.
 type Pause struct {
 	Why   string // empty when there is none
 	Since time.Time
 	Until time.Time
-	Setup Setup // in which it was begun, as far as another one may fix it
+	Setup Setup // in which it began: only the part whose change may fix the failure
 }
 
 // Setup identifies what sessions work with, by digests that depend on
-// [State.Salt]. A field that is not known is empty. What failed for a reason in
-// one setup is worth another try in another.
+// [State.Salt]. An empty field is not known. After a failure in one setup,
+// another setup is worth a try.
 type Setup struct {
 	Agent    string // how Codex is started and logs in
 	Workflow string // WORKFLOW.md: its prompt, hooks and settings
 }
 
-// differs reports whether anything that both setups know is not the same.
+// differs reports whether both setups know a field and disagree about it.
 func (s Setup) differs(other Setup) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	return differ(s.Agent, other.Agent) || differ(s.Workflow, other.Workflow)
 }
 
-// Resume ends the pause, so that one session tries first whether the failure is
-// over: an operator's word. It reports whether there was a pause to end.
+// Resume ends the pause at the request of an operator, so that one session checks
+// whether the failure is over. It reports whether there was a pause to end.
 func (s *State) Resume(now time.Time) bool {
 	if s.Pause.Why == "" || !s.Pause.Until.After(now) {
 		return false
@@ -161,8 +165,8 @@ func (s *State) Resume(now time.Time) bool {
 	return true
 }
 
-// ResumeIfChanged ends the pause if it was begun in another setup than this one, and
-// reports whether it did.
+// ResumeIfChanged ends the pause if it began in another setup, and reports
+// whether it did.
 func (s *State) ResumeIfChanged(setup Setup, now time.Time) bool {
 	if !s.Pause.Setup.differs(setup) || !s.Resume(now) {
 		return false
@@ -172,18 +176,18 @@ func (s *State) ResumeIfChanged(setup Setup, now time.Time) bool {
 }
 
 const (
-	// maxImposedWait is the longest wait that a server can impose: the longest window
-	// of a usage limit is a week, and clocks differ.
+	// maxImposedWait bounds the wait that a server can impose: the longest
+	// window of a usage limit is a week, and clocks differ.
 	maxImposedWait = 8 * 24 * time.Hour
-	// maxSkew is how far the clocks of two runs may be apart.
+	// maxSkew bounds the difference between the clocks of two runs.
 	maxSkew = 10 * time.Minute
 )
 
-// longestWait returns the longest wait that a run decides on.
+// longestWait returns the longest wait that a run can decide on.
 func (p Policy) longestWait() time.Duration { return max(p.MaxBackoff, maxImposedWait) }
 
-// notBefore returns the time that a server told to wait for, or the longest wait
-// from now when it told a later one.
+// notBefore returns the time that a server asked to wait for, but no later than
+// the longest wait from now.
 func (p Policy) notBefore(told, now time.Time) time.Time {
 	if latest := now.Add(p.longestWait()); told.After(latest) {
 		return latest
@@ -193,10 +197,10 @@ func (p Policy) notBefore(told, now time.Time) time.Time {
 
 // BoundTimes replaces the times of a loaded state that no run can have written by
 // now, and returns a description of each. They come from a forged state or a
-// wrong clock, so they decide as little as possible: a wait ends after the
-// longest backoff (an issue is tried again soon, and not at once or never), a
-// lease lasts as long as one that begins now, the past is not later than now,
-// and spending of days to come is dropped.
+// wrong clock, so the replacements have little effect: a wait ends after the
+// longest backoff (the issue is retried soon, neither at once nor never), a lease
+// lasts as long as a new one, past events happened now at the latest, and
+// spending of future days is dropped.
 func (s *State) BoundTimes(p Policy, now time.Time) []string {
 	var wrong []string
 	bound := func(what string, t *time.Time, latest time.Duration, instead time.Time) {
