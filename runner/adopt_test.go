@@ -16,7 +16,7 @@ import (
 )
 
 // runBy stores claims that other runs work on.
-func (w *world) runBy(owners map[tracker.ID]string) {
+func (w *fixture) runBy(owners map[tracker.ID]string) {
 	w.edit(func(s *schedule.State) {
 		for id, run := range owners {
 			s.Self = schedule.Owner{Run: run}
@@ -27,7 +27,7 @@ func (w *world) runBy(owners map[tracker.ID]string) {
 
 func TestEachOwnerIsAskedOnceHoweverOftenASaveConflicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
 		w.runBy(map[tracker.ID]string{"A-1": "alive", "A-2": "alive", "B-1": "dead"})
 		conflicts := 5
 		w.store.fail = func() error {
@@ -59,7 +59,7 @@ func TestEachOwnerIsAskedOnceHoweverOftenASaveConflicts(t *testing.T) {
 
 func TestOwnersThatDoNotAnswerHoldTheTickUpForBoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
 		w.runBy(map[tracker.ID]string{"A-1": "1", "B-1": "2"})
 		r := w.run()
 		r.OwnerStatus = func(ctx context.Context, _ schedule.Owner) schedule.OwnerStatus {
@@ -75,7 +75,7 @@ func TestOwnersThatDoNotAnswerHoldTheTickUpForBoundedTime(t *testing.T) {
 
 func TestAnInterruptedRunDoesNotWaitForWhatOthersAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.runBy(map[tracker.ID]string{"A-1": "1"})
 		r := w.run()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -96,7 +96,7 @@ func TestAnInterruptedRunDoesNotWaitForWhatOthersAnswer(t *testing.T) {
 
 func TestARunThatEndsAsksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		r := w.run()
 		r.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus {
 			t.Error("asked")
@@ -120,7 +120,7 @@ func TestARunThatEndsAsksNobody(t *testing.T) {
 
 func TestAServiceTakesOverTheClaimOfARunThatDiesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.runBy(map[tracker.ID]string{"A-1": "1"})
 		r := w.run()
 		r.Once = false

@@ -15,7 +15,6 @@ import (
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
-	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
@@ -26,7 +25,7 @@ import (
 
 func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Hour)
 			if cause := context.Cause(ctx); cause != schedule.ErrInterrupted {
@@ -51,7 +50,7 @@ func TestAnAgentThatIsOvertakenByAPollHasHandedItsIssueOver(t *testing.T) {
 	for state, want := range map[string]string{"Review": "handed over (Review)", "Done": "done (Done)"} {
 		t.Run(state, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, issue("A-1", "Todo"))
+				w := newFixture(t, issue("A-1", "Todo"))
 				w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 					passes(ctx, time.Minute)
 					w.board.move("A-1", state)
@@ -71,7 +70,7 @@ func TestAnAgentThatIsOvertakenByAPollHasHandedItsIssueOver(t *testing.T) {
 
 func TestAnIssueThatALaterPlanParkedIsNotCompleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.flow.now.Settings.Policy.Budget.TokensPerIssue = 1000
 		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Second)
@@ -87,7 +86,7 @@ func TestAnIssueThatALaterPlanParkedIsNotCompleted(t *testing.T) {
 
 func TestAStopThatIsUnderWayKeepsItsCauseWhenTheRunIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		ctx, cancel := context.WithCancel(t.Context())
 		w.sessions = func(session context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			w.board.move("A-1", "Review")
@@ -107,7 +106,7 @@ func TestAStopThatIsUnderWayKeepsItsCauseWhenTheRunIsInterrupted(t *testing.T) {
 
 func TestTheLastSaveOfAnInterruptedRunMayMeetAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Hour)
 			w.edit(func(s *schedule.State) {
@@ -129,9 +128,9 @@ func TestTheLastSaveOfAnInterruptedRunMayMeetAConflict(t *testing.T) {
 	})
 }
 
-func TestATickIsRememberedByTheSaveThatEndsIt(t *testing.T) {
+func TestTheLastSaveAddsTheTickToTheHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		r := w.run()
 		r.Self.Run, r.Self.Attempt = "77", 2
 		began := time.Now().UTC()
@@ -151,9 +150,9 @@ func TestATickIsRememberedByTheSaveThatEndsIt(t *testing.T) {
 	})
 }
 
-func TestTheWordsOfASessionAreToldTogether(t *testing.T) {
+func TestTheLogOfASessionIsPassedOnWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			say := func(u attempt.Update) { u.At = time.Now(); report(u) }
 			for _, text := range []string{"running `ls`", "running `ls`", "", "done"} {
@@ -184,7 +183,7 @@ func TestTheWordsOfASessionAreToldTogether(t *testing.T) {
 
 func TestATickEndsBeforeItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		w.flow.now.Settings.Policy.MaxConcurrent = 1
 		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Hour)
@@ -211,7 +210,7 @@ func TestATickEndsBeforeItsDeadline(t *testing.T) {
 
 func TestATickThatCannotReadTheTrackerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.board.listed = func() error { return errDown }
 		tick, err := w.run().Run(t.Context())
 		if !errors.Is(err, errDown) || tick.Listed {
@@ -222,7 +221,7 @@ func TestATickThatCannotReadTheTrackerFails(t *testing.T) {
 
 func TestAFailedRefreshKeepsSessionsRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.board.read = func() error { return errDown }
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			if !passes(ctx, 2*time.Minute) {
@@ -246,7 +245,7 @@ func TestAFailedRefreshKeepsSessionsRunning(t *testing.T) {
 
 func TestTheReportOfAServiceIsOfAllItsTicksAndOfWhatIsStillWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
 		w.flow.now.Settings.Policy.MaxConcurrent = 1
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			passes(ctx, 45*time.Second)
@@ -292,126 +291,9 @@ func TestTheReportOfAServiceIsOfAllItsTicksAndOfWhatIsStillWrong(t *testing.T) {
 	})
 }
 
-func TestAFailureThatIsEveryonesIsOverWithItsPause(t *testing.T) {
+func TestTheClaimsOfADeadRunAreAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
-		tries := 0
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
-			if tries++; tries == 1 {
-				return schedule.Outcome{Class: schedule.Systemic, Why: "turn_failed: usageLimitExceeded", Turns: 1, RetryAt: time.Now().Add(time.Hour)}
-			}
-			return w.handOver(ctx, job, report)
-		}
-		r := w.run()
-		r.Once = false
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(3*time.Hour, cancel)
-		tick, err := r.Run(ctx)
-		if !errors.Is(err, schedule.ErrInterrupted) || tries != 2 {
-			t.Errorf("ended with %v after %d sessions", err, tries)
-		}
-		if want := []string{"over now: turn_failed: usageLimitExceeded"}; len(tick.Errors) != 0 || !slices.Equal(tick.Warnings, want) {
-			t.Errorf("errors %q, warnings %q", tick.Errors, tick.Warnings)
-		}
-	})
-}
-
-func TestAFailureThatIsEveryonesStopsDispatchAndChargesNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
-		w.flow.now.Settings.Policy.MaxConcurrent = 1
-		until := time.Now().Add(2 * time.Hour)
-		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
-			return schedule.Outcome{Class: schedule.Systemic, Why: "turn_failed: usageLimitExceeded", Turns: 1, RetryAt: until}
-		}
-		tick := w.tick(t.Context())
-		if tick.Spent.Sessions != 1 || !tick.Pause.Until.Equal(until) || len(tick.Errors) != 1 {
-			t.Errorf("%d sessions, pause %+v, errors %q", tick.Spent.Sessions, tick.Pause, tick.Errors)
-		}
-		if c := w.claims()["A-1"]; c.Failures != 0 {
-			t.Errorf("A-1 was charged: %+v", c)
-		}
-		if tick := w.tick(t.Context()); tick.Spent.Sessions != 0 {
-			t.Errorf("the next tick started %d sessions during the pause", tick.Spent.Sessions)
-		}
-		<-time.After(3 * time.Hour)
-		if tick := w.tick(t.Context()); tick.Spent.Sessions != 1 {
-			t.Errorf("after the pause %d sessions tried, want 1", tick.Spent.Sessions)
-		}
-	})
-}
-
-func TestAHookThatFailsForTheWholeBoardChargesNobodyAndAnEditFreesIt(t *testing.T) {
-	for name, interfere := range map[string]func(*world){
-		"alone": func(*world) {},
-		"while another run saves in between": func(w *world) {
-			w.edit(func(s *schedule.State) { s.Days = append(s.Days, schedule.Day{Date: "2000-01-01", Sessions: 1}) })
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
-				settings := &w.flow.now.Settings
-				settings.Policy.MaxConcurrent, settings.Policy.Budget.Attempts = 1, 1
-				settings.Workspace.Hooks.AfterCreate = "git clone nowhere"
-				w.sessions = func(_ context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
-					if job.Issue.ID == "A-2" {
-						interfere(w)
-					}
-					const kind = "hook after_create: hook_failed: exit status 128"
-					return schedule.Outcome{Class: schedule.IssueFailed, Fault: kind, Why: kind + "; its output names " + string(job.Issue.ID)}
-				}
-				tick := w.tick(t.Context())
-				if tick.Spent.Sessions != 2 || len(tick.Parked) != 0 || tick.Pause.Why == "" || len(tick.Errors) != 1 {
-					t.Errorf("%d sessions, parked %v, pause %+v, errors %q", tick.Spent.Sessions, tick.Parked, tick.Pause, tick.Errors)
-				}
-				for _, row := range tick.Rows {
-					if row.Class != schedule.Systemic || row.Next.Phase != schedule.Waiting {
-						t.Errorf("the row of %s: %s, then %+v", row.Identifier, row.Class, row.Next)
-					}
-				}
-				for id, c := range w.claims() {
-					if c.Failures != 0 || c.Phase != schedule.Waiting {
-						t.Errorf("%s was charged: %+v", id, c)
-					}
-				}
-				worked := w.noteWork()
-				if w.tick(t.Context()); len(*worked) != 0 {
-					t.Errorf("in the pause it works on %v", *worked)
-				}
-				w.flow.change(func(s *workflow.Settings) { s.Workspace.Hooks.AfterCreate = "git clone somewhere" }, nil)
-				if w.tick(t.Context()); len(*worked) != 3 {
-					t.Errorf("after the edit it works on %v", *worked)
-				}
-			})
-		})
-	}
-}
-
-func TestAnIssueParkedForAHookIsFreeWhenTheHookIsEdited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
-		w.flow.now.Settings.Policy.Budget.Attempts = 1
-		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
-			return schedule.Outcome{Class: schedule.IssueFailed, Fault: "hook before_run: hook_failed: exit status 1", Why: "hook before_run"}
-		}
-		if w.tick(t.Context()); w.claims()["A-1"].Phase != schedule.Parked {
-			t.Fatalf("not parked: %+v", w.claims())
-		}
-		worked := w.noteWork()
-		if w.tick(t.Context()); len(*worked) != 0 {
-			t.Errorf("nothing was edited, and it works on %v", *worked)
-		}
-		w.flow.change(func(s *workflow.Settings) { s.Workspace.Hooks.BeforeRun = "true" }, nil)
-		if w.tick(t.Context()); len(*worked) != 1 {
-			t.Error("it stays parked after the edit")
-		}
-	})
-}
-
-func TestTheClaimsOfADeadRunAreTakenOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.edit(func(s *schedule.State) {
 			s.Self = schedule.Owner{Run: "dead"}
 			s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "A-1", Issue: issue("A-1", "Todo")}, time.Now())
@@ -430,7 +312,7 @@ func TestTheClaimsOfADeadRunAreTakenOver(t *testing.T) {
 
 func TestATurnThatPassesATokenLimitIsStoppedAndParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.flow.now.Settings.Policy.Budget.TokensPerIssue = 1000
 		w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			spent := schedule.Usage{}
@@ -452,7 +334,7 @@ func TestATurnThatPassesATokenLimitIsStoppedAndParked(t *testing.T) {
 
 func TestAPlanChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Review"), issue("A-3", "Done"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Review"), issue("A-3", "Done"))
 		w.prepare("A-3")
 		w.store.fail = func() error { t.Error("a plan was saved"); return nil }
 		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
@@ -469,9 +351,9 @@ func TestAPlanChangesNothing(t *testing.T) {
 	})
 }
 
-func TestAServiceGoesOnPollingAndTakesUpChanges(t *testing.T) {
+func TestAServiceKeepsPollingAndPicksUpChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		r := w.run()
 		r.Once = false
 		var seen []runner.Progress
@@ -511,62 +393,14 @@ func TestAServiceGoesOnPollingAndTakesUpChanges(t *testing.T) {
 	})
 }
 
-func TestAPromptThatFitsNoIssueStartsNoneAndChargesNone(t *testing.T) {
-	const typo = "{{ issue.titel }}"
-	t.Run("as the tick begins", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, issue("A-1", "Todo"))
-			w.flow.now.Prompt = typo
-			tick, err := w.run().Run(t.Context())
-			if !errors.Is(err, prompt.ErrRender) || !strings.HasPrefix(err.Error(), "WORKFLOW.md: ") || tick.Acted > 0 || len(w.board.reads) > 0 || w.store.saves > 0 {
-				t.Errorf("%v after %d acts, %d reads, %d saves", err, tick.Acted, len(w.board.reads), w.store.saves)
-			}
-		})
-	})
-	t.Run("edited while a service runs, until it is right again", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
-			r := w.run()
-			r.Once = false
-			var prompts []string
-			w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
-				prompts = append(prompts, string(job.Issue.ID)+" "+job.Prompt) // one at a time: there is one slot
-				return w.handOver(ctx, job, report)
-			}
-			w.flow.now.Settings.Policy.MaxPerTick = 1
-			w.flow.now.Prompt = "good"
-			edit := func(text string) func() {
-				return func() {
-					w.flow.mu.Lock()
-					defer w.flow.mu.Unlock()
-					w.flow.now.Prompt = text
-				}
-			}
-			time.AfterFunc(10*time.Second, edit(typo))
-			time.AfterFunc(5*time.Minute, edit("good again"))
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-			defer cancel()
-			if _, err := r.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
-				t.Error(err)
-			}
-			if diff := cmp.Diff([]string{"A-1 good", "A-2 good again"}, prompts); diff != "" {
-				t.Errorf("sessions (-want +got):\n%s", diff)
-			}
-			if n := strings.Count(w.log.String(), "workflow is invalid"); n != 1 {
-				t.Errorf("it is said %d times:\n%s", n, w.log)
-			}
-		})
-	})
-}
-
-func (w *world) prepare(identifier string) {
+func (w *fixture) prepare(identifier string) {
 	w.t.Helper()
 	if _, err := w.root.Prepare(w.t.Context(), workspace.Issue{ID: identifier, Identifier: identifier}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) keys() []string {
+func (w *fixture) keys() []string {
 	w.t.Helper()
 	keys, err := w.root.Keys()
 	if err != nil {

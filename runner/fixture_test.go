@@ -23,9 +23,9 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// world is everything around a runner: a board of issues, a store that any
+// fixture is everything around a runner: a board of issues, a store that any
 // number of runs share, workspaces on disk, and sessions that a test scripts.
-type world struct {
+type fixture struct {
 	t        *testing.T
 	board    *board
 	store    *memory
@@ -36,9 +36,9 @@ type world struct {
 	sessions func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
 }
 
-func newWorld(t *testing.T, issues ...tracker.Issue) *world {
+func newFixture(t *testing.T, issues ...tracker.Issue) *fixture {
 	t.Helper()
-	w := &world{t: t, board: &board{issues: issues}, store: &memory{}, log: &strings.Builder{}, dir: filepath.Join(t.TempDir(), "root")}
+	w := &fixture{t: t, board: &board{issues: issues}, store: &memory{}, log: &strings.Builder{}, dir: filepath.Join(t.TempDir(), "root")}
 	root, err := workspace.Open(workspace.Config{Root: w.dir}, workspace.Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +57,8 @@ func newWorld(t *testing.T, issues ...tracker.Issue) *world {
 	return w
 }
 
-// run is a runner over the world; change it before it runs.
-func (w *world) run() *runner.Runner {
+// run returns a runner over the fixture, to be changed before it runs.
+func (w *fixture) run() *runner.Runner {
 	return &runner.Runner{
 		Workflows: w.flow,
 		Connect: func(workflow.Workflow) (runner.Connection, error) {
@@ -76,7 +76,7 @@ func (w *world) run() *runner.Runner {
 }
 
 // tick runs one tick that must succeed.
-func (w *world) tick(ctx context.Context) report.Tick {
+func (w *fixture) tick(ctx context.Context) report.Tick {
 	w.t.Helper()
 	tick, err := w.run().Run(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (w *world) tick(ctx context.Context) report.Tick {
 }
 
 // handOver is a session that takes a second and moves its issue to Review.
-func (w *world) handOver(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+func (w *fixture) handOver(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 	if !passes(ctx, time.Second) {
 		return stopped(ctx)
 	}
@@ -95,7 +95,7 @@ func (w *world) handOver(ctx context.Context, job attempt.Job, _ func(attempt.Up
 }
 
 // noteWork lets every session hand over, and notes on which issues.
-func (w *world) noteWork() *[]tracker.ID {
+func (w *fixture) noteWork() *[]tracker.ID {
 	var worked []tracker.ID
 	w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 		worked = append(worked, job.Issue.ID) // one session at a time
@@ -261,9 +261,9 @@ func (m *memory) Save(_ context.Context, s *schedule.State, rev store.Revision) 
 }
 
 // claims is what is stored now.
-func (w *world) claims() map[tracker.ID]schedule.Claim { return w.state().Claims }
+func (w *fixture) claims() map[tracker.ID]schedule.Claim { return w.state().Claims }
 
-func (w *world) state() *schedule.State {
+func (w *fixture) state() *schedule.State {
 	s, _, err := w.store.Load(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
@@ -272,7 +272,7 @@ func (w *world) state() *schedule.State {
 }
 
 // edit changes what is stored, as another run would.
-func (w *world) edit(change func(*schedule.State)) {
+func (w *fixture) edit(change func(*schedule.State)) {
 	s, rev, err := w.store.Load(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)

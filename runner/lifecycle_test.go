@@ -16,7 +16,7 @@ import (
 )
 
 // lines returns the logged lines with the message.
-func (w *world) lines(message string) (found []string) {
+func (w *fixture) lines(message string) (found []string) {
 	for line := range strings.Lines(w.log.String()) {
 		if strings.Contains(line, " msg="+message+" ") {
 			found = append(found, line)
@@ -27,7 +27,7 @@ func (w *world) lines(message string) (found []string) {
 
 func TestTheEndOfASessionIsLoggedWithItsSessionAndItsProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			report(attempt.Update{At: time.Now(), Session: "thread-turn", PID: 42, Status: schedule.StatusStreamingTurn, Update: schedule.Update{Turn: schedule.TurnBegan}})
 			passes(ctx, time.Hour)
@@ -52,7 +52,7 @@ func TestTheEndOfASessionIsLoggedWithItsSessionAndItsProcess(t *testing.T) {
 func TestTheWordsOfASessionChangeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		claims := func(updates ...attempt.Update) map[tracker.ID]schedule.Claim {
-			w := newWorld(t, issue("A-1", "Todo"))
+			w := newFixture(t, issue("A-1", "Todo"))
 			w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
 				for _, u := range updates {
 					u.At = time.Now()
@@ -84,7 +84,7 @@ func TestTheWordsOfASessionChangeNothing(t *testing.T) {
 
 func TestTheDisplayShowsThePhaseOfAnAttemptAndItsCompletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		phases := []schedule.AttemptStatus{
 			schedule.StatusPreparingWorkspace, schedule.StatusBuildingPrompt, schedule.StatusLaunchingAgentProcess,
 			schedule.StatusInitializingSession, schedule.StatusStreamingTurn, schedule.StatusFinishing,
@@ -121,7 +121,7 @@ func TestTheDisplayShowsThePhaseOfAnAttemptAndItsCompletion(t *testing.T) {
 
 func TestAReconciliationWithNothingRunningAsksAndChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.tick(t.Context())
 		if diff := cmp.Diff([]string{"list"}, w.board.reads); diff != "" {
 			t.Errorf("what is asked of the tracker: %s", diff)

@@ -23,7 +23,7 @@ import (
 
 func TestATickWorksOnEveryIssueAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "In Progress"), issue("A-3", "Backlog"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "In Progress"), issue("A-3", "Backlog"))
 		tick := w.tick(t.Context())
 		if got := tick.Counts().Completed; got != 2 {
 			t.Errorf("completed %d issues, want 2", got)
@@ -43,7 +43,7 @@ func TestAFreedSlotIsFilledAtOnce(t *testing.T) {
 		for n := range 20 {
 			issues = append(issues, issue(fmt.Sprintf("A-%02d", n), "Todo"))
 		}
-		w := newWorld(t, issues...)
+		w := newFixture(t, issues...)
 		w.flow.now.Settings.Policy.MaxConcurrent = 1
 		tick := w.tick(t.Context())
 		if took := tick.Ended.Sub(tick.Started); took > 21*time.Second {
@@ -65,7 +65,7 @@ func TestAnUrgentIssueThatAppearsWhileAllSlotsAreTakenStartsFirst(t *testing.T) 
 					low.Priority = new(4)
 					issues = append(issues, low)
 				}
-				w := newWorld(t, issues...)
+				w := newFixture(t, issues...)
 				w.flow.now.Settings.Policy.MaxConcurrent = 1
 				time.AfterFunc(100*time.Second, func() {
 					urgent := issue("URGENT", "Todo")
@@ -101,7 +101,7 @@ func TestAnUrgentIssueThatAppearsWhileAllSlotsAreTakenStartsFirst(t *testing.T) 
 
 func TestAListThatCannotBeReadAgainStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		w.flow.now.Settings.Policy.MaxConcurrent = 1
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			if job.Issue.ID == "A-2" {
@@ -121,7 +121,7 @@ func TestAListThatCannotBeReadAgainStartsNothing(t *testing.T) {
 
 func TestAClaimIsSavedBeforeItsSessionStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			if c, saved := w.claims()[job.Issue.ID]; !saved || c.Phase != schedule.Running {
 				t.Errorf("a session runs on %s, whose claim is not saved: %+v", job.Issue.ID, c)
@@ -134,7 +134,7 @@ func TestAClaimIsSavedBeforeItsSessionStarts(t *testing.T) {
 
 func TestNothingStartsWhenTheClaimCannotBeSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		full := errors.New("disk full")
 		w.store.fail = func() error { return full }
 		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
@@ -149,7 +149,7 @@ func TestNothingStartsWhenTheClaimCannotBeSaved(t *testing.T) {
 
 func TestAnotherRunThatIsFasterKeepsItsClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		other := schedule.Owner{Run: "other"}
 		w.store.fail = func() error {
 			w.store.fail = nil
@@ -172,7 +172,7 @@ func TestAnotherRunThatIsFasterKeepsItsClaim(t *testing.T) {
 
 func TestAnIssueThatAFasterRunHasFinishedIsNotStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		w.store.fail = func() error {
 			w.store.fail = nil
 			w.board.move("A-1", "Review")
@@ -189,7 +189,7 @@ func TestAnIssueThatAFasterRunHasFinishedIsNotStartedAgain(t *testing.T) {
 
 func TestAnExitThatMeetsAConflictIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			w.edit(func(s *schedule.State) {
 				s.Claims["B-1"] = schedule.Claim{ID: "B-1", Identifier: "B-1", Phase: schedule.Parked, Why: "by another run"}
@@ -211,7 +211,7 @@ func TestAnExitThatMeetsAConflictIsNotLost(t *testing.T) {
 
 func TestASessionWhoseClaimAnotherRunTookIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		other := schedule.Owner{Run: "other"}
 		var cause error
 		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
@@ -236,7 +236,7 @@ func TestASessionWhoseClaimAnotherRunTookIsStopped(t *testing.T) {
 
 func TestASilentSessionIsStoppedAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		began := time.Now()
 		w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			passes(ctx, 2*time.Minute)
@@ -257,7 +257,7 @@ func TestASilentSessionIsStoppedAndWaits(t *testing.T) {
 
 func TestASessionIsNotSilentWhileItsHooksRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			says := func(sign schedule.TurnSign) {
 				report(attempt.Update{At: time.Now(), Update: schedule.Update{Alive: true, Turn: sign}})
@@ -279,7 +279,7 @@ func TestASessionIsNotSilentWhileItsHooksRun(t *testing.T) {
 
 func TestASilentTurnIsNotForgottenInAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		w.flow.now.Settings.Poll = time.Minute
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			if job.Issue.ID == "A-2" {
@@ -302,7 +302,7 @@ func TestASilentTurnIsNotForgottenInAConflict(t *testing.T) {
 
 func TestAnIssueThatIsDoneStopsItsSessionAndLosesItsWorkspace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		var cause error
 		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			w.prepare("A-1")
@@ -324,7 +324,7 @@ func TestAnIssueThatIsDoneStopsItsSessionAndLosesItsWorkspace(t *testing.T) {
 
 func TestWorkspacesOfIssuesThatAreDoneAreRemovedAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Done"), issue("A-2", "Review"))
+		w := newFixture(t, issue("A-1", "Done"), issue("A-2", "Review"))
 		w.prepare("A-1")
 		w.prepare("A-2")
 		w.tick(t.Context())
@@ -339,7 +339,7 @@ func TestWorkspacesOfIssuesThatAreDoneAreRemovedAtStart(t *testing.T) {
 
 func TestAWorkspaceOfWhichNobodyNotedTheIssueIsLookedForByState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Done"))
+		w := newFixture(t, issue("A-1", "Done"))
 		w.prepare("A-1")
 		if err := os.RemoveAll(filepath.Join(w.dir, ".symphony")); err != nil {
 			t.Fatal(err)
@@ -353,7 +353,7 @@ func TestAWorkspaceOfWhichNobodyNotedTheIssueIsLookedForByState(t *testing.T) {
 
 func TestAContinuationRunsInTheSameTickAndAFailureIsLeftForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
 		attempts := map[tracker.ID][]int{}
 		var mu sync.Mutex
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
@@ -383,7 +383,7 @@ func TestAContinuationRunsInTheSameTickAndAFailureIsLeftForTheNext(t *testing.T)
 
 func TestAnIssueThatChangedSinceItWasListedIsReadAgainBeforeItStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
 		w.flow.now.Settings.Policy.MaxConcurrent = 1
 		var worked []tracker.ID
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
@@ -403,7 +403,7 @@ func TestAnIssueThatChangedSinceItWasListedIsReadAgainBeforeItStarts(t *testing.
 
 func TestABadEditOfTheWorkflowBlocksDispatchAndKeepsReconciling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		w.flow.now.Settings.Policy.MaxConcurrent = 1
 		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			if job.Issue.ID != "A-1" {

@@ -25,7 +25,7 @@ func warned(tick report.Tick, id string) bool {
 
 func TestAMalformedIssueInTheListIsAWarningAndTheOthersAreWorkedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		w.board.spoil("A-1")
 		tick := w.tick(t.Context())
 		if tick.Counts().Completed != 1 || !warned(tick, "A-1") {
@@ -40,7 +40,7 @@ func TestAMalformedIssueInTheListIsAWarningAndTheOthersAreWorkedOn(t *testing.T)
 
 func TestAListOfMalformedIssuesAloneFailsTheTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.board.spoil("A-1")
 		tick, err := w.run().Run(t.Context())
 		if !errors.Is(err, tracker.ErrResponse) || tick.Unread == "" {
@@ -51,7 +51,7 @@ func TestAListOfMalformedIssuesAloneFailsTheTick(t *testing.T) {
 
 func TestAClaimWhoseRecordIsMalformedWaitsAndNobodyElseDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
 		w.edit(func(s *schedule.State) {
 			for id, phase := range map[tracker.ID]schedule.Phase{"A-1": schedule.Waiting, "B-1": schedule.Parked} {
 				c := schedule.Claim{ID: id, Identifier: string(id), Phase: phase, Since: time.Now(), Why: "as before"}
@@ -82,7 +82,7 @@ func TestAClaimWhoseRecordIsMalformedWaitsAndNobodyElseDoes(t *testing.T) {
 
 func TestASessionWhoseRecordBecomesMalformedGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("R-1", "Review"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("R-1", "Review"))
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			w.board.spoil("A-1")
 			if !passes(ctx, 2*time.Minute) {
@@ -102,7 +102,7 @@ func TestASessionWhoseRecordBecomesMalformedGoesOn(t *testing.T) {
 
 func TestAnIssueThatIsMalformedWhenItIsReadAgainIsNotStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
 		w.flow.now.Settings.Policy.MaxConcurrent = 1
 		var worked []tracker.ID
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
@@ -120,7 +120,7 @@ func TestAnIssueThatIsMalformedWhenItIsReadAgainIsNotStarted(t *testing.T) {
 
 func TestAMalformedLeftoverKeepsItsWorkspaceAndHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Done"), issue("A-2", "Done"), issue("A-3", "Todo"))
+		w := newFixture(t, issue("A-1", "Done"), issue("A-2", "Done"), issue("A-3", "Todo"))
 		w.prepare("A-1")
 		w.prepare("A-2")
 		w.board.spoil("A-1")
@@ -136,7 +136,7 @@ func TestAMalformedLeftoverKeepsItsWorkspaceAndHoldsNothingUp(t *testing.T) {
 
 func TestAFailedCleanupHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Done"), issue("A-2", "Todo"))
+		w := newFixture(t, issue("A-1", "Done"), issue("A-2", "Todo"))
 		w.prepare("A-1")
 		w.board.read = func() error { return errDown }
 		tick := w.tick(t.Context())

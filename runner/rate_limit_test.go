@@ -26,7 +26,7 @@ func limited(n int, wait time.Duration) func() error {
 
 func TestAServiceLeavesATrackerAloneForAsLongAsItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.flow.change(func(s *workflow.Settings) { s.Poll = 200 * time.Millisecond }, nil)
 		w.board.listed = limited(1, 2*time.Minute)
 		began := time.Now()
@@ -66,7 +66,7 @@ func TestAServiceLeavesATrackerAloneForAsLongAsItAsks(t *testing.T) {
 
 func TestClaimsAreNotReadWhileTheTrackerAsksToWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.board.read = limited(1, 90*time.Second)
 		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, 3*time.Minute)
@@ -109,7 +109,7 @@ func TestASingleTickWaitsForTheTrackerUpToAMinute(t *testing.T) {
 		for _, reading := range []string{"candidates", "claims"} {
 			t.Run(name+"/"+reading, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+					w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 					if reading == "claims" {
 						w.edit(func(s *schedule.State) {
 							s.Claims["A-2"] = schedule.Claim{ID: "A-2", Identifier: "A-2", Phase: schedule.Parked, Why: "asked"}
@@ -142,7 +142,7 @@ func TestASingleTickWaitsForTheTrackerUpToAMinute(t *testing.T) {
 
 func TestTheNextRunDoesNotAskBeforeTheTimeThatThisOneWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.board.listed = limited(1, 10*time.Minute)
 		if _, err := w.run().Run(t.Context()); !errors.Is(err, tracker.ErrRateLimited) {
 			t.Fatal(err)
@@ -166,7 +166,7 @@ func TestTheNextRunDoesNotAskBeforeTheTimeThatThisOneWasTold(t *testing.T) {
 
 func TestATrackerUnderMaintenanceIsLeftAloneToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		down := &tracker.RetryLaterError{Err: errDown, RetryAfter: 50 * time.Second}
 		w.board.listed = func() error {
 			if len(w.board.reads) == 1 {
@@ -183,7 +183,7 @@ func TestATrackerUnderMaintenanceIsLeftAloneToo(t *testing.T) {
 
 func TestAPlanWaitsForTheTrackerAsATickDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.board.listed = limited(1, 30*time.Second)
 		tick, err := w.run().Plan(t.Context())
 		if err != nil || !tick.Work() {
@@ -198,7 +198,7 @@ func TestAPlanWaitsForTheTrackerAsATickDoes(t *testing.T) {
 
 func TestANewCredentialOfTheTrackerLiftsItsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.board.listed = limited(1, 30*time.Minute)
 		r := w.run()
 		r.Once = false

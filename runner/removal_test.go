@@ -18,7 +18,7 @@ import (
 
 func TestAnIssueThatComesBackStartsOnceItsWorkspaceIsRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, issue("A-1", "Done"))
+	w := newFixture(t, issue("A-1", "Done"))
 	removing, goOn := filepath.Join(t.TempDir(), "removing"), filepath.Join(t.TempDir(), "go")
 	for _, fifo := range []string{removing, goOn} {
 		if err := syscall.Mkfifo(fifo, 0o600); err != nil {

@@ -51,7 +51,7 @@ func startMany(t *testing.T, length time.Duration) (asked []int) {
 	for n := range 40 {
 		issues = append(issues, issue(fmt.Sprintf("A-%02d", n), "Todo"))
 	}
-	w := newWorld(t, issues...)
+	w := newFixture(t, issues...)
 	w.flow.change(func(s *workflow.Settings) { s.Policy.MaxConcurrent, s.Poll = 2, time.Hour }, nil)
 	reader := &timed{board: w.board, at: map[tracker.ID]time.Time{}}
 	started := 0

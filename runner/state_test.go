@@ -21,7 +21,7 @@ import (
 
 func TestADueTimeThatNoRunCanHaveWrittenHoldsNoIssueForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		w.edit(func(s *schedule.State) {
 			s.Claims["A-1"] = schedule.Claim{
 				ID: "A-1", Identifier: "A-1", Phase: schedule.Waiting, Why: "forged", Due: time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -49,7 +49,7 @@ const (
 
 func TestAPauseIsOverWithAnotherLoginAndHoldsWithTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		tick := func(key string) int {
 			t.Helper()
 			r, worked := w.run(), 0
@@ -77,7 +77,7 @@ func TestAPauseIsOverWithAnotherLoginAndHoldsWithTheSame(t *testing.T) {
 
 func TestAPauseIsOverInARunningServiceWhenTheSettingsOfCodexChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, issue("A-1", "Todo"))
+		w := newFixture(t, issue("A-1", "Todo"))
 		r := w.run()
 		r.Once = false
 		var models []string
@@ -102,7 +102,7 @@ func TestTheDigestOfALoginTellsNothingOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pauses := map[string]bool{}
 		for range 2 {
-			w := newWorld(t, issue("A-1", "Todo"))
+			w := newFixture(t, issue("A-1", "Todo"))
 			r := w.run()
 			r.Login = func(codex.Config) []string { return []string{oldKey} }
 			r.RunSession = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
@@ -126,7 +126,7 @@ func TestTheDigestOfALoginTellsNothingOfIt(t *testing.T) {
 func TestWhatAnOperatorSavesCountsWithinAPollThoughNothingElseHappens(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
+			w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
 			w.edit(func(s *schedule.State) {
 				s.Claims["A-1"] = schedule.Claim{ID: "A-1", Identifier: "A-1", Phase: schedule.Parked, Why: "which colour?"}
 			})

@@ -34,8 +34,8 @@ func BenchmarkExplain(b *testing.B) {
 	}
 }
 
-// crowd is a world of n candidates, of which every tenth is claimed.
-func crowd(n int) world {
+// crowd returns a fixture of n candidates, of which every tenth is claimed.
+func crowd(n int) fixture {
 	w := simple()
 	w.policy.MaxConcurrent, w.policy.MaxPerTick = n/10, n/20
 	w.policy.MaxPerState = map[string]int{"in progress": n / 20}

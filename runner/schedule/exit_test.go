@@ -11,8 +11,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// running is a world in which the issues are worked on by this run.
-func running(issues ...tracker.Issue) world {
+// running returns a fixture in which the issues are worked on by this run.
+func running(issues ...tracker.Issue) fixture {
 	w := simple()
 	for _, issue := range issues {
 		w.claim(issue, schedule.Running, nil)
@@ -239,7 +239,7 @@ func TestTheCauseOfAStopDecidesWhatBecomesOfTheClaim(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(string(test.cause), func(t *testing.T) {
-			stop := func() world {
+			stop := func() fixture {
 				w := running(todo(1))
 				w.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Why: schedule.Why{Reason: test.cause, Detail: "as told"}}, noon)
 				return w
@@ -282,9 +282,9 @@ func TestAnEndOfAnotherRunsSessionChangesNothing(t *testing.T) {
 func TestAnAnswerOfTheModelEndsThePause(t *testing.T) {
 	t.Parallel()
 	pause := schedule.Pause{Why: "unauthorized", Since: noon.Add(-time.Hour), Until: noon}
-	for name, event := range map[string]func(world){
-		"tokens were used": func(w world) { w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 1}}, noon) },
-		"a turn failed": func(w world) {
+	for name, event := range map[string]func(fixture){
+		"tokens were used": func(w fixture) { w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 1}}, noon) },
+		"a turn failed": func(w fixture) {
 			w.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Why: "tests fail", Turns: 1}, w.policy, noon)
 		},
 	} {
@@ -297,15 +297,15 @@ func TestAnAnswerOfTheModelEndsThePause(t *testing.T) {
 			}
 		})
 	}
-	for name, event := range map[string]func(world){
-		"alive, but without an answer": func(w world) { w.state.Heartbeat("1", schedule.Update{Alive: true, Turns: 1}, noon) },
-		"no turn started": func(w world) {
+	for name, event := range map[string]func(fixture){
+		"alive, but without an answer": func(w fixture) { w.state.Heartbeat("1", schedule.Update{Alive: true, Turns: 1}, noon) },
+		"no turn started": func(w fixture) {
 			w.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Why: "hook failed"}, w.policy, noon)
 		},
-		"the service was busy": func(w world) {
+		"the service was busy": func(w fixture) {
 			w.state.Exit("1", schedule.Outcome{Class: schedule.Transient, Why: "busy", Turns: 1}, w.policy, noon)
 		},
-		"it began in this tick": func(w world) {
+		"it began in this tick": func(w fixture) {
 			w.state.Tick.Paused = true
 			w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 1}}, noon)
 		},

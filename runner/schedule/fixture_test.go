@@ -22,20 +22,20 @@ var (
 	local = schedule.Owner{Host: "desk", PID: 7, Started: 1}
 )
 
-// world is everything that a plan depends on.
-type world struct {
+// fixture is everything that a plan depends on.
+type fixture struct {
 	state  *schedule.State
 	snap   schedule.Snapshot
 	policy schedule.Policy
 	now    time.Time
 }
 
-func (w world) plan() []schedule.Decision {
+func (w fixture) plan() []schedule.Decision {
 	return schedule.Plan(w.state, w.snap, w.policy, w.now)
 }
 
-// then is the world after the decisions, as far as the state tells.
-func (w world) then(decisions []schedule.Decision) world {
+// then returns the fixture after the decisions, as far as the state tells.
+func (w fixture) then(decisions []schedule.Decision) fixture {
 	w.state = w.state.Clone()
 	for _, d := range decisions {
 		w.state.Apply(d, w.now)
@@ -43,9 +43,9 @@ func (w world) then(decisions []schedule.Decision) world {
 	return w
 }
 
-// latest is what the world knows of an issue: the newer knowledge if there is
+// latest returns what the fixture knows of an issue: the newer knowledge if there is
 // any, else the list's, else what its claim remembers.
-func (w world) latest(id tracker.ID) tracker.Issue {
+func (w fixture) latest(id tracker.ID) tracker.Issue {
 	if known := w.snap.Claimed[id]; known != nil {
 		return *known
 	}
@@ -58,8 +58,8 @@ func (w world) latest(id tracker.ID) tracker.Issue {
 	return tracker.Issue{ID: id, Identifier: c.Identifier, State: c.State}
 }
 
-// dump is the world in full, to see that nothing changed.
-func (w world) dump(t rapid.TB) string {
+// dump returns the fixture in full, to show that nothing changed.
+func (w fixture) dump(t rapid.TB) string {
 	t.Helper()
 	text, err := json.Marshal([]any{w.state, w.snap, w.policy, w.now})
 	if err != nil {
@@ -74,7 +74,7 @@ func holdsSlot(c schedule.Claim) bool {
 }
 
 // claim adds a claim that is legal for its phase; with changes it.
-func (w world) claim(issue tracker.Issue, phase schedule.Phase, with func(*schedule.Claim)) {
+func (w fixture) claim(issue tracker.Issue, phase schedule.Phase, with func(*schedule.Claim)) {
 	c := schedule.Claim{
 		ID: issue.ID, Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL,
 		State: issue.State, Content: issue.Content(),
@@ -114,9 +114,9 @@ func todo(n int) tracker.Issue {
 	}
 }
 
-// simple is a world without limits that matter.
-func simple() world {
-	return world{
+// simple returns a fixture without limits that matter.
+func simple() fixture {
+	return fixture{
 		state: schedule.New(me),
 		snap:  schedule.Snapshot{Claimed: map[tracker.ID]*tracker.Issue{}},
 		policy: schedule.Policy{
@@ -185,7 +185,7 @@ func genIssue(t *rapid.T, n int) tracker.Issue {
 	return issue
 }
 
-func genClaim(t *rapid.T, w world, issue tracker.Issue) {
+func genClaim(t *rapid.T, w fixture, issue tracker.Issue) {
 	phase := rapid.SampledFrom([]schedule.Phase{
 		schedule.Waiting, schedule.Running, schedule.Parked, schedule.Stopping,
 	}).Draw(t, "phase")
@@ -216,9 +216,9 @@ func genClaim(t *rapid.T, w world, issue tracker.Issue) {
 	})
 }
 
-// genWorld draws any world: issues that are listed, claimed, both or neither;
+// genFixture draws any fixture: issues that are listed, claimed, both or neither;
 // each as remembered or listed, edited, gone or not read again.
-func genWorld(t *rapid.T) world {
+func genFixture(t *rapid.T) fixture {
 	w := simple()
 	w.policy = genPolicy(t)
 	for n := range rapid.IntRange(0, 10).Draw(t, "issues") {

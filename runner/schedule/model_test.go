@@ -16,7 +16,7 @@ import (
 // line, with no word of the package's own judgement. Plan must agree.
 
 func TestPlanStartsWhatTheSpecificationSays(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		decisions := w.plan()
 		settled := slices.DeleteFunc(slices.Clone(decisions), func(d schedule.Decision) bool {
 			return d.Action == schedule.Dispatch
@@ -28,9 +28,9 @@ func TestPlanStartsWhatTheSpecificationSays(t *testing.T) {
 	})
 }
 
-// dumbStart picks, one at a time, what is to be started in a world in which
+// dumbStart picks, one at a time, what is to be started in a fixture in which
 // nothing remains to be stopped, released or parked.
-func dumbStart(w world) []tracker.Issue {
+func dumbStart(w fixture) []tracker.Issue {
 	started := []tracker.Issue{}
 	for {
 		best, found := tracker.Issue{}, false
@@ -52,7 +52,7 @@ func dumbStart(w world) []tracker.Issue {
 }
 
 // dumbCandidates are the issues of claims whose time has come, or of no claim.
-func dumbCandidates(w world, retry bool) []tracker.Issue {
+func dumbCandidates(w fixture, retry bool) []tracker.Issue {
 	var issues []tracker.Issue
 	if !retry {
 		for _, issue := range w.snap.Candidates {
@@ -76,7 +76,7 @@ func dumbCandidates(w world, retry bool) []tracker.Issue {
 	return issues
 }
 
-func dumbEligible(w world, issue tracker.Issue, started []tracker.Issue) bool {
+func dumbEligible(w fixture, issue tracker.Issue, started []tracker.Issue) bool {
 	// It has id, identifier, title, and state.
 	for _, field := range []string{string(issue.ID), issue.Identifier, issue.Title, issue.State} {
 		if strings.TrimSpace(field) == "" {
@@ -172,7 +172,7 @@ func dumbIn(state string, states []string) bool {
 
 // closed reports whether something forbids every start: a hold, a failure that
 // is everyone's, or a budget that is spent.
-func closed(w world) bool {
+func closed(w fixture) bool {
 	s, b := w.state, w.policy.Budget
 	return !w.snap.Hold.None() || s.Tick.Paused ||
 		s.Pause.Why != "" && w.now.Before(s.Pause.Until) ||

@@ -15,15 +15,15 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// These properties hold in every world. For a thorough run:
+// These properties hold in every fixture. For a thorough run:
 //
 //	go test ./runner/schedule -rapid.checks=10000
 
 // check runs a property in many worlds.
-func check(t *testing.T, property func(t *rapid.T, w world)) {
+func check(t *testing.T, property func(t *rapid.T, w fixture)) {
 	t.Helper()
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) { property(t, genWorld(t)) })
+	rapid.Check(t, func(t *rapid.T) { property(t, genFixture(t)) })
 }
 
 // dispatched are the issues that the decisions start, in order.
@@ -46,7 +46,7 @@ func ids(issues []tracker.Issue) []tracker.ID {
 }
 
 func TestPlanningAgainDecidesNothing(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		if again := w.then(w.plan()).plan(); len(again) > 0 {
 			t.Fatalf("planned again: %+v", again)
 		}
@@ -54,7 +54,7 @@ func TestPlanningAgainDecidesNothing(t *testing.T) {
 }
 
 func TestADispatchNeverExceedsALimit(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		decisions := w.plan()
 		started := dispatched(decisions)
 		after := w.then(decisions)
@@ -81,7 +81,7 @@ func TestADispatchNeverExceedsALimit(t *testing.T) {
 }
 
 func TestOnlyAnEligibleFreeIssueIsDispatched(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		released := map[tracker.ID]bool{}
 		started := map[tracker.ID]bool{}
 		for _, d := range w.plan() {
@@ -109,7 +109,7 @@ func TestOnlyAnEligibleFreeIssueIsDispatched(t *testing.T) {
 }
 
 func TestNothingStartsBehindAClosedGate(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		if started := dispatched(w.plan()); closed(w) && len(started) > 0 {
 			t.Fatalf("started %d sessions", len(started))
 		}
@@ -117,7 +117,7 @@ func TestNothingStartsBehindAClosedGate(t *testing.T) {
 }
 
 func TestOneSessionTriesWhenAPauseIsOver(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		w.state.Pause = schedule.Pause{Why: "the quota is used up", Since: noon.Add(-time.Hour), Until: w.now}
 		busy := 0
 		for _, c := range w.state.Claims {
@@ -132,7 +132,7 @@ func TestOneSessionTriesWhenAPauseIsOver(t *testing.T) {
 }
 
 func TestNewIssuesStartInOrder(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		w.state.Claims = map[tracker.ID]schedule.Claim{}
 		w.snap.Claimed = map[tracker.ID]*tracker.Issue{}
 		w.policy.MaxPerState = nil // every eligible issue fits where another one does
@@ -196,7 +196,7 @@ func TestBackoffFollowsTheFormula(t *testing.T) {
 }
 
 func TestPlanDependsOnNothingElse(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		before := w.dump(t)
 		plan, verdicts := w.plan(), schedule.Explain(w.state, w.snap, w.policy, w.now)
 		if diff := cmp.Diff(before, w.dump(t)); diff != "" {
@@ -215,7 +215,7 @@ func TestPlanDependsOnNothingElse(t *testing.T) {
 }
 
 func TestExplainAgreesWithPlan(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		type step struct {
 			ID   tracker.ID
 			Verb schedule.Action
@@ -258,7 +258,7 @@ func TestExplainAgreesWithPlan(t *testing.T) {
 // TestASessionIsStalledWhenItIsSilentInATurnAlone restates SPEC §8.5, with the
 // turn as the time in which a session must be heard of.
 func TestASessionIsStalledWhenItIsSilentInATurnAlone(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		for _, d := range w.plan() {
 			if d.Action != schedule.Stop || d.Why.Reason != schedule.Stalled {
 				continue
@@ -280,7 +280,7 @@ func TestASessionIsStalledWhenItIsSilentInATurnAlone(t *testing.T) {
 }
 
 func TestNothingIsDecidedBeforeWake(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		w = w.then(w.plan())
 		span := 72 * time.Hour
 		if at, ok := w.state.Wake(w.policy, w.now); ok {
@@ -296,7 +296,7 @@ func TestNothingIsDecidedBeforeWake(t *testing.T) {
 }
 
 func TestAdoptionTouchesTheClaimsOfTheDeadAlone(t *testing.T) {
-	check(t, func(t *rapid.T, w world) {
+	check(t, func(t *rapid.T, w fixture) {
 		life := rapid.SampledFrom([]schedule.OwnerStatus{schedule.Unknown, schedule.Alive, schedule.Dead})
 		lives := map[schedule.Owner]schedule.OwnerStatus{}
 		for _, owner := range []schedule.Owner{other, local} {

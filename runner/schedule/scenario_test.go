@@ -85,7 +85,7 @@ var update = flag.Bool("update", false, "rewrite what the scenarios print")
 
 // tell plays the story and returns the file with what came of it.
 func tell(t *testing.T, archive *txtar.Archive) []byte {
-	s := &story{t: t, world: simple()}
+	s := &story{t: t, fixture: simple()}
 	for i, file := range archive.Files {
 		for line := range strings.Lines(string(file.Data)) {
 			step := strings.TrimRight(line, "\n")
@@ -113,9 +113,9 @@ func tell(t *testing.T, archive *txtar.Archive) []byte {
 	return txtar.Format(archive)
 }
 
-// story is a world that is told of.
+// story is a fixture that a scenario file describes.
 type story struct {
-	world
+	fixture
 	t      *testing.T
 	issues []*shownIssue
 	down   string // which reads fail: "", "down", "list-down"

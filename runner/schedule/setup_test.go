@@ -46,11 +46,11 @@ func TestAnotherSetupOfTheAgentEndsThePauseAndNothingElseDoes(t *testing.T) {
 
 func TestASessionThatBeganBeforeAPauseDoesNotEndIt(t *testing.T) {
 	t.Parallel()
-	for name, works := range map[string]func(world){
-		"by its tokens": func(w world) {
+	for name, works := range map[string]func(fixture){
+		"by its tokens": func(w fixture) {
 			w.state.Heartbeat("1", schedule.Update{Turns: 1, Usage: schedule.Usage{Input: 10}}, noon.Add(2*time.Minute))
 		},
-		"by its end": func(w world) {
+		"by its end": func(w fixture) {
 			w.state.Exit("1", schedule.Outcome{Class: schedule.Done, Turns: 1}, w.policy, noon.Add(2*time.Minute))
 		},
 	} {

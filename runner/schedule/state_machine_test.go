@@ -38,10 +38,10 @@ func TestAnyLifeOfTheClaimMap(t *testing.T) {
 	})
 }
 
-// machine is a world with real sessions in it: what the runs believe is the
+// machine is a fixture with real sessions in it: what the runs believe is the
 // embedded state, what is so is beside it.
 type machine struct {
-	world
+	fixture
 	issues   []tracker.Issue                   // what the tracker shows
 	sessions map[tracker.ID]session            // the processes, by issue
 	runs     []schedule.Owner                  // those that live
@@ -56,7 +56,7 @@ type session struct {
 
 func newMachine(t *rapid.T) *machine {
 	m := &machine{
-		world: simple(), sessions: map[tracker.ID]session{},
+		fixture: simple(), sessions: map[tracker.ID]session{},
 		runs: []schedule.Owner{me}, ticks: map[schedule.Owner]schedule.Spent{},
 	}
 	m.policy = genPolicy(t)
@@ -103,7 +103,7 @@ func (m *machine) shown(id tracker.ID) *tracker.Issue {
 
 func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 	m.snap = snap
-	for _, d := range m.world.plan() {
+	for _, d := range m.fixture.plan() {
 		c, claimed := m.state.Claims[d.ID]
 		process, runs := m.sessions[d.ID]
 		switch d.Action {
@@ -129,7 +129,7 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 		}
 		m.state.Apply(d, m.now)
 	}
-	if again := m.world.plan(); len(again) > 0 {
+	if again := m.fixture.plan(); len(again) > 0 {
 		t.Fatalf("planned again: %+v", again)
 	}
 }

@@ -147,46 +147,46 @@ func TestWakeIsTheNextTimeThatMatters(t *testing.T) {
 	in := func(d time.Duration) time.Time { return noon.Add(d) }
 	tests := []struct {
 		name string
-		with func(world) world
+		with func(fixture) fixture
 		want time.Duration // from noon; 0 for never
 	}{
-		{"nothing is claimed", func(w world) world { return w }, 0},
-		{"a wait that is over already", func(w world) world {
+		{"nothing is claimed", func(w fixture) fixture { return w }, 0},
+		{"a wait that is over already", func(w fixture) fixture {
 			w.claim(todo(1), schedule.Waiting, nil)
 			return w
 		}, 0},
-		{"the first of two waits", func(w world) world {
+		{"the first of two waits", func(w fixture) fixture {
 			w.claim(todo(1), schedule.Waiting, func(c *schedule.Claim) { c.Due = in(time.Hour) })
 			w.claim(todo(2), schedule.Waiting, func(c *schedule.Claim) { c.Due = in(time.Minute) })
 			return w
 		}, time.Minute},
-		{"a session falls silent", func(w world) world {
+		{"a session falls silent", func(w fixture) fixture {
 			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.TurnSince, c.Heard = in(-2*time.Minute), in(-time.Minute) })
 			return w
 		}, 4*time.Minute + 1},
-		{"a session that was not heard of since its turn began", func(w world) world {
+		{"a session that was not heard of since its turn began", func(w fixture) fixture {
 			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Since, c.TurnSince = in(-time.Hour), noon })
 			return w
 		}, 5*time.Minute + 1},
-		{"a session between two turns", func(w world) world {
+		{"a session between two turns", func(w fixture) fixture {
 			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Since, c.Heard = in(-time.Hour), in(-time.Hour) })
 			return w
 		}, 0},
-		{"no stall detection", func(w world) world {
+		{"no stall detection", func(w fixture) fixture {
 			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.TurnSince = noon })
 			w.policy.Stall = 0
 			return w
 		}, 0},
-		{"a session of another run, and one that ends", func(w world) world {
+		{"a session of another run, and one that ends", func(w fixture) fixture {
 			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Owner, c.TurnSince = other, noon })
 			w.claim(todo(2), schedule.Stopping, nil)
 			return w
 		}, 0},
-		{"a pause", func(w world) world {
+		{"a pause", func(w fixture) fixture {
 			w.state.Pause = schedule.Pause{Why: "unauthorized", Until: in(time.Minute)}
 			return w
 		}, time.Minute},
-		{"the budget of the day is spent", func(w world) world {
+		{"the budget of the day is spent", func(w fixture) fixture {
 			w.policy.Budget.TokensPerDay = 10
 			w.state.Days = []schedule.Day{{Date: "2026-03-10", Usage: schedule.Usage{Output: 10}}}
 			return w

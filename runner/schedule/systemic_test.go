@@ -18,7 +18,7 @@ func fault(kind string) schedule.Outcome {
 }
 
 // exit ends a session as the runner does. It reports whether nobody is charged.
-func (w *world) exit(id tracker.ID, o schedule.Outcome) (systemic bool) {
+func (w *fixture) exit(id tracker.ID, o schedule.Outcome) (systemic bool) {
 	o, excused := w.state.Reclassify(id, o)
 	for _, before := range excused {
 		w.state.Excuse(before, o.Why, noon)
@@ -61,22 +61,22 @@ func TestAHookThatFailsInTheSameWayForTheFirstIssuesIsChargedToNone(t *testing.T
 
 func TestAHookFailureIsTheIssuesOwn(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string]func(*world){
-		"when it is the only one":         func(*world) {},
-		"when another failed differently": func(w *world) { w.exit("1", fault("hook after_create: hook_failed: exit status 1")) },
-		"when the same issue failed before": func(w *world) {
+	for name, before := range map[string]func(*fixture){
+		"when it is the only one":         func(*fixture) {},
+		"when another failed differently": func(w *fixture) { w.exit("1", fault("hook after_create: hook_failed: exit status 1")) },
+		"when the same issue failed before": func(w *fixture) {
 			w.exit("2", fault(cloneFailed))
 			w.claim(todo(2), schedule.Running, nil)
 		},
-		"when the other one failed in an earlier tick": func(w *world) {
+		"when the other one failed in an earlier tick": func(w *fixture) {
 			w.exit("1", fault(cloneFailed))
 			w.state.NewTick()
 		},
-		"when a session had a turn": func(w *world) {
+		"when a session had a turn": func(w *fixture) {
 			w.exit("1", fault(cloneFailed))
 			w.exit("3", schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed", Turns: 1})
 		},
-		"while a session has a turn": func(w *world) {
+		"while a session has a turn": func(w *fixture) {
 			w.exit("1", fault(cloneFailed))
 			w.state.Heartbeat("3", schedule.Update{Turns: 1}, noon)
 		},
