@@ -26,7 +26,7 @@ var conformance = []struct {
 		"testdata/script/paths.txt",
 	}},
 	{"17.1", "a changed file is applied without a restart; a bad change keeps the last good settings and is shown", []string{
-		"runner.TestAServiceGoesOnPollingAndTakesUpChanges", "runner.TestABadEditOfTheWorkflowBlocksDispatchAndKeepsReconciling",
+		"runner.TestAServiceKeepsPollingAndPicksUpChanges", "runner.TestABadEditOfTheWorkflowBlocksDispatchAndKeepsReconciling",
 		"runner/workflow.TestASourceKeepsTheLastGoodWorkflow", "runner/workflow.TestASourceNoticesAnEditOfTheSameSizeAndTime",
 	}},
 	{"17.1", "a missing file, invalid YAML and front matter that is no map have a typed error each", []string{
