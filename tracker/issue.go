@@ -44,7 +44,7 @@ type Blocker struct {
 	State      string
 }
 
-// Name is the blocker as a person would call it.
+// Name returns what a person would call the blocker.
 func (b Blocker) Name() string {
 	if b.Identifier != "" {
 		return b.Identifier
@@ -69,7 +69,7 @@ func (i Issue) Missing() []string {
 	return missing
 }
 
-// Content is a digest of what a person decides about an issue: its text, state,
+// Content returns a digest of what a person decides about an issue: its text, state,
 // labels, priority, assignee and which issues block it. Times, comments and the
 // blockers' own states do not count: it changes when somebody changed their mind
 // about this issue, and not when a bot left a note.
@@ -86,8 +86,8 @@ func (i Issue) Content() string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// NormalState is the form in which states are compared (SPEC §4.2).
+// NormalState returns the form in which states are compared (SPEC §4.2).
 func NormalState(state string) string { return strings.ToLower(strings.TrimSpace(state)) }
 
-// NormalLabel is the form in which labels are kept and compared.
+// NormalLabel returns the form in which labels are kept and compared.
 func NormalLabel(label string) string { return strings.ToLower(strings.TrimSpace(label)) }

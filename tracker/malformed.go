@@ -65,10 +65,10 @@ func WithDropped(ctx context.Context, f func(Malformed)) context.Context {
 	return context.WithValue(ctx, droppedKey{}, f)
 }
 
-// Drop is called by an adapter at the end of a list that has understood so many
-// records, whatever their state, and leaves the malformed ones out. It tells the
-// caller of the list about them. It fails when not a single record was
-// understood: that is no list with nothing in it.
+// Drop reports the malformed records of a list to the caller of the list. An adapter
+// calls it at the end, with the number of records in any state that it understood.
+// It fails when that number is 0 and records were malformed: such a list is not an
+// empty one.
 func Drop(ctx context.Context, op string, understood int, malformed []Malformed) error {
 	if understood == 0 && len(malformed) > 0 {
 		return &MalformedError{Op: op, Records: malformed}

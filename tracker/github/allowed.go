@@ -7,7 +7,7 @@ type rule struct {
 	guards []guard
 }
 
-// rules is all that github_api may do. What is not here is refused: settings,
+// rules returns all that github_api may do. Everything else is refused: settings,
 // secrets, variables, keys, hooks, environments, collaborators, rulesets and
 // protections, Actions beyond reading their results, dispatches, deployments,
 // forks, transfers, merges, tags, releases, and the marks that gates rely on

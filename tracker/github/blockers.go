@@ -56,7 +56,7 @@ func (r *repository) block(ctx context.Context, candidates []candidate, issues [
 	return free, nil
 }
 
-// blocker is an issue that may be in another repository. Its status on a board
+// blocker returns a blocking issue, which may be in another repository. Its status on a board
 // is not asked for: it is open or closed.
 func (r *repository) blocker(b *record) tracker.Blocker {
 	state, _ := r.states.of(b, "")

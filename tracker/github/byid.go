@@ -36,7 +36,7 @@ func (r *repository) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracke
 	return issues, nil
 }
 
-// distinct are the numbers among the ids, each once. Anything else is the id of
+// distinct returns the numbers among the ids, each once. Anything else is the id of
 // no issue.
 func distinct(ids []tracker.ID) []int {
 	var numbers []int

@@ -67,7 +67,7 @@ func (r *repository) sawLabel() {
 	r.labelSeen = true
 }
 
-// labels are the names of all labels of the repository.
+// labels returns the names of all labels of the repository.
 func (r *repository) labels(ctx context.Context) ([]string, error) {
 	owner, name := r.cfg.split()
 	op := "list the labels of " + r.cfg.Repo
@@ -113,7 +113,7 @@ func (r *repository) checkLabels(labels []string) error {
 		tracker.ErrInvalidConfig, key, r.states.prefix+name, cut(exist), stateOpen, stateClosed)
 }
 
-// missing is the first state of the workflow that is not among those that exist,
+// missing returns the first state of the workflow that is not among those that exist,
 // and its key; "" when there is none.
 func (c Config) missing(exist []string) (key, state string) {
 	exist = append(normal(exist), stateOpen, stateClosed)
@@ -127,7 +127,7 @@ func (c Config) missing(exist []string) (key, state string) {
 	return "", ""
 }
 
-// cut is a list of names that fits into one line.
+// cut returns a list of names that fits into one line.
 func cut(names []string) string {
 	const most = 20
 	if len(names) == 0 {

@@ -186,7 +186,7 @@ func (c Config) checkStates() error {
 	return nil
 }
 
-// warnings are what every report should say about these settings.
+// warnings returns what every report should say about these settings.
 func (c Config) warnings() []string {
 	var warnings []string
 	if c.Trust == TrustAnyone {

@@ -27,7 +27,7 @@ func (r *repository) query(ctx context.Context, op, permission string, into any,
 	return nil
 }
 
-// nodeIDs is a variable of the type [ID!]!.
+// nodeIDs returns a variable of the type [ID!]!.
 func nodeIDs(ids []string) []graphql.ID {
 	list := make([]graphql.ID, len(ids))
 	for i, id := range ids {
@@ -59,7 +59,7 @@ func (g graph) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// dataOf is an answer without the errors that only explain a null in its data.
+// dataOf returns an answer without the errors that only explain a null in its data.
 func dataOf(a answer) ([]byte, error) {
 	// Nearly every answer is plainly data alone, and may be long. A text that
 	// speaks of errors has its quotation marks escaped.

@@ -50,7 +50,7 @@ func noTrustLabel(cfg Config, c *call) error {
 	return nil
 }
 
-// strs are the texts in a value that are labels or could be taken for them.
+// strs returns the texts in a value that are labels or could be taken for them.
 func strs(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -90,8 +90,8 @@ func (c *call) branch(name string) error {
 	return nil
 }
 
-// ownBranch is for changes of files: they say on which branch, for otherwise it
-// is the default one.
+// ownBranch checks a change of files: it has to name a branch, since without one
+// GitHub changes the default branch.
 func ownBranch(_ Config, c *call) error {
 	name, ok := c.Body["branch"].(string)
 	if !ok {
@@ -120,8 +120,8 @@ func movedBranch(_ Config, c *call) error {
 
 var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// harmlessCommit is for commits that become a branch: GitHub must say first that
-// they change no workflow.
+// harmlessCommit checks a commit that becomes a branch: GitHub must say first that
+// it changes no workflow.
 func harmlessCommit(_ Config, c *call) error {
 	sha, _ := c.Body["sha"].(string)
 	if !objectID.MatchString(sha) {

@@ -67,7 +67,7 @@ type change struct {
 	by *actor
 }
 
-// changes are all changes of title and body since the issue was written; false
+// changes returns all changes of title and body since the issue was written; false
 // when GitHub does not tell all of them.
 func (h *history) changes() ([]change, bool) {
 	if h.UserContentEdits == nil || h.Renames == nil || h.Renames.PageInfo.HasPreviousPage ||
@@ -93,7 +93,7 @@ func (h *history) changes() ([]change, bool) {
 	return list, true
 }
 
-// labeling is when the label that the issue bears was put on, nil when that is
+// labeling returns when the label on the issue was added, nil when that is
 // not known.
 func (h *history) labeling(label string) *labeling {
 	if h.Labelings == nil {

@@ -59,7 +59,7 @@ type candidate struct {
 	at int
 }
 
-// normalise is SPEC §11.3. The reason is why the issue is no candidate, as far
+// normalise returns the issue of SPEC §11.3. The reason is why it is no candidate, as far
 // as its record tells.
 func (r *repository) normalise(rec *record, status string) (tracker.Issue, string) {
 	labels := rec.labels()
@@ -91,7 +91,7 @@ func (r *repository) normalise(rec *record, status string) (tracker.Issue, strin
 	return issue, why
 }
 
-// priority is the highest that a label gives; 1 is the highest of all.
+// priority returns the highest priority that a label gives; 1 is the highest of all.
 func (r *repository) priority(labels []string) *int {
 	var best *int
 	for _, label := range labels {

@@ -85,7 +85,7 @@ func (r *repository) changed(ctx context.Context, op, at string, known *page) (a
 	return r.send(ctx, op, req)
 }
 
-// next is the next page of the Link header. One outside of the API would be
+// next returns the next page of the Link header. One outside of the API would be
 // sent the token, so it is refused.
 func (r *repository) next(op string, h http.Header) (string, error) {
 	next := relation(h, "next")
@@ -99,9 +99,9 @@ func (r *repository) next(op string, h http.Header) (string, error) {
 	return next, nil
 }
 
-// relation is the URL of a relation in the Link header, or "". What go-github
-// makes of the header is a number of a page, and 0 for a page that is not told
-// by a number as for none: a list would end early and look complete.
+// relation returns the URL of a relation in the Link header, or "". go-github reads
+// a page number from the header, and 0 both for no page and for a page without a
+// number: a list would end early and look complete.
 func relation(h http.Header, rel string) string {
 	for _, line := range h.Values("Link") {
 		for link := range strings.SplitSeq(line, ",") {

@@ -54,10 +54,10 @@ func parseTarget(path, repo string) (target, error) {
 	return t, nil
 }
 
-// unprintable is a character that may be seen otherwise than it is sent.
+// unprintable reports whether a character may look different from what is sent.
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// first is the kind of thing that the path is about.
+// first returns the kind of thing that the path is about.
 func (t target) first() string {
 	if len(t.rest) == 0 {
 		return ""
@@ -65,7 +65,7 @@ func (t target) first() string {
 	return t.rest[0]
 }
 
-// escaped is the path as it is sent, relative to the root of the API.
+// escaped returns the path as it is sent, relative to the root of the API.
 func (t target) escaped() string {
 	parts := []string{"repos/" + t.repo}
 	for _, s := range t.rest {

@@ -44,7 +44,7 @@ func (r *repository) permitted(ctx context.Context, c *call) error {
 	return nil
 }
 
-// unchecked is the refusal of a call about which GitHub cannot be asked.
+// unchecked returns the refusal of a call about which GitHub cannot be asked.
 func (r *repository) unchecked(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*statusError](err); ok {
 		return errors.New("it cannot be checked, so it is refused: " + result(e.answer))

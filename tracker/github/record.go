@@ -42,7 +42,7 @@ func (r *record) check() error {
 	return nil
 }
 
-// number is 0 for a record that is null or has none.
+// number returns 0 for a record that is null or has none.
 func (r *record) number() int {
 	if r == nil {
 		return 0
@@ -52,7 +52,7 @@ func (r *record) number() int {
 
 func (r *record) open() bool { return r.GetState() == stateOpen }
 
-// names are those of its labels, as they are written.
+// names returns the names of its labels as they are written.
 func (r *record) names() []string {
 	names := make([]string, len(r.Labels))
 	for i, l := range r.Labels {
@@ -61,7 +61,7 @@ func (r *record) names() []string {
 	return names
 }
 
-// labels are the names in normal form, each once.
+// labels returns the names of its labels in normal form, each once.
 func (r *record) labels() []string {
 	labels := make([]string, 0, len(r.Labels))
 	for _, name := range r.names() {
@@ -115,7 +115,7 @@ func decodeRecords(a answer) (records []*record, spoilt []tracker.Malformed, err
 	return records, spoilt, nil
 }
 
-// repository is owner/name of where the record is, by its address in the API.
+// repository returns owner/name of where the record is, by its address in the API.
 func (r *record) repository() string {
 	_, name, _ := strings.Cut(r.GetRepositoryURL(), "/repos/")
 	return name

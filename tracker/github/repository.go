@@ -78,7 +78,7 @@ func newRepository(cfg Config, client *http.Client, log *slog.Logger) (*reposito
 	return r, nil
 }
 
-// path is an address below the repository, relative to the root of the API.
+// path returns an address below the repository, relative to the root of the API.
 func (r *repository) path(format string, args ...any) string {
 	return "repos/" + r.cfg.Repo + fmt.Sprintf(format, args...)
 }

@@ -51,7 +51,7 @@ func (c *Config) settleAPI() bool {
 	return u.Scheme == "https" || u.Scheme == "http" && loopback
 }
 
-// graphqlURL is where the GraphQL API of a REST root is: beside v3 on an
+// graphqlURL returns where the GraphQL API of a REST root is: beside v3 on an
 // Enterprise server, below the root elsewhere.
 func graphqlURL(api string) string {
 	if server, ok := strings.CutSuffix(api, "/api/v3"); ok {
@@ -60,7 +60,7 @@ func graphqlURL(api string) string {
 	return api + "/graphql"
 }
 
-// instead is what to write in place of an unknown key.
+// instead returns what to write in place of an unknown key.
 func instead(key string, known []string) string {
 	switch key {
 	case "token":

@@ -62,7 +62,7 @@ func (s states) list(wanted map[string]bool) string {
 	return ""
 }
 
-// of is the state of an issue, and why it cannot be relied upon. An open issue
+// of returns the state of an issue, and why it cannot be relied upon. An open issue
 // without a status is open. The status is the one on the board.
 func (s states) of(r *record, status string) (state, why string) {
 	if !r.open() {
@@ -85,7 +85,7 @@ func (s states) of(r *record, status string) (state, why string) {
 	return names[0], why
 }
 
-// labelled are the states that labels give, as they are written.
+// labelled returns the states that labels give, as they are written.
 func (s states) labelled(labels []string) []string {
 	if s.prefix == "" {
 		return nil

@@ -45,7 +45,7 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("%s: %v: %s%s: %s", e.op, tracker.ErrStatus, e.answer.named(), says(e.says), e.mend)
 }
 
-// named is the status with its name, where it has one.
+// named returns the status with its name, where it has one.
 func (a answer) named() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)))
 }
@@ -60,7 +60,7 @@ func says(message string) string {
 
 func (e *statusError) Unwrap() error { return tracker.ErrStatus }
 
-// status is the one that GitHub refused with, 0 when it did not.
+// status returns the status that GitHub refused with, 0 when it did not.
 func status(err error) int {
 	if e, ok := errors.AsType[*statusError](err); ok {
 		return e.answer.status
@@ -68,7 +68,7 @@ func status(err error) int {
 	return 0
 }
 
-// judge is the error of an answer that is not 2xx.
+// judge returns the error of an answer that is not 2xx.
 func judge(a answer) error {
 	if a.status >= 200 && a.status < 300 {
 		return nil
@@ -88,7 +88,7 @@ func judge(a answer) error {
 	return &statusError{answer: a}
 }
 
-// retryAfter is the wait that a header asks for, in seconds or as a date.
+// retryAfter returns the wait that a header asks for, in seconds or as a date.
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
@@ -98,7 +98,7 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return max(0, at.Sub(now)), err == nil
 }
 
-// untilReset is the wait until a primary limit begins anew, 0 when not told.
+// untilReset returns the wait until a primary limit is reset, 0 when the header is missing.
 func untilReset(h http.Header, now time.Time) time.Duration {
 	reset, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64)
 	if err != nil {
@@ -116,7 +116,7 @@ func (a answer) secondary() bool {
 	return json.Unmarshal(a.body, &said) == nil && strings.Contains(said.Page, "rate-limit")
 }
 
-// failed is the error of a request that a library made: what the wire found, with
+// failed returns the error of a request that a library made: what the wire found, with
 // what was asked for and what to do about it. The permission is the one that op needs.
 func (r *repository) failed(ctx context.Context, op, permission string, err error) error {
 	if ctx.Err() != nil { // the libraries keep the fact alone
@@ -149,12 +149,12 @@ func (a answer) decode(v any) error {
 	return nil
 }
 
-// unreadable is the error of an answer that does not have the form it should have.
+// unreadable returns the error of an answer of an unexpected form.
 func unreadable(err error) error {
 	return fmt.Errorf("%w: %w: see that tracker.provider.api_url is the root of GitHub's REST API", tracker.ErrResponse, err)
 }
 
-// mend is what to do about a status.
+// mend returns what to do about a status.
 func (r *repository) mend(permission string, a answer) string {
 	switch {
 	case a.status == http.StatusUnauthorized:

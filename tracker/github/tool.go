@@ -88,7 +88,7 @@ func (r *repository) call(ctx context.Context, arguments json.RawMessage) (strin
 	return result(a), nil
 }
 
-// request is the call as it is sent.
+// request returns the call as it is sent.
 func (r *repository) request(c *call) (*http.Request, error) {
 	path := c.target.escaped()
 	if len(c.query) > 0 {
@@ -100,7 +100,7 @@ func (r *repository) request(c *call) (*http.Request, error) {
 	return r.rest.newRequest(c.Method, path, c.Body)
 }
 
-// result is an answer as the model is told it.
+// result returns an answer in the form for the model.
 func result(a answer) string {
 	text := a.named()
 	switch {

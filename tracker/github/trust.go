@@ -68,7 +68,7 @@ func (g *gate) outsider(r *record) string {
 	return "its author is not a member of the repository" + g.mend()
 }
 
-// mend is how a person can let the issue pass.
+// mend returns how a person can let the issue pass.
 func (g *gate) mend() string {
 	if label := g.repo.cfg.TrustLabel; label != "" {
 		return fmt.Sprintf(": read it, then put on the label %q", label)

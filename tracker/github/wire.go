@@ -88,7 +88,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// try is one exchange.
+// try makes one exchange.
 func (w *wire) try(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeoutCause(req.Context(), w.timeout, fmt.Errorf("no answer within %v", w.timeout))
 	defer cancel()
@@ -134,7 +134,7 @@ func (w *wire) exchange(req *http.Request) (resp *http.Response, body []byte, er
 	return resp, w.clean(body), err
 }
 
-// clean is text without the token: no server should repeat it, and what it says
+// clean returns the text without the token: no server should repeat it, and what it says
 // ends up in errors, logs and the tool's results.
 func (w *wire) clean(text []byte) []byte {
 	if len(w.token) < minToken || !bytes.Contains(text, []byte(w.token)) {

@@ -38,7 +38,7 @@ type refusal struct {
 	body      []byte        // the answer, where it is one of GraphQL with errors
 }
 
-// failed is the error of an operation whose exchange failed.
+// failed returns the error of an operation whose exchange failed.
 func (w wire) failed(op string, err error) error {
 	var r *refusal
 	switch {

@@ -85,7 +85,7 @@ func (r *reader) relations(ctx context.Context, node issueNode) ([]relationNode,
 	})
 }
 
-// labelNames are the labels, lower case and trimmed, each once.
+// labelNames returns the labels, lower case and trimmed, each once.
 func labelNames(nodes []labelNode) []string {
 	var labels []string
 	for _, node := range nodes {
@@ -109,7 +109,7 @@ func blockers(relations []relationNode) []tracker.Blocker {
 	return list
 }
 
-// priority is Linear's number from 1 to 4; 0 is its way to say none.
+// priority returns Linear's number from 1 to 4, or nil for 0, which means none.
 func priority(p float64) *int {
 	if p < 1 || p > math.MaxInt32 || p != math.Trunc(p) {
 		return nil
@@ -117,11 +117,11 @@ func priority(p float64) *int {
 	return new(int(p))
 }
 
-// text is what a person wrote, without NUL, which no other part of the program
+// text returns what a person wrote without NUL, which no other part of the program
 // could pass on. It is valid UTF-8 already, as the JSON decoder leaves it.
 func text(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
 
-// instant is a time in ISO 8601; the zero time when it is written otherwise.
+// instant reads a time in ISO 8601. It returns the zero time for any other text.
 func instant(s string) time.Time {
 	at, err := time.Parse(time.RFC3339, s)
 	if err != nil {

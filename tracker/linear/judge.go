@@ -82,7 +82,7 @@ const (
 	otherKey     = "see that tracker.api_key is valid and may read the project"
 )
 
-// advice is what to do about an answer that is no result.
+// advice returns what to do about an answer that is no result.
 func advice(status int, answer envelope) string {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, answer.has(codeUnauthorized):

@@ -34,7 +34,7 @@ func newMask(key string) mask {
 	return m
 }
 
-// clean is the text without the credential: the same bytes when it is not there.
+// clean returns the text without the credential: the same bytes when it is not there.
 func (m mask) clean(text []byte) []byte {
 	holds := func(form string) bool { return bytes.Contains(text, []byte(form)) }
 	if !slices.ContainsFunc(m.forms, holds) {
@@ -43,7 +43,7 @@ func (m mask) clean(text []byte) []byte {
 	return []byte(m.replacer.Replace(string(text)))
 }
 
-// quote is text of the server as it may stand in an error: masked, short, on one line.
+// quote returns text of the server in the form for an error: masked, short, on one line.
 func (m mask) quote(text string) string {
 	const limit = 300 // runes
 	text = m.replacer.Replace(text)

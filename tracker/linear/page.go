@@ -21,7 +21,7 @@ type page[T any] struct {
 	}
 }
 
-// after is the cursor of the page after this one, nil when this is the last. A
+// after returns the cursor of the next page, nil when this is the last. A
 // page without its parts is no page: an outage must not look like an empty board.
 func (p page[T]) after() (*graphql.String, error) {
 	switch {

@@ -9,7 +9,7 @@ import (
 // longest bounds what a server may ask to wait. Linear counts by the hour.
 const longest = 24 * time.Hour
 
-// retryAfter is the wait that the server asks for, in seconds or as a date; 0
+// retryAfter returns the wait that the server asks for, in seconds or as a date; 0
 // when it does not.
 func retryAfter(header http.Header) time.Duration {
 	text := header.Get("Retry-After")
@@ -22,7 +22,7 @@ func retryAfter(header http.Header) time.Duration {
 	return 0
 }
 
-// untilReset is how long the exhausted limits last; when none is said to be
+// untilReset returns how long the exhausted limits last; when none is said to be
 // exhausted (a query may cost more than what remains), until the first is reset.
 // Linear sends these headers with every answer, so they mean nothing elsewhere.
 func untilReset(header http.Header) time.Duration {

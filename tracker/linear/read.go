@@ -154,7 +154,7 @@ func (r *reader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 	return issues, nil
 }
 
-// normalStates are the states in the form in which they are compared, each once.
+// normalStates returns the states in the form in which they are compared, each once.
 func normalStates(states []string) []string {
 	var normal []string
 	for _, state := range states {

@@ -43,7 +43,7 @@ func (r *reader) judge(ctx context.Context, op string, projects page[projectNode
 	return nil
 }
 
-// states are the names of a project's states, and whether they are all: a
+// states returns the names of a project's states, and whether they are all: a
 // project with more than fit is not worth more requests.
 func (p projectNode) states() (names []string, complete bool, err error) {
 	more, err := p.Teams.after()

@@ -98,7 +98,7 @@ func failure(code string, err error) tracker.ToolResult {
 	return tracker.ToolResult{Text: string(text)}
 }
 
-// cut is an answer in the length that the model is shown.
+// cut shortens an answer to the length that the model is shown.
 func cut(answer []byte) string {
 	if len(answer) <= maxResult {
 		return string(answer)

@@ -37,7 +37,7 @@ func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// fetch is RoundTrip, and returns the data of the answer as well.
+// fetch does what RoundTrip does, and returns the data of the answer as well.
 func (w wire) fetch(req *http.Request) (*http.Response, json.RawMessage, error) {
 	if req.Body != nil {
 		defer req.Body.Close() // each try has a copy of it
@@ -60,7 +60,7 @@ func (w wire) fetch(req *http.Request) (*http.Response, json.RawMessage, error) 
 	}
 }
 
-// exchange is one try.
+// exchange makes one try.
 func (w wire) exchange(req *http.Request) (*http.Response, json.RawMessage, *refusal) {
 	ctx, cancel := context.WithTimeoutCause(req.Context(), timeout, fmt.Errorf("no answer in %v", timeout))
 	defer cancel()
@@ -100,7 +100,7 @@ func (w wire) send(ctx context.Context, req *http.Request) (*http.Response, []by
 	return resp, w.mask.clean(answer), err
 }
 
-// unreached is the refusal of an exchange that did not come about. The cause is
+// unreached returns the error of a request that got no response. The cause is
 // kept as text only, because it may quote what the server sent.
 func (w wire) unreached(req *http.Request, err error) *refusal {
 	return &refusal{
@@ -110,12 +110,12 @@ func (w wire) unreached(req *http.Request, err error) *refusal {
 	}
 }
 
-// interrupted is the refusal of an exchange that its caller gave up.
+// interrupted returns the error of a request that its caller gave up.
 func interrupted(ctx context.Context) *refusal {
 	return &refusal{error: fmt.Errorf("%w: %w", errRequest, context.Cause(ctx))}
 }
 
-// pause is how long to wait before a try after this one, and whether it is worth
+// pause returns how long to wait before the next try, and whether it is worth
 // it. A rate limit is waited for only when the server says how long, and that is short.
 func (r *refusal) pause(try int) (time.Duration, bool) {
 	if r.after > 0 {
