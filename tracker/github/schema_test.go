@@ -1,11 +1,23 @@
 package github
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
@@ -125,6 +137,144 @@ func compareField(t *testing.T, in string, mine, theirs *ast.FieldDefinition) {
 	for _, argument := range theirs.Arguments {
 		if argument.Type.NonNull && argument.DefaultValue == nil && mine.Arguments.ForName(argument.Name) == nil {
 			t.Errorf("%s.%s: the argument %s is required, and missing here", in, mine.Name, argument.Name)
+		}
+	}
+}
+
+// openapiEnv names GitHub's description: generated/api.github.com.json of the
+// npm package @octokit/openapi@23.0.2.
+const openapiEnv = "SYMPHONY_GITHUB_OPENAPI"
+
+// compared are the paths that the adapter itself uses. Of those that only the
+// tool uses, the fake's answers are too short to be compared.
+var compared = []string{
+	"/repos/{owner}/{repo}/issues",
+	"/repos/{owner}/{repo}/issues/{issue_number}",
+	"/repos/{owner}/{repo}/issues/{issue_number}/dependencies/blocked_by",
+	"/repos/{owner}/{repo}/collaborators/{username}/permission",
+	"/repos/{owner}/{repo}/labels",
+	"/repos/{owner}/{repo}/labels/{name:.+}",
+}
+
+// description is loaded once: it takes seconds.
+var description = sync.OnceValues(func() (*openapi3.T, error) {
+	doc, err := openapi3.NewLoader().LoadFromFile(os.Getenv(openapiEnv))
+	if err != nil {
+		return nil, err
+	}
+	doc.Servers = nil
+	return doc, nil
+})
+
+// router finds the operations of a repository. What stands for a branch or a
+// file may hold slashes.
+var router = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := description()
+	if err != nil {
+		return nil, err
+	}
+	part := *doc
+	part.Paths = openapi3.NewPaths()
+	for path, item := range doc.Paths.Map() {
+		if strings.HasPrefix(path, "/repos/{owner}/{repo}") {
+			part.Paths.Set(strings.NewReplacer("{ref}", "{ref:.+}", "{path}", "{path:.+}", "/labels/{name}", "/labels/{name:.+}").Replace(path), item)
+		}
+	}
+	return gorillamux.NewRouter(&part)
+})
+
+// describedExchange compares every exchange of the fake with the description.
+func describedExchange(t testing.TB) func(*http.Request, []byte, int, http.Header, []byte) {
+	if os.Getenv(openapiEnv) == "" {
+		return nil
+	}
+	if _, err := router(); err != nil { // now, for no request may wait for it
+		t.Fatal(err)
+	}
+	return func(req *http.Request, body []byte, status int, header http.Header, answer []byte) {
+		if status >= 400 || req.URL.Path == "/graphql" || bytes.Contains(answer, []byte(`"title":7`)) {
+			return // the last is corrupt on purpose
+		}
+		asked, err := described(req, body)
+		if err != nil {
+			t.Errorf("%s %s: %v", req.Method, req.URL, err)
+			return
+		}
+		if req.Method != http.MethodGet || !slices.Contains(compared, asked.Route.Path) {
+			return
+		}
+		err = openapi3filter.ValidateResponse(req.Context(), &openapi3filter.ResponseValidationInput{
+			RequestValidationInput: asked, Status: status, Header: header, Body: io.NopCloser(bytes.NewReader(answer)), Options: asked.Options,
+		})
+		if err != nil {
+			t.Errorf("%s %s: answer %d: %v", req.Method, req.URL, status, err)
+		}
+	}
+}
+
+// described compares a request with the description. A key that is not in it is
+// an error too, for GitHub would take no notice of it.
+func described(req *http.Request, body []byte) (*openapi3filter.RequestValidationInput, error) {
+	r, err := router()
+	if err != nil {
+		return nil, err
+	}
+	copied := req.Clone(req.Context())
+	copied.Body = io.NopCloser(bytes.NewReader(body))
+	copied.URL = &url.URL{Path: req.URL.Path, RawQuery: req.URL.RawQuery}
+	route, params, err := r.FindRoute(copied)
+	if err != nil {
+		return nil, err
+	}
+	asked := &openapi3filter.RequestValidationInput{
+		Request: copied, PathParams: params, Route: route, Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+	}
+	if err := openapi3filter.ValidateRequest(copied.Context(), asked); err != nil {
+		return nil, err
+	}
+	var keys map[string]any
+	if json.Unmarshal(body, &keys) != nil {
+		return asked, nil
+	}
+	for key := range keys {
+		if !slices.Contains(properties(route.Operation), key) {
+			return nil, fmt.Errorf("the description has no %s in its body", key)
+		}
+	}
+	return asked, nil
+}
+
+// properties are the keys that the body of an operation may have.
+func properties(operation *openapi3.Operation) []string {
+	if operation.RequestBody == nil {
+		return nil
+	}
+	var keys []string
+	schema := operation.RequestBody.Value.Content.Get("application/json").Schema.Value
+	for _, one := range append(slices.Concat(schema.OneOf, schema.AnyOf), &openapi3.SchemaRef{Value: schema}) {
+		keys = slices.AppendSeq(keys, maps.Keys(one.Value.Properties))
+	}
+	return keys
+}
+
+func TestTheFakeSpeaksAsGitHubDescribes(t *testing.T) {
+	if os.Getenv(openapiEnv) == "" {
+		t.Skipf("%s names no file: the fake is not compared with GitHub's OpenAPI description", openapiEnv)
+	}
+	f := newFake(t)
+	f.permissions["writer"] = "write"
+	f.put(nil)
+	f.put(func(i *ticket) {
+		i.blockedBy, i.labels, i.edits = []int{1}, []string{"bug"}, []deed{{by: user("writer"), at: i.created}}
+	})
+	f.change(1, func(i *ticket) { i.state = stateClosed })
+	r := f.open()
+	f.read(r, "1", "2", "3")
+	f.list(r, "open", "closed")
+	asked := strings.Join(f.asked(), "\n")
+	for _, path := range []string{"issues?", "issues/2 ", "issues/2/dependencies/blocked_by?", "collaborators/writer/permission "} {
+		if !strings.Contains(asked, "GET /repos/acme/shop/"+path) {
+			t.Errorf("%s was not asked for", path)
 		}
 	}
 }

@@ -10,7 +10,7 @@
 // "me" as assignee takes no request: Linear filters by it, and its answers say
 // whether an assignee is the owner of the key.
 //
-// The tool changes only what mutations.go lists as content, by the names of
+// The tool changes only what tool_checks.go lists as content, by the names of
 // mutations. One that Linear adds is refused until it is listed there.
 //
 // # How an answer is read
@@ -20,6 +20,6 @@
 // {"data": null} for an empty result. Therefore [wire], the http.RoundTripper
 // below it, lets nothing pass but data without errors, and gives everything else
 // as a typed [refusal] (judge.go); and a page without its nodes and pageInfo is
-// an error (page.go). The client's own decoder makes ten times the allocations of
-// encoding/json, which decodes the data into the same struct instead (read.go).
+// an error (query.go). The client's own decoder makes ten times the allocations of
+// encoding/json, which decodes the data into the same struct instead (adapter.go).
 package linear

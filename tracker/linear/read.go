@@ -2,52 +2,11 @@ package linear
 
 import (
 	"context"
-	"encoding/json"
-	"io"
-	"net/http"
 	"slices"
-	"strings"
-	"sync/atomic"
 
 	"github.com/shurcooL/graphql"
 	"github.com/symphony-runner/symphony/tracker"
 )
-
-// reader is the adapter's half that the orchestrator talks to.
-type reader struct {
-	cfg     Config
-	wire    wire
-	checked atomic.Bool // the scope is known to be right
-}
-
-// query asks for what into holds, and decodes the answer into it. The GraphQL client
-// writes the query and sends it. Its decoder takes answers apart token by token and
-// encodes and decodes every value once more, so it is shown an empty answer, and
-// encoding/json reads the real one.
-func (r *reader) query(ctx context.Context, op string, into any, variables map[string]any) error {
-	answer := &kept{wire: r.wire}
-	err := graphql.NewClient(r.cfg.Endpoint, &http.Client{Transport: answer}).Query(ctx, into, variables)
-	if err == nil {
-		err = json.Unmarshal(answer.data, into)
-	}
-	if err != nil {
-		return r.wire.failed(op, err)
-	}
-	return nil
-}
-
-// kept is the http.RoundTripper of one query. It keeps the data of the answer.
-type kept struct {
-	wire wire
-	data json.RawMessage
-}
-
-func (k *kept) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	if resp, k.data, err = k.wire.fetch(req); err == nil {
-		resp.Body = io.NopCloser(strings.NewReader(`{"data":{}}`))
-	}
-	return resp, err
-}
 
 func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
 	wanted := normalStates(states)

@@ -42,12 +42,12 @@ func TestEveryMutationOfLinearIsSentOrRefused(t *testing.T) {
 	refused := refusedMutations(t)
 	for name := range exist {
 		if sentMutations[name] == slices.Contains(refused, name) {
-			t.Errorf("%s: sent %v: sort it into mutations.go or testdata/refused_mutations.txt, into one of them", name, sentMutations[name])
+			t.Errorf("%s: sent %v: sort it into tool_checks.go or testdata/refused_mutations.txt, into one of them", name, sentMutations[name])
 		}
 	}
 	for name := range sentMutations {
 		if !exist[name] {
-			t.Errorf("%s is in mutations.go, and Linear does not have it", name)
+			t.Errorf("%s is in tool_checks.go, and Linear does not have it", name)
 		}
 	}
 	for _, name := range refused {

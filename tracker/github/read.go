@@ -6,10 +6,90 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
+
+// listPath asks in the order of creation, in which a new issue moves no other.
+func (r *repository) listPath(state string) string {
+	return r.path("/issues?state=%s&sort=created&direction=asc&per_page=100", state)
+}
+
+func (r *repository) IssuesByState(ctx context.Context, names []string) ([]tracker.Issue, error) {
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[tracker.NormalState(name)] = true
+	}
+	list, narrow := r.states.list(wanted), r.narrowed(wanted)
+	if list == "" || narrow && r.cfg.impossible() {
+		return nil, nil
+	}
+	op := fmt.Sprintf("list the %s issues of %s", list, r.cfg.Repo)
+	if list == listAll {
+		op = "list the issues of " + r.cfg.Repo
+	}
+	l, err := r.list(ctx, op, list, narrow)
+	if err != nil {
+		return nil, err
+	}
+	issues, spoilt, err := r.issues(ctx, l.records, wanted)
+	if err == nil {
+		err = tracker.Drop(ctx, op, len(l.records)-len(spoilt), slices.Concat(l.spoilt, spoilt))
+	}
+	if err == nil && list != listClosed {
+		err = r.checkOnce(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return issues, nil
+}
+
+// listing is one list of the repository without its pull requests.
+type listing struct {
+	records []*record
+	spoilt  []tracker.Malformed
+	empty   bool // it has no pull requests and no malformed records either
+}
+
+// list reads one list of the repository: whole, or narrowed to the issues with
+// the required labels.
+func (r *repository) list(ctx context.Context, op, list string, narrow bool) (listing, error) {
+	if !narrow {
+		return r.listAt(ctx, op, r.listPath(list), list)
+	}
+	l, err := r.listAt(ctx, op, r.candidatesPath(list), list)
+	if err != nil || !l.empty {
+		return l, err
+	}
+	if again, err := r.respell(ctx); err != nil || !again {
+		return listing{}, err
+	}
+	return r.listAt(ctx, op, r.candidatesPath(list), list)
+}
+
+// listAt reads a list from its first page on.
+func (r *repository) listAt(ctx context.Context, op, at, list string) (listing, error) {
+	l := listing{empty: true}
+	pages, spoilt, err := r.walk(ctx, op, at, list == listOpen, func(rec *record) {
+		l.empty = false
+		if rec.PullRequestLinks == nil {
+			l.records = append(l.records, rec)
+		}
+	})
+	if err != nil {
+		return listing{}, err
+	}
+	l.spoilt, l.empty = spoilt, l.empty && spoilt == nil
+	if list == listOpen {
+		r.mu.Lock()
+		r.openPages = pages
+		r.mu.Unlock()
+	}
+	return l, nil
+}
 
 func (r *repository) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
 	numbers := distinct(ids)
