@@ -77,16 +77,16 @@ func (s *stateCommand) show(ctx context.Context) error {
 }
 
 // editClaim changes one claim and prints the result.
-func (s *stateCommand) editClaim(ctx context.Context, name, verb string, edit func(*schedule.State, tracker.ID) bool) error {
+func (s *stateCommand) editClaim(ctx context.Context, name, operation string, edit func(*schedule.State, tracker.ID) bool) error {
 	return s.edit(ctx, func(state *schedule.State) (string, error) {
 		claim, err := findClaim(state, name)
 		if err != nil {
 			return "", err
 		}
 		if !edit(state, claim.ID) {
-			return "", fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by the next tick", verb, name, claim.Phase)
+			return "", fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by the next tick", operation, name, claim.Phase)
 		}
-		if verb == "release" {
+		if operation == "release" {
 			return claim.Identifier + ": released", nil
 		}
 		if pause := state.Pause; pause.Why != "" && pause.Until.After(time.Now()) {

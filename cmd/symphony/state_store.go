@@ -43,7 +43,7 @@ type backend struct {
 	runner.Store
 	close func() error
 	// rolledBack is [store.Cache.RolledBack].
-	rolledBack func() (have, seen int64, ok bool)
+	rolledBack func() (loaded, newest int64, ok bool)
 }
 
 func (s *stateStore) Load(ctx context.Context) (*schedule.State, store.Revision, error) {
@@ -55,8 +55,8 @@ func (s *stateStore) Load(ctx context.Context) (*schedule.State, store.Revision,
 		s.backend = b
 	}
 	state, rev, err := s.backend.Load(ctx)
-	if have, seen, back := s.rolledBack(); err == nil && back && s.warn != nil {
-		s.warn(fmt.Sprintf("the cache brought back an older state: generation %d, though %d was saved; what runs did in between is not in it, and claims of that time count as interrupted", have, seen))
+	if loaded, newest, ok := s.rolledBack(); err == nil && ok && s.warn != nil {
+		s.warn(fmt.Sprintf("the cache brought back an older state: generation %d, though %d was saved; what runs did in between is not in it, and claims of that time count as interrupted", loaded, newest))
 		s.warn = nil
 	}
 	return state, rev, err
@@ -84,7 +84,7 @@ func (s *stateStore) CheckWrite(ctx context.Context) error {
 
 // rolledBack reports whether the state as it was loaded last is older than one that
 // was saved, with the generations of both.
-func (s *stateStore) rolledBack() (have, seen int64, ok bool) {
+func (s *stateStore) rolledBack() (loaded, newest int64, ok bool) {
 	if s.backend.rolledBack == nil {
 		return 0, 0, false
 	}
@@ -153,17 +153,17 @@ func (path fileReader) Save(context.Context, *schedule.State, store.Revision) (s
 	return "", fmt.Errorf("save state %s: it was opened to be read", string(path))
 }
 
-func (a *app) cacheState(path, witness string, use stateUse) *stateStore {
+func (a *app) cacheState(path, highWaterPath string, use stateUse) *stateStore {
 	s := &stateStore{redactor: a.redactor, exclusive: use != stateReadOnly, open: func(ctx context.Context) (backend, error) {
 		var c *store.Cache
 		var err error
 		switch use {
 		case stateReadOnly:
-			c = store.OpenCacheReadOnly(path, witness)
+			c = store.OpenCacheReadOnly(path, highWaterPath)
 		case stateEdit:
-			c, err = store.EditCache(ctx, path, witness)
+			c, err = store.EditCache(ctx, path, highWaterPath)
 		default:
-			c, err = store.OpenCache(path, witness)
+			c, err = store.OpenCache(path, highWaterPath)
 		}
 		if err != nil {
 			return backend{}, err

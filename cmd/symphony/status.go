@@ -42,7 +42,7 @@ type statusRow struct {
 	ID         string     `json:"issue_id"`
 	Identifier string     `json:"issue_identifier"`
 	Title      string     `json:"title"`
-	URL        string     `json:"url,omitempty"`
+	URL        string     `json:"issue_url"`
 	State      string     `json:"state"`
 	Phase      string     `json:"phase"`
 	Attempt    int        `json:"attempt"`

@@ -63,7 +63,7 @@ func TestTheSnapshotHasRowsTotalsAndRateLimits(t *testing.T) {
 	p := runner.Progress{
 		Sessions: []runner.Session{{
 			Claim: schedule.Claim{
-				ID: "1", Identifier: "A-1", Title: "One", State: "Todo", Phase: schedule.Running, Turns: 3, Tokens: 700, Since: now.Add(-90 * time.Second), Heard: heard,
+				ID: "1", Identifier: "A-1", Title: "One", URL: "https://linear.app/acme/issue/A-1", State: "Todo", Phase: schedule.Running, Turns: 3, Tokens: 700, Since: now.Add(-90 * time.Second), Heard: heard,
 			},
 			ID: "thread-turn", PID: 42, Status: schedule.StatusStreamingTurn, Started: now.Add(-90 * time.Second),
 			Event: "notification", Summary: "running `make`",
@@ -85,12 +85,12 @@ func TestTheSnapshotHasRowsTotalsAndRateLimits(t *testing.T) {
 		"generated_at": "2026-01-02T03:04:05Z",
 		"counts":       map[string]any{"running": 1., "retrying": 1., "parked": 0., "completed": 1.},
 		"running": row(map[string]any{
-			"issue_id": "1", "issue_identifier": "A-1", "title": "One", "state": "Todo", "phase": "running", "attempt": 0., "total_tokens": 700.,
+			"issue_id": "1", "issue_identifier": "A-1", "issue_url": "https://linear.app/acme/issue/A-1", "title": "One", "state": "Todo", "phase": "running", "attempt": 0., "total_tokens": 700.,
 			"attempt_status": "StreamingTurn", "session_id": "thread-turn", "codex_app_server_pid": 42., "turn_count": 3.,
 			"last_event": "notification", "last_message": "running `make`", "started_at": "2026-01-02T03:02:35Z", "last_event_at": "2026-01-02T03:04:04Z",
 		}),
 		"retrying": row(map[string]any{
-			"issue_id": "2", "issue_identifier": "A-2", "title": "", "state": "Todo", "phase": "waiting", "attempt": 2., "total_tokens": 0.,
+			"issue_id": "2", "issue_identifier": "A-2", "issue_url": "", "title": "", "state": "Todo", "phase": "waiting", "attempt": 2., "total_tokens": 0.,
 			"error": "turn_failed", "due_at": "2026-01-02T03:05:05Z",
 		}),
 		"parked": []any{}, "completed": []any{"9"},

@@ -85,19 +85,19 @@ func invalid(failed ...error) error {
 // credential, the scope and the network have to work.
 func (v *validateCommand) checkTracker(ctx context.Context, wf workflow.Workflow) error {
 	log := slog.New(v.redactor.Handler(slog.NewTextHandler(v.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	world, err := v.connect(wf, log, true)
+	conn, err := v.connect(wf, log, true)
 	if err != nil {
 		return err
 	}
-	for _, warning := range slices.Concat(world.Tracker.Warnings, world.Warnings) {
+	for _, warning := range slices.Concat(conn.Tracker.Warnings, conn.Warnings) {
 		fmt.Fprintf(v.stdout, "warning   %s\n", warning)
 	}
-	if world.Tracker.Check != nil {
-		if err := world.Tracker.Check(ctx); err != nil {
+	if conn.Tracker.Check != nil {
+		if err := conn.Tracker.Check(ctx); err != nil {
 			return err
 		}
 	}
-	_, err = world.Tracker.IssuesByState(ctx, wf.Settings.Policy.ActiveStates)
+	_, err = conn.Tracker.IssuesByState(ctx, wf.Settings.Policy.ActiveStates)
 	return err
 }
 

@@ -36,11 +36,11 @@ type eventLog struct {
 
 // eventLine is one line of the event log.
 type eventLine struct {
-	Millis int64           `json:"t_ms"`
-	Dir    string          `json:"dir,omitempty"`
-	Msg    json.RawMessage `json:"msg,omitempty"`
-	Cut    int             `json:"cut,omitempty"` // bytes of a message that was too long to keep
-	Event  *codex.Event    `json:"event,omitempty"`
+	Millis  int64           `json:"t_ms"`
+	Dir     string          `json:"dir,omitempty"`
+	Msg     json.RawMessage `json:"msg,omitempty"`
+	Omitted int             `json:"omitted_bytes,omitempty"` // bytes of a message that was too long to keep
+	Event   *codex.Event    `json:"event,omitempty"`
 }
 
 // openEventLog opens the log at path and appends to what it holds. If path is empty
@@ -70,7 +70,7 @@ func (l *eventLog) wire(dir byte, line []byte) {
 	e := eventLine{Dir: string(dir)}
 	switch {
 	case len(line) > maxEventLine:
-		e.Cut = len(line)
+		e.Omitted = len(line)
 	case json.Valid(line):
 		e.Msg = line
 	default:

@@ -37,11 +37,11 @@ func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 		case string:
 			got[k.Dir+" text "+msg]++
 		}
-		if k.Cut != 0 {
-			if k.Cut != 65537 || k.Msg != nil || k.Dir != "<" {
+		if k.Omitted != 0 {
+			if k.Omitted != 65537 || k.Msg != nil || k.Dir != "<" {
 				t.Errorf("%+v", k)
 			}
-			got["cut"]++
+			got["omitted"]++
 		}
 		if k.Event != nil {
 			kind, _ := k.Event["Kind"].(string)
@@ -54,7 +54,7 @@ func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 	want := map[string]int{
 		"> initialize": 1, "> initialized": 1, "> config/read": 1, "> thread/start": 1, "> thread/name/set": 1, "> turn/start": 1, "< answer": 5,
 		"< item/commandExecution/requestApproval": 1, "< item/tool/call": 1, "> answer": 2,
-		"< text no JSON at all": 1, "cut": 1, "< item/agentMessage/delta": 2, // one is the agent's last message
+		"< text no JSON at all": 1, "omitted": 1, "< item/agentMessage/delta": 2, // one is the agent's last message
 		"< turn/completed":      1,
 		"event session_started": 1, "event malformed": 1, "event approval_auto_approved": 1, "event turn_completed": 1,
 	}

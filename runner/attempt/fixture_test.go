@@ -226,11 +226,11 @@ func (w *fixture) fifo(name string) string {
 
 // eventLogLine is a line of the event log as other programs read it.
 type eventLogLine struct {
-	Millis *int64         `json:"t_ms"`
-	Dir    string         `json:"dir"`
-	Msg    any            `json:"msg"`
-	Cut    int            `json:"cut"`
-	Event  map[string]any `json:"event"`
+	Millis  *int64         `json:"t_ms"`
+	Dir     string         `json:"dir"`
+	Msg     any            `json:"msg"`
+	Omitted int            `json:"omitted_bytes"`
+	Event   map[string]any `json:"event"`
 }
 
 // readEventLog returns the lines of the job's event log.

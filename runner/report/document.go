@@ -13,7 +13,10 @@ type document []block
 func (d *document) add(blocks ...block) { *d = append(*d, blocks...) }
 
 // block is a headline, paragraph, list, table, command or section.
-type block any
+type block interface {
+	writeText(*textWriter)
+	writeMarkdown(*markdownWriter)
+}
 
 // headline is the verdict on a tick. It begins its document.
 type headline struct {

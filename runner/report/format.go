@@ -17,15 +17,14 @@ func Number(n int64) string {
 	if f < 0 {
 		sign, f = "-", -f
 	}
-	const units = "kMGTPE"
-	for i := range units {
+	const units = "kMGTPE" // the last one takes every number
+	for unit := 0; ; unit++ {
 		f /= 1000
-		digits := strconv.FormatFloat(f, 'f', decimals(f, i), 64)
-		if len(digits) < 4 || strings.Contains(digits, ".") || i == len(units)-1 { // not rounded up to 1000
-			return sign + trimZeros(digits) + units[i:i+1]
+		digits := strconv.FormatFloat(f, 'f', decimals(f, unit), 64)
+		if len(digits) < 4 || strings.Contains(digits, ".") || unit == len(units)-1 { // not rounded up to 1000
+			return sign + trimZeros(digits) + units[unit:unit+1]
 		}
 	}
-	panic("unreachable: the last unit takes every number")
 }
 
 // decimals returns how many digits follow the point: three digits in all, but at

@@ -91,9 +91,9 @@ func (v view) planSummary() string {
 		}
 	}
 	text := fmt.Sprintf("Would start %d of %s", count[schedule.Dispatch], plural(candidates, "candidate"))
-	for _, verb := range []schedule.Action{schedule.Stop, schedule.Release, schedule.Park} {
-		if n := count[verb]; n > 0 {
-			text += fmt.Sprintf(", %s %d", verb, n)
+	for _, action := range []schedule.Action{schedule.Stop, schedule.Release, schedule.Park} {
+		if n := count[action]; n > 0 {
+			text += fmt.Sprintf(", %s %d", action, n)
 		}
 	}
 	return text

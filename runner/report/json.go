@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // MarshalJSON returns the report for scripts. README.md describes every field; the
-// names are a contract and stay.
+// names are a contract and do not change.
 func (r Report) MarshalJSON() ([]byte, error) {
 	t := r.tick
 	doc := reportJSON{
@@ -50,22 +51,27 @@ type reportJSON struct {
 	Errors    []string      `json:"errors"`
 }
 
-type rowJSON struct {
-	ID         string     `json:"id"`
+// issueJSON begins the members of everything that is about one issue.
+type issueJSON struct {
+	ID         tracker.ID `json:"id"`
 	Identifier string     `json:"identifier"`
 	Title      string     `json:"title"`
 	URL        string     `json:"url"`
 	State      string     `json:"state"`
-	Attempt    int        `json:"attempt"`
-	Sessions   int        `json:"sessions"`
-	Class      string     `json:"class"`
-	Status     string     `json:"attempt_status"`
-	Why        string     `json:"why"`
-	Warnings   []string   `json:"warnings"`
-	Turns      int        `json:"turns"`
-	Tokens     tokensJSON `json:"tokens"`
-	Seconds    float64    `json:"seconds"`
-	Next       nextJSON   `json:"next"`
+}
+
+type rowJSON struct {
+	issueJSON
+	Attempt  int        `json:"attempt"`
+	Sessions int        `json:"sessions"`
+	Class    string     `json:"class"`
+	Status   string     `json:"attempt_status"`
+	Why      string     `json:"why"`
+	Warnings []string   `json:"warnings"`
+	Turns    int        `json:"turns"`
+	Tokens   tokensJSON `json:"tokens"`
+	Seconds  float64    `json:"seconds"`
+	Next     nextJSON   `json:"next"`
 }
 
 type nextJSON struct {
@@ -75,15 +81,11 @@ type nextJSON struct {
 }
 
 type verdictJSON struct {
-	ID         string `json:"id"`
-	Identifier string `json:"identifier"`
-	Title      string `json:"title"`
-	URL        string `json:"url"`
-	State      string `json:"state"`
-	Phase      string `json:"phase"`
-	Verb       string `json:"verb"`
-	Reason     string `json:"reason"`
-	Why        string `json:"why"`
+	issueJSON
+	Phase  string `json:"phase"`
+	Action string `json:"action"`
+	Reason string `json:"reason"`
+	Why    string `json:"why"`
 }
 
 type tokensJSON struct {
@@ -125,8 +127,8 @@ func rowOf(row Row) rowJSON {
 		phase = "released"
 	}
 	return rowJSON{
-		ID: string(row.ID), Identifier: row.Identifier, Title: row.Title, URL: row.URL, State: row.State,
-		Attempt: row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Status: string(row.Status), Why: row.Why,
+		issueJSON: issueJSON{row.ID, row.Identifier, row.Title, row.URL, row.State},
+		Attempt:   row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Status: string(row.Status), Why: row.Why,
 		Warnings: append([]string{}, row.Warnings...), Turns: row.Turns,
 		Tokens: tokensOf(row.Usage), Seconds: row.Took.Seconds(),
 		Next: nextJSON{Phase: phase, Why: row.Next.Why.String(), DueAt: stamp(row.Next.Due)},
@@ -135,8 +137,76 @@ func rowOf(row Row) rowJSON {
 
 func verdictOf(v schedule.Verdict) verdictJSON {
 	return verdictJSON{
-		ID: string(v.Issue.ID), Identifier: v.Issue.Identifier, Title: v.Issue.Title, URL: v.Issue.URL, State: v.Issue.State,
-		Phase: string(v.Phase), Verb: string(v.Action), Reason: string(v.Why.Reason), Why: v.Why.String(),
+		issueJSON: issueJSON{v.Issue.ID, v.Issue.Identifier, v.Issue.Title, v.Issue.URL, v.Issue.State},
+		Phase:     string(v.Phase), Action: string(v.Action), Reason: string(v.Why.Reason), Why: v.Why.String(),
+	}
+}
+
+// MarshalJSON returns the state for scripts, by the rules of [Report.MarshalJSON].
+func (v StateView) MarshalJSON() ([]byte, error) {
+	doc := stateJSON{
+		Claims: make([]claimJSON, 0, len(v.claims)), Pause: pauseOf(v.state.Pause),
+		Days: make([]dayJSON, 0, len(v.state.Days)), RateLimits: v.state.RateLimits,
+		Ticks: make([]pastTickJSON, 0, len(v.state.History)),
+	}
+	for _, c := range v.claims {
+		doc.Claims = append(doc.Claims, claimJSON{
+			issueJSON: issueJSON{c.ID, c.Identifier, c.Title, c.URL, c.State},
+			Phase:     string(c.Phase), Since: stamp(c.Since), Why: c.Why, Attempt: c.Attempt, DueAt: stamp(c.Due),
+			Thread: c.Thread, Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens,
+			LeaseUntil: stamp(c.Lease), Owner: c.Owner,
+		})
+	}
+	for _, day := range v.state.Days {
+		doc.Days = append(doc.Days, dayOf(day))
+	}
+	for _, tick := range v.state.History {
+		doc.Ticks = append(doc.Ticks, pastTickOf(tick))
+	}
+	return encode(doc)
+}
+
+type stateJSON struct {
+	Claims     []claimJSON     `json:"claims"`
+	Pause      *pauseJSON      `json:"pause"`
+	Days       []dayJSON       `json:"days"`
+	Ticks      []pastTickJSON  `json:"ticks"`
+	RateLimits json.RawMessage `json:"rate_limits"`
+}
+
+type claimJSON struct {
+	issueJSON
+	Phase      string         `json:"phase"`
+	Since      *string        `json:"since"`
+	Why        string         `json:"why"`
+	Attempt    int            `json:"attempt"`
+	DueAt      *string        `json:"due_at"`
+	Thread     string         `json:"thread"`
+	Sessions   int            `json:"sessions"`
+	Failures   int            `json:"failures"`
+	Idle       int            `json:"idle_sessions"`
+	Tokens     int64          `json:"total_tokens"`
+	LeaseUntil *string        `json:"lease_until"`
+	Owner      schedule.Owner `json:"owner"`
+}
+
+type pastTickJSON struct {
+	Run       string  `json:"run"`
+	Attempt   int     `json:"attempt"`
+	StartedAt *string `json:"started_at"`
+	EndedAt   *string `json:"ended_at"`
+	Seconds   float64 `json:"seconds"`
+	Stopped   string  `json:"stopped"`
+	Sessions  int     `json:"sessions"`
+	Completed int     `json:"completed"`
+	Parked    int     `json:"parked"`
+	Tokens    int64   `json:"total_tokens"`
+}
+
+func pastTickOf(t schedule.TickRecord) pastTickJSON {
+	return pastTickJSON{
+		Run: t.Run, Attempt: t.Attempt, StartedAt: stamp(t.Started), EndedAt: stamp(t.Ended), Seconds: t.Ended.Sub(t.Started).Seconds(),
+		Stopped: t.Stopped, Sessions: t.Sessions, Completed: t.Done, Parked: t.Parked, Tokens: t.Tokens,
 	}
 }
 
@@ -153,7 +223,7 @@ func pauseOf(p schedule.Pause) *pauseJSON {
 	return &pauseJSON{p.Why, stamp(p.Since), stamp(p.Until)}
 }
 
-// stamp is a time that may be missing.
+// stamp returns a time as JSON has it, nil for the zero time.
 func stamp(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -162,8 +232,8 @@ func stamp(t time.Time) *string {
 	return &text
 }
 
-// encode is JSON in which nothing reads as a command to the log of a workflow
-// run; see [inert]. A number sign stands in strings alone.
+// encode returns a document as JSON in which no text reads as a command to the log
+// of a workflow run; see [escapeCommand]. A number sign occurs in strings only.
 func encode(doc any) ([]byte, error) {
 	text, err := json.Marshal(doc)
 	return bytes.ReplaceAll(text, []byte("##["), []byte(`#\u0023[`)), err

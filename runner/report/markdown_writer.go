@@ -30,22 +30,7 @@ func (w *markdownWriter) String() string { return w.text.String() }
 // print writes the blocks of a document.
 func (w *markdownWriter) print(d document) {
 	for _, b := range d {
-		switch b := b.(type) {
-		case headline:
-			w.headline(b)
-		case paragraph:
-			w.lines(rendered(phrase(b), whyWidth))
-		case command:
-			w.lines(markdown(b.sentence + " `" + b.line + "`."))
-		case list:
-			w.list(b)
-		case table:
-			w.table(b)
-		case section:
-			w.section(b)
-		default:
-			panic(fmt.Sprintf("report: unknown block %T", b))
-		}
+		b.writeMarkdown(w)
 	}
 }
 
@@ -85,9 +70,9 @@ func moment(at time.Time) markdown {
 	return escapeMarkdown(at.UTC().Format("2006-01-02 15:04:05"), nameWidth)
 }
 
-// headline writes the verdict as the heading of the page, together with its
+// writeMarkdown writes the verdict as the heading of the page, together with its
 // detail if both are short.
-func (w *markdownWriter) headline(h headline) {
+func (h headline) writeMarkdown(w *markdownWriter) {
 	lead, detail := h.lead, h.detail
 	if whole := lead + ": " + detail; detail != "" && columns(Fit(whole, itemWidth)) <= titleWidth {
 		lead, detail = whole, ""
@@ -100,8 +85,16 @@ func (w *markdownWriter) headline(h headline) {
 	}
 }
 
-// section writes a heading and what stands below it.
-func (w *markdownWriter) section(s section) {
+// writeMarkdown writes the paragraph.
+func (p paragraph) writeMarkdown(w *markdownWriter) { w.lines(rendered(phrase(p), whyWidth)) }
+
+// writeMarkdown writes the sentence, with the command as code at its end.
+func (c command) writeMarkdown(w *markdownWriter) {
+	w.lines(markdown(c.sentence + " `" + c.line + "`."))
+}
+
+// writeMarkdown writes the heading and what stands below it.
+func (s section) writeMarkdown(w *markdownWriter) {
 	heading := markdown(s.heading)
 	if s.detail != "" {
 		heading += ": " + markdown(s.detail)
@@ -116,8 +109,8 @@ func (w *markdownWriter) section(s section) {
 	w.lines("</details>")
 }
 
-// list writes a list, an item on each line.
-func (w *markdownWriter) list(l list) {
+// writeMarkdown writes the list, an item on each line.
+func (l list) writeMarkdown(w *markdownWriter) {
 	var lines []markdown
 	for _, item := range l.items {
 		line := markdown("- ")
@@ -141,9 +134,9 @@ func (w *markdownWriter) list(l list) {
 // leftOut says how many entries are left out.
 func leftOut(n int) string { return fmt.Sprintf("… and %d more", n) }
 
-// table writes a table, how many of its rows had no room, and the remarks on its
-// rows.
-func (w *markdownWriter) table(t table) {
+// writeMarkdown writes the table, how many of its rows had no room, and the remarks
+// on its rows.
+func (t table) writeMarkdown(w *markdownWriter) {
 	cells, shown := markdownCells(t)
 	head, rule := "|", "|"
 	for i, c := range t.columns {
@@ -217,6 +210,6 @@ func (w *markdownWriter) remarks(t table) {
 		}
 	}
 	if len(l.items) > 0 {
-		w.list(l)
+		l.writeMarkdown(w)
 	}
 }

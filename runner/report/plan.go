@@ -18,7 +18,7 @@ func (v view) plan(d *document) {
 	verdicts, left := v.decided()
 	t.left = left
 	for _, verdict := range verdicts {
-		t.add(cell(verbWord(verdict.Action)), phrase{v.issueLink(verdict.Issue)}, cell(verdict.Issue.Title),
+		t.add(cell(actionWord(verdict.Action)), phrase{v.issueLink(verdict.Issue)}, cell(verdict.Issue.Title),
 			cell(verdict.Issue.State), cell(v.purpose(verdict)))
 	}
 	d.add(t)
@@ -35,12 +35,12 @@ func (v view) decided() (verdicts []schedule.Verdict, left int) {
 	return verdicts, v.planned() - len(verdicts)
 }
 
-// verbWord returns the word for a decision.
-func verbWord(verb schedule.Action) string {
-	if verb == schedule.Dispatch {
+// actionWord returns the word of a plan for an action.
+func actionWord(action schedule.Action) string {
+	if action == schedule.Dispatch {
 		return "start"
 	}
-	return string(verb)
+	return string(action)
 }
 
 // purpose says why a decision is made.

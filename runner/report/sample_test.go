@@ -47,10 +47,10 @@ func with(r report.Row, edit func(*report.Row)) report.Row {
 	return r
 }
 
-func verdict(identifier, title string, phase schedule.Phase, verb schedule.Action, reason schedule.Reason, detail string) schedule.Verdict {
+func verdict(identifier, title string, phase schedule.Phase, action schedule.Action, reason schedule.Reason, detail string) schedule.Verdict {
 	return schedule.Verdict{
 		Issue: tracker.Issue{ID: tracker.ID(identifier), Identifier: identifier, Title: title, URL: at(identifier), State: "Todo"},
-		Phase: phase, Action: verb, Why: schedule.Why{Reason: reason, Detail: detail},
+		Phase: phase, Action: action, Why: schedule.Why{Reason: reason, Detail: detail},
 	}
 }
 

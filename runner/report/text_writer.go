@@ -44,29 +44,7 @@ func (w *textWriter) print(d document) {
 			w.text.WriteByte('\n')
 		}
 		w.below = false
-		switch b := b.(type) {
-		case headline:
-			w.headline(b)
-		case paragraph:
-			w.prose("", w.plain(phrase(b)), maxItem)
-		case command:
-			w.prose("  ", b.sentence+":", maxReason)
-			w.line("    " + b.line)
-		case list:
-			w.list(b)
-		case table:
-			w.table(b)
-		case section:
-			heading := b.heading + ":"
-			if b.detail != "" {
-				heading += " " + b.detail
-			}
-			w.line(heading)
-			w.below = true
-			w.print(b.body)
-		default:
-			panic(fmt.Sprintf("report: unknown block %T", b))
-		}
+		b.writeText(w)
 	}
 }
 
@@ -98,8 +76,8 @@ func (w *textWriter) prose(lead, text string, n int) {
 	}
 }
 
-// headline writes the verdict and its detail, and the totals below them.
-func (w *textWriter) headline(h headline) {
+// writeText writes the verdict and its detail, and the totals below them.
+func (h headline) writeText(w *textWriter) {
 	lead := h.lead
 	if h.detail != "" {
 		lead += ": " + h.detail
@@ -108,8 +86,28 @@ func (w *textWriter) headline(h headline) {
 	w.prose("", h.totals, maxItem)
 }
 
-// list writes a list. A count takes the place of the bullet.
-func (w *textWriter) list(l list) {
+// writeText writes the paragraph, wrapped.
+func (p paragraph) writeText(w *textWriter) { w.prose("", w.plain(phrase(p)), maxItem) }
+
+// writeText writes the sentence, and the command on a line of its own.
+func (c command) writeText(w *textWriter) {
+	w.prose("  ", c.sentence+":", maxReason)
+	w.line("    " + c.line)
+}
+
+// writeText writes the heading and what stands below it.
+func (s section) writeText(w *textWriter) {
+	heading := s.heading + ":"
+	if s.detail != "" {
+		heading += " " + s.detail
+	}
+	w.line(heading)
+	w.below = true
+	w.print(s.body)
+}
+
+// writeText writes the list. A count takes the place of the bullet.
+func (l list) writeText(w *textWriter) {
 	for _, item := range l.items {
 		lead := "  - "
 		if item.count > 0 {
@@ -132,8 +130,8 @@ func (w *textWriter) more(lead string, n int) {
 	}
 }
 
-// table writes a table. Rows are never wrapped: what does not fit is cut.
-func (w *textWriter) table(t table) {
+// writeText writes the table. Rows are never wrapped: what does not fit is cut.
+func (t table) writeText(w *textWriter) {
 	rows := t.rows
 	if t.short > 0 {
 		rows = rows[:min(len(rows), t.short)]

@@ -187,9 +187,9 @@ func (pl *planner) decide(d Decision, issue tracker.Issue, phase Phase) {
 }
 
 // note records a verdict if the plan is explained.
-func (pl *planner) note(issue tracker.Issue, phase Phase, verb Action, why Why) {
-	if pl.explain && verb != Observe {
-		pl.verdicts = append(pl.verdicts, Verdict{Issue: issue, Phase: phase, Action: verb, Why: why})
+func (pl *planner) note(issue tracker.Issue, phase Phase, action Action, why Why) {
+	if pl.explain && action != Observe {
+		pl.verdicts = append(pl.verdicts, Verdict{Issue: issue, Phase: phase, Action: action, Why: why})
 	}
 }
 
