@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The error categories of SPEC §10.6, for errors.Is. Logs and reports show their text.
@@ -48,7 +50,7 @@ type ResponseError struct {
 
 func (e *ResponseError) Error() string {
 	text := fmt.Sprintf("%s: %v: Codex refused with %d", e.Method, ErrResponse, e.Code)
-	if message := oneLine(e.Message, messageRunes); message != "" {
+	if message := untrusted.OneLine(e.Message, messageRunes); message != "" {
 		text += ": " + message
 	}
 	return text
@@ -75,13 +77,13 @@ type TurnError struct {
 func (e *TurnError) Error() string {
 	text := "turn: " + e.Category.Error()
 	if e.Info != "" {
-		text += ": " + oneLine(e.Info, summaryRunes)
+		text += ": " + untrusted.OneLine(e.Info, summaryRunes)
 	}
 	if e.HTTPStatus != 0 {
 		text += fmt.Sprintf(" (HTTP %d)", e.HTTPStatus)
 	}
 	if e.Message != "" {
-		text += ": " + oneLine(e.Message, messageRunes)
+		text += ": " + untrusted.OneLine(e.Message, messageRunes)
 	}
 	return text + ": " + e.advice()
 }
@@ -116,7 +118,7 @@ type InputRequired struct {
 
 func (e *InputRequired) Error() string {
 	return fmt.Sprintf("turn: %v: the agent asks: %s: answer in the issue and release it",
-		ErrInputRequired, oneLine(strings.Join(e.Questions, "; "), messageRunes))
+		ErrInputRequired, untrusted.OneLine(strings.Join(e.Questions, "; "), messageRunes))
 }
 
 func (e *InputRequired) Unwrap() error { return ErrInputRequired }

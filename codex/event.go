@@ -2,9 +2,9 @@ package codex
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
-	"unicode"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Kind is the kind of an [Event], named as in SPEC §10.4.
@@ -51,34 +51,6 @@ const (
 	messageRunes = 500 // in errors
 )
 
-// oneLine returns untrusted text as one line of at most n runes for people: without
-// control characters, and with single spaces.
-func oneLine(text string, n int) string {
-	var b strings.Builder
-	space := false
-	for _, r := range text {
-		switch {
-		case unicode.IsSpace(r):
-			space = b.Len() > 0
-			continue
-		case !unicode.IsGraphic(r):
-			continue
-		}
-		if space {
-			space = false
-			if n--; n > 0 {
-				b.WriteByte(' ')
-			}
-		}
-		if n--; n <= 0 {
-			b.WriteRune('…')
-			break
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
 // emit completes an event and passes it to Options.Events, one at a time. Session.mu
 // must not be held.
 func (s *Session) emit(e Event) {
@@ -89,7 +61,7 @@ func (s *Session) emit(e Event) {
 	if e.Kind == Warning {
 		limit = messageRunes // it says what is lost, and what to do
 	}
-	e.Time, e.PID, e.Summary = time.Now().UTC(), s.o.PID, oneLine(e.Summary, limit)
+	e.Time, e.PID, e.Summary = time.Now().UTC(), s.o.PID, untrusted.OneLine(e.Summary, limit)
 	s.mu.Lock()
 	e.Thread = s.thread
 	if s.turn != nil && s.turn.id != "" {

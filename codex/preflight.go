@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // sandboxTime is the longest that a sandbox may take to run a command that does
@@ -170,7 +172,7 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 	case isRefusal:
 		return fmt.Errorf("%w: %s: %w", ErrNoSandbox, sandboxAdvice(), err) // the advice comes first so that it is never truncated
 	case err == nil && r.ExitCode != 0:
-		return fmt.Errorf("%w: %s: exit status %d: %s", ErrNoSandbox, sandboxAdvice(), r.ExitCode, oneLine(r.Stderr, messageRunes))
+		return fmt.Errorf("%w: %s: exit status %d: %s", ErrNoSandbox, sandboxAdvice(), r.ExitCode, untrusted.OneLine(r.Stderr, messageRunes))
 	}
 	return err
 }

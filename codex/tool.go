@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 const (
@@ -123,13 +124,6 @@ func toolArguments(params json.RawMessage) json.RawMessage {
 
 // answerText returns text as the answer to a call, cut to maxToolText.
 func answerText(text string, ok bool) toolResult {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if size := len(text); size > maxToolText {
-		end := maxToolText
-		for !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = fmt.Sprintf("%s\n[cut: %d of %d bytes]", text[:end], end, size)
-	}
+	text = untrusted.Cut(text, maxToolText, "")
 	return toolResult{Success: ok, ContentItems: []toolItem{{Type: "inputText", Text: text}}}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // verifyThread checks that a thread which the server opened is what it was asked for.
@@ -98,5 +100,5 @@ func includes(got, want any) bool {
 // mismatch returns the error for a setting that differs from what was asked for.
 func mismatch(what, asked, got string) error {
 	return fmt.Errorf("%w: %s: asked for %s, Codex says %s: check the configuration that Codex was installed with, and its version",
-		ErrPosture, what, oneLine(asked, summaryRunes), oneLine(got, summaryRunes))
+		ErrPosture, what, untrusted.OneLine(asked, summaryRunes), untrusted.OneLine(got, summaryRunes))
 }

@@ -51,7 +51,7 @@ func TestAFailedHookSaysWhichHowAndWhatItPrinted(t *testing.T) {
 	if !errors.Is(err, ErrHook) || !errors.As(err, &exit) || exit.Code != 7 {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"hook before_run: hook_failed: exit status 7", "[...] ", "| ::error::no\uFFFD[2J", "hooks.before_run"} {
+	for _, want := range []string{"hook before_run: hook_failed: exit status 7", "[...] ", "| ::error::no[2J", "hooks.before_run"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}

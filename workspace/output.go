@@ -11,8 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // tailSize bounds the part of a child's output that errors and logs show, in bytes.
@@ -83,22 +83,10 @@ func (t *tail) String() string {
 	return line
 }
 
-// sanitizeLine returns b as one line of valid UTF-8 without control or format
-// characters, so that output cannot forge a log line, an escape sequence or a writing
-// direction.
+// sanitizeLine returns output as one line, in which " | " marks the ends of lines.
 func sanitizeLine(b []byte) string {
 	s := strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", " | ")
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c == '\t':
-			return ' '
-		case c == '\r':
-			return -1
-		case c != ' ' && !unicode.IsPrint(c):
-			return utf8.RuneError
-		}
-		return c
-	}, s)
+	return untrusted.OneLine(s, len(s))
 }
 
 // collect reads a child's output to its end into the tail, and logs each line, or the

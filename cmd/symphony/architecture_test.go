@@ -35,6 +35,7 @@ var levels = map[string]int{
 	"codex":               0,
 	"codex/scriptedagent": 0,
 	"workspace":           0,
+	"tracker/untrusted":   -1, // below all: the three leaves share it
 
 	// Test equipment.
 	"codex/codextest":        0,

@@ -3,7 +3,8 @@ package action
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 type kind string
@@ -40,7 +41,7 @@ func (r *Runtime) Warning(title, text string) { r.note(warning, title, text) }
 func (r *Runtime) Notice(title, text string) { r.note(notice, title, text) }
 
 func (r *Runtime) note(k kind, title, text string) {
-	title = fit(oneLine(title), maxTitle)
+	title = untrusted.TruncateBytes(oneLine(title), maxTitle)
 	line := oneLine(text)
 	if title != "" {
 		line = title + ": " + line
@@ -61,7 +62,7 @@ func (r *Runtime) note(k kind, title, text string) {
 		r.annotate(k, title, lines(text))
 		return
 	}
-	n.held = append(n.held, fit(line, maxNote))
+	n.held = append(n.held, untrusted.TruncateBytes(line, maxNote))
 	r.print(string(k) + ": " + line)
 }
 
@@ -84,7 +85,7 @@ func (r *Runtime) sumUp() {
 			if i > 0 {
 				text.WriteByte('\n')
 			}
-			text.WriteString(fit(line, maxNote-len(rest)))
+			text.WriteString(untrusted.TruncateBytes(line, maxNote-len(rest)))
 		}
 		title := ""
 		if len(n.held) > 1 {
@@ -102,21 +103,5 @@ func (r *Runtime) annotate(k kind, title, text string) {
 		lib = lib.WithFieldsMap(map[string]string{"title": title})
 	}
 	issue := map[kind]func(string, ...any){failure: lib.Errorf, warning: lib.Warningf, notice: lib.Noticef}[k]
-	r.command(func() { issue("%s", fit(text, maxNote)) })
-}
-
-// fit returns s in at most most bytes, with an ellipsis for what is cut off.
-func fit(s string, most int) string {
-	const ellipsis = "…"
-	if len(s) <= most {
-		return s
-	}
-	s = s[:most-len(ellipsis)]
-	for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) {
-		s = s[:len(s)-1]
-	}
-	if n := len(s); n > 0 && s[n-1] >= utf8.RuneSelf {
-		s = s[:n-1]
-	}
-	return s + ellipsis
+	r.command(func() { issue("%s", untrusted.TruncateBytes(text, maxNote)) })
 }

@@ -130,7 +130,8 @@ func file(operation, variable string, err error) error {
 	return fmt.Errorf("%s: %w: %w; run it as a step of a workflow, which sets %s to a file that it may write", operation, ErrCommandFile, err, variable)
 }
 
-// oneLine returns text from outside as a title.
+// oneLine returns text from outside as a title. The line is one for every reader of the
+// log, and no workflow command.
 func oneLine(s string) string {
 	return escapeCommands(strings.Join(strings.FieldsFunc(s, isLineEnd), " "))
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -300,11 +300,7 @@ func addExitStatus(err error, process *workspace.Process) error {
 // and the state. Secrets are removed before it is cut: half of one would not be
 // recognized.
 func (a *attempt) brief(text string) string {
-	runes := []rune(strings.Join(strings.Fields(a.Redact(text)), " "))
-	if len(runes) > maxWhy {
-		runes = append(runes[:maxWhy-1], '…')
-	}
-	return string(runes)
+	return untrusted.OneLine(a.Redact(text), maxWhy)
 }
 
 // usage converts the token usage of a session to that of the schedule.

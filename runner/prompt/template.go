@@ -10,6 +10,7 @@ import (
 	"github.com/osteele/liquid/expressions"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The categories of SPEC §5.5. Both fail the attempt that meets them, and
@@ -138,10 +139,7 @@ func execute(e *liquid.Engine, source string, vars map[string]any) (_ string, er
 		why = fmt.Sprintf("line %d: %v", failure.LineNumber(), failure.Cause())
 	}
 	// The engine quotes values whole, and a value can be as long as an issue.
-	if runes := []rune(why); len(runes) > 300 {
-		why = string(runes[:300]) + "…"
-	}
-	return "", fmt.Errorf("%s; change this line of the template", why)
+	return "", fmt.Errorf("%s; change this line of the template", untrusted.Truncate(why, 300))
 }
 
 // recovered turns a panic of the engine into an error. The engine wraps some

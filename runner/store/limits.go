@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The limits of a state. Package schedule drops old days and past ticks; the
@@ -52,7 +53,9 @@ func nextGeneration(generation int64) int64 {
 	return generation + 1
 }
 
-// oneLine returns s as one line of valid text, cut to limit characters.
+// oneLine returns s as one line of valid text, cut to limit characters. Unlike
+// [untrusted.OneLine] it keeps spaces and format characters as they are: a name of a
+// saved claim stays equal to the tracker's.
 func oneLine(s string, limit int) string {
 	s = strings.Map(func(r rune) rune { // Map also replaces invalid UTF-8
 		if unicode.IsControl(r) {
@@ -60,10 +63,7 @@ func oneLine(s string, limit int) string {
 		}
 		return r
 	}, s)
-	if utf8.RuneCountInString(s) <= limit {
-		return s
-	}
-	return string([]rune(s)[:limit-1]) + "…"
+	return untrusted.Truncate(s, limit)
 }
 
 // wholeOrEmpty returns s if it is one line of at most limit bytes, and "" otherwise.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The categories of workflow errors; their text is the category that logs and
@@ -91,14 +93,4 @@ func display(v any) string {
 }
 
 // truncate returns the beginning of a text that may be long.
-func truncate(s string) string {
-	const limit = 60
-	runes := 0
-	for i := range s {
-		if runes == limit {
-			return s[:i] + "…"
-		}
-		runes++
-	}
-	return s
-}
+func truncate(s string) string { return untrusted.Truncate(s, 60) }

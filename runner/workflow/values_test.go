@@ -142,7 +142,7 @@ func TestAValueThatIsNoIntegerInRangeIsAProblem(t *testing.T) {
 		`codex: {command: "a\0b"}`:                            `codex.command is "a\x00b": must not contain a NUL character`,
 		`codex: {model: {name: x}}`:                           `codex.model is a map: must be text; put it in quotes if it is`,
 		`hooks: {after_run: [echo]}`:                          `hooks.after_run is a list: must be text; put it in quotes if it is`,
-		`agent: {max_turns: "` + string(long('é', 99)) + `"}`: `agent.max_turns is "` + string(long('é', 60)) + `…": must be an integer from 1 to ` + int32s,
+		`agent: {max_turns: "` + string(long('é', 99)) + `"}`: `agent.max_turns is "` + string(long('é', 59)) + `…": must be an integer from 1 to ` + int32s,
 	} {
 		wantProblem(t, front, "line 3: "+want)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // secondaryPause is how long GitHub's documentation asks to wait after a
@@ -174,11 +175,5 @@ func (r *repository) mend(permission string, a answer) string {
 	return "see GitHub's documentation of this status"
 }
 
-// clip keeps what a server says short.
-func clip(message string) string {
-	const most = 200
-	if runes := []rune(message); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return message
-}
+// clip returns what a server says, cut to fit into an error. The caller quotes it.
+func clip(message string) string { return untrusted.Truncate(message, 200) }

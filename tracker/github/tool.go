@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // maxResult is the size to which what the model is told is cut, in bytes.
@@ -114,15 +114,7 @@ func result(a answer) string {
 	if relation(a.header, "next") != "" {
 		text += "\nThere are more pages: raise params.page."
 	}
-	body := strings.ToValidUTF8(string(a.body), "\uFFFD")
-	if len(body) > maxResult {
-		cut := maxResult
-		for !utf8.RuneStart(body[cut]) {
-			cut--
-		}
-		body = fmt.Sprintf("%s\n… cut at %d of %d bytes: ask for less, for example with params.per_page", body[:cut], cut, len(body))
-	}
-	return text + "\n" + body
+	return text + "\n" + untrusted.Cut(string(a.body), maxResult, "ask for less, for example with params.per_page")
 }
 
 // check takes a call apart and refuses, without a request, what is not allowed.

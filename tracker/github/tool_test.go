@@ -301,7 +301,7 @@ func TestTheModelIsToldOfFailuresInFullAndOfNoSecret(t *testing.T) {
 		"a rate limit":   {429, "application/json", `{}`, "try again in 1m0s"},
 		"no JSON":        {404, "text/html", `<html>`, "404 Not Found\nThe answer is not JSON"},
 		"the token":      {404, "application/json", `"` + fakeToken + `"`, "[secret]"},
-		"a long answer":  {404, "application/json", long, "cut at"},
+		"a long answer":  {404, "application/json", long, "\n[cut: "},
 		"a moved answer": {307, "text/html", ``, "Redirects are not followed"},
 	} {
 		f := newFake(t)

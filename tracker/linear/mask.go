@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // minSecret is the length from which a credential can be told from an ordinary
@@ -45,10 +47,5 @@ func (m mask) clean(text []byte) []byte {
 
 // quote returns text of the server in the form for an error: masked, short, on one line.
 func (m mask) quote(text string) string {
-	const limit = 300 // runes
-	text = m.replacer.Replace(text)
-	if runes := []rune(text); len(runes) > limit {
-		text = string(runes[:limit]) + "…"
-	}
-	return strconv.Quote(text)
+	return strconv.Quote(untrusted.Truncate(m.replacer.Replace(text), 300))
 }

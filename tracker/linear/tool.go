@@ -9,9 +9,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
 	"github.com/vektah/gqlparser/v2/parser"
@@ -72,7 +72,7 @@ func (w wire) execute(ctx context.Context, endpoint string, op operation) tracke
 	if err != nil {
 		return w.explain(err)
 	}
-	return tracker.ToolResult{OK: true, Text: cut(answer)}
+	return tracker.ToolResult{OK: true, Text: shown(answer)}
 }
 
 // explain makes the result of a failed exchange. An answer with GraphQL errors
@@ -80,7 +80,7 @@ func (w wire) execute(ctx context.Context, endpoint string, op operation) tracke
 func (w wire) explain(err error) tracker.ToolResult {
 	var r *refusal
 	if errors.As(err, &r) && r.body != nil {
-		return tracker.ToolResult{Text: cut(r.body)}
+		return tracker.ToolResult{Text: shown(r.body)}
 	}
 	failed := w.failed("linear_graphql", err)
 	var c category
@@ -102,17 +102,8 @@ func failure(code string, err error) tracker.ToolResult {
 	return tracker.ToolResult{Text: string(text)}
 }
 
-// cut shortens an answer to the length that the model is shown.
-func cut(answer []byte) string {
-	if len(answer) <= maxResult {
-		return string(answer)
-	}
-	end := maxResult
-	for end > maxResult-utf8.UTFMax && !utf8.RuneStart(answer[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s\n[cut here: the answer has %d bytes, ask for less]", answer[:end], len(answer))
-}
+// shown returns an answer, cut to the length that the model is shown.
+func shown(answer []byte) string { return untrusted.Cut(string(answer), maxResult, "ask for less") }
 
 const (
 	maxQuery  = 64 << 10 // bytes

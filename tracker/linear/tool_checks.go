@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // sentMutations are the mutations that linear_graphql sends: those of the content
@@ -154,11 +156,5 @@ func refusedIn(set ast.SelectionSet) string {
 	return ""
 }
 
-// clip keeps a name of the agent's short.
-func clip(name string) string {
-	const most = 60
-	if len(name) > most {
-		return name[:most] + "…"
-	}
-	return name
-}
+// clip returns a name that the agent wrote, cut to fit into an error.
+func clip(name string) string { return untrusted.OneLine(name, 60) }

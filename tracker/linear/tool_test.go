@@ -190,7 +190,7 @@ func TestALongAnswerIsCut(t *testing.T) {
 	if !got.OK || !found || len(head) > maxResult || len(head) < maxResult-utf8.UTFMax || !utf8.ValidString(head) {
 		t.Errorf("OK %t, %d bytes before the marker", got.OK, len(head))
 	}
-	if want := fmt.Sprintf("[cut here: the answer has %d bytes, ask for less]", 2*maxResult+18); marker != want {
+	if want := fmt.Sprintf("[cut: %d of %d bytes: ask for less]", len(head), 2*maxResult+18); marker != want {
 		t.Errorf("marker %q, want %q", marker, want)
 	}
 	f.broken = answer(200, `{"data":{"a":"`+strings.Repeat("x", maxResult-17)+`"}}`)

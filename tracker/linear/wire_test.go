@@ -184,7 +184,7 @@ func TestWhatIsNoResultIsAnError(t *testing.T) {
 		"400 with errors":    {answer(400, `{"errors":[{"message":"bad\n::error::query"}]}`), tracker.ErrStatus, []string{"linear_api_status", "400", `"bad\n::error::query"`}},
 		"401":                {answer(401, `{}`), tracker.ErrStatus, []string{"linear_api_status", "tracker.api_key"}},
 		"bad key":            {answer(400, `{"errors":[{"extensions":{"code":"AUTHENTICATION_ERROR"}}]}`), tracker.ErrStatus, []string{"tracker.api_key"}},
-		"a long message":     {answer(400, `{"errors":[{"message":"`+strings.Repeat("ü", 1000)+`"}]}`), tracker.ErrStatus, []string{`says "` + strings.Repeat("ü", 300) + `…"`}},
+		"a long message":     {answer(400, `{"errors":[{"message":"`+strings.Repeat("ü", 1000)+`"}]}`), tracker.ErrStatus, []string{`says "` + strings.Repeat("ü", 299) + `…"`}},
 		"404":                {answer(404, `not here`), tracker.ErrStatus, []string{"404", "tracker.endpoint"}},
 		"redirect":           {answer(302, ``, "Location", "https://example.com/"), tracker.ErrStatus, []string{"302", "redirect is not followed"}},
 		"errors alone":       {answer(200, `{"errors":[{"message":"no"}]}`), tracker.ErrResponse, []string{"linear_graphql_errors", `"no"`}},

@@ -1,0 +1,90 @@
+// Package untrusted makes text from outside fit to be shown: what a tracker, a
+// server, an agent or a process wrote.
+//
+// The packages tracker, codex and workspace never import each other. Each of them
+// puts such text into errors, logs or answers to the agent, and so does the runner
+// above them. This package is therefore below all others and imports none of them.
+package untrusted
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const ellipsis = "…"
+
+// OneLine returns s as one line of at most n runes, see [Truncate]. White space
+// becomes single spaces. Control characters, and format characters such as those that
+// change the direction of writing, are removed: the text can neither forge a line of a
+// log nor control a terminal. Invalid UTF-8 becomes U+FFFD.
+func OneLine(s string, n int) string {
+	var b strings.Builder
+	runes, space := 0, false
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r):
+			space = b.Len() > 0
+			continue
+		case !unicode.IsGraphic(r):
+			continue
+		}
+		if space {
+			b.WriteByte(' ')
+			runes, space = runes+1, false
+		}
+		b.WriteRune(r)
+		if runes++; runes > n {
+			break
+		}
+	}
+	return Truncate(b.String(), n)
+}
+
+// Truncate returns s if it has at most n runes, otherwise its first n-1 runes and an
+// ellipsis. It changes nothing else, so the caller quotes the result, or knows s to be
+// one line. n must be positive.
+func Truncate(s string, n int) string {
+	runes, end := 0, 0 // end leaves room for the ellipsis
+	for i := range s {
+		if runes++; runes == n {
+			end = i
+		} else if runes > n {
+			return s[:end] + ellipsis
+		}
+	}
+	return s
+}
+
+// TruncateBytes returns s if it has at most n bytes, otherwise its longest beginning
+// that leaves room for an ellipsis, and the ellipsis.
+func TruncateBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return head(s, n-len(ellipsis)) + ellipsis
+}
+
+// Cut returns s as valid UTF-8. What exceeds n bytes is replaced by a line that says
+// how much is missing and, if the advice is not empty, how to get the rest.
+func Cut(s string, n int, advice string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	if advice != "" {
+		advice = ": " + advice
+	}
+	shown := head(s, n)
+	return fmt.Sprintf("%s\n[cut: %d of %d bytes%s]", shown, len(shown), len(s), advice)
+}
+
+// head returns the longest beginning of s that has at most n bytes, n < len(s), and
+// does not end inside a rune.
+func head(s string, n int) string {
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:max(n, 0)]
+}

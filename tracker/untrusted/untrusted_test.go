@@ -1,0 +1,86 @@
+package untrusted
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestOneLineIsShortAndHarmless(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"":                      "",
+		"  a \n\t b\r\n ":       "a b",
+		"a\x00\x1b[0mb\u202ec":  "a[0mbc",
+		"a\u2028b\u0085c\u200b": "a b c",
+		"a\xff":                 "a\uFFFD",
+		"abcdefghij":            "abcdefghij",
+		"abcdefghijk":           "abcdefghi…",
+		"abc def ghi jkl":       "abc def g…",
+		"abcdefghi \n j":        "abcdefghi…",
+		"éééééééééééé":          "ééééééééé…",
+		"abcdefghij\n\x00":      "abcdefghij",
+	} {
+		if got := OneLine(in, 10); got != want {
+			t.Errorf("OneLine(%q, 10) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestOneLineOfAnyTextIsStable(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in, n := rapid.String().Draw(t, "in"), rapid.IntRange(1, 20).Draw(t, "n")
+		got := OneLine(in, n)
+		forged := strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) && r != ' ' })
+		if !utf8.ValidString(got) || utf8.RuneCountInString(got) > n || forged {
+			t.Errorf("OneLine(%q, %d) = %q", in, n, got)
+		}
+		if again := OneLine(got, n); again != got {
+			t.Errorf("OneLine(%q, %d) = %q", got, n, again)
+		}
+	})
+}
+
+func TestTruncateKeepsWhatFits(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"": "", "é\n é": "é\n é", "é\n éé": "é\n …", "abcdef": "abc…"} {
+		if got := Truncate(in, 4); got != want {
+			t.Errorf("Truncate(%q, 4) = %q, want %q", in, got, want)
+		}
+	}
+	if got := Truncate("ab", 1); got != "…" {
+		t.Errorf("Truncate(\"ab\", 1) = %q", got)
+	}
+}
+
+func TestTextIsCutBetweenRunes(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	for shift := range 4 {
+		long := strings.Repeat("x", shift) + strings.Repeat("é€", n/4)
+		got := Cut(long, n, "")
+		shown, note, _ := strings.Cut(got, "\n[cut: ")
+		if !utf8.ValidString(got) || !strings.HasPrefix(long, shown) || n-len(shown) >= utf8.UTFMax || note != fmt.Sprintf("%d of %d bytes]", len(shown), len(long)) {
+			t.Errorf("shift %d: %d bytes, %q", shift, len(shown), note)
+		}
+		short := TruncateBytes(long, n)
+		if !utf8.ValidString(short) || !strings.HasSuffix(short, ellipsis) || len(short) > n || n-len(short) >= utf8.UTFMax {
+			t.Errorf("shift %d: %d bytes, %q", shift, len(short), short[len(short)-8:])
+		}
+	}
+	whole := strings.Repeat("x", n)
+	if Cut(whole, n, "") != whole || TruncateBytes(whole, n) != whole {
+		t.Error("a text that fits was changed")
+	}
+	if got, want := Cut(whole+"x", n, "ask for less"), whole+"\n[cut: 1000 of 1001 bytes: ask for less]"; got != want {
+		t.Errorf("ends with %q", got[n:])
+	}
+	if got, want := Cut("a\xff", n, ""), "a\uFFFD"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
