@@ -92,10 +92,11 @@ func (t *table) add(cells ...phrase) { t.rows = append(t.rows, tableRow{cells: c
 type column struct {
 	head  string
 	kind  columnKind
-	min   int // width that it needs on a terminal to be useful; 0 is that of its text
-	max   int // width at which it yields room to others; 0 is that of its text
-	drop  int // order in which columns are dropped on a narrow terminal, 1 first; 0 is never dropped
-	width int // the most columns that a page shows of a cell; 0 is nameWidth
+	min   int  // width that it needs on a terminal to be useful; 0 is that of its text
+	max   int  // width at which it yields room to others; 0 is that of its text
+	drop  int  // order in which columns are dropped on a narrow terminal, 1 first; 0 is never dropped
+	width int  // the most columns that a page shows of a cell; 0 is nameWidth
+	prose bool // of sentences: on a terminal without room for them they stand below their rows
 }
 
 // columnKind says how a column is printed.

@@ -25,7 +25,7 @@ func (v view) issues(d *document) {
 		{head: "Turns", kind: numberColumn, drop: 2},
 		{head: "Tokens", kind: numberColumn, drop: 3},
 		{head: "Time", kind: numberColumn, drop: 1},
-		{head: "Next (UTC)", min: 26, max: 26, width: titleWidth},
+		{head: "Next (UTC)", min: 26, max: 26, width: titleWidth, prose: true},
 	}}
 	shown := v.Rows[:min(len(v.Rows), maxIssues)]
 	t.left = len(v.Rows) - len(shown)

@@ -166,7 +166,7 @@ func (v view) waiting(d *document) {
 		{head: "Title", min: 12, max: 60, drop: 2, width: titleWidth},
 		{head: "Due"},
 		{head: "At (UTC)", drop: 1},
-		{head: "Why", min: 14, width: whyWidth},
+		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, verdict := range waiting[:min(len(waiting), maxWaiting)] {
 		due, at, why := v.due(verdict)

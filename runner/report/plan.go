@@ -13,7 +13,7 @@ func (v view) plan(d *document) {
 		{head: "Issue", min: 12, max: 20},
 		{head: "Title", min: 12, max: 60, drop: 2, width: titleWidth},
 		{head: "State", min: 6, max: 20, drop: 1},
-		{head: "Why", min: 20, max: 30, width: whyWidth},
+		{head: "Why", min: 20, width: whyWidth, prose: true},
 	}}
 	verdicts, left := v.decided()
 	t.left = left

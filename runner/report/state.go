@@ -129,7 +129,7 @@ func (v StateView) parked(d *document, l Links) {
 		{head: "Since", kind: instantColumn, drop: 4},
 		{head: "Sessions", kind: numberColumn, drop: 1},
 		{head: "Tokens", kind: numberColumn, drop: 2},
-		{head: "Why", min: 14, width: whyWidth},
+		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
 		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), cell(c.Why))
@@ -154,8 +154,8 @@ func (v StateView) running(d *document, l Links) {
 		{head: "Phase"},
 		{head: "Since", kind: instantColumn, drop: 5},
 		{head: "Attempt", kind: numberColumn, drop: 1},
-		{head: "Run", min: 8, max: 24, drop: 4},
-		{head: "Why", min: 14, width: whyWidth},
+		{head: "Run", drop: 4},
+		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
 		t.add(phrase{claimLink(c)}, cell(c.Title), cell(c.State), cell(string(c.Phase)), instantCell(c.Since), number(c.Attempt), l.owner(c.Owner), cell(c.Why))
@@ -175,7 +175,7 @@ func (v StateView) waiting(d *document) {
 		{head: "Due", kind: instantColumn},
 		{head: "Attempt", kind: numberColumn, drop: 1},
 		{head: "Tokens", kind: numberColumn, drop: 2},
-		{head: "Why", min: 14, width: whyWidth},
+		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
 		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), cell(c.Why))
@@ -205,7 +205,7 @@ func (v StateView) ticks(d *document, l Links) {
 	t := table{room: shortRoom, short: shownTicks, columns: []column{
 		{head: "Started", kind: instantColumn}, {head: "Took", kind: numberColumn, drop: 2}, {head: "Sessions", kind: numberColumn, drop: 4},
 		{head: "Completed", kind: numberColumn, drop: 5}, {head: "Parked", kind: numberColumn, drop: 6}, {head: "Tokens", kind: numberColumn},
-		{head: "Ended by", min: 8, max: 16, drop: 3}, {head: "Run", min: 8, drop: 1},
+		{head: "Ended by", min: 8, max: 16, drop: 3}, {head: "Run", drop: 1},
 	}}
 	for _, tick := range slices.Backward(v.state.History) {
 		t.add(instantCell(tick.Started), duration(tick.Ended.Sub(tick.Started)), number(tick.Sessions), number(tick.Done),

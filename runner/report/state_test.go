@@ -86,3 +86,21 @@ func TestRunsAreLinkedWhereTheyAreKnown(t *testing.T) {
 		}
 	}
 }
+
+func TestASentenceStandsBelowItsRowWhereItsColumnIsTooNarrow(t *testing.T) {
+	t.Parallel()
+	for _, width := range widths {
+		text := strings.Join(strings.Fields(report.State(states()["full"], end).Text(width)), " ")
+		for _, want := range []string{
+			"the agent asks: Which database should the export read, the replica or the primary? (replica / primary)",
+			"silent for 5m0s (codex.stall_timeout_ms)",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%d columns do not show %q:\n%s", width, want, text)
+			}
+		}
+		if strings.Contains(text, "4711 (attempt") && !strings.Contains(text, "4711 (attempt 2)") {
+			t.Errorf("%d columns show a part of a run's name:\n%s", width, text)
+		}
+	}
+}

@@ -153,8 +153,21 @@ func (t table) writeText(w *textWriter) {
 		lines = append(lines, cells)
 	}
 	widths := columnWidths(t.columns, lines, w.width)
+	below := make([][]phrase, len(lines)) // sentences without room in their column
+	for i, c := range t.columns {
+		if c.prose && !fits(lines, i, widths[i]) {
+			for n, row := range rows {
+				below[n+1] = append(below[n+1], row.cells[i])
+				lines[n+1][i] = ""
+			}
+			widths = columnWidths(t.columns, lines, w.width)
+		}
+	}
 	for i, cells := range lines {
 		w.line(tableLine(t.columns, cells, widths))
+		for _, text := range below[i] {
+			w.prose("    ", w.plain(text), maxReason)
+		}
 		if i == 0 {
 			continue
 		}
@@ -163,6 +176,16 @@ func (t table) writeText(w *textWriter) {
 		}
 	}
 	w.more("", t.left+len(t.rows)-len(rows))
+}
+
+// fits reports whether no cell of a column is wider than the column.
+func fits(lines [][]string, i, width int) bool {
+	for _, cells := range lines[1:] {
+		if columns(cells[i]) > width {
+			return false
+		}
+	}
+	return true
 }
 
 // tableLine returns the cells of one line of a table, padded to the widths of
