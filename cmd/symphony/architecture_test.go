@@ -24,6 +24,7 @@ var levels = map[string]int{
 	"runner/workflow":     2,
 	"runner/store":        2,
 	"runner/report":       2,
+	"runner/delivery":     2,
 	"runner/schedule":     1,
 	"runner/prompt":       1,
 	"runner/redact":       0,
@@ -50,6 +51,8 @@ var equipment = []string{"codex/codextest", "tracker/trackertest", "runner/store
 var owners = map[string][]string{
 	"gopkg.in/yaml.v3":                      {"runner/workflow", "tracker/file"},
 	"github.com/osteele/liquid":             {"runner/prompt"},
+	"github.com/bmatcuk/doublestar/v4":      {"runner/delivery"},
+	"golang.org/x/text":                     {"runner/delivery"},
 	"github.com/spf13/cobra":                {"cmd/symphony"},
 	"golang.org/x/term":                     {"cmd/symphony"},
 	"github.com/google/go-cmp":              {"tracker/trackertest"},
@@ -61,7 +64,7 @@ var owners = map[string][]string{
 }
 
 // pure packages have no clock, no goroutine and no context.
-var pure = []string{"runner/schedule", "runner/prompt", "runner/report"}
+var pure = []string{"runner/schedule", "runner/prompt", "runner/report", "runner/delivery"}
 
 // capabilities are what only some packages may do.
 var capabilities = []struct {

@@ -16,6 +16,8 @@ type pattern struct {
 	match func(c *cursor) (start int, ok bool)
 	// word says that the token begins only where no word is going on.
 	word bool
+	// context says that what surrounds the token shows it, not its own format.
+	context bool
 }
 
 var patterns = []pattern{
@@ -44,13 +46,13 @@ var patterns = []pattern{
 
 	{prefix: "eyJ", match: webToken, word: true},
 	{prefix: "-----BEGIN ", match: privateKey},
-	{prefix: "uthorization", match: authorization},
-	{prefix: "UTHORIZATION", match: authorization},
-	{prefix: "Bearer ", match: bearer},
-	{prefix: "bearer ", match: bearer},
-	{prefix: "Basic ", match: basic},
-	{prefix: "basic ", match: basic},
-	{prefix: "://", match: userinfo},
+	{prefix: "uthorization", match: authorization, context: true},
+	{prefix: "UTHORIZATION", match: authorization, context: true},
+	{prefix: "Bearer ", match: bearer, context: true},
+	{prefix: "bearer ", match: bearer, context: true},
+	{prefix: "Basic ", match: basic, context: true},
+	{prefix: "basic ", match: basic, context: true},
+	{prefix: "://", match: userinfo, context: true},
 }
 
 // findPatterns returns a finder of these tokens. A token ends where it can no

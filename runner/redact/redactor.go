@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ const (
 // Redactor hides secrets. It may be used and added to by several goroutines.
 type Redactor struct {
 	patterns *finder
+	issued   *finder // the patterns without those that need a context
 	secrets  atomic.Pointer[finder]
 
 	mu        sync.Mutex          // guards encodings
@@ -32,7 +34,8 @@ type Redactor struct {
 // New returns a Redactor of the token patterns and these secrets. Secrets that
 // [Redactor.Add] refuses are left out.
 func New(secrets ...string) *Redactor {
-	r := &Redactor{patterns: findPatterns(patterns), encodings: map[string]struct{}{}}
+	issued := slices.DeleteFunc(slices.Clone(patterns), func(p pattern) bool { return p.context })
+	r := &Redactor{patterns: findPatterns(patterns), issued: findPatterns(issued), encodings: map[string]struct{}{}}
 	for _, secret := range secrets {
 		_ = r.encode(secret)
 	}
@@ -99,6 +102,26 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return r.patterns.hide(secrets.hide(b))
 }
 
+// Secret is a place in a text that holds a secret.
+type Secret struct {
+	Start, End int
+	Known      bool // whether it is a known secret and not only looks like a token
+}
+
+// Find returns the secrets in b: first the known ones, then the tokens that their own
+// format shows. It leaves out credentials that only their surroundings show, such as
+// the user and password in a URL: the examples of a manual are full of them.
+func (r *Redactor) Find(b []byte) []Secret {
+	var found []Secret
+	for start, end := range r.secrets.Load().spans(b) {
+		found = append(found, Secret{start, end, true})
+	}
+	for start, end := range r.issued.spans(b) {
+		found = append(found, Secret{start, end, false})
+	}
+	return found
+}
+
 // finder finds spans of one kind, known secrets or token patterns.
 type finder struct {
 	prefilter *prefilter
@@ -114,21 +137,35 @@ type finder struct {
 func (f *finder) hide(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	hidden := 0 // end of the last span: what comes before is in out
-	for i := next(f.prefilter, text, 0); i < len(text); i = next(f.prefilter, text, i) {
-		start, end := f.match(text, i, hidden > 0 && i == hidden)
-		i++
-		if end == 0 {
-			continue
-		}
+	for start, end := range f.spans(text) {
 		if start >= hidden {
 			out = append(append(out, text[hidden:start]...), mark...)
 		}
 		hidden = max(hidden, end)
-		if !f.overlaps {
-			i = hidden
-		}
 	}
 	return append(out, text[hidden:]...)
+}
+
+// spans yields the start and the end of every span that f finds. Spans may overlap
+// if f says so.
+func (f *finder) spans(text []byte) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		last := 0 // end of the spans so far
+		for i := next(f.prefilter, text, 0); i < len(text); i = next(f.prefilter, text, i) {
+			start, end := f.match(text, i, last > 0 && i == last)
+			i++
+			if end == 0 {
+				continue
+			}
+			last = max(last, end)
+			if !f.overlaps {
+				i = last
+			}
+			if !yield(start, end) {
+				return
+			}
+		}
+	}
 }
 
 // findSecrets returns a finder of these encodings, each of minLength bytes or more.

@@ -263,3 +263,27 @@ func TestTextThatIsNotSecretIsNotCopied(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestFindTellsWhereSecretsStand(t *testing.T) {
+	r := redact.New("hunter2-hunter2")
+	text := "a hunter2-hunter2 b aHVudGVyMi1odW50ZXIy c ghp_0123456789abcdefghij d https://user:password@example.org"
+	var got []string
+	for _, s := range r.Find([]byte(text)) {
+		got = append(got, fmt.Sprint(s.Known, " ", text[s.Start:s.End]))
+	}
+	slices.Sort(got)
+	got = slices.Compact(got)
+	if len(got) == 0 || got[0] != "false ghp_0123456789abcdefghij" {
+		t.Errorf("got %q", got)
+	}
+	for _, want := range []string{"true hunter2-hunter2", "true aHVudGVyMi1odW50ZXIy"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q is not among %q", want, got)
+		}
+	}
+	for _, s := range got {
+		if strings.Contains(s, "password") {
+			t.Errorf("the example of a manual is found: %q", s)
+		}
+	}
+}

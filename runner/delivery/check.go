@@ -1,0 +1,209 @@
+package delivery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Mode is the type of an entry in a tree, as git writes it.
+type Mode uint32
+
+// The modes that a delivery may have. Zero is no entry.
+const (
+	ModeFile       Mode = 0o100644
+	ModeExecutable Mode = 0o100755
+	ModeLink       Mode = 0o120000
+)
+
+// submodule is the mode of a commit of another repository.
+const submodule Mode = 0o160000
+
+// Entry is one side of a change; the zero value when there is none.
+type Entry struct {
+	Mode Mode
+	Size int64 // of the content, in bytes
+}
+
+// Change is a path that differs between the base and the work. A rename is two.
+type Change struct {
+	Path     string
+	Old, New Entry
+	Binary   bool   // whether the new content has a NUL byte
+	Target   string // of the new link; empty for another entry
+	LFS      bool   // whether the old content is a pointer of Git LFS
+}
+
+// Work is what an agent wants to leave the machine.
+type Work struct {
+	Changes []Change
+	Commits int // made by the agent
+	// Twins holds pairs of names, as paths, that stand in one folder of the new tree and
+	// have the same fold, if one of them is new.
+	Twins [][2]string
+}
+
+// Verdict is what the settings say of a work.
+type Verdict struct {
+	// Refusals holds why nothing may leave, one reason for each path and one for each
+	// bound; empty when all may.
+	Refusals []Refusal
+	// Review holds the paths that the pull request names for a person.
+	Review []string
+	// Draft says that the pull request is a draft.
+	Draft bool
+}
+
+// Refusal is one reason why a delivery is refused.
+type Refusal struct {
+	Path   string // as the agent wrote it; empty when the reason is about the whole
+	Reason string
+}
+
+// Error returns the reason with the path, quoted when it is unusual.
+func (r Refusal) Error() string {
+	if r.Path == "" {
+		return r.Reason
+	}
+	return fmt.Sprintf("%s: %s", quotePath(r.Path), r.Reason)
+}
+
+// quotePath returns a path as it is, or quoted if a person could misread it.
+func quotePath(path string) string {
+	if len(path) > 200 || nameProblem(path) != "" || strings.ContainsAny(path, " `'\"") {
+		return fmt.Sprintf("%+.200q", path)
+	}
+	return path
+}
+
+// maxReasons bounds the reasons that an agent or a person is told.
+const maxReasons = 20
+
+// Reasons returns the refusals as a list in Markdown, one a line, at most 20 of them;
+// empty when nothing is refused.
+func (v Verdict) Reasons() string {
+	var b strings.Builder
+	for i, refusal := range v.Refusals {
+		if i == maxReasons {
+			fmt.Fprintf(&b, "- and %d more\n", len(v.Refusals)-i)
+			break
+		}
+		fmt.Fprintf(&b, "- %s\n", refusal.Error())
+	}
+	return b.String()
+}
+
+// Check returns the verdict on a work, without its content; see [Scanner.Check] for that.
+// It names every reason, in the order of the changes.
+func (s Settings) Check(w Work) Verdict {
+	v := s.checkBounds(w)
+	for _, change := range w.Changes {
+		if reason := s.changeProblem(change); reason != "" {
+			v.refuse(change.Path, reason)
+			continue
+		}
+		switch protection, pattern := s.protection(change.Path); protection {
+		case Refuse:
+			v.refuse(change.Path, fmt.Sprintf("the path is protected (%s); leave it as it is on the base branch", pattern))
+		case Draft:
+			v.Draft = true
+			v.Review = append(v.Review, change.Path)
+		case Review:
+			v.Review = append(v.Review, change.Path)
+		}
+	}
+	for _, twins := range w.Twins {
+		v.refuse(twins[0], fmt.Sprintf("on some file systems it is the same file as %s; rename or remove one", quotePath(twins[1])))
+	}
+	return v
+}
+
+// checkBounds returns the verdict on the size of a work.
+func (s Settings) checkBounds(w Work) (v Verdict) {
+	if n := len(w.Changes); n > s.MaxFiles {
+		v.refuse("", fmt.Sprintf("%d files differ from the base branch, and delivery.max_files is %d; make a smaller change", n, s.MaxFiles))
+	}
+	if w.Commits > s.MaxCommits {
+		v.refuse("", fmt.Sprintf("%d commits are new, and delivery.max_commits is %d; squash them", w.Commits, s.MaxCommits))
+	}
+	var bytes int64
+	for _, change := range w.Changes {
+		bytes += change.New.Size
+	}
+	if bytes > s.MaxBytes {
+		v.refuse("", fmt.Sprintf("the new files have %d bytes, and delivery.max_bytes is %d; leave out what is generated", bytes, s.MaxBytes))
+	}
+	return v
+}
+
+// changeProblem returns why a change may not be delivered; empty when it may.
+func (s Settings) changeProblem(c Change) string {
+	if c.New == (Entry{}) {
+		// A path with an unusual name may be removed.
+		return s.removalProblem(c)
+	}
+	if problem := nameProblem(c.Path); problem != "" && c.Old == (Entry{}) { // what is there already stays possible
+		return problem + "; rename it"
+	}
+	switch c.New.Mode {
+	case ModeFile, ModeExecutable, ModeLink:
+	case submodule:
+		return "it is a repository inside the repository; add its files instead, or remove it"
+	default:
+		return fmt.Sprintf("its mode %o is none of a file, an executable file or a symbolic link", c.New.Mode)
+	}
+	switch {
+	case c.Old.Mode == submodule:
+		return "it replaces a submodule; leave that as it is on the base branch"
+	case !s.allowed(c.Path):
+		return "the path is in none of delivery.allowed; leave it as it is on the base branch"
+	case c.New.Mode == ModeLink:
+		if problem := linkProblem(c.Path, c.Target); problem != "" {
+			return problem + "; link to a file of the repository by a relative path, or copy it"
+		}
+	case c.LFS:
+		return "it is a pointer of Git LFS on the base branch, and the content itself would be committed; leave it as it is"
+	case c.Binary && c.New.Size > s.MaxBinary:
+		return fmt.Sprintf("it is a binary file of %d bytes, and delivery.max_binary_bytes is %d; leave it out", c.New.Size, s.MaxBinary)
+	}
+	return ""
+}
+
+// removalProblem returns why a path may not be removed; empty when it may.
+func (s Settings) removalProblem(c Change) string {
+	switch {
+	case c.Old.Mode == submodule:
+		return "it removes a submodule; leave that as it is on the base branch"
+	case !s.allowed(c.Path):
+		return "the path is in none of delivery.allowed; leave it as it is on the base branch"
+	}
+	return ""
+}
+
+func (v *Verdict) refuse(path, reason string) {
+	v.Refusals = append(v.Refusals, Refusal{path, reason})
+}
+
+// Twins returns the pairs of names of one folder that have the same fold, of which at
+// least one is new. The names are those of the folder in the new tree.
+func Twins(folder string, names []string, isNew func(name string) bool) (twins [][2]string) {
+	join := func(name string) string {
+		if folder == "" {
+			return name
+		}
+		return folder + "/" + name
+	}
+	byFold := map[string]string{}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		folded := fold(name)
+		other, taken := byFold[folded]
+		if !taken {
+			byFold[folded] = name
+			continue
+		}
+		if isNew(name) || isNew(other) {
+			twins = append(twins, [2]string{join(name), join(other)})
+		}
+	}
+	return twins
+}

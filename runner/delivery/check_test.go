@@ -1,0 +1,238 @@
+package delivery
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/redact"
+)
+
+// added returns the change that adds an ordinary file.
+func added(path string) Change { return Change{Path: path, New: Entry{ModeFile, 10}} }
+
+func TestOrdinaryWorkMayLeave(t *testing.T) {
+	work := Work{Commits: 3, Changes: []Change{
+		added("cart.go"),
+		{Path: "old.go", Old: Entry{ModeFile, 1}},
+		{Path: "run.sh", Old: Entry{ModeFile, 1}, New: Entry{ModeExecutable, 1}},
+		{Path: "docs/latest", New: Entry{ModeLink, 8}, Target: "../README.md"},
+		{Path: "logo.png", New: Entry{ModeFile, 1 << 20}, Binary: true},
+		{Path: "a:b", Old: Entry{ModeFile, 1}, New: Entry{ModeFile, 2}}, // is there already
+	}}
+	if v := Defaults().Check(work); len(v.Refusals) > 0 || len(v.Review) > 0 || v.Draft {
+		t.Errorf("got %+v", v)
+	}
+}
+
+func TestEachReasonRefusesTheDelivery(t *testing.T) {
+	file := Entry{ModeFile, 1}
+	for name, test := range map[string]struct {
+		work Work
+		want string // part of the only refusal
+	}{
+		"too many files":               {Work{Changes: many(101)}, "delivery.max_files"},
+		"too many commits":             {Work{Commits: 51}, "delivery.max_commits"},
+		"too much content":             {Work{Changes: []Change{{Path: "a", New: Entry{ModeFile, 4<<20 + 1}}}}, "delivery.max_bytes"},
+		"a large binary":               {Work{Changes: []Change{{Path: "a", New: Entry{ModeFile, 1<<20 + 1}, Binary: true}}}, "a: it is a binary file"},
+		"a submodule":                  {Work{Changes: []Change{{Path: "a", New: Entry{submodule, 0}}}}, "a: it is a repository inside the repository"},
+		"a submodule that is replaced": {Work{Changes: []Change{{Path: "a", Old: Entry{submodule, 0}, New: file}}}, "a: it replaces a submodule"},
+		"a submodule that is removed":  {Work{Changes: []Change{{Path: "a", Old: Entry{submodule, 0}}}}, "a: it removes a submodule"},
+		"an odd mode":                  {Work{Changes: []Change{{Path: "a", New: Entry{0o100777, 1}}}}, "a: its mode 100777"},
+		"a folder as a file":           {Work{Changes: []Change{{Path: "a", New: Entry{0o040000, 1}}}}, "a: its mode 40000"},
+		"a link to the outside":        {Work{Changes: []Change{{Path: "a", New: Entry{ModeLink, 1}, Target: "../b"}}}, "a: the symbolic link leaves"},
+		"content in place of LFS":      {Work{Changes: []Change{{Path: "a", Old: file, New: file, LFS: true}}}, "a: it is a pointer of Git LFS"},
+		"an odd name":                  {Work{Changes: []Change{added("a/.GIT/config")}}, `"a/.GIT/config": a name in the path is a spelling of .git`},
+		"a name of several lines":      {Work{Changes: []Change{added("a\n::error::b")}}, `"a\n::error::b": a name in the path has`},
+		"one file by two names":        {Work{Twins: [][2]string{{"a/B", "a/b"}}}, "a/B: on some file systems it is the same file as a/b"},
+		"a workflow":                   {Work{Changes: []Change{added(".github/workflows/x.yml")}}, "protected (.github/**)"},
+		"a workflow by other letters":  {Work{Changes: []Change{added(".GitHub/Workflows/x.yml")}}, "protected (.github/**)"},
+		"a workflow that is removed":   {Work{Changes: []Change{{Path: ".github/workflows/x.yml", Old: file}}}, "protected (.github/**)"},
+		"a workflow's mode":            {Work{Changes: []Change{{Path: ".github/x", Old: file, New: Entry{ModeExecutable, 1}}}}, "protected (.github/**)"},
+		"a link for the folder":        {Work{Changes: []Change{{Path: ".github", New: Entry{ModeLink, 1}, Target: "ci"}}}, "protected (.github/**)"},
+		"owners anywhere":              {Work{Changes: []Change{added("docs/CODEOWNERS")}}, "protected (CODEOWNERS)"},
+		"rules of agents":              {Work{Changes: []Change{added("pkg/agents.md")}}, "protected (AGENTS.md)"},
+		"settings of agents":           {Work{Changes: []Change{added("a/.codex/config.toml")}}, "protected (**/.codex/**)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := Defaults().Check(test.work)
+			if len(v.Refusals) != 1 || !strings.Contains(v.Refusals[0].Error(), test.want) {
+				t.Errorf("got %v, want one refusal with %q", v.Refusals, test.want)
+			}
+			for _, refusal := range v.Refusals {
+				if strings.Contains(refusal.Error(), "\n") {
+					t.Errorf("the reason has several lines: %q", refusal.Error())
+				}
+			}
+		})
+	}
+}
+
+func many(n int) (changes []Change) {
+	for i := range n {
+		changes = append(changes, added(fmt.Sprintf("f%d", i)))
+	}
+	return changes
+}
+
+func TestTheReasonsAreAShortList(t *testing.T) {
+	if got := (Verdict{}).Reasons(); got != "" {
+		t.Errorf("without refusals: %q", got)
+	}
+	v := Defaults().Check(Work{Changes: []Change{added("a."), added(".github/x")}})
+	want := "- \"a.\": a name in the path ends with a dot or a space, which Windows drops; rename it\n" +
+		"- .github/x: the path is protected (.github/**); leave it as it is on the base branch\n"
+	if diff := cmp.Diff(want, v.Reasons()); diff != "" {
+		t.Error(diff)
+	}
+	for range 50 {
+		v.refuse("a", "b")
+	}
+	if got := v.Reasons(); strings.Count(got, "\n") != maxReasons+1 || !strings.HasSuffix(got, "- and 32 more\n") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestProtectedPathsAreShownOrMakeADraft(t *testing.T) {
+	s := Defaults()
+	s.Protected = []Rule{
+		{".github/ISSUE_TEMPLATE/**", Allow},
+		{"migrations/**", Draft},
+		{"go.mod", Allow},
+		{"odd/**", "maybe"},
+	}
+	got := s.Check(Work{Changes: []Change{
+		added(".github/ISSUE_TEMPLATE/bug.md"), added("db/x.sql"), added("migrations/1.sql"), added("go.mod"), added("tools/go.sum"), added("odd/x"), added(".github/x"),
+	}})
+	want := Verdict{
+		Refusals: []Refusal{
+			{"odd/x", "the path is protected (odd/**); leave it as it is on the base branch"},
+			{".github/x", "the path is protected (.github/**); leave it as it is on the base branch"},
+		},
+		Review: []string{"migrations/1.sql", "tools/go.sum"},
+		Draft:  true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOnlyAllowedPathsMayChange(t *testing.T) {
+	s := Defaults()
+	s.Allowed = []string{"docs/**", "*.md"}
+	v := s.Check(Work{Changes: []Change{
+		added("docs/a/b.txt"), added("pkg/README.md"), added("pkg/a.go"), {Path: "b.go", Old: Entry{ModeFile, 1}},
+	}})
+	var refused []string
+	for _, refusal := range v.Refusals {
+		refused = append(refused, refusal.Path)
+	}
+	if diff := cmp.Diff([]string{"pkg/a.go", "b.go"}, refused); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSettingsThatMeanNothingAreNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Settings)
+		want   string
+	}{
+		"a word":            {func(s *Settings) { s.Protected = []Rule{{"a", "deny"}} }, `delivery.protected: a: "deny" is none of refuse, review, draft, allow`},
+		"a glob":            {func(s *Settings) { s.Protected = []Rule{{"a[", Refuse}} }, `delivery.protected: the pattern "a[" is not a valid glob`},
+		"an absolute path":  {func(s *Settings) { s.Allowed = []string{"/docs"} }, `delivery.allowed: the pattern "/docs" begins with a slash`},
+		"nothing":           {func(s *Settings) { s.Allowed = []string{" "} }, `delivery.allowed: a pattern is empty`},
+		"a word for tokens": {func(s *Settings) { s.Tokens = "" }, `delivery.tokens: "" is none of`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Defaults()
+			test.change(&s)
+			if err := s.Validate(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+	if err := Defaults().Validate(); err != nil {
+		t.Error(err)
+	}
+	if err := (Settings{Tokens: Refuse, Protected: builtIn()}).Validate(); err != nil {
+		t.Errorf("the built-in rules: %v", err)
+	}
+}
+
+func TestAProtectedPathIsProtectedInEverySpelling(t *testing.T) {
+	spell := map[rune][]string{'g': {"g", "G", "ｇ"}, 'i': {"i", "I", "ı", "i\u200b"}, 'u': {"u", "U"}, 'k': {"k", "\u212a"}, 's': {"s", "ſ"}}
+	rapid.Check(t, func(t *rapid.T) {
+		var path strings.Builder
+		for _, r := range ".github/workflows/check.yml" {
+			if options := spell[r]; options != nil {
+				path.WriteString(rapid.SampledFrom(options).Draw(t, "spelling"))
+			} else {
+				path.WriteRune(r)
+			}
+		}
+		if v := Defaults().Check(Work{Changes: []Change{added(path.String())}}); len(v.Refusals) == 0 {
+			t.Errorf("%q may be delivered", path.String())
+		}
+	})
+}
+
+func TestNamesOfOneFolderThatAreOneFileSomewhere(t *testing.T) {
+	isNew := func(name string) bool { return name == "readme.md" || name == "É" }
+	got := Twins("docs", []string{"README.md", "readme.md", "a", "A", "e\u0301", "É"}, isNew)
+	want := [][2]string{{"docs/readme.md", "docs/README.md"}, {"docs/É", "docs/e\u0301"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+const (
+	ourSecret  = "hunter2-hunter2"
+	someToken  = "ghp_0123456789abcdefghij0123456789abcdef"
+	otherToken = "ghp_zzzzzzzzzzzzzzzzzzzz0123456789abcdef"
+)
+
+func TestSecretsDoNotLeave(t *testing.T) {
+	secrets := redact.New(ourSecret)
+	for name, test := range map[string]struct {
+		change   Change
+		old, new string
+		tokens   Protection
+		want     Verdict
+	}{
+		"none": {added("a"), "", "x := 1\n", Refuse, Verdict{}},
+		"one of the run": {added("a"), "", "x\ny " + ourSecret, Allow,
+			Verdict{Refusals: []Refusal{{"a", "line 2 holds a secret of this run; remove it, also from the history of the branch"}}}},
+		"in base64": {added("a"), "", "aHVudGVyMi1odW50ZXIy", Allow,
+			Verdict{Refusals: []Refusal{{"a", "line 1 holds a secret of this run; remove it, also from the history of the branch"}}}},
+		"in hex": {added("a"), "", "68756e746572322d68756e74657232", Allow,
+			Verdict{Refusals: []Refusal{{"a", "line 1 holds a secret of this run; remove it, also from the history of the branch"}}}},
+		"in the path": {added(ourSecret), "", "", Allow,
+			Verdict{Refusals: []Refusal{{"", "the path holds a secret of this run; remove it, also from the history of the branch"}}}},
+		"in a link": {Change{Path: "a", New: Entry{ModeLink, 1}, Target: ourSecret}, "", "", Allow,
+			Verdict{Refusals: []Refusal{{"a", "the target of the link holds a secret of this run; remove it, also from the history of the branch"}}}},
+		"that was there": {added("a"), "x " + ourSecret, "y " + ourSecret, Refuse, Verdict{}},
+		"a token": {added("a"), "", someToken, Refuse,
+			Verdict{Refusals: []Refusal{{"a", "line 1 looks like a token or a private key; remove it, or write one that cannot be taken for a real one"}}}},
+		"another token": {added("a"), someToken, someToken + "\n" + otherToken, Refuse,
+			Verdict{Refusals: []Refusal{{"a", "line 2 looks like a token or a private key; remove it, or write one that cannot be taken for a real one"}}}},
+		"a token that was there":  {added("a"), someToken, "x" + "\n" + someToken, Refuse, Verdict{}},
+		"a token for review":      {added("a"), "", someToken, Review, Verdict{Review: []string{"a"}}},
+		"a token for a draft":     {added("a"), "", someToken, Draft, Verdict{Review: []string{"a"}, Draft: true}},
+		"a token that is allowed": {added("a"), "", someToken, Allow, Verdict{}},
+		"an unknown word":         {added("a"), "", someToken, "maybe", Verdict{Refusals: []Refusal{{"a", "line 1 looks like a token or a private key; remove it, or write one that cannot be taken for a real one"}}}},
+		"an example of a manual":  {added("a"), "", "https://user:password@example.org and Authorization: Bearer abcdefgh12345678", Refuse, Verdict{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Defaults()
+			s.Tokens = test.tokens
+			var got Verdict
+			s.CheckContent(&got, test.change, []byte(test.old), []byte(test.new), secrets)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

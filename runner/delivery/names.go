@@ -1,0 +1,145 @@
+package delivery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// The bounds of a path, in bytes and in folders. Common file systems have no longer
+// names.
+const (
+	maxName  = 255
+	maxPath  = 4096
+	maxDepth = 100
+)
+
+// fold returns the path as the least careful file system would compare it: without
+// case, in one Unicode form, without the characters that such systems ignore, and
+// without the dots and spaces at the end of a name that Windows drops. Two paths with
+// the same fold may be one file somewhere.
+func fold(path string) string {
+	path = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) && unicode.Is(unicode.Variation_Selector, r) {
+			return -1
+		}
+		return r
+	}, path)
+	// NFKC makes the compatibility forms one that HFS+ and some tools do not tell apart,
+	// such as the ligature of "ﬁ".
+	path = cases.Fold().String(norm.NFKC.String(path))
+	path = norm.NFKC.String(strings.ToLower(strings.ToUpper(path))) // what has several lower cases too
+	names := strings.Split(path, "/")
+	for i, name := range names {
+		names[i] = strings.TrimRight(name, ". ")
+	}
+	return strings.Join(names, "/")
+}
+
+// nameProblem returns why no system should be asked to store a path; empty when it is
+// an ordinary one.
+func nameProblem(path string) string {
+	if len(path) > maxPath {
+		return fmt.Sprintf("the path has more than %d bytes", maxPath)
+	}
+	if !utf8.ValidString(path) {
+		return "the path is not valid UTF-8"
+	}
+	names := strings.Split(path, "/")
+	if len(names) > maxDepth {
+		return fmt.Sprintf("the path has more than %d folders", maxDepth)
+	}
+	for _, name := range names {
+		if problem := partProblem(name); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+// partProblem returns what is wrong with one name of a path; empty when nothing is.
+func partProblem(name string) string {
+	folded := fold(name)
+	switch {
+	case name == "", name == ".", name == "..", folded == "":
+		return "a name in the path is empty or consists of dots and spaces"
+	case len(name) > maxName:
+		return fmt.Sprintf("a name in the path has more than %d bytes", maxName)
+	case strings.ContainsFunc(name, unprintable):
+		return "a name in the path has an invisible or control character"
+	case strings.ContainsAny(name, `\:*?"<>|`):
+		return `a name in the path has one of \ : * ? " < > |, which Windows does not store`
+	case strings.HasSuffix(name, "."), strings.HasSuffix(name, " "):
+		return "a name in the path ends with a dot or a space, which Windows drops"
+	case strings.HasPrefix(name, " "), strings.HasPrefix(name, "-"):
+		return "a name in the path begins with a space or a dash, which programs take for an option"
+	case isGitFolder(folded):
+		return "a name in the path is a spelling of .git"
+	case isDeviceName(folded):
+		return "a name in the path is a device of Windows"
+	}
+	return ""
+}
+
+// unprintable reports whether a person would not see a character of a name.
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) ||
+		r != ' ' && unicode.Is(unicode.Zs, r) || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// isGitFolder reports whether a folded name is what some file system takes for .git;
+// git~1 is its short name on Windows.
+func isGitFolder(folded string) bool {
+	return folded == ".git" || strings.HasPrefix(folded, "git~")
+}
+
+// isDeviceName reports whether Windows takes a folded name for a device, with any
+// extension.
+func isDeviceName(folded string) bool {
+	stem, _, _ := strings.Cut(folded, ".")
+	stem = strings.TrimRight(stem, " ")
+	if slices.Contains([]string{"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"}, stem) {
+		return true
+	}
+	number, ok := strings.CutPrefix(stem, "com")
+	if !ok {
+		number, ok = strings.CutPrefix(stem, "lpt")
+	}
+	return ok && len(number) == 1 && number >= "0" && number <= "9"
+}
+
+// linkProblem returns why a symbolic link may leave the repository or hide where it
+// leads; empty when it stays inside. The path is that of the link.
+//
+// A target climbs first and then descends. Each ".." at its beginning is one folder
+// up from the place of the link in the tree, which counts; one after a name could
+// climb out of a folder that is a link itself.
+func linkProblem(path, target string) string {
+	if target == "" || strings.HasPrefix(target, "/") {
+		return "the symbolic link is absolute or empty"
+	}
+	if !utf8.ValidString(target) || strings.ContainsFunc(target, unprintable) || strings.Contains(target, `\`) {
+		return "the target of the symbolic link has an unusual character"
+	}
+	depth := strings.Count(path, "/")
+	descended := false
+	for _, name := range strings.Split(strings.TrimSuffix(target, "/"), "/") {
+		switch {
+		case name == "..":
+			if depth--; depth < 0 || descended {
+				return "the symbolic link leaves the repository, or climbs after a name"
+			}
+		case name == ".":
+		case name == "", isGitFolder(fold(name)):
+			return "the symbolic link leads into .git, or has an empty name"
+		default:
+			descended = true
+		}
+	}
+	return ""
+}

@@ -1,0 +1,87 @@
+package delivery
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestNamesThatSomeSystemMisreadsAreRefused(t *testing.T) {
+	for _, path := range []string{
+		".git/config", "a/.GIT/hooks/x", "a/.git", "git~1/x", "GIT~2", ".git./x", ".git /x", ".g\u200cit/x", ".ｇｉｔ/x", // full-width letters
+		"..", "a/../b", "./a", "a//b", "/a", "", "...", "a/ ",
+		`a\b`, "a:b", "x::$INDEX_ALLOCATION", "a\nb", "a\x00b", "a\x1b[31m", "a\u202eb", "a\u2028b", "a\u00a0b", "\xff",
+		"con", "aux.txt", "COM1", "lpt9.log", "nul .txt", "a/PRN/b",
+		"-rf", "a/--upload-pack=x", " a", "a.", "a ",
+		strings.Repeat("a", maxName+1), strings.Repeat("a/", maxDepth) + "a", strings.Repeat(strings.Repeat("a", 200)+"/", 30) + "a",
+	} {
+		if nameProblem(path) == "" {
+			t.Errorf("the path %q counts as an ordinary one", path)
+		}
+	}
+}
+
+func TestOrdinaryNamesAreTaken(t *testing.T) {
+	for _, path := range []string{
+		"a", "a/b.go", ".gitignore", ".gitattributes", "docs/Übersicht.md", "日本語/ファイル.txt", "app/[id]/(group)/page.tsx", "a b.txt", "_a", "a-b", "a~1", "auxiliary.c",
+		"console.go", "com10", "comment.txt", ".config/x", "a..b", "@scope/x", "😀.md", strings.Repeat("a", maxName),
+	} {
+		if problem := nameProblem(path); problem != "" {
+			t.Errorf("the path %q is refused: %s", path, problem)
+		}
+	}
+}
+
+func TestSpellingsOfOneNameFoldAlike(t *testing.T) {
+	for _, same := range [][]string{
+		{".github/x", ".GitHub/x", ".GITHUB./x", ".github /X", ".git\u200bhub/x", ".ｇithub/x", ".gıthub/x"},
+		{"é", "e\u0301", "É"},
+		{"ﬁle", "file", "FILE"},
+		{"straße", "STRASSE"},
+		{"\u212a", "k"}, // the sign of kelvin
+	} {
+		for _, path := range same[1:] {
+			if fold(path) != fold(same[0]) {
+				t.Errorf("%q and %q fold to %q and %q", same[0], path, fold(same[0]), fold(path))
+			}
+		}
+	}
+}
+
+func TestFoldingAgainChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		path := rapid.String().Draw(t, "path")
+		if once := fold(path); fold(once) != once {
+			t.Errorf("%q folds to %q, and that to %q", path, once, fold(once))
+		}
+	})
+}
+
+func TestLinksStayInTheRepository(t *testing.T) {
+	for _, test := range []struct {
+		path, target string
+		inside       bool
+	}{
+		{"a", "b", true},
+		{"a/b", "../c", true},
+		{"a/b/c", "../../d/e", true},
+		{"a/b", "./c/", true},
+		{"a", "../b", false},
+		{"a/b", "../../c", false},
+		{"a/b", "c/../../../d", false},
+		{"a", "b/../c", false}, // b may be a link
+		{"a", "/etc/passwd", false},
+		{"a", "", false},
+		{"a", ".git/config", false},
+		{"a/b", "../.GIT/hooks", false},
+		{"a", "b//c", false},
+		{"a", `..\b`, false},
+		{"a", "b\nc", false},
+		{"a", "\xff", false},
+	} {
+		if problem := linkProblem(test.path, test.target); (problem == "") != test.inside {
+			t.Errorf("the link %s -> %q: %q", test.path, test.target, problem)
+		}
+	}
+}

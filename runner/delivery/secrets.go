@@ -1,0 +1,62 @@
+package delivery
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/symphony-runner/symphony/runner/redact"
+)
+
+// CheckContent adds to the verdict what the content of a change says: a secret of the
+// run refuses the delivery, a text that looks like a credential does what
+// delivery.tokens says. What the old content holds already is not counted. The path and
+// the target of a link are content too.
+func (s Settings) CheckContent(v *Verdict, c Change, oldContent, newContent []byte, secrets *redact.Redactor) {
+	for _, part := range []struct {
+		text []byte
+		name string // of the part, for the reason; empty for the content
+	}{{newContent, ""}, {[]byte(c.Path), "the path"}, {[]byte(c.Target), "the target of the link"}} {
+		secret, found := newSecret(secrets.Find(part.text), oldContent, part.text)
+		if !found {
+			continue
+		}
+		where := part.name
+		if where == "" {
+			where = fmt.Sprintf("line %d", 1+bytes.Count(part.text[:secret.Start], []byte("\n")))
+		}
+		s.addSecret(v, c.Path, where, secret.Known)
+		return
+	}
+}
+
+// newSecret returns the first known secret that the old content does not hold, or else
+// the first token.
+func newSecret(secrets []redact.Secret, oldContent, text []byte) (redact.Secret, bool) {
+	i := slices.IndexFunc(secrets, func(s redact.Secret) bool { return !bytes.Contains(oldContent, text[s.Start:s.End]) })
+	if i < 0 {
+		return redact.Secret{}, false
+	}
+	return secrets[i], true
+}
+
+// addSecret adds what follows from a secret in a change to the verdict. The reason does
+// not hold the secret; a path that does is left out.
+func (s Settings) addSecret(v *Verdict, path, where string, known bool) {
+	shown := path
+	if where == "the path" {
+		shown = ""
+	}
+	switch {
+	case known:
+		v.refuse(shown, where+" holds a secret of this run; remove it, also from the history of the branch")
+	case s.Tokens == Allow:
+	case s.Tokens == Review, s.Tokens == Draft:
+		v.Draft = v.Draft || s.Tokens == Draft
+		if !slices.Contains(v.Review, path) {
+			v.Review = append(v.Review, path)
+		}
+	default:
+		v.refuse(shown, where+" looks like a token or a private key; remove it, or write one that cannot be taken for a real one")
+	}
+}

@@ -1,0 +1,152 @@
+package delivery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Protection tells what happens to a delivery that changes a protected path.
+type Protection string
+
+// The protections, from the weakest to the strongest. Any other word refuses.
+const (
+	Allow  Protection = "allow"  // the path is like any other
+	Review Protection = "review" // the pull request names the path
+	Draft  Protection = "draft"  // the pull request is a draft and names the path
+	Refuse Protection = "refuse" // nothing is delivered
+)
+
+// Rule protects the paths that a pattern matches.
+type Rule struct {
+	// Pattern is a glob over the whole path, with "**" for any number of folders. One
+	// without a slash matches in every folder. Case does not count.
+	Pattern    string
+	Protection Protection
+}
+
+// Settings holds what WORKFLOW.md says of deliveries. The zero value allows nothing:
+// use [Defaults].
+type Settings struct {
+	MaxFiles   int   // changed paths
+	MaxBytes   int64 // of all new content
+	MaxCommits int   // by the agent
+	MaxBinary  int64 // bytes of one binary file
+	// Allowed holds the patterns of the paths that a delivery may change; empty allows
+	// every path.
+	Allowed []string
+	// Protected holds the rules of WORKFLOW.md. The first that matches counts, and
+	// the built-in ones come after them.
+	Protected []Rule
+	// Tokens tells what happens to a text that looks like a credential. A secret of the
+	// run itself always refuses.
+	Tokens Protection
+}
+
+// Defaults returns the settings of a WORKFLOW.md that says nothing.
+func Defaults() Settings {
+	return Settings{MaxFiles: 100, MaxBytes: 4 << 20, MaxCommits: 50, MaxBinary: 1 << 20, Tokens: Refuse}
+}
+
+// builtIn returns the rules that every delivery obeys unless WORKFLOW.md says
+// otherwise: files that a server, a tool or the next agent obeys are refused, files
+// that choose what is downloaded and run are shown.
+func builtIn() []Rule {
+	var rules []Rule
+	add := func(p Protection, patterns ...string) {
+		for _, pattern := range patterns {
+			rules = append(rules, Rule{pattern, p})
+		}
+	}
+	add(Refuse,
+		".github/**", ".gitlab-ci.yml", ".gitlab/**", ".gitea/**", ".forgejo/**", ".circleci/**", ".travis.yml", "azure-pipelines.yml", "Jenkinsfile", ".buildkite/**",
+		"CODEOWNERS", "WORKFLOW.md", "AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "GEMINI.md", "SKILL.md",
+		"**/.codex/**", "**/.agents/**", "**/.claude/**", "**/.cursor/**", "**/.gemini/**", "**/.aider*", "**/.mcp.json", "**/.continue/**", "**/.windsurf/**",
+		"**/.githooks/**", "**/.husky/**", ".pre-commit-config.yaml", "lefthook.yml", ".gitmodules", ".lfsconfig",
+		"**/.vscode/**", "**/.idea/**", "**/.devcontainer/**", ".envrc",
+	)
+	add(Review,
+		".gitattributes", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", "pip.conf",
+		"package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.json", "deno.lock",
+		"go.mod", "go.sum", "go.work", "go.work.sum", "Cargo.toml", "Cargo.lock", "build.rs",
+		"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "Pipfile.lock", "poetry.lock", "uv.lock",
+		"Gemfile", "Gemfile.lock", "*.gemspec", "composer.json", "composer.lock", "mix.exs", "mix.lock",
+		"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.lockfile", "gradle-wrapper.*", "*.csproj", "packages.lock.json", "NuGet.config",
+		"Package.swift", "Package.resolved", "Podfile", "Podfile.lock", "flake.nix", "flake.lock",
+		"Dockerfile*", "*.dockerfile", "docker-compose*.y*ml", "compose.y*ml", "Makefile", "Justfile", "Taskfile.y*ml",
+		"LICENSE*", "LICENCE*", "COPYING*",
+	)
+	return rules
+}
+
+// Validate returns an error that names the first pattern that is no glob, or the
+// first word that is no protection.
+func (s Settings) Validate() error {
+	for _, pattern := range s.Allowed {
+		if err := validatePattern(pattern); err != nil {
+			return fmt.Errorf("delivery.allowed: %w", err)
+		}
+	}
+	for _, rule := range s.Protected {
+		if err := validatePattern(rule.Pattern); err != nil {
+			return fmt.Errorf("delivery.protected: %w", err)
+		}
+		if err := rule.Protection.validate(); err != nil {
+			return fmt.Errorf("delivery.protected: %s: %w", rule.Pattern, err)
+		}
+	}
+	if err := s.Tokens.validate(); err != nil {
+		return fmt.Errorf("delivery.tokens: %w", err)
+	}
+	return nil
+}
+
+func (p Protection) validate() error {
+	if words := []Protection{Refuse, Review, Draft, Allow}; !slices.Contains(words, p) {
+		return fmt.Errorf("%q is none of refuse, review, draft, allow", string(p))
+	}
+	return nil
+}
+
+func validatePattern(pattern string) error {
+	switch {
+	case strings.TrimSpace(pattern) == "":
+		return fmt.Errorf("a pattern is empty; write for example docs/**")
+	case strings.HasPrefix(pattern, "/"), strings.HasPrefix(pattern, "./"):
+		return fmt.Errorf("the pattern %q begins with a slash or a dot; write it from the top of the repository, for example docs/**", pattern)
+	case !doublestar.ValidatePattern(pattern):
+		return fmt.Errorf("the pattern %q is not a valid glob; write for example docs/**", pattern)
+	}
+	return nil
+}
+
+// matches reports whether a pattern matches a folded path. A pattern that is no glob
+// matches nothing; Validate refuses it.
+func matches(pattern, folded string) bool {
+	if !strings.Contains(pattern, "/") {
+		pattern = "**/" + pattern
+	}
+	return doublestar.MatchUnvalidated(fold(pattern), folded)
+}
+
+// protection returns what the rules say of a path, and the pattern that says it.
+func (s Settings) protection(path string) (Protection, string) {
+	folded := fold(path)
+	for _, rule := range slices.Concat(s.Protected, builtIn()) {
+		if matches(rule.Pattern, folded) {
+			if rule.Protection.validate() != nil {
+				return Refuse, rule.Pattern
+			}
+			return rule.Protection, rule.Pattern
+		}
+	}
+	return Allow, ""
+}
+
+// allowed reports whether a delivery may change a path.
+func (s Settings) allowed(path string) bool {
+	folded := fold(path)
+	return len(s.Allowed) == 0 || slices.ContainsFunc(s.Allowed, func(pattern string) bool { return matches(pattern, folded) })
+}
