@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The bounds of what is published, in characters. GitHub takes 256 and 65,536.
@@ -21,8 +23,8 @@ const separator = "\u200b"
 // notifies nobody, closes nothing and skips no checks. An empty text gives the default.
 func Title(text, byDefault string) string {
 	for _, candidate := range []string{text, byDefault} {
-		if line := strings.Join(strings.Fields(visible(candidate)), " "); line != "" {
-			return cutAt(defuse(line), maxTitle)
+		if line := untrusted.OneLine(candidate, maxBody); line != "" {
+			return untrusted.Truncate(defuse(line), maxTitle)
 		}
 	}
 	return "Changes by an agent"
@@ -39,14 +41,14 @@ func Body(text string) string {
 	text = tag.ReplaceAllString(text, "&lt;$1")
 	text = strings.ReplaceAll(text, "![", "!"+separator+"[")
 	text = command.ReplaceAllString(text, "$1\\/$2")
-	return strings.TrimSpace(cutAt(defuse(text), maxBody))
+	return strings.TrimSpace(untrusted.Truncate(defuse(text), maxBody))
 }
 
 // Message returns the message of the commit that the host makes: the title, the
 // agent's text, and the trailers of the host. A line of the text that would be read as a
 // trailer is indented.
 func Message(title, text string, trailers ...string) string {
-	body := strings.TrimSpace(cutAt(defuse(visible(text)), maxBody))
+	body := strings.TrimSpace(untrusted.Truncate(defuse(visible(text)), maxBody))
 	body = trailer.ReplaceAllString(body, " $1")
 	parts := []string{title}
 	for _, part := range []string{body, strings.Join(trailers, "\n")} {
@@ -119,12 +121,4 @@ func visible(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd"))
-}
-
-// cutAt returns a text of at most n characters; a longer one ends in "…".
-func cutAt(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:n-1]) + "…"
 }
