@@ -106,10 +106,10 @@ var conformance = []struct {
 		"runner/schedule.TestIssuesAreOrderedByUrgencyAgeAndName", "runner/schedule.TestNewIssuesStartInOrder", "testdata/plan/first-dispatch-and-order.txtar",
 	}},
 	{"17.4", "an issue that is not dispatchable, blocked, or lacks a label is not eligible", []string{
-		"runner/schedule.TestAnIssueIsRefusedForAReason", "runner/schedule.TestOnlyAnEligibleFreeIssueIsDispatched", "testdata/plan/blockers.txtar",
+		"runner/schedule.TestAnIneligibleIssueHasAReason", "runner/schedule.TestOnlyAnEligibleFreeIssueIsDispatched", "testdata/plan/blockers.txtar",
 	}},
 	{"17.4", "a refresh updates the running entry", []string{
-		"runner/schedule.TestAClaimFollowsWhatPeopleSeeOfTheIssue", "testdata/plan/per-state-slots.txtar",
+		"runner/schedule.TestAClaimStoresTheIssueAsPeopleSeeIt", "testdata/plan/per-state-slots.txtar",
 	}},
 	{"17.4", "a state that is not active stops the agent and keeps the workspace; a terminal one stops it and removes the workspace", []string{
 		"testdata/plan/left-active.txtar", "testdata/plan/terminal-while-running.txtar", "runner.TestAnIssueThatIsDoneStopsItsSessionAndLosesItsWorkspace",
@@ -121,7 +121,7 @@ var conformance = []struct {
 		"testdata/plan/continuation.txtar", "testdata/plan/retry-backoff-then-parked.txtar", "runner/schedule.TestBackoffFollowsTheFormula",
 	}},
 	{"17.4", "an entry that waits has its attempt, due time, identifier and error", []string{
-		"runner/schedule.TestWhatAnEndLeavesOfAClaim", "cmd/symphony.TestTheSnapshotHasRowsTotalsAndRateLimits",
+		"runner/schedule.TestTheEndOfASessionUpdatesItsClaim", "cmd/symphony.TestTheSnapshotHasRowsTotalsAndRateLimits",
 	}},
 	{"17.4", "a session that stalls is killed and tried again", []string{
 		"testdata/plan/stall.txtar", "runner.TestASilentSessionIsStoppedAndWaits", "runner/attempt.TestAFrozenAgentIsStopped",

@@ -9,6 +9,24 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
+// leaseTime bounds how long a claim counts as alive when its owner cannot be
+// asked.
+const leaseTime = 10 * time.Minute
+
+// Renew extends the leases of this run's claims when less than half of one is
+// left, and reports whether it extended any.
+func (s *State) Renew(now time.Time) bool {
+	renewed := false
+	for id, c := range s.Claims {
+		if c.holdsSlot() && c.Owner == s.Self && c.Lease.Sub(now) < leaseTime/2 {
+			c.Lease = now.Add(leaseTime)
+			s.Claims[id] = c
+			renewed = true
+		}
+	}
+	return renewed
+}
+
 // Orphans returns the owners, other than this run, of claims that are marked as
 // running. The claims of an owner are adopted only after its status is known.
 func (s *State) Orphans() []Owner {
@@ -102,13 +120,4 @@ func (s *State) Release(id tracker.ID) bool {
 	}
 	delete(s.Claims, id)
 	return true
-}
-
-// NewTick begins a tick: it resets what counts per tick.
-func (s *State) NewTick() { s.Tick, s.Faults = Spent{}, nil }
-
-// CarryOverTick copies what belongs to the current tick from old, an earlier read
-// of the same state.
-func (s *State) CarryOverTick(old *State) {
-	s.Tick, s.Faults, s.Completed = old.Tick, old.Faults, old.Completed
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// noon is the time in every test, until it passes.
+// noon is the time at which every test starts.
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// The runs that tests speak of. me plans.
+// The runs of the tests; me is the one that plans.
 var (
 	me    = schedule.Owner{Run: "100", Attempt: 1, Job: "tick"}
 	other = schedule.Owner{Run: "99", Attempt: 1, Job: "tick"}
 	local = schedule.Owner{Host: "desk", PID: 7, Started: 1}
 )
 
-// fixture is everything that a plan depends on.
+// fixture holds everything that a plan depends on.
 type fixture struct {
 	state  *schedule.State
 	snap   schedule.Snapshot
@@ -30,74 +30,74 @@ type fixture struct {
 	now    time.Time
 }
 
-func (w fixture) plan() []schedule.Decision {
-	return schedule.Plan(w.state, w.snap, w.policy, w.now)
+func (f fixture) plan() []schedule.Decision {
+	return schedule.Plan(f.state, f.snap, f.policy, f.now)
 }
 
-// then returns the fixture after the decisions, as far as the state tells.
-func (w fixture) then(decisions []schedule.Decision) fixture {
-	w.state = w.state.Clone()
+// then returns the fixture after its state has applied the decisions.
+func (f fixture) then(decisions []schedule.Decision) fixture {
+	f.state = f.state.Clone()
 	for _, d := range decisions {
-		w.state.Apply(d, w.now)
+		f.state.Apply(d, f.now)
 	}
-	return w
+	return f
 }
 
-// latest returns what the fixture knows of an issue: the newer knowledge if there is
-// any, else the list's, else what its claim remembers.
-func (w fixture) latest(id tracker.ID) tracker.Issue {
-	if known := w.snap.Claimed[id]; known != nil {
+// latest returns the newest version of an issue: as read by id, else as listed, else
+// as its claim remembers it.
+func (f fixture) latest(id tracker.ID) tracker.Issue {
+	if known := f.snap.Claimed[id]; known != nil {
 		return *known
 	}
-	for _, issue := range w.snap.Candidates {
-		if _, claimed := w.state.Claims[id]; !claimed && issue.ID == id {
+	for _, issue := range f.snap.Candidates {
+		if _, claimed := f.state.Claims[id]; !claimed && issue.ID == id {
 			return issue
 		}
 	}
-	c := w.state.Claims[id]
+	c := f.state.Claims[id]
 	return tracker.Issue{ID: id, Identifier: c.Identifier, State: c.State}
 }
 
-// dump returns the fixture in full, to show that nothing changed.
-func (w fixture) dump(t rapid.TB) string {
+// dump returns the whole fixture as text, to compare it later.
+func (f fixture) dump(t rapid.TB) string {
 	t.Helper()
-	text, err := json.Marshal([]any{w.state, w.snap, w.policy, w.now})
+	text, err := json.Marshal([]any{f.state, f.snap, f.policy, f.now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-// holdsSlot restates which phases count against the limits.
+// holdsSlot reports whether the claim counts against the limits.
 func holdsSlot(c schedule.Claim) bool {
 	return c.Phase == schedule.Running || c.Phase == schedule.Stopping
 }
 
-// claim adds a claim that is legal for its phase; with changes it.
-func (w fixture) claim(issue tracker.Issue, phase schedule.Phase, with func(*schedule.Claim)) {
+// claim adds a claim that is legal for its phase; with, unless nil, changes it first.
+func (f fixture) claim(issue tracker.Issue, phase schedule.Phase, with func(*schedule.Claim)) {
 	c := schedule.Claim{
 		ID: issue.ID, Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL,
 		State: issue.State, Content: issue.Content(),
-		Phase: phase, Since: w.now,
+		Phase: phase, Since: f.now,
 	}
 	switch phase {
 	case schedule.Stopping:
 		c.StopReason, c.Why = schedule.Stalled, "silent"
 		fallthrough
 	case schedule.Running:
-		c.Owner, c.Lease, c.Sessions = me, w.now.Add(10*time.Minute), 1
+		c.Owner, c.Lease, c.Sessions = me, f.now.Add(10*time.Minute), 1
 	case schedule.Waiting:
-		c.Due, c.Why = w.now, "continuation"
+		c.Due, c.Why = f.now, "continuation"
 	case schedule.Parked:
 		c.Why = "which colour?"
 	}
 	if with != nil {
 		with(&c)
 	}
-	w.state.Claims[c.ID] = c
+	f.state.Claims[c.ID] = c
 }
 
-// all gives every other owner of the state one life.
+// all returns one status for every other owner in the state.
 func all(s *schedule.State, life schedule.OwnerStatus) map[schedule.Owner]schedule.OwnerStatus {
 	lives := map[schedule.Owner]schedule.OwnerStatus{}
 	for _, o := range s.Orphans() {
@@ -106,7 +106,7 @@ func all(s *schedule.State, life schedule.OwnerStatus) map[schedule.Owner]schedu
 	return lives
 }
 
-// todo is an issue that may be worked on.
+// todo returns an issue that may be worked on.
 func todo(n int) tracker.Issue {
 	return tracker.Issue{
 		ID: tracker.ID(fmt.Sprint(n)), Identifier: fmt.Sprintf("ABC-%d", n), Title: fmt.Sprintf("Issue %d", n),
@@ -127,7 +127,7 @@ func simple() fixture {
 	}
 }
 
-// often is true in most draws, and in all when a case is shrunk.
+// often draws true in seven of eight cases. Shrinking leads to true.
 func often(t *rapid.T, label string) bool { return rapid.IntRange(0, 7).Draw(t, label) < 7 }
 
 func states() *rapid.Generator[string] {
@@ -185,14 +185,14 @@ func genIssue(t *rapid.T, n int) tracker.Issue {
 	return issue
 }
 
-func genClaim(t *rapid.T, w fixture, issue tracker.Issue) {
+func genClaim(t *rapid.T, f fixture, issue tracker.Issue) {
 	phase := rapid.SampledFrom([]schedule.Phase{
 		schedule.Waiting, schedule.Running, schedule.Parked, schedule.Stopping,
 	}).Draw(t, "phase")
 	ago := func(label string) time.Time {
-		return w.now.Add(-time.Duration(rapid.IntRange(0, 1200).Draw(t, label)) * time.Second)
+		return f.now.Add(-time.Duration(rapid.IntRange(0, 1200).Draw(t, label)) * time.Second)
 	}
-	w.claim(issue, phase, func(c *schedule.Claim) {
+	f.claim(issue, phase, func(c *schedule.Claim) {
 		c.Since = ago("since")
 		c.State = states().Draw(t, "state as remembered")
 		c.Content = rapid.SampledFrom([]string{c.Content, "", "other"}).Draw(t, "content as remembered")
@@ -211,21 +211,21 @@ func genClaim(t *rapid.T, w fixture, issue tracker.Issue) {
 			c.Live = schedule.Usage{Input: rapid.Int64Range(0, c.Tokens).Draw(t, "live")}
 		}
 		if phase == schedule.Waiting {
-			c.Due = w.now.Add(time.Duration(rapid.IntRange(-3, 3).Draw(t, "due")) * time.Minute)
+			c.Due = f.now.Add(time.Duration(rapid.IntRange(-3, 3).Draw(t, "due")) * time.Minute)
 		}
 	})
 }
 
-// genFixture draws any fixture: issues that are listed, claimed, both or neither;
-// each as remembered or listed, edited, gone or not read again.
+// genFixture draws any fixture: issues that are listed, claimed, both or neither; each
+// unchanged, edited, gone or not read since.
 func genFixture(t *rapid.T) fixture {
-	w := simple()
-	w.policy = genPolicy(t)
+	f := simple()
+	f.policy = genPolicy(t)
 	for n := range rapid.IntRange(0, 10).Draw(t, "issues") {
 		issue := genIssue(t, n)
 		refresh := []string{"not read", "not read", "not read", "read", "gone"}
 		if rapid.Bool().Draw(t, "claimed") {
-			genClaim(t, w, issue)
+			genClaim(t, f, issue)
 			refresh = []string{"read", "read", "read", "gone", "not read"}
 		}
 		switch rapid.SampledFrom(refresh).Draw(t, "refresh") {
@@ -234,32 +234,32 @@ func genFixture(t *rapid.T) fixture {
 			if !often(t, "read as listed") {
 				known.State = states().Draw(t, "state as read")
 			}
-			w.snap.Claimed[issue.ID] = &known
+			f.snap.Claimed[issue.ID] = &known
 		case "gone":
-			w.snap.Claimed[issue.ID] = nil
+			f.snap.Claimed[issue.ID] = nil
 		}
 		if often(t, "listed") {
-			w.snap.Candidates = append(w.snap.Candidates, issue)
+			f.snap.Candidates = append(f.snap.Candidates, issue)
 			if !often(t, "listed once") {
-				w.snap.Candidates = append(w.snap.Candidates, issue)
+				f.snap.Candidates = append(f.snap.Candidates, issue)
 			}
 		}
 	}
-	if w.snap.Candidates != nil {
-		w.snap.Candidates = rapid.Permutation(w.snap.Candidates).Draw(t, "candidates")
+	if f.snap.Candidates != nil {
+		f.snap.Candidates = rapid.Permutation(f.snap.Candidates).Draw(t, "candidates")
 	}
 	if rapid.Bool().Draw(t, "sorted") {
-		slices.SortFunc(w.snap.Candidates, schedule.Compare)
+		slices.SortFunc(f.snap.Candidates, schedule.Compare)
 	}
-	genGates(t, w.state)
+	genLimits(t, f.state)
 	if !often(t, "no hold") {
-		w.snap.Hold = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md cannot be read"}
+		f.snap.Hold = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md cannot be read"}
 	}
-	return w
+	return f
 }
 
-// genGates draws what may close the way for every issue.
-func genGates(t *rapid.T, s *schedule.State) {
+// genLimits draws what may forbid every start.
+func genLimits(t *rapid.T, s *schedule.State) {
 	s.Tick.Sessions = rapid.IntRange(0, 3).Draw(t, "started in this tick")
 	s.Tick.Usage.Output = rapid.Int64Range(0, 2100).Draw(t, "tokens of this tick")
 	s.Days = []schedule.Day{
@@ -275,8 +275,8 @@ func genGates(t *rapid.T, s *schedule.State) {
 	}
 }
 
-// checkShape reports a claim that has what does not belong to its phase, or
-// lacks what does.
+// checkShape fails the test if the claim has fields that do not belong to its phase,
+// or lacks fields that do.
 func checkShape(t rapid.TB, c schedule.Claim) {
 	t.Helper()
 	slot := holdsSlot(c)
@@ -292,7 +292,7 @@ func checkShape(t rapid.TB, c schedule.Claim) {
 		{!slot && (!c.Heard.IsZero() || c.Turns != 0 || c.Live != schedule.Usage{}), "signs of life belong to a session"},
 		{(c.Phase == schedule.Stopping) != (c.StopReason != ""), "a cause belongs to a stop"},
 		{(c.Phase == schedule.Waiting) == c.Due.IsZero(), "a time belongs to a wait"},
-		{(c.Phase == schedule.Running) != (c.Why == ""), "all but a running claim say why"},
+		{(c.Phase == schedule.Running) != (c.Why == ""), "every claim except a running one says why"},
 		{c.Live.Total() > c.Tokens, "a session's tokens are the issue's"},
 	} {
 		if rule.broken {

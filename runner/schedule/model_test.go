@@ -12,31 +12,31 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// The start of sessions once more, slow and literal: SPEC §8.2 and §8.3 line by
-// line, with no word of the package's own judgement. Plan must agree.
+// The model is a second implementation of how sessions start: slow, and SPEC §8.2 and
+// §8.3 line by line. Plan must agree with it.
 
 func TestPlanStartsWhatTheSpecificationSays(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
-		decisions := w.plan()
+	check(t, func(t *rapid.T, f fixture) {
+		decisions := f.plan()
 		settled := slices.DeleteFunc(slices.Clone(decisions), func(d schedule.Decision) bool {
 			return d.Action == schedule.Dispatch
 		})
-		want := ids(dumbStart(w.then(settled)))
+		want := ids(modelStart(f.then(settled)))
 		if diff := cmp.Diff(want, ids(dispatched(decisions))); diff != "" {
 			t.Fatalf("(-specification +plan):\n%s", diff)
 		}
 	})
 }
 
-// dumbStart picks, one at a time, what is to be started in a fixture in which
-// nothing remains to be stopped, released or parked.
-func dumbStart(w fixture) []tracker.Issue {
+// modelStart returns the issues to start, chosen one at a time, in a fixture in which
+// nothing has to be stopped, released or parked.
+func modelStart(f fixture) []tracker.Issue {
 	started := []tracker.Issue{}
 	for {
 		best, found := tracker.Issue{}, false
-		for _, retry := range []bool{true, false} { // what is due goes before what is new
-			for _, issue := range dumbCandidates(w, retry) {
-				if dumbEligible(w, issue, started) && (!found || dumbLess(issue, best)) {
+		for _, retry := range []bool{true, false} { // a retry that is due goes before a new issue
+			for _, issue := range modelCandidates(f, retry) {
+				if modelEligible(f, issue, started) && (!found || modelLess(issue, best)) {
 					best, found = issue, true
 				}
 			}
@@ -51,13 +51,13 @@ func dumbStart(w fixture) []tracker.Issue {
 	}
 }
 
-// dumbCandidates are the issues of claims whose time has come, or of no claim.
-func dumbCandidates(w fixture, retry bool) []tracker.Issue {
+// modelCandidates returns the issues of claims that are due, or of no claim.
+func modelCandidates(f fixture, retry bool) []tracker.Issue {
 	var issues []tracker.Issue
 	if !retry {
-		for _, issue := range w.snap.Candidates {
-			_, claimed := w.state.Claims[issue.ID]
-			known, asked := w.snap.Claimed[issue.ID]
+		for _, issue := range f.snap.Candidates {
+			_, claimed := f.state.Claims[issue.ID]
+			known, asked := f.snap.Claimed[issue.ID]
 			switch {
 			case claimed:
 			case known != nil:
@@ -68,15 +68,15 @@ func dumbCandidates(w fixture, retry bool) []tracker.Issue {
 		}
 		return issues
 	}
-	for id, c := range w.state.Claims {
-		if known := w.snap.Claimed[id]; c.Phase == schedule.Waiting && !c.Due.After(w.now) && known != nil {
+	for id, c := range f.state.Claims {
+		if known := f.snap.Claimed[id]; c.Phase == schedule.Waiting && !c.Due.After(f.now) && known != nil {
 			issues = append(issues, *known)
 		}
 	}
 	return issues
 }
 
-func dumbEligible(w fixture, issue tracker.Issue, started []tracker.Issue) bool {
+func modelEligible(f fixture, issue tracker.Issue, started []tracker.Issue) bool {
 	// It has id, identifier, title, and state.
 	for _, field := range []string{string(issue.ID), issue.Identifier, issue.Title, issue.State} {
 		if strings.TrimSpace(field) == "" {
@@ -84,11 +84,11 @@ func dumbEligible(w fixture, issue tracker.Issue, started []tracker.Issue) bool 
 		}
 	}
 	// Its state is in active_states and not in terminal_states.
-	if !dumbIn(issue.State, w.policy.ActiveStates) || dumbIn(issue.State, w.policy.TerminalStates) {
+	if !stateIn(issue.State, f.policy.ActiveStates) || stateIn(issue.State, f.policy.TerminalStates) {
 		return false
 	}
 	// It carries the required labels, and the adapter consents (SPEC §5.3.1).
-	for _, label := range w.policy.RequiredLabels {
+	for _, label := range f.policy.RequiredLabels {
 		if label == "" || !slices.Contains(issue.Labels, label) {
 			return false
 		}
@@ -105,34 +105,34 @@ func dumbEligible(w fixture, issue tracker.Issue, started []tracker.Issue) bool 
 	// Global and per-state concurrency slots are available.
 	running, inState := len(started), 0
 	for _, other := range started {
-		if dumbSame(other.State, issue.State) {
+		if sameState(other.State, issue.State) {
 			inState++
 		}
 	}
-	for id, c := range w.state.Claims {
+	for id, c := range f.state.Claims {
 		if holdsSlot(c) {
 			running++
-			if dumbSame(w.latest(id).State, issue.State) {
+			if sameState(f.latest(id).State, issue.State) {
 				inState++
 			}
 		}
 	}
-	slots := w.policy.MaxConcurrent
-	if w.state.Pause.Why != "" {
-		slots = min(slots, 1) // one tries whether it is mended
+	slots := f.policy.MaxConcurrent
+	if f.state.Pause.Why != "" {
+		slots = min(slots, 1) // one session checks whether the failure is over
 	}
-	if closed(w) || running >= slots || w.state.Tick.Sessions+len(started) >= w.policy.MaxPerTick {
+	if startsForbidden(f) || running >= slots || f.state.Tick.Sessions+len(started) >= f.policy.MaxPerTick {
 		return false
 	}
-	for state, limit := range w.policy.MaxPerState {
-		if dumbSame(state, issue.State) && inState >= limit {
+	for state, limit := range f.policy.MaxPerState {
+		if sameState(state, issue.State) && inState >= limit {
 			return false
 		}
 	}
 	// If the issue state is Todo, do not dispatch when any blocker is non-terminal.
-	if dumbSame(issue.State, "Todo") {
+	if sameState(issue.State, "Todo") {
 		for _, blocker := range issue.BlockedBy {
-			if !dumbIn(blocker.State, w.policy.TerminalStates) {
+			if !stateIn(blocker.State, f.policy.TerminalStates) {
 				return false
 			}
 		}
@@ -140,8 +140,8 @@ func dumbEligible(w fixture, issue tracker.Issue, started []tracker.Issue) bool 
 	return true
 }
 
-// dumbLess is the order of SPEC §8.2, as sentences.
-func dumbLess(a, b tracker.Issue) bool {
+// modelLess reports whether a is before b in the order of SPEC §8.2.
+func modelLess(a, b tracker.Issue) bool {
 	urgency := func(issue tracker.Issue) int {
 		for n := 1; n <= 4; n++ {
 			if issue.Priority != nil && *issue.Priority == n {
@@ -162,20 +162,20 @@ func dumbLess(a, b tracker.Issue) bool {
 	return a.Identifier < b.Identifier
 }
 
-func dumbSame(a, b string) bool {
+func sameState(a, b string) bool {
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
 
-func dumbIn(state string, states []string) bool {
-	return slices.ContainsFunc(states, func(s string) bool { return dumbSame(s, state) })
+func stateIn(state string, states []string) bool {
+	return slices.ContainsFunc(states, func(s string) bool { return sameState(s, state) })
 }
 
-// closed reports whether something forbids every start: a hold, a failure that
-// is everyone's, or a budget that is spent.
-func closed(w fixture) bool {
-	s, b := w.state, w.policy.Budget
-	return !w.snap.Hold.None() || s.Tick.Paused ||
-		s.Pause.Why != "" && w.now.Before(s.Pause.Until) ||
+// startsForbidden reports whether something forbids every start: a hold, a systemic
+// failure or a spent budget.
+func startsForbidden(f fixture) bool {
+	s, b := f.state, f.policy.Budget
+	return !f.snap.Hold.None() || s.Tick.Paused ||
+		s.Pause.Why != "" && f.now.Before(s.Pause.Until) ||
 		b.TokensPerTick > 0 && s.Tick.Usage.Total() >= b.TokensPerTick ||
-		b.TokensPerDay > 0 && s.SpentToday(w.now).Usage.Total() >= b.TokensPerDay
+		b.TokensPerDay > 0 && s.SpentToday(f.now).Usage.Total() >= b.TokensPerDay
 }

@@ -1,7 +1,13 @@
 package schedule
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // Policy holds the scheduling settings of WORKFLOW.md (SPEC §5.3.1, §5.3.5). It
@@ -51,4 +57,150 @@ func Backoff(attempt int, limit time.Duration) time.Duration {
 		wait += min(wait, limit-wait) // doubled, without overflow
 	}
 	return min(wait, limit)
+}
+
+// longestWait returns the longest wait that a run can decide on.
+func (p Policy) longestWait() time.Duration { return max(p.MaxBackoff, maxImposedWait) }
+
+// notBefore returns the time that a server asked to wait for, but no later than
+// the longest wait from now.
+func (p Policy) notBefore(told, now time.Time) time.Time {
+	if latest := now.Add(p.longestWait()); told.After(latest) {
+		return latest
+	}
+	return told
+}
+
+// IneligibleToStart returns why the issue must not be worked on even when there
+// is room (SPEC §8.2). The zero Why means that it may be started.
+func (p Policy) IneligibleToStart(issue tracker.Issue) Why {
+	return p.rules().ineligibleToStart(&issue)
+}
+
+// IneligibleToContinue returns why a session that works on the issue must end.
+// The zero Why means that it may continue.
+func (p Policy) IneligibleToContinue(issue tracker.Issue) Why {
+	return p.rules().ineligibleToContinue(&issue)
+}
+
+// blockableState is the only state in which blockers keep an issue from being
+// started (SPEC §8.2).
+const blockableState = "todo"
+
+// rules holds the parts of a policy that decide eligibility, prepared for many
+// issues.
+type rules struct {
+	active, terminal map[string]bool
+	labels           []string
+}
+
+func (p Policy) rules() rules {
+	set := func(states []string) map[string]bool {
+		m := make(map[string]bool, len(states))
+		for _, state := range states {
+			m[tracker.NormalState(state)] = true
+		}
+		return m
+	}
+	return rules{active: set(p.ActiveStates), terminal: set(p.TerminalStates), labels: p.RequiredLabels}
+}
+
+// ineligibleToStart returns why no session may be started on the issue.
+func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
+	if missing := issue.Missing(); missing != nil {
+		return Why{Incomplete, "has no " + strings.Join(missing, ", ")}
+	}
+	if why := r.ineligibleToContinue(issue); !why.None() {
+		return why
+	}
+	if tracker.NormalState(issue.State) != blockableState {
+		return Why{}
+	}
+	for _, blocker := range issue.BlockedBy {
+		if !r.terminal[tracker.NormalState(blocker.State)] {
+			return Why{Blocked, "blocked by " + blocker.Name() + stateNote(blocker.State)}
+		}
+	}
+	return Why{}
+}
+
+// ineligibleToContinue returns why a session that works on the issue must end.
+func (r rules) ineligibleToContinue(issue *tracker.Issue) Why {
+	state := tracker.NormalState(issue.State)
+	switch {
+	case r.terminal[state]:
+		return Why{Terminal, fmt.Sprintf("is %q, a terminal state", issue.State)}
+	case !r.active[state]:
+		return Why{NotActive, fmt.Sprintf("is %q, not an active state", issue.State)}
+	}
+	for _, label := range r.labels {
+		if label == "" || !slices.Contains(issue.Labels, label) {
+			return Why{NotRoutable, fmt.Sprintf("lacks the required label %q", label)}
+		}
+	}
+	if !issue.Dispatchable {
+		return Why{NotDispatchable, orElse(issue.Why, "the tracker does not offer it for work")}
+	}
+	return Why{}
+}
+
+func stateNote(state string) string {
+	if state == "" {
+		return ", whose state is not known"
+	}
+	return " (" + state + ")"
+}
+
+func orElse(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
+
+// Compare orders issues for dispatch (SPEC §8.2): by priority, 1 to 4 before all
+// others; then by age, oldest first and issues without a date last; then by
+// identifier.
+func Compare(a, b tracker.Issue) int { return compare(&a, &b) }
+
+// inOrder returns the issues in the order of [Compare]. It returns the same slice
+// if it is sorted already, and otherwise a sorted copy; checking copies no issue.
+func inOrder(issues []tracker.Issue) []tracker.Issue {
+	for i := 1; i < len(issues); i++ {
+		if compare(&issues[i-1], &issues[i]) > 0 {
+			issues = slices.Clone(issues)
+			slices.SortFunc(issues, Compare)
+			break
+		}
+	}
+	return issues
+}
+
+func compare(a, b *tracker.Issue) int {
+	return cmp.Or(
+		cmp.Compare(rank(a.Priority), rank(b.Priority)),
+		compareAge(a.CreatedAt, b.CreatedAt),
+		cmp.Compare(a.Identifier, b.Identifier),
+		cmp.Compare(a.ID, b.ID),
+	)
+}
+
+func rank(priority *int) int {
+	const last = 5
+	if priority == nil || *priority < 1 || *priority >= last {
+		return last
+	}
+	return *priority
+}
+
+func compareAge(a, b time.Time) int {
+	switch {
+	case a.IsZero() && b.IsZero():
+		return 0
+	case a.IsZero():
+		return 1
+	case b.IsZero():
+		return -1
+	}
+	return a.Compare(b)
 }

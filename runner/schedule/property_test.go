@@ -19,14 +19,14 @@ import (
 //
 //	go test ./runner/schedule -rapid.checks=10000
 
-// check runs a property in many worlds.
-func check(t *testing.T, property func(t *rapid.T, w fixture)) {
+// check checks a property in many fixtures.
+func check(t *testing.T, property func(t *rapid.T, f fixture)) {
 	t.Helper()
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) { property(t, genFixture(t)) })
 }
 
-// dispatched are the issues that the decisions start, in order.
+// dispatched returns the issues that the decisions start, in order.
 func dispatched(decisions []schedule.Decision) []tracker.Issue {
 	var issues []tracker.Issue
 	for _, d := range decisions {
@@ -46,18 +46,18 @@ func ids(issues []tracker.Issue) []tracker.ID {
 }
 
 func TestPlanningAgainDecidesNothing(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
-		if again := w.then(w.plan()).plan(); len(again) > 0 {
+	check(t, func(t *rapid.T, f fixture) {
+		if again := f.then(f.plan()).plan(); len(again) > 0 {
 			t.Fatalf("planned again: %+v", again)
 		}
 	})
 }
 
 func TestADispatchNeverExceedsALimit(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
-		decisions := w.plan()
+	check(t, func(t *rapid.T, f fixture) {
+		decisions := f.plan()
 		started := dispatched(decisions)
-		after := w.then(decisions)
+		after := f.then(decisions)
 		busy, perState := 0, map[string]int{}
 		for id, c := range after.state.Claims {
 			if holdsSlot(c) {
@@ -65,15 +65,15 @@ func TestADispatchNeverExceedsALimit(t *testing.T) {
 				perState[tracker.NormalState(after.latest(id).State)]++
 			}
 		}
-		if len(started) > 0 && busy > w.policy.MaxConcurrent {
-			t.Fatalf("%d sessions at once, at most %d are allowed", busy, w.policy.MaxConcurrent)
+		if len(started) > 0 && busy > f.policy.MaxConcurrent {
+			t.Fatalf("%d sessions at once, at most %d are allowed", busy, f.policy.MaxConcurrent)
 		}
-		if sessions := w.state.Tick.Sessions + len(started); len(started) > 0 && sessions > w.policy.MaxPerTick {
-			t.Fatalf("%d sessions in one tick, at most %d are allowed", sessions, w.policy.MaxPerTick)
+		if sessions := f.state.Tick.Sessions + len(started); len(started) > 0 && sessions > f.policy.MaxPerTick {
+			t.Fatalf("%d sessions in one tick, at most %d are allowed", sessions, f.policy.MaxPerTick)
 		}
 		for _, issue := range started {
 			state := tracker.NormalState(issue.State)
-			if limit, limited := w.policy.MaxPerState[state]; limited && perState[state] > limit {
+			if limit, limited := f.policy.MaxPerState[state]; limited && perState[state] > limit {
 				t.Fatalf("%d sessions in state %q, at most %d are allowed", perState[state], state, limit)
 			}
 		}
@@ -81,73 +81,73 @@ func TestADispatchNeverExceedsALimit(t *testing.T) {
 }
 
 func TestOnlyAnEligibleFreeIssueIsDispatched(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
+	check(t, func(t *rapid.T, f fixture) {
 		released := map[tracker.ID]bool{}
 		started := map[tracker.ID]bool{}
-		for _, d := range w.plan() {
+		for _, d := range f.plan() {
 			switch d.Action {
 			case schedule.Release:
 				released[d.ID] = true
 			case schedule.Dispatch:
-				if why := w.policy.IneligibleToStart(d.Issue); !why.None() {
+				if why := f.policy.IneligibleToStart(d.Issue); !why.None() {
 					t.Fatalf("started %s, which %v", d.ID, why)
 				}
 				if d.ID != d.Issue.ID || started[d.ID] {
 					t.Fatalf("started %s twice, or as another issue", d.ID)
 				}
 				started[d.ID] = true
-				c, claimed := w.state.Claims[d.ID]
-				if claimed && !released[d.ID] && (c.Phase != schedule.Waiting || c.Due.After(w.now)) {
+				c, claimed := f.state.Claims[d.ID]
+				if claimed && !released[d.ID] && (c.Phase != schedule.Waiting || c.Due.After(f.now)) {
 					t.Fatalf("started %s, whose claim is %s and due %v", d.ID, c.Phase, c.Due)
 				}
-				if known, asked := w.snap.Claimed[d.ID]; asked && known == nil || claimed && !asked {
-					t.Fatalf("started %s, of which nothing is known", d.ID)
+				if known, asked := f.snap.Claimed[d.ID]; asked && known == nil || claimed && !asked {
+					t.Fatalf("started %s, which was not read", d.ID)
 				}
 			}
 		}
 	})
 }
 
-func TestNothingStartsBehindAClosedGate(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
-		if started := dispatched(w.plan()); closed(w) && len(started) > 0 {
+func TestNothingStartsWhileStartsAreForbidden(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
+		if started := dispatched(f.plan()); startsForbidden(f) && len(started) > 0 {
 			t.Fatalf("started %d sessions", len(started))
 		}
 	})
 }
 
 func TestOneSessionTriesWhenAPauseIsOver(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
-		w.state.Pause = schedule.Pause{Why: "the quota is used up", Since: noon.Add(-time.Hour), Until: w.now}
+	check(t, func(t *rapid.T, f fixture) {
+		f.state.Pause = schedule.Pause{Why: "the quota is used up", Since: noon.Add(-time.Hour), Until: f.now}
 		busy := 0
-		for _, c := range w.state.Claims {
+		for _, c := range f.state.Claims {
 			if holdsSlot(c) {
 				busy++
 			}
 		}
-		if started := len(dispatched(w.plan())); started > 0 && busy+started > 1 {
+		if started := len(dispatched(f.plan())); started > 0 && busy+started > 1 {
 			t.Fatalf("%d sessions started beside %d", started, busy)
 		}
 	})
 }
 
 func TestNewIssuesStartInOrder(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
-		w.state.Claims = map[tracker.ID]schedule.Claim{}
-		w.snap.Claimed = map[tracker.ID]*tracker.Issue{}
-		w.policy.MaxPerState = nil // every eligible issue fits where another one does
+	check(t, func(t *rapid.T, f fixture) {
+		f.state.Claims = map[tracker.ID]schedule.Claim{}
+		f.snap.Claimed = map[tracker.ID]*tracker.Issue{}
+		f.policy.MaxPerState = nil // every eligible issue fits where another one does
 
-		want := slices.SortedFunc(slices.Values(w.snap.Candidates), schedule.Compare)
+		want := slices.SortedFunc(slices.Values(f.snap.Candidates), schedule.Compare)
 		want = slices.CompactFunc(want, func(a, b tracker.Issue) bool { return a.ID == b.ID })
-		want = slices.DeleteFunc(want, func(issue tracker.Issue) bool { return !w.policy.IneligibleToStart(issue).None() })
-		fit := max(0, min(w.policy.MaxConcurrent, w.policy.MaxPerTick-w.state.Tick.Sessions, len(want)))
+		want = slices.DeleteFunc(want, func(issue tracker.Issue) bool { return !f.policy.IneligibleToStart(issue).None() })
+		fit := max(0, min(f.policy.MaxConcurrent, f.policy.MaxPerTick-f.state.Tick.Sessions, len(want)))
 		switch {
-		case closed(w):
+		case startsForbidden(f):
 			fit = 0
-		case w.state.Pause.Why != "":
+		case f.state.Pause.Why != "":
 			fit = min(fit, 1)
 		}
-		if diff := cmp.Diff(ids(want[:fit]), ids(dispatched(w.plan()))); diff != "" {
+		if diff := cmp.Diff(ids(want[:fit]), ids(dispatched(f.plan()))); diff != "" {
 			t.Fatalf("not the first eligible ones (-want +got):\n%s", diff)
 		}
 	})
@@ -170,7 +170,7 @@ func TestCompareIsATotalOrder(t *testing.T) {
 			t.Fatal("not transitive")
 		}
 		if ab == 0 && a.ID != b.ID {
-			t.Fatal("two issues have one place")
+			t.Fatal("two issues have the same place")
 		}
 	})
 }
@@ -196,38 +196,38 @@ func TestBackoffFollowsTheFormula(t *testing.T) {
 }
 
 func TestPlanDependsOnNothingElse(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
-		before := w.dump(t)
-		plan, verdicts := w.plan(), schedule.Explain(w.state, w.snap, w.policy, w.now)
-		if diff := cmp.Diff(before, w.dump(t)); diff != "" {
+	check(t, func(t *rapid.T, f fixture) {
+		before := f.dump(t)
+		plan, verdicts := f.plan(), schedule.Explain(f.state, f.snap, f.policy, f.now)
+		if diff := cmp.Diff(before, f.dump(t)); diff != "" {
 			t.Fatalf("planning changed its input (-before +after):\n%s", diff)
 		}
-		if len(w.snap.Candidates) > 0 {
-			w.snap.Candidates = rapid.Permutation(w.snap.Candidates).Draw(t, "permutation")
+		if len(f.snap.Candidates) > 0 {
+			f.snap.Candidates = rapid.Permutation(f.snap.Candidates).Draw(t, "permutation")
 		}
-		if diff := cmp.Diff(plan, w.plan()); diff != "" {
-			t.Fatalf("another order of candidates, another plan:\n%s", diff)
+		if diff := cmp.Diff(plan, f.plan()); diff != "" {
+			t.Fatalf("the plan depends on the order of candidates:\n%s", diff)
 		}
-		if diff := cmp.Diff(verdicts, schedule.Explain(w.state, w.snap, w.policy, w.now)); diff != "" {
-			t.Fatalf("another order of candidates, other reasons:\n%s", diff)
+		if diff := cmp.Diff(verdicts, schedule.Explain(f.state, f.snap, f.policy, f.now)); diff != "" {
+			t.Fatalf("the reasons depend on the order of candidates:\n%s", diff)
 		}
 	})
 }
 
 func TestExplainAgreesWithPlan(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
+	check(t, func(t *rapid.T, f fixture) {
 		type step struct {
-			ID   tracker.ID
-			Verb schedule.Action
+			ID     tracker.ID
+			Action schedule.Action
 		}
 		var want, got []step
-		for _, d := range w.plan() {
+		for _, d := range f.plan() {
 			if d.Action != schedule.Observe {
 				want = append(want, step{d.ID, d.Action})
 			}
 		}
 		explained := map[tracker.ID]bool{}
-		for _, v := range schedule.Explain(w.state, w.snap, w.policy, w.now) {
+		for _, v := range schedule.Explain(f.state, f.snap, f.policy, f.now) {
 			explained[v.Issue.ID] = true
 			if v.Action != "" {
 				got = append(got, step{v.Issue.ID, v.Action})
@@ -235,94 +235,94 @@ func TestExplainAgreesWithPlan(t *testing.T) {
 			if v.Action != schedule.Dispatch && (v.Why.Reason == "" || v.Why.String() == "") {
 				t.Fatalf("no reason: %+v", v)
 			}
-			if v.Phase != w.state.Claims[v.Issue.ID].Phase && v.Phase != "" {
-				t.Fatalf("%s is %q, not %q", v.Issue.ID, w.state.Claims[v.Issue.ID].Phase, v.Phase)
+			if v.Phase != f.state.Claims[v.Issue.ID].Phase && v.Phase != "" {
+				t.Fatalf("%s is %q, not %q", v.Issue.ID, f.state.Claims[v.Issue.ID].Phase, v.Phase)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("Explain differs from Plan (-plan +explain):\n%s", diff)
 		}
-		for id := range w.state.Claims {
+		for id := range f.state.Claims {
 			if !explained[id] {
-				t.Fatalf("nothing is said of the claim %s", id)
+				t.Fatalf("Explain leaves out the claim %s", id)
 			}
 		}
-		for _, issue := range w.snap.Candidates {
+		for _, issue := range f.snap.Candidates {
 			if !explained[issue.ID] {
-				t.Fatalf("nothing is said of the candidate %s", issue.ID)
+				t.Fatalf("Explain leaves out the candidate %s", issue.ID)
 			}
 		}
 	})
 }
 
-// TestASessionIsStalledWhenItIsSilentInATurnAlone restates SPEC §8.5, with the
-// turn as the time in which a session must be heard of.
-func TestASessionIsStalledWhenItIsSilentInATurnAlone(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
-		for _, d := range w.plan() {
+// TestASessionStallsOnlyWhenItIsSilentInATurn restates SPEC §8.5, applied to the turns
+// of a session.
+func TestASessionStallsOnlyWhenItIsSilentInATurn(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
+		for _, d := range f.plan() {
 			if d.Action != schedule.Stop || d.Why.Reason != schedule.Stalled {
 				continue
 			}
-			c := w.state.Claims[d.ID]
-			if silent := func(since time.Time) bool { return w.now.Sub(since) > w.policy.Stall }; w.policy.Stall <= 0 ||
+			c := f.state.Claims[d.ID]
+			if silent := func(since time.Time) bool { return f.now.Sub(since) > f.policy.Stall }; f.policy.Stall <= 0 ||
 				c.TurnSince.IsZero() || !silent(c.TurnSince) || !silent(c.Heard) {
-				t.Fatalf("stopped as silent: %+v", c)
+				t.Fatalf("stopped as stalled: %+v", c)
 			}
 		}
-		w = w.then(w.plan())
-		for id, c := range w.state.Claims {
-			silent := w.now.Sub(c.TurnSince) > w.policy.Stall && w.now.Sub(c.Heard) > w.policy.Stall
-			if c.Phase == schedule.Running && c.Owner == me && w.policy.Stall > 0 && !c.TurnSince.IsZero() && silent {
-				t.Fatalf("%s runs on in silence: %+v", id, c)
+		f = f.then(f.plan())
+		for id, c := range f.state.Claims {
+			silent := f.now.Sub(c.TurnSince) > f.policy.Stall && f.now.Sub(c.Heard) > f.policy.Stall
+			if c.Phase == schedule.Running && c.Owner == me && f.policy.Stall > 0 && !c.TurnSince.IsZero() && silent {
+				t.Fatalf("%s is silent and not stopped: %+v", id, c)
 			}
 		}
 	})
 }
 
 func TestNothingIsDecidedBeforeWake(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
-		w = w.then(w.plan())
+	check(t, func(t *rapid.T, f fixture) {
+		f = f.then(f.plan())
 		span := 72 * time.Hour
-		if at, ok := w.state.Wake(w.policy, w.now); ok {
-			if span = at.Sub(w.now) - 1; span < 0 {
-				t.Fatalf("Wake is %v, which is not after %v", at, w.now)
+		if at, ok := f.state.Wake(f.policy, f.now); ok {
+			if span = at.Sub(f.now) - 1; span < 0 {
+				t.Fatalf("Wake is %v, which is not after %v", at, f.now)
 			}
 		}
-		w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(span)).Draw(t, "passes")))
-		if early := w.plan(); len(early) > 0 {
+		f.now = f.now.Add(time.Duration(rapid.Int64Range(0, int64(span)).Draw(t, "passes")))
+		if early := f.plan(); len(early) > 0 {
 			t.Fatalf("decided before the time: %+v", early)
 		}
 	})
 }
 
-func TestAdoptionTouchesTheClaimsOfTheDeadAlone(t *testing.T) {
-	check(t, func(t *rapid.T, w fixture) {
+func TestAdoptionChangesOnlyTheClaimsOfDeadOwners(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
 		life := rapid.SampledFrom([]schedule.OwnerStatus{schedule.Unknown, schedule.Alive, schedule.Dead})
 		lives := map[schedule.Owner]schedule.OwnerStatus{}
 		for _, owner := range []schedule.Owner{other, local} {
 			lives[owner] = life.Draw(t, "life")
 		}
-		before := w.state.Clone()
-		adopted := w.state.Adopt(lives, w.policy, w.now)
+		before := f.state.Clone()
+		adopted := f.state.Adopt(lives, f.policy, f.now)
 
 		want := 0
 		for id, was := range before.Claims {
-			is, kept := w.state.Claims[id]
-			lost := lives[was.Owner] == schedule.Dead || lives[was.Owner] == schedule.Unknown && !w.now.Before(was.Lease)
+			is, kept := f.state.Claims[id]
+			lost := lives[was.Owner] == schedule.Dead || lives[was.Owner] == schedule.Unknown && !f.now.Before(was.Lease)
 			switch {
 			case !kept:
 				t.Fatalf("lost the claim %s", id)
 			case !holdsSlot(was) || was.Owner == me || !lost:
 				if diff := cmp.Diff(was, is); diff != "" {
-					t.Fatalf("touched the claim %s:\n%s", id, diff)
+					t.Fatalf("changed the claim %s:\n%s", id, diff)
 				}
 			default:
 				want++
-				if is.Phase != schedule.Parked && (is.Phase != schedule.Waiting || is.Due.After(w.now)) {
-					t.Fatalf("adopted %s, and it is %s until %v", id, is.Phase, is.Due)
+				if is.Phase != schedule.Parked && (is.Phase != schedule.Waiting || is.Due.After(f.now)) {
+					t.Fatalf("adopted %s, which is %s until %v", id, is.Phase, is.Due)
 				}
 				if is.Attempt != was.Attempt+1 || is.Tokens != was.Tokens || is.Thread != was.Thread {
-					t.Fatalf("adopted %s, and its history is gone: %+v", id, is)
+					t.Fatalf("adopted %s without its history: %+v", id, is)
 				}
 				checkShape(t, is)
 			}
@@ -336,30 +336,30 @@ func TestAdoptionTouchesTheClaimsOfTheDeadAlone(t *testing.T) {
 func TestTokensAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := simple()
-		w.claim(todo(1), schedule.Running, nil)
-		var high schedule.Usage // the highest reports: what has really been used
+		f := simple()
+		f.claim(todo(1), schedule.Running, nil)
+		var high schedule.Usage // the highest numbers reported
 		for range rapid.IntRange(0, 8).Draw(t, "reports") {
 			u := genUsage(t)
 			high = schedule.Usage{Input: max(high.Input, u.Input), Output: max(high.Output, u.Output)}
-			w.state.Heartbeat("1", schedule.Update{Usage: u, RateLimits: json.RawMessage(`{}`)}, w.now)
-			if got := w.state.Claims["1"].Tokens; got != high.Total() {
+			f.state.Heartbeat("1", schedule.Update{Usage: u, RateLimits: json.RawMessage(`{}`)}, f.now)
+			if got := f.state.Claims["1"].Tokens; got != high.Total() {
 				t.Fatalf("the issue has %d tokens, want %d", got, high.Total())
 			}
-			w.now = w.now.Add(time.Duration(rapid.IntRange(0, 8).Draw(t, "hours")) * time.Hour)
+			f.now = f.now.Add(time.Duration(rapid.IntRange(0, 8).Draw(t, "hours")) * time.Hour)
 		}
 		end := genUsage(t)
 		high = schedule.Usage{Input: max(high.Input, end.Input), Output: max(high.Output, end.Output)}
-		w.state.Exit("1", schedule.Outcome{Class: schedule.Transient, Why: "busy", Usage: end}, w.policy, w.now)
-		w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 1 << 20}}, w.now) // too late
+		f.state.Exit("1", schedule.Outcome{Class: schedule.Transient, Why: "busy", Usage: end}, f.policy, f.now)
+		f.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 1 << 20}}, f.now) // too late
 
 		var days schedule.Usage
-		for _, day := range w.state.Days {
+		for _, day := range f.state.Days {
 			days.Input, days.Output = days.Input+day.Usage.Input, days.Output+day.Usage.Output
 		}
-		if w.state.Claims["1"].Tokens != high.Total() || w.state.Tick.Usage != high || days != high {
+		if f.state.Claims["1"].Tokens != high.Total() || f.state.Tick.Usage != high || days != high {
 			t.Fatalf("the claim has %d, the tick %v, the days %v; want %v",
-				w.state.Claims["1"].Tokens, w.state.Tick.Usage, days, high)
+				f.state.Claims["1"].Tokens, f.state.Tick.Usage, days, high)
 		}
 	})
 }

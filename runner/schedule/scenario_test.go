@@ -20,34 +20,34 @@ import (
 
 // # How to read and write a scenario
 //
-// A file of testdata/plan tells one story. It begins with a sentence about what
+// A file of testdata/plan holds one scenario. It begins with a sentence about what
 // it shows, and has these sections:
 //
 //	-- policy --   settings, over those of [simple]: concurrent, per-state, batch,
 //	               active, terminal, labels, backoff, stall, attempts, idle,
 //	               issue-tokens, tick-tokens, day-tokens
 //	-- issues --   one issue a line: its identifier, then title, text, state, priority,
-//	               created, labels, blocked (by whom); Todo when nothing is said
+//	               created, labels, blocked (by which issues); Todo by default
 //	-- claims --   one claim a line: its issue, phase, then owner, lease, since, due,
 //	               attempt, tokens, thread, why
-//	-- story --    the steps, each with what came of it on indented lines below
+//	-- story --    the steps, each with its results on indented lines below
 //
-// Lists are separated by commas, words with a space stand in quotes, times are
-// durations from now, the story begins at noon, and "#" begins a comment. The steps:
+// Lists are separated by commas, words with a space are quoted, times are durations
+// from now, the scenario begins at noon, and "#" begins a comment. The steps:
 //
 //	plan                            plan and apply; prints the decisions
-//	explain                         prints what a plan makes of each issue, applies nothing
-//	seen ABC-1 [alive] [tokens=500] [turns=1] [thread=t]
+//	explain                         prints the verdict on each issue, applies nothing
+//	heartbeat ABC-1 [alive] [turn=begins] [tokens=500] [turns=1] [thread=t]
 //	exit ABC-1 CLASS ["why"] [tokens=500] [turns=0] [thread=t] [idle] [unread] [retry=1h]
 //	tracker ABC-2 state=Done …      somebody edits an issue; "gone" and "back" hide and show it
-//	tracker down | list-down | up   reads fail: all, the list alone, none
+//	tracker down | list-down | up   reads fail: all, only the list, none
 //	policy batch=1 …                somebody edits WORKFLOW.md
-//	hold "why" | hold off           nothing may start, or again
+//	hold "why" | hold off           nothing may start, until the hold is off
 //	advance 10s                     time passes
 //	tick                            a tick begins
 //	crash                           the run is replaced by another one, which plans from now on
-//	adopt dead | alive | unknown    what is known of all other runs
-//	retry ABC-1, drop ABC-1         an operator's word
+//	adopt dead | alive | unknown    sets the status of all other runs
+//	retry ABC-1, release ABC-1      commands of an operator
 //	claims, wake                    prints the claims, the time of the next plan
 //
 // After each step the claims must be legal, and after a plan there must be
@@ -69,13 +69,13 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			archive := txtar.Parse(text)
-			told := tell(t, archive)
-			if *update && !bytes.Equal(text, told) {
-				if err := os.WriteFile(file, told, 0o644); err != nil {
+			got := play(t, archive)
+			if *update && !bytes.Equal(text, got) {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
 					t.Fatal(err)
 				}
-			} else if diff := cmp.Diff(string(text), string(told)); diff != "" {
-				t.Errorf("%s tells another story (-file +now):\n%s", file, diff)
+			} else if diff := cmp.Diff(string(text), string(got)); diff != "" {
+				t.Errorf("%s (-file +now):\n%s", file, diff)
 			}
 		})
 	}
@@ -83,15 +83,15 @@ func TestScenarios(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite what the scenarios print")
 
-// tell plays the story and returns the file with what came of it.
-func tell(t *testing.T, archive *txtar.Archive) []byte {
+// play performs the steps and returns the file with their results.
+func play(t *testing.T, archive *txtar.Archive) []byte {
 	s := &story{t: t, fixture: simple()}
 	for i, file := range archive.Files {
 		for line := range strings.Lines(string(file.Data)) {
 			step := strings.TrimRight(line, "\n")
 			words := split(step)
 			switch {
-			case file.Name == "story" && strings.HasPrefix(step, "\t"): // what came of it last time
+			case file.Name == "story" && strings.HasPrefix(step, "\t"): // results of the last update
 			case file.Name == "story":
 				fmt.Fprintln(&s.out, step)
 				s.step(words)
@@ -113,7 +113,7 @@ func tell(t *testing.T, archive *txtar.Archive) []byte {
 	return txtar.Format(archive)
 }
 
-// story is a fixture that a scenario file describes.
+// story represents a scenario file that is being played.
 type story struct {
 	fixture
 	t      *testing.T
@@ -143,8 +143,8 @@ func (s *story) step(words []string) {
 		for _, v := range schedule.Explain(s.state, s.read(), s.policy, s.now) {
 			s.print(v.Issue.Identifier, string(orDash(v.Phase)), string(orDash(v.Action)), because(v.Why))
 		}
-	case "seen":
-		s.seen(name, words[2:])
+	case "heartbeat":
+		s.heartbeat(name, words[2:])
 	case "exit":
 		s.exit(name, words[2:])
 	case "tracker":
@@ -168,7 +168,7 @@ func (s *story) step(words []string) {
 		s.adopt(name)
 	case "retry":
 		s.found(name, s.state.Retry(s.id(name), s.now))
-	case "drop":
+	case "release":
 		s.found(name, s.state.Release(s.id(name)))
 	case "claims":
 		for _, issue := range s.issues {
@@ -215,7 +215,7 @@ func (s *story) planAndApply() {
 	}
 }
 
-// read asks the tracker.
+// read returns what the tracker answers.
 func (s *story) read() schedule.Snapshot {
 	snap := schedule.Snapshot{Claimed: map[tracker.ID]*tracker.Issue{}, Hold: s.snap.Hold}
 	active := func(state string) bool {
@@ -247,7 +247,7 @@ func (s *story) adopt(word string) {
 		"dead": schedule.Dead, "alive": schedule.Alive, "unknown": schedule.Unknown,
 	}[word]
 	if !known {
-		s.t.Fatalf("no such life: %s", word)
+		s.t.Fatalf("no such status: %s", word)
 	}
 	adopted := s.state.Adopt(all(s.state, life), s.policy, s.now)
 	if len(adopted) == 0 {
@@ -268,7 +268,7 @@ func (s *story) found(name string, found bool) {
 	s.printClaim(s.id(name))
 }
 
-// printClaim prints what a claim has; what is zero is left out.
+// printClaim prints the fields of a claim that are not zero.
 func (s *story) printClaim(id tracker.ID) {
 	c, claimed := s.state.Claims[id]
 	if !claimed {
@@ -318,7 +318,7 @@ func orDash[S ~string](s S) S {
 	return s
 }
 
-// clock is the time, with the day when it is not the first.
+// clock returns the time, with the date unless it is the first day.
 func clock(t time.Time) string {
 	if t.Format(time.DateOnly) == noon.Format(time.DateOnly) {
 		return t.Format(time.TimeOnly)

@@ -9,10 +9,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// The words of a scenario: what the lines of its sections and steps mean. The
-// manual is at TestScenarios.
+// This file parses the lines of a scenario; TestScenarios documents their format.
 
-// split cuts a line into words; a space in quotes belongs to its word.
+// split splits a line into words; a space in quotes belongs to its word.
 func split(line string) []string {
 	var words []string
 	var word strings.Builder
@@ -41,7 +40,7 @@ func split(line string) []string {
 	return words
 }
 
-// settings hands each word to set as a key and its value, which may be empty.
+// settings passes each word to set as a key and its value, which may be empty.
 func (s *story) settings(words []string, set func(key, value string) (known bool)) {
 	s.t.Helper()
 	for _, word := range words {
@@ -167,7 +166,7 @@ func (s *story) addClaim(words []string) {
 	checkShape(s.t, s.state.Claims[s.id(words[0])])
 }
 
-func (s *story) seen(name string, words []string) {
+func (s *story) heartbeat(name string, words []string) {
 	var u schedule.Update
 	s.settings(words, func(key, value string) bool {
 		switch key {

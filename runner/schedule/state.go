@@ -132,49 +132,6 @@ type TrackerWait struct {
 	Until   time.Time
 }
 
-// Pause describes a systemic failure: no session can work until it is fixed. It
-// outlives the run; when it ends, one session is started first to check.
-type Pause struct {
-	Why   string // empty when there is none
-	Since time.Time
-	Until time.Time
-	Setup Setup // in which it began: only the part whose change may fix the failure
-}
-
-// Setup identifies what sessions work with, by digests that depend on
-// [State.Salt]. An empty field is not known. After a failure in one setup,
-// another setup is worth a try.
-type Setup struct {
-	Agent    string // how Codex is started and logs in
-	Workflow string // WORKFLOW.md: its prompt, hooks and settings
-}
-
-// differs reports whether both setups know a field and disagree about it.
-func (s Setup) differs(other Setup) bool {
-	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
-	return differ(s.Agent, other.Agent) || differ(s.Workflow, other.Workflow)
-}
-
-// Resume ends the pause at the request of an operator, so that one session checks
-// whether the failure is over. It reports whether there was a pause to end.
-func (s *State) Resume(now time.Time) bool {
-	if s.Pause.Why == "" || !s.Pause.Until.After(now) {
-		return false
-	}
-	s.Pause.Until = now
-	return true
-}
-
-// ResumeIfChanged ends the pause if it began in another setup, and reports
-// whether it did.
-func (s *State) ResumeIfChanged(setup Setup, now time.Time) bool {
-	if !s.Pause.Setup.differs(setup) || !s.Resume(now) {
-		return false
-	}
-	s.Pause.Setup = setup
-	return true
-}
-
 const (
 	// maxImposedWait bounds the wait that a server can impose: the longest
 	// window of a usage limit is a week, and clocks differ.
@@ -182,18 +139,6 @@ const (
 	// maxSkew bounds the difference between the clocks of two runs.
 	maxSkew = 10 * time.Minute
 )
-
-// longestWait returns the longest wait that a run can decide on.
-func (p Policy) longestWait() time.Duration { return max(p.MaxBackoff, maxImposedWait) }
-
-// notBefore returns the time that a server asked to wait for, but no later than
-// the longest wait from now.
-func (p Policy) notBefore(told, now time.Time) time.Time {
-	if latest := now.Add(p.longestWait()); told.After(latest) {
-		return latest
-	}
-	return told
-}
 
 // BoundTimes replaces the times of a loaded state that no run can have written by
 // now, and returns a description of each. They come from a forged state or a
@@ -231,4 +176,48 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 		return future
 	})
 	return wrong
+}
+
+// NewTick begins a tick: it resets what counts per tick.
+func (s *State) NewTick() { s.Tick, s.Faults = Spent{}, nil }
+
+// CarryOverTick copies what belongs to the current tick from old, an earlier read
+// of the same state.
+func (s *State) CarryOverTick(old *State) {
+	s.Tick, s.Faults, s.Completed = old.Tick, old.Faults, old.Completed
+}
+
+// maxHistory bounds how many past ticks the state keeps.
+const maxHistory = 20
+
+// TickRecord describes a tick that has ended. It is for people only: no plan
+// depends on it.
+type TickRecord struct {
+	Run      string // id of the workflow run; empty outside Actions
+	Attempt  int    // of that run, from 1; 0 outside Actions
+	Started  time.Time
+	Ended    time.Time
+	Stopped  string // why it ended early; empty when it did not
+	Sessions int    // sessions that ended in it
+	Done     int    // issues whose last session in it succeeded
+	Parked   int    // issues that were parked in it
+	Tokens   int64  // input and output
+}
+
+// AppendHistory adds a tick that has ended, and drops the oldest when there are
+// too many. If the newest record is of the same tick it is replaced, unless
+// nothing but its end time would change: then it stays, so that there is nothing
+// new to save.
+func (s *State) AppendHistory(p TickRecord) {
+	if last := len(s.History) - 1; last >= 0 && s.History[last].Started.Equal(p.Started) && s.History[last].Run == p.Run {
+		old := s.History[last]
+		if old.Started, old.Ended = p.Started, p.Ended; old == p {
+			return
+		}
+		s.History = s.History[:last]
+	}
+	s.History = append(slices.Clone(s.History), p)
+	if over := len(s.History) - maxHistory; over > 0 {
+		s.History = s.History[over:]
+	}
 }

@@ -12,41 +12,41 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// TestAnyLifeOfTheClaimMap lets anything happen in any order: plans on whole
-// and broken knowledge, reports and ends of sessions, runs that die or work side
-// by side, operators, edits, and time. After each step nothing is run twice,
-// misshapen or lost; and when all goes well from then on, all gets done.
-func TestAnyLifeOfTheClaimMap(t *testing.T) {
+// TestClaimsSurviveAnySequenceOfEvents performs events in any order: plans with complete
+// and failed reads, updates and ends of sessions, runs that die or work at the same
+// time, operators, edits, and time. After each step no issue has two sessions, and no
+// claim is malformed or lost; if nothing fails from then on, every issue gets done.
+func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"":        m.check,
-			"plan":    func(t *rapid.T) { m.plan(t, m.observe(t)) },
-			"seen":    m.seen,
-			"exit":    m.exit,
-			"crash":   m.crash,
-			"switch":  m.switchRun,
-			"adopt":   m.adopt,
-			"retry":   m.retry,
-			"drop":    m.drop,
-			"advance": m.advance,
-			"edit":    m.edit,
-			"tick":    func(*rapid.T) { m.state.NewTick() },
+			"":          m.check,
+			"plan":      func(t *rapid.T) { m.plan(t, m.observe(t)) },
+			"heartbeat": m.heartbeat,
+			"exit":      m.exit,
+			"crash":     m.crash,
+			"switch":    m.switchRun,
+			"adopt":     m.adopt,
+			"retry":     m.retry,
+			"release":   m.release,
+			"advance":   m.advance,
+			"edit":      m.edit,
+			"tick":      func(*rapid.T) { m.state.NewTick() },
 		})
 		m.finish(t)
 	})
 }
 
-// machine is a fixture with real sessions in it: what the runs believe is the
-// embedded state, what is so is beside it.
+// machine is a fixture with the truth beside it: the embedded state is what the runs
+// believe, and the other fields are what is really the case.
 type machine struct {
 	fixture
-	issues   []tracker.Issue                   // what the tracker shows
+	issues   []tracker.Issue                   // in the tracker
 	sessions map[tracker.ID]session            // the processes, by issue
-	runs     []schedule.Owner                  // those that live
-	ticks    map[schedule.Owner]schedule.Spent // what each remembers of its own
-	born     int                               // runs so far
+	runs     []schedule.Owner                  // alive
+	ticks    map[schedule.Owner]schedule.Spent // what each run has spent
+	born     int                               // number of runs so far
 }
 
 type session struct {
@@ -60,7 +60,7 @@ func newMachine(t *rapid.T) *machine {
 		runs: []schedule.Owner{me}, ticks: map[schedule.Owner]schedule.Spent{},
 	}
 	m.policy = genPolicy(t)
-	m.policy.MaxConcurrent++ // something can be done at all
+	m.policy.MaxConcurrent++ // otherwise nothing can be done
 	m.policy.MaxPerTick++
 	for state := range m.policy.MaxPerState {
 		m.policy.MaxPerState[state]++
@@ -71,7 +71,7 @@ func newMachine(t *rapid.T) *machine {
 	return m
 }
 
-// observe reads the tracker, and may fail in each of its two questions.
+// observe reads the tracker; each of its two reads may fail.
 func (m *machine) observe(t *rapid.T) schedule.Snapshot {
 	snap := m.truth()
 	if !often(t, "list read") {
@@ -83,7 +83,7 @@ func (m *machine) observe(t *rapid.T) schedule.Snapshot {
 	return snap
 }
 
-// truth is a read that succeeds.
+// truth returns a snapshot in which all reads succeed.
 func (m *machine) truth() schedule.Snapshot {
 	snap := schedule.Snapshot{Candidates: slices.Clone(m.issues), Claimed: map[tracker.ID]*tracker.Issue{}}
 	for id := range m.state.Claims {
@@ -109,23 +109,23 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 		switch d.Action {
 		case schedule.Dispatch:
 			if runs {
-				t.Fatalf("%s is started, and runs already for %v", d.ID, process.owner)
+				t.Fatalf("%s is started but already runs for %v", d.ID, process.owner)
 			}
 			m.sessions[d.ID] = session{owner: m.state.Self}
 		case schedule.Stop:
 			if !runs || process.owner != m.state.Self {
-				t.Fatalf("%s is stopped, and is not ours", d.ID)
+				t.Fatalf("%s is stopped but is not ours", d.ID)
 			}
 		case schedule.Release:
 			shown := m.shown(d.ID)
 			wanted := shown != nil && stillActive(m.policy, *shown)
 			changed := shown == nil || c.Content != "" && c.Content != shown.Content()
 			if wanted && (c.Phase != schedule.Parked || !changed) {
-				t.Fatalf("%s is released, and nobody changed it: %+v", d.ID, d)
+				t.Fatalf("%s is released although nobody changed it: %+v", d.ID, d)
 			}
 		}
 		if !claimed && d.Action != schedule.Dispatch {
-			t.Fatalf("%s of %s, which nobody claims", d.Action, d.ID)
+			t.Fatalf("%s of %s, which is not claimed", d.Action, d.ID)
 		}
 		m.state.Apply(d, m.now)
 	}
@@ -134,13 +134,13 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 	}
 }
 
-// stillActive is eligibility without the blockers and fields that only a start needs.
+// stillActive reports whether a session on the issue may continue.
 func stillActive(p schedule.Policy, issue tracker.Issue) bool {
 	issue.BlockedBy, issue.Title = nil, "any"
 	return p.IneligibleToStart(issue).None()
 }
 
-// mine draws a session of the run that plans, if it has one.
+// mine draws a session of the run that plans, and skips the step if it has none.
 func (m *machine) mine(t *rapid.T) (tracker.ID, session) {
 	var ids []tracker.ID
 	for id, s := range m.sessions {
@@ -156,7 +156,7 @@ func (m *machine) mine(t *rapid.T) (tracker.ID, session) {
 	return id, m.sessions[id]
 }
 
-func (m *machine) seen(t *rapid.T) {
+func (m *machine) heartbeat(t *rapid.T) {
 	id, s := m.mine(t)
 	s.usage.Input += rapid.Int64Range(0, 400).Draw(t, "tokens")
 	m.sessions[id] = s
@@ -193,17 +193,17 @@ func (m *machine) exit(t *rapid.T) {
 	})
 }
 
-// counted checks that something adds so many tokens to the tick and the day.
-func (m *machine) counted(t *rapid.T, want int64, what func()) {
+// counted checks that event adds the given number of tokens to the tick and the day.
+func (m *machine) counted(t *rapid.T, want int64, event func()) {
 	tick, day := m.state.Tick.Usage, m.state.SpentToday(m.now).Usage
-	what()
+	event()
 	tickNow, dayNow := m.state.Tick.Usage, m.state.SpentToday(m.now).Usage
 	if tickNow.Total()-tick.Total() != want || dayNow.Total()-day.Total() != want {
 		t.Fatalf("the tick went from %v to %v and the day from %v to %v, want %d more", tick, tickNow, day, dayNow, want)
 	}
 }
 
-// crash kills the run that plans, with its sessions; another one plans then.
+// crash kills the run that plans, with its sessions. Then another one plans.
 func (m *machine) crash(t *rapid.T) {
 	m.kill(m.state.Self)
 	m.switchRun(t)
@@ -214,7 +214,7 @@ func (m *machine) kill(owner schedule.Owner) {
 	maps.DeleteFunc(m.sessions, func(_ tracker.ID, s session) bool { return s.owner == owner })
 }
 
-// switchRun lets another run plan, a living or a new one; this one lives on.
+// switchRun lets another run plan, a living or a new one. This one stays alive.
 func (m *machine) switchRun(t *rapid.T) {
 	m.ticks[m.state.Self] = m.state.Tick
 	n := rapid.IntRange(0, len(m.runs)).Draw(t, "run")
@@ -226,7 +226,7 @@ func (m *machine) switchRun(t *rapid.T) {
 	m.state.Tick = m.ticks[m.state.Self]
 }
 
-// adopt asks for the other runs; it may be that none of them can be asked.
+// adopt asks for the status of the other runs, unless they cannot be asked.
 func (m *machine) adopt(t *rapid.T) {
 	unknown := !often(t, "runs can be asked")
 	lives := map[schedule.Owner]schedule.OwnerStatus{}
@@ -246,15 +246,15 @@ func (m *machine) retry(t *rapid.T) {
 	issue := rapid.SampledFrom(m.issues).Draw(t, "issue")
 	c, claimed := m.state.Claims[issue.ID]
 	if done := m.state.Retry(issue.ID, m.now); done != (claimed && !holdsSlot(c)) {
-		t.Fatalf("Retry says %v of %+v", done, c)
+		t.Fatalf("Retry returned %v for %+v", done, c)
 	}
 }
 
-func (m *machine) drop(t *rapid.T) {
+func (m *machine) release(t *rapid.T) {
 	issue := rapid.SampledFrom(m.issues).Draw(t, "issue")
 	c, claimed := m.state.Claims[issue.ID]
 	if done := m.state.Release(issue.ID); done != (claimed && !holdsSlot(c)) {
-		t.Fatalf("Drop says %v of %+v", done, c)
+		t.Fatalf("Release returned %v for %+v", done, c)
 	}
 }
 
@@ -282,18 +282,18 @@ func (m *machine) edit(t *rapid.T) {
 	m.issues[n] = genIssue(t, n)
 }
 
-// check is what holds after every step.
+// check tests what must hold after every step.
 func (m *machine) check(t *rapid.T) {
 	for id, c := range m.state.Claims {
 		checkShape(t, c)
 		s, runs := m.sessions[id]
 		if holdsSlot(c) && slices.Contains(m.runs, c.Owner) && (!runs || s.owner != c.Owner) {
-			t.Fatalf("%s is said to run for %v, and does not", id, c.Owner)
+			t.Fatalf("%s is marked as running for %v but has no session", id, c.Owner)
 		}
 	}
 	for id, s := range m.sessions {
 		if c := m.state.Claims[id]; !holdsSlot(c) || c.Owner != s.owner {
-			t.Fatalf("%s runs for %v, and its claim says %+v", id, s.owner, c)
+			t.Fatalf("%s runs for %v but its claim is %+v", id, s.owner, c)
 		}
 	}
 	explained := map[tracker.ID]bool{}
@@ -302,19 +302,19 @@ func (m *machine) check(t *rapid.T) {
 	}
 	for _, issue := range m.issues {
 		if !explained[issue.ID] {
-			t.Fatalf("%s is neither started nor is it said why not", issue.ID)
+			t.Fatalf("Explain leaves out %s", issue.ID)
 		}
 	}
 }
 
-// finish lets all go well: the dead are adopted, every session does its work,
-// and time passes. What may be done is then done, and the rest is parked.
+// finish lets everything succeed: claims of dead runs are adopted, every session does
+// its work, and time passes. Then every eligible issue must be done, or parked.
 func (m *machine) finish(t *rapid.T) {
 	clear(m.sessions)
 	m.runs = []schedule.Owner{{Run: "102"}}
 	m.state.Self = m.runs[0]
 	m.state.Adopt(all(m.state, schedule.Dead), m.policy, m.now)
-	for range len(m.issues) + 1 { // a round ends one session at least
+	for range len(m.issues) + 1 { // a round ends at least one session
 		m.state.NewTick()
 		m.pass(25 * time.Hour)
 		m.plan(t, m.truth())
@@ -330,7 +330,7 @@ func (m *machine) finish(t *rapid.T) {
 	m.plan(t, m.truth())
 	for _, issue := range m.issues {
 		if c := m.state.Claims[issue.ID]; m.policy.IneligibleToStart(issue).None() && c.Phase != schedule.Parked {
-			t.Fatalf("%s is not done, and nothing is in its way: %+v", issue.ID, c)
+			t.Fatalf("%s is not done although nothing prevents it: %+v", issue.ID, c)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -11,80 +12,80 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-func TestANewTickForgetsWhatTheLastOneUsed(t *testing.T) {
+func TestANewTickResetsWhatTheLastOneSpent(t *testing.T) {
 	t.Parallel()
-	w := simple()
-	w.claim(todo(1), schedule.Running, nil)
-	w.state.Exit("1", schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized", Usage: schedule.Usage{Input: 5}}, w.policy, w.now)
-	days, pause, claim := w.state.Days, w.state.Pause, w.state.Claims["1"]
-	w.state.NewTick()
+	f := simple()
+	f.claim(todo(1), schedule.Running, nil)
+	f.state.Exit("1", schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized", Usage: schedule.Usage{Input: 5}}, f.policy, f.now)
+	days, pause, claim := f.state.Days, f.state.Pause, f.state.Claims["1"]
+	f.state.NewTick()
 
-	if diff := cmp.Diff(schedule.Spent{}, w.state.Tick); diff != "" {
+	if diff := cmp.Diff(schedule.Spent{}, f.state.Tick); diff != "" {
 		t.Errorf("the tick (-want +got):\n%s", diff)
 	}
 	want := &schedule.State{Claims: map[tracker.ID]schedule.Claim{"1": claim}, Days: days, Pause: pause, Self: me}
-	if diff := cmp.Diff(want, w.state); diff != "" {
+	if diff := cmp.Diff(want, f.state); diff != "" {
 		t.Errorf("the rest (-want +got):\n%s", diff)
 	}
 }
 
 func TestALeaseIsRenewedWhenHalfOfItIsGone(t *testing.T) {
 	t.Parallel()
-	w := simple()
-	w.claim(todo(1), schedule.Running, nil)
-	w.claim(todo(2), schedule.Stopping, nil)
-	w.claim(todo(3), schedule.Running, func(c *schedule.Claim) { c.Owner = other })
-	w.claim(todo(4), schedule.Waiting, nil)
+	f := simple()
+	f.claim(todo(1), schedule.Running, nil)
+	f.claim(todo(2), schedule.Stopping, nil)
+	f.claim(todo(3), schedule.Running, func(c *schedule.Claim) { c.Owner = other })
+	f.claim(todo(4), schedule.Waiting, nil)
 	leases := func() map[tracker.ID]time.Duration {
 		left := map[tracker.ID]time.Duration{}
-		for id, c := range w.state.Claims {
+		for id, c := range f.state.Claims {
 			if !c.Lease.IsZero() {
-				left[id] = c.Lease.Sub(w.now)
+				left[id] = c.Lease.Sub(f.now)
 			}
 		}
 		return left
 	}
 
-	w.now = noon.Add(5 * time.Minute)
-	if w.state.Renew(w.now) {
+	f.now = noon.Add(5 * time.Minute)
+	if f.state.Renew(f.now) {
 		t.Error("renewed when half of it was left")
 	}
-	w.now = w.now.Add(time.Second)
-	if !w.state.Renew(w.now) {
+	f.now = f.now.Add(time.Second)
+	if !f.state.Renew(f.now) {
 		t.Error("not renewed")
 	}
 	want := map[tracker.ID]time.Duration{"1": 10 * time.Minute, "2": 10 * time.Minute, "3": 5*time.Minute - time.Second}
 	if diff := cmp.Diff(want, leases()); diff != "" {
 		t.Errorf("leases (-want +got):\n%s", diff)
 	}
-	if w.state.Renew(w.now) {
+	if f.state.Renew(f.now) {
 		t.Error("renewed twice")
 	}
 }
 
-func TestOrphansAreTheOwnersOfWhatRuns(t *testing.T) {
+func TestOrphansAreTheOtherOwnersOfRunningClaims(t *testing.T) {
 	t.Parallel()
-	w := simple()
+	f := simple()
 	for n, owner := range []schedule.Owner{local, me, other, other, {Run: "98"}, {Run: "97"}, {Run: "96"}} {
-		w.claim(todo(n), schedule.Running, func(c *schedule.Claim) { c.Owner = owner })
+		f.claim(todo(n), schedule.Running, func(c *schedule.Claim) { c.Owner = owner })
 	}
-	w.claim(todo(9), schedule.Parked, nil)
+	f.claim(todo(9), schedule.Parked, nil)
 	want := []schedule.Owner{local, other, {Run: "98"}, {Run: "97"}, {Run: "96"}}
-	if diff := cmp.Diff(want, w.state.Orphans()); diff != "" {
+	if diff := cmp.Diff(want, f.state.Orphans()); diff != "" {
 		t.Errorf("each once, in the order of their claims (-want +got):\n%s", diff)
 	}
 }
 
 func TestClaimsAreAdoptedInOrder(t *testing.T) {
 	t.Parallel()
-	w := simple()
+	f := simple()
 	var want []tracker.ID
 	for n := range 10 {
-		w.claim(todo(n), schedule.Running, func(c *schedule.Claim) { c.Owner = other })
+		f.claim(todo(n), schedule.Running, func(c *schedule.Claim) { c.Owner = other })
 		want = append(want, todo(n).ID)
 	}
 	var got []tracker.ID
-	for _, c := range w.state.Adopt(all(w.state, schedule.Dead), w.policy, w.now) {
+	for _, c := range f.state.Adopt(all(f.state, schedule.Dead), f.policy, f.now) {
 		got = append(got, c.ID)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -94,111 +95,200 @@ func TestClaimsAreAdoptedInOrder(t *testing.T) {
 
 func TestTheLatestFourteenDaysAreKept(t *testing.T) {
 	t.Parallel()
-	w := simple()
-	w.claim(todo(1), schedule.Running, nil)
+	f := simple()
+	f.claim(todo(1), schedule.Running, nil)
 	for day := range 20 {
-		w.now = noon.AddDate(0, 0, day)
-		w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: int64(day+1) * 10}}, w.now)
+		f.now = noon.AddDate(0, 0, day)
+		f.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: int64(day+1) * 10}}, f.now)
 	}
-	if days := w.state.Days; len(days) != 14 || days[0].Date != "2026-03-16" || days[13].Date != "2026-03-29" {
+	if days := f.state.Days; len(days) != 14 || days[0].Date != "2026-03-16" || days[13].Date != "2026-03-29" {
 		t.Errorf("kept %+v", days)
 	}
 	want := schedule.Day{Date: "2026-03-29", Usage: schedule.Usage{Input: 10}}
-	if diff := cmp.Diff(want, w.state.SpentToday(w.now)); diff != "" {
+	if diff := cmp.Diff(want, f.state.SpentToday(f.now)); diff != "" {
 		t.Errorf("today (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(schedule.Day{Date: "2026-03-10"}, w.state.SpentToday(noon)); diff != "" {
-		t.Errorf("a day that is forgotten (-want +got):\n%s", diff)
+	if diff := cmp.Diff(schedule.Day{Date: "2026-03-10"}, f.state.SpentToday(noon)); diff != "" {
+		t.Errorf("a day that is dropped (-want +got):\n%s", diff)
 	}
 }
 
 func TestADayIsADayOfUTC(t *testing.T) {
 	t.Parallel()
-	w := simple()
-	w.claim(todo(1), schedule.Running, nil)
-	east := time.FixedZone("east", 14*60*60) // there it is the 11th already
-	w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 10}}, noon.In(east))
+	f := simple()
+	f.claim(todo(1), schedule.Running, nil)
+	east := time.FixedZone("east", 14*60*60) // where it is already the 11th
+	f.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 10}}, noon.In(east))
 	want := []schedule.Day{{Date: "2026-03-10", Usage: schedule.Usage{Input: 10}}}
-	if diff := cmp.Diff(want, w.state.Days); diff != "" {
+	if diff := cmp.Diff(want, f.state.Days); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	w.policy.Stall, w.policy.Budget.TokensPerDay = 0, 10
-	if at, ok := w.state.Wake(w.policy, noon.In(east)); !ok || !at.Equal(noon.Add(12*time.Hour)) {
-		t.Errorf("the budget is new at %v, %v", at, ok)
+	f.policy.Stall, f.policy.Budget.TokensPerDay = 0, 10
+	if at, ok := f.state.Wake(f.policy, noon.In(east)); !ok || !at.Equal(noon.Add(12*time.Hour)) {
+		t.Errorf("the budget is reset at %v, %v", at, ok)
 	}
 }
 
 func TestACloneSharesNothingThatChanges(t *testing.T) {
 	t.Parallel()
-	w := simple()
-	w.claim(todo(1), schedule.Running, nil)
-	w.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 5}, RateLimits: json.RawMessage(`{"left":1}`)}, w.now)
-	before := w.dump(t)
-	clone := w.state.Clone()
-	clone.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 9}, RateLimits: json.RawMessage(`{"left":0}`)}, w.now)
-	clone.Exit("1", schedule.Outcome{Class: schedule.Done}, w.policy, w.now)
-	if diff := cmp.Diff(before, w.dump(t)); diff != "" {
+	f := simple()
+	f.claim(todo(1), schedule.Running, nil)
+	f.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 5}, RateLimits: json.RawMessage(`{"left":1}`)}, f.now)
+	before := f.dump(t)
+	clone := f.state.Clone()
+	clone.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 9}, RateLimits: json.RawMessage(`{"left":0}`)}, f.now)
+	clone.Exit("1", schedule.Outcome{Class: schedule.Done}, f.policy, f.now)
+	if diff := cmp.Diff(before, f.dump(t)); diff != "" {
 		t.Errorf("the original changed (-before +after):\n%s", diff)
 	}
 }
 
-func TestWakeIsTheNextTimeThatMatters(t *testing.T) {
+// year2999 is later than any time that a run writes.
+var year2999 = time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 	t.Parallel()
-	in := func(d time.Duration) time.Time { return noon.Add(d) }
-	tests := []struct {
-		name string
-		with func(fixture) fixture
-		want time.Duration // from noon; 0 for never
-	}{
-		{"nothing is claimed", func(w fixture) fixture { return w }, 0},
-		{"a wait that is over already", func(w fixture) fixture {
-			w.claim(todo(1), schedule.Waiting, nil)
-			return w
-		}, 0},
-		{"the first of two waits", func(w fixture) fixture {
-			w.claim(todo(1), schedule.Waiting, func(c *schedule.Claim) { c.Due = in(time.Hour) })
-			w.claim(todo(2), schedule.Waiting, func(c *schedule.Claim) { c.Due = in(time.Minute) })
-			return w
-		}, time.Minute},
-		{"a session falls silent", func(w fixture) fixture {
-			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.TurnSince, c.Heard = in(-2*time.Minute), in(-time.Minute) })
-			return w
-		}, 4*time.Minute + 1},
-		{"a session that was not heard of since its turn began", func(w fixture) fixture {
-			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Since, c.TurnSince = in(-time.Hour), noon })
-			return w
-		}, 5*time.Minute + 1},
-		{"a session between two turns", func(w fixture) fixture {
-			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Since, c.Heard = in(-time.Hour), in(-time.Hour) })
-			return w
-		}, 0},
-		{"no stall detection", func(w fixture) fixture {
-			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.TurnSince = noon })
-			w.policy.Stall = 0
-			return w
-		}, 0},
-		{"a session of another run, and one that ends", func(w fixture) fixture {
-			w.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Owner, c.TurnSince = other, noon })
-			w.claim(todo(2), schedule.Stopping, nil)
-			return w
-		}, 0},
-		{"a pause", func(w fixture) fixture {
-			w.state.Pause = schedule.Pause{Why: "unauthorized", Until: in(time.Minute)}
-			return w
-		}, time.Minute},
-		{"the budget of the day is spent", func(w fixture) fixture {
-			w.policy.Budget.TokensPerDay = 10
-			w.state.Days = []schedule.Day{{Date: "2026-03-10", Usage: schedule.Usage{Output: 10}}}
-			return w
-		}, 12 * time.Hour},
+	f := simple()
+	f.claim(todo(1), schedule.Waiting, func(c *schedule.Claim) { c.Due, c.Since = year2999, year2999 })
+	f.claim(todo(2), schedule.Running, func(c *schedule.Claim) { c.Owner, c.Lease, c.Heard = other, year2999, year2999 })
+	f.claim(todo(3), schedule.Parked, nil)
+	f.state.Pause = schedule.Pause{Why: "usageLimitExceeded", Since: year2999, Until: year2999}
+	today := schedule.Day{Date: "2026-03-10", Sessions: 1}
+	f.state.Wait = schedule.TrackerWait{Tracker: "github", Until: year2999}
+	f.state.Days = []schedule.Day{today, {Date: "2026-03-12", Usage: schedule.Usage{Input: schedule.MaxTokens}}, {Date: "2999-01-01"}}
+
+	want := f.state.Clone()
+	change := func(id tracker.ID, with func(*schedule.Claim)) {
+		c := want.Claims[id]
+		with(&c)
+		want.Claims[id] = c
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := test.with(simple())
-			at, ok := w.state.Wake(w.policy, w.now)
-			if want := in(test.want); ok != (test.want != 0) || ok && !at.Equal(want) {
-				t.Errorf("Wake = %v, %v; want %v", at, ok, want)
-			}
-		})
+	change("1", func(c *schedule.Claim) { c.Due, c.Since = noon.Add(5*time.Minute), noon })
+	change("2", func(c *schedule.Claim) { c.Lease, c.Heard = noon.Add(10*time.Minute), noon })
+	want.Pause.Since, want.Pause.Until = noon, noon.Add(5*time.Minute)
+	want.Wait.Until = noon
+	want.Days = []schedule.Day{today}
+
+	replaced := f.state.BoundTimes(f.policy, noon)
+	if diff := cmp.Diff(want, f.state); diff != "" {
+		t.Errorf("the state (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{
+		"ABC-1 is due 2999-01-01T00:00:00Z", "ABC-1 is waiting since 2999-01-01T00:00:00Z",
+		"ABC-2 has a lease until 2999-01-01T00:00:00Z", "ABC-2 was heard of 2999-01-01T00:00:00Z",
+		"the pause lasts until 2999-01-01T00:00:00Z", "the tracker is left alone until 2999-01-01T00:00:00Z", "the pause began 2999-01-01T00:00:00Z",
+		"spending of 2026-03-12", "spending of 2999-01-01",
+	}, replaced); diff != "" {
+		t.Errorf("replaced (-want +got):\n%s", diff)
+	}
+	if again := f.state.BoundTimes(f.policy, noon); len(again) > 0 {
+		t.Errorf("replaced again: %q", again)
+	}
+}
+
+func TestTimesThatARunCanHaveWrittenAreKept(t *testing.T) {
+	t.Parallel()
+	skew := 5 * time.Minute // the clock of the other run is ahead
+	f := simple()
+	f.policy.MaxBackoff = 30 * 24 * time.Hour
+	f.claim(todo(1), schedule.Waiting, func(c *schedule.Claim) { c.Due = noon.Add(30*24*time.Hour + skew) })
+	f.claim(todo(2), schedule.Running, func(c *schedule.Claim) {
+		c.Owner, c.Since, c.Heard, c.Lease = other, noon.Add(skew), noon.Add(skew), noon.Add(10*time.Minute+skew)
+	})
+	f.state.Pause = schedule.Pause{Why: "usageLimitExceeded", Since: noon, Until: noon.Add(7 * 24 * time.Hour)}
+	f.state.Wait = schedule.TrackerWait{Tracker: "github", Until: noon.Add(time.Hour + skew)}
+	f.state.Days = []schedule.Day{{Date: "2026-03-09"}, {Date: "2026-03-10"}}
+	want := f.state.Clone()
+	if said := f.state.BoundTimes(f.policy, noon); len(said) > 0 {
+		t.Errorf("said %q", said)
+	}
+	if diff := cmp.Diff(want, f.state); diff != "" {
+		t.Error(diff)
+	}
+	f.state.Days = []schedule.Day{{Date: "2026-03-11"}} // it is past midnight there
+	if said := f.state.BoundTimes(f.policy, time.Date(2026, 3, 10, 23, 55, 0, 0, time.UTC)); len(said) > 0 {
+		t.Errorf("said %q", said)
+	}
+}
+
+func TestAnUnlimitedBackoffReplacesNoTime(t *testing.T) {
+	t.Parallel()
+	f := simple()
+	f.policy.MaxBackoff = math.MaxInt64
+	f.claim(todo(1), schedule.Waiting, func(c *schedule.Claim) { c.Due = noon.Add(time.Hour) })
+	if said := f.state.BoundTimes(f.policy, noon); len(said) > 0 {
+		t.Errorf("said %q", said)
+	}
+}
+
+func TestAServerCannotImposeALongerWaitThanItsLongestLimit(t *testing.T) {
+	t.Parallel()
+	for _, class := range []schedule.Class{schedule.Systemic, schedule.Transient, schedule.IssueFailed} {
+		f := running(todo(1))
+		next := f.state.Exit("1", schedule.Outcome{Class: class, Why: "told", RetryAt: year2999}, f.policy, noon)
+		latest := noon.Add(8 * 24 * time.Hour)
+		if next.Due.After(latest) || f.state.Pause.Until.After(latest) {
+			t.Errorf("%s: due %v, paused until %v", class, next.Due, f.state.Pause.Until)
+		}
+		if said := f.state.BoundTimes(f.policy, noon); len(said) > 0 {
+			t.Errorf("%s: replaced %q", class, said)
+		}
+	}
+}
+
+func TestSumsOfTokensStayWithinTheirLimit(t *testing.T) {
+	t.Parallel()
+	f := running(todo(1), todo(2))
+	most := schedule.Usage{Input: math.MaxInt64, Output: math.MaxInt64}
+	f.state.Heartbeat("1", schedule.Update{Usage: most}, noon)
+	f.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Usage: most}, f.policy, noon)
+	f.state.Exit("2", schedule.Outcome{Class: schedule.IssueFailed, Usage: most}, f.policy, noon)
+	full := schedule.Usage{Input: schedule.MaxTokens, Output: schedule.MaxTokens}
+	if got := f.state.SpentToday(noon).Usage; got != full {
+		t.Errorf("the day has %+v", got)
+	}
+	if got := f.state.Tick.Usage; got != full {
+		t.Errorf("the tick has %+v", got)
+	}
+	if got := f.state.Claims["1"].Tokens; got != schedule.MaxTokens {
+		t.Errorf("the claim has %d", got)
+	}
+}
+
+func TestTheHistoryIsBounded(t *testing.T) {
+	t.Parallel()
+	s := schedule.New(schedule.Owner{})
+	for i := range 30 {
+		at := time.Unix(int64(i), 0)
+		s.AppendHistory(schedule.TickRecord{Run: "7", Started: at, Ended: at})
+	}
+	if len(s.History) != 20 || s.History[0].Started.Unix() != 10 || s.History[19].Started.Unix() != 29 {
+		t.Errorf("%d ticks, from %v to %v", len(s.History), s.History[0].Started, s.History[len(s.History)-1].Started)
+	}
+}
+
+func TestARecordOfTheSameTickIsReplaced(t *testing.T) {
+	t.Parallel()
+	at := func(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
+	first := schedule.TickRecord{Run: "6", Started: at(1), Ended: at(2), Sessions: 1}
+	same := schedule.TickRecord{Run: "7", Started: at(3), Ended: at(4), Sessions: 1}
+	s := schedule.New(schedule.Owner{})
+	s.AppendHistory(first)
+	s.AppendHistory(same)
+	before := s.Clone()
+
+	later := same
+	later.Ended = at(9)
+	s.AppendHistory(later)
+	if diff := cmp.Diff(before.History, s.History); diff != "" {
+		t.Errorf("only the end changed (-before +after):\n%s", diff)
+	}
+	later.Sessions = 2
+	s.AppendHistory(later)
+	if diff := cmp.Diff([]schedule.TickRecord{first, later}, s.History); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]schedule.TickRecord{first, same}, before.History); diff != "" {
+		t.Errorf("the copy changed (-want +got):\n%s", diff)
 	}
 }

@@ -1,15 +1,46 @@
 package schedule_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-func TestAnIssueIsRefusedForAReason(t *testing.T) {
+func TestIssuesAreOrderedByUrgencyAgeAndName(t *testing.T) {
+	t.Parallel()
+	at := func(hours int) time.Time { return noon.Add(time.Duration(hours) * time.Hour) }
+	issue := func(priority int, created time.Time, identifier string, id tracker.ID) tracker.Issue {
+		return tracker.Issue{ID: id, Identifier: identifier, Priority: &priority, CreatedAt: created}
+	}
+	unknown := issue(0, at(-9), "ABC-8", "8")
+	unknown.Priority = nil
+	want := []tracker.Issue{
+		issue(1, time.Time{}, "ABC-9", "9"),
+		issue(2, at(-1), "ABC-5", "5"),
+		issue(4, at(-1), "ABC-4", "4"),
+		issue(0, at(-10), "ABC-7", "7"), // what is not 1 to 4 is as if it were nothing
+		unknown,
+		issue(5, at(-8), "ABC-1", "3"),
+		issue(-1, at(-8), "ABC-2", "1"),
+		issue(9, at(-8), "ABC-2", "2"),
+		issue(7, time.Time{}, "ABC-0", "0"),
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		shuffled := rapid.Permutation(slices.Clone(want)).Draw(t, "shuffled")
+		slices.SortFunc(shuffled, schedule.Compare)
+		if diff := cmp.Diff(want, shuffled); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAnIneligibleIssueHasAReason(t *testing.T) {
 	t.Parallel()
 	blockedBy := func(blockers ...tracker.Blocker) func(*tracker.Issue) {
 		return func(issue *tracker.Issue) { issue.BlockedBy = blockers }
@@ -47,7 +78,7 @@ func TestAnIssueIsRefusedForAReason(t *testing.T) {
 			want: schedule.Why{Reason: schedule.NotDispatchable, Detail: "its author is a stranger"},
 		},
 		{
-			name: "refused without a word", edit: func(issue *tracker.Issue) { issue.Dispatchable = false },
+			name: "refused without a reason", edit: func(issue *tracker.Issue) { issue.Dispatchable = false },
 			want: schedule.Why{Reason: schedule.NotDispatchable, Detail: "the tracker does not offer it for work"},
 		},
 		{name: "blockers that are finished", edit: blockedBy(tracker.Blocker{State: "DONE"}, tracker.Blocker{State: "Cancelled"})},
@@ -56,15 +87,15 @@ func TestAnIssueIsRefusedForAReason(t *testing.T) {
 			want: schedule.Why{Reason: schedule.Blocked, Detail: "blocked by ABC-7 (Todo)"},
 		},
 		{
-			name: "a blocker of which only the id is known", edit: blockedBy(tracker.Blocker{ID: "7"}),
+			name: "a blocker with an id only", edit: blockedBy(tracker.Blocker{ID: "7"}),
 			want: schedule.Why{Reason: schedule.Blocked, Detail: "blocked by 7, whose state is not known"},
 		},
 		{
-			name: "a blocker of which nothing is known", edit: blockedBy(tracker.Blocker{}),
+			name: "a blocker without any field", edit: blockedBy(tracker.Blocker{}),
 			want: schedule.Why{Reason: schedule.Blocked, Detail: "blocked by an unnamed issue, whose state is not known"},
 		},
 		{
-			name: "blockers gate Todo alone",
+			name: "blockers count in Todo only",
 			edit: func(issue *tracker.Issue) {
 				issue.State, issue.BlockedBy = "In Progress", []tracker.Blocker{{State: "Todo"}}
 			},

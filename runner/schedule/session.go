@@ -1,10 +1,59 @@
 package schedule
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
+
+// TurnSign tells whether an update begins or ends a turn.
+type TurnSign int
+
+// The zero value means that the update does neither.
+const (
+	TurnBegan TurnSign = iota + 1
+	TurnEnded
+)
+
+// Update holds what a live session reports about itself.
+type Update struct {
+	Turn       TurnSign
+	Alive      bool            // the session made progress; a retry inside the agent does not count
+	Usage      Usage           // of the session so far; never counted twice
+	Turns      int             // started so far
+	Thread     string          // set once a turn has started on it
+	RateLimits json.RawMessage // nil when the update has none
+}
+
+// Heartbeat applies an update of a session of this run (SPEC §7.3, §13.5).
+func (s *State) Heartbeat(id tracker.ID, u Update, now time.Time) {
+	c, claimed := s.Claims[id]
+	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
+		return // sent before the session ended, received after
+	}
+	if u.Alive && now.After(c.Heard) {
+		c.Heard = now
+	}
+	switch {
+	case u.Turn == TurnBegan && c.Phase == Running:
+		c.TurnSince = now
+	case u.Turn == TurnEnded:
+		c.TurnSince = time.Time{}
+	}
+	if u.Thread != "" {
+		c.Thread = u.Thread
+	}
+	if u.RateLimits != nil {
+		s.RateLimits = u.RateLimits
+	}
+	if u.Usage.Total() > 0 {
+		s.clearPause(c) // a model answered, so the systemic failure is over
+	}
+	c.Turns = max(c.Turns, u.Turns)
+	s.countTokens(&c, u.Usage, now)
+	s.Claims[id] = c
+}
 
 // Class tells what the end of a session means for its issue.
 type Class string
@@ -188,22 +237,6 @@ func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
 	return waiting(why, later(now.Add(Backoff(c.Attempt, p.MaxBackoff)), notBefore))
 }
 
-// pause records a systemic failure. If no reset time is given, the pause lasts
-// for the longest backoff.
-func (s *State) pause(o Outcome, p Policy, now time.Time) {
-	s.Tick.Paused = true
-	until := o.RetryAt
-	if !until.After(now) {
-		until = now.Add(p.MaxBackoff)
-	}
-	s.Salt = p.Salt
-	fixedBy := Setup{Agent: p.Setup.Agent}
-	if o.Fault != "" {
-		fixedBy = Setup{Workflow: p.Setup.Workflow}
-	}
-	s.Pause = Pause{Why: orElse(o.Why, string(Systemic)), Since: now, Until: later(until, s.Pause.Until), Setup: fixedBy}
-}
-
 func waiting(why string, due time.Time) Next {
 	return Next{Phase: Waiting, Why: Why{NotDue, why}, Due: due}
 }
@@ -215,72 +248,4 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// Fault is a failure of this tick that may be the workflow's and not the issue's.
-type Fault struct {
-	Kind    string // see [Outcome.Fault]
-	Why     string // of the outcome
-	Before  Claim  // as it was before the failure was charged
-	Excused bool   // the charge is taken back, or was not made
-}
-
-// Reclassify returns an outcome as it counts beside the others of the tick, and claims
-// to [State.Excuse]. A hook that fails in the same way for the first two issues of
-// a tick, before any session has had a turn, fails for the whole board: nothing
-// more starts, and none of its issues is charged. It is called once for each end
-// of a session, before Exit.
-func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Claim) {
-	if o.Turns > 0 {
-		s.Tick.HadTurn = true
-	}
-	c, claimed := s.Claims[id]
-	if o.Fault == "" || o.Class != IssueFailed || !claimed || s.Tick.HadTurn || s.hasTurn() {
-		return o, nil
-	}
-	var excused []Claim
-	why := ""
-	for i, f := range s.Faults {
-		if f.Kind != o.Fault || f.Before.ID == id {
-			continue
-		}
-		if why == "" {
-			why = f.Why
-		}
-		if !f.Excused {
-			excused = append(excused, f.Before)
-			s.Faults[i].Excused = true
-		}
-	}
-	s.Faults = append(s.Faults, Fault{o.Fault, o.Why, c, why != ""})
-	if why == "" {
-		return o, nil
-	}
-	o.Class, o.Why = Systemic, "the first issues of the tick fail in the same way: "+why
-	return o, excused
-}
-
-// hasTurn reports whether a session that runs has begun a turn, so that what the
-// workflow does before one works.
-func (s *State) hasTurn() bool {
-	for _, c := range s.Claims {
-		if c.holdsSlot() && c.Owner == s.Self && c.Turns > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// Excuse takes back the charge of a failure that turned out not to be the issue's,
-// and reports whether it did. The claim is given as it was before the charge.
-func (s *State) Excuse(before Claim, why string, now time.Time) bool {
-	c, claimed := s.Claims[before.ID]
-	if !claimed || c.holdsSlot() {
-		return false // it is gone, or tried again already
-	}
-	c.Attempt, c.Failures, c.Thread = before.Attempt, before.Failures, before.Thread
-	c.setPhase(Waiting, why, now)
-	c.Due = now
-	s.Claims[before.ID] = c
-	return true
 }
