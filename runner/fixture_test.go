@@ -143,7 +143,7 @@ func (b *board) spoil(id tracker.ID) {
 }
 
 func malformed(id tracker.ID) tracker.Malformed {
-	return tracker.Malformed{ID: id, Identifier: string(id), Why: "it has no title"}
+	return tracker.Malformed{ID: id, Identifier: string(id), Reason: "it has no title"}
 }
 
 const readTime = 10 * time.Millisecond
@@ -169,7 +169,7 @@ func (b *board) IssuesByState(ctx context.Context, states []string) ([]tracker.I
 			found = append(found, issue)
 		}
 	}
-	return found, tracker.Drop(ctx, "list", len(b.issues)-len(bad), bad)
+	return found, tracker.ReportDropped(ctx, "list", len(b.issues)-len(bad), bad)
 }
 
 func (b *board) IssuesByID(_ context.Context, ids []tracker.ID) ([]tracker.Issue, error) {

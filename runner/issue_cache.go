@@ -77,7 +77,7 @@ func (v *issueCache) gone(id tracker.ID, at time.Time) {
 func (v *issueCache) markMalformed(m tracker.Malformed) {
 	delete(v.issues, m.ID)
 	delete(v.readAt, m.ID)
-	v.malformed[m.ID] = m.Why
+	v.malformed[m.ID] = m.Reason
 	v.drop(m.ID)
 }
 

@@ -101,8 +101,8 @@ func (l *loop) refresh(ctx context.Context, ids []tracker.ID) error {
 
 // malformed warns once about a record of which no issue can be made.
 func (l *loop) malformed(m tracker.Malformed) {
-	if l.warn(fmt.Sprintf("%s: its record in the tracker is malformed, so nothing is done about it: %s", m.Name(), m.Why)) {
-		l.Log.Warn("malformed record", "issue_id", m.ID, "issue_identifier", m.Identifier, "reason", m.Why)
+	if l.warn(fmt.Sprintf("%s: its record in the tracker is malformed, so nothing is done about it: %s", m.Name(), m.Reason)) {
+		l.Log.Warn("malformed record", "issue_id", m.ID, "issue_identifier", m.Identifier, "reason", m.Reason)
 	}
 }
 

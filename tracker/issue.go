@@ -33,8 +33,8 @@ type Issue struct {
 	// Dispatchable is the adapter's consent to work on the issue at all. It is
 	// false by default so that an adapter which forgets to decide is safe.
 	Dispatchable bool
-	// Why is the adapter's reason when Dispatchable is false.
-	Why string
+	// WhyNot is the adapter's reason when Dispatchable is false.
+	WhyNot string
 }
 
 // Blocker is an issue that must be finished first. Any part may be unknown.
@@ -55,9 +55,9 @@ func (b Blocker) Name() string {
 	return "an unnamed issue"
 }
 
-// Missing names the fields that an issue needs to be worked on (SPEC §8.2) and
+// MissingFields names the fields that an issue needs to be worked on (SPEC §8.2) and
 // this one has not. Adapters treat such a record as malformed.
-func (i Issue) Missing() []string {
+func (i Issue) MissingFields() []string {
 	var missing []string
 	for _, field := range []struct{ name, value string }{
 		{"id", string(i.ID)}, {"identifier", i.Identifier}, {"title", i.Title}, {"state", i.State},
@@ -69,11 +69,11 @@ func (i Issue) Missing() []string {
 	return missing
 }
 
-// Content returns a digest of what a person decides about an issue: its text, state,
+// ContentDigest returns a digest of what a person decides about an issue: its text, state,
 // labels, priority, assignee and which issues block it. Times, comments and the
 // blockers' own states do not count: it changes when somebody changed their mind
 // about this issue, and not when a bot left a note.
-func (i Issue) Content() string {
+func (i Issue) ContentDigest() string {
 	blockers := make([]string, 0, len(i.BlockedBy))
 	for _, b := range i.BlockedBy {
 		blockers = append(blockers, b.Name())

@@ -12,7 +12,7 @@ import (
 type Malformed struct {
 	ID         ID     // empty when the record does not say
 	Identifier string // what people call it; may be empty
-	Why        string // one line: what is wrong with it, and what to do
+	Reason     string // one line: what is wrong with it, and what to do
 }
 
 // Name returns what to call the record: its identifier, else its id.
@@ -30,7 +30,7 @@ func (m Malformed) Name() string {
 	return name
 }
 
-func (m Malformed) String() string { return m.Name() + ": " + m.Why }
+func (m Malformed) String() string { return m.Name() + ": " + m.Reason }
 
 // MalformedError is an [ErrResponse] that names every malformed record of a
 // read. A read by id that fails with it succeeds for the other ids.
@@ -65,11 +65,11 @@ func WithDropped(ctx context.Context, f func(Malformed)) context.Context {
 	return context.WithValue(ctx, droppedKey{}, f)
 }
 
-// Drop reports the malformed records of a list to the caller of the list. An adapter
+// ReportDropped reports the malformed records of a list to the caller of the list. An adapter
 // calls it at the end, with the number of records in any state that it understood.
 // It fails when that number is 0 and records were malformed: such a list is not an
 // empty one.
-func Drop(ctx context.Context, op string, understood int, malformed []Malformed) error {
+func ReportDropped(ctx context.Context, op string, understood int, malformed []Malformed) error {
 	if understood == 0 && len(malformed) > 0 {
 		return &MalformedError{Op: op, Records: malformed}
 	}

@@ -77,7 +77,7 @@ func holdsSlot(c schedule.Claim) bool {
 func (f fixture) claim(issue tracker.Issue, phase schedule.Phase, with func(*schedule.Claim)) {
 	c := schedule.Claim{
 		ID: issue.ID, Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL,
-		State: issue.State, Content: issue.Content(),
+		State: issue.State, Content: issue.ContentDigest(),
 		Phase: phase, Since: f.now,
 	}
 	switch phase {

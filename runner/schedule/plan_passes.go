@@ -87,7 +87,7 @@ func (pl *planner) settle(c Claim) {
 	switch {
 	case c.Phase == Waiting:
 		pl.resumeWaiting(c, known)
-	case c.Content != "" && c.Content != known.Content():
+	case c.Content != "" && c.Content != known.ContentDigest():
 		pl.release(c, *known, Why{Changed, "somebody changed the issue"})
 	case c.Setup.differs(pl.p.Setup):
 		pl.release(c, *known, Why{Changed, "WORKFLOW.md has changed since it was parked for a failure of a hook or the prompt"})

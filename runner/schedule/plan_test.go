@@ -17,7 +17,7 @@ func TestADispatchClaimsTheIssueAndIsCounted(t *testing.T) {
 	dispatch := schedule.Decision{Action: schedule.Dispatch, ID: "1", Issue: issue}
 	f.state.Apply(dispatch, noon)
 	want := schedule.Claim{
-		ID: "1", Identifier: "ABC-1", Title: "Issue 1", URL: issue.URL, State: "Todo", Content: issue.Content(),
+		ID: "1", Identifier: "ABC-1", Title: "Issue 1", URL: issue.URL, State: "Todo", Content: issue.ContentDigest(),
 		Phase: schedule.Running, Since: noon, Owner: me, Lease: noon.Add(10 * time.Minute), Sessions: 1,
 	}
 	if diff := cmp.Diff(want, f.state.Claims["1"]); diff != "" {

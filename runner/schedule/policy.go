@@ -107,7 +107,7 @@ func (p Policy) rules() rules {
 
 // ineligibleToStart returns why no session may be started on the issue.
 func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
-	if missing := issue.Missing(); missing != nil {
+	if missing := issue.MissingFields(); missing != nil {
 		return Why{Incomplete, "has no " + strings.Join(missing, ", ")}
 	}
 	if why := r.ineligibleToContinue(issue); !why.None() {
@@ -139,7 +139,7 @@ func (r rules) ineligibleToContinue(issue *tracker.Issue) Why {
 		}
 	}
 	if !issue.Dispatchable {
-		return Why{NotDispatchable, orElse(issue.Why, "the tracker does not offer it for work")}
+		return Why{NotDispatchable, orElse(issue.WhyNot, "the tracker does not offer it for work")}
 	}
 	return Why{}
 }

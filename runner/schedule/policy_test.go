@@ -74,7 +74,7 @@ func TestAnIneligibleIssueHasAReason(t *testing.T) {
 			want: schedule.Why{Reason: schedule.NotRoutable, Detail: `lacks the required label ""`},
 		},
 		{
-			name: "refused by the adapter", edit: func(issue *tracker.Issue) { issue.Dispatchable, issue.Why = false, "its author is a stranger" },
+			name: "refused by the adapter", edit: func(issue *tracker.Issue) { issue.Dispatchable, issue.WhyNot = false, "its author is a stranger" },
 			want: schedule.Why{Reason: schedule.NotDispatchable, Detail: "its author is a stranger"},
 		},
 		{

@@ -98,7 +98,7 @@ func (c Claim) holdsSlot() bool { return c.Phase == Running || c.Phase == Stoppi
 // observe stores the fields of an issue that was read.
 func (c *Claim) observe(issue tracker.Issue) {
 	c.Identifier, c.Title, c.URL = issue.Identifier, issue.Title, issue.URL
-	c.State, c.Content = issue.State, issue.Content()
+	c.State, c.Content = issue.State, issue.ContentDigest()
 }
 
 // setPhase moves the claim to a phase and clears the fields that belong to the

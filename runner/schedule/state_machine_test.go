@@ -119,7 +119,7 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 		case schedule.Release:
 			shown := m.shown(d.ID)
 			wanted := shown != nil && stillActive(m.policy, *shown)
-			changed := shown == nil || c.Content != "" && c.Content != shown.Content()
+			changed := shown == nil || c.Content != "" && c.Content != shown.ContentDigest()
 			if wanted && (c.Phase != schedule.Parked || !changed) {
 				t.Fatalf("%s is released although nobody changed it: %+v", d.ID, d)
 			}

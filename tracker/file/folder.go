@@ -59,7 +59,7 @@ func (f *folder) IssuesByState(ctx context.Context, states []string) ([]tracker.
 		}
 		issues = append(issues, issue)
 	}
-	if err := tracker.Drop(ctx, "list the issue files of "+f.path, wellFormed, malformed); err != nil {
+	if err := tracker.ReportDropped(ctx, "list the issue files of "+f.path, wellFormed, malformed); err != nil {
 		return nil, err
 	}
 	return issues, nil

@@ -66,7 +66,7 @@ func parse(id string, content []byte, modified time.Time) (tracker.Issue, error)
 	if issue.Title == "" {
 		issue.Title = heading(issue.Description)
 	}
-	if missing := issue.Missing(); len(missing) > 0 {
+	if missing := issue.MissingFields(); len(missing) > 0 {
 		return tracker.Issue{}, fmt.Errorf("it has no %s: write it in the front matter", strings.Join(missing, " and no "))
 	}
 	if priority, err := strconv.Atoi(line(m.Priority)); err == nil {

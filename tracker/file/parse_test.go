@@ -138,7 +138,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if missing := before.Missing(); len(missing) > 0 || !utf8.ValidString(before.Description) {
+		if missing := before.MissingFields(); len(missing) > 0 || !utf8.ValidString(before.Description) {
 			t.Fatalf("not an issue: no %v, %+v", missing, before)
 		}
 		asked := change{state: strings.Join(strings.Fields(state), " "), comment: "Done so.", at: modified}

@@ -50,17 +50,17 @@ type repository struct {
 	rest   library
 	graph  *graphql.Client
 	log    *slog.Logger
-	states states
-	trust  *gate
+	states stateSource
+	trust  *trustChecker
 
-	mu        sync.Mutex
-	pages     map[string]*page          // by address: answers for conditional requests
-	openPages int                       // length of the list of open issues when it was last read; 0 before
-	blockers  map[blockersKey][]*record // what blocks an issue
-	boardSeen bool                      // the board was checked
-	labelSeen bool                      // a label with the prefix of states was seen
-	written   map[string]knownLabel     // required labels as the repository writes them
-	noBlock   bool                      // the server knows of no dependencies
+	mu             sync.Mutex
+	pages          map[string]*cachedPage    // by address: answers for conditional requests
+	openPages      int                       // length of the list of open issues when it was last read; 0 before
+	blockers       map[blockersKey][]*record // what blocks an issue
+	projectChecked bool                      // the board was checked
+	stateLabelSeen bool                      // a label with the prefix of states was seen
+	labelSpellings map[string]spelling       // required labels as the repository writes them
+	noDependencies bool                      // the server knows of no dependencies
 }
 
 func newRepository(cfg Config, client *http.Client, log *slog.Logger) (*repository, error) {
@@ -69,11 +69,11 @@ func newRepository(cfg Config, client *http.Client, log *slog.Logger) (*reposito
 		return nil, err
 	}
 	r := &repository{
-		cfg: cfg, wire: w, rest: newLibrary(w), log: log, states: newStates(cfg),
+		cfg: cfg, wire: w, rest: newLibrary(w), log: log, states: newStateSource(cfg),
 		graph: graphql.NewClient(w.graphql, &http.Client{Transport: graph{w}}),
-		pages: make(map[string]*page), blockers: make(map[blockersKey][]*record), written: make(map[string]knownLabel),
+		pages: make(map[string]*cachedPage), blockers: make(map[blockersKey][]*record), labelSpellings: make(map[string]spelling),
 	}
-	r.trust = newGate(r)
+	r.trust = newTrustChecker(r)
 	return r, nil
 }
 

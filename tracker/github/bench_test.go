@@ -64,7 +64,7 @@ func BenchmarkFirstListOf1000(b *testing.B) {
 			r := thousand(b, provider)
 			measured(b, func() {
 				clear(r.pages)
-				clear(r.trust.known)
+				clear(r.trust.facts)
 				list(b, r)
 			})
 		})
@@ -78,7 +78,7 @@ func BenchmarkUnchangedListOf1000(b *testing.B) {
 
 func BenchmarkDecodeAPageOf100(b *testing.B) {
 	r := thousand(b, nil)
-	a, err := r.changed(b.Context(), "bench", r.listPath(listOpen), nil)
+	a, err := r.getIfChanged(b.Context(), "bench", r.listPath(listOpen), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -19,13 +19,13 @@ type blockersKey struct {
 	dependencies
 }
 
-// block fills in what blocks the candidates and gives those that nothing open
+// addBlockers fills in what blocks the candidates and gives those that nothing open
 // blocks.
-func (r *repository) block(ctx context.Context, candidates []candidate, issues []tracker.Issue) ([]candidate, error) {
-	blocking, spoilt := make([][]*record, len(candidates)), make([]*tracker.MalformedError, len(candidates))
+func (r *repository) addBlockers(ctx context.Context, candidates []candidate, issues []tracker.Issue) ([]candidate, error) {
+	blocking, malformed := make([][]*record, len(candidates)), make([]*tracker.MalformedError, len(candidates))
 	err := together(ctx, len(candidates), func(ctx context.Context, i int) (err error) {
-		blocking[i], err = r.blocking(ctx, candidates[i].record)
-		if errors.As(err, &spoilt[i]) {
+		blocking[i], err = r.blockersOf(ctx, candidates[i].record)
+		if errors.As(err, &malformed[i]) {
 			return nil // it is this candidate's alone
 		}
 		return err
@@ -35,49 +35,49 @@ func (r *repository) block(ctx context.Context, candidates []candidate, issues [
 	}
 	var free []candidate
 	for i, c := range candidates {
-		issue := &issues[c.at]
+		issue := &issues[c.index]
 		for _, b := range blocking[i] {
-			blocker := r.blocker(b)
+			blocker := r.toBlocker(b)
 			issue.BlockedBy = append(issue.BlockedBy, blocker)
-			if b.open() && issue.Why == "" {
-				issue.Why = fmt.Sprintf("%s blocks it", blocker.Name())
+			if b.isOpen() && issue.WhyNot == "" {
+				issue.WhyNot = fmt.Sprintf("%s blocks it", blocker.Name())
 			}
 		}
-		if spoilt[i] != nil && issue.Why == "" {
-			issue.Why = "what blocks it cannot be read: " + spoilt[i].Records[0].String()
+		if malformed[i] != nil && issue.WhyNot == "" {
+			issue.WhyNot = "what blocks it cannot be read: " + malformed[i].Records[0].String()
 		}
-		if issue.Why == "" && c.Dependencies != nil && c.Dependencies.BlockedBy > 0 {
-			issue.Why = "an open issue blocks it that the token cannot see"
+		if issue.WhyNot == "" && c.Dependencies != nil && c.Dependencies.BlockedBy > 0 {
+			issue.WhyNot = "an open issue blocks it that the token cannot see"
 		}
-		if issue.Why == "" {
+		if issue.WhyNot == "" {
 			free = append(free, c)
 		}
 	}
 	return free, nil
 }
 
-// blocker returns a blocking issue, which may be in another repository. Its status on a board
+// toBlocker returns a blocking issue, which may be in another repository. Its status on a board
 // is not asked for: it is open or closed.
-func (r *repository) blocker(b *record) tracker.Blocker {
-	state, _ := r.states.of(b, "")
+func (r *repository) toBlocker(b *record) tracker.Blocker {
+	state, _ := r.states.stateOf(b, "")
 	name := identifier(b.GetNumber())
-	if !strings.EqualFold(b.repository(), r.cfg.Repo) {
-		return tracker.Blocker{Identifier: fmt.Sprintf("%s#%d", b.repository(), b.GetNumber()), State: state}
+	if !strings.EqualFold(b.repositoryName(), r.cfg.Repo) {
+		return tracker.Blocker{Identifier: fmt.Sprintf("%s#%d", b.repositoryName(), b.GetNumber()), State: state}
 	}
 	return tracker.Blocker{ID: tracker.ID(fmt.Sprint(b.GetNumber())), Identifier: name, State: state}
 }
 
-// blocking reads what blocks an issue, only when its record says that something
+// blockersOf reads what blocks an issue, only when its record says that something
 // does, or does not say.
-func (r *repository) blocking(ctx context.Context, rec *record) ([]*record, error) {
+func (r *repository) blockersOf(ctx context.Context, rec *record) ([]*record, error) {
 	r.mu.Lock()
-	unknown := r.noBlock
+	unknown := r.noDependencies
 	r.mu.Unlock()
 	if rec.Dependencies == nil {
 		if unknown {
 			return nil, nil
 		}
-		return r.readBlocking(ctx, rec)
+		return r.readBlockers(ctx, rec)
 	}
 	if rec.Dependencies.TotalBlockedBy == 0 {
 		return nil, nil
@@ -89,27 +89,27 @@ func (r *repository) blocking(ctx context.Context, rec *record) ([]*record, erro
 	if ok {
 		return list, nil
 	}
-	list, err := r.readBlocking(ctx, rec)
+	list, err := r.readBlockers(ctx, rec)
 	if err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.blockers) >= maxKnown {
+	if len(r.blockers) >= maxCached {
 		clear(r.blockers)
 	}
 	r.blockers[key] = list
 	return list, nil
 }
 
-func (r *repository) readBlocking(ctx context.Context, rec *record) ([]*record, error) {
+func (r *repository) readBlockers(ctx context.Context, rec *record) ([]*record, error) {
 	op := fmt.Sprintf("read what blocks %s of %s", identifier(rec.GetNumber()), r.cfg.Repo)
 	at := r.path("/issues/%d/dependencies/blocked_by?per_page=100", rec.GetNumber())
 	var list []*record
 	// Without a count in its record the answer is asked for again each time, by its ETag.
-	_, spoilt, err := r.walk(ctx, op, at, rec.Dependencies == nil, func(b *record) { list = append(list, b) })
-	if spoilt != nil {
-		return nil, &tracker.MalformedError{Op: op, Records: spoilt}
+	_, malformed, err := r.readPages(ctx, op, at, rec.Dependencies == nil, func(b *record) { list = append(list, b) })
+	if malformed != nil {
+		return nil, &tracker.MalformedError{Op: op, Records: malformed}
 	}
 	if status(err) != http.StatusNotFound {
 		return list, err
@@ -118,12 +118,12 @@ func (r *repository) readBlocking(ctx context.Context, rec *record) ([]*record, 
 		return nil, nil // it was deleted meanwhile, or the count speaks for itself
 	}
 	// Either the issue has just gone, or the server has no such address.
-	if still, err := r.one(ctx, rec.GetNumber()); err != nil || still == nil {
+	if still, err := r.readRecord(ctx, rec.GetNumber()); err != nil || still == nil {
 		return nil, err
 	}
 	r.mu.Lock()
-	first := !r.noBlock
-	r.noBlock = true
+	first := !r.noDependencies
+	r.noDependencies = true
 	r.mu.Unlock()
 	if first {
 		r.log.Warn("this GitHub server has no issue dependencies: nothing blocks an issue", "repository", r.cfg.Repo)

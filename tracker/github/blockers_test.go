@@ -22,13 +22,13 @@ func TestAnOpenBlockerKeepsAnIssueFromBeingStarted(t *testing.T) {
 	if diff := cmp.Diff(want, got.BlockedBy); diff != "" {
 		t.Error(diff)
 	}
-	if got.Dispatchable || got.Why != "GH-1 blocks it" {
-		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.Why)
+	if got.Dispatchable || got.WhyNot != "GH-1 blocks it" {
+		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
 	}
 	// It is the blocker alone that changes.
 	f.change(1, func(i *ticket) { i.state = stateClosed })
 	if got := f.read(r, "3")[0]; !got.Dispatchable || got.BlockedBy[0].State != "closed" {
-		t.Errorf("dispatchable %t, why %q, blocked by %v", got.Dispatchable, got.Why, got.BlockedBy)
+		t.Errorf("dispatchable %t, why %q, blocked by %v", got.Dispatchable, got.WhyNot, got.BlockedBy)
 	}
 }
 
@@ -50,8 +50,8 @@ func TestABlockerThatCannotBeReadStillBlocks(t *testing.T) {
 	f.put(nil)
 	f.put(func(i *ticket) { i.blockedBy = []int{1} })
 	f.noBlockers = true
-	if got := f.read(f.open(), "2")[0]; got.Dispatchable || !strings.Contains(got.Why, "cannot see") {
-		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.Why)
+	if got := f.read(f.open(), "2")[0]; got.Dispatchable || !strings.Contains(got.WhyNot, "cannot see") {
+		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestAServerWithoutDependenciesIsWarnedOfOnce(t *testing.T) {
 	r := f.open()
 	for range 3 {
 		if got := f.list(r, "open")[0]; !got.Dispatchable {
-			t.Errorf("why %q", got.Why)
+			t.Errorf("why %q", got.WhyNot)
 		}
 	}
 	if got := strings.Count(f.log.String(), "no issue dependencies"); got != 1 {
@@ -115,7 +115,7 @@ func TestABlockerThatCannotBeReadHoldsUpItsIssueAlone(t *testing.T) {
 	f.put(func(i *ticket) { i.blockedBy = []int{1} })
 	f.put(nil)
 	got := f.list(f.open(), "open")
-	if len(got) != 2 || got[0].Dispatchable || !strings.Contains(got[0].Why, "GH-1") || !got[1].Dispatchable {
+	if len(got) != 2 || got[0].Dispatchable || !strings.Contains(got[0].WhyNot, "GH-1") || !got[1].Dispatchable {
 		t.Errorf("got %+v, want GH-2 held up by what cannot be read of GH-1, and GH-3 free", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestABlockerElsewhereIsNamedInFull(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	r := f.open()
-	got := r.blocker(&record{Issue: gh.Issue{Number: gh.Int(7), State: gh.String(stateOpen), RepositoryURL: gh.String("https://api.github.com/repos/other/place")}})
+	got := r.toBlocker(&record{Issue: gh.Issue{Number: gh.Int(7), State: gh.String(stateOpen), RepositoryURL: gh.String("https://api.github.com/repos/other/place")}})
 	if diff := cmp.Diff(tracker.Blocker{Identifier: "other/place#7", State: "open"}, got); diff != "" {
 		t.Error(diff)
 	}

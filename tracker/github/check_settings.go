@@ -14,61 +14,61 @@ import (
 // settings name. A label of trust that is missing is warned of alone: without it
 // no stranger's issue passes, which is safe.
 func (r *repository) checkSettings(ctx context.Context) error {
-	if _, err := r.board(ctx, nil); err != nil {
+	if _, err := r.projectStatuses(ctx, nil); err != nil {
 		return err
 	}
 	if r.states.prefix == "" && r.cfg.TrustLabel == "" {
 		return nil
 	}
-	labels, err := r.labels(ctx)
+	labels, err := r.listLabels(ctx)
 	if err != nil {
 		return err
 	}
 	normal := func(label string) bool { return tracker.NormalLabel(label) == r.cfg.TrustLabel }
 	if r.cfg.TrustLabel != "" && !slices.ContainsFunc(labels, normal) {
 		r.log.Warn("no label vouches for an issue: tracker.provider.trust_label names none of the repository",
-			"trust_label", r.cfg.TrustLabel, "repository", r.cfg.Repo, "labels", cut(labels))
+			"trust_label", r.cfg.TrustLabel, "repository", r.cfg.Repo, "labels", quotedList(labels))
 	}
-	if err := r.checkPrefix(labels); err != nil {
+	if err := r.checkStateLabelPrefix(labels); err != nil {
 		return err
 	}
-	return r.checkLabels(labels)
+	return r.checkStateLabels(labels)
 }
 
-// checkOnce tells apart a repository in which nothing is to be done and a prefix
+// checkStateLabelsOnce tells apart a repository in which nothing is to be done and a prefix
 // that is misspelt. Any issue that was read with a state in its labels answers that
 // for nothing; without one the labels are asked for, once. A state without a label
 // is warned of alone: its label may be made by whoever puts it on first.
-func (r *repository) checkOnce(ctx context.Context) error {
+func (r *repository) checkStateLabelsOnce(ctx context.Context) error {
 	r.mu.Lock()
-	seen := r.labelSeen
+	seen := r.stateLabelSeen
 	r.mu.Unlock()
 	if seen || r.states.prefix == "" {
 		return nil
 	}
-	labels, err := r.labels(ctx)
+	labels, err := r.listLabels(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.checkPrefix(labels); err != nil {
+	if err := r.checkStateLabelPrefix(labels); err != nil {
 		return err
 	}
-	if err := r.checkLabels(labels); err != nil {
+	if err := r.checkStateLabels(labels); err != nil {
 		r.log.Warn("a state has no label", "repository", r.cfg.Repo, "error", err)
 	}
-	r.sawLabel()
+	r.markStateLabelSeen()
 	return nil
 }
 
-// sawLabel notes that the prefix of the labels is right.
-func (r *repository) sawLabel() {
+// markStateLabelSeen notes that the prefix of the labels is right.
+func (r *repository) markStateLabelSeen() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.labelSeen = true
+	r.stateLabelSeen = true
 }
 
-// labels returns the names of all labels of the repository.
-func (r *repository) labels(ctx context.Context) ([]string, error) {
+// listLabels returns the names of all listLabels of the repository.
+func (r *repository) listLabels(ctx context.Context) ([]string, error) {
 	owner, name := r.cfg.split()
 	op := "list the labels of " + r.cfg.Repo
 	var names []string
@@ -90,33 +90,33 @@ func (r *repository) labels(ctx context.Context) ([]string, error) {
 	}
 }
 
-// checkPrefix refuses a prefix that no label has: no issue could have a state.
-func (r *repository) checkPrefix(labels []string) error {
-	if r.states.prefix == "" || len(r.states.labelled(labels)) > 0 {
+// checkStateLabelPrefix refuses a prefix that no label has: no issue could have a state.
+func (r *repository) checkStateLabelPrefix(labels []string) error {
+	if r.states.prefix == "" || len(r.states.fromLabels(labels)) > 0 {
 		return nil
 	}
-	return invalid("state_label_prefix", "is %q, and no label of %s begins with it: its labels are %s", r.states.prefix, r.cfg.Repo, cut(labels))
+	return invalid("state_label_prefix", "is %q, and no label of %s begins with it: its labels are %s", r.states.prefix, r.cfg.Repo, quotedList(labels))
 }
 
-// checkLabels refuses a state that no label gives.
-func (r *repository) checkLabels(labels []string) error {
+// checkStateLabels refuses a state that no label gives.
+func (r *repository) checkStateLabels(labels []string) error {
 	if r.states.prefix == "" {
 		return nil
 	}
-	exist := r.states.labelled(labels)
-	key, name := r.cfg.missing(exist)
+	exist := r.states.fromLabels(labels)
+	key, name := r.cfg.missingState(exist)
 	if key == "" {
 		return nil
 	}
 	return fmt.Errorf("github tracker: %w: %s: there is no label %q: make it, or write another state: the labels give %s, "+
 		"besides them there are %q (no such label) and %q",
-		tracker.ErrInvalidConfig, key, r.states.prefix+name, cut(exist), stateOpen, stateClosed)
+		tracker.ErrInvalidConfig, key, r.states.prefix+name, quotedList(exist), stateOpen, stateClosed)
 }
 
-// missing returns the first state of the workflow that is not among those that exist,
+// missingState returns the first state of the workflow that is not among those that exist,
 // and its key; "" when there is none.
-func (c Config) missing(exist []string) (key, state string) {
-	exist = append(normal(exist), stateOpen, stateClosed)
+func (c Config) missingState(exist []string) (key, state string) {
+	exist = append(normalStates(exist), stateOpen, stateClosed)
 	unknown := func(name string) bool { return !slices.Contains(exist, tracker.NormalState(name)) }
 	if i := slices.IndexFunc(c.Active, unknown); i >= 0 {
 		return "tracker.active_states", c.Active[i]
@@ -127,8 +127,8 @@ func (c Config) missing(exist []string) (key, state string) {
 	return "", ""
 }
 
-// cut returns a list of names that fits into one line.
-func cut(names []string) string {
+// quotedList returns a list of names that fits into one line.
+func quotedList(names []string) string {
 	const most = 20
 	if len(names) == 0 {
 		return "none"

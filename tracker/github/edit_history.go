@@ -10,17 +10,17 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// historyQuery is who changed the text of issues and who labelled them. The text
+// editHistoryQuery is who changed the text of issues and who labelled them. The text
 // comes along to prove that the history is that of the text in hand.
-type historyQuery struct {
+type editHistoryQuery struct {
 	Nodes []*struct {
-		Issue history `graphql:"... on Issue"`
+		Issue editHistory `graphql:"... on Issue"`
 	} `graphql:"nodes(ids: $ids)"`
 }
 
-// history is what GitHub knows of the text of an issue. What it does not tell is
+// editHistory is what GitHub knows of the text of an issue. What it does not tell is
 // nil, and then not known.
-type history struct {
+type editHistory struct {
 	ID               string
 	Title            string
 	Body             string
@@ -42,14 +42,14 @@ type history struct {
 			} `graphql:"... on RenamedTitleEvent"`
 		}
 	} `graphql:"renames: timelineItems(last: 100, itemTypes: [RENAMED_TITLE_EVENT])"`
-	Labelings *struct {
+	Labellings *struct {
 		Nodes []*struct {
-			Event labeling `graphql:"... on LabeledEvent"`
+			Event labelling `graphql:"... on LabeledEvent"`
 		}
 	} `graphql:"labelings: timelineItems(last: 100, itemTypes: [LABELED_EVENT])"`
 }
 
-type labeling struct {
+type labelling struct {
 	CreatedAt time.Time
 	Actor     *actor
 	Label     struct{ Name string }
@@ -69,7 +69,7 @@ type change struct {
 
 // changes returns all changes of title and body since the issue was written; false
 // when GitHub does not tell all of them.
-func (h *history) changes() ([]change, bool) {
+func (h *editHistory) changes() ([]change, bool) {
 	if h.UserContentEdits == nil || h.Renames == nil || h.Renames.PageInfo.HasPreviousPage ||
 		h.UserContentEdits.TotalCount > len(h.UserContentEdits.Nodes) {
 		return nil, false
@@ -93,14 +93,14 @@ func (h *history) changes() ([]change, bool) {
 	return list, true
 }
 
-// labeling returns when the label on the issue was added, nil when that is
+// lastLabelling returns when the label on the issue was added, nil when that is
 // not known.
-func (h *history) labeling(label string) *labeling {
-	if h.Labelings == nil {
+func (h *editHistory) lastLabelling(label string) *labelling {
+	if h.Labellings == nil {
 		return nil
 	}
-	var last *labeling
-	for _, e := range h.Labelings.Nodes {
+	var last *labelling
+	for _, e := range h.Labellings.Nodes {
 		if e != nil && tracker.NormalLabel(e.Event.Label.Name) == label && (last == nil || !e.Event.CreatedAt.Before(last.CreatedAt)) {
 			last = &e.Event
 		}
@@ -108,25 +108,25 @@ func (h *history) labeling(label string) *labeling {
 	return last
 }
 
-// of reports whether the history is that of the text in the record.
-func (h *history) of(r *record) bool {
+// matches reports whether the history is that matches the text in the record.
+func (h *editHistory) matches(r *record) bool {
 	same := func(a, b string) bool {
 		return a == b || strings.ReplaceAll(a, "\r\n", "\n") == strings.ReplaceAll(b, "\r\n", "\n")
 	}
 	return same(h.Title, r.GetTitle()) && same(h.Body, r.GetBody())
 }
 
-// histories reads the history of each candidate, nil where there is none.
-func (r *repository) histories(ctx context.Context, candidates []candidate) ([]*history, error) {
+// readEditHistories reads the history of each candidate, nil where there is none.
+func (r *repository) readEditHistories(ctx context.Context, candidates []candidate) ([]*editHistory, error) {
 	op := "read who edited the issues of " + r.cfg.Repo
-	all := make([]*history, len(candidates))
+	all := make([]*editHistory, len(candidates))
 	chunks := slices.Collect(slices.Chunk(candidates, maxNodes))
 	err := together(ctx, len(chunks), func(ctx context.Context, i int) error {
 		ids := make([]string, len(chunks[i]))
 		for j, c := range chunks[i] {
 			ids[j] = c.GetNodeID()
 		}
-		var data historyQuery
+		var data editHistoryQuery
 		if err := r.query(ctx, op, needIssues, &data, map[string]any{"ids": nodeIDs(ids)}); err != nil {
 			return err
 		}

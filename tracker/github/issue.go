@@ -13,61 +13,61 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// issues makes issues of records, in their order: all of them, or those in the
+// toIssues makes toIssues of records, in their order: all of them, or those in the
 // wanted states. Only those that could be worked on cost more requests. A record
 // whose place on the board cannot be told is malformed.
-func (r *repository) issues(ctx context.Context, records []*record, wanted map[string]bool) (issues []tracker.Issue, spoilt []tracker.Malformed, err error) {
-	board, err := r.board(ctx, records)
+func (r *repository) toIssues(ctx context.Context, records []*record, wanted map[string]bool) (issues []tracker.Issue, malformed []tracker.Malformed, err error) {
+	board, err := r.projectStatuses(ctx, records)
 	if err != nil {
 		return nil, nil, err
 	}
-	if slices.ContainsFunc(records, func(rec *record) bool { return len(r.states.labelled(rec.names())) > 0 }) {
-		r.sawLabel()
+	if slices.ContainsFunc(records, func(rec *record) bool { return len(r.states.fromLabels(rec.labelNames())) > 0 }) {
+		r.markStateLabelSeen()
 	}
 	var candidates []candidate
 	for _, rec := range records {
 		at, there := board[rec.GetNodeID()]
-		if r.states.board && rec.open() && !there {
+		if r.states.onProject && rec.isOpen() && !there {
 			continue // deleted since it was listed
 		}
-		if at.spoilt != nil {
-			spoilt = append(spoilt, malformed(rec.GetNumber(), at.spoilt))
+		if at.unknown != nil {
+			malformed = append(malformed, newMalformed(rec.GetNumber(), at.unknown))
 			continue
 		}
-		issue, why := r.normalise(rec, at.status)
+		issue, why := r.toIssue(rec, at.name)
 		if wanted != nil && !wanted[tracker.NormalState(issue.State)] {
 			continue
 		}
 		if why == "" {
-			why = r.trust.outsider(rec)
+			why = r.trust.recordDenial(rec)
 		}
 		if why == "" {
 			candidates = append(candidates, candidate{rec, len(issues)})
 		}
-		issue.Why = why
+		issue.WhyNot = why
 		issues = append(issues, issue)
 	}
-	candidates, err = r.block(ctx, candidates, issues)
+	candidates, err = r.addBlockers(ctx, candidates, issues)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := r.trust.admit(ctx, candidates, issues); err != nil {
+	if err := r.trust.setDispatchable(ctx, candidates, issues); err != nil {
 		return nil, nil, err
 	}
-	return issues, spoilt, nil
+	return issues, malformed, nil
 }
 
 // candidate is a record that could be worked on and where its issue stands.
 type candidate struct {
 	*record
-	at int
+	index int
 }
 
-// normalise returns the issue of SPEC §11.3. The reason is why it is no candidate, as far
+// toIssue returns the issue of SPEC §11.3. The reason is why it is no candidate, as far
 // as its record tells.
-func (r *repository) normalise(rec *record, status string) (tracker.Issue, string) {
-	labels := rec.labels()
-	state, why := r.states.of(rec, status)
+func (r *repository) toIssue(rec *record, status string) (tracker.Issue, string) {
+	labels := rec.normalLabels()
+	state, why := r.states.stateOf(rec, status)
 	issue := tracker.Issue{
 		ID:          tracker.ID(strconv.Itoa(rec.GetNumber())),
 		Identifier:  identifier(rec.GetNumber()),
@@ -82,10 +82,10 @@ func (r *repository) normalise(rec *record, status string) (tracker.Issue, strin
 		CreatedAt:   rec.GetCreatedAt().Time,
 		UpdatedAt:   rec.GetUpdatedAt().Time,
 	}
-	label, lacks := r.cfg.lacking(labels)
+	label, lacks := r.cfg.missingLabel(labels)
 	switch {
 	case why != "":
-	case !rec.open():
+	case !rec.isOpen():
 		why = "it is closed"
 	case !r.states.isActive(state):
 		why = fmt.Sprintf("its state %q is not an active one", state)
@@ -119,8 +119,8 @@ type dependencies struct {
 	TotalBlockedBy int `json:"total_blocked_by"`
 }
 
-// check says why the record is no issue that could be worked on.
-func (r *record) check() error {
+// validate says why the record is no issue that could be worked on.
+func (r *record) validate() error {
 	switch {
 	case r == nil:
 		return errors.New("it is null")
@@ -144,10 +144,10 @@ func (r *record) number() int {
 	return r.GetNumber()
 }
 
-func (r *record) open() bool { return r.GetState() == stateOpen }
+func (r *record) isOpen() bool { return r.GetState() == stateOpen }
 
-// names returns the names of its labels as they are written.
-func (r *record) names() []string {
+// labelNames returns the labelNames of its labels as they are written.
+func (r *record) labelNames() []string {
 	names := make([]string, len(r.Labels))
 	for i, l := range r.Labels {
 		names[i] = l.GetName()
@@ -155,10 +155,10 @@ func (r *record) names() []string {
 	return names
 }
 
-// labels returns the names of its labels in normal form, each once.
-func (r *record) labels() []string {
+// normalLabels returns the names of its normalLabels in normal form, each once.
+func (r *record) normalLabels() []string {
 	labels := make([]string, 0, len(r.Labels))
-	for _, name := range r.names() {
+	for _, name := range r.labelNames() {
 		label := tracker.NormalLabel(name)
 		if label != "" && !slices.Contains(labels, label) {
 			labels = append(labels, label)
@@ -167,10 +167,10 @@ func (r *record) labels() []string {
 	return labels
 }
 
-// malformed returns the record of a number, 0 when it does not say, as one that
-// is malformed for a reason.
-func malformed(number int, why error) tracker.Malformed {
-	m := tracker.Malformed{Why: clip(why.Error()) + ": look at it on GitHub"}
+// newMalformed returns the record of a number, 0 when it does not say, as one that
+// is newMalformed for a reason.
+func newMalformed(number int, why error) tracker.Malformed {
+	m := tracker.Malformed{Reason: clip(why.Error()) + ": look at it on GitHub"}
 	if number > 0 {
 		m.ID, m.Identifier = tracker.ID(strconv.Itoa(number)), identifier(number)
 	}
@@ -178,23 +178,23 @@ func malformed(number int, why error) tracker.Malformed {
 }
 
 // decodeRecords reads a list. Malformed records are apart, each with the reason.
-func decodeRecords(a answer) (records []*record, spoilt []tracker.Malformed, err error) {
+func decodeRecords(a answer) (records []*record, malformed []tracker.Malformed, err error) {
 	keep := func(r *record, err error) {
 		if err == nil {
-			err = r.check()
+			err = r.validate()
 		}
 		if err == nil {
 			records = append(records, r)
 			return
 		}
-		spoilt = append(spoilt, malformed(r.number(), err))
+		malformed = append(malformed, newMalformed(r.number(), err))
 	}
 	var all []*record
 	if err := a.decode(&all); err == nil {
 		for _, r := range all {
 			keep(r, nil)
 		}
-		return records, spoilt, nil
+		return records, malformed, nil
 	}
 	// Something in there has the wrong type: find out what, record by record.
 	var each []json.RawMessage
@@ -206,11 +206,11 @@ func decodeRecords(a answer) (records []*record, spoilt []tracker.Malformed, err
 		err := json.Unmarshal(raw, &r)
 		keep(r, err)
 	}
-	return records, spoilt, nil
+	return records, malformed, nil
 }
 
-// repository returns owner/name of where the record is, by its address in the API.
-func (r *record) repository() string {
+// repositoryName returns owner/name of where the record is, by its address in the API.
+func (r *record) repositoryName() string {
 	_, name, _ := strings.Cut(r.GetRepositoryURL(), "/repos/")
 	return name
 }

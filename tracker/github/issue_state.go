@@ -21,22 +21,22 @@ const (
 	listAll    = "all"
 )
 
-// states knows how an issue's state is found out.
-type states struct {
-	board            bool
+// stateSource knows how an issue's state is found out.
+type stateSource struct {
+	onProject        bool
 	prefix           string // of labels; "" without them
 	active, terminal []string
 }
 
-func newStates(cfg Config) states {
-	s := states{board: cfg.Project != nil, active: normal(cfg.Active), terminal: normal(cfg.Terminal)}
-	if !s.board {
+func newStateSource(cfg Config) stateSource {
+	s := stateSource{onProject: cfg.Project != nil, active: normalStates(cfg.Active), terminal: normalStates(cfg.Terminal)}
+	if !s.onProject {
 		s.prefix = cfg.StateLabelPrefix
 	}
 	return s
 }
 
-func normal(names []string) []string {
+func normalStates(names []string) []string {
 	list := make([]string, len(names))
 	for i, name := range names {
 		list[i] = tracker.NormalState(name)
@@ -44,11 +44,11 @@ func normal(names []string) []string {
 	return list
 }
 
-// list names the one list that holds every issue in the wanted states: closed
+// listFor names the one listFor that holds every issue in the wanted states: closed
 // issues, and they alone, are closed. It is "" when there can be none.
-func (s states) list(wanted map[string]bool) string {
+func (s stateSource) listFor(wanted map[string]bool) string {
 	closed, open := wanted[stateClosed], wanted[stateOpen]
-	if s.board || s.prefix != "" {
+	if s.onProject || s.prefix != "" {
 		open = open || len(wanted) > 1 || len(wanted) == 1 && !closed
 	}
 	switch {
@@ -62,14 +62,14 @@ func (s states) list(wanted map[string]bool) string {
 	return ""
 }
 
-// of returns the state of an issue, and why it cannot be relied upon. An open issue
+// stateOf returns the state stateOf an issue, and why it cannot be relied upon. An open issue
 // without a status is open. The status is the one on the board.
-func (s states) of(r *record, status string) (state, why string) {
-	if !r.open() {
+func (s stateSource) stateOf(r *record, status string) (state, why string) {
+	if !r.isOpen() {
 		return stateClosed, ""
 	}
-	names := s.labelled(r.names())
-	if s.board && status != "" {
+	names := s.fromLabels(r.labelNames())
+	if s.onProject && status != "" {
 		names = []string{status}
 	}
 	if len(names) == 0 {
@@ -85,8 +85,8 @@ func (s states) of(r *record, status string) (state, why string) {
 	return names[0], why
 }
 
-// labelled returns the states that labels give, as they are written.
-func (s states) labelled(labels []string) []string {
+// fromLabels returns the states that labels give, as they are written.
+func (s stateSource) fromLabels(labels []string) []string {
 	if s.prefix == "" {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (s states) labelled(labels []string) []string {
 
 // rank orders contradicting states so that a terminal one, which would remove
 // the workspace, never wins: active ones first, as the workflow lists them.
-func (s states) rank(name string) int {
+func (s stateSource) rank(name string) int {
 	name = tracker.NormalState(name)
 	if i := slices.Index(s.active, name); i >= 0 {
 		return i
@@ -116,6 +116,6 @@ func (s states) rank(name string) int {
 	return len(s.active)
 }
 
-func (s states) isActive(name string) bool {
+func (s stateSource) isActive(name string) bool {
 	return slices.Contains(s.active, tracker.NormalState(name))
 }

@@ -12,15 +12,15 @@ import (
 
 const needProjects = "the permission projects: read (the token of an Actions job cannot have it)"
 
-// boardQuery is the board and the status that issues have on it.
-type boardQuery struct {
+// projectQuery is the board and the status that issues have on it.
+type projectQuery struct {
 	RepositoryOwner *struct {
 		Owner struct {
 			ProjectV2 *struct {
 				ID     string
 				Fields struct {
 					Nodes []*struct {
-						Field boardField `graphql:"... on ProjectV2SingleSelectField"`
+						Field projectField `graphql:"... on ProjectV2SingleSelectField"`
 					}
 				} `graphql:"fields(first: 100)"`
 			} `graphql:"projectV2(number: $number)"`
@@ -42,32 +42,32 @@ type boardQuery struct {
 	} `graphql:"nodes(ids: $ids)"`
 }
 
-type boardField struct {
+type projectField struct {
 	Name    string
 	Options []struct{ Name string }
 }
 
-// place is where an issue is on the board.
-type place struct {
-	status string // "" for none
-	spoilt error  // why that is not known
+// projectStatus is where an issue is on the board.
+type projectStatus struct {
+	name    string // "" for none
+	unknown error  // why that is not known
 }
 
-// board reads the place of each open record on the board, by node id. Without a
-// board it is nil, and asks nothing. The board does not show in an issue's ETag,
+// projectStatuses reads the place of each open record on the projectStatuses, by node id. Without a
+// projectStatuses it is nil, and asks nothing. The projectStatuses does not show in an issue's ETag,
 // so this is one request per 100 open issues.
-func (r *repository) board(ctx context.Context, records []*record) (map[string]place, error) {
-	if !r.states.board {
+func (r *repository) projectStatuses(ctx context.Context, records []*record) (map[string]projectStatus, error) {
+	if !r.states.onProject {
 		return nil, nil
 	}
 	var ids []string
 	for _, rec := range records {
-		if rec.open() {
+		if rec.isOpen() {
 			ids = append(ids, rec.GetNodeID())
 		}
 	}
 	r.mu.Lock()
-	seen := r.boardSeen
+	seen := r.projectChecked
 	r.mu.Unlock()
 	if len(ids) == 0 && seen {
 		return nil, nil
@@ -76,18 +76,18 @@ func (r *repository) board(ctx context.Context, records []*record) (map[string]p
 	if len(chunks) == 0 {
 		chunks = [][]string{{}} // to check the board
 	}
-	parts := make([]map[string]place, len(chunks))
+	parts := make([]map[string]projectStatus, len(chunks))
 	err := together(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
-		parts[i], err = r.statuses(ctx, chunks[i])
+		parts[i], err = r.readProjectStatuses(ctx, chunks[i])
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
-	r.boardSeen = true
+	r.projectChecked = true
 	r.mu.Unlock()
-	all := make(map[string]place, len(ids))
+	all := make(map[string]projectStatus, len(ids))
 	for _, part := range parts {
 		for id, at := range part {
 			all[id] = at
@@ -96,23 +96,23 @@ func (r *repository) board(ctx context.Context, records []*record) (map[string]p
 	return all, nil
 }
 
-func (r *repository) statuses(ctx context.Context, ids []string) (map[string]place, error) {
+func (r *repository) readProjectStatuses(ctx context.Context, ids []string) (map[string]projectStatus, error) {
 	p := r.cfg.Project
 	op := fmt.Sprintf("read the project %s/%d", p.Owner, p.Number)
-	var data boardQuery
+	var data projectQuery
 	err := r.query(ctx, op, needProjects, &data, map[string]any{
 		"owner": graphql.String(p.Owner), "number": graphql.Int(p.Number), "field": graphql.String(p.Field), "ids": nodeIDs(ids),
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkBoard(data); err != nil {
+	if err := r.checkProject(data); err != nil {
 		return nil, err
 	}
 	if len(data.Nodes) != len(ids) {
 		return nil, fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))
 	}
-	found := make(map[string]place, len(ids))
+	found := make(map[string]projectStatus, len(ids))
 	for i, node := range data.Nodes {
 		if node == nil {
 			continue
@@ -128,17 +128,17 @@ func (r *repository) statuses(ctx context.Context, ids []string) (map[string]pla
 			}
 		}
 		if !on && items.PageInfo.HasNextPage {
-			found[ids[i]] = place{spoilt: errors.New("it is on more than 50 boards: take it off some")}
+			found[ids[i]] = projectStatus{unknown: errors.New("it is on more than 50 boards: take it off some")}
 			continue
 		}
-		found[ids[i]] = place{status: status}
+		found[ids[i]] = projectStatus{name: status}
 	}
 	return found, nil
 }
 
-// checkBoard refuses a board that does not fit the workflow, so that a misspelt
+// checkProject refuses a board that does not fit the workflow, so that a misspelt
 // name never looks like an empty board.
-func (r *repository) checkBoard(data boardQuery) error {
+func (r *repository) checkProject(data projectQuery) error {
 	p := r.cfg.Project
 	if data.RepositoryOwner == nil {
 		return invalid("project.owner", "is %q: there is no such user or organisation", p.Owner)
@@ -152,24 +152,24 @@ func (r *repository) checkBoard(data boardQuery) error {
 		switch {
 		case node == nil || node.Field.Name == "": // of another kind
 		case node.Field.Name == p.Field:
-			return r.checkOptions(node.Field)
+			return r.checkStatusOptions(node.Field)
 		default:
 			names = append(names, node.Field.Name)
 		}
 	}
-	return invalid("project.field", "is %q: the single-select fields of the board are %s", p.Field, cut(names))
+	return invalid("project.field", "is %q: the single-select fields of the board are %s", p.Field, quotedList(names))
 }
 
-func (r *repository) checkOptions(field boardField) error {
+func (r *repository) checkStatusOptions(field projectField) error {
 	options := make([]string, len(field.Options))
 	for i, option := range field.Options {
 		options[i] = option.Name
 	}
-	key, name := r.cfg.missing(options)
+	key, name := r.cfg.missingState(options)
 	if key == "" {
 		return nil
 	}
 	return fmt.Errorf("github tracker: %w: %s: %q is not an option of the field %q: the board has %s, "+
 		"besides them there are %q (no status) and %q",
-		tracker.ErrInvalidConfig, key, name, field.Name, cut(options), stateOpen, stateClosed)
+		tracker.ErrInvalidConfig, key, name, field.Name, quotedList(options), stateOpen, stateClosed)
 }

@@ -22,8 +22,8 @@ func (r *repository) IssuesByState(ctx context.Context, names []string) ([]track
 	for _, name := range names {
 		wanted[tracker.NormalState(name)] = true
 	}
-	list, narrow := r.states.list(wanted), r.narrowed(wanted)
-	if list == "" || narrow && r.cfg.impossible() {
+	list, narrow := r.states.listFor(wanted), r.filtersByLabel(wanted)
+	if list == "" || narrow && r.cfg.requiresBlankLabel() {
 		return nil, nil
 	}
 	op := fmt.Sprintf("list the %s issues of %s", list, r.cfg.Repo)
@@ -34,12 +34,12 @@ func (r *repository) IssuesByState(ctx context.Context, names []string) ([]track
 	if err != nil {
 		return nil, err
 	}
-	issues, spoilt, err := r.issues(ctx, l.records, wanted)
+	issues, malformed, err := r.toIssues(ctx, l.records, wanted)
 	if err == nil {
-		err = tracker.Drop(ctx, op, len(l.records)-len(spoilt), slices.Concat(l.spoilt, spoilt))
+		err = tracker.ReportDropped(ctx, op, len(l.records)-len(malformed), slices.Concat(l.malformed, malformed))
 	}
 	if err == nil && list != listClosed {
-		err = r.checkOnce(ctx)
+		err = r.checkStateLabelsOnce(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -49,31 +49,31 @@ func (r *repository) IssuesByState(ctx context.Context, names []string) ([]track
 
 // listing is one list of the repository without its pull requests.
 type listing struct {
-	records []*record
-	spoilt  []tracker.Malformed
-	empty   bool // it has no pull requests and no malformed records either
+	records   []*record
+	malformed []tracker.Malformed
+	empty     bool // it has no pull requests and no malformed records either
 }
 
 // list reads one list of the repository: whole, or narrowed to the issues with
 // the required labels.
 func (r *repository) list(ctx context.Context, op, list string, narrow bool) (listing, error) {
 	if !narrow {
-		return r.listAt(ctx, op, r.listPath(list), list)
+		return r.readList(ctx, op, r.listPath(list), list)
 	}
-	l, err := r.listAt(ctx, op, r.candidatesPath(list), list)
+	l, err := r.readList(ctx, op, r.candidateListPath(list), list)
 	if err != nil || !l.empty {
 		return l, err
 	}
-	if again, err := r.respell(ctx); err != nil || !again {
+	if again, err := r.refreshSpellings(ctx); err != nil || !again {
 		return listing{}, err
 	}
-	return r.listAt(ctx, op, r.candidatesPath(list), list)
+	return r.readList(ctx, op, r.candidateListPath(list), list)
 }
 
-// listAt reads a list from its first page on.
-func (r *repository) listAt(ctx context.Context, op, at, list string) (listing, error) {
+// readList reads a list from its first page on.
+func (r *repository) readList(ctx context.Context, op, at, list string) (listing, error) {
 	l := listing{empty: true}
-	pages, spoilt, err := r.walk(ctx, op, at, list == listOpen, func(rec *record) {
+	pages, malformed, err := r.readPages(ctx, op, at, list == listOpen, func(rec *record) {
 		l.empty = false
 		if rec.PullRequestLinks == nil {
 			l.records = append(l.records, rec)
@@ -82,7 +82,7 @@ func (r *repository) listAt(ctx context.Context, op, at, list string) (listing, 
 	if err != nil {
 		return listing{}, err
 	}
-	l.spoilt, l.empty = spoilt, l.empty && spoilt == nil
+	l.malformed, l.empty = malformed, l.empty && malformed == nil
 	if list == listOpen {
 		r.mu.Lock()
 		r.openPages = pages
@@ -92,11 +92,11 @@ func (r *repository) listAt(ctx context.Context, op, at, list string) (listing, 
 }
 
 func (r *repository) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
-	numbers := distinct(ids)
+	numbers := issueNumbers(ids)
 	if len(numbers) == 0 {
 		return nil, nil
 	}
-	found, err := r.find(ctx, numbers)
+	found, err := r.findRecords(ctx, numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +106,9 @@ func (r *repository) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracke
 			records = append(records, found[n])
 		}
 	}
-	issues, spoilt, err := r.issues(ctx, records, nil)
-	if err == nil && spoilt != nil {
-		err = &tracker.MalformedError{Op: "read issues of " + r.cfg.Repo, Records: spoilt}
+	issues, malformed, err := r.toIssues(ctx, records, nil)
+	if err == nil && malformed != nil {
+		err = &tracker.MalformedError{Op: "read issues of " + r.cfg.Repo, Records: malformed}
 	}
 	if err != nil {
 		return nil, err
@@ -116,9 +116,9 @@ func (r *repository) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracke
 	return issues, nil
 }
 
-// distinct returns the numbers among the ids, each once. Anything else is the id of
+// issueNumbers returns the numbers among the ids, each once. Anything else is the id of
 // no issue.
-func distinct(ids []tracker.ID) []int {
+func issueNumbers(ids []tracker.ID) []int {
 	var numbers []int
 	seen := make(map[int]bool, len(ids))
 	for _, id := range ids {
@@ -132,11 +132,11 @@ func distinct(ids []tracker.ID) []int {
 	return numbers
 }
 
-// find reads issues by number. Where the list of open issues is known to have no
+// findRecords reads issues by number. Where the list of open issues is known to have no
 // more pages than there are numbers it is asked first, because it answers for
 // all of them, and for nothing when it has not changed. Each of the rest is
 // asked for by itself.
-func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, error) {
+func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*record, error) {
 	found := make(map[int]*record, len(numbers))
 	r.mu.Lock()
 	pages := r.openPages
@@ -144,7 +144,7 @@ func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, 
 	op := "read issues of " + r.cfg.Repo
 	listed := pages > 0 && pages <= len(numbers)
 	if listed {
-		list, err := r.listAt(ctx, op, r.candidatesPath(listOpen), listOpen) // a malformed one is asked for by itself
+		list, err := r.readList(ctx, op, r.candidateListPath(listOpen), listOpen) // a malformed one is asked for by itself
 		if err != nil {
 			return nil, err
 		}
@@ -158,10 +158,10 @@ func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, 
 			rest = append(rest, n)
 		}
 	}
-	single, spoilt := make([]*record, len(rest)), make([]*tracker.MalformedError, len(rest))
+	single, malformed := make([]*record, len(rest)), make([]*tracker.MalformedError, len(rest))
 	err := together(ctx, len(rest), func(ctx context.Context, i int) (err error) {
-		single[i], err = r.one(ctx, rest[i])
-		if errors.As(err, &spoilt[i]) {
+		single[i], err = r.readRecord(ctx, rest[i])
+		if errors.As(err, &malformed[i]) {
 			return nil // the others are read all the same, to name every malformed one
 		}
 		return err
@@ -169,7 +169,7 @@ func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, 
 	if err != nil {
 		return nil, err
 	}
-	if all := allOf(op, spoilt); all != nil {
+	if all := joinMalformed(op, malformed); all != nil {
 		return nil, all
 	}
 	missing := false
@@ -179,17 +179,17 @@ func (r *repository) find(ctx context.Context, numbers []int) (map[int]*record, 
 	}
 	if missing && !listed {
 		// A token that has lost the repository must not look like issues that are gone.
-		if _, err := r.page(ctx, op, r.candidatesPath(listOpen), true); err != nil {
+		if _, err := r.readPage(ctx, op, r.candidateListPath(listOpen), true); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// allOf makes one error of those that are not nil.
-func allOf(op string, spoilt []*tracker.MalformedError) error {
+// joinMalformed makes one error of those that are not nil.
+func joinMalformed(op string, malformed []*tracker.MalformedError) error {
 	var records []tracker.Malformed
-	for _, e := range spoilt {
+	for _, e := range malformed {
 		if e != nil {
 			records = append(records, e.Records...)
 		}
@@ -200,11 +200,11 @@ func allOf(op string, spoilt []*tracker.MalformedError) error {
 	return &tracker.MalformedError{Op: op, Records: records}
 }
 
-// one reads an issue; nil is not visible.
-func (r *repository) one(ctx context.Context, n int) (*record, error) {
+// readRecord reads an issue; nil is not visible.
+func (r *repository) readRecord(ctx context.Context, n int) (*record, error) {
 	op, at := fmt.Sprintf("read %s of %s", identifier(n), r.cfg.Repo), r.path("/issues/%d", n)
-	known := r.known(at)
-	a, err := r.changed(ctx, op, at, known)
+	known := r.cached(at)
+	a, err := r.getIfChanged(ctx, op, at, known)
 	switch status(err) {
 	case http.StatusNotModified:
 		if known != nil {
@@ -225,19 +225,19 @@ func (r *repository) one(ctx context.Context, n int) (*record, error) {
 	}
 	rec := new(record)
 	if err := json.Unmarshal(raw, rec); err != nil {
-		return nil, &tracker.MalformedError{Op: op, Records: []tracker.Malformed{malformed(n, err)}}
+		return nil, &tracker.MalformedError{Op: op, Records: []tracker.Malformed{newMalformed(n, err)}}
 	}
 	if rec.PullRequestLinks != nil {
 		return nil, nil
 	}
-	err = rec.check()
+	err = rec.validate()
 	if err == nil && rec.GetNumber() != n {
 		err = fmt.Errorf("it says that it is %s", identifier(rec.GetNumber()))
 	}
 	if err != nil {
-		return nil, &tracker.MalformedError{Op: op, Records: []tracker.Malformed{malformed(n, err)}}
+		return nil, &tracker.MalformedError{Op: op, Records: []tracker.Malformed{newMalformed(n, err)}}
 	}
-	r.keep(at, &page{etag: a.header.Get("ETag"), records: []*record{rec}})
+	r.cache(at, &cachedPage{etag: a.header.Get("ETag"), records: []*record{rec}})
 	return rec, nil
 }
 

@@ -178,8 +178,8 @@ func TestLabelsGiveTheState(t *testing.T) {
 		f.put(func(i *ticket) { i.labels = test.labels })
 		r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo", "in progress"}, []string{"done"})
 		got := f.read(r, "1")[0]
-		if got.State != test.state || got.Dispatchable != (test.why == "") || !strings.Contains(got.Why, test.why) {
-			t.Errorf("%q: state %q, dispatchable %t, why %q: want %q, %q", test.labels, got.State, got.Dispatchable, got.Why, test.state, test.why)
+		if got.State != test.state || got.Dispatchable != (test.why == "") || !strings.Contains(got.WhyNot, test.why) {
+			t.Errorf("%q: state %q, dispatchable %t, why %q: want %q, %q", test.labels, got.State, got.Dispatchable, got.WhyNot, test.state, test.why)
 		}
 	}
 }
@@ -239,10 +239,10 @@ func FuzzRecordsNeverPanicAndAreWholeOrMalformed(f *testing.F) {
 			t.Errorf("%d records and %d malformed ones in %d, %v", len(records), len(malformed), len(all), err)
 		}
 		for _, r := range records {
-			if err := r.check(); err != nil {
+			if err := r.validate(); err != nil {
 				t.Error(err)
 			}
-			r.labels()
+			r.normalLabels()
 		}
 	})
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// knownLabel is a label as GitHub last told about it.
-type knownLabel struct {
+// spelling is a label as GitHub last told about it.
+type spelling struct {
 	etag string
 	name string // as it is written
 }
 
-// lacking returns the first required label that the issue does not carry.
-func (c Config) lacking(labels []string) (label string, lacks bool) {
+// missingLabel returns the first required label that the issue does not carry.
+func (c Config) missingLabel(labels []string) (label string, lacks bool) {
 	i := slices.IndexFunc(c.RequiredLabels, func(label string) bool { return label == "" || !slices.Contains(labels, label) })
 	if i < 0 {
 		return "", false
@@ -27,51 +27,51 @@ func (c Config) lacking(labels []string) (label string, lacks bool) {
 	return c.RequiredLabels[i], true
 }
 
-// narrowed reports whether a list of issues in the wanted states holds only
+// filtersByLabel reports whether a list of issues in the wanted states holds only
 // those with the required labels. A list that has finished issues in it is
 // whole: it is for cleaning up, also after the label came off.
-func (r *repository) narrowed(wanted map[string]bool) bool {
+func (r *repository) filtersByLabel(wanted map[string]bool) bool {
 	return len(r.cfg.RequiredLabels) > 0 &&
 		!slices.ContainsFunc(r.states.terminal, func(state string) bool { return wanted[state] })
 }
 
-// impossible reports whether no issue can carry all required labels.
-func (c Config) impossible() bool { return slices.Contains(c.RequiredLabels, "") }
+// requiresBlankLabel reports whether no issue can carry all required labels.
+func (c Config) requiresBlankLabel() bool { return slices.Contains(c.RequiredLabels, "") }
 
-// sendable returns the required labels that a request can name. A list of labels
+// queryLabels returns the required labels that a request can name. A list of labels
 // is separated by commas, so one that has a comma is left to the scheduler, which
 // checks all of them anyway.
-func (c Config) sendable() []string {
+func (c Config) queryLabels() []string {
 	return slices.DeleteFunc(slices.Clone(c.RequiredLabels), func(label string) bool { return label == "" || strings.Contains(label, ",") })
 }
 
-// candidatesPath returns the address of the list of open issues with the
+// candidateListPath returns the address of the list of open issues with the
 // required labels, each as it is written as far as that is known.
-func (r *repository) candidatesPath(list string) string {
-	labels := r.cfg.sendable()
+func (r *repository) candidateListPath(list string) string {
+	labels := r.cfg.queryLabels()
 	if len(labels) == 0 {
 		return r.listPath(list)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, label := range labels {
-		if known, ok := r.written[label]; ok {
+		if known, ok := r.labelSpellings[label]; ok {
 			labels[i] = known.name
 		}
 	}
 	return r.listPath(list) + "&labels=" + url.QueryEscape(strings.Join(labels, ","))
 }
 
-// respell asks how the repository writes the required labels and reports whether
+// refreshSpellings asks how the repository writes the required labels and reports whether
 // a list by them has to be asked for again. GitHub has one label for every
 // spelling of its letters, but finds the issues by the one that it was made with.
-func (r *repository) respell(ctx context.Context) (bool, error) {
+func (r *repository) refreshSpellings(ctx context.Context) (bool, error) {
 	again := false
-	for _, label := range r.cfg.sendable() {
+	for _, label := range r.cfg.queryLabels() {
 		r.mu.Lock()
-		before := r.written[label]
+		before := r.labelSpellings[label]
 		r.mu.Unlock()
-		name, err := r.writtenLabel(ctx, label, before)
+		name, err := r.labelSpelling(ctx, label, before)
 		if err != nil {
 			return false, err
 		}
@@ -80,9 +80,9 @@ func (r *repository) respell(ctx context.Context) (bool, error) {
 	return again, nil
 }
 
-// writtenLabel returns a label as the repository writes it, and the label itself
+// labelSpelling returns a label as the repository writes it, and the label itself
 // when the repository does not have it.
-func (r *repository) writtenLabel(ctx context.Context, label string, before knownLabel) (string, error) {
+func (r *repository) labelSpelling(ctx context.Context, label string, before spelling) (string, error) {
 	op := fmt.Sprintf("read the label %q of %s", label, r.cfg.Repo)
 	req, err := r.rest.newRequest(http.MethodGet, r.path("/labels/%s", url.PathEscape(label)), nil)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *repository) writtenLabel(ctx context.Context, label string, before know
 		if before.name != "" {
 			return before.name, nil // looked for among all labels already
 		}
-		if found.Name, err = r.searchLabel(ctx, label); err != nil {
+		if found.Name, err = r.findSpelling(ctx, label); err != nil {
 			return "", err
 		}
 	case err != nil:
@@ -112,27 +112,27 @@ func (r *repository) writtenLabel(ctx context.Context, label string, before know
 			return "", fmt.Errorf("%s: %w", op, err)
 		}
 	}
-	known := knownLabel{name: found.Name, etag: a.header.Get("ETag")}
+	known := spelling{name: found.Name, etag: a.header.Get("ETag")}
 	if tracker.NormalLabel(known.name) != label {
 		known.name = label
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.written[label] = known
+	r.labelSpellings[label] = known
 	return known.name, nil
 }
 
-// searchLabel looks for a label among all of the repository, in any spelling. It
+// findSpelling looks for a label among all of the repository, in any spelling. It
 // is for a server that knows a label by one spelling alone.
-func (r *repository) searchLabel(ctx context.Context, label string) (string, error) {
-	labels, err := r.labels(ctx)
+func (r *repository) findSpelling(ctx context.Context, label string) (string, error) {
+	labels, err := r.listLabels(ctx)
 	if err != nil {
 		return "", err
 	}
 	i := slices.IndexFunc(labels, func(name string) bool { return tracker.NormalLabel(name) == label })
 	if i < 0 {
 		r.log.Warn("no issue can be worked on: tracker.required_labels names a label that the repository does not have",
-			"label", label, "repository", r.cfg.Repo, "labels", cut(labels))
+			"label", label, "repository", r.cfg.Repo, "labels", quotedList(labels))
 		return label, nil
 	}
 	return labels[i], nil

@@ -130,7 +130,7 @@ func TestAnIssueWithoutARequiredLabelIsNotAskedAboutFurther(t *testing.T) {
 	f.put(func(i *ticket) { i.blockedBy = []int{blocker} })
 	r := f.requiring(nil, "symphony")
 	got := f.read(r, "2")
-	if len(got) != 1 || got[0].Dispatchable || !strings.Contains(got[0].Why, `lacks the required label "symphony"`) {
+	if len(got) != 1 || got[0].Dispatchable || !strings.Contains(got[0].WhyNot, `lacks the required label "symphony"`) {
 		t.Errorf("%+v", got)
 	}
 	wantRequests(t, f, "GET /repos/acme/shop/issues/2 200")

@@ -40,7 +40,7 @@ func (r *repository) tool() tracker.Tool {
 			"The answer is the status, then JSON.",
 		InputSchema: json.RawMessage(toolSchema),
 		Call: func(ctx context.Context, _ tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
-			text, err := r.call(ctx, arguments)
+			text, err := r.runTool(ctx, arguments)
 			if err != nil {
 				return tracker.ToolResult{Text: "github_api: " + err.Error()}
 			}
@@ -56,41 +56,41 @@ type call struct {
 	Params map[string]any
 	Body   map[string]any
 
-	target  target
-	query   url.Values
-	changes string // the branch that it changes; "" for none
-	commit  string // the commit that it makes a branch's head; "" for none
+	target target
+	query  url.Values
+	branch string // the branch that it changes; "" for none
+	commit string // the commit that it makes a branch's head; "" for none
 }
 
-// errFailed is a call that GitHub was asked for and refused.
-var errFailed = errors.New("GitHub refused")
+// errCallRefused is a call that GitHub was asked for and refused.
+var errCallRefused = errors.New("GitHub refused")
 
-// call performs the tool and gives what the model is told.
-func (r *repository) call(ctx context.Context, arguments json.RawMessage) (string, error) {
-	c, err := r.check(arguments)
+// runTool performs the tool and gives what the model is told.
+func (r *repository) runTool(ctx context.Context, arguments json.RawMessage) (string, error) {
+	c, err := r.authorizeCall(arguments)
 	if err != nil {
 		return "", err
 	}
-	if err := r.permitted(ctx, c); err != nil {
+	if err := r.checkRemotely(ctx, c); err != nil {
 		return "", err
 	}
-	req, err := r.request(c)
+	req, err := r.callRequest(c)
 	if err != nil {
 		return "", err
 	}
 	a, err := r.send(ctx, c.Method+" "+clip(c.Path), req)
 	if refused, ok := errors.AsType[*statusError](err); ok {
-		return "", fmt.Errorf("%w: %s", errFailed, result(refused.answer))
+		return "", fmt.Errorf("%w: %s", errCallRefused, resultText(refused.answer))
 	}
 	if err != nil {
 		return "", err
 	}
-	return result(a), nil
+	return resultText(a), nil
 }
 
-// request returns the call as it is sent.
-func (r *repository) request(c *call) (*http.Request, error) {
-	path := c.target.escaped()
+// callRequest returns the call as it is sent.
+func (r *repository) callRequest(c *call) (*http.Request, error) {
+	path := c.target.requestPath()
 	if len(c.query) > 0 {
 		path += "?" + c.query.Encode()
 	}
@@ -100,8 +100,8 @@ func (r *repository) request(c *call) (*http.Request, error) {
 	return r.rest.newRequest(c.Method, path, c.Body)
 }
 
-// result returns an answer in the form for the model.
-func result(a answer) string {
+// resultText returns an answer in the form for the model.
+func resultText(a answer) string {
 	text := a.named()
 	switch {
 	case a.status >= 300 && a.status < 400:
@@ -111,14 +111,14 @@ func result(a answer) string {
 	case !a.json():
 		return text + "\nThe answer is not JSON and is left out."
 	}
-	if relation(a.header, "next") != "" {
+	if linkRelation(a.header, "next") != "" {
 		text += "\nThere are more pages: raise params.page."
 	}
 	return text + "\n" + untrusted.Cut(string(a.body), maxResult, "ask for less, for example with params.per_page")
 }
 
-// check takes a call apart and refuses, without a request, what is not allowed.
-func (r *repository) check(arguments json.RawMessage) (*call, error) {
+// authorizeCall takes a call apart and refuses, without a request, what is not allowed.
+func (r *repository) authorizeCall(arguments json.RawMessage) (*call, error) {
 	c, err := decodeCall(arguments)
 	if err != nil {
 		return nil, err
@@ -129,14 +129,14 @@ func (r *repository) check(arguments json.RawMessage) (*call, error) {
 	if r.cfg.ToolScope != ScopeToken && !strings.EqualFold(c.target.repo, r.cfg.Repo) {
 		return nil, fmt.Errorf("the repository is %s, not %s", r.cfg.Repo, c.target.repo)
 	}
-	if err := noStateBranch(r.cfg, c); err != nil {
+	if err := rejectStateBranch(r.cfg, c); err != nil {
 		return nil, err
 	}
-	for _, allowed := range rules() {
+	for _, allowed := range toolRoutes() {
 		if allowed.method != c.Method || !c.target.matches(allowed.path) {
 			continue
 		}
-		for _, guard := range allowed.guards {
+		for _, guard := range allowed.checks {
 			if err := guard(r.cfg, c); err != nil {
 				return nil, err
 			}

@@ -10,21 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// rule allows calls of github_api.
-type rule struct {
+// toolRoute allows calls of github_api.
+type toolRoute struct {
 	method string
 	path   string // below the repository; see target.matches
-	guards []guard
+	checks []callCheck
 }
 
-// rules returns all that github_api may do. Everything else is refused: settings,
+// toolRoutes returns all that github_api may do. Everything else is refused: settings,
 // secrets, variables, keys, hooks, environments, collaborators, rulesets and
 // protections, Actions beyond reading their results, dispatches, deployments,
 // forks, transfers, merges, tags, releases, and the marks that gates rely on
 // (statuses, checks, approvals). Adding a row widens what an agent that reads
 // strangers' text can do.
-func rules() []rule {
-	return []rule{
+func toolRoutes() []toolRoute {
+	return []toolRoute{
 		{"GET", "", nil},
 		{"GET", "assignees", nil},
 		{"GET", "assignees/*", nil},
@@ -85,8 +85,8 @@ func rules() []rule {
 		{"GET", "releases/latest", nil},
 		{"GET", "tags", nil},
 
-		{"POST", "issues", []guard{noTrustLabel}},
-		{"PATCH", "issues/#", []guard{noTrustLabel}},
+		{"POST", "issues", []callCheck{rejectTrustLabel}},
+		{"PATCH", "issues/#", []callCheck{rejectTrustLabel}},
 		{"POST", "issues/#/assignees", nil},
 		{"DELETE", "issues/#/assignees", nil},
 		{"POST", "issues/#/comments", nil},
@@ -94,8 +94,8 @@ func rules() []rule {
 		{"POST", "issues/comments/#/reactions", nil},
 		{"POST", "issues/#/dependencies/blocked_by", nil},
 		{"DELETE", "issues/#/dependencies/blocked_by/#", nil},
-		{"POST", "issues/#/labels", []guard{noTrustLabel}},
-		{"PUT", "issues/#/labels", []guard{noTrustLabel}},
+		{"POST", "issues/#/labels", []callCheck{rejectTrustLabel}},
+		{"PUT", "issues/#/labels", []callCheck{rejectTrustLabel}},
 		{"DELETE", "issues/#/labels/*", nil},
 		{"POST", "issues/#/reactions", nil},
 		{"POST", "issues/#/sub_issues", nil},
@@ -111,22 +111,22 @@ func rules() []rule {
 		{"PATCH", "pulls/comments/#", nil},
 		{"POST", "pulls/#/requested_reviewers", nil},
 		{"DELETE", "pulls/#/requested_reviewers", nil},
-		{"POST", "pulls/#/reviews", []guard{noApproval}},
+		{"POST", "pulls/#/reviews", []callCheck{rejectApproval}},
 
-		{"PUT", "contents/**", []guard{ownBranch, noWorkflowFile}},
-		{"DELETE", "contents/**", []guard{ownBranch, noWorkflowFile}},
+		{"PUT", "contents/**", []callCheck{requireBranch, rejectWorkflowFile}},
+		{"DELETE", "contents/**", []callCheck{requireBranch, rejectWorkflowFile}},
 		{"POST", "git/blobs", nil},
-		{"POST", "git/trees", []guard{noWorkflowTree}},
+		{"POST", "git/trees", []callCheck{rejectWorkflowTree}},
 		{"POST", "git/commits", nil},
-		{"POST", "git/refs", []guard{newBranch, harmlessCommit}},
-		{"PATCH", "git/refs/heads/**", []guard{movedBranch, harmlessCommit}},
+		{"POST", "git/refs", []callCheck{requireNewBranch, requireCommit}},
+		{"PATCH", "git/refs/heads/**", []callCheck{rejectForcePush, requireCommit}},
 	}
 }
 
 // target is a path of github_api that has been taken apart.
 type target struct {
-	repo string   // owner/name
-	rest []string // what follows it
+	repo     string   // owner/name
+	segments []string // what follows it
 }
 
 // parseTarget takes a path apart without giving it any meaning that a server
@@ -170,18 +170,18 @@ func parseTarget(path, repo string) (target, error) {
 // unprintable reports whether a character may look different from what is sent.
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// first returns the kind of thing that the path is about.
-func (t target) first() string {
-	if len(t.rest) == 0 {
+// resource returns the kind of thing that the path is about.
+func (t target) resource() string {
+	if len(t.segments) == 0 {
 		return ""
 	}
-	return t.rest[0]
+	return t.segments[0]
 }
 
-// escaped returns the path as it is sent, relative to the root of the API.
-func (t target) escaped() string {
+// requestPath returns the path as it is sent, relative to the root of the API.
+func (t target) requestPath() string {
 	parts := []string{"repos/" + t.repo}
-	for _, s := range t.rest {
+	for _, s := range t.segments {
 		parts = append(parts, url.PathEscape(s))
 	}
 	return strings.Join(parts, "/")
@@ -195,15 +195,15 @@ func (t target) matches(pattern string) bool {
 		want = nil
 	}
 	if n := len(want); n > 0 && want[n-1] == "**" {
-		if len(t.rest) < n {
+		if len(t.segments) < n {
 			return false
 		}
-		return slices.EqualFunc(want[:n-1], t.rest[:n-1], matchesPart)
+		return slices.EqualFunc(want[:n-1], t.segments[:n-1], matchesSegment)
 	}
-	return slices.EqualFunc(want, t.rest, matchesPart)
+	return slices.EqualFunc(want, t.segments, matchesSegment)
 }
 
-func matchesPart(want, got string) bool {
+func matchesSegment(want, got string) bool {
 	switch want {
 	case "*":
 		return true

@@ -62,17 +62,17 @@ func TestEveryWriteIsSentAsGitHubDescribesIt(t *testing.T) {
 		if write.body != "" {
 			more["body"] = json.RawMessage(write.body)
 		}
-		c, err := r.check(json.RawMessage(arguments(t, write.method, "/repos/acme/shop/"+write.path, more)))
+		c, err := r.authorizeCall(json.RawMessage(arguments(t, write.method, "/repos/acme/shop/"+write.path, more)))
 		if err != nil {
 			t.Errorf("%s %s: %v", write.method, write.path, err)
 			continue
 		}
-		for _, allowed := range rules() {
+		for _, allowed := range toolRoutes() {
 			if allowed.method == c.Method && c.target.matches(allowed.path) {
 				tried = append(tried, allowed.method+" "+allowed.path)
 			}
 		}
-		req, err := r.request(c)
+		req, err := r.callRequest(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestEveryWriteIsSentAsGitHubDescribesIt(t *testing.T) {
 			t.Errorf("%s %s: %v", write.method, write.path, err)
 		}
 	}
-	for _, allowed := range rules() {
+	for _, allowed := range toolRoutes() {
 		if allowed.method != "GET" && !slices.Contains(tried, allowed.method+" "+allowed.path) {
 			t.Errorf("%s %s is allowed and was not tried", allowed.method, allowed.path)
 		}
@@ -114,7 +114,7 @@ func TestEveryRuleIsAboutSomethingThatGitHubHas(t *testing.T) {
 	}
 	variable, naming := regexp.MustCompile(`\{[^}]*\}`), regexp.MustCompile(`branch|ref|head|base|sha`)
 	elsewhere := []string{"head_repo"} // names a repository
-	for _, allowed := range rules() {
+	for _, allowed := range toolRoutes() {
 		var found []string
 		for path, item := range doc.Paths.Map() {
 			rest, ok := strings.CutPrefix(path, "/repos/{owner}/{repo}")
@@ -128,7 +128,7 @@ func TestEveryRuleIsAboutSomethingThatGitHubHas(t *testing.T) {
 			rest = strings.TrimPrefix(variable.ReplaceAllString(rest, "7"), "/")
 			example := target{fakeRepo, nil}
 			if rest != "" {
-				example.rest = strings.Split(rest, "/")
+				example.segments = strings.Split(rest, "/")
 			}
 			if !example.matches(allowed.path) {
 				continue

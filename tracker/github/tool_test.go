@@ -323,11 +323,11 @@ func FuzzAPathThatPassesIsSentAsItReads(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req, err := http.NewRequest("GET", "http://127.0.0.1/"+target.escaped(), nil)
+		req, err := http.NewRequest("GET", "http://127.0.0.1/"+target.requestPath(), nil)
 		if err != nil {
 			t.Fatalf("%q: %v", path, err)
 		}
-		want := "/repos/" + strings.Join(append([]string{target.repo}, target.rest...), "/")
+		want := "/repos/" + strings.Join(append([]string{target.repo}, target.segments...), "/")
 		if req.URL.Path != want || req.URL.RawQuery != "" || req.URL.Fragment != "" || req.URL.Host != "127.0.0.1" {
 			t.Errorf("%q is sent as %q", path, req.URL)
 		}

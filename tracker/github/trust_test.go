@@ -109,11 +109,11 @@ func TestWhoseIssuesMayBeWorkedOn(t *testing.T) {
 			})
 			r := f.openWith(map[string]any{"trust_label": "agent ok"}, []string{"open"}, []string{"closed"})
 			got := f.read(r, "1")[0]
-			if got.Dispatchable != (test.why == "") || !strings.Contains(got.Why, test.why) || got.Dispatchable != (got.Why == "") {
-				t.Errorf("dispatchable %t, why %q, want %q", got.Dispatchable, got.Why, test.why)
+			if got.Dispatchable != (test.why == "") || !strings.Contains(got.WhyNot, test.why) || got.Dispatchable != (got.WhyNot == "") {
+				t.Errorf("dispatchable %t, why %q, want %q", got.Dispatchable, got.WhyNot, test.why)
 			}
-			if again := f.read(r, "1")[0]; again.Why != got.Why {
-				t.Errorf("the second time why is %q, the first time %q", again.Why, got.Why)
+			if again := f.read(r, "1")[0]; again.WhyNot != got.WhyNot {
+				t.Errorf("the second time why is %q, the first time %q", again.WhyNot, got.WhyNot)
 			}
 		})
 	}
@@ -155,7 +155,7 @@ func TestAWriterWhoLosesAccessIsNoLongerTrustedAtTheNextPoll(t *testing.T) {
 		f.put(nil)
 		r := f.open()
 		if got := f.list(r, "open")[0]; !got.Dispatchable {
-			t.Fatalf("%s: before, why %q", name, got.Why)
+			t.Fatalf("%s: before, why %q", name, got.WhyNot)
 		}
 		f.asked()
 		f.list(r, "open") // in the same poll
@@ -165,13 +165,13 @@ func TestAWriterWhoLosesAccessIsNoLongerTrustedAtTheNextPoll(t *testing.T) {
 		wantRequests(t, f, listPath+" 304", strings.Replace(memRequest, "200", "304", 1))
 		lose(f)
 		r.pollsLater()
-		if got := f.list(r, "open")[0]; got.Dispatchable || !strings.Contains(got.Why, "may not write") {
-			t.Errorf("%s: dispatchable %t, why %q", name, got.Dispatchable, got.Why)
+		if got := f.list(r, "open")[0]; got.Dispatchable || !strings.Contains(got.WhyNot, "may not write") {
+			t.Errorf("%s: dispatchable %t, why %q", name, got.Dispatchable, got.WhyNot)
 		}
 		f.permissions["mem"] = "admin"
 		r.pollsLater()
 		if got := f.list(r, "open")[0]; !got.Dispatchable {
-			t.Errorf("%s: given back, why %q", name, got.Why)
+			t.Errorf("%s: given back, why %q", name, got.WhyNot)
 		}
 	}
 }
@@ -186,12 +186,12 @@ func TestALabelOfTrustDoesNotOutliveTheAccessOfWhoPutItOn(t *testing.T) {
 	})
 	r := f.openWith(map[string]any{"trust_label": "ok"}, []string{"open"}, []string{"closed"})
 	if got := f.list(r, "open")[0]; !got.Dispatchable {
-		t.Fatalf("before, why %q", got.Why)
+		t.Fatalf("before, why %q", got.WhyNot)
 	}
 	f.permissions["writer"] = "triage"
 	r.pollsLater()
-	if got := f.list(r, "open")[0]; got.Dispatchable || !strings.Contains(got.Why, "writer has no write access") {
-		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.Why)
+	if got := f.list(r, "open")[0]; got.Dispatchable || !strings.Contains(got.WhyNot, "writer has no write access") {
+		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
 	}
 }
 
@@ -200,9 +200,9 @@ func TestALabelOfTrustDoesNotOutliveTheAccessOfWhoPutItOn(t *testing.T) {
 func (r *repository) pollsLater() {
 	r.trust.mu.Lock()
 	defer r.trust.mu.Unlock()
-	for login, p := range r.trust.people {
+	for login, p := range r.trust.access {
 		p.asked = p.asked.Add(-r.cfg.Poll * 9 / 10)
-		r.trust.people[login] = p
+		r.trust.access[login] = p
 	}
 }
 
@@ -217,8 +217,8 @@ func TestAPermissionThatCannotBeReadIsNone(t *testing.T) {
 		}
 		return false
 	})
-	if got := f.read(f.open(), "1")[0]; got.Dispatchable || !strings.Contains(got.Why, "metadata: read") {
-		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.Why)
+	if got := f.read(f.open(), "1")[0]; got.Dispatchable || !strings.Contains(got.WhyNot, "metadata: read") {
+		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
 	}
 }
 
@@ -235,12 +235,12 @@ func TestTextThatChangesWhileItIsReadIsNotTrusted(t *testing.T) {
 		}
 		return false
 	})
-	if got := f.read(r, "1")[0]; got.Dispatchable || !strings.Contains(got.Why, "changed while it was read") {
-		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.Why)
+	if got := f.read(r, "1")[0]; got.Dispatchable || !strings.Contains(got.WhyNot, "changed while it was read") {
+		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
 	}
 	f.disturb(nil)
 	if got := f.read(r, "1")[0]; !got.Dispatchable {
-		t.Errorf("read again: why %q", got.Why)
+		t.Errorf("read again: why %q", got.WhyNot)
 	}
 }
 
@@ -267,8 +267,8 @@ func TestAHistoryThatIsNotToldIsNotTrusted(t *testing.T) {
 			fmt.Fprintf(w, `{"data":{"nodes": [%s]}, "errors": [{"type": "NOT_FOUND", "path": ["nodes", 0]}]}`, node)
 			return true
 		})
-		if got := f.read(r, "1")[0]; got.Dispatchable || got.Why == "" {
-			t.Errorf("%s: dispatchable %t, why %q", name, got.Dispatchable, got.Why)
+		if got := f.read(r, "1")[0]; got.Dispatchable || got.WhyNot == "" {
+			t.Errorf("%s: dispatchable %t, why %q", name, got.Dispatchable, got.WhyNot)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func TestAnyoneMeansNoQuestions(t *testing.T) {
 	f.put(func(i *ticket) { i.author, i.association = account{"evil", "User"}, "NONE" })
 	r := f.openWith(map[string]any{"trust": "anyone"}, []string{"open"}, []string{"closed"})
 	if got := f.list(r, "open"); !got[0].Dispatchable {
-		t.Errorf("why %q", got[0].Why)
+		t.Errorf("why %q", got[0].WhyNot)
 	}
 	wantRequests(t, f, listPath+" 200")
 }

@@ -26,7 +26,7 @@ func Open(cfg Config, client *http.Client, log *slog.Logger) (tracker.Adapter, e
 		Tools:     []tracker.Tool{graphqlTool(cfg.Endpoint, r.wire)},
 		SecretEnv: []string{"LINEAR_API_KEY"},
 		// Does the project exist, and has it the states that cfg names?
-		Check: r.check,
+		Check: r.checkSettings,
 	}, nil
 }
 
@@ -43,9 +43,9 @@ func newReader(cfg Config, client *http.Client, log *slog.Logger) (*reader, erro
 
 // reader is the adapter's half that the orchestrator talks to.
 type reader struct {
-	cfg     Config
-	wire    wire
-	checked atomic.Bool // the scope is known to be right
+	cfg             Config
+	wire            wire
+	settingsChecked atomic.Bool // the scope is known to be right
 }
 
 // query asks for what into holds, and decodes the answer into it. The GraphQL client
@@ -53,7 +53,7 @@ type reader struct {
 // encodes and decodes every value once more, so it is shown an empty answer, and
 // encoding/json reads the real one.
 func (r *reader) query(ctx context.Context, op string, into any, variables map[string]any) error {
-	answer := &kept{wire: r.wire}
+	answer := &dataRecorder{wire: r.wire}
 	err := graphql.NewClient(r.cfg.Endpoint, &http.Client{Transport: answer}).Query(ctx, into, variables)
 	if err == nil {
 		err = json.Unmarshal(answer.data, into)
@@ -64,13 +64,13 @@ func (r *reader) query(ctx context.Context, op string, into any, variables map[s
 	return nil
 }
 
-// kept is the http.RoundTripper of one query. It keeps the data of the answer.
-type kept struct {
+// dataRecorder is the http.RoundTripper of one query. It keeps the data of the answer.
+type dataRecorder struct {
 	wire wire
 	data json.RawMessage
 }
 
-func (k *kept) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+func (k *dataRecorder) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	if resp, k.data, err = k.wire.fetch(req); err == nil {
 		resp.Body = io.NopCloser(strings.NewReader(`{"data":{}}`))
 	}

@@ -10,27 +10,27 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// check finds out whether the project exists and its teams have the states that
+// checkSettings finds out whether the project exists and its teams have the states that
 // the workflow names: each active one, and any terminal one, because the usual
 // list of those has more names than a board.
-func (r *reader) check(ctx context.Context) error {
+func (r *reader) checkSettings(ctx context.Context) error {
 	const op = "check the Linear project"
 	var scope scopeQuery
 	if err := r.query(ctx, op, &scope, map[string]any{"projectSlug": graphql.String(r.cfg.ProjectSlug)}); err != nil {
 		return err
 	}
-	return r.judge(ctx, op, scope.Projects)
+	return r.checkProject(ctx, op, scope.Projects)
 }
 
-// judge compares what the project is with what the workflow says of it.
-func (r *reader) judge(ctx context.Context, op string, projects page[projectNode]) error {
-	if _, err := projects.after(); err != nil {
+// checkProject compares what the project is with what the workflow says of it.
+func (r *reader) checkProject(ctx context.Context, op string, projects page[projectNode]) error {
+	if _, err := projects.nextCursor(); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	if len(projects.Nodes) == 0 {
-		return r.unknownProject(ctx)
+		return r.unknownProjectError(ctx)
 	}
-	names, complete, err := projects.Nodes[0].states()
+	names, complete, err := projects.Nodes[0].stateNames()
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
@@ -39,17 +39,17 @@ func (r *reader) judge(ctx context.Context, op string, projects page[projectNode
 			return err
 		}
 	}
-	r.checked.Store(true)
+	r.settingsChecked.Store(true)
 	return nil
 }
 
-// states returns the names of a project's states, and whether they are all: a
+// stateNames returns the names of a project's stateNames, and whether they are all: a
 // project with more than fit is not worth more requests.
-func (p projectNode) states() (names []string, complete bool, err error) {
-	more, err := p.Teams.after()
+func (p projectNode) stateNames() (names []string, complete bool, err error) {
+	more, err := p.Teams.nextCursor()
 	complete = more == nil
 	for _, team := range p.Teams.Nodes {
-		more, teamErr := team.States.after()
+		more, teamErr := team.States.nextCursor()
 		if teamErr != nil {
 			err = teamErr
 		}
@@ -69,16 +69,16 @@ func (c Config) checkStates(exist []string) error {
 		return !slices.ContainsFunc(exist, func(name string) bool { return tracker.NormalState(name) == tracker.NormalState(state) })
 	}
 	if i := slices.IndexFunc(c.ActiveStates, missing); i >= 0 {
-		return invalid("tracker.active_states: the project has no state %q: it has %s", c.ActiveStates[i], quoted(exist))
+		return invalid("tracker.active_states: the project has no state %q: it has %s", c.ActiveStates[i], quotedList(exist))
 	}
 	if len(c.TerminalStates) > 0 && !slices.ContainsFunc(c.TerminalStates, func(state string) bool { return !missing(state) }) {
-		return invalid("tracker.terminal_states: the project has none of %s: it has %s", quoted(c.TerminalStates), quoted(exist))
+		return invalid("tracker.terminal_states: the project has none of %s: it has %s", quotedList(c.TerminalStates), quotedList(exist))
 	}
 	return nil
 }
 
-// unknownProject names the projects that the credential can see.
-func (r *reader) unknownProject(ctx context.Context) error {
+// unknownProjectError names the projects that the credential can see.
+func (r *reader) unknownProjectError(ctx context.Context) error {
 	var answer projectsQuery
 	if err := r.query(ctx, "list Linear projects", &answer, nil); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (r *reader) unknownProject(ctx context.Context) error {
 	return invalid("tracker.project_slug %q: there is no such project: write one of %s", r.cfg.ProjectSlug, strings.Join(known, ", "))
 }
 
-func quoted(names []string) string {
+func quotedList(names []string) string {
 	if len(names) == 0 {
 		return "none at all"
 	}

@@ -21,7 +21,7 @@ func (r *reader) listFilter(states []string) any {
 		"project": map[string]any{"slugId": map[string]any{"eq": r.cfg.ProjectSlug}},
 		"state":   map[string]any{"or": names},
 	}
-	if !r.narrowed(states) {
+	if !r.filtersCandidates(states) {
 		return filter
 	}
 	if assignee := r.assigneeFilter(); assignee != nil {
@@ -33,10 +33,10 @@ func (r *reader) listFilter(states []string) any {
 	return filter
 }
 
-// narrowed reports whether a list holds candidates alone. One that has finished
+// filtersCandidates reports whether a list holds candidates alone. One that has finished
 // issues in it is whole: it is for cleaning up, also after somebody took an issue
 // over or the label came off.
-func (r *reader) narrowed(states []string) bool {
+func (r *reader) filtersCandidates(states []string) bool {
 	return !slices.ContainsFunc(r.cfg.TerminalStates, func(t string) bool { return slices.Contains(states, tracker.NormalState(t)) })
 }
 

@@ -135,8 +135,8 @@ func TestAnAssigneeNarrowsWhatIsListedAndWhatMayBeWorkedOn(t *testing.T) {
 		var may []bool
 		for _, issue := range read {
 			may = append(may, issue.Dispatchable)
-			if issue.Dispatchable != (issue.Why == "") {
-				t.Errorf("%q: %s: dispatchable %t because %q", test.assignee, issue.Identifier, issue.Dispatchable, issue.Why)
+			if issue.Dispatchable != (issue.WhyNot == "") {
+				t.Errorf("%q: %s: dispatchable %t because %q", test.assignee, issue.Identifier, issue.Dispatchable, issue.WhyNot)
 			}
 		}
 		if diff := cmp.Diff(test.may, may); diff != "" {

@@ -75,7 +75,7 @@ func TestAPriorityIsAWholeNumberOrNone(t *testing.T) {
 func TestATimeThatCannotBeReadIsNone(t *testing.T) {
 	t.Parallel()
 	for _, written := range []string{"", "yesterday", "2026-13-01T00:00:00Z"} {
-		if at := instant(written); !at.IsZero() {
+		if at := parseTime(written); !at.IsZero() {
 			t.Errorf("%q: got %v", written, at)
 		}
 	}
@@ -83,7 +83,7 @@ func TestATimeThatCannotBeReadIsNone(t *testing.T) {
 
 func TestTimesAreInUTC(t *testing.T) {
 	t.Parallel()
-	if got := instant("2026-02-03T06:05:06+02:00").String(); got != "2026-02-03 04:05:06 +0000 UTC" {
+	if got := parseTime("2026-02-03T06:05:06+02:00").String(); got != "2026-02-03 04:05:06 +0000 UTC" {
 		t.Errorf("got %s", got)
 	}
 }

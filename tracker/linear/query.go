@@ -16,9 +16,9 @@ type listQuery struct {
 	Issues page[issueNode] `graphql:"issues(first: 50, after: $after, filter: $filter)"`
 }
 
-// firstQuery is the first page of a list, until the scope is known to be right: a
+// firstListQuery is the first page of a list, until the scope is known to be right: a
 // misspelt project or state would only look like a board with nothing on it.
-type firstQuery struct {
+type firstListQuery struct {
 	Issues   page[issueNode]   `graphql:"issues(first: 50, after: $after, filter: $filter)"`
 	Projects page[projectNode] `graphql:"projects(first: 1, filter: {slugId: {eq: $projectSlug}})"`
 }
@@ -124,9 +124,9 @@ type page[T any] struct {
 	}
 }
 
-// after returns the cursor of the next page, nil when this is the last. A
+// nextCursor returns the cursor of the next page, nil when this is the last. A
 // page without its parts is no page: an outage must not look like an empty board.
-func (p page[T]) after() (*graphql.String, error) {
+func (p page[T]) nextCursor() (*graphql.String, error) {
 	switch {
 	case p.Nodes == nil, p.PageInfo == nil, p.PageInfo.HasNextPage == nil:
 		return nil, fmt.Errorf("%w: a page has no nodes or no pageInfo: %s", errPayload, otherAddress)
@@ -138,12 +138,12 @@ func (p page[T]) after() (*graphql.String, error) {
 	return (*graphql.String)(&p.PageInfo.EndCursor), nil
 }
 
-// rest gives the nodes of a page and of all that come after it, or an error.
-func rest[T any](op string, p page[T], fetch func(after *graphql.String) (page[T], error)) ([]T, error) {
+// remainingNodes gives the nodes of a page and of all that come after it, or an error.
+func remainingNodes[T any](op string, p page[T], fetch func(after *graphql.String) (page[T], error)) ([]T, error) {
 	nodes := p.Nodes
 	seen := make(map[graphql.String]bool)
 	for {
-		after, err := p.after()
+		after, err := p.nextCursor()
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", op, err)
@@ -162,11 +162,11 @@ func rest[T any](op string, p page[T], fetch func(after *graphql.String) (page[T
 	}
 }
 
-// all gives the nodes of a connection.
-func all[T any](op string, fetch func(after *graphql.String) (page[T], error)) ([]T, error) {
+// allNodes gives the nodes of a connection.
+func allNodes[T any](op string, fetch func(after *graphql.String) (page[T], error)) ([]T, error) {
 	first, err := fetch(nil)
 	if err != nil {
 		return nil, err
 	}
-	return rest(op, first, fetch)
+	return remainingNodes(op, first, fetch)
 }

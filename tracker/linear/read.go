@@ -10,19 +10,19 @@ import (
 
 func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
 	wanted := normalStates(states)
-	if len(wanted) == 0 || r.narrowed(wanted) && slices.Contains(r.cfg.RequiredLabels, "") {
+	if len(wanted) == 0 || r.filtersCandidates(wanted) && slices.Contains(r.cfg.RequiredLabels, "") {
 		return nil, nil // a blank label is one that no issue carries
 	}
 	const op = "list Linear issues"
 	filter := r.listFilter(wanted)
 	fetch := func(after *graphql.String) (page[issueNode], error) {
 		variables := map[string]any{"filter": filter, "after": after}
-		if after == nil && !r.checked.Load() {
-			var first firstQuery
+		if after == nil && !r.settingsChecked.Load() {
+			var first firstListQuery
 			variables["projectSlug"] = graphql.String(r.cfg.ProjectSlug)
 			err := r.query(ctx, op, &first, variables)
 			if err == nil {
-				err = r.judge(ctx, op, first.Projects)
+				err = r.checkProject(ctx, op, first.Projects)
 			}
 			return first.Issues, err
 		}
@@ -30,7 +30,7 @@ func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.
 		err := r.query(ctx, op, &answer, variables)
 		return answer.Issues, err
 	}
-	nodes, err := all(op, fetch)
+	nodes, err := allNodes(op, fetch)
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +44,12 @@ func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.
 			continue
 		}
 		listed[node.ID] = true
-		issue, spoilt, err := r.issue(ctx, node)
+		issue, problem, err := r.toIssue(ctx, node)
 		if err != nil {
 			return nil, err
 		}
-		if spoilt != "" {
-			malformed = append(malformed, node.malformed(spoilt))
+		if problem != "" {
+			malformed = append(malformed, node.malformed(problem))
 			continue
 		}
 		understood++
@@ -58,7 +58,7 @@ func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.
 			issues = append(issues, issue)
 		}
 	}
-	if err := tracker.Drop(ctx, op, understood, malformed); err != nil {
+	if err := tracker.ReportDropped(ctx, op, understood, malformed); err != nil {
 		return nil, err
 	}
 	return issues, nil
@@ -66,12 +66,12 @@ func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.
 
 func (r *reader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
 	const op = "read Linear issues"
-	asked := distinct(ids)
+	asked := distinctIDs(ids)
 	found := make(map[string]tracker.Issue, len(asked))
 	malformed := make(map[string]tracker.Malformed)
 	nameless := ""
 	for batch := range slices.Chunk(asked, pageSize) {
-		nodes, err := all(op, func(after *graphql.String) (page[issueNode], error) {
+		nodes, err := allNodes(op, func(after *graphql.String) (page[issueNode], error) {
 			var answer readQuery
 			err := r.query(ctx, op, &answer, readVariables(r.cfg.ProjectSlug, batch, after))
 			return answer.Issues, err
@@ -83,16 +83,16 @@ func (r *reader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 			if node.Trashed {
 				continue
 			}
-			issue, spoilt, err := r.issue(ctx, node)
+			issue, problem, err := r.toIssue(ctx, node)
 			switch {
 			case err != nil:
 				return nil, err
-			case spoilt == "":
+			case problem == "":
 				found[node.ID] = issue
 			case node.ID == "":
-				nameless = spoilt
+				nameless = problem
 			default:
-				malformed[node.ID] = node.malformed(spoilt)
+				malformed[node.ID] = node.malformed(problem)
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func normalStates(states []string) []string {
 	return normal
 }
 
-func distinct(ids []tracker.ID) []string {
+func distinctIDs(ids []tracker.ID) []string {
 	var list []string
 	seen := make(map[tracker.ID]bool, len(ids))
 	for _, id := range ids {

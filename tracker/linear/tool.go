@@ -44,12 +44,12 @@ func graphqlTool(endpoint string, w wire) tracker.Tool {
 		Call: func(ctx context.Context, _ tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
 			op, err := decodeOperation(arguments)
 			if err != nil {
-				return failure("invalid_input", err)
+				return errorResult("invalid_input", err)
 			}
-			if err := refuse(op.document); err != nil {
-				return failure("refused", err)
+			if err := checkOperation(op.document); err != nil {
+				return errorResult("refused", err)
 			}
-			if op.mutation() {
+			if op.isMutation() {
 				return once.execute(ctx, endpoint, op) // one more try could do it twice
 			}
 			return w.execute(ctx, endpoint, op)
@@ -61,7 +61,7 @@ func (w wire) execute(ctx context.Context, endpoint string, op operation) tracke
 	body, _ := json.Marshal(op) // it was decoded from JSON
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 	if err != nil {
-		return failure("invalid_input", err)
+		return errorResult("invalid_input", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := w.RoundTrip(req)
@@ -72,7 +72,7 @@ func (w wire) execute(ctx context.Context, endpoint string, op operation) tracke
 	if err != nil {
 		return w.explain(err)
 	}
-	return tracker.ToolResult{OK: true, Text: shown(answer)}
+	return tracker.ToolResult{OK: true, Text: truncate(answer)}
 }
 
 // explain makes the result of a failed exchange. An answer with GraphQL errors
@@ -80,17 +80,17 @@ func (w wire) execute(ctx context.Context, endpoint string, op operation) tracke
 func (w wire) explain(err error) tracker.ToolResult {
 	var r *refusal
 	if errors.As(err, &r) && r.body != nil {
-		return tracker.ToolResult{Text: shown(r.body)}
+		return tracker.ToolResult{Text: truncate(r.body)}
 	}
 	failed := w.failed("linear_graphql", err)
 	var c category
 	if errors.As(failed, &c) {
-		return failure(c.name, failed)
+		return errorResult(c.name, failed)
 	}
-	return failure(tracker.ErrRateLimited.Error(), failed)
+	return errorResult(tracker.ErrRateLimited.Error(), failed)
 }
 
-func failure(code string, err error) tracker.ToolResult {
+func errorResult(code string, err error) tracker.ToolResult {
 	var payload struct {
 		Error struct {
 			Code    string `json:"code"`
@@ -102,8 +102,8 @@ func failure(code string, err error) tracker.ToolResult {
 	return tracker.ToolResult{Text: string(text)}
 }
 
-// shown returns an answer, cut to the length that the model is shown.
-func shown(answer []byte) string { return untrusted.Cut(string(answer), maxResult, "ask for less") }
+// truncate returns an answer, cut to the length that the model is shown.
+func truncate(answer []byte) string { return untrusted.Cut(string(answer), maxResult, "ask for less") }
 
 const (
 	maxQuery  = 64 << 10 // bytes
@@ -118,7 +118,7 @@ type operation struct {
 	document *ast.QueryDocument
 }
 
-func (op operation) mutation() bool { return op.document.Operations[0].Operation == ast.Mutation }
+func (op operation) isMutation() bool { return op.document.Operations[0].Operation == ast.Mutation }
 
 // decodeOperation reads the arguments of the tool: an object with query and
 // variables, or the query alone as a string (SPEC §10.5).
@@ -141,24 +141,24 @@ func decodeOperation(arguments json.RawMessage) (operation, error) {
 		return operation{}, errors.New("variables must be an object")
 	}
 	var err error
-	if op.document, err = single(op.Query); err != nil {
+	if op.document, err = parseSingleOperation(op.Query); err != nil {
 		return operation{}, err
 	}
-	op.Query = printed(op.document)
+	op.Query = formatDocument(op.document)
 	return op, nil
 }
 
-// printed writes a document anew. What is sent is what was judged: where this
+// formatDocument writes a document anew. What is sent is what was judged: where this
 // parser and Linear's take the same text for different operations (they end
 // """a"""" in two places), the text of the agent could pass for another one.
-func printed(document *ast.QueryDocument) string {
+func formatDocument(document *ast.QueryDocument) string {
 	var text strings.Builder
 	formatter.NewFormatter(&text, formatter.WithoutDescription(), formatter.WithIndent("")).FormatQueryDocument(document)
 	return text.String()
 }
 
-// single parses a document with one operation.
-func single(query string) (*ast.QueryDocument, error) {
+// parseSingleOperation parses a document with one operation.
+func parseSingleOperation(query string) (*ast.QueryDocument, error) {
 	switch {
 	case strings.TrimSpace(query) == "":
 		return nil, errors.New("query is empty: give one GraphQL query or mutation")

@@ -11,13 +11,13 @@ import (
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
-// sentMutations are the mutations that linear_graphql sends: those of the content
+// allowedMutations are the mutations that linear_graphql sends: those of the content
 // of a workspace. Whatever is not here is refused, also what Linear has not
 // invented yet: people and their access, keys, webhooks, applications,
 // integrations, settings, and what carries data out of Linear. The names are
 // grouped by what they change; adding one widens what an agent that reads
 // strangers' text can do.
-var sentMutations = names(
+var allowedMutations = nameSet(
 	// Issues, and what hangs on them.
 	`attachmentCreate attachmentDelete attachmentLinkGitHubIssue attachmentLinkGitHubPR attachmentLinkGitLabMR
 		attachmentLinkJiraIssue attachmentLinkURL attachmentUpdate commentCreate commentDelete commentResolve
@@ -54,7 +54,7 @@ var sentMutations = names(
 // refusedFields are the fields that no operation may select, at any depth: they
 // hold secrets, ways in, or the administration of the workspace. A team's
 // webhooks can be reached from every issue.
-var refusedFields = names(
+var refusedFields = nameSet(
 	// Secrets and ways in.
 	`calendarHash clientSecret inviteHash secret token webhookSecret latestReleaseByAccessKey recentReleasesByAccessKey
 		releasePipelineByAccessKey`,
@@ -69,8 +69,8 @@ var refusedFields = names(
 	`fetchData`,
 )
 
-// names returns the words of some lists.
-func names(lists ...string) map[string]bool {
+// nameSet returns the words of some lists.
+func nameSet(lists ...string) map[string]bool {
 	set := make(map[string]bool)
 	for _, name := range strings.Fields(strings.Join(lists, " ")) {
 		set[name] = true
@@ -78,20 +78,20 @@ func names(lists ...string) map[string]bool {
 	return set
 }
 
-// refuse returns why the one operation of a document is not sent; nil when it is.
+// checkOperation returns why the one operation of a document is not sent; nil when it is.
 // Fields count by their names, whatever their aliases, and wherever a fragment
 // puts them.
-func refuse(document *ast.QueryDocument) error {
+func checkOperation(document *ast.QueryDocument) error {
 	operation := document.Operations[0]
 	if operation.Operation == ast.Mutation {
 		roots := make(map[string]bool)
-		if err := rootFields(document, operation.SelectionSet, roots, make(map[string]bool)); err != nil {
+		if err := collectRootFields(document, operation.SelectionSet, roots, make(map[string]bool)); err != nil {
 			return err
 		}
 		for _, name := range slices.Sorted(maps.Keys(roots)) {
-			if !sentMutations[name] && name != "__typename" {
+			if !allowedMutations[name] && name != "__typename" {
 				return fmt.Errorf("the mutation %s is refused: this tool changes issues and other content, and nothing about people, "+
-					"access, keys, webhooks, integrations or settings", clip(name))
+					"access, keys, webhooks, integrations or settings", shortName(name))
 			}
 		}
 	}
@@ -100,17 +100,17 @@ func refuse(document *ast.QueryDocument) error {
 		sets = append(sets, fragment.SelectionSet)
 	}
 	for _, set := range sets {
-		if name := refusedIn(set); name != "" {
+		if name := firstRefusedField(set); name != "" {
 			return fmt.Errorf("the field %s is refused: it belongs to the administration of the workspace, or may hold a secret", name)
 		}
 	}
 	return nil
 }
 
-// rootFields adds the names of the fields that a selection of the root begins
+// collectRootFields adds the names of the fields that a selection of the root begins
 // with to roots. Each fragment is looked at once, so that fragments which spread
 // each other cost no more than they are long.
-func rootFields(document *ast.QueryDocument, set ast.SelectionSet, roots, seen map[string]bool) error {
+func collectRootFields(document *ast.QueryDocument, set ast.SelectionSet, roots, seen map[string]bool) error {
 	for _, selection := range set {
 		var inner ast.SelectionSet
 		switch s := selection.(type) {
@@ -121,23 +121,23 @@ func rootFields(document *ast.QueryDocument, set ast.SelectionSet, roots, seen m
 		case *ast.FragmentSpread:
 			fragment := document.Fragments.ForName(s.Name)
 			if fragment == nil {
-				return fmt.Errorf("the fragment %s is not defined", clip(s.Name))
+				return fmt.Errorf("the fragment %s is not defined", shortName(s.Name))
 			}
 			if !seen[s.Name] {
 				seen[s.Name] = true
 				inner = fragment.SelectionSet
 			}
 		}
-		if err := rootFields(document, inner, roots, seen); err != nil {
+		if err := collectRootFields(document, inner, roots, seen); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// refusedIn returns the first refused field in a selection; "" when there is none.
+// firstRefusedField returns the first refused field in a selection; "" when there is none.
 // What a fragment holds that is spread there is looked at where it is defined.
-func refusedIn(set ast.SelectionSet) string {
+func firstRefusedField(set ast.SelectionSet) string {
 	for _, selection := range set {
 		var inner ast.SelectionSet
 		switch s := selection.(type) {
@@ -149,12 +149,12 @@ func refusedIn(set ast.SelectionSet) string {
 		case *ast.InlineFragment:
 			inner = s.SelectionSet
 		}
-		if name := refusedIn(inner); name != "" {
+		if name := firstRefusedField(inner); name != "" {
 			return name
 		}
 	}
 	return ""
 }
 
-// clip returns a name that the agent wrote, cut to fit into an error.
-func clip(name string) string { return untrusted.OneLine(name, 60) }
+// shortName returns a name that the agent wrote, cut to fit into an error.
+func shortName(name string) string { return untrusted.OneLine(name, 60) }

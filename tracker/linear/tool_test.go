@@ -228,7 +228,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Error("issues beside an error")
 		}
 		for _, issue := range issues {
-			if missing := issue.Missing(); missing != nil {
+			if missing := issue.MissingFields(); missing != nil {
 				t.Errorf("an issue without %v", missing)
 			}
 		}

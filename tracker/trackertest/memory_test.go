@@ -170,14 +170,14 @@ func (m *memory) IssuesByState(ctx context.Context, states []string) ([]tracker.
 	if m.defect == "silent" && understood > 0 {
 		ctx = tracker.WithDropped(ctx, func(tracker.Malformed) {})
 	}
-	if err := tracker.Drop(ctx, "list", understood, malformed); err != nil && m.defect != "malformed is empty" {
+	if err := tracker.ReportDropped(ctx, "list", understood, malformed); err != nil && m.defect != "malformed is empty" {
 		return nil, err
 	}
 	return m.answer(ctx, found)
 }
 
 func spoilt(issue tracker.Issue) tracker.Malformed {
-	return tracker.Malformed{ID: issue.ID, Identifier: issue.Identifier, Why: "it has no title"}
+	return tracker.Malformed{ID: issue.ID, Identifier: issue.Identifier, Reason: "it has no title"}
 }
 
 func (m *memory) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {

@@ -31,7 +31,7 @@ func normalised(p *probe) {
 		p.t.Fatalf("got %d issues, want 2", len(read))
 	}
 	got := read[0]
-	if missing := got.Missing(); len(missing) > 0 {
+	if missing := got.MissingFields(); len(missing) > 0 {
 		p.t.Errorf("it has no %v", missing)
 	}
 	for _, label := range []string{"bug", "needs work"} {
@@ -56,7 +56,7 @@ func normalised(p *probe) {
 	}
 	for _, issue := range read {
 		if !issue.Dispatchable {
-			p.t.Errorf("%s is not dispatchable (%q)", issue.Identifier, issue.Why)
+			p.t.Errorf("%s is not dispatchable (%q)", issue.Identifier, issue.WhyNot)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (p *probe) names(records []tracker.Malformed, want ...tracker.ID) {
 	var got []tracker.ID
 	for _, m := range records {
 		got = append(got, m.ID)
-		if m.Identifier == "" || m.Why == "" {
+		if m.Identifier == "" || m.Reason == "" {
 			p.t.Errorf("%q is not said to be malformed in words: %+v", m.ID, m)
 		}
 	}
