@@ -57,7 +57,7 @@ func (s *Session) login(ctx context.Context) error {
 	case isRefusal && refused.unknown():
 		// Older servers have account/login or loginApiKey instead. They would keep
 		// the key in a file that the agent can read, so they do not get it.
-		return fmt.Errorf("%w: it cannot keep an API key in memory: install Codex 0.169 or later, or unset OPENAI_API_KEY and CODEX_API_KEY and run `codex login`: %w", ErrTooOld, err)
+		return fmt.Errorf("%w: install Codex 0.169 or later, or run `codex login` and unset OPENAI_API_KEY and CODEX_API_KEY: it cannot keep a key in memory: %w", ErrTooOld, err)
 	case isRefusal:
 		return fmt.Errorf("%w: the key is not taken: %w", ErrNotLoggedIn, err)
 	}

@@ -180,10 +180,8 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 // sandboxAdvice returns what to do on this system if the sandbox does not start.
 func sandboxAdvice() string {
 	if runtime.GOOS != "linux" {
-		return "Codex uses the system's Seatbelt, which cannot be nested: do not run this program inside another sandbox"
+		return "do not run this program inside another sandbox: Codex uses the system's Seatbelt, which cannot be nested"
 	}
-	return "Codex needs user namespaces. " +
-		"Ubuntu 24.04 and later: `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`. " +
-		"Others: `sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=28633`. " +
-		"Docker: run the container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`"
+	return "allow user namespaces: `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; " +
+		"in Docker `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`"
 }

@@ -88,5 +88,5 @@ func (a *app) checkLogin(wf workflow.Workflow) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: Codex has no login: give the input openai-api-key a secret of this repository (in a fork every secret is empty), name a provider with -c model_provider in codex.command, or log in at %s", errUsage, home)
+	return fmt.Errorf("%w: Codex has no login: set the input openai-api-key (in a fork every secret is empty), name a provider with -c model_provider in codex.command, or log in at %s", errUsage, home)
 }

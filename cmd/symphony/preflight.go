@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +45,6 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion
 		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
 		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
 		Account: a.account(), SessionDir: filepath.Join(folder, "codex"), Denied: attempt.DenyCredentials(a.getenv),
-		Prompt: wf.Prompt, Warn: func(text string) { fmt.Fprintf(a.stdout, "warning   %s\n", text) },
+		Prompt: wf.Prompt, Warn: func(text string) { a.printItem("warning   ", text) },
 	})
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
 
 	"golang.org/x/term"
+
+	"github.com/symphony-runner/symphony/runner/report"
 )
 
 // wide is the width of output outside of a terminal.
@@ -47,17 +50,36 @@ func (a *app) print(d document) error {
 	return nil
 }
 
+// printItem writes an entry of a list, which begins with lead, on one line, or on a
+// terminal wrapped to its width.
+func (a *app) printItem(lead, text string) {
+	text = a.redactor.String(text)
+	if columns, ok := terminalWidth(a.stdout); ok {
+		_, _ = io.WriteString(a.stdout, report.Wrapped(lead, text, columns))
+		return
+	}
+	fmt.Fprintln(a.stdout, lead+text)
+}
+
 // width returns the width of the terminal that w writes to, or wide when it is none.
 func width(w io.Writer) int {
+	if columns, ok := terminalWidth(w); ok {
+		return columns
+	}
+	return wide
+}
+
+// terminalWidth returns the width of the terminal that w writes to, if it is one.
+func terminalWidth(w io.Writer) (columns int, ok bool) {
 	if o, ok := w.(*output); ok {
 		w = o.w
 	}
 	if f, ok := w.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
-			return columns
+			return columns, true
 		}
 	}
-	return wide
+	return 0, false
 }
 
 // version returns the version this binary was built from.

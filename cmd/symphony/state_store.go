@@ -56,7 +56,7 @@ func (s *stateStore) Load(ctx context.Context) (*schedule.State, store.Revision,
 	}
 	state, rev, err := s.backend.Load(ctx)
 	if loaded, newest, ok := s.rolledBack(); err == nil && ok && s.warn != nil {
-		s.warn(fmt.Sprintf("the cache brought back an older state: generation %d, though %d was saved; what runs did in between is not in it, and claims of that time count as interrupted", loaded, newest))
+		s.warn(fmt.Sprintf("the cache brought back an older state, generation %d instead of %d: what runs did in between is lost, and their claims count as interrupted", loaded, newest))
 		s.warn = nil
 	}
 	return state, rev, err

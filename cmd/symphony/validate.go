@@ -34,7 +34,7 @@ func (v *validateCommand) Run(ctx context.Context, args []string) error {
 	}
 	wf, err := v.workflows(path).Current()
 	for _, warning := range wf.Warnings {
-		fmt.Fprintf(v.stdout, "warning   %s\n", warning)
+		v.printItem("warning   ", warning)
 	}
 	if err := v.check("workflow", path, err); err != nil {
 		return invalid(err) // without settings there is nothing more to check
@@ -45,7 +45,7 @@ func (v *validateCommand) Run(ctx context.Context, args []string) error {
 		v.check("state", "", v.checkState(ctx, wf)),
 	}
 	for _, weakness := range wf.Settings.Codex.PostureWarnings() {
-		fmt.Fprintf(v.stdout, "warning   %s\n", weakness)
+		v.printItem("warning   ", weakness)
 	}
 	version, err := v.preflight(ctx, wf)
 	problems = append(problems, v.check("codex", strings.TrimSpace(wf.Settings.Codex.Command+" "+version), err))
@@ -59,10 +59,10 @@ func (v *validateCommand) Run(ctx context.Context, args []string) error {
 // was checked.
 func (v *validateCommand) check(what, detail string, err error) error {
 	if err == nil {
-		fmt.Fprintf(v.stdout, "ok        %-9s %s\n", what, detail)
+		v.printItem(fmt.Sprintf("ok        %-9s ", what), detail)
 		return nil
 	}
-	fmt.Fprintf(v.stdout, "problem   %-9s %s\n", what, v.redactor.String(err.Error()))
+	v.printItem(fmt.Sprintf("problem   %-9s ", what), err.Error())
 	return errors.New(what)
 }
 
@@ -90,7 +90,7 @@ func (v *validateCommand) checkTracker(ctx context.Context, wf workflow.Workflow
 		return err
 	}
 	for _, warning := range slices.Concat(conn.Tracker.Warnings, conn.Warnings) {
-		fmt.Fprintf(v.stdout, "warning   %s\n", warning)
+		v.printItem("warning   ", warning)
 	}
 	if conn.Tracker.Check != nil {
 		if err := conn.Tracker.Check(ctx); err != nil {

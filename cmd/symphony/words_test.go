@@ -2,7 +2,9 @@ package main
 
 import (
 	"go/ast"
+	"go/token"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -31,4 +33,45 @@ func TestCommentsOfFunctionsSayWhatTheyDo(t *testing.T) {
 				folder, len(names), documented[folder], limit, strings.Join(names, ", "))
 		}
 	}
+}
+
+// maxMessage is the longest that the constant part of a message may be: more does
+// not fit on a screen beside what it is about.
+const maxMessage = 200
+
+// longTexts holds the files whose long texts are no messages: what agents and the
+// readers of documents get.
+var longTexts = []string{"tracker/linear/tool.go", "tracker/github/tool.go", "runner/workflow/keys.go", "runner/prompt/resumption.go"}
+
+func TestMessagesFitOnAScreen(t *testing.T) {
+	for _, s := range sources(t) {
+		if slices.Contains(longTexts, s.name) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			expression, ok := n.(ast.Expr)
+			if !ok {
+				return true
+			}
+			text, ok := constantText(expression)
+			if ok && len(text) > maxMessage && !strings.Contains(text, "\n") {
+				t.Errorf("%s: %d characters, at most %d: %s", s.name, len(text), maxMessage, text)
+			}
+			return !ok
+		})
+	}
+}
+
+// constantText returns the text of a string literal, or of literals that are added.
+func constantText(expression ast.Expr) (text string, ok bool) {
+	switch e := expression.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, e.Kind == token.STRING && err == nil
+	case *ast.BinaryExpr:
+		left, leftOK := constantText(e.X)
+		right, rightOK := constantText(e.Y)
+		return left + right, e.Op == token.ADD && leftOK && rightOK
+	}
+	return "", false
 }

@@ -284,11 +284,16 @@ func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) strin
 	return print
 }
 
-// addExitStatus adds to the error of a closed connection how the process ended.
+// addExitStatus adds to the error of a closed connection how the process ended. A
+// command that was not found is the cause of all the rest, so it comes first.
 func addExitStatus(err error, process *workspace.Process) error {
 	select {
 	case <-process.Done():
-		if exit := process.Err(); exit != nil {
+		exit := process.Err()
+		switch {
+		case errors.Is(exit, workspace.ErrNotFound):
+			return fmt.Errorf("%w: %w", exit, err)
+		case exit != nil:
 			return fmt.Errorf("%w: %w", err, exit)
 		}
 	case <-time.After(time.Second): // it closed its output and runs on: there is no status to add

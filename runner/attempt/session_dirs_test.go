@@ -246,7 +246,7 @@ func TestPreflightOfAScriptedAgent(t *testing.T) {
 		t.Errorf("%q, %v", version, err)
 	}
 	w.job.Codex.Command = "no-such-codex"
-	if _, err := Preflight(t.Context(), w.job); err == nil || !strings.Contains(err.Error(), "codex_not_found") {
+	if _, err := Preflight(t.Context(), w.job); err == nil || !strings.HasPrefix(err.Error(), "codex_not_found: install codex where ") {
 		t.Error(err)
 	}
 }

@@ -144,3 +144,18 @@ func BenchmarkFit(b *testing.B) {
 		})
 	}
 }
+
+func TestWrappedTextHangsBelowItsLead(t *testing.T) {
+	t.Parallel()
+	got := report.Wrapped("problem   codex     ", "codex_not_found: install it with npm install @openai/codex", 40)
+	want := "problem   codex     codex_not_found:\n" +
+		"                    install it with npm\n" +
+		"                    install\n" +
+		"                    @openai/codex\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := report.Wrapped("ok        prompt    ", "", 40); got != "ok        prompt\n" {
+		t.Errorf("without text: %q", got)
+	}
+}

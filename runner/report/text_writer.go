@@ -15,6 +15,8 @@ const (
 	// maxReason and maxItem are the most lines that a reason below a row and any
 	// other running text may take.
 	maxReason, maxItem = 3, 12
+	// maxSentence is the most lines that a cell takes below its row.
+	maxSentence = 5
 	// columnGap stands between two columns of a table.
 	columnGap = "  "
 )
@@ -63,6 +65,17 @@ func (w *textWriter) plain(p phrase) string {
 // line writes one line.
 func (w *textWriter) line(s string) {
 	w.text.WriteString(strings.TrimRight(escapeCommand(Fit(s, w.width)), " ") + "\n")
+}
+
+// Wrapped returns text for a terminal of the given width, wrapped at words. The first
+// line begins with lead, the others are indented as far.
+func Wrapped(lead, text string, width int) string {
+	w := newTextWriter(width, time.Time{}) // it shows no instant
+	w.prose(lead, text, maxItem)
+	if w.text.Len() == 0 {
+		w.line(lead)
+	}
+	return w.String()
 }
 
 // prose writes running text, wrapped into at most n lines. The first one begins
@@ -166,7 +179,7 @@ func (t table) writeText(w *textWriter) {
 	for i, cells := range lines {
 		w.line(tableLine(t.columns, cells, widths))
 		for _, text := range below[i] {
-			w.prose("    ", w.plain(text), maxReason)
+			w.prose("    ", w.plain(text), maxSentence)
 		}
 		if i == 0 {
 			continue

@@ -65,8 +65,8 @@ func (c Config) warnings() []string {
 	if c.Checkout == "" || !isWithin(c.Checkout, c.Path) {
 		return nil
 	}
-	return []string{fmt.Sprintf("file tracker: the issues are in the job's checkout (%s), so what a run writes there is thrown away with it, and each run works on the same issues again: "+
-		"let a later step of the job commit and push the folder, or use tracker.kind github or linear", c.Path)}
+	return []string{fmt.Sprintf("file tracker: the issues are in the job's checkout, where changes are lost and every run begins again: "+
+		"let a later step of the job commit and push %s, or use tracker.kind github or linear", c.Path)}
 }
 
 // isWithin reports whether path leads into folder.

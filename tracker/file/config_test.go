@@ -85,7 +85,7 @@ func TestAFolderInTheCheckoutIsWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(adapter.Warnings) != want || want > 0 && !strings.Contains(adapter.Warnings[0], "commit and push the folder") {
+		if len(adapter.Warnings) != want || want > 0 && !strings.Contains(adapter.Warnings[0], "commit and push "+cfg.Path) {
 			t.Errorf("%+v: %q", cfg, adapter.Warnings)
 		}
 	}
