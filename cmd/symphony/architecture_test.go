@@ -32,6 +32,7 @@ var levels = map[string]int{
 	"tracker/file":        1,
 	"tracker/github":      1,
 	"tracker/linear":      1,
+	"workspace/git":       1,
 	"tracker":             0,
 	"codex":               0,
 	"codex/scriptedagent": 0,
@@ -71,7 +72,8 @@ var capabilities = []struct {
 	pkg, name string // an import, or a function of it
 	owners    []string
 }{
-	{"os/exec", "", []string{"workspace", "codex/scriptedagent", "tracker/trackertest", "runner/store/storetest"}},
+	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories.
+	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "tracker/trackertest", "runner/store/storetest"}},
 	{"os", "Getenv", []string{"cmd/symphony"}},
 	{"os", "Environ", []string{"cmd/symphony"}},
 	{"os", "LookupEnv", []string{"cmd/symphony"}},

@@ -1,0 +1,64 @@
+// Package git is the only package that starts git. It is the host's side of a
+// delivery: it brings a repository to where an agent works, and takes the agent's
+// work from there to the remote. It decides nothing about the work: which changes may
+// leave is decided by the caller, who reads them here.
+//
+// # The rule
+//
+// No process with more rights than the agent runs in, or on, a repository that the
+// agent can write. The host keeps a [Store], a bare repository for each remote,
+// outside every workspace. The agent's work comes out of the workspace as one stream
+// of bytes, a thin pack that is made inside the agent's sandbox. Everything that git
+// does with the work happens in folders that only the host can write, with a
+// configuration that only the host gives.
+//
+// # Story
+//
+// [Open] finds git and makes the folder of the stores. [Host.Store] opens the store
+// of a remote: it repairs what a killed run left there, or makes the store again.
+// [Store.Fetch] reads the base branch and our own branches from the remote, once per
+// tick.
+//
+// [Store.Populate] writes a new .git into a folder that the agent has not seen yet.
+// It starts no process: it copies packs and writes five small files. The workspace
+// package moves the folder into the workspace ([workspace.Root.ReplaceGit]), and
+// [Host.Checkout] returns the commands that fill the work tree inside the sandbox.
+//
+// When the agent has ended, [Host.Harvest] returns the command that packs its work,
+// again inside the sandbox. [Store.Receive] reads what that command prints and returns
+// an [Incoming], or a [Refusal]. An Incoming is a quarantine: a repository of its own
+// that borrows the objects of the store, and of which nothing is left after
+// [Incoming.Close].
+//
+//	[Incoming.Changes]       what is different from the merge base, by tree comparison
+//	[Incoming.ReadObjects]   the contents of the new objects, for the scan for secrets
+//	[Incoming.Squash]        one commit, built by the host from the allowed changes
+//	[Incoming.Push]          that commit to one branch, never over somebody else's work
+//	[Incoming.DeliverLocal]  the same into a repository of the user on this machine
+//	[Incoming.WriteBundle], [Incoming.WritePatch]  the work as files, if it was refused
+//
+// # Invariants
+//
+// One function starts git ([Host] start): with an environment made from nothing, an
+// explicit repository, a process group that is killed with everything in it when the
+// context ends, and limits of time, memory and output. It refuses a folder below the
+// root of the workspaces. Hooks, garbage collection in the background, redirects,
+// replace references, lazy fetches, helpers for credentials and every protocol but
+// that of the remote are off.
+//
+// The token of a remote is in the environment of the commands that talk to it, and
+// nowhere else: in no argument, URL, file or error.
+//
+// Names of branches and ids of objects are types that hold only valid values, so none
+// of them can be an option, a pattern or a path. Only repositories of SHA-1 are
+// supported; others are refused by name.
+//
+// What the agent made is read with limits that are checked before any memory is
+// spent: the pack's own headers before git sees the pack (see pack.go), the tree walk
+// by the number of trees and paths. Every line that git index-pack prints is a refusal.
+// Git older than 2.46 does not check fetched bundles, which is why the work is not
+// taken as a bundle.
+//
+// Incoming work never enters the store. What was pushed comes back with the next
+// fetch; what was refused is gone with its quarantine.
+package git

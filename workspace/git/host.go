@@ -1,0 +1,221 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config is what a Host is made from.
+type Config struct {
+	Dir        string   // absolute path of the folder that holds the stores; made with mode 0700
+	Workspaces string   // absolute path of the root of the workspaces, below which git is never started
+	Env        []string // our own environment: PATH, proxies and certificates are taken from it
+	Log        *slog.Logger
+}
+
+// Host starts git.
+type Host struct {
+	dir        string // absolute, without symbolic links
+	workspaces string // the same, as far as it exists
+	git        string // absolute path of the program
+	shell      string // absolute path of sh, which sets the limits of a command
+	version    version
+	env        []string
+	log        *slog.Logger
+	limits     limits
+}
+
+// limits bound what git and the agent's work may cost.
+type limits struct {
+	network time.Duration // one command that talks to a remote
+	local   time.Duration // any other command
+	slow    time.Duration // without a byte from the remote
+
+	storeFile int64 // bytes of one file that a fetch writes, which is usually one pack
+	packFiles int   // packs of a store, before they are joined
+	output    int64 // bytes that git prints
+
+	pack      int64 // bytes of an incoming pack
+	objects   int   // in an incoming pack
+	object    int64 // bytes of one incoming object
+	contents  int64 // bytes of all incoming objects
+	trees     int   // that a comparison reads
+	paths     int   // that a comparison finds
+	depth     int   // of folders
+	name      int64 // bytes of one path
+	memory    int64 // bytes of address space of a command on incoming objects
+	processor int   // seconds of processor time of such a command
+}
+
+var defaultLimits = limits{
+	network: 10 * time.Minute, local: time.Minute, slow: 30 * time.Second,
+	storeFile: 4 << 30, packFiles: 50, output: 64 << 20,
+	pack: 64 << 20, objects: 50_000, object: 32 << 20, contents: 128 << 20,
+	trees: 20_000, paths: 5_000, depth: 100, name: 4 << 10,
+	memory: 512 << 20, processor: 30,
+}
+
+// version is the version of git.
+type version [3]int
+
+// oldest is the first version that takes configuration from its environment.
+var oldest = version{2, 31, 0}
+
+func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
+
+func (v version) less(w version) bool {
+	for i := range v {
+		if v[i] != w[i] {
+			return v[i] < w[i]
+		}
+	}
+	return false
+}
+
+// Open finds git on the PATH and makes the folder of the stores. The errors are
+// [ErrNoGit] and [ErrFolder].
+func Open(ctx context.Context, cfg Config) (*Host, error) {
+	h := &Host{log: cfg.Log, limits: defaultLimits}
+	var err error
+	if h.git, err = findProgram("git", cfg.Env); err != nil {
+		return nil, fmt.Errorf("find git: %w: %w; install git %v or newer, or set delivery.kind to none", ErrNoGit, err, oldest)
+	}
+	if h.shell, err = findProgram("sh", cfg.Env); err != nil {
+		return nil, fmt.Errorf("find sh: %w: %w; put a POSIX shell on the PATH", ErrNoGit, err)
+	}
+	if h.workspaces, err = resolve(cfg.Workspaces); err != nil {
+		return nil, fmt.Errorf("workspace.root %q: %w: %w", cfg.Workspaces, ErrFolder, err)
+	}
+	if err := h.makeDir(cfg.Dir); err != nil {
+		return nil, err
+	}
+	h.env = environment(cfg.Env, filepath.Join(h.dir, emptyHome))
+	if h.version, err = h.readVersion(ctx); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+const emptyHome = "home" // an empty folder below Config.Dir, where git finds no configuration
+
+// makeDir makes the folder of the stores and the empty home folder in it.
+func (h *Host) makeDir(dir string) error {
+	path, err := resolve(dir)
+	if err != nil {
+		return fmt.Errorf("folder of the stores %q: %w: %w", dir, ErrFolder, err)
+	}
+	if isBelow(path, h.workspaces) || isBelow(h.workspaces, path) {
+		return fmt.Errorf("folder of the stores %s: %w: it and workspace.root %s are one inside the other, so an agent could write to it; give one of them another place", path, ErrFolder, h.workspaces)
+	}
+	for _, folder := range []string{path, filepath.Join(path, emptyHome)} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return fmt.Errorf("folder of the stores %s: %w: %w", path, ErrFolder, err)
+		}
+		if err := os.Chmod(folder, 0o700); err != nil {
+			return fmt.Errorf("folder of the stores %s: %w: %w; it has to belong to the user that runs symphony", path, ErrFolder, err)
+		}
+	}
+	h.dir = path
+	return nil
+}
+
+var versionLine = regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
+
+// readVersion asks git for its version.
+func (h *Host) readVersion(ctx context.Context) (version, error) {
+	out, err := h.run(ctx, command{args: []string{"version"}, dir: h.dir})
+	if err != nil {
+		return version{}, fmt.Errorf("ask %s for its version: %w: %w", h.git, ErrNoGit, err)
+	}
+	m := versionLine.FindSubmatch(out)
+	if m == nil {
+		return version{}, fmt.Errorf("ask %s for its version: %w: it answers %q; install git %v or newer", h.git, ErrNoGit, sanitize(string(out)), oldest)
+	}
+	var v version
+	for i := range v {
+		v[i], _ = strconv.Atoi(string(m[i+1])) // 0 for a part that is missing
+	}
+	if v.less(oldest) {
+		return version{}, fmt.Errorf("%s: %w: version %v is too old; install git %v or newer", h.git, ErrNoGit, v, oldest)
+	}
+	return v, nil
+}
+
+// Program returns the absolute path of git, which is the same inside the sandbox.
+func (h *Host) Program() string { return h.git }
+
+// checkFolder returns an error if git must not be started in a folder: it is below the
+// root of the workspaces, or cannot be resolved.
+func (h *Host) checkFolder(folder string) error {
+	path, err := resolve(folder)
+	if err != nil {
+		return fmt.Errorf("start git in %s: %w: %w", folder, ErrFolder, err)
+	}
+	if isBelow(path, h.workspaces) {
+		return fmt.Errorf("start git in %s: %w: an agent can write there, because it is below workspace.root %s", folder, ErrFolder, h.workspaces)
+	}
+	return nil
+}
+
+// resolve returns an absolute path without symbolic links. The end of the path may be
+// missing.
+func resolve(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", errors.New("it is not an absolute path")
+	}
+	path = filepath.Clean(path)
+	rest := ""
+	for {
+		real, err := filepath.EvalSymlinks(path)
+		switch {
+		case err == nil:
+			return filepath.Join(real, rest), nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+		if _, err := os.Lstat(path); err == nil {
+			return "", fmt.Errorf("%s is a link to nothing", path)
+		}
+		rest = filepath.Join(filepath.Base(path), rest)
+		path = filepath.Dir(path)
+	}
+}
+
+// isBelow reports whether path is folder or below it. Both are resolved.
+func isBelow(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// findProgram returns the absolute path of a program on the PATH of env.
+func findProgram(name string, env []string) (string, error) {
+	path := lookup(env, "PATH")
+	for _, folder := range filepath.SplitList(path) {
+		if file := filepath.Join(folder, name); filepath.IsAbs(file) {
+			if _, err := exec.LookPath(file); err == nil {
+				return file, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%w on the PATH %q", exec.ErrNotFound, path)
+}
+
+// lookup returns a variable of an environment, or "".
+func lookup(env []string, name string) string {
+	value := ""
+	for _, entry := range env {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}

@@ -1,0 +1,120 @@
+package git
+
+import (
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// Token is a credential for a remote over HTTP. It prints as "***".
+type Token string
+
+// String returns a mask.
+func (t Token) String() string { return "***" }
+
+// GoString returns a mask.
+func (t Token) GoString() string { return "***" }
+
+// MarshalText returns a mask.
+func (t Token) MarshalText() ([]byte, error) { return []byte("***"), nil }
+
+// LogValue returns a mask.
+func (t Token) LogValue() slog.Value { return slog.StringValue("***") }
+
+// Remote is a repository that the host fetches from and pushes to.
+type Remote struct {
+	url    string
+	scheme string // "https", "http" or "file"
+	token  Token
+}
+
+// ParseRemote returns the remote at a URL: https, http on this machine, or the
+// absolute path of a folder, also as file:. Credentials belong in token, never in the
+// URL. The error is [ErrRemote].
+func ParseRemote(address string, token Token) (Remote, error) {
+	fail := func(reason string) (Remote, error) {
+		if u, err := url.Parse(address); err == nil {
+			u.User, u.RawQuery, u.Fragment = nil, "", ""
+			address = u.String()
+		} else {
+			address = "(not a URL)"
+		}
+		return Remote{}, fmt.Errorf("repository %.200q: %w: %s", address, ErrRemote, reason)
+	}
+	if strings.ContainsFunc(address, func(c rune) bool { return !unicode.IsPrint(c) || c == ' ' && !filepath.IsAbs(address) }) {
+		return fail("it contains a space or a character that does not print; correct repository.url")
+	}
+	if filepath.IsAbs(address) {
+		return fileRemote(address), nil
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return fail("it cannot be read; use https://HOST/OWNER/NAME")
+	case u.User != nil:
+		return fail("it contains a user or a password; put the token into repository.token")
+	case u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" || u.Path == "" || u.Path == "/":
+		return fail("it is not the address of a repository; use https://HOST/OWNER/NAME")
+	}
+	switch u.Scheme {
+	case "https":
+		if u.Host == "" {
+			return fail("it names no host; use https://HOST/OWNER/NAME")
+		}
+	case "http":
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return fail("http would show the token to the network; use https")
+		}
+	case "file":
+		if u.Host != "" || !filepath.IsAbs(u.Path) {
+			return fail("it is not the absolute path of a folder on this machine")
+		}
+		return fileRemote(u.Path), nil
+	default:
+		return fail("only https is supported, because the token is used for it; use https://HOST/OWNER/NAME")
+	}
+	return Remote{url: u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/"), scheme: u.Scheme, token: token}, nil
+}
+
+// fileRemote returns the remote in a folder of this machine.
+func fileRemote(path string) Remote {
+	return Remote{url: (&url.URL{Scheme: "file", Path: filepath.Clean(path)}).String(), scheme: "file"}
+}
+
+// URL returns the address, which never contains a credential.
+func (r Remote) URL() string { return r.url }
+
+// String returns the address.
+func (r Remote) String() string { return r.url }
+
+// header returns the value of the Authorization header.
+func (r Remote) header() string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+string(r.token)))
+}
+
+// config returns the configuration of commands that talk to the remote. It goes into
+// their environment, because other processes can read arguments.
+func (r Remote) config() []string {
+	if r.token == "" || r.scheme == "file" {
+		return nil
+	}
+	u, err := url.Parse(r.url)
+	if err != nil {
+		return nil // ParseRemote has checked it
+	}
+	return []string{"http." + u.Scheme + "://" + u.Host + "/.extraHeader", "Authorization: " + r.header()}
+}
+
+// mask returns text without the token and its encoding.
+func (r Remote) mask(text string) string {
+	if r.token == "" {
+		return text
+	}
+	_, encoded, _ := strings.Cut(r.header(), " ")
+	return strings.NewReplacer(string(r.token), "***", encoded, "***").Replace(text)
+}
