@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -112,16 +113,17 @@ func expand(place string, lookup func(string) (string, bool)) (paths []string) {
 // except what is in keep. Codex needs real paths, without links. A path that does
 // not exist yet is kept: Codex looks again for every command.
 func realPaths(paths, keep []string) []string {
-	keep = slices.DeleteFunc(slices.Clone(keep), func(path string) bool {
-		_, err := os.Lstat(path)
-		return err != nil
-	})
-	var out []string
-	r := resolver{}
+	out := make([]string, 0, len(paths))
+	r := make(resolver, 2*len(paths))
 	for _, path := range paths {
-		path = r.resolve(path, 0)
-		kept := slices.IndexFunc(keep, func(k string) bool { return k != path && inside(k, path) })
-		if kept < 0 {
+		path = r.resolve(filepath.Clean(path), 0).path
+		var kept []string
+		for _, k := range keep {
+			if k != path && inside(k, path) && exists(k) {
+				kept = append(kept, k)
+			}
+		}
+		if len(kept) == 0 {
 			out = append(out, path)
 			continue
 		}
@@ -135,7 +137,7 @@ func realPaths(paths, keep []string) []string {
 		for _, entry := range entries {
 			at := filepath.Join(path, entry.Name())
 			isLink := entry.Type()&fs.ModeSymlink != 0 // its target is outside the folder, or an entry itself
-			if !isLink && !slices.ContainsFunc(keep, func(k string) bool { return inside(k, at) }) {
+			if !isLink && !slices.ContainsFunc(kept, func(k string) bool { return inside(k, at) }) {
 				out = append(out, at)
 			}
 		}
@@ -144,43 +146,61 @@ func realPaths(paths, keep []string) []string {
 	return slices.Compact(out)
 }
 
+// exists reports whether anything is at path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // maxLinks bounds how many links in a row are followed.
 const maxLinks = 40
 
-// resolver caches the real path of folders while many paths in them are resolved.
-type resolver map[string]string
+// resolver caches where folders are while many paths in them are resolved.
+type resolver map[string]place
 
-// resolve returns the real path of path, also when nothing is there.
-func (r resolver) resolve(path string, links int) string {
-	path = filepath.Clean(path)
+// place is where a path leads.
+type place struct {
+	path    string // without links
+	missing bool   // nothing was there, so there is nothing below it either
+}
+
+// resolve returns where a clean path leads, also when nothing is there.
+func (r resolver) resolve(path string, links int) place {
 	if known, ok := r[path]; ok {
 		return known
 	}
-	real := r.resolveEntry(path, links)
+	at := r.resolveEntry(path, links)
 	if links == 0 { // at a greater depth maxLinks may have cut the result short
-		r[path] = real
+		r[path] = at
 	}
-	return real
+	return at
 }
 
-// resolveEntry returns the real path of path without the cache.
-func (r resolver) resolveEntry(path string, links int) string {
+// resolveEntry returns where a clean path leads, without the cache.
+func (r resolver) resolveEntry(path string, links int) place {
 	parent := filepath.Dir(path)
 	if parent == path {
-		return path
+		return place{path: path}
 	}
-	at := filepath.Join(r.resolve(parent, links), filepath.Base(path))
+	folder := r.resolve(parent, links)
+	at := path
+	if folder.path != parent {
+		at = filepath.Join(folder.path, filepath.Base(path))
+	}
+	if folder.missing {
+		return place{at, true}
+	}
 	target, err := os.Readlink(at)
 	if err != nil || links >= maxLinks {
-		return at // no link; most often the path does not exist
+		return place{at, errors.Is(err, fs.ErrNotExist)}
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+		return place{path: real}
 	}
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(at), target)
 	}
-	return r.resolve(target, links+1)
+	return r.resolve(filepath.Clean(target), links+1)
 }
 
 // inside reports whether a path is a folder or below it.

@@ -55,7 +55,9 @@ func TestDeniedPathsAreFollowedToWhereTheyLead(t *testing.T) {
 		"aws":           "nowhere/aws",
 		"chain":         "nowhere/aws",
 		"aws/config":    "nowhere/aws/config",
+		"aws/a/b":       "nowhere/aws/a/b",
 		"not/here/../x": "not/x",
+		"not/here/at/x": "not/here/at/x",
 		"loop":          "loop",
 		"up":            "dotfiles/other", // beside where config leads
 		"up/key":        "dotfiles/other/key",
