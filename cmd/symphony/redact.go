@@ -72,8 +72,8 @@ func redactValue(v reflect.Value, r *redact.Redactor) {
 			return
 		}
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				redactValue(v.Field(i), r)
+			if field := v.Field(i); field.CanSet() { // not the unexported fields
+				redactValue(field, r)
 			}
 		}
 	case reflect.Pointer, reflect.Interface:
@@ -98,9 +98,9 @@ func redactValue(v reflect.Value, r *redact.Redactor) {
 			return
 		}
 		clean := reflect.MakeMapWithSize(v.Type(), v.Len())
+		value := reflect.New(v.Type().Elem()).Elem()
 		for entry := v.MapRange(); entry.Next(); {
-			value := reflect.New(v.Type().Elem()).Elem()
-			value.Set(entry.Value())
+			value.SetIterValue(entry)
 			redactValue(value, r)
 			clean.SetMapIndex(entry.Key(), value)
 		}

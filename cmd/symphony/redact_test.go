@@ -39,6 +39,22 @@ func TestNoTextLeavesWithASecret(t *testing.T) {
 	}
 }
 
+func TestTheValuesOfAMapAreRedactedOneByOne(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Text  string
+		More  []string
+		Owner *string
+	}
+	name := "kim of " + hiddenText
+	rows := map[int]row{1: {"one", []string{hiddenText}, &name}, 2: {"two " + hiddenText, nil, nil}, 3: {"three", []string{"a", "b"}, nil}}
+	clean := "kim of ***"
+	want := map[int]row{1: {"one", []string{"***"}, &clean}, 2: {"two ***", nil, nil}, 3: {"three", []string{"a", "b"}, nil}}
+	if diff := cmp.Diff(want, redacted(rows, redact.New(hiddenText))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // checkRedacted redacts a T that has the secret in every text.
 func checkRedacted[T any](t *testing.T, r *redact.Redactor, others *[]string) {
 	t.Helper()
