@@ -53,7 +53,7 @@ func (s *session) killRemaining() error {
 	self := os.Getpid()
 	// The kernel makes orphans the children of our first thread. Usually there are
 	// none, and then no search through all processes of the machine is needed.
-	if orphans, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", self)); err == nil && len(orphans) == 0 {
+	if orphans, err := readChildren(self); err == nil && len(orphans) == 0 {
 		return nil
 	}
 	return killMatching(s.grace.Kill, s.ws, func(p proc) bool {
@@ -169,8 +169,8 @@ func (p *Process) Programs() []string {
 		if path, err := os.Readlink(procFile(pid, "exe")); err == nil && !strings.HasSuffix(path, " (deleted)") {
 			paths = append(paths, path)
 		}
-		children, _ := os.ReadFile(procFile(pid, "task/"+strconv.Itoa(pid)+"/children")) // empty if the process is gone or has no children
-		for _, child := range strings.Fields(string(children)) {
+		children, _ := readChildren(pid) // empty if the process is gone or has no children
+		for _, child := range children {
 			if pid, err := strconv.Atoi(child); err == nil {
 				todo = append(todo, pid)
 			}

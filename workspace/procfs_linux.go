@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -42,7 +43,7 @@ func listProcesses() (map[int]proc, error) {
 // readStat reads /proc/PID/stat, and reports whether the process exists.
 func readStat(pid int) (proc, bool) {
 	var buf [512]byte
-	line := readProc(buf[:0], pid, "stat")
+	line, _ := readProc(buf[:0], pid, "stat")
 	p := proc{pid: pid}
 	i := 0
 	// The name in parentheses may contain any character, even a parenthesis.
@@ -67,15 +68,24 @@ func readStat(pid int) (proc, bool) {
 }
 
 // readEnviron returns the environment of a process, each variable between two NULs.
-func readEnviron(pid int) []byte { return readProc([]byte{0}, pid, "environ") }
+func readEnviron(pid int) []byte {
+	env, _ := readProc([]byte{0}, pid, "environ")
+	return env
+}
 
-// readProc appends the content of a file of a process to a buffer, or nothing if it
-// cannot be read. A search reads a file for every process of the machine, so this
-// function avoids the overhead of an [os.File].
-func readProc(buf []byte, pid int, name string) []byte {
+// readChildren returns the ids of the children of the first thread of a process.
+func readChildren(pid int) ([]string, error) {
+	text, err := readProc(nil, pid, "task/"+strconv.Itoa(pid)+"/children")
+	return strings.Fields(string(text)), err
+}
+
+// readProc appends the content of a file of a process to a buffer. A search reads a
+// file for every process of the machine, so this function avoids the overhead of an
+// [os.File].
+func readProc(buf []byte, pid int, name string) ([]byte, error) {
 	fd, err := syscall.Open(procFile(pid, name), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return buf
+		return buf, err
 	}
 	defer syscall.Close(fd)
 	for {
@@ -84,7 +94,7 @@ func readProc(buf []byte, pid int, name string) []byte {
 		n, err := syscall.Read(fd, room)
 		buf = buf[:len(buf)+max(n, 0)]
 		if err != nil || n < len(room) { // a short read is the last one
-			return buf
+			return buf, err
 		}
 	}
 }
