@@ -31,6 +31,16 @@ func TestATemplateThatNeverEndsIsStopped(t *testing.T) {
 	}
 }
 
+func TestTheLoopsOfOneRenderDoNotCountInTheNext(t *testing.T) {
+	t.Parallel()
+	tmpl := mustParse(t, "{% for i in (1..60000) %}{% endfor %}done")
+	for range 3 {
+		if text, err := tmpl.Render(tracker.Issue{}, Run{}); text != "done" || err != nil {
+			t.Errorf("got %q, error %v", text, err)
+		}
+	}
+}
+
 func TestALongRangeMayBeLeftEarly(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{

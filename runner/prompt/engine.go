@@ -6,11 +6,35 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/osteele/liquid"
 	"github.com/osteele/liquid/filters"
 	"github.com/osteele/liquid/values"
 )
+
+// engines holds engines of templates that are not rendered now: to make one takes
+// longer than to render most templates.
+var engines = sync.Pool{New: func() any {
+	c := new(loopCounter)
+	return &pooledEngine{newEngine(c), c}
+}}
+
+// pooledEngine is an engine of engines. It serves one template at a time, and its
+// loops count with its counter.
+type pooledEngine struct {
+	*liquid.Engine
+	loops *loopCounter
+}
+
+// withEngine calls use with an engine that nobody else uses, and whose loops have
+// counted nothing.
+func withEngine(use func(*liquid.Engine) error) error {
+	e := engines.Get().(*pooledEngine)
+	defer engines.Put(e)
+	e.loops.n = 0
+	return use(e.Engine)
+}
 
 // newEngine returns an engine whose loops count with c.
 func newEngine(c *loopCounter) *liquid.Engine {

@@ -55,7 +55,10 @@ func Parse(source string) (*Template, error) {
 	source = strings.ToValidUTF8(source, "\uFFFD")
 	rewritten, problems, err := check(source)
 	if err == nil {
-		_, err = compile(liquid.NewEngine(), source, "")
+		err = withEngine(func(e *liquid.Engine) error {
+			_, err := compile(e, source, "")
+			return err
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("prompt: %w: %w", ErrParse, err)
@@ -84,8 +87,11 @@ func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	if t.err != nil {
 		return "", t.err
 	}
-	// The counter belongs to this render, and so does the engine that uses it.
-	text, err := execute(newEngine(&loopCounter{}), t.source, bindings(issue, run))
+	var text string
+	err := withEngine(func(e *liquid.Engine) (err error) {
+		text, err = execute(e, t.source, bindings(issue, run))
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("prompt: %w: %w", ErrRender, err)
 	}
