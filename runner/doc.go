@@ -4,7 +4,8 @@
 // # From the bottom up
 //
 // tracker defines what the program needs from an issue tracker: issues, two ways to
-// read them, and tools for the agent. The packages below it are the adapters.
+// read them, and tools for the agent. The packages below it are the adapters;
+// tracker/transport sends every request that carries a credential.
 //
 // codex talks to the agent over any io.ReadWriteCloser: it opens a thread, runs
 // turns on it, answers every request of the server, and counts tokens. It cannot

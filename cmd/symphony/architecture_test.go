@@ -34,6 +34,7 @@ var levels = map[string]int{
 	"tracker/linear":      1,
 	"workspace/git":       1,
 	"tracker":             0,
+	"tracker/transport":   0,
 	"codex":               0,
 	"codex/scriptedagent": 0,
 	"workspace":           0,

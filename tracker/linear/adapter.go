@@ -11,6 +11,7 @@ import (
 
 	"github.com/shurcooL/graphql"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // Open prepares the adapter. It makes no request, and there is nothing to
@@ -34,17 +35,14 @@ func newReader(cfg Config, client *http.Client, log *slog.Logger) (*reader, erro
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	w := wire{base: client.Transport, key: cfg.APIKey, mask: newMask(cfg.APIKey), retries: retries, log: log}
-	if w.base == nil {
-		w.base = http.DefaultTransport
-	}
-	return &reader{cfg: cfg, wire: w}, nil
+	wire, err := newWire(cfg, client.Transport, log)
+	return &reader{cfg: cfg, wire: wire}, err
 }
 
 // reader is the adapter's half that the orchestrator talks to.
 type reader struct {
 	cfg             Config
-	wire            wire
+	wire            *transport.Transport
 	settingsChecked atomic.Bool // the scope is known to be right
 }
 
@@ -54,25 +52,30 @@ type reader struct {
 // encoding/json reads the real one.
 func (r *reader) query(ctx context.Context, op string, into any, variables map[string]any) error {
 	answer := &dataRecorder{wire: r.wire}
-	err := graphql.NewClient(r.cfg.Endpoint, &http.Client{Transport: answer}).Query(ctx, into, variables)
+	client := graphql.NewClient(r.cfg.Endpoint, &http.Client{Transport: answer})
+	err := client.Query(transport.Repeatable(ctx), into, variables)
 	if err == nil {
 		err = json.Unmarshal(answer.data, into)
 	}
 	if err != nil {
-		return r.wire.failed(op, err)
+		return failed(r.wire, op, err)
 	}
 	return nil
 }
 
 // dataRecorder is the http.RoundTripper of one query. It keeps the data of the answer.
 type dataRecorder struct {
-	wire wire
+	wire *transport.Transport
 	data json.RawMessage
 }
 
-func (k *dataRecorder) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	if resp, k.data, err = k.wire.fetch(req); err == nil {
-		resp.Body = io.NopCloser(strings.NewReader(`{"data":{}}`))
+func (k *dataRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	answer, err := k.wire.Do(req)
+	if err == nil {
+		k.data, err = result(k.wire, answer)
 	}
-	return resp, err
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"data":{}}`)), Request: req}, nil
 }

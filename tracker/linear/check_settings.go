@@ -85,7 +85,7 @@ func (r *reader) unknownProjectError(ctx context.Context) error {
 	}
 	var known []string
 	for _, project := range answer.Projects.Nodes {
-		known = append(known, fmt.Sprintf("%s (%s)", project.SlugID, r.wire.mask.quote(project.Name)))
+		known = append(known, fmt.Sprintf("%s (%s)", project.SlugID, r.wire.Quote(project.Name)))
 	}
 	if len(known) == 0 {
 		return invalid("tracker.project_slug %q: this key sees no project at all: %s", r.cfg.ProjectSlug, otherKey)

@@ -3,13 +3,12 @@ package linear
 import (
 	"fmt"
 	"maps"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 const defaultEndpoint = "https://api.linear.app/graphql"
@@ -73,21 +72,13 @@ func (c Config) check() error {
 	return checkEndpoint(c.Endpoint)
 }
 
-// checkEndpoint makes sure that the credential travels encrypted, or not at all.
+// checkEndpoint refuses an endpoint to which the credential would not travel
+// encrypted.
 func checkEndpoint(endpoint string) error {
-	address, err := url.Parse(endpoint)
-	if err != nil || address.Host == "" || address.User != nil {
-		return invalid("tracker.endpoint is no address that can be used: write one like %s", defaultEndpoint)
+	if _, err := transport.ParseAddress(endpoint); err != nil {
+		return invalid("tracker.endpoint %v: write an https address such as %s", err, defaultEndpoint)
 	}
-	if address.Scheme == "https" || address.Scheme == "http" && isLoopback(address.Hostname()) {
-		return nil
-	}
-	return invalid("tracker.endpoint %q would send the key in the clear: write an https address", endpoint)
-}
-
-func isLoopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
+	return nil
 }
 
 func invalid(format string, args ...any) error {

@@ -17,9 +17,9 @@
 //
 // The GraphQL client writes each query from the struct that receives its answer
 // (query.go). It keeps no status, header or code of a failure, and takes
-// {"data": null} for an empty result. Therefore [wire], the http.RoundTripper
-// below it, lets nothing pass but data without errors, and gives everything else
-// as a typed [refusal] (judge.go); and a page without its nodes and pageInfo is
-// an error (query.go). The client's own decoder makes ten times the allocations of
+// {"data": null} for an empty result. Therefore the http.RoundTripper below it lets
+// nothing pass but data without errors (response.go), over the transport that all
+// requests with a credential share; and a page without its nodes and pageInfo is an
+// error (query.go). The client's own decoder makes ten times the allocations of
 // encoding/json, which decodes the data into the same struct instead (adapter.go).
 package linear

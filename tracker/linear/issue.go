@@ -68,7 +68,7 @@ func (n issueNode) malformed(why string) tracker.Malformed {
 }
 
 func (r *reader) readLabels(ctx context.Context, node issueNode) ([]labelNode, error) {
-	op := "read the labels of Linear issue " + r.wire.mask.quote(node.Identifier)
+	op := "read the labels of Linear issue " + r.wire.Quote(node.Identifier)
 	return remainingNodes(op, node.Labels, func(after *graphql.String) (page[labelNode], error) {
 		var answer labelsQuery
 		err := r.query(ctx, op, &answer, map[string]any{"id": graphql.String(node.ID), "after": after})
@@ -77,7 +77,7 @@ func (r *reader) readLabels(ctx context.Context, node issueNode) ([]labelNode, e
 }
 
 func (r *reader) readRelations(ctx context.Context, node issueNode) ([]relationNode, error) {
-	op := "read the blockers of Linear issue " + r.wire.mask.quote(node.Identifier)
+	op := "read the blockers of Linear issue " + r.wire.Quote(node.Identifier)
 	return remainingNodes(op, node.InverseRelations, func(after *graphql.String) (page[relationNode], error) {
 		var answer relationsQuery
 		err := r.query(ctx, op, &answer, map[string]any{"id": graphql.String(node.ID), "after": after})

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/transport"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
@@ -32,9 +33,7 @@ const graphqlSchema = `{
 
 // graphqlTool lets the agent talk to Linear with the credential of the host
 // (SPEC §10.5).
-func graphqlTool(endpoint string, w wire) tracker.Tool {
-	once := w
-	once.retries = 0
+func graphqlTool(endpoint string, wire *transport.Transport) tracker.Tool {
 	return tracker.Tool{
 		Name: "linear_graphql",
 		Description: "Execute one GraphQL query or mutation against Linear, with the credential of the host. " +
@@ -49,45 +48,43 @@ func graphqlTool(endpoint string, w wire) tracker.Tool {
 			if err := checkOperation(op.document); err != nil {
 				return errorResult("refused", err)
 			}
-			if op.isMutation() {
-				return once.execute(ctx, endpoint, op) // one more try could do it twice
+			if !op.isMutation() { // a mutation that is sent again could be done twice
+				ctx = transport.Repeatable(ctx)
 			}
-			return w.execute(ctx, endpoint, op)
+			return execute(ctx, wire, endpoint, op)
 		},
 	}
 }
 
-func (w wire) execute(ctx context.Context, endpoint string, op operation) tracker.ToolResult {
+func execute(ctx context.Context, wire *transport.Transport, endpoint string, op operation) tracker.ToolResult {
 	body, _ := json.Marshal(op) // it was decoded from JSON
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 	if err != nil {
 		return errorResult("invalid_input", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := w.RoundTrip(req)
-	if err != nil {
-		return w.explain(err)
+	answer, err := wire.Do(req)
+	if err == nil {
+		_, err = result(wire, answer)
 	}
-	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return w.explain(err)
+		return explain(wire, err)
 	}
-	return tracker.ToolResult{OK: true, Text: truncate(answer)}
+	return tracker.ToolResult{OK: true, Text: truncate(answer.Body)}
 }
 
 // explain makes the result of a failed exchange. An answer with GraphQL errors
 // is shown as it is; anything else is told as an error of our own.
-func (w wire) explain(err error) tracker.ToolResult {
-	var r *refusal
-	if errors.As(err, &r) && r.body != nil {
-		return tracker.ToolResult{Text: truncate(r.body)}
+func explain(wire *transport.Transport, err error) tracker.ToolResult {
+	if answer := graphqlErrors(err); answer != nil {
+		return tracker.ToolResult{Text: truncate(answer)}
 	}
-	failed := w.failed("linear_graphql", err)
+	err = failed(wire, "linear_graphql", err)
 	var c category
-	if errors.As(failed, &c) {
-		return errorResult(c.name, failed)
+	if errors.As(err, &c) {
+		return errorResult(c.name, err)
 	}
-	return errorResult(tracker.ErrRateLimited.Error(), failed)
+	return errorResult(tracker.ErrRateLimited.Error(), err)
 }
 
 func errorResult(code string, err error) tracker.ToolResult {

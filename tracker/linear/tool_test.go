@@ -173,7 +173,7 @@ func TestAQueryIsTriedAgainAndAMutationNever(t *testing.T) {
 				f.faults = []http.HandlerFunc{fault}
 				start := time.Now()
 				code(t, c.call(t, finish))
-				if f.counted() != 4 || time.Since(start) > timeout {
+				if f.counted() != 4 || time.Since(start) > 30*time.Second {
 					t.Errorf("a mutation: %d requests in %v, want one", f.counted()-3, time.Since(start))
 				}
 			})

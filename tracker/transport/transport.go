@@ -1,0 +1,243 @@
+// Package transport is the way out for everything that sends a credential to the
+// API of a server: the trackers and the GitHub client, and through it the state
+// branch and the liveness of workflow runs.
+//
+// A [Transport] sends requests to one server with one token. It holds what must be
+// so for every request, whichever library makes it:
+//
+//   - the token travels over https, or over http to a loopback address, and to no
+//     other host: a redirect is an error like any other status;
+//   - no answer, error or log holds the token, also if the server repeats it;
+//   - each try has a time limit, and each answer a size limit;
+//   - a failure that may be temporary is repeated after a pause, three tries in all,
+//     if sending the request twice does no harm; see [Repeatable];
+//   - a wait that the server asks for is kept when it is short, and otherwise
+//     returned to the caller, who knows what else there is to do;
+//   - the cause of a context that ends is in the error.
+//
+// A request gives an [Answer], complete and in memory, or an [Error], which its
+// users map to their own categories.
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+const (
+	// Tries bounds how often a request is sent.
+	Tries = 3
+	// maxPause is the longest wait between two tries. A server that asks for more
+	// ends the request.
+	maxPause = 5 * time.Second
+)
+
+// Transport is the http.RoundTripper of one server and one token. Its fields are
+// set before the first request. Any number of goroutines may use it.
+type Transport struct {
+	Timeout   time.Duration // of one try, its answer included
+	Pause     time.Duration // before the second try, on average
+	MaxAnswer int           // bytes of an answer
+	Log       *slog.Logger  // of requests that are repeated
+
+	// Limited returns whether an answer is a rate limit, and how long it lasts: 0
+	// if the answer does not say. It is asked about every answer.
+	Limited func(Answer) (wait time.Duration, limited bool)
+
+	base          http.RoundTripper
+	root          *url.URL
+	authorization string
+	secret        secret
+}
+
+// New returns a Transport for the server of an address. The authorization is the
+// value of that header; the token is its last word. A nil base is
+// http.DefaultTransport. New fails as [ParseAddress] does.
+func New(address, authorization string, base http.RoundTripper) (*Transport, error) {
+	root, err := ParseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &Transport{
+		Timeout: 30 * time.Second, Pause: 500 * time.Millisecond, MaxAnswer: 32 << 20, Log: slog.New(slog.DiscardHandler),
+		Limited: func(a Answer) (time.Duration, bool) {
+			wait, _ := RetryAfter(a.Header)
+			return wait, a.Status == http.StatusTooManyRequests
+		},
+		base: base, root: root, authorization: authorization, secret: newSecret(authorization),
+	}, nil
+}
+
+// ParseAddress parses the address of a server that may be sent a token. It fails,
+// with text that continues the name of a setting, if the token would be readable on
+// the way: only https will do, and http to a loopback address.
+func ParseAddress(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.User != nil {
+		return nil, errors.New("is not a plain URL") // it may hold a password
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	loopback := u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+	if u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
+		return nil, fmt.Errorf("%q would send the token in the clear", address)
+	}
+	return u, nil
+}
+
+type repeatableKey struct{}
+
+// Repeatable returns a context whose requests may be sent more than once. Without
+// it only GET and HEAD are: a request whose answer was lost may have been carried
+// out.
+func Repeatable(ctx context.Context) context.Context {
+	return context.WithValue(ctx, repeatableKey{}, true)
+}
+
+// RoundTrip implements http.RoundTripper, for libraries that make their own
+// requests. The response is a success and its body is in memory; all else is an
+// [Error].
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	a, err := t.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status: a.Name(), StatusCode: a.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: a.Header,
+		Body: io.NopCloser(bytes.NewReader(a.Body)), ContentLength: int64(len(a.Body)), Request: req,
+	}, nil
+}
+
+// Do sends a request and returns the answer, which has a status of 2xx, or an
+// [Error].
+func (t *Transport) Do(req *http.Request) (Answer, error) {
+	if req.Body != nil {
+		defer req.Body.Close() // each try has its own
+	}
+	if req.URL.Scheme != t.root.Scheme || req.URL.Host != t.root.Host {
+		return Answer{}, &Error{
+			Kind: NotSent, Reason: fmt.Sprintf("%s is not %s", t.Quote(req.URL.Host), t.root.Host),
+			Remedy: "the token is sent to that host alone: check its address in the settings",
+		}
+	}
+	ctx := req.Context()
+	repeatable := req.Method == http.MethodGet || req.Method == http.MethodHead || ctx.Value(repeatableKey{}) != nil
+	for try := 1; ; try++ {
+		answer, failure := t.send(req)
+		if failure == nil {
+			return answer, nil
+		}
+		pause, worthwhile := t.pauseAfter(failure, try)
+		if !repeatable || !worthwhile || try == Tries || ctx.Err() != nil {
+			return Answer{}, failure
+		}
+		t.Log.Warn("request repeated", "host", t.root.Host, "wait", pause.Round(time.Millisecond), "reason", failure)
+		if err := sleep(ctx, pause); err != nil {
+			return Answer{}, Interrupted(ctx)
+		}
+	}
+}
+
+// pauseAfter returns how long to wait after the failed try, and whether another one
+// may succeed.
+func (t *Transport) pauseAfter(failure *Error, try int) (time.Duration, bool) {
+	temporary := failure.Kind == Unanswered || failure.Kind == Refused && failure.Answer.Status >= 500
+	if failure.Wait > 0 {
+		return failure.Wait, (temporary || failure.Kind == RateLimited) && failure.Wait <= maxPause
+	}
+	return t.backoff(try), temporary
+}
+
+// backoff returns a pause that grows with the tries, and is random so that many
+// clients do not come back at once.
+func (t *Transport) backoff(try int) time.Duration {
+	return time.Duration(float64(t.Pause) * float64(try) * (0.5 + rand.Float64()))
+}
+
+// Backoff waits as it does between two tries. It is for callers that decide
+// themselves whether to send a request again. It returns the cause of ctx if that
+// ends.
+func (t *Transport) Backoff(ctx context.Context, try int) error { return sleep(ctx, t.backoff(try)) }
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// send sends the request once.
+func (t *Transport) send(req *http.Request) (Answer, *Error) {
+	ctx, cancel := context.WithTimeoutCause(req.Context(), t.Timeout, fmt.Errorf("no answer within %v", t.Timeout))
+	defer cancel()
+	answer, err := t.exchange(req.Clone(ctx))
+	reachable := fmt.Sprintf("see that %s can be reached", t.root.Host)
+	switch {
+	case err != nil && req.Context().Err() != nil:
+		return Answer{}, Interrupted(req.Context())
+	case err != nil && ctx.Err() != nil:
+		return Answer{}, &Error{Kind: Unanswered, Reason: context.Cause(ctx).Error(), Remedy: reachable}
+	case err != nil:
+		// The cause is kept as text alone, because it may quote what the server sent.
+		return Answer{}, &Error{Kind: Unanswered, Reason: untrusted.OneLine(t.secret.clean(err.Error()), maxText), Remedy: reachable}
+	case len(answer.Body) > t.MaxAnswer:
+		return Answer{}, &Error{
+			Kind: Unreadable, Reason: fmt.Sprintf("the answer has more than %d bytes", t.MaxAnswer),
+			Remedy: "ask for less, or see what " + t.root.Host + " sends",
+		}
+	}
+	if wait, limited := t.Limited(answer); limited {
+		return Answer{}, &Error{Kind: RateLimited, Answer: answer, Wait: wait, Reason: "the rate limit of the token is used up", Remedy: retryAdvice(wait)}
+	}
+	if answer.Status >= 200 && answer.Status < 300 {
+		return answer, nil
+	}
+	failure := &Error{Kind: Refused, Answer: answer, Reason: answer.Name(), Remedy: "see the server's documentation of this status"}
+	if answer.Status >= 500 {
+		failure.Wait, _ = RetryAfter(answer.Header)
+	}
+	return Answer{}, failure
+}
+
+// exchange sends the copy of a request and reads the whole answer, without the
+// token.
+func (t *Transport) exchange(req *http.Request) (Answer, error) {
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return Answer{}, err
+		}
+		req.Body = body
+	}
+	req.Header.Set("Authorization", t.authorization)
+	req.Header.Set("User-Agent", "symphony")
+	resp, err := t.base.RoundTrip(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(t.MaxAnswer)+1))
+	for _, values := range resp.Header {
+		for i, value := range values {
+			values[i] = t.secret.clean(value)
+		}
+	}
+	return Answer{resp.StatusCode, resp.Header, t.secret.cleanBytes(body)}, err
+}
