@@ -11,6 +11,7 @@ import (
 )
 
 // The error categories of SPEC §10.6, for errors.Is. Logs and reports show their text.
+// Each package declares its own: the leaves import nothing of each other.
 var (
 	// ErrResponseTimeout: the server did not answer a request in time.
 	ErrResponseTimeout = errors.New("response_timeout")

@@ -8,7 +8,8 @@ import (
 
 // The categories of tracker errors. Their text is the category that logs and
 // reports show; find them with errors.Is. Scheduling never branches on them:
-// for it a read succeeded or failed.
+// for it a read succeeded or failed. Each package declares its own categories: the
+// leaves import nothing of each other.
 var (
 	// ErrUnsupportedKind: tracker.kind names no adapter.
 	ErrUnsupportedKind = errors.New("unsupported_tracker_kind")

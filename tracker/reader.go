@@ -1,8 +1,12 @@
 package tracker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 )
 
 // Reader answers the only two questions the orchestrator has (SPEC §11.1).
@@ -44,6 +48,22 @@ type Tool struct {
 	// Call performs the tool for the issue of the session. It must return when
 	// ctx is done. Its result goes to the model as it is, so it holds no secret.
 	Call func(ctx context.Context, issue Issue, arguments json.RawMessage) ToolResult
+}
+
+// DecodeArguments decodes the arguments of a call into v, strictly: unknown members
+// and a second value are errors. Numbers become [json.Number] where v leaves their type
+// open. The error ends with advice, which says what to give.
+func DecodeArguments(arguments json.RawMessage, v any, advice string) error {
+	decoder := json.NewDecoder(bytes.NewReader(arguments))
+	decoder.DisallowUnknownFields()
+	decoder.UseNumber()
+	if err := decoder.Decode(v); err != nil {
+		return fmt.Errorf("%w: %s", err, advice)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more than one value: give one object")
+	}
+	return nil
 }
 
 // ToolResult is what the model is told. A failed call is an answer like any

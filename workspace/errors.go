@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// The categories of errors, for [errors.Is].
+// The categories of errors, for [errors.Is]. Each package declares its own: the leaves
+// import nothing of each other.
 var (
 	// ErrRoot: workspace.root cannot be used.
 	ErrRoot = errors.New("invalid_workspace_root")

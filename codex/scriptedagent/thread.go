@@ -42,14 +42,20 @@ type thread struct {
 	rollout *rollout // nil before the first turn
 }
 
+// threadParams holds what a thread may be given at its start and when it is resumed.
+type threadParams struct {
+	Cwd            string
+	Sandbox        string
+	ApprovalPolicy json.RawMessage
+	Config         settings
+}
+
 func (a *agent) startThread(ctx context.Context, params json.RawMessage) (object, func(), *wireError) {
 	var p struct {
-		Cwd, Model     string
-		Ephemeral      bool
-		Sandbox        string
-		ApprovalPolicy json.RawMessage
-		DynamicTools   []dynamicTool
-		Config         settings
+		threadParams
+		Model        string
+		Ephemeral    bool
+		DynamicTools []dynamicTool
 	}
 	if err := decode(params, &p); err != nil {
 		return nil, nil, err
@@ -82,11 +88,9 @@ func (a *agent) startThread(ctx context.Context, params json.RawMessage) (object
 // tools and the script that it was started with.
 func (a *agent) resumeThread(ctx context.Context, params json.RawMessage) (object, func(), *wireError) {
 	var p struct {
-		ThreadID, Cwd  string
-		ExcludeTurns   bool
-		Sandbox        string
-		ApprovalPolicy json.RawMessage
-		Config         settings
+		threadParams
+		ThreadID     string
+		ExcludeTurns bool
 	}
 	if err := decode(params, &p); err != nil {
 		return nil, nil, err

@@ -117,7 +117,8 @@ func (v StateView) in(phases ...schedule.Phase) []schedule.Claim {
 	return claims
 }
 
-// parked adds the claims that wait for a person.
+// parked adds the claims that wait for a person. The three tables of claims are
+// declared one by one, because they have few columns in common.
 func (v StateView) parked(d *document, l Links) {
 	claims := v.in(schedule.Parked)
 	if len(claims) == 0 {

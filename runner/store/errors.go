@@ -8,7 +8,8 @@ import (
 
 // The categories of this package's errors, for errors.Is. None of them changes the
 // stored state, with one exception: if GitHub's answer to a save is lost and GitHub
-// cannot be asked again, the save may have taken place. Its error then says so.
+// cannot be asked again, the save may have taken place. Its error then says so. Each
+// package declares its own categories: the leaves import nothing of each other.
 var (
 	// ErrConflict reports that somebody else has saved since the Load. Load and plan
 	// again.

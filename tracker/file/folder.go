@@ -7,8 +7,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// folder is the adapter. Its mutex serves all methods: the work on the files is
-// short, and two writes of the tool never overlap.
+// folder is the adapter. Every read and write holds the mutex: the work on the files
+// is short, and two writes of the tool never overlap.
 type folder struct {
 	path string
 	mu   sync.Mutex
@@ -23,8 +23,6 @@ func (f *folder) IssuesByState(ctx context.Context, states []string) ([]tracker.
 	for _, state := range states {
 		wanted[tracker.NormalState(state)] = true
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	s, err := f.openSnapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -70,8 +68,6 @@ func (f *folder) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	s, err := f.openSnapshot(ctx)
 	if err != nil {
 		return nil, err

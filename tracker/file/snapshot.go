@@ -25,6 +25,7 @@ const (
 // snapshot is one read of the folder. It reads each file at most once, so that its
 // result holds one version of every issue, also of one that is a blocker.
 type snapshot struct {
+	folder  *folder
 	root    *os.Root
 	records map[string]*record // by identifier; nil for what is not an issue
 }
@@ -35,19 +36,24 @@ type record struct {
 	malformed error         // why the file is not an issue, and what to do
 }
 
-// openSnapshot begins a read. The caller closes it.
+// openSnapshot begins a read, which holds f.mu until the caller closes it.
 func (f *folder) openSnapshot(ctx context.Context) (*snapshot, error) {
 	if ctx.Err() != nil {
 		return nil, interruptedError(ctx)
 	}
+	f.mu.Lock()
 	root, err := os.OpenRoot(f.path)
 	if err != nil {
+		f.mu.Unlock()
 		return nil, readError(f.path, err)
 	}
-	return &snapshot{root: root, records: make(map[string]*record)}, nil
+	return &snapshot{folder: f, root: root, records: make(map[string]*record)}, nil
 }
 
-func (s *snapshot) close() { s.root.Close() }
+func (s *snapshot) close() {
+	s.root.Close()
+	s.folder.mu.Unlock()
+}
 
 // identifiers returns, in order, the names in the folder that may be issues.
 func (s *snapshot) identifiers() ([]string, error) {

@@ -1,12 +1,10 @@
 package file
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 	"unicode"
@@ -95,13 +93,8 @@ func decodeArguments(arguments json.RawMessage) (change, error) {
 		State   *string `json:"state"`
 		Comment *string `json:"comment"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(arguments))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&fields); err != nil {
-		return change{}, fmt.Errorf("%w: give an object with state, comment or both, each a string", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return change{}, errors.New("there is more than one value: give one object")
+	if err := tracker.DecodeArguments(arguments, &fields, "give an object with state, comment or both, each a string"); err != nil {
+		return change{}, err
 	}
 	if fields == nil || fields.State == nil && fields.Comment == nil {
 		return change{}, errors.New("there is nothing to do: give state, comment or both")

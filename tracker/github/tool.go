@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -154,14 +153,8 @@ func decodeCall(arguments json.RawMessage) (*call, error) {
 		Params map[string]any `json:"params"`
 		Body   map[string]any `json:"body"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(arguments))
-	decoder.DisallowUnknownFields()
-	decoder.UseNumber()
-	if err := decoder.Decode(&c); err != nil {
-		return nil, fmt.Errorf("%w: give an object with method, path and, as needed, params or body", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more than one value: give one object")
+	if err := tracker.DecodeArguments(arguments, &c, "give an object with method, path and, as needed, params or body"); err != nil {
+		return nil, err
 	}
 	switch {
 	case c == nil || c.Method == "" || c.Path == "":

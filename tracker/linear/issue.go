@@ -67,6 +67,8 @@ func (n issueNode) malformed(why string) tracker.Malformed {
 	return m
 }
 
+// readLabels returns all labels of the issue. It and readRelations differ in the type of
+// their answer, which is the query.
 func (r *reader) readLabels(ctx context.Context, node issueNode) ([]labelNode, error) {
 	op := "read the labels of Linear issue " + r.wire.Quote(node.Identifier)
 	return remainingNodes(op, node.Labels, func(after *graphql.String) (page[labelNode], error) {
@@ -76,6 +78,7 @@ func (r *reader) readLabels(ctx context.Context, node issueNode) ([]labelNode, e
 	})
 }
 
+// readRelations returns all inverse relations of the issue.
 func (r *reader) readRelations(ctx context.Context, node issueNode) ([]relationNode, error) {
 	op := "read the blockers of Linear issue " + r.wire.Quote(node.Identifier)
 	return remainingNodes(op, node.InverseRelations, func(after *graphql.String) (page[relationNode], error) {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -122,13 +121,9 @@ func (op operation) isMutation() bool { return op.document.Operations[0].Operati
 func decodeOperation(arguments json.RawMessage) (operation, error) {
 	var op operation
 	if err := json.Unmarshal(arguments, &op.Query); err != nil {
-		decoder := json.NewDecoder(bytes.NewReader(arguments))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&op); err != nil {
-			return operation{}, fmt.Errorf("%w: give an object with query and, if needed, variables; operationName is not supported", err)
-		}
-		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-			return operation{}, errors.New("there is more than one value: give one object")
+		const advice = "give an object with query and, if needed, variables; operationName is not supported"
+		if err := tracker.DecodeArguments(arguments, &op, advice); err != nil {
+			return operation{}, err
 		}
 	}
 	switch variables := bytes.TrimSpace(op.Variables); {
