@@ -206,7 +206,7 @@ func TestANewCredentialOfTheTrackerLiftsItsWait(t *testing.T) {
 		defer cancel()
 		go func() {
 			time.Sleep(time.Minute)
-			w.flow.change(func(s *workflow.Settings) { s.Tracker.Provider = map[string]any{"api_key": "another"} }, nil)
+			w.flow.change(func(s *workflow.Settings) { s.Tracker.Credentials = []string{"another"} }, nil)
 		}()
 		if tick, _ := r.Run(ctx); tick.Counts().Completed != 1 {
 			t.Errorf("completed %d, want the issue: %q", tick.Counts().Completed, w.board.reads)

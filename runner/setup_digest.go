@@ -30,8 +30,8 @@ func (l *loop) setupDigests(salt string) schedule.Setup {
 		login = l.Login(l.wf.Settings.Codex)
 	}
 	settings := l.wf.Settings
-	settings.Tracker.Provider = nil // may hold a short password
-	settings.Workspace.Root = ""    // may be another one in every run
+	settings.Tracker.Config, settings.Tracker.Credentials = nil, nil // may hold a short password
+	settings.Workspace.Root = ""                                     // may be another one in every run
 	return schedule.Setup{
 		Agent:    digest(settings.Codex, login),
 		Workflow: digest(settings, l.wf.Prompt),

@@ -2,10 +2,15 @@
 //
 // It holds the normalised [Issue] (SPEC §4.1.1), the two questions that the
 // orchestrator ever asks ([Reader]: issues by state, issues by id), the tools
-// an adapter offers to the agent ([Tool]), and the error categories that every
-// adapter uses, and [Nearest], with which every error about a misspelt name names
-// the right one. It knows no provider and does no I/O; adapters live in the
-// folders below it and are named in cmd alone.
+// an adapter offers to the agent ([Tool]), the error categories that every adapter
+// uses, and [Nearest], with which every error about a misspelt name names the right
+// one. It knows no provider and does no I/O; adapters live in the folders below it
+// and are named in cmd alone.
+//
+// Each adapter describes its settings once, in a [Kind]: their names, defaults and
+// checks, and what to write. Package workflow decodes WORKFLOW.md with it, and the
+// README of the adapter is generated from it. The decoded [Config] opens the
+// [Adapter].
 //
 // Two rules bind every adapter, and trackertest checks them:
 //

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,50 +15,36 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// adapters open a tracker from its settings, without a request. This is the only
-// place that names them.
-var adapters = map[string]func(a *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error){
-	"file": func(a *app, s workflow.Settings, _ *slog.Logger) (tracker.Adapter, error) {
-		cfg, err := file.ConfigFrom(s.Tracker.Provider)
-		if err != nil {
-			return tracker.Adapter{}, err
-		}
-		if a.actions.InActions() {
-			cfg.Checkout, _ = a.getenv("GITHUB_WORKSPACE")
-		}
-		return file.Open(cfg)
-	},
-	"github": func(a *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
-		cfg, err := github.ConfigFrom(s.Tracker.Provider, s.Policy.ActiveStates, s.Policy.TerminalStates)
-		if err != nil {
-			return tracker.Adapter{}, err
-		}
-		cfg.RequiredLabels, cfg.Poll = s.Policy.RequiredLabels, s.Poll
-		if name, isBranch := strings.CutPrefix(a.state, "branch:"); isBranch {
-			cfg.StateBranch = name
-		}
-		return github.Open(cfg, http.DefaultClient, log)
-	},
-	"linear": func(_ *app, s workflow.Settings, log *slog.Logger) (tracker.Adapter, error) {
-		cfg, err := linear.ConfigFrom(s.Tracker.Provider, s.Policy.ActiveStates, s.Policy.TerminalStates)
-		if err != nil {
-			return tracker.Adapter{}, err
-		}
-		cfg.RequiredLabels = s.Policy.RequiredLabels
-		return linear.Open(cfg, http.DefaultClient, log)
-	},
+// trackers returns the kinds of tracker that this build has. This is the only place
+// that names adapters.
+func trackers() []tracker.Kind {
+	return []tracker.Kind{file.Kind(), github.Kind(), linear.Kind()}
 }
 
 // openTracker opens the tracker that a workflow names, without a request.
 func (a *app) openTracker(wf workflow.Workflow, log *slog.Logger) (tracker.Adapter, error) {
-	kind := wf.Settings.Tracker.Kind
-	open, known := adapters[kind]
-	if !known {
-		return tracker.Adapter{}, fmt.Errorf("tracker.kind %q: %w; this build has: %s",
-			kind, tracker.ErrUnsupportedKind, strings.Join(slices.Sorted(maps.Keys(adapters)), ", "))
+	a.addWorkflowSecrets(wf)
+	s := wf.Settings
+	o := tracker.Options{
+		ActiveStates: s.Policy.ActiveStates, TerminalStates: s.Policy.TerminalStates,
+		RequiredLabels: s.Policy.RequiredLabels, Poll: s.Poll,
 	}
-	a.addWorkflowSecret(wf)
-	return open(a, wf.Settings, log)
+	if name, isBranch := strings.CutPrefix(a.state, "branch:"); isBranch {
+		o.StateBranch = name
+	}
+	if a.actions.InActions() {
+		o.Checkout, _ = a.getenv("GITHUB_WORKSPACE")
+	}
+	return s.Tracker.Config.Open(o, http.DefaultClient, log)
+}
+
+// trackerRepository returns the repository whose issues a workflow works on; it is
+// empty when its tracker is another one.
+func trackerRepository(wf workflow.Workflow) string {
+	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok {
+		return cfg.Repo
+	}
+	return ""
 }
 
 // connect opens the tracker and the workspaces that a workflow names. A dry run has

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // root is the folder of the repository.
@@ -25,7 +28,7 @@ var root = filepath.Join("..", "..")
 func generated(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	action := readAction(t)
-	return map[string]map[string]string{
+	parts := map[string]map[string]string{
 		"README.md": {
 			"workflow-smallest": sampleRun(t, "smallest.yml"),
 			"inputs":            action.inputTable(),
@@ -39,6 +42,10 @@ func generated(t *testing.T) map[string]map[string]string {
 		"cmd/symphony/README.md":    {"help": helpText(t)},
 		"runner/workflow/README.md": {"keys": keyTable()},
 	}
+	for _, k := range trackers() {
+		parts["tracker/"+k.Name+"/README.md"] = map[string]string{"settings": settingTable(k)}
+	}
+	return parts
 }
 
 // helpText returns the flags as --help shows them.
@@ -57,14 +64,48 @@ func helpText(t *testing.T) string {
 func keyTable() string {
 	var b strings.Builder
 	b.WriteString("| key | default | meaning |\n|---|---|---|\n")
-	for _, key := range workflow.Keys() {
-		value := key.Default
-		if value != "" {
-			value = "`" + value + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key.Name, value, key.Meaning)
+	for _, key := range workflow.Keys(trackers()) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key.Name, code(key.Default), key.Meaning)
 	}
 	return b.String()
+}
+
+// settingTable returns the table of the settings of a kind of tracker.
+func settingTable(k tracker.Kind) string {
+	var b strings.Builder
+	b.WriteString("| setting | default | value | meaning |\n|---|---|---|---|\n")
+	for _, s := range k.New().Settings() {
+		var defaults []string
+		for _, value := range s.Defaults {
+			defaults = append(defaults, code(flowStyle(value)))
+		}
+		if s.Required && len(defaults) == 0 {
+			defaults = []string{"none, it must be written"}
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, strings.Join(defaults, ", else "), s.Want, s.Meaning)
+	}
+	return b.String()
+}
+
+// flowStyle returns a value as it is written in one line of YAML.
+func flowStyle(value any) string {
+	fields, isMap := value.(map[string]any)
+	if !isMap {
+		return fmt.Sprint(value)
+	}
+	var entries []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		entries = append(entries, fmt.Sprintf("%s: %v", name, fields[name]))
+	}
+	return "{" + strings.Join(entries, ", ") + "}"
+}
+
+// code returns text as a code span, or nothing for no text.
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
 }
 
 // guardTable returns the table that the red-team tests of package codex are checked against.
@@ -244,7 +285,7 @@ func TestTheExampleOfTheReadmeWorks(t *testing.T) {
 	p.write("WORKFLOW.md", strings.Replace(flow, "hooks:", command, 1))
 	p.write("issues/SHOP-1.md", blocks[1][1]+"\n- [ ] Move this issue to `Review`\n")
 
-	wf, err := workflow.Load(filepath.Join(p.dir, "WORKFLOW.md"), workflow.Env{TempDir: t.TempDir()})
+	wf, err := workflow.Load(filepath.Join(p.dir, "WORKFLOW.md"), workflow.Env{TempDir: t.TempDir(), Trackers: trackers()})
 	if err != nil || len(wf.Warnings) > 0 {
 		t.Fatalf("the example has problems: %v %q", err, wf.Warnings)
 	}

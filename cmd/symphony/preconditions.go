@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/action"
@@ -60,7 +61,7 @@ func (a *app) checkStateBranch(event action.Event) error {
 // its author expects it to be used.
 func (a *app) checkTrackerKey(wf workflow.Workflow) error {
 	key, _ := a.getenv("LINEAR_API_KEY")
-	if used, _ := wf.Settings.Tracker.Provider["api_key"].(string); key == "" || used == key {
+	if key == "" || slices.Contains(wf.Settings.Tracker.Credentials, key) {
 		return nil
 	}
 	if wf.Settings.Tracker.Kind != "linear" {

@@ -2,8 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,13 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/runner/action"
-	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // profileRows are the rows that the profile of every tracker adapter has.
 var profileRows = []string{
-	"kind", "keys", "defaults", "secrets", "scope", "paging", "identity", "states", "labels",
+	"kind", "secrets", "scope", "paging", "identity", "states", "labels",
 	"priority", "dispatchable", "tools", "errors", "limits",
 }
 
@@ -37,7 +37,8 @@ func profile(t *testing.T, kind string) (rows map[string]string, names []string)
 
 func TestEveryTrackerPublishesItsProfile(t *testing.T) {
 	t.Parallel()
-	for kind := range maps.Keys(adapters) {
+	for _, k := range trackers() {
+		kind := k.Name
 		rows, names := profile(t, kind)
 		if diff := cmp.Diff(profileRows, names); diff != "" {
 			t.Errorf("rows of the profile of %s (-want +got):\n%s", kind, diff)
@@ -58,17 +59,18 @@ func TestEveryTrackerPublishesItsProfile(t *testing.T) {
 // with a question mark.
 func TestTheProfilesNameTheirToolsWithSchemaAndResult(t *testing.T) {
 	t.Parallel()
-	for kind, provider := range map[string]map[string]any{
-		"file":   {},
+	written := map[string]map[string]any{
+		"file":   {"path": t.TempDir()},
 		"github": {"repo": "acme/shop", "api_key": "ghs_api0123456789"},
 		"linear": {"api_key": "lin_api_0123456789", "project_slug": "0c79b11b75ea"},
-	} {
-		settings := workflow.Settings{Tracker: workflow.Tracker{Kind: kind, Provider: provider}}
-		settings.Policy.ActiveStates, settings.Policy.TerminalStates = []string{"open"}, []string{"closed"}
-		if kind == "file" {
-			settings.Tracker.Provider = map[string]any{"path": t.TempDir()}
+	}
+	for _, k := range trackers() {
+		kind := k.Name
+		cfg, problems := trackertest.Decode(k, written[kind])
+		if problems != nil {
+			t.Fatal(problems)
 		}
-		adapter, err := adapters[kind](&app{actions: action.New(io.Discard, func(string) string { return "" })}, settings, quiet())
+		adapter, err := cfg.Open(tracker.Options{}, http.DefaultClient, quiet())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,9 +86,6 @@ func TestTheProfilesNameTheirToolsWithSchemaAndResult(t *testing.T) {
 				t.Errorf("the profile of %s does not say %q:%s", kind, want, row)
 			}
 		}
-	}
-	if len(adapters) != 3 {
-		t.Errorf("%d adapters, of which 3 are compared", len(adapters))
 	}
 }
 

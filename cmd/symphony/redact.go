@@ -26,11 +26,11 @@ func (a *app) environmentSecrets() *redact.Redactor {
 	return r
 }
 
-// addWorkflowSecret adds the credential of a workflow, which need not come from the
+// addWorkflowSecrets adds the credentials of a workflow, which need not come from the
 // environment.
-func (a *app) addWorkflowSecret(wf workflow.Workflow) {
-	if key, ok := wf.Settings.Tracker.Provider["api_key"].(string); ok {
-		a.addSecret(a.redactor, key)
+func (a *app) addWorkflowSecrets(wf workflow.Workflow) {
+	for _, secret := range wf.Settings.Tracker.Credentials {
+		a.addSecret(a.redactor, secret)
 	}
 }
 

@@ -27,6 +27,7 @@ func (a *app) workflows(path string) *workflow.Source {
 	runnerTemp, _ := a.getenv("RUNNER_TEMP")
 	return workflow.NewSource(path, workflow.Env{
 		Lookup: a.getenv, Home: home, TempDir: os.TempDir(), Actions: a.actions.InActions(), RunnerTemp: runnerTemp,
+		Trackers: trackers(),
 	})
 }
 

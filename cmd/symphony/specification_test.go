@@ -35,7 +35,7 @@ var conformance = []struct {
 	{"17.1", "defaults apply; an unknown tracker kind is refused; the adapter's keys are kept, and checked by the adapter", []string{
 		"runner/workflow.TestAMinimalWorkflowHasTheDefaults", "runner/workflow.TestTheKindMustBeAKnownOne",
 		"runner/workflow.TestTrackerSettingsComeFromBothPlacesAndTheEnvironment", "tracker/linear.TestAWrongSettingIsNamedAndTheKeyIsNotShown",
-		"tracker/github.TestWrongSettingsAreRefusedWithWhatIsAllowed", "tracker/file.TestAWrongSettingIsNamedWithItsValueAndWhatIsAllowed",
+		"tracker/github.TestWrongSettingsAreRefusedWithWhatIsAllowed", "tracker/file.TestAWrongSettingIsNamedWithWhatIsAllowed", "runner/workflow.TestEveryWrongTrackerSettingIsAProblemOfTheFile",
 	}},
 	{"17.1", "$NAME is resolved in secrets and paths, ~ in paths; codex.command stays a shell string", []string{
 		"runner/workflow.TestAPathBecomesAbsolute", "runner/workflow.TestTrackerSettingsComeFromBothPlacesAndTheEnvironment",

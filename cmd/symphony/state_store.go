@@ -204,10 +204,7 @@ func (a *app) repository(wf workflow.Workflow) (repo, api, token string, err err
 	repo, _ = a.getenv("GITHUB_REPOSITORY")
 	api, _ = a.getenv("GITHUB_API_URL")
 	token, _ = a.getenv("GITHUB_TOKEN")
-	if wf.Settings.Tracker.Kind == "github" {
-		named, _ := wf.Settings.Tracker.Provider["repo"].(string)
-		repo = cmp.Or(repo, named)
-	}
+	repo = cmp.Or(repo, trackerRepository(wf))
 	if repo == "" || token == "" {
 		return "", "", "", fmt.Errorf("%w: %s: set GITHUB_REPOSITORY to owner/name, and GITHUB_TOKEN to a token that may write its contents", errUsage, a.stateOption())
 	}

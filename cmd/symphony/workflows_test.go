@@ -31,7 +31,7 @@ func samplePath(name string) string { return filepath.Join("..", "..", "testdata
 // sampleEnv has what the samples say must be set, and nothing else.
 func sampleEnv(t *testing.T) workflow.Env {
 	vars := map[string]string{"GITHUB_TOKEN": "ghs_api0123456789", "LINEAR_API_KEY": "lin_api_0123456789"}
-	return workflow.Env{TempDir: t.TempDir(), Lookup: func(name string) (string, bool) {
+	return workflow.Env{Trackers: trackers(), TempDir: t.TempDir(), Lookup: func(name string) (string, bool) {
 		value, ok := vars[name]
 		return value, ok
 	}}
@@ -49,7 +49,7 @@ func TestTheSampleWorkflowsAreComplete(t *testing.T) {
 			if err != nil || len(wf.Warnings) > 0 {
 				t.Fatalf("problems: %v %q", err, wf.Warnings)
 			}
-			adapter, err := adapters[wf.Settings.Tracker.Kind](&app{}, wf.Settings, quiet())
+			adapter, err := wf.Settings.Tracker.Config.Open(tracker.Options{ActiveStates: wf.Settings.Policy.ActiveStates}, http.DefaultClient, quiet())
 			if err != nil || len(adapter.Warnings) > 0 {
 				t.Fatalf("its tracker: %v %q", err, adapter.Warnings)
 			}

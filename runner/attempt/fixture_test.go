@@ -67,7 +67,7 @@ func newFixture(t *testing.T, script string) *fixture {
 		Timeout: forever,
 	}
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	adapter, err := file.Open(file.Config{Path: w.path("issues")})
+	adapter, err := (&file.Config{Path: w.path("issues")}).Open(tracker.Options{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,9 @@
 // described by one table, keys.go: a row for each key with its default, its
 // meaning and the function that decodes it (values.go, path.go). The table fills the
 // settings, finds unknown keys, and is listed by [Keys] for the documentation, so the
-// three cannot disagree. The tracker's settings, which depend on its kind, are decoded
-// in tracker.go. warnings.go finds misspelt keys and credentials in the file.
+// three cannot disagree. The settings of a tracker depend on its kind: tracker.go
+// decodes them as the [tracker.Kind] says that the caller gives in [Env], so the
+// package names no adapter. warnings.go finds misspelt keys and credentials in the file.
 //
 // [Load] reads a file once. [Source] serves a program that runs for longer: it reads
 // the file again, keeps the last good workflow when an edit is bad, and returns the

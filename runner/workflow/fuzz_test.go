@@ -15,6 +15,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/file"
 )
 
 // check parses content twice and checks the invariants of every result.
@@ -65,8 +66,8 @@ func check(t rapid.TB, content []byte) {
 			t.Errorf("limit %q %d", state, n)
 		}
 	}
-	if path, ok := s.Tracker.Provider["path"].(string); s.Tracker.Kind == "file" && (!ok || !filepath.IsAbs(path)) {
-		t.Errorf("path %v", s.Tracker.Provider["path"])
+	if cfg, ok := s.Tracker.Config.(*file.Config); ok != (s.Tracker.Kind == "file") || ok && !filepath.IsAbs(cfg.Path) {
+		t.Errorf("tracker %+v", s.Tracker)
 	}
 }
 
@@ -90,7 +91,7 @@ func FuzzParse(f *testing.F) {
 func TestAnyValueOfAnyKeyIsAProblemOrHoldsTheInvariants(t *testing.T) {
 	t.Parallel()
 	names := []string{"unknown", "unknown.key", "tracker.provider", "tracker.kind.more"}
-	for _, key := range workflow.Keys() {
+	for _, key := range workflow.Keys(trackers()) {
 		names = append(names, key.Name)
 	}
 	values := rapid.OneOf(

@@ -1,5 +1,12 @@
 package workflow
 
+import (
+	"fmt"
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
 // Key documents one key of WORKFLOW.md.
 type Key struct {
 	Name    string // section.key
@@ -7,10 +14,11 @@ type Key struct {
 	Meaning string // one line
 }
 
-// Keys lists every key in the order of the reference (SPEC §6.4).
-func Keys() []Key {
+// Keys lists every key in the order of the reference (SPEC §6.4), with the defaults of
+// these kinds of tracker.
+func Keys(trackers []tracker.Kind) []Key {
 	var keys []Key
-	for _, e := range new(decoder).table() {
+	for _, e := range (&decoder{env: Env{Trackers: trackers}}).table() {
 		keys = append(keys, e.Key)
 	}
 	return keys
@@ -40,13 +48,13 @@ func (d *decoder) table() []entry {
 	s := &d.settings
 	policy, budget, codex, hooks := &s.Policy, &s.Policy.Budget, &s.Codex, &s.Workspace.Hooks
 	return []entry{
-		optional("tracker.kind", "", "the tracker: file, github or linear; required", d.deferred),
-		optional("tracker.endpoint", "https://api.linear.app/graphql (linear)", "address of the tracker's API", d.deferred),
-		optional("tracker.api_key", "$LINEAR_API_KEY (linear), $GITHUB_TOKEN (github)", "the tracker's credential: $NAME, or the text itself", d.deferred),
-		optional("tracker.project_slug", "", "the Linear project; required for linear", d.deferred),
-		optional("tracker.provider", "{}", "settings of the adapter; endpoint, api_key and project_slug may be written here too", d.providerMap),
-		optional("tracker.active_states", "[Todo, In Progress]; [open] (github)", "states an issue is worked on in; required for github with labels or a project", d.states(&policy.ActiveStates, 1)),
-		optional("tracker.terminal_states", "[Closed, Cancelled, Canceled, Duplicate, Done]; [closed] (github)", "states in which an issue is finished and its workspace is removed; required for github with labels or a project", d.states(&policy.TerminalStates, 0)),
+		optional("tracker.kind", "", "the kind of tracker: "+strings.Join(kindNames(d.env.Trackers), ", ")+"; required", d.deferred),
+		optional("tracker.endpoint", d.defaultSetting("endpoint"), "the same as tracker.provider.endpoint", d.deferred),
+		optional("tracker.api_key", d.defaultSetting("api_key"), "the same as tracker.provider.api_key: $NAME, or the credential itself", d.deferred),
+		optional("tracker.project_slug", d.defaultSetting("project_slug"), "the same as tracker.provider.project_slug", d.deferred),
+		optional("tracker.provider", "{}", "settings of the kind of tracker", d.providerMap),
+		optional("tracker.active_states", d.defaultStates(func(s tracker.States) []string { return s.Active }), "states an issue is worked on in; required where the kind has no default", d.states(&policy.ActiveStates, 1)),
+		optional("tracker.terminal_states", d.defaultStates(func(s tracker.States) []string { return s.Terminal }), "states in which an issue is finished and its workspace is removed; required where the kind has no default", d.states(&policy.TerminalStates, 0)),
 		optional("tracker.required_labels", "[]", "labels an issue must carry, all of them, to start and to go on", d.labels(&policy.RequiredLabels)),
 
 		withDefault("polling.interval_ms", "30000", "time between two ticks, and between two reads of the tracker within a tick", d.millis(&s.Poll, 1)),
@@ -93,4 +101,45 @@ func (d *decoder) table() []entry {
 
 		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent", d.port),
 	}
+}
+
+// defaultSetting returns the default of a setting in each kind of tracker that has
+// one.
+func (d *decoder) defaultSetting(name string) string {
+	return d.perKind(func(cfg tracker.Config) string {
+		for _, s := range cfg.Settings() {
+			if s.Name == name && len(s.Defaults) > 0 {
+				return fmt.Sprint(s.Defaults[0])
+			}
+		}
+		return ""
+	})
+}
+
+// defaultStates returns the default of a list of states in each kind of tracker.
+func (d *decoder) defaultStates(list func(tracker.States) []string) string {
+	return d.perKind(func(cfg tracker.Config) string {
+		return "[" + strings.Join(list(cfg.States()), ", ") + "]"
+	})
+}
+
+// perKind returns the texts of all kinds of tracker, each followed by the names of the
+// kinds that have it.
+func (d *decoder) perKind(text func(tracker.Config) string) string {
+	var texts []string
+	kinds := make(map[string][]string)
+	for _, k := range d.env.Trackers {
+		t := text(k.New())
+		if t == "" {
+			continue
+		}
+		if kinds[t] == nil {
+			texts = append(texts, t)
+		}
+		kinds[t] = append(kinds[t], k.Name)
+	}
+	for i, t := range texts {
+		texts[i] = t + " (" + strings.Join(kinds[t], ", ") + ")"
+	}
+	return strings.Join(texts, "; ")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/file"
 )
 
 const (
@@ -29,8 +30,8 @@ func TestLoadReadsAFileByARelativePath(t *testing.T) {
 	if err != nil || wf.Settings.MaxTurns != 7 || !filepath.IsAbs(wf.Path) || filepath.Base(wf.Path) != "WORKFLOW.md" {
 		t.Fatalf("%+v, %v", wf, err)
 	}
-	if want := filepath.Join(filepath.Dir(wf.Path), "issues"); wf.Settings.Tracker.Provider["path"] != want {
-		t.Errorf("%v, want %s", wf.Settings.Tracker.Provider["path"], want)
+	if want := filepath.Join(filepath.Dir(wf.Path), "issues"); wf.Settings.Tracker.Config.(*file.Config).Path != want {
+		t.Errorf("%v, want %s", wf.Settings.Tracker.Config, want)
 	}
 }
 

@@ -58,6 +58,8 @@ type decoder struct {
 	settings Settings
 	problems Problems
 	warnings []string
+
+	credentials []string // the names of the tracker's settings that are credentials
 }
 
 // value holds what is written for a key, or its default.

@@ -16,6 +16,10 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/file"
+	"github.com/symphony-runner/symphony/tracker/github"
+	"github.com/symphony-runner/symphony/tracker/linear"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -24,11 +28,15 @@ const path = "/repo/WORKFLOW.md"
 // with returns an environment that has these variables and no others.
 func with(variables map[string]string) workflow.Env {
 	return workflow.Env{
-		Lookup:  func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
-		Home:    "/home/ada",
-		TempDir: "/var/tmp",
+		Lookup:   func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
+		Home:     "/home/ada",
+		TempDir:  "/var/tmp",
+		Trackers: trackers(),
 	}
 }
+
+// trackers returns the kinds of tracker that the program has.
+func trackers() []tracker.Kind { return []tracker.Kind{file.Kind(), github.Kind(), linear.Kind()} }
 
 // parse returns the workflow of a front matter that must be good.
 func parse(t *testing.T, front string, env workflow.Env) workflow.Workflow {
@@ -69,7 +77,7 @@ func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
 	want := workflow.Workflow{
 		Path: path,
 		Settings: workflow.Settings{
-			Tracker: workflow.Tracker{Kind: "file", Provider: map[string]any{"path": "/repo/issues"}},
+			Tracker: workflow.Tracker{Kind: "file", Config: &file.Config{Path: "/repo/issues"}},
 			Poll:    30 * time.Second,
 			Workspace: workspace.Config{
 				Root:   "/var/tmp/symphony_workspaces",
@@ -117,10 +125,11 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 		Settings: workflow.Settings{
 			Tracker: workflow.Tracker{
 				Kind: "linear",
-				Provider: map[string]any{
-					"endpoint": "https://linear.test/graphql", "api_key": "lin_1", "project_slug": "slug", "assignee": "me",
+				Config: &linear.Config{
+					Endpoint: "https://linear.test/graphql", APIKey: "lin_1", ProjectSlug: "slug", Assignee: "me",
 				},
-				SecretEnv: []string{"KEY"},
+				Credentials: []string{"lin_1"},
+				SecretEnv:   []string{"KEY"},
 			},
 			Poll: time.Second,
 			Workspace: workspace.Config{
@@ -161,7 +170,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 	if diff := cmp.Diff(want, wf); diff != "" {
 		t.Error(diff)
 	}
-	for _, key := range workflow.Keys() {
+	for _, key := range workflow.Keys(trackers()) {
 		if _, name, _ := strings.Cut(key.Name, "."); !strings.Contains(string(content), "\n  "+name+":") {
 			t.Errorf("testdata/every-key.md has no %s", key.Name)
 		}
@@ -173,7 +182,7 @@ func TestWritingADefaultChangesNothing(t *testing.T) {
 	want := parse(t, "tracker: {kind: file}", with(nil)).Settings
 	want.Policy.MaxPerState = map[string]int{}
 	sections := map[string][]string{}
-	for _, key := range workflow.Keys() {
+	for _, key := range workflow.Keys(trackers()) {
 		section, name, _ := strings.Cut(key.Name, ".")
 		if _, err := strconv.Atoi(key.Default); err == nil || slices.Contains([]string{"[]", "{}", "codex app-server"}, key.Default) {
 			sections[section] = append(sections[section], "  "+name+": "+key.Default+"\n")
@@ -192,7 +201,7 @@ func TestWritingADefaultChangesNothing(t *testing.T) {
 func TestKeysAreUniqueAndExplained(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, key := range workflow.Keys() {
+	for _, key := range workflow.Keys(trackers()) {
 		if seen[key.Name] || key.Meaning == "" || strings.Count(key.Name, ".") != 1 {
 			t.Errorf("%+v", key)
 		}
@@ -213,8 +222,8 @@ func TestNullIsTheSameAsAbsent(t *testing.T) {
 func TestAllProblemsAreReportedAtOnceInTheOrderOfLines(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		`tracker.api_key: missing_tracker_secret: is missing; set the environment variable LINEAR_API_KEY`,
-		`tracker.project_slug: invalid_tracker_config: is missing; write it`,
+		`tracker.api_key: missing_tracker_api_key: is missing; set the environment variable LINEAR_API_KEY`,
+		`tracker.project_slug: missing_tracker_project_slug: is missing; write the project's slugId, in quotes when it looks like a number`,
 		`line 3: polling.interval_ms is "soon": must be an integer from 1 to ` + maxMillis,
 		`line 5: agent.max_turns is 0: must be an integer from 1 to 2147483647`,
 		`line 6: codex.command is " ": must not be empty; remove the key for the default`,
@@ -260,7 +269,7 @@ func TestARelativeWorkflowPathIsRefused(t *testing.T) {
 
 func TestWithoutALookupNoVariableIsSet(t *testing.T) {
 	t.Parallel()
-	_, err := workflow.Parse(path, []byte("---\ntracker: {kind: linear, project_slug: $X}\n---\n"), workflow.Env{TempDir: "/tmp"})
+	_, err := workflow.Parse(path, []byte("---\ntracker: {kind: linear, project_slug: $X}\n---\n"), workflow.Env{TempDir: "/tmp", Trackers: trackers()})
 	var ps workflow.Problems
 	if !errors.As(err, &ps) || len(ps) != 2 {
 		t.Error(err)

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/file"
 )
 
 func TestAPathBecomesAbsolute(t *testing.T) {
@@ -18,8 +19,8 @@ func TestAPathBecomesAbsolute(t *testing.T) {
 		"a$": "/repo/a$", "a$1": "/repo/a$1", "${": "/repo/${", "a~b": "/repo/a~b", "a b": "/repo/a b",
 	} {
 		s := parse(t, "tracker: {kind: file, provider: {path: '"+text+"'}}\nworkspace: {root: '"+text+"'}", env).Settings
-		if s.Workspace.Root != want || s.Tracker.Provider["path"] != want {
-			t.Errorf("%s: root %q, path %q, want %q", text, s.Workspace.Root, s.Tracker.Provider["path"], want)
+		if path := s.Tracker.Config.(*file.Config).Path; s.Workspace.Root != want || path != want {
+			t.Errorf("%s: root %q, path %q, want %q", text, s.Workspace.Root, path, want)
 		}
 	}
 }
@@ -59,7 +60,7 @@ func TestARootWithoutAValueIsTheDefaultWithAWarning(t *testing.T) {
 
 func TestInsideActionsTheRootIsInTheFolderOfTheJob(t *testing.T) {
 	t.Parallel()
-	env := workflow.Env{TempDir: "/tmp", Actions: true, RunnerTemp: "/home/runner/_temp"}
+	env := workflow.Env{Trackers: trackers(), TempDir: "/tmp", Actions: true, RunnerTemp: "/home/runner/_temp"}
 	if root := parse(t, "tracker: {kind: file}", env).Settings.Workspace.Root; root != "/home/runner/_temp/symphony_workspaces" {
 		t.Error(root)
 	}
@@ -78,8 +79,8 @@ func TestInsideActionsTheRootIsInTheFolderOfTheJob(t *testing.T) {
 func TestWithoutATemporaryFolderTheRootMustBeWritten(t *testing.T) {
 	t.Parallel()
 	for env, want := range map[*workflow.Env]string{
-		{}:                               "workspace.root: there is no default, because the temporary folder of the system is not known; write the folder",
-		{TempDir: "/tmp", Actions: true}: "workspace.root: there is no default, because $RUNNER_TEMP is not known; write the folder",
+		{Trackers: trackers()}:                                 "workspace.root: there is no default, because the temporary folder of the system is not known; write the folder",
+		{Trackers: trackers(), TempDir: "/tmp", Actions: true}: "workspace.root: there is no default, because $RUNNER_TEMP is not known; write the folder",
 	} {
 		if diff := cmp.Diff([]string{want}, problems(t, "tracker: {kind: file}", *env)); diff != "" {
 			t.Error(diff)

@@ -10,84 +10,75 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// kind holds what must be known of an adapter before it exists.
-type kind struct {
-	active, terminal []string          // default states
-	defaults         map[string]string // of provider settings that are not written
-	required         []string          // provider settings that must be there in the end
-	path             string            // the provider setting that is a path
-}
-
-// kinds returns the tracker kinds by name.
-func kinds() map[string]kind {
-	active := []string{"Todo", "In Progress"}
-	terminal := []string{"Closed", "Cancelled", "Canceled", "Duplicate", "Done"}
-	return map[string]kind{
-		"file": {
-			active: active, terminal: terminal,
-			defaults: map[string]string{"path": "issues"},
-			required: []string{"path"},
-			path:     "path",
-		},
-		"github": {
-			active: []string{"open"}, terminal: []string{"closed"},
-			defaults: map[string]string{credentialKey: "$GITHUB_TOKEN", "repo": "$GITHUB_REPOSITORY", "api_url": "$GITHUB_API_URL"},
-			required: []string{credentialKey, "repo"},
-		},
-		"linear": {
-			active: active, terminal: terminal,
-			defaults: map[string]string{credentialKey: "$LINEAR_API_KEY", "endpoint": "https://api.linear.app/graphql"},
-			required: []string{credentialKey, "project_slug", "endpoint"},
-		},
-	}
-}
-
-// decodeTracker checks the tracker's kind and what it needs: provider settings and
+// decodeTracker decodes the tracker's settings, which depend on its kind, and the
 // states.
 func (d *decoder) decodeTracker() {
 	v := d.written["tracker.kind"]
-	name, _ := v.raw.(string)
-	k, ok := kinds()[name]
-	if !ok {
+	i := slices.IndexFunc(d.env.Trackers, func(k tracker.Kind) bool { return k.Name == v.raw })
+	if i < 0 {
 		p := Problem{Key: "tracker.kind", Line: v.line, Category: tracker.ErrUnsupportedKind}
 		if v.raw != nil {
 			p.Value = display(v.raw)
 		}
-		p.Reason = "must be one of " + strings.Join(slices.Sorted(maps.Keys(kinds())), ", ")
+		p.Reason = "must be one of " + strings.Join(kindNames(d.env.Trackers), ", ")
 		d.add(p)
 		return
 	}
-	d.settings.Tracker.Kind = name
-	settings := d.mergeSettings(k)
-	d.resolveProvider(k, settings)
-	for _, name := range k.required {
-		d.requireSetting(name, settings[name])
+	kind, t := d.env.Trackers[i], &d.settings.Tracker
+	t.Kind = kind.Name
+	written := d.mergeSettings()
+	raw := make(map[string]any, len(written))
+	for name, v := range written {
+		raw[name] = v.raw
 	}
-	d.decodeStates(k)
-}
-
-// decodeStates sets the default states of the kind and compares the two lists.
-func (d *decoder) decodeStates(k kind) {
-	policy, t := &d.settings.Policy, &d.settings.Tracker
-	prefix := t.Provider["state_label_prefix"]
-	custom := t.Kind == "github" && (t.Provider["project"] != nil || prefix != nil && prefix != "")
-	choose := func(key string, states *[]string, standard []string) {
-		switch {
-		case *states != nil:
-		case custom:
-			d.add(Problem{
-				Key: key, Category: tracker.ErrInvalidConfig,
-				Reason: "is missing; with state labels or a project the states have no default, so list them",
-			})
-		default:
-			*states = standard
+	cfg, problems := kind.Decode(raw, func(s tracker.Setting, raw any) any { return d.resolveSetting(s, raw, written[s.Name]) })
+	settings := make(map[string]tracker.Setting)
+	for _, s := range cfg.Settings() {
+		settings[s.Name] = s
+		if s.Credential {
+			d.credentials = append(d.credentials, s.Name)
 		}
 	}
-	choose("tracker.active_states", &policy.ActiveStates, k.active)
-	choose("tracker.terminal_states", &policy.TerminalStates, k.terminal)
+	for _, p := range problems {
+		d.addTrackerProblem(p, settings[p.Setting], written[p.Setting])
+	}
+	t.Config = cfg
+	d.decodeStates(cfg.States())
+}
+
+// kindNames returns the names of the kinds, in order.
+func kindNames(kinds []tracker.Kind) []string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	return slices.Sorted(slices.Values(names))
+}
+
+// decodeStates sets the default states of a tracker and compares both lists with each
+// other and with the states that the tracker has.
+func (d *decoder) decodeStates(has tracker.States) {
+	policy := &d.settings.Policy
+	check := func(key string, states *[]string, standard []string) {
+		if *states == nil && standard == nil {
+			d.add(Problem{Key: key, Category: tracker.ErrInvalidConfig, Reason: "is missing; " + has.Reason + ", so list them"})
+		}
+		if *states == nil {
+			*states = standard
+		}
+		for _, state := range *states {
+			if has.Only != nil && !containsState(has.Only, state) {
+				d.add(Problem{
+					Key: key, Value: display(state), Line: d.written[key].line, Category: tracker.ErrInvalidConfig,
+					Reason: fmt.Sprintf("is no state that an issue can have; %s there are %s alone", has.Reason, strings.Join(has.Only, " and ")),
+				})
+			}
+		}
+	}
+	check("tracker.active_states", &policy.ActiveStates, has.Active)
+	check("tracker.terminal_states", &policy.TerminalStates, has.Terminal)
 	for _, state := range policy.ActiveStates {
-		same := func(other string) bool { return tracker.NormalState(other) == tracker.NormalState(state) }
-		if slices.ContainsFunc(policy.TerminalStates, same) {
+		if containsState(policy.TerminalStates, state) {
 			d.add(Problem{
 				Key: "tracker.active_states", Value: display(state), Line: d.written["tracker.active_states"].line,
 				Reason: "is a terminal state too, so its issues could never be worked on; keep it in one of the lists",
@@ -96,13 +87,23 @@ func (d *decoder) decodeStates(k kind) {
 	}
 }
 
-// credentialKey is the provider setting that holds the credential.
-const credentialKey = "api_key"
+// containsState reports whether one of the states has the same normal form.
+func containsState(states []string, state string) bool {
+	return slices.ContainsFunc(states, func(other string) bool { return tracker.NormalState(other) == tracker.NormalState(state) })
+}
 
-// isFlatKey reports whether a provider setting may be written directly below
-// tracker.
+// isFlatKey reports whether a setting of a tracker may be written directly below
+// tracker (SPEC §5.3.1).
 func isFlatKey(name string) bool {
-	return name == credentialKey || name == "endpoint" || name == "project_slug"
+	return name == "api_key" || name == "endpoint" || name == "project_slug"
+}
+
+// settingKey returns the key of a setting that is not written.
+func settingKey(name string) string {
+	if isFlatKey(name) {
+		return "tracker." + name
+	}
+	return "tracker.provider." + name
 }
 
 // deferred skips a flat key, because decodeTracker decodes it.
@@ -116,9 +117,9 @@ func (d *decoder) providerMap(v value) {
 	}
 }
 
-// mergeSettings returns the settings from the flat keys, tracker.provider and the
-// defaults.
-func (d *decoder) mergeSettings(k kind) map[string]value {
+// mergeSettings returns the settings that are written, from the flat keys and
+// tracker.provider.
+func (d *decoder) mergeSettings() map[string]value {
 	settings := maps.Clone(d.provider)
 	if settings == nil {
 		settings = make(map[string]value)
@@ -137,40 +138,32 @@ func (d *decoder) mergeSettings(k kind) map[string]value {
 		}
 		settings[name] = v
 	}
-	for name, text := range k.defaults {
-		if _, written := settings[name]; !written {
-			settings[name] = value{raw: text}
-		}
-	}
 	return settings
 }
 
-// resolveProvider fills Tracker.Provider with the settings, their variables
-// resolved.
-func (d *decoder) resolveProvider(k kind, settings map[string]value) {
-	t := &d.settings.Tracker
-	t.Provider = make(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		v := settings[name]
-		if text, ok := v.raw.(string); ok && name == k.path {
-			path, err := d.expandPath(text)
-			if err != nil {
-				d.reject(v, "%s", err)
-				path = text // so that it is not reported as missing too
-			}
-			t.Provider[name] = path
-			continue
+// resolveSetting returns the value of a setting with its variables resolved, or nil
+// when it has none. v is what is written for it; it is zero when raw is a default.
+func (d *decoder) resolveSetting(s tracker.Setting, raw any, v value) any {
+	if text, ok := raw.(string); ok && s.Path {
+		path, err := d.expandPath(text)
+		if err != nil {
+			d.reject(v, "%s", err)
+			return text // so that it is not reported as missing too
 		}
-		ref, isReference := variableName(v.raw)
-		if name == credentialKey && isReference {
-			t.SecretEnv = []string{ref}
-		}
-		if resolved := d.resolve(v.raw); resolved != nil {
-			t.Provider[name] = resolved
-		} else if v.line > 0 && !slices.Contains(k.required, name) {
-			d.warn("%s counts as missing: the environment variable %s is not set or empty", v.key, ref)
-		}
+		return path
 	}
+	resolved := d.resolve(raw)
+	ref, isReference := variableName(raw)
+	if text, ok := resolved.(string); ok && s.Credential {
+		d.settings.Tracker.Credentials = append(d.settings.Tracker.Credentials, text)
+	}
+	if isReference && s.Credential {
+		d.settings.Tracker.SecretEnv = append(d.settings.Tracker.SecretEnv, ref)
+	}
+	if resolved == nil && v.line > 0 && !s.Required {
+		d.warn("%s counts as missing: the environment variable %s is not set or empty", v.key, ref)
+	}
+	return resolved
 }
 
 // resolve replaces strings that are a reference, at any depth, by the value of the
@@ -207,31 +200,22 @@ func (d *decoder) resolve(raw any) any {
 	}
 }
 
-// requireSetting records a problem if a setting that the kind needs is missing. It
-// never shows the value.
-func (d *decoder) requireSetting(name string, v value) {
-	p := Problem{Key: v.key, Line: v.line, Category: tracker.ErrInvalidConfig}
+// addTrackerProblem records the problem of a setting. s and v are zero for a setting
+// that does not exist or is not written. It shows neither a credential nor the value
+// of a variable.
+func (d *decoder) addTrackerProblem(found tracker.Problem, s tracker.Setting, v value) {
+	p := Problem{Key: v.key, Line: v.line, Category: found.Category, Reason: found.Reason}
 	if p.Key == "" {
-		p.Key = "tracker.provider." + name
-		if isFlatKey(name) {
-			p.Key = "tracker." + name
-		}
+		p.Key = settingKey(found.Setting)
 	}
-	provider := d.settings.Tracker.Provider
-	text, ok := provider[name].(string)
-	switch {
-	case strings.TrimSpace(text) != "":
-		return
-	case !ok && provider[name] != nil:
-		p.Reason = mustBeText
-	default:
-		p.Reason = "is missing; write it"
-		if from, ok := variableName(v.raw); ok {
-			p.Reason = "is missing; set the environment variable " + from
-		}
-		if name == credentialKey {
-			p.Category = tracker.ErrMissingSecret
-		}
+	raw := v.raw
+	if raw == nil && len(s.Defaults) > 0 {
+		raw = s.Defaults[0]
+	}
+	if name, isReference := variableName(raw); isReference && found.Missing {
+		p.Reason = "is missing; set the environment variable " + name
+	} else if !found.Missing && !s.Credential && s.Name != "" {
+		p.Value = knownTokenShapes().String(display(raw))
 	}
 	d.add(p)
 }

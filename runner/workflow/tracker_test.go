@@ -9,6 +9,8 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github"
+	"github.com/symphony-runner/symphony/tracker/linear"
 )
 
 func TestTheKindMustBeAKnownOne(t *testing.T) {
@@ -41,56 +43,60 @@ func TestTrackerSettingsComeFromBothPlacesAndTheEnvironment(t *testing.T) {
 			`tracker: {kind: linear, project_slug: web}`,
 			map[string]string{"LINEAR_API_KEY": "lin_1\n"},
 			workflow.Tracker{
-				Kind:      "linear",
-				Provider:  map[string]any{"api_key": "lin_1", "project_slug": "web", "endpoint": "https://api.linear.app/graphql"},
-				SecretEnv: []string{"LINEAR_API_KEY"},
+				Kind:        "linear",
+				Config:      &linear.Config{APIKey: "lin_1", ProjectSlug: "web", Endpoint: "https://api.linear.app/graphql"},
+				Credentials: []string{"lin_1"}, SecretEnv: []string{"LINEAR_API_KEY"},
 			},
 		},
 		"linear in provider": {
 			`tracker: {kind: linear, provider: {api_key: "${MY_KEY}", project_slug: $SLUG, endpoint: "https://x/$SLUG"}}`,
 			map[string]string{"MY_KEY": "lin_2", "SLUG": "app", "LINEAR_API_KEY": "lin_1"},
 			workflow.Tracker{
-				Kind:      "linear",
-				Provider:  map[string]any{"api_key": "lin_2", "project_slug": "app", "endpoint": "https://x/$SLUG"},
-				SecretEnv: []string{"MY_KEY"},
+				Kind:        "linear",
+				Config:      &linear.Config{APIKey: "lin_2", ProjectSlug: "app", Endpoint: "https://x/$SLUG"},
+				Credentials: []string{"lin_2"}, SecretEnv: []string{"MY_KEY"},
 			},
 		},
 		"a literal key": {
 			`tracker: {kind: linear, api_key: lin_$3, project_slug: web, provider: {project_slug: web}}`, nil,
 			workflow.Tracker{
-				Kind:     "linear",
-				Provider: map[string]any{"api_key": "lin_$3", "project_slug": "web", "endpoint": "https://api.linear.app/graphql"},
+				Kind:        "linear",
+				Config:      &linear.Config{APIKey: "lin_$3", ProjectSlug: "web", Endpoint: "https://api.linear.app/graphql"},
+				Credentials: []string{"lin_$3"},
 			},
 		},
 		"the same value in two spellings": {
 			`tracker: {kind: linear, api_key: $K, project_slug: web, provider: {api_key: "${K}"}}`,
 			map[string]string{"K": "lin_1"},
 			workflow.Tracker{
-				Kind:      "linear",
-				Provider:  map[string]any{"api_key": "lin_1", "project_slug": "web", "endpoint": "https://api.linear.app/graphql"},
-				SecretEnv: []string{"K"},
+				Kind:        "linear",
+				Config:      &linear.Config{APIKey: "lin_1", ProjectSlug: "web", Endpoint: "https://api.linear.app/graphql"},
+				Credentials: []string{"lin_1"}, SecretEnv: []string{"K"},
 			},
 		},
 		"github defaults": {
 			`tracker: {kind: github}`,
 			map[string]string{"GITHUB_TOKEN": "ghs_1", "GITHUB_REPOSITORY": "o/r", "GITHUB_API_URL": "https://ghe/api/v3"},
 			workflow.Tracker{
-				Kind:      "github",
-				Provider:  map[string]any{"api_key": "ghs_1", "repo": "o/r", "api_url": "https://ghe/api/v3"},
-				SecretEnv: []string{"GITHUB_TOKEN"},
+				Kind: "github",
+				Config: &github.Config{
+					Token: "ghs_1", Repo: "o/r", APIURL: "https://ghe/api/v3",
+					PriorityLabels: map[string]int{"p0": 1, "p1": 2, "p2": 3, "p3": 4}, Trust: "members", ToolScope: "repo",
+				},
+				Credentials: []string{"ghs_1"}, SecretEnv: []string{"GITHUB_TOKEN"},
 			},
 		},
 		"github with nested settings": {
-			`tracker: {kind: github, active_states: [Ready], terminal_states: [closed], provider: {repo: a/b, project: {owner: $OWNER, number: 3, field: $NONE}, extra: [$OWNER, $NONE, x]}}`,
+			`tracker: {kind: github, active_states: [Ready], terminal_states: [closed], provider: {repo: a/b, project: {owner: $OWNER, number: 3, field: $NONE}, priority_labels: {hot: 1}}}`,
 			map[string]string{"GITHUB_TOKEN": "ghs_1", "GITHUB_REPOSITORY": "o/r", "OWNER": "acme"},
 			workflow.Tracker{
 				Kind: "github",
-				Provider: map[string]any{
-					"api_key": "ghs_1", "repo": "a/b",
-					"project": map[string]any{"owner": "acme", "number": 3},
-					"extra":   []any{"acme", "x"},
+				Config: &github.Config{
+					Token: "ghs_1", Repo: "a/b", APIURL: "https://api.github.com",
+					Project:        &github.Project{Owner: "acme", Number: 3, Field: "Status"},
+					PriorityLabels: map[string]int{"hot": 1}, Trust: "members", ToolScope: "repo",
 				},
-				SecretEnv: []string{"GITHUB_TOKEN"},
+				Credentials: []string{"ghs_1"}, SecretEnv: []string{"GITHUB_TOKEN"},
 			},
 		},
 	} {
@@ -102,7 +108,7 @@ func TestTrackerSettingsComeFromBothPlacesAndTheEnvironment(t *testing.T) {
 
 func TestAMissingTrackerSettingIsAProblemWithItsCategory(t *testing.T) {
 	t.Parallel()
-	linear := map[string]string{"LINEAR_API_KEY": "lin_1"}
+	key := map[string]string{"LINEAR_API_KEY": "lin_1"}
 	for front, c := range map[string]struct {
 		env      map[string]string
 		category error
@@ -110,35 +116,43 @@ func TestAMissingTrackerSettingIsAProblemWithItsCategory(t *testing.T) {
 	}{
 		`tracker: {kind: linear, project_slug: x}`: {
 			map[string]string{"LINEAR_API_KEY": " "}, tracker.ErrMissingSecret,
-			"tracker.api_key: missing_tracker_secret: is missing; set the environment variable LINEAR_API_KEY",
+			"tracker.api_key: missing_tracker_api_key: is missing; set the environment variable LINEAR_API_KEY",
 		},
 		`tracker: {kind: linear, project_slug: x, api_key: $OTHER}`: {
-			linear, tracker.ErrMissingSecret,
-			"line 2: tracker.api_key: missing_tracker_secret: is missing; set the environment variable OTHER",
+			key, tracker.ErrMissingSecret,
+			"line 2: tracker.api_key: missing_tracker_api_key: is missing; set the environment variable OTHER",
 		},
 		`tracker: {kind: linear, project_slug: x, api_key: ""}`: {
-			linear, tracker.ErrMissingSecret,
-			"line 2: tracker.api_key: missing_tracker_secret: is missing; write it",
+			key, tracker.ErrMissingSecret,
+			"line 2: tracker.api_key: missing_tracker_api_key: is missing; write the key alone, without a line break or another control character",
 		},
 		`tracker: {kind: linear, project_slug: x, provider: {api_key: $OTHER}}`: {
-			linear, tracker.ErrMissingSecret,
-			"line 2: tracker.provider.api_key: missing_tracker_secret: is missing; set the environment variable OTHER",
+			key, tracker.ErrMissingSecret,
+			"line 2: tracker.provider.api_key: missing_tracker_api_key: is missing; set the environment variable OTHER",
 		},
 		`tracker: {kind: linear}`: {
-			linear, tracker.ErrInvalidConfig,
-			"tracker.project_slug: invalid_tracker_config: is missing; write it",
+			key, tracker.ErrInvalidConfig,
+			"tracker.project_slug: missing_tracker_project_slug: is missing; write the project's slugId, in quotes when it looks like a number",
 		},
 		`tracker: {kind: linear, project_slug: 12}`: {
-			linear, tracker.ErrInvalidConfig,
-			"line 2: tracker.project_slug: invalid_tracker_config: must be text; put it in quotes if it is",
+			key, tracker.ErrInvalidConfig,
+			"line 2: tracker.project_slug is 12: invalid_tracker_config: must be the project's slugId, in quotes when it looks like a number",
 		},
 		`tracker: {kind: linear, project_slug: x, endpoint: $NONE}`: {
-			linear, tracker.ErrInvalidConfig,
+			key, tracker.ErrInvalidConfig,
 			"line 2: tracker.endpoint: invalid_tracker_config: is missing; set the environment variable NONE",
+		},
+		`tracker: {kind: github} `: {
+			map[string]string{"GITHUB_REPOSITORY": "o/r"}, tracker.ErrMissingSecret,
+			"tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN",
 		},
 		`tracker: {kind: github}`: {
 			map[string]string{"GITHUB_TOKEN": "ghs_1"}, tracker.ErrInvalidConfig,
 			"tracker.provider.repo: invalid_tracker_config: is missing; set the environment variable GITHUB_REPOSITORY",
+		},
+		`tracker: {kind: github, provider: {api_url: $NONE}}`: { // a token of another server must not go to github.com
+			map[string]string{"GITHUB_TOKEN": "ghs_1", "GITHUB_REPOSITORY": "o/r"}, tracker.ErrInvalidConfig,
+			"line 2: tracker.provider.api_url: invalid_tracker_config: is missing; set the environment variable NONE",
 		},
 		`tracker: {kind: file, provider: {path: $NONE}}`: {
 			nil, tracker.ErrInvalidConfig,
@@ -146,7 +160,7 @@ func TestAMissingTrackerSettingIsAProblemWithItsCategory(t *testing.T) {
 		},
 		`tracker: {kind: file, provider: {path: 3}}`: {
 			nil, tracker.ErrInvalidConfig,
-			"line 2: tracker.provider.path: invalid_tracker_config: must be text; put it in quotes if it is",
+			"line 2: tracker.provider.path is 3: invalid_tracker_config: must be the name of a folder",
 		},
 	} {
 		if diff := cmp.Diff([]string{c.want}, problems(t, front, with(c.env))); diff != "" {
@@ -158,11 +172,57 @@ func TestAMissingTrackerSettingIsAProblemWithItsCategory(t *testing.T) {
 	}
 }
 
+// Everything that a file alone can say wrongly about a tracker is said at once, with
+// its line, before anything is opened.
+func TestEveryWrongTrackerSettingIsAProblemOfTheFile(t *testing.T) {
+	t.Parallel()
+	front := strings.TrimPrefix(`
+tracker:
+  kind: github
+  endpoint: https://ghe.example.org/api/v3
+  active_states: [Todo, OPEN]
+  provider:
+    repo: shop
+    api_url: http://ghe.example.org/api/v3
+    trust: everyone
+    trust_labels: [ok]
+    priority_labels: {urgent: 0}
+    tool_scope: $SCOPE`, "\n")
+	want := []string{
+		"tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN",
+		"line 4: tracker.endpoint: invalid_tracker_config: is unknown; write api_url",
+		`line 5: tracker.active_states is "Todo": invalid_tracker_config: is no state that an issue can have; without tracker.provider.state_label_prefix or project there are open and closed alone`,
+		`line 7: tracker.provider.repo is "shop": invalid_tracker_config: must be owner/name`,
+		`line 8: tracker.provider.api_url is "http://ghe.example.org/api/v3": invalid_tracker_config: must be the root of the REST API, as in https://ghe.example.org/api/v3 (http is for a loopback address alone)`,
+		`line 9: tracker.provider.trust is "everyone": invalid_tracker_config: must be members or anyone`,
+		"line 10: tracker.provider.trust_labels: invalid_tracker_config: is unknown; did you mean trust_label?",
+		"line 11: tracker.provider.priority_labels is a map: invalid_tracker_config: must be labels with their priority, a whole number from 1, as in {urgent: 1, low: 4}",
+		`line 12: tracker.provider.tool_scope is "$SCOPE": invalid_tracker_config: must be repo or token`,
+	}
+	if diff := cmp.Diff(want, problems(t, front, with(map[string]string{"SCOPE": "hidden-value"}))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnUnknownTrackerSettingIsNamedWithTheNearestKnownOne(t *testing.T) {
+	t.Parallel()
+	for front, want := range map[string]string{
+		`tracker: {kind: file, provider: {pth: x}}`:                                      "line 2: tracker.provider.pth: invalid_tracker_config: is unknown; did you mean path?",
+		`tracker: {kind: file, api_key: x}`:                                              "line 2: tracker.api_key: invalid_tracker_config: is unknown; the settings of file are path",
+		`tracker: {kind: linear, project_slug: x, provider: {asignee: me}}`:              "line 2: tracker.provider.asignee: invalid_tracker_config: is unknown; did you mean assignee?",
+		`tracker: {kind: linear, project_slug: x, provider: {asignee: $LINEAR_API_KEY}}`: "line 2: tracker.provider.asignee: invalid_tracker_config: is unknown; did you mean assignee?",
+	} {
+		if diff := cmp.Diff([]string{want}, problems(t, front, with(map[string]string{"LINEAR_API_KEY": "lin_1"}))); diff != "" {
+			t.Errorf("%s\n%s", front, diff)
+		}
+	}
+}
+
 func TestAnOptionalTrackerSettingWithoutAValueIsLeftOutWithAWarning(t *testing.T) {
 	t.Parallel()
-	wf := parse(t, `tracker: {kind: file, provider: {assignee: $NOBODY}}`, with(nil))
-	if diff := cmp.Diff(map[string]any{"path": "/repo/issues"}, wf.Settings.Tracker.Provider); diff != "" {
-		t.Error(diff)
+	wf := parse(t, `tracker: {kind: linear, project_slug: x, provider: {assignee: $NOBODY}}`, with(map[string]string{"LINEAR_API_KEY": "lin_1"}))
+	if cfg := wf.Settings.Tracker.Config.(*linear.Config); cfg.Assignee != "" {
+		t.Errorf("assignee %q", cfg.Assignee)
 	}
 	want := []string{"tracker.provider.assignee counts as missing: the environment variable NOBODY is not set or empty"}
 	if diff := cmp.Diff(want, wf.Warnings); diff != "" {
@@ -193,6 +253,11 @@ func TestNoErrorShowsASecret(t *testing.T) {
 		"tracker: {kind: linear, api_key: sk-secret-value",
 		"tracker:\n  kind: linear\n  api_key: sk-secret-value: x",
 		"tracker: {kind: github, repo: x, api_key: sk-secret-value, unknown: {}}",
+		"tracker: {kind: github, api_key: 'sk secret-value'}",
+		"tracker: {kind: github, provider: {token: sk-secret-value}}",
+		"tracker: {kind: github, provider: {repo: $K}}",
+		"tracker: {kind: github, provider: {api_url: 'https://ada:secret-value@ghe.example.org'}}",
+		"tracker: {kind: linear, endpoint: 'https://ada:secret-value@linear.example.org'}",
 	} {
 		wf, err := workflow.Parse(path, []byte("---\n"+front+"\n---\n"), env)
 		if err == nil || strings.Contains(err.Error()+strings.Join(wf.Warnings, "\n"), "secret-value") {

@@ -71,7 +71,11 @@ var knownTokenShapes = sync.OnceValue(func() *redact.Redactor { return redact.Ne
 func (d *decoder) warnAboutCredentials(content []byte) {
 	const limit = 5
 	var lines []int
-	for _, v := range []value{d.written["tracker."+credentialKey], d.provider[credentialKey]} {
+	var credentials []value
+	for _, name := range d.credentials {
+		credentials = append(credentials, d.written["tracker."+name], d.provider[name])
+	}
+	for _, v := range credentials {
 		if _, isReference := variableName(v.raw); v.raw != nil && v.raw != "" && !isReference {
 			lines = append(lines, v.line)
 			d.warn("%s on line %d is the credential itself: set an environment variable to it, write $NAME here, and replace the credential, which everybody who reads the file has", v.key, v.line)

@@ -13,7 +13,7 @@ import (
 func TestUnknownKeysAreOneWarningThatNamesTheNearestKnownOnes(t *testing.T) {
 	t.Parallel()
 	wf := parse(t, `
-tracker: {kind: file, repo: a/b, requird_labels: [], provider: {whatever: 1}}
+tracker: {kind: file, repo: a/b, requird_labels: [], provider: {path: x}}
 agent: {max_turn: 3, 7: x, max_concurrent_agents_by_state: {nonsense: 1}}
 codex: {efort: high, max_turns: 3}
 poling: {interval_ms: 1}
@@ -81,7 +81,7 @@ func TestACredentialInTheFileIsWarnedOfAndNeverShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			wf, err := workflow.Parse("/repo/WORKFLOW.md", []byte(test.file), workflow.Env{
-				TempDir: "/tmp", Lookup: func(string) (string, bool) { return "from the environment", true },
+				Trackers: trackers(), TempDir: "/tmp", Lookup: func(string) (string, bool) { return "from the environment", true },
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -15,6 +16,7 @@ type Env struct {
 	TempDir    string                           // the system's temporary folder
 	Actions    bool                             // inside GitHub Actions
 	RunnerTemp string                           // the job's own temporary folder, inside Actions
+	Trackers   []tracker.Kind                   // the kinds of tracker that a workflow may name
 }
 
 // Workflow is the content of WORKFLOW.md (SPEC §4.1.2). Its maps, slices and
@@ -37,10 +39,10 @@ type Settings struct {
 	Port      *int // of the status server: nil is off, 0 any free port
 }
 
-// Tracker selects an adapter and holds its settings. Only the presence of the
-// required ones is checked here; the adapter checks the rest.
+// Tracker selects an adapter and holds its settings.
 type Tracker struct {
-	Kind      string         // file, github or linear
-	Provider  map[string]any // tracker.provider and the flat keys, $NAME resolved; may hold the credential
-	SecretEnv []string       // environment variables the credential was read from
+	Kind        string         // the name of a kind
+	Config      tracker.Config // which opens the adapter; it may hold the credential
+	Credentials []string       // the values of the settings that are credentials
+	SecretEnv   []string       // environment variables that credentials were read from
 }

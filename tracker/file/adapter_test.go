@@ -20,7 +20,7 @@ func TestTheAdapterConforms(t *testing.T) {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		adapter, err := file.Open(file.Config{Path: folder})
+		adapter, err := (&file.Config{Path: folder}).Open(tracker.Options{}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,71 +2,65 @@ package file
 
 import (
 	"fmt"
-	"maps"
+	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-const defaultPath = "issues"
+// Kind returns the kind of tracker that a folder of Markdown files is.
+func Kind() tracker.Kind {
+	return tracker.Kind{Name: "file", New: func() tracker.Config { return new(Config) }}
+}
 
 // Config holds the settings of this adapter.
 type Config struct {
-	Path     string // the folder of issues
-	Checkout string // a folder that is thrown away when the run ends, as the checkout of an Actions job; empty for none
+	Path string // the folder of issues
 }
 
-// ConfigFrom reads tracker.provider. A relative path stays as it is: it starts
-// from the folder of WORKFLOW.md, which the caller knows. Errors are
-// [tracker.ErrInvalidConfig].
-func ConfigFrom(provider map[string]any) (Config, error) {
-	cfg := Config{Path: defaultPath}
-	for _, key := range slices.Sorted(maps.Keys(provider)) {
-		if key != "path" {
-			return Config{}, fmt.Errorf("file tracker: %w: tracker.provider.%s is unknown: the only key is path",
-				tracker.ErrInvalidConfig, key)
-		}
-		path, ok := provider[key].(string)
-		if !ok || path == "" {
-			return Config{}, fmt.Errorf("file tracker: %w: tracker.provider.path is %#v: write the name of a folder",
-				tracker.ErrInvalidConfig, provider[key])
-		}
-		cfg.Path = path
-	}
-	return cfg, nil
+// Settings describes the settings; see [tracker.Config].
+func (c *Config) Settings() []tracker.Setting {
+	return []tracker.Setting{{
+		Name: "path", Defaults: []any{"issues"}, Required: true, Path: true,
+		Meaning: "the folder of the issues; a relative one starts from the folder of WORKFLOW.md",
+		Want:    "the name of a folder",
+		Decode:  tracker.DecodeText(&c.Path),
+	}}
 }
 
-// Open connects to the folder at cfg.Path, which must be absolute and exist;
-// otherwise the error is [tracker.ErrInvalidConfig]. Nothing stays open between
-// calls, so there is nothing to close. Its methods and tool may be used at the
-// same time.
-func Open(cfg Config) (tracker.Adapter, error) {
-	if !filepath.IsAbs(cfg.Path) {
+// States returns the default states: people write any state into a file.
+func (c *Config) States() tracker.States { return tracker.DefaultStates() }
+
+// Open connects to the folder, which must be an absolute path and exist; otherwise
+// the error is [tracker.ErrInvalidConfig]. Nothing stays open between calls. Reader
+// and tool may be used at the same time.
+func (c *Config) Open(o tracker.Options, _ *http.Client, _ *slog.Logger) (tracker.Adapter, error) {
+	if !filepath.IsAbs(c.Path) {
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: the folder %q is not an absolute path",
-			tracker.ErrInvalidConfig, cfg.Path)
+			tracker.ErrInvalidConfig, c.Path)
 	}
 	const remedy = "create the folder, or name another in tracker.provider.path"
-	info, err := os.Stat(cfg.Path)
+	info, err := os.Stat(c.Path)
 	if err != nil {
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %w: %s", tracker.ErrInvalidConfig, err, remedy)
 	}
 	if !info.IsDir() {
-		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is not a folder: %s", tracker.ErrInvalidConfig, cfg.Path, remedy)
+		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is not a folder: %s", tracker.ErrInvalidConfig, c.Path, remedy)
 	}
-	f := &folder{path: cfg.Path}
-	return tracker.Adapter{Reader: f, Tools: []tracker.Tool{f.updateTool()}, Warnings: cfg.warnings()}, nil
+	f := &folder{path: c.Path}
+	return tracker.Adapter{Reader: f, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}, nil
 }
 
-// warnings warns of a folder that is thrown away with the job: every run would work
-// on the same issues again.
-func (c Config) warnings() []string {
-	if c.Checkout == "" || !isWithin(c.Checkout, c.Path) {
+// warnings returns a warning about a folder that is thrown away with the job: every
+// run would work on the same issues again.
+func warnings(path, checkout string) []string {
+	if checkout == "" || !isWithin(checkout, path) {
 		return nil
 	}
 	return []string{fmt.Sprintf("file tracker: the issues are in the job's checkout, where changes are lost and every run begins again: "+
-		"let a later step of the job commit and push %s, or use tracker.kind github or linear", c.Path)}
+		"let a later step of the job commit and push %s, or use tracker.kind github or linear", path)}
 }
 
 // isWithin reports whether path leads into folder.

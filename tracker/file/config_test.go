@@ -7,39 +7,44 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 func TestTheFolderIsReadFromTheSettings(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		provider map[string]any
-		want     string
+		written map[string]any
+		want    string
 	}{
 		{nil, "issues"},
 		{map[string]any{"path": "work/items"}, "work/items"},
 		{map[string]any{"path": "/srv/issues"}, "/srv/issues"},
 	} {
-		got, err := ConfigFrom(test.provider)
-		if err != nil || got.Path != test.want {
-			t.Errorf("%v: got %q, %v, want %q", test.provider, got.Path, err, test.want)
+		got, problems := trackertest.Decode(Kind(), test.written)
+		if diff := cmp.Diff(&Config{Path: test.want}, got); diff != "" || problems != nil {
+			t.Errorf("%v: %v\n%s", test.written, problems, diff)
 		}
 	}
 }
 
-func TestAWrongSettingIsNamedWithItsValueAndWhatIsAllowed(t *testing.T) {
+func TestAWrongSettingIsNamedWithWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		provider map[string]any
-		want     []string
+		written map[string]any
+		want    []tracker.Problem
 	}{
-		{map[string]any{"path": 7}, []string{"tracker.provider.path", "7", "folder"}},
-		{map[string]any{"path": ""}, []string{"tracker.provider.path", `""`, "folder"}},
-		{map[string]any{"path": nil}, []string{"tracker.provider.path", "nil", "folder"}},
-		{map[string]any{"pth": "issues"}, []string{"tracker.provider.pth", "the only key is path"}},
+		{map[string]any{"path": 7}, []tracker.Problem{{Setting: "path", Reason: "must be the name of a folder", Category: tracker.ErrInvalidConfig}}},
+		{map[string]any{"path": ""}, []tracker.Problem{{Setting: "path", Missing: true, Reason: "is missing; write the name of a folder", Category: tracker.ErrInvalidConfig}}},
+		{map[string]any{"pth": "issues"}, []tracker.Problem{{Setting: "pth", Reason: "is unknown; did you mean path?", Category: tracker.ErrInvalidConfig}}},
 	} {
-		_, err := ConfigFrom(test.provider)
-		mentions(t, err, tracker.ErrInvalidConfig, test.want...)
+		_, problems := trackertest.Decode(Kind(), test.written)
+		if diff := cmp.Diff(test.want, problems, cmpopts.EquateErrors()); diff != "" {
+			t.Errorf("%v:\n%s", test.written, diff)
+		}
 	}
 }
 
@@ -55,7 +60,7 @@ func TestAFolderThatCannotBeOneIsRefused(t *testing.T) {
 		plain:                         "is not a folder",
 		"issues":                      "not an absolute path",
 	} {
-		_, err := Open(Config{Path: path})
+		_, err := (&Config{Path: path}).Open(tracker.Options{}, nil, nil)
 		mentions(t, err, tracker.ErrInvalidConfig, path, want)
 	}
 }
@@ -74,19 +79,22 @@ func TestAFolderInTheCheckoutIsWarnedOf(t *testing.T) {
 	if err := os.Symlink(inside, link); err != nil {
 		t.Fatal(err)
 	}
-	for cfg, want := range map[Config]int{
-		{Path: inside}:                       0, // not in Actions
-		{Path: inside, Checkout: checkout}:   1,
-		{Path: checkout, Checkout: checkout}: 1,
-		{Path: link, Checkout: checkout}:     1,
-		{Path: outside, Checkout: checkout}:  0,
+	for _, test := range []struct {
+		path, checkout string
+		want           int
+	}{
+		{inside, "", 0}, // not in Actions
+		{inside, checkout, 1},
+		{checkout, checkout, 1},
+		{link, checkout, 1},
+		{outside, checkout, 0},
 	} {
-		adapter, err := Open(cfg)
+		adapter, err := (&Config{Path: test.path}).Open(tracker.Options{Checkout: test.checkout}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(adapter.Warnings) != want || want > 0 && !strings.Contains(adapter.Warnings[0], "commit and push "+cfg.Path) {
-			t.Errorf("%+v: %q", cfg, adapter.Warnings)
+		if len(adapter.Warnings) != test.want || test.want > 0 && !strings.Contains(adapter.Warnings[0], "commit and push "+test.path) {
+			t.Errorf("%+v: %q", test, adapter.Warnings)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package github
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -16,16 +17,12 @@ import (
 // needIssues is the permission without which nothing can be read.
 const needIssues = "the permission issues: read"
 
-// Open connects to the repository. It sends nothing: what only GitHub knows (the
+// Open connects to the repository; see [tracker.Config]. What only GitHub knows (the
 // repository, its labels, the board) is checked by the adapter's Check and by the
-// first read. The methods and the tool may be used at the same time; nothing is to
-// be closed. Of the client only the transport is used: redirects, timeouts and
-// retries are this package's own.
-func Open(cfg Config, client *http.Client, log *slog.Logger) (tracker.Adapter, error) {
-	if cfg.Repo == "" || cfg.Token == "" || cfg.APIURL == "" {
-		return tracker.Adapter{}, fmt.Errorf("github tracker: %w: repository, token and API must be set: make the Config by ConfigFrom",
-			tracker.ErrInvalidConfig)
-	}
+// first read. The methods and the tool may be used at the same time.
+func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) (tracker.Adapter, error) {
+	cfg := *c
+	cfg.Options = o
 	r, err := newRepository(cfg, client, log)
 	if err != nil {
 		return tracker.Adapter{}, err
@@ -64,6 +61,11 @@ type repository struct {
 }
 
 func newRepository(cfg Config, client *http.Client, log *slog.Logger) (*repository, error) {
+	cfg.StateBranch = cmp.Or(cfg.StateBranch, defaultStateBranch)
+	if p := cfg.Project; p != nil && p.Owner == "" {
+		owner, _ := cfg.split()
+		cfg.Project = &Project{owner, p.Number, p.Field}
+	}
 	w, err := newWire(cfg, client)
 	if err != nil {
 		return nil, err

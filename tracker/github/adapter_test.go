@@ -54,7 +54,7 @@ func world(t *testing.T, provider map[string]any, active, done string, set func(
 	f := newFake(t)
 	f.boards[3] = &fakeBoard{options: map[string][]string{"Stage": {"Todo", "Review", "Done"}}}
 	cfg := f.config(provider, []string{active}, []string{done})
-	adapter, err := Open(cfg, f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
+	adapter, err := cfg.Open(cfg.Options, f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func thousand(b *testing.B, provider map[string]any) *repository {
 }
 
 func list(b *testing.B, r *repository) {
-	issues, err := r.IssuesByState(b.Context(), r.cfg.Active)
+	issues, err := r.IssuesByState(b.Context(), r.cfg.ActiveStates)
 	if err != nil || len(issues) != 1000 || !issues[999].Dispatchable {
 		b.Fatalf("%d issues, %v", len(issues), err)
 	}

@@ -118,11 +118,11 @@ func (r *repository) checkStateLabels(labels []string) error {
 func (c Config) missingState(exist []string) (key, state string) {
 	exist = append(normalStates(exist), stateOpen, stateClosed)
 	unknown := func(name string) bool { return !slices.Contains(exist, tracker.NormalState(name)) }
-	if i := slices.IndexFunc(c.Active, unknown); i >= 0 {
-		return "tracker.active_states", c.Active[i]
+	if i := slices.IndexFunc(c.ActiveStates, unknown); i >= 0 {
+		return "tracker.active_states", c.ActiveStates[i]
 	}
-	if i := slices.IndexFunc(c.Terminal, unknown); i >= 0 {
-		return "tracker.terminal_states", c.Terminal[i]
+	if i := slices.IndexFunc(c.TerminalStates, unknown); i >= 0 {
+		return "tracker.terminal_states", c.TerminalStates[i]
 	}
 	return "", ""
 }

@@ -2,17 +2,15 @@ package github
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 const (
-	defaultAPI         = "https://api.github.com"
 	defaultField       = "Status"
 	defaultStateBranch = "symphony-state"
 )
@@ -35,7 +33,7 @@ const (
 	ScopeToken Scope = "token" // every one that the token can reach
 )
 
-// Config is what a workflow says to this adapter.
+// Config holds what a workflow says to this adapter, with the credential.
 type Config struct {
 	Repo             string         // owner/name
 	Token            string         // the credential
@@ -46,16 +44,13 @@ type Config struct {
 	Trust            Trust
 	TrustLabel       string // in normal form; "" when no label vouches for an issue
 	ToolScope        Scope
-	StateBranch      string // the branch that the tool must not touch
 
-	Poll             time.Duration // between two reads; see gate.writeDenial
-	Active, Terminal []string      // the states of the workflow
-	RequiredLabels   []string      // labels that every candidate must carry, in normal form; a blank one is carried by none
+	tracker.Options // set by Open
 }
 
 // Project is a Projects v2 board and its single-select field.
 type Project struct {
-	Owner  string
+	Owner  string // "" for the owner of the repository
 	Number int
 	Field  string
 }
@@ -66,124 +61,159 @@ func (c Config) split() (owner, name string) {
 	return owner, name
 }
 
-// repoName is owner/name as GitHub allows it; a name of dots alone is refused apart.
+// Kind returns the kind of tracker that a repository of GitHub is.
+func Kind() tracker.Kind {
+	return tracker.Kind{Name: "github", New: func() tracker.Config { return new(Config) }}
+}
+
+// Settings describes the settings; see [tracker.Config].
+func (c *Config) Settings() []tracker.Setting {
+	return []tracker.Setting{
+		{
+			Name: "repo", Defaults: []any{"$GITHUB_REPOSITORY"}, Required: true,
+			Meaning: "the repository whose issues are worked on",
+			Want:    "owner/name",
+			Decode:  tracker.DecodeText(&c.Repo, isRepoName),
+		},
+		{
+			Name: "api_key", Defaults: []any{"$GITHUB_TOKEN"}, Required: true, Credential: true, Missing: tracker.ErrMissingSecret, Mistaken: []string{"token"},
+			Meaning: "the token, sent to api_url alone",
+			Want:    "a token without space or a line break",
+			Decode:  tracker.DecodeText(&c.Token, isOneWord),
+		},
+		{
+			Name: "api_url", Defaults: []any{"$GITHUB_API_URL", "https://api.github.com"}, Required: true, Mistaken: []string{"endpoint"},
+			Meaning: "the REST API of the server",
+			Want:    apiURLWant,
+			Decode:  c.decodeAPIURL,
+		},
+		{
+			Name:    "project",
+			Meaning: "the board on which the state of an issue is the value of a single-select field; without an owner it is that of the repository, without a field Status",
+			Want:    "number, owner and field, as in {owner: acme, number: 3, field: Status}",
+			Decode:  c.decodeProject,
+		},
+		{
+			Name:    "state_label_prefix",
+			Meaning: "the state of an issue is what follows this in a label; ignored with a project",
+			Want:    "text, as in \"status:\"",
+			Decode:  c.decodeStateLabelPrefix,
+		},
+		{
+			Name: "priority_labels", Defaults: []any{map[string]any{"p0": 1, "p1": 2, "p2": 3, "p3": 4}},
+			Meaning: "the priority that a label gives, 1 before all others; of several the highest counts",
+			Want:    "labels with their priority, a whole number from 1, as in {urgent: 1, low: 4}",
+			Decode:  c.decodePriorities,
+		},
+		{
+			Name: "trust", Defaults: []any{string(TrustMembers)},
+			Meaning: "whose issues may reach the agent: see [Trust](#trust)",
+			Want:    "members or anyone",
+			Decode:  tracker.DecodeChoice(&c.Trust, TrustMembers, TrustAnyone),
+		},
+		{
+			Name:    "trust_label",
+			Meaning: "a label with which somebody with write access vouches for the issue of a stranger",
+			Want:    "the name of a label",
+			Decode:  c.decodeTrustLabel,
+		},
+		{
+			Name: "tool_scope", Defaults: []any{string(ScopeRepo)},
+			Meaning: "what the tool may reach: the repository, or every one that the token can reach",
+			Want:    "repo or token",
+			Decode:  tracker.DecodeChoice(&c.ToolScope, ScopeRepo, ScopeToken),
+		},
+	}
+}
+
+// repoName matches owner/name as GitHub allows it; isRepoName rejects a name of dots
+// alone.
 var repoName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-_]*/[A-Za-z0-9._-]+$`)
 
-// ConfigFrom reads tracker.provider and the states of the workflow. Errors are
-// [tracker.ErrInvalidConfig] or [tracker.ErrMissingSecret] and name the key, its
-// value (never of api_key) and what is allowed.
-func ConfigFrom(provider map[string]any, active, terminal []string) (Config, error) {
-	cfg := Config{
-		APIURL:         defaultAPI,
-		PriorityLabels: map[string]int{"p0": 1, "p1": 2, "p2": 3, "p3": 4},
-		Trust:          TrustMembers,
-		ToolScope:      ScopeRepo,
-		StateBranch:    defaultStateBranch,
-		Active:         active,
-		Terminal:       terminal,
-	}
-	settings := cfg.settings()
-	for _, key := range slices.Sorted(maps.Keys(provider)) {
-		set, known := settings[key]
-		if !known {
-			return Config{}, invalid(key, "is unknown: %s", instead(key, slices.Sorted(maps.Keys(settings))))
-		}
-		if want, ok := set(provider[key]); !ok {
-			if key == "api_key" {
-				return Config{}, invalid(key, "is not %s", want)
-			}
-			return Config{}, invalid(key, "is %#v: write %s", provider[key], want)
-		}
-	}
-	if cfg.Token == "" {
-		return Config{}, fmt.Errorf("github tracker: %w: tracker.provider.api_key is missing: set GITHUB_TOKEN",
-			tracker.ErrMissingSecret)
-	}
-	owner, _, found := strings.Cut(cfg.Repo, "/")
-	if !found {
-		return Config{}, invalid("repo", "is missing: write owner/name")
-	}
-	if cfg.Project != nil && cfg.Project.Owner == "" {
-		cfg.Project.Owner = owner
-	}
-	return cfg, cfg.checkStates()
+func isRepoName(s string) bool {
+	return repoName.MatchString(s) && !strings.HasSuffix(s, "/.") && !strings.HasSuffix(s, "/..")
 }
 
-// settings maps each key to what takes its value, and says what it must be
-// where it does not.
-func (c *Config) settings() map[string]func(any) (want string, ok bool) {
-	return map[string]func(any) (string, bool){
-		"api_key": func(v any) (string, bool) { return "one line of text", text(v, &c.Token) && oneWord(c.Token) },
-		"repo": func(v any) (string, bool) {
-			return "owner/name", text(v, &c.Repo) && repoName.MatchString(c.Repo) && !strings.HasSuffix(c.Repo, "/.") && !strings.HasSuffix(c.Repo, "/..")
-		},
-		"api_url": func(v any) (string, bool) { return apiURLWant, text(v, &c.APIURL) && c.settleAPI() },
-		"project": c.setProject,
-		"state_label_prefix": func(v any) (string, bool) {
-			ok := text(v, &c.StateLabelPrefix)
-			c.StateLabelPrefix = strings.TrimLeft(c.StateLabelPrefix, " \t")
-			return "text, as in \"status:\"", ok
-		},
-		"priority_labels": c.setPriorities,
-		"trust":           func(v any) (string, bool) { return choice(v, &c.Trust, TrustMembers, TrustAnyone) },
-		"trust_label": func(v any) (string, bool) {
-			ok := text(v, &c.TrustLabel)
-			c.TrustLabel = tracker.NormalLabel(c.TrustLabel)
-			return "the name of a label", ok
-		},
-		"tool_scope": func(v any) (string, bool) { return choice(v, &c.ToolScope, ScopeRepo, ScopeToken) },
-	}
+// isOneWord reports whether a value may stand in a header or a URL.
+func isOneWord(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-func (c *Config) setProject(v any) (string, bool) {
-	const want = "owner, number and field, as in {owner: acme, number: 3, field: Status}"
-	fields, ok := v.(map[string]any)
-	if !ok {
-		return want, false
+const apiURLWant = "the root of the REST API, as in https://ghe.example.org/api/v3 (http is for a loopback address alone)"
+
+// decodeAPIURL keeps the root of the API without a slash at its end.
+func (c *Config) decodeAPIURL(value any) bool {
+	text, ok := value.(string)
+	u, err := transport.ParseAddress(text)
+	if !ok || err != nil || u.RawQuery != "" || u.Fragment != "" {
+		return false
 	}
+	c.APIURL = strings.TrimRight(text, "/")
+	return true
+}
+
+// graphqlURL returns where the GraphQL API of a REST root is: beside v3 on an
+// Enterprise server, below the root elsewhere.
+func graphqlURL(api string) string {
+	if server, ok := strings.CutSuffix(api, "/api/v3"); ok {
+		return server + "/api/graphql"
+	}
+	return api + "/graphql"
+}
+
+func (c *Config) decodeStateLabelPrefix(value any) bool {
+	ok := tracker.DecodeText(&c.StateLabelPrefix)(value)
+	c.StateLabelPrefix = strings.TrimLeft(c.StateLabelPrefix, " \t")
+	return ok
+}
+
+func (c *Config) decodeTrustLabel(value any) bool {
+	ok := tracker.DecodeText(&c.TrustLabel)(value)
+	c.TrustLabel = tracker.NormalLabel(c.TrustLabel)
+	return ok
+}
+
+func (c *Config) decodeProject(value any) bool {
 	p := &Project{Field: defaultField}
-	for key, value := range fields {
+	fields, ok := value.(map[string]any)
+	for key, v := range fields {
 		switch key {
 		case "owner":
-			ok = ok && text(value, &p.Owner) && oneWord(p.Owner)
+			ok = ok && tracker.DecodeText(&p.Owner, isOneWord)(v)
 		case "number":
-			ok = ok && number(value, &p.Number)
+			n, isNumber := v.(int)
+			p.Number, ok = n, ok && isNumber
 		case "field":
-			ok = ok && text(value, &p.Field) && p.Field != ""
+			ok = ok && tracker.DecodeText(&p.Field)(v) && p.Field != ""
 		default:
 			ok = false
 		}
 	}
 	c.Project = p
-	return want, ok && p.Number > 0
+	return ok && p.Number > 0
 }
 
-func (c *Config) setPriorities(v any) (string, bool) {
-	const want = "labels with their priority, a whole number from 1, as in {urgent: 1, low: 4}"
-	fields, ok := v.(map[string]any)
-	c.PriorityLabels = make(map[string]int, len(fields))
-	for label, value := range fields {
-		var n int
-		ok = ok && number(value, &n) && n > 0
+func (c *Config) decodePriorities(value any) bool {
+	labels, ok := value.(map[string]any)
+	c.PriorityLabels = make(map[string]int, len(labels))
+	for label, v := range labels {
+		n, isNumber := v.(int)
+		ok = ok && isNumber && n > 0
 		c.PriorityLabels[tracker.NormalLabel(label)] = n
 	}
-	return want, ok
+	return ok
 }
 
-// checkStates refuses states that no issue could ever have. Those of a board
-// are checked by the first read, which knows the board.
-func (c Config) checkStates() error {
+// States returns the states that issues can have. With labels or a board, people
+// define them: the first read compares the workflow's with what exists.
+func (c *Config) States() tracker.States {
 	if c.Project != nil || c.StateLabelPrefix != "" {
-		return nil
+		return tracker.States{Reason: "with state labels or a project the states have no default"}
 	}
-	for _, state := range slices.Concat(c.Active, c.Terminal) {
-		if normal := tracker.NormalState(state); normal != stateOpen && normal != stateClosed {
-			return fmt.Errorf("github tracker: %w: the state %q of the workflow can never be: without "+
-				"tracker.provider.state_label_prefix or project there are only %q and %q",
-				tracker.ErrInvalidConfig, state, stateOpen, stateClosed)
-		}
+	return tracker.States{
+		Active: []string{stateOpen}, Terminal: []string{stateClosed}, Only: []string{stateOpen, stateClosed},
+		Reason: "without tracker.provider.state_label_prefix or project",
 	}
-	return nil
 }
 
 // warnings returns what every report should say about these settings.
@@ -193,7 +223,7 @@ func (c Config) warnings() []string {
 		warnings = append(warnings, "tracker.provider.trust is \"anyone\": text by strangers reaches the agent")
 	}
 	closed := func(state string) bool { return tracker.NormalState(state) == stateClosed }
-	if len(c.Terminal) > 0 && !slices.ContainsFunc(c.Terminal, closed) {
+	if len(c.TerminalStates) > 0 && !slices.ContainsFunc(c.TerminalStates, closed) {
 		warnings = append(warnings, "tracker.terminal_states lacks \"closed\": a closed issue counts neither as done nor as a blocker that is out of the way")
 	}
 	return warnings

@@ -3,8 +3,8 @@
 //
 // It reads and never writes; what the agent asks of github_api is the agent's
 // doing (SPEC §11.5). It decides which issues are visible, what their state is,
-// and whether their text may reach an agent at all. Only cmd calls [ConfigFrom]
-// and [Open].
+// and whether their text may reach an agent at all. [Kind] describes the settings,
+// and a decoded [Config] opens the adapter.
 //
 // README.md has the adapter's profile, whose issues are trusted, what the tool may
 // do, and what a poll costs.

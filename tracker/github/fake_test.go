@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -114,12 +115,19 @@ func (f *fake) config(more map[string]any, active, terminal []string) Config {
 	f.t.Helper()
 	provider := map[string]any{"repo": fakeRepo, "api_key": fakeToken, "api_url": f.server.URL}
 	maps.Copy(provider, more)
-	cfg, err := ConfigFrom(provider, active, terminal)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	cfg.Poll = time.Minute
+	cfg := decode(f.t, provider)
+	cfg.Options = tracker.Options{ActiveStates: active, TerminalStates: terminal, Poll: time.Minute}
 	return cfg
+}
+
+// decode returns settings that must be good.
+func decode(t testing.TB, written map[string]any) Config {
+	t.Helper()
+	cfg, problems := trackertest.Decode(Kind(), written)
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	return *cfg.(*Config)
 }
 
 // open is an adapter for the issues that are open or closed.

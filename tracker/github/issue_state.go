@@ -29,7 +29,7 @@ type stateSource struct {
 }
 
 func newStateSource(cfg Config) stateSource {
-	s := stateSource{onProject: cfg.Project != nil, active: normalStates(cfg.Active), terminal: normalStates(cfg.Terminal)}
+	s := stateSource{onProject: cfg.Project != nil, active: normalStates(cfg.ActiveStates), terminal: normalStates(cfg.TerminalStates)}
 	if !s.onProject {
 		s.prefix = cfg.StateLabelPrefix
 	}

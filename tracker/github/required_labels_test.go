@@ -169,7 +169,7 @@ func TestRequiredLabelsNarrowTheListForTheOtherWaysToNameAState(t *testing.T) {
 		cfg := f.config(test.provider, []string{test.active}, []string{"closed"})
 		cfg.RequiredLabels = []string{"symphony"}
 		r := f.openConfig(cfg)
-		if got := f.list(r, cfg.Active...); len(got) != 1 || !got[0].Dispatchable {
+		if got := f.list(r, cfg.ActiveStates...); len(got) != 1 || !got[0].Dispatchable {
 			t.Errorf("%s: %+v", name, got)
 		}
 		wantRequests(t, f, test.want...)

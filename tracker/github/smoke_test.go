@@ -37,10 +37,8 @@ func TestTheRealGitHub(t *testing.T) {
 	if api := os.Getenv("GITHUB_API_URL"); api != "" {
 		provider["api_url"] = api
 	}
-	cfg, err := ConfigFrom(provider, []string{"open"}, []string{"closed"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := decode(t, provider)
+	cfg.ActiveStates, cfg.TerminalStates = []string{"open"}, []string{"closed"}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if err := smoke(ctx, cfg, http.DefaultClient); err != nil {

@@ -14,10 +14,11 @@ import (
 	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
-// Open prepares the adapter. It makes no request, and there is nothing to
-// close. Of the client only the transport is used: redirects, timeouts and
-// retries are this package's own. Reader and tool may be used at the same time.
-func Open(cfg Config, client *http.Client, log *slog.Logger) (tracker.Adapter, error) {
+// Open prepares the adapter; see [tracker.Config]. Reader and tool may be used at the
+// same time.
+func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) (tracker.Adapter, error) {
+	cfg := *c
+	cfg.Options = o
 	r, err := newReader(cfg, client, log)
 	if err != nil {
 		return tracker.Adapter{}, err
@@ -32,9 +33,6 @@ func Open(cfg Config, client *http.Client, log *slog.Logger) (tracker.Adapter, e
 }
 
 func newReader(cfg Config, client *http.Client, log *slog.Logger) (*reader, error) {
-	if err := cfg.check(); err != nil {
-		return nil, err
-	}
 	wire, err := newWire(cfg, client.Transport, log)
 	return &reader{cfg: cfg, wire: wire}, err
 }

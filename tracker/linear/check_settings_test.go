@@ -11,7 +11,7 @@ import (
 )
 
 func (c client) check(t *testing.T) error {
-	adapter, err := Open(c.cfg, c.http, slog.New(slog.DiscardHandler))
+	adapter, err := c.cfg.Open(c.cfg.Options, c.http, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package linear
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -16,69 +14,70 @@ const defaultEndpoint = "https://api.linear.app/graphql"
 // me is the assignee that stands for the owner of the credential.
 const me = "me"
 
-// Config is what the workflow says to this adapter. It holds the credential.
+// Kind returns the kind of tracker that a project of Linear is.
+func Kind() tracker.Kind {
+	return tracker.Kind{Name: "linear", New: func() tracker.Config { return new(Config) }}
+}
+
+// Config holds what the workflow says to this adapter, with the credential.
 type Config struct {
 	Endpoint    string // https, or http on this machine
 	APIKey      string // sent as it is in the Authorization header
 	ProjectSlug string // the slugId of the one project
 	Assignee    string // a user's id, "me", or "" for everybody's issues
 
-	// The states of the workflow, which [Check] compares with the board's.
-	ActiveStates, TerminalStates []string
-
-	// RequiredLabels are labels that every candidate must carry, in normal form;
-	// a blank one is carried by none.
-	RequiredLabels []string
+	tracker.Options // set by Open
 }
 
-// ConfigFrom reads tracker.provider. Errors are [tracker.ErrMissingSecret] when
-// there is no key and [tracker.ErrInvalidConfig] otherwise; none shows the key.
-func ConfigFrom(provider map[string]any, activeStates, terminalStates []string) (Config, error) {
-	cfg := Config{Endpoint: defaultEndpoint, ActiveStates: activeStates, TerminalStates: terminalStates}
-	settings := map[string]*string{
-		"endpoint": &cfg.Endpoint, "api_key": &cfg.APIKey, "project_slug": &cfg.ProjectSlug, "assignee": &cfg.Assignee,
+// Settings describes the settings; see [tracker.Config].
+func (c *Config) Settings() []tracker.Setting {
+	return []tracker.Setting{
+		{
+			Name: "api_key", Defaults: []any{"$LINEAR_API_KEY"}, Required: true, Credential: true, Missing: errMissingKey,
+			Meaning: "the key, sent as it is in the Authorization header; write \"Bearer \" before an OAuth token",
+			Want:    "the key alone, without a line break or another control character",
+			Decode:  decodeText(&c.APIKey, func(key string) bool { return !strings.ContainsFunc(key, unicode.IsControl) }),
+		},
+		{
+			Name: "project_slug", Required: true, Missing: errMissingSlug,
+			Meaning: "the project whose issues are worked on",
+			Want:    "the project's slugId, in quotes when it looks like a number",
+			Decode:  decodeText(&c.ProjectSlug),
+		},
+		{
+			Name: "endpoint", Defaults: []any{defaultEndpoint}, Required: true,
+			Meaning: "the address of Linear's GraphQL API, which alone gets the key",
+			Want:    "an https address, such as " + defaultEndpoint + " (http is for a loopback address alone)",
+			Decode:  decodeText(&c.Endpoint, isSafeEndpoint),
+		},
+		{
+			Name:    "assignee",
+			Meaning: "work on this user's issues only; without it everybody's count",
+			Want:    "a user's id, or me for the owner of the key",
+			Decode:  decodeText(&c.Assignee),
+		},
 	}
-	for _, key := range slices.Sorted(maps.Keys(provider)) {
-		setting, known := settings[key]
-		if !known {
-			names := slices.Sorted(maps.Keys(settings))
-			hint := ""
-			if near := tracker.Nearest(key, names); near != "" {
-				hint = "did you mean " + near + "? "
-			}
-			return Config{}, invalid("tracker.provider.%s is unknown: %sthe keys are %s", key, hint, strings.Join(names, ", "))
-		}
-		text, ok := provider[key].(string)
-		if !ok {
-			return Config{}, invalid("tracker.provider.%s is not text: write it in quotes", key)
-		}
-		if text = strings.TrimSpace(text); text != "" {
-			*setting = text
-		}
-	}
-	return cfg, cfg.check()
 }
 
-// check refuses what cannot work whatever Linear says.
-func (c Config) check() error {
-	switch {
-	case c.APIKey == "":
-		return fmt.Errorf("linear tracker: %w: set the environment variable LINEAR_API_KEY, or name another in tracker.api_key", errMissingKey)
-	case strings.ContainsFunc(c.APIKey, unicode.IsControl):
-		return invalid("tracker.api_key holds a line break or another control character: write the key alone")
-	case c.ProjectSlug == "":
-		return fmt.Errorf("linear tracker: %w: write the project's slugId in tracker.project_slug", errMissingSlug)
+// decodeText decodes text without the space around it; see [tracker.DecodeText].
+func decodeText(to *string, checks ...func(string) bool) func(any) bool {
+	decode := tracker.DecodeText(to, checks...)
+	return func(value any) bool {
+		if text, ok := value.(string); ok {
+			value = strings.TrimSpace(text)
+		}
+		return decode(value)
 	}
-	return checkEndpoint(c.Endpoint)
 }
 
-// checkEndpoint refuses an endpoint to which the credential would not travel
-// encrypted.
-func checkEndpoint(endpoint string) error {
-	if _, err := transport.ParseAddress(endpoint); err != nil {
-		return invalid("tracker.endpoint %v: write an https address such as %s", err, defaultEndpoint)
-	}
-	return nil
+// States returns the default states: the teams of a workspace define their own.
+func (c *Config) States() tracker.States { return tracker.DefaultStates() }
+
+// isSafeEndpoint reports whether the credential travels encrypted to an endpoint, or
+// stays on this machine.
+func isSafeEndpoint(endpoint string) bool {
+	_, err := transport.ParseAddress(endpoint)
+	return err == nil
 }
 
 func invalid(format string, args ...any) error {

@@ -4,7 +4,8 @@
 // It reads and never writes; what the agent asks of linear_graphql is the
 // agent's doing (SPEC §11.5). It decides which issues are visible and whether
 // the assignee allows work on one. What holds a Todo issue up is the scheduler's
-// to say (SPEC §8.2). Only cmd calls [ConfigFrom] and [Open].
+// to say (SPEC §8.2). [Kind] describes the settings, and a decoded [Config] opens the
+// adapter.
 //
 // README.md has the adapter's profile, what the tool may do, and what a poll costs.
 // "me" as assignee takes no request: Linear filters by it, and its answers say

@@ -304,12 +304,12 @@ func open(t testing.TB, endpoint string, over *http.Client, change ...func(*Conf
 	t.Helper()
 	c := client{http: over, log: new(bytes.Buffer), cfg: Config{
 		Endpoint: endpoint, APIKey: apiKey, ProjectSlug: slug,
-		ActiveStates: []string{"Todo", "In Progress"}, TerminalStates: []string{"Done", "Cancelled", "Canceled"},
+		Options: tracker.Options{ActiveStates: []string{"Todo", "In Progress"}, TerminalStates: []string{"Done", "Cancelled", "Canceled"}},
 	}}
 	for _, edit := range change {
 		edit(&c.cfg)
 	}
-	adapter, err := Open(c.cfg, over, slog.New(slog.NewTextHandler(c.log, nil)))
+	adapter, err := c.cfg.Open(c.cfg.Options, over, slog.New(slog.NewTextHandler(c.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func smoke(ctx context.Context, cfg Config, client *http.Client) (err error) {
 			states[state.Type], cfg.TerminalStates = state.ID, []string{state.Name}
 		}
 	}
-	adapter, err := Open(cfg, client, slog.New(slog.DiscardHandler))
+	adapter, err := cfg.Open(cfg.Options, client, slog.New(slog.DiscardHandler))
 	if err == nil {
 		err = adapter.Check(ctx)
 	}
@@ -150,7 +150,7 @@ func smoke(ctx context.Context, cfg Config, client *http.Client) (err error) {
 
 // ask executes an operation by the agent's tool.
 func (c Config) ask(ctx context.Context, client *http.Client, query string, variables map[string]any, into any) error {
-	adapter, err := Open(c, client, slog.New(slog.DiscardHandler))
+	adapter, err := c.Open(c.Options, client, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

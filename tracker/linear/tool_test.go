@@ -219,7 +219,7 @@ func FuzzAnswer(f *testing.F) {
 			return recorder.Result()
 		})
 		cfg := Config{Endpoint: defaultEndpoint, APIKey: apiKey, ProjectSlug: slug}
-		adapter, err := Open(cfg, &http.Client{Transport: base}, slog.New(slog.DiscardHandler))
+		adapter, err := cfg.Open(tracker.Options{}, &http.Client{Transport: base}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

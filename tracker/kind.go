@@ -1,0 +1,156 @@
+package tracker
+
+import (
+	"cmp"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind describes one kind of tracker: what must be known of an adapter before one is
+// opened. Each adapter exports its own.
+type Kind struct {
+	Name string        // the value of tracker.kind
+	New  func() Config // returns a Config of which no setting is decoded
+}
+
+// Config holds the settings of one tracker. [Kind.Decode] fills it; nothing changes it
+// afterwards.
+type Config interface {
+	// Settings describes every setting of the kind, bound to a field of the Config.
+	Settings() []Setting
+	// States returns the states that issues can have with the decoded settings.
+	States() States
+	// Open connects to the tracker. It makes no request, and nothing has to be
+	// closed. Of the client only the transport is used: redirects, timeouts and
+	// retries are the adapter's own.
+	Open(o Options, client *http.Client, log *slog.Logger) (Adapter, error)
+}
+
+// Setting describes one setting below tracker.provider: for decoding, for errors and
+// for the README of the adapter.
+type Setting struct {
+	Name     string
+	Meaning  string   // one line
+	Want     string   // what a value must be, such as owner/name; errors say "must be" or "write" before it
+	Defaults []any    // used when nothing is written: the first that has a value; text may be $NAME
+	Required bool     // nothing works without a value
+	Missing  error    // the category of a required setting without a value; nil is ErrInvalidConfig
+	Mistaken []string // names that people write instead of this one
+
+	Path       bool // a relative path starts from the folder of WORKFLOW.md; ~ and $NAME are expanded
+	Credential bool // the value is in no error, and children get no variable that holds it
+
+	// Decode keeps a value, or reports that it is not what Want says.
+	Decode func(value any) (ok bool)
+}
+
+// States says which states the issues of a tracker can have.
+type States struct {
+	Active, Terminal []string // the defaults; nil when a workflow has to list them
+	Only             []string // every state that there is; nil when people define them
+	Reason           string   // why there is no default, or no state besides Only
+}
+
+// DefaultStates returns the default states of a tracker in which people define the
+// states (SPEC §5.3.1).
+func DefaultStates() States {
+	return States{
+		Active:   []string{"Todo", "In Progress"},
+		Terminal: []string{"Closed", "Cancelled", "Canceled", "Duplicate", "Done"},
+	}
+}
+
+// Options holds what an adapter needs besides the settings of its kind.
+type Options struct {
+	ActiveStates, TerminalStates []string      // of the workflow
+	RequiredLabels               []string      // every candidate must carry them; in normal form, and no issue carries a blank one
+	Poll                         time.Duration // between two reads
+	StateBranch                  string        // the branch that holds the program's own state; empty for the usual one
+	Checkout                     string        // a folder that is thrown away when the run ends, as the checkout of an Actions job; empty for none
+}
+
+// Problem describes what is wrong with a setting.
+type Problem struct {
+	Setting  string // its name
+	Missing  bool   // it is required and has no value
+	Reason   string // what is wrong, and how to fix it
+	Category error  // [ErrInvalidConfig], or a narrower one
+}
+
+// Decode returns the settings of a tracker from what is written for them, by name.
+// Each of these values, and each default that is needed, is passed to resolve, which
+// replaces variables and returns nil for what has no value. There is one problem for
+// each setting that is wrong, missing or unknown; no problem shows a value.
+func (k Kind) Decode(written map[string]any, resolve func(s Setting, value any) any) (Config, []Problem) {
+	var problems []Problem
+	cfg := k.New()
+	settings := cfg.Settings()
+	for _, s := range settings {
+		candidates := s.Defaults
+		if value, ok := written[s.Name]; ok {
+			candidates = []any{value}
+		}
+		var value any
+		for i := 0; i < len(candidates) && value == nil; i++ {
+			value = resolve(s, candidates[i])
+		}
+		text, isText := value.(string)
+		switch {
+		case s.Required && (value == nil || isText && strings.TrimSpace(text) == ""):
+			problems = append(problems, Problem{s.Name, true, "is missing; write " + s.Want, cmp.Or(s.Missing, ErrInvalidConfig)})
+		case value != nil && !s.Decode(value):
+			problems = append(problems, Problem{s.Name, false, "must be " + s.Want, ErrInvalidConfig})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if !slices.ContainsFunc(settings, func(s Setting) bool { return s.Name == name }) {
+			problems = append(problems, Problem{name, false, k.explainUnknown(name, settings), ErrInvalidConfig})
+		}
+	}
+	return cfg, problems
+}
+
+// explainUnknown returns what to write in place of a name that no setting has.
+func (k Kind) explainUnknown(name string, settings []Setting) string {
+	var names []string
+	for _, s := range settings {
+		if slices.Contains(s.Mistaken, name) {
+			return "is unknown; write " + s.Name
+		}
+		names = append(names, s.Name)
+	}
+	if near := Nearest(name, names); near != "" {
+		return "is unknown; did you mean " + near + "?"
+	}
+	return "is unknown; the settings of " + k.Name + " are " + strings.Join(names, ", ")
+}
+
+// DecodeText returns a [Setting.Decode] that keeps text for which every check
+// succeeds.
+func DecodeText(to *string, checks ...func(string) bool) func(any) bool {
+	return func(value any) bool {
+		text, ok := value.(string)
+		for _, check := range checks {
+			ok = ok && check(text)
+		}
+		if ok {
+			*to = text
+		}
+		return ok
+	}
+}
+
+// DecodeChoice returns a [Setting.Decode] that keeps one of the allowed values.
+func DecodeChoice[T ~string](to *T, allowed ...T) func(any) bool {
+	return func(value any) bool {
+		text, ok := value.(string)
+		if ok = ok && slices.Contains(allowed, T(text)); ok {
+			*to = T(text)
+		}
+		return ok
+	}
+}
