@@ -17,9 +17,9 @@ import (
 // needIssues is the permission without which nothing can be read.
 const needIssues = "the permission issues: read"
 
-// Open connects to the repository; see [tracker.Config]. What only GitHub knows (the
-// repository, its labels, the board) is checked by the adapter's Check and by the
-// first read. The methods and the tool may be used at the same time.
+// Open connects to the repository; see [tracker.Config]. The adapter's Check and the
+// first read check what only GitHub knows (the repository, its labels, the board).
+// The methods and the tool are safe for concurrent use.
 func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) (tracker.Adapter, error) {
 	cfg := *c
 	cfg.Options = o
@@ -35,12 +35,12 @@ func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) 
 			}
 			return tracker.ID(identifier)
 		},
-		// Are there the board, the labels and the states that cfg names?
 		Check: r.checkSettings,
 	}, nil
 }
 
-// repository is the adapter.
+// repository implements the adapter for one repository. What it remembers between
+// reads is in the fields below mu, and all of it can be read from GitHub again.
 type repository struct {
 	cfg    Config
 	wire   *wire
@@ -84,8 +84,8 @@ func (r *repository) path(format string, args ...any) string {
 	return "repos/" + r.cfg.Repo + fmt.Sprintf(format, args...)
 }
 
-// send asks for what no method of go-github carries as it is needed here, and
-// gives the answer as it came.
+// send sends a request that no method of go-github fits, and returns the whole
+// answer.
 func (r *repository) send(ctx context.Context, op string, req *http.Request) (answer, error) {
 	var body bytes.Buffer
 	resp, err := r.rest.do(ctx, req, &body)

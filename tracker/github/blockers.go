@@ -11,22 +11,22 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// blockersKey is a version of an issue and of what blocks it, as far as its
-// record tells: a blocker that is closed or opened changes the count.
+// blockersKey identifies a version of an issue and of its blockers, as far as the
+// record shows them: closing or opening a blocker changes the count.
 type blockersKey struct {
 	number  int
 	updated time.Time
 	dependencies
 }
 
-// addBlockers fills in what blocks the candidates and gives those that nothing open
-// blocks.
+// addBlockers sets BlockedBy of the candidates' issues and returns the candidates
+// that no open issue blocks. The other issues get the reason in WhyNot.
 func (r *repository) addBlockers(ctx context.Context, candidates []candidate, issues []tracker.Issue) ([]candidate, error) {
 	blocking, malformed := make([][]*record, len(candidates)), make([]*tracker.MalformedError, len(candidates))
 	err := together(ctx, len(candidates), func(ctx context.Context, i int) (err error) {
 		blocking[i], err = r.blockersOf(ctx, candidates[i].record)
 		if errors.As(err, &malformed[i]) {
-			return nil // it is this candidate's alone
+			return nil // only this candidate is affected
 		}
 		return err
 	})
@@ -56,8 +56,8 @@ func (r *repository) addBlockers(ctx context.Context, candidates []candidate, is
 	return free, nil
 }
 
-// toBlocker returns a blocking issue, which may be in another repository. Its status on a board
-// is not asked for: it is open or closed.
+// toBlocker returns the blocker that a record describes, which may be an issue of
+// another repository. Its status on a board is not read: it is open or closed.
 func (r *repository) toBlocker(b *record) tracker.Blocker {
 	state, _ := r.states.stateOf(b, "")
 	name := identifier(b.GetNumber())
@@ -67,8 +67,8 @@ func (r *repository) toBlocker(b *record) tracker.Blocker {
 	return tracker.Blocker{ID: tracker.ID(fmt.Sprint(b.GetNumber())), Identifier: name, State: state}
 }
 
-// blockersOf reads what blocks an issue, only when its record says that something
-// does, or does not say.
+// blockersOf returns the issues that block rec. It sends a request only when the
+// record has blockers that are not cached, or does not tell whether it has any.
 func (r *repository) blockersOf(ctx context.Context, rec *record) ([]*record, error) {
 	r.mu.Lock()
 	unknown := r.noDependencies
@@ -102,11 +102,13 @@ func (r *repository) blockersOf(ctx context.Context, rec *record) ([]*record, er
 	return list, nil
 }
 
+// readBlockers reads the issues that block rec. On a server without issue
+// dependencies it returns none, and logs that once.
 func (r *repository) readBlockers(ctx context.Context, rec *record) ([]*record, error) {
 	op := fmt.Sprintf("read what blocks %s of %s", identifier(rec.GetNumber()), r.cfg.Repo)
 	at := r.path("/issues/%d/dependencies/blocked_by?per_page=100", rec.GetNumber())
 	var list []*record
-	// Without a count in its record the answer is asked for again each time, by its ETag.
+	// Without a count in the record the answer is requested again each time, by its ETag.
 	_, malformed, err := r.readPages(ctx, op, at, rec.Dependencies == nil, func(b *record) { list = append(list, b) })
 	if malformed != nil {
 		return nil, &tracker.MalformedError{Op: op, Records: malformed}
@@ -115,9 +117,9 @@ func (r *repository) readBlockers(ctx context.Context, rec *record) ([]*record, 
 		return list, err
 	}
 	if rec.Dependencies != nil {
-		return nil, nil // it was deleted meanwhile, or the count speaks for itself
+		return nil, nil // deleted meanwhile; otherwise addBlockers still has the count
 	}
-	// Either the issue has just gone, or the server has no such address.
+	// Either the issue was just deleted, or the server has no such endpoint.
 	if still, err := r.readRecord(ctx, rec.GetNumber()); err != nil || still == nil {
 		return nil, err
 	}

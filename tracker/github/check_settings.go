@@ -10,9 +10,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// checkSettings asks GitHub whether there are the board and the labels that the
-// settings name. A label of trust that is missing is warned of alone: without it
-// no stranger's issue passes, which is safe.
+// checkSettings reports, as an error, that the board or the labels that the settings
+// name do not exist on GitHub. A missing trust label is only logged as a warning:
+// without it no issue by an outsider is worked on, which is safe.
 func (r *repository) checkSettings(ctx context.Context) error {
 	if _, err := r.projectStatuses(ctx, nil); err != nil {
 		return err
@@ -35,10 +35,11 @@ func (r *repository) checkSettings(ctx context.Context) error {
 	return r.checkStateLabels(labels)
 }
 
-// checkStateLabelsOnce tells apart a repository in which nothing is to be done and a prefix
-// that is misspelt. Any issue that was read with a state in its labels answers that
-// for nothing; without one the labels are asked for, once. A state without a label
-// is warned of alone: its label may be made by whoever puts it on first.
+// checkStateLabelsOnce distinguishes a repository without work from a misspelt
+// prefix of state labels. Once an issue with a state label was read, the prefix is
+// known to be right and no request is needed; until then the labels are listed. A
+// state without a label is only logged as a warning, because GitHub creates a label
+// when somebody first adds it to an issue.
 func (r *repository) checkStateLabelsOnce(ctx context.Context) error {
 	r.mu.Lock()
 	seen := r.stateLabelSeen
@@ -60,14 +61,14 @@ func (r *repository) checkStateLabelsOnce(ctx context.Context) error {
 	return nil
 }
 
-// markStateLabelSeen notes that the prefix of the labels is right.
+// markStateLabelSeen records that the prefix of state labels is known to be right.
 func (r *repository) markStateLabelSeen() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stateLabelSeen = true
 }
 
-// listLabels returns the names of all listLabels of the repository.
+// listLabels returns the names of all labels of the repository.
 func (r *repository) listLabels(ctx context.Context) ([]string, error) {
 	owner, name := r.cfg.split()
 	op := "list the labels of " + r.cfg.Repo
@@ -90,7 +91,8 @@ func (r *repository) listLabels(ctx context.Context) ([]string, error) {
 	}
 }
 
-// checkStateLabelPrefix refuses a prefix that no label has: no issue could have a state.
+// checkStateLabelPrefix returns an error when no label has the prefix, because then
+// no issue could have a state.
 func (r *repository) checkStateLabelPrefix(labels []string) error {
 	if r.states.prefix == "" || len(r.states.fromLabels(labels)) > 0 {
 		return nil
@@ -98,7 +100,8 @@ func (r *repository) checkStateLabelPrefix(labels []string) error {
 	return invalid("state_label_prefix", "is %q, and no label of %s begins with it: its labels are %s", r.states.prefix, r.cfg.Repo, quotedList(labels))
 }
 
-// checkStateLabels refuses a state that no label gives.
+// checkStateLabels returns an error that names the first state of the workflow
+// without a label.
 func (r *repository) checkStateLabels(labels []string) error {
 	if r.states.prefix == "" {
 		return nil
@@ -113,8 +116,8 @@ func (r *repository) checkStateLabels(labels []string) error {
 		tracker.ErrInvalidConfig, key, r.states.prefix+name, quotedList(exist), stateOpen, stateClosed)
 }
 
-// missingState returns the first state of the workflow that is not among those that exist,
-// and its key; "" when there is none.
+// missingState returns the first state of the workflow that is not in exist, with
+// the key that names it. Both are "" when every state exists.
 func (c Config) missingState(exist []string) (key, state string) {
 	exist = append(normalStates(exist), stateOpen, stateClosed)
 	unknown := func(name string) bool { return !slices.Contains(exist, tracker.NormalState(name)) }
@@ -127,7 +130,8 @@ func (c Config) missingState(exist []string) (key, state string) {
 	return "", ""
 }
 
-// quotedList returns a list of names that fits into one line.
+// quotedList returns the names, quoted and separated by commas. It leaves out all
+// after the first 20 and says how many.
 func quotedList(names []string) string {
 	const most = 20
 	if len(names) == 0 {

@@ -1,31 +1,30 @@
 // Package github is the tracker adapter for GitHub (SPEC §11): the issues of one
 // repository, and the tool with which the agent works on it.
 //
-// It reads and never writes; what the agent asks of github_api is the agent's
-// doing (SPEC §11.5). It decides which issues are visible, what their state is,
-// and whether their text may reach an agent at all. [Kind] describes the settings,
-// and a decoded [Config] opens the adapter.
+// The adapter itself only reads; everything it writes is a call of github_api by the
+// agent (SPEC §11.5). It decides which issues are visible, what their state is, and
+// whether their text may reach an agent at all. [Kind] describes the settings, and a
+// decoded [Config] opens the adapter.
 //
 // README.md has the adapter's profile, whose issues are trusted, what the tool may
 // do, and what a poll costs.
 //
 // # Lists
 //
-// One list serves every state. A list by state label would take one request per
-// state, miss an issue that moves between two of them, and know only one spelling
-// of a label. A move on the board changes no ETag, so a board is always read by
-// GraphQL.
+// One list serves every state. A list by state label would take one request for each
+// state, miss an issue that moves between two of them, and find only one spelling of
+// a label. A move on the board changes no ETag, so a board is always read by GraphQL.
 //
-// A read by id uses the same list when it is known to have no more pages than
-// there are ids, and reads each issue that is not in it by itself; otherwise it
-// reads each issue by itself. When an issue is missing, the list must answer
-// before the issue counts as gone.
+// A read by id uses the same list when it is known to have no more pages than there
+// are ids, and reads each issue that is not in it separately; otherwise it reads
+// every issue separately. When an issue is missing, the list must succeed before the
+// issue counts as gone.
 //
 // # Trust
 //
-// The edit history comes together with the text that it is about: a text that
-// changed since it was read is not trusted. It is kept for as long as the issue,
-// its text and its label are the same. Permissions are read again in every poll. A
+// The edit history is read together with the text, and a text that differs from the
+// one read before is not trusted. The history is kept for as long as the issue, its
+// text and its label stay the same. Permissions are read again in every poll. A
 // request that fails makes the read fail: an outage must not stop sessions.
 //
 // # The libraries

@@ -10,16 +10,16 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// editHistoryQuery is who changed the text of issues and who labelled them. The text
-// comes along to prove that the history is that of the text in hand.
+// editHistoryQuery asks who changed the text of issues and who labelled them. It
+// also asks for the text, to prove that the history belongs to the text that was read.
 type editHistoryQuery struct {
 	Nodes []*struct {
 		Issue editHistory `graphql:"... on Issue"`
 	} `graphql:"nodes(ids: $ids)"`
 }
 
-// editHistory is what GitHub knows of the text of an issue. What it does not tell is
-// nil, and then not known.
+// editHistory is the part of an issue that tells who wrote its text. A field that
+// GitHub does not return is nil, which means unknown.
 type editHistory struct {
 	ID               string
 	Title            string
@@ -49,26 +49,27 @@ type editHistory struct {
 	} `graphql:"labelings: timelineItems(last: 100, itemTypes: [LABELED_EVENT])"`
 }
 
+// labelling is the event of adding a label to an issue.
 type labelling struct {
 	CreatedAt time.Time
 	Actor     *actor
 	Label     struct{ Name string }
 }
 
-// actor is who did something; nil is somebody whose account is gone.
+// actor is the account that made a change. A nil *actor is a deleted account.
 type actor struct {
 	Typename string `graphql:"__typename"` // User, Bot, …
 	Login    string
 }
 
-// change is one change of the text.
+// change is one change of the title or the body.
 type change struct {
 	at time.Time
 	by *actor
 }
 
-// changes returns all changes of title and body since the issue was written; false
-// when GitHub does not tell all of them.
+// changes returns all changes of title and body since the issue was written. It
+// returns false when GitHub does not list all of them.
 func (h *editHistory) changes() ([]change, bool) {
 	if h.UserContentEdits == nil || h.Renames == nil || h.Renames.PageInfo.HasPreviousPage ||
 		h.UserContentEdits.TotalCount > len(h.UserContentEdits.Nodes) {
@@ -93,8 +94,7 @@ func (h *editHistory) changes() ([]change, bool) {
 	return list, true
 }
 
-// lastLabelling returns when the label on the issue was added, nil when that is
-// not known.
+// lastLabelling returns the event that last added the label, nil when it is unknown.
 func (h *editHistory) lastLabelling(label string) *labelling {
 	if h.Labellings == nil {
 		return nil
@@ -108,7 +108,7 @@ func (h *editHistory) lastLabelling(label string) *labelling {
 	return last
 }
 
-// matches reports whether the history is that matches the text in the record.
+// matches reports whether the history belongs to the text of the record.
 func (h *editHistory) matches(r *record) bool {
 	same := func(a, b string) bool {
 		return a == b || strings.ReplaceAll(a, "\r\n", "\n") == strings.ReplaceAll(b, "\r\n", "\n")
@@ -116,7 +116,8 @@ func (h *editHistory) matches(r *record) bool {
 	return same(h.Title, r.GetTitle()) && same(h.Body, r.GetBody())
 }
 
-// readEditHistories reads the history of each candidate, nil where there is none.
+// readEditHistories returns the history of each candidate, nil for an issue that
+// GraphQL does not return.
 func (r *repository) readEditHistories(ctx context.Context, candidates []candidate) ([]*editHistory, error) {
 	op := "read who edited the issues of " + r.cfg.Repo
 	all := make([]*editHistory, len(candidates))

@@ -13,9 +13,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// toIssues makes toIssues of records, in their order: all of them, or those in the
-// wanted states. Only those that could be worked on cost more requests. A record
-// whose place on the board cannot be told is malformed.
+// toIssues returns the issues of the records in their order: all of them, or those
+// in the wanted states when wanted is not nil. Only candidates cost more requests. A
+// record whose status on the board is unknown is returned as malformed.
 func (r *repository) toIssues(ctx context.Context, records []*record, wanted map[string]bool) (issues []tracker.Issue, malformed []tracker.Malformed, err error) {
 	board, err := r.projectStatuses(ctx, records)
 	if err != nil {
@@ -28,7 +28,7 @@ func (r *repository) toIssues(ctx context.Context, records []*record, wanted map
 	for _, rec := range records {
 		at, there := board[rec.GetNodeID()]
 		if r.states.onProject && rec.isOpen() && !there {
-			continue // deleted since it was listed
+			continue // deleted after it was listed
 		}
 		if at.unknown != nil {
 			malformed = append(malformed, newMalformed(rec.GetNumber(), at.unknown))
@@ -57,14 +57,14 @@ func (r *repository) toIssues(ctx context.Context, records []*record, wanted map
 	return issues, malformed, nil
 }
 
-// candidate is a record that could be worked on and where its issue stands.
+// candidate is a record that could be worked on, as far as the record itself tells.
 type candidate struct {
 	*record
-	index int
+	index int // of its issue in the result of toIssues
 }
 
-// toIssue returns the issue of SPEC §11.3. The reason is why it is no candidate, as far
-// as its record tells.
+// toIssue returns the normalised issue of SPEC §11.3 and the reason why it is not a
+// candidate, as far as its record tells. The reason is "" for a candidate.
 func (r *repository) toIssue(rec *record, status string) (tracker.Issue, string) {
 	labels := rec.normalLabels()
 	state, why := r.states.stateOf(rec, status)
@@ -95,7 +95,8 @@ func (r *repository) toIssue(rec *record, status string) (tracker.Issue, string)
 	return issue, why
 }
 
-// priority returns the highest priority that a label gives; 1 is the highest of all.
+// priority returns the highest priority that a label gives, where 1 is the highest,
+// or nil when none of the labels gives one.
 func (r *repository) priority(labels []string) *int {
 	var best *int
 	for _, label := range labels {
@@ -106,20 +107,21 @@ func (r *repository) priority(labels []string) *int {
 	return best
 }
 
-// record is an issue as the REST API gives it. It is shared by reads that run
-// at the same time and never changed.
+// record is an issue or a pull request as the REST API returns it. Concurrent reads
+// share it, so it is never changed.
 type record struct {
 	gh.Issue
-	// Dependencies is nil on a server that knows of none.
+	// Dependencies is nil on a server without issue dependencies.
 	Dependencies *dependencies `json:"issue_dependencies_summary"`
 }
 
+// dependencies counts the issues that block an issue.
 type dependencies struct {
-	BlockedBy      int `json:"blocked_by"` // open ones
-	TotalBlockedBy int `json:"total_blocked_by"`
+	BlockedBy      int `json:"blocked_by"`       // the open ones
+	TotalBlockedBy int `json:"total_blocked_by"` // including closed ones
 }
 
-// validate says why the record is no issue that could be worked on.
+// validate returns an error when the record lacks what every issue must have.
 func (r *record) validate() error {
 	switch {
 	case r == nil:
@@ -136,7 +138,7 @@ func (r *record) validate() error {
 	return nil
 }
 
-// number returns 0 for a record that is null or has none.
+// number returns the issue's number, 0 for a record that is null or has none.
 func (r *record) number() int {
 	if r == nil {
 		return 0
@@ -146,7 +148,7 @@ func (r *record) number() int {
 
 func (r *record) isOpen() bool { return r.GetState() == stateOpen }
 
-// labelNames returns the labelNames of its labels as they are written.
+// labelNames returns the names of its labels as GitHub writes them.
 func (r *record) labelNames() []string {
 	names := make([]string, len(r.Labels))
 	for i, l := range r.Labels {
@@ -155,7 +157,7 @@ func (r *record) labelNames() []string {
 	return names
 }
 
-// normalLabels returns the names of its normalLabels in normal form, each once.
+// normalLabels returns the names of its labels in normal form, each once.
 func (r *record) normalLabels() []string {
 	labels := make([]string, 0, len(r.Labels))
 	for _, name := range r.labelNames() {
@@ -167,8 +169,8 @@ func (r *record) normalLabels() []string {
 	return labels
 }
 
-// newMalformed returns the record of a number, 0 when it does not say, as one that
-// is newMalformed for a reason.
+// newMalformed returns the description of a malformed record. The number is 0 when
+// the record does not have one.
 func newMalformed(number int, why error) tracker.Malformed {
 	m := tracker.Malformed{Reason: clip(why.Error()) + ": look at it on GitHub"}
 	if number > 0 {
@@ -177,7 +179,8 @@ func newMalformed(number int, why error) tracker.Malformed {
 	return m
 }
 
-// decodeRecords reads a list. Malformed records are apart, each with the reason.
+// decodeRecords reads the records of a list. Malformed ones are returned apart, each
+// with its reason.
 func decodeRecords(a answer) (records []*record, malformed []tracker.Malformed, err error) {
 	keep := func(r *record, err error) {
 		if err == nil {
@@ -196,7 +199,7 @@ func decodeRecords(a answer) (records []*record, malformed []tracker.Malformed, 
 		}
 		return records, malformed, nil
 	}
-	// Something in there has the wrong type: find out what, record by record.
+	// Something has the wrong type: find the malformed records one by one.
 	var each []json.RawMessage
 	if err := a.decode(&each); err != nil {
 		return nil, nil, err
@@ -209,7 +212,7 @@ func decodeRecords(a answer) (records []*record, malformed []tracker.Malformed, 
 	return records, malformed, nil
 }
 
-// repositoryName returns owner/name of where the record is, by its address in the API.
+// repositoryName returns owner/name of the record's repository, from its API address.
 func (r *record) repositoryName() string {
 	_, name, _ := strings.Cut(r.GetRepositoryURL(), "/repos/")
 	return name

@@ -21,13 +21,16 @@ const (
 	listAll    = "all"
 )
 
-// stateSource knows how an issue's state is found out.
+// stateSource determines the state of an issue: from its status on the board, from
+// its labels, or only from whether it is open.
 type stateSource struct {
 	onProject        bool
-	prefix           string // of labels; "" without them
-	active, terminal []string
+	prefix           string   // of state labels; "" when labels give no state
+	active, terminal []string // the states of the workflow, in normal form
 }
 
+// newStateSource returns the source of states that cfg configures. A board takes
+// precedence over state labels.
 func newStateSource(cfg Config) stateSource {
 	s := stateSource{onProject: cfg.Project != nil, active: normalStates(cfg.ActiveStates), terminal: normalStates(cfg.TerminalStates)}
 	if !s.onProject {
@@ -36,6 +39,7 @@ func newStateSource(cfg Config) stateSource {
 	return s
 }
 
+// normalStates returns the states in the form in which they are compared.
 func normalStates(names []string) []string {
 	list := make([]string, len(names))
 	for i, name := range names {
@@ -44,8 +48,9 @@ func normalStates(names []string) []string {
 	return list
 }
 
-// listFor names the one listFor that holds every issue in the wanted states: closed
-// issues, and they alone, are closed. It is "" when there can be none.
+// listFor returns the one list that holds every issue in the wanted states, or ""
+// when no issue can have one of them. A closed issue is always in the state
+// "closed", and no open issue is.
 func (s stateSource) listFor(wanted map[string]bool) string {
 	closed, open := wanted[stateClosed], wanted[stateOpen]
 	if s.onProject || s.prefix != "" {
@@ -62,8 +67,9 @@ func (s stateSource) listFor(wanted map[string]bool) string {
 	return ""
 }
 
-// stateOf returns the state stateOf an issue, and why it cannot be relied upon. An open issue
-// without a status is open. The status is the one on the board.
+// stateOf returns the state of an issue, and why an agent must not work on it by
+// that state ("" when it may). The status is the issue's on the board; an open issue
+// without one is "open".
 func (s stateSource) stateOf(r *record, status string) (state, why string) {
 	if !r.isOpen() {
 		return stateClosed, ""
@@ -85,7 +91,7 @@ func (s stateSource) stateOf(r *record, status string) (state, why string) {
 	return names[0], why
 }
 
-// fromLabels returns the states that labels give, as they are written.
+// fromLabels returns the states that the labels give, as they are written.
 func (s stateSource) fromLabels(labels []string) []string {
 	if s.prefix == "" {
 		return nil
@@ -103,8 +109,9 @@ func (s stateSource) fromLabels(labels []string) []string {
 	return names
 }
 
-// rank orders contradicting states so that a terminal one, which would remove
-// the workspace, never wins: active ones first, as the workflow lists them.
+// rank orders the states of an issue that has several: active states come first, as
+// the workflow lists them, so that a terminal state, which would remove the
+// workspace, never wins.
 func (s stateSource) rank(name string) int {
 	name = tracker.NormalState(name)
 	if i := slices.Index(s.active, name); i >= 0 {
@@ -116,6 +123,7 @@ func (s stateSource) rank(name string) int {
 	return len(s.active)
 }
 
+// isActive reports whether a state is an active one of the workflow.
 func (s stateSource) isActive(name string) bool {
 	return slices.Contains(s.active, tracker.NormalState(name))
 }

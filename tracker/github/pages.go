@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// maxCached bounds the answers kept for conditional requests.
+	// maxCached bounds each cache of answers.
 	maxCached = 1000
-	// maxPages is more than a list can have that is no mistake.
+	// maxPages bounds the pages of a list. A real list is shorter.
 	maxPages = 5000
 )
 
-// cachedPage is an answer with issues, kept to be asked for by its ETag.
+// cachedPage is one page of a list, or one issue, kept for a conditional request.
 type cachedPage struct {
 	etag      string
 	records   []*record
@@ -24,9 +24,9 @@ type cachedPage struct {
 	next      string // the URL of the next page; "" on the last
 }
 
-// readPages reads a list from its first page to its last and gives the number of
-// pages and the malformed records. An answer that is known and has not changed
-// costs nothing of the rate limit; with keep the new ones become known.
+// readPages calls take with every record of a list, from its first page to its last,
+// and returns the number of pages and the malformed records. A cached page that has
+// not changed costs nothing of the rate limit. With keep, the pages are cached.
 func (r *repository) readPages(ctx context.Context, op, first string, keep bool, take func(*record)) (pages int, malformed []tracker.Malformed, err error) {
 	seen := make(map[string]bool)
 	for at := first; at != ""; pages++ {
@@ -47,7 +47,8 @@ func (r *repository) readPages(ctx context.Context, op, first string, keep bool,
 	return pages, malformed, nil
 }
 
-// readPage reads one readPage, by its ETag where it is known.
+// readPage returns one page, from the cache when GitHub says that it has not
+// changed.
 func (r *repository) readPage(ctx context.Context, op, at string, keep bool) (*cachedPage, error) {
 	known := r.cached(at)
 	a, err := r.getIfChanged(ctx, op, at, known)
@@ -72,8 +73,8 @@ func (r *repository) readPage(ctx context.Context, op, at string, keep bool) (*c
 	return p, nil
 }
 
-// getIfChanged asks for what is at an address. It fails with the status 304 when that
-// is what is known of it.
+// getIfChanged requests an address. It fails with the status 304 when the content is
+// that of known, which may be nil.
 func (r *repository) getIfChanged(ctx context.Context, op, at string, known *cachedPage) (answer, error) {
 	req, err := r.rest.newRequest(http.MethodGet, at, nil)
 	if err != nil {
@@ -85,8 +86,8 @@ func (r *repository) getIfChanged(ctx context.Context, op, at string, known *cac
 	return r.send(ctx, op, req)
 }
 
-// nextPage returns the nextPage page of the Link header. One outside of the API would be
-// sent the token, so it is refused.
+// nextPage returns the address of the next page from the Link header, "" on the last
+// page. It refuses an address outside the API, which would receive the token.
 func (r *repository) nextPage(op string, h http.Header) (string, error) {
 	next := linkRelation(h, "next")
 	if next == "" {
@@ -99,9 +100,9 @@ func (r *repository) nextPage(op string, h http.Header) (string, error) {
 	return next, nil
 }
 
-// linkRelation returns the URL of a linkRelation in the Link header, or "". go-github reads
-// a page number from the header, and 0 both for no page and for a page without a
-// number: a list would end early and look complete.
+// linkRelation returns the URL of a relation in the Link header, or "". go-github
+// reads only a page number from the header, which is 0 both without a next page and
+// for a page without a number, so a list could end early and look complete.
 func linkRelation(h http.Header, rel string) string {
 	for _, line := range h.Values("Link") {
 		for link := range strings.SplitSeq(line, ",") {
@@ -114,13 +115,14 @@ func linkRelation(h http.Header, rel string) string {
 	return ""
 }
 
+// cached returns the cached page of an address, or nil.
 func (r *repository) cached(at string) *cachedPage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pages[at]
 }
 
-// cache remembers a page that can be asked for by its ETag.
+// cache keeps a page for a conditional request. A page without an ETag is not kept.
 func (r *repository) cache(at string, p *cachedPage) {
 	if p.etag == "" {
 		return

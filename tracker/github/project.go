@@ -12,7 +12,8 @@ import (
 
 const needProjects = "the permission projects: read (the token of an Actions job cannot have it)"
 
-// projectQuery is the board and the status that issues have on it.
+// projectQuery asks for the board (a Projects v2 project) and for the status of
+// issues on it.
 type projectQuery struct {
 	RepositoryOwner *struct {
 		Owner struct {
@@ -42,20 +43,21 @@ type projectQuery struct {
 	} `graphql:"nodes(ids: $ids)"`
 }
 
+// projectField is a single-select field of the board.
 type projectField struct {
 	Name    string
 	Options []struct{ Name string }
 }
 
-// projectStatus is where an issue is on the board.
+// projectStatus is the status of an issue on the board.
 type projectStatus struct {
 	name    string // "" for none
 	unknown error  // why that is not known
 }
 
-// projectStatuses reads the place of each open record on the projectStatuses, by node id. Without a
-// projectStatuses it is nil, and asks nothing. The projectStatuses does not show in an issue's ETag,
-// so this is one request per 100 open issues.
+// projectStatuses returns the status of each open record by node id. Without a board
+// it returns nil and sends no request. A move on the board changes no ETag, so this
+// takes one request for each 100 open issues.
 func (r *repository) projectStatuses(ctx context.Context, records []*record) (map[string]projectStatus, error) {
 	if !r.states.onProject {
 		return nil, nil
@@ -96,6 +98,8 @@ func (r *repository) projectStatuses(ctx context.Context, records []*record) (ma
 	return all, nil
 }
 
+// readProjectStatuses returns the statuses of at most maxNodes issues by node id,
+// and checks the board. An issue that GitHub does not return is left out.
 func (r *repository) readProjectStatuses(ctx context.Context, ids []string) (map[string]projectStatus, error) {
 	p := r.cfg.Project
 	op := fmt.Sprintf("read the project %s/%d", p.Owner, p.Number)
@@ -136,8 +140,8 @@ func (r *repository) readProjectStatuses(ctx context.Context, ids []string) (map
 	return found, nil
 }
 
-// checkProject refuses a board that does not fit the workflow, so that a misspelt
-// name never looks like an empty board.
+// checkProject returns an error when the board, its field or its options do not fit
+// the settings, so that a misspelt name never looks like an empty board.
 func (r *repository) checkProject(data projectQuery) error {
 	p := r.cfg.Project
 	if data.RepositoryOwner == nil {
@@ -160,6 +164,8 @@ func (r *repository) checkProject(data projectQuery) error {
 	return invalid("project.field", "is %q: the single-select fields of the board are %s", p.Field, quotedList(names))
 }
 
+// checkStatusOptions returns an error that names the first state of the workflow
+// that the board's field does not have.
 func (r *repository) checkStatusOptions(field projectField) error {
 	options := make([]string, len(field.Options))
 	for i, option := range field.Options {

@@ -12,11 +12,13 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// listPath asks in the order of creation, in which a new issue moves no other.
+// listPath returns the address of a list of issues in the order of creation. In this
+// order a new issue does not move another one to a different page.
 func (r *repository) listPath(state string) string {
 	return r.path("/issues?state=%s&sort=created&direction=asc&per_page=100", state)
 }
 
+// IssuesByState implements [tracker.Reader] with one list for all states.
 func (r *repository) IssuesByState(ctx context.Context, names []string) ([]tracker.Issue, error) {
 	wanted := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -54,8 +56,8 @@ type listing struct {
 	empty     bool // it has no pull requests and no malformed records either
 }
 
-// list reads one list of the repository: whole, or narrowed to the issues with
-// the required labels.
+// list reads one list of the repository: whole, or with narrow only the issues that
+// have the required labels.
 func (r *repository) list(ctx context.Context, op, list string, narrow bool) (listing, error) {
 	if !narrow {
 		return r.readList(ctx, op, r.listPath(list), list)
@@ -91,6 +93,7 @@ func (r *repository) readList(ctx context.Context, op, at, list string) (listing
 	return l, nil
 }
 
+// IssuesByID implements [tracker.Reader].
 func (r *repository) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
 	numbers := issueNumbers(ids)
 	if len(numbers) == 0 {
@@ -116,8 +119,8 @@ func (r *repository) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracke
 	return issues, nil
 }
 
-// issueNumbers returns the numbers among the ids, each once. Anything else is the id of
-// no issue.
+// issueNumbers returns the issue numbers among the ids, each once. Other ids belong
+// to no issue and are left out.
 func issueNumbers(ids []tracker.ID) []int {
 	var numbers []int
 	seen := make(map[int]bool, len(ids))
@@ -132,10 +135,10 @@ func issueNumbers(ids []tracker.ID) []int {
 	return numbers
 }
 
-// findRecords reads issues by number. Where the list of open issues is known to have no
-// more pages than there are numbers it is asked first, because it answers for
-// all of them, and for nothing when it has not changed. Each of the rest is
-// asked for by itself.
+// findRecords returns records by issue number; an issue that is not visible is nil.
+// When the list of open issues is known to have no more pages than there are numbers,
+// it is read first, which costs nothing of the rate limit if it has not changed. Each
+// issue that is not in it is read by itself.
 func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*record, error) {
 	found := make(map[int]*record, len(numbers))
 	r.mu.Lock()
@@ -144,7 +147,7 @@ func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*r
 	op := "read issues of " + r.cfg.Repo
 	listed := pages > 0 && pages <= len(numbers)
 	if listed {
-		list, err := r.readList(ctx, op, r.candidateListPath(listOpen), listOpen) // a malformed one is asked for by itself
+		list, err := r.readList(ctx, op, r.candidateListPath(listOpen), listOpen) // a malformed record is read by itself below
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +165,7 @@ func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*r
 	err := together(ctx, len(rest), func(ctx context.Context, i int) (err error) {
 		single[i], err = r.readRecord(ctx, rest[i])
 		if errors.As(err, &malformed[i]) {
-			return nil // the others are read all the same, to name every malformed one
+			return nil // read the others too, to name every malformed one
 		}
 		return err
 	})
@@ -178,7 +181,7 @@ func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*r
 		missing = missing || single[i] == nil
 	}
 	if missing && !listed {
-		// A token that has lost the repository must not look like issues that are gone.
+		// A token that lost access to the repository must not look like deleted issues.
 		if _, err := r.readPage(ctx, op, r.candidateListPath(listOpen), true); err != nil {
 			return nil, err
 		}
@@ -186,7 +189,7 @@ func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*r
 	return found, nil
 }
 
-// joinMalformed makes one error of those that are not nil.
+// joinMalformed returns one error with the records of all that are not nil, or nil.
 func joinMalformed(op string, malformed []*tracker.MalformedError) error {
 	var records []tracker.Malformed
 	for _, e := range malformed {
@@ -200,7 +203,7 @@ func joinMalformed(op string, malformed []*tracker.MalformedError) error {
 	return &tracker.MalformedError{Op: op, Records: records}
 }
 
-// readRecord reads an issue; nil is not visible.
+// readRecord returns one issue, nil when it is not visible.
 func (r *repository) readRecord(ctx context.Context, n int) (*record, error) {
 	op, at := fmt.Sprintf("read %s of %s", identifier(n), r.cfg.Repo), r.path("/issues/%d", n)
 	known := r.cached(at)
@@ -241,4 +244,5 @@ func (r *repository) readRecord(ctx context.Context, n int) (*record, error) {
 	return rec, nil
 }
 
+// identifier returns what people call the issue with a number.
 func identifier(n int) string { return fmt.Sprintf("GH-%d", n) }

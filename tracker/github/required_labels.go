@@ -12,10 +12,10 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// spelling is a label as GitHub last told about it.
+// spelling is how the repository writes a label, as GitHub last returned it.
 type spelling struct {
 	etag string
-	name string // as it is written
+	name string
 }
 
 // missingLabel returns the first required label that the issue does not carry.
@@ -27,26 +27,27 @@ func (c Config) missingLabel(labels []string) (label string, lacks bool) {
 	return c.RequiredLabels[i], true
 }
 
-// filtersByLabel reports whether a list of issues in the wanted states holds only
-// those with the required labels. A list that has finished issues in it is
-// whole: it is for cleaning up, also after the label came off.
+// filtersByLabel reports whether a list of the wanted states holds only issues with
+// the required labels. A list with terminal states is not filtered: it is used to
+// clean up, also after the label was removed.
 func (r *repository) filtersByLabel(wanted map[string]bool) bool {
 	return len(r.cfg.RequiredLabels) > 0 &&
 		!slices.ContainsFunc(r.states.terminal, func(state string) bool { return wanted[state] })
 }
 
-// requiresBlankLabel reports whether no issue can carry all required labels.
+// requiresBlankLabel reports whether a required label is blank, so that no issue can
+// carry all of them.
 func (c Config) requiresBlankLabel() bool { return slices.Contains(c.RequiredLabels, "") }
 
-// queryLabels returns the required labels that a request can name. A list of labels
-// is separated by commas, so one that has a comma is left to the scheduler, which
-// checks all of them anyway.
+// queryLabels returns the required labels that a request can name. A request
+// separates labels by commas, so a label with a comma is left out; the scheduler
+// checks all required labels anyway.
 func (c Config) queryLabels() []string {
 	return slices.DeleteFunc(slices.Clone(c.RequiredLabels), func(label string) bool { return label == "" || strings.Contains(label, ",") })
 }
 
-// candidateListPath returns the address of the list of open issues with the
-// required labels, each as it is written as far as that is known.
+// candidateListPath returns the address of a list of issues with the required labels,
+// in the repository's spelling where it is known.
 func (r *repository) candidateListPath(list string) string {
 	labels := r.cfg.queryLabels()
 	if len(labels) == 0 {
@@ -62,9 +63,10 @@ func (r *repository) candidateListPath(list string) string {
 	return r.listPath(list) + "&labels=" + url.QueryEscape(strings.Join(labels, ","))
 }
 
-// refreshSpellings asks how the repository writes the required labels and reports whether
-// a list by them has to be asked for again. GitHub has one label for every
-// spelling of its letters, but finds the issues by the one that it was made with.
+// refreshSpellings reads how the repository writes the required labels and reports
+// whether a spelling changed, so that the list has to be read again. GitHub treats
+// label names without regard to case, but finds issues only by the spelling that the
+// label was created with.
 func (r *repository) refreshSpellings(ctx context.Context) (bool, error) {
 	again := false
 	for _, label := range r.cfg.queryLabels() {
@@ -80,8 +82,8 @@ func (r *repository) refreshSpellings(ctx context.Context) (bool, error) {
 	return again, nil
 }
 
-// labelSpelling returns a label as the repository writes it, and the label itself
-// when the repository does not have it.
+// labelSpelling returns the label as the repository writes it, or unchanged when the
+// repository does not have it.
 func (r *repository) labelSpelling(ctx context.Context, label string, before spelling) (string, error) {
 	op := fmt.Sprintf("read the label %q of %s", label, r.cfg.Repo)
 	req, err := r.rest.newRequest(http.MethodGet, r.path("/labels/%s", url.PathEscape(label)), nil)
@@ -100,7 +102,7 @@ func (r *repository) labelSpelling(ctx context.Context, label string, before spe
 		return before.name, nil
 	case status(err) == http.StatusNotFound:
 		if before.name != "" {
-			return before.name, nil // looked for among all labels already
+			return before.name, nil // findSpelling was tried before
 		}
 		if found.Name, err = r.findSpelling(ctx, label); err != nil {
 			return "", err
@@ -122,8 +124,8 @@ func (r *repository) labelSpelling(ctx context.Context, label string, before spe
 	return known.name, nil
 }
 
-// findSpelling looks for a label among all of the repository, in any spelling. It
-// is for a server that knows a label by one spelling alone.
+// findSpelling returns the spelling of a label by comparing it with all labels of the
+// repository. It is for a server that finds a label by its exact spelling only.
 func (r *repository) findSpelling(ctx context.Context, label string) (string, error) {
 	labels, err := r.listLabels(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
-// maxResult is the size to which what the model is told is cut, in bytes.
+// maxResult bounds the text that the model receives, in bytes.
 const maxResult = 48 << 10
 
 const toolSchema = `{
@@ -29,8 +29,8 @@ const toolSchema = `{
   "additionalProperties": false
 }`
 
-// tool lets the agent use the part of the REST API that rules allows, with the
-// credential of the adapter.
+// tool returns github_api, with which the agent uses the part of the REST API that
+// toolRoutes allows, with the credential of the adapter.
 func (r *repository) tool() tracker.Tool {
 	return tracker.Tool{
 		Name: "github_api",
@@ -48,7 +48,7 @@ func (r *repository) tool() tracker.Tool {
 	}
 }
 
-// call is a use of the tool.
+// call is one call of the tool.
 type call struct {
 	Method string
 	Path   string
@@ -58,13 +58,10 @@ type call struct {
 	target target
 	query  url.Values
 	branch string // the branch that it changes; "" for none
-	commit string // the commit that it makes a branch's head; "" for none
+	commit string // the commit that it makes the head of the branch; "" for none
 }
 
-// errCallRefused is a call that GitHub was asked for and refused.
-var errCallRefused = errors.New("GitHub refused")
-
-// runTool performs the tool and gives what the model is told.
+// runTool checks and sends a call and returns the text for the model.
 func (r *repository) runTool(ctx context.Context, arguments json.RawMessage) (string, error) {
 	c, err := r.authorizeCall(arguments)
 	if err != nil {
@@ -79,7 +76,7 @@ func (r *repository) runTool(ctx context.Context, arguments json.RawMessage) (st
 	}
 	a, err := r.send(ctx, c.Method+" "+clip(c.Path), req)
 	if refused, ok := errors.AsType[*statusError](err); ok {
-		return "", fmt.Errorf("%w: %s", errCallRefused, resultText(refused.answer))
+		return "", errors.New("GitHub refused: " + resultText(refused.answer))
 	}
 	if err != nil {
 		return "", err
@@ -87,7 +84,7 @@ func (r *repository) runTool(ctx context.Context, arguments json.RawMessage) (st
 	return resultText(a), nil
 }
 
-// callRequest returns the call as it is sent.
+// callRequest returns the request that a call sends.
 func (r *repository) callRequest(c *call) (*http.Request, error) {
 	path := c.target.requestPath()
 	if len(c.query) > 0 {
@@ -99,7 +96,7 @@ func (r *repository) callRequest(c *call) (*http.Request, error) {
 	return r.rest.newRequest(c.Method, path, c.Body)
 }
 
-// resultText returns an answer in the form for the model.
+// resultText returns an answer as the model receives it.
 func resultText(a answer) string {
 	text := a.named()
 	switch {
@@ -116,7 +113,8 @@ func resultText(a answer) string {
 	return text + "\n" + untrusted.Cut(string(a.body), maxResult, "ask for less, for example with params.per_page")
 }
 
-// authorizeCall takes a call apart and refuses, without a request, what is not allowed.
+// authorizeCall returns the call that the arguments describe. It refuses, without a
+// request, a call that no route allows or that a check of its route rejects.
 func (r *repository) authorizeCall(arguments json.RawMessage) (*call, error) {
 	c, err := decodeCall(arguments)
 	if err != nil {
@@ -145,7 +143,7 @@ func (r *repository) authorizeCall(arguments json.RawMessage) (*call, error) {
 	return nil, fmt.Errorf("%s on this path is not allowed: the tool is for issues, comments, labels, pull requests, files, commits and branches", c.Method)
 }
 
-// decodeCall reads the arguments as the schema has them.
+// decodeCall reads the arguments as toolSchema describes them.
 func decodeCall(arguments json.RawMessage) (*call, error) {
 	var c *struct {
 		Method string         `json:"method"`

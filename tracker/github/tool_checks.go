@@ -11,16 +11,16 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// callCheck refuses a call by what it says, before anything is sent. It may leave
-// questions in the call that GitHub must answer first; see permitted.
+// callCheck rejects a call by its arguments, before anything is sent. It may set the
+// call's branch and commit, which checkRemotely then checks with GitHub.
 type callCheck func(cfg Config, c *call) error
 
 // stateBranchKeys are the parameters that name a branch or a commit.
 var stateBranchKeys = []string{"base", "branch", "head", "ref", "sha", "base_tree", "target_commitish"}
 
-// rejectStateBranch refuses to read or write the branch that holds the program's own
-// state. A name that only contains its name is refused as well: revisions have
-// too many spellings to be told apart here.
+// rejectStateBranch rejects a call that reads or writes the branch with the program's
+// own state. It also rejects every name that contains the branch's name, because a
+// revision of the branch can be spelled in too many ways.
 func rejectStateBranch(cfg Config, c *call) error {
 	names := func(s string) bool {
 		return strings.Contains(strings.ToLower(s), strings.ToLower(cfg.StateBranch))
@@ -43,7 +43,8 @@ func rejectStateBranch(cfg Config, c *call) error {
 	return nil
 }
 
-// rejectTrustLabel keeps the agent from vouching for text by strangers.
+// rejectTrustLabel rejects a call that adds the trust label: with it the agent could
+// approve text by outsiders.
 func rejectTrustLabel(cfg Config, c *call) error {
 	if cfg.TrustLabel != "" && slices.ContainsFunc(labelTexts(c.Body), func(s string) bool { return tracker.NormalLabel(s) == cfg.TrustLabel }) {
 		return fmt.Errorf("the label %q is for people to put on", cfg.TrustLabel)
@@ -51,7 +52,7 @@ func rejectTrustLabel(cfg Config, c *call) error {
 	return nil
 }
 
-// labelTexts returns the texts in a value that are labels or could be taken for them.
+// labelTexts returns every text in a value that GitHub could read as a label.
 func labelTexts(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -68,7 +69,8 @@ func labelTexts(v any) []string {
 	return nil
 }
 
-// rejectApproval leaves approving to people: rules of the repository count on it.
+// rejectApproval rejects a review that approves, because the rules of a repository
+// rely on approvals by people.
 func rejectApproval(_ Config, c *call) error {
 	switch c.Body["event"] {
 	case nil, "COMMENT", "REQUEST_CHANGES":
@@ -77,11 +79,12 @@ func rejectApproval(_ Config, c *call) error {
 	return errors.New("event must be COMMENT or REQUEST_CHANGES: approving is for people")
 }
 
-// plainBranchName is a name that has one meaning: no revision, no ref elsewhere.
+// plainBranchName matches names that can only mean a branch, not a revision or
+// another ref.
 var plainBranchName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 
-// setBranch takes the name of a setBranch that is to be changed. The default setBranch is
-// refused once it is known.
+// setBranch sets the branch that the call changes, or rejects its name.
+// checkRemotely rejects the default branch later.
 func (c *call) setBranch(name string) error {
 	first, _, _ := strings.Cut(name, "/")
 	if !plainBranchName.MatchString(name) || strings.Contains(name, "..") || strings.EqualFold(name, "head") || first == "refs" || first == "heads" {
@@ -91,8 +94,8 @@ func (c *call) setBranch(name string) error {
 	return nil
 }
 
-// requireBranch checks a change of files: it has to name a branch, since without one
-// GitHub changes the default branch.
+// requireBranch rejects a change of files that names no branch, since GitHub would
+// change the default branch.
 func requireBranch(_ Config, c *call) error {
 	name, ok := c.Body["branch"].(string)
 	if !ok {
@@ -101,7 +104,7 @@ func requireBranch(_ Config, c *call) error {
 	return c.setBranch(name)
 }
 
-// requireNewBranch allows branches alone: a tag may start a release.
+// requireNewBranch rejects a new ref that is not a branch: a tag may start a release.
 func requireNewBranch(_ Config, c *call) error {
 	ref, _ := c.Body["ref"].(string)
 	name, ok := strings.CutPrefix(ref, "refs/heads/")
@@ -111,7 +114,7 @@ func requireNewBranch(_ Config, c *call) error {
 	return c.setBranch(name)
 }
 
-// rejectForcePush refuses to rewrite history.
+// rejectForcePush rejects a call that rewrites the history of a branch.
 func rejectForcePush(_ Config, c *call) error {
 	if force, ok := c.Body["force"]; ok && force != false {
 		return errors.New("body.force must be false: history is not rewritten")
@@ -119,10 +122,11 @@ func rejectForcePush(_ Config, c *call) error {
 	return c.setBranch(strings.Join(c.target.segments[3:], "/"))
 }
 
+// commitID matches the full name of a commit.
 var commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// requireCommit checks a commit that becomes a branch: GitHub must say first that
-// it changes no workflow.
+// requireCommit sets the commit that becomes the head of a branch. checkRemotely asks
+// GitHub whether it changes a workflow.
 func requireCommit(_ Config, c *call) error {
 	sha, _ := c.Body["sha"].(string)
 	if !commitID.MatchString(sha) {
@@ -132,15 +136,17 @@ func requireCommit(_ Config, c *call) error {
 	return nil
 }
 
+// errWorkflowFile rejects a change of a workflow.
 var errWorkflowFile = errors.New("files in .github/workflows run with the repository's secrets: people change them")
 
-// isWorkflowFile reports whether a path of the repository is a workflow or the
-// folder of workflows.
+// isWorkflowFile reports whether a path of the repository is a workflow or a folder
+// that contains the workflows.
 func isWorkflowFile(path string) bool {
 	path = strings.ToLower(path)
 	return path == ".github" || path == ".github/workflows" || strings.HasPrefix(path, ".github/workflows/")
 }
 
+// rejectWorkflowFile rejects a call that changes a workflow by its path.
 func rejectWorkflowFile(_ Config, c *call) error {
 	if isWorkflowFile(strings.Join(c.target.segments[1:], "/")) {
 		return errWorkflowFile
@@ -148,6 +154,8 @@ func rejectWorkflowFile(_ Config, c *call) error {
 	return nil
 }
 
+// rejectWorkflowTree rejects a tree with a workflow, or with an entry that has no
+// path.
 func rejectWorkflowTree(_ Config, c *call) error {
 	entries, _ := c.Body["tree"].([]any)
 	for _, e := range entries {
@@ -159,9 +167,9 @@ func rejectWorkflowTree(_ Config, c *call) error {
 	return nil
 }
 
-// checkRemotely asks GitHub what the guards could not know: which branch is the
-// default one, which is changed by pull requests that people merge, and whether
-// a commit that is to be a branch changes workflows.
+// checkRemotely rejects a call that changes the default branch, which only pull
+// requests merged by people may change, and a commit that changes workflows. It asks
+// GitHub which branch is the default one and which files the commit changes.
 func (r *repository) checkRemotely(ctx context.Context, c *call) error {
 	if c.branch == "" {
 		return nil
@@ -177,12 +185,12 @@ func (r *repository) checkRemotely(ctx context.Context, c *call) error {
 	if c.commit == "" {
 		return nil
 	}
-	const most = 300 // files that a comparison lists
+	const most = 300 // GitHub lists no more files in a comparison
 	diff, _, err := r.rest.compareCommits(ctx, owner, name, repo.GetDefaultBranch(), c.commit, nil)
 	switch {
 	case err != nil:
 		return r.uncheckable(ctx, err)
-	case diff.Files == nil: // go-github takes an empty answer for one without files
+	case diff.Files == nil: // go-github reads an empty answer as a comparison without files
 		return r.uncheckable(ctx, errors.New("the comparison tells of no files"))
 	case len(diff.Files) >= most:
 		return fmt.Errorf("the commit changes %d files or more, too many to see that no workflow is among them: push it with git", most)
@@ -195,7 +203,7 @@ func (r *repository) checkRemotely(ctx context.Context, c *call) error {
 	return nil
 }
 
-// uncheckable returns the refusal of a call about which GitHub cannot be asked.
+// uncheckable returns the error for a call that GitHub's answer does not let us check.
 func (r *repository) uncheckable(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*statusError](err); ok {
 		return errors.New("it cannot be checked, so it is refused: " + resultText(e.answer))

@@ -10,19 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// toolRoute allows calls of github_api.
+// toolRoute is a method and a path that github_api may call.
 type toolRoute struct {
 	method string
-	path   string // below the repository; see target.matches
-	checks []callCheck
+	path   string      // a pattern below the repository; see target.matches
+	checks []callCheck // all of them must accept a call; nil for none
 }
 
-// toolRoutes returns all that github_api may do. Everything else is refused: settings,
-// secrets, variables, keys, hooks, environments, collaborators, rulesets and
-// protections, Actions beyond reading their results, dispatches, deployments,
-// forks, transfers, merges, tags, releases, and the marks that gates rely on
-// (statuses, checks, approvals). Adding a row widens what an agent that reads
-// strangers' text can do.
+// toolRoutes returns every route of github_api. Everything else is refused:
+// settings, secrets, variables, keys, hooks, environments, collaborators, rulesets
+// and protections, Actions beyond reading their results, dispatches, deployments,
+// forks, transfers, merges, tags, releases, and what protections rely on (statuses,
+// checks, approvals). Every new row gives more power to an agent that reads text by
+// outsiders.
 func toolRoutes() []toolRoute {
 	return []toolRoute{
 		{"GET", "", nil},
@@ -123,15 +123,14 @@ func toolRoutes() []toolRoute {
 	}
 }
 
-// target is a path of github_api that has been taken apart.
+// target is the parsed path of a call.
 type target struct {
 	repo     string   // owner/name
-	segments []string // what follows it
+	segments []string // those below the repository
 }
 
-// parseTarget takes a path apart without giving it any meaning that a server
-// might not share: nothing is decoded, cleaned or resolved, whatever could be
-// is refused.
+// parseTarget splits a path. It decodes, cleans and resolves nothing, and refuses
+// every path that a server could decode, clean or resolve to another one.
 func parseTarget(path, repo string) (target, error) {
 	const form = "write /repos/{owner}/{repo}/…"
 	switch {
@@ -167,10 +166,10 @@ func parseTarget(path, repo string) (target, error) {
 	return t, nil
 }
 
-// unprintable reports whether a character may look different from what is sent.
+// unprintable reports whether a character is invisible or a control character.
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// resource returns the kind of thing that the path is about.
+// resource returns the first segment below the repository, e.g. "issues", or "".
 func (t target) resource() string {
 	if len(t.segments) == 0 {
 		return ""
@@ -178,7 +177,7 @@ func (t target) resource() string {
 	return t.segments[0]
 }
 
-// requestPath returns the path as it is sent, relative to the root of the API.
+// requestPath returns the escaped path, relative to the root of the API.
 func (t target) requestPath() string {
 	parts := []string{"repos/" + t.repo}
 	for _, s := range t.segments {
@@ -187,8 +186,8 @@ func (t target) requestPath() string {
 	return strings.Join(parts, "/")
 }
 
-// matches reports whether the part below the repository has the form of a
-// pattern: # is a number, * one part, ** one part or more at the end.
+// matches reports whether the segments fit a pattern, in which # stands for a number,
+// * for one segment and ** for one or more segments at the end.
 func (t target) matches(pattern string) bool {
 	want := strings.Split(pattern, "/")
 	if pattern == "" {
@@ -203,6 +202,7 @@ func (t target) matches(pattern string) bool {
 	return slices.EqualFunc(want, t.segments, matchesSegment)
 }
 
+// matchesSegment reports whether one segment fits its part of a pattern.
 func matchesSegment(want, got string) bool {
 	switch want {
 	case "*":

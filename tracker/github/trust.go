@@ -14,8 +14,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// trustChecker decides whether the text of an issue may reach the agent. Whatever it
-// does not know is a no.
+// trustChecker decides whether the text of an issue may reach the agent. What it
+// cannot find out counts as no.
 type trustChecker struct {
 	repo *repository
 
@@ -24,7 +24,8 @@ type trustChecker struct {
 	access map[string]writeAccess // by login in lower case
 }
 
-// textVersion is the text and the mark that facts are about.
+// textVersion identifies what editFacts hold for: a text of an issue, and whether the
+// issue has the trust label.
 type textVersion struct {
 	number   int
 	updated  time.Time
@@ -32,9 +33,9 @@ type textVersion struct {
 	text     [sha256.Size]byte
 }
 
-// editFacts are what the history of an issue tells, in as far as a verdict needs it.
-// They hold for a version of its text. What its people may do is no fact: it
-// changes without a trace in the issue.
+// editFacts are what a decision about trust needs from the edit history of an issue.
+// They hold for one textVersion. Permissions are not part of them, because they
+// change without a trace in the issue.
 type editFacts struct {
 	changes    []change
 	complete   bool       // all changes are known
@@ -46,24 +47,25 @@ func newTrustChecker(r *repository) *trustChecker {
 	return &trustChecker{repo: r, facts: make(map[textVersion]editFacts), access: make(map[string]writeAccess)}
 }
 
+// textVersionOf returns the version of the record's text.
 func (t *trustChecker) textVersionOf(r *record) textVersion {
 	return textVersion{r.GetNumber(), r.GetUpdatedAt().Time, t.hasTrustLabel(r), sha256.Sum256([]byte(r.GetTitle() + "\x00" + r.GetBody()))}
 }
 
-// byAssociate reports whether GitHub associates the author with the repository, and
-// the author is a person: a bot may have written what a stranger said. Being a
-// member or a collaborator is not enough, since some of them may only read; but
-// it keeps strangers from costing a request each.
+// byAssociate reports whether the author is a person whom GitHub associates with the
+// repository. A bot is not, because it may repeat what an outsider wrote. The
+// association alone is not enough, since some members and collaborators may only
+// read, but it saves a request for each outsider.
 func byAssociate(r *record) bool {
 	return r.GetUser().GetType() == "User" && slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, r.GetAuthorAssociation())
 }
 
-// hasTrustLabel reports whether the record bears the label of trust.
+// hasTrustLabel reports whether the record has the trust label.
 func (t *trustChecker) hasTrustLabel(r *record) bool {
 	return t.repo.cfg.TrustLabel != "" && slices.Contains(r.normalLabels(), t.repo.cfg.TrustLabel)
 }
 
-// recordDenial says why the record alone rules the issue out.
+// recordDenial returns why the issue is not trusted as far as its record tells, or "".
 func (t *trustChecker) recordDenial(r *record) string {
 	if t.repo.cfg.Trust == TrustAnyone || byAssociate(r) || t.hasTrustLabel(r) {
 		return ""
@@ -71,7 +73,7 @@ func (t *trustChecker) recordDenial(r *record) string {
 	return "its author is not a member of the repository" + t.remedy()
 }
 
-// remedy returns how a person can let the issue pass.
+// remedy returns what a person can do to have the issue trusted, to follow a reason.
 func (t *trustChecker) remedy() string {
 	if label := t.repo.cfg.TrustLabel; label != "" {
 		return fmt.Sprintf(": read it, then put on the label %q", label)
@@ -79,9 +81,9 @@ func (t *trustChecker) remedy() string {
 	return ": tracker.provider.trust_label names no label that could vouch for it"
 }
 
-// setDispatchable marks the candidates that may be worked on as dispatchable and gives the
-// others their reason. The history of a version is asked for once, and what its
-// people may do in every poll.
+// setDispatchable marks the issues of trusted candidates as dispatchable and gives
+// the others their reason. It reads the history of a text once, and the permissions
+// of the people in it in every poll.
 func (t *trustChecker) setDispatchable(ctx context.Context, candidates []candidate, issues []tracker.Issue) error {
 	if t.repo.cfg.Trust == TrustAnyone {
 		for _, c := range candidates {
@@ -112,8 +114,8 @@ func (t *trustChecker) setDispatchable(ctx context.Context, candidates []candida
 	return nil
 }
 
-// factsOf returns the facts about each candidate, and reads the histories of those
-// that it does not know.
+// factsOf returns the facts about each candidate. It reads the edit histories of
+// those that it does not know.
 func (t *trustChecker) factsOf(ctx context.Context, candidates []candidate) ([]editFacts, error) {
 	all := make([]editFacts, len(candidates))
 	var unknown []candidate
@@ -152,7 +154,7 @@ func (t *trustChecker) factsOf(ctx context.Context, candidates []candidate) ([]e
 	return all, nil
 }
 
-// denial returns why an issue must not be worked on; "" when it may be.
+// denial returns why the issue is not trusted, "" when it is.
 func (t *trustChecker) denial(ctx context.Context, r *record, f editFacts) (string, error) {
 	switch {
 	case f.unreadable != "":
@@ -170,7 +172,8 @@ func (t *trustChecker) denial(ctx context.Context, r *record, f editFacts) (stri
 	return t.labelDenial(ctx, r, f)
 }
 
-// textDenial returns why the text is not all by people with write access.
+// textDenial returns which part of the text is not by a person with write access, ""
+// when all of it is.
 func (t *trustChecker) textDenial(ctx context.Context, r *record, changes []change) (string, error) {
 	if !byAssociate(r) {
 		return "its author is not a member of the repository", nil
@@ -189,8 +192,8 @@ func (t *trustChecker) textDenial(ctx context.Context, r *record, changes []chan
 	return "", nil
 }
 
-// labelDenial says why the label of trust does not count. GitHub's times are whole
-// seconds, so a label and an edit in one second have no order.
+// labelDenial returns why the trust label does not count, "" when it does. GitHub's
+// times are whole seconds, so a label and an edit in the same second have no order.
 func (t *trustChecker) labelDenial(ctx context.Context, r *record, f editFacts) (string, error) {
 	label, put := t.repo.cfg.TrustLabel, f.labelling
 	if put == nil {
@@ -208,16 +211,16 @@ func (t *trustChecker) labelDenial(ctx context.Context, r *record, f editFacts) 
 	return why, err
 }
 
-// writeAccess is what GitHub last said about a person.
+// writeAccess is GitHub's last answer about a person's permission.
 type writeAccess struct {
 	denial string // why the person's word does not count; "" when it does
 	etag   string
 	asked  time.Time
 }
 
-// writeDenial returns why somebody's word does not count: it is not that of a
-// person with write access or more. It returns "" when it counts. An answer of
-// GitHub is used for half a poll, so that none is older than one.
+// writeDenial returns why an account is not a person with write access, "" when it
+// is. An answer of GitHub is used for half a polling interval, so that it never
+// serves for longer than one.
 func (t *trustChecker) writeDenial(ctx context.Context, who *actor) (string, error) {
 	switch {
 	case who == nil || who.Login == "":
@@ -245,8 +248,8 @@ func (t *trustChecker) writeDenial(ctx context.Context, who *actor) (string, err
 	return known.denial, nil
 }
 
-// prefetchWriteAccess asks about several people at the same time, each once, so that
-// writeDenial knows them.
+// prefetchWriteAccess reads the permissions of several people concurrently, so that
+// writeDenial finds them.
 func (t *trustChecker) prefetchWriteAccess(ctx context.Context, logins []string) error {
 	return together(ctx, len(logins), func(ctx context.Context, i int) error {
 		_, err := t.writeDenial(ctx, &actor{Typename: "User", Login: logins[i]})
@@ -254,8 +257,8 @@ func (t *trustChecker) prefetchWriteAccess(ctx context.Context, logins []string)
 	})
 }
 
-// readWriteAccess asks what somebody may do. What is known already costs nothing of
-// the rate limit.
+// readWriteAccess reads the permission of a person. When it has not changed from
+// known, the request costs nothing of the rate limit.
 func (r *repository) readWriteAccess(ctx context.Context, login string, known writeAccess) (writeAccess, error) {
 	op := fmt.Sprintf("read the permission of %s in %s", login, r.cfg.Repo)
 	req, err := r.rest.newRequest(http.MethodGet, r.path("/collaborators/%s/permission", url.PathEscape(login)), nil)
