@@ -14,8 +14,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
-// Open prepares the adapter; see [tracker.Config]. Reader and tool may be used at the
-// same time.
+// Open returns the adapter of the project; see [tracker.Config]. Reader and tool are
+// safe for concurrent use.
 func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) (tracker.Adapter, error) {
 	cfg := *c
 	cfg.Options = o
@@ -27,8 +27,7 @@ func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) 
 		Reader:    r,
 		Tools:     []tracker.Tool{graphqlTool(cfg.Endpoint, r.wire)},
 		SecretEnv: []string{"LINEAR_API_KEY"},
-		// Does the project exist, and has it the states that cfg names?
-		Check: r.checkSettings,
+		Check:     r.checkSettings,
 	}, nil
 }
 
@@ -37,17 +36,17 @@ func newReader(cfg Config, client *http.Client, log *slog.Logger) (*reader, erro
 	return &reader{cfg: cfg, wire: wire}, err
 }
 
-// reader is the adapter's half that the orchestrator talks to.
+// reader implements [tracker.Reader] for one project.
 type reader struct {
 	cfg             Config
 	wire            *transport.Transport
-	settingsChecked atomic.Bool // the scope is known to be right
+	settingsChecked atomic.Bool // the project and its states are known to fit cfg
 }
 
-// query asks for what into holds, and decodes the answer into it. The GraphQL client
-// writes the query and sends it. Its decoder takes answers apart token by token and
-// encodes and decodes every value once more, so it is shown an empty answer, and
-// encoding/json reads the real one.
+// query sends the query that the struct into describes, and decodes the answer into
+// it. The GraphQL client writes the query and sends it. Its decoder reads an answer
+// token by token and encodes and decodes every value once more, so it gets an empty
+// answer, and encoding/json decodes the real one.
 func (r *reader) query(ctx context.Context, op string, into any, variables map[string]any) error {
 	answer := &dataRecorder{wire: r.wire}
 	client := graphql.NewClient(r.cfg.Endpoint, &http.Client{Transport: answer})
@@ -61,7 +60,8 @@ func (r *reader) query(ctx context.Context, op string, into any, variables map[s
 	return nil
 }
 
-// dataRecorder is the http.RoundTripper of one query. It keeps the data of the answer.
+// dataRecorder is the http.RoundTripper of one query. It keeps the data of the
+// answer.
 type dataRecorder struct {
 	wire *transport.Transport
 	data json.RawMessage

@@ -10,9 +10,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// checkSettings finds out whether the project exists and its teams have the states that
-// the workflow names: each active one, and any terminal one, because the usual
-// list of those has more names than a board.
+// checkSettings checks that the project exists and that its teams have the states
+// that the workflow names: every active one and at least one terminal one, because
+// the usual list of terminal states has more names than a board.
 func (r *reader) checkSettings(ctx context.Context) error {
 	const op = "check the Linear project"
 	var scope scopeQuery
@@ -22,7 +22,7 @@ func (r *reader) checkSettings(ctx context.Context) error {
 	return r.checkProject(ctx, op, scope.Projects)
 }
 
-// checkProject compares what the project is with what the workflow says of it.
+// checkProject compares the project that Linear returned with the settings.
 func (r *reader) checkProject(ctx context.Context, op string, projects page[projectNode]) error {
 	if _, err := projects.nextCursor(); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
@@ -43,8 +43,9 @@ func (r *reader) checkProject(ctx context.Context, op string, projects page[proj
 	return nil
 }
 
-// stateNames returns the names of a project's stateNames, and whether they are all: a
-// project with more than fit is not worth more requests.
+// stateNames returns the names of the states of the project's teams, and whether
+// they are all of them. A project with more than one page of them is not worth more
+// requests.
 func (p projectNode) stateNames() (names []string, complete bool, err error) {
 	more, err := p.Teams.nextCursor()
 	complete = more == nil
@@ -77,7 +78,7 @@ func (c Config) checkStates(exist []string) error {
 	return nil
 }
 
-// unknownProjectError names the projects that the credential can see.
+// unknownProjectError returns an error that names the projects that the key can see.
 func (r *reader) unknownProjectError(ctx context.Context) error {
 	var answer projectsQuery
 	if err := r.query(ctx, "list Linear projects", &answer, nil); err != nil {
@@ -93,6 +94,7 @@ func (r *reader) unknownProjectError(ctx context.Context) error {
 	return invalid("tracker.project_slug %q: there is no such project: write one of %s", r.cfg.ProjectSlug, strings.Join(known, ", "))
 }
 
+// quotedList returns the names, quoted and separated by commas.
 func quotedList(names []string) string {
 	if len(names) == 0 {
 		return "none at all"

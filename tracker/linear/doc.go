@@ -1,18 +1,18 @@
 // Package linear is the tracker adapter for Linear (SPEC §11): one project of a
 // workspace, read over GraphQL, and the tool with which the agent changes it.
 //
-// It reads and never writes; what the agent asks of linear_graphql is the
-// agent's doing (SPEC §11.5). It decides which issues are visible and whether
-// the assignee allows work on one. What holds a Todo issue up is the scheduler's
-// to say (SPEC §8.2). [Kind] describes the settings, and a decoded [Config] opens the
+// The adapter itself only reads; everything it writes is a call of linear_graphql by
+// the agent (SPEC §11.5). It decides which issues are visible and whether the
+// assignee allows work on one. The scheduler decides which blockers hold an issue up
+// (SPEC §8.2). [Kind] describes the settings, and a decoded [Config] opens the
 // adapter.
 //
 // README.md has the adapter's profile, what the tool may do, and what a poll costs.
 // "me" as assignee takes no request: Linear filters by it, and its answers say
 // whether an assignee is the owner of the key.
 //
-// The tool changes only what tool_checks.go lists as content, by the names of
-// mutations. One that Linear adds is refused until it is listed there.
+// The tool sends only the mutations that tool_checks.go lists. One that Linear adds
+// is refused until it is listed there.
 //
 // # How an answer is read
 //

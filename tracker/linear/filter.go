@@ -8,9 +8,10 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// listFilter selects the issues of the project in any of the states, and of
-// candidates those that the workflow's assignee and labels leave. Its local type
-// has the name that the GraphQL client writes for the type of the variable.
+// listFilter returns the filter for the issues of the project in any of the states.
+// A list of candidates is also filtered by the assignee and the labels of the
+// settings. The local type has the name that the GraphQL client writes for the type
+// of the variable.
 func (r *reader) listFilter(states []string) any {
 	type IssueFilter map[string]any
 	var names []any
@@ -33,21 +34,21 @@ func (r *reader) listFilter(states []string) any {
 	return filter
 }
 
-// filtersCandidates reports whether a list holds candidates alone. One that has finished
-// issues in it is whole: it is for cleaning up, also after somebody took an issue
-// over or the label came off.
+// filtersCandidates reports whether a list of the states holds only candidates. A
+// list with terminal states is not filtered: it is used to clean up, also after the
+// issue was assigned to somebody else or lost its label.
 func (r *reader) filtersCandidates(states []string) bool {
 	return !slices.ContainsFunc(r.cfg.TerminalStates, func(t string) bool { return slices.Contains(states, tracker.NormalState(t)) })
 }
 
-// labelFilter returns one condition for each required label. Issues that lack one
-// would otherwise be paged through at every poll; the scheduler checks the labels
-// of those that are left.
+// labelFilter returns one condition for each required label, so that issues without
+// it are not read in every poll. The scheduler checks the labels of the others
+// again.
 func (c Config) labelFilter() []any {
 	var conditions []any
 	for _, label := range c.RequiredLabels {
 		if strings.ContainsFunc(label, casedBeyondASCII) {
-			continue // what Linear takes for the same letter there is not known
+			continue // it is not known which of these letters Linear treats as equal
 		}
 		name := map[string]any{"name": map[string]any{"eqIgnoreCase": label}}
 		conditions = append(conditions, map[string]any{"labels": map[string]any{"some": name}})
@@ -55,15 +56,15 @@ func (c Config) labelFilter() []any {
 	return conditions
 }
 
-// casedBeyondASCII reports whether a letter that is not of ASCII has another case.
+// casedBeyondASCII reports whether r is a letter outside ASCII that has two cases.
 func casedBeyondASCII(r rune) bool { return r > unicode.MaxASCII && unicode.SimpleFold(r) != r }
 
-// assigneeFilter returns the filter for the configured assignee in a list of
-// candidates; nil is everybody. The candidate query of SPEC §11.2 filters by
-// project and state alone, and this one differs on purpose: the issues of others
-// would be paged through at every poll, and none of them could start. Claims are
-// read by id, without this filter, so an issue that was given to somebody else is
-// still seen, with the reason why its session has to end.
+// assigneeFilter returns the filter by the configured assignee for a list of
+// candidates, nil when there is none. The candidate query of SPEC §11.2 filters only
+// by project and state. This one differs on purpose: other people's issues would be
+// read in every poll, and none of them could start. Claims are read by id, without
+// this filter, so an issue that is assigned to somebody else is still seen, with the
+// reason why its session has to stop.
 func (r *reader) assigneeFilter() map[string]any {
 	switch r.cfg.Assignee {
 	case "":
@@ -74,15 +75,16 @@ func (r *reader) assigneeFilter() map[string]any {
 	return map[string]any{"id": map[string]any{"eq": r.cfg.Assignee}}
 }
 
-// takes says whether an issue of this assignee may be worked on, or why not.
-func (c Config) takes(assignee *assigneeNode) (bool, string) {
+// assigneeDenial returns why an issue of this assignee must not be worked on, "" when
+// it may be.
+func (c Config) assigneeDenial(assignee *assigneeNode) string {
 	switch {
 	case c.Assignee == "":
-		return true, ""
+		return ""
 	case assignee == nil:
-		return false, "is assigned to nobody, and tracker.provider.assignee is set"
+		return "is assigned to nobody, and tracker.provider.assignee is set"
 	case c.Assignee == me && assignee.IsMe, c.Assignee == assignee.ID:
-		return true, ""
+		return ""
 	}
-	return false, "is assigned to somebody else than tracker.provider.assignee"
+	return "is assigned to somebody else than tracker.provider.assignee"
 }

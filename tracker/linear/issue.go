@@ -12,13 +12,14 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// blocksRelation is the type of the relations that hold an issue up.
+// blocksRelation is the type of a relation whose first issue blocks the second one.
 const blocksRelation = "blocks"
 
-// toIssue normalises a record (SPEC §11.3), complete with the labels and blockers
-// that did not fit into it, or says what is wrong with a malformed one.
+// toIssue returns the normalised issue (SPEC §11.3) with all its labels and
+// blockers. It reads those that are not on the first page. malformed says what is
+// wrong with a record that is no valid issue, and is "" otherwise.
 func (r *reader) toIssue(ctx context.Context, node issueNode) (issue tracker.Issue, malformed string, err error) {
-	// Its own first pages are part of the record; those after them are requests.
+	// The first pages of labels and blockers are part of the record.
 	if _, err := node.Labels.nextCursor(); err != nil {
 		return tracker.Issue{}, fmt.Sprintf("its labels: %v", err), nil
 	}
@@ -51,14 +52,15 @@ func (r *reader) toIssue(ctx context.Context, node issueNode) (issue tracker.Iss
 	if node.Assignee != nil {
 		issue.AssigneeID = withoutNUL(node.Assignee.ID)
 	}
-	issue.Dispatchable, issue.WhyNot = r.cfg.takes(node.Assignee)
+	issue.WhyNot = r.cfg.assigneeDenial(node.Assignee)
+	issue.Dispatchable = issue.WhyNot == ""
 	if missing := issue.MissingFields(); len(missing) > 0 {
 		malformed = "it has no " + strings.Join(missing, " and no ") + ": fix it in Linear"
 	}
 	return issue, malformed, nil
 }
 
-// malformed returns the record as one that is malformed for a reason.
+// malformed returns the description of a malformed record.
 func (n issueNode) malformed(why string) tracker.Malformed {
 	m := tracker.Malformed{ID: tracker.ID(withoutNUL(n.ID)), Identifier: withoutNUL(n.Identifier), Reason: why}
 	if strings.TrimSpace(m.Identifier) == "" {
@@ -67,8 +69,8 @@ func (n issueNode) malformed(why string) tracker.Malformed {
 	return m
 }
 
-// readLabels returns all labels of the issue. It and readRelations differ in the type of
-// their answer, which is the query.
+// readLabels returns all labels of an issue. It and [reader.readRelations] differ in
+// the type of their answer, which is the query.
 func (r *reader) readLabels(ctx context.Context, node issueNode) ([]labelNode, error) {
 	op := "read the labels of Linear issue " + r.wire.Quote(node.Identifier)
 	return remainingNodes(op, node.Labels, func(after *graphql.String) (page[labelNode], error) {
@@ -78,7 +80,7 @@ func (r *reader) readLabels(ctx context.Context, node issueNode) ([]labelNode, e
 	})
 }
 
-// readRelations returns all inverse relations of the issue.
+// readRelations returns all relations in which an issue is the second one.
 func (r *reader) readRelations(ctx context.Context, node issueNode) ([]relationNode, error) {
 	op := "read the blockers of Linear issue " + r.wire.Quote(node.Identifier)
 	return remainingNodes(op, node.InverseRelations, func(after *graphql.String) (page[relationNode], error) {
@@ -88,7 +90,7 @@ func (r *reader) readRelations(ctx context.Context, node issueNode) ([]relationN
 	})
 }
 
-// normalLabels returns the labels, lower case and trimmed, each once.
+// normalLabels returns the names of the labels in normal form, each once.
 func normalLabels(nodes []labelNode) []string {
 	var labels []string
 	for _, node := range nodes {
@@ -99,6 +101,7 @@ func normalLabels(nodes []labelNode) []string {
 	return labels
 }
 
+// toBlockers returns the blockers among the relations.
 func toBlockers(relations []relationNode) []tracker.Blocker {
 	var list []tracker.Blocker
 	for _, relation := range relations {
@@ -112,7 +115,8 @@ func toBlockers(relations []relationNode) []tracker.Blocker {
 	return list
 }
 
-// priority returns Linear's number from 1 to 4, or nil for 0, which means none.
+// priority returns Linear's number from 1 to 4, or nil for 0, which means no
+// priority.
 func priority(p float64) *int {
 	if p < 1 || p > math.MaxInt32 || p != math.Trunc(p) {
 		return nil
@@ -120,8 +124,8 @@ func priority(p float64) *int {
 	return new(int(p))
 }
 
-// withoutNUL returns what a person wrote without NUL, which no other part of the program
-// could pass on. It is valid UTF-8 already, as the JSON decoder leaves it.
+// withoutNUL returns s with U+FFFD for NUL, which other parts of the program cannot
+// pass on. The JSON decoder has already replaced invalid UTF-8.
 func withoutNUL(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
 
 // parseTime reads a time in ISO 8601. It returns the zero time for any other text.

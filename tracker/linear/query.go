@@ -7,24 +7,25 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// The queries. The GraphQL client writes each one from the struct that receives
-// its answer, so the two cannot differ. Every field here is used: Linear
-// charges for each, times the size of its page.
+// The GraphQL client writes each query from the struct that receives its answer, so
+// the two cannot differ. Every field is used, because Linear charges for each field
+// times the size of its page.
 
-// listQuery is the candidates, and any list by state (SPEC §11.2).
+// listQuery asks for candidates, or for any other list by state (SPEC §11.2).
 type listQuery struct {
 	Issues page[issueNode] `graphql:"issues(first: 50, after: $after, filter: $filter)"`
 }
 
-// firstListQuery is the first page of a list, until the scope is known to be right: a
-// misspelt project or state would only look like a board with nothing on it.
+// firstListQuery asks for the first page of a list and for the project with its
+// states, until the settings are known to be right: with a misspelt project or state
+// the list would only look empty.
 type firstListQuery struct {
 	Issues   page[issueNode]   `graphql:"issues(first: 50, after: $after, filter: $filter)"`
 	Projects page[projectNode] `graphql:"projects(first: 1, filter: {slugId: {eq: $projectSlug}})"`
 }
 
-// readQuery is the refresh by id (SPEC §11.2). It asks for a page as large as
-// the batch, because Linear charges for the size and not for the answer.
+// readQuery refreshes issues by id (SPEC §11.2). It asks for a page as large as the
+// batch, because Linear charges for the page size and not for the answer.
 type readQuery struct {
 	Issues page[issueNode] `graphql:"issues(first: $first, after: $after, filter: {id: {in: $ids}, project: {slugId: {eq: $projectSlug}}})"`
 }
@@ -57,7 +58,7 @@ type assigneeNode struct {
 
 type labelNode struct{ Name string }
 
-// relationNode is a relation in which the issue is the second: the other one
+// relationNode is a relation in which the issue is the second one. The first one
 // blocks it, duplicates it, or is related to it.
 type relationNode struct {
 	Type  string
@@ -68,20 +69,22 @@ type relationNode struct {
 	}
 }
 
-// labelsQuery and relationsQuery are for an issue with more of them than fit.
+// labelsQuery asks for the labels of an issue that has more than one page of them.
 type labelsQuery struct {
 	Issue struct {
 		Labels page[labelNode] `graphql:"labels(first: 50, after: $after)"`
 	} `graphql:"issue(id: $id)"`
 }
 
+// relationsQuery asks for the relations of an issue that has more than one page of
+// them.
 type relationsQuery struct {
 	Issue struct {
 		InverseRelations page[relationNode] `graphql:"inverseRelations(first: 50, after: $after)"`
 	} `graphql:"issue(id: $id)"`
 }
 
-// scopeQuery is the project with the states of its teams.
+// scopeQuery asks for the project with the states of its teams.
 type scopeQuery struct {
 	Projects page[projectNode] `graphql:"projects(first: 1, filter: {slugId: {eq: $projectSlug}})"`
 }
@@ -92,7 +95,7 @@ type projectNode struct {
 	}] `graphql:"teams(first: 20)"`
 }
 
-// projectsQuery is for naming the projects that exist.
+// projectsQuery asks for the projects that the key can see.
 type projectsQuery struct {
 	Projects page[struct {
 		Name   string
@@ -100,6 +103,7 @@ type projectsQuery struct {
 	}] `graphql:"projects(first: 50)"`
 }
 
+// readVariables returns the variables of a [readQuery].
 func readVariables(projectSlug string, batch []string, after *graphql.String) map[string]any {
 	ids := make([]graphql.ID, len(batch))
 	for i, id := range batch {
@@ -115,7 +119,7 @@ const (
 	maxPages = 200
 )
 
-// page is a part of any GraphQL connection.
+// page is one page of a GraphQL connection.
 type page[T any] struct {
 	Nodes    []T
 	PageInfo *struct {
@@ -124,8 +128,9 @@ type page[T any] struct {
 	}
 }
 
-// nextCursor returns the cursor of the next page, nil when this is the last. A
-// page without its parts is no page: an outage must not look like an empty board.
+// nextCursor returns the cursor of the next page, nil on the last page. It fails
+// when the page lacks its nodes or pageInfo: an outage must not look like an empty
+// list.
 func (p page[T]) nextCursor() (*graphql.String, error) {
 	switch {
 	case p.Nodes == nil, p.PageInfo == nil, p.PageInfo.HasNextPage == nil:
@@ -138,7 +143,7 @@ func (p page[T]) nextCursor() (*graphql.String, error) {
 	return (*graphql.String)(&p.PageInfo.EndCursor), nil
 }
 
-// remainingNodes gives the nodes of a page and of all that come after it, or an error.
+// remainingNodes returns the nodes of a page and of all pages after it.
 func remainingNodes[T any](op string, p page[T], fetch func(after *graphql.String) (page[T], error)) ([]T, error) {
 	nodes := p.Nodes
 	seen := make(map[graphql.String]bool)
@@ -162,7 +167,7 @@ func remainingNodes[T any](op string, p page[T], fetch func(after *graphql.Strin
 	}
 }
 
-// allNodes gives the nodes of a connection.
+// allNodes returns the nodes of all pages of a connection.
 func allNodes[T any](op string, fetch func(after *graphql.String) (page[T], error)) ([]T, error) {
 	first, err := fetch(nil)
 	if err != nil {

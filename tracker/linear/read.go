@@ -8,10 +8,12 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
+// IssuesByState implements [tracker.Reader]. The first list also checks the
+// settings.
 func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
 	wanted := normalStates(states)
 	if len(wanted) == 0 || r.filtersCandidates(wanted) && slices.Contains(r.cfg.RequiredLabels, "") {
-		return nil, nil // a blank label is one that no issue carries
+		return nil, nil // no issue carries a blank label
 	}
 	const op = "list Linear issues"
 	filter := r.listFilter(wanted)
@@ -53,7 +55,7 @@ func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.
 			continue
 		}
 		understood++
-		// Linear's idea of the same letters may be wider than the program's.
+		// Linear may treat more letters as equal than NormalState does.
 		if slices.Contains(wanted, tracker.NormalState(issue.State)) {
 			issues = append(issues, issue)
 		}
@@ -64,6 +66,7 @@ func (r *reader) IssuesByState(ctx context.Context, states []string) ([]tracker.
 	return issues, nil
 }
 
+// IssuesByID implements [tracker.Reader] in batches of one page.
 func (r *reader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
 	const op = "read Linear issues"
 	asked := distinctIDs(ids)
@@ -103,7 +106,7 @@ func (r *reader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 			issues = append(issues, issue)
 		} else if m, ok := malformed[id]; ok {
 			records = append(records, m)
-		} else if nameless != "" { // a record without an id may be that of any issue that was not found
+		} else if nameless != "" { // a record without an id may belong to any issue that was not found
 			records = append(records, issueNode{ID: id}.malformed(nameless))
 		}
 	}
@@ -113,7 +116,7 @@ func (r *reader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 	return issues, nil
 }
 
-// normalStates returns the states in the form in which they are compared, each once.
+// normalStates returns the states in normal form, each once.
 func normalStates(states []string) []string {
 	var normal []string
 	for _, state := range states {
@@ -124,6 +127,7 @@ func normalStates(states []string) []string {
 	return normal
 }
 
+// distinctIDs returns the ids, each once.
 func distinctIDs(ids []tracker.ID) []string {
 	var list []string
 	seen := make(map[tracker.ID]bool, len(ids))

@@ -17,7 +17,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// maxResult bounds what the model is shown of an answer, in bytes.
+// maxResult bounds the text of an answer that the model receives, in bytes.
 const maxResult = 64 << 10
 
 const graphqlSchema = `{
@@ -30,8 +30,8 @@ const graphqlSchema = `{
   "additionalProperties": false
 }`
 
-// graphqlTool lets the agent talk to Linear with the credential of the host
-// (SPEC §10.5).
+// graphqlTool returns linear_graphql, with which the agent uses Linear with the
+// credential of the host (SPEC §10.5).
 func graphqlTool(endpoint string, wire *transport.Transport) tracker.Tool {
 	return tracker.Tool{
 		Name: "linear_graphql",
@@ -106,7 +106,7 @@ const (
 	maxTokens = 20_000
 )
 
-// operation is what the agent asks Linear to execute.
+// operation is one call of the tool.
 type operation struct {
 	Query     string          `json:"query"`
 	Variables json.RawMessage `json:"variables,omitempty"` // an object, or absent
@@ -114,10 +114,11 @@ type operation struct {
 	document *ast.QueryDocument
 }
 
+// isMutation reports whether the operation changes something.
 func (op operation) isMutation() bool { return op.document.Operations[0].Operation == ast.Mutation }
 
 // decodeOperation reads the arguments of the tool: an object with query and
-// variables, or the query alone as a string (SPEC §10.5).
+// variables, or only the query as a string (SPEC §10.5).
 func decodeOperation(arguments json.RawMessage) (operation, error) {
 	var op operation
 	if err := json.Unmarshal(arguments, &op.Query); err != nil {
@@ -140,16 +141,17 @@ func decodeOperation(arguments json.RawMessage) (operation, error) {
 	return op, nil
 }
 
-// formatDocument writes a document anew. What is sent is what was judged: where this
-// parser and Linear's take the same text for different operations (they end
-// """a"""" in two places), the text of the agent could pass for another one.
+// formatDocument returns the text of a parsed document. Linear receives this text
+// instead of the agent's: where this parser and Linear's read the same text as
+// different operations (they end """a"""" in two places), an operation that was
+// never checked could be sent.
 func formatDocument(document *ast.QueryDocument) string {
 	var text strings.Builder
 	formatter.NewFormatter(&text, formatter.WithoutDescription(), formatter.WithIndent("")).FormatQueryDocument(document)
 	return text.String()
 }
 
-// parseSingleOperation parses a document with one operation.
+// parseSingleOperation parses a document with exactly one query or mutation.
 func parseSingleOperation(query string) (*ast.QueryDocument, error) {
 	switch {
 	case strings.TrimSpace(query) == "":

@@ -11,14 +11,13 @@ import (
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
-// allowedMutations are the mutations that linear_graphql sends: those of the content
-// of a workspace. Whatever is not here is refused, also what Linear has not
-// invented yet: people and their access, keys, webhooks, applications,
-// integrations, settings, and what carries data out of Linear. The names are
-// grouped by what they change; adding one widens what an agent that reads
-// strangers' text can do.
+// allowedMutations are the mutations that linear_graphql sends. They change the
+// content of a workspace. Every other one is refused, including those that Linear
+// will add: people and their access, keys, webhooks, applications, integrations,
+// settings, and what carries data out of Linear. The names are grouped by what they
+// change. Every new name gives more power to an agent that reads text by outsiders.
 var allowedMutations = nameSet(
-	// Issues, and what hangs on them.
+	// Issues and what belongs to them.
 	`attachmentCreate attachmentDelete attachmentLinkGitHubIssue attachmentLinkGitHubPR attachmentLinkGitLabMR
 		attachmentLinkJiraIssue attachmentLinkURL attachmentUpdate commentCreate commentDelete commentResolve
 		commentUnresolve commentUpdate entityExternalLinkCreate entityExternalLinkDelete entityExternalLinkUpdate
@@ -51,11 +50,11 @@ var allowedMutations = nameSet(
 		customerUpsert`,
 )
 
-// refusedFields are the fields that no operation may select, at any depth: they
-// hold secrets, ways in, or the administration of the workspace. A team's
-// webhooks can be reached from every issue.
+// refusedFields are the fields that no operation may select, at any depth: they hold
+// secrets, give access, or belong to the administration of the workspace. A team's
+// webhooks, for example, can be reached from every issue.
 var refusedFields = nameSet(
-	// Secrets and ways in.
+	// Secrets and access.
 	`calendarHash clientSecret inviteHash secret token webhookSecret latestReleaseByAccessKey recentReleasesByAccessKey
 		releasePipelineByAccessKey`,
 	// Administration.
@@ -65,11 +64,11 @@ var refusedFields = nameSet(
 		organizationInvite organizationInviteDetails organizationInvites organizationMeta partnerOfferDetails
 		pushSubscriptionTest scimSettings slackProjectChannelIntegration ssoUrlFromEmail subscription userSessions userSettings
 		verifyGitHubEnterpriseServerInstallation webhook webhooks`,
-	// A question in plain words, whose answer may hold any of these.
+	// A query in natural language, whose answer may contain any of these.
 	`fetchData`,
 )
 
-// nameSet returns the words of some lists.
+// nameSet returns the set of the words in some lists.
 func nameSet(lists ...string) map[string]bool {
 	set := make(map[string]bool)
 	for _, name := range strings.Fields(strings.Join(lists, " ")) {
@@ -78,9 +77,9 @@ func nameSet(lists ...string) map[string]bool {
 	return set
 }
 
-// checkOperation returns why the one operation of a document is not sent; nil when it is.
-// Fields count by their names, whatever their aliases, and wherever a fragment
-// puts them.
+// checkOperation returns why the one operation of a document is refused, nil when it
+// is allowed. Fields count by their names and not by their aliases, also those in
+// fragments.
 func checkOperation(document *ast.QueryDocument) error {
 	operation := document.Operations[0]
 	if operation.Operation == ast.Mutation {
@@ -107,9 +106,9 @@ func checkOperation(document *ast.QueryDocument) error {
 	return nil
 }
 
-// collectRootFields adds the names of the fields that a selection of the root begins
-// with to roots. Each fragment is looked at once, so that fragments which spread
-// each other cost no more than they are long.
+// collectRootFields adds the names of the root fields that a selection selects to
+// roots. It visits each fragment once, so that fragments which spread each other
+// cost no more than their length.
 func collectRootFields(document *ast.QueryDocument, set ast.SelectionSet, roots, seen map[string]bool) error {
 	for _, selection := range set {
 		var inner ast.SelectionSet
@@ -135,8 +134,8 @@ func collectRootFields(document *ast.QueryDocument, set ast.SelectionSet, roots,
 	return nil
 }
 
-// firstRefusedField returns the first refused field in a selection; "" when there is none.
-// What a fragment holds that is spread there is looked at where it is defined.
+// firstRefusedField returns the first refused field in a selection, or "". The
+// fields of a fragment that is spread there are checked where it is defined.
 func firstRefusedField(set ast.SelectionSet) string {
 	for _, selection := range set {
 		var inner ast.SelectionSet
