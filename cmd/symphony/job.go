@@ -2,13 +2,10 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/action"
-	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // The part of a job's time that is kept for the steps after ours: a tenth, within
@@ -19,10 +16,10 @@ const minJobReserve, maxJobReserve = 30 * time.Second, 5 * time.Minute
 // and warns where the state needs a concurrency group that is missing. A
 // workflow file that cannot be read changes neither.
 func (t *tickCommand) useJob(event action.Event) error {
-	job, err := t.readJob(event)
+	job, err := t.actions.Job(event)
 	if err != nil {
 		if t.deadline == 0 {
-			t.warnings = append(t.warnings, fmt.Sprintf("no deadline: the job's timeout-minutes is not known: %v", err))
+			t.warnings = append(t.warnings, fmt.Sprintf("no deadline, because the job's timeout-minutes is not known: set %s to less than it: %v", t.option("deadline"), err))
 		}
 		return nil
 	}
@@ -49,25 +46,4 @@ func defaultDeadline(timeout time.Duration, began, now time.Time) time.Duration 
 		left -= gone
 	}
 	return max(left, time.Second)
-}
-
-// readJob finds our job in the workflow file of the checkout.
-func (a *app) readJob(event action.Event) (workflow.Job, error) {
-	folder, _ := a.getenv("GITHUB_WORKSPACE")
-	switch ref, _ := a.getenv("GITHUB_WORKFLOW_REF"); {
-	case ref == "":
-		return workflow.Job{}, fmt.Errorf("find the workflow file: this server does not say which one it is; set %s to less than the job's time", a.option("deadline"))
-	case event.File == "" || folder == "":
-		return workflow.Job{}, fmt.Errorf("find the workflow file: it is not of this repository; set %s to less than the job's time", a.option("deadline"))
-	}
-	file, err := os.OpenInRoot(folder, event.File)
-	if err != nil {
-		return workflow.Job{}, fmt.Errorf("find the workflow file: %w; check out the repository first", err)
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, 2<<20))
-	if err != nil {
-		return workflow.Job{}, fmt.Errorf("read the workflow file: %w; set %s to less than the job's time", err, a.option("deadline"))
-	}
-	return workflow.ParseJob(content, event.Job)
 }

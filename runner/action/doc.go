@@ -24,6 +24,8 @@
 //   - Ten annotations of a kind are shown; the tenth sums up the rest.
 //   - [Runtime.Output] refuses a value that would forge another output.
 //   - [Runtime.Summary] is cut between blocks, and says so.
+//   - [Runtime.Job] reads the limits of the job from the workflow file in the
+//     checkout, because the runner does not say them.
 //   - [Refuse] decides where the program must not run.
 //
 // Outside Actions it prints plain text and leaves out what only the runner reads.

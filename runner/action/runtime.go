@@ -121,6 +121,8 @@ var (
 	ErrOutput = errors.New("invalid_output")
 	// ErrEvent: what the runner says about the event cannot be read.
 	ErrEvent = errors.New("unreadable_event")
+	// ErrJob: the settings of the job that the program runs in cannot be read.
+	ErrJob = errors.New("unreadable_job")
 	// ErrRefused: the program must not run here.
 	ErrRefused = errors.New("refused")
 )

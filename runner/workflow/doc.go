@@ -10,8 +10,7 @@
 //
 // [Load] reads a file once. [Source] serves a program that runs for longer: it reads
 // the file again, keeps the last good workflow when an edit is bad, and returns the
-// error. [Parse] is the pure part of both. [ParseJob] reads the other kind of
-// workflow file, that of GitHub Actions, for the limits of the job we run in.
+// error. [Parse] is the pure part of both.
 //
 // The package decides what a file means and whether it can be used at all. It
 // never renders the prompt, connects to a tracker or looks for Codex, and it

@@ -1,0 +1,83 @@
+package action
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// defaultJobTimeout is the limit of GitHub for a job that names no timeout-minutes.
+const defaultJobTimeout = 6 * time.Hour
+
+// maxWorkflowFile limits the workflow file, in bytes.
+const maxWorkflowFile = 1 << 20
+
+// Job holds the settings of one job in a workflow file of GitHub Actions.
+type Job struct {
+	Timeout            time.Duration // timeout-minutes; 0 when only GitHub can work it out
+	InConcurrencyGroup bool          // the job, or all of its workflow, is in a concurrency group
+}
+
+// Job reads the settings of the job that e is about from the workflow file in the
+// checkout. It fails with [ErrJob].
+func (r *Runtime) Job(e Event) (Job, error) {
+	fail := func(err error) (Job, error) {
+		return Job{}, fmt.Errorf("read job %.80q of the workflow file: %w: %w", e.Job, ErrJob, err)
+	}
+	folder := r.getenv("GITHUB_WORKSPACE")
+	switch {
+	case r.getenv("GITHUB_WORKFLOW_REF") == "":
+		return fail(errors.New("this server does not say which file it is"))
+	case e.File == "" || folder == "":
+		return fail(errors.New("the file is not of this repository"))
+	}
+	file, err := os.OpenInRoot(folder, e.File)
+	if err != nil {
+		return fail(fmt.Errorf("%w; check out the repository first", err))
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxWorkflowFile+1))
+	if err != nil {
+		return fail(err)
+	}
+	job, err := parseJob(content, e.Job)
+	if err != nil {
+		return fail(err)
+	}
+	return job, nil
+}
+
+// parseJob returns the settings of the job with this id.
+func parseJob(content []byte, id string) (Job, error) {
+	type limits struct {
+		Timeout     yaml.Node `yaml:"timeout-minutes"`
+		Concurrency any
+	}
+	var file struct {
+		Concurrency any
+		Jobs        map[string]limits
+	}
+	if len(content) > maxWorkflowFile {
+		return Job{}, fmt.Errorf("the file is larger than %d bytes; shorten it", maxWorkflowFile)
+	}
+	if err := yaml.Unmarshal(content, &file); err != nil {
+		return Job{}, fmt.Errorf("%w; correct the file", err)
+	}
+	found, ok := file.Jobs[id]
+	if !ok {
+		return Job{}, errors.New("the file has no such job")
+	}
+	job := Job{Timeout: defaultJobTimeout, InConcurrencyGroup: file.Concurrency != nil || found.Concurrency != nil}
+	if !found.Timeout.IsZero() {
+		var minutes float64
+		if err := found.Timeout.Decode(&minutes); err != nil || !(minutes > 0 && minutes <= 1e6) {
+			minutes = 0 // an expression, or a mistake that GitHub reports
+		}
+		job.Timeout = time.Duration(minutes * float64(time.Minute))
+	}
+	return job, nil
+}
