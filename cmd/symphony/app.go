@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,12 @@ func (p process) getenv(name string) (value string, set bool) {
 		}
 	}
 	return value, set
+}
+
+// tempDir returns the folder for temporary files.
+func (p process) tempDir() string {
+	folder, _ := p.getenv("TMPDIR")
+	return cmp.Or(folder, "/tmp")
 }
 
 // app is one invocation of the program: what all its commands share.

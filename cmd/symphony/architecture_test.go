@@ -68,23 +68,35 @@ var owners = map[string][]string{
 // pure packages have no clock, no goroutine and no context.
 var pure = []string{"runner/schedule", "runner/prompt", "runner/report", "runner/delivery"}
 
-// capabilities are what only some packages may do.
+// capabilities are what only some packages or files may do. main.go alone meets the
+// process: everything else gets its environment, its output and its exit status as
+// values, so that a test can give others.
 var capabilities = []struct {
-	pkg, name string // an import, or a function of it
-	owners    []string
+	pkg, name string   // an import, or a function of it
+	owners    []string // packages and files
 }{
 	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories.
 	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "tracker/trackertest", "runner/store/storetest"}},
-	{"os", "Getenv", []string{"cmd/symphony"}},
-	{"os", "Environ", []string{"cmd/symphony"}},
-	{"os", "LookupEnv", []string{"cmd/symphony"}},
-	{"os", "Exit", []string{"cmd/symphony"}},
-	{"os", "Stdout", []string{"cmd/symphony"}},
+	{"os", "Getenv", mainFile},
+	{"os", "Environ", mainFile},
+	{"os", "LookupEnv", nil},
+	{"os", "ExpandEnv", nil},
+	{"os", "Setenv", nil},
+	{"os", "TempDir", nil}, // and these: they read the environment
+	{"os", "UserHomeDir", nil},
+	{"os", "UserCacheDir", nil},
+	{"os", "UserConfigDir", nil},
+	{"os", "Exit", mainFile},
+	{"os", "Stdin", mainFile},
+	{"os", "Stdout", mainFile},
+	{"os", "Stderr", mainFile},
 	{"fmt", "Print", nil},
 	{"fmt", "Printf", nil},
 	{"fmt", "Println", nil},
 	{"time", "Sleep", []string{"workspace"}}, // while killed processes die
 }
+
+var mainFile = []string{"cmd/symphony/main.go"}
 
 // source is one non-test Go file.
 type source struct {
@@ -137,10 +149,21 @@ func TestEachLibraryHasItsOwners(t *testing.T) {
 func TestCapabilitiesStayWhereTheyBelong(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, c := range capabilities {
-			if !slices.Contains(c.owners, s.folder) && uses(s.file, c.pkg, c.name) {
+			if !slices.Contains(c.owners, s.folder) && !slices.Contains(c.owners, s.name) && uses(s.file, c.pkg, c.name) {
 				t.Errorf("%s uses %s.%s, which belongs to %v", s.name, c.pkg, c.name, c.owners)
 			}
 		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			f, ok := call.Fun.(*ast.SelectorExpr)
+			if folder, isText := call.Args[0].(*ast.BasicLit); ok && isText && folder.Value == `""` && (f.Sel.Name == "MkdirTemp" || f.Sel.Name == "CreateTemp") {
+				t.Errorf("%s: %s without a folder reads the environment: name the folder", s.name, f.Sel.Name)
+			}
+			return true
+		})
 		if !slices.Contains(pure, s.folder) {
 			continue
 		}

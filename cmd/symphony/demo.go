@@ -42,7 +42,7 @@ func (d *demoCommand) command() *cobra.Command {
 // Run performs the tick in a new temporary folder, which it leaves behind for the
 // user to look at.
 func (d *demoCommand) Run(ctx context.Context) error {
-	folder, err := os.MkdirTemp("", "symphony-demo-")
+	folder, err := os.MkdirTemp(d.tempDir(), "symphony-demo-")
 	if err != nil {
 		return err
 	}

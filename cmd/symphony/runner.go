@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -26,7 +25,7 @@ func (a *app) workflows(path string) *workflow.Source {
 	home, _ := a.getenv("HOME")
 	runnerTemp, _ := a.getenv("RUNNER_TEMP")
 	return workflow.NewSource(path, workflow.Env{
-		Lookup: a.getenv, Home: home, TempDir: os.TempDir(), Actions: a.actions.InActions(), RunnerTemp: runnerTemp,
+		Lookup: a.getenv, Home: home, TempDir: a.tempDir(), Actions: a.actions.InActions(), RunnerTemp: runnerTemp,
 		Trackers: trackers(),
 	})
 }
@@ -111,7 +110,7 @@ func (a *app) denied(workflowPath string) attempt.Denied {
 		rest, err := filepath.Rel(filepath.Dir(path), other)
 		return other != "" && err == nil && filepath.IsLocal(rest)
 	}
-	if shared(workflowPath) || shared(home) || shared(os.TempDir()) {
+	if shared(workflowPath) || shared(home) || shared(a.tempDir()) {
 		d.Paths = append(d.Paths, path)
 	} else {
 		d.Paths = append(d.Paths, filepath.Dir(path))
