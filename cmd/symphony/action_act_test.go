@@ -1,61 +1,92 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/symphony-runner/symphony/runner/store/storetest"
 )
 
-// symphonyWorkflow is the workflow of a user, besides the last step, which keeps
-// the outputs for the test.
-const symphonyWorkflow = `on: schedule
-concurrency: symphony
-jobs:
-  tick:
-    runs-on: ubuntu-latest
-    timeout-minutes: 30
-    steps:
-      - uses: actions/checkout@v7
-      - id: symphony
-        uses: symphony-runner/symphony@v1
-        with:
-          state: cache
-          max-issues: 1
-      - if: always()
-        run: echo "$OUTPUTS" >"$KEEP"
+// job is one run of a workflow that uses the Action. act performs it, which reads
+// workflows and action.yml with code of its own.
+type job struct {
+	*machine
+	run           string
+	inputs        map[string]string
+	env           []string    // of the job
+	workflow      string      // a user's workflow, with the Action as the step symphony; empty: one with the inputs
+	interruptWhen func() bool // when to interrupt the step Run as a cancelled job does; nil is never
+}
+
+// outcome is what there is to see of a job afterwards.
+type outcome struct {
+	status      string            // success or failure
+	code        int               // exit status of the first step that failed
+	steps       map[string]string // success, failure or skipped, by name
+	outputs     map[string]string
+	errors      []string // annotations, as "title: message"
+	warnings    []string
+	notices     []string
+	summary     string
+	log         string // what the steps printed
+	transcript  string // what act printed
+	stateBranch bool   // whether there is one now
+}
+
+// job returns the next run of the workflow; pairs are inputs and their values.
+func (m *machine) job(pairs ...string) *job {
+	m.t.Helper()
+	inputs := map[string]string{}
+	for n := 0; n+1 < len(pairs); n += 2 {
+		inputs[pairs[n]] = pairs[n+1]
+	}
+	m.runs++
+	return &job{machine: m, run: fmt.Sprint(100 + m.runs), inputs: inputs}
+}
+
+// keepStep keeps for the test what a job leaves: the outputs, and the issues as a
+// step that commits them does.
+const keepStep = `      - if: always()
+        run: |
+          printf '%s' "$OUTPUTS" >"$KEEP/outputs.json"
+          rm -rf "$KEEP/issues" && cp -R issues "$KEEP/issues"
         env:
-          OUTPUTS: ${{ steps.symphony.outputs.work }} ${{ steps.symphony.outputs.dispatched }} ${{ steps.symphony.outputs.completed }} ${{ steps.symphony.outputs.parked }}
+          OUTPUTS: ${{ toJSON(steps.symphony.outputs) }}
 `
 
-// TestAnotherRunnerRunsTheActionTwice lets act, which reads action.yml with code of
-// its own, do what the driver does elsewhere: so the driver is not the only witness.
-func TestAnotherRunnerRunsTheActionTwice(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	m.onHub()
-	m.actRuns(symphonyWorkflow, "true 1 0 1\n", "true 1 1 1\n")
-}
-
-// TestTheSampleRunOfTheReadmeRuns copies the workflow as a user does. The second
-// run has the issues as they were, for act checks them out anew, and what is parked.
-func TestTheSampleRunOfTheReadmeRuns(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	m.onHub()
-	_, keep, _ := strings.Cut(symphonyWorkflow, "      - if: always()")
-	text := strings.Replace(readText(t, samplePath("github.yml")), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
-	m.actRuns(text+"      - if: always()"+keep, "true 2 1 1\n", "true 1 1 1\n")
-	if page, _ := m.hub.File("symphony-state", "README.md"); !strings.Contains(page, "is kept between runs") {
-		t.Errorf("the state branch has the page:\n%s", page)
+// text returns the workflow file of the job.
+func (j *job) text() string {
+	if j.workflow != "" {
+		return j.workflow + keepStep
 	}
+	with := ""
+	for _, name := range slices.Sorted(maps.Keys(j.inputs)) {
+		with += fmt.Sprintf("          %s: %s\n", name, mustJSON(j.t, j.inputs[name]))
+	}
+	if with != "" {
+		with = "        with:\n" + with
+	}
+	return "on: [schedule]\nconcurrency: symphony\njobs:\n  tick:\n    runs-on: ubuntu-latest\n    timeout-minutes: 30\n    steps:\n" +
+		"      - uses: actions/checkout@v7\n      - id: symphony\n        " + ownUse + "\n" + with + keepStep
 }
 
-// actRuns lets act run a workflow in the checkout, once for each of the outputs
-// that are wanted of it.
-func (m *machine) actRuns(workflow string, wanted ...string) {
-	t := m.t
+// perform runs the job to its end.
+func (j *job) perform() outcome {
+	t := j.t
 	t.Helper()
 	act := os.Getenv("SYMPHONY_TEST_ACT")
 	if act == "" {
@@ -64,47 +95,223 @@ func (m *machine) actRuns(workflow string, wanted ...string) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("no node, which the stand-ins for GitHub's actions are written for")
 	}
-	m.ownCopy()
-	m.write(workflowFile, workflow)
+	j.write(workflowFile, j.text())
+	j.checkOut()
+	kept := filepath.Join(j.home, "kept")
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	j.tell("in_progress", "")
+	cmd := exec.CommandContext(t.Context(), act, j.arguments(kept)...)
+	cmd.Dir = j.dir
+	cmd.Env = []string{"PATH=" + j.path, "HOME=" + j.home, "XDG_CONFIG_HOME=" + j.home, "XDG_CACHE_HOME=" + filepath.Join(j.home, "xdg-cache"), "TMPDIR=" + t.TempDir()}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	interrupted := make(chan error, 1)
+	go func() { interrupted <- j.interrupt(cmd.Process.Pid) }()
+	err := cmd.Wait()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if err := <-interrupted; err != nil {
+		t.Error(err)
+	}
+	o := readOutcome(t, out.Bytes())
+	j.tell("completed", o.status)
+	if text, err := os.ReadFile(filepath.Join(kept, "outputs.json")); err != nil {
+		t.Fatalf("no outputs: %v\n%s", err, &out)
+	} else if err := json.Unmarshal(text, &o.outputs); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(j.dir, "issues")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(kept, "issues"), filepath.Join(j.dir, "issues")); err != nil {
+		t.Fatal(err)
+	}
+	if j.hub != nil {
+		_, o.stateBranch = j.hub.File("symphony-state", "state.json")
+	}
+	return o
+}
+
+// arguments returns the command line of act.
+func (j *job) arguments(kept string) []string {
+	j.t.Helper()
+	shims, err := filepath.Abs(filepath.Join("testdata", "action", "act"))
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	j.writeFile(filepath.Join(j.home, "act", "actrc"), "") // without it, act asks which image to take
+	args := []string{"schedule", "--json", "-P", "ubuntu-latest=-self-hosted", "-P", "ubuntu-24.04=-self-hosted", "--eventpath", j.event,
+		"--cache-server-path", filepath.Join(j.home, "cache-server"), "--cache-server-addr", "127.0.0.1", "--artifact-server-addr", "127.0.0.1",
+		"--action-cache-path", filepath.Join(j.home, "actions"), "--local-repository", "symphony-runner/symphony@v1=" + j.action,
+		"-s", "GITHUB_TOKEN=" + j.token}
+	for name, folder := range map[string]string{"actions/cache": ".", "actions/setup-go": ".", "actions/upload-artifact": "upload"} {
+		args = append(args, "--local-repository", pinned(j.t, name)+"="+filepath.Join(shims, folder))
+	}
+	for _, entry := range slices.Concat([]string{
+		"GITHUB_API_URL=" + j.api, "GITHUB_SERVER_URL=" + j.server, "GITHUB_RUN_ID=" + j.run, "GITHUB_RUN_ATTEMPT=1",
+		"GITHUB_WORKFLOW_REF=" + j.repository + "/" + workflowFile + "@refs/heads/main",
+		"NPM_CONFIG_REGISTRY=" + j.registry, "ACT_STORE=" + j.store(), "KEEP=" + kept,
+	}, j.env) {
+		args = append(args, "--env", entry)
+	}
+	return args
+}
+
+// checkOut makes the project a repository, if it is none.
+func (m *machine) checkOut() {
+	m.t.Helper()
+	if m.action == repositoryRoot(m.t) {
+		m.ownCopy()
+	}
+	if _, err := os.Stat(filepath.Join(m.dir, ".git")); err == nil {
+		return
+	}
 	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "."},
 		{"-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit", "--quiet", "--message", "All"},
 		{"remote", "add", "origin", "https://github.com/" + m.repository}} {
 		if out, err := m.program("git", append([]string{"-C", m.dir}, args...)...); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
-	keep, store := filepath.Join(m.home, "outputs"), filepath.Join(m.home, "store")
-	m.writeFile(filepath.Join(m.home, "act", "actrc"), "") // else it asks which image to take
-	shims, err := filepath.Abs(filepath.Join("testdata", "action", "act"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for run, want := range wanted {
-		args := []string{"schedule", "-P", "ubuntu-latest=-self-hosted", "-P", "ubuntu-24.04=-self-hosted",
-			"--cache-server-path", filepath.Join(m.home, "cache-server"), "--cache-server-addr", "127.0.0.1", "--artifact-server-addr", "127.0.0.1",
-			"--action-cache-path", filepath.Join(m.home, "actions"),
-			"--local-repository", "symphony-runner/symphony@v1=" + m.action,
-			"-s", "GITHUB_TOKEN=" + m.token,
-			"--env", "GITHUB_API_URL=" + m.api,
-			"--env", "GITHUB_RUN_ID=10" + string(rune('1'+run)), "--env", "GITHUB_RUN_ATTEMPT=1",
-			"--env", "NPM_CONFIG_REGISTRY=" + m.registry, "--env", "ACT_STORE=" + store, "--env", "KEEP=" + keep}
-		for name, folder := range map[string]string{"actions/cache": ".", "actions/setup-go": ".", "actions/upload-artifact": "upload"} {
-			args = append(args, "--local-repository", pinned(t, name)+"="+filepath.Join(shims, folder))
-		}
-		cmd := exec.CommandContext(t.Context(), act, args...)
-		cmd.Dir = m.dir
-		cmd.Env = []string{"PATH=" + m.path, "HOME=" + m.home, "XDG_CONFIG_HOME=" + m.home, "XDG_CACHE_HOME=" + filepath.Join(m.home, "xdg-cache"), "TMPDIR=" + t.TempDir()}
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("run %d: %v\n%s", run+1, err, out)
-		}
-		if got := readText(t, keep); got != want {
-			t.Fatalf("run %d: outputs %q, want %q\n%s", run+1, got, want, out)
+			m.t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
 }
 
-// pinned is the repository of an action at the commit that action.yml names.
+// tell makes GitHub know how this run goes.
+func (j *job) tell(status, conclusion string) {
+	if j.hub == nil {
+		return
+	}
+	id, err := strconv.ParseInt(j.run, 10, 64)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	j.hub.SetRun(storetest.Run{ID: id, Status: status, Conclusion: conclusion, Jobs: []storetest.Job{{Name: "tick", Status: status, Conclusion: conclusion}}})
+}
+
+// interrupt sends SIGINT to the first process of the step Run, and to no other, as
+// GitHub's runner does when a job is cancelled.
+func (j *job) interrupt(act int) error {
+	if j.interruptWhen == nil {
+		return nil
+	}
+	if !poll(j.interruptWhen) {
+		return errors.New("waited in vain to interrupt the run")
+	}
+	list, err := exec.Command("ps", "-A", "-o", "pid=,ppid=,args=").Output()
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(list)) {
+		fields := strings.Fields(line)
+		if len(fields) > 2 && fields[1] == strconv.Itoa(act) && strings.Contains(line, " --report ") {
+			pid, err := strconv.Atoi(fields[0])
+			if err != nil {
+				return err
+			}
+			if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
+				return err
+			}
+			if !poll(func() bool { return syscall.Kill(pid, 0) != nil }) {
+				_ = syscall.Kill(-pid, syscall.SIGKILL)
+				return errors.New("the step Run goes on after it was interrupted")
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("the step Run has no process:\n%s", list)
+}
+
+var (
+	stepEnd  = regexp.MustCompile(`(Success|Failure) - Main (.*?)( \[[^]]*\])?$`)
+	exitCode = regexp.MustCompile(`^exit status (\d+)$`)
+)
+
+// readOutcome reads what act printed, a JSON document on each line.
+func readOutcome(t testing.TB, printed []byte) outcome {
+	t.Helper()
+	o := outcome{status: "success", steps: map[string]string{}, transcript: string(printed)}
+	for _, s := range readManifest(t).Runs.Steps {
+		o.steps[s.Name] = "skipped"
+	}
+	lines := bufio.NewScanner(bytes.NewReader(printed))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var line struct {
+			Msg, Command, Arg, StepResult string
+			Raw                           bool `json:"raw_output"`
+			StepID                        []string
+			Content                       string
+			KVPairs                       map[string]string
+		}
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			continue // what act prints before the job begins
+		}
+		text := strings.TrimPrefix(line.KVPairs["title"]+": "+line.Arg, ": ")
+		switch {
+		case line.Command == "error":
+			o.errors = append(o.errors, text)
+		case line.Command == "warning":
+			o.warnings = append(o.warnings, text)
+		case line.Command == "notice":
+			o.notices = append(o.notices, text)
+		case line.Command == "summary":
+			_, summary, _ := strings.Cut(line.Msg, "Summary - ")
+			o.summary += summary
+		case line.Raw:
+			o.log += line.Msg
+		}
+		if parts := exitCode.FindStringSubmatch(line.Msg); parts != nil && o.code == 0 {
+			o.code, _ = strconv.Atoi(parts[1])
+		}
+		if parts := stepEnd.FindStringSubmatch(line.Msg); parts != nil && line.StepResult != "" {
+			if len(line.StepID) == 2 {
+				o.steps[parts[2]] = strings.ToLower(parts[1])
+			} else if parts[1] == "Failure" {
+				o.status = "failure"
+			}
+		}
+	}
+	return o
+}
+
+// want compares the status and outputs, given as pairs of a name and a value.
+func (o outcome) want(t *testing.T, status string, outputs ...string) {
+	t.Helper()
+	good := o.status == status
+	for n := 0; n+1 < len(outputs); n += 2 {
+		if got := o.outputs[outputs[n]]; got != outputs[n+1] {
+			t.Errorf("output %s is %q, want %q", outputs[n], got, outputs[n+1])
+			good = false
+		}
+	}
+	if !good {
+		t.Fatalf("the job ended with %s, want %s; steps %v, outputs %v, errors %q, warnings %q\n%s",
+			o.status, status, o.steps, o.outputs, o.errors, o.warnings, cmp.Or(o.log, o.transcript))
+	}
+}
+
+// store returns the folder with the caches and artifacts of all jobs.
+func (m *machine) store() string { return filepath.Join(m.home, "store") }
+
+// stored returns the names of the caches and artifacts that match a pattern.
+func (m *machine) stored(pattern string) []string {
+	m.t.Helper()
+	names, err := filepath.Glob(filepath.Join(m.store(), pattern))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for i := range names {
+		names[i] = filepath.Base(names[i])
+	}
+	return names
+}
+
+// pinned returns the repository of an action at the commit that action.yml names.
 func pinned(t testing.TB, name string) string {
 	t.Helper()
 	for _, s := range readManifest(t).Runs.Steps {

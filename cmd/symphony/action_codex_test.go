@@ -260,33 +260,6 @@ func TestALoginShellFindsTheInstalledCodex(t *testing.T) {
 	}
 }
 
-// TestTheInstalledCodexWorksOnIssues has sessions start the very program that was
-// fetched, here by the driver and by act, which ends its steps in its own way.
-func TestTheInstalledCodexWorksOnIssues(t *testing.T) {
-	t.Parallel()
-	withCodex := func(t *testing.T) *machine {
-		m := newMachine(t)
-		m.onHub()
-		m.pin("0.169.0", m.releases.publishAs("0.169.0", m.agent()))
-		m.replace(mustJSON(t, m.agent()), "codex app-server")
-		m.writeFile(filepath.Join(m.home, ".codex", "auth.json"), "{}") // somebody has logged in
-		return m
-	}
-	t.Run("driver", func(t *testing.T) {
-		t.Parallel()
-		m := withCodex(t)
-		o := m.job("max-issues", "1").perform()
-		o.want(t, "success", "dispatched", "1", "parked", "1")
-		if !strings.Contains(o.log, "Fetched Codex 0.169.0") {
-			t.Errorf("log:\n%s", o.log)
-		}
-	})
-	t.Run("act", func(t *testing.T) {
-		t.Parallel()
-		withCodex(t).actRuns(symphonyWorkflow, "true 1 0 1\n")
-	})
-}
-
 func TestTheRealCodexIsInstalled(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SYMPHONY_TEST_CODEX") == "" {

@@ -3,26 +3,11 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
-	"os/exec"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// runScript runs a script of the Action by itself.
-func (m *machine) runScript(name string, env []string, args ...string) (code int, said string) {
-	m.t.Helper()
-	cmd := exec.CommandContext(m.t.Context(), "bash", append([]string{filepath.Join(m.action, ".github", "action", name)}, args...)...)
-	cmd.Dir = m.dir
-	cmd.Env = append([]string{"PATH=" + m.path, "HOME=" + m.home, "GITHUB_ACTION_PATH=" + m.action,
-		"GITHUB_SERVER_URL=" + m.server, "RUNNER_OS=" + m.os, "RUNNER_ARCH=" + m.arch, "RUNNER_TEMP=" + m.home, "NPM_CONFIG_REGISTRY=" + m.registry,
-		"GITHUB_OUTPUT=" + filepath.Join(m.home, "output"), "ACTION_REPOSITORY=" + m.actionRepository, "ACTION_REF=" + m.ref}, env...)
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		m.t.Fatal(err)
-	}
-	return cmd.ProcessState.ExitCode(), string(out)
-}
 
 func TestTheReleaseOfTheActionsOwnRefIsInstalled(t *testing.T) {
 	t.Parallel()
@@ -143,54 +128,36 @@ func TestAnArchiveThatDoesNotMatchItsChecksumEndsTheAction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMachine(t)
-			m.onHub()
 			change(m.releases)
-			o := m.job().perform()
-			refused(t, m, o, "Checksum mismatch")
-			if o.steps["Plan"] != "skipped" || len(m.uses) > 0 {
-				t.Errorf("steps %v, used %v", o.steps, m.uses)
+			code, said := m.runScript("install.sh", nil)
+			if problems := annotations("error", said); code != exitUsage || len(problems) != 1 || !strings.Contains(problems[0], "Checksum mismatch") {
+				t.Errorf("exit status %d, errors %q\n%s", code, problems, said)
 			}
 		})
 	}
 }
 
-func TestWithoutAReleaseTheActionIsBuiltOnce(t *testing.T) {
+func TestABinaryOfTheCacheThatIsNotWhatWasBuiltIsNotRun(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
 	m := newMachine(t)
-	m.onHub()
-	m.ownCopy()
-	m.releases.change("checksums.txt", nil)
-	builds := func(job *job) outcome {
-		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN"} {
-			out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			job.env = append(job.env, name+"="+strings.TrimSpace(string(out)))
+	for name, c := range map[string]struct{ binary, digest, want string }{
+		"as it was built": {"binary", "9a3a45d01531a20e89ac6ae10b0b0beb0492acd7216a368aa062d1a5fecaf9cd", "taken=true"},
+		"changed":         {"another", "9a3a45d01531a20e89ac6ae10b0b0beb0492acd7216a368aa062d1a5fecaf9cd", "taken=false"},
+		"cut off":         {"bin", "", "taken=false"},
+		"nothing":         {"", "", "taken=false"},
+	} {
+		built, binary := filepath.Join(t.TempDir(), "built"), filepath.Join(t.TempDir(), "symphony")
+		m.writeFile(filepath.Join(m.home, "output"), "")
+		if c.binary != "" {
+			m.writeFile(filepath.Join(built, "symphony"), c.binary)
 		}
-		return job.perform()
-	}
-	first := builds(m.job("max-issues", "1", "cache-sessions", "false"))
-	first.want(t, "success", "dispatched", "1")
-	m.stub("go", "echo there is no Go here; exit 1")
-	second := builds(m.job("max-issues", "1", "cache-sessions", "false"))
-	second.want(t, "success", "dispatched", "1")
-	if first.steps["Build symphony"] != "success" || second.steps["Build symphony"] != "skipped" || second.steps["Set up Go"] != "skipped" {
-		t.Errorf("steps %v, then %v", first.steps, second.steps)
-	}
-}
-
-// ownCopy gives the machine a copy of the action, which nobody edits meanwhile.
-func (m *machine) ownCopy() {
-	m.t.Helper()
-	folder := m.t.TempDir()
-	for _, name := range []string{"action.yml", ".github", "go.mod", "go.sum", "cmd", "codex", "runner", "tracker", "workspace"} {
-		if out, err := m.program("cp", "-R", filepath.Join(m.action, name), folder); err != nil {
-			m.t.Fatalf("%v\n%s", err, out)
+		if c.digest != "" {
+			m.writeFile(filepath.Join(built, "sha256"), c.digest+"\n")
+		}
+		code, said := m.runScript("build.sh", []string{"BUILT=" + built, "SYMPHONY=" + binary}, "take")
+		_, err := os.Stat(binary)
+		if got := strings.TrimSpace(m.logged("output")); code != 0 || got != c.want || (err == nil) != (c.want == "taken=true") {
+			t.Errorf("%s: exit status %d, output %q, want %q, binary: %v\n%s", name, code, got, c.want, err, said)
 		}
 	}
-	m.action = folder
 }

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// statePlaces are where the Action can keep the state.
+var statePlaces = []string{"branch", "cache"}
+
+func TestTheSecondRunOfTheActionGoesOnWithWhatTheFirstLeft(t *testing.T) {
+	t.Parallel()
+	for _, place := range statePlaces {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.onHub()
+			first := m.job("state", place, "max-issues", "1").perform()
+			first.want(t, "success", "work", "true", "dispatched", "1", "completed", "0", "parked", "1")
+			if !strings.Contains(m.read("issues/EASY-2.md"), "state: Todo") {
+				t.Error("the batch is one issue, but the second was worked on as well")
+			}
+			if n := strings.Count(strings.Join(first.warnings, "\n"), "file tracker: "); n != 1 {
+				t.Errorf("warnings %q of the plan and the run, want that of the tracker once", first.warnings)
+			}
+			if first.stateBranch != (place == "branch") {
+				t.Errorf("a state branch exists: %v", first.stateBranch)
+			}
+			second := m.job("state", place, "max-issues", "1").perform()
+			second.want(t, "success", "work", "true", "dispatched", "1", "completed", "1", "parked", "1")
+			if !strings.Contains(m.read("issues/EASY-2.md"), "state: Review") {
+				t.Error("the second issue was not handed over")
+			}
+			third := m.job("state", place).perform()
+			third.want(t, "success", "work", "false", "dispatched", "0", "parked", "1")
+
+			if states := m.stored("symphony-state-*"); len(states) != map[string]int{"branch": 0, "cache": 2}[place] {
+				t.Errorf("states in the cache: %v", states)
+			}
+			if sessions := m.stored("symphony-sessions-*"); len(sessions) != 2 {
+				t.Errorf("sessions in the cache: %v, want those of the two runs with work", sessions)
+			}
+			artifacts := m.stored("symphony-10?-*")
+			if len(artifacts) != 2 {
+				t.Errorf("artifacts: %v, want those of the two runs with work", artifacts)
+			}
+			for _, name := range artifacts {
+				logs := m.stored(name + "/logs/EASY-*")
+				if len(logs) == 0 || len(m.stored(name+"/report.json")) != 1 {
+					t.Errorf("artifact %s holds the logs %v", name, logs)
+				}
+			}
+		})
+	}
+}
+
+// TestTheSampleRunOfTheReadmeRuns copies the workflow as a user does.
+func TestTheSampleRunOfTheReadmeRuns(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	hub := m.onHub()
+	j := m.job()
+	j.workflow = strings.Replace(readText(t, samplePath("github.yml")), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
+	j.perform().want(t, "success", "work", "true", "dispatched", "2", "completed", "1", "parked", "1")
+	if page, _ := hub.File("symphony-state", "README.md"); !strings.Contains(page, "is kept between runs") {
+		t.Errorf("the state branch has the page:\n%s", page)
+	}
+}
+
+const twoTurns = `---
+title: Count in two sittings
+state: Todo
+---
+- [ ] Create §count.txt§ containing §one§
+
+## Next turn
+
+- [ ] Append §two§ to §count.txt§
+- [ ] Move this issue to §Review§
+`
+
+// TestAThreadAndItsWorkspaceAreCarriedToTheNextRun has the second run in another
+// temporary folder, as act gives each run one of its own.
+func TestAThreadAndItsWorkspaceAreCarriedToTheNextRun(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.onHub()
+	m.replace("max_turns: 2", "max_turns: 1")
+	m.issues(map[string]string{"COUNT": twoTurns})
+	m.replace("codex:", "hooks:\n  after_create: pwd >>'"+m.home+"/made.log'\n  after_run: cp -f count.txt '"+m.home+"' || true; pwd >>'"+m.home+"/ran.log'\ncodex:")
+	inputs := []string{"max-issues", "1", "cache-workspaces", "true"}
+	first := m.job(inputs...).perform()
+	first.want(t, "success", "dispatched", "1", "retrying", "1")
+	due, err := time.Parse(time.RFC3339, first.outputs["next-due-at"])
+	if err != nil {
+		t.Fatalf("next-due-at: %v", err)
+	}
+	waitFor(t, "the continuation to fall due", func() bool { return time.Now().After(due) })
+	m.job(inputs...).perform().want(t, "success", "dispatched", "1", "retrying", "0", "next-due-at", "")
+	if got, want := m.logged("count.txt"), "one\ntwo\n"; got != want {
+		t.Errorf("count.txt holds %q, want %q", got, want)
+	}
+	if made := strings.Count(m.logged("made.log"), "\n"); made != 1 {
+		t.Errorf("the workspace was made %d times", made)
+	}
+	ran := strings.Fields(m.logged("ran.log"))
+	if len(ran) != 2 || ran[0] == ran[1] {
+		t.Errorf("the sessions ran in %q, want two folders", ran)
+	}
+}
+
+func TestAnInterruptedRunKeepsItsClaimAndTheNextGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, place := range statePlaces {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.onHub()
+			started, released := filepath.Join(m.home, "started"), filepath.Join(m.home, "released")
+			m.issues(map[string]string{"LONG-1": "---\ntitle: Wait\nstate: Todo\n---\n- [ ] Run §touch " + started + "; while ! test -e " + released +
+				"; do sleep 0.02; done§\n- [ ] Move this issue to §Review§\n"})
+			m.replace("codex:", "hooks:\n  after_run: echo after_run >>'"+m.home+"/hooks.log'\ncodex:")
+			j := m.job("state", place)
+			j.interruptWhen = func() bool { _, err := os.Stat(started); return err == nil }
+			o := j.perform()
+			o.want(t, "failure", "work", "true", "dispatched", "1", "completed", "0")
+			if o.code != exitInterrupted || o.steps["Run"] != "failure" {
+				t.Errorf("exit status %d, steps %v", o.code, o.steps)
+			}
+			for _, name := range []string{"Save the sessions", "Upload the logs"} {
+				if o.steps[name] != "success" {
+					t.Errorf("%s: %s", name, o.steps[name])
+				}
+			}
+			if got := m.logged("hooks.log"); got != "after_run\n" {
+				t.Errorf("hooks that ran: %q", got)
+			}
+			m.writeFile(released, "")
+			next := m.job("state", place).perform()
+			next.want(t, "success", "work", "true", "dispatched", "1", "completed", "1", "retrying", "0")
+			if !strings.Contains(m.read("issues/LONG-1.md"), "state: Review") {
+				t.Error("the next run did not finish the issue")
+			}
+			m.noProcessLeft()
+		})
+	}
+}
+
+func TestARunWithNothingToDoInstallsNothingAndKeepsNothing(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.onHub()
+	m.write("WORKFLOW.md", "---\ntracker:\n  kind: file\n---\nWork on {{ issue.identifier }}.\n") // with Codex itself
+	m.issues(map[string]string{"EASY-1": "---\ntitle: Done\nstate: Done\n---\n"})
+	o := m.job("openai-api-key", "sk-0123456789abcdefghij").perform()
+	o.want(t, "success", "work", "false", "dispatched", "0", "completed", "0", "failed", "0", "parked", "0", "retrying", "0", "tokens", "0", "next-due-at", "", "report", "")
+	if npm, stored := m.logged("npm.log"), m.stored("*"); npm != "" || len(stored) > 0 || o.stateBranch {
+		t.Errorf("npm was called (%q), %v stored, or the state saved", npm, stored)
+	}
+	if len(o.errors) > 0 || len(o.notices) != 1 || !strings.HasPrefix(o.notices[0], "Nothing to do: ") {
+		t.Errorf("errors %q, notices %q; want one notice", o.errors, o.notices)
+	}
+	if !strings.Contains(o.summary, "Nothing to do") {
+		t.Errorf("the summary does not say that there is nothing to do:\n%s", o.summary)
+	}
+}
+
+func TestADryRunOfTheActionChangesNothing(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.onHub()
+	m.replace(mustJSON(t, m.agent()), "codex app-server")
+	o := m.job("dry-run", "true", "openai-api-key", "sk-0123456789abcdefghij").perform()
+	o.want(t, "success", "work", "true", "dispatched", "0", "report", "")
+	if npm, stored := m.logged("npm.log"), m.stored("*"); npm != "" || o.steps["Run"] != "skipped" || len(stored) > 0 || o.stateBranch {
+		t.Errorf("npm %q, stored %v, steps %v", npm, stored, o.steps)
+	}
+	if !strings.Contains(o.summary, "EASY-1") {
+		t.Errorf("the summary does not tell the plan:\n%s", o.summary)
+	}
+}
+
+func TestAFailureIsUploadedAndSavedBeforeTheStepFails(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.onHub()
+	m.issues(map[string]string{"EASY-1": "---\ntitle: Fail\nstate: Todo\n---\n- [ ] Run §false§\n"})
+	m.replace(mustJSON(t, m.agent()), mustJSON(t, strings.Split(m.agent(), " --home")[0])) // which leaves no sessions
+	o := m.job("state", "cache", "fail-on", "failed", "max-issues", "1", "cache-workspaces", "true").perform()
+	o.want(t, "failure", "work", "true", "dispatched", "1", "failed", "1", "retrying", "1")
+	for _, name := range []string{"Save the state", "Save the sessions", "Save the workspaces", "Upload the logs"} {
+		if o.steps[name] != "success" {
+			t.Errorf("%s: %s", name, o.steps[name])
+		}
+	}
+	if stored := m.stored("*"); len(stored) != 4 || len(o.errors) != 1 {
+		t.Errorf("stored %v, want three caches and an artifact; errors %q", stored, o.errors)
+	}
+	for _, key := range slices.Concat(m.stored("symphony-state-*"), m.stored("symphony-sessions-*"), m.stored("symphony-workspaces-*")) {
+		if !regexp.MustCompile(`-(Linux|macOS)-101-1-`).MatchString(key) {
+			t.Errorf("the key %s does not name the system, the run and its attempt", key)
+		}
+	}
+}
+
+func TestARefusedInputEndsTheJobBeforeAnythingIsDone(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	hub := m.onHub()
+	for inputs, early := range map[[2]string]bool{{"state", "file:x"}: true, {"max-issues", "many"}: false} {
+		o := m.job(inputs[0], inputs[1]).perform()
+		if o.status != "failure" || o.code != exitUsage || len(o.errors) != 1 {
+			t.Errorf("%v: the job ended with %s, exit status %d, errors %q", inputs, o.status, o.code, o.errors)
+		}
+		if installed := o.steps["Install symphony"]; (installed == "skipped") != early || o.steps["Run"] != "skipped" {
+			t.Errorf("%v: steps %v", inputs, o.steps)
+		}
+	}
+	if stored, asked := m.stored("*"), hub.Log(); len(stored) > 0 || len(asked) > 0 {
+		t.Errorf("stored %v, requests %v", stored, asked)
+	}
+}
+
+func TestLogsAndSessionsAreKeptAsTheInputsSay(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.onHub()
+	o := m.job("cache-sessions", "false", "upload-logs", "false").perform()
+	o.want(t, "success", "dispatched", "2")
+	if stored := m.stored("*"); len(stored) != 0 {
+		t.Errorf("stored %v; nothing was asked for", stored)
+	}
+	for name, result := range o.steps {
+		if result == "success" && regexp.MustCompile(`sessions|workspaces|logs`).MatchString(name) {
+			t.Errorf("%s was done", name)
+		}
+	}
+}
+
+func TestWithoutAReleaseTheActionIsBuiltOnce(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	m := newMachine(t)
+	m.onHub()
+	m.releases.change("checksums.txt", nil)
+	build := func() outcome {
+		j := m.job("max-issues", "1", "cache-sessions", "false")
+		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN"} {
+			out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.env = append(j.env, name+"="+strings.TrimSpace(string(out)))
+		}
+		return j.perform()
+	}
+	first := build()
+	first.want(t, "success", "dispatched", "1")
+	m.stub("go", "echo there is no Go here; exit 1")
+	second := build()
+	second.want(t, "success", "dispatched", "1")
+	if first.steps["Build symphony"] != "success" || second.steps["Build symphony"] != "skipped" || second.steps["Set up Go"] != "skipped" {
+		t.Errorf("steps %v, then %v", first.steps, second.steps)
+	}
+}
+
+// TestTheInstalledCodexWorksOnIssues has sessions start the very program that was
+// fetched.
+func TestTheInstalledCodexWorksOnIssues(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.onHub()
+	m.pin("0.169.0", m.releases.publishAs("0.169.0", m.agent()))
+	m.replace(mustJSON(t, m.agent()), "codex app-server")
+	m.writeFile(filepath.Join(m.home, ".codex", "auth.json"), "{}") // somebody has logged in
+	o := m.job("max-issues", "1").perform()
+	o.want(t, "success", "dispatched", "1", "parked", "1")
+	if !strings.Contains(o.log, "Fetched Codex 0.169.0") {
+		t.Errorf("log:\n%s", o.log)
+	}
+}
+
+// gitea makes the machine's server one that has the repository, but neither
+// artifacts nor the API of git that GitHub has.
+func (m *machine) gitea() {
+	m.t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/repos/"+m.repository {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(`{"id": 1, "full_name": "` + m.repository + `", "private": true, "default_branch": "main"}`))
+	}))
+	m.t.Cleanup(server.Close)
+	m.server, m.api = "https://git.example.org", server.URL+"/api/v1"
+}
+
+func TestTheActionRunsOnAServerThatIsNotGitHub(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.gitea()
+	o := m.job("state", "cache", "max-issues", "1").perform()
+	o.want(t, "success", "dispatched", "1", "parked", "1")
+	if o.steps["Upload the logs"] != "skipped" || o.steps["Save the state"] != "success" || len(m.stored("symphony-10?-*")) != 0 {
+		t.Errorf("steps %v, stored %v", o.steps, m.stored("*"))
+	}
+	if !strings.Contains(o.log, "Installed symphony v1.2.3") || !strings.Contains(o.log, "Event logs are not uploaded") {
+		t.Errorf("log:\n%s", o.log)
+	}
+}
