@@ -117,16 +117,25 @@ func (r *Root) delete(ws Workspace) error {
 	if err := r.markPartial(ws); err != nil {
 		return err
 	}
-	r.flatten(ws.Key)
-	err := r.dir.RemoveAll(ws.Key)
-	if errors.Is(err, fs.ErrPermission) {
-		r.makeWritable(ws.Key) // RemoveAll reports the folders that stay read-only
-		err = r.dir.RemoveAll(ws.Key)
-	}
-	if err != nil {
+	if err := r.removeTree(ws.Key); err != nil {
 		return fmt.Errorf("delete workspace %s: %w; delete it by hand", ws.Path, err)
 	}
 	return r.clearPartial(ws)
+}
+
+// removeTree deletes what is at a path below the root: a folder with everything in it,
+// however deep it is and whatever its modes are, or anything else. It never follows a
+// link, and opens only folders: to open a named pipe would wait.
+func (r *Root) removeTree(name string) error {
+	if info, err := r.dir.Lstat(name); err == nil && info.IsDir() {
+		r.flatten(name)
+	}
+	err := r.dir.RemoveAll(name)
+	if errors.Is(err, fs.ErrPermission) {
+		r.makeWritable(name) // RemoveAll reports the folders that stay read-only
+		err = r.dir.RemoveAll(name)
+	}
+	return err
 }
 
 // flatten moves folders that are nested too deeply to the top of a workspace that is

@@ -20,9 +20,9 @@
 // tick.
 //
 // [Store.Populate] writes a new .git into a folder that the agent has not seen yet.
-// It starts no process: it copies packs and writes five small files. The workspace
+// It starts no process: it copies packs and writes a few small files. The workspace
 // package moves the folder into the workspace ([workspace.Root.ReplaceGit]), and
-// [Host.Checkout] returns the commands that fill the work tree inside the sandbox.
+// [Host.CheckoutCommands] returns the commands that fill the work tree inside the sandbox.
 //
 // When the agent has ended, [Host.Harvest] returns the command that packs its work,
 // again inside the sandbox. [Store.Receive] reads what that command prints and returns

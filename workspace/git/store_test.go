@@ -127,7 +127,7 @@ func TestADamagedStoreIsRepairedOrMadeAgain(t *testing.T) {
 	}
 }
 
-func remove(t *testing.T, path string) {
+func remove(t testing.TB, path string) {
 	t.Helper()
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,317 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Source says what a Fetch reads.
+type Source struct {
+	Base   Branch // the zero Branch is the default branch of the remote
+	Prefix string // of the branches that are read besides the base, as "symphony/"; empty for none
+
+	// Seed is the absolute path of a clone of the remote on this machine, such as the
+	// job's checkout, or empty. An empty store takes from it what it can, so that less
+	// comes over the network. No agent may have been able to write to it.
+	Seed string
+}
+
+// Fetched is what the store holds of its remote.
+type Fetched struct {
+	Base     Branch
+	Head     ObjectID            // of the base
+	Branches map[Branch]ObjectID // those with the prefix
+}
+
+// Fetch reads the base and our branches from the remote. Branches that the remote no
+// longer has disappear from the store. If nothing is new, no more than the list of
+// branches is read. The errors are those of the remote, [ErrNoBase], [ErrEmpty],
+// [ErrUnsupported], [ErrTooBig] and [ErrStore].
+func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
+	if from.Prefix != "" {
+		if _, err := ParseBranch(from.Prefix + "x"); err != nil {
+			return Fetched{}, fmt.Errorf("prefix of the branches %.100q: %w", from.Prefix, err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fetched, err := s.fetch(ctx, from)
+	if err != nil && !s.fetched && ctx.Err() == nil && isDamage(err) {
+		// Nobody uses the store yet, so it can be made again.
+		if err := s.remake(ctx, err); err != nil {
+			return Fetched{}, err
+		}
+		fetched, err = s.fetch(ctx, from)
+	}
+	if err != nil {
+		return Fetched{}, err
+	}
+	s.fetched = true
+	return fetched, nil
+}
+
+// isDamage reports whether the store, not the remote, may be the cause of an error.
+func isDamage(err error) bool {
+	for _, other := range []error{ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRenamed, ErrUnavailable, ErrEmpty, ErrNoBase, ErrTooBig, ErrUnsupported, ErrTimeout, ErrFolder, ErrRemote} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// fetch does the work of Fetch; s.mu must be held for writing.
+func (s *Store) fetch(ctx context.Context, from Source) (Fetched, error) {
+	there, err := s.listRemote(ctx, from)
+	if err != nil {
+		return Fetched{}, err
+	}
+	here, err := s.refs(ctx)
+	if err != nil {
+		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+	}
+	wanted := map[string]ObjectID{there.Base.tracking(): there.Head}
+	for b, id := range there.Branches {
+		wanted[b.tracking()] = id
+	}
+	shallow, err := readShallow(s.repository())
+	if err != nil {
+		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+	}
+	deepen := shallow != "" && !s.fetched
+	if maps.Equal(here, wanted) && !deepen {
+		return there, nil
+	}
+	stale := slices.DeleteFunc(slices.Collect(maps.Keys(here)), func(ref string) bool { return !wanted[ref].IsZero() })
+	if err := s.deleteRefs(ctx, stale...); err != nil {
+		return Fetched{}, err
+	}
+	if len(here) == 0 && from.Seed != "" {
+		s.seed(ctx, from.Seed)
+		if shallow, err = readShallow(s.repository()); err != nil {
+			return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+		}
+		deepen = shallow != ""
+	}
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--update-shallow"}
+	if deepen {
+		args = append(args, "--unshallow")
+	}
+	args = append(args, "--", s.remote.url, "+"+there.Base.ref()+":"+there.Base.tracking())
+	if from.Prefix != "" {
+		args = append(args, "+refs/heads/"+from.Prefix+"*:"+trackingPrefix+from.Prefix+"*")
+	}
+	if err := s.network(ctx, command{args: args, fileSize: s.host.limits.storeFile}); err != nil {
+		return Fetched{}, err
+	}
+	if err := s.deleteRefs(ctx, seedRef); err != nil {
+		return Fetched{}, err
+	}
+	here, err = s.refs(ctx)
+	if err != nil {
+		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+	}
+	s.joinPacks(ctx)
+	return s.collect(here, there.Base, from.Prefix)
+}
+
+// collect returns the branches that the references of the store name.
+func (s *Store) collect(refs map[string]ObjectID, base Branch, prefix string) (Fetched, error) {
+	f := Fetched{Base: base, Head: refs[base.tracking()], Branches: map[Branch]ObjectID{}}
+	if f.Head.IsZero() {
+		return Fetched{}, fmt.Errorf("fetch %s: %w: git did not take the branch %s, and does not say why", s.remote, ErrStore, base)
+	}
+	for ref, id := range refs {
+		name, ok := strings.CutPrefix(ref, trackingPrefix+prefix)
+		if !ok || prefix == "" {
+			continue
+		}
+		if b, err := ParseBranch(prefix + name); err == nil && b != base {
+			f.Branches[b] = id
+		}
+	}
+	return f, nil
+}
+
+// network runs a command of the store that talks to the remote.
+func (s *Store) network(ctx context.Context, c command) error {
+	c.dir, c.repository, c.remote = s.dir, s.repository(), &s.remote
+	_, err := s.host.run(ctx, c)
+	return s.remote.explain(c.args[0], err)
+}
+
+// listRemote returns what the remote has of the source.
+func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
+	patterns := []string{"HEAD"}
+	if !from.Base.IsZero() {
+		patterns = append(patterns, from.Base.ref())
+	}
+	if from.Prefix != "" {
+		patterns = append(patterns, "refs/heads/"+from.Prefix+"*")
+	}
+	list, err := s.list(ctx, patterns...)
+	if err != nil {
+		return Fetched{}, err
+	}
+	found := Fetched{Base: from.Base, Branches: map[Branch]ObjectID{}}
+	if found.Base.IsZero() {
+		found.Base = list.head
+	}
+	if !found.Base.IsZero() && list.refs[found.Base.ref()].IsZero() && from.Base.IsZero() {
+		// The default branch was not known when the list was asked for.
+		list.refs[found.Base.ref()] = list.refs["HEAD"]
+	}
+	found.Head = list.refs[found.Base.ref()]
+	if found.Head.IsZero() {
+		return Fetched{}, s.noBase(ctx, from.Base)
+	}
+	for ref, id := range list.refs {
+		name, ok := strings.CutPrefix(ref, "refs/heads/"+from.Prefix)
+		if !ok || from.Prefix == "" {
+			continue
+		}
+		if b, err := ParseBranch(from.Prefix + name); err == nil && b != found.Base {
+			found.Branches[b] = id
+		}
+	}
+	return found, nil
+}
+
+// noBase returns why the remote does not have the base.
+func (s *Store) noBase(ctx context.Context, base Branch) error {
+	all, err := s.list(ctx, "refs/heads/*")
+	switch {
+	case err != nil:
+		return err
+	case len(all.refs) == 0:
+		return fmt.Errorf("fetch %s: %w: it has no branch yet; push a first commit to it, or correct repository.url", s.remote, ErrEmpty)
+	case base.IsZero():
+		return fmt.Errorf("fetch %s: %w: its HEAD names no branch that exists; set repository.base", s.remote, ErrNoBase)
+	}
+	names := slices.Sorted(maps.Keys(all.refs))
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], "refs/heads/")
+	}
+	return fmt.Errorf("fetch %s: %w: it has no branch %q; set repository.base to one that it has: %s", s.remote, ErrNoBase, base, sanitize(strings.Join(names[:min(len(names), 5)], ", ")))
+}
+
+// listing is what git ls-remote prints.
+type listing struct {
+	head Branch // that HEAD names, or the zero Branch
+	refs map[string]ObjectID
+}
+
+// list asks the remote for its references.
+func (s *Store) list(ctx context.Context, patterns ...string) (listing, error) {
+	c := command{
+		dir: s.dir, repository: s.repository(), remote: &s.remote,
+		args: append([]string{"ls-remote", "--symref", "--quiet", "--", s.remote.url}, patterns...),
+	}
+	out, err := s.host.run(ctx, c)
+	if err != nil {
+		return listing{}, s.remote.explain("ls-remote", err)
+	}
+	l, err := parseListing(string(out))
+	if err != nil {
+		return listing{}, fmt.Errorf("fetch %s: %w", s.remote, err)
+	}
+	return l, nil
+}
+
+// parseListing reads the output of git ls-remote --symref.
+func parseListing(text string) (listing, error) {
+	l := listing{refs: map[string]ObjectID{}}
+	for line := range strings.Lines(text) {
+		value, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok {
+			return listing{}, fmt.Errorf("%w: its list of branches has the line %q", ErrUnsupported, sanitize(line))
+		}
+		if target, isLink := strings.CutPrefix(value, "ref: refs/heads/"); isLink {
+			if name == "HEAD" {
+				l.head, _ = ParseBranch(target) // a name that is not taken is no base
+			}
+			continue
+		}
+		id, err := ParseObjectID(value)
+		if err != nil {
+			return listing{}, err
+		}
+		l.refs[name] = id
+	}
+	return l, nil
+}
+
+// deleteRefs deletes references of the store. A missing one is no error.
+func (s *Store) deleteRefs(ctx context.Context, refs ...string) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	var input strings.Builder
+	for _, ref := range refs {
+		fmt.Fprintf(&input, "delete %s\n", ref)
+	}
+	_, err := s.host.run(ctx, command{
+		dir: s.dir, repository: s.repository(), stdin: strings.NewReader(input.String()), args: []string{"update-ref", "--stdin"},
+	})
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+	}
+	return nil
+}
+
+// seedRef holds what a seed gives until the remote has been read.
+const seedRef = "refs/symphony/seed"
+
+// seed fetches the newest commit of a clone on this machine. It only saves time, so a
+// failure is no error.
+func (s *Store) seed(ctx context.Context, folder string) {
+	remote := fileRemote(folder)
+	err := s.host.checkFolder(folder)
+	if err == nil {
+		_, err = s.host.run(ctx, command{
+			dir: s.dir, repository: s.repository(), remote: &remote, bare: []string{folder}, fileSize: s.host.limits.storeFile,
+			args: []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--depth=1", "--", remote.url, "+HEAD:" + seedRef},
+		})
+	}
+	if err != nil {
+		s.host.log.DebugContext(ctx, "store not seeded from the clone: everything comes over the network", "clone", folder, "error", err)
+	}
+}
+
+// joinPacks joins the packs of the store if there are many. Objects that no branch
+// leads to any more are kept: work that started from them may be under way.
+func (s *Store) joinPacks(ctx context.Context) {
+	packs, err := filepath.Glob(filepath.Join(escapeGlob(s.repository()), "objects", "pack", "*.pack"))
+	if err != nil || len(packs) <= s.host.limits.packFiles {
+		return
+	}
+	if _, err := s.host.run(ctx, command{
+		dir: s.dir, repository: s.repository(), timeout: s.host.limits.network, args: []string{"repack", "-a", "-d", "-k", "-q", "-n"},
+	}); err != nil {
+		s.host.log.WarnContext(ctx, "packs of the store not joined", "store", s.dir, "error", err)
+	}
+}
+
+// packFiles returns the names of the store's packs and of what belongs to them.
+func (s *Store) packFiles() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.repository(), "objects", "pack"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		switch filepath.Ext(entry.Name()) {
+		case ".pack", ".idx", ".rev":
+			if strings.HasPrefix(entry.Name(), "pack-") {
+				names = append(names, entry.Name())
+			}
+		}
+	}
+	return names, nil
+}

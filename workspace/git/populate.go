@@ -1,0 +1,166 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Person is an author or committer.
+type Person struct {
+	Name, Email string
+	When        time.Time // only of a commit that is made
+}
+
+// Checkout is what a workspace is filled with.
+type Checkout struct {
+	Base     Branch
+	BaseHead ObjectID // where origin/<base> points
+	Branch   Branch   // of the issue; it is checked out
+	Head     ObjectID // where the branch starts
+	Pushed   ObjectID // where origin/<branch> points; zero if the remote does not have it
+	User     Person   // author and committer of what the agent commits
+	Exclude  []string // patterns of files that are neither committed nor cleaned away, such as caches
+}
+
+// Populate writes a new .git into an empty folder. The packs are copies, so that the
+// agent may do with them what it likes, and nothing in it leads back to the store. The
+// only remote is the URL, without a credential. The work tree is filled by the commands
+// of [Host.CheckoutCommands].
+//
+// No process is started: the folder may be below the root of the workspaces as long as
+// no agent can write to it. The error is of the file system, or [ErrStore].
+func (s *Store) Populate(into *os.Root, c Checkout) error {
+	fail := func(err error) error { return fmt.Errorf("make .git in %s: %w", into.Name(), err) }
+	config, err := c.config(s.remote)
+	if err != nil {
+		return fail(err)
+	}
+	entries, err := fs.ReadDir(into.FS(), ".")
+	if err != nil {
+		return fail(err)
+	}
+	if len(entries) > 0 {
+		return fail(errors.New("the folder is not empty"))
+	}
+	if c.Base.IsZero() || c.Branch.IsZero() || c.BaseHead.IsZero() || c.Head.IsZero() {
+		return fail(errors.New("a branch or its commit is missing"))
+	}
+	for _, folder := range []string{"objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "hooks"} {
+		if err := into.Mkdir(folder, 0o755); err != nil {
+			return fail(err)
+		}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	shallow, err := readShallow(s.repository())
+	if err != nil {
+		return fail(fmt.Errorf("%w: %w", ErrStore, err))
+	}
+	files := map[string]string{
+		"HEAD":         "ref: " + c.Branch.ref() + "\n",
+		"config":       config,
+		"packed-refs":  c.packedRefs(),
+		"info/exclude": strings.Join(append(c.Exclude, ""), "\n"),
+	}
+	if shallow != "" {
+		files["shallow"] = shallow
+	}
+	for name, text := range files {
+		if err := into.WriteFile(name, []byte(text), 0o644); err != nil {
+			return fail(err)
+		}
+	}
+	names, err := s.packFiles()
+	if err != nil {
+		return fail(fmt.Errorf("%w: %w", ErrStore, err))
+	}
+	for _, name := range names {
+		if err := copyFile(into, path.Join("objects/pack", name), filepath.Join(s.repository(), "objects", "pack", name)); err != nil {
+			return fail(err)
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file of the host. The copy shares no inode with it.
+func copyFile(into *os.Root, name, from string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Close())
+}
+
+// packedRefs returns the references of the new repository in the format of git's
+// packed-refs, which wants them sorted.
+func (c Checkout) packedRefs() string {
+	refs := map[string]ObjectID{c.Branch.ref(): c.Head, c.Base.tracking(): c.BaseHead}
+	if !c.Pushed.IsZero() {
+		refs[c.Branch.tracking()] = c.Pushed
+	}
+	return formatPackedRefs(refs)
+}
+
+// config returns the configuration of the new repository. It turns off what would
+// change the packs while the agent works.
+func (c Checkout) config(remote Remote) (string, error) {
+	var text strings.Builder
+	text.WriteString("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" +
+		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n")
+	for _, entry := range []struct{ head, key, value string }{
+		{"[remote \"origin\"]", "url", remote.url},
+		{"", "fetch", "+" + c.Base.ref() + ":" + c.Base.tracking()},
+		{"[user]", "name", c.User.Name},
+		{"", "email", c.User.Email},
+	} {
+		if strings.ContainsAny(entry.value, "\x00\n\r") || entry.value == "" {
+			return "", fmt.Errorf("%s of the configuration is empty or has more than one line: %q", entry.key, entry.value)
+		}
+		if entry.head != "" {
+			text.WriteString(entry.head + "\n")
+		}
+		fmt.Fprintf(&text, "\t%s = \"%s\"\n", entry.key, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(entry.value))
+	}
+	return text.String(), nil
+}
+
+// Command is a command that the caller runs inside the sandbox of the agent, in the
+// folder of the workspace.
+type Command struct {
+	Args []string
+	Env  []string // as NAME=value, in addition to that of the sandbox
+}
+
+// sandboxEnv is the environment of git inside the sandbox.
+var sandboxEnv = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C"}
+
+// mountPoints are folders that a sandbox creates in a workspace, and that cannot be
+// removed while it runs.
+var mountPoints = []string{"/.agents", "/.aws", "/.codex"}
+
+// CheckoutCommands returns the commands that bring the work tree to the commit of a new
+// .git, in this order. Files that are ignored stay, which keeps caches. A checkout of a
+// large repository can take minutes.
+func (h *Host) CheckoutCommands() []Command {
+	clean := []string{h.git, "-c", "core.hooksPath=/dev/null", "clean", "-ffdq"}
+	for _, folder := range mountPoints {
+		clean = append(clean, "-e", folder)
+	}
+	return []Command{
+		{Args: []string{h.git, "-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard"}, Env: sandboxEnv},
+		{Args: clean, Env: sandboxEnv},
+	}
+}

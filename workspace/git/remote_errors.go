@@ -1,0 +1,74 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// remoteFailures tell from git's own words what is wrong with a remote. The first row
+// that matches counts. The words are those of git 2.31 to 2.50 in the C locale.
+var remoteFailures = []struct {
+	words  string
+	kind   error
+	advice string
+}{
+	{"terminal prompts disabled", ErrUnauthorized, "the token is missing, wrong or expired; correct repository.token"},
+	{"unable to read askpass response", ErrUnauthorized, "the token is missing, wrong or expired; correct repository.token"},
+	{"Authentication failed", ErrUnauthorized, "the token is wrong or expired; correct repository.token"},
+	{"returned error: 401", ErrUnauthorized, "the token is missing, wrong or expired; correct repository.token"},
+	{"HTTP 401", ErrUnauthorized, "the token is missing, wrong or expired; correct repository.token"},
+	{"returned error: 429", ErrUnavailable, "the remote limits the rate; it is tried again"},
+	{"HTTP 429", ErrUnavailable, "the remote limits the rate; it is tried again"},
+	{"returned error: 403", ErrForbidden, "give the token the permission to read and write contents"},
+	{"HTTP 403", ErrForbidden, "give the token the permission to read and write contents"},
+	{"HTTP 413", ErrTooBig, "the remote does not take so much at once"},
+	{"returned error: 404", ErrNotFound, "correct repository.url, or give the token access to it"},
+	{"HTTP 404", ErrNotFound, "correct repository.url, or give the token access to it"},
+	{"couldn't find remote ref", ErrNoBase, "the branch has just disappeared; it is tried again"},
+	{"not found", ErrNotFound, "correct repository.url, or give the token access to it"},
+	{"does not appear to be a git repository", ErrNotFound, "correct repository.url"},
+	{"redirect", ErrRenamed, "the repository has another address now; set repository.url to it"},
+	{"returned error: 30", ErrRenamed, "the repository has another address now; set repository.url to it"},
+	{"mismatched algorithms", ErrUnsupported, "the repository uses SHA-256; only SHA-1 repositories can be delivered to"},
+	{"dubious ownership", ErrForbidden, "the folder belongs to another user; run symphony as its owner"},
+	{"exceeds maximum allowed size", ErrTooBig, "the remote does not take so much at once"},
+	{"fsck error in packed object", ErrUnsupported, "an object in the history of the remote is malformed; run git fsck in a clone"},
+	{"not valid: is this a git repository?", ErrNotFound, "what answers is no git repository; correct repository.url"},
+	{"Could not resolve", ErrUnavailable, "its host has no address; check repository.url and the network"},
+	{"Failed to connect", ErrUnavailable, "check the network and the proxy; it is tried again"},
+	{"Couldn't connect", ErrUnavailable, "check the network and the proxy; it is tried again"},
+	{"Connection", ErrUnavailable, "check the network and the proxy; it is tried again"},
+	{"Operation too slow", ErrUnavailable, "it sends nothing; it is tried again"},
+	{"timed out", ErrUnavailable, "check the network and the proxy; it is tried again"},
+	{"returned error: 5", ErrUnavailable, "it has a failure of its own; it is tried again"},
+	{"HTTP 5", ErrUnavailable, "it has a failure of its own; it is tried again"},
+	{"Empty reply", ErrUnavailable, "the connection was cut; it is tried again"},
+	{"RPC failed", ErrUnavailable, "the connection was cut; it is tried again"},
+	{"early EOF", ErrUnavailable, "the connection was cut; it is tried again"},
+	{"unexpected disconnect", ErrUnavailable, "the connection was cut; it is tried again"},
+	{"the remote end hung up", ErrUnavailable, "the connection was cut; it is tried again"},
+	{"certificate", ErrUnavailable, "its certificate is not trusted here; set SSL_CERT_FILE"},
+	{"invalid index-pack output", ErrTooBig, "its history is larger than the limit or the disk; deliver from a smaller repository, or set delivery.kind to none"}, // index-pack was killed
+	{"unable to access", ErrUnavailable, "check repository.url, the network and the proxy; it is tried again"},
+}
+
+// explain returns the error of a command that talked to the remote, with its category
+// and what to do.
+func (r Remote) explain(verb string, err error) error {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrTimeout):
+		return fmt.Errorf("%s %s: %w: %w; it is too large or too slow", verb, r, ErrUnavailable, err)
+	case !errors.As(err, &exit):
+		return fmt.Errorf("%s %s: %w", verb, r, err)
+	}
+	for _, row := range remoteFailures {
+		if strings.Contains(exit.stderr, row.words) {
+			return fmt.Errorf("%s %s: %w: %s: %w", verb, r, row.kind, row.advice, err)
+		}
+	}
+	return fmt.Errorf("%s %s: %w", verb, r, err)
+}

@@ -1,0 +1,92 @@
+package git
+
+import (
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const testToken = "ghs_0123456789abcdefTOKEN"
+
+// server is git's own HTTP server in front of a bare repository, as strict as a hosting
+// service: it wants the token for everything.
+type server struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []string                                                 // methods and paths, without those that lacked the token
+	before   func(w http.ResponseWriter, r *http.Request) (done bool) // may answer instead; nil for nothing
+}
+
+// serve serves the repositories of a folder.
+func serve(t testing.TB, folder string) *server {
+	t.Helper()
+	out, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		t.Skip("there is no git here")
+	}
+	backend := filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
+	if _, err := os.Stat(backend); err != nil {
+		t.Skip("there is no git-http-backend here")
+	}
+	s := &server{}
+	handler := &cgi.Handler{
+		Path: backend, Dir: folder,
+		Env: []string{"GIT_PROJECT_ROOT=" + folder, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=symphony", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"},
+	}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != testToken {
+			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		s.mu.Lock()
+		s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
+		before := s.before
+		s.mu.Unlock()
+		if before != nil && before(w, r) {
+			return
+		}
+		if protocol := r.Header.Get("Git-Protocol"); protocol != "" {
+			h := *handler
+			h.Env = append(slices.Clone(h.Env), "GIT_PROTOCOL="+protocol)
+			h.ServeHTTP(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// answer makes the server answer otherwise from now on.
+func (s *server) answer(f func(w http.ResponseWriter, r *http.Request) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = f
+}
+
+// seen returns the requests since the last call.
+func (s *server) seen() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests := s.requests
+	s.requests = nil
+	return requests
+}
+
+// remote returns the remote of a repository on the server.
+func (s *server) remote(t testing.TB, name string, token Token) Remote {
+	t.Helper()
+	r, err := ParseRemote(s.URL+"/"+name, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
