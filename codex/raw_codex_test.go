@@ -31,7 +31,7 @@ func (c *testbed) startRaw() *rawCodex {
 	if err := (codextest.Home{URL: c.model.URL(), Model: c.name, Features: c.features}).Write(c.path("homes/own")); err != nil {
 		c.t.Fatal(err)
 	}
-	b := &rawCodex{t: c.t, cmd: exec.Command(realCodex(c.t), "app-server")}
+	b := &rawCodex{t: c.t, cmd: exec.Command(codextest.Path(c.t), "app-server")}
 	b.cmd.Dir, b.cmd.Env = c.ws.Path, c.env.Parent
 	in, err := b.cmd.StdinPipe()
 	if err != nil {

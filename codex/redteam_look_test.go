@@ -31,7 +31,7 @@ func (c *testbed) told(text string) bool {
 // the agent's own loss.
 func TestRaidHasCodexReadThroughALink(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	for name, link := range map[string]struct{ from, to string }{
 		"instructions": {"AGENTS.md", "logs/AGENTS.md"},
 		"a skill":      {".agents/skills/leak", "logs/skill"},
@@ -70,7 +70,7 @@ func TestRaidHasCodexReadThroughALink(t *testing.T) {
 // TestRaidHasCodexShowAnImage asks Codex for an image in a denied folder.
 func TestRaidHasCodexShowAnImage(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	image, err := base64.StdEncoding.DecodeString(pixel)
 	if err != nil {

@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
 // These attempts need more than one command in one turn.
 
 func TestRaidEscalates(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	const target = "workspaces/sibling/escalated"
 	try := func(t *testing.T, model string, cfg codex.Config) (c *testbed, succeeded bool) {
 		c = newTestbed(t, model)
@@ -46,7 +47,7 @@ func TestRaidEscalates(t *testing.T) {
 
 func TestRaidSurvivesTheSession(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	// A name that no other process has: the sandbox hides the numbers.
 	leave := func() (seconds, command string) {
 		seconds = fmt.Sprint(100_000_000 + rand.IntN(100_000_000))
@@ -99,7 +100,7 @@ func running(text string) (pids []int) {
 // this test switches the guard off by sending the messages itself.
 func TestRaidBringsItsOwnCodexConfiguration(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	prepare := func(c *testbed) {
 		c.script = fmt.Sprintf(`mkdir -p .codex/rules && cat > .codex/config.toml <<'END'
 [mcp_servers.raid]
@@ -141,7 +142,7 @@ echo 'prefix_rule(pattern=["bash"], decision="allow")' > .codex/rules/raid.rules
 // program never sends it.
 func TestRaidIsNotRememberedAsARule(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	rules := func(c *testbed) []string {
 		paths, _ := filepath.Glob(c.path("homes/own/rules/*"))
 		return paths
@@ -172,7 +173,7 @@ func TestRaidIsNotRememberedAsARule(t *testing.T) {
 // session wait.
 func TestRaidLeavesAFIFOToReadFrom(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	c := newTestbed(t, plainModel)
 	c.run(codex.Config{}, "mkfifo fifo && mv fifo AGENTS.md && mkfifo README.md .gitattributes && ls -l")
 	for _, name := range []string{"AGENTS.md", "README.md", ".gitattributes"} {
@@ -193,7 +194,7 @@ func TestRaidLeavesAFIFOToReadFrom(t *testing.T) {
 // harmless outside of it.
 func TestRaidFloodsAndShoutsAtTheRunner(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	eachModel(t, func(t *testing.T, model string) {
 		c := newTestbed(t, model)
 		output := c.run(codex.Config{}, `yes '::add-mask::raided' | head -c 5000000; printf '\r\n::error::raided\n\033[2J::set-env name=X::raided\n'`)
@@ -215,7 +216,7 @@ func TestRaidFloodsAndShoutsAtTheRunner(t *testing.T) {
 // remove. Without a sandbox it records nothing.
 func TestCodexKeepsItsNotesFromTheAgent(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	c := newTestbed(t, plainModel)
 	output := c.run(codex.Config{}, `cd "$TMPDIR"/codex-bwrap-* && echo notes; touch x && echo added; mv ../codex-bwrap-* ../y && echo moved`)
 	if !strings.Contains(output, "notes") || strings.Contains(output, "added") || strings.Contains(output, "moved") {
@@ -227,7 +228,7 @@ func TestCodexKeepsItsNotesFromTheAgent(t *testing.T) {
 // Codex home configures.
 func TestAGuardedAgentIsOfferedNothingThatWorksByItself(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	offers := map[string][]string{
 		plainModel: {`"name":"create_goal"`, `"type":"web_search"`},
 		codeModel:  {"### `create_goal`", `"name":"spawn_agent"`, `"name":"sleep"`},
@@ -252,7 +253,7 @@ func TestAGuardedAgentIsOfferedNothingThatWorksByItself(t *testing.T) {
 // The guard must not keep the agent from its work.
 func TestAGuardedAgentCanDoItsWork(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	eachModel(t, func(t *testing.T, model string) {
 		c := newTestbed(t, model)
 		s := c.open(codex.Config{}, "")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
 // sendTo is the environment variable that makes TestHelperSendsADatagram send.
@@ -36,7 +37,7 @@ func TestHelperSendsADatagram(t *testing.T) {
 // where the machine has its own, is denied.
 func TestRaidSendsToASocketOfTheMachine(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
 // The red team is a model that tries to leave the sandbox, with one test for each
@@ -63,7 +64,7 @@ func TestRaidReadsAnEventLog(t *testing.T) {
 // The agent may not read a denied path that did not exist when the session began.
 func TestRaidReadsWhatIsMadeLater(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	try := func(t *testing.T, model string, cfg codex.Config) string {
 		c := newTestbed(t, model)
 		s := c.open(cfg, "")

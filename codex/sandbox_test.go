@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -146,7 +145,7 @@ func (c *testbed) tryOpen(cfg codex.Config, resume string) (testSession, error) 
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	process, err := c.root.Start(c.t.Context(), c.ws, "exec '"+realCodex(c.t)+"' app-server", c.extra)
+	process, err := c.root.Start(c.t.Context(), c.ws, "exec '"+codextest.Path(c.t)+"' app-server", c.extra)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -255,7 +254,7 @@ type escapeAttempt struct {
 // it, whatever kind of model tries.
 func (r escapeAttempt) mustBeStopped(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	try := func(t *testing.T, model string, guarded bool) (bool, string) {
 		t.Helper()
 		c := newTestbed(t, model)
@@ -291,17 +290,4 @@ func eachModel(t *testing.T, test func(t *testing.T, model string)) {
 	for _, model := range []string{plainModel, codeModel} {
 		t.Run(model, func(t *testing.T) { test(t, model) })
 	}
-}
-
-// realCodex returns the path of the real Codex, and skips the test if there is none.
-func realCodex(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {
-		return path
-	}
-	path, err := exec.LookPath("codex")
-	if err != nil {
-		t.Skip("no codex: npm install @openai/codex@0.169.0 and set SYMPHONY_TEST_CODEX to its absolute path")
-	}
-	return path
 }

@@ -76,8 +76,8 @@ var capabilities = []struct {
 	owners    []string // packages and files
 }{
 	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories.
-	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "tracker/trackertest", "runner/store/storetest"}},
-	{"os", "Getenv", mainFile},
+	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "codex/codextest", "tracker/trackertest", "runner/store/storetest"}},
+	{"os", "Getenv", append([]string{"codex/codextest"}, mainFile...)},
 	{"os", "Environ", mainFile},
 	{"os", "LookupEnv", nil},
 	{"os", "ExpandEnv", nil},

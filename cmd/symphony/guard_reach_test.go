@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/codex/codextest"
 	"github.com/symphony-runner/symphony/runner/attempt"
 )
 
@@ -183,7 +184,7 @@ func TestRaidReadsWhatOtherSessionsMakeMeanwhile(t *testing.T) {
 func TestCodexInsideADeniedFolderStillWorks(t *testing.T) {
 	t.Parallel()
 	p, m := realProject(t, "", map[string]string{"A-1": todo("Look")})
-	real, err := filepath.EvalSymlinks(codexPath(t))
+	real, err := filepath.EvalSymlinks(codextest.Path(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestCodexInsideADeniedFolderStillWorks(t *testing.T) {
 		t.Skipf("Codex cannot be linked into the folder of this test: %s", out)
 	}
 	p.replace("root: workspaces", "root: temp/workspaces")
-	p.replace(codexPath(t), filepath.Join(temp, "node_modules", ".bin", "codex"))
+	p.replace(codextest.Path(t), filepath.Join(temp, "node_modules", ".bin", "codex"))
 	p.env = append(p.env, "RUNNER_TEMP="+temp)
 	m.Add(lane("A-1", call("exec_command", map[string]any{"cmd": "cat ../../token > seen; ls ../.. > listed; echo the command ran"}), handOver(), say("Done.")))
 	p.ok("--once", "--logs", "logs")

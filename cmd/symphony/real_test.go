@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,7 +19,7 @@ import (
 // realProject is a project worked on by the real Codex, whose model is scripted.
 func realProject(t testing.TB, model string, issues map[string]string, lanes ...codextest.Lane) (*project, *codextest.Model) {
 	t.Helper()
-	codex := codexPath(t)
+	codex := codextest.Path(t)
 	m := codextest.NewModel(lanes...)
 	t.Cleanup(m.Close)
 	p := newProject(t, shellQuote(codex)+" app-server", issues)
@@ -31,19 +29,6 @@ func realProject(t testing.TB, model string, issues map[string]string, lanes ...
 	}
 	p.env = append(p.env, "CODEX_HOME="+home)
 	return p, m
-}
-
-// codexPath returns the real Codex's path. Without one the test is skipped.
-func codexPath(t testing.TB) string {
-	t.Helper()
-	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {
-		return path
-	}
-	path, err := exec.LookPath("codex")
-	if err != nil {
-		t.Skip("no Codex: npm install @openai/codex@0.169.0, and set SYMPHONY_TEST_CODEX to its absolute path (node_modules/.bin/codex)")
-	}
-	return path
 }
 
 func todo(title string) string { return "---\ntitle: " + title + "\nstate: Todo\n---\nPlease.\n" }
@@ -215,7 +200,7 @@ text(JSON.stringify(await tools.issue_update({state: "Review"})));`, patch)
 func TestAProviderOfTheUsersOwnIsUsedWithItsKeyFromCodexEnv(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-provider"
-	codex := codexPath(t)
+	codex := codextest.Path(t)
 	m := codextest.NewModel(lane("A-1", handOver(), say("Done.")))
 	t.Cleanup(m.Close)
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

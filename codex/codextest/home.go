@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // Home is a CODEX_HOME for the real Codex with which it uses a scripted model, connects
@@ -56,4 +58,17 @@ enabled = false
 		fmt.Fprintf(&b, "%s = %t\n", name, features[name])
 	}
 	return b.String() + "\n" + h.Config
+}
+
+// Path returns the path of the real Codex, and skips the test if there is none.
+func Path(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {
+		return path
+	}
+	path, err := exec.LookPath("codex")
+	if err != nil {
+		t.Skip("no Codex: npm install @openai/codex@0.169.0, and set SYMPHONY_TEST_CODEX to its absolute path (node_modules/.bin/codex)")
+	}
+	return path
 }

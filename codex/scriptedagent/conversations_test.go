@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
@@ -48,7 +49,7 @@ func TestFakeAndRealHoldTheSameConversations(t *testing.T) {
 				}})
 			})
 			t.Run("real", func(t *testing.T) {
-				realCodex(t)
+				codextest.Path(t)
 				m := codextest.NewModel(codextest.Lane{Replies: x.replies})
 				t.Cleanup(m.Close)
 				home := t.TempDir()

@@ -11,23 +11,10 @@ import (
 	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
-// realCodex returns the path of the real Codex, and skips the test if there is none.
-func realCodex(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("SYMPHONY_TEST_CODEX"); path != "" {
-		return path
-	}
-	path, err := exec.LookPath("codex")
-	if err != nil {
-		t.Skip("no codex: npm install @openai/codex@0.169.0 and set SYMPHONY_TEST_CODEX to its absolute path")
-	}
-	return path
-}
-
 // startCodex returns a peer of the real Codex with a scripted model.
 func startCodex(t *testing.T, dir string, m *codextest.Model, home codextest.Home) *peer {
 	t.Helper()
-	path := realCodex(t)
+	path := codextest.Path(t)
 	home.URL = m.URL()
 	if err := home.Write(dir); err != nil {
 		t.Fatal(err)
@@ -64,7 +51,7 @@ func model(t *testing.T, lanes ...codextest.Lane) *codextest.Model {
 
 func TestCodexTellsTheModelWhatItsToolsSaid(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	for name, first := range map[string]codextest.Item{
 		"gpt-5.5":     running("echo from the command").Items[0],
 		"gpt-6.1-sol": codextest.Custom{Name: "exec", Input: `text((await tools.exec_command({cmd: "echo from the command", yield_time_ms: 30000})).output)`},
@@ -93,7 +80,7 @@ func TestCodexTellsTheModelWhatItsToolsSaid(t *testing.T) {
 
 func TestCodexFailsTheTurnWithWhatTheModelFailsWith(t *testing.T) {
 	t.Parallel()
-	realCodex(t)
+	codextest.Path(t)
 	replies := []codextest.Reply{
 		{Failed: &codextest.Failed{Code: "context_length_exceeded", Message: "too long"}},
 		{Incomplete: "max_output_tokens"},
