@@ -35,7 +35,7 @@
 // # Bounds
 //
 // A render stops with an error after 100,000 loop iterations, so that a mistake in
-// a template does not hang the tick, and a prompt has at most [MaxChars]
+// a template does not hang the tick, and a prompt has at most a million
 // characters. Nothing of a failed render is returned. Panics of the engine
 // become errors.
 package prompt

@@ -11,13 +11,13 @@ import (
 // maxIterations limits the loop iterations of one render, nested ones included.
 const maxIterations = 100_000
 
-// maxBytes limits the output of one render. It allows for MaxChars characters of
+// maxBytes limits the output of one render. It allows for maxChars characters of
 // any length.
-const maxBytes = 4 * MaxChars
+const maxBytes = 4 * maxChars
 
 var (
 	errTooManyIterations = fmt.Errorf("more than %d loop iterations; loop over less", maxIterations)
-	errTooLong           = fmt.Errorf("the prompt is too long: it may have %d characters; print less, e.g. with truncate", MaxChars)
+	errTooLong           = fmt.Errorf("the prompt is too long: it may have %d characters; print less, e.g. with truncate", maxChars)
 )
 
 // output is a text that takes no more than maxBytes.

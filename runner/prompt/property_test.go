@@ -139,7 +139,7 @@ func FuzzRender(f *testing.F) {
 			t.Fatalf("Render: %q, %v", text, err)
 		case tmpl.Check() != nil && err == nil:
 			t.Fatalf("rendered in spite of %v", tmpl.Check())
-		case !utf8.ValidString(text) || utf8.RuneCountInString(text) > MaxChars:
+		case !utf8.ValidString(text) || utf8.RuneCountInString(text) > maxChars:
 			t.Fatalf("a prompt of %d bytes is not one that Codex takes", len(text))
 		}
 	})

@@ -92,7 +92,7 @@ func TestTextOfAnIssueIsData(t *testing.T) {
 	tmpl := mustParse(t, "{{ issue.title }}|{{ issue.description }}|{{ issue.labels }}|{% assign d = issue.description %}{{ d }}|{% capture c %}{{ d }}{% endcapture %}{{ c }}")
 	for _, text := range []string{
 		"{{ issue.id }}", "{% include '/etc/passwd' %}", "{% raw %}", "}} %} {{", "{{ issue.nope | nope }}",
-		"a\x00b", "-}}", "\r\n \t", "%!s(MISSING)", strings.Repeat("é", MaxChars/8),
+		"a\x00b", "-}}", "\r\n \t", "%!s(MISSING)", strings.Repeat("é", maxChars/8),
 	} {
 		got, err := tmpl.Render(tracker.Issue{Title: text, Description: text, Labels: []string{text, text}}, Run{})
 		want := strings.Join([]string{text, text, text + ", " + text, text, text}, "|")
@@ -114,7 +114,7 @@ func TestInvalidUTF8IsReplaced(t *testing.T) {
 func TestAPromptLongerThanCodexTakesIsRefused(t *testing.T) {
 	t.Parallel()
 	tmpl := mustParse(t, "{{ issue.description }}")
-	longest := strings.Repeat("é", MaxChars)
+	longest := strings.Repeat("é", maxChars)
 	if got, err := tmpl.Render(tracker.Issue{Description: longest}, Run{}); err != nil || got != longest {
 		t.Errorf("the longest prompt: %d bytes, error %v", len(got), err)
 	}
@@ -181,7 +181,7 @@ func TestAResumedThreadIsToldSoBeforeThePrompt(t *testing.T) {
 			t.Errorf("%q in:\n%s", test.not, got)
 		}
 	}
-	if _, err := mustParse(t, "{{ issue.description }}").Render(tracker.Issue{Description: strings.Repeat("x", MaxChars)}, Run{Resumed: true}); !errors.Is(err, ErrRender) {
+	if _, err := mustParse(t, "{{ issue.description }}").Render(tracker.Issue{Description: strings.Repeat("x", maxChars)}, Run{Resumed: true}); !errors.Is(err, ErrRender) {
 		t.Errorf("a prompt that is too long with its preamble: %v", err)
 	}
 }

@@ -231,7 +231,7 @@ func TestASyntaxErrorFailsTheParse(t *testing.T) {
 		{"{{ a\u200db }}", `syntax error`},
 		{"{{ " + strings.Repeat("(", 200) + "1" + strings.Repeat(")", 200) + " }}", `syntax error`},
 		{strings.Repeat("{% if true %}", 200) + strings.Repeat("{% endif %}", 200), `more than 100 blocks`},
-		{strings.Repeat("x", MaxChars+1), `shorten it`},
+		{strings.Repeat("x", maxChars+1), `shorten it`},
 	} {
 		_, err := Parse(tc.source)
 		if !errors.Is(err, ErrParse) || !strings.Contains(err.Error(), tc.want) {

@@ -23,9 +23,9 @@ var (
 	ErrRender = errors.New("template_render_error")
 )
 
-// MaxChars is the length of the longest prompt, in characters. Codex refuses
+// maxChars is the length of the longest prompt, in characters. Codex refuses
 // longer input.
-const MaxChars = 1 << 20
+const maxChars = 1 << 20
 
 // fallback is the prompt of a workflow without a body (SPEC §5.4).
 const fallback = `You are working on an issue from the tracker: {{ issue.identifier }}, {{ issue.title }}
@@ -49,8 +49,8 @@ func Parse(source string) (*Template, error) {
 	if strings.TrimSpace(source) == "" {
 		source = fallback
 	}
-	if len(source) > MaxChars {
-		return nil, fmt.Errorf("prompt: %w: the template has %d bytes; shorten it to %d", ErrParse, len(source), MaxChars)
+	if len(source) > maxChars {
+		return nil, fmt.Errorf("prompt: %w: the template has %d bytes; shorten it to %d", ErrParse, len(source), maxChars)
 	}
 	source = strings.ToValidUTF8(source, "\uFFFD")
 	rewritten, problems, err := check(source)
@@ -99,9 +99,9 @@ func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 		text = resumption(issue, run) + text
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if n := utf8.RuneCountInString(text); n > MaxChars {
+	if n := utf8.RuneCountInString(text); n > maxChars {
 		return "", fmt.Errorf("prompt: %w: the prompt of %s has %d characters and may have %d; "+
-			"shorten what it prints, e.g. {{ issue.description | truncate: 20000 }}", ErrRender, issue.Identifier, n, MaxChars)
+			"shorten what it prints, e.g. {{ issue.description | truncate: 20000 }}", ErrRender, issue.Identifier, n, maxChars)
 	}
 	return text, nil
 }

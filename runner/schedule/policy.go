@@ -42,9 +42,9 @@ type Budget struct {
 }
 
 const (
-	// ContinuationDelay is the delay before the session that follows a normal
+	// continuationDelay is the delay before the session that follows a normal
 	// exit (SPEC §8.4).
-	ContinuationDelay = time.Second
+	continuationDelay = time.Second
 	// firstBackoff is the delay after the first failure (SPEC §8.4).
 	firstBackoff = 10 * time.Second
 )

@@ -208,7 +208,7 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 	case b.IdleSessions > 0 && c.Idle >= b.IdleSessions:
 		return parked(Why{IsParked, plural(c.Idle, "session") + " in a row changed nothing (budget.max_idle_sessions)"})
 	}
-	return waiting("continuation", now.Add(ContinuationDelay))
+	return waiting("continuation", now.Add(continuationDelay))
 }
 
 // stopped handles the end of a session that was stopped and whose issue stays
