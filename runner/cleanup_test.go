@@ -8,13 +8,44 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/workspace"
 )
+
+func TestAMalformedLeftoverKeepsItsWorkspaceAndHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFixture(t, issue("A-1", "Done"), issue("A-2", "Done"), issue("A-3", "Todo"))
+		w.prepare("A-1")
+		w.prepare("A-2")
+		w.board.spoil("A-1")
+		tick := w.tick(t.Context())
+		if tick.Counts().Completed != 1 || !warned(tick, "A-1") {
+			t.Errorf("completed %d, warnings %q", tick.Counts().Completed, tick.Warnings)
+		}
+		if diff := cmp.Diff([]string{"A-1"}, w.keys()); diff != "" {
+			t.Errorf("workspaces (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAFailedCleanupHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFixture(t, issue("A-1", "Done"), issue("A-2", "Todo"))
+		w.prepare("A-1")
+		w.board.read = func() error { return errDown }
+		tick := w.tick(t.Context())
+		if tick.Counts().Completed != 1 || len(tick.Errors) != 0 || len(tick.Warnings) != 1 {
+			t.Errorf("completed %d, errors %q, warnings %q", tick.Counts().Completed, tick.Errors, tick.Warnings)
+		}
+	})
+}
 
 func TestAnIssueThatComesBackStartsOnceItsWorkspaceIsRemoved(t *testing.T) {
 	t.Parallel()
