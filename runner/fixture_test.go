@@ -94,11 +94,17 @@ func (w *fixture) handOver(ctx context.Context, job attempt.Job, _ func(attempt.
 	return schedule.Outcome{Class: schedule.Done, Issue: &issue, Thread: "thread", Turns: 1, Usage: schedule.Usage{Input: 100, Output: 20}}
 }
 
-// noteWork lets every session hand over, and notes on which issues.
-func (w *fixture) noteWork() *[]tracker.ID {
+// noteWork lets every session hand over, and returns the list of the issues they worked
+// on. Each session calls the functions when it starts, and takes another five seconds
+// for each.
+func (w *fixture) noteWork(during ...func()) *[]tracker.ID {
 	var worked []tracker.ID
 	w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 		worked = append(worked, job.Issue.ID) // one session at a time
+		for _, call := range during {
+			call()
+			passes(ctx, 5*time.Second)
+		}
 		return w.handOver(ctx, job, report)
 	}
 	return &worked

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -75,60 +76,51 @@ func benchFile(b *testing.B, n int) (*File, *schedule.State, Revision) {
 // GitHub, add one round trip for each request.
 
 func BenchmarkBranchSave(b *testing.B) {
-	for _, n := range sizes {
-		b.Run(fmt.Sprintf("claims=%d", n), func(b *testing.B) {
-			h, branch, s, rev := benchBranch(b, n)
-			var err error
-			for i := 0; b.Loop(); i++ {
-				s.Days[0].Sessions = i + 1
-				if rev, err = branch.Save(b.Context(), s, rev); err != nil {
-					b.Fatal(err)
-				}
-			}
-			h.report(b)
-		})
-	}
+	sessions := 0
+	benchBranch(b, func(ctx context.Context, branch *Branch, s *schedule.State, rev *Revision) (err error) {
+		sessions++
+		s.Days[0].Sessions = sessions
+		*rev, err = branch.Save(ctx, s, *rev)
+		return err
+	})
 }
 
 func BenchmarkBranchSaveUnchanged(b *testing.B) {
-	for _, n := range sizes {
-		b.Run(fmt.Sprintf("claims=%d", n), func(b *testing.B) {
-			h, branch, s, rev := benchBranch(b, n)
-			for b.Loop() {
-				if _, err := branch.Save(b.Context(), s, rev); err != nil {
-					b.Fatal(err)
-				}
-			}
-			h.report(b)
-		})
-	}
+	benchBranch(b, func(ctx context.Context, branch *Branch, s *schedule.State, rev *Revision) error {
+		_, err := branch.Save(ctx, s, *rev)
+		return err
+	})
 }
 
 func BenchmarkBranchLoad(b *testing.B) {
+	benchBranch(b, func(ctx context.Context, branch *Branch, _ *schedule.State, _ *Revision) error {
+		_, _, err := branch.Load(ctx)
+		return err
+	})
+}
+
+// benchBranch measures an operation on branches of all sizes, and the number of its
+// requests.
+func benchBranch(b *testing.B, operation func(context.Context, *Branch, *schedule.State, *Revision) error) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("claims=%d", n), func(b *testing.B) {
-			h, branch, _, _ := benchBranch(b, n)
+			h, branch, s, rev := branchWithClaims(b, n)
 			for b.Loop() {
-				if _, _, err := branch.Load(b.Context()); err != nil {
+				if err := operation(b.Context(), branch, s, &rev); err != nil {
 					b.Fatal(err)
 				}
 			}
-			h.report(b)
+			requests := 0
+			for _, n := range h.Asked() {
+				requests += n
+			}
+			b.ReportMetric(float64(requests)/float64(b.N), "requests/op")
 		})
 	}
 }
 
-// report reports the number of requests per operation.
-func (h hub) report(b *testing.B) {
-	requests := 0
-	for _, n := range h.Asked() {
-		requests += n
-	}
-	b.ReportMetric(float64(requests)/float64(b.N), "requests/op")
-}
-
-// benchBranch returns a branch with n claims in it, and its state and revision.
-func benchBranch(b *testing.B, n int) (hub, *Branch, *schedule.State, Revision) {
+// branchWithClaims returns a branch with n claims in it, and its state and revision.
+func branchWithClaims(b *testing.B, n int) (hub, *Branch, *schedule.State, Revision) {
 	b.Helper()
 	h := newHub(b)
 	branch := h.open(b)

@@ -38,20 +38,17 @@ func TestMain(m *testing.M) {
 // hold keeps the state open until its standard input ends.
 func hold(path string) error {
 	f, err := OpenFile(path)
-	if err != nil {
-		return err
-	}
-	fmt.Println("open")
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		return err
-	}
-	return f.Close()
+	return holdOpen(f, err)
 }
 
 // edit opens the state for an edit, and does not finish it before its standard
 // input ends.
 func edit(path string) error {
 	f, err := EditFile(context.Background(), path)
+	return holdOpen(f, err)
+}
+
+func holdOpen(f *File, err error) error {
 	if err != nil {
 		return err
 	}
