@@ -25,12 +25,11 @@ type Reader interface {
 }
 
 // Adapter is a connected tracker: how to read it, what the agent may do with
-// it, and which environment variables hold its credential.
+// it.
 type Adapter struct {
 	Reader
-	Tools     []Tool   // run on the host with the adapter's credential
-	SecretEnv []string // names that no child process may inherit
-	Warnings  []string // what its settings weaken, one sentence each, for every report
+	Tools    []Tool   // run on the host with the adapter's credential
+	Warnings []string // what its settings weaken, one sentence each, for every report
 	// IDOf returns the id of the issue that people call by an identifier; nil when
 	// an id cannot be told from it.
 	IDOf func(identifier string) ID

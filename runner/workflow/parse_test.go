@@ -129,7 +129,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 					Endpoint: "https://linear.test/graphql", APIKey: "lin_1", ProjectSlug: "slug", Assignee: "me",
 				},
 				Credentials: []string{"lin_1"},
-				SecretEnv:   []string{"KEY"},
+				SecretEnv:   []string{"LINEAR_API_KEY", "KEY"},
 			},
 			Poll: time.Second,
 			Workspace: workspace.Config{

@@ -35,8 +35,14 @@ func (d *decoder) decodeTracker() {
 	settings := make(map[string]tracker.Setting)
 	for _, s := range cfg.Settings() {
 		settings[s.Name] = s
-		if s.Credential {
-			d.credentials = append(d.credentials, s.Name)
+		if !s.Credential {
+			continue
+		}
+		d.credentials = append(d.credentials, s.Name)
+		for _, value := range append(slices.Clone(s.Defaults), raw[s.Name]) {
+			if name, isReference := variableName(value); isReference && !slices.Contains(t.SecretEnv, name) {
+				t.SecretEnv = append(t.SecretEnv, name)
+			}
 		}
 	}
 	for _, p := range problems {
@@ -153,14 +159,10 @@ func (d *decoder) resolveSetting(s tracker.Setting, raw any, v value) any {
 		return path
 	}
 	resolved := d.resolve(raw)
-	ref, isReference := variableName(raw)
 	if text, ok := resolved.(string); ok && s.Credential {
 		d.settings.Tracker.Credentials = append(d.settings.Tracker.Credentials, text)
 	}
-	if isReference && s.Credential {
-		d.settings.Tracker.SecretEnv = append(d.settings.Tracker.SecretEnv, ref)
-	}
-	if resolved == nil && v.line > 0 && !s.Required {
+	if ref, _ := variableName(raw); resolved == nil && v.line > 0 && !s.Required {
 		d.warn("%s counts as missing: the environment variable %s is not set or empty", v.key, ref)
 	}
 	return resolved

@@ -54,7 +54,7 @@ func TestTrackerSettingsComeFromBothPlacesAndTheEnvironment(t *testing.T) {
 			workflow.Tracker{
 				Kind:        "linear",
 				Config:      &linear.Config{APIKey: "lin_2", ProjectSlug: "app", Endpoint: "https://x/$SLUG"},
-				Credentials: []string{"lin_2"}, SecretEnv: []string{"MY_KEY"},
+				Credentials: []string{"lin_2"}, SecretEnv: []string{"LINEAR_API_KEY", "MY_KEY"},
 			},
 		},
 		"a literal key": {
@@ -62,7 +62,7 @@ func TestTrackerSettingsComeFromBothPlacesAndTheEnvironment(t *testing.T) {
 			workflow.Tracker{
 				Kind:        "linear",
 				Config:      &linear.Config{APIKey: "lin_$3", ProjectSlug: "web", Endpoint: "https://api.linear.app/graphql"},
-				Credentials: []string{"lin_$3"},
+				Credentials: []string{"lin_$3"}, SecretEnv: []string{"LINEAR_API_KEY"},
 			},
 		},
 		"the same value in two spellings": {
@@ -71,7 +71,7 @@ func TestTrackerSettingsComeFromBothPlacesAndTheEnvironment(t *testing.T) {
 			workflow.Tracker{
 				Kind:        "linear",
 				Config:      &linear.Config{APIKey: "lin_1", ProjectSlug: "web", Endpoint: "https://api.linear.app/graphql"},
-				Credentials: []string{"lin_1"}, SecretEnv: []string{"K"},
+				Credentials: []string{"lin_1"}, SecretEnv: []string{"LINEAR_API_KEY", "K"},
 			},
 		},
 		"github defaults": {

@@ -44,5 +44,5 @@ type Tracker struct {
 	Kind        string         // the name of a kind
 	Config      tracker.Config // which opens the adapter; it may hold the credential
 	Credentials []string       // the values of the settings that are credentials
-	SecretEnv   []string       // environment variables that credentials were read from
+	SecretEnv   []string       // environment variables that hold a credential, or would if nothing were written
 }

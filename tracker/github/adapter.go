@@ -28,7 +28,7 @@ func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) 
 		return tracker.Adapter{}, err
 	}
 	return tracker.Adapter{
-		Reader: r, Tools: []tracker.Tool{r.tool()}, SecretEnv: []string{"GITHUB_TOKEN"}, Warnings: cfg.warnings(),
+		Reader: r, Tools: []tracker.Tool{r.tool()}, Warnings: cfg.warnings(),
 		IDOf: func(identifier string) tracker.ID {
 			if len(identifier) > 3 && strings.EqualFold(identifier[:3], "GH-") {
 				identifier = identifier[3:]

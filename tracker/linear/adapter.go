@@ -24,10 +24,9 @@ func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) 
 		return tracker.Adapter{}, err
 	}
 	return tracker.Adapter{
-		Reader:    r,
-		Tools:     []tracker.Tool{graphqlTool(cfg.Endpoint, r.wire)},
-		SecretEnv: []string{"LINEAR_API_KEY"},
-		Check:     r.checkSettings,
+		Reader: r,
+		Tools:  []tracker.Tool{graphqlTool(cfg.Endpoint, r.wire)},
+		Check:  r.checkSettings,
 	}, nil
 }
 
