@@ -5,7 +5,8 @@
 //
 // tracker defines what the program needs from an issue tracker: issues, two ways to
 // read them, and tools for the agent. The packages below it are the adapters;
-// tracker/transport sends every request that carries a credential.
+// tracker/transport sends every request that carries a credential, and
+// tracker/github/client makes every request to GitHub.
 //
 // codex talks to the agent over any io.ReadWriteCloser: it opens a thread, runs
 // turns on it, answers every request of the server, and counts tokens. It cannot

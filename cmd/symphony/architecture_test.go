@@ -34,11 +34,13 @@ var levels = map[string]int{
 	"tracker/linear":      1,
 	"workspace/git":       1,
 	"tracker":             0,
-	"tracker/transport":   0,
 	"codex":               0,
 	"codex/scriptedagent": 0,
 	"workspace":           0,
-	"tracker/untrusted":   -1, // below all: the three leaves share it
+	"tracker/untrusted":   -2, // below all: the three leaves share it
+
+	"tracker/github/client": 0, // of the tracker, the state branch and the liveness of runs
+	"tracker/transport":     -1,
 
 	// Test equipment.
 	"codex/codextest":        0,
@@ -57,9 +59,10 @@ var owners = map[string][]string{
 	"golang.org/x/text":                     {"runner/delivery"},
 	"github.com/spf13/cobra":                {"cmd/symphony"},
 	"golang.org/x/term":                     {"cmd/symphony"},
+	"golang.org/x/sync":                     {"tracker/github"},
 	"github.com/google/go-cmp":              {"tracker/trackertest"},
-	"github.com/google/go-github/v62":       {"tracker/github", "runner/store"},
-	"github.com/shurcooL/graphql":           {"tracker/linear", "tracker/github"},
+	"github.com/google/go-github/v62":       {"tracker/github/client", "tracker/github", "runner/store"},
+	"github.com/shurcooL/graphql":           {"tracker/linear", "tracker/github", "tracker/github/client"},
 	"github.com/vektah/gqlparser/v2":        {"tracker/linear"},
 	"github.com/sethvargo/go-githubactions": {"runner/action"},
 	"github.com/mattn/go-runewidth":         {"runner/report"},

@@ -99,7 +99,7 @@ var conformance = []struct {
 	}},
 	{"17.3", "every error has a category", []string{
 		"tracker/trackertest.ARefusalFailsEveryRead", "tracker/trackertest.AFailureMidwayGivesNothing", "tracker/linear.TestWhatIsNoResultIsAnError",
-		"tracker/github.TestRefusalsSayWhatToDo", "tracker/github.TestRateLimitsSayHowLongToWaitAndAreNotSleptOn",
+		"tracker/github.TestARefusalNamesTheSettingToChange", "tracker/github.TestARateLimitSaysHowLongToWait",
 	}},
 
 	{"17.4", "issues start by priority, then by age", []string{

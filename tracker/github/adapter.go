@@ -1,7 +1,6 @@
 package github
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -11,19 +10,22 @@ import (
 	"sync"
 
 	"github.com/shurcooL/graphql"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// needIssues is the permission without which nothing can be read.
-const needIssues = "the permission issues: read"
+// maxNodes is how many nodes GitHub gives for one query by id.
+const maxNodes = 100
 
 // Open connects to the repository; see [tracker.Config]. The adapter's Check and the
 // first read check what only GitHub knows (the repository, its labels, the board).
 // The methods and the tool are safe for concurrent use.
-func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) (tracker.Adapter, error) {
+func (c *Config) Open(o tracker.Options, base *http.Client, log *slog.Logger) (tracker.Adapter, error) {
 	cfg := *c
 	cfg.Options = o
-	r, err := newRepository(cfg, client, log)
+	r, err := newRepository(cfg, base.Transport, log)
 	if err != nil {
 		return tracker.Adapter{}, err
 	}
@@ -43,9 +45,7 @@ func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) 
 // reads is in the fields below mu, and all of it can be read from GitHub again.
 type repository struct {
 	cfg    Config
-	wire   *wire
-	rest   library
-	graph  *graphql.Client
+	client *client.Client
 	log    *slog.Logger
 	states stateSource
 	trust  *trustChecker
@@ -60,37 +60,43 @@ type repository struct {
 	noDependencies bool                      // the server knows of no dependencies
 }
 
-func newRepository(cfg Config, client *http.Client, log *slog.Logger) (*repository, error) {
+func newRepository(cfg Config, base http.RoundTripper, log *slog.Logger) (*repository, error) {
 	cfg.StateBranch = cmp.Or(cfg.StateBranch, defaultStateBranch)
 	if p := cfg.Project; p != nil && p.Owner == "" {
-		owner, _ := cfg.split()
+		owner, _, _ := strings.Cut(cfg.Repo, "/")
 		cfg.Project = &Project{owner, p.Number, p.Field}
 	}
-	w, err := newWire(cfg, client)
+	c, err := client.New(client.Config{
+		Repo: cfg.Repo, APIURL: cfg.APIURL, Token: cfg.Token, Log: log,
+		Names: client.Names{Repo: "tracker.provider.repo", APIURL: "tracker.provider.api_url", Token: "tracker.provider.api_key ($GITHUB_TOKEN)"},
+	}, base)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("github tracker: %w: %w", tracker.ErrInvalidConfig, err)
 	}
 	r := &repository{
-		cfg: cfg, wire: w, rest: newLibrary(w), log: log, states: newStateSource(cfg),
-		graph: graphql.NewClient(w.graphql, &http.Client{Transport: graph{w}}),
+		cfg: cfg, client: c, log: log, states: newStateSource(cfg),
 		pages: make(map[string]*cachedPage), blockers: make(map[blockersKey][]*record), labelSpellings: make(map[string]spelling),
 	}
 	r.trust = newTrustChecker(r)
 	return r, nil
 }
 
-// path returns an address below the repository, relative to the root of the API.
-func (r *repository) path(format string, args ...any) string {
-	return "repos/" + r.cfg.Repo + fmt.Sprintf(format, args...)
+// nodeIDs returns a variable of the type [ID!]!.
+func nodeIDs(ids []string) []graphql.ID {
+	list := make([]graphql.ID, len(ids))
+	for i, id := range ids {
+		list[i] = id
+	}
+	return list
 }
 
-// send sends a request that no method of go-github fits, and returns the whole
-// answer.
-func (r *repository) send(ctx context.Context, op string, req *http.Request) (answer, error) {
-	var body bytes.Buffer
-	resp, err := r.rest.do(ctx, req, &body)
-	if err != nil {
-		return answer{}, r.failed(ctx, op, needIssues, err)
+// inParallel does the work for each index below n, a few at a time, and returns the
+// first error, which cancels the rest. It returns when all of it has ended.
+func inParallel(ctx context.Context, n int, work func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(4)
+	for i := range n {
+		group.Go(func() error { return work(ctx, i) })
 	}
-	return answer{resp.StatusCode, resp.Header, body.Bytes()}, nil
+	return group.Wait()
 }

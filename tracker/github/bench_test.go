@@ -78,12 +78,12 @@ func BenchmarkUnchangedListOf1000(b *testing.B) {
 
 func BenchmarkDecodeAPageOf100(b *testing.B) {
 	r := thousand(b, nil)
-	a, err := r.getIfChanged(b.Context(), "bench", r.listPath(listOpen), nil)
+	a, err := r.getIfChanged(b.Context(), r.listPath(listOpen), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if records, _, err := decodeRecords(a); err != nil || len(records) != 100 {
+		if records, _, err := decodeRecords(r.client, a); err != nil || len(records) != 100 {
 			b.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // blockersKey identifies a version of an issue and of its blockers, as far as the
@@ -23,7 +24,7 @@ type blockersKey struct {
 // that no open issue blocks. The other issues get the reason in WhyNot.
 func (r *repository) addBlockers(ctx context.Context, candidates []candidate, issues []tracker.Issue) ([]candidate, error) {
 	blocking, malformed := make([][]*record, len(candidates)), make([]*tracker.MalformedError, len(candidates))
-	err := together(ctx, len(candidates), func(ctx context.Context, i int) (err error) {
+	err := inParallel(ctx, len(candidates), func(ctx context.Context, i int) (err error) {
 		blocking[i], err = r.blockersOf(ctx, candidates[i].record)
 		if errors.As(err, &malformed[i]) {
 			return nil // only this candidate is affected
@@ -106,14 +107,14 @@ func (r *repository) blockersOf(ctx context.Context, rec *record) ([]*record, er
 // dependencies it returns none, and logs that once.
 func (r *repository) readBlockers(ctx context.Context, rec *record) ([]*record, error) {
 	op := fmt.Sprintf("read what blocks %s of %s", identifier(rec.GetNumber()), r.cfg.Repo)
-	at := r.path("/issues/%d/dependencies/blocked_by?per_page=100", rec.GetNumber())
+	at := r.client.Path("/issues/%d/dependencies/blocked_by?per_page=100", rec.GetNumber())
 	var list []*record
 	// Without a count in the record the answer is requested again each time, by its ETag.
 	_, malformed, err := r.readPages(ctx, op, at, rec.Dependencies == nil, func(b *record) { list = append(list, b) })
 	if malformed != nil {
 		return nil, &tracker.MalformedError{Op: op, Records: malformed}
 	}
-	if status(err) != http.StatusNotFound {
+	if client.Status(err) != http.StatusNotFound {
 		return list, err
 	}
 	if rec.Dependencies != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	gh "github.com/google/go-github/v62/github"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -70,25 +69,15 @@ func (r *repository) markStateLabelSeen() {
 
 // listLabels returns the names of all labels of the repository.
 func (r *repository) listLabels(ctx context.Context) ([]string, error) {
-	owner, name := r.cfg.split()
-	op := "list the labels of " + r.cfg.Repo
-	var names []string
-	for options := (&gh.ListOptions{PerPage: 100, Page: 1}); ; {
-		labels, resp, err := r.rest.listLabels(ctx, owner, name, options)
-		if err != nil {
-			return nil, r.failed(ctx, op, needIssues, err)
-		}
-		for _, label := range labels {
-			names = append(names, label.GetName())
-		}
-		switch {
-		case resp.NextPage == 0:
-			return names, nil
-		case resp.NextPage <= options.Page || resp.NextPage > maxPages:
-			return nil, fmt.Errorf("%s: %w: page %d is followed by page %d: try again later", op, tracker.ErrPagination, options.Page, resp.NextPage)
-		}
-		options.Page = resp.NextPage
+	labels, err := r.client.Labels(ctx)
+	if err != nil {
+		return nil, failed("list the labels of "+r.cfg.Repo, err)
 	}
+	names := make([]string, len(labels))
+	for i, label := range labels {
+		names[i] = label.GetName()
+	}
+	return names, nil
 }
 
 // checkStateLabelPrefix returns an error when no label has the prefix, because then

@@ -9,7 +9,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-const labelsRequest = "GET /repos/acme/shop/labels?page=1&per_page=100 200"
+const labelsRequest = "GET /repos/acme/shop/labels?per_page=100 200"
 
 func TestSettingsThatNameWhatGitHubHasNotAreRefused(t *testing.T) {
 	t.Parallel()

@@ -2,12 +2,11 @@ package github
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 const (
@@ -55,12 +54,6 @@ type Project struct {
 	Field  string
 }
 
-// split gives the two parts of Repo.
-func (c Config) split() (owner, name string) {
-	owner, name, _ = strings.Cut(c.Repo, "/")
-	return owner, name
-}
-
 // Kind returns the kind of tracker that a repository of GitHub is.
 func Kind() tracker.Kind {
 	return tracker.Kind{Name: "github", New: func() tracker.Config { return new(Config) }}
@@ -73,7 +66,7 @@ func (c *Config) Settings() []tracker.Setting {
 			Name: "repo", Defaults: []any{"$GITHUB_REPOSITORY"}, Required: true,
 			Meaning: "the repository whose issues are worked on",
 			Want:    "owner/name",
-			Decode:  tracker.DecodeText(&c.Repo, isRepoName),
+			Decode:  tracker.DecodeText(&c.Repo, client.IsRepo),
 		},
 		{
 			Name: "api_key", Defaults: []any{"$GITHUB_TOKEN"}, Required: true, Credential: true, Missing: tracker.ErrMissingSecret, Mistaken: []string{"token"},
@@ -82,9 +75,9 @@ func (c *Config) Settings() []tracker.Setting {
 			Decode:  tracker.DecodeText(&c.Token, isOneWord),
 		},
 		{
-			Name: "api_url", Defaults: []any{"$GITHUB_API_URL", "https://api.github.com"}, Required: true, Mistaken: []string{"endpoint"},
+			Name: "api_url", Defaults: []any{"$GITHUB_API_URL", client.DefaultAPI}, Required: true, Mistaken: []string{"endpoint"},
 			Meaning: "the REST API of the server",
-			Want:    apiURLWant,
+			Want:    client.APIURLForm,
 			Decode:  c.decodeAPIURL,
 		},
 		{
@@ -126,39 +119,17 @@ func (c *Config) Settings() []tracker.Setting {
 	}
 }
 
-// repoName matches owner/name as GitHub allows it; isRepoName rejects a name of dots
-// alone.
-var repoName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-_]*/[A-Za-z0-9._-]+$`)
-
-func isRepoName(s string) bool {
-	return repoName.MatchString(s) && !strings.HasSuffix(s, "/.") && !strings.HasSuffix(s, "/..")
-}
-
 // isOneWord reports whether a value may stand in a header or a URL.
 func isOneWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-const apiURLWant = "the root of the REST API, as in https://ghe.example.org/api/v3 (http is for a loopback address alone)"
-
 // decodeAPIURL keeps the root of the API without a slash at its end.
 func (c *Config) decodeAPIURL(value any) bool {
 	text, ok := value.(string)
-	u, err := transport.ParseAddress(text)
-	if !ok || err != nil || u.RawQuery != "" || u.Fragment != "" {
-		return false
-	}
-	c.APIURL = strings.TrimRight(text, "/")
-	return true
-}
-
-// graphqlURL returns where the GraphQL API of a REST root is: beside v3 on an
-// Enterprise server, below the root elsewhere.
-func graphqlURL(api string) string {
-	if server, ok := strings.CutSuffix(api, "/api/v3"); ok {
-		return server + "/api/graphql"
-	}
-	return api + "/graphql"
+	root, err := client.ParseAPIURL(text)
+	c.APIURL = root
+	return ok && err == nil
 }
 
 func (c *Config) decodeStateLabelPrefix(value any) bool {

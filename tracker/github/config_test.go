@@ -44,9 +44,6 @@ func TestEverySettingIsTaken(t *testing.T) {
 	if diff := cmp.Diff(want, cfg); diff != "" {
 		t.Error(diff)
 	}
-	if got, want := graphqlURL(cfg.APIURL), "https://ghe.example.org/api/graphql"; got != want {
-		t.Errorf("GraphQL at %s, want %s", got, want)
-	}
 	if states := cfg.States(); states.Active != nil || states.Only != nil || states.Reason == "" {
 		t.Errorf("states %+v: want none, and why", states)
 	}

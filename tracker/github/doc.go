@@ -29,12 +29,10 @@
 //
 // # The libraries
 //
-// REST is go-github's (v62), GraphQL is shurcooL/graphql's, which writes each query
-// from the struct that takes its answer. Below both is one http.RoundTripper
-// (wire.go): what README.md promises about the token, redirects, rate limits, sizes
-// and retries holds for every request, whichever library makes it. A second one
-// (graphql.go) judges the errors of a GraphQL answer, which the client cannot tell
-// apart. Lists and issues are asked for by go-github's NewRequest and Do instead of
-// its methods, because those take no ETag, give up a whole page for one malformed
-// record, and have no issue_dependencies_summary, which saves a request per issue.
+// Package client makes all requests: what README.md promises about the token,
+// redirects, rate limits, sizes and retries holds for each of them. Records are
+// go-github's with one field more, issue_dependencies_summary, which saves a request
+// per issue. Lists are read page by page with their ETags, and a malformed record
+// spoils only itself. GraphQL queries are written from the struct that takes the
+// answer.
 package github

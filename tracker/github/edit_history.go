@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // editHistoryQuery asks who changed the text of issues and who labelled them. It
@@ -122,14 +123,14 @@ func (r *repository) readEditHistories(ctx context.Context, candidates []candida
 	op := "read who edited the issues of " + r.cfg.Repo
 	all := make([]*editHistory, len(candidates))
 	chunks := slices.Collect(slices.Chunk(candidates, maxNodes))
-	err := together(ctx, len(chunks), func(ctx context.Context, i int) error {
+	err := inParallel(ctx, len(chunks), func(ctx context.Context, i int) error {
 		ids := make([]string, len(chunks[i]))
 		for j, c := range chunks[i] {
 			ids[j] = c.GetNodeID()
 		}
 		var data editHistoryQuery
-		if err := r.query(ctx, op, needIssues, &data, map[string]any{"ids": nodeIDs(ids)}); err != nil {
-			return err
+		if err := r.client.Query(ctx, client.ReadIssues, &data, map[string]any{"ids": nodeIDs(ids)}); err != nil {
+			return failed(op, err)
 		}
 		if len(data.Nodes) != len(ids) {
 			return fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))

@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/trackertest"
-	"github.com/vektah/gqlparser/v2/ast"
 )
 
 const (
@@ -140,11 +141,11 @@ func (f *fake) openWith(more map[string]any, active, terminal []string) *reposit
 
 func (f *fake) openConfig(cfg Config) *repository {
 	f.t.Helper()
-	r, err := newRepository(cfg, f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
+	r, err := newRepository(cfg, f.server.Client().Transport, slog.New(slog.NewTextHandler(f.log, nil)))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	r.wire.pause = time.Millisecond
+	r.client.Transport.Pause = time.Millisecond
 	return r
 }
 

@@ -10,7 +10,10 @@ import (
 	"strings"
 
 	gh "github.com/google/go-github/v62/github"
+
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // toIssues returns the issues of the records in their order: all of them, or those
@@ -181,7 +184,7 @@ func newMalformed(number int, why error) tracker.Malformed {
 
 // decodeRecords reads the records of a list. Malformed ones are returned apart, each
 // with its reason.
-func decodeRecords(a answer) (records []*record, malformed []tracker.Malformed, err error) {
+func decodeRecords(c *client.Client, a transport.Answer) (records []*record, malformed []tracker.Malformed, err error) {
 	keep := func(r *record, err error) {
 		if err == nil {
 			err = r.validate()
@@ -193,7 +196,7 @@ func decodeRecords(a answer) (records []*record, malformed []tracker.Malformed, 
 		malformed = append(malformed, newMalformed(r.number(), err))
 	}
 	var all []*record
-	if err := a.decode(&all); err == nil {
+	if err := c.Decode(a, &all); err == nil {
 		for _, r := range all {
 			keep(r, nil)
 		}
@@ -201,7 +204,7 @@ func decodeRecords(a answer) (records []*record, malformed []tracker.Malformed, 
 	}
 	// Something has the wrong type: find the malformed records one by one.
 	var each []json.RawMessage
-	if err := a.decode(&each); err != nil {
+	if err := c.Decode(a, &each); err != nil {
 		return nil, nil, err
 	}
 	for _, raw := range each {

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/shurcooL/graphql"
-	"github.com/symphony-runner/symphony/tracker"
-)
 
-const needProjects = "the permission projects: read (the token of an Actions job cannot have it)"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
 
 // projectQuery asks for the board (a Projects v2 project) and for the status of
 // issues on it.
@@ -79,7 +79,7 @@ func (r *repository) projectStatuses(ctx context.Context, records []*record) (ma
 		chunks = [][]string{{}} // to check the board
 	}
 	parts := make([]map[string]projectStatus, len(chunks))
-	err := together(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
+	err := inParallel(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
 		parts[i], err = r.readProjectStatuses(ctx, chunks[i])
 		return err
 	})
@@ -104,11 +104,11 @@ func (r *repository) readProjectStatuses(ctx context.Context, ids []string) (map
 	p := r.cfg.Project
 	op := fmt.Sprintf("read the project %s/%d", p.Owner, p.Number)
 	var data projectQuery
-	err := r.query(ctx, op, needProjects, &data, map[string]any{
+	err := r.client.Query(ctx, client.ReadProjects, &data, map[string]any{
 		"owner": graphql.String(p.Owner), "number": graphql.Int(p.Number), "field": graphql.String(p.Field), "ids": nodeIDs(ids),
 	})
 	if err != nil {
-		return nil, err
+		return nil, failed(op, err)
 	}
 	if err := r.checkProject(data); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (r *repository) checkProject(data projectQuery) error {
 	}
 	project := data.RepositoryOwner.Owner.ProjectV2
 	if project == nil {
-		return invalid("project.number", "is %d: %s has no such project, or the token cannot see it: give it %s", p.Number, p.Owner, needProjects)
+		return invalid("project.number", "is %d: %s has no such project, or the token cannot see it: give it %s (that of a job cannot have it)", p.Number, p.Owner, client.ReadProjects)
 	}
 	var names []string
 	for _, node := range project.Fields.Nodes {

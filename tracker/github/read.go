@@ -10,12 +10,13 @@ import (
 	"strconv"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // listPath returns the address of a list of issues in the order of creation. In this
 // order a new issue does not move another one to a different page.
 func (r *repository) listPath(state string) string {
-	return r.path("/issues?state=%s&sort=created&direction=asc&per_page=100", state)
+	return r.client.Path("/issues?state=%s&sort=created&direction=asc&per_page=100", state)
 }
 
 // IssuesByState implements [tracker.Reader] with one list for all states.
@@ -162,7 +163,7 @@ func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*r
 		}
 	}
 	single, malformed := make([]*record, len(rest)), make([]*tracker.MalformedError, len(rest))
-	err := together(ctx, len(rest), func(ctx context.Context, i int) (err error) {
+	err := inParallel(ctx, len(rest), func(ctx context.Context, i int) (err error) {
 		single[i], err = r.readRecord(ctx, rest[i])
 		if errors.As(err, &malformed[i]) {
 			return nil // read the others too, to name every malformed one
@@ -182,8 +183,8 @@ func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*r
 	}
 	if missing && !listed {
 		// A token that lost access to the repository must not look like deleted issues.
-		if _, err := r.readPage(ctx, op, r.candidateListPath(listOpen), true); err != nil {
-			return nil, err
+		if _, err := r.readPage(ctx, r.candidateListPath(listOpen), true); err != nil {
+			return nil, failed(op, err)
 		}
 	}
 	return found, nil
@@ -205,10 +206,10 @@ func joinMalformed(op string, malformed []*tracker.MalformedError) error {
 
 // readRecord returns one issue, nil when it is not visible.
 func (r *repository) readRecord(ctx context.Context, n int) (*record, error) {
-	op, at := fmt.Sprintf("read %s of %s", identifier(n), r.cfg.Repo), r.path("/issues/%d", n)
+	op, at := fmt.Sprintf("read %s of %s", identifier(n), r.cfg.Repo), r.client.Path("/issues/%d", n)
 	known := r.cached(at)
-	a, err := r.getIfChanged(ctx, op, at, known)
-	switch status(err) {
+	a, err := r.getIfChanged(ctx, at, known)
+	switch client.Status(err) {
 	case http.StatusNotModified:
 		if known != nil {
 			return known.records[0], nil
@@ -219,12 +220,12 @@ func (r *repository) readRecord(ctx context.Context, n int) (*record, error) {
 		r.log.Info("issue transferred", "issue_id", n, "repository", r.cfg.Repo)
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
 	var raw json.RawMessage
-	if err := a.decode(&raw); err != nil {
-		return nil, fmt.Errorf("%s: %w", op, err)
+	if err == nil {
+		err = r.client.Decode(a, &raw)
+	}
+	if err != nil {
+		return nil, failed(op, err)
 	}
 	rec := new(record)
 	if err := json.Unmarshal(raw, rec); err != nil {
@@ -240,7 +241,7 @@ func (r *repository) readRecord(ctx context.Context, n int) (*record, error) {
 	if err != nil {
 		return nil, &tracker.MalformedError{Op: op, Records: []tracker.Malformed{newMalformed(n, err)}}
 	}
-	r.cache(at, &cachedPage{etag: a.header.Get("ETag"), records: []*record{rec}})
+	r.cache(at, &cachedPage{etag: a.Header.Get("ETag"), records: []*record{rec}})
 	return rec, nil
 }
 

@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 const (
@@ -229,13 +232,13 @@ func FuzzRecordsNeverPanicAndAreWholeOrMalformed(f *testing.F) {
 	f.Add(`[{"number": 1e99, "labels": [null], "user": null, "created_at": "x"}]`)
 	f.Add(`{}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		a := answer{header: http.Header{"Content-Type": {"application/json"}}, body: []byte(body)}
-		records, malformed, err := decodeRecords(a)
+		a := transport.Answer{Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
+		records, malformed, err := decodeRecords(new(client.Client), a)
 		if err != nil {
 			return
 		}
 		var all []json.RawMessage
-		if err := json.Unmarshal(a.body, &all); err != nil || len(all) != len(records)+len(malformed) {
+		if err := json.Unmarshal(a.Body, &all); err != nil || len(all) != len(records)+len(malformed) {
 			t.Errorf("%d records and %d malformed ones in %d, %v", len(records), len(malformed), len(all), err)
 		}
 		for _, r := range records {
@@ -249,10 +252,10 @@ func FuzzRecordsNeverPanicAndAreWholeOrMalformed(f *testing.F) {
 
 func TestRecordsThatAreNoIssuesAreExplained(t *testing.T) {
 	t.Parallel()
-	a := answer{header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`[null, {"title": "t"}, {"number": 2, "title": "t"},
+	a := transport.Answer{Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`[null, {"title": "t"}, {"number": 2, "title": "t"},
 		{"number": 3, "node_id": "I", "title": " "}, {"number": 4, "node_id": "I", "title": "t", "state": "merged"},
 		{"number": 5, "node_id": "I", "title": "t", "state": "open", "updated_at": "yesterday"}]`)}
-	records, malformed, err := decodeRecords(a)
+	records, malformed, err := decodeRecords(new(client.Client), a)
 	if err != nil || len(records) != 0 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}

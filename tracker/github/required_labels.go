@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // spelling is how the repository writes a label, as GitHub last returned it.
@@ -86,21 +87,14 @@ func (r *repository) refreshSpellings(ctx context.Context) (bool, error) {
 // repository does not have it.
 func (r *repository) labelSpelling(ctx context.Context, label string, before spelling) (string, error) {
 	op := fmt.Sprintf("read the label %q of %s", label, r.cfg.Repo)
-	req, err := r.rest.newRequest(http.MethodGet, r.path("/labels/%s", url.PathEscape(label)), nil)
-	if err != nil {
-		return "", r.failed(ctx, op, needIssues, err)
-	}
-	if before.etag != "" {
-		req.Header.Set("If-None-Match", before.etag)
-	}
-	a, err := r.send(ctx, op, req)
+	a, err := r.client.Do(ctx, client.Request{Path: r.client.Path("/labels/%s", url.PathEscape(label)), Permission: client.ReadIssues, ETag: before.etag})
 	var found struct {
 		Name string `json:"name"`
 	}
 	switch {
-	case status(err) == http.StatusNotModified && before.etag != "":
+	case client.Status(err) == http.StatusNotModified && before.etag != "":
 		return before.name, nil
-	case status(err) == http.StatusNotFound:
+	case client.Status(err) == http.StatusNotFound:
 		if before.name != "" {
 			return before.name, nil // findSpelling was tried before
 		}
@@ -108,13 +102,13 @@ func (r *repository) labelSpelling(ctx context.Context, label string, before spe
 			return "", err
 		}
 	case err != nil:
-		return "", err
+		return "", failed(op, err)
 	default:
-		if err := a.decode(&found); err != nil {
-			return "", fmt.Errorf("%s: %w", op, err)
+		if err := r.client.Decode(a, &found); err != nil {
+			return "", failed(op, err)
 		}
 	}
-	known := spelling{name: found.Name, etag: a.header.Get("ETag")}
+	known := spelling{name: found.Name, etag: a.Header.Get("ETag")}
 	if tracker.NormalLabel(known.name) != label {
 		known.name = label
 	}

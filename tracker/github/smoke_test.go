@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // The repository of the smoke test and a token that may write its issues.
@@ -48,10 +49,10 @@ func TestTheRealGitHub(t *testing.T) {
 
 // smoke goes through the life of one issue, as people, the orchestrator and an
 // agent see it: made with a label, listed, read, commented on, handed over, closed.
-func smoke(ctx context.Context, cfg Config, client *http.Client) (err error) {
+func smoke(ctx context.Context, cfg Config, base *http.Client) (err error) {
 	label := "Symphony-smoke-" + rand.Text()[:10] // which the adapter asks for in lower case
 	cfg.RequiredLabels = []string{tracker.NormalLabel(label)}
-	r, err := newRepository(cfg, client, slog.New(slog.DiscardHandler))
+	r, err := newRepository(cfg, base.Transport, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -141,15 +142,14 @@ func eventually(ctx context.Context, look func() error) func() error {
 
 // smokeCall is what a person does on GitHub.
 func (r *repository) smokeCall(ctx context.Context, method, path string, body, into any) error {
-	req, err := r.rest.newRequest(method, r.path("%s", path), body)
+	a, err := r.client.Do(ctx, client.Request{Method: method, Path: r.client.Path("%s", path), Body: body})
+	if err == nil && into != nil {
+		err = r.client.Decode(a, into)
+	}
 	if err != nil {
-		return err
+		return failed(method+" "+path, err)
 	}
-	a, err := r.send(ctx, method+" "+path, req)
-	if err != nil || into == nil {
-		return err
-	}
-	return a.decode(into)
+	return nil
 }
 
 func TestTheSmokeTestGoesThroughTheLifeOfAnIssueAndCleansUp(t *testing.T) {

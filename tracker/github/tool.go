@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/transport"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
@@ -70,47 +72,44 @@ func (r *repository) runTool(ctx context.Context, arguments json.RawMessage) (st
 	if err := r.checkRemotely(ctx, c); err != nil {
 		return "", err
 	}
-	req, err := r.callRequest(c)
-	if err != nil {
-		return "", err
-	}
-	a, err := r.send(ctx, c.Method+" "+clip(c.Path), req)
-	if refused, ok := errors.AsType[*statusError](err); ok {
-		return "", errors.New("GitHub refused: " + resultText(refused.answer))
+	a, err := r.client.Do(ctx, c.request())
+	if refused, ok := errors.AsType[*transport.Error](err); ok && refused.Kind == transport.Refused {
+		return "", errors.New("GitHub refused: " + resultText(refused.Answer))
 	}
 	if err != nil {
-		return "", err
+		return "", failed(c.Method+" "+clip(c.Path), err)
 	}
 	return resultText(a), nil
 }
 
-// callRequest returns the request that a call sends.
-func (r *repository) callRequest(c *call) (*http.Request, error) {
+// request returns the request that a call sends.
+func (c *call) request() client.Request {
 	path := c.target.requestPath()
 	if len(c.query) > 0 {
 		path += "?" + c.query.Encode()
 	}
-	if c.Body == nil { // a nil map would be sent as null
-		return r.rest.newRequest(c.Method, path, nil)
+	request := client.Request{Method: c.Method, Path: path}
+	if c.Body != nil { // a nil map would be sent as null
+		request.Body = c.Body
 	}
-	return r.rest.newRequest(c.Method, path, c.Body)
+	return request
 }
 
 // resultText returns an answer as the model receives it.
-func resultText(a answer) string {
-	text := a.named()
+func resultText(a transport.Answer) string {
+	text := a.Name()
 	switch {
-	case a.status >= 300 && a.status < 400:
+	case a.Status >= 300 && a.Status < 400:
 		return text + "\nIt was moved. Redirects are not followed."
-	case len(bytes.TrimSpace(a.body)) == 0:
+	case len(bytes.TrimSpace(a.Body)) == 0:
 		return text
-	case !a.json():
+	case !a.IsJSON():
 		return text + "\nThe answer is not JSON and is left out."
 	}
-	if linkRelation(a.header, "next") != "" {
+	if client.Next(a) != "" {
 		text += "\nThere are more pages: raise params.page."
 	}
-	return text + "\n" + untrusted.Cut(string(a.body), maxResult, "ask for less, for example with params.per_page")
+	return text + "\n" + untrusted.Cut(string(a.Body), maxResult, "ask for less, for example with params.per_page")
 }
 
 // authorizeCall returns the call that the arguments describe. It refuses, without a

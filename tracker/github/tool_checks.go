@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // callCheck rejects a call by its arguments, before anything is sent. It may set the
@@ -174,10 +175,10 @@ func (r *repository) checkRemotely(ctx context.Context, c *call) error {
 	if c.branch == "" {
 		return nil
 	}
-	owner, name, _ := strings.Cut(c.target.repo, "/")
-	repo, _, err := r.rest.getRepository(ctx, owner, name)
+	target := r.client.Of(c.target.repo)
+	repo, err := target.Repository(ctx)
 	if err != nil {
-		return r.uncheckable(ctx, err)
+		return uncheckable(err)
 	}
 	if repo.GetDefaultBranch() == "" || strings.EqualFold(c.branch, repo.GetDefaultBranch()) {
 		return fmt.Errorf("%q is the default branch: change another one and open a pull request", c.branch)
@@ -186,16 +187,16 @@ func (r *repository) checkRemotely(ctx context.Context, c *call) error {
 		return nil
 	}
 	const most = 300 // GitHub lists no more files in a comparison
-	diff, _, err := r.rest.compareCommits(ctx, owner, name, repo.GetDefaultBranch(), c.commit, nil)
+	files, err := target.Compare(ctx, repo.GetDefaultBranch(), c.commit)
 	switch {
 	case err != nil:
-		return r.uncheckable(ctx, err)
-	case diff.Files == nil: // go-github reads an empty answer as a comparison without files
-		return r.uncheckable(ctx, errors.New("the comparison tells of no files"))
-	case len(diff.Files) >= most:
+		return uncheckable(err)
+	case files == nil:
+		return uncheckable(fmt.Errorf("%w: the comparison tells of no files", tracker.ErrResponse))
+	case len(files) >= most:
 		return fmt.Errorf("the commit changes %d files or more, too many to see that no workflow is among them: push it with git", most)
 	}
-	for _, f := range diff.Files {
+	for _, f := range files {
 		if slices.ContainsFunc([]string{f.GetFilename(), f.GetPreviousFilename()}, isWorkflowFile) {
 			return errWorkflowFile
 		}
@@ -204,9 +205,9 @@ func (r *repository) checkRemotely(ctx context.Context, c *call) error {
 }
 
 // uncheckable returns the error for a call that GitHub's answer does not let us check.
-func (r *repository) uncheckable(ctx context.Context, err error) error {
-	if e, ok := errors.AsType[*statusError](err); ok {
-		return errors.New("it cannot be checked, so it is refused: " + resultText(e.answer))
+func uncheckable(err error) error {
+	if e, ok := errors.AsType[*transport.Error](err); ok && e.Kind == transport.Refused {
+		return errors.New("it cannot be checked, so it is refused: " + resultText(e.Answer))
 	}
-	return r.failed(ctx, "check the call", needIssues, err)
+	return failed("check the call", err)
 }

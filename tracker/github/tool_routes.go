@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // toolRoute is a method and a path that github_api may call.
@@ -160,7 +162,7 @@ func parseTarget(path, repo string) (target, error) {
 		segments[2] = name
 	}
 	t := target{segments[1] + "/" + segments[2], segments[3:]}
-	if !repoName.MatchString(t.repo) {
+	if !client.IsRepo(t.repo) {
 		return target{}, fmt.Errorf("path names the repository %q: %s", t.repo, form)
 	}
 	return t, nil

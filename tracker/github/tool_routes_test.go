@@ -72,7 +72,7 @@ func TestEveryWriteIsSentAsGitHubDescribesIt(t *testing.T) {
 				tried = append(tried, allowed.method+" "+allowed.path)
 			}
 		}
-		req, err := r.callRequest(c)
+		req, err := r.client.NewRequest(t.Context(), c.request())
 		if err != nil {
 			t.Fatal(err)
 		}

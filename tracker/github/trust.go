@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // trustChecker decides whether the text of an issue may reach the agent. What it
@@ -251,7 +252,7 @@ func (t *trustChecker) writeDenial(ctx context.Context, who *actor) (string, err
 // prefetchWriteAccess reads the permissions of several people concurrently, so that
 // writeDenial finds them.
 func (t *trustChecker) prefetchWriteAccess(ctx context.Context, logins []string) error {
-	return together(ctx, len(logins), func(ctx context.Context, i int) error {
+	return inParallel(ctx, len(logins), func(ctx context.Context, i int) error {
 		_, err := t.writeDenial(ctx, &actor{Typename: "User", Login: logins[i]})
 		return err
 	})
@@ -261,16 +262,11 @@ func (t *trustChecker) prefetchWriteAccess(ctx context.Context, logins []string)
 // known, the request costs nothing of the rate limit.
 func (r *repository) readWriteAccess(ctx context.Context, login string, known writeAccess) (writeAccess, error) {
 	op := fmt.Sprintf("read the permission of %s in %s", login, r.cfg.Repo)
-	req, err := r.rest.newRequest(http.MethodGet, r.path("/collaborators/%s/permission", url.PathEscape(login)), nil)
-	if err != nil {
-		return writeAccess{}, r.failed(ctx, op, needIssues, err)
-	}
-	if known.etag != "" {
-		req.Header.Set("If-None-Match", known.etag)
-	}
 	asked := time.Now()
-	a, err := r.send(ctx, op, req)
-	switch code := status(err); {
+	a, err := r.client.Do(ctx, client.Request{
+		Path: r.client.Path("/collaborators/%s/permission", url.PathEscape(login)), Permission: client.ReadMetadata, ETag: known.etag,
+	})
+	switch code := client.Status(err); {
 	case code == http.StatusNotModified && known.etag != "":
 		known.asked = asked
 		return known, nil
@@ -279,15 +275,15 @@ func (r *repository) readWriteAccess(ctx context.Context, login string, known wr
 	case code >= 300 && code < 500 && code != http.StatusUnauthorized:
 		return writeAccess{denial: fmt.Sprintf("what %s may do cannot be read: give the token the permission metadata: read", login), asked: asked}, nil
 	case err != nil:
-		return writeAccess{}, err
+		return writeAccess{}, failed(op, err)
 	}
 	var level struct {
 		Permission string `json:"permission"`
 	}
-	if err := a.decode(&level); err != nil {
-		return writeAccess{}, fmt.Errorf("%s: %w", op, err)
+	if err := r.client.Decode(a, &level); err != nil {
+		return writeAccess{}, failed(op, err)
 	}
-	p := writeAccess{etag: a.header.Get("ETag"), asked: asked}
+	p := writeAccess{etag: a.Header.Get("ETag"), asked: asked}
 	if level.Permission != "admin" && level.Permission != "write" {
 		p.denial = login + " has no write access"
 	}

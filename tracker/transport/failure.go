@@ -2,11 +2,14 @@ package transport
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"mime"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Answer is what a server said, complete and without the token.
@@ -19,6 +22,18 @@ type Answer struct {
 // Name returns the status with its name, where it has one.
 func (a Answer) Name() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status)))
+}
+
+// Decode reads the answer, which must be JSON, into v. It fails with an [Error].
+func (a Answer) Decode(v any) error {
+	err := fmt.Errorf("content type %q instead of JSON", untrusted.Truncate(a.Header.Get("Content-Type"), maxText))
+	if a.IsJSON() {
+		err = json.Unmarshal(a.Body, v)
+	}
+	if err != nil {
+		return &Error{Kind: Unreadable, Answer: a, Reason: untrusted.OneLine(err.Error(), maxText)}
+	}
+	return nil
 }
 
 // IsJSON reports whether the answer says that it is JSON.
@@ -46,7 +61,7 @@ type Error struct {
 	Wait   time.Duration // that the server asks for; 0 if it does not say
 	Reason string        // what happened
 	Remedy string        // what to do about it; empty if nothing is to be done
-	cause  error         // of the context that ended; nil if none did
+	Err    error         // to wrap, such as the cause of the context that ended; may be nil
 }
 
 func (e *Error) Error() string {
@@ -56,7 +71,7 @@ func (e *Error) Error() string {
 	return e.Reason + ": " + e.Remedy
 }
 
-func (e *Error) Unwrap() error { return e.cause }
+func (e *Error) Unwrap() error { return e.Err }
 
 // InDoubt reports whether the request may have been carried out nevertheless.
 func (e *Error) InDoubt() bool {
@@ -67,5 +82,5 @@ func (e *Error) InDoubt() bool {
 // cause.
 func Interrupted(ctx context.Context) *Error {
 	cause := context.Cause(ctx)
-	return &Error{Kind: Unanswered, Reason: cause.Error(), cause: cause}
+	return &Error{Kind: Unanswered, Reason: cause.Error(), Err: cause}
 }

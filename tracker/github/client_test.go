@@ -1,12 +1,9 @@
 package github
 
 import (
-	"bufio"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,24 +29,6 @@ func TestALimitThatIsUsedUpIsGitHubsToEnforce(t *testing.T) {
 	wantRequests(t, f, listPath+" 200", historyRequest, memRequest, listPath+" 304")
 }
 
-func TestTheTokenIsSentToNoOtherHost(t *testing.T) {
-	t.Parallel()
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
-		t.Errorf("another host was sent %q", q.Header)
-	}))
-	t.Cleanup(other.Close)
-	r := newFake(t).open()
-	for _, at := range []string{other.URL + "/repos/acme/shop", strings.Replace(other.URL, "http:", "https:", 1)} {
-		req, err := http.NewRequest(http.MethodGet, at, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.wire.RoundTrip(req); !errors.Is(err, tracker.ErrRequest) || !strings.Contains(err.Error(), "tracker.provider.api_url") {
-			t.Errorf("%s: %v", at, err)
-		}
-	}
-}
-
 func TestEveryRequestHasWhatGitHubAsksFor(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -65,34 +44,6 @@ func TestEveryRequestHasWhatGitHubAsksFor(t *testing.T) {
 	})
 	f.list(f.open(), "open")
 	wantRequests(t, f, listPath+" 200", historyRequest, memRequest)
-}
-
-// What no HTTP library can parse is quoted in its error.
-func TestTheTokenIsCutOutOfWhatIsNoHTTP(t *testing.T) {
-	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-				io.WriteString(conn, "Bearer "+fakeToken+" is not welcome\r\n\r\n")
-			}
-			conn.Close()
-		}
-	}()
-	f := newFake(t)
-	f.server.URL = "http://" + listener.Addr().String()
-	r := f.open()
-	if err := f.listError(r); !errors.Is(err, tracker.ErrRequest) || !strings.Contains(err.Error(), "see that "+listener.Addr().String()+" can be reached") {
-		t.Error(err)
-	}
 }
 
 func TestABoardThatIsNotToldIsNoBoardThatIsMissing(t *testing.T) {

@@ -1,0 +1,108 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/transport"
+)
+
+// graphqlURL returns where the GraphQL API of a REST root is: beside v3 on an
+// Enterprise server, below the root elsewhere.
+func graphqlURL(root string) string {
+	if server, ok := strings.CutSuffix(root, "/api/v3"); ok {
+		return server + "/api/graphql"
+	}
+	return root + "/graphql"
+}
+
+// Query asks the GraphQL API, for reading alone. What GitHub reports as not found is
+// null in the data, and so is what the token may not see deep inside a node; both
+// are the caller's to judge. Any other error fails the query: an outage must never
+// look like an empty answer.
+func (c *Client) Query(ctx context.Context, p Permission, into any, variables map[string]any) error {
+	err := c.graph.Query(transport.Repeatable(ctx), into, variables)
+	if err == nil {
+		return nil
+	}
+	e, ok := errors.AsType[*transport.Error](err)
+	switch {
+	case ctx.Err() != nil: // the library keeps the fact alone
+		e = transport.Interrupted(ctx)
+	case !ok:
+		e = &transport.Error{Kind: transport.Unreadable, Reason: c.Transport.Quote(err.Error())}
+	}
+	return c.explain(e, p)
+}
+
+// graphqlTripper is the http.RoundTripper between the GraphQL library and the
+// transport. The library fails on any error and knows only its message, and it takes
+// an answer without data for an empty one. So this one judges the errors, and passes
+// on answers that have data and nothing beside it.
+type graphqlTripper struct{ t *transport.Transport }
+
+func (g graphqlTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	a, err := g.t.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	data, err := g.dataOf(a)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: a.Status, Header: a.Header, Body: io.NopCloser(bytes.NewReader(data)), Request: req}, nil
+}
+
+// dataOf returns an answer without the errors that only explain a null in its data.
+func (g graphqlTripper) dataOf(a transport.Answer) ([]byte, error) {
+	// Nearly every answer is plainly data alone, and may be long. A text that
+	// speaks of errors has its quotation marks escaped.
+	if a.IsJSON() && bytes.HasPrefix(a.Body, []byte(`{"data":{`)) && !bytes.Contains(a.Body, []byte(`"errors"`)) {
+		return a.Body, nil
+	}
+	var reply struct {
+		Data   json.RawMessage `json:"data"`
+		Errors []queryError    `json:"errors,omitempty"`
+	}
+	if err := a.Decode(&reply); err != nil {
+		return nil, err
+	}
+	for _, e := range reply.Errors {
+		switch {
+		case e.explainsNull():
+		case e.Type == "RATE_LIMITED" || e.Type == "RATE_LIMIT":
+			return nil, &transport.Error{Kind: transport.RateLimited, Answer: a, Wait: untilReset(a)}
+		case e.Type == "FORBIDDEN" || e.Type == "INSUFFICIENT_SCOPES":
+			body, _ := json.Marshal(map[string]string{"message": e.Message}) // a string can always be encoded
+			return nil, &transport.Error{Kind: transport.Refused, Answer: transport.Answer{Status: http.StatusForbidden, Body: body}}
+		default:
+			return nil, unreadable("the query failed" + g.t.Says("GitHub", e.Message))
+		}
+	}
+	if len(reply.Data) == 0 || string(reply.Data) == "null" {
+		return nil, unreadable("the answer has no data")
+	}
+	reply.Errors = nil
+	return json.Marshal(reply)
+}
+
+func unreadable(reason string) error {
+	return &transport.Error{Kind: transport.Unreadable, Reason: reason, Remedy: "try again later"}
+}
+
+type queryError struct {
+	Type    string
+	Message string
+	Path    []any
+}
+
+// explainsNull reports whether the error only explains a null in the data.
+func (e queryError) explainsNull() bool {
+	inNode := len(e.Path) > 2 && e.Path[0] == "nodes"
+	return len(e.Path) > 0 && e.Type == "NOT_FOUND" || inNode && e.Type == "FORBIDDEN"
+}

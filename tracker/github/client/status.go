@@ -1,0 +1,138 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker/transport"
+)
+
+// Permission is what a token needs for a request, in the syntax of a workflow.
+type Permission string
+
+// The permissions that requests need.
+const (
+	ReadIssues    Permission = "issues: read"
+	ReadContents  Permission = "contents: read"
+	WriteContents Permission = "contents: write"
+	ReadActions   Permission = "actions: read"
+	ReadMetadata  Permission = "metadata: read" // of every token that can see the repository
+	ReadProjects  Permission = "projects: read" // not of the token of a job
+)
+
+// secondaryPause is how long GitHub's documentation asks to wait after a secondary
+// limit that names no time.
+const secondaryPause = time.Minute
+
+// rateLimit returns whether an answer is a rate limit, and how long that lasts.
+// GitHub also answers with 403, as for a missing permission. Some secondary limits
+// differ from that only by the page of the documentation that they name.
+func rateLimit(a transport.Answer) (time.Duration, bool) {
+	if a.Status != http.StatusForbidden && a.Status != http.StatusTooManyRequests {
+		return 0, false
+	}
+	if wait, ok := transport.RetryAfter(a.Header); ok {
+		return wait, true
+	}
+	if a.Header.Get("X-RateLimit-Remaining") == "0" {
+		return untilReset(a), true
+	}
+	if a.Status == http.StatusTooManyRequests || strings.Contains(said(a).Page, "rate-limit") {
+		return secondaryPause, true
+	}
+	return 0, false
+}
+
+// untilReset returns how long the primary limit lasts, 0 if the answer does not say.
+func untilReset(a transport.Answer) time.Duration {
+	limit, _ := transport.ReadLimit(a.Header, "", func(seconds int64) time.Time { return time.Unix(seconds, 0) })
+	return limit.Reset
+}
+
+// message is the body of an answer without success.
+type message struct {
+	Text string `json:"message"`
+	Page string `json:"documentation_url"`
+}
+
+func said(a transport.Answer) message {
+	var m message
+	_ = json.Unmarshal(a.Body, &m) // an answer need not have one
+	return m
+}
+
+// explain completes the error of a request, which needs a permission: with GitHub's
+// own words, and what a person can do. It returns nil for nil.
+func (c *Client) explain(err error, p Permission) error {
+	e, ok := errors.AsType[*transport.Error](err)
+	if !ok {
+		return err
+	}
+	switch e.Kind {
+	case transport.NotSent:
+		e.Remedy = "the token is sent to that host alone: check " + c.names.APIURL
+	case transport.Unreadable:
+		if e.Remedy == "" {
+			e.Remedy = fmt.Sprintf("see that %s is the root of GitHub's REST API", c.names.APIURL)
+		}
+	case transport.RateLimited:
+		e.Reason, e.Remedy = "the token's rate limit is used up", "run less often, or give another token"
+		if e.Wait > 0 {
+			e.Reason += " until " + time.Now().Add(e.Wait).Round(time.Second).UTC().Format(time.RFC3339)
+		}
+	case transport.Refused:
+		e.Reason = e.Answer.Name() + c.Transport.Says("GitHub", said(e.Answer).Text)
+		e.Remedy = c.remedy(e.Answer, p)
+	}
+	return err
+}
+
+// remedy returns what a person can do about a status.
+func (c *Client) remedy(a transport.Answer, p Permission) string {
+	if accepted, _, _ := strings.Cut(a.Header.Get("X-Accepted-GitHub-Permissions"), ";"); accepted != "" {
+		p = Permission(strings.NewReplacer("=", ": ", ",", ", ").Replace(accepted))
+	}
+	switch {
+	case a.Status >= 300 && a.Status < 400:
+		return fmt.Sprintf("%s, or the branch, was renamed or moved: write its new name in %s", c.repo, c.names.Repo)
+	case a.Status == http.StatusUnauthorized:
+		return fmt.Sprintf("the token is not valid: set %s to another one", c.names.Token)
+	case a.Status == http.StatusForbidden && p == ReadProjects:
+		return "the token may not do this: give one with projects: read, which the token of a job cannot have"
+	case a.Status == http.StatusForbidden:
+		return fmt.Sprintf("the token may not do this: write `permissions: {%s}` in the workflow, or give a token that may", p)
+	case a.Status == http.StatusNotFound:
+		return fmt.Sprintf("the repository %s is unknown or the token cannot see it: check %s, and give the token %s", c.repo, c.names.Repo, p)
+	case a.Status == http.StatusConflict:
+		return "push a first commit if the repository is empty"
+	case a.Status == http.StatusGone:
+		return fmt.Sprintf("issues are switched off in %s: switch them on in its settings", c.repo)
+	case a.Status >= 500:
+		return "GitHub has a fault: try again later, see https://www.githubstatus.com"
+	}
+	return "see GitHub's documentation of this status"
+}
+
+// HasStatus reports whether GitHub refused a request with one of these statuses, or
+// with any if none is given.
+func HasStatus(err error, statuses ...int) bool {
+	status := Status(err)
+	for _, s := range statuses {
+		if s == status {
+			return true
+		}
+	}
+	return status != 0 && len(statuses) == 0
+}
+
+// Status returns the status with which GitHub refused a request, 0 if it did not.
+func Status(err error) int {
+	if e, ok := errors.AsType[*transport.Error](err); ok && e.Kind == transport.Refused {
+		return e.Answer.Status
+	}
+	return 0
+}

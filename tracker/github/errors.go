@@ -1,0 +1,37 @@
+package github
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// failed returns the error of an operation whose request failed, in the category of
+// the tracker.
+func failed(op string, err error) error {
+	e, ok := errors.AsType[*transport.Error](err)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s: %w", op, err)
+	case e.Kind == transport.RateLimited:
+		return &tracker.RateLimitError{Op: op, RetryAfter: e.Wait}
+	case errors.Is(e, client.ErrPages):
+		return fmt.Errorf("%s: %w: %w", op, tracker.ErrPagination, e)
+	case e.Kind == transport.Unreadable:
+		return fmt.Errorf("%s: %w: %w", op, tracker.ErrResponse, e)
+	case e.Kind != transport.Refused:
+		return fmt.Errorf("%s: %w: %w", op, tracker.ErrRequest, e)
+	}
+	refused := fmt.Errorf("%s: %w: %w", op, tracker.ErrStatus, e)
+	if e.Wait > 0 {
+		return &tracker.RetryLaterError{Err: refused, RetryAfter: e.Wait}
+	}
+	return refused
+}
+
+// clip returns what a server says, cut to fit into an error. The caller quotes it.
+func clip(message string) string { return untrusted.Truncate(message, 200) }
