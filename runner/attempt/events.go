@@ -52,15 +52,15 @@ func (a *attempt) onEvent(e codex.Event) {
 	}
 	a.report(u)
 
-	log := a.Log.With("session_id", e.Session, "pid", e.PID, "event", e.Kind)
+	of := []any{"session_id", e.Session, "pid", e.PID, "event", e.Kind}
 	switch e.Kind {
 	case codex.SessionStarted:
-		log.Info("turn started", "turn", a.turns, "resumed", a.Thread == e.Thread)
+		a.Log.Info("turn started", append(of, "turn", a.turns, "resumed", a.Thread == e.Thread)...)
 	case codex.UnsupportedToolCall, codex.Warning:
-		log.Warn(e.Summary)
+		a.Log.Warn(e.Summary, of...)
 	case codex.Notification, codex.OtherMessage:
 	default: // the outcome says how a turn ended, so debug is enough
-		log.Debug(e.Summary)
+		a.Log.Debug(e.Summary, of...)
 	}
 }
 
