@@ -89,7 +89,8 @@ func (l *loop) remove(issue workspace.Issue) {
 	})
 }
 
-// removed is the message that the removal of a workspace has ended.
+// removed is the message that the removal of a workspace has ended. Package workspace
+// has logged it, unless it failed.
 type removed struct {
 	id         tracker.ID
 	identifier string
@@ -99,15 +100,12 @@ type removed struct {
 
 func (m removed) in(l *loop) {
 	delete(l.cleaning, m.id)
-	log := l.Log.With("issue_id", m.id, "issue_identifier", m.identifier)
 	if m.hook != nil { // already logged where it ran
 		l.warn(fmt.Sprintf("%s: %v", m.identifier, m.hook))
 	}
 	if m.err != nil {
-		log.Warn("workspace not removed", "error", m.err)
+		l.Log.Warn("workspace not removed", "issue_id", m.id, "issue_identifier", m.identifier, "error", m.err)
 		l.warn(fmt.Sprintf("%s: workspace not removed: %v", m.identifier, m.err))
-	} else {
-		log.Info("workspace removed")
 	}
 	_, claimed := l.state.Claims[m.id]
 	if claimed || l.issues.candidate(m.id) >= 0 { // it waited for this
