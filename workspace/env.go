@@ -88,8 +88,9 @@ var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // get returns a variable of our own environment, or "".
 func (e Env) get(name string) string {
+	prefix := name + "="
 	for _, entry := range slices.Backward(e.Parent) {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+		if value, ok := strings.CutPrefix(entry, prefix); ok {
 			return value
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
@@ -44,11 +45,11 @@ func (a *app) stateOption() string {
 }
 
 // invalidFlag matches an error of the command-line library.
-var invalidFlag = regexp.MustCompile(`^invalid argument (".*") for "--([a-z-]+)" flag: `)
+var invalidFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^invalid argument (".*") for "--([a-z-]+)" flag: `) })
 
 // flagError turns an error of the command-line library into an error of usage.
 func (a *app) flagError(err error) error {
-	if parts := invalidFlag.FindStringSubmatch(err.Error()); parts != nil && a.actions.InActions() {
+	if parts := invalidFlag().FindStringSubmatch(err.Error()); parts != nil && a.actions.InActions() {
 		want := "a whole number"
 		if parts[2] == "deadline" {
 			want = "a time such as 50m"

@@ -25,8 +25,9 @@ type process struct {
 
 // getenv returns the value of an environment variable; the last one counts.
 func (p process) getenv(name string) (value string, set bool) {
+	prefix := name + "="
 	for _, entry := range p.environ {
-		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+		if v, ok := strings.CutPrefix(entry, prefix); ok {
 			value, set = v, true
 		}
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"encoding/json"
 	"reflect"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/redact"
@@ -11,15 +11,22 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// secretName matches the names that environment variables with secrets usually have.
-var secretName = regexp.MustCompile(`(?i)(token|secret|passw(or)?d|api_?key|private_?key|credential)`)
+// secretWords are in the names that environment variables with secrets usually have.
+var secretWords = []string{"token", "secret", "passwd", "password", "apikey", "api_key", "privatekey", "private_key", "credential"}
+
+// namesSecret reports whether an environment variable of this name usually holds a
+// secret.
+func namesSecret(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
+}
 
 // environmentSecrets returns a redactor of the values of the environment variables
 // that are named like secrets.
 func (a *app) environmentSecrets() *redact.Redactor {
 	r := redact.New()
 	for _, entry := range a.environ {
-		if name, value, _ := strings.Cut(entry, "="); secretName.MatchString(name) {
+		if name, value, _ := strings.Cut(entry, "="); namesSecret(name) {
 			a.addSecret(r, value)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
@@ -17,8 +18,8 @@ type Links struct {
 }
 
 var (
-	repository = regexp.MustCompile(`^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$`)
-	runID      = regexp.MustCompile(`^[0-9]{1,20}$`)
+	repository = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$`) })
+	runID      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{1,20}$`) })
 )
 
 // run returns the name of a run of a workflow with a link to it. Its id comes
@@ -28,7 +29,7 @@ func (l Links) run(id string, attempt int) phrase {
 		return nil
 	}
 	address := ""
-	if runID.MatchString(id) && repository.MatchString(l.Repository) {
+	if runID().MatchString(id) && repository().MatchString(l.Repository) {
 		address = strings.TrimSuffix(l.Server, "/") + "/" + l.Repository + "/actions/runs/" + id
 		if attempt > 0 {
 			address += "/attempts/" + strconv.Itoa(attempt)

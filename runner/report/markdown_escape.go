@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // markdown is text in GitHub's Markdown in which only our own markup has an
@@ -24,7 +25,7 @@ var entities = map[rune]string{
 }
 
 // listMarker matches what turns the line that it begins into an item or a rule.
-var listMarker = regexp.MustCompile(`^(-|\+|[0-9]+[.)])(?: |$|-)`)
+var listMarker = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(-|\+|[0-9]+[.)])(?: |$|-)`) })
 
 // escapeMarkdown returns s so that a page shows it as it is, on one line and in
 // at most the given number of columns (see [Fit], which also removes what is
@@ -36,7 +37,7 @@ var listMarker = regexp.MustCompile(`^(-|\+|[0-9]+[.)])(?: |$|-)`)
 func escapeMarkdown(s string, columns int) markdown {
 	s = strings.Join(strings.Fields(Fit(s, columns)), " ")
 	marker := 0 // the end of a list marker
-	if at := listMarker.FindStringSubmatchIndex(s); at != nil {
+	if at := listMarker().FindStringSubmatchIndex(s); at != nil {
 		marker = at[3]
 	}
 	var b strings.Builder
@@ -74,14 +75,16 @@ func link(text, address string, columns int) markdown {
 
 // host matches the name of a host, and maybe a port: no credentials before it,
 // and no character that only looks like a letter.
-var host = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$`)
+var host = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$`)
+})
 
 const maxAddress = 600 // bytes
 
 // href returns a web address as the target of a link, or "" for anything else.
 func href(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || len(address) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || !host.MatchString(u.Host) {
+	if err != nil || len(address) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || !host().MatchString(u.Host) {
 		return ""
 	}
 	var b strings.Builder

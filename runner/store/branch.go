@@ -190,7 +190,7 @@ func validateBranchName(name string) error {
 		problem = `it has ".." or "@{"`
 	case name == "@" || name == "HEAD" || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/"):
 		problem = "it reads as something other than a branch"
-	case objectNamePattern.MatchString(name):
+	case objectNamePattern().MatchString(name):
 		problem = "it reads as the name of a commit"
 	case strings.HasSuffix(name, "."):
 		problem = "it ends in a dot"

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/go-github/v62/github"
@@ -53,15 +54,15 @@ func newGithubMethods(c *github.Client) githubMethods {
 }
 
 var (
-	repoNamePattern   = regexp.MustCompile(`^[A-Za-z0-9_-]+/[A-Za-z0-9._-]+$`)
-	objectNamePattern = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`) // of git: SHA-1 or SHA-256
+	repoNamePattern   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+/[A-Za-z0-9._-]+$`) })
+	objectNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`) }) // of git: SHA-1 or SHA-256
 )
 
 // newClient returns a client for the repository, given as owner/name, at the
 // address of a REST API; empty means github.com's. It sends no request.
 func newClient(repo, address, token string, base *http.Client) (*client, error) {
 	owner, name, _ := strings.Cut(repo, "/")
-	if !repoNamePattern.MatchString(repo) || name == "." || name == ".." {
+	if !repoNamePattern().MatchString(repo) || name == "." || name == ".." {
 		return nil, fmt.Errorf("%w: repository %.100q: write it as owner/name", ErrRefused, repo)
 	}
 	if token == "" {
@@ -114,7 +115,7 @@ var errIncomplete = errors.New("a part is missing")
 // checkedObject returns the name of a git object from an answer, or an error if
 // the request failed or sha is not the name of an object.
 func (c *client) checkedObject(ctx context.Context, op, sha string, err error) (string, error) {
-	if err == nil && !objectNamePattern.MatchString(sha) {
+	if err == nil && !objectNamePattern().MatchString(sha) {
 		err = errIncomplete
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 var errNoFrontMatter = errors.New(`it does not begin with front matter: write a line "---", then title and state, then a line "---"`)
@@ -55,12 +56,14 @@ func (d document) newline() string {
 
 // commentsHeading matches the beginning of the comments that the tool writes. It
 // needs both headings, because people may describe an issue under "## Comments".
-var commentsHeading = regexp.MustCompile(`(?m)^## Comments[ \t]*\r?\n(?:[ \t]*\r?\n)*### \d{4}-\d\d-\d\dT[\d:]+Z agent[ \t]*\r?$`)
+var commentsHeading = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^## Comments[ \t]*\r?\n(?:[ \t]*\r?\n)*### \d{4}-\d\d-\d\dT[\d:]+Z agent[ \t]*\r?$`)
+})
 
 // description returns the body without its comments, with plain line ends.
 func (d document) description() string {
 	body := d.body
-	if at := commentsHeading.FindIndex(body); at != nil {
+	if at := commentsHeading().FindIndex(body); at != nil {
 		body = body[:at[0]]
 	}
 	return strings.Trim(strings.ReplaceAll(toValidText(body), "\r\n", "\n"), "\n")

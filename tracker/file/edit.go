@@ -52,7 +52,7 @@ func appendComment(doc document, at, comment string) []byte {
 	if len(doc.body) > 0 && !bytes.HasSuffix(doc.body, []byte("\n")) {
 		text.WriteString("\n")
 	}
-	if !commentsHeading.Match(doc.body) {
+	if !commentsHeading().Match(doc.body) {
 		text.WriteString("## Comments\n\n")
 	}
 	fmt.Fprintf(&text, "### %s agent\n\n%s\n", at, comment)

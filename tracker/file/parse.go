@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -172,11 +173,11 @@ func parseTime(n yaml.Node) time.Time {
 }
 
 // firstHeading matches a Markdown heading of the first level.
-var firstHeading = regexp.MustCompile(`(?m)^#[ \t]+(\S.*)$`)
+var firstHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^#[ \t]+(\S.*)$`) })
 
 // heading returns the first heading of a text.
 func heading(text string) string {
-	match := firstHeading.FindStringSubmatch(text)
+	match := firstHeading().FindStringSubmatch(text)
 	if match == nil {
 		return ""
 	}

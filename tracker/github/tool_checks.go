@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/transport"
@@ -82,13 +83,13 @@ func rejectApproval(_ Config, c *call) error {
 
 // plainBranchName matches names that can only mean a branch, not a revision or
 // another ref.
-var plainBranchName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+var plainBranchName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`) })
 
 // setBranch sets the branch that the call changes, or rejects its name.
 // checkRemotely rejects the default branch later.
 func (c *call) setBranch(name string) error {
 	first, _, _ := strings.Cut(name, "/")
-	if !plainBranchName.MatchString(name) || strings.Contains(name, "..") || strings.EqualFold(name, "head") || first == "refs" || first == "heads" {
+	if !plainBranchName().MatchString(name) || strings.Contains(name, "..") || strings.EqualFold(name, "head") || first == "refs" || first == "heads" {
 		return fmt.Errorf("%q is not the plain name of a branch: letters, digits and . _ - / alone", name)
 	}
 	c.branch = name
@@ -124,13 +125,13 @@ func rejectForcePush(_ Config, c *call) error {
 }
 
 // commitID matches the full name of a commit.
-var commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var commitID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
 
 // requireCommit sets the commit that becomes the head of a branch. checkRemotely asks
 // GitHub whether it changes a workflow.
 func requireCommit(_ Config, c *call) error {
 	sha, _ := c.Body["sha"].(string)
-	if !commitID.MatchString(sha) {
+	if !commitID().MatchString(sha) {
 		return errors.New("body.sha must be the full name of a commit")
 	}
 	c.commit = sha
