@@ -26,7 +26,8 @@ func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 	var about serverInfo
 	wait := s.o.Config.ReadTimeout
 	err := s.conn.call(ctx, max(wait, initializeTimeout), "initialize", initialize(s.o.Version), func(result json.RawMessage) error {
-		about.version, about.home = parseVersion(text(result, "useragent")), text(result, "codexhome")
+		answer := members(result)
+		about.version, about.home = parseVersion(answer.text("useragent")), answer.text("codexhome")
 		return nil
 	})
 	if err != nil {

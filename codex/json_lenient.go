@@ -13,15 +13,17 @@ import (
 // json.Unmarshal instead.
 func decodeLenient(raw json.RawMessage, v any) { _ = json.Unmarshal(raw, v) }
 
-// members returns the fields of an object under names that both spellings of the
-// protocol share: input_tokens and inputTokens become inputtokens. It returns nil
-// for anything that is not an object.
-func members(raw json.RawMessage) map[string]json.RawMessage {
+// object holds the fields of a JSON object under names that both spellings of the
+// protocol share: input_tokens and inputTokens become inputtokens.
+type object map[string]json.RawMessage
+
+// members decodes an object. It returns nil for anything that is not an object.
+func members(raw json.RawMessage) object {
 	var fields map[string]json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
-	shared := make(map[string]json.RawMessage, len(fields))
+	shared := make(object, len(fields))
 	for name, value := range fields {
 		shared[strings.ToLower(strings.ReplaceAll(name, "_", ""))] = value
 	}
@@ -29,21 +31,26 @@ func members(raw json.RawMessage) map[string]json.RawMessage {
 }
 
 // member returns the named one of the members, or nil if it is missing or null.
-func member(raw json.RawMessage, name string) json.RawMessage {
-	if value := members(raw)[name]; present(value) {
+func (o object) member(name string) json.RawMessage {
+	if value := o[name]; present(value) {
 		return value
 	}
 	return nil
 }
 
 // text returns the first of the named members that is a non-empty string, or "".
-func text(raw json.RawMessage, names ...string) string {
-	fields := members(raw)
+func (o object) text(names ...string) string {
 	for _, name := range names {
 		var s string
-		if json.Unmarshal(fields[name], &s) == nil && s != "" {
+		if json.Unmarshal(o[name], &s) == nil && s != "" {
 			return s
 		}
 	}
 	return ""
 }
+
+// member returns one member of an object that is decoded for it alone.
+func member(raw json.RawMessage, name string) json.RawMessage { return members(raw).member(name) }
+
+// text returns one text of an object that is decoded for it alone.
+func text(raw json.RawMessage, names ...string) string { return members(raw).text(names...) }

@@ -178,7 +178,7 @@ func (s *Session) onSettings(params json.RawMessage) {
 	if s.turn == nil || settings == nil || of.thread() != "" && of.thread() != s.thread {
 		return
 	}
-	if err := s.posture.verifySettings(s.o, settings); err != nil {
+	if err := s.posture.verifySettings(s.o, members(settings)); err != nil {
 		s.turn.abortLocked(err)
 	}
 }

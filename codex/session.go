@@ -155,17 +155,18 @@ func (s *Session) retryDowngraded(err error) bool {
 // threadOpened records the thread's id from result.thread.id or, from older servers,
 // result.id. It fails if the thread is not what was asked for.
 func (s *Session) threadOpened(result json.RawMessage) error {
-	id, err := resultID("thread", result)
+	answer := members(result)
+	id, err := resultID("thread", answer)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.thread = id
 	lost := ""
-	if s.posture.sandbox == nil && activeProfile(result) == "" {
+	if s.posture.sandbox == nil && activeProfile(answer) == "" {
 		lost = s.posture.dropProfile(s.o)
 	}
-	err = s.posture.verifyThread(s.o, result)
+	err = s.posture.verifyThread(s.o, answer)
 	s.mu.Unlock()
 	if lost != "" {
 		s.warn("this Codex is too old: continuing without " + lost)
@@ -174,8 +175,8 @@ func (s *Session) threadOpened(result json.RawMessage) error {
 }
 
 // resultID returns the id of a thread or a turn from the answer that starts it.
-func resultID(what string, result json.RawMessage) (string, error) {
-	id := cmp.Or(text(member(result, what), "id"), text(result, "id"))
+func resultID(what string, result object) (string, error) {
+	id := cmp.Or(text(result[what], "id"), result.text("id"))
 	if id == "" {
 		return "", fmt.Errorf("%s/start: %w: the answer has no id of the %[1]s: is this a Codex app-server?", what, ErrResponse)
 	}

@@ -141,7 +141,7 @@ func (s *Session) interruptedError(ctx context.Context, t *turn) error {
 // turnStarted records the turn's id from the answer to turn/start. It runs on the
 // read loop, before the next line of the server is handled.
 func (s *Session) turnStarted(t *turn, result json.RawMessage) error {
-	id, err := resultID("turn", result)
+	id, err := resultID("turn", members(result))
 	if err != nil {
 		return err
 	}

@@ -10,18 +10,18 @@ import (
 
 // verifyThread checks that a thread which the server opened is what it was asked for.
 // It skips what an older server leaves out. The error is [ErrPosture].
-func (p posture) verifyThread(o Options, result json.RawMessage) error {
-	if err := p.verifyApproval(member(result, "approvalpolicy")); err != nil {
+func (p posture) verifyThread(o Options, answer object) error {
+	if err := p.verifyApproval(answer.member("approvalpolicy")); err != nil {
 		return err
 	}
-	if cwd := text(result, "cwd"); cwd != "" && o.Cwd != "" && filepath.Clean(cwd) != filepath.Clean(o.Cwd) {
+	if cwd := answer.text("cwd"); cwd != "" && o.Cwd != "" && filepath.Clean(cwd) != filepath.Clean(o.Cwd) {
 		return mismatch("the working directory", o.Cwd, cwd)
 	}
-	if model := text(result, "model"); model != "" && o.Config.Model != "" && model != o.Config.Model {
+	if model := answer.text("model"); model != "" && o.Config.Model != "" && model != o.Config.Model {
 		return mismatch("the model", o.Config.Model, model)
 	}
 	asked, _ := p.settings["default_permissions"].(string)
-	if got := activeProfile(result); asked != "" && got != "" && got != asked {
+	if got := activeProfile(answer); asked != "" && got != "" && got != asked {
 		return mismatch("the permissions of the thread", asked, got)
 	}
 	return nil
@@ -29,14 +29,14 @@ func (p posture) verifyThread(o Options, result json.RawMessage) error {
 
 // verifySettings checks the settings of a turn, which newer servers report before they
 // ask the model. The error is [ErrPosture].
-func (p posture) verifySettings(o Options, settings json.RawMessage) error {
-	if err := p.verifyApproval(member(settings, "approvalpolicy")); err != nil {
+func (p posture) verifySettings(o Options, settings object) error {
+	if err := p.verifyApproval(settings.member("approvalpolicy")); err != nil {
 		return err
 	}
-	if cwd := text(settings, "cwd"); cwd != "" && filepath.Clean(cwd) != filepath.Clean(o.Cwd) {
+	if cwd := settings.text("cwd"); cwd != "" && filepath.Clean(cwd) != filepath.Clean(o.Cwd) {
 		return mismatch("the working directory", o.Cwd, cwd)
 	}
-	sandbox := member(settings, "sandboxpolicy")
+	sandbox := settings.member("sandboxpolicy")
 	if p.sandbox != nil {
 		if sandbox != nil && !satisfies(sandbox, p.sandbox) {
 			return mismatch("the sandbox", string(p.sandbox), string(sandbox))
@@ -62,8 +62,8 @@ func (p posture) verifyApproval(got json.RawMessage) error {
 
 // activeProfile returns the id of the permission profile in force, or "" if there is
 // none.
-func activeProfile(of json.RawMessage) string {
-	return text(member(of, "activepermissionprofile"), "id")
+func activeProfile(of object) string {
+	return text(of["activepermissionprofile"], "id")
 }
 
 // satisfies reports whether the JSON value got contains everything that want does.
