@@ -71,7 +71,7 @@ func TestRepliesMayComeOutOfOrder(t *testing.T) {
 	}
 }
 
-func TestABusyServerIsAskedAgain(t *testing.T) {
+func TestARequestToABusyServerIsRetried(t *testing.T) {
 	t.Parallel()
 	for busy, want := range map[int]error{0: nil, 1: nil, 3: nil, 4: ErrResponse} {
 		synctest.Test(t, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 	}
 }
 
-func TestAServerThatStopsReadingStopsNobody(t *testing.T) {
+func TestAServerThatStopsReadingBlocksNoCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := begin(t, Options{}, func(p *fakeServer) {
@@ -182,7 +182,7 @@ func TestACallToAServerThatStopsReadingEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestAnIDGoesBackByteForByte(t *testing.T) {
+func TestTheIDOfARequestIsReturnedByteForByte(t *testing.T) {
 	t.Parallel()
 	ids := []string{`0`, `-7`, `12345678901234567890`, `1.50`, `1e3`, `""`, `"0"`, `"a\u003cb<&>\/\n"`, `"é\ud83d\ude00"`}
 	var answered []string
@@ -204,7 +204,7 @@ func TestAnIDGoesBackByteForByte(t *testing.T) {
 	}
 }
 
-func TestALineThatIsNoMessageIsAnEventAndNoMore(t *testing.T) {
+func TestALineThatIsNotAMessageIsAnEvent(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`[`, 20_000) + strings.Repeat(`]`, 20_000)
 	malformed := []string{
@@ -294,7 +294,7 @@ func TestAConnectionThatEndsIsAPortExit(t *testing.T) {
 	}
 }
 
-func TestTheLastLineNeedsNoEnd(t *testing.T) {
+func TestTheLastLineNeedsNoLineFeed(t *testing.T) {
 	t.Parallel()
 	_, _, _, err := runTurnAfter(t, func(p *fakeServer) {
 		p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
@@ -305,7 +305,7 @@ func TestTheLastLineNeedsNoEnd(t *testing.T) {
 	}
 }
 
-func TestARefusalWithoutWordsEndsWithItsCode(t *testing.T) {
+func TestARefusalWithoutAMessageEndsWithItsCode(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
 		"":     "turn/start: response_error: Codex refused with -32000",

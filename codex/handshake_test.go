@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAKeyIsSaidOnceAndNeverShown(t *testing.T) {
+func TestAKeyIsSentOnceAndNeverShown(t *testing.T) {
 	t.Parallel()
 	const key = `sk-"odd"/key`
 	var mu sync.Mutex
@@ -45,7 +45,7 @@ func TestAKeyIsSaidOnceAndNeverShown(t *testing.T) {
 	}
 }
 
-func TestAKeyThatIsNotTakenIsNoLogin(t *testing.T) {
+func TestAKeyThatTheServerRefusesIsNoLogin(t *testing.T) {
 	t.Parallel()
 	_, err := Open(t.Context(), dial(t, func(p *fakeServer) {
 		p.reply(p.expect("initialize"), `{}`)
@@ -101,7 +101,7 @@ func TestWhatTheCommandLineSetsStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestAShorterPatienceOfTheProviderStays(t *testing.T) {
+func TestAShorterTimeoutOfTheProviderStays(t *testing.T) {
 	t.Parallel()
 	for _, s := range []serverInfo{{provider: "mine", custom: true, idle: time.Second}, {provider: "openai"}} {
 		var p posture

@@ -69,7 +69,7 @@ func TestPreflightFindsWhatKeepsSessionsFromWorking(t *testing.T) {
 
 // Codex asks the service of a ChatGPT account before it answers account/read, and
 // gives up after 15 seconds: measured with a service that never answers.
-func TestALoginThatCannotBeReadInTimeKeepsNobodyFromWorking(t *testing.T) {
+func TestALoginThatCannotBeReadInTimePreventsNoSession(t *testing.T) {
 	t.Parallel()
 	for name, unanswered := range map[string]func(*fakeServer) received{
 		"the login": func(p *fakeServer) received { return p.expect("account/read") },

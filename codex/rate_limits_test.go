@@ -50,7 +50,7 @@ func TestTheLimitsOfTheAccountAreReadOnceTheFirstTurnHasStarted(t *testing.T) {
 	}
 }
 
-func TestAServerThatDoesNotAnswerForItsLimitsHoldsNothingUp(t *testing.T) {
+func TestAServerThatDoesNotAnswerForItsLimitsDelaysNothing(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(*fakeServer, received){
 		"refused": func(p *fakeServer, m received) {

@@ -92,7 +92,7 @@ func TestTheTableHasTheRequestsOfTheProtocol(t *testing.T) {
 	}
 }
 
-func TestTheTimeIsTold(t *testing.T) {
+func TestARequestForTheTimeIsAnswered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var got, want string

@@ -243,7 +243,7 @@ func TestAnOlderServerGetsWhatItUnderstands(t *testing.T) {
 	}
 }
 
-func TestARefusalThatCannotBeMendedFailsTheOpening(t *testing.T) {
+func TestARefusalWithoutADowngradeFailsTheOpening(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		policy  json.RawMessage

@@ -31,7 +31,7 @@ func TestAPromptNamesSkillsAndNotVariables(t *testing.T) {
 	}
 }
 
-func TestASkillThatIsMissingIsAWarningAndNoMore(t *testing.T) {
+func TestAMissingSkillIsAWarning(t *testing.T) {
 	t.Parallel()
 	const list = `{"data":[{"cwd":"/w","errors":[],"skills":[
 		{"name":"review","enabled":true},{"name":"old","enabled":false},{"name":"deploy"},{"name":"review","enabled":true}]}]}`
@@ -71,7 +71,7 @@ func TestASkillThatIsMissingIsAWarningAndNoMore(t *testing.T) {
 	}
 }
 
-func TestASkillListThatNeverComesKeepsNobodyFromWorking(t *testing.T) {
+func TestASkillListThatNeverComesPreventsNoTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, j := begin(t, Options{Prompt: "$any"}, func(p *fakeServer) {

@@ -64,7 +64,7 @@ func TestAToolGetsItsArgumentsAndTheModelItsText(t *testing.T) {
 	}
 }
 
-func TestACallOfNoToolFailsAndTheSessionGoesOn(t *testing.T) {
+func TestACallOfAnUnknownToolFailsAndTheSessionContinues(t *testing.T) {
 	t.Parallel()
 	results, j := callTools(t, []Tool{echoTool}, toolCall(0, "rm", `{}`), `{"id":1,"method":"item/tool/call"}`, `{"id":2,"method":"item/tool/call","params":[]}`, toolCall(3, "echo", `{}`))
 	want := []toolResult{told(`unsupported_tool_call: there is no tool "rm"`, false), told(`unsupported_tool_call: there is no tool ""`, false),
@@ -266,7 +266,7 @@ func TestToolCallsOfASessionAreBounded(t *testing.T) {
 }
 
 // A script that calls a tool in a loop would do so until the turn's timeout.
-func TestAnAgentThatGoesOnCallingToolsFailsItsTurn(t *testing.T) {
+func TestAnAgentThatExceedsTheLimitOfToolCallsFailsItsTurn(t *testing.T) {
 	t.Parallel()
 	s, j := begin(t, Options{Tools: []Tool{echoTool}, Config: Config{MaxToolCalls: 5}}, func(p *fakeServer) {
 		p.turn()

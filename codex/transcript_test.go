@@ -76,7 +76,7 @@ func transcripts() map[string]recorded {
 	}
 }
 
-func TestRecordedSessionsEndAsTheyDid(t *testing.T) {
+func TestRecordedSessionsEndAsRecorded(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/transcripts/*.jsonl")
 	if err != nil {

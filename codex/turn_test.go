@@ -337,7 +337,7 @@ func TestAQuestionThatComesDuringTheInterruptIsNotLost(t *testing.T) {
 	}
 }
 
-func TestATurnHasATimeInAll(t *testing.T) {
+func TestATurnHasATotalTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, j := begin(t, Options{Config: Config{TurnTimeout: 10 * time.Minute}}, func(p *fakeServer) {

@@ -57,7 +57,7 @@ func TestEachOwnerIsAskedOnceHoweverOftenASaveConflicts(t *testing.T) {
 	})
 }
 
-func TestOwnersThatDoNotAnswerHoldTheTickUpForBoundedTime(t *testing.T) {
+func TestOwnersThatDoNotAnswerDelayTheTickForBoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
 		w.runBy(map[tracker.ID]string{"A-1": "1", "B-1": "2"})
@@ -73,7 +73,7 @@ func TestOwnersThatDoNotAnswerHoldTheTickUpForBoundedTime(t *testing.T) {
 	})
 }
 
-func TestAnInterruptedRunDoesNotWaitForWhatOthersAnswer(t *testing.T) {
+func TestAnInterruptedRunDoesNotWaitForTheStatusOfOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"))
 		w.runBy(map[tracker.ID]string{"A-1": "1"})
@@ -94,7 +94,7 @@ func TestAnInterruptedRunDoesNotWaitForWhatOthersAnswer(t *testing.T) {
 	})
 }
 
-func TestARunThatEndsAsksNobody(t *testing.T) {
+func TestARunThatEndsAsksForNoStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"))
 		r := w.run()

@@ -19,7 +19,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-func TestAMalformedLeftoverKeepsItsWorkspaceAndHoldsNothingUp(t *testing.T) {
+func TestAMalformedIssueKeepsItsWorkspaceAndDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Done"), issue("A-2", "Done"), issue("A-3", "Todo"))
 		w.prepare("A-1")
@@ -35,7 +35,7 @@ func TestAMalformedLeftoverKeepsItsWorkspaceAndHoldsNothingUp(t *testing.T) {
 	})
 }
 
-func TestAFailedCleanupHoldsNothingUp(t *testing.T) {
+func TestAFailedCleanupDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Done"), issue("A-2", "Todo"))
 		w.prepare("A-1")

@@ -46,7 +46,7 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatIsOvertakenByAPollHasHandedItsIssueOver(t *testing.T) {
+func TestAnAgentThatAPollOvertookHasHandedItsIssueOver(t *testing.T) {
 	for state, want := range map[string]string{"Review": "handed over (Review)", "Done": "done (Done)"} {
 		t.Run(state, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestAnIssueThatALaterPlanParkedIsNotCompleted(t *testing.T) {
 	})
 }
 
-func TestAStopThatIsUnderWayKeepsItsCauseWhenTheRunIsInterrupted(t *testing.T) {
+func TestARunningStopKeepsItsReasonWhenTheRunIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -104,7 +104,7 @@ func TestAStopThatIsUnderWayKeepsItsCauseWhenTheRunIsInterrupted(t *testing.T) {
 	})
 }
 
-func TestTheLastSaveOfAnInterruptedRunMayMeetAConflict(t *testing.T) {
+func TestTheLastSaveOfAnInterruptedRunSurvivesAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"))
 		w.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
@@ -243,7 +243,7 @@ func TestAFailedRefreshKeepsSessionsRunning(t *testing.T) {
 	})
 }
 
-func TestTheReportOfAServiceIsOfAllItsTicksAndOfWhatIsStillWrong(t *testing.T) {
+func TestTheReportOfAServiceHasAllTicksAndTheProblemsThatRemain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
 		w.flow.now.Settings.Policy.MaxConcurrent = 1

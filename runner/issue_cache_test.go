@@ -10,7 +10,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-func TestWhatIsKnownOfAClaimStaysItsOwnWhenAnotherCandidateGoes(t *testing.T) {
+func TestTheIssueOfAClaimStaysWhenAnotherCandidateIsRemoved(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	issues := []tracker.Issue{{ID: "1", Identifier: "A-1"}, {ID: "2", Identifier: "A-2"}, {ID: "3", Identifier: "A-3"}}

@@ -49,7 +49,7 @@ func TestTheEndOfASessionIsLoggedWithItsSessionAndItsProcess(t *testing.T) {
 }
 
 // What people read of a session decides nothing about its issue.
-func TestTheWordsOfASessionChangeNothing(t *testing.T) {
+func TestTheSummariesOfASessionChangeNoState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		claims := func(updates ...attempt.Update) map[tracker.ID]schedule.Claim {
 			w := newFixture(t, issue("A-1", "Todo"))

@@ -337,7 +337,7 @@ func TestWorkspacesOfIssuesThatAreDoneAreRemovedAtStart(t *testing.T) {
 	})
 }
 
-func TestAWorkspaceOfWhichNobodyNotedTheIssueIsLookedForByState(t *testing.T) {
+func TestAWorkspaceWithoutAnOwnerRecordIsFoundByState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Done"))
 		w.prepare("A-1")
@@ -351,7 +351,7 @@ func TestAWorkspaceOfWhichNobodyNotedTheIssueIsLookedForByState(t *testing.T) {
 	})
 }
 
-func TestAContinuationRunsInTheSameTickAndAFailureIsLeftForTheNext(t *testing.T) {
+func TestAContinuationRunsInTheSameTickButARetryInTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
 		attempts := map[tracker.ID][]int{}

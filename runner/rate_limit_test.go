@@ -24,7 +24,7 @@ func limited(n int, wait time.Duration) func() error {
 	}
 }
 
-func TestAServiceLeavesATrackerAloneForAsLongAsItAsks(t *testing.T) {
+func TestAServiceDoesNotAskATrackerThatAskedToWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"))
 		w.flow.change(func(s *workflow.Settings) { s.Poll = 200 * time.Millisecond }, nil)
@@ -140,7 +140,7 @@ func TestASingleTickWaitsForTheTrackerUpToAMinute(t *testing.T) {
 	}
 }
 
-func TestTheNextRunDoesNotAskBeforeTheTimeThatThisOneWasTold(t *testing.T) {
+func TestTheNextRunRespectsTheWaitThatTheTrackerAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"))
 		w.board.listed = limited(1, 10*time.Minute)
@@ -164,7 +164,7 @@ func TestTheNextRunDoesNotAskBeforeTheTimeThatThisOneWasTold(t *testing.T) {
 	})
 }
 
-func TestATrackerUnderMaintenanceIsLeftAloneToo(t *testing.T) {
+func TestATrackerUnderMaintenanceIsNotAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"))
 		down := &tracker.RetryLaterError{Err: errDown, RetryAfter: 50 * time.Second}

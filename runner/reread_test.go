@@ -109,7 +109,7 @@ func warned(tick report.Tick, id string) bool {
 	return len(slices.DeleteFunc(slices.Clone(tick.Warnings), func(w string) bool { return !named(w) })) == 1
 }
 
-func TestAMalformedIssueInTheListIsAWarningAndTheOthersAreWorkedOn(t *testing.T) {
+func TestAMalformedIssueInTheListIsAWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		w.board.spoil("A-1")
@@ -124,7 +124,7 @@ func TestAMalformedIssueInTheListIsAWarningAndTheOthersAreWorkedOn(t *testing.T)
 	})
 }
 
-func TestAListOfMalformedIssuesAloneFailsTheTick(t *testing.T) {
+func TestAListOfOnlyMalformedIssuesFailsTheTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"))
 		w.board.spoil("A-1")
@@ -135,7 +135,7 @@ func TestAListOfMalformedIssuesAloneFailsTheTick(t *testing.T) {
 	})
 }
 
-func TestAClaimWhoseRecordIsMalformedWaitsAndNobodyElseDoes(t *testing.T) {
+func TestOnlyTheClaimWhoseRecordIsMalformedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
 		w.edit(func(s *schedule.State) {
@@ -166,7 +166,7 @@ func TestAClaimWhoseRecordIsMalformedWaitsAndNobodyElseDoes(t *testing.T) {
 	})
 }
 
-func TestASessionWhoseRecordBecomesMalformedGoesOn(t *testing.T) {
+func TestASessionWhoseRecordBecomesMalformedContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"), issue("R-1", "Review"))
 		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {

@@ -19,7 +19,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-func TestADueTimeThatNoRunCanHaveWrittenHoldsNoIssueForLong(t *testing.T) {
+func TestADueTimeThatNoRunCanHaveWrittenIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"))
 		w.edit(func(s *schedule.State) {
@@ -98,7 +98,7 @@ func TestAPauseIsOverInARunningServiceWhenTheSettingsOfCodexChange(t *testing.T)
 }
 
 // The state may be on a public branch.
-func TestTheDigestOfALoginTellsNothingOfIt(t *testing.T) {
+func TestTheDigestOfALoginDoesNotRevealIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pauses := map[string]bool{}
 		for range 2 {
@@ -123,7 +123,7 @@ func TestTheDigestOfALoginTellsNothingOfIt(t *testing.T) {
 	})
 }
 
-func TestWhatAnOperatorSavesCountsWithinAPollThoughNothingElseHappens(t *testing.T) {
+func TestTheSaveOfAnOperatorIsReadWithinAPoll(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"))

@@ -40,7 +40,7 @@ func TestASystemicFailureIsOverWithItsPause(t *testing.T) {
 	})
 }
 
-func TestASystemicFailureStopsDispatchAndChargesNobody(t *testing.T) {
+func TestASystemicFailureStopsDispatchAndCountsAgainstNoIssue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		w.flow.now.Settings.Policy.MaxConcurrent = 1
@@ -65,7 +65,7 @@ func TestASystemicFailureStopsDispatchAndChargesNobody(t *testing.T) {
 	})
 }
 
-func TestAHookThatFailsForTheWholeBoardChargesNobodyAndAnEditFreesIt(t *testing.T) {
+func TestAHookThatFailsForEveryIssueIsSystemicUntilItIsEdited(t *testing.T) {
 	for name, interfere := range map[string]func(*fixture){
 		"alone": func(*fixture) {},
 		"while another run saves in between": func(w *fixture) {
@@ -112,7 +112,7 @@ func TestAHookThatFailsForTheWholeBoardChargesNobodyAndAnEditFreesIt(t *testing.
 	}
 }
 
-func TestAnIssueParkedForAHookIsFreeWhenTheHookIsEdited(t *testing.T) {
+func TestAnIssueParkedForAHookIsReleasedWhenTheHookIsEdited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, issue("A-1", "Todo"))
 		w.flow.now.Settings.Policy.Budget.Attempts = 1
@@ -133,7 +133,7 @@ func TestAnIssueParkedForAHookIsFreeWhenTheHookIsEdited(t *testing.T) {
 	})
 }
 
-func TestAPromptThatFitsNoIssueStartsNoneAndChargesNone(t *testing.T) {
+func TestAPromptThatFailsForEveryIssueIsSystemic(t *testing.T) {
 	const typo = "{{ issue.titel }}"
 	t.Run("as the tick begins", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

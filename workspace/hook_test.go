@@ -39,7 +39,7 @@ func TestAHookRunsInItsWorkspaceAndKnowsItsIssue(t *testing.T) {
 	}
 }
 
-func TestAFailedHookSaysWhichHowAndWhatItPrinted(t *testing.T) {
+func TestTheErrorOfAHookHasItsNameStatusAndOutput(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
 	r := openWith(t, Config{
@@ -92,7 +92,7 @@ func TestAHookThatTimesOutIsKilledWithItsChildren(t *testing.T) {
 	}
 }
 
-func TestAHookIsOverWhenItsShellIsAlthoughAChildHoldsItsOutput(t *testing.T) {
+func TestAHookEndsWithItsShellAlthoughAChildHoldsItsOutput(t *testing.T) {
 	t.Parallel()
 	pid := filepath.Join(t.TempDir(), "pid")
 	r := open(t, Hooks{AfterRun: `sleep 60 & echo $! > ` + pid})
@@ -114,7 +114,7 @@ func TestAHookDoesNotRunOutsideItsWorkspace(t *testing.T) {
 	}
 }
 
-func TestAHookThatFailsInTheSameWayForTwoIssuesIsOfOneKind(t *testing.T) {
+func TestTheFailureOfAHookIsEqualForTwoIssues(t *testing.T) {
 	t.Parallel()
 	kind := func(hooks Hooks) string {
 		t.Helper()

@@ -71,7 +71,7 @@ func TestAnAgentCannotAllocateMoreMemory(t *testing.T) {
 	}
 }
 
-func TestAnAgentIsTheFirstToEndWhenMemoryIsOut(t *testing.T) {
+func TestAnAgentIsKilledFirstWhenMemoryRunsOut(t *testing.T) {
 	t.Parallel()
 	own, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err != nil {
@@ -87,7 +87,7 @@ func TestAnAgentIsTheFirstToEndWhenMemoryIsOut(t *testing.T) {
 	}
 }
 
-func TestALimitThatIsLowerAlreadyStays(t *testing.T) {
+func TestALowerLimitStays(t *testing.T) {
 	t.Parallel()
 	if got := (Limits{OpenFiles: 1 << 40}).ulimitScript(); strings.Contains(got, strconv.Itoa(1<<40)) {
 		t.Errorf("a limit is raised:\n%s", got)

@@ -56,7 +56,7 @@ var conformance = []struct {
 		"workspace.TestOnlyARealFolderIsAWorkspace", "workspace.TestStartRefusesAForgedOrMissingWorkspace",
 	}},
 	{"17.2", "errors of populating a workspace are shown", []string{
-		"workspace.TestAFailedHookSaysWhichHowAndWhatItPrinted", "workspace.TestAFailedAfterCreateLeavesNoWorkspace",
+		"workspace.TestTheErrorOfAHookHasItsNameStatusAndOutput", "workspace.TestAFailedAfterCreateLeavesNoWorkspace",
 	}},
 	{"17.2", "after_create runs for a new workspace alone", []string{
 		"workspace.TestAWorkspaceIsMadeOnceAndReused",
@@ -144,15 +144,15 @@ var conformance = []struct {
 		"codex.TestEventsSayWhereTheyBelong", "codex.TestIDsOfOlderServersAreUnderstood",
 	}},
 	{"17.5", "requests and turns have their timeouts", []string{
-		"codex.TestARequestWithoutAnAnswerTimesOut", "codex.TestATurnHasATimeInAll",
+		"codex.TestARequestWithoutAnAnswerTimesOut", "codex.TestATurnHasATotalTimeout",
 	}},
 	{"17.5", "lines are framed; standard error is apart", []string{
-		"codex.TestLinesAreCutAtTheirEnds", "codex.TestTheLastLineNeedsNoEnd", "codex.TestALineThatIsNoMessageIsAnEventAndNoMore",
+		"codex.TestLinesAreCutAtTheirEnds", "codex.TestTheLastLineNeedsNoLineFeed", "codex.TestALineThatIsNotAMessageIsAnEvent",
 		"workspace.TestStderrIsLoggedLineByLine",
 	}},
 	{"17.5", "approvals, user input and unknown tools are answered by policy, and never hang", []string{
 		"codex.TestEveryRequestOfTheProtocolIsAnswered", "codex.TestATurnThatNeedsAPersonFailsWithTheQuestions",
-		"codex.TestACallOfNoToolFailsAndTheSessionGoesOn",
+		"codex.TestACallOfAnUnknownToolFailsAndTheSessionContinues",
 	}},
 	{"17.5", "usage and rate limits are found in every shape and understood", []string{
 		"codex.TestUsageIsWhatTheSessionSpent", "codex.TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports",
@@ -163,8 +163,8 @@ var conformance = []struct {
 		"tracker/trackertest.ToolsDoWhatTheyAreAsked", "runner/attempt.TestAnAttemptDoesWhatTheIssueSays",
 	}},
 	{"17.5", "tools leave no secret in the child, and fail with an answer", []string{
-		"workspace.TestSecretsAndTheActionsRuntimeAreKeptFromChildrenEvenWhenNamed", "runner/attempt.TestAToolTellsTheModelNoSecret",
-		"runner/attempt.TestAToolThatFailsIsToldToTheAgentAndEndsNothing", "codex.TestAToolThatFailsIsAnAnswer",
+		"workspace.TestSecretsAndTheActionsRuntimeAreKeptFromChildrenEvenWhenNamed", "runner/attempt.TestTheAnswerOfAToolHoldsNoSecret",
+		"runner/attempt.TestAFailedToolIsAnAnswerToTheAgent", "codex.TestAToolThatFailsIsAnAnswer",
 	}},
 
 	{"17.6", "validation errors are visible", []string{
@@ -174,13 +174,13 @@ var conformance = []struct {
 		"runner.TestTheEndOfASessionIsLoggedWithItsSessionAndItsProcess", "runner/attempt.TestEveryLogLineOfASessionNamesItAndItsProcess",
 	}},
 	{"17.6", "a log sink that fails does not stop the program", []string{
-		"cmd/symphony.TestATickGoesOnWhenItsLogCannotBeWritten", "runner/attempt.TestAnEventLogThatCannotBeWrittenIsNoMoreThanAWarning",
+		"cmd/symphony.TestATickGoesOnWhenItsLogCannotBeWritten", "runner/attempt.TestAnEventLogThatCannotBeWrittenIsAWarning",
 	}},
 	{"17.6", "totals stay right over repeated updates", []string{
 		"codex.TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports", "runner/schedule.TestTokensAreCountedOnce",
 	}},
 	{"17.6", "the status and the words of events change nothing", []string{
-		"runner.TestTheWordsOfASessionChangeNothing", "runner/schedule.TestPlanDependsOnNothingElse",
+		"runner.TestTheSummariesOfASessionChangeNoState", "runner/schedule.TestPlanDependsOnNothingElse",
 	}},
 
 	{"17.7", "a path as argument, the default path, a missing path", []string{

@@ -73,7 +73,7 @@ func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 	}
 }
 
-func TestASessionThatIsNotToBeLoggedIsNot(t *testing.T) {
+func TestASessionWithoutAnEventLogWritesNone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "- [ ] Say `hello`\n")
 	w.job.EventLog = ""
@@ -88,7 +88,7 @@ func TestASessionThatIsNotToBeLoggedIsNot(t *testing.T) {
 	}
 }
 
-func TestAnEventLogThatCannotBeWrittenIsNoMoreThanAWarning(t *testing.T) {
+func TestAnEventLogThatCannotBeWrittenIsAWarning(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		path string
@@ -117,7 +117,7 @@ func TestAnEventLogThatCannotBeWrittenIsNoMoreThanAWarning(t *testing.T) {
 	}
 }
 
-func TestAnEventLogGoesOnWhereItWas(t *testing.T) {
+func TestAnEventLogIsAppendedTo(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "- [ ] Say `hello`\n")
 	w.run(t.Context())

@@ -16,7 +16,7 @@ import (
 // twoParts is a script for two sessions of one turn.
 const twoParts = "- [ ] Create `one.txt` containing `1`\n## Next turn\n- [ ] Create `two.txt` containing `2`\n"
 
-func TestALaterSessionGoesOnWithTheThread(t *testing.T) {
+func TestALaterSessionContinuesTheThread(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, twoParts)
 	first := w.run(t.Context())

@@ -77,7 +77,7 @@ func TestHooksRunInOrderAndAfterRunWhenTheAgentIsDead(t *testing.T) {
 	}
 }
 
-func TestTurnsGoOnOnTheSameThread(t *testing.T) {
+func TestTurnsContinueOnTheSameThread(t *testing.T) {
 	t.Parallel()
 	const script = "- [ ] Create `one.txt` containing `1`\n" +
 		"## Next turn\n- [ ] Create `two.txt` containing `2`\n" +
@@ -217,7 +217,7 @@ func TestASessionIsIdleWhenNeitherTheWorkspaceNorTheIssueChanges(t *testing.T) {
 	}
 }
 
-func TestAToolThatFailsIsToldToTheAgentAndEndsNothing(t *testing.T) {
+func TestAFailedToolIsAnAnswerToTheAgent(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "- [ ] Call `issue_update` with `{\"colour\": \"red\"}`\n- [ ] Move this issue to `Review`\n")
 	if got := w.run(t.Context()); got.Class != schedule.Done || got.Issue == nil || got.Issue.State != "Review" {
@@ -256,7 +256,7 @@ func TestWhatASessionSaysHoldsNoSecret(t *testing.T) {
 	}
 }
 
-func TestAToolTellsTheModelNoSecret(t *testing.T) {
+func TestTheAnswerOfAToolHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "")
 	w.job.Redact = func(text string) string { return strings.ReplaceAll(text, "s3cret", "[hidden]") }

@@ -75,7 +75,7 @@ func shortened(text string) string {
 	return text
 }
 
-func TestANewerUpdateKeepsWhatItDoesNotSay(t *testing.T) {
+func TestAMergedUpdateKeepsTheFieldsThatTheNewerOneLacks(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	full := Update{
@@ -135,7 +135,7 @@ func drawUpdate(t *rapid.T) Update {
 
 // In the order of their times, updates merge to the latest value of everything. In
 // any other order no value gets lost either.
-func TestNothingGetsLostInMerging(t *testing.T) {
+func TestMergingUpdatesLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		updates := rapid.SliceOfN(rapid.Custom(drawUpdate), 1, 8).Draw(t, "updates")

@@ -91,7 +91,7 @@ func TestASaveWhoseAnswerIsLostCountsThoughAnotherCameOnTop(t *testing.T) {
 	}
 }
 
-func TestASaveWhoseMoveNeverHappenedMeetsWhoCameFirst(t *testing.T) {
+func TestASaveThatDidNotLandMeetsAConflict(t *testing.T) {
 	t.Parallel()
 	h, b, s, rev := readyToSave(t)
 	between := mustEncode(t, sampleWithClaims(1), 2)
@@ -132,7 +132,7 @@ func TestAStopBeforeTheMoveSavesNothing(t *testing.T) {
 	wantRefused(t, storage{raw: h.raw}, mustEncode(t, sample(), 1), err, stop)
 }
 
-func TestWhatPassesIsTriedAgainTwice(t *testing.T) {
+func TestATransientFailureIsRetriedTwice(t *testing.T) {
 	t.Parallel()
 	for _, op := range []storetest.Op{storetest.Ref, storetest.Contents, storetest.Tree, storetest.Commit} {
 		t.Run(string(op), func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestTheBranchHoldsTheStateAndAPageAndStandsAlone(t *testing.T) {
 	}
 }
 
-func TestTheSecondOfTwoFirstRunsGoesOn(t *testing.T) {
+func TestTheSecondOfTwoFirstRunsContinues(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	first, second := h.open(t), h.open(t)
@@ -219,7 +219,7 @@ func TestARunThatLoadedBeforeTheHistoryWasShortenedMeetsAConflict(t *testing.T) 
 	}
 }
 
-func TestTheTokenGoesToOneHostAlone(t *testing.T) {
+func TestTheTokenGoesToOneHostOnly(t *testing.T) {
 	t.Parallel()
 	h, other := newHub(t), newHub(t)
 	for _, op := range []storetest.Op{storetest.Ref, storetest.Tree} {

@@ -116,7 +116,7 @@ func TestAStateThatWasRolledBackIsNoticed(t *testing.T) {
 	}
 }
 
-func TestTheHighWaterMarkIsTheGenerationAndNothingBeside(t *testing.T) {
+func TestTheHighWaterMarkHoldsOnlyTheGeneration(t *testing.T) {
 	t.Parallel()
 	e := newEntries(t)
 	folder := filepath.Dir(e.highWater)

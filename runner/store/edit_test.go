@@ -66,7 +66,7 @@ func TestASecondRunIsRefusedWhileTheFirstIsEdited(t *testing.T) {
 	}
 }
 
-func TestAnEditThatWasKilledHoldsNobody(t *testing.T) {
+func TestAKilledEditBlocksNobody(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.json")
 	run := mustOpen(t, path)
@@ -84,7 +84,7 @@ func TestAnEditThatWasKilledHoldsNobody(t *testing.T) {
 	}
 }
 
-func TestAnEditThatDoesNotEndIsNotWaitedForWithoutEnd(t *testing.T) {
+func TestTheWaitForAnEditIsBounded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.json")
 	run := mustOpen(t, path)

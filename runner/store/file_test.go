@@ -51,7 +51,7 @@ func fileStorage(path string) storage {
 	}
 }
 
-func TestTheFileIsThePersonsAlone(t *testing.T) {
+func TestOnlyTheOwnerCanReadTheFile(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "new", ".symphony")
 	f := mustOpen(t, filepath.Join(folder, "state.json"))
@@ -82,7 +82,7 @@ func TestASaveLeavesNothingBesideTheFile(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledRunWasWritingIsRemoved(t *testing.T) {
+func TestTheTemporaryFileOfAKilledRunIsRemoved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.json")
 	for _, name := range []string{tempPath(path), path + ".tmp2"} {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestASecondRunIsToldWhoHoldsTheState(t *testing.T) {
+func TestTheErrorOfASecondRunNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.json")
 	began := time.Now().Truncate(time.Second)
@@ -69,7 +69,7 @@ func TestAStateIsOpenOnceInAProcessToo(t *testing.T) {
 	mustOpen(t, path)
 }
 
-func TestALockFileThatSaysNothingStillLocks(t *testing.T) {
+func TestAnEmptyLockFileStillLocks(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"empty": "", "cut off": `{"pid":12,"ho`, "not ours": "\x1b[2Jname: ci\n", "long": strings.Repeat("x", 2*maxHolderBytes),

@@ -23,7 +23,7 @@ func (h hub) openRuns(t *testing.T) *Runs {
 	return r
 }
 
-func TestWhetherAnOwnerIsOver(t *testing.T) {
+func TestTheStatusOfAnOwner(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC)
 	owner := schedule.Owner{Run: "77", Attempt: 2, Host: "runner-1", PID: 9, Started: began.UnixMilli()}
@@ -105,7 +105,7 @@ func TestWhetherAnOwnerIsOver(t *testing.T) {
 	}
 }
 
-func TestWhatGitHubDoesNotSayIsUnknown(t *testing.T) {
+func TestARunWithoutAnAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	owner := schedule.Owner{Run: "77", Attempt: 1}
 	for name, faults := range map[string][]storetest.Fault{
@@ -128,7 +128,7 @@ func TestWhatGitHubDoesNotSayIsUnknown(t *testing.T) {
 	}
 }
 
-func TestTheDeadAreAskedForOnce(t *testing.T) {
+func TestTheStatusOfADeadRunIsReadOnce(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.SetRun(storetest.Run{ID: 77, Status: "completed"})
@@ -143,7 +143,7 @@ func TestTheDeadAreAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestNoStoreIsOpenedWithWhatCannotBeRight(t *testing.T) {
+func TestAStoreIsNotOpenedWithInvalidSettings(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]BranchConfig{
 		"no owner":          {Repo: "state-keeper", Token: hubToken, Branch: "state"},
