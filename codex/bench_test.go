@@ -17,8 +17,8 @@ func BenchmarkDeltas(b *testing.B) {
 	})
 }
 
-// BenchmarkCommandOutput follows one turn whose commands print 20 MB: each
-// prints a megabyte in pieces of 7 KB, which then comes once more as a whole.
+// BenchmarkCommandOutput follows one turn whose commands print 20 MB: each prints a
+// megabyte in pieces of 7 KB, which the server then repeats as a whole.
 func BenchmarkCommandOutput(b *testing.B) {
 	piece := delta("item/commandExecution/outputDelta", strings.Repeat(`a\tline of output\n`, 400))
 	whole := `{"method":"item/completed","params":{"threadId":"thread-1","turnId":"turn-1","item":{"type":"commandExecution","id":"c","command":"make","status":"completed","exitCode":0,"aggregatedOutput":"` +
@@ -154,7 +154,7 @@ func (s *streamServer) Close() error {
 	return nil
 }
 
-// peak is the most memory that objects took while a stream was read.
+// peak measures the largest amount of memory that objects used while a stream was read.
 type peak struct {
 	sample []metrics.Sample
 	most   uint64

@@ -44,7 +44,7 @@ func dial(t *testing.T, script func(*fakeServer)) io.ReadWriteCloser {
 	return ours
 }
 
-// next reads one line of the session; false when it hung up.
+// next reads one line of the session, and reports whether there was one.
 func (p *fakeServer) next() (m received, ok bool) {
 	text, err := p.in.ReadBytes('\n')
 	if err != nil {

@@ -19,7 +19,7 @@ type guardRow struct {
 	proof          []string // tests of this package, or of a package of proofs
 }
 
-// proofs are the files whose tests prove rows: the red team of this package, and tests
+// proofs lists the files whose tests prove rows: the red team of this package, and tests
 // of the whole program and of the trackers' tools.
 var proofs = []string{"*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go"}
 

@@ -11,8 +11,8 @@ import (
 	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
-// rawCodex is the real Codex in a testbed without our session: a test sends the
-// messages itself, also such as our sessions never send, to show what would happen.
+// rawCodex is the real Codex in a testbed without our session: a test sends the messages
+// itself, including some that our sessions never send, to show their effect.
 type rawCodex struct {
 	t     *testing.T
 	cmd   *exec.Cmd

@@ -36,9 +36,9 @@ func TestHelperSendsADatagram(t *testing.T) {
 	}
 }
 
-// TestRaidSendsToASocketOfTheMachine tries a datagram socket, which no namespace
-// and no filter of Codex's keeps an agent from if it can read its path: so /run,
-// where the machine has its own, is denied.
+// TestRaidSendsToASocketOfTheMachine tries a datagram socket. Neither a namespace nor a
+// filter of Codex prevents this if the agent can read the path of the socket. Therefore
+// /run is denied, where the machine has its sockets.
 func TestRaidSendsToASocketOfTheMachine(t *testing.T) {
 	t.Parallel()
 	codextest.Path(t)
@@ -101,8 +101,8 @@ func (c *testbed) told(text string) bool {
 }
 
 // TestRaidHasCodexReadThroughALink leaves a link with the name of a file that
-// Codex reads when the next session begins. Codex may refuse the turn then, which is
-// the agent's own loss.
+// Codex reads when the next session begins. Codex may then refuse the turn, which is no
+// escape.
 func TestRaidHasCodexReadThroughALink(t *testing.T) {
 	t.Parallel()
 	codextest.Path(t)

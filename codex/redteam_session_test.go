@@ -95,9 +95,9 @@ func running(text string) (pids []int) {
 	return pids
 }
 
-// Codex obeys a repository's own .codex folder once it trusts the repository, which it
-// does when a thread starts in a writable sandbox. Our sessions never start one so, so
-// this test switches the guard off by sending the messages itself.
+// Codex obeys the .codex folder of a repository once it trusts the repository, which it
+// does when a thread starts in a writable sandbox. Our sessions never start a thread in
+// this way, so this test switches the guard off by sending the messages itself.
 func TestRaidBringsItsOwnCodexConfiguration(t *testing.T) {
 	t.Parallel()
 	codextest.Path(t)

@@ -29,7 +29,7 @@ type recorded struct {
 	Retries   int // errors that are no progress
 }
 
-// transcripts are recordings of Codex 0.169 with a scripted model. A session may answer
+// transcripts lists recordings of Codex 0.169 with a scripted model. A session may answer
 // differently from the recorded client; what the server sent next is replayed anyway.
 func transcripts() map[string]recorded {
 	ok := []string{"completed"}

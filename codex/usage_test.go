@@ -125,7 +125,7 @@ func TestAResumedThreadOfAServerThatNamesNoTurnStartsFromItsOldTotal(t *testing.
 	}
 }
 
-// ledger is what a server's threads have really used, and the ways to report it.
+// ledger holds what the threads of a server have used, and reports it in several ways.
 type ledger struct {
 	t    *rapid.T
 	life map[string]Usage // of each thread, since it began

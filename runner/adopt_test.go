@@ -16,8 +16,8 @@ import (
 )
 
 // runBy stores claims that other runs work on.
-func (w *fixture) runBy(owners map[tracker.ID]string) {
-	w.edit(func(s *schedule.State) {
+func (f *fixture) runBy(owners map[tracker.ID]string) {
+	f.edit(func(s *schedule.State) {
 		for id, run := range owners {
 			s.Self = schedule.Owner{Run: run}
 			s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: issue(string(id), "Todo")}, time.Now())
@@ -27,17 +27,17 @@ func (w *fixture) runBy(owners map[tracker.ID]string) {
 
 func TestEachOwnerIsAskedOnceHoweverOftenASaveConflicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
-		w.runBy(map[tracker.ID]string{"A-1": "alive", "A-2": "alive", "B-1": "dead"})
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
+		f.runBy(map[tracker.ID]string{"A-1": "alive", "A-2": "alive", "B-1": "dead"})
 		conflicts := 5
-		w.store.fail = func() error {
+		f.store.fail = func() error {
 			if conflicts--; conflicts >= 0 {
 				return store.ErrConflict
 			}
 			return nil
 		}
 		asked := map[string]int{}
-		r := w.run()
+		r := f.run()
 		r.OwnerStatus = func(_ context.Context, o schedule.Owner) schedule.OwnerStatus {
 			if asked[o.Run]++; o.Run == "dead" {
 				return schedule.Dead
@@ -59,9 +59,9 @@ func TestEachOwnerIsAskedOnceHoweverOftenASaveConflicts(t *testing.T) {
 
 func TestOwnersThatDoNotAnswerDelayTheTickForBoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
-		w.runBy(map[tracker.ID]string{"A-1": "1", "B-1": "2"})
-		r := w.run()
+		f := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
+		f.runBy(map[tracker.ID]string{"A-1": "1", "B-1": "2"})
+		r := f.run()
 		r.OwnerStatus = func(ctx context.Context, _ schedule.Owner) schedule.OwnerStatus {
 			<-ctx.Done()
 			return schedule.Unknown
@@ -75,9 +75,9 @@ func TestOwnersThatDoNotAnswerDelayTheTickForBoundedTime(t *testing.T) {
 
 func TestAnInterruptedRunDoesNotWaitForTheStatusOfOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.runBy(map[tracker.ID]string{"A-1": "1"})
-		r := w.run()
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.runBy(map[tracker.ID]string{"A-1": "1"})
+		r := f.run()
 		ctx, cancel := context.WithCancel(t.Context())
 		r.OwnerStatus = func(ctx context.Context, _ schedule.Owner) schedule.OwnerStatus {
 			cancel()
@@ -88,7 +88,7 @@ func TestAnInterruptedRunDoesNotWaitForTheStatusOfOwners(t *testing.T) {
 		if !errors.Is(err, schedule.ErrInterrupted) || tick.Stopped != "interrupted" || !tick.Ended.Equal(tick.Started) {
 			t.Errorf("ended with %v, %q, after %v", err, tick.Stopped, tick.Ended.Sub(tick.Started))
 		}
-		if c := w.claims()["A-1"]; c.Phase != schedule.Running {
+		if c := f.claims()["A-1"]; c.Phase != schedule.Running {
 			t.Errorf("the claim is %+v", c)
 		}
 	})
@@ -96,15 +96,15 @@ func TestAnInterruptedRunDoesNotWaitForTheStatusOfOwners(t *testing.T) {
 
 func TestARunThatEndsAsksForNoStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		r := w.run()
+		f := newFixture(t, issue("A-1", "Todo"))
+		r := f.run()
 		r.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus {
 			t.Error("asked")
 			return schedule.Dead
 		}
-		w.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+		f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Hour)
-			w.runBy(map[tracker.ID]string{"B-1": "2"}) // its save meets ours
+			f.runBy(map[tracker.ID]string{"B-1": "2"}) // its save meets ours
 			return stopped(ctx)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -112,7 +112,7 @@ func TestARunThatEndsAsksForNoStatus(t *testing.T) {
 		if _, err := r.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) || errors.Is(err, store.ErrConflict) {
 			t.Errorf("ended with %v", err)
 		}
-		if c := w.claims()["A-1"]; c.Phase != schedule.Waiting {
+		if c := f.claims()["A-1"]; c.Phase != schedule.Waiting {
 			t.Errorf("the claim is %+v", c)
 		}
 	})
@@ -120,9 +120,9 @@ func TestARunThatEndsAsksForNoStatus(t *testing.T) {
 
 func TestAServiceTakesOverTheClaimOfARunThatDiesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.runBy(map[tracker.ID]string{"A-1": "1"})
-		r := w.run()
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.runBy(map[tracker.ID]string{"A-1": "1"})
+		r := f.run()
 		r.Once = false
 		began := time.Now()
 		r.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus {
@@ -133,7 +133,7 @@ func TestAServiceTakesOverTheClaimOfARunThatDiesLater(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		started := 0
-		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+		f.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
 			started++
 			cancel()
 			return schedule.Outcome{Class: schedule.IssueFailed, Why: "test"}

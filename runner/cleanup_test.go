@@ -21,15 +21,15 @@ import (
 
 func TestAMalformedIssueKeepsItsWorkspaceAndDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Done"), issue("A-2", "Done"), issue("A-3", "Todo"))
-		w.prepare("A-1")
-		w.prepare("A-2")
-		w.board.spoil("A-1")
-		tick := w.tick(t.Context())
+		f := newFixture(t, issue("A-1", "Done"), issue("A-2", "Done"), issue("A-3", "Todo"))
+		f.prepare("A-1")
+		f.prepare("A-2")
+		f.board.spoil("A-1")
+		tick := f.tick(t.Context())
 		if tick.Counts().Completed != 1 || !warned(tick, "A-1") {
 			t.Errorf("completed %d, warnings %q", tick.Counts().Completed, tick.Warnings)
 		}
-		if diff := cmp.Diff([]string{"A-1"}, w.keys()); diff != "" {
+		if diff := cmp.Diff([]string{"A-1"}, f.keys()); diff != "" {
 			t.Errorf("workspaces (-want +got):\n%s", diff)
 		}
 	})
@@ -37,10 +37,10 @@ func TestAMalformedIssueKeepsItsWorkspaceAndDelaysNothing(t *testing.T) {
 
 func TestAFailedCleanupDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Done"), issue("A-2", "Todo"))
-		w.prepare("A-1")
-		w.board.read = func() error { return errDown }
-		tick := w.tick(t.Context())
+		f := newFixture(t, issue("A-1", "Done"), issue("A-2", "Todo"))
+		f.prepare("A-1")
+		f.board.read = func() error { return errDown }
+		tick := f.tick(t.Context())
 		if tick.Counts().Completed != 1 || len(tick.Errors) != 0 || len(tick.Warnings) != 1 {
 			t.Errorf("completed %d, errors %q, warnings %q", tick.Counts().Completed, tick.Errors, tick.Warnings)
 		}
@@ -49,29 +49,29 @@ func TestAFailedCleanupDelaysNothing(t *testing.T) {
 
 func TestAnIssueThatComesBackStartsOnceItsWorkspaceIsRemoved(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, issue("A-1", "Done"))
+	f := newFixture(t, issue("A-1", "Done"))
 	removing, goOn := filepath.Join(t.TempDir(), "removing"), filepath.Join(t.TempDir(), "go")
 	for _, fifo := range []string{removing, goOn} {
 		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	root, err := workspace.Open(workspace.Config{Root: w.dir, Hooks: workspace.Hooks{
+	root, err := workspace.Open(workspace.Config{Root: f.dir, Hooks: workspace.Hooks{
 		BeforeRemove: "echo > " + removing + "; read -r line < " + goOn, Timeout: time.Minute,
 	}}, workspace.Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	w.root = root
-	w.prepare("A-1")
-	w.flow.change(func(s *workflow.Settings) { s.Poll = time.Hour }, nil)
+	f.root = root
+	f.prepare("A-1")
+	f.flow.change(func(s *workflow.Settings) { s.Poll = time.Hour }, nil)
 	started := make(chan struct{}, 10)
-	w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+	f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 		started <- struct{}{}
-		return w.handOver(ctx, job, report)
+		return f.handOver(ctx, job, report)
 	}
-	r, refresh := w.run(), make(chan struct{})
+	r, refresh := f.run(), make(chan struct{})
 	r.Once, r.Refresh = false, refresh
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -83,7 +83,7 @@ func TestAnIssueThatComesBackStartsOnceItsWorkspaceIsRemoved(t *testing.T) {
 	if _, err := os.ReadFile(removing); err != nil { // until the hook runs
 		t.Fatal(err)
 	}
-	w.board.move("A-1", "Todo")
+	f.board.move("A-1", "Todo")
 	refresh <- struct{}{}
 	refresh <- struct{}{} // taken once the pass after the first one is over
 	if len(started) > 0 {

@@ -25,8 +25,8 @@ import (
 
 func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Hour)
 			if cause := context.Cause(ctx); cause != schedule.ErrInterrupted {
 				t.Errorf("stopped for %v", cause)
@@ -35,11 +35,11 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
-		tick, err := w.run().Run(ctx)
+		tick, err := f.run().Run(ctx)
 		if !errors.Is(err, schedule.ErrInterrupted) || tick.Stopped != "interrupted" {
 			t.Errorf("ended with %v, %q", err, tick.Stopped)
 		}
-		c := w.claims()["A-1"]
+		c := f.claims()["A-1"]
 		if c.Phase != schedule.Waiting || c.Failures != 0 || c.Thread != "thread" || c.Due.After(time.Now()) {
 			t.Errorf("the claim is %+v", c)
 		}
@@ -50,14 +50,14 @@ func TestAnAgentThatAPollOvertookHasHandedItsIssueOver(t *testing.T) {
 	for state, want := range map[string]string{"Review": "handed over (Review)", "Done": "done (Done)"} {
 		t.Run(state, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newFixture(t, issue("A-1", "Todo"))
-				w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+				f := newFixture(t, issue("A-1", "Todo"))
+				f.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 					passes(ctx, time.Minute)
-					w.board.move("A-1", state)
+					f.board.move("A-1", state)
 					passes(ctx, time.Hour)
 					return stopped(ctx)
 				}
-				tick := w.tick(t.Context())
+				tick := f.tick(t.Context())
 				text := report.Of(tick).Text(160)
 				if c := tick.Counts(); c.Completed != 1 || c.Failed != 0 || !strings.Contains(text, want) ||
 					!strings.Contains(text, "1 handed over") || strings.Contains(text, "stopped") || strings.Contains(text, "Todo") {
@@ -70,14 +70,14 @@ func TestAnAgentThatAPollOvertookHasHandedItsIssueOver(t *testing.T) {
 
 func TestAnIssueThatALaterPlanParkedIsNotCompleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.flow.now.Settings.Policy.Budget.TokensPerIssue = 1000
-		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.flow.now.Settings.Policy.Budget.TokensPerIssue = 1000
+		f.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Second)
-			w.flow.change(func(s *workflow.Settings) { s.Policy.Budget.TokensPerIssue = 100 }, nil)
+			f.flow.change(func(s *workflow.Settings) { s.Policy.Budget.TokensPerIssue = 100 }, nil)
 			return schedule.Outcome{Class: schedule.Done, Issue: &job.Issue, Turns: 1, Usage: schedule.Usage{Input: 500}}
 		}
-		tick := w.tick(t.Context())
+		tick := f.tick(t.Context())
 		if c := tick.Counts(); c.Completed != 0 || c.Parked != 1 || !strings.Contains(report.Of(tick).Text(160), ": 1 parked") {
 			t.Errorf("%+v\n%s", c, report.Of(tick).Text(160))
 		}
@@ -86,19 +86,19 @@ func TestAnIssueThatALaterPlanParkedIsNotCompleted(t *testing.T) {
 
 func TestARunningStopKeepsItsReasonWhenTheRunIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
+		f := newFixture(t, issue("A-1", "Todo"))
 		ctx, cancel := context.WithCancel(t.Context())
-		w.sessions = func(session context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
-			w.board.move("A-1", "Review")
+		f.sessions = func(session context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			f.board.move("A-1", "Review")
 			passes(session, time.Hour)
 			cancel() // while the session ends
 			<-time.After(time.Second)
 			return stopped(session)
 		}
-		if _, err := w.run().Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
+		if _, err := f.run().Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
 			t.Errorf("ended with %v", err)
 		}
-		if c, claimed := w.claims()["A-1"]; claimed {
+		if c, claimed := f.claims()["A-1"]; claimed {
 			t.Errorf("the claim is %+v", c)
 		}
 	})
@@ -106,23 +106,23 @@ func TestARunningStopKeepsItsReasonWhenTheRunIsInterrupted(t *testing.T) {
 
 func TestTheLastSaveOfAnInterruptedRunSurvivesAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Hour)
-			w.edit(func(s *schedule.State) {
+			f.edit(func(s *schedule.State) {
 				s.Claims["B-1"] = schedule.Claim{ID: "B-1", Identifier: "B-1", Phase: schedule.Parked, Why: "by another run"}
 			})
 			return stopped(ctx)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
-		if _, err := w.run().Run(ctx); !errors.Is(err, schedule.ErrInterrupted) || errors.Is(err, store.ErrConflict) {
+		if _, err := f.run().Run(ctx); !errors.Is(err, schedule.ErrInterrupted) || errors.Is(err, store.ErrConflict) {
 			t.Errorf("ended with %v", err)
 		}
-		if c := w.claims()["A-1"]; c.Phase != schedule.Waiting || c.Thread != "thread" {
+		if c := f.claims()["A-1"]; c.Phase != schedule.Waiting || c.Thread != "thread" {
 			t.Errorf("our claim is %+v", c)
 		}
-		if _, kept := w.claims()["B-1"]; !kept {
+		if _, kept := f.claims()["B-1"]; !kept {
 			t.Error("the other run's claim was overwritten")
 		}
 	})
@@ -130,30 +130,30 @@ func TestTheLastSaveOfAnInterruptedRunSurvivesAConflict(t *testing.T) {
 
 func TestTheLastSaveAddsTheTickToTheHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		r := w.run()
+		f := newFixture(t, issue("A-1", "Todo"))
+		r := f.run()
 		r.Self.Run, r.Self.Attempt = "77", 2
 		began := time.Now().UTC()
 		if _, err := r.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if w.store.saves != 2 {
-			t.Errorf("%d saves, want one for the claim and one for its end", w.store.saves)
+		if f.store.saves != 2 {
+			t.Errorf("%d saves, want one for the claim and one for its end", f.store.saves)
 		}
 		want := []schedule.TickRecord{{Run: "77", Attempt: 2, Started: began, Ended: time.Now().UTC(), Sessions: 1, Done: 1, Tokens: 120}}
-		if diff := cmp.Diff(want, w.state().History); diff != "" {
+		if diff := cmp.Diff(want, f.state().History); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if w.tick(t.Context()); w.store.saves != 2 || len(w.state().History) != 1 {
-			t.Errorf("a tick with nothing to do is remembered: %d saves, %+v", w.store.saves, w.state().History)
+		if f.tick(t.Context()); f.store.saves != 2 || len(f.state().History) != 1 {
+			t.Errorf("a tick with nothing to do is remembered: %d saves, %+v", f.store.saves, f.state().History)
 		}
 	})
 }
 
 func TestTheLogOfASessionIsPassedOnWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			say := func(u attempt.Update) { u.At = time.Now(); report(u) }
 			for _, text := range []string{"running `ls`", "running `ls`", "", "done"} {
 				say(attempt.Update{Summary: text})
@@ -162,10 +162,10 @@ func TestTheLogOfASessionIsPassedOnWhenItEnds(t *testing.T) {
 			for i := range 200 {
 				say(attempt.Update{Summary: fmt.Sprint("line ", i)})
 			}
-			return w.handOver(ctx, job, report)
+			return f.handOver(ctx, job, report)
 		}
 		var told []runner.SessionLog
-		r := w.run()
+		r := f.run()
 		r.OnSessionEnd = func(s runner.SessionLog) { told = append(told, s) }
 		if _, err := r.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -183,13 +183,13 @@ func TestTheLogOfASessionIsPassedOnWhenItEnds(t *testing.T) {
 
 func TestATickEndsBeforeItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
-		w.flow.now.Settings.Policy.MaxConcurrent = 1
-		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.flow.now.Settings.Policy.MaxConcurrent = 1
+		f.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Hour)
 			return stopped(ctx)
 		}
-		r := w.run()
+		r := f.run()
 		r.Deadline = 4 * time.Minute
 		began := time.Now()
 		tick, err := r.Run(t.Context())
@@ -199,10 +199,10 @@ func TestATickEndsBeforeItsDeadline(t *testing.T) {
 		if took := time.Since(began); took >= r.Deadline || took < r.Deadline-11*time.Second {
 			t.Errorf("a tick with a deadline of %v took %v", r.Deadline, took)
 		}
-		if c := w.claims()["A-1"]; c.Phase != schedule.Waiting || c.Failures != 0 {
+		if c := f.claims()["A-1"]; c.Phase != schedule.Waiting || c.Failures != 0 {
 			t.Errorf("A-1 is left as %+v", c)
 		}
-		if _, claimed := w.claims()["A-2"]; claimed {
+		if _, claimed := f.claims()["A-2"]; claimed {
 			t.Error("A-2 was started with no time left")
 		}
 	})
@@ -210,9 +210,9 @@ func TestATickEndsBeforeItsDeadline(t *testing.T) {
 
 func TestATickThatCannotReadTheTrackerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.board.listed = func() error { return errDown }
-		tick, err := w.run().Run(t.Context())
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.board.listed = func() error { return errDown }
+		tick, err := f.run().Run(t.Context())
 		if !errors.Is(err, errDown) || tick.Listed {
 			t.Errorf("ended with %v, listed %v", err, tick.Listed)
 		}
@@ -221,19 +221,19 @@ func TestATickThatCannotReadTheTrackerFails(t *testing.T) {
 
 func TestAFailedRefreshKeepsSessionsRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.board.read = func() error { return errDown }
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.board.read = func() error { return errDown }
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			if !passes(ctx, 2*time.Minute) {
 				t.Errorf("stopped for %v", context.Cause(ctx))
 			}
-			w.board.mu.Lock()
-			w.board.read = nil
-			w.board.mu.Unlock()
+			f.board.mu.Lock()
+			f.board.read = nil
+			f.board.mu.Unlock()
 			passes(ctx, time.Minute)
-			return w.handOver(ctx, job, report)
+			return f.handOver(ctx, job, report)
 		}
-		tick := w.tick(t.Context())
+		tick := f.tick(t.Context())
 		if tick.Counts().Completed != 1 || len(tick.Errors) != 0 {
 			t.Errorf("completed %d, errors %q", tick.Counts().Completed, tick.Errors)
 		}
@@ -245,27 +245,27 @@ func TestAFailedRefreshKeepsSessionsRunning(t *testing.T) {
 
 func TestTheReportOfAServiceHasAllTicksAndTheProblemsThatRemain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
-		w.flow.now.Settings.Policy.MaxConcurrent = 1
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+		f.flow.now.Settings.Policy.MaxConcurrent = 1
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			passes(ctx, 45*time.Second)
-			return w.handOver(ctx, job, report)
+			return f.handOver(ctx, job, report)
 		}
-		r := w.run()
+		r := f.run()
 		r.Once = false
 		ctx, cancel := context.WithCancel(t.Context())
 		down := func(err error) func() {
 			return func() {
-				w.board.mu.Lock()
-				w.board.listed = func() error { return err }
-				w.board.mu.Unlock()
+				f.board.mu.Lock()
+				f.board.listed = func() error { return err }
+				f.board.mu.Unlock()
 			}
 		}
 		time.AfterFunc(5*time.Minute, down(errDown))
 		time.AfterFunc(7*time.Minute, down(nil))
-		time.AfterFunc(10*time.Minute, func() { w.flow.change(func(*workflow.Settings) {}, workflow.ErrParse) })
-		time.AfterFunc(12*time.Minute, func() { w.flow.change(func(*workflow.Settings) {}, nil) })
-		time.AfterFunc(20*time.Minute, func() { w.flow.change(func(*workflow.Settings) {}, workflow.ErrNotAMap) })
+		time.AfterFunc(10*time.Minute, func() { f.flow.change(func(*workflow.Settings) {}, workflow.ErrParse) })
+		time.AfterFunc(12*time.Minute, func() { f.flow.change(func(*workflow.Settings) {}, nil) })
+		time.AfterFunc(20*time.Minute, func() { f.flow.change(func(*workflow.Settings) {}, workflow.ErrNotAMap) })
 		time.AfterFunc(30*time.Minute, cancel)
 		tick, err := r.Run(ctx)
 		if !errors.Is(err, schedule.ErrInterrupted) {
@@ -274,7 +274,7 @@ func TestTheReportOfAServiceHasAllTicksAndTheProblemsThatRemain(t *testing.T) {
 		if c := tick.Counts(); c.Dispatched != 3 || c.Completed != 3 || tick.Spent.Usage.Total() != 360 || tick.Spent.Time != 138*time.Second {
 			t.Errorf("counted %+v, %+v", c, tick.Spent)
 		}
-		if past := w.state().History; len(past) != 1 || past[0].Tokens != 360 {
+		if past := f.state().History; len(past) != 1 || past[0].Tokens != 360 {
 			t.Errorf("remembered %+v", past)
 		}
 		if diff := cmp.Diff([]string{workflow.ErrNotAMap.Error()}, tick.Errors); diff != "" {
@@ -293,15 +293,15 @@ func TestTheReportOfAServiceHasAllTicksAndTheProblemsThatRemain(t *testing.T) {
 
 func TestTheClaimsOfADeadRunAreAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.edit(func(s *schedule.State) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.edit(func(s *schedule.State) {
 			s.Self = schedule.Owner{Run: "dead"}
 			s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "A-1", Issue: issue("A-1", "Todo")}, time.Now())
 		})
-		if tick := w.tick(t.Context()); tick.Spent.Sessions != 0 {
+		if tick := f.tick(t.Context()); tick.Spent.Sessions != 0 {
 			t.Error("a claim was taken from an owner that may be alive")
 		}
-		r := w.run()
+		r := f.run()
 		r.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Dead }
 		tick, err := r.Run(t.Context())
 		if err != nil || tick.Counts().Completed != 1 || tick.Rows[0].Attempt != 1 {
@@ -312,9 +312,9 @@ func TestTheClaimsOfADeadRunAreAdopted(t *testing.T) {
 
 func TestATurnThatPassesATokenLimitIsStoppedAndParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.flow.now.Settings.Policy.Budget.TokensPerIssue = 1000
-		w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.flow.now.Settings.Policy.Budget.TokensPerIssue = 1000
+		f.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			spent := schedule.Usage{}
 			for passes(ctx, time.Second) {
 				spent.Input += 400
@@ -324,8 +324,8 @@ func TestATurnThatPassesATokenLimitIsStoppedAndParked(t *testing.T) {
 			o.Usage = spent
 			return o
 		}
-		w.tick(t.Context())
-		c := w.claims()["A-1"]
+		f.tick(t.Context())
+		c := f.claims()["A-1"]
 		if c.Phase != schedule.Parked || c.Tokens != 1200 {
 			t.Errorf("the claim is %+v", c)
 		}
@@ -334,18 +334,18 @@ func TestATurnThatPassesATokenLimitIsStoppedAndParked(t *testing.T) {
 
 func TestAPlanChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Review"), issue("A-3", "Done"))
-		w.prepare("A-3")
-		w.store.fail = func() error { t.Error("a plan was saved"); return nil }
-		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Review"), issue("A-3", "Done"))
+		f.prepare("A-3")
+		f.store.fail = func() error { t.Error("a plan was saved"); return nil }
+		f.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
 			t.Error("a plan was performed")
 			return schedule.Outcome{Class: schedule.Done}
 		}
-		tick, err := w.run().Plan(t.Context())
+		tick, err := f.run().Plan(t.Context())
 		if err != nil || len(tick.Verdicts) != 1 || tick.Verdicts[0].Action != schedule.Dispatch {
 			t.Errorf("planned %+v, %v", tick.Verdicts, err)
 		}
-		if diff := cmp.Diff([]string{"A-3"}, w.keys()); diff != "" {
+		if diff := cmp.Diff([]string{"A-3"}, f.keys()); diff != "" {
 			t.Errorf("workspaces (-want +got):\n%s", diff)
 		}
 	})
@@ -353,8 +353,8 @@ func TestAPlanChangesNothing(t *testing.T) {
 
 func TestAServiceKeepsPollingAndPicksUpChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t)
-		r := w.run()
+		f := newFixture(t)
+		r := f.run()
 		r.Once = false
 		var seen []runner.Progress
 		r.Progress = func(p runner.Progress) { seen = append(seen, p) }
@@ -362,17 +362,17 @@ func TestAServiceKeepsPollingAndPicksUpChanges(t *testing.T) {
 		r.Refresh = refresh
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute+time.Second, func() {
-			w.board.mu.Lock()
-			defer w.board.mu.Unlock()
-			w.board.issues = append(w.board.issues, issue("A-1", "Todo"))
+			f.board.mu.Lock()
+			defer f.board.mu.Unlock()
+			f.board.issues = append(f.board.issues, issue("A-1", "Todo"))
 		})
 		time.AfterFunc(2*time.Minute, func() {
-			w.flow.change(func(s *workflow.Settings) { s.Poll = time.Hour }, nil)
+			f.flow.change(func(s *workflow.Settings) { s.Poll = time.Hour }, nil)
 		})
 		time.AfterFunc(3*time.Minute, func() {
-			w.board.mu.Lock()
-			w.board.issues = append(w.board.issues, issue("A-2", "Todo"))
-			w.board.mu.Unlock()
+			f.board.mu.Lock()
+			f.board.issues = append(f.board.issues, issue("A-2", "Todo"))
+			f.board.mu.Unlock()
 			refresh <- struct{}{}
 		})
 		time.AfterFunc(10*time.Minute, cancel)
@@ -380,11 +380,11 @@ func TestAServiceKeepsPollingAndPicksUpChanges(t *testing.T) {
 			t.Errorf("ended with %v", err)
 		}
 		for _, id := range []tracker.ID{"A-1", "A-2"} {
-			if w.board.move(id, "Review").State != "Review" || !strings.Contains(w.log.String(), "msg=completed issue_id="+string(id)) {
-				t.Errorf("%s was not worked on:\n%s", id, w.log)
+			if f.board.move(id, "Review").State != "Review" || !strings.Contains(f.log.String(), "msg=completed issue_id="+string(id)) {
+				t.Errorf("%s was not worked on:\n%s", id, f.log)
 			}
 		}
-		if lists := count(w.board.reads, "list"); lists > 8 {
+		if lists := count(f.board.reads, "list"); lists > 8 {
 			t.Errorf("%d lists: the longer interval was not taken up", lists)
 		}
 		if len(seen) == 0 {
@@ -393,18 +393,18 @@ func TestAServiceKeepsPollingAndPicksUpChanges(t *testing.T) {
 	})
 }
 
-func (w *fixture) prepare(identifier string) {
-	w.t.Helper()
-	if _, err := w.root.Prepare(w.t.Context(), workspace.Issue{ID: identifier, Identifier: identifier}); err != nil {
-		w.t.Fatal(err)
+func (f *fixture) prepare(identifier string) {
+	f.t.Helper()
+	if _, err := f.root.Prepare(f.t.Context(), workspace.Issue{ID: identifier, Identifier: identifier}); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
-func (w *fixture) keys() []string {
-	w.t.Helper()
-	keys, err := w.root.Keys()
+func (f *fixture) keys() []string {
+	f.t.Helper()
+	keys, err := f.root.Keys()
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return keys
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// fixture is everything around a runner: a board of issues, a store that any
+// fixture holds everything around a runner: a board of issues, a store that any
 // number of runs share, workspaces on disk, and sessions that a test scripts.
 type fixture struct {
 	t        *testing.T
@@ -38,14 +38,14 @@ type fixture struct {
 
 func newFixture(t *testing.T, issues ...tracker.Issue) *fixture {
 	t.Helper()
-	w := &fixture{t: t, board: &board{issues: issues}, store: &memory{}, log: &strings.Builder{}, dir: filepath.Join(t.TempDir(), "root")}
-	root, err := workspace.Open(workspace.Config{Root: w.dir}, workspace.Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
+	f := &fixture{t: t, board: &board{issues: issues}, store: &memory{}, log: &strings.Builder{}, dir: filepath.Join(t.TempDir(), "root")}
+	root, err := workspace.Open(workspace.Config{Root: f.dir}, workspace.Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	w.root = root
-	w.flow = &flow{now: workflow.Workflow{Path: "WORKFLOW.md", Settings: workflow.Settings{
+	f.root = root
+	f.flow = &flow{now: workflow.Workflow{Path: "WORKFLOW.md", Settings: workflow.Settings{
 		Tracker: workflow.Tracker{Kind: "file"}, Poll: 30 * time.Second, MaxTurns: 3,
 		Policy: schedule.Policy{
 			ActiveStates: []string{"Todo", "In Progress"}, TerminalStates: []string{"Done"},
@@ -53,64 +53,64 @@ func newFixture(t *testing.T, issues ...tracker.Issue) *fixture {
 			Budget: schedule.Budget{Attempts: 10, IdleSessions: 3},
 		},
 	}}}
-	w.sessions = w.handOver
-	return w
+	f.sessions = f.handOver
+	return f
 }
 
 // run returns a runner over the fixture, to be changed before it runs.
-func (w *fixture) run() *runner.Runner {
+func (f *fixture) run() *runner.Runner {
 	return &runner.Runner{
-		Workflows: w.flow,
+		Workflows: f.flow,
 		Connect: func(workflow.Workflow) (runner.Connection, error) {
-			return runner.Connection{Tracker: tracker.Adapter{Reader: w.board}, Workspaces: w.root}, nil
+			return runner.Connection{Tracker: tracker.Adapter{Reader: f.board}, Workspaces: f.root}, nil
 		},
-		Store: w.store,
+		Store: f.store,
 		RunSession: func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
-			return w.sessions(ctx, job, report)
+			return f.sessions(ctx, job, report)
 		},
 		OwnerStatus: func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Unknown },
 		Self:        schedule.Owner{Host: "here", PID: 1},
 		Once:        true,
-		Log:         slog.New(slog.NewTextHandler(w.log, nil)),
+		Log:         slog.New(slog.NewTextHandler(f.log, nil)),
 	}
 }
 
 // tick runs one tick that must succeed.
-func (w *fixture) tick(ctx context.Context) report.Tick {
-	w.t.Helper()
-	tick, err := w.run().Run(ctx)
+func (f *fixture) tick(ctx context.Context) report.Tick {
+	f.t.Helper()
+	tick, err := f.run().Run(ctx)
 	if err != nil {
-		w.t.Fatalf("tick: %v\n%s", err, w.log)
+		f.t.Fatalf("tick: %v\n%s", err, f.log)
 	}
 	return tick
 }
 
-// handOver is a session that takes a second and moves its issue to Review.
-func (w *fixture) handOver(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+// handOver runs a session that takes a second and moves its issue to Review.
+func (f *fixture) handOver(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 	if !passes(ctx, time.Second) {
 		return stopped(ctx)
 	}
-	issue := w.board.move(job.Issue.ID, "Review")
+	issue := f.board.move(job.Issue.ID, "Review")
 	return schedule.Outcome{Class: schedule.Done, Issue: &issue, Thread: "thread", Turns: 1, Usage: schedule.Usage{Input: 100, Output: 20}}
 }
 
 // noteWork lets every session hand over, and returns the list of the issues they worked
 // on. Each session calls the functions when it starts, and takes another five seconds
 // for each.
-func (w *fixture) noteWork(during ...func()) *[]tracker.ID {
+func (f *fixture) noteWork(during ...func()) *[]tracker.ID {
 	var worked []tracker.ID
-	w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+	f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 		worked = append(worked, job.Issue.ID) // one session at a time
 		for _, call := range during {
 			call()
 			passes(ctx, 5*time.Second)
 		}
-		return w.handOver(ctx, job, report)
+		return f.handOver(ctx, job, report)
 	}
 	return &worked
 }
 
-// passes waits, and reports whether ctx let it.
+// passes waits for d, and reports whether ctx did not end before.
 func passes(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -128,7 +128,7 @@ func issue(identifier, state string) tracker.Issue {
 	return tracker.Issue{ID: tracker.ID(identifier), Identifier: identifier, Title: "Title of " + identifier, State: state, Dispatchable: true}
 }
 
-// board is a tracker in memory. Reads take a moment of time, as they do.
+// board represents a tracker in memory. Each read takes readTime.
 type board struct {
 	mu     sync.Mutex
 	issues []tracker.Issue
@@ -223,7 +223,7 @@ func (b *board) move(id tracker.ID, state string) tracker.Issue {
 	panic("no issue " + string(id))
 }
 
-// memory is a store that several runs may share: compare and swap on bytes.
+// memory is a store that several runs may share. It compares and swaps bytes.
 type memory struct {
 	mu    sync.Mutex
 	data  []byte
@@ -266,30 +266,30 @@ func (m *memory) Save(_ context.Context, s *schedule.State, rev store.Revision) 
 	return store.Revision(rune('0' + m.gen)), nil
 }
 
-// claims is what is stored now.
-func (w *fixture) claims() map[tracker.ID]schedule.Claim { return w.state().Claims }
+// claims returns the stored claims.
+func (f *fixture) claims() map[tracker.ID]schedule.Claim { return f.state().Claims }
 
-func (w *fixture) state() *schedule.State {
-	s, _, err := w.store.Load(w.t.Context())
+func (f *fixture) state() *schedule.State {
+	s, _, err := f.store.Load(f.t.Context())
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return s
 }
 
 // edit changes what is stored, as another run would.
-func (w *fixture) edit(change func(*schedule.State)) {
-	s, rev, err := w.store.Load(w.t.Context())
+func (f *fixture) edit(change func(*schedule.State)) {
+	s, rev, err := f.store.Load(f.t.Context())
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	change(s)
-	if _, err := w.store.Save(w.t.Context(), s, rev); err != nil {
-		w.t.Fatal(err)
+	if _, err := f.store.Save(f.t.Context(), s, rev); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
-// flow is a WORKFLOW.md in memory.
+// flow represents a WORKFLOW.md in memory.
 type flow struct {
 	mu  sync.Mutex
 	now workflow.Workflow

@@ -16,8 +16,8 @@ import (
 )
 
 // lines returns the logged lines with the message.
-func (w *fixture) lines(message string) (found []string) {
-	for line := range strings.Lines(w.log.String()) {
+func (f *fixture) lines(message string) (found []string) {
+	for line := range strings.Lines(f.log.String()) {
 		if strings.Contains(line, " msg="+message+" ") {
 			found = append(found, line)
 		}
@@ -27,17 +27,17 @@ func (w *fixture) lines(message string) (found []string) {
 
 func TestTheEndOfASessionIsLoggedWithItsSessionAndItsProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			report(attempt.Update{At: time.Now(), Session: "thread-turn", PID: 42, Status: schedule.StatusStreamingTurn, Update: schedule.Update{Turn: schedule.TurnBegan}})
 			passes(ctx, time.Hour)
 			o := stopped(ctx)
 			o.Status = schedule.StatusStalled
 			return o
 		}
-		tick := w.tick(t.Context())
+		tick := f.tick(t.Context())
 		for _, message := range []string{"stopping", "stopped"} {
-			lines := w.lines(message)
+			lines := f.lines(message)
 			if len(lines) != 1 || !strings.Contains(lines[0], " issue_id=A-1 issue_identifier=A-1 session_id=thread-turn pid=42 ") {
 				t.Errorf("%s: %q", message, lines)
 			}
@@ -48,12 +48,12 @@ func TestTheEndOfASessionIsLoggedWithItsSessionAndItsProcess(t *testing.T) {
 	})
 }
 
-// What people read of a session decides nothing about its issue.
+// Summaries are for people: no decision depends on them.
 func TestTheSummariesOfASessionChangeNoState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		claims := func(updates ...attempt.Update) map[tracker.ID]schedule.Claim {
-			w := newFixture(t, issue("A-1", "Todo"))
-			w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			f := newFixture(t, issue("A-1", "Todo"))
+			f.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
 				for _, u := range updates {
 					u.At = time.Now()
 					report(u)
@@ -61,8 +61,8 @@ func TestTheSummariesOfASessionChangeNoState(t *testing.T) {
 				passes(ctx, time.Second)
 				return schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed", Turns: 1, Thread: "thread"}
 			}
-			w.tick(t.Context())
-			found := w.claims()
+			f.tick(t.Context())
+			found := f.claims()
 			for id, c := range found {
 				c.Due = time.Time{}.Add(c.Due.Sub(c.Since)) // the two runs are seconds apart
 				c.Since = time.Time{}
@@ -84,19 +84,19 @@ func TestTheSummariesOfASessionChangeNoState(t *testing.T) {
 
 func TestTheDisplayShowsThePhaseOfAnAttemptAndItsCompletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
+		f := newFixture(t, issue("A-1", "Todo"))
 		phases := []schedule.AttemptStatus{
 			schedule.StatusPreparingWorkspace, schedule.StatusBuildingPrompt, schedule.StatusLaunchingAgentProcess,
 			schedule.StatusInitializingSession, schedule.StatusStreamingTurn, schedule.StatusFinishing,
 		}
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			for _, phase := range phases {
 				report(attempt.Update{At: time.Now(), Status: phase})
 				passes(ctx, time.Second)
 			}
-			return w.handOver(ctx, job, report)
+			return f.handOver(ctx, job, report)
 		}
-		r := w.run()
+		r := f.run()
 		var shown []schedule.AttemptStatus
 		var completed []tracker.ID
 		r.Progress = func(p runner.Progress) {
@@ -121,13 +121,13 @@ func TestTheDisplayShowsThePhaseOfAnAttemptAndItsCompletion(t *testing.T) {
 
 func TestAReconciliationWithNothingRunningAsksAndChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t)
-		w.tick(t.Context())
-		if diff := cmp.Diff([]string{"list"}, w.board.reads); diff != "" {
+		f := newFixture(t)
+		f.tick(t.Context())
+		if diff := cmp.Diff([]string{"list"}, f.board.reads); diff != "" {
 			t.Errorf("what is asked of the tracker: %s", diff)
 		}
-		if n := len(w.claims()); n != 0 || w.state().Days != nil || w.state().History != nil {
-			t.Errorf("the state holds %+v", w.state())
+		if n := len(f.claims()); n != 0 || f.state().Days != nil || f.state().History != nil {
+			t.Errorf("the state holds %+v", f.state())
 		}
 	})
 }

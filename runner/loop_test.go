@@ -23,13 +23,13 @@ import (
 
 func TestATickWorksOnEveryIssueAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "In Progress"), issue("A-3", "Backlog"))
-		tick := w.tick(t.Context())
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "In Progress"), issue("A-3", "Backlog"))
+		tick := f.tick(t.Context())
 		if got := tick.Counts().Completed; got != 2 {
 			t.Errorf("completed %d issues, want 2", got)
 		}
-		if len(w.claims()) != 0 {
-			t.Errorf("claims left behind: %v", w.claims())
+		if len(f.claims()) != 0 {
+			t.Errorf("claims left behind: %v", f.claims())
 		}
 		if took := tick.Ended.Sub(tick.Started); took > 2*time.Second {
 			t.Errorf("two sessions of a second at once took %v", took)
@@ -43,13 +43,13 @@ func TestAFreedSlotIsFilledAtOnce(t *testing.T) {
 		for n := range 20 {
 			issues = append(issues, issue(fmt.Sprintf("A-%02d", n), "Todo"))
 		}
-		w := newFixture(t, issues...)
-		w.flow.now.Settings.Policy.MaxConcurrent = 1
-		tick := w.tick(t.Context())
+		f := newFixture(t, issues...)
+		f.flow.now.Settings.Policy.MaxConcurrent = 1
+		tick := f.tick(t.Context())
 		if took := tick.Ended.Sub(tick.Started); took > 21*time.Second {
 			t.Errorf("20 sessions of a second, one after the other, took %v", took)
 		}
-		if lists := count(w.board.reads, "list"); lists > 1 {
+		if lists := count(f.board.reads, "list"); lists > 1 {
 			t.Errorf("%d lists of candidates, want 1: a worker's exit must not cost a page", lists)
 		}
 	})
@@ -65,22 +65,22 @@ func TestAnUrgentIssueThatAppearsWhileAllSlotsAreTakenStartsFirst(t *testing.T) 
 					low.Priority = new(4)
 					issues = append(issues, low)
 				}
-				w := newFixture(t, issues...)
-				w.flow.now.Settings.Policy.MaxConcurrent = 1
+				f := newFixture(t, issues...)
+				f.flow.now.Settings.Policy.MaxConcurrent = 1
 				time.AfterFunc(100*time.Second, func() {
 					urgent := issue("URGENT", "Todo")
 					urgent.Priority = new(1)
-					w.board.mu.Lock()
-					w.board.issues = append(w.board.issues, urgent)
-					w.board.mu.Unlock()
+					f.board.mu.Lock()
+					f.board.issues = append(f.board.issues, urgent)
+					f.board.mu.Unlock()
 				})
 				var worked []tracker.ID
-				w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+				f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 					worked = append(worked, job.Issue.ID)
 					passes(ctx, 4*time.Minute+7*time.Second) // many polls, and between two of them
-					return w.handOver(ctx, job, report)
+					return f.handOver(ctx, job, report)
 				}
-				r := w.run()
+				r := f.run()
 				r.Once = once
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
@@ -91,7 +91,7 @@ func TestAnUrgentIssueThatAppearsWhileAllSlotsAreTakenStartsFirst(t *testing.T) 
 				if diff := cmp.Diff(want, worked); diff != "" {
 					t.Errorf("worked on (-want +got):\n%s", diff)
 				}
-				if lists := count(w.board.reads, "list"); once && lists > 1+len(want) {
+				if lists := count(f.board.reads, "list"); once && lists > 1+len(want) {
 					t.Errorf("%d lists of candidates for %d sessions: want no list while every slot is taken", lists, len(want))
 				}
 			})
@@ -101,19 +101,19 @@ func TestAnUrgentIssueThatAppearsWhileAllSlotsAreTakenStartsFirst(t *testing.T) 
 
 func TestAListThatCannotBeReadAgainStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
-		w.flow.now.Settings.Policy.MaxConcurrent = 1
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.flow.now.Settings.Policy.MaxConcurrent = 1
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			if job.Issue.ID == "A-2" {
 				t.Error("A-2 was started from a list of five minutes ago")
 			}
 			passes(ctx, 5*time.Minute)
-			w.board.mu.Lock()
-			w.board.listed = func() error { return errDown }
-			w.board.mu.Unlock()
-			return w.handOver(ctx, job, report)
+			f.board.mu.Lock()
+			f.board.listed = func() error { return errDown }
+			f.board.mu.Unlock()
+			return f.handOver(ctx, job, report)
 		}
-		if _, err := w.run().Run(t.Context()); !errors.Is(err, errDown) {
+		if _, err := f.run().Run(t.Context()); !errors.Is(err, errDown) {
 			t.Errorf("ended with %v, want %v", err, errDown)
 		}
 	})
@@ -121,27 +121,27 @@ func TestAListThatCannotBeReadAgainStartsNothing(t *testing.T) {
 
 func TestAClaimIsSavedBeforeItsSessionStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
-			if c, saved := w.claims()[job.Issue.ID]; !saved || c.Phase != schedule.Running {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			if c, saved := f.claims()[job.Issue.ID]; !saved || c.Phase != schedule.Running {
 				t.Errorf("a session runs on %s, whose claim is not saved: %+v", job.Issue.ID, c)
 			}
-			return w.handOver(ctx, job, report)
+			return f.handOver(ctx, job, report)
 		}
-		w.tick(t.Context())
+		f.tick(t.Context())
 	})
 }
 
 func TestNothingStartsWhenTheClaimCannotBeSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
+		f := newFixture(t, issue("A-1", "Todo"))
 		full := errors.New("disk full")
-		w.store.fail = func() error { return full }
-		w.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+		f.store.fail = func() error { return full }
+		f.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
 			t.Error("a session was started")
 			return schedule.Outcome{Class: schedule.Done}
 		}
-		if _, err := w.run().Run(t.Context()); !errors.Is(err, full) {
+		if _, err := f.run().Run(t.Context()); !errors.Is(err, full) {
 			t.Errorf("the tick ended with %v, want %v", err, full)
 		}
 	})
@@ -149,22 +149,22 @@ func TestNothingStartsWhenTheClaimCannotBeSaved(t *testing.T) {
 
 func TestAnotherRunThatIsFasterKeepsItsClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		other := schedule.Owner{Run: "other"}
-		w.store.fail = func() error {
-			w.store.fail = nil
-			w.edit(func(s *schedule.State) {
+		f.store.fail = func() error {
+			f.store.fail = nil
+			f.edit(func(s *schedule.State) {
 				s.Self = other
 				s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "A-1", Issue: issue("A-1", "Todo")}, time.Now())
 			})
 			return nil
 		}
-		worked := w.noteWork()
-		w.tick(t.Context())
+		worked := f.noteWork()
+		f.tick(t.Context())
 		if diff := cmp.Diff([]tracker.ID{"A-2"}, *worked); diff != "" {
 			t.Errorf("worked on (-want +got):\n%s", diff)
 		}
-		if c := w.claims()["A-1"]; c.Owner != other {
+		if c := f.claims()["A-1"]; c.Owner != other {
 			t.Errorf("the other run's claim is now %+v", c)
 		}
 	})
@@ -172,15 +172,15 @@ func TestAnotherRunThatIsFasterKeepsItsClaim(t *testing.T) {
 
 func TestAnIssueThatAFasterRunHasFinishedIsNotStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
-		w.store.fail = func() error {
-			w.store.fail = nil
-			w.board.move("A-1", "Review")
-			w.edit(func(s *schedule.State) { s.AppendHistory(schedule.TickRecord{Run: "other", Sessions: 1, Done: 1}) })
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.store.fail = func() error {
+			f.store.fail = nil
+			f.board.move("A-1", "Review")
+			f.edit(func(s *schedule.State) { s.AppendHistory(schedule.TickRecord{Run: "other", Sessions: 1, Done: 1}) })
 			return nil
 		}
-		worked := w.noteWork()
-		w.tick(t.Context())
+		worked := f.noteWork()
+		f.tick(t.Context())
 		if diff := cmp.Diff([]tracker.ID{"A-2"}, *worked); diff != "" {
 			t.Errorf("worked on (-want +got):\n%s", diff)
 		}
@@ -189,18 +189,18 @@ func TestAnIssueThatAFasterRunHasFinishedIsNotStartedAgain(t *testing.T) {
 
 func TestAnExitThatMeetsAConflictIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
-			w.edit(func(s *schedule.State) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			f.edit(func(s *schedule.State) {
 				s.Claims["B-1"] = schedule.Claim{ID: "B-1", Identifier: "B-1", Phase: schedule.Parked, Why: "by another run"}
 			})
-			return w.handOver(ctx, job, report)
+			return f.handOver(ctx, job, report)
 		}
-		tick := w.tick(t.Context())
-		if _, left := w.claims()["A-1"]; left {
-			t.Errorf("the exit of A-1 was lost: %v", w.claims())
+		tick := f.tick(t.Context())
+		if _, left := f.claims()["A-1"]; left {
+			t.Errorf("the exit of A-1 was lost: %v", f.claims())
 		}
-		if _, kept := w.claims()["B-1"]; !kept {
+		if _, kept := f.claims()["B-1"]; !kept {
 			t.Error("the other run's claim was overwritten")
 		}
 		if got := []int64{tick.Spent.Usage.Total(), tick.Today.Usage.Total()}; !slices.Equal(got, []int64{120, 120}) {
@@ -211,11 +211,11 @@ func TestAnExitThatMeetsAConflictIsNotLost(t *testing.T) {
 
 func TestASessionWhoseClaimAnotherRunTookIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
+		f := newFixture(t, issue("A-1", "Todo"))
 		other := schedule.Owner{Run: "other"}
 		var cause error
-		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
-			w.edit(func(s *schedule.State) {
+		f.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			f.edit(func(s *schedule.State) {
 				c := s.Claims["A-1"]
 				c.Owner = other
 				s.Claims["A-1"] = c
@@ -224,11 +224,11 @@ func TestASessionWhoseClaimAnotherRunTookIsStopped(t *testing.T) {
 			cause = context.Cause(ctx)
 			return stopped(ctx)
 		}
-		w.tick(t.Context())
+		f.tick(t.Context())
 		if cause != schedule.StopError(schedule.ClaimLost) {
 			t.Errorf("the session ended with %v, want %v", cause, schedule.ClaimLost)
 		}
-		if c := w.claims()["A-1"]; c.Owner != other {
+		if c := f.claims()["A-1"]; c.Owner != other {
 			t.Errorf("the claim is now %+v, want the other run's", c)
 		}
 	})
@@ -236,19 +236,19 @@ func TestASessionWhoseClaimAnotherRunTookIsStopped(t *testing.T) {
 
 func TestASilentSessionIsStoppedAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
+		f := newFixture(t, issue("A-1", "Todo"))
 		began := time.Now()
-		w.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f.sessions = func(ctx context.Context, _ attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			passes(ctx, 2*time.Minute)
 			report(attempt.Update{At: time.Now(), Update: schedule.Update{Alive: true, Turn: schedule.TurnBegan}})
 			passes(ctx, time.Hour)
 			return stopped(ctx)
 		}
-		w.tick(t.Context())
+		f.tick(t.Context())
 		if took := time.Since(began).Round(time.Second); took != 7*time.Minute {
 			t.Errorf("it was stopped after %v, want 7m: five minutes after its last sign of life", took)
 		}
-		c := w.claims()["A-1"]
+		c := f.claims()["A-1"]
 		if c.Phase != schedule.Waiting || c.Failures != 1 || !strings.Contains(c.Why, "silent") {
 			t.Errorf("the claim is %+v", c)
 		}
@@ -257,8 +257,8 @@ func TestASilentSessionIsStoppedAndWaits(t *testing.T) {
 
 func TestASessionIsNotSilentWhileItsHooksRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			says := func(sign schedule.TurnSign) {
 				report(attempt.Update{At: time.Now(), Update: schedule.Update{Alive: true, Turn: sign}})
 			}
@@ -269,9 +269,9 @@ func TestASessionIsNotSilentWhileItsHooksRun(t *testing.T) {
 			if !passes(ctx, time.Hour) { // after_run
 				t.Errorf("stopped for %v", context.Cause(ctx))
 			}
-			return w.handOver(ctx, job, report)
+			return f.handOver(ctx, job, report)
 		}
-		if tick := w.tick(t.Context()); tick.Counts().Completed != 1 {
+		if tick := f.tick(t.Context()); tick.Counts().Completed != 1 {
 			t.Errorf("the session ended as %+v", tick.Rows)
 		}
 	})
@@ -279,13 +279,13 @@ func TestASessionIsNotSilentWhileItsHooksRun(t *testing.T) {
 
 func TestASilentTurnIsNotForgottenInAConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
-		w.flow.now.Settings.Poll = time.Minute
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.flow.now.Settings.Poll = time.Minute
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			if job.Issue.ID == "A-2" {
 				passes(ctx, time.Minute)
-				w.edit(func(s *schedule.State) { s.AppendHistory(schedule.TickRecord{Run: "other"}) })
-				return w.handOver(ctx, job, report)
+				f.edit(func(s *schedule.State) { s.AppendHistory(schedule.TickRecord{Run: "other"}) })
+				return f.handOver(ctx, job, report)
 			}
 			report(attempt.Update{At: time.Now(), Update: schedule.Update{Turn: schedule.TurnBegan, Thread: "thread"}})
 			passes(ctx, time.Second)
@@ -293,8 +293,8 @@ func TestASilentTurnIsNotForgottenInAConflict(t *testing.T) {
 			passes(ctx, time.Hour)
 			return schedule.Outcome{Class: schedule.Stopped, Why: "as told"}
 		}
-		w.tick(t.Context())
-		if c := w.claims()["A-1"]; c.Failures != 1 || c.Thread != "thread" {
+		f.tick(t.Context())
+		if c := f.claims()["A-1"]; c.Failures != 1 || c.Thread != "thread" {
 			t.Errorf("the claim is %+v", c)
 		}
 	})
@@ -302,21 +302,21 @@ func TestASilentTurnIsNotForgottenInAConflict(t *testing.T) {
 
 func TestAnIssueThatIsDoneStopsItsSessionAndLosesItsWorkspace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
+		f := newFixture(t, issue("A-1", "Todo"))
 		var cause error
-		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
-			w.prepare("A-1")
+		f.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			f.prepare("A-1")
 			passes(ctx, 10*time.Second)
-			w.board.move("A-1", "Done")
+			f.board.move("A-1", "Done")
 			passes(ctx, time.Hour)
 			cause = context.Cause(ctx)
 			return stopped(ctx)
 		}
-		w.tick(t.Context())
+		f.tick(t.Context())
 		if cause != schedule.StopError(schedule.Terminal) {
 			t.Errorf("stopped for %v", cause)
 		}
-		if keys := w.keys(); len(keys) != 0 {
+		if keys := f.keys(); len(keys) != 0 {
 			t.Errorf("workspaces left: %v", keys)
 		}
 	})
@@ -324,14 +324,14 @@ func TestAnIssueThatIsDoneStopsItsSessionAndLosesItsWorkspace(t *testing.T) {
 
 func TestWorkspacesOfIssuesThatAreDoneAreRemovedAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Done"), issue("A-2", "Review"))
-		w.prepare("A-1")
-		w.prepare("A-2")
-		w.tick(t.Context())
-		if diff := cmp.Diff([]string{"A-2"}, w.keys()); diff != "" {
+		f := newFixture(t, issue("A-1", "Done"), issue("A-2", "Review"))
+		f.prepare("A-1")
+		f.prepare("A-2")
+		f.tick(t.Context())
+		if diff := cmp.Diff([]string{"A-2"}, f.keys()); diff != "" {
 			t.Errorf("workspaces (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"ids A-1 A-2", "list"}, w.board.reads); diff != "" {
+		if diff := cmp.Diff([]string{"ids A-1 A-2", "list"}, f.board.reads); diff != "" {
 			t.Errorf("reads (-want +got):\n%s", diff)
 		}
 	})
@@ -339,13 +339,13 @@ func TestWorkspacesOfIssuesThatAreDoneAreRemovedAtStart(t *testing.T) {
 
 func TestAWorkspaceWithoutAnOwnerRecordIsFoundByState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Done"))
-		w.prepare("A-1")
-		if err := os.RemoveAll(filepath.Join(w.dir, ".symphony")); err != nil {
+		f := newFixture(t, issue("A-1", "Done"))
+		f.prepare("A-1")
+		if err := os.RemoveAll(filepath.Join(f.dir, ".symphony")); err != nil {
 			t.Fatal(err)
 		}
-		w.tick(t.Context())
-		if keys := w.keys(); len(keys) != 0 {
+		f.tick(t.Context())
+		if keys := f.keys(); len(keys) != 0 {
 			t.Errorf("workspaces left: %v", keys)
 		}
 	})
@@ -353,10 +353,10 @@ func TestAWorkspaceWithoutAnOwnerRecordIsFoundByState(t *testing.T) {
 
 func TestAContinuationRunsInTheSameTickButARetryInTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
+		f := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
 		attempts := map[tracker.ID][]int{}
 		var mu sync.Mutex
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			mu.Lock()
 			defer mu.Unlock()
 			attempts[job.Issue.ID] = append(attempts[job.Issue.ID], job.Attempt)
@@ -369,13 +369,13 @@ func TestAContinuationRunsInTheSameTickButARetryInTheNext(t *testing.T) {
 			if job.Thread != "t" {
 				t.Errorf("the continuation goes on with thread %q, want t", job.Thread)
 			}
-			return w.handOver(ctx, job, report)
+			return f.handOver(ctx, job, report)
 		}
-		w.tick(t.Context())
+		f.tick(t.Context())
 		if diff := cmp.Diff(map[tracker.ID][]int{"A-1": {0, 1}, "B-1": {0}}, attempts); diff != "" {
 			t.Errorf("attempts (-want +got):\n%s", diff)
 		}
-		if c := w.claims()["B-1"]; c.Phase != schedule.Waiting || c.Due.IsZero() {
+		if c := f.claims()["B-1"]; c.Phase != schedule.Waiting || c.Due.IsZero() {
 			t.Errorf("B-1 is left as %+v", c)
 		}
 	})
@@ -383,10 +383,10 @@ func TestAContinuationRunsInTheSameTickButARetryInTheNext(t *testing.T) {
 
 func TestAnIssueThatChangedSinceItWasListedIsReadAgainBeforeItStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
-		w.flow.now.Settings.Policy.MaxConcurrent = 1
-		worked := w.noteWork(func() { w.board.move("A-2", "Backlog") }) // while the first session runs
-		w.tick(t.Context())
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+		f.flow.now.Settings.Policy.MaxConcurrent = 1
+		worked := f.noteWork(func() { f.board.move("A-2", "Backlog") }) // while the first session runs
+		f.tick(t.Context())
 		if diff := cmp.Diff([]tracker.ID{"A-1", "A-3"}, *worked); diff != "" {
 			t.Errorf("worked on (-want +got):\n%s", diff)
 		}
@@ -395,23 +395,23 @@ func TestAnIssueThatChangedSinceItWasListedIsReadAgainBeforeItStarts(t *testing.
 
 func TestABadEditOfTheWorkflowBlocksDispatchAndKeepsReconciling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
-		w.flow.now.Settings.Policy.MaxConcurrent = 1
-		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.flow.now.Settings.Policy.MaxConcurrent = 1
+		f.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			if job.Issue.ID != "A-1" {
 				t.Errorf("%s was started under a bad workflow", job.Issue.ID)
 			}
-			w.flow.change(func(*workflow.Settings) {}, workflow.ErrParse)
-			w.board.move("A-1", "Done")
+			f.flow.change(func(*workflow.Settings) {}, workflow.ErrParse)
+			f.board.move("A-1", "Done")
 			passes(ctx, time.Hour)
 			return stopped(ctx)
 		}
-		tick := w.tick(t.Context())
+		tick := f.tick(t.Context())
 		if len(tick.Errors) != 1 || !strings.Contains(tick.Errors[0], "workflow_parse_error") {
 			t.Errorf("errors: %q", tick.Errors)
 		}
-		if len(w.claims()) != 0 {
-			t.Errorf("A-1 was not reconciled: %v", w.claims())
+		if len(f.claims()) != 0 {
+			t.Errorf("A-1 was not reconciled: %v", f.claims())
 		}
 	})
 }

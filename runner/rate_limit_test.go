@@ -14,7 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// limited is a tracker that answers its first n reads by asking to wait.
+// limited is a tracker whose first n reads fail and ask to wait.
 func limited(n int, wait time.Duration) func() error {
 	return func() error {
 		if n--; n >= 0 {
@@ -26,32 +26,32 @@ func limited(n int, wait time.Duration) func() error {
 
 func TestAServiceDoesNotAskATrackerThatAskedToWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.flow.change(func(s *workflow.Settings) { s.Poll = 200 * time.Millisecond }, nil)
-		w.board.listed = limited(1, 2*time.Minute)
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.flow.change(func(s *workflow.Settings) { s.Poll = 200 * time.Millisecond }, nil)
+		f.board.listed = limited(1, 2*time.Minute)
 		began := time.Now()
 		var started time.Duration
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			started = time.Since(began)
-			return w.handOver(ctx, job, report)
+			return f.handOver(ctx, job, report)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 119*time.Second)
 		defer cancel()
-		r := w.run()
+		r := f.run()
 		r.Once = false
 		tick, err := r.Run(ctx)
-		if !errors.Is(err, schedule.ErrInterrupted) || len(w.board.reads) != 1 {
-			t.Errorf("%v; in two minutes it asked %q, want once", err, w.board.reads)
+		if !errors.Is(err, schedule.ErrInterrupted) || len(f.board.reads) != 1 {
+			t.Errorf("%v; in two minutes it asked %q, want once", err, f.board.reads)
 		}
-		if n := strings.Count(w.log.String(), "the tracker asks to wait"); n != 1 {
-			t.Errorf("%d lines say so, want 1:\n%s", n, w.log)
+		if n := strings.Count(f.log.String(), "the tracker asks to wait"); n != 1 {
+			t.Errorf("%d lines say so, want 1:\n%s", n, f.log)
 		}
 		if len(tick.Warnings) != 1 || len(tick.Errors) != 0 {
 			t.Errorf("warnings %q, errors %q, want one warning", tick.Warnings, tick.Errors)
 		}
 
 		// The service is started again: it knows, and begins when it may.
-		again := w.run()
+		again := f.run()
 		again.Once = false
 		ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -59,30 +59,30 @@ func TestAServiceDoesNotAskATrackerThatAskedToWait(t *testing.T) {
 			t.Error(err)
 		}
 		if started < 2*time.Minute || started > 2*time.Minute+time.Second {
-			t.Errorf("the session began after %v, want 2m: %q", started, w.board.reads)
+			t.Errorf("the session began after %v, want 2m: %q", started, f.board.reads)
 		}
 	})
 }
 
 func TestClaimsAreNotReadWhileTheTrackerAsksToWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.board.read = limited(1, 90*time.Second)
-		w.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.board.read = limited(1, 90*time.Second)
+		f.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, 3*time.Minute)
 			if _, err := job.Tracker.IssuesByID(ctx, []tracker.ID{"A-1"}); err != nil {
 				t.Errorf("after the wait the session cannot read its issue: %v", err)
 			}
-			return w.handOver(ctx, job, nil)
+			return f.handOver(ctx, job, nil)
 		}
 		began := time.Now()
 		var at []time.Duration
-		read := w.board.read
-		w.board.read = func() error {
+		read := f.board.read
+		f.board.read = func() error {
 			at = append(at, time.Since(began).Round(time.Second))
 			return read()
 		}
-		w.tick(t.Context())
+		f.tick(t.Context())
 		if len(at) < 2 || at[1] < at[0]+90*time.Second {
 			t.Errorf("claims were read after %v, want nothing for 90s after the first", at)
 		}
@@ -109,16 +109,16 @@ func TestASingleTickWaitsForTheTrackerUpToAMinute(t *testing.T) {
 		for _, reading := range []string{"candidates", "claims"} {
 			t.Run(name+"/"+reading, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+					f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 					if reading == "claims" {
-						w.edit(func(s *schedule.State) {
+						f.edit(func(s *schedule.State) {
 							s.Claims["A-2"] = schedule.Claim{ID: "A-2", Identifier: "A-2", Phase: schedule.Parked, Why: "asked"}
 						})
-						w.board.read = limited(test.reads, test.wait)
+						f.board.read = limited(test.reads, test.wait)
 					} else {
-						w.board.listed = limited(test.reads, test.wait)
+						f.board.listed = limited(test.reads, test.wait)
 					}
-					r := w.run()
+					r := f.run()
 					r.Deadline = test.deadline
 					tick, err := r.Run(t.Context())
 					if worked := tick.Counts().Completed > 0; worked != test.works || (err == nil) != test.works {
@@ -131,7 +131,7 @@ func TestASingleTickWaitsForTheTrackerUpToAMinute(t *testing.T) {
 					if !errors.Is(err, tracker.ErrRateLimited) || !strings.Contains(tick.Unread, "not before "+until) {
 						t.Errorf("the report says %q, want until when (%s)", tick.Unread, until)
 					}
-					if wait := w.state().Wait; wait.Tracker != "file" || time.Until(wait.Until) > time.Hour || time.Until(wait.Until) <= 0 {
+					if wait := f.state().Wait; wait.Tracker != "file" || time.Until(wait.Until) > time.Hour || time.Until(wait.Until) <= 0 {
 						t.Errorf("the state knows of %+v", wait)
 					}
 				})
@@ -142,22 +142,22 @@ func TestASingleTickWaitsForTheTrackerUpToAMinute(t *testing.T) {
 
 func TestTheNextRunRespectsTheWaitThatTheTrackerAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.board.listed = limited(1, 10*time.Minute)
-		if _, err := w.run().Run(t.Context()); !errors.Is(err, tracker.ErrRateLimited) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.board.listed = limited(1, 10*time.Minute)
+		if _, err := f.run().Run(t.Context()); !errors.Is(err, tracker.ErrRateLimited) {
 			t.Fatal(err)
 		}
 		for _, look := range []func(context.Context) error{
-			func(ctx context.Context) error { _, err := w.run().Run(ctx); return err },
-			func(ctx context.Context) error { _, err := w.run().Plan(ctx); return err },
+			func(ctx context.Context) error { _, err := f.run().Run(ctx); return err },
+			func(ctx context.Context) error { _, err := f.run().Plan(ctx); return err },
 		} {
 			time.Sleep(time.Minute)
-			if err := look(t.Context()); !errors.Is(err, tracker.ErrRateLimited) || len(w.board.reads) != 1 {
-				t.Errorf("the next run ended with %v and asked %q", err, w.board.reads)
+			if err := look(t.Context()); !errors.Is(err, tracker.ErrRateLimited) || len(f.board.reads) != 1 {
+				t.Errorf("the next run ended with %v and asked %q", err, f.board.reads)
 			}
 		}
-		other := w.run()
-		w.flow.change(func(s *workflow.Settings) { s.Tracker.Kind = "linear" }, nil)
+		other := f.run()
+		f.flow.change(func(s *workflow.Settings) { s.Tracker.Kind = "linear" }, nil)
 		if tick, err := other.Run(t.Context()); err != nil || tick.Counts().Completed != 1 {
 			t.Errorf("another tracker is held up too: %v", err)
 		}
@@ -166,31 +166,31 @@ func TestTheNextRunRespectsTheWaitThatTheTrackerAskedFor(t *testing.T) {
 
 func TestATrackerUnderMaintenanceIsNotAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
+		f := newFixture(t, issue("A-1", "Todo"))
 		down := &tracker.RetryLaterError{Err: errDown, RetryAfter: 50 * time.Second}
-		w.board.listed = func() error {
-			if len(w.board.reads) == 1 {
+		f.board.listed = func() error {
+			if len(f.board.reads) == 1 {
 				return down
 			}
 			return nil
 		}
-		tick := w.tick(t.Context())
+		tick := f.tick(t.Context())
 		if tick.Counts().Completed != 1 || tick.Ended.Sub(tick.Started) < 50*time.Second {
-			t.Errorf("completed %d after %v: %q", tick.Counts().Completed, tick.Ended.Sub(tick.Started), w.board.reads)
+			t.Errorf("completed %d after %v: %q", tick.Counts().Completed, tick.Ended.Sub(tick.Started), f.board.reads)
 		}
 	})
 }
 
 func TestAPlanWaitsForTheTrackerAsATickDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.board.listed = limited(1, 30*time.Second)
-		tick, err := w.run().Plan(t.Context())
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.board.listed = limited(1, 30*time.Second)
+		tick, err := f.run().Plan(t.Context())
 		if err != nil || !tick.Work() {
 			t.Errorf("work %v, %v", tick.Work(), err)
 		}
-		w.board.listed = limited(1, 3*time.Minute)
-		if _, err := w.run().Plan(t.Context()); !errors.Is(err, tracker.ErrRateLimited) {
+		f.board.listed = limited(1, 3*time.Minute)
+		if _, err := f.run().Plan(t.Context()); !errors.Is(err, tracker.ErrRateLimited) {
 			t.Errorf("a plan over a tracker that asks to wait for long: %v", err)
 		}
 	})
@@ -198,20 +198,20 @@ func TestAPlanWaitsForTheTrackerAsATickDoes(t *testing.T) {
 
 func TestANewCredentialOfTheTrackerLiftsItsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.board.listed = limited(1, 30*time.Minute)
-		r := w.run()
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.board.listed = limited(1, 30*time.Minute)
+		r := f.run()
 		r.Once = false
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		go func() {
 			time.Sleep(time.Minute)
-			w.flow.change(func(s *workflow.Settings) { s.Tracker.Credentials = []string{"another"} }, nil)
+			f.flow.change(func(s *workflow.Settings) { s.Tracker.Credentials = []string{"another"} }, nil)
 		}()
 		if tick, _ := r.Run(ctx); tick.Counts().Completed != 1 {
-			t.Errorf("completed %d, want the issue: %q", tick.Counts().Completed, w.board.reads)
+			t.Errorf("completed %d, want the issue: %q", tick.Counts().Completed, f.board.reads)
 		}
-		if wait := w.state().Wait; !wait.Until.IsZero() {
+		if wait := f.state().Wait; !wait.Until.IsZero() {
 			t.Errorf("the state still has the wait of the old one: %+v", wait)
 		}
 	})

@@ -21,7 +21,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// timed is a board that notes when each issue was read last.
+// timed is a board that records when each issue was last read.
 type timed struct {
 	*board
 	mu    sync.Mutex
@@ -50,18 +50,19 @@ func (t *timed) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Iss
 	return issues, err
 }
 
-// startMany works on forty issues, two at once, in sessions of a length, and
-// returns the reads by id. No session may start on knowledge older than a second.
+// startMany works on forty issues, two at once, in sessions of the given length, and
+// returns the reads by id. It fails the test if a session starts more than a second after
+// its issue was read.
 func startMany(t *testing.T, length time.Duration) (asked []int) {
 	var issues []tracker.Issue
 	for n := range 40 {
 		issues = append(issues, issue(fmt.Sprintf("A-%02d", n), "Todo"))
 	}
-	w := newFixture(t, issues...)
-	w.flow.change(func(s *workflow.Settings) { s.Policy.MaxConcurrent, s.Poll = 2, time.Hour }, nil)
-	reader := &timed{board: w.board, at: map[tracker.ID]time.Time{}}
+	f := newFixture(t, issues...)
+	f.flow.change(func(s *workflow.Settings) { s.Policy.MaxConcurrent, s.Poll = 2, time.Hour }, nil)
+	reader := &timed{board: f.board, at: map[tracker.ID]time.Time{}}
 	started := 0
-	w.sessions = func(_ context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+	f.sessions = func(_ context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 		reader.mu.Lock()
 		started++
 		if age := time.Since(reader.at[job.Issue.ID]); age > time.Second {
@@ -69,12 +70,12 @@ func startMany(t *testing.T, length time.Duration) (asked []int) {
 		}
 		reader.mu.Unlock()
 		<-time.After(length)
-		done := w.board.move(job.Issue.ID, "Done")
+		done := f.board.move(job.Issue.ID, "Done")
 		return schedule.Outcome{Class: schedule.Done, Issue: &done, Thread: "t", Turns: 1}
 	}
-	r := w.run()
+	r := f.run()
 	r.Connect = func(workflow.Workflow) (runner.Connection, error) {
-		return runner.Connection{Tracker: tracker.Adapter{Reader: reader}, Workspaces: w.root}, nil
+		return runner.Connection{Tracker: tracker.Adapter{Reader: reader}, Workspaces: f.root}, nil
 	}
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -105,15 +106,15 @@ func TestNoMoreIssuesAreReadThanStartWhenSessionsTakeLong(t *testing.T) {
 
 // warned reports whether one warning of the tick names the issue.
 func warned(tick report.Tick, id string) bool {
-	named := func(w string) bool { return strings.Contains(w, id) && strings.Contains(w, "it has no title") }
-	return len(slices.DeleteFunc(slices.Clone(tick.Warnings), func(w string) bool { return !named(w) })) == 1
+	named := func(f string) bool { return strings.Contains(f, id) && strings.Contains(f, "it has no title") }
+	return len(slices.DeleteFunc(slices.Clone(tick.Warnings), func(f string) bool { return !named(f) })) == 1
 }
 
 func TestAMalformedIssueInTheListIsAWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
-		w.board.spoil("A-1")
-		tick := w.tick(t.Context())
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.board.spoil("A-1")
+		tick := f.tick(t.Context())
 		if tick.Counts().Completed != 1 || !warned(tick, "A-1") {
 			t.Errorf("completed %d, warnings %q", tick.Counts().Completed, tick.Warnings)
 		}
@@ -126,9 +127,9 @@ func TestAMalformedIssueInTheListIsAWarning(t *testing.T) {
 
 func TestAListOfOnlyMalformedIssuesFailsTheTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.board.spoil("A-1")
-		tick, err := w.run().Run(t.Context())
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.board.spoil("A-1")
+		tick, err := f.run().Run(t.Context())
 		if !errors.Is(err, tracker.ErrResponse) || tick.Unread == "" {
 			t.Errorf("ended with %v, unread %q", err, tick.Unread)
 		}
@@ -137,8 +138,8 @@ func TestAListOfOnlyMalformedIssuesFailsTheTick(t *testing.T) {
 
 func TestOnlyTheClaimWhoseRecordIsMalformedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
-		w.edit(func(s *schedule.State) {
+		f := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
+		f.edit(func(s *schedule.State) {
 			for id, phase := range map[tracker.ID]schedule.Phase{"A-1": schedule.Waiting, "B-1": schedule.Parked} {
 				c := schedule.Claim{ID: id, Identifier: string(id), Phase: phase, Since: time.Now(), Why: "as before"}
 				if phase == schedule.Waiting {
@@ -147,15 +148,15 @@ func TestOnlyTheClaimWhoseRecordIsMalformedWaits(t *testing.T) {
 				s.Claims[id] = c
 			}
 		})
-		w.board.spoil("A-1")
-		w.board.spoil("B-1")
-		worked := w.noteWork()
-		tick := w.tick(t.Context())
+		f.board.spoil("A-1")
+		f.board.spoil("B-1")
+		worked := f.noteWork()
+		tick := f.tick(t.Context())
 		if diff := cmp.Diff([]tracker.ID{"C-1"}, *worked); diff != "" {
 			t.Errorf("worked on (-want +got):\n%s", diff)
 		}
 		for _, id := range []tracker.ID{"A-1", "B-1"} {
-			if c := w.claims()[id]; c.Why != "as before" {
+			if c := f.claims()[id]; c.Why != "as before" {
 				t.Errorf("the claim is now %+v", c)
 			}
 			i := slices.IndexFunc(tick.Verdicts, func(v schedule.Verdict) bool { return v.Issue.ID == id })
@@ -168,19 +169,19 @@ func TestOnlyTheClaimWhoseRecordIsMalformedWaits(t *testing.T) {
 
 func TestASessionWhoseRecordBecomesMalformedContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("R-1", "Review"))
-		w.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
-			w.board.spoil("A-1")
+		f := newFixture(t, issue("A-1", "Todo"), issue("R-1", "Review"))
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			f.board.spoil("A-1")
 			if !passes(ctx, 2*time.Minute) {
 				t.Errorf("stopped for %v", context.Cause(ctx))
 			}
-			w.board.mu.Lock()
-			w.board.spoilt = nil
-			w.board.issues = append(w.board.issues, issue("A-2", "Todo"))
-			w.board.mu.Unlock()
-			return w.handOver(ctx, job, report)
+			f.board.mu.Lock()
+			f.board.spoilt = nil
+			f.board.issues = append(f.board.issues, issue("A-2", "Todo"))
+			f.board.mu.Unlock()
+			return f.handOver(ctx, job, report)
 		}
-		if tick := w.tick(t.Context()); tick.Counts().Completed != 2 || len(tick.Errors) != 0 || !warned(tick, "A-1") {
+		if tick := f.tick(t.Context()); tick.Counts().Completed != 2 || len(tick.Errors) != 0 || !warned(tick, "A-1") {
 			t.Errorf("completed %d, errors %q, warnings %q", tick.Counts().Completed, tick.Errors, tick.Warnings)
 		}
 	})
@@ -188,10 +189,10 @@ func TestASessionWhoseRecordBecomesMalformedContinues(t *testing.T) {
 
 func TestAnIssueThatIsMalformedWhenItIsReadAgainIsNotStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
-		w.flow.now.Settings.Policy.MaxConcurrent = 1
-		worked := w.noteWork(func() { w.board.spoil("A-2") })
-		w.tick(t.Context())
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+		f.flow.now.Settings.Policy.MaxConcurrent = 1
+		worked := f.noteWork(func() { f.board.spoil("A-2") })
+		f.tick(t.Context())
 		if diff := cmp.Diff([]tracker.ID{"A-1", "A-3"}, *worked); diff != "" {
 			t.Errorf("worked on (-want +got):\n%s", diff)
 		}

@@ -21,22 +21,22 @@ import (
 
 func TestADueTimeThatNoRunCanHaveWrittenIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		w.edit(func(s *schedule.State) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.edit(func(s *schedule.State) {
 			s.Claims["A-1"] = schedule.Claim{
 				ID: "A-1", Identifier: "A-1", Phase: schedule.Waiting, Why: "forged", Due: time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC),
 			}
 		})
-		tick := w.tick(t.Context())
+		tick := f.tick(t.Context())
 		if len(tick.Warnings) != 1 || !strings.Contains(tick.Warnings[0], "A-1 is due 2999-01-01") {
 			t.Errorf("warned of %q", tick.Warnings)
 		}
-		if due := w.claims()["A-1"].Due; due.After(time.Now().Add(5 * time.Minute)) {
+		if due := f.claims()["A-1"].Due; due.After(time.Now().Add(5 * time.Minute)) {
 			t.Errorf("due %v is stored", due)
 		}
 		time.Sleep(5 * time.Minute)
-		worked := w.noteWork()
-		if tick := w.tick(t.Context()); len(*worked) != 1 || len(tick.Warnings) > 0 {
+		worked := f.noteWork()
+		if tick := f.tick(t.Context()); len(*worked) != 1 || len(tick.Warnings) > 0 {
 			t.Errorf("later: worked on %q, warned of %q", *worked, tick.Warnings)
 		}
 	})
@@ -49,10 +49,10 @@ const (
 
 func TestAPauseIsOverWithAnotherLoginAndHoldsWithTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		tick := func(key string) int {
 			t.Helper()
-			r, worked := w.run(), 0
+			r, worked := f.run(), 0
 			r.Login = func(codex.Config) []string { return []string{key} }
 			r.RunSession = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
 				worked++ // one session at a time: the pause is being tried, or is begun by the first
@@ -77,8 +77,8 @@ func TestAPauseIsOverWithAnotherLoginAndHoldsWithTheSame(t *testing.T) {
 
 func TestAPauseIsOverInARunningServiceWhenTheSettingsOfCodexChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newFixture(t, issue("A-1", "Todo"))
-		r := w.run()
+		f := newFixture(t, issue("A-1", "Todo"))
+		r := f.run()
 		r.Once = false
 		var models []string
 		r.RunSession = func(_ context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
@@ -86,7 +86,7 @@ func TestAPauseIsOverInARunningServiceWhenTheSettingsOfCodexChange(t *testing.T)
 			return schedule.Outcome{Class: schedule.Systemic, Why: "modelNotFound", RetryAt: time.Now().Add(24 * time.Hour)}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Hour, func() { w.flow.change(func(s *workflow.Settings) { s.Codex.Model = "better" }, nil) })
+		time.AfterFunc(time.Hour, func() { f.flow.change(func(s *workflow.Settings) { s.Codex.Model = "better" }, nil) })
 		time.AfterFunc(2*time.Hour, cancel)
 		if _, err := r.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
 			t.Fatal(err)
@@ -102,8 +102,8 @@ func TestTheDigestOfALoginDoesNotRevealIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pauses := map[string]bool{}
 		for range 2 {
-			w := newFixture(t, issue("A-1", "Todo"))
-			r := w.run()
+			f := newFixture(t, issue("A-1", "Todo"))
+			r := f.run()
 			r.Login = func(codex.Config) []string { return []string{oldKey} }
 			r.RunSession = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
 				return schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized"}
@@ -112,10 +112,10 @@ func TestTheDigestOfALoginDoesNotRevealIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			plain := sha256.Sum256([]byte(oldKey))
-			if text := string(w.store.data); strings.Contains(text, oldKey) || strings.Contains(text, hex.EncodeToString(plain[:8])) {
+			if text := string(f.store.data); strings.Contains(text, oldKey) || strings.Contains(text, hex.EncodeToString(plain[:8])) {
 				t.Errorf("the state tells the key:\n%s", text)
 			}
-			pauses[w.state().Pause.Setup.Agent] = true
+			pauses[f.state().Pause.Setup.Agent] = true
 		}
 		if len(pauses) != 2 || pauses[""] {
 			t.Errorf("two states have the digests %v of one login", pauses)
@@ -126,27 +126,27 @@ func TestTheDigestOfALoginDoesNotRevealIt(t *testing.T) {
 func TestTheSaveOfAnOperatorIsReadWithinAPoll(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
-			w.edit(func(s *schedule.State) {
+			f := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"))
+			f.edit(func(s *schedule.State) {
 				s.Claims["A-1"] = schedule.Claim{ID: "A-1", Identifier: "A-1", Phase: schedule.Parked, Why: "which colour?"}
 			})
 			began := time.Now()
 			var ended map[tracker.ID]time.Duration
-			r := w.run()
+			r := f.run()
 			r.Once = once
 			r.RunSession = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 				if job.Issue.ID == "B-1" && !passes(ctx, 2*time.Hour) { // a session that goes on meanwhile
 					return stopped(ctx)
 				}
-				outcome := w.handOver(ctx, job, report)
+				outcome := f.handOver(ctx, job, report)
 				ended[job.Issue.ID] = time.Since(began).Truncate(time.Minute)
 				return outcome
 			}
-			w.flow.change(func(s *workflow.Settings) { s.Policy.Stall = 0 }, nil)
+			f.flow.change(func(s *workflow.Settings) { s.Policy.Stall = 0 }, nil)
 			ended = map[tracker.ID]time.Duration{}
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Hour, func() {
-				w.edit(func(s *schedule.State) { s.Retry("A-1", time.Now()) })
+				f.edit(func(s *schedule.State) { s.Retry("A-1", time.Now()) })
 			})
 			time.AfterFunc(3*time.Hour, cancel)
 			if _, err := r.Run(ctx); err != nil && !errors.Is(err, schedule.ErrInterrupted) {
@@ -154,7 +154,7 @@ func TestTheSaveOfAnOperatorIsReadWithinAPoll(t *testing.T) {
 			}
 			want := map[tracker.ID]time.Duration{"A-1": time.Hour, "B-1": 2 * time.Hour}
 			if diff := cmp.Diff(want, ended); diff != "" {
-				t.Errorf("once %v: sessions ended after (-want +got):\n%s\n%s", once, diff, w.log)
+				t.Errorf("once %v: sessions ended after (-want +got):\n%s\n%s", once, diff, f.log)
 			}
 		})
 	}

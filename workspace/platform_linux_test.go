@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// escapes are the ways in which a process leaves its parent, group and session.
+// escapes lists the ways in which a process leaves its parent, group and session.
 // Each prints its id on the stdout that it keeps open.
 var escapes = map[string]string{
 	"daemon":                      `(setsid bash -c 'trap "" TERM HUP; echo $$; sleep 600; :' &)`,

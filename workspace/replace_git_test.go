@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// fillGit writes what a new .git has, as far as these tests look at it.
+// fillGit writes the parts of a new .git that these tests check.
 func fillGit(folder *os.Root) error {
 	if err := folder.WriteFile("HEAD", []byte("new\n"), 0o644); err != nil {
 		return err

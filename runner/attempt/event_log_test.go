@@ -14,19 +14,19 @@ import (
 
 func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send a line of `65536` bytes\n- [ ] Send a line of `65537` bytes\n"+
+	f := newFixture(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send a line of `65536` bytes\n- [ ] Send a line of `65537` bytes\n"+
 		"- [ ] Ask for approval of `true`\n- [ ] Move this issue to `Review`\n")
-	w.run(t.Context())
+	f.run(t.Context())
 
-	info, err := os.Stat(w.job.EventLog)
+	info, err := os.Stat(f.job.EventLog)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v (%v)", info, err)
 	}
-	if info, err := os.Stat(w.path("logs")); err != nil || info.Mode().Perm() != 0o700 {
+	if info, err := os.Stat(f.path("logs")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v (%v)", info, err)
 	}
 	got := map[string]int{}
-	for _, k := range w.readEventLog() {
+	for _, k := range f.readEventLog() {
 		switch msg := k.Msg.(type) {
 		case map[string]any:
 			method, _ := msg["method"].(string)
@@ -75,16 +75,16 @@ func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 
 func TestASessionWithoutAnEventLogWritesNone(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Say `hello`\n")
-	w.job.EventLog = ""
-	if got := w.run(t.Context()); got.Class != schedule.Done {
+	f := newFixture(t, "- [ ] Say `hello`\n")
+	f.job.EventLog = ""
+	if got := f.run(t.Context()); got.Class != schedule.Done {
 		t.Errorf("%+v", got)
 	}
-	if _, err := os.Stat(w.path("logs")); !os.IsNotExist(err) {
+	if _, err := os.Stat(f.path("logs")); !os.IsNotExist(err) {
 		t.Errorf("there is a log (%v)", err)
 	}
-	if n := w.logged(slog.LevelWarn); n > 0 {
-		t.Errorf("%d warnings:\n%s", n, w.log.bytes.String())
+	if n := f.logged(slog.LevelWarn); n > 0 {
+		t.Errorf("%d warnings:\n%s", n, f.log.bytes.String())
 	}
 }
 
@@ -100,18 +100,18 @@ func TestAnEventLogThatCannotBeWrittenIsAWarning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "- [ ] Flood `100`\n- [ ] Create `new.txt` containing `new`\n")
-			w.job.EventLog = test.path
+			f := newFixture(t, "- [ ] Flood `100`\n- [ ] Create `new.txt` containing `new`\n")
+			f.job.EventLog = test.path
 			if test.path != "/dev/full" {
-				w.job.EventLog = w.path(test.path)
+				f.job.EventLog = f.path(test.path)
 			} else if _, err := os.Stat(test.path); err != nil {
 				t.Skip("this system has no device that is always full")
 			}
-			if got := w.run(t.Context()); got.Class != schedule.Done || got.Idle || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], test.warn) {
+			if got := f.run(t.Context()); got.Class != schedule.Done || got.Idle || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], test.warn) {
 				t.Errorf("%+v", got)
 			}
-			if n := w.logged(slog.LevelWarn, test.warn); n != 1 {
-				t.Errorf("%d warnings:\n%s", n, w.log.bytes.String())
+			if n := f.logged(slog.LevelWarn, test.warn); n != 1 {
+				t.Errorf("%d warnings:\n%s", n, f.log.bytes.String())
 			}
 		})
 	}
@@ -119,20 +119,20 @@ func TestAnEventLogThatCannotBeWrittenIsAWarning(t *testing.T) {
 
 func TestAnEventLogIsAppendedTo(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Say `hello`\n")
-	w.run(t.Context())
-	once := len(w.requests("turn/start"))
-	w.run(t.Context())
-	if twice := len(w.requests("turn/start")); once != 1 || twice != 2 {
+	f := newFixture(t, "- [ ] Say `hello`\n")
+	f.run(t.Context())
+	once := len(f.requests("turn/start"))
+	f.run(t.Context())
+	if twice := len(f.requests("turn/start")); once != 1 || twice != 2 {
 		t.Errorf("%d turns, then %d", once, twice)
 	}
 }
 
 func TestAnEventLogEndsAtItsBound(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "")
-	w.job.EventLog = w.path("events.jsonl")
-	l := openEventLog(w.job.EventLog, strings.Clone, w.job.Log)
+	f := newFixture(t, "")
+	f.job.EventLog = f.path("events.jsonl")
+	l := openEventLog(f.job.EventLog, strings.Clone, f.job.Log)
 	line := []byte(`{"text":"` + strings.Repeat("x", 1000) + `"}`)
 	l.written = maxEventLog - 10*len(line) // as if the log were nearly full
 	for range 100 {
@@ -142,30 +142,30 @@ func TestAnEventLogEndsAtItsBound(t *testing.T) {
 	if err := l.close(); err == nil || !strings.Contains(err.Error(), "limit") {
 		t.Errorf("the end does not say that it is early: %v", err)
 	}
-	info, err := os.Stat(w.job.EventLog)
+	info, err := os.Stat(f.job.EventLog)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := len(w.readEventLog()) // fails unless all lines are whole
+	n := len(f.readEventLog()) // fails unless all lines are whole
 	if size := int(info.Size()); size < 9*len(line) || size > 12*len(line) || n < 9 {
 		t.Errorf("%d bytes in %d lines", size, n)
 	}
-	if n := w.logged(slog.LevelWarn); n != 1 {
-		t.Errorf("%d warnings, want one that says so:\n%s", n, w.log.bytes.String())
+	if n := f.logged(slog.LevelWarn); n != 1 {
+		t.Errorf("%d warnings, want one that says so:\n%s", n, f.log.bytes.String())
 	}
 }
 
 func TestTheTextOfAnEventLogIsWhatWasSaid(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "")
-	w.job.EventLog = w.path("events.jsonl")
-	l := openEventLog(w.job.EventLog, strings.Clone, w.job.Log)
+	f := newFixture(t, "")
+	f.job.EventLog = f.path("events.jsonl")
+	l := openEventLog(f.job.EventLog, strings.Clone, f.job.Log)
 	for _, line := range []string{`{"a": "<&>\u2028é"}`, "\x1b[31mred\x00", `[1,`, `"text"`, "\xff\xfe"} {
 		l.wire('<', []byte(line))
 	}
 	l.close()
 	var got []any
-	for _, k := range w.readEventLog() {
+	for _, k := range f.readEventLog() {
 		got = append(got, k.Msg)
 	}
 	want := []any{map[string]any{"a": "<&>\u2028é"}, "\x1b[31mred\x00", "[1,", "text", "\ufffd\ufffd"}

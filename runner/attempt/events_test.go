@@ -13,8 +13,8 @@ import (
 
 // phases returns the statuses that the updates of the attempt report, in their
 // order.
-func (w *fixture) phases() (phases []schedule.AttemptStatus) {
-	for _, u := range w.updates {
+func (f *fixture) phases() (phases []schedule.AttemptStatus) {
+	for _, u := range f.updates {
 		if u.Status != "" {
 			phases = append(phases, u.Status)
 		}
@@ -32,44 +32,44 @@ func TestAnAttemptReportsThePhasesItGoesThrough(t *testing.T) {
 		want   []schedule.AttemptStatus
 		ended  schedule.AttemptStatus
 	}{
-		"two turns": {"- [ ] Say `one`\n## Next turn\n- [ ] Say `two`\n", func(w *fixture) { w.job.MaxTurns = 2 },
+		"two turns": {"- [ ] Say `one`\n## Next turn\n- [ ] Say `two`\n", func(f *fixture) { f.job.MaxTurns = 2 },
 			[]schedule.AttemptStatus{preparing, building, launching, initializing, streaming, streaming, finishing}, schedule.StatusSucceeded},
-		"a workspace that cannot be made": {"", func(w *fixture) { w.hooks.AfterCreate = "exit 3" },
+		"a workspace that cannot be made": {"", func(f *fixture) { f.hooks.AfterCreate = "exit 3" },
 			[]schedule.AttemptStatus{preparing}, schedule.StatusFailed},
-		"a hook before the agent": {"", func(w *fixture) { w.hooks.BeforeRun = "exit 3" },
+		"a hook before the agent": {"", func(f *fixture) { f.hooks.BeforeRun = "exit 3" },
 			[]schedule.AttemptStatus{preparing, building, launching, finishing}, schedule.StatusFailed},
-		"a hook that takes too long": {"", func(w *fixture) {
-			w.hooks.AfterCreate, w.hooks.BeforeRun, w.hooks.AfterRun, w.hooks.Timeout, w.grace = "", "sleep 3600", "", 100*time.Millisecond, impatient
+		"a hook that takes too long": {"", func(f *fixture) {
+			f.hooks.AfterCreate, f.hooks.BeforeRun, f.hooks.AfterRun, f.hooks.Timeout, f.grace = "", "sleep 3600", "", 100*time.Millisecond, impatient
 		}, []schedule.AttemptStatus{preparing, building, launching, finishing}, schedule.StatusTimedOut},
-		"an agent that says nothing": {"", func(w *fixture) {
-			w.job.Codex.Command, w.job.Codex.ReadTimeout = "read -r line; echo '{\"id\":1,\"result\":{}}'; cat > /dev/null", 200*time.Millisecond
+		"an agent that says nothing": {"", func(f *fixture) {
+			f.job.Codex.Command, f.job.Codex.ReadTimeout = "read -r line; echo '{\"id\":1,\"result\":{}}'; cat > /dev/null", 200*time.Millisecond
 		},
 			[]schedule.AttemptStatus{preparing, building, launching, initializing, finishing}, schedule.StatusTimedOut},
-		"a turn that takes too long": {"- [ ] Hang\n", func(w *fixture) { w.job.Codex.TurnTimeout = 100 * time.Millisecond },
+		"a turn that takes too long": {"- [ ] Hang\n", func(f *fixture) { f.job.Codex.TurnTimeout = 100 * time.Millisecond },
 			[]schedule.AttemptStatus{preparing, building, launching, initializing, streaming, finishing}, schedule.StatusTimedOut},
 		"a turn that fails": {"- [ ] Exit `7`\n", func(*fixture) {},
 			[]schedule.AttemptStatus{preparing, building, launching, initializing, streaming, finishing}, schedule.StatusFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, test.script)
-			test.change(w)
-			if got := w.run(t.Context()); got.Status != test.ended {
+			f := newFixture(t, test.script)
+			test.change(f)
+			if got := f.run(t.Context()); got.Status != test.ended {
 				t.Errorf("it ended as %q, want %q: %s", got.Status, test.ended, got.Why)
 			}
-			if diff := cmp.Diff(test.want, w.phases()); diff != "" {
+			if diff := cmp.Diff(test.want, f.phases()); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// A phase is no sign of life: silence is counted by what the agent says.
+// A new phase is no sign of life: only what the agent says ends its silence.
 func TestAPhaseIsNoProgress(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Say `one`\n")
-	w.run(t.Context())
-	for _, u := range w.updates {
+	f := newFixture(t, "- [ ] Say `one`\n")
+	f.run(t.Context())
+	for _, u := range f.updates {
 		if u.Alive && u.Status != "" && u.Status != schedule.StatusStreamingTurn {
 			t.Errorf("%+v", u)
 		}
@@ -78,26 +78,26 @@ func TestAPhaseIsNoProgress(t *testing.T) {
 
 func TestEveryLogLineOfASessionNamesItAndItsProcess(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Ask for approval of `true`\n- [ ] Send `no JSON at all` verbatim\n")
+	f := newFixture(t, "- [ ] Ask for approval of `true`\n- [ ] Send `no JSON at all` verbatim\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	w.onUpdate = func(u Update) {
+	f.onUpdate = func(u Update) {
 		if u.Event == "turn_completed" {
 			cancel() // the issue is not read after the turn
 		}
 	}
-	w.run(ctx)
+	f.run(ctx)
 	for text, level := range map[string]slog.Level{
 		"turn started":                          slog.LevelInfo,
 		"approved":                              slog.LevelDebug,
 		"no JSON":                               slog.LevelDebug,
 		"the issue was not read after the turn": slog.LevelWarn,
 	} {
-		if n := w.logged(level, text, `"session_id":"`, `"pid":`); n != 1 {
-			t.Errorf("%q is logged %d times with its session:\n%s", text, n, w.log.bytes.String())
+		if n := f.logged(level, text, `"session_id":"`, `"pid":`); n != 1 {
+			t.Errorf("%q is logged %d times with its session:\n%s", text, n, f.log.bytes.String())
 		}
-		if w.logged(level, text, `"session_id":""`) > 0 || w.logged(level, text, `"pid":0`) > 0 {
-			t.Errorf("%q is logged with the session left empty:\n%s", text, w.log.bytes.String())
+		if f.logged(level, text, `"session_id":""`) > 0 || f.logged(level, text, `"pid":0`) > 0 {
+			t.Errorf("%q is logged with the session left empty:\n%s", text, f.log.bytes.String())
 		}
 	}
 }

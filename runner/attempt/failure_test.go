@@ -21,18 +21,18 @@ var fullRun = []string{"after_create", "before_run", "agent", "after_run"}
 
 // assertFailed checks the outcome of an attempt that failed: its class, words of its
 // reason, and what was started.
-func (w *fixture) assertFailed(got schedule.Outcome, class schedule.Class, traces []string, words ...string) {
-	w.t.Helper()
+func (f *fixture) assertFailed(got schedule.Outcome, class schedule.Class, traces []string, words ...string) {
+	f.t.Helper()
 	if got.Class != class {
-		w.t.Errorf("%s and not %s: %s", got.Class, class, got.Why)
+		f.t.Errorf("%s and not %s: %s", got.Class, class, got.Why)
 	}
 	for _, word := range words {
 		if !strings.Contains(got.Why, word) {
-			w.t.Errorf("%q does not say %q", got.Why, word)
+			f.t.Errorf("%q does not say %q", got.Why, word)
 		}
 	}
-	if diff := cmp.Diff(traces, w.traces(), cmpopts.EquateEmpty()); diff != "" {
-		w.t.Error(diff)
+	if diff := cmp.Diff(traces, f.traces(), cmpopts.EquateEmpty()); diff != "" {
+		f.t.Error(diff)
 	}
 }
 
@@ -52,13 +52,13 @@ func TestAFailedTurnSaysWhatItMeansForTheIssue(t *testing.T) {
 	} {
 		t.Run(failure, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "- [ ] Move this issue to `In Progress`\n- [ ] Fail with `"+failure+"`\n")
-			w.job.MaxTurns = 3
-			got := w.run(t.Context())
-			w.assertFailed(got, want, fullRun, "turn_failed", strings.Fields(failure)[0], "the script fails with "+failure)
+			f := newFixture(t, "- [ ] Move this issue to `In Progress`\n- [ ] Fail with `"+failure+"`\n")
+			f.job.MaxTurns = 3
+			got := f.run(t.Context())
+			f.assertFailed(got, want, fullRun, "turn_failed", strings.Fields(failure)[0], "the script fails with "+failure)
 			want := schedule.Outcome{
-				Class: got.Class, Status: schedule.StatusFailed, Why: got.Why, Thread: w.requests("turn/start")[0].Thread, Turns: 1,
-				Usage: schedule.Usage{Input: 100, Output: 20}, Issue: w.readIssue(),
+				Class: got.Class, Status: schedule.StatusFailed, Why: got.Why, Thread: f.requests("turn/start")[0].Thread, Turns: 1,
+				Usage: schedule.Usage{Input: 100, Output: 20}, Issue: f.readIssue(),
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
@@ -69,10 +69,10 @@ func TestAFailedTurnSaysWhatItMeansForTheIssue(t *testing.T) {
 
 func TestAFailureInALaterTurnIsAFailureOfTheSession(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Create `one.txt` containing `1`\n## Next turn\n- [ ] Run `exit 3`\n")
-	w.job.MaxTurns = 5
-	got := w.run(t.Context())
-	w.assertFailed(got, schedule.IssueFailed, fullRun, "turn_failed", "exit code 3")
+	f := newFixture(t, "- [ ] Create `one.txt` containing `1`\n## Next turn\n- [ ] Run `exit 3`\n")
+	f.job.MaxTurns = 5
+	got := f.run(t.Context())
+	f.assertFailed(got, schedule.IssueFailed, fullRun, "turn_failed", "exit code 3")
 	if got.Turns != 2 || got.Usage != (schedule.Usage{Input: 200, Output: 40}) || got.Issue == nil || got.Idle {
 		t.Errorf("%+v", got)
 	}
@@ -80,14 +80,14 @@ func TestAFailureInALaterTurnIsAFailureOfTheSession(t *testing.T) {
 
 func TestAUsageLimitSaysWhenToTryAgain(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Send `"+`{"method":"account/rateLimits/updated","params":{"rateLimits":{"primary":{"usedPercent":100,"resetsAt":1893456000}}}}`+"` verbatim\n"+
+	f := newFixture(t, "- [ ] Send `"+`{"method":"account/rateLimits/updated","params":{"rateLimits":{"primary":{"usedPercent":100,"resetsAt":1893456000}}}}`+"` verbatim\n"+
 		"- [ ] Fail with `usageLimitExceeded`\n")
-	got := w.run(t.Context())
-	w.assertFailed(got, schedule.Systemic, fullRun, "usageLimitExceeded")
+	got := f.run(t.Context())
+	f.assertFailed(got, schedule.Systemic, fullRun, "usageLimitExceeded")
 	if !got.RetryAt.Equal(time.Unix(1893456000, 0)) {
 		t.Errorf("retry at %v", got.RetryAt)
 	}
-	if !slices.ContainsFunc(w.updates, func(u Update) bool { return strings.Contains(string(u.RateLimits), "1893456000") }) {
+	if !slices.ContainsFunc(f.updates, func(u Update) bool { return strings.Contains(string(u.RateLimits), "1893456000") }) {
 		t.Error("no update has the rate limits")
 	}
 }
@@ -100,10 +100,10 @@ func TestAQuestionIsForAPerson(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "- [ ] "+step+"\n- [ ] Create `new.txt` containing `new`\n")
-			w.job.MaxTurns = 3
-			got := w.run(t.Context())
-			w.assertFailed(got, schedule.NeedsInput, fullRun, "the agent asks: Which colour?")
+			f := newFixture(t, "- [ ] "+step+"\n- [ ] Create `new.txt` containing `new`\n")
+			f.job.MaxTurns = 3
+			got := f.run(t.Context())
+			f.assertFailed(got, schedule.NeedsInput, fullRun, "the agent asks: Which colour?")
 			if got.Turns != 1 || got.Thread == "" || got.Issue == nil {
 				t.Errorf("%+v", got)
 			}
@@ -116,10 +116,10 @@ func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
 	const fails = "\necho out of paint; exit 3"
 	t.Run("in before_run ends the attempt after after_run", func(t *testing.T) {
 		t.Parallel()
-		w := newFixture(t, "")
-		w.hooks.BeforeRun += fails
-		got := w.run(t.Context())
-		w.assertFailed(got, schedule.IssueFailed, []string{"after_create", "before_run", "after_run"}, "hook_failed", "before_run", "exit status 3", "out of paint")
+		f := newFixture(t, "")
+		f.hooks.BeforeRun += fails
+		got := f.run(t.Context())
+		f.assertFailed(got, schedule.IssueFailed, []string{"after_create", "before_run", "after_run"}, "hook_failed", "before_run", "exit status 3", "out of paint")
 		if diff := cmp.Diff(schedule.Outcome{
 			Class: schedule.IssueFailed, Status: schedule.StatusFailed, Why: got.Why, Idle: true, Fault: "hook before_run: hook_failed: exit status 3",
 		}, got); diff != "" {
@@ -128,20 +128,20 @@ func TestAHookThatFailsBeforeTheAgentIsStarted(t *testing.T) {
 	})
 	t.Run("in after_create leaves no workspace", func(t *testing.T) {
 		t.Parallel()
-		w := newFixture(t, "")
-		w.hooks.AfterCreate += "\ntouch half\n" + fails
-		got := w.run(t.Context())
-		w.assertFailed(got, schedule.IssueFailed, []string{"after_create"}, "hook_failed", "after_create", "exit status 3", "out of paint")
-		if _, err := os.Lstat(w.inWorkspace("")); !os.IsNotExist(err) {
+		f := newFixture(t, "")
+		f.hooks.AfterCreate += "\ntouch half\n" + fails
+		got := f.run(t.Context())
+		f.assertFailed(got, schedule.IssueFailed, []string{"after_create"}, "hook_failed", "after_create", "exit status 3", "out of paint")
+		if _, err := os.Lstat(f.inWorkspace("")); !os.IsNotExist(err) {
 			t.Errorf("the workspace is there (%v)", err)
 		}
 	})
 	t.Run("in before_run by its time", func(t *testing.T) {
 		t.Parallel()
-		w := newFixture(t, "")
-		w.hooks.AfterCreate, w.hooks.BeforeRun, w.hooks.AfterRun, w.hooks.Timeout = "", "sleep 3600", "", 100*time.Millisecond
-		w.grace = impatient
-		w.assertFailed(w.run(t.Context()), schedule.IssueFailed, nil, "hook_timeout", "before_run")
+		f := newFixture(t, "")
+		f.hooks.AfterCreate, f.hooks.BeforeRun, f.hooks.AfterRun, f.hooks.Timeout = "", "sleep 3600", "", 100*time.Millisecond
+		f.grace = impatient
+		f.assertFailed(f.run(t.Context()), schedule.IssueFailed, nil, "hook_timeout", "before_run")
 	})
 }
 
@@ -153,9 +153,9 @@ func TestAFailureOfAfterRunChangesNoOutcomeAndIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, script)
-			w.hooks.AfterRun += "\necho the push was refused; exit 3"
-			got := w.run(t.Context())
+			f := newFixture(t, script)
+			f.hooks.AfterRun += "\necho the push was refused; exit 3"
+			got := f.run(t.Context())
 			if want := strings.Contains(script, "Say"); (got.Class == schedule.Done) != want {
 				t.Errorf("%s: %s", got.Class, got.Why)
 			}
@@ -163,7 +163,7 @@ func TestAFailureOfAfterRunChangesNoOutcomeAndIsReported(t *testing.T) {
 			if diff := cmp.Diff(want, got.Warnings); diff != "" {
 				t.Error(diff)
 			}
-			if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`) != 1 {
+			if f.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`) != 1 {
 				t.Error("the log does not say so")
 			}
 		})
@@ -178,14 +178,14 @@ func TestTheEndOfWhatAHookPrintedIsReportedWithoutSecrets(t *testing.T) {
 			t.Parallel()
 			// The output is all secrets, so any cut goes through one.
 			script := "\nfor i in $(seq 400); do printf '" + secret + "'; test $((i % 3)) = 0 && echo || echo -n ' '; done; echo the last line; exit 3"
-			w := newFixture(t, "- [ ] Say `hello`\n")
-			w.job.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "***") }
+			f := newFixture(t, "- [ ] Say `hello`\n")
+			f.job.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "***") }
 			if hook == "before_run" {
-				w.hooks.BeforeRun += script
+				f.hooks.BeforeRun += script
 			} else {
-				w.hooks.AfterRun += script
+				f.hooks.AfterRun += script
 			}
-			got := w.run(t.Context())
+			got := f.run(t.Context())
 			text := strings.Join(append(got.Warnings, got.Why), "")
 			if !strings.Contains(text, "the last line") || !strings.Contains(text, "***") || strings.Contains(text, "unter") || utf8.RuneCountInString(text) > 500 {
 				t.Errorf("%d characters: %s", utf8.RuneCountInString(text), text)
@@ -209,24 +209,24 @@ func TestATemplateThatCannotBeUsedFailsTheAttemptBeforeAnAgentIsStarted(t *testi
 	} {
 		t.Run(template, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "")
-			w.job.Prompt = template
-			w.job.Thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"
-			w.assertFailed(w.run(t.Context()), schedule.IssueFailed, test.traces, test.category)
+			f := newFixture(t, "")
+			f.job.Prompt = template
+			f.job.Thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"
+			f.assertFailed(f.run(t.Context()), schedule.IssueFailed, test.traces, test.category)
 		})
 	}
 }
 
 func TestAReasonIsOneLineOfAtMostFiveHundredCharacters(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "")
+	f := newFixture(t, "")
 	for nopes, words := range map[int][]string{2: {"nope1", "nope2"}, 100: {"nope1", "…"}} {
-		w.job.Prompt = ""
+		f.job.Prompt = ""
 		for i := range nopes {
-			w.job.Prompt += fmt.Sprintf("{{ issue.nope%d }}\n", i+1)
+			f.job.Prompt += fmt.Sprintf("{{ issue.nope%d }}\n", i+1)
 		}
-		got := w.run(t.Context())
-		w.assertFailed(got, schedule.IssueFailed, w.traces(), words...)
+		got := f.run(t.Context())
+		f.assertFailed(got, schedule.IssueFailed, f.traces(), words...)
 		if n := utf8.RuneCountInString(got.Why); n > 500 || strings.ContainsAny(got.Why, "\n\t") {
 			t.Errorf("%d characters: %q", n, got.Why)
 		}
@@ -262,10 +262,10 @@ func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "")
-			w.job.Codex.Command = w.trace("agent") + "; " + test.command
-			got := w.run(t.Context())
-			w.assertFailed(got, test.class, fullRun, test.words...)
+			f := newFixture(t, "")
+			f.job.Codex.Command = f.trace("agent") + "; " + test.command
+			got := f.run(t.Context())
+			f.assertFailed(got, test.class, fullRun, test.words...)
 			if got.Thread != "" || got.Turns != 0 || got.Issue != nil {
 				t.Errorf("%+v", got)
 			}
@@ -275,18 +275,18 @@ func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
 
 func TestAnAgentThatDoesNotAnswerFailsTheAttempt(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "")
-	w.job.Codex.Command = w.trace("agent") + `; read -r line; echo '{"id":1,"result":{}}'; cat > /dev/null`
-	w.job.Codex.ReadTimeout = 200 * time.Millisecond
-	w.assertFailed(w.run(t.Context()), schedule.IssueFailed, fullRun, "response_timeout", "codex.read_timeout_ms")
+	f := newFixture(t, "")
+	f.job.Codex.Command = f.trace("agent") + `; read -r line; echo '{"id":1,"result":{}}'; cat > /dev/null`
+	f.job.Codex.ReadTimeout = 200 * time.Millisecond
+	f.assertFailed(f.run(t.Context()), schedule.IssueFailed, fullRun, "response_timeout", "codex.read_timeout_ms")
 }
 
 func TestAnAgentThatExitsInATurnFailsTheAttemptWithItsLastWords(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Create `new.txt` containing `new`\n- [ ] Exit `7`\n")
-	w.job.Codex.Command = "echo my last words >&2\n" + w.job.Codex.Command
-	got := w.run(t.Context())
-	w.assertFailed(got, schedule.IssueFailed, fullRun, "port_exit", "exit status 7", "my last words")
+	f := newFixture(t, "- [ ] Create `new.txt` containing `new`\n- [ ] Exit `7`\n")
+	f.job.Codex.Command = "echo my last words >&2\n" + f.job.Codex.Command
+	got := f.run(t.Context())
+	f.assertFailed(got, schedule.IssueFailed, fullRun, "port_exit", "exit status 7", "my last words")
 	if got.Turns != 1 || got.Thread == "" || got.Idle || got.Issue == nil {
 		t.Errorf("%+v", got)
 	}
@@ -294,21 +294,21 @@ func TestAnAgentThatExitsInATurnFailsTheAttemptWithItsLastWords(t *testing.T) {
 
 func TestALineBeyondTheLimitFailsTheAttempt(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Send a line of `16777217` bytes\n- [ ] Hang\n")
-	w.grace = impatient // nobody reads the rest of the output of the agent
-	w.assertFailed(w.run(t.Context()), schedule.IssueFailed, fullRun, "response_error", "16 MiB")
+	f := newFixture(t, "- [ ] Send a line of `16777217` bytes\n- [ ] Hang\n")
+	f.grace = impatient // nobody reads the rest of the output of the agent
+	f.assertFailed(f.run(t.Context()), schedule.IssueFailed, fullRun, "response_error", "16 MiB")
 }
 
 func TestLinesThatMakeNoSenseDoNotEndASession(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send `[1, 2]` verbatim\n- [ ] Send `{}` verbatim\n"+
+	f := newFixture(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send `[1, 2]` verbatim\n- [ ] Send `{}` verbatim\n"+
 		"- [ ] Send `{\"id\": 4711, \"result\": 1}` verbatim\n- [ ] Send a line of `2000000` bytes\n- [ ] Create `new.txt` containing `new`\n")
-	w.assertFailed(w.run(t.Context()), schedule.Done, fullRun)
-	if w.readText(w.inWorkspace("new.txt")) != "new\n" {
+	f.assertFailed(f.run(t.Context()), schedule.Done, fullRun)
+	if f.readText(f.inWorkspace("new.txt")) != "new\n" {
 		t.Error("the rest is not done")
 	}
 	events := map[string]int{}
-	for _, u := range w.updates {
+	for _, u := range f.updates {
 		events[u.Event]++
 		if u.Event == "malformed" && u.Alive {
 			t.Errorf("%q is a sign of life", u.Summary)
@@ -321,9 +321,9 @@ func TestLinesThatMakeNoSenseDoNotEndASession(t *testing.T) {
 
 func TestATurnThatTakesTooLongFailsTheAttempt(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Hang\n")
-	w.job.Codex.TurnTimeout = 100 * time.Millisecond
-	w.assertFailed(w.run(t.Context()), schedule.IssueFailed, fullRun, "turn_timeout", "codex.turn_timeout_ms")
+	f := newFixture(t, "- [ ] Hang\n")
+	f.job.Codex.TurnTimeout = 100 * time.Millisecond
+	f.assertFailed(f.run(t.Context()), schedule.IssueFailed, fullRun, "turn_timeout", "codex.turn_timeout_ms")
 }
 
 func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
@@ -335,11 +335,11 @@ func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "")
-			w.hooks.BeforeRun += "\ncd ..; mv " + issueName + " elsewhere; " + swap
-			got := w.run(t.Context())
-			w.assertFailed(got, schedule.IssueFailed, []string{"after_create", "before_run"}, "invalid_workspace_cwd")
-			if w.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`, "invalid_workspace_cwd") != 1 {
+			f := newFixture(t, "")
+			f.hooks.BeforeRun += "\ncd ..; mv " + issueName + " elsewhere; " + swap
+			got := f.run(t.Context())
+			f.assertFailed(got, schedule.IssueFailed, []string{"after_create", "before_run"}, "invalid_workspace_cwd")
+			if f.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`, "invalid_workspace_cwd") != 1 {
 				t.Error("after_run was not refused")
 			}
 		})

@@ -36,7 +36,7 @@ var (
 	impatient = workspace.Grace{EOF: 50 * time.Millisecond, Term: 50 * time.Millisecond, Kill: 20 * time.Second}
 )
 
-// fixture holds all that an attempt needs: an issue in a folder, workspaces, and the
+// fixture holds everything that an attempt needs: an issue in a folder, workspaces, and the
 // scripted agent, which does what the issue says. Change job, hooks, grace and
 // onUpdate before the first run.
 type fixture struct {
@@ -56,75 +56,75 @@ type fixture struct {
 // leave a trace when they are started.
 func newFixture(t *testing.T, script string) *fixture {
 	t.Helper()
-	w := &fixture{t: t, dir: t.TempDir(), grace: patient, onUpdate: func(Update) {}, log: &logBuffer{}}
+	f := &fixture{t: t, dir: t.TempDir(), grace: patient, onUpdate: func(Update) {}, log: &logBuffer{}}
 	for _, name := range []string{"issues", "home"} {
-		if err := os.Mkdir(filepath.Join(w.dir, name), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(f.dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.hooks = workspace.Hooks{
-		AfterCreate: w.trace("after_create"), BeforeRun: w.trace("before_run"), AfterRun: w.trace("after_run"),
+	f.hooks = workspace.Hooks{
+		AfterCreate: f.trace("after_create"), BeforeRun: f.trace("before_run"), AfterRun: f.trace("after_run"),
 		Timeout: forever,
 	}
-	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	adapter, err := (&file.Config{Path: w.path("issues")}).Open(tracker.Options{}, nil, nil)
+	log := slog.New(slog.NewJSONHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	adapter, err := (&file.Config{Path: f.path("issues")}).Open(tracker.Options{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.job = Job{
-		MaxTurns: 1, Tracker: adapter, EventLog: w.path("logs", "events.jsonl"), Version: "1", Log: log,
+	f.job = Job{
+		MaxTurns: 1, Tracker: adapter, EventLog: f.path("logs", "events.jsonl"), Version: "1", Log: log,
 		Codex: codex.Config{
-			Command:     "echo $$ > " + quote(w.path("agent.pid")) + "\n" + w.trace("agent") + "\n" + w.agent(),
+			Command:     "echo $$ > " + quote(f.path("agent.pid")) + "\n" + f.trace("agent") + "\n" + f.agent(),
 			ReadTimeout: time.Minute, TurnTimeout: forever,
 		},
 		Policy: schedule.Policy{ActiveStates: []string{"Todo", "In Progress"}, TerminalStates: []string{"Done"}},
 	}
-	w.setScript(script)
-	return w
+	f.setScript(script)
+	return f
 }
 
 // setScript makes the script the text of the issue.
-func (w *fixture) setScript(script string) {
-	w.t.Helper()
-	if err := os.WriteFile(w.issueFile(), []byte("---\ntitle: A title\nstate: Todo\n---\n"+script), 0o600); err != nil {
-		w.t.Fatal(err)
+func (f *fixture) setScript(script string) {
+	f.t.Helper()
+	if err := os.WriteFile(f.issueFile(), []byte("---\ntitle: A title\nstate: Todo\n---\n"+script), 0o600); err != nil {
+		f.t.Fatal(err)
 	}
-	w.job.Issue = *w.readIssue()
+	f.job.Issue = *f.readIssue()
 }
 
 // agent returns the command that becomes the scripted agent. A program built with
 // the race detector sleeps for a second before it exits, unless GORACE says
 // otherwise.
-func (w *fixture) agent() string {
-	return "export GORACE=atexit_sleep_ms=0; exec " + quote(os.Args[0]) + " agent " + quote(w.path("home"))
+func (f *fixture) agent() string {
+	return "export GORACE=atexit_sleep_ms=0; exec " + quote(os.Args[0]) + " agent " + quote(f.path("home"))
 }
 
 // trace returns a command that leaves a trace.
-func (w *fixture) trace(name string) string {
-	return "echo " + name + " >> " + quote(w.path("order"))
+func (f *fixture) trace(name string) string {
+	return "echo " + name + " >> " + quote(f.path("order"))
 }
 
 // traces returns what was started, in order.
-func (w *fixture) traces() []string {
-	w.t.Helper()
-	return strings.Fields(w.readText(w.path("order")))
+func (f *fixture) traces() []string {
+	f.t.Helper()
+	return strings.Fields(f.readText(f.path("order")))
 }
 
-func (w *fixture) path(names ...string) string {
-	return filepath.Join(append([]string{w.dir}, names...)...)
+func (f *fixture) path(names ...string) string {
+	return filepath.Join(append([]string{f.dir}, names...)...)
 }
 
-func (w *fixture) issueFile() string { return w.path("issues", issueName+".md") }
+func (f *fixture) issueFile() string { return f.path("issues", issueName+".md") }
 
 // inWorkspace returns a path in the workspace of the issue.
-func (w *fixture) inWorkspace(name string) string { return w.path("root", issueName, name) }
+func (f *fixture) inWorkspace(name string) string { return f.path("root", issueName, name) }
 
 // readIssue returns the issue as it is now; nil when it is gone.
-func (w *fixture) readIssue() *tracker.Issue {
-	w.t.Helper()
-	issues, err := w.job.Tracker.IssuesByID(w.t.Context(), []tracker.ID{issueName})
+func (f *fixture) readIssue() *tracker.Issue {
+	f.t.Helper()
+	issues, err := f.job.Tracker.IssuesByID(f.t.Context(), []tracker.ID{issueName})
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	if len(issues) == 0 {
 		return nil
@@ -133,48 +133,48 @@ func (w *fixture) readIssue() *tracker.Issue {
 }
 
 // openWorkspaces opens the workspaces of the job.
-func (w *fixture) openWorkspaces() {
-	w.t.Helper()
-	if w.job.Workspaces == nil {
-		root, err := workspace.Open(workspace.Config{Root: w.path("root"), Hooks: w.hooks},
-			workspace.Env{Parent: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.path("home")}}, w.job.Log)
+func (f *fixture) openWorkspaces() {
+	f.t.Helper()
+	if f.job.Workspaces == nil {
+		root, err := workspace.Open(workspace.Config{Root: f.path("root"), Hooks: f.hooks},
+			workspace.Env{Parent: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.path("home")}}, f.job.Log)
 		if err != nil {
-			w.t.Fatal(err)
+			f.t.Fatal(err)
 		}
-		w.t.Cleanup(func() { root.Close() })
-		root.Grace = w.grace
-		w.job.Workspaces = root
+		f.t.Cleanup(func() { root.Close() })
+		root.Grace = f.grace
+		f.job.Workspaces = root
 	}
 }
 
 // run makes the attempt. Its updates are appended without a lock, so that the race
 // detector sees whether they come one at a time.
-func (w *fixture) run(ctx context.Context) schedule.Outcome {
-	w.t.Helper()
-	w.openWorkspaces()
-	w.updates, w.returned = nil, false
-	outcome := Run(ctx, w.job, func(u Update) {
-		if w.returned {
-			w.t.Errorf("an update after the end: %+v", u)
+func (f *fixture) run(ctx context.Context) schedule.Outcome {
+	f.t.Helper()
+	f.openWorkspaces()
+	f.updates, f.returned = nil, false
+	outcome := Run(ctx, f.job, func(u Update) {
+		if f.returned {
+			f.t.Errorf("an update after the end: %+v", u)
 		}
-		w.updates = append(w.updates, u)
-		w.onUpdate(u)
+		f.updates = append(f.updates, u)
+		f.onUpdate(u)
 	})
-	w.returned = true
-	if pid, started := w.readPID("agent.pid"); started {
-		w.assertDead(pid)
+	f.returned = true
+	if pid, started := f.readPID("agent.pid"); started {
+		f.assertDead(pid)
 	}
 	if outcome.Class == schedule.Done && outcome.Why != "" || strings.ContainsAny(outcome.Why, "\n\r\t") {
-		w.t.Errorf("%s because of %q", outcome.Class, outcome.Why)
+		f.t.Errorf("%s because of %q", outcome.Class, outcome.Why)
 	}
 	return outcome
 }
 
 // stopWhen stops the attempt for a cause as soon as the agent has said word. It
 // returns the context for run.
-func (w *fixture) stopWhen(word string, cause schedule.Reason) context.Context {
-	ctx, cancel := context.WithCancelCause(w.t.Context())
-	w.onUpdate = func(u Update) {
+func (f *fixture) stopWhen(word string, cause schedule.Reason) context.Context {
+	ctx, cancel := context.WithCancelCause(f.t.Context())
+	f.onUpdate = func(u Update) {
 		if u.Summary == word {
 			cancel(schedule.StopError(cause))
 		}
@@ -183,43 +183,43 @@ func (w *fixture) stopWhen(word string, cause schedule.Reason) context.Context {
 }
 
 // readPID reads the process id in a file, and reports whether the file exists.
-func (w *fixture) readPID(name string) (pid int, started bool) {
-	w.t.Helper()
-	text, err := os.ReadFile(w.path(name))
+func (f *fixture) readPID(name string) (pid int, started bool) {
+	f.t.Helper()
+	text, err := os.ReadFile(f.path(name))
 	if err != nil {
 		return 0, false
 	}
 	pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || pid <= 1 {
-		w.t.Fatalf("%s is no process id: %q", name, text)
+		f.t.Fatalf("%s is no process id: %q", name, text)
 	}
 	return pid, true
 }
 
 // assertDead fails the test if a process exists, also as a zombie.
-func (w *fixture) assertDead(pid int) {
-	w.t.Helper()
+func (f *fixture) assertDead(pid int) {
+	f.t.Helper()
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		w.t.Errorf("process %d is still there (%v)", pid, err)
+		f.t.Errorf("process %d is still there (%v)", pid, err)
 	}
 }
 
 // readText returns the content of a file; empty when there is none.
-func (w *fixture) readText(path string) string {
-	w.t.Helper()
+func (f *fixture) readText(path string) string {
+	f.t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return string(text)
 }
 
 // fifo makes a named pipe: opening it at one end waits for the other.
-func (w *fixture) fifo(name string) string {
-	w.t.Helper()
-	path := w.path(name)
+func (f *fixture) fifo(name string) string {
+	f.t.Helper()
+	path := f.path(name)
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return path
 }
@@ -234,27 +234,27 @@ type eventLogLine struct {
 }
 
 // readEventLog returns the lines of the job's event log.
-func (w *fixture) readEventLog() []eventLogLine {
-	w.t.Helper()
-	f, err := os.Open(w.job.EventLog)
+func (f *fixture) readEventLog() []eventLogLine {
+	f.t.Helper()
+	file, err := os.Open(f.job.EventLog)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	defer f.Close()
+	defer file.Close()
 	var all []eventLogLine
-	lines := bufio.NewScanner(f)
+	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var k eventLogLine
 		decoder := json.NewDecoder(bytes.NewReader(lines.Bytes()))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&k); err != nil || decoder.More() || k.Millis == nil || *k.Millis < 0 {
-			w.t.Fatalf("no line of an event log: %v: %s", err, lines.Text())
+			f.t.Fatalf("no line of an event log: %v: %s", err, lines.Text())
 		}
 		all = append(all, k)
 	}
 	if lines.Err() != nil {
-		w.t.Fatal(lines.Err())
+		f.t.Fatal(lines.Err())
 	}
 	return all
 }
@@ -263,10 +263,10 @@ func (w *fixture) readEventLog() []eventLogLine {
 type agentRequest struct{ Thread, Text string }
 
 // requests returns the requests of a method in the event log.
-func (w *fixture) requests(method string) []agentRequest {
-	w.t.Helper()
+func (f *fixture) requests(method string) []agentRequest {
+	f.t.Helper()
 	var all []agentRequest
-	for _, k := range w.readEventLog() {
+	for _, k := range f.readEventLog() {
 		m, _ := k.Msg.(map[string]any)
 		if k.Dir != ">" || m["method"] != method {
 			continue
@@ -295,12 +295,12 @@ func (j *logBuffer) Write(b []byte) (int, error) {
 }
 
 // logged counts the lines of the log that have a level and contain all words.
-func (w *fixture) logged(level slog.Level, words ...string) int {
-	w.log.mu.Lock()
-	defer w.log.mu.Unlock()
+func (f *fixture) logged(level slog.Level, words ...string) int {
+	f.log.mu.Lock()
+	defer f.log.mu.Unlock()
 	n := 0
 lines:
-	for line := range strings.Lines(w.log.bytes.String()) {
+	for line := range strings.Lines(f.log.bytes.String()) {
 		for _, word := range append(words, `"level":"`+level.String()+`"`) {
 			if !strings.Contains(line, word) {
 				continue lines

@@ -24,24 +24,24 @@ func TestWhatAnAgentLeavesRunningDiesWithIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "")
-			pid := quote(w.path("left.pid"))
-			running := quote(w.fifo("running"))
-			w.setScript("- [ ] Leave `trap '' TERM HUP; echo $$ > " + pid + "; echo > " + running + "; while :; do sleep 3600; done` running\n" +
+			f := newFixture(t, "")
+			pid := quote(f.path("left.pid"))
+			running := quote(f.fifo("running"))
+			f.setScript("- [ ] Leave `trap '' TERM HUP; echo $$ > " + pid + "; echo > " + running + "; while :; do sleep 3600; done` running\n" +
 				"- [ ] Run `cat " + running + "`\n" + test.rest)
-			w.grace = impatient
-			w.hooks.AfterRun += "\nkill -0 $(cat " + pid + ") && " + w.trace("alive")
-			if got := w.run(w.stopWhen("ready", schedule.Stalled)); got.Class != test.class {
+			f.grace = impatient
+			f.hooks.AfterRun += "\nkill -0 $(cat " + pid + ") && " + f.trace("alive")
+			if got := f.run(f.stopWhen("ready", schedule.Stalled)); got.Class != test.class {
 				t.Errorf("%+v", got)
 			}
-			if diff := cmp.Diff(fullRun, w.traces()); diff != "" {
+			if diff := cmp.Diff(fullRun, f.traces()); diff != "" {
 				t.Error(diff)
 			}
-			left, started := w.readPID("left.pid")
+			left, started := f.readPID("left.pid")
 			if !started {
 				t.Fatal("nothing was left")
 			}
-			w.assertDead(left)
+			f.assertDead(left)
 		})
 	}
 }

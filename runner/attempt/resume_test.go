@@ -18,31 +18,31 @@ const twoParts = "- [ ] Create `one.txt` containing `1`\n## Next turn\n- [ ] Cre
 
 func TestALaterSessionContinuesTheThread(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, twoParts)
-	first := w.run(t.Context())
-	if first.Class != schedule.Done || first.Thread == "" || w.readText(w.inWorkspace("two.txt")) != "" {
+	f := newFixture(t, twoParts)
+	first := f.run(t.Context())
+	if first.Class != schedule.Done || first.Thread == "" || f.readText(f.inWorkspace("two.txt")) != "" {
 		t.Fatalf("%+v", first)
 	}
-	w.job.Thread, w.job.Issue, w.job.Attempt = first.Thread, *first.Issue, 1
-	w.job.EventLog = w.path("logs", "second.jsonl")
-	second := w.run(t.Context())
+	f.job.Thread, f.job.Issue, f.job.Attempt = first.Thread, *first.Issue, 1
+	f.job.EventLog = f.path("logs", "second.jsonl")
+	second := f.run(t.Context())
 
 	// Tokens that the thread used before are not counted again.
 	want := schedule.Outcome{
-		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.readIssue(), Thread: first.Thread, Turns: 1,
+		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: f.readIssue(), Thread: first.Thread, Turns: 1,
 		Usage: schedule.Usage{Input: 100, Output: 20},
 	}
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Error(diff)
 	}
-	if turns := w.requests("turn/start"); len(turns) != 1 || turns[0].Thread != first.Thread {
+	if turns := f.requests("turn/start"); len(turns) != 1 || turns[0].Thread != first.Thread {
 		t.Errorf("turns: %+v", turns)
 	}
-	if w.readText(w.inWorkspace("two.txt")) != "2\n" {
+	if f.readText(f.inWorkspace("two.txt")) != "2\n" {
 		t.Error("the second part is not done")
 	}
-	if w.logged(slog.LevelInfo, `"turn started"`, `"resumed":true`) != 1 || w.logged(slog.LevelInfo, `"turn started"`, `"resumed":false`) != 1 {
-		t.Errorf("the log does not tell the two sessions apart:\n%s", w.log.bytes.String())
+	if f.logged(slog.LevelInfo, `"turn started"`, `"resumed":true`) != 1 || f.logged(slog.LevelInfo, `"turn started"`, `"resumed":false`) != 1 {
+		t.Errorf("the log does not tell the two sessions apart:\n%s", f.log.bytes.String())
 	}
 }
 
@@ -57,23 +57,23 @@ func TestAResumedThreadIsGivenThePromptOfTheNewAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, twoParts)
-			w.job.Prompt = "{{ issue.description }}\n{{ attempt }} {{ run.resumed }} {{ run.workspace_kept }}"
-			first := w.run(t.Context())
-			if text := w.requests("turn/start")[0].Text; text != twoParts+" false false" {
+			f := newFixture(t, twoParts)
+			f.job.Prompt = "{{ issue.description }}\n{{ attempt }} {{ run.resumed }} {{ run.workspace_kept }}"
+			first := f.run(t.Context())
+			if text := f.requests("turn/start")[0].Text; text != twoParts+" false false" {
 				t.Fatalf("the first prompt: %q", text)
 			}
 			if test.lose {
-				if err := os.RemoveAll(w.inWorkspace("")); err != nil {
+				if err := os.RemoveAll(f.inWorkspace("")); err != nil {
 					t.Fatal(err)
 				}
 			}
-			w.setScript("The issue was edited.\n")
-			w.job.Thread, w.job.Attempt, w.job.MaxTurns = first.Thread, 1, 2
-			w.job.Prompt = "The prompt was edited. {{ issue.description }} {{ attempt }} {{ run.resumed }} {{ run.workspace_kept }}"
-			w.job.EventLog = w.path("logs", "second.jsonl")
-			second := w.run(t.Context())
-			turns := w.requests("turn/start")
+			f.setScript("The issue was edited.\n")
+			f.job.Thread, f.job.Attempt, f.job.MaxTurns = first.Thread, 1, 2
+			f.job.Prompt = "The prompt was edited. {{ issue.description }} {{ attempt }} {{ run.resumed }} {{ run.workspace_kept }}"
+			f.job.EventLog = f.path("logs", "second.jsonl")
+			second := f.run(t.Context())
+			turns := f.requests("turn/start")
 			if len(turns) != 2 || turns[0].Thread != first.Thread || turns[1].Thread != first.Thread {
 				t.Fatalf("turns: %+v", turns)
 			}
@@ -94,31 +94,31 @@ func TestAResumedThreadIsGivenThePromptOfTheNewAttempt(t *testing.T) {
 func TestASessionWhoseThreadCannotBeResumedStartsANewOne(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*fixture) error{
-		"the rollouts are gone": func(w *fixture) error { return os.RemoveAll(w.path("home", "sessions")) },
-		"the thread is unknown": func(w *fixture) error { w.job.Thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"; return nil },
-		"the rollout is broken": func(w *fixture) error {
-			return os.WriteFile(onlyFile(w.t, w.path("home", "sessions")), []byte("{}\n"), 0o600)
+		"the rollouts are gone": func(f *fixture) error { return os.RemoveAll(f.path("home", "sessions")) },
+		"the thread is unknown": func(f *fixture) error { f.job.Thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"; return nil },
+		"the rollout is broken": func(f *fixture) error {
+			return os.WriteFile(onlyFile(f.t, f.path("home", "sessions")), []byte("{}\n"), 0o600)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, twoParts)
-			w.job.Prompt = "{{ issue.description }}\n{{ run.resumed }}"
-			first := w.run(t.Context())
-			text := w.requests("turn/start")[0].Text
-			w.job.Thread = first.Thread
-			if err := lose(w); err != nil {
+			f := newFixture(t, twoParts)
+			f.job.Prompt = "{{ issue.description }}\n{{ run.resumed }}"
+			first := f.run(t.Context())
+			text := f.requests("turn/start")[0].Text
+			f.job.Thread = first.Thread
+			if err := lose(f); err != nil {
 				t.Fatal(err)
 			}
-			w.job.EventLog = w.path("logs", "second.jsonl")
-			got := w.run(t.Context())
-			if got.Class != schedule.Done || got.Thread == "" || got.Thread == first.Thread || got.Thread == w.job.Thread {
+			f.job.EventLog = f.path("logs", "second.jsonl")
+			got := f.run(t.Context())
+			if got.Class != schedule.Done || got.Thread == "" || got.Thread == first.Thread || got.Thread == f.job.Thread {
 				t.Errorf("%+v", got)
 			}
-			if len(w.requests("thread/resume")) != 1 {
+			if len(f.requests("thread/resume")) != 1 {
 				t.Error("the old thread was not asked for")
 			}
-			if diff := cmp.Diff([]agentRequest{{got.Thread, text}}, w.requests("turn/start")); diff != "" {
+			if diff := cmp.Diff([]agentRequest{{got.Thread, text}}, f.requests("turn/start")); diff != "" {
 				t.Error(diff)
 			}
 		})

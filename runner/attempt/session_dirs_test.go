@@ -93,21 +93,21 @@ func TestForgetRemovesWhatOneIssueLeft(t *testing.T) {
 
 func TestASessionLeavesNoTemporaryFiles(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Run `echo x > made`")
-	w.job.SessionDir = w.path("private")
-	if got := w.run(t.Context()); got.Class != schedule.Done {
+	f := newFixture(t, "- [ ] Run `echo x > made`")
+	f.job.SessionDir = f.path("private")
+	if got := f.run(t.Context()); got.Class != schedule.Done {
 		t.Fatalf("%+v", got)
 	}
-	if left := filesBelow(t, w.job.SessionDir); len(left) != 0 {
+	if left := filesBelow(t, f.job.SessionDir); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
 func TestAKeyWithoutAFolderIsNotUsed(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "")
-	w.job.Account.Key = "sk-secret"
-	if got := w.run(t.Context()); got.Class != schedule.IssueFailed || w.readText(w.job.EventLog) != "" {
+	f := newFixture(t, "")
+	f.job.Account.Key = "sk-secret"
+	if got := f.run(t.Context()); got.Class != schedule.IssueFailed || f.readText(f.job.EventLog) != "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -132,32 +132,32 @@ func newCodexFixture(t *testing.T) (*fixture, *codextest.Model) {
 	done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
 	m := codextest.NewModel(codextest.Lane{Replies: []codextest.Reply{run, done}, Loop: true})
 	t.Cleanup(m.Close)
-	w := newFixture(t, "")
-	w.job.Codex = codex.Config{Command: "exec " + quote(path) + " app-server", Model: "gpt-5.5"}
-	w.job.SessionDir, w.job.Account = w.path("private"), Account{Key: "sk-this-is-the-key", BaseURL: m.URL()}
-	return w, m
+	f := newFixture(t, "")
+	f.job.Codex = codex.Config{Command: "exec " + quote(path) + " app-server", Model: "gpt-5.5"}
+	f.job.SessionDir, f.job.Account = f.path("private"), Account{Key: "sk-this-is-the-key", BaseURL: m.URL()}
+	return f, m
 }
 
 func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 	t.Parallel()
-	w, m := newCodexFixture(t)
+	f, m := newCodexFixture(t)
 	found := map[string]bool{}
 	look := func() {
-		filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
+		filepath.WalkDir(f.dir, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.Type().IsRegular() {
-				if content, err := os.ReadFile(path); err == nil && bytes.Contains(content, []byte(w.job.Account.Key)) {
+				if content, err := os.ReadFile(path); err == nil && bytes.Contains(content, []byte(f.job.Account.Key)) {
 					found[path] = true
 				}
 			}
 			return nil // files appear and vanish during the walk
 		})
 	}
-	w.onUpdate = func(Update) { look() }
-	first := w.run(t.Context())
+	f.onUpdate = func(Update) { look() }
+	first := f.run(t.Context())
 	if first.Class != schedule.Done || first.Thread == "" {
-		t.Fatalf("%+v\n%s", first, w.readText(w.job.EventLog))
+		t.Fatalf("%+v\n%s", first, f.readText(f.job.EventLog))
 	}
-	home := filepath.Join(w.job.SessionDir, "home", issueName)
+	home := filepath.Join(f.job.SessionDir, "home", issueName)
 	if left := filesBelow(t, home); len(left) != 1 || !strings.HasSuffix(left[0], first.Thread+".jsonl") {
 		t.Errorf("the home holds %v", left)
 	}
@@ -165,19 +165,19 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 		t.Errorf("the home: %v, %v", info.Mode(), err)
 	}
 
-	w.job.Thread = first.Thread
-	if second := w.run(t.Context()); second.Class != schedule.Done || second.Thread != first.Thread {
+	f.job.Thread = first.Thread
+	if second := f.run(t.Context()); second.Class != schedule.Done || second.Thread != first.Thread {
 		t.Errorf("not resumed: %+v", second)
 	}
 	look()
-	if len(found) > 0 || strings.Contains(w.log.bytes.String(), w.job.Account.Key) {
+	if len(found) > 0 || strings.Contains(f.log.bytes.String(), f.job.Account.Key) {
 		t.Errorf("the key is in %v, or in the log", found)
 	}
-	if text := w.readText(w.job.EventLog); !strings.Contains(text, "the command ran") || !strings.Contains(text, "[key]") {
+	if text := f.readText(f.job.EventLog); !strings.Contains(text, "the command ran") || !strings.Contains(text, "[key]") {
 		t.Error("the event log does not tell of the command, or of the login")
 	}
 	for _, r := range m.Requests() {
-		if got := r.Header.Get("Authorization"); got != "Bearer "+w.job.Account.Key {
+		if got := r.Header.Get("Authorization"); got != "Bearer "+f.job.Account.Key {
 			t.Errorf("a request with %q", got)
 		}
 	}
@@ -185,18 +185,18 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 
 func TestPreflightPassesWithAKeyAndFailsWithoutALogin(t *testing.T) {
 	t.Parallel()
-	w, m := newCodexFixture(t)
-	w.job.Issue.ID, w.job.Issue.Identifier = "preflight", "preflight"
+	f, m := newCodexFixture(t)
+	f.job.Issue.ID, f.job.Issue.Identifier = "preflight", "preflight"
 	check := func() (string, error) {
-		w.openWorkspaces()
-		return Preflight(t.Context(), w.job)
+		f.openWorkspaces()
+		return Preflight(t.Context(), f.job)
 	}
 	if version, err := check(); err != nil || version == "" {
 		t.Errorf("with a key: %q, %v", version, err)
 	}
-	w.job.Codex.Model = "no-such-model"
+	f.job.Codex.Model = "no-such-model"
 	_, noModel := check()
-	w.job.Account = Account{}
+	f.job.Account = Account{}
 	_, noLogin := check() // an empty home folder is an empty Codex home
 	for err, want := range map[error]error{noModel: codex.ErrNoModel, noLogin: codex.ErrNotLoggedIn} {
 		if class, _ := classify(err); class != schedule.Systemic || !strings.Contains(err.Error(), want.Error()) {
@@ -210,16 +210,16 @@ func TestPreflightPassesWithAKeyAndFailsWithoutALogin(t *testing.T) {
 
 func TestTheSkillsThatThePromptNamesAreLookedForOnce(t *testing.T) {
 	t.Parallel()
-	w, m := newCodexFixture(t)
-	w.hooks.AfterCreate = `mkdir -p .agents/skills/deploy && printf -- '---\nname: deploy\ndescription: Deploys.\n---\nDo it.\n' > .agents/skills/deploy/SKILL.md`
-	w.job.Prompt, w.job.Preflight = "Use $deploy, and then $no-such-skill.", NewPreflightOnce()
+	f, m := newCodexFixture(t)
+	f.hooks.AfterCreate = `mkdir -p .agents/skills/deploy && printf -- '---\nname: deploy\ndescription: Deploys.\n---\nDo it.\n' > .agents/skills/deploy/SKILL.md`
+	f.job.Prompt, f.job.Preflight = "Use $deploy, and then $no-such-skill.", NewPreflightOnce()
 	warnings := func() (all []string) {
-		for _, u := range w.updates {
+		for _, u := range f.updates {
 			all = append(all, u.Warnings...)
 		}
 		return all
 	}
-	if got := w.run(t.Context()); got.Class != schedule.Done {
+	if got := f.run(t.Context()); got.Class != schedule.Done {
 		t.Fatalf("%+v", got)
 	}
 	if got := warnings(); len(got) != 1 || !strings.Contains(got[0], "$no-such-skill:") || !strings.Contains(got[0], "it has deploy,") {
@@ -228,25 +228,25 @@ func TestTheSkillsThatThePromptNamesAreLookedForOnce(t *testing.T) {
 	if prompt := string(m.Requests()[0].Body); !strings.Contains(prompt, "Do it.") {
 		t.Error("the skill that is there is not told to the model")
 	}
-	if w.run(t.Context()); len(warnings()) != 0 {
+	if f.run(t.Context()); len(warnings()) != 0 {
 		t.Errorf("a second session of the tick warned again: %q", warnings())
 	}
 	var told []string
-	w.job.Warn = func(text string) { told = append(told, text) }
-	if _, err := Preflight(t.Context(), w.job); err != nil || len(told) != 1 {
+	f.job.Warn = func(text string) { told = append(told, text) }
+	if _, err := Preflight(t.Context(), f.job); err != nil || len(told) != 1 {
 		t.Errorf("told %q, %v", told, err)
 	}
 }
 
 func TestPreflightOfAScriptedAgent(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "")
-	w.openWorkspaces()
-	if version, err := Preflight(t.Context(), w.job); err != nil || version != "0.169.0" {
+	f := newFixture(t, "")
+	f.openWorkspaces()
+	if version, err := Preflight(t.Context(), f.job); err != nil || version != "0.169.0" {
 		t.Errorf("%q, %v", version, err)
 	}
-	w.job.Codex.Command = "no-such-codex"
-	if _, err := Preflight(t.Context(), w.job); err == nil || !strings.HasPrefix(err.Error(), "codex_not_found: install codex where ") {
+	f.job.Codex.Command = "no-such-codex"
+	if _, err := Preflight(t.Context(), f.job); err == nil || !strings.HasPrefix(err.Error(), "codex_not_found: install codex where ") {
 		t.Error(err)
 	}
 }

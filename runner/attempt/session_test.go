@@ -17,19 +17,19 @@ import (
 
 func TestAnAttemptDoesWhatTheIssueSays(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Create `hello.txt` containing `Hello`\n"+
+	f := newFixture(t, "- [ ] Create `hello.txt` containing `Hello`\n"+
 		"- [ ] Run `pwd > here.txt`\n"+
 		"- [ ] Spend `1000` tokens\n"+
 		"- [ ] Move this issue to `Review`\n")
-	w.job.MaxTurns = 3
-	got := w.run(t.Context())
+	f.job.MaxTurns = 3
+	got := f.run(t.Context())
 
-	turns := w.requests("turn/start")
+	turns := f.requests("turn/start")
 	if len(turns) != 1 || turns[0].Thread == "" {
 		t.Fatalf("turns: %+v", turns)
 	}
 	want := schedule.Outcome{
-		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.readIssue(), Thread: turns[0].Thread, Turns: 1,
+		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: f.readIssue(), Thread: turns[0].Thread, Turns: 1,
 		Usage: schedule.Usage{Input: 1100, Output: 20},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -38,41 +38,41 @@ func TestAnAttemptDoesWhatTheIssueSays(t *testing.T) {
 	if got.Issue == nil || got.Issue.State != "Review" {
 		t.Errorf("the issue: %+v", got.Issue)
 	}
-	files := []string{w.readText(w.inWorkspace("hello.txt")), w.readText(w.inWorkspace("here.txt"))}
-	if diff := cmp.Diff([]string{"Hello\n", w.inWorkspace("") + "\n"}, files); diff != "" {
+	files := []string{f.readText(f.inWorkspace("hello.txt")), f.readText(f.inWorkspace("here.txt"))}
+	if diff := cmp.Diff([]string{"Hello\n", f.inWorkspace("") + "\n"}, files); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestThePromptIsTheTemplateForTheIssueAndTheAttempt(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "Nothing to do.")
-	w.job.Prompt = "{{ issue.identifier }} is {{ issue.state }} in attempt {{ attempt }}"
-	w.job.Attempt = 2
-	w.run(t.Context())
-	if turns := w.requests("turn/start"); len(turns) != 1 || turns[0].Text != issueName+" is Todo in attempt 2" {
+	f := newFixture(t, "Nothing to do.")
+	f.job.Prompt = "{{ issue.identifier }} is {{ issue.state }} in attempt {{ attempt }}"
+	f.job.Attempt = 2
+	f.run(t.Context())
+	if turns := f.requests("turn/start"); len(turns) != 1 || turns[0].Text != issueName+" is Todo in attempt 2" {
 		t.Errorf("turns: %+v", turns)
 	}
 }
 
 func TestHooksRunInOrderAndAfterRunWhenTheAgentIsDead(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Say `hello`\n")
-	w.job.Attempt = 3
-	w.hooks.AfterRun += "\nkill -0 $(cat " + quote(w.path("agent.pid")) + ") && echo the agent lives > after_run.txt" +
+	f := newFixture(t, "- [ ] Say `hello`\n")
+	f.job.Attempt = 3
+	f.hooks.AfterRun += "\nkill -0 $(cat " + quote(f.path("agent.pid")) + ") && echo the agent lives > after_run.txt" +
 		"\necho $SYMPHONY_ISSUE_ID $SYMPHONY_ISSUE_IDENTIFIER $SYMPHONY_ATTEMPT >> after_run.txt; pwd >> after_run.txt"
 	for range 2 {
-		w.run(t.Context())
-		want := issueName + " " + issueName + " 3\n" + w.inWorkspace("") + "\n"
-		if diff := cmp.Diff(want, w.readText(w.inWorkspace("after_run.txt"))); diff != "" {
+		f.run(t.Context())
+		want := issueName + " " + issueName + " 3\n" + f.inWorkspace("") + "\n"
+		if diff := cmp.Diff(want, f.readText(f.inWorkspace("after_run.txt"))); diff != "" {
 			t.Error(diff)
 		}
-		if err := os.Remove(w.inWorkspace("after_run.txt")); err != nil {
+		if err := os.Remove(f.inWorkspace("after_run.txt")); err != nil {
 			t.Error(err)
 		}
 	}
 	want := strings.Fields("after_create before_run agent after_run before_run agent after_run")
-	if diff := cmp.Diff(want, w.traces()); diff != "" {
+	if diff := cmp.Diff(want, f.traces()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -93,12 +93,12 @@ func TestTurnsContinueOnTheSameThread(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, script)
-			w.job.MaxTurns = test.maxTurns
-			first := w.job.Issue
-			got := w.run(t.Context())
+			f := newFixture(t, script)
+			f.job.MaxTurns = test.maxTurns
+			first := f.job.Issue
+			got := f.run(t.Context())
 			want := schedule.Outcome{
-				Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: w.readIssue(), Thread: got.Thread, Turns: test.turns,
+				Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: f.readIssue(), Thread: got.Thread, Turns: test.turns,
 				Usage: schedule.Usage{Input: 100 * int64(test.turns), Output: 20 * int64(test.turns)},
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -107,7 +107,7 @@ func TestTurnsContinueOnTheSameThread(t *testing.T) {
 			if got.Issue == nil || got.Issue.State != test.state {
 				t.Errorf("the issue: %+v", got.Issue)
 			}
-			turns := w.requests("turn/start")
+			turns := f.requests("turn/start")
 			if len(turns) != test.turns || !strings.Contains(turns[0].Text, script[:20]) {
 				t.Fatalf("turns: %+v", turns)
 			}
@@ -123,7 +123,7 @@ func TestTurnsContinueOnTheSameThread(t *testing.T) {
 				}
 			}
 			for i, name := range []string{"one.txt", "two.txt", "three.txt", "four.txt"} {
-				if done := w.readText(w.inWorkspace(name)) != ""; done != (i < test.turns) {
+				if done := f.readText(f.inWorkspace(name)) != ""; done != (i < test.turns) {
 					t.Errorf("%s: %v", name, done)
 				}
 			}
@@ -133,10 +133,10 @@ func TestTurnsContinueOnTheSameThread(t *testing.T) {
 
 func TestAContinuationPromptHasTheIssueAsItIsThen(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Move this issue to `In Progress`\n")
-	w.job.MaxTurns = 2
-	got := w.run(t.Context())
-	turns := w.requests("turn/start")
+	f := newFixture(t, "- [ ] Move this issue to `In Progress`\n")
+	f.job.MaxTurns = 2
+	got := f.run(t.Context())
+	turns := f.requests("turn/start")
 	if len(turns) != 2 || got.Issue == nil || turns[1].Text != prompt.Continuation(*got.Issue, 2, 2) {
 		t.Errorf("%+v after the turns %+v", got, turns)
 	}
@@ -156,17 +156,17 @@ func TestASessionEndsWithoutAFailureWhenTheIssueIsNoLongerItsOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "")
-			w.setScript("- [ ] Run `" + test.command + quote(w.issueFile()) + "`\n")
-			w.job.MaxTurns = 3
-			w.job.Policy.RequiredLabels = test.labels
-			got := w.run(t.Context())
+			f := newFixture(t, "")
+			f.setScript("- [ ] Run `" + test.command + quote(f.issueFile()) + "`\n")
+			f.job.MaxTurns = 3
+			f.job.Policy.RequiredLabels = test.labels
+			got := f.run(t.Context())
 			want := schedule.Outcome{
 				Class: schedule.Done, Status: schedule.StatusSucceeded, Gone: test.gone, Thread: got.Thread, Turns: 1,
 				Usage: schedule.Usage{Input: 100, Output: 20}, Idle: true,
 			}
 			if test.read {
-				want.Issue = w.readIssue()
+				want.Issue = f.readIssue()
 			} else if !test.gone {
 				want.Warnings = got.Warnings
 				if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "the issue was not read after the turn") {
@@ -204,13 +204,13 @@ func TestASessionIsIdleWhenNeitherTheWorkspaceNorTheIssueChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "")
-			w.setScript("- [ ] " + strings.ReplaceAll(test.step, "ISSUE", quote(w.issueFile())) + "\n")
+			f := newFixture(t, "")
+			f.setScript("- [ ] " + strings.ReplaceAll(test.step, "ISSUE", quote(f.issueFile())) + "\n")
 			// Changes that hooks make do not count as the work of the session.
-			w.hooks.BeforeRun = "echo $RANDOM > old.txt"
-			w.hooks.AfterRun = "echo $RANDOM > after_run.txt"
-			w.job.Issue.UpdatedAt = w.job.Issue.UpdatedAt.Local() // the same instant in another time zone
-			if got := w.run(t.Context()); got.Idle != test.idle {
+			f.hooks.BeforeRun = "echo $RANDOM > old.txt"
+			f.hooks.AfterRun = "echo $RANDOM > after_run.txt"
+			f.job.Issue.UpdatedAt = f.job.Issue.UpdatedAt.Local() // the same instant in another time zone
+			if got := f.run(t.Context()); got.Idle != test.idle {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -219,8 +219,8 @@ func TestASessionIsIdleWhenNeitherTheWorkspaceNorTheIssueChanges(t *testing.T) {
 
 func TestAFailedToolIsAnAnswerToTheAgent(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Call `issue_update` with `{\"colour\": \"red\"}`\n- [ ] Move this issue to `Review`\n")
-	if got := w.run(t.Context()); got.Class != schedule.Done || got.Issue == nil || got.Issue.State != "Review" {
+	f := newFixture(t, "- [ ] Call `issue_update` with `{\"colour\": \"red\"}`\n- [ ] Move this issue to `Review`\n")
+	if got := f.run(t.Context()); got.Class != schedule.Done || got.Issue == nil || got.Issue.State != "Review" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -237,19 +237,19 @@ func TestWhatASessionSaysHoldsNoSecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "- [ ] Say `it is s3cret`\n- [ ] "+test.step+"\n")
-			w.job.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "[hidden]") }
-			got := w.run(t.Context())
+			f := newFixture(t, "- [ ] Say `it is s3cret`\n- [ ] "+test.step+"\n")
+			f.job.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "[hidden]") }
+			got := f.run(t.Context())
 			if got.Class != test.class || !strings.Contains(got.Why, "[hidden]") || strings.Contains(got.Why, secret) {
 				t.Errorf("%s: %s", got.Class, got.Why)
 			}
-			said := fmt.Sprintf("%+v", w.updates)
-			for what, text := range map[string]string{"updates": said, "event log": w.readText(w.job.EventLog), "log": w.log.bytes.String()} {
+			said := fmt.Sprintf("%+v", f.updates)
+			for what, text := range map[string]string{"updates": said, "event log": f.readText(f.job.EventLog), "log": f.log.bytes.String()} {
 				if strings.Contains(text, secret) {
 					t.Errorf("the %s: %s", what, text)
 				}
 			}
-			if !strings.Contains(said, "it is [hidden]") || !strings.Contains(w.readText(w.job.EventLog), "it is [hidden]") {
+			if !strings.Contains(said, "it is [hidden]") || !strings.Contains(f.readText(f.job.EventLog), "it is [hidden]") {
 				t.Errorf("nothing was said, so this shows nothing: %s", said)
 			}
 		})
@@ -258,12 +258,12 @@ func TestWhatASessionSaysHoldsNoSecret(t *testing.T) {
 
 func TestTheAnswerOfAToolHoldsNoSecret(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "")
-	w.job.Redact = func(text string) string { return strings.ReplaceAll(text, "s3cret", "[hidden]") }
-	w.job.Tracker.Tools = []tracker.Tool{{Name: "echo", Call: func(_ context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
+	f := newFixture(t, "")
+	f.job.Redact = func(text string) string { return strings.ReplaceAll(text, "s3cret", "[hidden]") }
+	f.job.Tracker.Tools = []tracker.Tool{{Name: "echo", Call: func(_ context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
 		return tracker.ToolResult{OK: true, Text: issue.Identifier + string(arguments)}
 	}}}
-	tools := (&attempt{Job: w.job}).tools()
+	tools := (&attempt{Job: f.job}).tools()
 	if text, ok := tools[0].Call(t.Context(), json.RawMessage(`"s3cret"`)); !ok || text != issueName+`"[hidden]"` {
 		t.Errorf("%q, %v", text, ok)
 	}

@@ -17,16 +17,16 @@ import (
 
 func TestUpdatesTellWhatASessionDoes(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "- [ ] Spend `1000` tokens\n- [ ] Say\n```\ntwo\nlines\n```\n- [ ] Run `true`\n- [ ] Flood `100`\n"+
+	f := newFixture(t, "- [ ] Spend `1000` tokens\n- [ ] Say\n```\ntwo\nlines\n```\n- [ ] Run `true`\n- [ ] Flood `100`\n"+
 		"## Next turn\n- [ ] Spend `500` tokens\n- [ ] Create `new.txt` containing `new`\n")
-	w.job.MaxTurns = 2
-	got := w.run(t.Context())
+	f.job.MaxTurns = 2
+	got := f.run(t.Context())
 
 	var signs []schedule.TurnSign
 	var begun int // how many turns have begun
 	var last schedule.Update
 	summaries := map[string]int{}
-	for _, u := range w.updates {
+	for _, u := range f.updates {
 		if u.Event == string(codex.SessionStarted) {
 			begun++
 		}
@@ -60,7 +60,7 @@ func TestUpdatesTellWhatASessionDoes(t *testing.T) {
 	if diff := cmp.Diff(want, signs); diff != "" {
 		t.Errorf("signs of turns (-want +got):\n%s", diff)
 	}
-	for _, want := range []string{"two lines", "running `true`", "editing " + w.inWorkspace("new.txt")} {
+	for _, want := range []string{"two lines", "running `true`", "editing " + f.inWorkspace("new.txt")} {
 		if summaries[shortened(want)] == 0 {
 			t.Errorf("no update says %q: %v", want, summaries)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// fragments are pieces of templates that use known names alone. Each use of a
-// name is marked by @, and … is room for more.
+// fragments lists pieces of templates that use only known names. Each use of a
+// name is marked by @, and … is where another fragment fits.
 var fragments = []string{
 	"text ", "\n",
 	"{{ @issue.title }}", "{{- @issue.description | upcase -}}", "{{ @issue }}", "{{ @issue['state'] }}",

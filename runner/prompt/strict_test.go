@@ -14,7 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// sample is an issue with one of everything.
+// sample is an issue in which every field is set.
 func sample() tracker.Issue {
 	priority := 2
 	return tracker.Issue{
@@ -171,7 +171,7 @@ func TestEveryProblemIsReportedOnce(t *testing.T) {
 	}
 }
 
-// firstQuoted is the first quoted word of each line.
+// firstQuoted matches the first quoted word of each line.
 func firstQuoted(text string) []string {
 	var words []string
 	for line := range strings.Lines(text) {

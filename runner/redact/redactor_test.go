@@ -19,7 +19,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/redact"
 )
 
-// encodings are what programs do to a value before they write it down.
+// encodings lists what programs do to a value before they write it.
 var encodings = map[string]func(string) string{
 	"plain":                 func(s string) string { return s },
 	"base64":                func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
