@@ -69,7 +69,7 @@ finish)
   if there "$folder/bin"; then
     echo "folder=$folder/bin" >>"$GITHUB_OUTPUT"
   else
-    # A profile sets PATH anew, as Debian's does: a link in a folder of it that is ours to write.
+    # The profile replaces PATH, as Debian's does: put a link into a folder of PATH that we may write to.
     IFS=: read -ra places <<<"$(bash -lc 'echo "$PATH"' 2>/dev/null)"
     for place in ${places[@]+"${places[@]}"}; do
       if [ -d "$place" ] && [ -w "$place" ] && [ ! -e "$place/codex" ]; then

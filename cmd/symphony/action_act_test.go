@@ -208,22 +208,22 @@ func (j *job) interrupt(act int) error {
 	}
 	for line := range strings.Lines(string(list)) {
 		fields := strings.Fields(line)
-		if len(fields) > 2 && fields[1] == strconv.Itoa(act) && strings.Contains(line, " --report ") {
-			pid, err := strconv.Atoi(fields[0])
-			if err != nil {
-				return err
-			}
-			if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
-				return err
-			}
-			if !poll(func() bool { return syscall.Kill(pid, 0) != nil }) {
-				_ = syscall.Kill(-pid, syscall.SIGKILL)
-				return errors.New("the step Run goes on after it was interrupted")
-			}
-			return nil
+		if len(fields) < 3 || !strings.HasPrefix(fields[2], j.home) || !strings.Contains(line, " --report ") {
+			continue
 		}
+		pid, err := strconv.Atoi(fields[0])
+		if err != nil {
+			return err
+		}
+		if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
+			return err
+		}
+		if fields[1] != strconv.Itoa(act) {
+			return errors.New("symphony is not the first process of the step Run: GitHub's runner would not signal it")
+		}
+		return nil
 	}
-	return fmt.Errorf("the step Run has no process:\n%s", list)
+	return errors.New("the step Run has no process")
 }
 
 var (

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// codexTarget is this machine as npm's packages of Codex name it.
+// codexTarget returns the name that npm's packages of Codex have for this machine.
 func codexTarget() string {
 	return runtime.GOOS + "-" + map[string]string{"amd64": "x64"}[runtime.GOARCH] + map[string]string{"arm64": "arm64"}[runtime.GOARCH]
 }
@@ -33,7 +33,7 @@ func (r *releases) publish(version string) [sha512.Size]byte {
 	return r.publishAs(version, "exit 1")
 }
 
-// publishAs is like publish for a program that else runs this script.
+// publishAs publishes a program as publish does, which otherwise runs this script.
 func (r *releases) publishAs(version, script string) [sha512.Size]byte {
 	r.t.Helper()
 	var b bytes.Buffer

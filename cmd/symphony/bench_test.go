@@ -266,7 +266,7 @@ func BenchmarkHundredSessionsAtOnce(b *testing.B) {
 	b.ReportMetric(float64(peak)/1024, "MB")
 }
 
-// watchPeak is the largest resident size of a process, in KiB, until it ends.
+// watchPeak returns the largest resident size of a process, in KiB, until it ends.
 func watchPeak(pid int, ended <-chan struct{}) (peak int64) {
 	for {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

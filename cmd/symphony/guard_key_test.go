@@ -109,8 +109,8 @@ codex:
 	}
 }
 
-// look notes the files below a folder that hold a key, and the processes, but for
-// the program itself, that have it in their environment or among their arguments.
+// look notes the files below a folder that hold a key, and the processes that have
+// it in their environment or among their arguments, except the program itself.
 func look(folder, key string, program int, seen map[string]bool) {
 	note := func(path string) {
 		if content, err := os.ReadFile(path); err == nil && bytes.Contains(content, []byte(key)) {

@@ -22,8 +22,8 @@ import (
 )
 
 // TestMain makes this test binary the program itself when it is called by that
-// name: what is tested is main, in a process of its own. The workflow run that may
-// be running the tests is none of the program's.
+// name: main is tested in a process of its own. The program does not see the
+// workflow run that may be running the tests.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "symphony" {
 		for _, entry := range os.Environ() {
@@ -44,8 +44,8 @@ type project struct {
 	exe string   // the program; this test binary when empty
 }
 
-// emptyProject is an empty folder, which is also the home folder: the login
-// shells of the program must not run the profile of whoever runs the tests.
+// emptyProject returns an empty folder, which is also the home folder: the login
+// shells of the program must not run the profile of the user who runs the tests.
 func emptyProject(t testing.TB) *project {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ You are working on {{ issue.identifier }}: {{ issue.title }}.
 	return p
 }
 
-// scripted is the command of the agent that is part of the program.
+// scripted returns the command of the agent that is part of the program.
 func scripted(t testing.TB, home string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -114,7 +114,7 @@ func (p *project) replace(old, new string) {
 	p.write("WORKFLOW.md", strings.Replace(text, old, new, 1))
 }
 
-// command is the program, not yet started.
+// command returns the program, not yet started.
 func (p *project) command(ctx context.Context, args ...string) *exec.Cmd {
 	p.t.Helper()
 	self, err := os.Executable()
@@ -195,8 +195,8 @@ func mustJSON(t testing.TB, v any) string {
 	return string(text)
 }
 
-// waitFor waits until a condition holds. What is waited for happens in another
-// process, which has no other way to tell.
+// waitFor waits until a condition holds that another process brings about, which
+// has no other way to signal it.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	if !poll(holds) {
@@ -216,4 +216,63 @@ func poll(holds func() bool) bool {
 		}
 	}
 	return true
+}
+
+// TestScripts runs the command line as users do; see testdata/script at the top.
+// In a script $AGENT is the command of the scripted agent, for codex.command,
+// and `await FILE TEXT` waits until a file holds a text.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("..", "..", "testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup: func(env *testscript.Env) error {
+			self, err := lookPath(env.Getenv("PATH"), "symphony")
+			if err != nil {
+				return err
+			}
+			env.Setenv("AGENT", "exec "+self+" scripted-agent --home "+filepath.Join(env.WorkDir, "agent"))
+			env.Setenv("HOME", env.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"await":  await,
+			"expand": expand,
+		},
+	})
+}
+
+// await waits until a file holds a text: `await FILE TEXT`.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: await FILE TEXT")
+	}
+	path := ts.MkAbs(args[0])
+	holds := func() bool {
+		content, err := os.ReadFile(path)
+		return err == nil && strings.Contains(string(content), args[1])
+	}
+	if !poll(holds) {
+		ts.Fatalf("waited in vain for %q in %s", args[1], args[0])
+	}
+}
+
+// expand replaces ${NAME} in files by the environment: `expand FILE...`. Files of
+// a script are written before there is an environment.
+func expand(ts *testscript.TestScript, neg bool, args []string) {
+	for _, name := range args {
+		text := strings.ReplaceAll(ts.ReadFile(name), "${AGENT}", ts.Getenv("AGENT"))
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o644))
+	}
+}
+
+func lookPath(path, name string) (string, error) {
+	for _, folder := range filepath.SplitList(path) {
+		if found, err := exec.LookPath(filepath.Join(folder, name)); err == nil {
+			return found, nil
+		}
+	}
+	return exec.LookPath(name)
 }

@@ -190,7 +190,7 @@ var conformance = []struct {
 		"testdata/script/usage.txt", "testdata/script/paths.txt",
 	}},
 	{"17.7", "the exit status is 0 after a normal end, and not 0 after any other", []string{
-		"testdata/script/once.txt", "testdata/script/usage.txt", "testdata/script/taken.txt", "cmd/symphony.TestTheStatusServerShowsWhatRuns",
+		"testdata/script/once.txt", "testdata/script/usage.txt", "testdata/script/two-ticks.txt", "cmd/symphony.TestTheStatusServerShowsWhatRuns",
 	}},
 
 	{"17.8", "with credentials from the environment a smoke test works on a real issue of its own and cleans up; without them it is skipped by name", []string{

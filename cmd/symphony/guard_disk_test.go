@@ -15,8 +15,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 )
 
-// What an agent can read of the disk, tried with the whole program: cmd, runner
-// and attempt put the list of what it may not read together.
+// These tests let an agent read the disk with the whole program, because cmd, runner
+// and attempt together make the list of what it may not read.
 
 // noGuard is the line of WORKFLOW.md that takes the sandbox away.
 const noGuard = "  thread_sandbox: danger-full-access\n"
@@ -33,7 +33,7 @@ func (p *project) reads(t *testing.T, paths []string) (can []string) {
 	return strings.Fields(string(text))
 }
 
-// reader is a project whose agent tries to read the paths of a list.
+// reader returns a project whose agent tries to read the paths of a list.
 func reader(t *testing.T, posture string) *project {
 	t.Helper()
 	p, m := realProject(t, "", map[string]string{"A-1": todo("Look")})

@@ -124,7 +124,7 @@ func recorded(b *testing.B, p *project) (r recording) {
 	return r
 }
 
-// bare is the same without any posture.
+// bare returns the recording without any posture.
 func (r recording) bare() recording {
 	return recording{thread: map[string]any{}, turn: map[string]any{"input": r.turn["input"]}}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// samples are the workflows of testdata/workflows, each with an issue of its tracker.
+// samples returns the workflows of testdata/workflows, each with an issue of its tracker.
 func samples() map[string]tracker.Issue {
 	return map[string]tracker.Issue{
 		"github.md": {ID: "7", Identifier: "GH-7", Title: "Carts forget", Description: "After a reload.", State: "open", Labels: []string{"symphony"}},
@@ -28,7 +28,7 @@ func samples() map[string]tracker.Issue {
 
 func samplePath(name string) string { return filepath.Join("..", "..", "testdata", "workflows", name) }
 
-// sampleEnv has what the samples say must be set, and nothing else.
+// sampleEnv returns an environment with what the samples say must be set, and nothing else.
 func sampleEnv(t *testing.T) workflow.Env {
 	vars := map[string]string{"GITHUB_TOKEN": "ghs_api0123456789", "LINEAR_API_KEY": "lin_api_0123456789"}
 	return workflow.Env{Trackers: trackers(), TempDir: t.TempDir(), Lookup: func(name string) (string, bool) {
@@ -37,7 +37,7 @@ func sampleEnv(t *testing.T) workflow.Env {
 	}}
 }
 
-// oneSpaced is text whatever its line breaks.
+// oneSpaced returns text with single spaces instead of line breaks.
 func oneSpaced(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func TestTheSampleWorkflowsAreComplete(t *testing.T) {
@@ -136,7 +136,7 @@ func newForge(t *testing.T) *forge {
 	return f
 }
 
-// push is somebody else's commit to the default branch.
+// push commits a file to the default branch, as another person does.
 func (f *forge) push(name, text string) {
 	f.t.Helper()
 	clone := f.t.TempDir()
@@ -171,8 +171,8 @@ func (f *forge) git(dir string, args ...string) string {
 	return out
 }
 
-// machine is a computer that has no workspaces yet, and a git that would store
-// every credential that it is given.
+// machine returns the workspaces of a computer that has none yet. Its git would
+// store every credential that it is given.
 func (f *forge) machine(name string, log *slog.Logger) *workspace.Root {
 	f.t.Helper()
 	stores := "[credential]\n\thelper = store\n"
@@ -198,7 +198,8 @@ func (f *forge) machine(name string, log *slog.Logger) *workspace.Root {
 	return root
 }
 
-// session is a session's hooks, with work between them. Its workspace is returned.
+// session runs the hooks of a session, with work between them, and returns its
+// workspace.
 func (f *forge) session(root *workspace.Root, issue tracker.Issue, work func(dir string)) workspace.Workspace {
 	f.t.Helper()
 	ws, err := root.Prepare(f.t.Context(), workspace.Issue{ID: string(issue.ID), Identifier: issue.Identifier})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,7 +17,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// realProject is a project worked on by the real Codex, whose model is scripted.
+// realProject returns a project that the real Codex works on, with a scripted model.
 func realProject(t testing.TB, model string, issues map[string]string, lanes ...codextest.Lane) (*project, *codextest.Model) {
 	t.Helper()
 	codex := codextest.Path(t)
@@ -33,7 +34,7 @@ func realProject(t testing.TB, model string, issues map[string]string, lanes ...
 
 func todo(title string) string { return "---\ntitle: " + title + "\nstate: Todo\n---\nPlease.\n" }
 
-// lane is what the model says about one issue.
+// lane returns the replies of the model about one issue.
 func lane(issue string, replies ...codextest.Reply) codextest.Lane {
 	return codextest.Lane{Match: regexp.MustCompile(`working on ` + issue + `\b`), Replies: replies}
 }
@@ -223,4 +224,74 @@ func TestAProviderOfTheUsersOwnIsUsedWithItsKeyFromCodexEnv(t *testing.T) {
 	if r.code != 0 || !strings.Contains(p.read("issues/A-1.md"), "state: Review") {
 		t.Errorf("exit status %d\n%s\n%s", r.code, r.stdout, r.stderr)
 	}
+}
+
+// TestTheDemoWorksWithTheUsersOwnCodex runs the demo as somebody does who has
+// installed Codex and logged in: it is found by the login shell, and its home is
+// the user's.
+func TestTheDemoWorksWithTheUsersOwnCodex(t *testing.T) {
+	t.Parallel()
+	run := func(command string) codextest.Reply { return call("exec_command", map[string]string{"cmd": command}) }
+	p, m := realProject(t, "", nil,
+		lane("DEMO-1", run("echo Hello from Symphony. > hello.txt"), handOver(), say("Done.")),
+		lane("DEMO-2", run("echo one > count.txt"), say("Half of it."), run("echo two, three >> count.txt"), handOver(), say("Done.")),
+		lane("DEMO-3", run("cat licence.key"), say("There is no licence.key, so I stop here."), say("Still none."), say("Still none.")))
+	p.write(".bash_profile", "PATH="+shellQuote(filepath.Dir(codextest.Path(t)))+":$PATH\n")
+	temp := t.TempDir()
+	p.env = append(p.env, "TMPDIR="+temp)
+	r := p.ok("demo", "--codex")
+
+	folders, err := filepath.Glob(filepath.Join(temp, "*"))
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("the demo left %v, %v", folders, err)
+	}
+	demo := project{t: t, dir: folders[0]}
+	for name, want := range map[string]string{
+		"workspaces/DEMO-1/hello.txt": "Hello from Symphony.\n",
+		"workspaces/DEMO-2/count.txt": "one\ntwo, three\n",
+	} {
+		if got := demo.read(name); got != want {
+			t.Errorf("%s holds %q", name, got)
+		}
+	}
+	for name, state := range map[string]string{"DEMO-1": "Review", "DEMO-2": "Review", "DEMO-3": "Todo"} {
+		if text := demo.read("issues/" + name + ".md"); !strings.Contains(text, "state: "+state) {
+			t.Errorf("%s is not in %s:\n%s", name, state, text)
+		}
+	}
+	if n := len(m.Requests()); n < 8 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	if !strings.Contains(r.stdout, "DEMO-1") || strings.Contains(r.stdout+r.stderr, "posture") {
+		t.Errorf("%s\n%s", r.stdout, r.stderr)
+	}
+	p.noProcessLeft()
+}
+
+// TestATickWithoutASandboxBurnsNoTurn gives the real Codex a machine on which it
+// can make no user namespace, as many are.
+func TestATickWithoutASandboxBurnsNoTurn(t *testing.T) {
+	t.Parallel()
+	p, m := realProject(t, "", map[string]string{"A-1": todo("Work"), "A-2": todo("Work"), "A-3": todo("Work")})
+	const forbid = "echo 0 > /proc/sys/user/max_user_namespaces"
+	if exec.Command("unshare", "--user", "--map-root-user", "sh", "-c", forbid).Run() != nil {
+		t.Skip("no user namespaces here to forbid others in")
+	}
+	p.replace(`command: "`, `command: "exec unshare --user --map-root-user sh -c '`+forbid+` && exec \"$@\"' - `)
+	r := p.ok("--once")
+	if n := len(m.Requests()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	if !strings.Contains(r.stdout, "sandbox_unavailable") || !strings.Contains(r.stdout, "kernel.apparmor_restrict_unprivileged_userns=0") {
+		t.Errorf("the report does not say what is wrong and what to do:\n%s", r.stdout)
+	}
+	for id, claim := range p.claims() {
+		if claim.Failures != 0 || claim.Thread != "" {
+			t.Errorf("%s is charged: %+v", id, claim)
+		}
+	}
+	if v := p.run("validate"); v.code != exitUsage || !strings.Contains(v.stdout, "sandbox_unavailable") {
+		t.Errorf("validate: exit status %d\n%s", v.code, v.stdout)
+	}
+	p.noProcessLeft()
 }
