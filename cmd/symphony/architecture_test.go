@@ -63,7 +63,7 @@ var owners = map[string][]string{
 	"github.com/google/go-cmp":              {"tracker/trackertest"},
 	"github.com/google/go-github/v62":       {"tracker/github/client", "tracker/github", "runner/store"},
 	"github.com/shurcooL/graphql":           {"tracker/linear", "tracker/github", "tracker/github/client"},
-	"github.com/vektah/gqlparser/v2":        {"tracker/linear"},
+	"github.com/vektah/gqlparser/v2":        {"tracker/linear", "tracker/trackertest"},
 	"github.com/sethvargo/go-githubactions": {"runner/action"},
 	"github.com/mattn/go-runewidth":         {"runner/report"},
 }
@@ -80,7 +80,7 @@ var capabilities = []struct {
 }{
 	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories.
 	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "codex/codextest", "tracker/trackertest", "runner/store/storetest"}},
-	{"os", "Getenv", append([]string{"codex/codextest"}, mainFile...)},
+	{"os", "Getenv", append([]string{"codex/codextest", "tracker/trackertest"}, mainFile...)},
 	{"os", "Environ", mainFile},
 	{"os", "LookupEnv", nil},
 	{"os", "ExpandEnv", nil},

@@ -15,7 +15,7 @@ import (
 
 func TestTheAdapterConforms(t *testing.T) {
 	t.Parallel()
-	trackertest.Run(t, func(t *testing.T) trackertest.World {
+	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
 		folder := filepath.Join(t.TempDir(), "issues")
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestTheAdapterConforms(t *testing.T) {
 			}
 		}
 		created := 0
-		return trackertest.World{
+		return trackertest.Harness{
 			Adapter: adapter,
 			Active:  "Todo",
 			Done:    "Done",

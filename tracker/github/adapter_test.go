@@ -16,15 +16,15 @@ import (
 
 func TestTheAdapterConformsWithOpenAndClosed(t *testing.T) {
 	t.Parallel()
-	trackertest.Run(t, func(t *testing.T) trackertest.World {
-		return world(t, nil, "open", "closed", func(i *ticket, state string) { i.state = state })
+	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
+		return harness(t, nil, "open", "closed", func(i *ticket, state string) { i.state = state })
 	})
 }
 
 func TestTheAdapterConformsWithLabels(t *testing.T) {
 	t.Parallel()
-	trackertest.Run(t, func(t *testing.T) trackertest.World {
-		return world(t, map[string]any{"state_label_prefix": "status:"}, "In Progress", "closed", func(i *ticket, state string) {
+	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
+		return harness(t, map[string]any{"state_label_prefix": "status:"}, "In Progress", "closed", func(i *ticket, state string) {
 			i.labels = slices.DeleteFunc(i.labels, func(l string) bool { return strings.HasPrefix(l, "status:") })
 			if i.state = stateOpen; state == stateClosed {
 				i.state = stateClosed
@@ -38,8 +38,8 @@ func TestTheAdapterConformsWithLabels(t *testing.T) {
 func TestTheAdapterConformsWithABoard(t *testing.T) {
 	t.Parallel()
 	provider := map[string]any{"project": map[string]any{"number": 3, "field": "Stage"}}
-	trackertest.Run(t, func(t *testing.T) trackertest.World {
-		return world(t, provider, "Todo", "closed", func(i *ticket, state string) {
+	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
+		return harness(t, provider, "Todo", "closed", func(i *ticket, state string) {
 			if i.state = stateOpen; state == stateClosed {
 				i.state = stateClosed
 			} else {
@@ -49,8 +49,8 @@ func TestTheAdapterConformsWithABoard(t *testing.T) {
 	})
 }
 
-// world is a fake and an adapter for it; set gives an issue its state.
-func world(t *testing.T, provider map[string]any, active, done string, set func(*ticket, string)) trackertest.World {
+// harness returns a fake and an adapter for it; set gives an issue its state.
+func harness(t *testing.T, provider map[string]any, active, done string, set func(*ticket, string)) trackertest.Harness {
 	f := newFake(t)
 	f.boards[3] = &fakeBoard{options: map[string][]string{"Stage": {"Todo", "Review", "Done"}}}
 	cfg := f.config(provider, []string{active}, []string{done})
@@ -58,7 +58,7 @@ func world(t *testing.T, provider map[string]any, active, done string, set func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	return trackertest.World{
+	return trackertest.Harness{
 		Adapter: adapter,
 		Active:  active,
 		Done:    done,

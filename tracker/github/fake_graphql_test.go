@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/vektah/gqlparser/v2"
-	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // fakeBoard is a project of the owner acme.
@@ -15,10 +16,10 @@ type fakeBoard struct {
 	options map[string][]string // by single-select field
 }
 
-// object is a value of a GraphQL type; a func takes the arguments of its field.
-type object map[string]any
-
-type resolver = func(args map[string]any) any
+type (
+	object   = trackertest.Object
+	resolver = trackertest.Resolver
+)
 
 // graphql answers a query from the state, in exactly the shape that it asks for.
 func (f *fake) graphql(w http.ResponseWriter, r *http.Request) {
@@ -36,46 +37,8 @@ func (f *fake) graphql(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	reply(w, http.StatusOK, map[string]any{"data": selected(doc.Operations[0].SelectionSet, f.root(), in.Variables)})
-}
-
-func selected(set ast.SelectionSet, of object, vars map[string]any) map[string]any {
-	out := make(map[string]any)
-	for _, s := range set {
-		switch s := s.(type) {
-		case *ast.Field:
-			value := of[s.Name]
-			if f, ok := value.(resolver); ok {
-				value = f(s.ArgumentMap(vars))
-			}
-			out[s.Alias] = shaped(s.SelectionSet, value, vars)
-		case *ast.InlineFragment:
-			kinds, _ := of["kinds"].([]string)
-			if s.TypeCondition == of["__typename"] || slices.Contains(kinds, s.TypeCondition) {
-				for key, value := range selected(s.SelectionSet, of, vars) {
-					out[key] = value
-				}
-			}
-		}
-	}
-	return out
-}
-
-func shaped(set ast.SelectionSet, value any, vars map[string]any) any {
-	switch value := value.(type) {
-	case object:
-		if value == nil {
-			return nil
-		}
-		return selected(set, value, vars)
-	case []object:
-		list := []any{}
-		for _, v := range value {
-			list = append(list, shaped(set, v, vars))
-		}
-		return list
-	}
-	return value
+	data, _ := trackertest.Execute(doc.Operations[0], f.root(), in.Variables)
+	reply(w, http.StatusOK, map[string]any{"data": data})
 }
 
 func (f *fake) root() object {
@@ -84,7 +47,7 @@ func (f *fake) root() object {
 			if args["login"] != "acme" {
 				return object(nil)
 			}
-			return object{"__typename": "Organization", "kinds": []string{"ProjectV2Owner"}, "projectV2": resolver(func(args map[string]any) any {
+			return object{"__typename": "Organization", trackertest.Interfaces: []string{"ProjectV2Owner"}, "projectV2": resolver(func(args map[string]any) any {
 				n, _ := args["number"].(json.Number)
 				number, _ := n.Int64()
 				if f, ok := args["number"].(float64); ok {

@@ -3,7 +3,6 @@ package github
 import (
 	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,38 +37,31 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 	t.Run("scripted agent", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
-		script := "- [ ] Run `" + trackertest.Work + "`\n\n## Next turn\n\n"
+		script := "- [ ] Run `" + trackertest.WorkCommand + "`\n\n## Next turn\n\n"
 		for _, call := range calls(t) {
 			script += "- [ ] Call `github_api` with\n\n```json\n" + call + "\n```\n\n"
 		}
-		f.worksOn(p, p.Scripted(), script)
+		f.worksOn(p, p.ScriptedAgent(), script)
 	})
 	t.Run("the real Codex", func(t *testing.T) {
 		t.Parallel()
-		codex := os.Getenv("SYMPHONY_TEST_CODEX")
-		if codex == "" {
-			found, err := exec.LookPath("codex")
-			if err != nil {
-				t.Skip("no Codex: SYMPHONY_TEST_CODEX does not name one, and there is none on PATH")
-			}
-			codex = found
-		}
+		codex := codextest.Path(t)
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
 		replies := []codextest.Reply{
-			calling("exec_command", `{"cmd": "`+trackertest.Work+`"}`),
+			trackertest.ToolCall("exec_command", `{"cmd": "`+trackertest.WorkCommand+`"}`),
 			{Items: []codextest.Item{codextest.Message{Text: "All is committed."}}},
 		}
 		for _, call := range calls(t) {
-			replies = append(replies, calling("github_api", call))
+			replies = append(replies, trackertest.ToolCall("github_api", call))
 		}
-		f.worksOn(p, p.Real(codex, codextest.Lane{Replies: replies}), "Carts forget what is in them.")
+		f.worksOn(p, p.RealCodex(codex, codextest.Lane{Replies: replies}), "Carts forget what is in them.")
 	})
 	t.Run("nothing to do among 1,200 issues", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
 		f.unlabelled(1200)
 		f.labels = []string{"symphony"}
-		r := f.tick(p, p.Scripted())
+		r := f.tick(p, p.ScriptedAgent())
 		if r.Code != 0 || !strings.Contains(r.Stdout, "Nothing to do") {
 			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
 		}
@@ -93,7 +85,7 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			return true
 		})
-		r := f.tick(p, p.Scripted())
+		r := f.tick(p, p.ScriptedAgent())
 		if asked := f.asked(); r.Code != 0 || !strings.Contains(r.Stdout, "Nothing to do") || len(asked) < 2 || !strings.HasSuffix(asked[1], " 200") {
 			t.Errorf("exit status %d, asked %q\n%s\n%s", r.Code, asked, r.Stdout, r.Stderr)
 		}
@@ -103,7 +95,7 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
 		f.failWith(http.StatusForbidden, map[string]string{"Retry-After": "120"}, `{}`)
 		for run := range 2 {
-			r := f.tick(p, p.Scripted())
+			r := f.tick(p, p.ScriptedAgent())
 			if r.Code != 1 || !strings.Contains(r.Stdout, "tracker_rate_limited") || !strings.Contains(r.Stdout, "not before 20") {
 				t.Errorf("run %d: exit status %d\n%s\n%s", run+1, r.Code, r.Stdout, r.Stderr)
 			}
@@ -116,22 +108,17 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
 		f.failWith(http.StatusForbidden, nil, `{"message": "`+fakeToken+` is not accessible"}`)
-		r := f.tick(p, p.Scripted())
+		r := f.tick(p, p.ScriptedAgent())
 		if r.Code != 1 || !strings.Contains(r.Stdout, "tracker_status") {
 			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
 		}
 	})
 }
 
-// calling is a call of a tool by the model.
-func calling(tool, arguments string) codextest.Reply {
-	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: tool, Arguments: arguments}}}
-}
-
 // tick runs the program once over the fake, with the sample workflow.
 func (f *fake) tick(p *trackertest.Program, agent string) trackertest.Output {
 	f.t.Helper()
-	p.Sample(sample, agent, "repo: acme/shop\n", "repo: acme/shop\n    api_url: "+f.server.URL+"\n")
+	p.UseSample(sample, agent, "repo: acme/shop\n", "repo: acme/shop\n    api_url: "+f.server.URL+"\n")
 	return p.Tick()
 }
 
@@ -164,5 +151,5 @@ func (f *fake) worksOn(p *trackertest.Program, agent, text string) {
 	if diff := cmp.Diff(want, charged); diff != "" {
 		f.t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	p.HandedOver("GH-1")
+	p.CheckHandedOver("GH-1")
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // The repository of the smoke test and a token that may write its issues.
@@ -27,13 +28,7 @@ const (
 // TestTheRealGitHub is the real-tracker profile of SPEC §17.8: it works on an
 // issue of its own in a real repository, and closes it.
 func TestTheRealGitHub(t *testing.T) {
-	repo, token := os.Getenv(smokeRepo), os.Getenv(smokeToken)
-	switch {
-	case repo == "" && token == "":
-		t.Skipf("neither %s nor %s is set: the real GitHub is not tried", smokeRepo, smokeToken)
-	case repo == "" || token == "":
-		t.Fatalf("one of %s and %s is set: set both, or none", smokeRepo, smokeToken)
-	}
+	repo, token := trackertest.SmokeSettings(t, smokeRepo, smokeToken)
 	provider := map[string]any{"repo": repo, "api_key": token}
 	if api := os.Getenv("GITHUB_API_URL"); api != "" {
 		provider["api_url"] = api
@@ -72,8 +67,11 @@ func smoke(ctx context.Context, cfg Config, base *http.Client) (err error) {
 		closed := r.smokeCall(ctx, http.MethodPatch, "/issues/"+string(id), map[string]any{"state": "closed", "state_reason": "not_planned"}, nil)
 		err = errors.Join(err, closed, r.smokeCall(ctx, http.MethodDelete, "/labels/"+label, nil, nil))
 	}()
+	eventually := func(look func() error) func() error {
+		return func() error { return trackertest.Eventually(ctx, look) }
+	}
 	listed := func(want bool) func() error {
-		return eventually(ctx, func() error {
+		return eventually(func() error {
 			issues, err := r.IssuesByState(ctx, []string{"open"})
 			found := slices.ContainsFunc(issues, func(i tracker.Issue) bool { return i.ID == id })
 			if err == nil && (found != want || len(issues) > 1) {
@@ -83,7 +81,7 @@ func smoke(ctx context.Context, cfg Config, base *http.Client) (err error) {
 		})
 	}
 	read := func(good func(tracker.Issue) bool) func() error {
-		return eventually(ctx, func() error {
+		return eventually(func() error {
 			issues, err := r.IssuesByID(ctx, []tracker.ID{id, "2147483647"})
 			if err == nil && (len(issues) != 1 || !good(issues[0])) {
 				err = fmt.Errorf("the issue is read as %+v", issues)
@@ -120,24 +118,6 @@ func smoke(ctx context.Context, cfg Config, base *http.Client) (err error) {
 		}
 	}
 	return nil
-}
-
-// eventually looks until it is as it should be, for half a minute: what was
-// written to GitHub may be read a little later.
-func eventually(ctx context.Context, look func() error) func() error {
-	return func() error {
-		for pause := 250 * time.Millisecond; ; pause *= 2 {
-			err := look()
-			if err == nil || pause > 16*time.Second || errors.Is(err, tracker.ErrStatus) {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				return errors.Join(context.Cause(ctx), err)
-			case <-time.After(pause):
-			}
-		}
-	}
 }
 
 // smokeCall is what a person does on GitHub.

@@ -11,10 +11,10 @@ import (
 
 func TestTheAdapterConforms(t *testing.T) {
 	t.Parallel()
-	trackertest.Run(t, func(t *testing.T) trackertest.World {
+	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
 		f := newFake(t)
 		c := f.serve(t)
-		return trackertest.World{
+		return trackertest.Harness{
 			Adapter: c.Adapter,
 			Active:  "Todo",
 			Done:    "Done",

@@ -2,62 +2,17 @@ package linear
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
-// object is a GraphQL object of the fake. A field is a scalar, nil, an object, a
-// list of objects, an error, or a function of the field's arguments to one of these.
-type object map[string]any
-
-type resolver func(arguments map[string]any) any
-
-// execution carries out one validated operation.
-type execution struct {
-	variables map[string]any
-	errors    []any
-}
-
-func (x *execution) object(set ast.SelectionSet, o object) map[string]any {
-	out := make(map[string]any)
-	for _, selection := range set {
-		switch s := selection.(type) {
-		case *ast.Field:
-			out[s.Alias] = x.value(s, o[s.Name])
-		case *ast.FragmentSpread:
-			maps.Copy(out, x.object(s.Definition.SelectionSet, o))
-		case *ast.InlineFragment:
-			maps.Copy(out, x.object(s.SelectionSet, o))
-		}
-	}
-	return out
-}
-
-func (x *execution) value(field *ast.Field, v any) any {
-	switch v := v.(type) {
-	case resolver:
-		return x.value(field, v(field.ArgumentMap(x.variables)))
-	case error:
-		x.errors = append(x.errors, object{"message": v.Error(), "path": []string{field.Alias}, "extensions": object{"code": "INPUT_ERROR"}})
-		return nil
-	case object:
-		if v == nil {
-			return nil
-		}
-		return x.object(field.SelectionSet, v)
-	case []object:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = x.object(field.SelectionSet, item)
-		}
-		return list
-	}
-	return v
-}
+type (
+	object   = trackertest.Object
+	resolver = trackertest.Resolver
+)
 
 // connection is the page of a list that the arguments first and after select.
 // Cursors are positions.

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator"
@@ -48,11 +48,7 @@ type fake struct {
 }
 
 func newFake(t testing.TB) *fake {
-	source, err := os.ReadFile("../../testdata/api/linear.graphql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "linear.graphql", Input: string(source)})
+	schema, err := trackertest.LoadSchema("../../testdata/api/linear.graphql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,10 +254,10 @@ func (f *fake) execute(query string, variables map[string]any) (int, object) {
 	if err != nil {
 		return refuse(err)
 	}
-	x := &execution{variables: values}
-	result := object{"data": x.object(operation.SelectionSet, f.root())}
-	if len(x.errors) > 0 {
-		result["errors"] = x.errors
+	data, failed := trackertest.Execute(operation, f.root(), values)
+	result := object{"data": data}
+	if len(failed) > 0 {
+		result["errors"] = failed
 	}
 	return 200, result
 }

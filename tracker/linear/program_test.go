@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -71,36 +70,29 @@ func TestTheProgramWorksOnAnIssueOfLinear(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey)
 		issue := f.add(tracker.Issue{Title: "Carts forget", State: "Todo"})
-		script := "- [ ] Run `" + trackertest.Work + "`\n"
+		script := "- [ ] Run `" + trackertest.WorkCommand + "`\n"
 		for _, call := range calls(t, issue["id"].(string)) {
 			script += "- [ ] Call `linear_graphql` with\n\n```json\n" + call + "\n```\n\n"
 		}
 		issue["description"] = script
-		f.worksOn(t, p, p.Scripted(), issue)
+		f.worksOn(t, p, p.ScriptedAgent(), issue)
 	})
 	t.Run("the real Codex", func(t *testing.T) {
 		t.Parallel()
-		codex := os.Getenv("SYMPHONY_TEST_CODEX")
-		if codex == "" {
-			found, err := exec.LookPath("codex")
-			if err != nil {
-				t.Skip("no Codex: SYMPHONY_TEST_CODEX does not name one, and there is none on PATH")
-			}
-			codex = found
-		}
+		codex := codextest.Path(t)
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey)
 		issue := f.add(tracker.Issue{Title: "Carts forget", State: "Todo"})
-		replies := []codextest.Reply{calling("exec_command", `{"cmd": "`+trackertest.Work+`"}`)}
+		replies := []codextest.Reply{trackertest.ToolCall("exec_command", `{"cmd": "`+trackertest.WorkCommand+`"}`)}
 		for _, call := range calls(t, issue["id"].(string)) {
-			replies = append(replies, calling("linear_graphql", call))
+			replies = append(replies, trackertest.ToolCall("linear_graphql", call))
 		}
-		f.worksOn(t, p, p.Real(codex, codextest.Lane{Replies: replies}), issue)
+		f.worksOn(t, p, p.RealCodex(codex, codextest.Lane{Replies: replies}), issue)
 	})
 	t.Run("nothing to do among 1,200 issues", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey)
 		f.addMany(1200)
-		r := f.tick(t, p, p.Scripted(), "project_slug: ", "required_labels: [symphony]\n  project_slug: ")
+		r := f.tick(t, p, p.ScriptedAgent(), "project_slug: ", "required_labels: [symphony]\n  project_slug: ")
 		if r.Code != 0 || !strings.Contains(r.Stdout, "Nothing to do") || f.counted() != 1 {
 			t.Errorf("exit status %d, %d requests, want 0 by one\n%s\n%s", r.Code, f.counted(), r.Stdout, r.Stderr)
 		}
@@ -112,7 +104,7 @@ func TestTheProgramWorksOnAnIssueOfLinear(t *testing.T) {
 		f.broken = answer(400, `{"errors":[{"message":"Rate limit exceeded","extensions":{"code":"RATELIMITED"}}]}`,
 			"X-RateLimit-Requests-Remaining", "0", "X-RateLimit-Requests-Reset", reset)
 		for run := range 2 {
-			r := f.tick(t, p, p.Scripted())
+			r := f.tick(t, p, p.ScriptedAgent())
 			if r.Code != 1 || !strings.Contains(r.Stdout, "tracker_rate_limited") || !strings.Contains(r.Stdout, "not before 20") || f.counted() != 1 {
 				t.Errorf("run %d: exit status %d, %d requests in all, want 1\n%s\n%s", run+1, r.Code, f.counted(), r.Stdout, r.Stderr)
 			}
@@ -122,16 +114,11 @@ func TestTheProgramWorksOnAnIssueOfLinear(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey)
 		f.broken = answer(401, `{"errors":[{"message":"no such key: `+apiKey+`"}]}`)
-		r := f.tick(t, p, p.Scripted())
+		r := f.tick(t, p, p.ScriptedAgent())
 		if r.Code != 1 || !strings.Contains(r.Stdout, "linear_api_status") {
 			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
 		}
 	})
-}
-
-// calling is a call of a tool by the model.
-func calling(tool, arguments string) codextest.Reply {
-	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: tool, Arguments: arguments}}}
 }
 
 // tick runs the program once over the fake, with the sample workflow.
@@ -139,7 +126,7 @@ func (f *fake) tick(t *testing.T, p *trackertest.Program, agent string, replacem
 	t.Helper()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	p.Sample(sample, agent, append(replacements, "kind: linear\n", "kind: linear\n  endpoint: "+server.URL+"\n")...)
+	p.UseSample(sample, agent, append(replacements, "kind: linear\n", "kind: linear\n  endpoint: "+server.URL+"\n")...)
 	return p.Tick()
 }
 
@@ -160,7 +147,7 @@ func (f *fake) worksOn(t *testing.T, p *trackertest.Program, agent string, issue
 	if diff := cmp.Diff([]string{"list", "tool", "tool", "tool", "read"}, f.kinds()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	p.HandedOver("ENG-1")
+	p.CheckHandedOver("ENG-1")
 }
 
 // kinds tells what each request was for: one list, the agent's own, and a look at

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // The project of the smoke test, by its slugId, and a key that may write there.
@@ -25,13 +26,7 @@ const (
 // TestTheRealLinear is the real-tracker profile of SPEC §17.8: it works on an
 // issue of its own in a real project, and deletes it.
 func TestTheRealLinear(t *testing.T) {
-	project, key := os.Getenv(smokeProject), os.Getenv(smokeKey)
-	switch {
-	case project == "" && key == "":
-		t.Skipf("neither %s nor %s is set: the real Linear is not tried", smokeProject, smokeKey)
-	case project == "" || key == "":
-		t.Fatalf("one of %s and %s is set: set both, or none", smokeProject, smokeKey)
-	}
+	project, key := trackertest.SmokeSettings(t, smokeProject, smokeKey)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if err := smoke(ctx, Config{Endpoint: defaultEndpoint, APIKey: key, ProjectSlug: project}, http.DefaultClient); err != nil {
@@ -121,7 +116,7 @@ func smoke(ctx context.Context, cfg Config, client *http.Client) (err error) {
 	id := made.IssueCreate.Issue.ID
 	defer undo(smokeDelete, id)
 
-	if err := eventually(ctx, func() error {
+	if err := trackertest.Eventually(ctx, func() error {
 		issues, err := adapter.IssuesByState(ctx, cfg.ActiveStates)
 		if err == nil && (len(issues) != 1 || string(issues[0].ID) != id || !slices.Equal(issues[0].Labels, cfg.RequiredLabels)) {
 			err = fmt.Errorf("listed are %+v", issues)
@@ -136,7 +131,7 @@ func smoke(ctx context.Context, cfg Config, client *http.Client) (err error) {
 	if err := cfg.ask(ctx, client, smokeMove, map[string]any{"id": id, "state": states["completed"]}, nil); err != nil {
 		return fmt.Errorf("finish it: %w", err)
 	}
-	if err := eventually(ctx, func() error {
+	if err := trackertest.Eventually(ctx, func() error {
 		issues, err := adapter.IssuesByID(ctx, []tracker.ID{tracker.ID(id), "00000000-0000-4000-8000-000000000000"})
 		if err == nil && (len(issues) != 1 || issues[0].State != cfg.TerminalStates[0] || issues[0].Title != label) {
 			err = fmt.Errorf("read are %+v", issues)
@@ -166,22 +161,6 @@ func (c Config) ask(ctx context.Context, client *http.Client, query string, vari
 		return nil
 	}
 	return json.Unmarshal([]byte(result.Text), &struct{ Data any }{into})
-}
-
-// eventually looks until it is as it should be, for half a minute: what was
-// written to Linear may be read a little later.
-func eventually(ctx context.Context, look func() error) error {
-	for pause := 250 * time.Millisecond; ; pause *= 2 {
-		err := look()
-		if err == nil || pause > 16*time.Second || errors.Is(err, tracker.ErrStatus) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		case <-time.After(pause):
-		}
-	}
 }
 
 // smokeConfig is the fake's, without the states that the smoke test finds out.

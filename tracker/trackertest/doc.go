@@ -1,17 +1,17 @@
-// Package trackertest is the suite that every tracker adapter must pass: what
-// the scheduler takes for granted about tracker.Reader and tracker.Tool,
-// whatever the provider (SPEC §11).
+// Package trackertest is the conformance suite of tracker adapters: what the
+// scheduler relies on in a tracker.Reader and a tracker.Tool of every provider
+// (SPEC §11).
 //
-// An adapter's test hands [Run] a function that makes a [World]: the adapter,
-// connected to an empty tracker of its own, and the means to change and to
-// break that tracker. The suite knows no provider. It creates issues and reads
-// them back; it never looks at requests, only counts them.
+// An adapter's test calls [Run] with a function that opens a [Harness]: the adapter,
+// connected to an empty tracker of its own, and functions that change and break that
+// tracker. The suite knows no provider. It creates issues and reads them back; it
+// never looks at requests, it only counts them.
 //
-// A nil function of World is a thing that the tracker cannot do. The checks
-// that need it are skipped by name, so that the gap shows in the test's output.
+// A nil function of a Harness is something that the tracker cannot do. The checks
+// that need it are skipped by name, so that the test's output shows the gap.
 //
-// [Program] is the other half: the real program, run for one tick with a sample
-// workflow over the fake server of an adapter's tests.
+// [Program] runs the real program for one tick with a sample workflow over the fake
+// server of an adapter's tests. The rest is equipment that the adapters' tests share.
 //
 // Only tests import this package.
 package trackertest

@@ -18,7 +18,7 @@ const (
 	secret   = "s3cr3t-t0k3n"
 )
 
-// memory is a tracker and its adapter in one, with every fault that a World
+// memory is a tracker and its adapter in one, with every fault that a Harness
 // can have and, for the tests of the suite itself, one defect.
 type memory struct {
 	defect string
@@ -32,8 +32,8 @@ type memory struct {
 	stale    []tracker.Issue // the first answer, for a defect
 }
 
-func (m *memory) world() World {
-	return World{
+func (m *memory) harness() Harness {
+	return Harness{
 		Adapter: tracker.Adapter{Reader: m, Tools: []tracker.Tool{m.tool()}},
 		Active:  "Todo",
 		Done:    "Done",
@@ -77,7 +77,7 @@ func (m *memory) find(id tracker.ID) *tracker.Issue {
 	return &m.issues[i]
 }
 
-// request is one exchange, the nth of a read.
+// request counts one exchange, the nth of a read, and fails it as the test wants.
 func (m *memory) request(ctx context.Context, nth int) error {
 	m.requests++
 	if m.hang != nil && ctx.Err() == nil {

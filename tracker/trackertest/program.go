@@ -12,7 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
-// Build compiles the program, for as long as the test runs.
+// Build compiles the program for one test and returns its path.
 func Build(t testing.TB) (binary string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "symphony")
@@ -23,12 +23,12 @@ func Build(t testing.TB) (binary string) {
 	return binary
 }
 
-// Work is a command by which an agent does its work on an issue, besides writing
-// down its environment.
-const Work = "env > agent.env && echo package shop > cart.go && git add cart.go && git commit --quiet --message 'Keep the cart'"
+// WorkCommand is a command with which an agent commits its work on an issue. It also
+// writes the agent's environment to a file.
+const WorkCommand = "env > agent.env && echo package shop > cart.go && git add cart.go && git commit --quiet --message 'Keep the cart'"
 
-// Program is the program in a folder of its own, which is its home too, with a
-// sample workflow and the repository that this one clones.
+// Program is the real program in a folder of its own, which is also its home, with a
+// sample workflow and the repository that the workflow clones.
 type Program struct {
 	t                testing.TB
 	binary, dir      string
@@ -36,8 +36,8 @@ type Program struct {
 	Repo             string // a bare repository with one commit on main
 }
 
-// NewProgram sets the folder up, for a program that Build made. The variable is the
-// one of the environment that gives the program its tracker's credential.
+// NewProgram sets up the folder for a program that [Build] compiled. The variable is
+// the environment variable with the tracker's credential.
 func NewProgram(t testing.TB, binary, variable, secret string) *Program {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +49,7 @@ func NewProgram(t testing.TB, binary, variable, secret string) *Program {
 	return p
 }
 
-// Git runs git, which must work, and gives what it prints.
+// Git runs git, which must succeed, and returns what it prints.
 func (p *Program) Git(args ...string) string {
 	p.t.Helper()
 	r := p.run("git", args)
@@ -59,13 +59,18 @@ func (p *Program) Git(args ...string) string {
 	return strings.TrimSpace(r.Stdout)
 }
 
-// Scripted is the command of the agent that is part of the program.
-func (p *Program) Scripted() string {
+// ScriptedAgent returns the command of the agent that is part of the program.
+func (p *Program) ScriptedAgent() string {
 	return quote(p.binary) + " scripted-agent --home " + quote(filepath.Join(p.dir, "agent"))
 }
 
-// Real is the command of a real Codex, whose model is scripted.
-func (p *Program) Real(codex string, lanes ...codextest.Lane) string {
+// ToolCall returns the reply of a scripted model that calls a tool.
+func ToolCall(tool, arguments string) codextest.Reply {
+	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: tool, Arguments: arguments}}}
+}
+
+// RealCodex returns the command of a real Codex whose model is scripted.
+func (p *Program) RealCodex(codex string, lanes ...codextest.Lane) string {
 	p.t.Helper()
 	model := codextest.NewModel(lanes...)
 	p.t.Cleanup(model.Close)
@@ -75,11 +80,11 @@ func (p *Program) Real(codex string, lanes ...codextest.Lane) string {
 	return quote(codex) + " app-server"
 }
 
-// Sample makes a file of testdata/workflows the WORKFLOW.md, with the repository
-// at hand, an agent, workspaces in the folder, a hook that keeps its environment
-// in hook.env, no second poll, and the replacements given in pairs. Hooks and
-// agent ask for the credential by its name.
-func (p *Program) Sample(path, agent string, replacements ...string) {
+// UseSample writes WORKFLOW.md from a file of testdata/workflows, with the
+// replacements given in pairs. The workflow uses the local repository and an agent,
+// has its workspaces in the folder, never polls a second time, and its hook writes
+// its environment to hook.env. Hooks and agent ask for the credential by its name.
+func (p *Program) UseSample(path, agent string, replacements ...string) {
 	p.t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -104,14 +109,15 @@ func (p *Program) Sample(path, agent string, replacements ...string) {
 	}
 }
 
-// Output is what a run of the program said.
+// Output is what a run of the program printed, and its exit status.
 type Output struct {
 	Code           int
 	Stdout, Stderr string
 }
 
-// Tick runs the program once. Nothing that it says or leaves in its folder, which
-// has the event logs, the state and the workspaces, may hold the credential.
+// Tick runs the program once. It fails the test when the credential is in the output
+// or in a file of the folder, which has the event logs, the state and the
+// workspaces.
 func (p *Program) Tick() Output {
 	p.t.Helper()
 	r := p.run(p.binary, []string{"--once", "--logs", "logs"}, p.variable+"="+p.secret, "REPO_TOKEN=none")
@@ -134,16 +140,16 @@ func (p *Program) Tick() Output {
 	return r
 }
 
-// Explain asks the program why it would or would not work on an issue.
+// Explain runs the explain command for an issue.
 func (p *Program) Explain(name string) Output {
 	p.t.Helper()
 	return p.run(p.binary, []string{"explain", name}, p.variable+"="+p.secret)
 }
 
-// HandedOver fails the test unless a tick has brought one issue all the way: its
-// work is pushed, its claim released and its session logged, and the hook and
-// the agent, which both wrote down their environment, have no credential in it.
-func (p *Program) HandedOver(identifier string) {
+// CheckHandedOver fails the test unless a tick completed one issue: its work is
+// pushed, its claim released and its session logged, and the environments that the
+// hook and the agent wrote down have no credential.
+func (p *Program) CheckHandedOver(identifier string) {
 	p.t.Helper()
 	if files := p.Git("-C", p.Repo, "ls-tree", "--name-only", "symphony/"+identifier); files != "cart.go" {
 		p.t.Errorf("the branch of %s has %q, want the work of the agent", identifier, files)

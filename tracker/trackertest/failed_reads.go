@@ -5,21 +5,22 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// categories are the errors that a read may end in.
+// categories are the error categories that a read may fail with.
 var categories = []error{
 	tracker.ErrMissingSecret, tracker.ErrRequest, tracker.ErrStatus,
 	tracker.ErrResponse, tracker.ErrPagination, tracker.ErrRateLimited,
 }
 
-// failed checks that a read failed as it should: with a category, and with nothing.
-func (p *probe) failed(issues []tracker.Issue, err error) {
+// checkFailed checks that a read checkFailed as it should: with a category, and with nothing.
+func (p *probe) checkFailed(issues []tracker.Issue, err error) {
 	p.t.Helper()
-	p.hear(err)
+	p.recordError(err)
 	if err == nil {
 		p.t.Errorf("the read succeeded with %d issues", len(issues))
 		return
@@ -39,8 +40,8 @@ func refusal(p *probe) {
 	id := p.put("unreachable")
 	p.mustList(p.Active)
 	p.Refuse()
-	p.failed(p.byState(p.Active))
-	p.failed(p.byID(id))
+	p.checkFailed(p.byState(p.Active))
+	p.checkFailed(p.byID(id))
 }
 
 func midway(p *probe) {
@@ -49,22 +50,22 @@ func midway(p *probe) {
 	}
 	list := p.putMany()
 	p.FailMidway()
-	p.failed(p.byState(p.Active))
-	p.failed(p.byID(list...))
+	p.checkFailed(p.byState(p.Active))
+	p.checkFailed(p.byID(list...))
 }
 
 func cancelledBefore(p *probe) {
 	id := p.put("unread")
 	ctx, cancel := context.WithCancel(p.t.Context())
 	cancel()
-	p.cancelled(p.Adapter.IssuesByState(ctx, []string{p.Active}))
-	p.cancelled(p.Adapter.IssuesByID(ctx, []tracker.ID{id}))
+	p.checkCancelled(p.Adapter.IssuesByState(ctx, []string{p.Active}))
+	p.checkCancelled(p.Adapter.IssuesByID(ctx, []tracker.ID{id}))
 }
 
-// cancelled checks that a read failed because its context was cancelled.
-func (p *probe) cancelled(issues []tracker.Issue, err error) {
+// checkCancelled checks that a read failed because its context was cancelled.
+func (p *probe) checkCancelled(issues []tracker.Issue, err error) {
 	p.t.Helper()
-	p.failed(issues, err)
+	p.checkFailed(issues, err)
 	if !errors.Is(err, context.Canceled) {
 		p.t.Errorf("the error does not hold the cause %v: %v", context.Canceled, err)
 	}
@@ -73,18 +74,18 @@ func (p *probe) cancelled(issues []tracker.Issue, err error) {
 func cancelledAnywhere(p *probe) {
 	list := p.putMany()
 	for looks := 1; looks <= 512; looks *= 2 {
-		issues, err := p.Adapter.IssuesByState(newFuse(p.t.Context(), looks), []string{p.Active})
-		p.complete(list, issues, err)
-		issues, err = p.Adapter.IssuesByID(newFuse(p.t.Context(), looks), list)
-		p.complete(list, issues, err)
+		issues, err := p.Adapter.IssuesByState(newCountdown(p.t.Context(), looks), []string{p.Active})
+		p.checkComplete(list, issues, err)
+		issues, err = p.Adapter.IssuesByID(newCountdown(p.t.Context(), looks), list)
+		p.checkComplete(list, issues, err)
 	}
 }
 
-// complete checks that a read gave everything or failed.
-func (p *probe) complete(want []tracker.ID, issues []tracker.Issue, err error) {
+// checkComplete checks that a read gave everything or failed.
+func (p *probe) checkComplete(want []tracker.ID, issues []tracker.Issue, err error) {
 	p.t.Helper()
 	if err != nil {
-		p.failed(issues, err)
+		p.checkFailed(issues, err)
 		return
 	}
 	if diff := cmp.Diff(want, ids(issues)); diff != "" {
@@ -105,7 +106,7 @@ func cancelledWaiting(p *probe) {
 	})
 }
 
-// cancelWaiting cancels a read once the tracker keeps it waiting.
+// cancelWaiting cancels a read while the tracker leaves its request unanswered.
 func (p *probe) cancelWaiting(read func(context.Context) ([]tracker.Issue, error)) {
 	waiting := p.Hang()
 	ctx, cancel := context.WithCancel(p.t.Context())
@@ -120,5 +121,36 @@ func (p *probe) cancelWaiting(read func(context.Context) ([]tracker.Issue, error
 	issues, err := read(ctx)
 	cancel()
 	group.Wait()
-	p.cancelled(issues, err)
+	p.checkCancelled(issues, err)
+}
+
+// countdown is a context that is cancelled when Err or Done was called a number of
+// times. With it a test cancels in the middle of work that is over in a moment.
+type countdown struct {
+	context.Context
+	cancel context.CancelFunc
+	looks  atomic.Int64
+}
+
+func newCountdown(parent context.Context, looks int) *countdown {
+	ctx, cancel := context.WithCancel(parent)
+	c := &countdown{Context: ctx, cancel: cancel}
+	c.looks.Store(int64(looks))
+	return c
+}
+
+func (c *countdown) Err() error {
+	c.look()
+	return c.Context.Err()
+}
+
+func (c *countdown) Done() <-chan struct{} {
+	c.look()
+	return c.Context.Done()
+}
+
+func (c *countdown) look() {
+	if c.looks.Add(-1) == 0 {
+		c.cancel()
+	}
 }

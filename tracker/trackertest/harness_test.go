@@ -14,7 +14,7 @@ const defectEnv = "TRACKERTEST_DEFECT"
 
 func TestASoundAdapterPasses(t *testing.T) {
 	t.Parallel()
-	Run(t, func(t *testing.T) World { return (&memory{}).world() })
+	Run(t, func(t *testing.T) Harness { return (&memory{}).harness() })
 }
 
 // defects are the ways to be wrong, each with the check that must find it.
@@ -48,11 +48,11 @@ var defects = map[string]string{
 	"stubborn tool":          "ACancelledToolDoesNothing",
 }
 
-// TestEveryDefectIsFound runs the suite in a process of its own, because there
-// it must fail.
+// TestEveryDefectIsFound runs the suite in a process of its own, because there it
+// has to fail.
 func TestEveryDefectIsFound(t *testing.T) {
 	if defect, ok := os.LookupEnv(defectEnv); ok {
-		Run(t, func(t *testing.T) World { return (&memory{defect: defect}).world() })
+		Run(t, func(t *testing.T) Harness { return (&memory{defect: defect}).harness() })
 		return
 	}
 	for _, defect := range slices.Sorted(maps.Keys(defects)) {
@@ -71,11 +71,11 @@ func TestEveryDefectIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatATrackerCannotDoIsSkipped runs the suite over the least of a World.
+// TestWhatATrackerCannotDoIsSkipped runs the suite over the smallest possible Harness.
 func TestWhatATrackerCannotDoIsSkipped(t *testing.T) {
 	t.Parallel()
-	Run(t, func(t *testing.T) World {
-		w := (&memory{}).world()
-		return World{Adapter: w.Adapter, Active: w.Active, Done: w.Done, Put: w.Put, Delete: w.Delete, Calls: w.Calls}
+	Run(t, func(t *testing.T) Harness {
+		w := (&memory{}).harness()
+		return Harness{Adapter: w.Adapter, Active: w.Active, Done: w.Done, Put: w.Put, Delete: w.Delete, Calls: w.Calls}
 	})
 }

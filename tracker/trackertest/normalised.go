@@ -85,14 +85,14 @@ func malformedListed(p *probe) {
 		var dropped []tracker.Malformed
 		ctx := tracker.WithDropped(p.t.Context(), func(m tracker.Malformed) { dropped = append(dropped, m) })
 		issues, err := p.Adapter.IssuesByState(ctx, []string{p.Active})
-		p.hear(err)
+		p.recordError(err)
 		if err != nil {
 			p.t.Fatal(err)
 		}
 		if diff := cmp.Diff([]tracker.ID{first, last}, ids(issues)); diff != "" {
 			p.t.Errorf("listed (-want +got):\n%s", diff)
 		}
-		p.names(dropped, broken)
+		p.checkNamed(dropped, broken)
 	}
 }
 
@@ -105,7 +105,7 @@ func malformedAll(p *probe) {
 	p.Corrupt(second)
 	for range 2 {
 		issues, err := p.byState(p.Active)
-		p.failed(issues, err)
+		p.checkFailed(issues, err)
 		if !errors.Is(err, tracker.ErrResponse) {
 			p.t.Errorf("listed: %v, want %v", err, tracker.ErrResponse)
 		}
@@ -121,20 +121,20 @@ func malformedRead(p *probe) {
 	p.Corrupt(other)
 	for range 2 {
 		issues, err := p.byID(first, broken, last, other)
-		p.failed(issues, err)
+		p.checkFailed(issues, err)
 		malformed, typed := errors.AsType[*tracker.MalformedError](err)
 		if !typed {
 			p.t.Fatalf("read by id: %v, want a %T", err, malformed)
 		}
-		p.names(malformed.Records, broken, other)
+		p.checkNamed(malformed.Records, broken, other)
 	}
 	if diff := cmp.Diff([]tracker.ID{first, last}, ids(p.mustRead(first, last))); diff != "" {
 		p.t.Errorf("read without them (-want +got):\n%s", diff)
 	}
 }
 
-// names checks that records are those of the ids, each once and with a reason.
-func (p *probe) names(records []tracker.Malformed, want ...tracker.ID) {
+// checkNamed checks that records are those of the ids, each once and with a reason.
+func (p *probe) checkNamed(records []tracker.Malformed, want ...tracker.ID) {
 	p.t.Helper()
 	var got []tracker.ID
 	for _, m := range records {

@@ -166,7 +166,7 @@ func readsTogether(p *probe) {
 	}
 	group.Wait()
 	for _, err := range errs {
-		p.hear(err)
+		p.recordError(err)
 		if err != nil {
 			p.t.Error(err)
 		}

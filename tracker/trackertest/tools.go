@@ -36,7 +36,7 @@ func toolsRefuse(p *probe) {
 		before = p.Requests()
 	}
 	for _, arguments := range []string{``, `{`, `null`, `[]`, `"text"`, `7`, `{}`, `{"nonsense": true}`} {
-		p.refused(issue, arguments)
+		p.checkRefused(issue, arguments)
 	}
 	if p.Requests != nil && p.Requests() != before {
 		p.t.Errorf("%d requests were made", p.Requests()-before)
@@ -70,8 +70,8 @@ func toolsCancelled(p *probe) {
 	}
 }
 
-// refused checks that every tool answers a call, with a failure.
-func (p *probe) refused(issue tracker.Issue, arguments string) {
+// checkRefused checks that every tool answers a call, with a failure.
+func (p *probe) checkRefused(issue tracker.Issue, arguments string) {
 	p.t.Helper()
 	for _, tool := range p.Adapter.Tools {
 		result := p.call(p.t.Context(), tool, issue, arguments)
@@ -83,6 +83,6 @@ func (p *probe) refused(issue tracker.Issue, arguments string) {
 
 func (p *probe) call(ctx context.Context, tool tracker.Tool, issue tracker.Issue, arguments string) tracker.ToolResult {
 	result := tool.Call(ctx, issue, json.RawMessage(arguments))
-	p.heard.WriteString(result.Text + "\n")
+	p.output.WriteString(result.Text + "\n")
 	return result
 }

@@ -1,0 +1,159 @@
+package trackertest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Run checks an adapter. Each check is a subtest with a Harness of its own, which
+// open makes, empty and closed by t.Cleanup. In no check may the adapter show its
+// credential.
+func Run(t *testing.T, open func(t *testing.T) Harness) {
+	checks := []struct {
+		name string
+		run  func(*probe)
+	}{
+		{"NothingAskedIsAnsweredWithoutARequest", nothingAsked},
+		{"StatesMatchWhateverTheirCaseAndOuterSpace", statesMatch},
+		{"AListKeepsTheTrackersOrderOverPages", listOrder},
+		{"IssuesAreReadInTheOrderAskedEachOnce", readOrder},
+		{"WhatIsNotVisibleIsLeftOut", notVisible},
+		{"AChangeIsSeenByTheNextRead", changeIsSeen},
+		{"AnswersAreTheCallersOwn", answersAreOwn},
+		{"ReadsMayRunAtTheSameTime", readsTogether},
+		{"IssuesAreNormalised", normalised},
+		{"ABlockerCarriesItsState", blockerState},
+		{"AMalformedRecordIsDroppedFromAListWithAWarning", malformedListed},
+		{"AListOfNothingButMalformedRecordsFails", malformedAll},
+		{"MalformedRecordsFailAReadByIDThatNamesThem", malformedRead},
+		{"ARefusalFailsEveryRead", refusal},
+		{"AFailureMidwayGivesNothing", midway},
+		{"ACancelledReadFails", cancelledBefore},
+		{"AReadCancelledAtAnyMomentIsCompleteOrFails", cancelledAnywhere},
+		{"ACancelledReadDoesNotWaitForTheTracker", cancelledWaiting},
+		{"ToolsDescribeThemselves", toolsDescribe},
+		{"ToolsRefuseNonsenseWithoutARequest", toolsRefuse},
+		{"ToolsDoWhatTheyAreAsked", toolsDo},
+		{"ACancelledToolDoesNothing", toolsCancelled},
+	}
+	for _, check := range checks {
+		t.Run(check.name, func(t *testing.T) {
+			p := &probe{Harness: open(t), t: t}
+			defer p.checkSecret()
+			check.run(p)
+		})
+	}
+}
+
+// Harness is an adapter and the tracker behind it. Its functions report their own
+// failures to the test they were made for.
+type Harness struct {
+	Adapter tracker.Adapter
+
+	// Active and Done are two states of the tracker, as it writes them.
+	Active, Done string
+
+	// Put creates an issue when its ID is empty, replaces it otherwise, and returns
+	// its id. It sets title, description, state, priority, labels, blockers (by id)
+	// and times; the tracker chooses ID and Identifier. The tracker must list issues
+	// in the order of their creation.
+	Put func(tracker.Issue) tracker.ID
+	// Delete makes an issue invisible.
+	Delete func(tracker.ID)
+
+	// Corrupt makes the record of an issue malformed without moving it.
+	Corrupt func(tracker.ID)
+	// Refuse makes every request fail from now on, in a way that a retry does not
+	// change.
+	Refuse func()
+	// FailMidway makes every read of more than one page fail from now on, after its
+	// first page.
+	FailMidway func()
+	// Hang leaves every request unanswered from now on until its client gives up.
+	// The channel is closed when the next request waits.
+	Hang func() <-chan struct{}
+	// Requests returns how many requests have reached the tracker.
+	Requests func() int
+
+	// Calls has, for each tool by name, arguments that it accepts for an active issue.
+	Calls map[string]string
+
+	// Secret is the adapter's credential, "" when it has none. Log returns what the
+	// adapter has logged so far.
+	Secret string
+	Log    func() string
+}
+
+// probe is the Harness of one check. It collects errors and tool results, to search
+// them for the secret.
+type probe struct {
+	Harness
+	t      *testing.T
+	output strings.Builder
+}
+
+func (p *probe) byState(states ...string) ([]tracker.Issue, error) {
+	issues, err := p.Adapter.IssuesByState(p.t.Context(), states)
+	p.recordError(err)
+	return issues, err
+}
+
+func (p *probe) byID(ids ...tracker.ID) ([]tracker.Issue, error) {
+	issues, err := p.Adapter.IssuesByID(p.t.Context(), ids)
+	p.recordError(err)
+	return issues, err
+}
+
+func (p *probe) recordError(err error) {
+	if err != nil {
+		p.output.WriteString(err.Error() + "\n")
+	}
+}
+
+// mustList and mustRead end the test when the read fails.
+func (p *probe) mustList(states ...string) []tracker.Issue {
+	p.t.Helper()
+	issues, err := p.byState(states...)
+	if err != nil {
+		p.t.Fatalf("list %q: %v", states, err)
+	}
+	return issues
+}
+
+func (p *probe) mustRead(ids ...tracker.ID) []tracker.Issue {
+	p.t.Helper()
+	issues, err := p.byID(ids...)
+	if err != nil {
+		p.t.Fatalf("read %q: %v", ids, err)
+	}
+	return issues
+}
+
+// put creates an active issue with a title.
+func (p *probe) put(title string) tracker.ID {
+	return p.Put(tracker.Issue{Title: title, State: p.Active})
+}
+
+// checkSecret fails the test when an error, a tool result or the log has the secret.
+func (p *probe) checkSecret() {
+	p.t.Helper()
+	if p.Secret == "" {
+		return
+	}
+	if strings.Contains(p.output.String(), p.Secret) {
+		p.t.Error("an error or a tool's answer holds the credential")
+	}
+	if p.Log != nil && strings.Contains(p.Log(), p.Secret) {
+		p.t.Error("the log holds the credential")
+	}
+}
+
+func ids(issues []tracker.Issue) []tracker.ID {
+	list := make([]tracker.ID, 0, len(issues))
+	for _, issue := range issues {
+		list = append(list, issue.ID)
+	}
+	return list
+}
