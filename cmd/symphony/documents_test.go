@@ -285,7 +285,7 @@ func TestTheExampleOfTheReadmeWorks(t *testing.T) {
 	p.write("WORKFLOW.md", strings.Replace(flow, "hooks:", command, 1))
 	p.write("issues/SHOP-1.md", blocks[1][1]+"\n- [ ] Move this issue to `Review`\n")
 
-	wf, err := workflow.Load(filepath.Join(p.dir, "WORKFLOW.md"), workflow.Env{TempDir: t.TempDir(), Trackers: trackers()})
+	wf, err := workflow.NewSource(filepath.Join(p.dir, "WORKFLOW.md"), workflow.Env{TempDir: t.TempDir(), Trackers: trackers()}).Current()
 	if err != nil || len(wf.Warnings) > 0 {
 		t.Fatalf("the example has problems: %v %q", err, wf.Warnings)
 	}

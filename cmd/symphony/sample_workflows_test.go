@@ -45,7 +45,7 @@ func TestTheSampleWorkflowsAreComplete(t *testing.T) {
 	for name, issue := range samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wf, err := workflow.Load(samplePath(name), sampleEnv(t))
+			wf, err := workflow.NewSource(samplePath(name), sampleEnv(t)).Current()
 			if err != nil || len(wf.Warnings) > 0 {
 				t.Fatalf("problems: %v %q", err, wf.Warnings)
 			}

@@ -39,6 +39,9 @@ func (v *validateCommand) Run(ctx context.Context, args []string) error {
 	if err := v.check("workflow", path, err); err != nil {
 		return invalid(err) // without settings there is nothing more to check
 	}
+	for _, warning := range wf.Warnings {
+		fmt.Fprintf(v.stdout, "warning   %s\n", warning)
+	}
 	problems := []error{
 		v.check("prompt", "", prompt.Check(wf.Prompt)),
 		v.check("tracker", wf.Settings.Tracker.Kind, v.checkTracker(ctx, wf)),

@@ -8,9 +8,8 @@
 // decodes them as the [tracker.Kind] says that the caller gives in [Env], so the
 // package names no adapter. warnings.go finds misspelt keys and credentials in the file.
 //
-// [Load] reads a file once. [Source] serves a program that runs for longer: it reads
-// the file again, keeps the last good workflow when an edit is bad, and returns the
-// error. [Parse] is the pure part of both.
+// [Parse] is the pure part. [Source] reads the file for it, again before every pass:
+// it keeps the last good workflow when an edit is bad, and returns the error.
 //
 // The package decides what a file means and whether it can be used at all. It
 // never renders the prompt, connects to a tracker or looks for Codex, and it

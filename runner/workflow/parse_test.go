@@ -251,11 +251,13 @@ func TestAnErrorNamesTheFileTheCategoryAndOneProblemALine(t *testing.T) {
 func TestWarningsComeWithProblems(t *testing.T) {
 	t.Parallel()
 	wf, err := workflow.Parse(path, []byte("---\ntrackers: {kind: file}\n---\n"), with(nil))
-	if !errors.Is(err, workflow.ErrInvalid) {
-		t.Fatal(err)
+	want := "workflow /repo/WORKFLOW.md: invalid_workflow_config:\n" +
+		"  tracker.kind: unsupported_tracker_kind: must be one of file, github, linear\n" +
+		"  warning: unknown keys are ignored: trackers (did you mean tracker?)"
+	if diff := cmp.Diff(want, err.Error()); diff != "" || !errors.Is(err, workflow.ErrInvalid) || !errors.Is(err, tracker.ErrUnsupportedKind) {
+		t.Error(err, diff)
 	}
-	want := workflow.Workflow{Path: path, Warnings: []string{"unknown keys are ignored: trackers (did you mean tracker?)"}}
-	if diff := cmp.Diff(want, wf); diff != "" {
+	if diff := cmp.Diff(workflow.Workflow{}, wf); diff != "" {
 		t.Error(diff)
 	}
 }

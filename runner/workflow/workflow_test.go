@@ -20,13 +20,13 @@ const (
 	garbled = "---\ntracker: {\n---\nGo."
 )
 
-func TestLoadReadsAFileByARelativePath(t *testing.T) {
+func TestAFileIsReadByARelativePath(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	if err := os.WriteFile("WORKFLOW.md", []byte(good), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wf, err := workflow.Load("WORKFLOW.md", with(nil))
+	wf, err := workflow.NewSource("WORKFLOW.md", with(nil)).Current()
 	if err != nil || wf.Settings.MaxTurns != 7 || !filepath.IsAbs(wf.Path) || filepath.Base(wf.Path) != "WORKFLOW.md" {
 		t.Fatalf("%+v, %v", wf, err)
 	}
@@ -39,12 +39,12 @@ func TestAFileThatCannotBeReadIsMissing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, path := range []string{filepath.Join(dir, "none.md"), dir} {
-		wf, err := workflow.Load(path, with(nil))
+		wf, err := workflow.NewSource(path, with(nil)).Current()
 		if !errors.Is(err, workflow.ErrMissingFile) || !cmp.Equal(workflow.Workflow{}, wf) {
 			t.Errorf("%s: %+v, %v", path, wf, err)
 		}
 	}
-	if _, err := workflow.Load(filepath.Join(dir, "none.md"), with(nil)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := workflow.NewSource(filepath.Join(dir, "none.md"), with(nil)).Current(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the cause is lost: %v", err)
 	}
 }
