@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/osteele/liquid/parser"
+
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // checker walks the tags of a source in order and tracks the names that are
@@ -128,4 +130,13 @@ func (c *checker) known() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// suggestion returns advice for an unknown name: the known name that is nearest to
+// it, with prefix, or all the known names.
+func suggestion(name, prefix string, known []string) string {
+	if near := tracker.Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", prefix+near)
+	}
+	return "known are " + strings.Join(known, ", ")
 }

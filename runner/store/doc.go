@@ -19,9 +19,9 @@
 //   - What was written can be read: Encode refuses what Decode would refuse.
 //   - A state is bounded: 8 MiB, 20,000 claims, and a limit for every text and
 //     number. Every state that can be read can also be changed and saved.
-//   - A state is untrusted input. A checksum detects damage, but anybody who can
-//     write the state can forge it. Nothing in it is used as a path or a command.
-//     [schedule.State.BoundTimes], which knows the clock and the policy, bounds the times.
+//   - A state is untrusted input, see README.md. Nothing in it is used as a path or a
+//     command. [schedule.State.BoundTimes], which knows the clock and the policy, bounds
+//     the times.
 //   - Nothing is written when nothing has changed.
 //   - A kill at any instant leaves the old state or the new one, complete. So does a
 //     power cut. After Save has returned, it is the new one, because the file and
@@ -62,8 +62,6 @@
 // for example on a permission or a rule. When the answer to a move is lost, the
 // store reads the branch, so that a save is neither made twice nor reported as lost.
 //
-// The branch holds the state, a page for people, and nothing else. A branch without
-// a state is refused by Load, a branch with other files before it is moved, and the
-// default branch before anything is written. The history grows by a commit with each
-// save; README.md says how an operator shortens it.
+// A branch without a state is refused by Load, a branch with other files before it is
+// moved, and the default branch before anything is written.
 package store
