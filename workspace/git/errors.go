@@ -52,7 +52,10 @@ var (
 
 // Refusal is the error for work of an agent that cannot be taken. Its reason may quote
 // text of the agent, in one sanitized line.
-type Refusal struct{ Reason string }
+type Refusal struct {
+	Reason string
+	Err    error // what caused it, if it is an error
+}
 
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("take the agent's work: %v: %s", ErrRefused, r.Reason)
@@ -61,7 +64,10 @@ func (r *Refusal) Error() string {
 // Is reports whether target is [ErrRefused].
 func (r *Refusal) Is(target error) bool { return target == ErrRefused }
 
-func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+// Unwrap returns the cause.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+func refuse(format string, args ...any) error { return &Refusal{Reason: fmt.Sprintf(format, args...)} }
 
 // exitError reports that git did not exit with status 0.
 type exitError struct {

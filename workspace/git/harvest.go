@@ -1,0 +1,80 @@
+package git
+
+import (
+	"bufio"
+	_ "embed"
+	"fmt"
+	"io"
+	"strings"
+)
+
+//go:embed harvest.sh
+var harvestScript string
+
+// Harvest returns the command that packs the agent's work. Run it inside the sandbox of
+// the agent, in the workspace, when no other process of the agent runs; its standard
+// output is what [Store.Receive] reads. start is the commit that the workspace was made
+// from, and temp an absolute path of a folder that the sandbox may write to. A
+// repository of 20,000 files takes half a second, an agent that moved its branch to
+// another history a minute.
+func (h *Host) Harvest(start ObjectID, temp string) Command {
+	return Command{
+		Args: []string{h.shell, "-c", harvestScript, "sh", start.String(), h.git},
+		Env:  append([]string{"TMPDIR=" + temp}, sandboxEnv...),
+	}
+}
+
+// Uncommitted says how much of what the agent had not committed was taken along.
+type Uncommitted string
+
+// The values of Uncommitted.
+const (
+	TakenAll  Uncommitted = "all"  // or there was none
+	TakenSome Uncommitted = "some" // without nested repositories or files that cannot be read
+	TakenNone Uncommitted = "none" // a file is larger than 32 MiB, or the repository is broken
+)
+
+// harvestHeader is the first line that the harvest prints.
+type harvestHeader struct {
+	head, tip ObjectID
+	taken     Uncommitted
+}
+
+const maxHeader = 200 // bytes of the first line
+
+// readHeader reads the first line of a harvest.
+func readHeader(r *bufio.Reader) (harvestHeader, error) {
+	var line []byte
+	for {
+		b, err := r.ReadByte()
+		switch {
+		case err == io.EOF:
+			return harvestHeader{}, refuse("the harvest ended in its first line %q", sanitize(string(line)))
+		case err != nil:
+			return harvestHeader{}, &Refusal{Reason: fmt.Sprintf("the harvest failed: %v", err), Err: err}
+		case b == '\n':
+			return parseHeader(string(line))
+		case len(line) == maxHeader:
+			return harvestHeader{}, refuse("the harvest begins with %q", sanitize(string(line)))
+		}
+		line = append(line, b)
+	}
+}
+
+func parseHeader(line string) (h harvestHeader, err error) {
+	fields := strings.Split(line, " ")
+	if len(fields) != 4 || fields[0] != "symphony-pack" {
+		return harvestHeader{}, refuse("the harvest begins with %q", sanitize(line))
+	}
+	h.taken = Uncommitted(fields[3])
+	if h.taken != TakenAll && h.taken != TakenSome && h.taken != TakenNone {
+		return harvestHeader{}, refuse("the harvest begins with %q", sanitize(line))
+	}
+	var err1, err2 error
+	h.head, err1 = ParseObjectID(fields[1])
+	h.tip, err2 = ParseObjectID(fields[2])
+	if err1 != nil || err2 != nil || h.tip.IsZero() || h.head.IsZero() {
+		return harvestHeader{}, refuse("the harvest begins with %q", sanitize(line))
+	}
+	return h, nil
+}

@@ -1,0 +1,53 @@
+# Runs inside the sandbox of the agent, in its workspace, and prints one line and a pack:
+#
+#	symphony-pack HEAD TIP TAKEN
+#
+# TIP is HEAD, or a commit on it with what is not committed; TAKEN is all, some or none of
+# that. The pack has what TIP needs and BASE does not have. There is none if both are one
+# commit. Neither the agent's index nor its objects are touched, and a lock it left does
+# not matter.
+#
+# Arguments: BASE, the path of git. The caller sets TMPDIR.
+set -eu
+umask 077
+base=$1 git=$2
+out=$TMPDIR/symphony-out
+rm -rf "$out"
+trap 'rm -rf "$out"' EXIT
+mkdir -p "$out/objects/info" "$out/objects/pack"
+printf '%s\n' "$PWD/.git/objects" >"$out/objects/info/alternates"
+export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD" GIT_OBJECT_DIRECTORY="$out/objects" GIT_INDEX_FILE="$out/index"
+export GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0
+
+g() {
+  "$git" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.untrackedCache=false -c core.bare=false \
+    -c core.sparseCheckout=false -c gc.auto=0 -c maintenance.auto=false -c advice.addEmbeddedRepo=false \
+    -c user.name=Symphony -c user.email=symphony@localhost "$@"
+}
+
+head=$(g rev-parse --verify --quiet 'HEAD^{commit}') || {
+  echo "there is no commit at HEAD" >&2
+  exit 3
+}
+tip=$head
+taken=all
+g read-tree "$head"
+status=0
+(
+  ulimit -f 65536 # blocks of 512 bytes: no file of more than 32 MiB
+  g add -A --ignore-errors >&2
+) || status=$?
+case $status in
+0) ;;
+1) taken=some ;; # a nested repository without a commit, for example
+*) taken=none ;;
+esac
+if [ "$taken" != none ]; then
+  if tree=$(g write-tree); then
+    [ "$tree" = "$(g rev-parse "$head^{tree}")" ] || tip=$(echo "Uncommitted work" | g commit-tree -p "$head" "$tree")
+  else
+    taken=none
+  fi
+fi
+printf 'symphony-pack %s %s %s\n' "$head" "$tip" "$taken"
+[ "$tip" = "$base" ] || printf '%s\n^%s\n' "$tip" "$base" | g pack-objects --revs --thin --delta-base-offset -q --stdout

@@ -1,0 +1,320 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// From says where the agent's work began.
+type From struct {
+	Start ObjectID // the commit that the workspace was made from
+	Base  Branch   // the branch into which the work is to be merged
+}
+
+// Incoming is the work of an agent, in a quarantine. Its methods must not be used
+// concurrently. Close it.
+type Incoming struct {
+	From
+	MergeBase   ObjectID    // of the work and the base, as the store knows that
+	Tip         ObjectID    // the commit that holds all the work
+	Uncommitted Uncommitted // what was taken along of it
+	Commits     []ObjectID  // new ones, the newest first
+	Objects     []Object    // new ones, among them those of the commits in between
+
+	store *Store
+	dir   string // the quarantine: a bare repository that borrows the objects of the store
+	sizes map[ObjectID]int64
+}
+
+// Receive takes what the harvest printed into a quarantine, and checks it: the pack,
+// every object in it, that nothing is missing, and that the work belongs to the history
+// of the base. r must return an error, not io.EOF, if the harvest failed.
+//
+// The error for work that cannot be taken is a [*Refusal], and [ErrNothingNew] if there
+// is none. No quarantine is left after an error.
+func (s *Store) Receive(ctx context.Context, r io.Reader, from From) (*Incoming, error) {
+	if from.Start.IsZero() || from.Base.IsZero() {
+		return nil, errors.New("take the agent's work: the commit it started from or the base is missing")
+	}
+	in := bufio.NewReader(r)
+	header, err := readHeader(in)
+	if err != nil {
+		return nil, err
+	}
+	if header.tip == from.Start {
+		if _, err := in.ReadByte(); err == nil {
+			return nil, refuse("something follows the harvest")
+		} else if err != io.EOF {
+			return nil, &Refusal{Reason: fmt.Sprintf("the harvest failed: %v", err), Err: err}
+		}
+		return nil, nothingNew(header.taken)
+	}
+	incoming := &Incoming{From: from, Tip: header.tip, Uncommitted: header.taken, store: s, sizes: map[ObjectID]int64{}}
+	if err := incoming.take(ctx, in); err != nil {
+		return nil, errors.Join(err, incoming.Close())
+	}
+	return incoming, nil
+}
+
+// nothingNew returns the error for work without a new commit.
+func nothingNew(taken Uncommitted) error {
+	if taken != TakenAll {
+		return fmt.Errorf("take the agent's work: %w: but files were left out that are not committed: nested repositories, files of more than 32 MiB, or files that cannot be read", ErrNothingNew)
+	}
+	return fmt.Errorf("take the agent's work: %w", ErrNothingNew)
+}
+
+// Close deletes the quarantine.
+func (in *Incoming) Close() error {
+	if err := os.RemoveAll(in.dir); err != nil {
+		return fmt.Errorf("delete the quarantine: %w", err)
+	}
+	return nil
+}
+
+// command returns a command that runs in the quarantine, within the limits for
+// incoming objects.
+func (in *Incoming) command(args ...string) command {
+	return command{dir: in.dir, repository: in.dir, args: args, confined: true}
+}
+
+// run runs git in the quarantine. A git that fails there or that a limit ends is a
+// refusal: the agent's objects are the only thing that differs from one time to
+// another.
+func (in *Incoming) run(ctx context.Context, c command) (string, error) {
+	p, out, err := in.store.host.output(ctx, c)
+	var exit *exitError
+	switch {
+	case errors.As(err, &exit):
+		return "", &Refusal{Reason: limitReason(exit), Err: err}
+	case err != nil:
+		return "", fmt.Errorf("take the agent's work: %w", err)
+	}
+	if text := p.errorText(); text != "" {
+		return "", refuse("git %s says: %s", p.verb, sanitize(text))
+	}
+	return string(out), nil
+}
+
+// limitReason returns why git ended.
+func limitReason(exit *exitError) string {
+	switch {
+	case exit.signal == syscall.SIGXCPU || exit.signal == syscall.SIGKILL:
+		return fmt.Sprintf("git %s took too much processor time", exit.verb)
+	case exit.signal == syscall.SIGXFSZ:
+		return fmt.Sprintf("git %s wrote a file that is too large", exit.verb)
+	case strings.Contains(exit.stderr, "ut of memory"):
+		return fmt.Sprintf("git %s needed too much memory", exit.verb)
+	}
+	return exit.Error()
+}
+
+// take fills the quarantine from the rest of the harvest.
+func (in *Incoming) take(ctx context.Context, r io.Reader) error {
+	if err := in.makeQuarantine(ctx); err != nil {
+		return fmt.Errorf("take the agent's work: make its quarantine: %w", err)
+	}
+	if err := in.index(ctx, r); err != nil {
+		return err
+	}
+	if err := in.listNew(ctx); err != nil {
+		return err
+	}
+	if len(in.Commits) == 0 {
+		return nothingNew(in.Uncommitted)
+	}
+	c := in.command("merge-base", in.Tip.String(), in.Base.tracking())
+	p, out, err := in.store.host.output(ctx, c)
+	var exit *exitError
+	switch {
+	case errors.As(err, &exit) && exit.code == 1 && p.errorText() == "":
+		return refuse("its history has no commit in common with %s; start again from origin/%[1]s", in.Base)
+	case err != nil:
+		return fmt.Errorf("take the agent's work: %w", err)
+	}
+	in.MergeBase, err = ParseObjectID(strings.TrimSpace(string(out)))
+	return err
+}
+
+// makeQuarantine makes a repository that borrows the objects of the store and has its
+// references.
+func (in *Incoming) makeQuarantine(ctx context.Context) error {
+	s := in.store
+	in.dir = filepath.Join(s.dir, incomingName, rand.Text())
+	if err := makeFolder(filepath.Dir(in.dir)); err != nil {
+		return err
+	}
+	if err := makeRepository(in.dir); err != nil {
+		return err
+	}
+	refs, err := s.refs(ctx)
+	if err != nil {
+		return err
+	}
+	if refs[in.Base.tracking()].IsZero() {
+		return fmt.Errorf("%w: it does not have the base %s; fetch first", ErrStore, in.Base)
+	}
+	refs[startRef] = in.Start
+	shallow, err := readShallow(s.repository())
+	if err != nil {
+		return err
+	}
+	files := map[string]string{
+		"packed-refs":             formatPackedRefs(refs),
+		"objects/info/alternates": filepath.Join(s.repository(), "objects") + "\n",
+	}
+	if shallow != "" {
+		files["shallow"] = shallow
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(in.dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startRef is where the agent's work began.
+const startRef = "refs/symphony/start"
+
+// index reads the pack into the quarantine.
+func (in *Incoming) index(ctx context.Context, r io.Reader) error {
+	limits := in.store.host.limits
+	name := filepath.Join(in.dir, "incoming.pack")
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("take the agent's work: %w", err)
+	}
+	defer os.Remove(name)
+	defer file.Close()
+	objects, err := copyPack(file, r, limits)
+	if err != nil || objects == 0 {
+		return err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("take the agent's work: %w", err)
+	}
+	c := in.command("index-pack", "--strict", "--stdin", "--fix-thin", fmt.Sprintf("--max-input-size=%d", limits.pack))
+	c.stdin, c.fileSize = file, 2*limits.pack // with what a thin pack borrows
+	_, err = in.run(ctx, c)
+	return err
+}
+
+// listNew finds out which objects are new. It fails if one is missing.
+func (in *Incoming) listNew(ctx context.Context) error {
+	list, err := in.run(ctx, in.command("rev-list", "--objects", "--no-object-names", in.Tip.String(), "--not", "--all"))
+	if err != nil {
+		return err
+	}
+	limits := in.store.host.limits
+	if n := strings.Count(list, "\n"); n > limits.objects {
+		return refuse("it has %d new objects, the limit is %d; commit fewer files", n, limits.objects)
+	}
+	var ids []ObjectID
+	for line := range strings.Lines(list) {
+		id, err := ParseObjectID(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			return fmt.Errorf("take the agent's work: git rev-list: %w", err)
+		}
+		ids = append(ids, id)
+	}
+	if in.Objects, err = in.describe(ctx, ids); err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, object := range in.Objects {
+		in.sizes[object.ID] = object.Size
+		total += object.Size
+		if object.Size > limits.object || total > limits.contents {
+			return refuse("its new objects have %d bytes, the limits are %d for each and %d for all", total, limits.object, limits.contents)
+		}
+		if object.Type == "commit" {
+			in.Commits = append(in.Commits, object.ID)
+		}
+	}
+	return nil
+}
+
+// describe returns types and sizes of objects, in their order. It does not read what
+// they hold.
+func (in *Incoming) describe(ctx context.Context, ids []ObjectID) ([]Object, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	c := in.command("cat-file", "--batch-check", "--buffer")
+	c.stdin = requests(ids)
+	out, err := in.run(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]Object, 0, len(ids))
+	for line := range strings.Lines(out) {
+		object, err := parseObjectLine(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	if len(objects) != len(ids) {
+		return nil, fmt.Errorf("take the agent's work: git cat-file answers %d of %d requests", len(objects), len(ids))
+	}
+	return objects, nil
+}
+
+// requests returns ids as input for git cat-file.
+func requests(ids []ObjectID) io.Reader {
+	var text strings.Builder
+	for _, id := range ids {
+		text.WriteString(id.String() + "\n")
+	}
+	return strings.NewReader(text.String())
+}
+
+// ReadObjects calls visit with each object and a reader of what it holds, in the order
+// of ids. The reader is valid until visit returns.
+func (in *Incoming) ReadObjects(ctx context.Context, ids []ObjectID, visit func(Object, io.Reader) error) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	objects, err := in.store.host.openObjects(ctx, in.command(), requests(ids))
+	if err != nil {
+		return fmt.Errorf("read objects: %w", err)
+	}
+	for range ids {
+		if err = objects.visit(in.store.host.limits.object, visit); err != nil {
+			break
+		}
+	}
+	if err := objects.close(err); err != nil {
+		return fmt.Errorf("read objects: %w", err)
+	}
+	return nil
+}
+
+// visit reads the next object.
+func (o *objectReader) visit(limit int64, visit func(Object, io.Reader) error) error {
+	object, err := o.header()
+	if err != nil {
+		return err
+	}
+	if object.Size > limit {
+		return refuse("the %s %s has %d bytes, the limit is %d", object.Type, object.ID, object.Size, limit)
+	}
+	rest := io.LimitReader(o.out, object.Size)
+	if err := visit(object, rest); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, rest); err != nil {
+		return err
+	}
+	_, err = o.out.Discard(1)
+	return err
+}
