@@ -3,11 +3,16 @@
 // reports events.
 //
 // It works on any [io.ReadWriteCloser]. It never starts a process, reads the
-// environment or touches a file: package workspace starts and ends the process behind
+// environment or opens a file: package workspace starts and ends the process behind
 // the connection. Package attempt calls [Open], then [Session.Turn] as often as the
 // issue needs, then [Session.Close]. In one session of a tick it calls [Session.Check]
 // before the first turn, to find out whether any session can work; [Preflight] makes
 // the same checks alone.
+//
+// [Session.Exec] runs a program of the host's choice inside the agent's sandbox, over
+// the same connection: before the thread is opened ([Connect], [Session.OpenThread]),
+// between and during turns, and over a connection of its own after a crash. It needs
+// the permission profile in the server's own configuration: see exec_profile.go.
 //
 // The files, from the bottom up:
 //
@@ -27,6 +32,9 @@
 //	session          the thread
 //	turn             one turn on the thread
 //	outcome          how a turn ended, in two generations of the protocol
+//	exec             programs of the host in the agent's sandbox
+//	exec_output      their output, from the read loop to a writer
+//	exec_profile     the sandbox's rules in the server's own configuration
 //	preflight        whether sessions can work at all
 //	skills           the skills that a prompt names
 //
@@ -45,6 +53,8 @@
 //     other turns count only as activity and as spending.
 //   - The tokens of each thread are counted once, whatever shapes the server reports
 //     them in. Counts of the tokens between two reports are never added.
+//   - A program of the host runs with the rules of the permission profile or not at all:
+//     Session.admitExec checks them before each one. Output that is not whole is an error.
 //   - A session makes at most Config.MaxToolCalls tool calls. Session.refuseTool
 //     refuses further ones.
 //   - The target is Codex 0.169. Fields and methods of older servers are understood

@@ -39,6 +39,16 @@ var (
 	ErrNoModel = errors.New("model_not_found")
 	// ErrNoSandbox: the sandbox of the turns does not start.
 	ErrNoSandbox = errors.New("sandbox_unavailable")
+	// ErrNoExec: the server cannot run programs of the host in the agent's sandbox.
+	ErrNoExec = errors.New("exec_unavailable")
+	// ErrExecStart: a program of the host, or its sandbox, could not be started.
+	ErrExecStart = errors.New("exec_not_started")
+	// ErrExecTimeout: a program of the host took too long and was killed.
+	ErrExecTimeout = errors.New("exec_timeout")
+	// ErrExecKilled: a program of the host was killed by somebody else.
+	ErrExecKilled = errors.New("exec_killed")
+	// ErrExecOutput: the output of a program of the host is not whole.
+	ErrExecOutput = errors.New("exec_output")
 )
 
 // ResponseError is an [ErrResponse]: the server's refusal of a request.

@@ -86,7 +86,7 @@ func TestWhatTheCommandLineSetsStaysAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var p posture
-	given := p.complete(Options{Config: Config{StallTimeout: time.Minute}}, s)
+	given := p.complete(Options{Config: Config{StallTimeout: time.Minute}}, s, nil)
 	if diff := cmp.Diff([]string{"agents.enabled"}, given); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -105,7 +105,7 @@ func TestAShorterTimeoutOfTheProviderStays(t *testing.T) {
 	t.Parallel()
 	for _, s := range []serverInfo{{provider: "mine", custom: true, idle: time.Second}, {provider: "openai"}} {
 		var p posture
-		p.complete(Options{}, s)
+		p.complete(Options{}, s, nil)
 		if got, set := p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"]; set {
 			t.Errorf("%+v: set to %v", s, got)
 		}

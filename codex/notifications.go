@@ -48,6 +48,11 @@ func (s *Session) handleNotification(method string, params json.RawMessage) erro
 	case "warning", "guardianWarning", "configWarning", "deprecationNotice":
 		e.Summary = text(params, "message", "summary")
 	default:
+		if method == execMethod+"/outputDelta" {
+			if err := s.onExecOutput(params); err != nil {
+				return err
+			}
+		}
 		if strings.HasSuffix(method, "elta") { // item/agentMessage/delta, outputDelta, agent_message_delta
 			now := time.Now()
 			if now.Before(s.deltaQuietUntil) {

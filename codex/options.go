@@ -57,6 +57,14 @@ type Options struct {
 	Deny       func(home string) []string
 	Repository bool // the workspace is a git repository in which the agent may commit
 
+	// SaveProfile adds lines to the top of config.toml in a Codex home that is the
+	// session's own: the permission profile, which [Session.Exec] needs. It is called
+	// once, before a thread is opened. nil saves nothing.
+	SaveProfile func(lines string) error
+	// ProfileGiven reports that the app-server was started by the command of
+	// [CommandWithProfile].
+	ProfileGiven bool
+
 	// Events is called for every event, one call at a time. Calls for what the server
 	// sends come from the read loop. Events must return at once.
 	Events func(Event)

@@ -172,21 +172,22 @@ func newPosture(o Options) (posture, error) {
 	return p, nil
 }
 
-// complete adds the settings that depend on the server. It returns the names of the
+// complete adds the settings that depend on the server, and the rules of the permission
+// profile if turns use it. It returns the names of the
 // settings that codex.command overrides, which are left out.
-func (p *posture) complete(o Options, s serverInfo) (overridden []string) {
+func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overridden []string) {
 	p.settings = hardenedSettings()
 	if limit := idleTimeout(o.Config.StallTimeout); s.custom && (s.idle <= 0 || s.idle > limit) {
 		p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"] = limit.Milliseconds()
 	}
 	if p.sandbox == nil {
-		maps.Copy(p.settings, permissions(o, s.home))
+		maps.Copy(p.settings, rules)
 		if o.Temp != "" {
 			p.settings["shell_environment_policy.set.TMPDIR"] = o.Temp
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
-		if s.overridden[key] {
+		if s.overridden[key] && !(o.ProfileGiven && ofProfile(key)) {
 			overridden = append(overridden, key)
 			delete(p.settings, key)
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +45,8 @@ type testbed struct {
 	sibling  workspace.Workspace
 	script   string          // shell code that after_create runs before the first commit
 	features map[string]bool // of Codex, as its home has them
+	config   string          // more of config.toml in that home: tables
+	tools    []codex.Tool
 	extra    []string
 
 	mu       sync.Mutex
@@ -135,27 +138,55 @@ func (c *testbed) open(cfg codex.Config, resume string) testSession {
 
 func (c *testbed) tryOpen(cfg codex.Config, resume string) (testSession, error) {
 	c.t.Helper()
+	process, options := c.start(cfg, false)
+	options.Resume = resume
+	session, err := codex.Open(c.t.Context(), process, options)
+	return testSession{session, process}, err
+}
+
+// connect starts a session that may run programs of the host and has no thread yet. The
+// server gets the permission profile from config.toml or, with asArguments, from its
+// command.
+func (c *testbed) connect(asArguments bool) testSession {
+	c.t.Helper()
+	process, options := c.start(codex.Config{Env: []string{"SECRET"}}, asArguments)
+	if !asArguments {
+		config := c.path("homes/own/config.toml")
+		options.SaveProfile = func(lines string) error {
+			return os.WriteFile(config, []byte(lines+c.read("homes/own/config.toml")), 0o600)
+		}
+	}
+	session, err := codex.Connect(c.t.Context(), process, options)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return testSession{session, process}
+}
+
+// start starts Codex, and returns the options of its session.
+func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process, codex.Options) {
+	c.t.Helper()
 	c.build()
 	c.model = codextest.NewModel() // a model of its own for each session, which says one thing
 	c.t.Cleanup(c.model.Close)
-	if err := (codextest.Home{URL: c.model.URL(), Model: c.name, Features: c.features}).Write(c.path("homes/own")); err != nil {
+	home := codextest.Home{URL: c.model.URL(), Model: c.name, Features: c.features, Config: c.config}
+	if err := home.Write(c.path("homes/own")); err != nil {
 		c.t.Fatal(err)
 	}
 	repository, err := c.root.Seal(c.ws)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	process, err := c.root.Start(c.t.Context(), c.ws, "exec '"+codextest.Path(c.t)+"' app-server", c.extra)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { process.Stop(c.t.Context()) })
 	cfg.ReadTimeout = time.Minute
-	session, err := codex.Open(c.t.Context(), process, codex.Options{
-		Version: "1", Cwd: c.ws.Path, Config: cfg, Resume: resume,
-		Temp: c.path("temp"), Repository: repository,
+	options := codex.Options{
+		Version: "1", Cwd: c.ws.Path, Config: cfg, Tools: c.tools,
+		Temp: c.path("temp"), Repository: repository, ProfileGiven: asArguments,
 		Deny: func(home string) []string {
-			return []string{home, c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later")}
+			denied := []string{c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later")}
+			if home != "" {
+				denied = append(denied, home)
+			}
+			return denied
 		},
 		Events: func(e codex.Event) {
 			c.mu.Lock()
@@ -166,8 +197,20 @@ func (c *testbed) tryOpen(cfg codex.Config, resume string) (testSession, error) 
 			}
 		},
 		Wire: c.wire,
-	})
-	return testSession{session, process}, err
+	}
+	command := "exec '" + codextest.Path(c.t) + "' app-server"
+	if asArguments {
+		var ok bool
+		if command, ok = codex.CommandWithProfile(command, options); !ok {
+			c.t.Fatalf("%s: no arguments can be appended", command)
+		}
+	}
+	process, err := c.root.Start(c.t.Context(), c.ws, command, append(slices.Clone(c.extra), cfg.Env...))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { process.Stop(c.t.Context()) })
+	return process, options
 }
 
 func (c *testbed) close(s testSession) {

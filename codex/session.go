@@ -28,11 +28,12 @@ type Session struct {
 	conn            *conn
 	server          serverInfo
 	handlers        map[string]requestHandler
-	toolSlots       chan struct{} // one for each tool call that runs
-	resumed         bool          // set before Open returns
-	hasUnreadLimits bool          // the login has rate limits; set by Check, cleared by the turn that reads them
-	toolCalls       int           // made so far; only the read loop uses it
-	deltaQuietUntil time.Time     // delta events are dropped until then; only the read loop uses it
+	toolSlots       chan struct{}  // one for each tool call that runs
+	resumed         bool           // set before Open returns
+	rules           map[string]any // settings of the permission profile; nil if neither turns nor programs use it
+	hasUnreadLimits bool           // the login has rate limits; set by Check, cleared by the turn that reads them
+	toolCalls       int            // made so far; only the read loop uses it
+	deltaQuietUntil time.Time      // delta events are dropped until then; only the read loop uses it
 
 	eventsMu sync.Mutex // held while Options.Events runs
 
@@ -42,6 +43,10 @@ type Session struct {
 	turn    *turn // in progress; nil between turns
 	meter   usageMeter
 	limits  json.RawMessage // the latest snapshot
+
+	execs         map[string]*execOutput // the programs of the host that run, by their id
+	lastExec      int                    // the number of the last of them
+	profileListed bool                   // CanExec has succeeded
 }
 
 // Open makes the handshake on a connection and opens a thread (SPEC §10.2). The session
@@ -58,6 +63,27 @@ func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, err
 		return nil, fmt.Errorf("opening a Codex session: %w", err)
 	}
 	return s, nil
+}
+
+// Connect makes the handshake on a connection without opening a thread, for
+// [Session.Exec] before the first turn, or after a session that has crashed.
+// [Session.OpenThread] makes it the session that Open returns. The rest is as for Open.
+func Connect(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, error) {
+	s, err := connect(ctx, rwc, o, func(*Session, context.Context) error { return nil })
+	if err != nil {
+		return nil, fmt.Errorf("connecting to Codex: %w", err)
+	}
+	return s, nil
+}
+
+// OpenThread opens the thread of a session that [Connect] returned. After an error the
+// session has failed to start. The errors are those of Open.
+func (s *Session) OpenThread(ctx context.Context) error {
+	if err := s.openThread(ctx); err != nil {
+		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
+		return fmt.Errorf("opening a Codex session: %w", err)
+	}
+	return nil
 }
 
 // connect starts a session on a connection, and calls begin with it after the
@@ -92,7 +118,8 @@ func connect(ctx context.Context, rwc io.ReadWriteCloser, o Options, begin func(
 	return s, nil
 }
 
-// prepare makes the handshake and determines the posture.
+// prepare makes the handshake, determines the posture, and saves the profile if the
+// host can.
 func (s *Session) prepare(ctx context.Context) (err error) {
 	if s.posture, err = newPosture(s.o); err != nil {
 		return err
@@ -100,10 +127,16 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if s.server, err = s.handshake(ctx); err != nil {
 		return err
 	}
-	if overridden := s.posture.complete(s.o, s.server); len(overridden) > 0 {
+	if s.posture.sandbox == nil || s.o.SaveProfile != nil || s.o.ProfileGiven {
+		s.rules = permissions(s.o, s.server.home)
+	}
+	if overridden := s.posture.complete(s.o, s.server, s.rules); len(overridden) > 0 {
 		s.warn("codex.command sets what the guard would set otherwise: " + strings.Join(overridden, ", "))
 	}
-	return nil
+	if s.o.SaveProfile == nil {
+		return nil
+	}
+	return s.o.SaveProfile(strings.Join(serverSettings(s.rules), "\n") + "\n")
 }
 
 // openThread resumes or starts the thread, and names it.

@@ -33,7 +33,7 @@ var echoTool = Tool{
 func settings(t *testing.T, o Options, home string) string {
 	t.Helper()
 	var p posture
-	p.complete(o, serverInfo{home: home})
+	p.complete(o, serverInfo{home: home}, permissions(o, home))
 	text, err := json.Marshal(p.settings)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,330 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+const (
+	defaultExecTime   = 2 * time.Minute
+	defaultExecOutput = 1 << 20
+	// execGrace is how long the server may take, after the time of a program is over
+	// or it was terminated, to kill it and to say so.
+	execGrace = 10 * time.Second
+)
+
+// modelKeys are the variables in which people keep the key of a model. A program of
+// the host never gets them.
+var modelKeys = []string{"CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN", "CODEX_HOME"}
+
+// Exec describes a program of the host's choice that runs inside the agent's sandbox,
+// in the workspace.
+type Exec struct {
+	Argv      []string      // the program and its arguments
+	Env       []string      // NAME=value, besides the environment of the app-server
+	Inherit   []string      // names of Config.Env that the program gets; it gets no others of them
+	Unset     []string      // further names that the program does not get
+	Timeout   time.Duration // not positive means two minutes
+	MaxOutput int           // bytes of standard output, and of standard error; not positive means 1 MiB
+
+	// Stdout receives the standard output, in order, on the goroutine that called Exec.
+	// Exec returns only after Write has returned. A writer that is so slow that 32 MiB
+	// wait for it ends the program. nil drops the output.
+	Stdout io.Writer
+}
+
+// ExecResult describes a program that ran to its own end, with all of its output.
+type ExecResult struct {
+	ExitCode int
+	Stderr   string // the end of standard error, without control characters except line ends
+}
+
+// ExecError is a program that did not run to its own end, or whose output is not
+// whole. The output that Stdout has received is not to be used.
+type ExecError struct {
+	Category error  // ErrExecTimeout, ErrExecStart, ErrExecKilled or ErrExecOutput
+	Program  string // the first word of Argv
+	Reason   string
+	Stderr   string // as in ExecResult
+	Cause    error  // of a writer that failed; nil for none
+}
+
+func (e *ExecError) Error() string {
+	text := fmt.Sprintf("run %s in the sandbox: %v: %s", untrusted.OneLine(e.Program, summaryRunes), e.Category, e.Reason)
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	if said := untrusted.OneLine(e.Stderr, messageRunes); said != "" {
+		text += ": " + said
+	}
+	return text
+}
+
+func (e *ExecError) Unwrap() []error {
+	if e.Cause != nil {
+		return []error{e.Category, e.Cause}
+	}
+	return []error{e.Category}
+}
+
+// Exec runs a program inside the agent's sandbox (command/exec) and waits for its end.
+// The sandbox is that of the turns: the program may write the workspace and
+// Options.Temp, which is its TMPDIR, read what the agent may read, and use no network.
+// What it leaves running is killed at its end. It needs no thread, and may run while a
+// turn does. When ctx is done the program is killed first.
+//
+// A program that fails is no error: see ExecResult.ExitCode. The errors are
+// [ExecError], [ErrNoExec], [ErrPosture], the cause of ctx, and those of a call.
+func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
+	if len(x.Argv) == 0 {
+		return ExecResult{}, errors.New("run a program in the sandbox: none is named")
+	}
+	if x.Timeout <= 0 {
+		x.Timeout = defaultExecTime
+	}
+	if x.MaxOutput <= 0 {
+		x.MaxOutput = defaultExecOutput
+	}
+	if x.Stdout == nil {
+		x.Stdout = io.Discard
+	}
+	err := s.admitExec(ctx)
+	if err == nil {
+		var result ExecResult
+		if result, err = s.runExec(ctx, x); err == nil {
+			return result, nil
+		}
+	}
+	if _, described := errors.AsType[*ExecError](err); !described {
+		err = fmt.Errorf("run %s in the sandbox: %w", untrusted.OneLine(x.Argv[0], summaryRunes), err)
+	}
+	s.emit(Event{Kind: Notification, Method: execMethod, Summary: err.Error(), Progress: true})
+	return ExecResult{}, err
+}
+
+// admitExec fails unless the server will run a program with the rules of the profile,
+// in the workspace itself. The server follows a link, and makes what it finds there
+// writable.
+func (s *Session) admitExec(ctx context.Context) error {
+	if real, err := filepath.EvalSymlinks(s.o.Cwd); err != nil || real != s.o.Cwd || !filepath.IsAbs(real) {
+		return fmt.Errorf("%w: the path of the workspace, %q, leads through a link or nowhere: remove the workspace", ErrPosture, s.o.Cwd)
+	}
+	s.mu.Lock()
+	known := s.profileListed
+	s.mu.Unlock()
+	if !known {
+		return s.CanExec(ctx)
+	}
+	return s.verifyProfile(ctx)
+}
+
+const execMethod = "command/exec"
+
+// execParams are the parameters of command/exec.
+type execParams struct {
+	Command    []string           `json:"command"`
+	Cwd        string             `json:"cwd"`
+	Env        map[string]*string `json:"env"`
+	Profile    string             `json:"permissionProfile"`
+	ProcessID  string             `json:"processId"`
+	Stream     bool               `json:"streamStdoutStderr"`
+	TimeoutMS  int64              `json:"timeoutMs"`
+	OutputSize int                `json:"outputBytesCap"`
+}
+
+// execParams returns the parameters of a run. The cap is one byte more than the program
+// may write, because Codex reports the cap as reached when the output just fits.
+func (s *Session) execParams(x Exec, id string) execParams {
+	return execParams{
+		Command: x.Argv, Cwd: s.o.Cwd, Env: s.execEnv(x), Profile: profile, ProcessID: id, Stream: true,
+		TimeoutMS: x.Timeout.Milliseconds(), OutputSize: x.MaxOutput + 1,
+	}
+}
+
+// execEnv returns what changes in the environment of the app-server, all of which a
+// program inherits. nil unsets a variable.
+func (s *Session) execEnv(x Exec) map[string]*string {
+	env := map[string]*string{}
+	for _, name := range slices.Concat(modelKeys, s.o.Config.Env) {
+		if !slices.Contains(x.Inherit, name) {
+			env[name] = nil
+		}
+	}
+	if s.o.Temp != "" {
+		env["TMPDIR"] = &s.o.Temp
+	}
+	for _, assignment := range x.Env {
+		if name, value, ok := strings.Cut(assignment, "="); ok {
+			env[name] = &value
+		}
+	}
+	for _, name := range x.Unset {
+		env[name] = nil
+	}
+	return env
+}
+
+// runExec runs a program and passes its output on, until the server has answered and
+// everything is written.
+func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
+	run := newExecOutput(x.MaxOutput)
+	id := s.addExec(run)
+	defer s.removeExec(id)
+	s.emit(Event{Kind: Notification, Method: execMethod, Summary: "the host runs `" + strings.Join(x.Argv, " ") + "`", Progress: true})
+
+	var wg sync.WaitGroup
+	var reply execReply
+	var callErr error
+	answered := make(chan struct{})
+	began := time.Now()
+	wg.Go(func() {
+		defer close(answered)
+		wait := x.Timeout + execGrace
+		callErr = s.conn.call(context.WithoutCancel(ctx), wait, execMethod, s.execParams(x, id), func(result json.RawMessage) error {
+			s.removeExec(id) // what comes after the answer belongs to nothing
+			return json.Unmarshal(result, &reply)
+		})
+	})
+	wg.Go(func() { // a writer that blocks must not delay the end of the program
+		select {
+		case <-ctx.Done():
+		case <-run.refused:
+		case <-answered:
+			return
+		}
+		s.terminate(ctx, id, answered)
+	})
+	run.drain(x.Stdout, answered)
+	wg.Wait()
+
+	fail := func(category error, format string, args ...any) (ExecResult, error) {
+		return ExecResult{}, &ExecError{Category: category, Program: x.Argv[0], Reason: fmt.Sprintf(format, args...), Stderr: run.stderrTail()}
+	}
+	switch refusal := run.failure(); {
+	case refusal != nil:
+		refusal.Program, refusal.Stderr = x.Argv[0], run.stderrTail()
+		return ExecResult{}, refusal
+	case ctx.Err() != nil && (callErr != nil || reply.ExitCode != 0):
+		return ExecResult{}, context.Cause(ctx)
+	case callErr != nil:
+		return ExecResult{}, execRefusal(callErr)
+	case reply.Stdout != "":
+		return fail(ErrExecOutput, "Codex does not stream the output, which damages it: install Codex 0.169 or later")
+	case reply.ExitCode == exitTimeout && time.Since(began) >= x.Timeout:
+		return fail(ErrExecTimeout, "not done after %v", x.Timeout)
+	case reply.ExitCode == exitPanic && run.notStarted():
+		return fail(ErrExecStart, "the program does not exist or may not be run, or the sandbox cannot be set up for this workspace")
+	case reply.ExitCode == 1 && run.notStarted():
+		return fail(ErrExecStart, "the sandbox cannot be set up for this workspace")
+	case reply.ExitCode == exitKilled || reply.ExitCode < 0:
+		return fail(ErrExecKilled, "something killed it, such as a lack of memory")
+	}
+	return ExecResult{ExitCode: reply.ExitCode, Stderr: run.stderrTail()}, nil
+}
+
+// The exit codes with which Codex reports what is not the exit of a program. Programs
+// may use them too.
+const (
+	exitPanic   = 101 // of the sandbox's own helper
+	exitTimeout = 124
+	exitKilled  = 137
+)
+
+// execReply is the answer to command/exec.
+type execReply struct {
+	ExitCode int    `json:"exitCode"`
+	Stdout   string `json:"stdout"` // empty when the output is streamed
+}
+
+// execRefusal returns the error of a call that the server refused. Its refusal of the
+// profile is ErrNoExec.
+func execRefusal(err error) error {
+	refused, ok := errors.AsType[*ResponseError](err)
+	if ok && (refused.unknown() || strings.Contains(refused.Message, "permission")) {
+		return fmt.Errorf("%w: %s: %w", ErrNoExec, execAdvice, err)
+	}
+	return err
+}
+
+// terminate asks the server to kill a program, and waits until it has answered for it,
+// for at most execGrace.
+func (s *Session) terminate(ctx context.Context, id string, answered <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), execGrace)
+	defer cancel()
+	call, err := s.conn.sendCall(ctx, "command/exec/terminate", map[string]string{"processId": id}, func(json.RawMessage, error) {})
+	if err != nil {
+		return // the connection has ended, and the program with it
+	}
+	defer s.conn.forget(call)
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	}
+}
+
+// addExec registers the output of a program under a new id.
+func (s *Session) addExec(run *execOutput) (id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastExec++
+	id = fmt.Sprintf("exec-%d", s.lastExec)
+	if s.execs == nil {
+		s.execs = make(map[string]*execOutput)
+	}
+	s.execs[id] = run
+	return id
+}
+
+// removeExec drops a program: output under its id is ignored from now on.
+func (s *Session) removeExec(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.execs, id)
+}
+
+// onExecOutput passes on a piece of output, on the read loop. It does not wait for the
+// writer. It fails if the piece cannot be understood, which ends the program too:
+// output with a gap is worth nothing.
+func (s *Session) onExecOutput(params json.RawMessage) error {
+	var p execDelta
+	err := json.Unmarshal(params, &p)
+	s.mu.Lock()
+	run := s.execs[p.ProcessID]
+	s.mu.Unlock()
+	if run == nil {
+		return err
+	}
+	if err == nil {
+		err = run.add(p)
+	}
+	if err != nil {
+		run.refuse(ErrExecOutput, "a piece of the output cannot be understood", err)
+	}
+	return err
+}
+
+// CleanTerminals kills the commands that the agent left running on the thread. The
+// server answers when it has sent the signals, so they may live for some milliseconds
+// more. A turn must not be in progress, because it could start others.
+func (s *Session) CleanTerminals(ctx context.Context) error {
+	thread := s.ThreadID()
+	if thread == "" {
+		return nil
+	}
+	const method = "thread/backgroundTerminals/clean"
+	err := s.conn.call(ctx, max(s.o.Config.ReadTimeout, execGrace), method, map[string]string{"threadId": thread}, nil)
+	if err != nil {
+		return fmt.Errorf("end the agent's background commands: %w", execRefusal(err))
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// A thread gets the permission profile with its own settings (posture.go). A program of
+// the host runs outside of any thread, so the server's configuration has to hold the
+// same profile, in one of two ways: in the config.toml of a Codex home of ours
+// (Options.SaveProfile), or as arguments of the app-server (CommandWithProfile). The
+// second way leaves no trace in the user's own home.
+
+// execAdvice says what to do about a server that cannot run programs.
+const execAdvice = "this Codex cannot run the host's programs in its sandbox: set delivery.kind to none, or install Codex 0.169 or later"
+
+// serverSettings returns the rules of the profile as assignments of TOML, each on one
+// line, which config.toml and the argument -c take. Codex does not start with a profile
+// and without default_permissions.
+func serverSettings(rules map[string]any) []string {
+	lines := []string{`default_permissions=":read-only"`}
+	for _, key := range slices.Sorted(maps.Keys(rules)) {
+		if strings.HasPrefix(key, profileKey) {
+			lines = append(lines, key+"="+toml(rules[key]))
+		}
+	}
+	return lines
+}
+
+// profileKey begins the settings of the permission profile.
+const profileKey = "permissions." + profile + "."
+
+// ofProfile reports whether a setting is one that serverSettings gives the server.
+func ofProfile(key string) bool {
+	return key == "default_permissions" || strings.HasPrefix(key, profileKey)
+}
+
+// toml returns a string, a boolean or a table of them as TOML on one line.
+func toml(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		fields := make([]string, 0, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			fields = append(fields, toml(key)+"="+toml(v[key]))
+		}
+		return "{" + strings.Join(fields, ",") + "}"
+	case map[string]string:
+		table := make(map[string]any, len(v))
+		for key, value := range v {
+			table[key] = value
+		}
+		return toml(table)
+	}
+	text, _ := json.Marshal(v) // strings and booleans always marshal
+	return strings.ReplaceAll(string(text), "\x7f", `\u007f`)
+}
+
+// CommandWithProfile returns codex.command with arguments that give the app-server the
+// permission profile of these options, for [Options.ProfileGiven]. It returns false if
+// it cannot append arguments: the command is not one simple command of the shell with
+// the word app-server, or sets permissions itself.
+func CommandWithProfile(command string, o Options) (string, bool) {
+	command = strings.TrimSpace(command)
+	if !slices.Contains(strings.Fields(command), "app-server") || !simpleCommand(command) || strings.Contains(command, "permissions") {
+		return command, false
+	}
+	for _, setting := range serverSettings(permissions(o, "")) {
+		command += " -c '" + strings.ReplaceAll(setting, "'", `'\''`) + "'"
+	}
+	return command, true
+}
+
+// simpleCommand reports whether arguments can be appended to a line of shell: it ends
+// with a word of one command, and has no operator, comment, substitution or line end.
+func simpleCommand(line string) bool {
+	var quote rune
+	escaped, wordStart := false, true
+	for _, r := range line {
+		switch {
+		case r == '\n' || r == '`':
+			return false
+		case escaped:
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped = true
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case strings.ContainsRune(";&|<>()", r), r == '#' && wordStart:
+			return false
+		}
+		wordStart = r == ' ' || r == '\t'
+	}
+	return quote == 0 && !escaped && !strings.HasSuffix(line, " --")
+}
+
+// CanExec checks whether [Session.Exec] will work: whether the server knows the
+// permission profile and nothing changes its rules. The errors are [ErrNoExec],
+// [ErrPosture] and those of a call.
+func (s *Session) CanExec(ctx context.Context) error {
+	if s.o.SaveProfile == nil && !s.o.ProfileGiven {
+		return fmt.Errorf("%w: the app-server was started without the permission profile: make codex.command one simple command like `codex app-server` that does not set permissions, or set an API key", ErrNoExec)
+	}
+	listed := false
+	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "permissionProfile/list", map[string]string{"cwd": s.o.Cwd}, func(result json.RawMessage) error {
+		var r struct {
+			Data []struct {
+				ID      string
+				Allowed *bool
+			}
+		}
+		decodeLenient(result, &r)
+		for _, p := range r.Data {
+			listed = listed || p.ID == profile && (p.Allowed == nil || *p.Allowed)
+		}
+		return nil
+	})
+	if refused, ok := errors.AsType[*ResponseError](err); ok {
+		return fmt.Errorf("%w: %s: %w", ErrNoExec, execAdvice, refused)
+	}
+	if err != nil {
+		return err
+	}
+	if !listed {
+		return fmt.Errorf("%w: %s: it does not list the permission profile %s", ErrNoExec, execAdvice, profile)
+	}
+	if err := s.verifyProfile(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.profileListed = true
+	return nil
+}
+
+// verifyProfile checks that the rules of the profile in the server's configuration are
+// ours. A user's own configuration, and that of a repository which the user trusts, can
+// add rules to it. A server that does not report its configuration is not checked.
+func (s *Session) verifyProfile(ctx context.Context) error {
+	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "config/read", map[string]string{"cwd": s.o.Cwd}, func(result json.RawMessage) error {
+		got := member(member(result, "config"), "permissions")
+		if got == nil {
+			return nil
+		}
+		var profiles map[string]any
+		decodeLenient(got, &profiles)
+		if !reflect.DeepEqual(withoutNulls(profiles[profile]), withoutNulls(s.profileTable())) {
+			return fmt.Errorf("%w: the permission profile %s has other rules in the configuration of Codex: "+
+				"remove permissions.%[2]s from config.toml and from .codex/config.toml of the repository, and do not trust the repository", ErrPosture, profile)
+		}
+		return nil
+	})
+	if refused, ok := errors.AsType[*ResponseError](err); ok && refused.unknown() {
+		return nil
+	}
+	return err
+}
+
+// profileTable returns the rules of the profile as the server reports them.
+func (s *Session) profileTable() any {
+	table := map[string]any{}
+	for key, value := range s.rules {
+		name, isRule := strings.CutPrefix(key, profileKey)
+		if !isRule {
+			continue
+		}
+		at, path := table, strings.Split(name, ".")
+		for _, part := range path[:len(path)-1] {
+			inner := map[string]any{}
+			at[part], at = inner, inner
+		}
+		at[path[len(path)-1]] = value
+	}
+	text, _ := json.Marshal(table) // strings and booleans always marshal
+	var v any
+	decodeLenient(text, &v)
+	return v
+}
+
+// withoutNulls returns a decoded value without the fields that are null and the tables
+// that are empty, which servers leave out or fill in.
+func withoutNulls(v any) any {
+	table, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	kept := map[string]any{}
+	for key, value := range table {
+		value = withoutNulls(value)
+		if inner, isTable := value.(map[string]any); value != nil && (!isTable || len(inner) > 0) {
+			kept[key] = value
+		}
+	}
+	return kept
+}
