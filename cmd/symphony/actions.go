@@ -68,7 +68,7 @@ func (a *app) printError(err error) {
 		return
 	}
 	for line := range strings.Lines(text) { // joined errors, one each
-		fmt.Fprintf(a.stderr, "symphony: %s\n", strings.TrimSuffix(line, "\n"))
+		printItem(a.stderr, "symphony: ", strings.TrimSuffix(line, "\n"))
 	}
 }
 

@@ -141,6 +141,10 @@ func (c *console) drawLocked() {
 	c.out.Write(screen.Bytes())
 }
 
+// wideDisplay is the width in columns from which the display shows turns and tokens
+// beside what a session is doing.
+const wideDisplay = 60
+
 // liveLines returns the display: a line for each session, and one for the rest.
 func liveLines(p runner.Progress, now time.Time, columns int) []string {
 	if len(p.Sessions)+len(p.Retrying)+len(p.Parked) == 0 {
@@ -148,8 +152,10 @@ func liveLines(p runner.Progress, now time.Time, columns int) []string {
 	}
 	var lines []string
 	for _, s := range p.Sessions {
-		head := fmt.Sprintf("%-10s %6s  turn %-2d %9s tok  ", s.Claim.Identifier,
-			report.Duration(now.Sub(s.Started)), s.Claim.Turns, report.Number(s.Claim.Live.Total()))
+		head := fmt.Sprintf("%-10s %6s  ", s.Claim.Identifier, report.Duration(now.Sub(s.Started)))
+		if columns >= wideDisplay {
+			head += fmt.Sprintf("turn %-2d %9s tok  ", s.Claim.Turns, report.Number(s.Claim.Live.Total()))
+		}
 		what := s.Summary
 		if what == "" {
 			what = "preparing"

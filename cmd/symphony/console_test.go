@@ -33,6 +33,10 @@ func TestTheDisplayFitsTheTerminal(t *testing.T) {
 	if diff := cmp.Diff(want, liveLines(busy, time.Unix(65, 0), 80)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	narrow := []string{"A-1         1m05s  running `npm test`", "A-2            5s  preparing", "— 2 running · 1 waiting · 20k tokens"}
+	if diff := cmp.Diff(narrow, liveLines(busy, time.Unix(65, 0), 40)); diff != "" {
+		t.Errorf("40 columns (-want +got):\n%s", diff)
+	}
 	for _, line := range liveLines(busy, time.Unix(65, 0), 30) {
 		if n := len([]rune(line)); n > 29 {
 			t.Errorf("%d columns of 30: %q", n, line)

@@ -50,15 +50,17 @@ func (a *app) print(d document) error {
 	return nil
 }
 
-// printItem writes an entry of a list, which begins with lead, on one line, or on a
+// printItem writes an entry of a list to standard output.
+func (a *app) printItem(lead, text string) { printItem(a.stdout, lead, a.redactor.String(text)) }
+
+// printItem writes an entry of a list, which begins with lead: as it is, or on a
 // terminal wrapped to its width.
-func (a *app) printItem(lead, text string) {
-	text = a.redactor.String(text)
-	if columns, ok := terminalWidth(a.stdout); ok {
-		_, _ = io.WriteString(a.stdout, report.Wrapped(lead, text, columns))
+func printItem(w io.Writer, lead, text string) {
+	if columns, ok := terminalWidth(w); ok {
+		_, _ = io.WriteString(w, report.Wrapped(lead, text, columns))
 		return
 	}
-	fmt.Fprintln(a.stdout, lead+text)
+	fmt.Fprintln(w, lead+text)
 }
 
 // width returns the width of the terminal that w writes to, or wide when it is none.

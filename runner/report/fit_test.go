@@ -155,6 +155,13 @@ func TestWrappedTextHangsBelowItsLead(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if got, want := report.Wrapped("problem   ", "the first\nthe second\n", 40), "problem   the first\n          the second\n"; got != want {
+		t.Errorf("of two lines: %q, want %q", got, want)
+	}
+	long := strings.Repeat("word ", 1000)
+	if got := strings.Count(report.Wrapped("- ", long, 40), "word"); got != 1000 {
+		t.Errorf("%d words of 1000 are left", got)
+	}
 	if got := report.Wrapped("ok        prompt    ", "", 40); got != "ok        prompt\n" {
 		t.Errorf("without text: %q", got)
 	}

@@ -67,11 +67,14 @@ func (w *textWriter) line(s string) {
 	w.text.WriteString(strings.TrimRight(escapeCommand(Fit(s, w.width)), " ") + "\n")
 }
 
-// Wrapped returns text for a terminal of the given width, wrapped at words. The first
-// line begins with lead, the others are indented as far.
+// Wrapped returns text for a terminal of the given width, each of its lines wrapped
+// at words. The first line begins with lead, the others are indented as far.
 func Wrapped(lead, text string, width int) string {
 	w := newTextWriter(width, time.Time{}) // it shows no instant
-	w.prose(lead, text, maxItem)
+	for line := range strings.Lines(text) {
+		w.prose(lead, line, len(line))
+		lead = strings.Repeat(" ", columns(lead))
+	}
 	if w.text.Len() == 0 {
 		w.line(lead)
 	}
