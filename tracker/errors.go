@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// The categories of tracker errors. Their text is the category that logs and
-// reports show; find them with errors.Is. Scheduling never branches on them:
-// for it a read succeeded or failed. Each package declares its own categories: the
-// leaves import nothing of each other.
+// The categories of tracker errors. Logs and reports show their text; errors.Is
+// finds them. Scheduling does not depend on the category, only on whether a read
+// succeeded. Each package declares its own categories, because the adapters import
+// nothing of each other.
 var (
-	// ErrUnsupportedKind: tracker.kind names no adapter.
+	// ErrUnsupportedKind means that tracker.kind names no adapter.
 	ErrUnsupportedKind = errors.New("unsupported_tracker_kind")
-	// ErrInvalidConfig: an adapter setting is wrong or missing.
+	// ErrInvalidConfig means that a setting of the adapter is wrong or missing.
 	ErrInvalidConfig = errors.New("invalid_tracker_config")
-	// ErrMissingSecret: the credential is absent or empty.
+	// ErrMissingSecret means that the credential is absent or empty.
 	ErrMissingSecret = errors.New("missing_tracker_secret")
-	// ErrRequest: the request did not get through.
+	// ErrRequest means that a request got no answer.
 	ErrRequest = errors.New("tracker_request")
-	// ErrStatus: the tracker answered, and said no.
+	// ErrStatus means that the tracker refused a request.
 	ErrStatus = errors.New("tracker_status")
-	// ErrResponse: the answer cannot be understood.
+	// ErrResponse means that an answer is not valid.
 	ErrResponse = errors.New("tracker_response")
-	// ErrPagination: the pages do not fit together.
+	// ErrPagination means that the pages of a list do not fit together.
 	ErrPagination = errors.New("tracker_pagination")
-	// ErrRateLimited: the tracker asks to wait; see [RateLimitError].
+	// ErrRateLimited means that the tracker asks to wait; see [RateLimitError].
 	ErrRateLimited = errors.New("tracker_rate_limited")
 )
 
 // RateLimitError is an [ErrRateLimited] with the time to wait.
 type RateLimitError struct {
-	Op         string        // what was asked for
+	Op         string        // the operation that failed
 	RetryAfter time.Duration // 0 when the tracker did not say
 }
 
@@ -44,8 +44,8 @@ func (e *RateLimitError) Error() string {
 
 func (e *RateLimitError) Unwrap() error { return ErrRateLimited }
 
-// RetryLaterError is a failure that is no rate limit, of a tracker that said how
-// long it is to be left alone: it is overloaded or under maintenance.
+// RetryLaterError is a failure other than a rate limit, after which the tracker said
+// how long to wait: it is overloaded or under maintenance.
 type RetryLaterError struct {
 	Err        error
 	RetryAfter time.Duration // never 0
@@ -56,8 +56,8 @@ func (e *RetryLaterError) Error() string {
 }
 func (e *RetryLaterError) Unwrap() error { return e.Err }
 
-// RetryAfter returns how long the tracker asked to be left alone, 0 when it did
-// not say how long, and false when it did not ask.
+// RetryAfter returns how long the tracker asks to wait, 0 when it does not say how
+// long. It returns false when the tracker does not ask.
 func RetryAfter(err error) (time.Duration, bool) {
 	if limit, ok := errors.AsType[*RateLimitError](err); ok {
 		return limit.RetryAfter, true

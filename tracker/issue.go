@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ID is the tracker's own stable name of an issue: opaque, and the key of every
-// map of issues in the program. People read [Issue.Identifier] instead.
+// ID is the tracker's stable identifier of an issue. It is opaque and the key of
+// every map of issues. People read [Issue.Identifier] instead.
 type ID string
 
 // Issue is one normalised issue (SPEC §4.1.1). The zero value of an optional
@@ -30,10 +30,10 @@ type Issue struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 
-	// Dispatchable is the adapter's consent to work on the issue at all. It is
-	// false by default so that an adapter which forgets to decide is safe.
+	// Dispatchable reports whether the adapter allows work on the issue. Its zero
+	// value is false, so that an adapter which forgets to decide is safe.
 	Dispatchable bool
-	// WhyNot is the adapter's reason when Dispatchable is false.
+	// WhyNot is the adapter's reason when Dispatchable is false, "" otherwise.
 	WhyNot string
 }
 
@@ -44,7 +44,7 @@ type Blocker struct {
 	State      string
 }
 
-// Name returns what a person would call the blocker.
+// Name returns what people call the blocker.
 func (b Blocker) Name() string {
 	if b.Identifier != "" {
 		return b.Identifier
@@ -55,8 +55,8 @@ func (b Blocker) Name() string {
 	return "an unnamed issue"
 }
 
-// MissingFields names the fields that an issue needs to be worked on (SPEC §8.2) and
-// this one has not. Adapters treat such a record as malformed.
+// MissingFields returns the names of the fields that an issue needs to be worked on
+// (SPEC §8.2) and that this one lacks. Adapters treat such a record as malformed.
 func (i Issue) MissingFields() []string {
 	var missing []string
 	for _, field := range []struct{ name, value string }{
@@ -69,10 +69,10 @@ func (i Issue) MissingFields() []string {
 	return missing
 }
 
-// ContentDigest returns a digest of what a person decides about an issue: its text, state,
-// labels, priority, assignee and which issues block it. Times, comments and the
-// blockers' own states do not count: it changes when somebody changed their mind
-// about this issue, and not when a bot left a note.
+// ContentDigest returns a digest of what a person decides about an issue: its text,
+// state, labels, priority, assignee and blockers. Times, comments and the blockers'
+// states are not part of it, so it changes when a person changes the issue and not
+// when a bot comments on it.
 func (i Issue) ContentDigest() string {
 	blockers := make([]string, 0, len(i.BlockedBy))
 	for _, b := range i.BlockedBy {

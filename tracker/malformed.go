@@ -8,14 +8,14 @@ import (
 	"unicode"
 )
 
-// Malformed is a record of the tracker that cannot be understood as an issue.
+// Malformed describes a record of the tracker that is not a valid issue.
 type Malformed struct {
 	ID         ID     // empty when the record does not say
 	Identifier string // what people call it; may be empty
 	Reason     string // one line: what is wrong with it, and what to do
 }
 
-// Name returns what to call the record: its identifier, else its id.
+// Name returns what to call the record: its identifier, or else its id.
 func (m Malformed) Name() string {
 	name := m.Identifier
 	if name == "" {
@@ -32,10 +32,10 @@ func (m Malformed) Name() string {
 
 func (m Malformed) String() string { return m.Name() + ": " + m.Reason }
 
-// MalformedError is an [ErrResponse] that names every malformed record of a
-// read. A read by id that fails with it succeeds for the other ids.
+// MalformedError is an [ErrResponse] that names every malformed record of a read. A
+// read by id that fails with it succeeds for the other ids.
 type MalformedError struct {
-	Op      string      // what was asked for
+	Op      string      // the operation that failed
 	Records []Malformed // at least one
 }
 
@@ -58,17 +58,17 @@ func (e *MalformedError) Unwrap() error { return ErrResponse }
 
 type droppedKey struct{}
 
-// WithDropped returns a context in which every list tells f which records it
-// leaves out because they are malformed. f is called before the list returns, by
-// the goroutine that asked for it.
+// WithDropped returns a context in which every list calls f with each record that it
+// leaves out because it is malformed. f is called before the list returns, on the
+// goroutine that requested the list.
 func WithDropped(ctx context.Context, f func(Malformed)) context.Context {
 	return context.WithValue(ctx, droppedKey{}, f)
 }
 
-// ReportDropped reports the malformed records of a list to the caller of the list. An adapter
-// calls it at the end, with the number of records in any state that it understood.
-// It fails when that number is 0 and records were malformed: such a list is not an
-// empty one.
+// ReportDropped reports the malformed records of a list to the function of
+// [WithDropped]. An adapter calls it at the end of a list, with the number of
+// records in any state that it understood. It fails when that number is 0 and there
+// are malformed records, because such a list must not look empty.
 func ReportDropped(ctx context.Context, op string, understood int, malformed []Malformed) error {
 	if understood == 0 && len(malformed) > 0 {
 		return &MalformedError{Op: op, Records: malformed}

@@ -1,8 +1,7 @@
 package tracker
 
-// Nearest returns the known name that is most like a misspelt one, or "" when
-// none is close: at most one edit for every three characters begun. Settings,
-// templates and adapter keys use it for their errors.
+// Nearest returns the known name that is most similar to a misspelt one, or "" when
+// none is: one edit is allowed for every three characters begun.
 func Nearest(name string, known []string) string {
 	best, least := "", (len(name)+2)/3+1
 	for _, k := range known {

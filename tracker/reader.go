@@ -9,43 +9,42 @@ import (
 	"io"
 )
 
-// Reader answers the only two questions the orchestrator has (SPEC §11.1).
-// Both are complete or fail with an error of one of the categories below; both
-// return at once, without a request, for an empty argument.
+// Reader answers the only two questions of the orchestrator (SPEC §11.1). Both
+// answers are complete, or fail with an error of one of the categories of this
+// package. Both return at once, without a request, for an empty argument.
 type Reader interface {
-	// IssuesByState lists the issues of the configured scope in any of the
-	// states, in the tracker's order. A malformed record is left out, and the
-	// caller is told by [WithDropped]; when every record is malformed, the list
-	// fails with a [MalformedError].
+	// IssuesByState returns the issues of the configured scope in any of the states,
+	// in the tracker's order. It leaves out malformed records and reports them to the
+	// function of [WithDropped]. When every record is malformed, it fails with a
+	// [MalformedError].
 	IssuesByState(ctx context.Context, states []string) ([]Issue, error)
-	// IssuesByID reads the given issues, each once, in the order asked. An
-	// issue no longer visible is left out. Malformed ones fail the read with one
-	// [MalformedError] that names them all.
+	// IssuesByID returns the issues with the given ids, each once, in the order of
+	// the ids. It leaves out an issue that is not visible any more. When records are
+	// malformed, it fails with one [MalformedError] that names all of them.
 	IssuesByID(ctx context.Context, ids []ID) ([]Issue, error)
 }
 
-// Adapter is a connected tracker: how to read it, what the agent may do with
-// it.
+// Adapter is a connected tracker: how to read it, and what the agent may do with it.
 type Adapter struct {
 	Reader
 	Tools    []Tool   // run on the host with the adapter's credential
 	Warnings []string // what its settings weaken, one sentence each, for every report
-	// IDOf returns the id of the issue that people call by an identifier; nil when
-	// an id cannot be told from it.
+	// IDOf returns the id of the issue with an identifier. It is nil when the
+	// identifier does not determine the id.
 	IDOf func(identifier string) ID
-	// Check asks the tracker whether what the settings name exists; nil when
-	// there is nothing to ask. Its error is [ErrInvalidConfig] when it does not.
+	// Check checks with the tracker that what the settings name exists. Its error is
+	// [ErrInvalidConfig] when it does not. It is nil when there is nothing to check.
 	Check func(context.Context) error
 }
 
-// Tool is something the agent may ask the host to do during a session (SPEC
+// Tool is something that the agent may ask the host to do during a session (SPEC
 // §10.5). The credential stays on the host; the agent sees only the result.
 type Tool struct {
 	Name        string
 	Description string
 	InputSchema json.RawMessage // JSON Schema of the arguments
-	// Call performs the tool for the issue of the session. It must return when
-	// ctx is done. Its result goes to the model as it is, so it holds no secret.
+	// Call performs the tool for the issue of the session. It must return when ctx
+	// is done. The model receives the result unchanged, so it must hold no secret.
 	Call func(ctx context.Context, issue Issue, arguments json.RawMessage) ToolResult
 }
 
@@ -65,8 +64,7 @@ func DecodeArguments(arguments json.RawMessage, v any, advice string) error {
 	return nil
 }
 
-// ToolResult is what the model is told. A failed call is an answer like any
-// other: the session goes on.
+// ToolResult is the answer to the model. After a failed call the session continues.
 type ToolResult struct {
 	OK   bool
 	Text string

@@ -55,7 +55,7 @@ func (f *folder) rewrite(ctx context.Context, id string, edit func([]byte) ([]by
 	return errChanged
 }
 
-// tryReplace makes one attempt; [errChanged] asks for another.
+// tryReplace attempts the replacement once; [errChanged] asks for another attempt.
 func tryReplace(root *os.Root, name string, edit func([]byte) ([]byte, error)) error {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// maxNodes is how many nodes GitHub gives for one query by id.
+// maxNodes is the number of nodes that GitHub returns for one query by id.
 const maxNodes = 100
 
 // Open connects to the repository; see [tracker.Config]. The adapter's Check and the
@@ -90,8 +90,8 @@ func nodeIDs(ids []string) []graphql.ID {
 	return list
 }
 
-// inParallel does the work for each index below n, a few at a time, and returns the
-// first error, which cancels the rest. It returns when all of it has ended.
+// inParallel calls work for each index below n, a few at a time, and returns the
+// first error, which cancels the others. It returns when all calls have ended.
 func inParallel(ctx context.Context, n int, work func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)

@@ -106,7 +106,7 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 	}
 }
 
-// become gives an issue of the fake what the suite asks for.
+// become sets the issue of the fake to what the suite asks for.
 func (i *ticket) become(issue tracker.Issue, set func(*ticket, string)) {
 	i.title, i.body, i.labels, i.blockedBy = issue.Title, issue.Description, slices.Clone(issue.Labels), nil
 	if issue.Priority != nil {

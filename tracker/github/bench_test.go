@@ -7,8 +7,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
-// thousand is a repository of 1,000 open issues with text of 2 kB each, on a
-// server that does no more than to send what it has.
+// thousand returns an adapter for a repository of 1,000 open issues with text of 2
+// kB each, on a server that answers from memory.
 func thousand(b *testing.B, provider map[string]any) *repository {
 	f := newFake(b)
 	f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo"}}}

@@ -90,7 +90,7 @@ func (f *fake) routes(mux *http.ServeMux) {
 	f.toolRoutes(handle)
 }
 
-// listed are the issues in a state that bear all of the labels, which are
+// listed returns the issues in a state that have all of the labels, which are
 // separated by commas and compared letter by letter.
 func (f *fake) listed(state, labels string) []any {
 	bears := func(i *ticket) bool {
@@ -132,7 +132,7 @@ func atoi(s string) int {
 
 func nodeID(n int) string { return fmt.Sprintf("I_%d", n) }
 
-// rest is an issue as the REST API gives it.
+// rest returns an issue as the REST API gives it.
 func (f *fake) rest(i *ticket) map[string]any {
 	api := f.server.URL + "/repos/" + fakeRepo
 	at := fmt.Sprintf("%s/issues/%d", api, i.number)
@@ -171,7 +171,7 @@ func restLabel(id int, name string) map[string]any {
 	}
 }
 
-// allLabels are those of the repository: an issue has none that it has not.
+// allLabels returns the labels of the repository, which include those of its issues.
 func (f *fake) allLabels() []string {
 	all := slices.Clone(f.labels)
 	for _, i := range f.issues {
@@ -181,7 +181,7 @@ func (f *fake) allLabels() []string {
 	return slices.Compact(all)
 }
 
-// restUser is null for an account that is gone.
+// restUser returns a user as the REST API gives it, nil for a deleted account.
 func restUser(a account) any {
 	if a.Login == "" {
 		return nil
@@ -194,7 +194,7 @@ func restUser(a account) any {
 	return v
 }
 
-// toolRoutes are what the tool is tried on.
+// toolRoutes adds the routes on which the tests call the tool.
 func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 	body := func(r *http.Request) map[string]any {
 		var v map[string]any

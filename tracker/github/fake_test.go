@@ -111,7 +111,7 @@ func newFake(t testing.TB) *fake {
 	return f
 }
 
-// config is a workflow's, connected to the fake.
+// config returns a Config that is connected to the fake.
 func (f *fake) config(more map[string]any, active, terminal []string) Config {
 	f.t.Helper()
 	provider := map[string]any{"repo": fakeRepo, "api_key": fakeToken, "api_url": f.server.URL}
@@ -131,7 +131,7 @@ func decode(t testing.TB, written map[string]any) Config {
 	return *cfg.(*Config)
 }
 
-// open is an adapter for the issues that are open or closed.
+// open returns an adapter whose states are "open" and "closed".
 func (f *fake) open() *repository { return f.openWith(nil, []string{"open"}, []string{"closed"}) }
 
 func (f *fake) openWith(more map[string]any, active, terminal []string) *repository {
@@ -174,7 +174,7 @@ func (f *fake) change(number int, edit func(*ticket)) {
 	edit(f.issues[number])
 }
 
-// asked gives the requests so far and forgets them.
+// asked returns the requests so far and forgets them.
 func (f *fake) asked() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,7 +189,7 @@ func (f *fake) disturb(fault func(http.ResponseWriter, *http.Request) bool) {
 	f.fault = fault
 }
 
-// failWith makes every request fail from now on.
+// failWith lets every request fail from now on.
 func (f *fake) failWith(status int, header map[string]string, body string) {
 	f.disturb(func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", "application/json")

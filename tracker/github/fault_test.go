@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// listError is the error of a list, which must give nothing else.
+// listError returns the error of a list, which must return nothing else.
 func (f *fake) listError(r *repository) error {
 	f.t.Helper()
 	issues, err := r.IssuesByState(f.t.Context(), []string{"open"})

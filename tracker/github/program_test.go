@@ -16,8 +16,8 @@ import (
 
 const sample = "../../testdata/workflows/github.md"
 
-// calls are those of github_api that the sample's prompt gives the agent, for
-// the issue 1.
+// calls returns the calls of github_api that the sample's prompt gives the agent,
+// for the issue 1.
 func calls(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(sample)

@@ -70,7 +70,7 @@ func TestAnUnchangedListOfManyPagesCostsNothingOfTheLimit(t *testing.T) {
 	wantRequests(t, f, listPath+" 304", sorted(2), sorted(3))
 }
 
-// sorted is the request for a further page, as the fake's links have it.
+// sorted returns the request for a further page, as the fake's links have it.
 func sorted(page int) string {
 	return fmt.Sprintf("GET /repos/acme/shop/issues?direction=asc&page=%d&per_page=100&sort=created&state=open 304", page)
 }

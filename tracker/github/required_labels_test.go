@@ -8,7 +8,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// requiring is an adapter that asks for issues with all of the labels.
+// requiring returns an adapter that requires all of the labels.
 func (f *fake) requiring(more map[string]any, labels ...string) *repository {
 	f.t.Helper()
 	cfg := f.config(more, []string{"open"}, []string{"closed"})

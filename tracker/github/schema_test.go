@@ -27,7 +27,7 @@ import (
 // package @octokit/graphql-schema@15.26.1.
 const schemaEnv = "SYMPHONY_GITHUB_SCHEMA"
 
-// schema is the part of GitHub's schema that the queries use. The fake refuses
+// schema returns the part of GitHub's schema that the queries use. The fake refuses
 // every query that does not fit it.
 func schema(t testing.TB) *ast.Schema {
 	t.Helper()
@@ -38,7 +38,7 @@ func schema(t testing.TB) *ast.Schema {
 	return s
 }
 
-// published is loaded once: it is large.
+// published loads GitHub's schema once, because it is large.
 var published = sync.OnceValues(func() (*ast.Schema, error) { return trackertest.LoadSchema(os.Getenv(schemaEnv)) })
 
 func publishedSchema(t *testing.T) *ast.Schema {
@@ -72,7 +72,7 @@ func TestTheSmallSchemaSaysWhatGitHubPublishes(t *testing.T) {
 // npm package @octokit/openapi@23.0.2.
 const openapiEnv = "SYMPHONY_GITHUB_OPENAPI"
 
-// compared are the paths that the adapter itself uses. Of those that only the
+// compared lists the paths that the adapter itself uses. For the paths that only the
 // tool uses, the fake's answers are too short to be compared.
 var compared = []string{
 	"/repos/{owner}/{repo}/issues",
@@ -83,7 +83,7 @@ var compared = []string{
 	"/repos/{owner}/{repo}/labels/{name:.+}",
 }
 
-// description is loaded once: it takes seconds.
+// description loads GitHub's OpenAPI description once, because it takes seconds.
 var description = sync.OnceValues(func() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromFile(os.Getenv(openapiEnv))
 	if err != nil {
@@ -93,8 +93,8 @@ var description = sync.OnceValues(func() (*openapi3.T, error) {
 	return doc, nil
 })
 
-// router finds the operations of a repository. What stands for a branch or a
-// file may hold slashes.
+// router finds the operations of a repository. A parameter for a branch or a file
+// may contain slashes.
 var router = sync.OnceValues(func() (routers.Router, error) {
 	doc, err := description()
 	if err != nil {
@@ -139,8 +139,8 @@ func describedExchange(t testing.TB) func(*http.Request, []byte, int, http.Heade
 	}
 }
 
-// described compares a request with the description. A key that is not in it is
-// an error too, for GitHub would take no notice of it.
+// described compares a request with the description. A key that is not in the
+// description is an error too, because GitHub would ignore it.
 func described(req *http.Request, body []byte) (*openapi3filter.RequestValidationInput, error) {
 	r, err := router()
 	if err != nil {
@@ -171,7 +171,7 @@ func described(req *http.Request, body []byte) (*openapi3filter.RequestValidatio
 	return asked, nil
 }
 
-// properties are the keys that the body of an operation may have.
+// properties returns the keys that the body of an operation may have.
 func properties(operation *openapi3.Operation) []string {
 	if operation.RequestBody == nil {
 		return nil

@@ -25,8 +25,8 @@ const (
 	smokeToken = "SYMPHONY_SMOKE_GITHUB_TOKEN"
 )
 
-// TestTheRealGitHub is the real-tracker profile of SPEC §17.8: it works on an
-// issue of its own in a real repository, and closes it.
+// TestTheRealGitHub works on an issue of its own in a real repository and closes it
+// (the real-tracker profile of SPEC §17.8).
 func TestTheRealGitHub(t *testing.T) {
 	repo, token := trackertest.SmokeSettings(t, smokeRepo, smokeToken)
 	provider := map[string]any{"repo": repo, "api_key": token}
@@ -42,8 +42,8 @@ func TestTheRealGitHub(t *testing.T) {
 	}
 }
 
-// smoke goes through the life of one issue, as people, the orchestrator and an
-// agent see it: made with a label, listed, read, commented on, handed over, closed.
+// smoke takes one issue through its life as people, the orchestrator and an agent
+// see it: created with a label, listed, read, commented on, handed over, closed.
 func smoke(ctx context.Context, cfg Config, base *http.Client) (err error) {
 	label := "Symphony-smoke-" + rand.Text()[:10] // which the adapter asks for in lower case
 	cfg.RequiredLabels = []string{tracker.NormalLabel(label)}
@@ -120,7 +120,7 @@ func smoke(ctx context.Context, cfg Config, base *http.Client) (err error) {
 	return nil
 }
 
-// smokeCall is what a person does on GitHub.
+// smokeCall does what a person does on GitHub.
 func (r *repository) smokeCall(ctx context.Context, method, path string, body, into any) error {
 	a, err := r.client.Do(ctx, client.Request{Method: method, Path: r.client.Path("%s", path), Body: body})
 	if err == nil && into != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// writes is one well-formed call for each rule that changes something.
+// writes returns one well-formed call for each route that changes something.
 func writes() []struct{ method, path, body string } {
 	const sha = `"` + sha1 + `"`
 	return []struct{ method, path, body string }{

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cast are the people of the trust tests, by login.
+// cast gives the people of the trust tests their permissions.
 func cast(f *fake) {
 	f.permissions["writer"], f.permissions["boss"], f.permissions["mem"], f.permissions["reader"] = "write", "admin", "write", "read"
 }
@@ -195,8 +195,8 @@ func TestALabelOfTrustDoesNotOutliveTheAccessOfWhoPutItOn(t *testing.T) {
 	}
 }
 
-// pollsLater makes what is known of people as old as it is at the next poll, as
-// early as that can be.
+// pollsLater makes the known permissions as old as they are at the next poll, at the
+// earliest.
 func (r *repository) pollsLater() {
 	r.trust.mu.Lock()
 	defer r.trust.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
-// thousand is a board of 1,000 issues, each with three labels and two blockers.
+// thousand returns a fake with 1,000 issues, each with three labels and two
+// blockers.
 func thousand(b *testing.B) (*fake, []tracker.ID) {
 	f := newFake(b)
 	description := strings.Repeat("A line of the description.\n", 20)

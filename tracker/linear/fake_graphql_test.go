@@ -14,7 +14,7 @@ type (
 	resolver = trackertest.Resolver
 )
 
-// connection is the page of a list that the arguments first and after select.
+// connection returns the page of a list that the arguments first and after select.
 // Cursors are positions.
 func connection(items []object, cursor func(end int) any) resolver {
 	return func(arguments map[string]any) any {
@@ -34,7 +34,7 @@ func connection(items []object, cursor func(end int) any) resolver {
 	}
 }
 
-// matches tells whether a value passes one of Linear's filters.
+// matches reports whether a value passes one of Linear's filters.
 func matches(v any, filter map[string]any) bool {
 	for key, condition := range filter {
 		var ok bool

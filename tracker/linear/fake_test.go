@@ -71,7 +71,7 @@ func newFake(t testing.TB) *fake {
 
 func position(end int) any { return fmt.Sprintf("cursor-%d", end) }
 
-// connection is of the items as they are when they are asked for.
+// connection returns pages of the items that exist when they are requested.
 func (f *fake) connection(items *[]object) resolver {
 	return func(arguments map[string]any) any { return connection(*items, f.cursor)(arguments) }
 }
@@ -83,7 +83,7 @@ func (f *fake) add(like tracker.Issue) object {
 	return f.create(like)
 }
 
-// create is add for who holds f.mu.
+// create does what add does. f.mu must be held.
 func (f *fake) create(like tracker.Issue) object {
 	n := len(f.issues) + 1
 	o := object{
@@ -137,7 +137,7 @@ func (f *fake) visible() []object {
 	return slices.DeleteFunc(slices.Clone(f.issues), func(o object) bool { return o["archivedAt"] != nil })
 }
 
-// root is what operations begin with.
+// root returns the object that operations select from.
 func (f *fake) root() object {
 	return object{
 		"viewer": f.users[0],
@@ -227,7 +227,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(status, string(body))(w, r)
 }
 
-// fault counts a request and gives what answers it instead of the fake.
+// fault counts a request and returns the handler that answers it instead of the
+// fake, or nil.
 func (f *fake) fault(query string) http.HandlerFunc {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -262,7 +263,7 @@ func (f *fake) execute(query string, variables map[string]any) (int, object) {
 	return 200, result
 }
 
-// answer is a whole response; headers come in pairs.
+// answer returns a handler that sends one response; headers come in pairs.
 func answer(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -274,7 +275,7 @@ func answer(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// counted is how many requests came so far.
+// counted returns how many requests came so far.
 func (f *fake) counted() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

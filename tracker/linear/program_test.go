@@ -21,7 +21,7 @@ import (
 
 const sample = "../../testdata/workflows/linear.md"
 
-// documents are the queries that the sample's prompt gives the agent.
+// documents returns the queries that the sample's prompt gives the agent.
 func documents(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(sample)
@@ -48,7 +48,7 @@ func TestTheQueriesOfTheSampleAreValidAtLinear(t *testing.T) {
 	}
 }
 
-// calls are what an agent that follows the sample asks of linear_graphql.
+// calls returns what an agent that follows the sample asks of linear_graphql.
 func calls(t *testing.T, id string) []string {
 	t.Helper()
 	variables := []map[string]string{{"id": id}, {"id": id}, {"id": id, "state": "state-in review", "comment": "Please look."}}
@@ -150,9 +150,9 @@ func (f *fake) worksOn(t *testing.T, p *trackertest.Program, agent string, issue
 	p.CheckHandedOver("ENG-1")
 }
 
-// kinds tells what each request was for: one list, the agent's own, and a look at
-// the issue after the turn. An issue is looked at again when more than a second
-// went by before its session starts, which a busy machine may need.
+// kinds returns the purpose of each request: a list, a call by the agent, or a read
+// after the turn. An issue is read once more when more than a second passes before
+// its session starts, which can happen on a busy machine.
 func (f *fake) kinds() []string {
 	var kinds []string
 	for _, query := range f.asked {

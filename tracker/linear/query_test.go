@@ -94,7 +94,8 @@ func TestAnIssueOnTwoPagesIsListedOnce(t *testing.T) {
 	}
 }
 
-// everyQuery makes the adapter ask all it ever asks, and names it by its root field.
+// everyQuery makes the adapter send every query that it has, and returns them by
+// name.
 func everyQuery(t *testing.T) map[string]string {
 	t.Helper()
 	f := newFake(t)
@@ -133,7 +134,7 @@ func everyQuery(t *testing.T) map[string]string {
 	return named
 }
 
-// complexity is what Linear charges for a query: a scalar costs 0.1, an object
+// complexity returns what Linear charges for a query: a scalar costs 0.1, an object
 // 1, and what is inside a page counts as often as the page is large.
 func complexity(t *testing.T, schema *ast.Schema, query string, first int) float64 {
 	t.Helper()

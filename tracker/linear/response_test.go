@@ -118,7 +118,7 @@ func TestARateLimitIsReturnedWithTheTimeToWait(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoResultIsAnError: an outage never looks like an empty board.
+// TestWhatIsNoResultIsAnError checks that an outage never looks like an empty board.
 func TestWhatIsNoResultIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -23,8 +23,8 @@ const (
 	smokeKey     = "SYMPHONY_SMOKE_LINEAR_API_KEY"
 )
 
-// TestTheRealLinear is the real-tracker profile of SPEC §17.8: it works on an
-// issue of its own in a real project, and deletes it.
+// TestTheRealLinear works on an issue of its own in a real project and deletes it
+// (the real-tracker profile of SPEC §17.8).
 func TestTheRealLinear(t *testing.T) {
 	project, key := trackertest.SmokeSettings(t, smokeProject, smokeKey)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -46,8 +46,8 @@ const (
 	smokeUnlabel = `mutation($id: String!) { issueLabelDelete(id: $id) { success } }`
 )
 
-// smoke goes through the life of one issue, as people, the orchestrator and an
-// agent see it: made with a label, listed, read, commented on, finished, deleted.
+// smoke takes one issue through its life as people, the orchestrator and an agent
+// see it: created with a label, listed, read, commented on, finished, deleted.
 func smoke(ctx context.Context, cfg Config, client *http.Client) (err error) {
 	label := "Symphony smoke " + rand.Text()[:10]
 	cfg.RequiredLabels = []string{tracker.NormalLabel(label)}
@@ -163,7 +163,8 @@ func (c Config) ask(ctx context.Context, client *http.Client, query string, vari
 	return json.Unmarshal([]byte(result.Text), &struct{ Data any }{into})
 }
 
-// smokeConfig is the fake's, without the states that the smoke test finds out.
+// smokeConfig returns the fake's Config without the states, which the smoke test
+// finds out.
 func smokeConfig(c client) Config {
 	return Config{Endpoint: c.cfg.Endpoint, APIKey: c.cfg.APIKey, ProjectSlug: c.cfg.ProjectSlug}
 }

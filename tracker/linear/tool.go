@@ -72,8 +72,8 @@ func execute(ctx context.Context, wire *transport.Transport, endpoint string, op
 	return tracker.ToolResult{OK: true, Text: truncate(answer.Body)}
 }
 
-// explain makes the result of a failed exchange. An answer with GraphQL errors
-// is shown as it is; anything else is told as an error of our own.
+// explain returns the result of a failed exchange. It shows an answer with GraphQL
+// errors as it is, and any other failure as an error of this program.
 func explain(wire *transport.Transport, err error) tracker.ToolResult {
 	if answer := graphqlErrors(err); answer != nil {
 		return tracker.ToolResult{Text: truncate(answer)}

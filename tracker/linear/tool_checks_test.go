@@ -15,7 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// refusedMutations are the mutations that linear_graphql is known to refuse.
+// refusedMutations returns the mutations that linear_graphql is known to refuse.
 func refusedMutations(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/refused_mutations.txt")
@@ -95,7 +95,8 @@ func TestEveryFieldThatLeadsToASecretIsRefused(t *testing.T) {
 	}
 }
 
-// reachable are the types that a selection of sent mutations and queries can get to.
+// reachable returns the types that selections of the allowed mutations and queries
+// can reach.
 func reachable(schema *ast.Schema) map[string]bool {
 	within := make(map[string]bool)
 	var visit func(name string)

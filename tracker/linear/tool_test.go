@@ -20,7 +20,7 @@ func (c client) call(t *testing.T, arguments string) tracker.ToolResult {
 	return c.Tools[0].Call(t.Context(), tracker.Issue{}, json.RawMessage(arguments))
 }
 
-// code is the code of an error payload.
+// code returns the code of an error payload.
 func code(t *testing.T, result tracker.ToolResult) string {
 	t.Helper()
 	var payload struct {
@@ -199,8 +199,8 @@ func TestALongAnswerIsCut(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: whatever comes as an answer, a read gives issues that are
-// complete, or an error, and the tool gives text.
+// FuzzAnswer checks that for every answer a read returns complete issues or an
+// error, and that the tool returns text.
 func FuzzAnswer(f *testing.F) {
 	for _, body := range []string{
 		`{"data":null,"errors":[]}`,

@@ -21,10 +21,10 @@ func graphqlURL(root string) string {
 	return root + "/graphql"
 }
 
-// Query asks the GraphQL API, for reading alone. What GitHub reports as not found is
-// null in the data, and so is what the token may not see deep inside a node; both
-// are the caller's to judge. Any other error fails the query: an outage must never
-// look like an empty answer.
+// Query sends a query to the GraphQL API, for reading only. What GitHub reports as
+// not found is null in the data, and so is what the token may not see deep inside a
+// node; the caller decides what both mean. Any other error fails the query: an
+// outage must never look like an empty answer.
 func (c *Client) Query(ctx context.Context, p Permission, into any, variables map[string]any) error {
 	err := c.graph.Query(transport.Repeatable(ctx), into, variables)
 	if err == nil {
