@@ -54,6 +54,32 @@ func TestEveryTrackerPublishesItsProfile(t *testing.T) {
 	}
 }
 
+// TestEverySettingIsDescribed checks what errors and the tables of settings are made
+// of, and that defaults are values which the setting itself takes.
+func TestEverySettingIsDescribed(t *testing.T) {
+	t.Parallel()
+	for _, k := range trackers() {
+		seen := map[string]bool{}
+		for _, s := range k.New().Settings() {
+			if seen[s.Name] || s.Name == "" || s.Meaning == "" || s.Want == "" || strings.ContainsAny(s.Meaning+s.Want, "|\n") {
+				t.Errorf("%s: setting %+v", k.Name, s)
+			}
+			seen[s.Name] = true
+			for _, value := range s.Defaults {
+				if text, isText := value.(string); (!isText || !strings.HasPrefix(text, "$")) && !s.Decode(value) {
+					t.Errorf("%s: %s does not take its default %v", k.Name, s.Name, value)
+				}
+			}
+			if s.Decode(struct{}{}) {
+				t.Errorf("%s: %s takes anything", k.Name, s.Name)
+			}
+		}
+		if states := k.New().States(); len(states.Active) == 0 || len(states.Terminal) == 0 {
+			t.Errorf("%s has no default states", k.Name)
+		}
+	}
+}
+
 // TestTheProfilesNameTheirToolsWithSchemaAndResult compares the row of the tools
 // with the tools: the keys in the order of the schema, those that may be left out
 // with a question mark.

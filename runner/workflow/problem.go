@@ -75,14 +75,14 @@ func (ps Problems) Unwrap() []error {
 	return categories
 }
 
-// display returns a value for a message: short, on one line, and without the content
-// of maps and lists.
+// display returns a value for a message: short, on one line, without tokens that have a
+// known shape, and without the content of maps and lists.
 func display(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"
 	case string:
-		return strconv.Quote(truncate(v))
+		return strconv.Quote(truncate(knownTokenShapes().String(v)))
 	case []any:
 		return "a list"
 	case map[string]any, map[any]any:

@@ -217,7 +217,7 @@ func (d *decoder) addTrackerProblem(found tracker.Problem, s tracker.Setting, v 
 	if name, isReference := variableName(raw); isReference && found.Missing {
 		p.Reason = "is missing; set the environment variable " + name
 	} else if !found.Missing && !s.Credential && s.Name != "" {
-		p.Value = knownTokenShapes().String(display(raw))
+		p.Value = display(raw)
 	}
 	d.add(p)
 }

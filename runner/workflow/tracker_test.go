@@ -266,6 +266,31 @@ func TestNoErrorShowsASecret(t *testing.T) {
 	}
 }
 
+// A token has a shape that is found wherever somebody put it, also where a long text
+// is shown in part.
+func TestATokenInTheWrongPlaceIsNotShown(t *testing.T) {
+	t.Parallel()
+	const pat = "github_pat_0123456789abcdefghijABCDEFGHIJ0123456789"
+	jwt := "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9." + strings.Repeat("cGF5bG9hZA", 9) + ".c2lnbmF0dXJlc2lnbmF0dXJl"
+	for _, token := range []string{pat, jwt} {
+		for _, front := range []string{
+			"tracker: {kind: " + token + "}",
+			"tracker: {kind: github, provider: {repo: " + token + "}}",
+			"tracker: {kind: linear, endpoint: " + token + "}",
+			"tracker: {kind: file}\nagent: {max_turns: " + token + "}",
+			"tracker: {kind: file}\nhooks: {timeout_ms: " + token + "}\nagent: {max_turns: 0}",
+			"tracker: {kind: file}\nagent: {max_concurrent_agents_by_state: {todo: " + token + "}, max_turns: 0}",
+		} {
+			if text := strings.Join(problems(t, front, with(nil)), "\n"); strings.Contains(text, token[:30]) {
+				t.Errorf("%s\n%s", front, text)
+			}
+			if _, err := workflow.Parse(path, []byte("---\n"+front+"\n---\n"), with(nil)); strings.Contains(err.Error(), token[:30]) {
+				t.Errorf("%s\n%v", front, err)
+			}
+		}
+	}
+}
+
 func TestGitHubHasStatesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	env := with(map[string]string{"GITHUB_TOKEN": "t", "GITHUB_REPOSITORY": "o/r"})
