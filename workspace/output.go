@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -76,17 +75,11 @@ func (t *tail) write(b []byte) {
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := sanitizeLine(t.buf)
+	line := untrusted.Output(string(t.buf), 3*tailSize) // separators are longer than line feeds
 	if t.truncated {
 		return "[...] " + line
 	}
 	return line
-}
-
-// sanitizeLine returns output as one line, in which " | " marks the ends of lines.
-func sanitizeLine(b []byte) string {
-	s := strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", " | ")
-	return untrusted.OneLine(s, len(s))
 }
 
 // collect reads a child's output to its end into the tail, and logs each line, or the
@@ -103,7 +96,7 @@ func (t *tail) collect(ctx context.Context, r io.Reader, log *slog.Logger) {
 			t.write([]byte{'\n'})
 		}
 		if log.Enabled(ctx, slog.LevelDebug) {
-			log.DebugContext(ctx, "output", "line", sanitizeLine(line))
+			log.DebugContext(ctx, "output", "line", untrusted.Output(string(line), tailSize))
 		}
 	}
 }

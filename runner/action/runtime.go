@@ -112,7 +112,8 @@ func try(f func()) (err error) {
 	return nil
 }
 
-// The categories of this package's errors; find them with errors.Is.
+// The categories of this package's errors; find them with errors.Is. Each package declares
+// its own: packages of one level import nothing of each other.
 var (
 	// ErrCommandFile: GITHUB_OUTPUT or GITHUB_STEP_SUMMARY is missing or cannot
 	// be written.

@@ -20,6 +20,9 @@ const ellipsis = "…"
 // are removed: the text of an issue or an agent can neither move the cursor nor
 // look like something else. What follows the escape character of a terminal
 // sequence stays as plain text. Fit(Fit(s, n), n) is Fit(s, n).
+//
+// Package tracker/untrusted has a similar function for logs and errors. Fit fills tables: it measures
+// columns instead of characters, and removes surplus combining marks as well.
 func Fit(s string, columns int) string {
 	if columns < 1 {
 		return ""

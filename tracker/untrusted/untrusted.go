@@ -42,6 +42,28 @@ func OneLine(s string, n int) string {
 	return Truncate(b.String(), n)
 }
 
+// Output returns the output of a process as one line, see [OneLine], in which " | "
+// separates the lines that are not empty. Of more than n bytes only the end follows a
+// "[...] ".
+func Output(s string, n int) string {
+	lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
+	kept := lines[:0]
+	for _, line := range lines {
+		if line = OneLine(line, len(line)); line != "" {
+			kept = append(kept, line)
+		}
+	}
+	s = strings.Join(kept, " | ")
+	over := len(s) - n
+	if over <= 0 {
+		return s
+	}
+	for !utf8.RuneStart(s[over]) {
+		over++
+	}
+	return "[...] " + s[over:]
+}
+
 // Truncate returns s if it has at most n runes, otherwise its first n-1 runes and an
 // ellipsis. It changes nothing else, so the caller quotes the result, or knows s to be
 // one line. n must be positive.

@@ -31,6 +31,22 @@ func TestOneLineIsShortAndHarmless(t *testing.T) {
 	}
 }
 
+func TestOutputIsOneLineAndKeepsItsEnd(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"":                         "",
+		" one\ntwo\r\n\n":          "one | two",
+		"10%\r20%\r\x1b[31mdone\n": "10% | 20% | [31mdone",
+		"ok\n::error::x":           "ok | ::error::x",
+		"a\u2028b\x00\n\x07\n":     "a b",
+		strings.Repeat("é", 20):    "[...] " + strings.Repeat("é", 15),
+	} {
+		if got := Output(in, 31); got != want {
+			t.Errorf("Output(%q, 31) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestOneLineOfAnyTextIsStable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

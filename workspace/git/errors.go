@@ -3,13 +3,12 @@ package git
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
-// The categories of errors, for [errors.Is].
+// The categories of errors, for [errors.Is]. Each package declares its own.
 var (
 	// ErrNoGit: git is missing, or too old.
 	ErrNoGit = errors.New("git_unusable")
@@ -88,32 +87,8 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.verb, how)
 }
 
-const maxQuoted = 400 // bytes of git's own words in an error
+// maxQuoted bounds git's own words in an error, in bytes: the end says what failed.
+const maxQuoted = 400
 
-// sanitize returns text as one line of printable characters, of its end at most
-// maxQuoted bytes, so that a remote or an agent cannot forge a log line, an escape
-// sequence or a writing direction.
-func sanitize(text string) string {
-	lines := strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' })
-	for i, line := range lines {
-		lines[i] = strings.TrimSpace(line)
-	}
-	text = strings.Join(lines, " | ")
-	text = strings.Map(func(c rune) rune {
-		switch {
-		case c == '\t':
-			return ' '
-		case !unicode.IsPrint(c):
-			return utf8.RuneError
-		}
-		return c
-	}, text)
-	text = strings.TrimSpace(text)
-	if over := len(text) - maxQuoted; over > 0 {
-		for !utf8.RuneStart(text[over]) {
-			over++
-		}
-		text = "[...] " + text[over:]
-	}
-	return text
-}
+// sanitize returns text of git, a remote or an agent as one harmless line.
+func sanitize(text string) string { return untrusted.Output(text, maxQuoted) }
