@@ -83,7 +83,7 @@ func (in *Incoming) Close() error {
 // command returns a command that runs in the quarantine, within the limits for
 // incoming objects.
 func (in *Incoming) command(args ...string) command {
-	return command{dir: in.dir, repository: in.dir, args: args, confined: true}
+	return command{dir: in.dir, repository: in.dir, args: args, confined: true, config: []string{"core.fsync", "none"}} // it does not outlive us
 }
 
 // run runs git in the quarantine. A git that fails there or that a limit ends is a

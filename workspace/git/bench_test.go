@@ -1,0 +1,149 @@
+package git
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// large makes an origin with 20,000 files in 200 folders and returns its delivery.
+func large(b *testing.B) *delivery {
+	b.Helper()
+	m := newMachine(b)
+	d := &delivery{machine: m, origin: m.path("origin.git")}
+	var input bytes.Buffer
+	for i := range 20_000 {
+		text := strings.Repeat(fmt.Sprintf("line %d of a file that is as long as files are\n", i), 50)
+		fmt.Fprintf(&input, "blob\nmark :%d\ndata %d\n%s\n", i+1, len(text), text)
+	}
+	input.WriteString("commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 5\nfirst\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&input, "M 100644 :%d d%03d/f%05d\n", i+1, i%200, i)
+	}
+	git(b, m.dir, "init", "-q", "--bare", "-b", "main", d.origin)
+	if out, err := plain(b, d.origin, input.String(), "fast-import", "--quiet"); err != nil {
+		b.Fatal(out)
+	}
+	d.store = m.store(b, remoteAt(b, d.origin))
+	f := fetch(b, d.store, ours)
+	d.from = From{f.Head, f.Base}
+	return d
+}
+
+// Populate and checkout together may take 1.5 times as long as a clone.
+func BenchmarkWorkspaceOf20000Files(b *testing.B) {
+	d := large(b)
+	n := 0
+	b.Run("clone", func(b *testing.B) {
+		for b.Loop() {
+			n++
+			git(b, d.dir, "clone", "-q", "--no-hardlinks", d.origin, d.path(fmt.Sprint("clone", n)))
+		}
+	})
+	b.Run("populate", func(b *testing.B) {
+		for b.Loop() {
+			n++
+			folder := filepath.Join(d.workspaces, fmt.Sprint(n), ".git")
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				b.Fatal(err)
+			}
+			into, err := os.OpenRoot(folder)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := d.store.Populate(into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person}); err != nil {
+				b.Fatal(err)
+			}
+			into.Close()
+		}
+	})
+	b.Run("populate and checkout", func(b *testing.B) {
+		for b.Loop() {
+			n++
+			d.workspace(b, fmt.Sprint("W", n))
+		}
+	})
+}
+
+// The host's part of a delivery may take 150 ms; the push is to a folder here.
+func BenchmarkDeliveryOf10Files(b *testing.B) {
+	d := large(b)
+	folder := d.workspace(b, "GH-1")
+	for i := range 10 {
+		write(b, filepath.Join(folder, fmt.Sprintf("d%03d", i), fmt.Sprintf("f%05d", i)), "changed\n")
+	}
+	var harvest []byte
+	b.Run("harvest", func(b *testing.B) {
+		for b.Loop() {
+			harvest = d.harvest(b, folder)
+		}
+	})
+	n := 0
+	var made ObjectID
+	b.Run("receive, compare, squash", func(b *testing.B) {
+		for b.Loop() {
+			in, err := d.store.Receive(b.Context(), bytes.NewReader(harvest), d.from)
+			if err != nil {
+				b.Fatal(err)
+			}
+			made = squash(b, in, changes(b, in), ObjectID{})
+			in.Close()
+		}
+	})
+	b.Run("push to a folder", func(b *testing.B) {
+		in := d.receive(b, harvest)
+		made = squash(b, in, changes(b, in), ObjectID{})
+		for b.Loop() {
+			n++
+			if err := in.Push(b.Context(), branch(b, fmt.Sprint("symphony/", n)), made, ObjectID{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// A bomb may cost two seconds and 600 MB.
+func BenchmarkBombs(b *testing.B) {
+	m := newMachine(b)
+	d := &delivery{machine: m, origin: m.origin(b)}
+	d.store = m.store(b, remoteAt(b, d.origin))
+	f := fetch(b, d.store, ours)
+	d.from = From{f.Head, f.Base}
+	bombs := map[string]func() (*packWriter, ObjectID){
+		"deltas of 512 MiB":      func() (*packWriter, ObjectID) { return deltaBomb(f.Head, nil, 512<<20) },
+		"deltas below the limit": func() (*packWriter, ObjectID) { return deltaBomb(f.Head, nil, 32<<20) },
+		"1,000,000,000 paths":    func() (*packWriter, ObjectID) { return treeBomb(f.Head, 10, 9) },
+		"45,000 folders deep":    func() (*packWriter, ObjectID) { return treeBomb(f.Head, 1, 45_000) },
+		"zeros below the limit": func() (*packWriter, ObjectID) {
+			p := &packWriter{}
+			for i := range 3 {
+				p.blob(strings.Repeat(fmt.Sprint(i), 32<<20))
+			}
+			return p, p.commit(p.tree(entry("100644", "a", p.blob("x"))), f.Head)
+		},
+		"40,000 blobs": func() (*packWriter, ObjectID) {
+			p := &packWriter{}
+			var entries []string
+			for i := range 40_000 {
+				entries = append(entries, entry("100644", fmt.Sprintf("%05d", i), p.blob(fmt.Sprint(i))))
+			}
+			return p, p.commit(p.tree(entries...), f.Head)
+		},
+	}
+	for name, build := range bombs {
+		p, tip := build()
+		harvest := p.harvested(tip)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				in, err := d.store.Receive(b.Context(), bytes.NewReader(harvest), d.from)
+				if err == nil {
+					in.Changes(b.Context(), in.MergeBase, in.Tip)
+					in.Close()
+				}
+			}
+		})
+	}
+}

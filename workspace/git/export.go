@@ -1,0 +1,96 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// outRef is where a quarantine shows the commit that leaves it.
+const outRef = "refs/heads/out"
+
+// WriteBundle writes the work as a file that git can fetch from: a commit and what it
+// has more than the merge base. It is for work that was refused, and may hold anything
+// the agent made.
+func (in *Incoming) WriteBundle(ctx context.Context, w io.Writer, commit ObjectID) error {
+	if err := in.show(ctx, commit); err != nil {
+		return err
+	}
+	c := in.command("bundle", "create", "--quiet", "-", outRef, "^"+in.MergeBase.String())
+	c.stdout = w
+	if _, err := in.run(ctx, c); err != nil {
+		return fmt.Errorf("write a bundle of the work: %w", err)
+	}
+	return nil
+}
+
+// WritePatch writes the difference between the merge base and a commit as a file for
+// git apply. Like a bundle it may hold anything.
+func (in *Incoming) WritePatch(ctx context.Context, w io.Writer, commit ObjectID) error {
+	c := in.command("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--binary", "--full-index", in.MergeBase.String(), commit.String())
+	c.stdout = w
+	if _, err := in.run(ctx, c); err != nil {
+		return fmt.Errorf("write a patch of the work: %w", err)
+	}
+	return nil
+}
+
+// show makes a commit a branch of the quarantine, for commands that want one.
+func (in *Incoming) show(ctx context.Context, commit ObjectID) error {
+	_, err := in.run(ctx, in.command("update-ref", outRef, commit.String()))
+	return err
+}
+
+// DeliverLocal makes a commit the head of a branch in a repository of the user on this
+// machine. No work tree, index or other branch of it changes, and no hook of it runs.
+// The branch may be new or be moved forward.
+//
+// The error is [ErrMoved] if the user has committed to the branch or has it checked out,
+// and [ErrRejected] if another branch is in its way: deliver to another name.
+func (in *Incoming) DeliverLocal(ctx context.Context, repository string, to Branch, commit ObjectID) error {
+	if to.IsZero() || commit.IsZero() {
+		return errors.New("deliver to a local branch: the branch or the commit is missing")
+	}
+	if err := in.show(ctx, commit); err != nil {
+		return err
+	}
+	h := in.store.host
+	out, err := h.run(ctx, command{dir: repository, args: []string{"rev-parse", "--absolute-git-dir"}})
+	if err != nil {
+		return fmt.Errorf("deliver to %s in %s: %w: it is no repository, or of another user: %w", to, repository, ErrFolder, err)
+	}
+	gitDir := strings.TrimSuffix(string(out), "\n")
+	quarantine := fileRemote(in.dir)
+	_, err = h.run(ctx, command{
+		dir: repository, repository: gitDir, remote: &quarantine, bare: []string{in.dir},
+		args: []string{
+			"fetch", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no",
+			"--", quarantine.url, outRef + ":" + to.ref(),
+		},
+	})
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	for _, row := range localRefusals {
+		if strings.Contains(exit.stderr, row.words) {
+			return fmt.Errorf("deliver to %s in %s: %w: %s: %w", to, repository, row.kind, row.advice, err)
+		}
+	}
+	return fmt.Errorf("deliver to %s in %s: %w", to, repository, err)
+}
+
+// localRefusals tell from git's words why a branch of the user cannot be moved.
+var localRefusals = []struct {
+	words  string
+	kind   error
+	advice string
+}{
+	{"checked out at", ErrMoved, "it is checked out there"},
+	{"(non-fast-forward)", ErrMoved, "it has commits that the work does not have"},
+	{"cannot lock ref", ErrRejected, "another branch has the name of a folder of this one, or the reverse"},
+	{"unable to update local ref", ErrRejected, "another branch has the name of a folder of this one, or the reverse"},
+	{"shallow", ErrRejected, "the history of one of the two repositories is cut"},
+}

@@ -1,0 +1,227 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Push moves a branch of the remote to a commit of the quarantine, and to nothing else.
+// old is where the branch is now, as far as the caller knows; the zero id says that the
+// remote must not have it. A push that has already happened is no error, so after a
+// failure it may simply be made again.
+//
+// The error is [ErrMoved] if the branch is somewhere else or the commit does not follow
+// it: fetch, and bring what is there into the work. [ErrRejected] is a refusal of the
+// remote that lasts, with its words; ErrUnavailable one that passes. The others are
+// those of a Fetch.
+func (in *Incoming) Push(ctx context.Context, to Branch, commit, old ObjectID) error {
+	if to.IsZero() || commit.IsZero() {
+		return errors.New("push: the branch or the commit is missing")
+	}
+	if !old.IsZero() && old != commit {
+		if err := in.follows(ctx, commit, old); err != nil {
+			return fmt.Errorf("push to %s: %w", to, err)
+		}
+	}
+	if err := in.store.push(ctx, in.dir, to.ref(), commit, old); err != nil {
+		return fmt.Errorf("push to %s of %s: %w", to, in.store.remote, err)
+	}
+	return nil
+}
+
+// follows returns an error unless commit has old in its history. A lease alone does not
+// protect the branch: with the right old value it forces the push.
+func (in *Incoming) follows(ctx context.Context, commit, old ObjectID) error {
+	_, _, err := in.store.host.output(ctx, in.command("merge-base", "--is-ancestor", old.String(), commit.String()))
+	var exit *exitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &exit) && exit.code == 1:
+		return fmt.Errorf("%w: the commit does not follow %s, which is on the branch", ErrMoved, old)
+	case errors.As(err, &exit) && exit.code == 128:
+		return fmt.Errorf("%w: the commit %s on the branch is not known here; fetch first", ErrMoved, old)
+	}
+	return err
+}
+
+// temporaryPrefix is where objects wait on the remote until they are part of a branch.
+// The remote starts no workflow for it.
+const temporaryPrefix = "refs/symphony/push/"
+
+// PushTemporary brings a commit and its objects to the remote without a branch, as
+// refs/symphony/push/<name>, so that a commit that the remote signs can be made from its
+// tree. Delete it with [Store.DeleteTemporary].
+func (in *Incoming) PushTemporary(ctx context.Context, name string, commit ObjectID) error {
+	b, err := ParseBranch(name)
+	if err != nil {
+		return fmt.Errorf("push the objects of %s: %w", commit, err)
+	}
+	there, err := in.store.list(ctx, temporaryPrefix+b.name)
+	if err != nil {
+		return err
+	}
+	// What another attempt left is not worth anything.
+	if err := in.store.push(ctx, in.dir, temporaryPrefix+b.name, commit, there.refs[temporaryPrefix+b.name]); err != nil {
+		return fmt.Errorf("push the objects of %s to %s: %w", commit, in.store.remote, err)
+	}
+	return nil
+}
+
+// DeleteTemporary deletes what [Incoming.PushTemporary] made. A missing one is no error.
+func (s *Store) DeleteTemporary(ctx context.Context, name string) error {
+	b, err := ParseBranch(name)
+	if err != nil {
+		return fmt.Errorf("delete a temporary reference: %w", err)
+	}
+	there, err := s.list(ctx, temporaryPrefix+b.name)
+	if err != nil {
+		return err
+	}
+	old := there.refs[temporaryPrefix+b.name]
+	if old.IsZero() {
+		return nil
+	}
+	if err := s.push(ctx, s.repository(), temporaryPrefix+b.name, ObjectID{}, old); err != nil {
+		return fmt.Errorf("delete a temporary reference of %s: %w", s.remote, err)
+	}
+	return nil
+}
+
+// push moves a reference of the remote from old to commit, either of which may be
+// nothing. If the connection ends before the answer, it looks what is there.
+func (s *Store) push(ctx context.Context, repository, ref string, commit, old ObjectID) error {
+	source, lease := commit.String(), old.String()
+	if commit.IsZero() {
+		source = ""
+	}
+	if old.IsZero() {
+		lease = "" // must not exist
+	}
+	_, out, err := s.host.output(ctx, command{
+		dir: s.dir, repository: repository, remote: &s.remote,
+		args: []string{
+			"push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--no-signed",
+			"--force-with-lease=" + ref + ":" + lease, "--", s.remote.url, source + ":" + ref,
+		},
+	})
+	if err == nil {
+		return nil
+	}
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		return s.settle(ctx, ref, commit, old, s.remote.explain("push", err))
+	}
+	if answer, ok := parsePush(string(out), ref); ok {
+		failed := answer.classify(s.remote.mask(exit.stderr))
+		if errors.Is(failed, ErrMoved) || errors.Is(failed, ErrUnavailable) {
+			return s.settle(ctx, ref, commit, old, failed)
+		}
+		return failed
+	}
+	failed := s.remote.explain("push", err)
+	for _, certain := range []error{ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRenamed} {
+		if errors.Is(failed, certain) {
+			return failed
+		}
+	}
+	return s.settle(ctx, ref, commit, old, failed)
+}
+
+// settle finds out what the remote has after a push that failed without a clear answer.
+func (s *Store) settle(ctx context.Context, ref string, commit, old ObjectID, failed error) error {
+	there, err := s.list(ctx, ref)
+	switch now := there.refs[ref]; {
+	case err != nil:
+		if errors.Is(failed, ErrMoved) {
+			return failed
+		}
+		return fmt.Errorf("%w: whether the push has happened is not known: %w", ErrUnavailable, failed)
+	case now == commit:
+		return nil
+	case now != old:
+		return fmt.Errorf("%w: it is at %s, not at %s: fetch, and bring what is there into the work", ErrMoved, display(now), display(old))
+	case errors.Is(failed, ErrMoved):
+		return fmt.Errorf("%w: it was moved for a moment: %w", ErrUnavailable, failed)
+	}
+	return failed
+}
+
+// display returns an id, or a word for none.
+func display(id ObjectID) string {
+	if id.IsZero() {
+		return "(nothing)"
+	}
+	return id.String()
+}
+
+// pushAnswer is the line of git push --porcelain about a reference.
+type pushAnswer struct {
+	flag    byte // '!' for a refusal
+	summary string
+}
+
+// parsePush returns the answer about ref in the output of git push --porcelain.
+func parsePush(out, ref string) (pushAnswer, bool) {
+	for line := range strings.Lines(out) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3)
+		if len(fields) != 3 || len(fields[0]) != 1 {
+			continue
+		}
+		if _, to, ok := strings.Cut(fields[1], ":"); ok && to == ref {
+			return pushAnswer{fields[0][0], fields[2]}, true
+		}
+	}
+	return pushAnswer{}, false
+}
+
+// pushRefusals tell from git's words what a refusal means. The first row that matches
+// counts.
+var pushRefusals = []struct {
+	words  string // in the answer or, if it is not there, in what the remote printed
+	kind   error
+	advice string
+}{
+	{"(stale info)", ErrMoved, "somebody pushed to the branch"},
+	{"(non-fast-forward)", ErrMoved, "somebody pushed to the branch"},
+	{"(fetch first)", ErrMoved, "somebody pushed to the branch"},
+	{"exists; cannot create", ErrRejected, "another branch has the name of a folder of this one, or the reverse; delete it, or change repository.branch_prefix"},
+	{"exceeds maximum allowed size", ErrTooBig, "the remote does not take so much at once"},
+	{"cannot lock ref", ErrUnavailable, "another push is under way"},
+	{"failed to update ref", ErrUnavailable, "another push is under way"},
+	{"(atomic transaction failed)", ErrUnavailable, "another push is under way"},
+	{"workflow", ErrRejected, "the token may not change workflow files"},
+	{"GH006", ErrRejected, "the branch is protected"},
+	{"GH013", ErrRejected, "a rule of the repository forbids it"},
+	{"rule violations", ErrRejected, "a rule of the repository forbids it"},
+	{"protected branch", ErrRejected, "the branch is protected"},
+	{"Internal Server Error", ErrUnavailable, "the remote has a failure of its own"},
+	{"", ErrRejected, "the remote refuses it"},
+}
+
+// classify returns the error for a refusal; stderr holds the words of the remote.
+func (a pushAnswer) classify(stderr string) error {
+	words := strings.TrimSpace(remoteWords(stderr))
+	for _, row := range pushRefusals {
+		if strings.Contains(a.summary, row.words) || strings.Contains(words, row.words) {
+			if words != "" {
+				words = ": " + sanitize(words)
+			}
+			return fmt.Errorf("%w: %s: %s%s", row.kind, row.advice, sanitize(a.summary), words)
+		}
+	}
+	return fmt.Errorf("%w: %s", ErrRejected, sanitize(a.summary))
+}
+
+// remoteWords returns the lines that the remote printed.
+func remoteWords(stderr string) string {
+	var words strings.Builder
+	for line := range strings.Lines(stderr) {
+		if text, ok := strings.CutPrefix(line, "remote:"); ok {
+			words.WriteString(strings.TrimSpace(text) + "\n")
+		}
+	}
+	return words.String()
+}
