@@ -94,8 +94,8 @@ func TestNoStatusButZeroWithoutItsCauseOnStandardError(t *testing.T) {
 		"there is no such command":    {args: []string{"state", "mend"}, code: 2, cause: "mend"},
 		"nothing is said about state": {args: []string{"state"}, code: 2, cause: "say what to do"},
 		"there is no workflow":        {args: []string{"--once", "missing.md"}, code: 2, cause: "missing_workflow_file"},
-		"no workflow to validate":     {args: []string{"validate", "missing.md"}, code: 2, cause: "problems, which standard output describes: workflow"},
-		"validate finds a problem": {args: []string{"validate"}, code: 2, cause: "problems, which standard output describes: prompt, codex",
+		"no workflow to validate":     {args: []string{"validate", "missing.md"}, code: 2, cause: "found problems with: workflow;"},
+		"validate finds a problem": {args: []string{"validate"}, code: 2, cause: "found problems with: prompt, codex;",
 			setUp: func(p *project) {
 				p.write("WORKFLOW.md", "---\ntracker: {kind: file}\ncodex: {command: no-such-codex}\n---\n{{ nothing }}\n")
 			}},

@@ -55,7 +55,7 @@ func (s *stateCommand) command() *cobra.Command {
 		},
 		&cobra.Command{
 			Use:   "resume",
-			Short: "End a pause for everyone: one session tries first",
+			Short: "End the pause after a systemic failure: one session tries first",
 			Args:  usage(cobra.NoArgs),
 			RunE:  func(cmd *cobra.Command, _ []string) error { return s.resume(cmd.Context()) },
 		},

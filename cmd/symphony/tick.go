@@ -46,7 +46,7 @@ func (t *tickCommand) command() *cobra.Command {
 		Use:   "symphony [flags] [path-to-WORKFLOW.md]",
 		Short: "Let an issue tracker drive coding agents",
 		Long: `Symphony reads issues from a tracker, gives each a workspace, and drives a Codex
-session in it until the issue is handed over. Without --once it goes on for ever,
+session in it until the issue is handed over. Without --once it runs until stopped,
 with a tick every polling.interval_ms; inside GitHub Actions it always does one.`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return t.Run(cmd.Context(), args) },
@@ -54,12 +54,12 @@ with a tick every polling.interval_ms; inside GitHub Actions it always does one.
 	flags := cmd.Flags()
 	flags.BoolVar(&t.once, "once", false, "one tick, then exit")
 	flags.BoolVar(&t.dryRun, "dry-run", false, "plan and print, change nothing")
-	flags.DurationVar(&t.deadline, "deadline", 0, "stop gracefully before this much time is gone")
-	flags.IntVar(&t.maxIssues, "max-issues", 0, "at most this many issues started in a tick (0: what the workflow says)")
+	flags.DurationVar(&t.deadline, "deadline", 0, "stop gracefully before this much time has passed")
+	flags.IntVar(&t.maxIssues, "max-issues", 0, "start at most this many issues in a tick (0: the limit of the workflow)")
 	port := flags.Int("port", 0, "serve status on 127.0.0.1:`N` (long-running mode; 0: any free port)")
 	flags.StringVar(&t.logs, "logs", "", "keep one event log per session in this `folder`")
 	flags.StringVar(&t.reportFile, "report", "", "write the report, as JSON, to this `file` too")
-	flags.StringVar(&t.failOn, "fail-on", failNever, "`when` to exit 1 though the tick completed: never, failed (or parked), parked")
+	flags.StringVar(&t.failOn, "fail-on", failNever, "`when` to exit 1 after a completed tick: never, failed (or parked), parked")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if flags.Changed("port") {
 			t.port = port

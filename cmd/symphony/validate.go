@@ -81,7 +81,7 @@ func invalid(failed ...error) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: validate found problems, which standard output describes: %s", errUsage, strings.Join(names, ", "))
+	return fmt.Errorf("%w: validate found problems with: %s; standard output describes them", errUsage, strings.Join(names, ", "))
 }
 
 // checkTracker asks the tracker for the issues in active states, for which the
