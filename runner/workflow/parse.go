@@ -164,7 +164,7 @@ func (d *decoder) warn(format string, args ...any) {
 	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
 }
 
-// The file belongs to whoever may also write shell commands into it, so these limits
+// Those who write the file may also write shell commands into it, so these limits
 // only catch a file that is not a workflow. The front matter has its own, because
 // yaml.v3 compares the keys of a map in pairs.
 const (

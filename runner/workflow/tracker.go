@@ -24,32 +24,46 @@ func (d *decoder) decodeTracker() {
 		d.add(p)
 		return
 	}
-	kind, t := d.env.Trackers[i], &d.settings.Tracker
-	t.Kind = kind.Name
+	kind := d.env.Trackers[i]
+	cfg := d.decodeSettings(kind)
+	d.settings.Tracker.Kind, d.settings.Tracker.Config = kind.Name, cfg
+	d.decodeStates(cfg.States())
+}
+
+// decodeSettings returns the settings of a tracker, and records which of them are
+// credentials.
+func (d *decoder) decodeSettings(kind tracker.Kind) tracker.Config {
 	written := d.mergeSettings()
 	raw := make(map[string]any, len(written))
 	for name, v := range written {
 		raw[name] = v.raw
 	}
-	cfg, problems := kind.Decode(raw, func(s tracker.Setting, raw any) any { return d.resolveSetting(s, raw, written[s.Name]) })
+	cfg, problems := kind.Decode(raw, func(s tracker.Setting, raw any) any {
+		return d.resolveSetting(s, raw, written[s.Name])
+	})
 	settings := make(map[string]tracker.Setting)
 	for _, s := range cfg.Settings() {
 		settings[s.Name] = s
-		if !s.Credential {
-			continue
-		}
-		d.credentials = append(d.credentials, s.Name)
-		for _, value := range append(slices.Clone(s.Defaults), raw[s.Name]) {
-			if name, isReference := variableName(value); isReference && !slices.Contains(t.SecretEnv, name) {
-				t.SecretEnv = append(t.SecretEnv, name)
-			}
+		if s.Credential {
+			d.credentials = append(d.credentials, s.Name)
+			d.addSecretEnv(append(slices.Clone(s.Defaults), raw[s.Name]))
 		}
 	}
 	for _, p := range problems {
 		d.addTrackerProblem(p, settings[p.Setting], written[p.Setting])
 	}
-	t.Config = cfg
-	d.decodeStates(cfg.States())
+	return cfg
+}
+
+// addSecretEnv adds the variables that a credential is written as, or would be by
+// default.
+func (d *decoder) addSecretEnv(values []any) {
+	t := &d.settings.Tracker
+	for _, value := range values {
+		if name, isReference := variableName(value); isReference && !slices.Contains(t.SecretEnv, name) {
+			t.SecretEnv = append(t.SecretEnv, name)
+		}
+	}
 }
 
 // kindNames returns the names of the kinds, in order.
