@@ -1,7 +1,6 @@
 package file
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,7 +60,7 @@ func TestAFolderThatCannotBeOneIsRefused(t *testing.T) {
 		"issues":                      "not an absolute path",
 	} {
 		_, err := (&Config{Path: path}).Open(tracker.Options{}, nil, nil)
-		mentions(t, err, tracker.ErrInvalidConfig, path, want)
+		trackertest.CheckError(t, err, tracker.ErrInvalidConfig, path, want)
 	}
 }
 
@@ -95,20 +94,6 @@ func TestAFolderInTheCheckoutIsWarnedOf(t *testing.T) {
 		}
 		if len(adapter.Warnings) != test.want || test.want > 0 && !strings.Contains(adapter.Warnings[0], "commit and push "+test.path) {
 			t.Errorf("%+v: %q", test, adapter.Warnings)
-		}
-	}
-}
-
-// mentions checks the category of an error and words in its text.
-func mentions(t *testing.T, err, category error, words ...string) {
-	t.Helper()
-	if !errors.Is(err, category) {
-		t.Errorf("got %v, want %v", err, category)
-		return
-	}
-	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%v: does not mention %q", err, word)
 		}
 	}
 }

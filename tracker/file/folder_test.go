@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 const plain = "---\ntitle: T\nstate: Todo\n---\n"
@@ -79,7 +80,7 @@ func TestOnlyPlainMarkdownFilesAreIssues(t *testing.T) {
 	}
 	for _, id := range []string{"new\nline", "dir", "pipe", "outside", "inside"} {
 		_, err := f.IssuesByID(t.Context(), []tracker.ID{tracker.ID(id)})
-		mentions(t, err, tracker.ErrResponse, fmt.Sprintf("%q", id+".md"))
+		trackertest.CheckError(t, err, tracker.ErrResponse, fmt.Sprintf("%q", id+".md"))
 	}
 	var dropped []string
 	ctx := tracker.WithDropped(t.Context(), func(m tracker.Malformed) { dropped = append(dropped, m.String()) })
@@ -177,7 +178,7 @@ func TestAFolderThatIsReplacedIsReadAgain(t *testing.T) {
 	f.list(t)
 	must(t, os.RemoveAll(f.path))
 	_, err := f.IssuesByState(t.Context(), []string{"Todo"})
-	mentions(t, err, tracker.ErrRequest, f.path, "check that it exists")
+	trackertest.CheckError(t, err, tracker.ErrRequest, f.path, "check that it exists")
 	must(t, os.Mkdir(f.path, 0o755))
 	f.put(t, "B.md", plain)
 	if diff := cmp.Diff([]string{"B"}, identifiers(f.list(t))); diff != "" {

@@ -17,14 +17,14 @@ import (
 func TestTheAdapterConformsWithOpenAndClosed(t *testing.T) {
 	t.Parallel()
 	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
-		return harness(t, nil, "open", "closed", func(i *ticket, state string) { i.state = state })
+		return harness(t, nil, "open", "closed", func(i *fakeIssue, state string) { i.state = state })
 	})
 }
 
 func TestTheAdapterConformsWithLabels(t *testing.T) {
 	t.Parallel()
 	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
-		return harness(t, map[string]any{"state_label_prefix": "status:"}, "In Progress", "closed", func(i *ticket, state string) {
+		return harness(t, map[string]any{"state_label_prefix": "status:"}, "In Progress", "closed", func(i *fakeIssue, state string) {
 			i.labels = slices.DeleteFunc(i.labels, func(l string) bool { return strings.HasPrefix(l, "status:") })
 			if i.state = stateOpen; state == stateClosed {
 				i.state = stateClosed
@@ -39,7 +39,7 @@ func TestTheAdapterConformsWithABoard(t *testing.T) {
 	t.Parallel()
 	provider := map[string]any{"project": map[string]any{"number": 3, "field": "Stage"}}
 	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
-		return harness(t, provider, "Todo", "closed", func(i *ticket, state string) {
+		return harness(t, provider, "Todo", "closed", func(i *fakeIssue, state string) {
 			if i.state = stateOpen; state == stateClosed {
 				i.state = stateClosed
 			} else {
@@ -50,7 +50,7 @@ func TestTheAdapterConformsWithABoard(t *testing.T) {
 }
 
 // harness returns a fake and an adapter for it; set gives an issue its state.
-func harness(t *testing.T, provider map[string]any, active, done string, set func(*ticket, string)) trackertest.Harness {
+func harness(t *testing.T, provider map[string]any, active, done string, set func(*fakeIssue, string)) trackertest.Harness {
 	f := newFake(t)
 	f.boards[3] = &fakeBoard{options: map[string][]string{"Stage": {"Todo", "Review", "Done"}}}
 	cfg := f.config(provider, []string{active}, []string{done})
@@ -67,14 +67,14 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 			if err != nil {
 				number = f.put(nil)
 			}
-			f.change(number, func(i *ticket) { i.become(issue, set) })
+			f.change(number, func(i *fakeIssue) { i.setFrom(issue, set) })
 			return tracker.ID(strconv.Itoa(number))
 		},
-		Delete:  func(id tracker.ID) { f.change(atoi(string(id)), func(i *ticket) { i.gone = http.StatusGone }) },
-		Corrupt: func(id tracker.ID) { f.change(atoi(string(id)), func(i *ticket) { i.corrupt = true }) },
+		Delete:  func(id tracker.ID) { f.change(atoi(string(id)), func(i *fakeIssue) { i.gone = http.StatusGone }) },
+		Corrupt: func(id tracker.ID) { f.change(atoi(string(id)), func(i *fakeIssue) { i.corrupt = true }) },
 		Refuse:  func() { f.failWith(http.StatusForbidden, nil, `{"message": "Resource not accessible"}`) },
 		FailMidway: func() {
-			f.disturb(func(w http.ResponseWriter, r *http.Request) bool {
+			f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Query().Get("page") == "" && !strings.HasSuffix(r.URL.Path, "2") {
 					return false
 				}
@@ -84,7 +84,7 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 		},
 		Hang: func() <-chan struct{} {
 			waiting := make(chan struct{})
-			f.disturb(func(_ http.ResponseWriter, r *http.Request) bool {
+			f.setFault(func(_ http.ResponseWriter, r *http.Request) bool {
 				select {
 				case <-waiting:
 				default:
@@ -106,8 +106,8 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 	}
 }
 
-// become sets the issue of the fake to what the suite asks for.
-func (i *ticket) become(issue tracker.Issue, set func(*ticket, string)) {
+// setFrom sets the issue of the fake to what the suite asks for.
+func (i *fakeIssue) setFrom(issue tracker.Issue, set func(*fakeIssue, string)) {
 	i.title, i.body, i.labels, i.blockedBy = issue.Title, issue.Description, slices.Clone(issue.Labels), nil
 	if issue.Priority != nil {
 		i.labels = append(i.labels, fmt.Sprintf("P%d", *issue.Priority-1))

@@ -7,13 +7,13 @@ import (
 	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
-// thousand returns an adapter for a repository of 1,000 open issues with text of 2
+// repositoryOf1000 returns an adapter for a repository of 1,000 open issues with text of 2
 // kB each, on a server that answers from memory.
-func thousand(b *testing.B, provider map[string]any) *repository {
+func repositoryOf1000(b *testing.B, provider map[string]any) *repository {
 	f := newFake(b)
 	f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo"}}}
 	for range 1000 {
-		f.put(func(i *ticket) {
+		f.put(func(i *fakeIssue) {
 			i.body, i.labels, i.items[3] = strings.Repeat("A line of text.\r\n", 120), []string{"bug", "P1", "status:todo"}, "Todo"
 		})
 	}
@@ -37,7 +37,7 @@ func BenchmarkFirstListOf1000(b *testing.B) {
 		"open": nil, "labels": {"state_label_prefix": "status:"}, "board": {"project": map[string]any{"number": 3}}, "anyone": {"state_label_prefix": "status:", "trust": "anyone"},
 	} {
 		b.Run(name, func(b *testing.B) {
-			r := thousand(b, provider)
+			r := repositoryOf1000(b, provider)
 			trackertest.MeasureCPU(b, func() {
 				clear(r.pages)
 				clear(r.trust.facts)
@@ -48,12 +48,12 @@ func BenchmarkFirstListOf1000(b *testing.B) {
 }
 
 func BenchmarkUnchangedListOf1000(b *testing.B) {
-	r := thousand(b, nil)
+	r := repositoryOf1000(b, nil)
 	trackertest.MeasureCPU(b, func() { list(b, r) })
 }
 
 func BenchmarkDecodeAPageOf100(b *testing.B) {
-	r := thousand(b, nil)
+	r := repositoryOf1000(b, nil)
 	a, err := r.getIfChanged(b.Context(), r.listPath(listOpen), nil)
 	if err != nil {
 		b.Fatal(err)

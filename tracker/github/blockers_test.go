@@ -14,8 +14,8 @@ func TestAnOpenBlockerKeepsAnIssueFromBeingStarted(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.put(nil)
-	f.put(func(i *ticket) { i.state = stateClosed })
-	f.put(func(i *ticket) { i.blockedBy = []int{1, 2} })
+	f.put(func(i *fakeIssue) { i.state = stateClosed })
+	f.put(func(i *fakeIssue) { i.blockedBy = []int{1, 2} })
 	r := f.open()
 	got := f.read(r, "3")[0]
 	want := []tracker.Blocker{{ID: "1", Identifier: "GH-1", State: "open"}, {ID: "2", Identifier: "GH-2", State: "closed"}}
@@ -25,8 +25,8 @@ func TestAnOpenBlockerKeepsAnIssueFromBeingStarted(t *testing.T) {
 	if got.Dispatchable || got.WhyNot != "GH-1 blocks it" {
 		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
 	}
-	// It is the blocker alone that changes.
-	f.change(1, func(i *ticket) { i.state = stateClosed })
+	// Only the blocker changes.
+	f.change(1, func(i *fakeIssue) { i.state = stateClosed })
 	if got := f.read(r, "3")[0]; !got.Dispatchable || got.BlockedBy[0].State != "closed" {
 		t.Errorf("dispatchable %t, why %q, blocked by %v", got.Dispatchable, got.WhyNot, got.BlockedBy)
 	}
@@ -36,7 +36,7 @@ func TestABlockedIssueCostsNothingWhileNothingChanges(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.put(nil)
-	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
 	r := f.open()
 	f.list(r, "open")
 	f.asked()
@@ -48,7 +48,7 @@ func TestABlockerThatCannotBeReadStillBlocks(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.put(nil)
-	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
 	f.noBlockers = true
 	if got := f.read(f.open(), "2")[0]; got.Dispatchable || !strings.Contains(got.WhyNot, "cannot see") {
 		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
@@ -76,11 +76,11 @@ func TestAnIssueThatGoesMeanwhileIsNoServerWithoutDependencies(t *testing.T) {
 	f := newFake(t)
 	f.noSummary = true
 	f.put(nil)
-	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
 	r := f.open()
-	f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+	f.setFault(func(w http.ResponseWriter, q *http.Request) bool {
 		if strings.HasSuffix(q.URL.Path, "/1/dependencies/blocked_by") {
-			f.change(1, func(i *ticket) { i.gone = http.StatusGone })
+			f.change(1, func(i *fakeIssue) { i.gone = http.StatusGone })
 			w.WriteHeader(http.StatusNotFound)
 			return true
 		}
@@ -97,7 +97,7 @@ func TestWithoutACountInTheRecordTheBlockersAreAskedForByETag(t *testing.T) {
 	f := newFake(t)
 	f.noSummary = true
 	f.put(nil)
-	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
 	r := f.open()
 	f.read(r, "2")
 	f.asked()
@@ -111,8 +111,8 @@ func TestABlockerThatCannotBeReadHoldsUpItsIssueAlone(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.noSummary = true // nothing but the list of blockers says that there is one
-	f.put(func(i *ticket) { i.corrupt = true })
-	f.put(func(i *ticket) { i.blockedBy = []int{1} })
+	f.put(func(i *fakeIssue) { i.corrupt = true })
+	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
 	f.put(nil)
 	got := f.list(f.open(), "open")
 	if len(got) != 2 || got[0].Dispatchable || !strings.Contains(got[0].WhyNot, "GH-1") || !got[1].Dispatchable {

@@ -90,7 +90,7 @@ func TestTheLabelsAreReadToTheLastPage(t *testing.T) {
 func TestAPollThatSeesNoStateAsksOnceWhetherThereAreAny(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *ticket) { i.labels = []string{"bug"} })
+	f.put(func(i *fakeIssue) { i.labels = []string{"bug"} })
 	r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo"}, []string{"done", "closed"})
 	for range 2 {
 		issues, err := r.IssuesByState(t.Context(), []string{"todo"})
@@ -116,13 +116,13 @@ func TestAnIssueWithAStateSaysThatThePrefixIsRight(t *testing.T) {
 		"of another state": func(f *fake, r *repository) { f.list(r, "done") },
 		"before, by its id": func(f *fake, r *repository) {
 			f.read(r, "1")
-			f.change(1, func(i *ticket) { i.labels = nil })
+			f.change(1, func(i *fakeIssue) { i.labels = nil })
 			f.list(r, "todo")
 		},
 		"in a closed list": func(f *fake, r *repository) { f.list(r, "closed") },
 	} {
 		f := newFake(t)
-		f.put(func(i *ticket) { i.labels = []string{"status:todo"} })
+		f.put(func(i *fakeIssue) { i.labels = []string{"status:todo"} })
 		r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo"}, []string{"done", "closed"})
 		read(f, r)
 		if asked := strings.Join(f.asked(), "\n"); strings.Contains(asked, "/labels") {

@@ -17,7 +17,7 @@ func TestALimitThatIsUsedUpIsGitHubsToEnforce(t *testing.T) {
 	f := newFake(t)
 	f.put(nil)
 	r := f.open()
-	f.disturb(func(w http.ResponseWriter, _ *http.Request) bool {
+	f.setFault(func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("X-RateLimit-Limit", "1000")
 		w.Header().Set("X-RateLimit-Remaining", "0")
 		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10))
@@ -33,7 +33,7 @@ func TestEveryRequestHasWhatGitHubAsksFor(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.put(nil)
-	f.disturb(func(_ http.ResponseWriter, q *http.Request) bool {
+	f.setFault(func(_ http.ResponseWriter, q *http.Request) bool {
 		if q.Header.Get("User-Agent") != "symphony" || q.Header.Get("Authorization") != "Bearer "+fakeToken {
 			t.Errorf("%s: %q", q.URL, q.Header)
 		}
@@ -51,7 +51,7 @@ func TestABoardThatIsNotToldIsNoBoardThatIsMissing(t *testing.T) {
 	for _, body := range []string{`{"data": null}`, `{"data":null}`, `{}`, `{"errors":[],"data":null}`} {
 		f := newFake(t)
 		r := onBoard(f, map[string]any{"number": 3}, "Todo")
-		f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+		f.setFault(func(w http.ResponseWriter, q *http.Request) bool {
 			if q.Method == http.MethodPost {
 				reply(w, http.StatusOK, nil)
 				io.WriteString(w, body)
@@ -69,7 +69,7 @@ func TestATextAboutErrorsIsNoError(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`"errors"`, `{"data":null,"errors":[{"type":"RATE_LIMITED"}]}`, "errors"} {
 		f := newFake(t)
-		f.put(func(i *ticket) { i.title, i.body = text, text })
+		f.put(func(i *fakeIssue) { i.title, i.body = text, text })
 		if got := f.list(f.open(), "open"); len(got) != 1 || !got[0].Dispatchable {
 			t.Errorf("%s: %+v", text, got)
 		}

@@ -33,6 +33,6 @@
 // redirects, rate limits, sizes and retries holds for each of them. Records are
 // go-github's with one field more, issue_dependencies_summary, which saves a request
 // per issue. Lists are read page by page with their ETags, and a malformed record
-// spoils only itself. GraphQL queries are written from the struct that takes the
+// affects no other. GraphQL queries are written from the struct that receives the
 // answer.
 package github

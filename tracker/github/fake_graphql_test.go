@@ -94,14 +94,14 @@ func (f *fake) node(id any) object {
 	return nil
 }
 
-func actorNode(a *account) object {
+func actorNode(a *fakeUser) object {
 	if a == nil {
 		return nil
 	}
 	return object{"__typename": a.Type, "login": a.Login}
 }
 
-func (f *fake) issueNode(i *ticket) object {
+func (f *fake) issueNode(i *fakeIssue) object {
 	items, edits := []object{}, []object{}
 	for number, status := range i.items {
 		item := object{"project": object{"id": projectID(number)}, "fieldValueByName": object(nil)}

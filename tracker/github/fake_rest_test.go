@@ -93,7 +93,7 @@ func (f *fake) routes(mux *http.ServeMux) {
 // listed returns the issues in a state that have all of the labels, which are
 // separated by commas and compared letter by letter.
 func (f *fake) listed(state, labels string) []any {
-	bears := func(i *ticket) bool {
+	bears := func(i *fakeIssue) bool {
 		for label := range strings.SplitSeq(labels, ",") {
 			if label != "" && !slices.Contains(i.labels, label) {
 				return false
@@ -133,7 +133,7 @@ func atoi(s string) int {
 func nodeID(n int) string { return fmt.Sprintf("I_%d", n) }
 
 // rest returns an issue as the REST API gives it.
-func (f *fake) rest(i *ticket) map[string]any {
+func (f *fake) rest(i *fakeIssue) map[string]any {
 	api := f.server.URL + "/repos/" + fakeRepo
 	at := fmt.Sprintf("%s/issues/%d", api, i.number)
 	labels := []any{}
@@ -182,7 +182,7 @@ func (f *fake) allLabels() []string {
 }
 
 // restUser returns a user as the REST API gives it, nil for a deleted account.
-func restUser(a account) any {
+func restUser(a fakeUser) any {
 	if a.Login == "" {
 		return nil
 	}
@@ -206,9 +206,9 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 	handle("GET ", func(*http.Request) (int, any) { return http.StatusOK, map[string]any{"default_branch": "main"} })
 	handle("POST /issues", func(r *http.Request) (int, any) {
 		v := body(r)
-		i := &ticket{
+		i := &fakeIssue{
 			number: len(f.issues) + 1, title: v["title"].(string), body: v["body"].(string), state: stateOpen,
-			created: f.clock, updated: f.clock, author: account{"mem", "User"}, association: "MEMBER",
+			created: f.clock, updated: f.clock, author: fakeUser{"mem", "User"}, association: "MEMBER",
 		}
 		for _, label := range v["labels"].([]any) {
 			i.labels = append(i.labels, label.(string))

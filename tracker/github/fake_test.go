@@ -33,13 +33,13 @@ type fake struct {
 	schema *ast.Schema
 
 	mu          sync.Mutex
-	issues      map[int]*ticket
+	issues      map[int]*fakeIssue
 	clock       time.Time
 	requests    []string          // "METHOD path?query status"
 	permissions map[string]string // by login
 	boards      map[int]*fakeBoard
-	labels      []string // of the repository, besides those that issues bear
-	exactLabels bool     // a label is found by its own spelling alone
+	labels      []string // of the repository, in addition to those of its issues
+	exactLabels bool     // a label is found only by its exact spelling
 	comments    []string
 	pulls       []map[string]any
 	pushed      func(branch string) bool // whether a pull request can be opened from it
@@ -52,31 +52,33 @@ type fake struct {
 	observe     func(r *http.Request, body []byte, status int, h http.Header, answer []byte)
 }
 
-// ticket is an issue of the fake.
-type ticket struct {
+// fakeIssue is an issue or a pull request of the fake.
+type fakeIssue struct {
 	number             int
 	title, body, state string
-	author             account
+	author             fakeUser
 	association        string
 	labels             []string
 	created, updated   time.Time
 	pull, corrupt      bool
 	gone               int // status instead of the issue
 	blockedBy          []int
-	edits, renames     []deed
-	labelings          []deed
+	edits, renames     []fakeEvent
+	labelings          []fakeEvent
 	items              map[int]string // status by number of board
-	moreBoards         bool           // than are told
+	moreBoards         bool           // than the answer lists
 }
 
-type account struct {
+// fakeUser is an account of the fake.
+type fakeUser struct {
 	Login string
 	Type  string // User, Bot, Organization, …
 }
 
-// deed is something somebody did to an issue; label is for labelings.
-type deed struct {
-	by    *account
+// fakeEvent is something that somebody did to an issue. Only labellings have a
+// label.
+type fakeEvent struct {
+	by    *fakeUser
 	at    time.Time
 	label string
 }
@@ -100,7 +102,7 @@ func (b *lockedBuffer) String() string {
 
 func newFake(t testing.TB) *fake {
 	f := &fake{
-		t: t, log: new(lockedBuffer), schema: schema(t), pushed: func(string) bool { return true }, issues: make(map[int]*ticket), clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		t: t, log: new(lockedBuffer), schema: schema(t), pushed: func(string) bool { return true }, issues: make(map[int]*fakeIssue), clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		permissions: map[string]string{"mem": "write"}, boards: make(map[int]*fakeBoard), refs: make(map[string]string), changed: make(map[string][]string),
 	}
 	f.observe = describedExchange(t)
@@ -150,13 +152,13 @@ func (f *fake) openConfig(cfg Config) *repository {
 }
 
 // put adds an issue by a member, changed as edit says, and gives its number.
-func (f *fake) put(edit func(*ticket)) int {
+func (f *fake) put(edit func(*fakeIssue)) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.clock = f.clock.Add(time.Minute)
-	i := &ticket{
+	i := &fakeIssue{
 		number: len(f.issues) + 1, title: "An issue", body: "Its text.", state: stateOpen, created: f.clock, updated: f.clock,
-		author: account{"mem", "User"}, association: "MEMBER", items: make(map[int]string),
+		author: fakeUser{"mem", "User"}, association: "MEMBER", items: make(map[int]string),
 	}
 	if edit != nil {
 		edit(i)
@@ -166,7 +168,7 @@ func (f *fake) put(edit func(*ticket)) int {
 }
 
 // change edits an issue as anything on GitHub does: its time of update moves.
-func (f *fake) change(number int, edit func(*ticket)) {
+func (f *fake) change(number int, edit func(*fakeIssue)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.clock = f.clock.Add(time.Minute)
@@ -183,7 +185,8 @@ func (f *fake) asked() []string {
 	return list
 }
 
-func (f *fake) disturb(fault func(http.ResponseWriter, *http.Request) bool) {
+// setFault lets fault answer requests. When it returns false, the fake answers.
+func (f *fake) setFault(fault func(http.ResponseWriter, *http.Request) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fault = fault
@@ -191,7 +194,7 @@ func (f *fake) disturb(fault func(http.ResponseWriter, *http.Request) bool) {
 
 // failWith lets every request fail from now on.
 func (f *fake) failWith(status int, header map[string]string, body string) {
-	f.disturb(func(w http.ResponseWriter, _ *http.Request) bool {
+	f.setFault(func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", "application/json")
 		for key, value := range header {
 			w.Header().Set(key, value)

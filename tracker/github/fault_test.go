@@ -64,7 +64,7 @@ func TestAFaultOfTheServerIsTriedTwiceAgain(t *testing.T) {
 		f.put(nil)
 		r := f.open()
 		left := failures
-		f.disturb(func(w http.ResponseWriter, _ *http.Request) bool {
+		f.setFault(func(w http.ResponseWriter, _ *http.Request) bool {
 			left--
 			if left < 0 {
 				return false
@@ -101,7 +101,7 @@ func TestAServerThatIsSilentOrGoneIsARequestThatDidNotGetThrough(t *testing.T) {
 	f := newFake(t)
 	r := f.open()
 	r.client.Transport.Timeout = 20 * time.Millisecond
-	f.disturb(func(_ http.ResponseWriter, q *http.Request) bool { <-q.Context().Done(); return true })
+	f.setFault(func(_ http.ResponseWriter, q *http.Request) bool { <-q.Context().Done(); return true })
 	if err := f.listError(r); !errors.Is(err, tracker.ErrRequest) || !strings.Contains(err.Error(), "no answer within 20ms") {
 		t.Error(err)
 	}
@@ -147,7 +147,7 @@ func TestPagesThatLeadNowhereFail(t *testing.T) {
 	} {
 		f := newFake(t)
 		r := f.open()
-		f.disturb(func(w http.ResponseWriter, _ *http.Request) bool {
+		f.setFault(func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Link", fmt.Sprintf(`<%s>; rel="next"`, link(f)))
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `[]`)
@@ -199,7 +199,7 @@ func TestGraphQLFailuresAreNeverAnEmptyAnswer(t *testing.T) {
 		f := newFake(t)
 		f.put(nil)
 		r := f.open()
-		f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+		f.setFault(func(w http.ResponseWriter, q *http.Request) bool {
 			if q.Method == http.MethodPost {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(test.status)
@@ -228,7 +228,7 @@ func TestAnErrorWithoutWordsIsASentenceAllTheSame(t *testing.T) {
 		f := newFake(t)
 		f.put(nil)
 		r := f.open()
-		f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+		f.setFault(func(w http.ResponseWriter, q *http.Request) bool {
 			if test.status == http.StatusOK && q.Method == http.MethodGet {
 				return false
 			}

@@ -182,7 +182,7 @@ func newMalformed(number int, why error) tracker.Malformed {
 	return m
 }
 
-// decodeRecords reads the records of a list. Malformed ones are returned apart, each
+// decodeRecords reads the records of a list. It returns malformed ones separately, each
 // with its reason.
 func decodeRecords(c *client.Client, a transport.Answer) (records []*record, malformed []tracker.Malformed, err error) {
 	keep := func(r *record, err error) {

@@ -75,9 +75,9 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 	t.Run("told to wait for a second", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
-		f.put(func(i *ticket) { i.state = stateClosed })
+		f.put(func(i *fakeIssue) { i.state = stateClosed })
 		limits := 1
-		f.disturb(func(w http.ResponseWriter, _ *http.Request) bool {
+		f.setFault(func(w http.ResponseWriter, _ *http.Request) bool {
 			if limits--; limits < 0 {
 				return false
 			}
@@ -126,7 +126,7 @@ func (f *fake) tick(p *trackertest.Program, agent string) trackertest.Output {
 // session and hands it over in the next.
 func (f *fake) worksOn(p *trackertest.Program, agent, text string) {
 	f.t.Helper()
-	number := f.put(func(i *ticket) { i.body, i.labels = text, []string{"bug", "symphony"} })
+	number := f.put(func(i *fakeIssue) { i.body, i.labels = text, []string{"bug", "symphony"} })
 	f.pushed = func(branch string) bool {
 		return p.Git("-C", p.Repo, "for-each-ref", "--format=%(refname)", "refs/heads/"+branch) != ""
 	}

@@ -18,11 +18,11 @@ func TestTheBoardGivesTheState(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	r := onBoard(f, map[string]any{"number": 3}, "todo", "In Progress")
-	f.put(func(i *ticket) { i.items[3] = "Todo" })
-	f.put(func(i *ticket) { i.items[3] = "" })
-	f.put(func(i *ticket) { i.items[4] = "Todo" })
-	f.put(func(i *ticket) { i.items[3], i.state = "Todo", stateClosed })
-	f.put(func(i *ticket) { i.items[3], i.items[4] = "In Progress", "Done" })
+	f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
+	f.put(func(i *fakeIssue) { i.items[3] = "" })
+	f.put(func(i *fakeIssue) { i.items[4] = "Todo" })
+	f.put(func(i *fakeIssue) { i.items[3], i.state = "Todo", stateClosed })
+	f.put(func(i *fakeIssue) { i.items[3], i.items[4] = "In Progress", "Done" })
 	var states []string
 	for _, issue := range f.read(r, "1", "2", "3", "4", "5") {
 		states = append(states, issue.State)
@@ -40,13 +40,13 @@ func TestABoardCostsOneRequestMorePer100OpenIssues(t *testing.T) {
 	f := newFake(t)
 	r := onBoard(f, map[string]any{"number": 3}, "Todo")
 	for range 3 {
-		f.put(func(i *ticket) { i.items[3] = "Todo" })
+		f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
 	}
 	f.list(r, "Todo")
 	f.asked()
 	f.list(r, "Todo")
 	wantRequests(t, f, listPath+" 304", "POST /graphql 200")
-	// What moves on the board alone is seen, although the list has not changed.
+	// An issue that moves on the board is seen, although the list has not changed.
 	f.mu.Lock()
 	f.issues[2].items[3] = "Done"
 	f.mu.Unlock()
@@ -58,9 +58,9 @@ func TestABoardCostsOneRequestMorePer100OpenIssues(t *testing.T) {
 func TestAnIssueOnTooManyBoardsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *ticket) { i.items[3] = "Todo" })
-	f.put(func(i *ticket) { i.items[4], i.moreBoards = "Todo", true })
-	f.put(func(i *ticket) { i.items[3], i.moreBoards = "Todo", true }) // it is told of the board that counts
+	f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
+	f.put(func(i *fakeIssue) { i.items[4], i.moreBoards = "Todo", true })
+	f.put(func(i *fakeIssue) { i.items[3], i.moreBoards = "Todo", true }) // the answer lists the board that counts
 	r := onBoard(f, map[string]any{"number": 3}, "Todo")
 	var dropped []string
 	issues, err := r.IssuesByState(tracker.WithDropped(t.Context(), func(m tracker.Malformed) { dropped = append(dropped, m.String()) }), []string{"Todo"})

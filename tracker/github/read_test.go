@@ -39,8 +39,8 @@ func wantRequests(t *testing.T, f *fake, want ...string) {
 func TestAnUnchangedRepositoryCostsOneConditionalRequest(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	blocker := f.put(func(i *ticket) { i.state = stateClosed })
-	f.put(func(i *ticket) { i.blockedBy = []int{blocker} })
+	blocker := f.put(func(i *fakeIssue) { i.state = stateClosed })
+	f.put(func(i *fakeIssue) { i.blockedBy = []int{blocker} })
 	f.put(nil)
 	r := f.open()
 	f.list(r, "open")
@@ -48,7 +48,7 @@ func TestAnUnchangedRepositoryCostsOneConditionalRequest(t *testing.T) {
 	f.list(r, "open")
 	f.read(r, "2", "3")
 	wantRequests(t, f, listPath+" 304", listPath+" 304")
-	f.change(3, func(i *ticket) { i.title = "Another title" })
+	f.change(3, func(i *fakeIssue) { i.title = "Another title" })
 	if got := f.list(r, "open")[1].Title; got != "Another title" {
 		t.Errorf("title %q", got)
 	}
@@ -86,7 +86,7 @@ func TestReadsByIDAskForTheListWhereThatIsCheaper(t *testing.T) {
 	wantRequests(t, f, "GET /repos/acme/shop/issues/1 200", historyRequest, memRequest)
 	f.list(r, "open")
 	f.asked()
-	f.change(2, func(i *ticket) { i.state = stateClosed })
+	f.change(2, func(i *fakeIssue) { i.state = stateClosed })
 	got := f.read(r, "3", "2", "1")
 	if diff := cmp.Diff([]string{"GH-3", "GH-2", "GH-1"}, identifiers(got)); diff != "" {
 		t.Error(diff)
@@ -99,7 +99,7 @@ func TestReadsByIDAskForTheListWhereThatIsCheaper(t *testing.T) {
 func TestPullRequestsAreNeverIssues(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *ticket) { i.pull = true })
+	f.put(func(i *fakeIssue) { i.pull = true })
 	f.put(nil)
 	r := f.open()
 	for how, got := range map[string][]tracker.Issue{"read": f.read(r, "1", "2"), "listed": f.list(r, "open")} {
@@ -113,12 +113,12 @@ func TestWhatIsGoneIsNotVisible(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusNotFound, http.StatusGone, http.StatusMovedPermanently} {
 		f := newFake(t)
-		f.put(func(i *ticket) { i.gone = status })
+		f.put(func(i *fakeIssue) { i.gone = status })
 		r := f.open()
 		if got := f.read(r, "1", "01", "+1", "-1", "0", "x", "9999999999999999999999"); len(got) != 0 {
 			t.Errorf("%d: got %d issues", status, len(got))
 		}
-		// The list proves that it is the issue that is gone, not the repository.
+		// The list proves that the issue was deleted, and not the repository.
 		wantRequests(t, f, fmt.Sprintf("GET /repos/acme/shop/issues/1 %d", status), listPath+" 200")
 		if transferred := strings.Contains(f.log.String(), "issue transferred"); transferred != (status == http.StatusMovedPermanently) {
 			t.Errorf("%d: transferred %t in the log", status, transferred)
@@ -149,7 +149,7 @@ func TestALostRepositoryDoesNotLookLikeIssuesThatAreGone(t *testing.T) {
 func TestClosedIssuesAreClosedWhateverTheirLabelsSay(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *ticket) { i.labels, i.state = []string{"status:todo"}, stateClosed })
+	f.put(func(i *fakeIssue) { i.labels, i.state = []string{"status:todo"}, stateClosed })
 	r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo"}, []string{"done", "closed"})
 	if got := f.read(r, "1")[0]; got.State != stateClosed || got.Dispatchable {
 		t.Errorf("state %q, dispatchable %t", got.State, got.Dispatchable)
@@ -178,7 +178,7 @@ func TestLabelsGiveTheState(t *testing.T) {
 		{labels: []string{"status:in progress", "status:todo"}, state: "todo", why: "several states"},
 	} {
 		f := newFake(t)
-		f.put(func(i *ticket) { i.labels = test.labels })
+		f.put(func(i *fakeIssue) { i.labels = test.labels })
 		r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo", "in progress"}, []string{"done"})
 		got := f.read(r, "1")[0]
 		if got.State != test.state || got.Dispatchable != (test.why == "") || !strings.Contains(got.WhyNot, test.why) {
@@ -190,7 +190,7 @@ func TestLabelsGiveTheState(t *testing.T) {
 func TestTheHighestPriorityWins(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *ticket) { i.labels = []string{"P3", "p1", "p2"} })
+	f.put(func(i *fakeIssue) { i.labels = []string{"P3", "p1", "p2"} })
 	if got := f.read(f.open(), "1")[0].Priority; got == nil || *got != 2 {
 		t.Errorf("priority %v, want 2", got)
 	}
@@ -200,7 +200,7 @@ func TestHostileTextArrivesAsItIs(t *testing.T) {
 	t.Parallel()
 	const text = "{{ issue.title }} ::set-output name=x::y\n../../etc/passwd \x1b[31m\u202e</script>`$(id)`\u0000%0A"
 	f := newFake(t)
-	f.put(func(i *ticket) { i.title, i.body, i.labels = text, text, []string{text} })
+	f.put(func(i *fakeIssue) { i.title, i.body, i.labels = text, text, []string{text} })
 	got := f.read(f.open(), "1")[0]
 	want := []string{text, text, tracker.NormalLabel(text), "GH-1"}
 	if diff := cmp.Diff(want, []string{got.Title, got.Description, got.Labels[0], got.Identifier}); diff != "" {
@@ -214,7 +214,7 @@ func TestHostileTextArrivesAsItIs(t *testing.T) {
 func TestAnIssueIsNormalised(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *ticket) { i.labels = []string{"Bug", " bug ", "P0"} })
+	f.put(func(i *fakeIssue) { i.labels = []string{"Bug", " bug ", "P0"} })
 	got := f.read(f.open(), "1")[0]
 	got.CreatedAt, got.UpdatedAt = f.clock, f.clock
 	want := tracker.Issue{

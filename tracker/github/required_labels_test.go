@@ -18,9 +18,9 @@ func (f *fake) requiring(more map[string]any, labels ...string) *repository {
 	return f.openConfig(cfg)
 }
 
-func labelled(labels ...string) func(*ticket) { return func(i *ticket) { i.labels = labels } }
+func labelled(labels ...string) func(*fakeIssue) { return func(i *fakeIssue) { i.labels = labels } }
 
-// unlabelled fills the repository with issues that nobody meant for an agent.
+// unlabelled adds issues without the required label to the repository.
 func (f *fake) unlabelled(n int) {
 	for range n {
 		f.put(labelled("bug"))
@@ -48,7 +48,7 @@ func TestAListByLabelsFindsEveryIssueThatBearsAllOfThem(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		required []string
-		issue    []string // labels of one that bears all
+		issue    []string // labels of an issue that has all of them
 		sent     string
 	}{
 		"one":                          {[]string{"symphony"}, []string{"bug", "symphony"}, "symphony"},
@@ -116,7 +116,7 @@ func TestABlankRequiredLabelMatchesNothingAndAsksNothing(t *testing.T) {
 func TestFinishedIssuesAreListedWhateverTheirLabels(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *ticket) { i.state = stateClosed })
+	f.put(func(i *fakeIssue) { i.state = stateClosed })
 	r := f.requiring(nil, "symphony", "")
 	if diff := cmp.Diff([]string{"GH-1"}, identifiers(f.list(r, "closed"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -127,7 +127,7 @@ func TestAnIssueWithoutARequiredLabelIsNotAskedAboutFurther(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	blocker := f.put(nil)
-	f.put(func(i *ticket) { i.blockedBy = []int{blocker} })
+	f.put(func(i *fakeIssue) { i.blockedBy = []int{blocker} })
 	r := f.requiring(nil, "symphony")
 	got := f.read(r, "2")
 	if len(got) != 1 || got[0].Dispatchable || !strings.Contains(got[0].WhyNot, `lacks the required label "symphony"`) {
@@ -165,7 +165,7 @@ func TestRequiredLabelsNarrowTheListForTheOtherWaysToNameAState(t *testing.T) {
 		f := newFake(t)
 		f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo", "Done"}}}
 		f.unlabelled(250)
-		f.put(func(i *ticket) { i.labels, i.items[3] = []string{"symphony", "status:todo"}, "Todo" })
+		f.put(func(i *fakeIssue) { i.labels, i.items[3] = []string{"symphony", "status:todo"}, "Todo" })
 		cfg := f.config(test.provider, []string{test.active}, []string{"closed"})
 		cfg.RequiredLabels = []string{"symphony"}
 		r := f.openConfig(cfg)

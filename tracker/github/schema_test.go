@@ -58,7 +58,7 @@ func TestTheQueriesFitTheSchemaThatGitHubPublishes(t *testing.T) {
 	f := newFake(t)
 	f.schema = publishedSchema(t)
 	r := onBoard(f, map[string]any{"number": 3}, "Todo")
-	f.put(func(i *ticket) { i.items[3] = "Todo" })
+	f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
 	f.list(r, "Todo")
 	wantRequests(t, f, listPath+" 200", "POST /graphql 200", historyRequest, memRequest)
 }
@@ -191,10 +191,10 @@ func TestTheFakeSpeaksAsGitHubDescribes(t *testing.T) {
 	f := newFake(t)
 	f.permissions["writer"] = "write"
 	f.put(nil)
-	f.put(func(i *ticket) {
-		i.blockedBy, i.labels, i.edits = []int{1}, []string{"bug"}, []deed{{by: user("writer"), at: i.created}}
+	f.put(func(i *fakeIssue) {
+		i.blockedBy, i.labels, i.edits = []int{1}, []string{"bug"}, []fakeEvent{{by: user("writer"), at: i.created}}
 	})
-	f.change(1, func(i *ticket) { i.state = stateClosed })
+	f.change(1, func(i *fakeIssue) { i.state = stateClosed })
 	r := f.open()
 	f.read(r, "1", "2", "3")
 	f.list(r, "open", "closed")

@@ -159,7 +159,7 @@ func TestTheSmokeTestFailsWhereGitHubDoes(t *testing.T) {
 		},
 	} {
 		f := newFake(t)
-		f.disturb(func(w http.ResponseWriter, r *http.Request) bool {
+		f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
 			if !broken(r) {
 				return false
 			}

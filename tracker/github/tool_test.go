@@ -261,7 +261,7 @@ func TestAComparisonThatTellsNothingIsNoLeave(t *testing.T) {
 	t.Parallel()
 	for _, comparison := range []string{``, `{}`, `null`, `{"files": null}`} {
 		f := newFake(t)
-		f.disturb(func(w http.ResponseWriter, r *http.Request) bool {
+		f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
 			compares := strings.Contains(r.URL.Path, "/compare/")
 			if compares {
 				w.Header().Set("Content-Type", "application/json")

@@ -9,100 +9,100 @@ import (
 	"time"
 )
 
-// cast gives the people of the trust tests their permissions.
-func cast(f *fake) {
+// grantRoles gives the people of the trust tests their permissions.
+func grantRoles(f *fake) {
 	f.permissions["writer"], f.permissions["boss"], f.permissions["mem"], f.permissions["reader"] = "write", "admin", "write", "read"
 }
 
-func user(login string) *account { return &account{login, "User"} }
+func user(login string) *fakeUser { return &fakeUser{login, "User"} }
 
 func TestWhoseIssuesMayBeWorkedOn(t *testing.T) {
 	t.Parallel()
-	outsider := func(i *ticket) { i.author, i.association = account{"evil", "User"}, "NONE" }
-	by := func(login, association string) func(*ticket) {
-		return func(i *ticket) { i.author, i.association = account{login, "User"}, association }
+	outsider := func(i *fakeIssue) { i.author, i.association = fakeUser{"evil", "User"}, "NONE" }
+	by := func(login, association string) func(*fakeIssue) {
+		return func(i *fakeIssue) { i.author, i.association = fakeUser{login, "User"}, association }
 	}
-	at := func(i *ticket, minutes int) time.Time { return i.created.Add(time.Duration(minutes) * time.Minute) }
-	edit := func(by *account, minutes int) func(*ticket) {
-		return func(i *ticket) { i.edits = append(i.edits, deed{by: by, at: at(i, minutes)}) }
+	at := func(i *fakeIssue, minutes int) time.Time { return i.created.Add(time.Duration(minutes) * time.Minute) }
+	edit := func(by *fakeUser, minutes int) func(*fakeIssue) {
+		return func(i *fakeIssue) { i.edits = append(i.edits, fakeEvent{by: by, at: at(i, minutes)}) }
 	}
-	rename := func(by *account, minutes int) func(*ticket) {
-		return func(i *ticket) { i.renames = append(i.renames, deed{by: by, at: at(i, minutes)}) }
+	rename := func(by *fakeUser, minutes int) func(*fakeIssue) {
+		return func(i *fakeIssue) { i.renames = append(i.renames, fakeEvent{by: by, at: at(i, minutes)}) }
 	}
-	label := func(by *account, minutes int) func(*ticket) {
-		return func(i *ticket) {
+	label := func(by *fakeUser, minutes int) func(*fakeIssue) {
+		return func(i *fakeIssue) {
 			i.labels = []string{"Agent OK"}
-			i.labelings = append(i.labelings, deed{by: by, at: at(i, minutes), label: "Agent OK"})
+			i.labelings = append(i.labelings, fakeEvent{by: by, at: at(i, minutes), label: "Agent OK"})
 		}
 	}
 	for name, test := range map[string]struct {
-		issue []func(*ticket)
+		issue []func(*fakeIssue)
 		why   string // a part of the reason; "" may be worked on
 	}{
 		"a member's":                        {nil, ""},
-		"an owner's":                        {[]func(*ticket){func(i *ticket) { i.association = "OWNER" }}, ""},
-		"a collaborator's":                  {[]func(*ticket){func(i *ticket) { i.association = "COLLABORATOR" }}, ""},
-		"a member's who only reads":         {[]func(*ticket){by("reader", "MEMBER")}, "its author may not write the repository (reader has no write access)"},
-		"a collaborator's who only reads":   {[]func(*ticket){by("reader", "COLLABORATOR")}, "its author may not write the repository"},
-		"a member's without access":         {[]func(*ticket){by("former", "MEMBER")}, "former is not a collaborator"},
-		"a reader's, vouched for":           {[]func(*ticket){by("reader", "MEMBER"), label(user("writer"), 5)}, ""},
-		"a reader's, edited by a writer":    {[]func(*ticket){by("reader", "MEMBER"), edit(user("writer"), 1)}, "its author may not write the repository"},
-		"an outsider's with write access":   {[]func(*ticket){by("writer", "NONE")}, "its author is not a member"},
-		"an outsider's":                     {[]func(*ticket){outsider}, "its author is not a member"},
-		"a contributor's":                   {[]func(*ticket){outsider, func(i *ticket) { i.association = "CONTRIBUTOR" }}, "its author is not a member"},
-		"of an imported account":            {[]func(*ticket){func(i *ticket) { i.association = "MANNEQUIN" }}, "its author is not a member"},
-		"a bot's, whatever its association": {[]func(*ticket){func(i *ticket) { i.author = account{"helper[bot]", "Bot"} }}, "its author is not a member"},
-		"a deleted account's":               {[]func(*ticket){func(i *ticket) { i.author = account{} }}, "its author is not a member"},
+		"an owner's":                        {[]func(*fakeIssue){func(i *fakeIssue) { i.association = "OWNER" }}, ""},
+		"a collaborator's":                  {[]func(*fakeIssue){func(i *fakeIssue) { i.association = "COLLABORATOR" }}, ""},
+		"a member's who only reads":         {[]func(*fakeIssue){by("reader", "MEMBER")}, "its author may not write the repository (reader has no write access)"},
+		"a collaborator's who only reads":   {[]func(*fakeIssue){by("reader", "COLLABORATOR")}, "its author may not write the repository"},
+		"a member's without access":         {[]func(*fakeIssue){by("former", "MEMBER")}, "former is not a collaborator"},
+		"a reader's, vouched for":           {[]func(*fakeIssue){by("reader", "MEMBER"), label(user("writer"), 5)}, ""},
+		"a reader's, edited by a writer":    {[]func(*fakeIssue){by("reader", "MEMBER"), edit(user("writer"), 1)}, "its author may not write the repository"},
+		"an outsider's with write access":   {[]func(*fakeIssue){by("writer", "NONE")}, "its author is not a member"},
+		"an outsider's":                     {[]func(*fakeIssue){outsider}, "its author is not a member"},
+		"a contributor's":                   {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.association = "CONTRIBUTOR" }}, "its author is not a member"},
+		"of an imported account":            {[]func(*fakeIssue){func(i *fakeIssue) { i.association = "MANNEQUIN" }}, "its author is not a member"},
+		"a bot's, whatever its association": {[]func(*fakeIssue){func(i *fakeIssue) { i.author = fakeUser{"helper[bot]", "Bot"} }}, "its author is not a member"},
+		"a deleted account's":               {[]func(*fakeIssue){func(i *fakeIssue) { i.author = fakeUser{} }}, "its author is not a member"},
 
-		"edited by its author":               {[]func(*ticket){edit(user("Mem"), 1)}, ""},
-		"edited by a writer":                 {[]func(*ticket){edit(user("writer"), 1)}, ""},
-		"edited by an outsider":              {[]func(*ticket){edit(user("evil"), 1)}, "evil is not a collaborator"},
-		"edited by a reader":                 {[]func(*ticket){edit(user("reader"), 1)}, "reader has no write access"},
-		"edited by an outsider, then mended": {[]func(*ticket){edit(user("evil"), 1), edit(user("boss"), 2)}, "evil is not a collaborator"},
-		"edited by a bot":                    {[]func(*ticket){edit(&account{"writer", "Bot"}, 1)}, "writer is not a person"},
-		"edited by a bot with its login":     {[]func(*ticket){edit(&account{"mem", "Bot"}, 1)}, "mem is not a person"},
-		"edited by a deleted account":        {[]func(*ticket){edit(nil, 1)}, "a deleted account"},
-		"renamed by an outsider":             {[]func(*ticket){rename(user("evil"), 1)}, "evil is not a collaborator"},
-		"renamed by its author":              {[]func(*ticket){rename(user("mem"), 1)}, ""},
-		"edited more often than can be read": {[]func(*ticket){func(i *ticket) {
+		"edited by its author":               {[]func(*fakeIssue){edit(user("Mem"), 1)}, ""},
+		"edited by a writer":                 {[]func(*fakeIssue){edit(user("writer"), 1)}, ""},
+		"edited by an outsider":              {[]func(*fakeIssue){edit(user("evil"), 1)}, "evil is not a collaborator"},
+		"edited by a reader":                 {[]func(*fakeIssue){edit(user("reader"), 1)}, "reader has no write access"},
+		"edited by an outsider, then mended": {[]func(*fakeIssue){edit(user("evil"), 1), edit(user("boss"), 2)}, "evil is not a collaborator"},
+		"edited by a bot":                    {[]func(*fakeIssue){edit(&fakeUser{"writer", "Bot"}, 1)}, "writer is not a person"},
+		"edited by a bot with its login":     {[]func(*fakeIssue){edit(&fakeUser{"mem", "Bot"}, 1)}, "mem is not a person"},
+		"edited by a deleted account":        {[]func(*fakeIssue){edit(nil, 1)}, "a deleted account"},
+		"renamed by an outsider":             {[]func(*fakeIssue){rename(user("evil"), 1)}, "evil is not a collaborator"},
+		"renamed by its author":              {[]func(*fakeIssue){rename(user("mem"), 1)}, ""},
+		"edited more often than can be read": {[]func(*fakeIssue){func(i *fakeIssue) {
 			for range 101 {
 				edit(user("mem"), 1)(i)
 			}
 		}}, "not all of its edits"},
-		"renamed more often than can be read": {[]func(*ticket){func(i *ticket) {
+		"renamed more often than can be read": {[]func(*fakeIssue){func(i *fakeIssue) {
 			for range 101 {
 				rename(user("mem"), 1)(i)
 			}
 		}}, "not all of its edits"},
 
-		"an outsider's, vouched for":                       {[]func(*ticket){outsider, label(user("writer"), 5)}, ""},
-		"a deleted account's, vouched for":                 {[]func(*ticket){outsider, func(i *ticket) { i.author = account{} }, label(user("writer"), 5)}, ""},
-		"an outsider's, vouched for after the edit":        {[]func(*ticket){outsider, edit(user("evil"), 1), rename(user("evil"), 2), label(user("boss"), 5)}, ""},
-		"an outsider's, edited after the label":            {[]func(*ticket){outsider, label(user("writer"), 5), edit(user("evil"), 6)}, "edited after the label"},
-		"an outsider's, renamed after the label":           {[]func(*ticket){outsider, label(user("writer"), 5), rename(user("evil"), 6)}, "edited after the label"},
-		"an outsider's, edited in the second of the label": {[]func(*ticket){outsider, label(user("writer"), 5), edit(user("evil"), 5)}, "edited after the label"},
-		"an outsider's, born with the label":               {[]func(*ticket){outsider, label(user("writer"), 0)}, "edited after the label"},
-		"an outsider's, edited and vouched for anew":       {[]func(*ticket){outsider, label(user("writer"), 5), edit(user("evil"), 6), label(user("boss"), 7)}, ""},
-		"an outsider's, the label by its author":           {[]func(*ticket){outsider, label(user("evil"), 5)}, "evil is not a collaborator"},
-		"an outsider's, the label by a reader":             {[]func(*ticket){outsider, label(user("reader"), 5)}, "reader has no write access"},
-		"an outsider's, the label by a bot":                {[]func(*ticket){outsider, label(&account{"writer", "Bot"}, 5)}, "writer is not a person"},
-		"an outsider's, the label by a deleted account":    {[]func(*ticket){outsider, label(nil, 5)}, "a deleted account"},
-		"an outsider's, the label put on again by another": {[]func(*ticket){outsider, label(user("writer"), 5), label(user("reader"), 6)}, "reader has no write access"},
-		"an outsider's, the label of unknown origin":       {[]func(*ticket){outsider, func(i *ticket) { i.labels = []string{"agent ok"} }}, "cannot be read"},
-		"an outsider's, the label taken off":               {[]func(*ticket){outsider, label(user("writer"), 5), func(i *ticket) { i.labels = nil }}, "its author is not a member"},
-		"an outsider's, another label":                     {[]func(*ticket){outsider, label(user("writer"), 5), func(i *ticket) { i.labels = []string{"agent okay"} }}, "its author is not a member"},
-		"a member's, edited by an outsider, vouched for":   {[]func(*ticket){edit(user("evil"), 1), label(user("writer"), 5)}, ""},
-		"an outsider's with more labels than can be read": {[]func(*ticket){outsider, label(user("writer"), 5), func(i *ticket) {
+		"an outsider's, vouched for":                       {[]func(*fakeIssue){outsider, label(user("writer"), 5)}, ""},
+		"a deleted account's, vouched for":                 {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.author = fakeUser{} }, label(user("writer"), 5)}, ""},
+		"an outsider's, vouched for after the edit":        {[]func(*fakeIssue){outsider, edit(user("evil"), 1), rename(user("evil"), 2), label(user("boss"), 5)}, ""},
+		"an outsider's, edited after the label":            {[]func(*fakeIssue){outsider, label(user("writer"), 5), edit(user("evil"), 6)}, "edited after the label"},
+		"an outsider's, renamed after the label":           {[]func(*fakeIssue){outsider, label(user("writer"), 5), rename(user("evil"), 6)}, "edited after the label"},
+		"an outsider's, edited in the second of the label": {[]func(*fakeIssue){outsider, label(user("writer"), 5), edit(user("evil"), 5)}, "edited after the label"},
+		"an outsider's, born with the label":               {[]func(*fakeIssue){outsider, label(user("writer"), 0)}, "edited after the label"},
+		"an outsider's, edited and vouched for anew":       {[]func(*fakeIssue){outsider, label(user("writer"), 5), edit(user("evil"), 6), label(user("boss"), 7)}, ""},
+		"an outsider's, the label by its author":           {[]func(*fakeIssue){outsider, label(user("evil"), 5)}, "evil is not a collaborator"},
+		"an outsider's, the label by a reader":             {[]func(*fakeIssue){outsider, label(user("reader"), 5)}, "reader has no write access"},
+		"an outsider's, the label by a bot":                {[]func(*fakeIssue){outsider, label(&fakeUser{"writer", "Bot"}, 5)}, "writer is not a person"},
+		"an outsider's, the label by a deleted account":    {[]func(*fakeIssue){outsider, label(nil, 5)}, "a deleted account"},
+		"an outsider's, the label put on again by another": {[]func(*fakeIssue){outsider, label(user("writer"), 5), label(user("reader"), 6)}, "reader has no write access"},
+		"an outsider's, the label of unknown origin":       {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.labels = []string{"agent ok"} }}, "cannot be read"},
+		"an outsider's, the label taken off":               {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) { i.labels = nil }}, "its author is not a member"},
+		"an outsider's, another label":                     {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) { i.labels = []string{"agent okay"} }}, "its author is not a member"},
+		"a member's, edited by an outsider, vouched for":   {[]func(*fakeIssue){edit(user("evil"), 1), label(user("writer"), 5)}, ""},
+		"an outsider's with more labels than can be read": {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) {
 			for range 100 {
-				i.labelings = append(i.labelings, deed{by: user("evil"), at: at(i, 6), label: "noise"})
+				i.labelings = append(i.labelings, fakeEvent{by: user("evil"), at: at(i, 6), label: "noise"})
 			}
 		}}, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
-			cast(f)
-			f.put(func(i *ticket) {
+			grantRoles(f)
+			f.put(func(i *fakeIssue) {
 				for _, edit := range test.issue {
 					edit(i)
 				}
@@ -122,10 +122,10 @@ func TestWhoseIssuesMayBeWorkedOn(t *testing.T) {
 func TestOnlyCandidatesPayForTrust(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	cast(f)
-	f.put(func(i *ticket) { i.association = "NONE" })
-	f.put(func(i *ticket) { i.blockedBy = []int{1} })
-	f.put(func(i *ticket) { i.state = stateClosed })
+	grantRoles(f)
+	f.put(func(i *fakeIssue) { i.association = "NONE" })
+	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
+	f.put(func(i *fakeIssue) { i.state = stateClosed })
 	r := f.openWith(map[string]any{"trust_label": "agent ok"}, []string{"open"}, []string{"closed"})
 	f.list(r, "open", "closed")
 	wantRequests(t, f, strings.Replace(listPath, "open", "all", 1)+" 200", "GET /repos/acme/shop/issues/2/dependencies/blocked_by?per_page=100 200")
@@ -134,13 +134,13 @@ func TestOnlyCandidatesPayForTrust(t *testing.T) {
 func TestEachPersonIsAskedAboutOnce(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	cast(f)
+	grantRoles(f)
 	for range 3 {
-		f.put(func(i *ticket) { i.edits = []deed{{by: user("writer"), at: i.created}} })
+		f.put(func(i *fakeIssue) { i.edits = []fakeEvent{{by: user("writer"), at: i.created}} })
 	}
 	r := f.open()
 	f.list(r, "open")
-	f.change(1, func(i *ticket) { i.body = "New." })
+	f.change(1, func(i *fakeIssue) { i.body = "New." })
 	f.list(r, "open")
 	wantRequests(t, f, listPath+" 200", historyRequest, memRequest, "GET /repos/acme/shop/collaborators/writer/permission 200", listPath+" 200", historyRequest)
 }
@@ -180,9 +180,9 @@ func TestALabelOfTrustDoesNotOutliveTheAccessOfWhoPutItOn(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.permissions["writer"] = "write"
-	f.put(func(i *ticket) {
-		i.author, i.association, i.labels = account{"evil", "User"}, "NONE", []string{"ok"}
-		i.labelings = []deed{{by: user("writer"), at: i.created.Add(time.Minute), label: "ok"}}
+	f.put(func(i *fakeIssue) {
+		i.author, i.association, i.labels = fakeUser{"evil", "User"}, "NONE", []string{"ok"}
+		i.labelings = []fakeEvent{{by: user("writer"), at: i.created.Add(time.Minute), label: "ok"}}
 	})
 	r := f.openWith(map[string]any{"trust_label": "ok"}, []string{"open"}, []string{"closed"})
 	if got := f.list(r, "open")[0]; !got.Dispatchable {
@@ -209,8 +209,8 @@ func (r *repository) pollsLater() {
 func TestAPermissionThatCannotBeReadIsNone(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *ticket) { i.edits = []deed{{by: user("writer"), at: i.created}} })
-	f.disturb(func(w http.ResponseWriter, r *http.Request) bool {
+	f.put(func(i *fakeIssue) { i.edits = []fakeEvent{{by: user("writer"), at: i.created}} })
+	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.Contains(r.URL.Path, "/collaborators/") {
 			w.WriteHeader(http.StatusForbidden)
 			return true
@@ -229,16 +229,16 @@ func TestTextThatChangesWhileItIsReadIsNotTrusted(t *testing.T) {
 	f := newFake(t)
 	f.put(nil)
 	r := f.open()
-	f.disturb(func(_ http.ResponseWriter, q *http.Request) bool {
+	f.setFault(func(_ http.ResponseWriter, q *http.Request) bool {
 		if q.Method == http.MethodPost {
-			f.change(1, func(i *ticket) { i.body += " More." })
+			f.change(1, func(i *fakeIssue) { i.body += " More." })
 		}
 		return false
 	})
 	if got := f.read(r, "1")[0]; got.Dispatchable || !strings.Contains(got.WhyNot, "changed while it was read") {
 		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
 	}
-	f.disturb(nil)
+	f.setFault(nil)
 	if got := f.read(r, "1")[0]; !got.Dispatchable {
 		t.Errorf("read again: why %q", got.WhyNot)
 	}
@@ -259,7 +259,7 @@ func TestAHistoryThatIsNotToldIsNotTrusted(t *testing.T) {
 		f := newFake(t)
 		f.put(nil)
 		r := f.open()
-		f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+		f.setFault(func(w http.ResponseWriter, q *http.Request) bool {
 			if q.Method != http.MethodPost {
 				return false
 			}
@@ -279,7 +279,7 @@ func TestTrustThatCannotBeAskedForFailsTheRead(t *testing.T) {
 	f := newFake(t)
 	f.put(nil)
 	r := f.open()
-	f.disturb(func(w http.ResponseWriter, q *http.Request) bool {
+	f.setFault(func(w http.ResponseWriter, q *http.Request) bool {
 		if q.Method == http.MethodPost {
 			w.WriteHeader(http.StatusBadGateway)
 			io.WriteString(w, "no")
@@ -292,7 +292,7 @@ func TestTrustThatCannotBeAskedForFailsTheRead(t *testing.T) {
 func TestAnyoneMeansNoQuestions(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *ticket) { i.author, i.association = account{"evil", "User"}, "NONE" })
+	f.put(func(i *fakeIssue) { i.author, i.association = fakeUser{"evil", "User"}, "NONE" })
 	r := f.openWith(map[string]any{"trust": "anyone"}, []string{"open"}, []string{"closed"})
 	if got := f.list(r, "open"); !got[0].Dispatchable {
 		t.Errorf("why %q", got[0].WhyNot)

@@ -10,9 +10,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
-// thousand returns a fake with 1,000 issues, each with three labels and two
+// fakeOf1000 returns a fake with 1,000 issues, each with three labels and two
 // blockers.
-func thousand(b *testing.B) (*fake, []tracker.ID) {
+func fakeOf1000(b *testing.B) (*fake, []tracker.ID) {
 	f := newFake(b)
 	description := strings.Repeat("A line of the description.\n", 20)
 	var ids []tracker.ID
@@ -31,7 +31,7 @@ func thousand(b *testing.B) (*fake, []tracker.ID) {
 }
 
 func BenchmarkListOf1000(b *testing.B) {
-	f, _ := thousand(b)
+	f, _ := fakeOf1000(b)
 	c := f.replayed(b)
 	trackertest.MeasureCPU(b, func() {
 		issues, err := c.IssuesByState(b.Context(), []string{"Todo"})
@@ -42,7 +42,7 @@ func BenchmarkListOf1000(b *testing.B) {
 }
 
 func BenchmarkReadOf1000(b *testing.B) {
-	f, ids := thousand(b)
+	f, ids := fakeOf1000(b)
 	c := f.replayed(b)
 	trackertest.MeasureCPU(b, func() {
 		issues, err := c.IssuesByID(b.Context(), ids)

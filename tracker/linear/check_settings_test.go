@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 func (c client) check(t *testing.T) error {
@@ -31,10 +32,10 @@ func TestAScopeThatDoesNotExistIsRefusedWithWhatExists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newFake(t).serve(t, test.change)
-			mentions(t, c.check(t), tracker.ErrInvalidConfig, test.words...)
+			trackertest.CheckError(t, c.check(t), tracker.ErrInvalidConfig, test.words...)
 			// An empty board and a wrong scope never look alike.
 			_, err := c.IssuesByState(t.Context(), []string{"Todo"})
-			mentions(t, err, tracker.ErrInvalidConfig, test.words...)
+			trackertest.CheckError(t, err, tracker.ErrInvalidConfig, test.words...)
 		})
 	}
 }
@@ -43,7 +44,7 @@ func TestAKeyThatSeesNoProjectIsTold(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.projects = nil
-	mentions(t, f.serve(t).check(t), tracker.ErrInvalidConfig, "sees no project", "tracker.api_key")
+	trackertest.CheckError(t, f.serve(t).check(t), tracker.ErrInvalidConfig, "sees no project", "tracker.api_key")
 }
 
 func TestAScopeThatExistsIsAccepted(t *testing.T) {
@@ -55,7 +56,7 @@ func TestAScopeThatExistsIsAccepted(t *testing.T) {
 	if err := c.check(t); err != nil {
 		t.Error(err)
 	}
-	// A project with more states than one answer holds is not judged.
+	// The states of a project that has more than one page of them are not checked.
 	for i := range 60 {
 		f.states = append(f.states[:len(f.states):len(f.states)], object{"name": fmt.Sprintf("state %d", i)})
 	}
@@ -91,7 +92,7 @@ func TestAMisspeltStateIsRefusedAlsoWhereThereIsWorkInAnother(t *testing.T) {
 	f.addMany(3)
 	c := f.serve(t, func(c *Config) { c.ActiveStates = []string{"Todo", "In Progres"} })
 	issues, err := c.IssuesByState(t.Context(), c.cfg.ActiveStates)
-	mentions(t, err, tracker.ErrInvalidConfig, `no state "In Progres"`, `"In Progress"`)
+	trackertest.CheckError(t, err, tracker.ErrInvalidConfig, `no state "In Progres"`, `"In Progress"`)
 	if issues != nil || f.counted() != 1 {
 		t.Errorf("%d issues after %d requests", len(issues), f.counted())
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // both reads the fake's first issue in the two ways there are, which must agree.
@@ -115,21 +116,21 @@ func TestWhatDoesNotFitIntoARecordIsFetched(t *testing.T) {
 	// One of the further pages fails: so does the read.
 	f.faults = []http.HandlerFunc{nil, nil, nil, nil, answer(403, `{}`)}
 	issues, err := c.IssuesByState(t.Context(), []string{"Todo"})
-	mentions(t, err, tracker.ErrStatus, "blockers", `"ENG-1"`)
+	trackertest.CheckError(t, err, tracker.ErrStatus, "blockers", `"ENG-1"`)
 	if issues != nil {
 		t.Error("a failed read gave issues")
 	}
 	f.faults = []http.HandlerFunc{nil, answer(403, `{}`)}
 	_, err = c.IssuesByID(t.Context(), []tracker.ID{issue.ID})
-	mentions(t, err, tracker.ErrStatus, "labels", `"ENG-1"`)
+	trackertest.CheckError(t, err, tracker.ErrStatus, "labels", `"ENG-1"`)
 	// A record that does not say whether there are more is malformed.
 	o["inverseRelations"] = object{"nodes": []object{}, "pageInfo": nil}
 	_, err = c.IssuesByState(t.Context(), []string{"Todo"})
-	mentions(t, err, tracker.ErrResponse, "linear_unknown_payload", "ENG-1: its blockers")
+	trackertest.CheckError(t, err, tracker.ErrResponse, "linear_unknown_payload", "ENG-1: its blockers")
 	// And so is one that has a cursor missing.
 	o["inverseRelations"] = object{"nodes": []object{}, "pageInfo": object{"hasNextPage": true, "endCursor": nil}}
 	_, err = c.IssuesByID(t.Context(), []tracker.ID{issue.ID})
-	mentions(t, err, tracker.ErrResponse, "linear_missing_end_cursor", "ENG-1: its blockers")
+	trackertest.CheckError(t, err, tracker.ErrResponse, "linear_missing_end_cursor", "ENG-1: its blockers")
 }
 
 func TestARecordWithoutItsPartsKeepsNoOtherFromBeingRead(t *testing.T) {
@@ -197,7 +198,7 @@ func TestWhatIsArchivedTrashedOrElsewhereIsNotVisible(t *testing.T) {
 func TestAStateThatOnlyResemblesTheOneAskedIsNotListed(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.states = append(f.states, object{"id": "long-s", "name": "Taſk"}) // equal to Task but for case, some say
+	f.states = append(f.states, object{"id": "long-s", "name": "Taſk"}) // equal to Task in some definitions of case
 	f.add(tracker.Issue{Title: "one", State: "Taſk"})
 	issues, err := f.serve(t).IssuesByState(t.Context(), []string{"Task"})
 	if err != nil || len(issues) != 0 || f.counted() != 1 {

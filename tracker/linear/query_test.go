@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator/rules"
@@ -60,7 +61,7 @@ func TestPagesThatDoNotFitTogetherAreAnError(t *testing.T) {
 		f.addMany(160)
 		f.cursor = test.cursor
 		issues, err := f.serve(t).IssuesByState(t.Context(), []string{"Todo"})
-		mentions(t, err, tracker.ErrPagination, test.words...)
+		trackertest.CheckError(t, err, tracker.ErrPagination, test.words...)
 		if issues != nil {
 			t.Errorf("%s: %d issues beside the error", name, len(issues))
 		}
@@ -77,7 +78,7 @@ func TestPagesWithoutEndAreAnError(t *testing.T) {
 		scope = ""
 	}
 	_, err := f.serve(t).IssuesByState(t.Context(), []string{"Todo"})
-	mentions(t, err, tracker.ErrPagination, "more than 200 pages")
+	trackertest.CheckError(t, err, tracker.ErrPagination, "more than 200 pages")
 	if f.counted() != maxPages {
 		t.Errorf("%d requests, want %d", f.counted(), maxPages)
 	}
@@ -87,7 +88,7 @@ func TestAnIssueOnTwoPagesIsListedOnce(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.addMany(60)
-	f.cursor = func(end int) any { return position(end - 3) } // somebody moved issues meanwhile
+	f.cursor = func(end int) any { return position(end - 3) } // issues moved between the two pages
 	issues, err := f.serve(t).IssuesByState(t.Context(), []string{"Todo"})
 	if err != nil || len(issues) != 60 {
 		t.Errorf("%d issues, %v, want 60", len(issues), err)
@@ -115,7 +116,7 @@ func everyQuery(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	c.cfg.ProjectSlug = "none"
-	mentions(t, c.check(t), tracker.ErrInvalidConfig)
+	trackertest.CheckError(t, c.check(t), tracker.ErrInvalidConfig)
 	named := make(map[string]string)
 	for _, query := range f.asked {
 		for name, part := range map[string]string{

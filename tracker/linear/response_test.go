@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // hang leaves a request unanswered until its client gives up.
@@ -65,7 +66,7 @@ func TestAWaitThatIsTooLongIsReturned(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake, c client) {
 		f.broken = answer(503, ``, "Retry-After", "60")
 		_, err := c.IssuesByState(t.Context(), []string{"Todo"})
-		mentions(t, err, tracker.ErrStatus, "linear_api_status", "503")
+		trackertest.CheckError(t, err, tracker.ErrStatus, "linear_api_status", "503")
 		if wait, asked := tracker.RetryAfter(err); !asked || wait != time.Minute {
 			t.Errorf("asked to wait %v: %v", wait, asked)
 		}
@@ -161,12 +162,12 @@ func TestWhatIsNoResultIsAnError(t *testing.T) {
 			bubble(t, func(t *testing.T, f *fake, c client) {
 				f.broken = test.fault
 				issues, err := c.IssuesByState(t.Context(), []string{"Todo"})
-				mentions(t, err, test.category, test.words...)
+				trackertest.CheckError(t, err, test.category, test.words...)
 				if issues != nil {
 					t.Errorf("%d issues beside the error", len(issues))
 				}
 				_, err = c.IssuesByID(t.Context(), []tracker.ID{"any"})
-				mentions(t, err, test.category, test.words...)
+				trackertest.CheckError(t, err, test.category, test.words...)
 			})
 		})
 	}
@@ -204,20 +205,6 @@ func TestAnIssueThatHoldsTheKeyIsRedacted(t *testing.T) {
 	issues, err := f.serve(t).IssuesByState(t.Context(), []string{"Todo"})
 	if err != nil || len(issues) != 1 || issues[0].Title != "my key is [secret]" {
 		t.Errorf("got %+v, %v", issues, err)
-	}
-}
-
-// mentions checks the category and the words of an error.
-func mentions(t *testing.T, err, category error, words ...string) {
-	t.Helper()
-	if !errors.Is(err, category) {
-		t.Errorf("got %v, want %v", err, category)
-		return
-	}
-	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%v: does not mention %q", err, word)
-		}
 	}
 }
 

@@ -187,7 +187,7 @@ func TestOfEveryRefusedMutationTheToolSendsNothing(t *testing.T) {
 
 // Linear's parser ends a block string at its first three quotation marks, this
 // one at the last three of a longer row: to Linear, the text below begins with an
-// argument and goes on with a mutation that is not judged.
+// argument and continues with a mutation that was not checked.
 func TestWhatIsSentIsWhatWasJudged(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

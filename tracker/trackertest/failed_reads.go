@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/symphony-runner/symphony/tracker"
@@ -30,6 +32,20 @@ func (p *probe) checkFailed(issues []tracker.Issue, err error) {
 	}
 	if len(issues) != 0 {
 		p.t.Errorf("a failed read gave %d issues: %v", len(issues), err)
+	}
+}
+
+// CheckError fails the test unless err has the category and its text has the words.
+func CheckError(t testing.TB, err, category error, words ...string) {
+	t.Helper()
+	if !errors.Is(err, category) {
+		t.Errorf("got %v, want %v", err, category)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%v: does not mention %q", err, word)
+		}
 	}
 }
 

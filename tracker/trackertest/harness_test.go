@@ -14,7 +14,7 @@ const defectEnv = "TRACKERTEST_DEFECT"
 
 func TestASoundAdapterPasses(t *testing.T) {
 	t.Parallel()
-	Run(t, func(t *testing.T) Harness { return (&memory{}).harness() })
+	Run(t, func(t *testing.T) Harness { return (&memoryTracker{}).harness() })
 }
 
 // defects are the ways to be wrong, each with the check that must find it.
@@ -52,7 +52,7 @@ var defects = map[string]string{
 // has to fail.
 func TestEveryDefectIsFound(t *testing.T) {
 	if defect, ok := os.LookupEnv(defectEnv); ok {
-		Run(t, func(t *testing.T) Harness { return (&memory{defect: defect}).harness() })
+		Run(t, func(t *testing.T) Harness { return (&memoryTracker{defect: defect}).harness() })
 		return
 	}
 	for _, defect := range slices.Sorted(maps.Keys(defects)) {
@@ -75,7 +75,7 @@ func TestEveryDefectIsFound(t *testing.T) {
 func TestWhatATrackerCannotDoIsSkipped(t *testing.T) {
 	t.Parallel()
 	Run(t, func(t *testing.T) Harness {
-		w := (&memory{}).harness()
+		w := (&memoryTracker{}).harness()
 		return Harness{Adapter: w.Adapter, Active: w.Active, Done: w.Done, Put: w.Put, Delete: w.Delete, Calls: w.Calls}
 	})
 }

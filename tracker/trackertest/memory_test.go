@@ -18,9 +18,9 @@ const (
 	secret   = "s3cr3t-t0k3n"
 )
 
-// memory is a tracker and its adapter in one, with every fault that a Harness
+// memoryTracker is a tracker and its adapter in one, with every fault that a Harness
 // can have and, for the tests of the suite itself, one defect.
-type memory struct {
+type memoryTracker struct {
 	defect string
 
 	mu       sync.Mutex
@@ -32,7 +32,7 @@ type memory struct {
 	stale    []tracker.Issue // the first answer, for a defect
 }
 
-func (m *memory) harness() Harness {
+func (m *memoryTracker) harness() Harness {
 	return Harness{
 		Adapter: tracker.Adapter{Reader: m, Tools: []tracker.Tool{m.tool()}},
 		Active:  "Todo",
@@ -51,7 +51,7 @@ func (m *memory) harness() Harness {
 	}
 }
 
-func (m *memory) put(issue tracker.Issue) tracker.ID {
+func (m *memoryTracker) put(issue tracker.Issue) tracker.ID {
 	for i, label := range issue.Labels {
 		if m.defect != "raw labels" {
 			issue.Labels[i] = tracker.NormalLabel(label)
@@ -69,7 +69,7 @@ func (m *memory) put(issue tracker.Issue) tracker.ID {
 	return issue.ID
 }
 
-func (m *memory) find(id tracker.ID) *tracker.Issue {
+func (m *memoryTracker) find(id tracker.ID) *tracker.Issue {
 	i := slices.IndexFunc(m.issues, func(i tracker.Issue) bool { return i.ID == id })
 	if i < 0 {
 		return nil
@@ -78,7 +78,7 @@ func (m *memory) find(id tracker.ID) *tracker.Issue {
 }
 
 // request counts one exchange, the nth of a read, and fails it as the test wants.
-func (m *memory) request(ctx context.Context, nth int) error {
+func (m *memoryTracker) request(ctx context.Context, nth int) error {
 	m.requests++
 	if m.hang != nil && ctx.Err() == nil {
 		close(m.hang)
@@ -101,7 +101,7 @@ func (m *memory) request(ctx context.Context, nth int) error {
 }
 
 // answer sends the issues in pages. It is the caller's to hold m.mu.
-func (m *memory) answer(ctx context.Context, found []tracker.Issue) ([]tracker.Issue, error) {
+func (m *memoryTracker) answer(ctx context.Context, found []tracker.Issue) ([]tracker.Issue, error) {
 	if m.defect == "stale" {
 		if m.stale == nil {
 			m.stale = found
@@ -140,7 +140,7 @@ func (m *memory) answer(ctx context.Context, found []tracker.Issue) ([]tracker.I
 	return issues, nil
 }
 
-func (m *memory) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
+func (m *memoryTracker) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
 	if len(states) == 0 && m.defect != "asks for nothing" {
 		return nil, nil
 	}
@@ -159,7 +159,7 @@ func (m *memory) IssuesByState(ctx context.Context, states []string) ([]tracker.
 	understood := 0
 	for _, issue := range m.issues {
 		if issue.Title == "" && m.defect != "lists malformed" {
-			malformed = append(malformed, spoilt(issue))
+			malformed = append(malformed, malformedRecord(issue))
 			continue
 		}
 		understood++
@@ -176,11 +176,11 @@ func (m *memory) IssuesByState(ctx context.Context, states []string) ([]tracker.
 	return m.answer(ctx, found)
 }
 
-func spoilt(issue tracker.Issue) tracker.Malformed {
+func malformedRecord(issue tracker.Issue) tracker.Malformed {
 	return tracker.Malformed{ID: issue.ID, Identifier: issue.Identifier, Reason: "it has no title"}
 }
 
-func (m *memory) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
+func (m *memoryTracker) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -196,7 +196,7 @@ func (m *memory) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 			return nil, tracker.ErrStatus
 		case issue == nil || asked[id] && m.defect != "twice":
 		case issue.Title == "" && m.defect != "skips malformed":
-			malformed = append(malformed, spoilt(*issue))
+			malformed = append(malformed, malformedRecord(*issue))
 		case issue.Title != "":
 			found = append(found, *issue)
 		}
@@ -214,7 +214,7 @@ func (m *memory) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 	return m.answer(ctx, found)
 }
 
-func (m *memory) tool() tracker.Tool {
+func (m *memoryTracker) tool() tracker.Tool {
 	schema := json.RawMessage(`{"type": "object"}`)
 	if m.defect == "no schema" {
 		schema = nil

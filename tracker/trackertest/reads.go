@@ -22,7 +22,7 @@ func nothingAsked(p *probe) {
 		before = p.Requests()
 	}
 	if p.Refuse != nil {
-		p.Refuse() // whoever asks the tracker now fails
+		p.Refuse() // every request now fails
 	}
 	if got := p.mustList(); len(got) != 0 {
 		p.t.Errorf("no states: got %d issues", len(got))
@@ -118,11 +118,11 @@ func answersAreOwn(p *probe) {
 	id := p.Put(tracker.Issue{
 		Title: "mine", State: p.Active, Priority: new(2), Labels: []string{"bug"}, BlockedBy: []tracker.Blocker{{ID: blocker}},
 	})
-	// The answer is kept as text, for it may be what gets spoilt.
+	// The answer is kept as text, because its parts may be what is overwritten.
 	want := text(p.mustRead(id))
 	for _, issues := range [][]tracker.Issue{p.mustRead(id), p.mustList(p.Active)} {
 		for i := range issues {
-			spoil(&issues[i])
+			overwrite(&issues[i])
 		}
 	}
 	if diff := cmp.Diff(want, text(p.mustRead(id))); diff != "" {
@@ -138,19 +138,19 @@ func text(issues []tracker.Issue) string {
 	return string(encoded)
 }
 
-// spoil changes everything an issue refers to.
-func spoil(issue *tracker.Issue) {
+// overwrite changes everything an issue refers to.
+func overwrite(issue *tracker.Issue) {
 	for i := range issue.Labels {
-		issue.Labels[i] = "spoilt"
+		issue.Labels[i] = "overwritten"
 	}
 	for i := range issue.BlockedBy {
-		issue.BlockedBy[i] = tracker.Blocker{Identifier: "spoilt"}
+		issue.BlockedBy[i] = tracker.Blocker{Identifier: "overwritten"}
 	}
 	if issue.Priority != nil {
 		*issue.Priority = -1
 	}
 	for key := range issue.NativeRef {
-		issue.NativeRef[key] = "spoilt"
+		issue.NativeRef[key] = "overwritten"
 	}
 }
 
