@@ -16,7 +16,8 @@
 // the issue's own folder. It also runs the hooks there, and ensures that nothing
 // keeps running.
 //
-// These three never import each other. Above them are four pure or nearly pure
+// These three never import each other. They share only tracker/untrusted, which makes
+// text from outside fit for errors and logs. Above them are four pure or nearly pure
 // packages: workflow turns WORKFLOW.md into settings, prompt turns an issue into
 // text, schedule decides what should happen now, report turns what happened into
 // text and JSON. store keeps claims between runs, and attempt makes one run

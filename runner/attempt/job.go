@@ -19,7 +19,7 @@ type Job struct {
 	Prompt     string // the template, SPEC §5.4
 	MaxTurns   int    // of the session; positive
 	Codex      codex.Config
-	Policy     schedule.Policy // says whether a session goes on with the issue
+	Policy     schedule.Policy // decides whether a session continues with the issue
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
 	Account    Account

@@ -77,7 +77,7 @@ func findPatterns(table []pattern) *finder {
 	}}
 }
 
-// beginsWord reports whether no word goes on at i. The end of an escape, such as
+// beginsWord reports whether no word continues at i. The end of an escape, such as
 // the n of a JSON string's \n, belongs to no word.
 func beginsWord(text []byte, i int) bool {
 	if i == 0 || !isBase64URL(text[i-1]) {

@@ -175,7 +175,7 @@ func (v view) waiting(d *document) {
 	d.add(section{heading: "Waiting", detail: plural(len(waiting), "issue"), folded: len(waiting) > maxOpen, body: document{t}})
 }
 
-// due returns when a waiting issue goes on, from now and in UTC, and what it
+// due returns when a waiting issue continues, from now and in UTC, and what it
 // waits for.
 func (v view) due(verdict schedule.Verdict) (due, at, why string) {
 	claim := v.Claims[verdict.Issue.ID]
