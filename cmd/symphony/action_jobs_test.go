@@ -299,6 +299,7 @@ func (m *machine) gitea() {
 			http.NotFound(w, r)
 			return
 		}
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		_, _ = w.Write([]byte(`{"id": 1, "full_name": "` + m.repository + `", "private": true, "default_branch": "main"}`))
 	}))
 	m.t.Cleanup(server.Close)

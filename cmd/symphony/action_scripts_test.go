@@ -228,7 +228,7 @@ func TestAServerWithoutGitHubsGitAPIIsToldOfTheCache(t *testing.T) {
 	m.gitea()
 	m.os, m.arch = strings.ToLower(m.os), strings.ToLower(m.arch)
 	code, said, _ := m.checkAndPlan()
-	if problems := annotations("error", said); code == 0 || len(problems) != 1 || !strings.Contains(problems[0], "lacks GitHub's git API: use `state: cache`") {
+	if problems := annotations("error", said); code == 0 || len(problems) != 1 || !strings.Contains(problems[0], "does not know GitHub's git API: use `state: cache`") {
 		t.Errorf("exit status %d:\n%s", code, said)
 	}
 }

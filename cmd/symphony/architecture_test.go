@@ -61,7 +61,7 @@ var owners = map[string][]string{
 	"golang.org/x/term":                     {"cmd/symphony"},
 	"golang.org/x/sync":                     {"tracker/github"},
 	"github.com/google/go-cmp":              {"tracker/trackertest"},
-	"github.com/google/go-github/v62":       {"tracker/github/client", "tracker/github", "runner/store"},
+	"github.com/google/go-github/v62":       {"tracker/github/client"},
 	"github.com/shurcooL/graphql":           {"tracker/linear", "tracker/github", "tracker/github/client"},
 	"github.com/vektah/gqlparser/v2":        {"tracker/linear", "tracker/trackertest"},
 	"github.com/sethvargo/go-githubactions": {"runner/action"},

@@ -3,14 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"os"
 	"strconv"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -32,14 +31,16 @@ func (a *app) owner() schedule.Owner {
 // is the only live owner; without the lock its process is looked for. Where the
 // answer is unknown the lease decides.
 func (a *app) ownerStatus(wf workflow.Workflow, self schedule.Owner, state *stateStore) func(context.Context, schedule.Owner) schedule.OwnerStatus {
-	var runs *store.Runs
+	var runs *client.Runs // nil: it cannot be asked
 	if repo, api, token, err := a.repository(wf); err == nil {
-		runs, _ = store.NewRuns(repo, api, token, http.DefaultClient) // nil: it cannot be asked
+		if c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token}, nil); err == nil {
+			runs = client.NewRuns(c)
+		}
 	}
 	known := func(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
 		switch {
 		case o.Run != "" && runs != nil:
-			return runs.Life(ctx, o)
+			return runStatus(runs.Ended(ctx, client.Job{Run: o.Run, Attempt: o.Attempt, Key: o.Job, Began: time.UnixMilli(o.Started)}))
 		case o.Host != self.Host || o.Run != "":
 			return schedule.Unknown
 		case !state.exclusive && workspace.Alive(o.PID):
@@ -54,4 +55,15 @@ func (a *app) ownerStatus(wf workflow.Workflow, self schedule.Owner, state *stat
 		}
 		return status
 	}
+}
+
+// runStatus returns what the end of a job says about the owner that ran in it.
+func runStatus(ended, known bool) schedule.OwnerStatus {
+	switch {
+	case !known:
+		return schedule.Unknown
+	case ended:
+		return schedule.Dead
+	}
+	return schedule.Alive
 }

@@ -1,14 +1,16 @@
 package store
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // The files of a state branch.
@@ -34,7 +36,7 @@ type BranchConfig struct {
 // Branch is a state on a branch of a GitHub repository, which any number of runs
 // can share. One goroutine uses a Branch.
 type Branch struct {
-	client *client
+	client *client.Client
 	name   string
 	page   func(*schedule.State, time.Time) string // nil for no page
 
@@ -51,10 +53,11 @@ func OpenBranch(cfg BranchConfig, base *http.Client) (*Branch, error) {
 	if err := validateBranchName(cfg.Branch); err != nil {
 		return nil, fmt.Errorf("open state branch: %w", err)
 	}
-	c, err := newClient(cfg.Repo, cfg.APIURL, cfg.Token, base)
+	c, err := client.New(client.Config{Repo: cfg.Repo, APIURL: cfg.APIURL, Token: cfg.Token}, base.Transport)
 	if err != nil {
-		return nil, fmt.Errorf("open state branch: %w", err)
+		return nil, fmt.Errorf("open state branch: %w: %w", ErrRefused, err)
 	}
+	c.Transport.MaxAnswer = maxBytes
 	return &Branch{client: c, name: cfg.Branch, page: cfg.Page}, nil
 }
 
@@ -107,39 +110,31 @@ func (b *Branch) setHead(head string, r record) {
 	}
 }
 
-func (b *Branch) String() string { return "branch " + b.name + " of " + b.client.transport.repo }
+func (b *Branch) String() string { return "branch " + b.name + " of " + b.client.Repo() }
 
 // ref returns the full name of the branch's ref.
 func (b *Branch) ref() string { return "refs/heads/" + b.name }
 
 // readHead returns the commit that the branch points to, "" if there is no branch.
 func (b *Branch) readHead(ctx context.Context) (string, error) {
-	ref, _, err := b.client.getRef(ctx, b.client.owner, b.client.name, b.ref())
-	if isStatusError(err, http.StatusNotFound) {
+	head, err := b.client.Ref(ctx, b.ref())
+	if client.HasStatus(err, http.StatusNotFound) {
 		return "", nil
 	}
-	if err == nil && ref.GetRef() != b.ref() {
-		err = errIncomplete
-	}
-	return b.client.checkedObject(ctx, "read the branch", ref.GetObject().GetSHA(), err)
+	return head, failed("read the branch", err)
 }
 
-// readState reads the state file of a commit. go-github's own method for a file
-// asks for it as JSON, in which GitHub leaves out files of more than 1 MiB.
+// readState reads the state file of a commit.
 func (b *Branch) readState(ctx context.Context, commit string) ([]byte, error) {
-	const op = "read " + stateFile
-	req, err := b.client.newRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/contents/%s?ref=%s", b.client.owner, b.client.name, stateFile, commit), nil)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w: report this as a defect", op, ErrRefused, err)
-	}
-	req.Header.Set("Accept", "application/vnd.github.raw+json")
-	var data bytes.Buffer
-	_, err = b.client.do(ctx, req, &data)
-	if isStatusError(err, http.StatusNotFound) {
+	data, err := b.client.File(ctx, stateFile, commit)
+	if client.HasStatus(err, http.StatusNotFound) {
 		return nil, fmt.Errorf("%w: the branch holds no %s, so it is not a state branch: nothing was changed: give the name of another branch, or of none",
 			ErrRefused, stateFile)
 	}
-	return data.Bytes(), b.client.wrapError(ctx, op, err)
+	if e, ok := errors.AsType[*transport.Error](err); ok && e.Kind == transport.Unreadable { // raw content is only ever too large
+		return nil, unreadable("%s", e.Reason)
+	}
+	return data, failed("read "+stateFile, err)
 }
 
 // emptyState returns the encoded state of a branch that does not exist. GitHub
@@ -159,7 +154,7 @@ func (b *Branch) emptyState(ctx context.Context) ([]byte, error) {
 // one, whatever it holds. It asks GitHub once, before the first write.
 func (b *Branch) rejectDefaultBranch(ctx context.Context) error {
 	if b.defaultBranch == "" {
-		repo, err := b.client.readRepository(ctx)
+		repo, err := b.readRepository(ctx)
 		if err != nil {
 			return err
 		}
@@ -169,6 +164,20 @@ func (b *Branch) rejectDefaultBranch(ctx context.Context) error {
 		return fmt.Errorf("%w: nothing was changed: the default branch is for the code: give the name of another one", ErrRefused)
 	}
 	return nil
+}
+
+// readRepository reads the repository's settings, with its default branch. It
+// refuses servers that only resemble GitHub.
+func (b *Branch) readRepository(ctx context.Context) (*client.Repository, error) {
+	const op = "read the repository"
+	r, err := b.client.Repository(ctx)
+	if err == nil && r.GetNodeID() == "" && r.GetDefaultBranch() != "" { // Gitea and Forgejo answer so
+		return nil, fmt.Errorf("%s: %w: the server does not know GitHub's git API: use `state: cache` (--state cache:PATH)", op, ErrRefused)
+	}
+	if err == nil && r.GetDefaultBranch() == "" {
+		err = b.client.Incomplete()
+	}
+	return r, failed(op, err)
 }
 
 // maxBranchName is the length limit of a branch's name in bytes, GitHub's own.
@@ -190,7 +199,7 @@ func validateBranchName(name string) error {
 		problem = `it has ".." or "@{"`
 	case name == "@" || name == "HEAD" || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/"):
 		problem = "it reads as something other than a branch"
-	case objectNamePattern().MatchString(name):
+	case client.IsObject(name):
 		problem = "it reads as the name of a commit"
 	case strings.HasSuffix(name, "."):
 		problem = "it ends in a dot"

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/go-github/v62/github"
-
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // Save commits the state on top of the revision. It fails with [ErrConflict] when
@@ -48,7 +48,7 @@ func (b *Branch) save(ctx context.Context, s *schedule.State, rev Revision) erro
 		files[pageFile] = b.page(s, time.Now())
 	}
 	commit, err := b.commitFiles(ctx, files, commitMessage(b.headRecord.toState(), s))
-	if isStatusError(err) {
+	if refusal(err) != nil {
 		return b.classifyRefusal(ctx, err)
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *Branch) save(ctx context.Context, s *schedule.State, rev Revision) erro
 // fails with [ErrRefused] and [ErrUnavailable].
 func (b *Branch) CheckWrite(ctx context.Context) error {
 	_, err := b.createTree(ctx, map[string]string{pageFile: ""})
-	if isStatusError(err) {
+	if refusal(err) != nil {
 		err = b.classifyRefusal(ctx, err)
 	}
 	if err == nil || errors.Is(err, ErrConflict) { // another run could write
@@ -79,14 +79,13 @@ func (b *Branch) commitFiles(ctx context.Context, files map[string]string, messa
 	if err != nil {
 		return "", err
 	}
-	var parents []*github.Commit
+	var parents []string
 	if b.head != "" {
-		parents = append(parents, &github.Commit{SHA: &b.head})
+		parents = append(parents, b.head)
 	}
-	made, _, err := b.client.createCommit(ctx, b.client.owner, b.client.name, &github.Commit{Message: &message, Tree: tree, Parents: parents}, nil)
-	commit, err := b.client.checkedObject(ctx, "make a commit", made.GetSHA(), err)
+	commit, err := b.client.CreateCommit(ctx, message, tree, parents...)
 	if err != nil {
-		return "", err
+		return "", failed("make a commit", err)
 	}
 	return commit, b.moveBranch(ctx, commit)
 }
@@ -94,36 +93,32 @@ func (b *Branch) commitFiles(ctx context.Context, files map[string]string, messa
 // createTree creates a tree with the files on top of the head's tree. The answer
 // then lists what else the branch holds: createTree refuses a branch that holds
 // anything else, because it is not a state branch.
-func (b *Branch) createTree(ctx context.Context, files map[string]string) (*github.Tree, error) {
-	var entries []*github.TreeEntry
-	for path, content := range files {
-		entries = append(entries, &github.TreeEntry{Path: &path, Mode: github.String("100644"), Type: github.String("blob"), Content: &content})
+func (b *Branch) createTree(ctx context.Context, files map[string]string) (string, error) {
+	tree, paths, err := b.client.CreateTree(ctx, b.head, files)
+	if err != nil {
+		return "", failed("make a tree", err)
 	}
-	tree, _, err := b.client.createTree(ctx, b.client.owner, b.client.name, b.head, entries)
-	if _, err := b.client.checkedObject(ctx, "make a tree", tree.GetSHA(), err); err != nil {
-		return nil, err
-	}
-	for _, e := range tree.Entries {
-		if e.GetPath() != stateFile && e.GetPath() != pageFile {
-			return nil, fmt.Errorf("%w: the branch also holds %q, so it is not a state branch: nothing was changed: give the name of another branch, or of none",
-				ErrRefused, oneLine(e.GetPath(), maxName))
+	for _, path := range paths {
+		if path != stateFile && path != pageFile {
+			return "", fmt.Errorf("%w: the branch also holds %q, so it is not a state branch: nothing was changed: give the name of another branch, or of none",
+				ErrRefused, oneLine(path, maxName))
 		}
 	}
 	return tree, nil
 }
 
-// classifyRefusal returns [ErrConflict] in place of a [statusError] if the branch
+// classifyRefusal returns [ErrConflict] in place of GitHub's refusal if the branch
 // has moved; otherwise it returns err, with a better remedy if it finds one.
 func (b *Branch) classifyRefusal(ctx context.Context, err error) error {
 	if head, headErr := b.readHead(ctx); headErr == nil && head != b.head {
 		return fmt.Errorf("%w: another run has saved, or somebody moved the branch: load it again", ErrConflict)
 	}
-	r, _ := errors.AsType[*statusError](err)
-	if r.status != http.StatusForbidden {
+	r := refusal(err)
+	if r.Answer.Status != http.StatusForbidden {
 		return err
 	}
-	if repo, repoErr := b.client.readRepository(ctx); repoErr == nil && repo.GetArchived() {
-		r.remedy = "the repository is archived: unarchive it, or keep the state elsewhere"
+	if repo, repoErr := b.readRepository(ctx); repoErr == nil && repo.GetArchived() {
+		r.Remedy = "the repository is archived: unarchive it, or keep the state elsewhere"
 	}
 	return err
 }
@@ -138,7 +133,7 @@ func (b *Branch) moveBranch(ctx context.Context, commit string) error {
 	defer cancel()
 	for try := 1; ; try++ {
 		err := b.tryMove(ctx, commit)
-		if !errors.Is(err, errUnanswered) {
+		if e, ok := errors.AsType[*transport.Error](err); !ok || !e.InDoubt() {
 			return err
 		}
 		landed, askErr := b.landed(ctx, commit)
@@ -147,7 +142,7 @@ func (b *Branch) moveBranch(ctx context.Context, commit string) error {
 			return fmt.Errorf("it is not known whether the state was saved: %w", err)
 		case landed:
 			return nil
-		case try == maxTries || b.client.transport.pauseBeforeRetry(ctx, try) != nil:
+		case try == transport.Tries || b.client.Transport.Backoff(ctx, try) != nil:
 			return err
 		}
 	}
@@ -160,19 +155,16 @@ func (b *Branch) moveBranch(ctx context.Context, commit string) error {
 //   - it refuses an update without force unless the branch is at an ancestor of
 //     the commit, whose only parent is the head.
 func (b *Branch) tryMove(ctx context.Context, commit string) error {
-	ref := &github.Reference{Ref: github.String(b.ref()), Object: &github.GitObject{SHA: &commit}}
-	var err error
+	move := b.client.UpdateRef
 	if b.head == "" {
-		_, _, err = b.client.createRef(withoutRetry(ctx), b.client.owner, b.client.name, ref)
-	} else {
-		_, _, err = b.client.updateRef(withoutRetry(ctx), b.client.owner, b.client.name, ref, false)
+		move = b.client.CreateRef
 	}
-	err = b.client.wrapError(ctx, "move the branch", err)
-	if r, ok := errors.AsType[*statusError](err); ok && isStatusError(err, http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity) {
+	err := move(ctx, b.ref(), commit)
+	if client.HasStatus(err, http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity) {
 		// The token could make the commit, so it does not lack the permission.
-		r.remedy = "a rule protects the branch, or there is one with a part of its name: let the token past the rule (Settings, Rules), or give another name"
+		refusal(err).Remedy = "a rule protects the branch, or there is one with a part of its name: let the token past the rule (Settings, Rules), or give another name"
 	}
-	return err
+	return failed("move the branch", err)
 }
 
 // landed reports whether the branch is at the commit or was: another run may
@@ -182,8 +174,6 @@ func (b *Branch) landed(ctx context.Context, commit string) (bool, error) {
 	if err != nil || head == commit || head == b.head {
 		return head == commit, err
 	}
-	commits, _, err := b.client.listCommits(ctx, b.client.owner, b.client.name,
-		&github.CommitsListOptions{SHA: head, ListOptions: github.ListOptions{PerPage: 100}})
-	landed := slices.ContainsFunc(commits, func(c *github.RepositoryCommit) bool { return c.GetSHA() == commit })
-	return landed, b.client.wrapError(ctx, "read the history", err)
+	commits, err := b.client.History(ctx, head)
+	return slices.Contains(commits, commit), failed("read the history", err)
 }

@@ -233,7 +233,7 @@ func TestTheTokenGoesToOneHostOnly(t *testing.T) {
 		} else {
 			_, err = b.Save(t.Context(), s, rev)
 		}
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "was renamed: give the name it has now") {
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "was renamed or moved: write its new name in GITHUB_REPOSITORY") {
 			t.Errorf("%s: got %v", op, err)
 		}
 	}
@@ -279,9 +279,9 @@ func TestACheckOfTheAccessChangesNothing(t *testing.T) {
 func TestAServerWithoutGitHubsGitAPIIsNamed(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	h.Fail(storetest.Repository, storetest.Fault{Body: `{"id": 1, "full_name": "octo/state-keeper", "default_branch": "main"}`}) // as Gitea answers
+	h.Fail(storetest.Repository, storetest.Fault{Header: http.Header{"Content-Type": {"application/json"}}, Body: `{"id": 1, "full_name": "octo/state-keeper", "default_branch": "main"}`}) // as Gitea answers
 	_, _, err := h.open(t).Load(t.Context())
-	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "lacks GitHub's git API: use `state: cache`") {
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "does not know GitHub's git API: use `state: cache`") {
 		t.Error(err)
 	}
 }

@@ -9,8 +9,7 @@
 // file that actions/cache carries from run to run. [Branch] is a store on a branch
 // of a GitHub repository, for any number of runs at once. A store returns a
 // [Revision] with each state, and saves only over that revision: a run whose
-// revision is out of date loads and plans again. [Runs] finds out which owners of
-// claims have ended, where they are workflow runs.
+// revision is out of date loads and plans again.
 //
 // # Invariants
 //
@@ -55,8 +54,9 @@
 // change none. The first save of a run takes one more, to make sure that this is not
 // the default branch, unless there was no branch, when the load has done that.
 //
-// go-github makes the requests. One transport below it, for stores and [Runs] alike,
-// adds limits, retries and errors for people.
+// The GitHub client makes the requests. What GitHub refuses is an [ErrRefused], and a
+// person must change something; a fault, a rate limit and a lost answer are an
+// [ErrUnavailable].
 //
 // A refused move is a conflict if the branch has moved; otherwise a person must act,
 // for example on a permission or a rule. When the answer to a move is lost, the

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // The categories of this package's errors, for errors.Is. None of them changes the
@@ -51,6 +53,42 @@ func (e *LockedError) Error() string {
 }
 
 func (e *LockedError) Unwrap() error { return ErrLocked }
+
+// requestError is the failure of a request to GitHub, in the category of the store.
+type requestError struct {
+	op       string
+	category error
+	failure  *transport.Error // whose remedy may be replaced by a better one
+}
+
+func (e *requestError) Error() string {
+	return fmt.Sprintf("%s: %v: %v", e.op, e.category, e.failure)
+}
+
+func (e *requestError) Unwrap() []error { return []error{e.category, e.failure} }
+
+// failed returns the error of a request, nil for nil; op names the operation.
+// GitHub refuses what a person must change, with a status below 500.
+func failed(op string, err error) error {
+	e, ok := errors.AsType[*transport.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return fmt.Errorf("%s: %w: %w", op, ErrRefused, err)
+	case e.Kind == transport.NotSent || e.Kind == transport.Refused && !e.InDoubt():
+		return &requestError{op, ErrRefused, e}
+	}
+	return &requestError{op, ErrUnavailable, e}
+}
+
+// refusal returns GitHub's refusal of a request, nil for another error.
+func refusal(err error) *transport.Error {
+	if e, ok := errors.AsType[*transport.Error](err); ok && e.Kind == transport.Refused && !e.InDoubt() {
+		return e
+	}
+	return nil
+}
 
 // unreadable returns an [ErrUnreadable] with what is wrong and what to do.
 func unreadable(format string, args ...any) error {

@@ -33,7 +33,7 @@ func (h hub) open(t testing.TB) *Branch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.client.transport.retryPause = time.Millisecond
+	b.client.Transport.Pause = time.Millisecond
 	return b
 }
 

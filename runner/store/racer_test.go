@@ -41,7 +41,7 @@ func race() error {
 	if err != nil {
 		return err
 	}
-	b.client.transport.retryPause = 5 * time.Millisecond
+	b.client.Transport.Pause = 5 * time.Millisecond
 	r := racer{schedule.Owner{Run: run, PID: os.Getpid()}, issues, strings.TrimSuffix(root, "/api/v3") + "/arena"}
 	ctx := context.Background()
 	for faults := 0; faults < maxFaults; {

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	gh "github.com/google/go-github/v62/github"
-
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/tracker/transport"
@@ -113,7 +111,7 @@ func (r *repository) priority(labels []string) *int {
 // record is an issue or a pull request as the REST API returns it. Concurrent reads
 // share it, so it is never changed.
 type record struct {
-	gh.Issue
+	client.Issue
 	// Dependencies is nil on a server without issue dependencies.
 	Dependencies *dependencies `json:"issue_dependencies_summary"`
 }

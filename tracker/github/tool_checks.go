@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
@@ -124,14 +125,11 @@ func rejectForcePush(_ Config, c *call) error {
 	return c.setBranch(strings.Join(c.target.segments[3:], "/"))
 }
 
-// commitID matches the full name of a commit.
-var commitID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
-
 // requireCommit sets the commit that becomes the head of a branch. checkRemotely asks
 // GitHub whether it changes a workflow.
 func requireCommit(_ Config, c *call) error {
 	sha, _ := c.Body["sha"].(string)
-	if !commitID().MatchString(sha) {
+	if !client.IsObject(sha) {
 		return errors.New("body.sha must be the full name of a commit")
 	}
 	c.commit = sha

@@ -29,6 +29,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/shurcooL/graphql"
 
@@ -102,11 +103,11 @@ func (c *Client) Of(repo string) *Client {
 
 // repoPattern matches owner/name as GitHub allows it, except that a name of dots
 // alone is refused separately.
-var repoPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`)
+var repoPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`) })
 
 // IsRepo reports whether s can be the owner/name of a repository.
 func IsRepo(s string) bool {
-	return repoPattern.MatchString(s) && !strings.HasSuffix(s, "/.") && !strings.HasSuffix(s, "/..")
+	return repoPattern().MatchString(s) && !strings.HasSuffix(s, "/.") && !strings.HasSuffix(s, "/..")
 }
 
 // APIURLForm describes the setting that [ParseAPIURL] reads.

@@ -6,9 +6,16 @@ import (
 	"github.com/google/go-github/v62/github"
 )
 
-// Repository reads the settings of the repository.
-func (c *Client) Repository(ctx context.Context) (github.Repository, error) {
-	return get[github.Repository](ctx, c, ReadMetadata, "")
+// Issue is an issue or a pull request as the REST API gives it.
+type Issue = github.Issue
+
+// Repository is what GitHub says of a repository.
+type Repository = github.Repository
+
+// Repository reads the settings of the repository; never nil without an error.
+func (c *Client) Repository(ctx context.Context) (*Repository, error) {
+	r, err := get[Repository](ctx, c, ReadMetadata, "")
+	return &r, err
 }
 
 // Labels reads the labels of the repository.
