@@ -40,6 +40,9 @@ const maxTarget = 4 << 10
 // Changes returns the paths at which two commits or trees differ, sorted. The error for
 // trees that are larger than the limits is a [Refusal].
 func (in *Incoming) Changes(ctx context.Context, from, to ObjectID) ([]Change, error) {
+	if from == in.MergeBase && to == in.Tip && in.work != nil {
+		return slices.Clone(in.work), nil
+	}
 	objects, err := in.store.host.openObjects(ctx, in.command(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("compare trees: %w", err)
@@ -56,6 +59,9 @@ func (in *Incoming) Changes(ctx context.Context, from, to ObjectID) ([]Change, e
 		return nil, fmt.Errorf("compare trees: %w", err)
 	}
 	slices.SortFunc(w.changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	if from == in.MergeBase && to == in.Tip {
+		in.work = slices.Clone(w.changes)
+	}
 	return w.changes, nil
 }
 

@@ -57,6 +57,7 @@ func fetch(t testing.TB, s *Store, from Source) Fetched {
 var ours = Source{Prefix: "symphony/"}
 
 func TestAFetchBringsTheBaseAndOurBranchesAndNothingElse(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
 	one := commit(t, origin, "symphony/GH-1", "a", "a")
@@ -91,6 +92,7 @@ func TestAFetchBringsTheBaseAndOurBranchesAndNothingElse(t *testing.T) {
 }
 
 func TestATickWithoutNewsCostsOneListOfBranches(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
 	git(t, origin, "config", "http.receivepack", "true")
@@ -112,6 +114,7 @@ func TestATickWithoutNewsCostsOneListOfBranches(t *testing.T) {
 
 // The job has checked out one commit; the rest of the history comes from the remote.
 func TestAnEmptyStoreTakesFromTheCheckoutWhatItHas(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
 	for _, text := range []string{"1", "2", "3"} {
@@ -147,6 +150,7 @@ func TestAnEmptyStoreTakesFromTheCheckoutWhatItHas(t *testing.T) {
 }
 
 func TestAShallowRemoteGivesAShallowStoreAndWorkspace(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
 	commit(t, origin, "main", "a", "1")
@@ -168,6 +172,7 @@ func TestAShallowRemoteGivesAShallowStoreAndWorkspace(t *testing.T) {
 }
 
 func TestARemoteThatCannotBeUsedIsOneSentenceAndACategory(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
 	git(t, m.dir, "init", "-q", "--bare", "-b", "main", m.path("empty.git"))
@@ -203,6 +208,7 @@ func TestARemoteThatCannotBeUsedIsOneSentenceAndACategory(t *testing.T) {
 }
 
 func TestWhatAServerAnswersHasACategoryAndAnAdvice(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.host.limits.slow = time.Second
 	m.origin(t)
@@ -286,6 +292,7 @@ func TestWhatAServerAnswersHasACategoryAndAnAdvice(t *testing.T) {
 
 // A naive host follows a redirect and shows the token to whoever is there.
 func TestARedirectDoesNotGetTheToken(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.origin(t)
 	srv := serve(t, m.dir)
@@ -311,6 +318,7 @@ func TestARedirectDoesNotGetTheToken(t *testing.T) {
 }
 
 func TestAHistoryLargerThanTheLimitIsRefused(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.host.limits.storeFile = 64 << 10
 	origin := m.origin(t)
@@ -335,6 +343,7 @@ func TestAHistoryLargerThanTheLimitIsRefused(t *testing.T) {
 // A loop that fetches for months does not collect packs without end, and an object that
 // a session started from is kept after its branch is gone.
 func TestManyPacksAreJoined(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.host.limits.packFiles = 3
 	origin := m.origin(t)
@@ -353,6 +362,7 @@ func TestManyPacksAreJoined(t *testing.T) {
 }
 
 func TestADamageFoundByTheFirstFetchIsRepaired(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
 	s := m.store(t, remoteAt(t, origin))

@@ -71,7 +71,7 @@ func plain(t testing.TB, dir, stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "git", args...)
 	cmd.Dir = dir
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=Agent", "GIT_AUTHOR_EMAIL=agent@example.com", "GIT_AUTHOR_DATE=1700000000 +0000",
 		"GIT_COMMITTER_NAME=Agent", "GIT_COMMITTER_EMAIL=agent@example.com", "GIT_COMMITTER_DATE=1700000000 +0000",
 	}
@@ -93,18 +93,17 @@ func git(t testing.TB, dir string, args ...string) string {
 // origin makes a bare repository with one commit on main, and returns its path.
 func (m *machine) origin(t testing.TB) string {
 	t.Helper()
-	work := m.path("seed")
 	origin := m.path("origin.git")
-	git(t, m.dir, "init", "-q", "-b", "main", work)
-	write(t, filepath.Join(work, "README.md"), "hello\n")
-	write(t, filepath.Join(work, "src", "main.go"), "package main\n")
-	git(t, work, "add", "-A")
-	git(t, work, "commit", "-q", "-m", "first")
-	git(t, m.dir, "clone", "-q", "--bare", work, origin)
+	git(t, m.dir, "init", "-q", "--bare", "-b", "main", "--template=", origin)
+	const history = "commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 5\nfirst\n" +
+		"M 100644 inline README.md\ndata 6\nhello\nM 100644 inline src/main.go\ndata 13\npackage main\n"
+	if out, err := plain(t, origin, history, "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet"); err != nil {
+		t.Fatal(out)
+	}
 	return origin
 }
 
-// remote returns the remote at a path.
+// remoteAt returns the remote at a path.
 func remoteAt(t testing.TB, path string) Remote {
 	t.Helper()
 	r, err := ParseRemote(path, "")

@@ -10,6 +10,7 @@ import (
 )
 
 func TestAnObjectIDHoldsOnlyFortyHexDigits(t *testing.T) {
+	t.Parallel()
 	const valid = "0123456789abcdef0123456789abcdef01234567"
 	if got := id(t, valid); got.String() != valid {
 		t.Errorf("%s became %s", valid, got)
@@ -25,6 +26,7 @@ func TestAnObjectIDHoldsOnlyFortyHexDigits(t *testing.T) {
 }
 
 func TestNamesSurviveJSON(t *testing.T) {
+	t.Parallel()
 	type record struct {
 		Head   ObjectID
 		None   ObjectID
@@ -49,6 +51,7 @@ func TestNamesSurviveJSON(t *testing.T) {
 
 // Everything that a branch may be called here is a branch name for git too.
 func TestABranchIsANameThatGitTakes(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	names := []string{
 		"main", "symphony/GH-1", "a/b/c", "größe", "x@y", "@/a", "a@", "a.b", "v1.0", "a-", "refs", "refs/heads/main",
@@ -71,6 +74,7 @@ func TestABranchIsANameThatGitTakes(t *testing.T) {
 }
 
 func TestEachIssueHasABranchOfItsOwn(t *testing.T) {
+	t.Parallel()
 	seen := map[string]string{}
 	for _, key := range []string{"GH-1", "ABC-12", "a..b", "a.b", "x.lock", "x", ".hidden", "a.", "a"} {
 		b, err := BranchFor("symphony/", key)
@@ -91,6 +95,7 @@ func TestEachIssueHasABranchOfItsOwn(t *testing.T) {
 }
 
 func TestAddressesOfRemotes(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{
 		"https://github.com/acme/shop":      "https://github.com/acme/shop",
 		"https://github.com/acme/shop.git/": "https://github.com/acme/shop.git",
@@ -119,6 +124,7 @@ func TestAddressesOfRemotes(t *testing.T) {
 }
 
 func TestATokenIsNeverPrinted(t *testing.T) {
+	t.Parallel()
 	r, err := ParseRemote("https://github.com/acme/shop", "secret-token")
 	if err != nil {
 		t.Fatal(err)

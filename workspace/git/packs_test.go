@@ -5,9 +5,7 @@ import (
 	"compress/zlib"
 	"crypto/sha1"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,6 +15,7 @@ type packWriter struct {
 	count uint32
 	body  bytes.Buffer
 	z     *zlib.Writer
+	added map[ObjectID]bool
 }
 
 // object adds an object of a kind of the pack format; size is what its header says.
@@ -40,10 +39,17 @@ func (p *packWriter) object(kind byte, size int, before, data []byte) {
 
 var kinds = map[string]byte{"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 
-// add adds an object and returns its id.
+// add adds an object unless the pack has it, and returns its id.
 func (p *packWriter) add(kind string, data []byte) ObjectID {
-	p.object(kinds[kind], len(data), nil, data)
-	return objectID(kind, data)
+	id := objectID(kind, data)
+	if p.added == nil {
+		p.added = map[ObjectID]bool{}
+	}
+	if !p.added[id] {
+		p.added[id] = true
+		p.object(kinds[kind], len(data), nil, data)
+	}
+	return id
 }
 
 func objectID(kind string, data []byte) ObjectID {
@@ -91,9 +97,10 @@ func (p *packWriter) bundle(tip, base ObjectID) []byte {
 // fetchBundle takes a bundle as a naive host does, with git's checks turned on.
 func fetchBundle(t testing.TB, m *machine, base, bundle string) error {
 	t.Helper()
-	repository := m.path("naive-" + hex.EncodeToString([]byte(filepath.Base(t.Name()))[:3]))
-	remove(t, repository)
-	git(t, m.dir, "clone", "-q", "--bare", base, repository)
+	repository := m.path("naive")
+	if !exists(repository) {
+		git(t, m.dir, "clone", "-q", "--bare", base, repository)
+	}
 	out, err := plain(t, repository, "", "-c", "fetch.fsckObjects=true", "-c", "transfer.fsckObjects=true", "fetch", "-q", bundle, "+refs/heads/x:refs/heads/x")
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)

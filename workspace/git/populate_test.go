@@ -56,6 +56,7 @@ func runAsAgent(t testing.TB, folder, stdin string, c Command) string {
 }
 
 func TestAWorkspaceIsOnTheBranchOfItsIssue(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
 	pushed := commit(t, origin, "symphony/GH-1", "a", "agent")
@@ -104,6 +105,7 @@ func TestAWorkspaceIsOnTheBranchOfItsIssue(t *testing.T) {
 }
 
 func TestNothingInAWorkspaceLeadsBackToTheStoreOrHoldsTheToken(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.origin(t)
 	srv := serve(t, m.dir)
@@ -134,20 +136,20 @@ func TestNothingInAWorkspaceLeadsBackToTheStoreOrHoldsTheToken(t *testing.T) {
 
 // A naive host clones with hard links, and the agent writes into the store's pack.
 func TestAnAgentThatOverwritesItsPacksChangesNothingInTheStore(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
 	destroy := func(git string) {
 		pack := globOne(t, filepath.Join(git, "objects/pack/*.pack"))
 		truncateFile(t, pack)
 	}
-	git(t, origin, "repack", "-a", "-d", "-q")
+	git(t, m.dir, "clone", "-q", "--bare", "--no-hardlinks", origin, m.path("fresh.git"))
 	git(t, m.dir, "clone", "-q", "--bare", origin, m.path("naive-store"))
 	git(t, m.dir, "clone", "-q", "--no-checkout", m.path("naive-store"), m.path("naive"))
 	destroy(m.path("naive", ".git"))
 	if _, err := plain(t, m.path("naive-store"), "", "fsck"); err == nil {
 		t.Log("this file system has no hard links between these folders")
 	}
-	git(t, m.dir, "clone", "-q", "--bare", m.path("seed"), m.path("fresh.git"))
 	s := m.store(t, remoteAt(t, m.path("fresh.git")))
 	folder := populate(t, m, s, fetch(t, s, ours), "GH-1")
 	destroy(filepath.Join(folder, ".git"))
@@ -165,6 +167,7 @@ func truncateFile(t testing.TB, path string) {
 }
 
 func TestAKeptWorkspaceIsBroughtToTheNewCommitAndKeepsItsCaches(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
 	s := m.store(t, remoteAt(t, origin))
@@ -200,6 +203,7 @@ func TestAKeptWorkspaceIsBroughtToTheNewCommitAndKeepsItsCaches(t *testing.T) {
 }
 
 func TestAWorkspaceThatCannotBeMadeIsAnError(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	s := m.store(t, remoteAt(t, m.origin(t)))
 	f := fetch(t, s, ours)

@@ -52,6 +52,7 @@ func refsOf(t testing.TB, repository string) string {
 var target = Branch{"symphony/GH-1"}
 
 func TestAPushMovesOneBranchAndMayBeRepeated(t *testing.T) {
+	t.Parallel()
 	for _, transport := range []string{"file", "http"} {
 		t.Run(transport, func(t *testing.T) {
 			d := newDelivery(t)
@@ -83,6 +84,7 @@ func TestAPushMovesOneBranchAndMayBeRepeated(t *testing.T) {
 
 // A naive host pushes what HEAD or a branch of the agent's repository names.
 func TestASymbolicBranchOfTheAgentMovesNothingElse(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	main := d.from.Start
 	folder := d.workspace(t, "GH-1")
@@ -109,6 +111,7 @@ func TestASymbolicBranchOfTheAgentMovesNothingElse(t *testing.T) {
 
 // A naive host forces: a lease with the right old value overwrites what is there.
 func TestWorkOfAPersonIsNeverOverwritten(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	in, one := d.work(t, "one")
 	theirs := commit(t, d.origin, target.String(), "theirs", "theirs")
@@ -142,6 +145,7 @@ func TestWorkOfAPersonIsNeverOverwritten(t *testing.T) {
 }
 
 func TestWhatTheRemoteRefusesHasACategoryAndItsWords(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(t *testing.T, origin string)
 		kind    error
@@ -182,6 +186,7 @@ func TestWhatTheRemoteRefusesHasACategoryAndItsWords(t *testing.T) {
 }
 
 func TestAPushThatGetsNoAnswerIsLookedUp(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	d.host.limits.slow = time.Second
 	srv := d.overHTTP(t)
@@ -259,6 +264,7 @@ func TestAPushThatGetsNoAnswerIsLookedUp(t *testing.T) {
 }
 
 func TestAPushCostsTwoRequests(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	srv := d.overHTTP(t)
 	in, one := d.work(t, "one")
@@ -273,6 +279,7 @@ func TestAPushCostsTwoRequests(t *testing.T) {
 
 // Many sessions push at the same moment, some of them to one branch.
 func TestOfPushesAtTheSameTimeOneWins(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	type push struct {
 		in     *Incoming
@@ -307,6 +314,7 @@ func TestOfPushesAtTheSameTimeOneWins(t *testing.T) {
 }
 
 func TestObjectsWaitOnTheRemoteWithoutABranch(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	before := refsOf(t, d.origin)
 	in, one := d.work(t, "one")
@@ -344,6 +352,7 @@ func (d *delivery) userRepository(t testing.TB) string {
 }
 
 func TestALocalDeliveryIsABranchAndNothingElse(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	user := d.userRepository(t)
 	look := func() string {
@@ -383,7 +392,7 @@ func TestALocalDeliveryIsABranchAndNothingElse(t *testing.T) {
 	if err := in.DeliverLocal(t.Context(), user, Branch{"symphony/GH-3"}, one); !errors.Is(err, ErrMoved) || headOf(t, user, "symphony/GH-3") != mine {
 		t.Errorf("the user's commits: %v", err)
 	}
-	if err := in.DeliverLocal(t.Context(), d.path("seed", "missing"), target, one); err == nil {
+	if err := in.DeliverLocal(t.Context(), d.path("missing"), target, one); err == nil {
 		t.Error("a folder that is missing")
 	}
 	if err := in.DeliverLocal(t.Context(), d.workspaces, target, one); !errors.Is(err, ErrFolder) {
@@ -392,6 +401,7 @@ func TestALocalDeliveryIsABranchAndNothingElse(t *testing.T) {
 }
 
 func TestRefusedWorkCanBeAppliedByHand(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	folder := d.workspace(t, "GH-1")
 	write(t, filepath.Join(folder, "a"), "one\x00binary")
@@ -416,6 +426,7 @@ func TestRefusedWorkCanBeAppliedByHand(t *testing.T) {
 }
 
 func TestACancelledPushEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	srv := d.overHTTP(t)
 	in, one := d.work(t, "one")
@@ -433,6 +444,7 @@ func TestACancelledPushEndsAtOnce(t *testing.T) {
 
 // The rule of the package: git is started in one place.
 func TestOneFunctionStartsPrograms(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ type Incoming struct {
 	store *Store
 	dir   string // the quarantine: a bare repository that borrows the objects of the store
 	sizes map[ObjectID]int64
+	work  []Change // between the merge base and the tip, once they have been compared
 }
 
 // Receive takes what the harvest printed into a quarantine, and checks it: the pack,

@@ -102,6 +102,7 @@ func describe(list []Change) string {
 }
 
 func TestCommittedAndUncommittedWorkComesOutOfAWorkspace(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	folder := d.workspace(t, "GH-1")
 	write(t, filepath.Join(folder, "a"), "one")
@@ -162,6 +163,7 @@ func TestCommittedAndUncommittedWorkComesOutOfAWorkspace(t *testing.T) {
 }
 
 func TestNoWorkIsNothingNew(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	folder := d.workspace(t, "GH-1")
 	check := func(name, says string) {
@@ -186,6 +188,7 @@ func TestNoWorkIsNothingNew(t *testing.T) {
 }
 
 func TestAFileThatIsTooLargeLeavesOutWhatIsNotCommitted(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	folder := d.workspace(t, "GH-1")
 	write(t, filepath.Join(folder, "a"), "one")
@@ -207,6 +210,7 @@ func TestAFileThatIsTooLargeLeavesOutWhatIsNotCommitted(t *testing.T) {
 
 // The agent merged what others did; that is not its work.
 func TestWorkIsComparedWithTheMergeBase(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	folder := d.workspace(t, "GH-1")
 	write(t, filepath.Join(folder, "a"), "one")
@@ -223,6 +227,7 @@ func TestWorkIsComparedWithTheMergeBase(t *testing.T) {
 }
 
 func TestAnotherHistoryIsRefused(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	p := &packWriter{}
 	tip := p.commit(p.tree(entry("100644", "a", p.blob("x"))))
@@ -241,6 +246,7 @@ func writeFile(t testing.TB, path string, b []byte) string {
 // Each of these objects is refused. On git before 2.46 a naive host that fetches a
 // bundle takes most of them, though it asks git to check.
 func TestHostileObjectsAreRefused(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	blob := objectID("blob", []byte("x"))
 	type hostile struct {
@@ -314,6 +320,7 @@ func TestHostileObjectsAreRefused(t *testing.T) {
 
 // What git's check lets through comes out as it is, for the policy.
 func TestOddNamesAndModesReachTheCallerAsTheyAre(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	p := &packWriter{}
 	blob := p.blob("x")
@@ -343,6 +350,7 @@ func TestOddNamesAndModesReachTheCallerAsTheyAre(t *testing.T) {
 }
 
 func TestAHarvestThatIsNoHarvestIsRefused(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	p := &packWriter{}
 	tip := p.commit(p.tree(entry("100644", "a", p.blob("x"))), d.from.Start)
@@ -396,6 +404,7 @@ type errorReader struct{ err error }
 func (e errorReader) Read([]byte) (int, error) { return 0, e.err }
 
 func TestBombsAreRefusedBeforeTheyCost(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	base := d.from.Start
 	blobs := &packWriter{}
@@ -437,6 +446,7 @@ func TestBombsAreRefusedBeforeTheyCost(t *testing.T) {
 // A tree of 800 bytes has a thousand million paths; git diff-tree lists all of them
 // before it prints the first.
 func TestATreeWithoutEndIsRefusedByTheComparison(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	p, tip := treeBomb(d.from.Start, 10, 5)
 	bundle := writeFile(t, d.path("bundle"), p.bundle(tip, d.from.Start))
@@ -476,6 +486,7 @@ func TestATreeWithoutEndIsRefusedByTheComparison(t *testing.T) {
 
 // git itself dies of a tree that is deep enough.
 func TestAVeryDeepTreeIsRefused(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it makes 45,000 objects")
 	}
@@ -493,6 +504,7 @@ func TestAVeryDeepTreeIsRefused(t *testing.T) {
 }
 
 func TestTheHarvestIsAPortableScript(t *testing.T) {
+	t.Parallel()
 	for _, shell := range []string{"dash", "bash", "sh"} {
 		if _, err := exec.LookPath(shell); err != nil {
 			t.Logf("there is no %s here", shell)
@@ -522,6 +534,7 @@ func TestTheHarvestIsAPortableScript(t *testing.T) {
 // Whatever the agent did to its repository, the harvest ends, and what it prints is taken
 // or refused. Nothing outside the workspace changes.
 func TestABrokenOrHostileRepositoryIsTakenOrRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		do    func(t *testing.T, folder, git string)
 		taken bool

@@ -30,6 +30,7 @@ func (m *machine) program(t *testing.T, script string) (*Host, error) {
 const answersVersion = `[ "$1" != version ] || { echo "git version 2.39.5"; exit; }` + "\n"
 
 func TestWithoutAUsableGitOneSentenceSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	cfg := m.config()
 	cfg.Env = []string{"PATH=" + m.path("nowhere")}
@@ -54,6 +55,7 @@ func TestWithoutAUsableGitOneSentenceSaysWhatToDo(t *testing.T) {
 }
 
 func TestGitNeverRunsBelowTheRootOfTheWorkspaces(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	inside := filepath.Join(m.workspaces, "GH-1")
 	git(t, m.dir, "init", "-q", inside)
@@ -76,6 +78,7 @@ func TestGitNeverRunsBelowTheRootOfTheWorkspaces(t *testing.T) {
 }
 
 func TestStoresAndWorkspacesAreApart(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	if err := os.Symlink(m.workspaces, m.path("alias")); err != nil {
 		t.Fatal(err)
@@ -130,6 +133,7 @@ func TestGitSeesAnEnvironmentMadeFromNothing(t *testing.T) {
 
 // The configuration in the environment wins over that of the repository.
 func TestARepositoryCannotChangeTheConfiguration(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	s := m.store(t, remoteAt(t, m.origin(t)))
 	config := filepath.Join(s.repository(), "config")
@@ -146,6 +150,7 @@ func TestARepositoryCannotChangeTheConfiguration(t *testing.T) {
 }
 
 func TestTheTokenIsOnlyInTheEnvironmentOfCommandsForTheRemote(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	h, err := m.program(t, answersVersion+`env | grep -i authorization; cat /proc/self/cmdline | tr '\0' ' '; echo "fatal: $GIT_CONFIG_VALUE_34 secret-token" >&2; exit 1`)
 	if err != nil {
@@ -170,6 +175,7 @@ func TestTheTokenIsOnlyInTheEnvironmentOfCommandsForTheRemote(t *testing.T) {
 
 // git and what it started are dead when the context ends, and before that is reported.
 func TestTheEndOfTheContextKillsGitAndItsChildren(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	h, err := m.program(t, answersVersion+`trap '' TERM INT; sleep 1000 & echo $! >`+m.path("pids")+`; echo $$ >>`+m.path("pids")+`; mv `+m.path("pids")+" "+m.path("ready")+`; wait`)
 	if err != nil {
@@ -213,6 +219,7 @@ func alive(pid int) bool {
 }
 
 func TestACommandHasATimeAndAnAmountOfOutput(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	h, err := m.program(t, answersVersion+`[ "$1" != endless ] || exec yes; sleep 1000`)
 	if err != nil {
@@ -228,6 +235,7 @@ func TestACommandHasATimeAndAnAmountOfOutput(t *testing.T) {
 }
 
 func TestWhatGitSaysIsOneHarmlessLineInAnError(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	h, err := m.program(t, answersVersion+`i=0; while [ $i -lt 5000 ]; do echo "remote: line $i"; i=$((i+1)); done >&2; printf 'fatal: \033[31mred\033[0m\r::error::x\342\200\256\377\nlast\n' >&2; exit 128`)
 	if err != nil {

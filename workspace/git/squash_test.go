@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,7 @@ func inQuarantine(t testing.TB, in *Incoming, args ...string) string {
 }
 
 func TestTheHostsCommitHasTheAllowedChangesAndNothingElse(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	folder := d.workspace(t, "GH-1")
 	write(t, filepath.Join(folder, "a"), "one")
@@ -65,14 +67,16 @@ func TestTheHostsCommitHasTheAllowedChangesAndNothingElse(t *testing.T) {
 	if again := squash(t, in, allowed, ObjectID{}); again != made {
 		t.Errorf("the same again is %s, not %s", again, made)
 	}
-	for name, some := range map[string][]Change{"nothing": nil, "what is there": {}} {
-		if _, err := in.Squash(t.Context(), some, ObjectID{}, said); !errors.Is(err, ErrNothingNew) {
-			t.Errorf("%s: %v", name, err)
-		}
+	if _, err := in.Squash(t.Context(), nil, ObjectID{}, said); !errors.Is(err, ErrNothingNew) {
+		t.Errorf("nothing: %v", err)
+	}
+	if out := inQuarantine(t, in, "fsck", "--strict", "--no-dangling"); strings.Contains(out, "error") || strings.Contains(out, "warning") {
+		t.Error(out)
 	}
 }
 
 func TestFilesAndFoldersTakeEachOthersPlace(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	folder := d.workspace(t, "GH-1")
 	remove(t, filepath.Join(folder, "src"))
@@ -92,28 +96,85 @@ func TestFilesAndFoldersTakeEachOthersPlace(t *testing.T) {
 	}
 }
 
-// A naive host does not notice that update-index ignores a path.
-func TestAPathThatGitIgnoresIsARefusal(t *testing.T) {
+func TestAChangeThatTheAgentDidNotMakeIsARefusal(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	p := &packWriter{}
 	blob := p.blob("x")
 	in := d.receive(t, p.harvested(p.commit(p.tree(entry("100644", "a", blob)), d.from.Start)))
-	out, err := plain(t, d.origin, indexInfo([]Change{{Path: ".git/config", NewMode: ModeFile, New: headBlob(t, d.origin)}}), "update-index", "-z", "--index-info")
-	if err != nil || !strings.Contains(out, "Ignoring path") {
-		t.Errorf("a naive host sees an error: %v, %s", err, out)
-	}
-	for _, path := range []string{".git/config", "a/../b", "/a", "a//b", "", ".", "x/.GIT/y"} {
+	for _, path := range []string{".git/config", "a/../b", "/a", "a//b", "", ".", "x/.GIT/y", "b"} {
 		if _, err := in.Squash(t.Context(), []Change{{Path: path, NewMode: ModeFile, New: blob}}, ObjectID{}, said); !errors.Is(err, ErrRefused) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
+	other := changes(t, in)
+	other[len(other)-1].NewMode = ModeExecutable
+	if _, err := in.Squash(t.Context(), other, ObjectID{}, said); !errors.Is(err, ErrRefused) {
+		t.Errorf("another mode: %v", err)
+	}
 }
 
-func headBlob(t testing.TB, repository string) ObjectID {
-	return id(t, git(t, repository, "rev-parse", "main:README.md"))
+// The trees that are written here are those that git writes, for any two states.
+func TestTreesAreThoseThatGitWrites(t *testing.T) {
+	t.Parallel()
+	d := newDelivery(t)
+	names := []string{"a", "a.b", "a/b", "a/b/c", "a/b.c", "a0", "b/x", "b-x", "b.x", "README.md", "src/main.go", "src/x/y", "src.go"}
+	random := rand.New(rand.NewPCG(1, 2))
+	p := &packWriter{}
+	history := []ObjectID{d.from.Start}
+	for range 40 {
+		files := map[string]string{}
+		for _, i := range random.Perm(len(names))[:random.IntN(len(names))] {
+			clash := false
+			for other := range files {
+				clash = clash || strings.HasPrefix(names[i], other+"/") || strings.HasPrefix(other, names[i]+"/")
+			}
+			if !clash {
+				files[names[i]] = fmt.Sprint(random.IntN(2))
+			}
+		}
+		history = append(history, p.commit(packTree(p, files), history[len(history)-1]))
+	}
+	in := d.receive(t, p.harvested(history[len(history)-1]))
+	for i, tip := range history[1:] {
+		in.MergeBase, in.Tip, in.work = history[i], tip, nil
+		all := changes(t, in)
+		made, err := in.Squash(t.Context(), all, ObjectID{}, said)
+		if len(all) == 0 && errors.Is(err, ErrNothingNew) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := inQuarantine(t, in, "rev-parse", made.String()+"^{tree}"), inQuarantine(t, in, "rev-parse", tip.String()+"^{tree}"); got != want {
+			t.Errorf("the tree is\n%s\nwant\n%s", inQuarantine(t, in, "ls-tree", "-r", got), inQuarantine(t, in, "ls-tree", "-r", want))
+		}
+	}
+}
+
+// packTree adds the trees of files to a pack.
+func packTree(p *packWriter, files map[string]string) ObjectID {
+	entries := map[string]treeEntry{}
+	folders := map[string]map[string]string{}
+	for path, text := range files {
+		name, rest, isFolder := strings.Cut(path, "/")
+		if !isFolder {
+			entries[name] = treeEntry{name, ModeFile, p.blob(text)}
+			continue
+		}
+		if folders[name] == nil {
+			folders[name] = map[string]string{}
+		}
+		folders[name][rest] = text
+	}
+	for name, files := range folders {
+		entries[name] = treeEntry{name, ModeFolder, packTree(p, files)}
+	}
+	return p.add("tree", formatTree(entries))
 }
 
 func TestTheCommitFollowsTheBranchAndANewerBase(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	start := d.from.Start
 	pushed := commit(t, d.origin, "symphony/GH-1", "a", "first delivery")
@@ -151,6 +212,7 @@ func TestTheCommitFollowsTheBranchAndANewerBase(t *testing.T) {
 }
 
 func TestACommitSaysOnlyWhatACommitCanSay(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	p := &packWriter{}
 	in := d.receive(t, p.harvested(p.commit(p.tree(entry("100644", "a", p.blob("x"))), d.from.Start)))
@@ -183,6 +245,7 @@ func TestACommitSaysOnlyWhatACommitCanSay(t *testing.T) {
 // Modes that git no longer writes are common in old history; they are not the agent's
 // change, and no reason to refuse it.
 func TestOldModesInTheBaseAreNoChange(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	blob := id(t, func() string { out, _ := plain(t, d.origin, "old", "hash-object", "-w", "--stdin"); return out }())
 	tree, err := plain(t, d.origin, entry("100664", "old", blob), "hash-object", "-t", "tree", "--literally", "-w", "--stdin")
@@ -202,6 +265,7 @@ func TestOldModesInTheBaseAreNoChange(t *testing.T) {
 }
 
 func TestACancelledComparisonSaysSo(t *testing.T) {
+	t.Parallel()
 	d := newDelivery(t)
 	p := &packWriter{}
 	in := d.receive(t, p.harvested(p.commit(p.tree(entry("100644", "a", p.blob("x"))), d.from.Start)))

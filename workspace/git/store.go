@@ -45,9 +45,7 @@ func (h *Host) Store(ctx context.Context, remote Remote) (*Store, error) {
 	sum := sha256.Sum256([]byte(remote.url))
 	s := &Store{host: h, remote: remote, dir: filepath.Join(h.dir, hex.EncodeToString(sum[:16]))}
 	if err := s.open(ctx); err != nil {
-		if s.lock != nil {
-			s.lock.Close()
-		}
+		s.Close()
 		return nil, fmt.Errorf("open the store of %s in %s: %w", remote, s.dir, err)
 	}
 	return s, nil
@@ -79,7 +77,15 @@ func (s *Store) open(ctx context.Context) error {
 }
 
 // Close releases the store.
-func (s *Store) Close() error { return s.lock.Close() }
+func (s *Store) Close() error {
+	if s.lock == nil {
+		return nil
+	}
+	// A child that is just being started has a copy of the file until it executes its
+	// program; to close ours is not enough.
+	err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN)
+	return errors.Join(err, s.lock.Close())
+}
 
 // Remote returns the remote of the store.
 func (s *Store) Remote() Remote { return s.remote }

@@ -26,6 +26,7 @@ func packed(t *testing.T, s *Store) string {
 }
 
 func TestAStoreIsARepositoryThatOnlyItsUserReads(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	s := m.store(t, remoteAt(t, m.origin(t)))
 	packed(t, s)
@@ -46,6 +47,7 @@ func TestAStoreIsARepositoryThatOnlyItsUserReads(t *testing.T) {
 }
 
 func TestOneProcessHasAStoreOpen(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	remote := remoteAt(t, m.origin(t))
 	s := m.store(t, remote)
@@ -60,6 +62,7 @@ func TestOneProcessHasAStoreOpen(t *testing.T) {
 
 // A run may be killed at any instant, and the machine may lose power.
 func TestADamagedStoreIsRepairedOrMadeAgain(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]struct {
 		do   func(t *testing.T, dir, pack string)
 		kept bool // whether the repair keeps what was fetched
