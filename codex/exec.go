@@ -18,9 +18,13 @@ import (
 const (
 	defaultExecTime   = 2 * time.Minute
 	defaultExecOutput = 1 << 20
-	// execGrace is how long the server may take, after the time of a program is over
-	// or it was terminated, to kill it and to say so.
+	// execGrace is how long the server may take, after the time of a program is over, to
+	// kill it and to say so.
 	execGrace = 10 * time.Second
+	// killWait is the same for a program that was terminated, and killPause the time
+	// before the server is asked again: at first it may not have started the program.
+	killWait  = 2 * time.Second
+	killPause = 100 * time.Millisecond
 )
 
 // modelKeys are the variables in which people keep the key of a model. A program of
@@ -187,10 +191,11 @@ func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
 	var callErr error
 	answered := make(chan struct{})
 	began := time.Now()
+	callCtx, giveUp := context.WithCancelCause(context.WithoutCancel(ctx)) // a stop ends the program first
+	defer giveUp(nil)
 	wg.Go(func() {
 		defer close(answered)
-		wait := x.Timeout + execGrace
-		callErr = s.conn.call(context.WithoutCancel(ctx), wait, execMethod, s.execParams(x, id), func(result json.RawMessage) error {
+		callErr = s.conn.call(callCtx, x.Timeout+execGrace, execMethod, s.execParams(x, id), func(result json.RawMessage) error {
 			s.removeExec(id) // what comes after the answer belongs to nothing
 			return json.Unmarshal(result, &reply)
 		})
@@ -202,7 +207,7 @@ func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
 		case <-answered:
 			return
 		}
-		s.terminate(ctx, id, answered)
+		giveUp(s.terminate(callCtx, id, answered))
 	})
 	run.drain(x.Stdout, answered)
 	wg.Wait()
@@ -256,19 +261,35 @@ func execRefusal(err error) error {
 	return err
 }
 
-// terminate asks the server to kill a program, and waits until it has answered for it,
-// for at most execGrace.
-func (s *Session) terminate(ctx context.Context, id string, answered <-chan struct{}) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), execGrace)
+// terminate has the server kill a program and waits until it has answered for it. It
+// gives up after killWait.
+func (s *Session) terminate(ctx context.Context, id string, answered <-chan struct{}) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, killWait,
+		fmt.Errorf("%w: Codex does not say that the program was killed: end the session", ErrResponseTimeout))
 	defer cancel()
-	call, err := s.conn.sendCall(ctx, "command/exec/terminate", map[string]string{"processId": id}, func(json.RawMessage, error) {})
-	if err != nil {
-		return // the connection has ended, and the program with it
-	}
-	defer s.conn.forget(call)
-	select {
-	case <-answered:
-	case <-ctx.Done():
+	for {
+		refused := make(chan struct{})
+		call, err := s.conn.sendCall(ctx, "command/exec/terminate", map[string]string{"processId": id}, func(_ json.RawMessage, err error) {
+			if err != nil {
+				close(refused)
+			}
+		})
+		if err != nil {
+			return err // the connection has ended, and the program with it
+		}
+		defer s.conn.forget(call)
+		select {
+		case <-refused:
+		case <-answered:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		select {
+		case <-time.After(killPause):
+		case <-answered:
+			return nil
+		}
 	}
 }
 

@@ -321,6 +321,49 @@ func TestAStopKillsTheProgram(t *testing.T) {
 	}
 }
 
+func TestAStopThatComesBeforeTheProgramHasStartedKillsIt(t *testing.T) {
+	t.Parallel()
+	o := execOptions(t)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, _ := beginExec(t, o, func(p *fakeServer) {
+			m, id := p.exec()
+			cancel()
+			p.refuse(p.expect("command/exec/terminate"), -32600, "no active command/exec for process id")
+			p.killed(m, id)
+			p.drain()
+		})
+		if _, err := s.Exec(ctx, Exec{Argv: []string{"sleep", "9"}}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAServerThatDoesNotKillAProgramIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]bool{"no answer": false, "an answer": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := execOptions(t)
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				s, _ := beginExec(t, o, func(p *fakeServer) {
+					p.exec()
+					cancel()
+					if m := p.expect("command/exec/terminate"); answer {
+						p.reply(m, `{}`)
+					}
+					p.drain()
+				})
+				began := time.Now()
+				if _, err := s.Exec(ctx, Exec{Argv: []string{"sleep", "9"}}); !errors.Is(err, context.Canceled) || time.Since(began) != killWait {
+					t.Errorf("%v after %v", err, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
 func TestAServerThatNeverAnswersForAProgramIsGivenUp(t *testing.T) {
 	t.Parallel()
 	o := execOptions(t)
