@@ -88,7 +88,7 @@ func (e *ExecError) Unwrap() []error {
 // turn does. When ctx is done the program is killed first.
 //
 // A program that fails is no error: see ExecResult.ExitCode. The errors are
-// [ExecError], [ErrNoExec], [ErrPosture], the cause of ctx, and those of a call.
+// [ExecError], [ErrExecStart], [ErrNoExec], [ErrPosture], the cause of ctx, and those of a call.
 func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 	if len(x.Argv) == 0 {
 		return ExecResult{}, errors.New("run a program in the sandbox: none is named")
@@ -121,7 +121,7 @@ func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 // writable.
 func (s *Session) admitExec(ctx context.Context) error {
 	if real, err := filepath.EvalSymlinks(s.o.Cwd); err != nil || real != s.o.Cwd || !filepath.IsAbs(real) {
-		return fmt.Errorf("%w: the path of the workspace, %q, leads through a link or nowhere: remove the workspace", ErrPosture, s.o.Cwd)
+		return fmt.Errorf("%w: the path of the workspace, %q, leads through a link or nowhere: remove the workspace", ErrExecStart, s.o.Cwd)
 	}
 	s.mu.Lock()
 	known := s.profileListed

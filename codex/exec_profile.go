@@ -154,8 +154,8 @@ func (s *Session) verifyProfile(ctx context.Context) error {
 		var profiles map[string]any
 		decodeLenient(got, &profiles)
 		if !reflect.DeepEqual(withoutNulls(profiles[profile]), withoutNulls(s.profileTable())) {
-			return fmt.Errorf("%w: the permission profile %s has other rules in the configuration of Codex: "+
-				"remove permissions.%[2]s from config.toml and from .codex/config.toml of the repository, and do not trust the repository", ErrPosture, profile)
+			return fmt.Errorf("%w: the permission profile %s has other rules in Codex's configuration: remove it from config.toml "+
+				"and the repository's .codex/config.toml, and install Codex outside of its home", ErrPosture, profile)
 		}
 		return nil
 	})

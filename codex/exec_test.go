@@ -467,7 +467,7 @@ func TestAWorkspaceThatIsALinkIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Exec(t.Context(), Exec{Argv: []string{"git"}}); !errors.Is(err, ErrPosture) {
+		if _, err := s.Exec(t.Context(), Exec{Argv: []string{"git"}}); !errors.Is(err, ErrExecStart) {
 			t.Errorf("%q: %v", path, err)
 		}
 		s.Close()

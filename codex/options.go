@@ -64,6 +64,7 @@ type Options struct {
 	// ProfileGiven reports that the app-server was started by the command of
 	// [CommandWithProfile].
 	ProfileGiven bool
+	NeedsExec    bool // Check fails if Exec will not work
 
 	// Events is called for every event, one call at a time. Calls for what the server
 	// sends come from the read loop. Events must return at once.

@@ -37,8 +37,8 @@ func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version 
 // cannot be checked in time, and a skill that is missing, are reported as events of
 // kind [Warning].
 //
-// The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrNoSandbox], and those of a
-// call. After an error the session has failed to start.
+// The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrNoSandbox], those of
+// [Session.CanExec] if Options.NeedsExec is set, and those of a call. After an error the session has failed to start.
 func (s *Session) Check(ctx context.Context) error {
 	if err := s.check(ctx); err != nil {
 		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
@@ -61,7 +61,10 @@ func (s *Session) check(ctx context.Context) error {
 	if err := s.checkSkills(ctx); err != nil {
 		return err
 	}
-	return s.checkSandbox(ctx)
+	if err := s.checkSandbox(ctx); err != nil || !s.o.NeedsExec {
+		return err
+	}
+	return s.CanExec(ctx)
 }
 
 // checkLogin fails if a login is missing. It reports whether the model's provider

@@ -127,7 +127,7 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 			a.warn("the workspace was not cleaned up after the session", err)
 		}
 	}()
-	process, err := a.Workspaces.Start(ctx, ws, a.Codex.Command, a.environment())
+	process, options, err := a.start(ctx, ws)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 		}
 	}()
 	a.enter(schedule.StatusInitializingSession)
-	err = a.runSession(ctx, ws, process, events, prompts)
+	err = a.runSession(ctx, process, options, events, prompts)
 	a.enter(schedule.StatusFinishing)
 	process.SetLogger(a.Log.With("session_id", a.lastSession))
 	if errors.Is(err, codex.ErrPortExit) {
@@ -149,8 +149,7 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 }
 
 // runSession opens a session with the agent process and runs its turns.
-func (a *attempt) runSession(ctx context.Context, ws workspace.Workspace, process *workspace.Process, events *eventLog, prompts prompts) error {
-	options := a.options(ws, process)
+func (a *attempt) runSession(ctx context.Context, process *workspace.Process, options codex.Options, events *eventLog, prompts prompts) error {
 	options.Events = func(e codex.Event) {
 		events.event(e)
 		a.onEvent(e)
@@ -205,17 +204,37 @@ func (p prompts) first(resumed bool) string {
 	return p.fresh
 }
 
-// options returns the options of the session except its callbacks.
-func (a *attempt) options(ws workspace.Workspace, process *workspace.Process) codex.Options {
-	return codex.Options{
-		Version: a.Version, PID: process.PID(), Cwd: ws.Path,
+// start starts the agent process, and returns it with the options of its session except
+// their callbacks.
+func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace.Process, codex.Options, error) {
+	var process *workspace.Process
+	options := codex.Options{
+		Version: a.Version, Cwd: ws.Path,
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
-		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.repository,
+		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.repository, NeedsExec: a.HostPrograms,
 		Deny: func(home string) []string {
-			return realPaths(a.deniedPaths(home), slices.Concat(a.Denied.Readable, process.Programs()))
+			readable := a.Denied.Readable
+			if process != nil {
+				readable = slices.Concat(readable, process.Programs())
+			}
+			return realPaths(a.deniedPaths(home), readable)
 		},
 	}
+	command := a.Codex.Command
+	switch {
+	case !a.HostPrograms:
+	case a.home != "":
+		options.SaveProfile = a.saveProfile
+	default:
+		command, options.ProfileGiven = codex.CommandWithProfile(command, options)
+	}
+	var err error
+	if process, err = a.Workspaces.Start(ctx, ws, command, a.environment()); err != nil {
+		return nil, codex.Options{}, err
+	}
+	options.PID = process.PID()
+	return process, options, nil
 }
 
 // runTurns runs turns until the issue needs no more of them, or max_turns is

@@ -101,7 +101,7 @@ func classify(err error) (schedule.Class, time.Time) {
 	var turn *codex.TurnError
 	var response *codex.ResponseError
 	switch {
-	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox):
+	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox, codex.ErrNoExec):
 		return schedule.Systemic, time.Time{}
 	case errors.Is(err, codex.ErrInputRequired):
 		return schedule.NeedsInput, time.Time{}

@@ -116,7 +116,7 @@ func TestAnErrorIsClassifiedByWhatItWraps(t *testing.T) {
 
 func TestAFailureOfEverySessionIsSystemic(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox, workspace.ErrNotFound} {
+	for _, err := range []error{codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox, codex.ErrNoExec, workspace.ErrNotFound} {
 		if class, _ := classify(fmt.Errorf("opening: %w: because", err)); class != schedule.Systemic {
 			t.Errorf("%v is %s", err, class)
 		}

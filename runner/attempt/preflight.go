@@ -22,11 +22,10 @@ func Preflight(ctx context.Context, job Job) (version string, err error) {
 	if err := a.prepareDirs(); err != nil {
 		return "", err
 	}
-	process, err := a.Workspaces.Start(ctx, ws, a.Codex.Command, a.environment())
+	process, options, err := a.start(ctx, ws)
 	if err != nil {
 		return "", err
 	}
-	options := a.options(ws, process)
 	options.Events = func(e codex.Event) {
 		if e.Kind == codex.Warning && a.Warn != nil {
 			a.Warn(e.Summary)

@@ -86,6 +86,21 @@ func (a *attempt) prepareDirs() error {
 	return nil
 }
 
+// saveProfile adds the agent's permission profile to the config.toml of the session's
+// Codex home. It is not there from the start because the rules depend on where the
+// programs of the running agent are. Codex reads the file again when it needs it.
+func (a *attempt) saveProfile(lines string) error {
+	path := filepath.Join(a.home, "config.toml")
+	err := os.WriteFile(path+".new", []byte(lines+a.Account.config()), 0o600)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return fmt.Errorf("save the permission profile in the session's Codex home: %w", err)
+	}
+	return nil
+}
+
 // environment returns what the agent's process gets besides the plain variables.
 // TMPDIR is also where Codex keeps notes of what its sandboxes mount; it hides them
 // from the agent itself.

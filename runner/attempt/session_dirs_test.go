@@ -3,6 +3,7 @@ package attempt
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -180,6 +181,48 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 		if got := r.Header.Get("Authorization"); got != "Bearer "+f.job.Account.Key {
 			t.Errorf("a request with %q", got)
 		}
+	}
+}
+
+func TestCodexCanRunProgramsOfTheHost(t *testing.T) {
+	t.Parallel()
+	for name, withKey := range map[string]bool{"in a home of its own": true, "in the user's home": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, m := newCodexFixture(t)
+			if !withKey {
+				f.job.Account = Account{}
+				if err := (codextest.Home{URL: m.URL()}).Write(f.path("home/.codex")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.job.Denied.Paths = []string{f.path("home/.codex"), f.path("home/it's later")}
+			f.job.HostPrograms, f.job.Preflight = true, NewPreflightOnce()
+			if got := f.run(t.Context()); got.Class != schedule.Done {
+				t.Fatalf("%+v\n%s", got, f.readText(f.job.EventLog))
+			}
+			if text := f.readText(f.job.EventLog); !strings.Contains(text, "permissionProfile/list") || !strings.Contains(text, "the command ran") {
+				t.Error("the event log tells of no check, or of no command")
+			}
+			for _, u := range f.updates {
+				if len(u.Warnings) > 0 {
+					t.Errorf("warned of %q", u.Warnings)
+				}
+			}
+			if text := f.readText(f.path("home/.codex/config.toml")); strings.Contains(text, "permissions") {
+				t.Errorf("the user's own home was changed:\n%s", text)
+			}
+			f.job.Issue.ID, f.job.Issue.Identifier = "preflight", "preflight"
+			if _, err := Preflight(t.Context(), f.job); err != nil {
+				t.Error(err)
+			}
+			if !withKey {
+				f.job.Codex.Command += "; true"
+				if _, err := Preflight(t.Context(), f.job); !errors.Is(err, codex.ErrNoExec) {
+					t.Errorf("%v, want %v", err, codex.ErrNoExec)
+				}
+			}
+		})
 	}
 }
 
