@@ -1,10 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +24,9 @@ const (
 	ReadActions   Permission = "actions: read"
 	ReadMetadata  Permission = "metadata: read" // of every token that can see the repository
 	ReadProjects  Permission = "projects: read" // not of the token of a job
+
+	ReadPullRequests  Permission = "pull-requests: read"
+	WritePullRequests Permission = "pull-requests: write"
 )
 
 // secondaryPause is how long GitHub's documentation asks to wait after a secondary
@@ -55,8 +60,33 @@ func untilReset(a transport.Answer) time.Duration {
 
 // message is the body of an answer without success.
 type message struct {
-	Text string `json:"message"`
-	Page string `json:"documentation_url"`
+	Text   string          `json:"message"`
+	Page   string          `json:"documentation_url"`
+	Errors []messageDetail `json:"errors"`
+}
+
+// messageDetail is one of several reasons: a text, or an object with a code.
+type messageDetail struct {
+	Text, Field, Code string
+}
+
+func (d *messageDetail) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &d.Text) == nil {
+		return nil
+	}
+	var object struct{ Message, Field, Code string }
+	_ = json.Unmarshal(text, &object) // an unknown form says nothing
+	d.Text, d.Field, d.Code = object.Message, object.Field, object.Code
+	return nil
+}
+
+// whole returns the message with its details.
+func (m message) whole() string {
+	parts := []string{m.Text}
+	for _, d := range m.Errors {
+		parts = append(parts, cmp.Or(d.Text, strings.TrimSpace(d.Field+" "+d.Code)))
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
 func said(a transport.Answer) message {
@@ -85,7 +115,7 @@ func (c *Client) explain(err error, p Permission) error {
 			e.Reason += " until " + time.Now().Add(e.Wait).Round(time.Second).UTC().Format(time.RFC3339)
 		}
 	case transport.Refused:
-		e.Reason = e.Answer.Name() + c.Transport.Says("GitHub", said(e.Answer).Text)
+		e.Reason = e.Answer.Name() + c.Transport.Says("GitHub", said(e.Answer).whole())
 		e.Remedy = c.remedy(e.Answer, p)
 	}
 	return err
@@ -95,6 +125,9 @@ func (c *Client) explain(err error, p Permission) error {
 func (c *Client) remedy(a transport.Answer, p Permission) string {
 	if accepted, _, _ := strings.Cut(a.Header.Get("X-Accepted-GitHub-Permissions"), ";"); accepted != "" {
 		p = Permission(strings.NewReplacer("=", ": ", ",", ", ").Replace(accepted))
+	}
+	if remedy := remedyByWords(a); remedy != "" {
+		return remedy
 	}
 	switch {
 	case a.Status >= 300 && a.Status < 400:
@@ -131,8 +164,14 @@ func HasStatus(err error, statuses ...int) bool {
 
 // Status returns the status with which GitHub refused a request, 0 if it did not.
 func Status(err error) int {
-	if e, ok := errors.AsType[*transport.Error](err); ok && e.Kind == transport.Refused {
+	if e, ok := asRefused(err); ok {
 		return e.Answer.Status
 	}
 	return 0
+}
+
+// asRefused returns the refusal of a request.
+func asRefused(err error) (*transport.Error, bool) {
+	e, ok := errors.AsType[*transport.Error](err)
+	return e, ok && e.Kind == transport.Refused
 }
