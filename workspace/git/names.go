@@ -1,0 +1,69 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Names returns the names in each of these folders of a commit, by folder; "." is the
+// top. A folder that the commit does not have is left out. The error for trees that are
+// larger than the limits is a [Refusal].
+func (in *Incoming) Names(ctx context.Context, commit ObjectID, folders []string) (map[string][]string, error) {
+	if len(folders) == 0 {
+		return nil, nil
+	}
+	objects, err := in.store.host.openObjects(ctx, in.command(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("read folders: %w", err)
+	}
+	w := &treeWalk{objects: objects, limits: in.store.host.limits}
+	trees := map[string][]treeEntry{} // by folder
+	names := map[string][]string{}
+	trees["."], err = w.read(commit.String() + "^{tree}")
+	for _, folder := range folders {
+		if err != nil {
+			break
+		}
+		var entries []treeEntry
+		if entries, err = w.folder(trees, path.Clean(folder)); entries != nil {
+			names[folder] = entryNames(entries)
+		}
+	}
+	if err = objects.close(err); err != nil {
+		return nil, fmt.Errorf("read folders: %w", err)
+	}
+	return names, nil
+}
+
+// folder returns the entries of a folder; nil if there is none. It goes down name by
+// name, because a path may hold what git would read as a request. What it reads it adds
+// to trees.
+func (w *treeWalk) folder(trees map[string][]treeEntry, folder string) ([]treeEntry, error) {
+	if entries, known := trees[folder]; known {
+		return entries, nil
+	}
+	if strings.HasPrefix(folder, "/") || strings.HasPrefix(folder, "..") {
+		return nil, nil
+	}
+	above, err := w.folder(trees, path.Dir(folder))
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(above, func(e treeEntry) bool { return e.name == path.Base(folder) && e.mode == ModeFolder })
+	if i < 0 {
+		return nil, nil
+	}
+	trees[folder], err = w.read(above[i].id.String())
+	return trees[folder], err
+}
+
+func entryNames(entries []treeEntry) []string {
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.name
+	}
+	return names
+}
