@@ -185,10 +185,10 @@ func (v *Verdict) refuse(path, reason string) {
 }
 
 // Twins returns the pairs of names of one folder that have the same fold, of which at
-// least one is new. The names are those of the folder in the new tree.
+// least one is new. The names are those of the folder in the new tree; "." is the top.
 func Twins(folder string, names []string, isNew func(name string) bool) (twins [][2]string) {
 	join := func(name string) string {
-		if folder == "" {
+		if folder == "." {
 			return name
 		}
 		return folder + "/" + name

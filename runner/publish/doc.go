@@ -1,0 +1,26 @@
+// Package publish brings an agent's work from the quarantine of the host to where
+// people see it: a branch of the remote and a pull request, a branch of a repository on
+// this machine, or two files.
+//
+// # Story
+//
+// [Publisher.Publish] gets the work of one session as a [git.Incoming]. It compares
+// trees and asks package delivery whether the work may leave ([Publisher.judge]); what
+// may not is kept as files ([Keep]). It makes one commit of what is allowed, saves what
+// it is about to push, pushes it to the one branch of the issue, and opens or updates
+// the pull request.
+//
+// # Invariants
+//
+// Names come from the settings and the claim: repository, base and branch are never
+// read from the work. A branch only moves forward, and only from where we left it:
+// people's commits are brought into the next session and never overwritten.
+//
+// Publishing may be repeated. A run that was killed anywhere in it, and the run after
+// it, end in one branch and one pull request: the commit that the first one may have
+// pushed is in the [Record] before it is pushed, a push of the same work changes
+// nothing, and a pull request is looked for before one is opened.
+//
+// What is published is the text of strangers and of an agent. It is redacted and made
+// harmless by package delivery.
+package publish

@@ -1,0 +1,154 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// Bounds of what is looked at in a file, in bytes.
+const (
+	binaryProbe = 8000 // git looks for a NUL byte in so many
+	maxPointer  = 1024 // of a pointer of Git LFS
+)
+
+// lfsPointer begins every pointer of Git LFS.
+var lfsPointer = []byte("version https://git-lfs.github.com/spec/")
+
+// judge returns what differs between the base and the work, and the verdict on it. What
+// the branch has on the remote already, onto, is not judged again: we or a person put
+// it there.
+func (p *Publisher) judge(ctx context.Context, in *git.Incoming, onto git.ObjectID) ([]git.Change, delivery.Verdict, error) {
+	var v delivery.Verdict
+	all, err := in.Changes(ctx, in.MergeBase, in.Tip)
+	if err != nil {
+		return nil, v, err
+	}
+	changed := all
+	if !onto.IsZero() {
+		sinceHead, err := in.Changes(ctx, onto, in.Tip)
+		if err != nil {
+			return nil, v, err
+		}
+		changed = slices.DeleteFunc(slices.Clone(all), func(c git.Change) bool {
+			_, found := slices.BinarySearchFunc(sinceHead, c.Path, func(d git.Change, path string) int { return strings.Compare(d.Path, path) })
+			return !found
+		})
+	}
+	contents, err := readContents(ctx, in, changed)
+	if err != nil {
+		return nil, v, err
+	}
+	work := delivery.Work{Commits: len(in.Commits)}
+	for _, c := range changed {
+		work.Changes = append(work.Changes, contents.change(c))
+	}
+	if work.Twins, err = findTwins(ctx, in, changed); err != nil {
+		return nil, v, err
+	}
+	v = p.Policy.Check(work)
+	for i, c := range changed {
+		p.Policy.CheckContent(&v, work.Changes[i], contents[c.Old], contents[c.New], p.Secrets)
+	}
+	if p.KeepHistory {
+		err = p.scanHistory(ctx, in, contents, &v)
+	}
+	return all, v, err
+}
+
+// contentsByID holds what objects hold.
+type contentsByID map[git.ObjectID][]byte
+
+// readContents reads the old and the new content of changes.
+func readContents(ctx context.Context, in *git.Incoming, changes []git.Change) (contentsByID, error) {
+	contents := contentsByID{}
+	var ids []git.ObjectID
+	for _, c := range changes {
+		if isContent(c.OldMode) {
+			ids = append(ids, c.Old)
+		}
+		if isContent(c.NewMode) {
+			ids = append(ids, c.New)
+		}
+	}
+	slices.SortFunc(ids, func(a, b git.ObjectID) int { return bytes.Compare(a[:], b[:]) })
+	return contents, in.ReadObjects(ctx, slices.Compact(ids), func(object git.Object, r io.Reader) error {
+		text, err := io.ReadAll(r)
+		contents[object.ID] = text
+		return err
+	})
+}
+
+// isContent reports whether an entry of a tree has content of this repository.
+func isContent(m git.Mode) bool { return m != 0 && m != git.ModeFolder && m != git.ModeSubmodule }
+
+// change returns a change as the policy sees it.
+func (contents contentsByID) change(c git.Change) delivery.Change {
+	text, old := contents[c.New], contents[c.Old]
+	d := delivery.Change{
+		Path: c.Path, Target: c.Target,
+		Binary: bytes.IndexByte(text[:min(len(text), binaryProbe)], 0) >= 0,
+		LFS:    len(old) <= maxPointer && bytes.HasPrefix(old, lfsPointer) && !bytes.HasPrefix(text, lfsPointer),
+	}
+	if c.OldMode != 0 {
+		d.Old = delivery.Entry{Mode: delivery.Mode(c.OldMode), Size: int64(len(old))}
+	}
+	if c.NewMode != 0 {
+		d.New = delivery.Entry{Mode: delivery.Mode(c.NewMode), Size: c.Size}
+	}
+	return d
+}
+
+// findTwins returns the pairs of names of one folder that are one file on some file
+// systems, of which the work adds one.
+func findTwins(ctx context.Context, in *git.Incoming, changes []git.Change) (twins [][2]string, err error) {
+	added := map[string]map[string]bool{} // names by folder
+	for _, c := range changes {
+		// A new folder is a new name in every folder above that did not have it; all of
+		// them are looked at.
+		for name := path.Clean(c.Path); c.OldMode == 0 && c.NewMode != 0 && name != "." && name != "/"; name = path.Dir(name) {
+			folder := path.Dir(name)
+			if added[folder] == nil {
+				added[folder] = map[string]bool{}
+			}
+			added[folder][path.Base(name)] = true
+		}
+	}
+	folders := slices.Sorted(maps.Keys(added))
+	names, err := in.Names(ctx, in.Tip, folders)
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range folders {
+		isNew := func(name string) bool { return added[folder][name] }
+		twins = append(twins, delivery.Twins(folder, names[folder], isNew)...)
+	}
+	return twins, nil
+}
+
+// scanHistory adds to the verdict what the commits in between hold: with the agent's own
+// history they leave too.
+func (p *Publisher) scanHistory(ctx context.Context, in *git.Incoming, seen contentsByID, v *delivery.Verdict) error {
+	var ids []git.ObjectID
+	for _, object := range in.Objects {
+		if _, known := seen[object.ID]; !known && object.Type != "tree" {
+			ids = append(ids, object.ID)
+		}
+	}
+	return in.ReadObjects(ctx, ids, func(object git.Object, r io.Reader) error {
+		text, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		where := delivery.Change{Path: "a " + object.Type + " of the history (" + object.ID.String() + ")"}
+		p.Policy.CheckContent(v, where, nil, text, p.Secrets)
+		return nil
+	})
+}

@@ -1,0 +1,51 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// The names of the files that [Keep] writes.
+const (
+	BundleFile = "work.bundle" // the commits, for git fetch
+	PatchFile  = "work.patch"  // the difference, for git apply
+)
+
+// Keep writes work that was not published into a folder, which it makes, and returns
+// commands with which a person can look at it and take it. The files hold whatever the
+// agent made, secrets too.
+func Keep(ctx context.Context, in *git.Incoming, folder string, branch git.Branch) (commands []string, err error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("keep the work: %w", err)
+	}
+	for name, write := range map[string]func(context.Context, io.Writer, git.ObjectID) error{
+		BundleFile: in.WriteBundle, PatchFile: in.WritePatch,
+	} {
+		if err := writeFile(filepath.Join(folder, name), func(w io.Writer) error { return write(ctx, w, in.Tip) }); err != nil {
+			return nil, fmt.Errorf("keep the work: %w", err)
+		}
+	}
+	return []string{
+		"git fetch " + BundleFile + " refs/heads/out:refs/heads/" + branch.String(),
+		"git diff " + in.MergeBase.String() + " " + branch.String(),
+		"git apply --index " + PatchFile,
+	}, nil
+}
+
+// writeFile writes a file that only the user may read.
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

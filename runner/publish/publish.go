@@ -1,0 +1,176 @@
+package publish
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// Publisher publishes the work on the issues of one repository. Any number of
+// goroutines may use it.
+type Publisher struct {
+	Policy  delivery.Settings
+	Secrets *redact.Redactor
+	Author  git.Person // of the commits that the host makes
+	// KeepHistory says that the agent's own commits are pushed; else one commit is made
+	// of them.
+	KeepHistory bool
+	// GitHub opens pull requests; nil pushes branches only.
+	GitHub *client.Client
+	Pull   PullRequests
+	// Pause is the time before GitHub is asked again about a branch that it does not
+	// know yet; zero is a second.
+	Pause time.Duration
+}
+
+// PullRequests holds how pull requests are opened.
+type PullRequests struct {
+	Draft     bool
+	Labels    []string
+	Assignees []string
+	Reviewers []string // logins, and teams as owner/team
+}
+
+// Work is what an agent made for an issue, and what is known of it.
+type Work struct {
+	Incoming *git.Incoming
+	Issue    string       // identifier
+	Branch   git.Branch   // the issue's own
+	There    git.ObjectID // where the remote has the branch, as fetched last; zero if it has none
+	Title    string       // of the pull request, by the agent; may be empty
+	Text     string       // of the pull request, by the agent; may be empty
+	Default  string       // the title if the agent gave none
+	Closing  string       // a line that closes the issue when the work is merged; empty for none
+	Tested   string       // what is known of tests, a paragraph by the host; empty for nothing
+	Unproven bool         // a draft, because the tests failed
+	Last     Record       // what earlier runs and calls left
+
+	// Save keeps a record before the push that it announces. It returns when the record
+	// is durable.
+	Save func(context.Context, Record) error
+}
+
+// Result is how a publication ended.
+type Result struct {
+	Record   Record
+	Verdict  delivery.Verdict // its refusals say why nothing was published
+	Pushed   bool             // whether the branch was moved
+	State    PullState        // of the pull request
+	Warnings []string         // what failed and does not matter for the work
+}
+
+// Errors that the caller tells apart, besides those of package git and of the client.
+var (
+	// ErrClosed: a person closed the pull request without merging it.
+	ErrClosed = errors.New("pull_request_closed")
+	// ErrNotPermitted: GitHub opens no pull requests for this token.
+	ErrNotPermitted = errors.New("pull_request_not_permitted")
+)
+
+// Publish publishes the work on an issue, or returns a Result whose verdict has
+// refusals. Work that is published already is no error: the pull request is brought up
+// to date. The errors are [git.ErrMoved] if the branch is not where we left it and not
+// where the session began, [git.ErrNothingNew], [ErrClosed], [ErrNotPermitted], those of
+// a push, and those of GitHub.
+func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result, error) {
+	r := Result{Record: w.Last}
+	r.Record.Branch, r.Record.Base = w.Branch, w.Incoming.Base
+	if there := w.There; there != w.Last.Head && there != w.Last.Pushing && there != w.Incoming.Start && !there.IsZero() {
+		return r, fmt.Errorf("publish %s: %w: the branch %s has commits that this session does not have; the next one begins with them", w.Issue, git.ErrMoved, w.Branch)
+	}
+	changes, verdict, err := p.judge(ctx, w.Incoming, w.There)
+	r.Verdict = verdict
+	if err != nil || len(verdict.Refusals) > 0 {
+		return r, err
+	}
+	pull, err := p.findPullRequest(ctx, w)
+	if err != nil {
+		return r, err
+	}
+	title := delivery.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default))
+	commit, err := p.commit(ctx, w, changes, title, now)
+	switch {
+	case errors.Is(err, git.ErrNothingNew) && !w.There.IsZero():
+		commit = w.There
+	case err != nil:
+		return r, err
+	}
+	if commit != w.There {
+		if r.Record, err = p.push(ctx, w, r.Record, commit, now); err != nil {
+			return r, err
+		}
+		r.Pushed = true
+	}
+	r.Record.Head, r.Record.Pushing = commit, git.ObjectID{}
+	if p.GitHub == nil {
+		return r, nil
+	}
+	return r, p.proposePullRequest(ctx, w, &r, pull, title)
+}
+
+// commit returns the commit to push.
+func (p *Publisher) commit(ctx context.Context, w Work, changes []git.Change, title string, now time.Time) (git.ObjectID, error) {
+	if p.KeepHistory {
+		return w.Incoming.Tip, nil
+	}
+	author := p.Author
+	author.When = now
+	message := delivery.Message(title, p.Secrets.String(w.Text))
+	if w.Closing != "" {
+		message += "\n" + w.Closing + "\n"
+	}
+	return w.Incoming.Squash(ctx, changes, w.There, git.Commit{Author: author, Committer: author, Message: message})
+}
+
+// push saves what is about to happen, moves the branch, and saves what has happened.
+func (p *Publisher) push(ctx context.Context, w Work, r Record, commit git.ObjectID, now time.Time) (Record, error) {
+	r.Head, r.Pushing = w.There, commit
+	if err := w.Save(ctx, r); err != nil {
+		return r, fmt.Errorf("publish %s: nothing was pushed: %w", w.Issue, err)
+	}
+	if err := w.Incoming.Push(ctx, w.Branch, commit, w.There); err != nil {
+		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
+	}
+	r.Head, r.Pushing, r.At = commit, git.ObjectID{}, now
+	if err := w.Save(ctx, r); err != nil {
+		return r, fmt.Errorf("publish %s: the branch was pushed: %w", w.Issue, err)
+	}
+	return r, nil
+}
+
+// review returns the paragraph that names the paths for a person; empty for none.
+func review(paths []string) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	const shown = 20
+	var b strings.Builder
+	b.WriteString("Look at these files with care:\n\n")
+	for _, path := range paths[:min(len(paths), shown)] {
+		fmt.Fprintf(&b, "- `%s`\n", strings.ReplaceAll(path, "`", "'"))
+	}
+	if more := len(paths) - shown; more > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", more)
+	}
+	return b.String()
+}
+
+// paragraphs joins the paragraphs that are not empty.
+func paragraphs(parts ...string) string {
+	parts = slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" })
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func (p *Publisher) pause() time.Duration { return cmp.Or(p.Pause, time.Second) }

@@ -1,0 +1,363 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
+	f := newFixture(t)
+	f.Pull = PullRequests{Labels: []string{"agent"}, Reviewers: []string{"ada", "acme/core"}, Assignees: []string{"bob"}}
+	w := f.session(func(folder string) {
+		f.adds("cart.go", "package cart\n")(folder)
+		f.git(folder, "add", "-A")
+		f.git(folder, "commit", "-q", "-m", "Fixes #1 for @admin")
+		f.adds("go.mod", "module cart\n")(folder)
+	})
+	w.Text = "It has wheels. Fixes #8, thanks @admin. The password is " + ourSecret
+	r := f.publish(w)
+	if r.State != PullOpened || !r.Pushed || r.Record.Number != 1 || r.Record.URL != "https://github.com/acme/shop/pull/1" || !r.Record.At.Equal(now) {
+		t.Errorf("got %+v", r)
+	}
+	if got, want := f.onBranch("log", "--format=%an <%ae> %B"), f.git(f.origin, "log", "--format=%an <%ae> %B", "main"); got !=
+		"Symphony <symphony@example.com> Add a cart\n\nIt has wheels. F\u200bixes #8, thanks @\u200badmin. The password is ***\n\nFixes #7\n\n"+want {
+		t.Errorf("the branch has the commits %q", got)
+	}
+	if got := f.git(f.origin, "diff", "--name-only", "main", "symphony/GH-7"); got != "cart.go\ngo.mod\n" {
+		t.Errorf("the branch changes %q", got)
+	}
+	pull := f.hub.pulls[0]
+	body := strings.ReplaceAll(pull.Body, "\r\n", "\n")
+	first, rest, _ := strings.Cut(body, "\n")
+	if want := "<!-- symphony: issue=GH-7 head=" + r.Record.Head.String() + " text="; !strings.HasPrefix(first, want) {
+		t.Errorf("the body begins with %q, want %q", first, want)
+	}
+	want := "Fixes #7\n\nLook at these files with care:\n\n- `go.mod`\n\nIt has wheels. F\u200bixes #8, thanks @\u200badmin. The password is ***\n"
+	if diff := cmp.Diff(want, rest); diff != "" {
+		t.Error(diff)
+	}
+	if pull.Title != "Add a cart" || pull.Draft || pull.Base["ref"] != "main" {
+		t.Errorf("the pull request is %+v", pull)
+	}
+	if got, want := f.hub.took(), "GET /repos/acme/shop/pulls\nPOST /repos/acme/shop/pulls\nPOST /repos/acme/shop/issues/1/labels\n"+
+		"POST /repos/acme/shop/issues/1/assignees\nPOST /repos/acme/shop/pulls/1/requested_reviewers"; got != want {
+		t.Errorf("requests:\n%s\nwant:\n%s", got, want)
+	}
+	if len(f.saved) != 2 || f.saved[0].Pushing != r.Record.Head || !f.saved[0].Head.IsZero() || f.saved[1].Head != r.Record.Head || !f.saved[1].Pushing.IsZero() {
+		t.Errorf("saved %+v", f.saved)
+	}
+}
+
+func TestTheNextSessionAddsACommitAndUpdatesThePullRequest(t *testing.T) {
+	f := newFixture(t)
+	first := f.publish(f.session(f.adds("a", "1\n")))
+	f.hub.took()
+	w := f.session(f.adds("b", "2\n"))
+	w.Last = first.Record
+	second := f.publish(w)
+	if second.State != PullUpdated || !second.Pushed || second.Record.Number != 1 {
+		t.Errorf("got %+v", second)
+	}
+	if got := f.onBranch("rev-list", "--count"); got != "3\n" {
+		t.Errorf("the branch has %s commits, want 3", got)
+	}
+	if got, want := f.hub.took(), "GET /repos/acme/shop/pulls\nPATCH /repos/acme/shop/pulls/1"; got != want {
+		t.Errorf("requests:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestTheSameWorkIsPublishedOnce(t *testing.T) {
+	f := newFixture(t)
+	first := f.publish(f.session(f.adds("a", "1\n")))
+	w := f.session(func(folder string) {
+		f.adds("b", "")(folder)
+		f.git(folder, "add", "-A")
+		f.git(folder, "commit", "-q", "-m", "add")
+		f.git(folder, "revert", "--no-edit", "HEAD")
+	})
+	w.Last = first.Record
+	again := f.publish(w)
+	if again.Pushed || again.State != PullUnchanged || again.Record.Head != first.Record.Head {
+		t.Errorf("got %+v", again)
+	}
+}
+
+func TestATextThatAPersonWroteStays(t *testing.T) {
+	f := newFixture(t)
+	first := f.publish(f.session(f.adds("a", "1\n")))
+	f.hub.pulls[0].Body += "\r\nReviewed by hand."
+	w := f.session(f.adds("b", "2\n"))
+	w.Last = first.Record
+	if second := f.publish(w); second.State != PullUnchanged || !strings.HasSuffix(f.hub.pulls[0].Body, "Reviewed by hand.") {
+		t.Errorf("got %+v, %q", second, f.hub.pulls[0].Body)
+	}
+}
+
+func TestPeoplesCommitsOnTheBranchAreKept(t *testing.T) {
+	f := newFixture(t)
+	first := f.publish(f.session(f.adds("a", "1\n")))
+	f.git(".", "clone", "-q", "-b", "symphony/GH-7", f.origin, "person")
+	f.write("person/.github/workflows/ci.yml", "on: pull_request\n")
+	f.git("person", "commit", "-q", "-a", "-m", "by a person")
+	late := f.session(f.adds("b", "2\n"))
+	late.Last = first.Record
+	f.git("person", "push", "-q", "origin", "HEAD")
+	if _, err := f.Publish(t.Context(), late, now); !errors.Is(err, git.ErrMoved) {
+		t.Errorf("a session that does not have them: %v", err)
+	}
+	w := f.session(f.adds("c", "3\n"))
+	w.Last = first.Record
+	if r := f.publish(w); !r.Pushed {
+		t.Errorf("a session that has them: %+v", r)
+	}
+	if got := f.onBranch("log", "--format=%s"); !strings.HasPrefix(got, "Add a cart\nby a person\nAdd a cart\n") {
+		t.Errorf("the branch has the commits %q", got)
+	}
+}
+
+func TestARunThatWasKilledAfterItsPushIsGoneOnWith(t *testing.T) {
+	f := newFixture(t)
+	w := f.session(f.adds("a", "1\n"))
+	ctx, cancel := context.WithCancel(t.Context())
+	save := w.Save
+	w.Save = func(ctx context.Context, r Record) error {
+		if r.Pushing.IsZero() {
+			cancel()
+			return context.Cause(ctx)
+		}
+		return save(ctx, r)
+	}
+	if _, err := f.Publish(ctx, w, now); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if len(f.hub.pulls) > 0 {
+		t.Fatal("there is a pull request already")
+	}
+	next := f.session(f.adds("b", "2\n"))
+	next.Last = f.saved[0] // what the killed run left
+	r := f.publish(next)
+	if r.State != PullOpened || len(f.hub.pulls) != 1 || !r.Record.Pushing.IsZero() {
+		t.Errorf("got %+v, %d pull requests", r, len(f.hub.pulls))
+	}
+	if got := f.remote(); got != "refs/heads/main\nrefs/heads/symphony/GH-7\n" {
+		t.Errorf("the remote has %q", got)
+	}
+}
+
+func TestNothingIsPushedThatWasNotSaved(t *testing.T) {
+	f := newFixture(t)
+	w := f.session(f.adds("a", "1\n"))
+	lost := errors.New("state_conflict")
+	w.Save = func(context.Context, Record) error { return lost }
+	if _, err := f.Publish(t.Context(), w, now); !errors.Is(err, lost) {
+		t.Errorf("got %v", err)
+	}
+	if got := f.remote(); got != "refs/heads/main\n" {
+		t.Errorf("the remote has %q", got)
+	}
+}
+
+func TestRefusedWorkStaysHere(t *testing.T) {
+	f := newFixture(t)
+	for want, agent := range map[string]func(string){
+		".github/workflows/ci.yml: the path is protected": f.adds(".github/workflows/ci.yml", "evil"),
+		"a: line 1 holds a secret of this run":            f.adds("a", "x "+ourSecret),
+		"model.bin: it is a pointer of Git LFS":           f.adds("model.bin", "the model itself"),
+		"readme.md: on some file systems":                 f.adds("readme.md", "twin"),
+		"docs: on some file systems": func(folder string) {
+			f.adds("docs/a", "")(folder)
+			f.adds("Docs/b", "")(folder)
+		},
+		"link: the symbolic link leaves": func(folder string) { f.check(os.Symlink("../../etc/passwd", filepath.Join(folder, "link"))) },
+	} {
+		t.Run(want, func(t *testing.T) {
+			r, err := f.Publish(t.Context(), f.session(agent), now)
+			if err != nil || len(r.Verdict.Refusals) != 1 || !strings.HasPrefix(r.Verdict.Refusals[0].Error(), want) {
+				t.Errorf("got %v, %v", r.Verdict.Refusals, err)
+			}
+			if got := f.remote(); got != "refs/heads/main\n" || r.Pushed || len(f.saved) > 0 {
+				t.Errorf("the remote has %q; saved %v", got, f.saved)
+			}
+		})
+	}
+	if got := f.hub.took(); got != "" {
+		t.Errorf("requests:\n%s", got)
+	}
+}
+
+// The commands of [Keep] are advice, so they are followed as they stand.
+func TestKeptWorkCanBeTakenByHand(t *testing.T) {
+	f := newFixture(t)
+	w := f.session(f.adds(".github/x", "refused"))
+	folder := filepath.Join(f.dir, "kept")
+	commands, err := Keep(t.Context(), w.Incoming, folder, f.branch)
+	f.check(err)
+	f.git(".", "clone", "-q", f.origin, "person")
+	for _, name := range []string{BundleFile, PatchFile} {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		f.check(err)
+		f.write("person/"+name, string(text))
+	}
+	for _, command := range commands {
+		f.run("person", nil, "sh", "-c", command)
+	}
+	if got := f.git("person", "show", "symphony/GH-7:.github/x"); got != "refused" {
+		t.Errorf("the branch has %q", got)
+	}
+	if got := f.git("person", "diff", "--cached", "--name-only"); got != ".github/x\n" {
+		t.Errorf("the patch changes %q", got)
+	}
+}
+
+func TestSecretsInTheHistoryLeaveWithTheHistoryOnly(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		f := newFixture(t)
+		f.KeepHistory = keep
+		w := f.session(func(folder string) {
+			f.adds("a", ourSecret)(folder)
+			f.git(folder, "add", "-A")
+			f.git(folder, "commit", "-q", "-m", "one")
+			f.adds("a", "harmless")(folder)
+			f.git(folder, "commit", "-q", "-a", "-m", "two")
+		})
+		r, err := f.Publish(t.Context(), w, now)
+		if refused := len(r.Verdict.Refusals) > 0; err != nil || refused != keep {
+			t.Errorf("history kept %t: %+v, %v", keep, r.Verdict, err)
+		}
+	}
+}
+
+func TestAPullRequestThatAPersonClosedIsNotReopened(t *testing.T) {
+	f := newFixture(t)
+	first := f.publish(f.session(f.adds("a", "1\n")))
+	f.hub.pulls[0].State = "closed"
+	w := f.session(f.adds("b", "2\n"))
+	w.Last = first.Record
+	if _, err := f.Publish(t.Context(), w, now); !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "https://github.com/acme/shop/pull/1") {
+		t.Errorf("got %v", err)
+	}
+	if got := f.onBranch("rev-list", "--count"); got != "2\n" || len(f.hub.pulls) != 1 {
+		t.Errorf("the branch has %s commits; %d pull requests", got, len(f.hub.pulls))
+	}
+	merged := now.Add(time.Hour)
+	f.hub.pulls[0].MergedAt = &merged
+	if r := f.publish(w); r.State != PullOpened || r.Record.Number != 2 {
+		t.Errorf("after a merge: %+v", r)
+	}
+}
+
+func TestABranchThatIsUnknownForAMomentIsAskedForAgain(t *testing.T) {
+	f := newFixture(t)
+	f.hub.refuse(http.MethodPost, "/pulls", http.StatusUnprocessableEntity, 2,
+		`{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"head","code":"invalid"}]}`)
+	if r := f.publish(f.session(f.adds("a", "1\n"))); r.State != PullOpened {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestAPullRequestThatIsThereAlreadyIsTaken(t *testing.T) {
+	f := newFixture(t)
+	w := f.session(f.adds("a", "1\n"))
+	f.hub.disturb = func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || len(f.hub.pulls) > 0 {
+			return false
+		}
+		f.hub.pulls = append(f.hub.pulls, &pull{Number: 1, State: "open", URL: "https://github.com/acme/shop/pull/1", Head: map[string]any{"ref": "symphony/GH-7"}})
+		rw.WriteHeader(http.StatusUnprocessableEntity)
+		rw.Write([]byte(`{"message":"Validation Failed","errors":[{"resource":"PullRequest","code":"custom","message":"A pull request already exists for acme:symphony/GH-7."}]}`))
+		return true
+	}
+	if r := f.publish(w); r.Record.Number != 1 || len(f.hub.pulls) != 1 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestWhatGitHubRefusesIsSaidWithItsRemedy(t *testing.T) {
+	for name, test := range map[string]struct {
+		status        int
+		message, want string
+		is            error
+	}{
+		"Actions may not": {403, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`, "Settings > Actions > General", ErrNotPermitted},
+		"no permission":   {403, `{"message":"Resource not accessible by integration"}`, "permissions: {pull-requests: write}", nil},
+		"no drafts":       {422, `{"message":"Draft pull requests are not supported in this repository."}`, "delivery.draft", nil},
+		"a bad base":      {422, `{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"base","code":"invalid"}]}`, "base invalid", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.hub.refuse(http.MethodPost, "/pulls", test.status, -1, test.message)
+			r, err := f.Publish(t.Context(), f.session(f.adds("a", "1\n")), now)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "the branch symphony/GH-7 was pushed") {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("the error is no %v", test.is)
+			}
+			if !r.Pushed || r.Record.Head.IsZero() {
+				t.Errorf("the record is %+v", r.Record)
+			}
+		})
+	}
+}
+
+func TestWhatDecoratesAPullRequestMayFail(t *testing.T) {
+	f := newFixture(t)
+	f.Pull = PullRequests{Labels: []string{"agent"}, Reviewers: []string{"nobody"}}
+	f.hub.refuse(http.MethodPost, "/requested_reviewers", http.StatusUnprocessableEntity, -1, `{"message":"Reviews may only be requested from collaborators."}`)
+	r := f.publish(f.session(f.adds("a", "1\n")))
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "nobody") || r.State != PullOpened {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestDraftsHaveTheirReasons(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*fixture, *Work)
+		draft  bool
+	}{
+		"no reason":    {func(*fixture, *Work) {}, false},
+		"the settings": {func(f *fixture, _ *Work) { f.Pull.Draft = true }, true},
+		"failed tests": {func(_ *fixture, w *Work) { w.Unproven, w.Tested = true, "`make test` failed." }, true},
+		"protected path": {func(f *fixture, _ *Work) {
+			f.Policy.Protected = []delivery.Rule{{Pattern: "a", Protection: delivery.Draft}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			w := f.session(f.adds("a", "1\n"))
+			test.change(f, &w)
+			f.publish(w)
+			if pull := f.hub.pulls[0]; pull.Draft != test.draft || !strings.Contains(pull.Body, w.Tested) {
+				t.Errorf("got %+v", pull)
+			}
+		})
+	}
+}
+
+func TestWithoutGitHubABranchIsPublished(t *testing.T) {
+	f := newFixture(t)
+	f.GitHub = nil
+	r := f.publish(f.session(f.adds("a", "1\n")))
+	if !r.Pushed || r.State != PullNone || f.hub.took() != "" {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestNoIdentifierEndsTheMarker(t *testing.T) {
+	f := newFixture(t)
+	body := f.body(Work{Issue: "X --> @admin\n<b>", Incoming: &git.Incoming{}}, delivery.Verdict{}, git.ObjectID{})
+	if strings.Count(body, "-->") != 1 || !isOurs(body) || !isOurs(strings.ReplaceAll(body, "\n", "\r\n")) || isOurs(body+"x") {
+		t.Errorf("the body is %q", body)
+	}
+}

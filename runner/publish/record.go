@@ -1,0 +1,25 @@
+package publish
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// Record is what a run leaves to the next about the delivery of an issue. The zero
+// value is no delivery.
+type Record struct {
+	Branch git.Branch // on the remote
+	Base   git.Branch // that the work is for
+	// Head is where we left the branch; zero before the first push.
+	Head git.ObjectID
+	// Pushing is the commit of a push that has begun; zero if none has, or if its end is
+	// known. The branch is at Head or at Pushing.
+	Pushing git.ObjectID
+	Number  int       // of the pull request; 0 for none
+	URL     string    // of the pull request
+	At      time.Time // of the latest push
+}
+
+// IsZero reports whether nothing was delivered or begun.
+func (r Record) IsZero() bool { return r == Record{} }
