@@ -21,17 +21,21 @@ func Encode(s *schedule.State, generation int64) ([]byte, error) {
 		return nil, fmt.Errorf("encode state: %w: %w: release that claim (or some, if they are too many), or report this as a defect", ErrInvalid, err)
 	}
 	r.Checksum = blankChecksum
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
+	var compact, out bytes.Buffer
+	enc := json.NewEncoder(&compact)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(r); err != nil {
+	err := enc.Encode(r)
+	if err == nil {
+		err = json.Indent(&out, compact.Bytes(), "", "  ") // an indenting encoder copies all of it several times
+	}
+	if err != nil {
 		return nil, fmt.Errorf("encode state: %w: %w: report this as a defect", ErrInvalid, err)
 	}
 	if out.Len() > maxBytes {
 		return nil, fmt.Errorf("encode state: %w: %d claims take %d bytes and %d are allowed: release some", ErrInvalid, len(r.Claims), out.Len(), maxBytes)
 	}
-	return withChecksum(out.Bytes()), nil
+	setChecksum(out.Bytes())
+	return out.Bytes(), nil
 }
 
 // Decode returns the state and the generation in data. The caller sets Self and
@@ -81,20 +85,23 @@ const (
 	blankChecksum = checksumPrefix + "0000000000000000000000000000000000000000000000000000000000000000"
 )
 
-// withChecksum returns data with the checksum in place of the blank one. The
-// checksum covers every byte, its own as zeros. It detects damage, not forgery.
-func withChecksum(data []byte) []byte {
+// setChecksum writes the checksum of data in place of the blank one. The checksum
+// covers every byte, its own as zeros. It detects damage, not forgery.
+func setChecksum(data []byte) {
 	sum := sha256.Sum256(data)
-	return bytes.Replace(data, []byte(blankChecksum), []byte(checksumPrefix+hex.EncodeToString(sum[:])), 1)
+	if at := bytes.Index(data, []byte(blankChecksum)); at >= 0 {
+		hex.Encode(data[at+len(checksumPrefix):], sum[:])
+	}
 }
 
-// checksumMatches reports whether withChecksum returned data, with this checksum.
+// checksumMatches reports whether setChecksum gave data this checksum.
 func checksumMatches(data []byte, checksum string) bool {
 	if len(checksum) != len(blankChecksum) {
 		return false
 	}
-	blank := bytes.Replace(data, []byte(checksum), []byte(blankChecksum), 1)
-	return bytes.Equal(withChecksum(blank), data)
+	again := bytes.Replace(data, []byte(checksum), []byte(blankChecksum), 1)
+	setChecksum(again)
+	return bytes.Equal(again, data)
 }
 
 // afterHead returns what an encoded state holds after its first fields: the

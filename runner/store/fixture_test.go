@@ -119,3 +119,9 @@ func sampleWithClaims(n int) *schedule.State {
 	}
 	return s
 }
+
+// withChecksum returns data, whose checksum is blank, with its checksum.
+func withChecksum(data []byte) []byte {
+	setChecksum(data)
+	return data
+}

@@ -29,7 +29,7 @@ const version, oldest = 2, 1
 type record struct {
 	Version    int             `json:"version"`
 	Generation int64           `json:"generation"` // one more with each save
-	Checksum   string          `json:"checksum"`   // see withChecksum
+	Checksum   string          `json:"checksum"`   // see setChecksum
 	Claims     []claim         `json:"claims"`     // sorted by id
 	Pause      pause           `json:"pause,omitzero"`
 	Wait       trackerWait     `json:"tracker_wait,omitzero"`
