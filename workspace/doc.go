@@ -1,5 +1,6 @@
 // Package workspace is the only package that makes, changes or removes
-// workspaces, and the only one that starts processes. It decides where the work
+// workspaces, and the only one that starts processes for an issue; git in the host's
+// own repositories is started by the package git below it. It decides where the work
 // on an issue happens and what the processes there see of our environment, and it
 // makes sure that none of them outlives its session. It does not decide whether or
 // when something runs, and it knows neither trackers nor the agent's protocol: to
@@ -46,7 +47,8 @@
 // .git, nor where git looks for them; see [Root.Seal]. Links that it leaves in .git
 // are removed before a hook runs. Git obeys other places as well: a folder of the
 // work that core.hooksPath names and a repository inside the work belong to the
-// agent, so a hook that does more than fetch and push trusts the agent.
+// agent, so a hook that does more than fetch and push trusts the agent. [Root.ReplaceGit]
+// puts a new .git in the place of whatever the agent left.
 //
 // Bounds. An agent runs within [Limits]; hooks do not. Named pipes, sockets and
 // devices are removed before a hook runs, so that no hook waits for one.

@@ -105,7 +105,7 @@ func BenchmarkDeliveryOf10Files(b *testing.B) {
 	})
 }
 
-// A bomb may cost two seconds and 600 MB.
+// A bomb may cost two seconds. Of memory git has 512 MB, which is a limit of its process.
 func BenchmarkBombs(b *testing.B) {
 	m := newMachine(b)
 	d := &delivery{machine: m, origin: m.origin(b)}

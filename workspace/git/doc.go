@@ -55,10 +55,23 @@
 //
 // What the agent made is read with limits that are checked before any memory is
 // spent: the pack's own headers before git sees the pack (see pack.go), the tree walk
-// by the number of trees and paths. Every line that git index-pack prints is a refusal.
-// Git older than 2.46 does not check fetched bundles, which is why the work is not
-// taken as a bundle.
+// by the number of trees and paths, and every git that touches it by processor time and
+// 512 MB of memory. Every line that git index-pack prints is a refusal. Git older than
+// 2.46 does not check the bundles that it fetches, and newer ones not as strictly, which
+// is why the work is not taken as a bundle.
+//
+// A commit of the host is made of trees that are written here, along the paths that
+// change, and is then read back by git and compared with what was allowed. git's index
+// would ignore a path it does not like, and push files aside, without an error.
 //
 // Incoming work never enters the store. What was pushed comes back with the next
-// fetch; what was refused is gone with its quarantine.
+// fetch; what was refused is gone with its quarantine. So the store holds nothing that
+// the remote does not have, and can be deleted at any time.
+//
+// # Limits of what is supported
+//
+// git 2.31 or newer, on systems with process groups and flock. Memory is not limited
+// where the system has no such limit, as on macOS. Sparse checkouts, the contents of
+// LFS files and submodules are not provided. In a repository whose history is cut, the
+// merge base is looked for in what there is.
 package git

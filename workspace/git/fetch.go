@@ -39,8 +39,8 @@ func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 			return Fetched{}, fmt.Errorf("prefix of the branches %.100q: %w", from.Prefix, err)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.fetching.Lock()
+	defer s.fetching.Unlock()
 	fetched, err := s.fetch(ctx, from)
 	if err != nil && !s.fetched && ctx.Err() == nil && isDamage(err) {
 		// Nobody uses the store yet, so it can be made again.
@@ -66,7 +66,7 @@ func isDamage(err error) bool {
 	return true
 }
 
-// fetch does the work of Fetch; s.mu must be held for writing.
+// fetch does the work of Fetch; s.fetching must be held.
 func (s *Store) fetch(ctx context.Context, from Source) (Fetched, error) {
 	there, err := s.listRemote(ctx, from)
 	if err != nil {
@@ -291,6 +291,8 @@ func (s *Store) joinPacks(ctx context.Context) {
 	if err != nil || len(packs) <= s.host.limits.packFiles {
 		return
 	}
+	s.packs.Lock()
+	defer s.packs.Unlock()
 	if _, err := s.host.run(ctx, command{
 		dir: s.dir, repository: s.repository(), timeout: s.host.limits.network, args: []string{"repack", "-a", "-d", "-k", "-q", "-n"},
 	}); err != nil {

@@ -340,6 +340,46 @@ func TestAHistoryLargerThanTheLimitIsRefused(t *testing.T) {
 	}
 }
 
+// What old programs wrote into history is no reason to refuse a repository; a name that
+// git must not check out is.
+func TestOldHistoryIsFetchedAndHostileHistoryIsNot(t *testing.T) {
+	t.Parallel()
+	object := func(t *testing.T, origin, kind, text string) string {
+		t.Helper()
+		out, err := plain(t, origin, text, "hash-object", "-t", kind, "--literally", "-w", "--stdin")
+		if err != nil {
+			t.Fatal(out)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		mode, name, author string
+		taken              bool
+	}{
+		"ordinary":      {"100644", "a", "A <a@b> 1 +0000", true},
+		"a padded mode": {"0100644", "a", "A <a@b> 1 +0000", true},
+		"no address":    {"100644", "a", "A 1 +0000", true},
+		"no time zone":  {"100644", "a", "A <a@b> 1 0", true},
+		"a padded time": {"100644", "a", "A <a@b> 01 +0000", true},
+		"the name .git": {"100644", ".git", "A <a@b> 1 +0000", false},
+		"the name ..":   {"100644", "..", "A <a@b> 1 +0000", false},
+	} {
+		m := newMachine(t)
+		origin := m.origin(t)
+		blob := id(t, object(t, origin, "blob", "x"))
+		tree := object(t, origin, "tree", entry(c.mode, c.name, blob))
+		head := object(t, origin, "commit", "tree "+tree+"\nauthor "+c.author+"\ncommitter "+c.author+"\n\nold\n")
+		git(t, origin, "update-ref", "refs/heads/main", head)
+		f, err := m.store(t, remoteAt(t, origin)).Fetch(t.Context(), ours)
+		if c.taken && (err != nil || f.Head.String() != head) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !c.taken && (!errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "malformed")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A loop that fetches for months does not collect packs without end, and an object that
 // a session started from is kept after its branch is gone.
 func TestManyPacksAreJoined(t *testing.T) {

@@ -40,6 +40,7 @@ type limits struct {
 	network time.Duration // one command that talks to a remote
 	local   time.Duration // any other command
 	slow    time.Duration // without a byte from the remote
+	lock    time.Duration // to wait for a store that another process has open
 
 	storeFile int64 // bytes of one file that a fetch writes, which is usually one pack
 	packFiles int   // packs of a store, before they are joined
@@ -58,7 +59,7 @@ type limits struct {
 }
 
 var defaultLimits = limits{
-	network: 10 * time.Minute, local: time.Minute, slow: 30 * time.Second,
+	network: 10 * time.Minute, local: time.Minute, slow: 30 * time.Second, lock: 2 * time.Second,
 	storeFile: 4 << 30, packFiles: 50, output: 64 << 20,
 	pack: 64 << 20, objects: 50_000, object: 32 << 20, contents: 128 << 20,
 	trees: 20_000, paths: 5_000, depth: 100, name: 4 << 10,
@@ -87,19 +88,20 @@ func (v version) less(w version) bool {
 func Open(ctx context.Context, cfg Config) (*Host, error) {
 	h := &Host{log: cfg.Log, limits: defaultLimits}
 	var err error
-	if h.git, err = findProgram("git", cfg.Env); err != nil {
-		return nil, fmt.Errorf("find git: %w: %w; install git %v or newer, or set delivery.kind to none", ErrNoGit, err, oldest)
-	}
-	if h.shell, err = findProgram("sh", cfg.Env); err != nil {
-		return nil, fmt.Errorf("find sh: %w: %w; put a POSIX shell on the PATH", ErrNoGit, err)
-	}
 	if h.workspaces, err = resolve(cfg.Workspaces); err != nil {
 		return nil, fmt.Errorf("workspace.root %q: %w: %w", cfg.Workspaces, ErrFolder, err)
+	}
+	path := h.safePath(lookup(cfg.Env, "PATH"))
+	if h.git, err = findProgram("git", path); err != nil {
+		return nil, fmt.Errorf("find git: %w: %w; install git %v or newer, or set delivery.kind to none", ErrNoGit, err, oldest)
+	}
+	if h.shell, err = findProgram("sh", path); err != nil {
+		return nil, fmt.Errorf("find sh: %w: %w; put a POSIX shell on the PATH", ErrNoGit, err)
 	}
 	if err := h.makeDir(cfg.Dir); err != nil {
 		return nil, err
 	}
-	h.env = environment(cfg.Env, filepath.Join(h.dir, emptyHome))
+	h.env = environment(cfg.Env, path, filepath.Join(h.dir, emptyHome))
 	if h.version, err = h.readVersion(ctx); err != nil {
 		return nil, err
 	}
@@ -196,14 +198,23 @@ func isBelow(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// findProgram returns the absolute path of a program on the PATH of env.
-func findProgram(name string, env []string) (string, error) {
-	path := lookup(env, "PATH")
+// safePath returns the folders of a PATH in which an agent cannot put programs.
+func (h *Host) safePath(path string) string {
+	var folders []string
 	for _, folder := range filepath.SplitList(path) {
-		if file := filepath.Join(folder, name); filepath.IsAbs(file) {
-			if _, err := exec.LookPath(file); err == nil {
-				return file, nil
-			}
+		if real, err := resolve(folder); err == nil && !isBelow(real, h.workspaces) {
+			folders = append(folders, folder)
+		}
+	}
+	return strings.Join(folders, string(filepath.ListSeparator))
+}
+
+// findProgram returns the absolute path of a program on a PATH of absolute folders.
+func findProgram(name, path string) (string, error) {
+	for _, folder := range filepath.SplitList(path) {
+		file := filepath.Join(folder, name)
+		if _, err := exec.LookPath(file); err == nil {
+			return file, nil
 		}
 	}
 	return "", fmt.Errorf("%w on the PATH %q", exec.ErrNotFound, path)

@@ -57,8 +57,8 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 			return fail(err)
 		}
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.packs.RLock()
+	defer s.packs.RUnlock()
 	shallow, err := readShallow(s.repository())
 	if err != nil {
 		return fail(fmt.Errorf("%w: %w", ErrStore, err))

@@ -37,7 +37,8 @@ type Incoming struct {
 
 // Receive takes what the harvest printed into a quarantine, and checks it: the pack,
 // every object in it, that nothing is missing, and that the work belongs to the history
-// of the base. r must return an error, not io.EOF, if the harvest failed.
+// of the base. r must return an error, not io.EOF, if the harvest failed, and must end when
+// ctx does.
 //
 // The error for work that cannot be taken is a [*Refusal], and [ErrNothingNew] if there
 // is none. No quarantine is left after an error.
@@ -94,6 +95,8 @@ func (in *Incoming) run(ctx context.Context, c command) (string, error) {
 	p, out, err := in.store.host.output(ctx, c)
 	var exit *exitError
 	switch {
+	case errors.As(err, &exit) && strings.Contains(exit.stderr, "No space left"):
+		return "", fmt.Errorf("take the agent's work: %w: the disk is full; make room in %s: %w", ErrStore, in.store.dir, err)
 	case errors.As(err, &exit):
 		return "", &Refusal{Reason: limitReason(exit), Err: err}
 	case err != nil:
@@ -123,11 +126,12 @@ func (in *Incoming) take(ctx context.Context, r io.Reader) error {
 	if err := in.makeQuarantine(ctx); err != nil {
 		return fmt.Errorf("take the agent's work: make its quarantine: %w", err)
 	}
-	if err := in.index(ctx, r); err != nil {
-		return err
+	err := in.index(ctx, r)
+	if err == nil {
+		err = in.listNew(ctx)
 	}
-	if err := in.listNew(ctx); err != nil {
-		return err
+	if err != nil {
+		return in.blame(ctx, err)
 	}
 	if len(in.Commits) == 0 {
 		return nothingNew(in.Uncommitted)
@@ -137,12 +141,34 @@ func (in *Incoming) take(ctx context.Context, r io.Reader) error {
 	var exit *exitError
 	switch {
 	case errors.As(err, &exit) && exit.code == 1 && p.errorText() == "":
-		return refuse("its history has no commit in common with %s; start again from origin/%[1]s", in.Base)
+		return refuse("its history has no commit in common with %s%s; start again from origin/%[1]s", in.Base, in.cutHistory())
 	case err != nil:
 		return fmt.Errorf("take the agent's work: %w", err)
 	}
 	in.MergeBase, err = ParseObjectID(strings.TrimSpace(string(out)))
 	return err
+}
+
+// blame returns the error to show for work that could not be taken: a commit that the
+// store does not have is not the agent's fault.
+func (in *Incoming) blame(ctx context.Context, err error) error {
+	if !errors.Is(err, ErrRefused) {
+		return err
+	}
+	start := command{dir: in.dir, repository: in.store.repository(), args: []string{"cat-file", "-e", in.Start.String() + "^{tree}"}}
+	if _, missing := in.store.host.run(ctx, start); missing != nil {
+		return fmt.Errorf("take the agent's work: %w: it does not have the commit %s, from which the work began; fetch first", ErrStore, in.Start)
+	}
+	return err
+}
+
+// cutHistory returns the part of an error text that says that the history of the remote
+// is cut, or "".
+func (in *Incoming) cutHistory() string {
+	if shallow, err := readShallow(in.dir); err == nil && shallow != "" {
+		return ", as far as the remote, which is shallow, has it"
+	}
+	return ""
 }
 
 // makeQuarantine makes a repository that borrows the objects of the store and has its

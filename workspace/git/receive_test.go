@@ -399,6 +399,24 @@ func TestAHarvestThatIsNoHarvestIsRefused(t *testing.T) {
 	d.nothingLeft(t)
 }
 
+func TestACommitThatTheStoreDoesNotHaveIsNotTheAgentsFault(t *testing.T) {
+	t.Parallel()
+	d := newDelivery(t)
+	d.from.Start = commit(t, d.origin, "symphony/GH-1", "b", "not fetched")
+	p := &packWriter{}
+	tip := p.commit(p.tree(entry("100644", "a", p.blob("x"))), d.from.Start)
+	_, err := d.store.Receive(t.Context(), bytes.NewReader(p.harvested(tip)), d.from)
+	if !errors.Is(err, ErrStore) || errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "fetch first") {
+		t.Errorf("the start: %v", err)
+	}
+	d.from = From{Start: headOf(t, d.origin, "main"), Base: branch(t, "develop")}
+	if _, err = d.store.Receive(t.Context(), bytes.NewReader(p.harvested(tip)), d.from); !errors.Is(err, ErrStore) || !strings.Contains(err.Error(), "fetch first") {
+		t.Errorf("the base: %v", err)
+	}
+	d.from.Base = branch(t, "main")
+	d.nothingLeft(t)
+}
+
 type errorReader struct{ err error }
 
 func (e errorReader) Read([]byte) (int, error) { return 0, e.err }

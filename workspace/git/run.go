@@ -32,18 +32,18 @@ type command struct {
 	timeout    time.Duration
 }
 
-// passedOn are the variables of our own environment that git sees: where programs
-// are, and how the network is reached.
+// passedOn are the variables of our own environment that git sees besides the PATH: how
+// the network is reached, and where to put temporary files.
 var passedOn = []string{
-	"PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
+	"TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
 }
 
 // environment returns the environment of every git: made from nothing, so that neither
 // the user's configuration nor a variable of the job changes what git does.
-func environment(parent []string, home string) []string {
+func environment(parent []string, path, home string) []string {
 	env := []string{
-		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "LC_ALL=C", "TZ=UTC",
+		"PATH=" + path, "HOME=" + home, "XDG_CONFIG_HOME=" + home, "LC_ALL=C", "TZ=UTC",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "SSH_ASKPASS=/bin/false",
 		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0", "GIT_ADVICE=0",

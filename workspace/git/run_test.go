@@ -92,6 +92,31 @@ func TestStoresAndWorkspacesAreApart(t *testing.T) {
 	}
 }
 
+// A folder of the PATH in a workspace would make the agent's program the host's git.
+func TestAProgramOfAnAgentIsNotTakenForGit(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	bin := filepath.Join(m.workspaces, "GH-1", "bin")
+	for _, name := range []string{"git", "sh"} {
+		write(t, filepath.Join(bin, name), "#!/bin/bash\ntouch "+m.path("ran")+"\necho git version 9.9.9\n")
+		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(bin, m.path("tools")); err != nil {
+		t.Fatal(err)
+	}
+	cfg := m.config()
+	cfg.Env = []string{"PATH=" + bin + ":" + m.path("tools") + ":bin::.:" + os.Getenv("PATH")}
+	h, err := Open(t.Context(), cfg)
+	if err != nil || h.version == (version{9, 9, 9}) || exists(m.path("ran")) {
+		t.Errorf("git is %s, %v", h.git, err)
+	}
+	if path := lookup(h.env, "PATH"); strings.Contains(path, m.dir) || strings.Contains(path, "::") {
+		t.Errorf("git sees the PATH %s", path)
+	}
+}
+
 // What the user, the system, the job and the repository say does not change what git
 // does.
 func TestGitSeesAnEnvironmentMadeFromNothing(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Names below the folder of a store.
@@ -34,8 +35,9 @@ type Store struct {
 	dir    string // of the store; the repository is in it
 	lock   *os.File
 
-	mu      sync.RWMutex // held for writing while packs may disappear
-	fetched bool         // whether a Fetch of this process has succeeded; needs mu
+	fetching sync.Mutex   // one Fetch at a time
+	fetched  bool         // whether a Fetch of this process has succeeded; needs fetching
+	packs    sync.RWMutex // held for writing while packs disappear
 }
 
 // Store opens the store of a remote and makes it if it is missing. What a killed run
@@ -60,8 +62,8 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("%w: another process has it open (%w); wait for its end, or use another folder", ErrStore, err)
+	if err := s.takeLock(ctx); err != nil {
+		return err
 	}
 	if err := os.RemoveAll(filepath.Join(s.dir, incomingName)); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
@@ -74,6 +76,24 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	return s.remake(ctx, err)
+}
+
+// takeLock takes the lock of the store. It waits for a moment: when a run is killed, a
+// child that it was just starting keeps the lock until it dies as well.
+func (s *Store) takeLock(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.host.limits.lock)
+	defer cancel()
+	for {
+		err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: another process has it open (%w); wait for its end, or use another folder", ErrStore, err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // Close releases the store.
@@ -95,6 +115,8 @@ func (s *Store) repository() string { return filepath.Join(s.dir, repositoryName
 
 // remake deletes the repository, because of reason, and makes an empty one.
 func (s *Store) remake(ctx context.Context, reason error) error {
+	s.packs.Lock()
+	defer s.packs.Unlock()
 	s.host.log.WarnContext(ctx, "store damaged and made again: everything is fetched", "store", s.dir, "reason", reason)
 	err := os.RemoveAll(s.repository())
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // packed fetches a repository into a store and returns the base name of its pack.
@@ -49,6 +50,7 @@ func TestAStoreIsARepositoryThatOnlyItsUserReads(t *testing.T) {
 func TestOneProcessHasAStoreOpen(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
+	m.host.limits.lock = 20 * time.Millisecond
 	remote := remoteAt(t, m.origin(t))
 	s := m.store(t, remote)
 	if _, err := m.host.Store(t.Context(), remote); !errors.Is(err, ErrStore) || !strings.Contains(err.Error(), "another process") {
