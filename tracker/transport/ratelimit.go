@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -42,11 +41,3 @@ func ReadLimit(header http.Header, name string, at func(int64) time.Time) (Limit
 }
 
 func bounded(d time.Duration) time.Duration { return min(max(d, 0), maxWait) }
-
-// retryAdvice returns what to do about a rate limit.
-func retryAdvice(wait time.Duration) string {
-	if wait <= 0 {
-		return "try again later"
-	}
-	return fmt.Sprintf("try again in %v", wait.Round(time.Second))
-}

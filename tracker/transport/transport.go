@@ -2,8 +2,7 @@
 // API of a server: the trackers and the GitHub client, and through it the state
 // branch and the liveness of workflow runs.
 //
-// A [Transport] sends requests to one server with one token. It holds what must be
-// so for every request, whichever library makes it:
+// What a [Transport] ensures for every request, whichever library makes it:
 //
 //   - the token travels over https, or over http to a loopback address, and to no
 //     other host: a redirect is an error like any other status;
@@ -20,7 +19,6 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,8 +41,8 @@ const (
 	maxPause = 5 * time.Second
 )
 
-// Transport is the http.RoundTripper of one server and one token. Its fields are
-// set before the first request. Any number of goroutines may use it.
+// Transport sends requests to one server with one token. Its fields are set before the
+// first request. Any number of goroutines may use it.
 type Transport struct {
 	Timeout   time.Duration // of one try, its answer included
 	Pause     time.Duration // before the second try, on average
@@ -105,20 +103,6 @@ type repeatableKey struct{}
 // out.
 func Repeatable(ctx context.Context) context.Context {
 	return context.WithValue(ctx, repeatableKey{}, true)
-}
-
-// RoundTrip implements http.RoundTripper, for libraries that make their own
-// requests. The response is a success and its body is in memory; all else is an
-// [Error].
-func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	a, err := t.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		Status: a.Name(), StatusCode: a.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: a.Header,
-		Body: io.NopCloser(bytes.NewReader(a.Body)), ContentLength: int64(len(a.Body)), Request: req,
-	}, nil
 }
 
 // Do sends a request and returns the answer, which has a status of 2xx, or an
@@ -204,7 +188,7 @@ func (t *Transport) send(req *http.Request) (Answer, *Error) {
 		}
 	}
 	if wait, limited := t.Limited(answer); limited {
-		return Answer{}, &Error{Kind: RateLimited, Answer: answer, Wait: wait, Reason: "the rate limit of the token is used up", Remedy: retryAdvice(wait)}
+		return Answer{}, &Error{Kind: RateLimited, Answer: answer, Wait: wait, Reason: "the token's rate limit is used up", Remedy: "try again later"}
 	}
 	if answer.Status >= 200 && answer.Status < 300 {
 		return answer, nil

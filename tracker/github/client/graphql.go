@@ -76,7 +76,7 @@ func (g graphqlTripper) dataOf(a transport.Answer) ([]byte, error) {
 		switch {
 		case e.explainsNull():
 		case e.Type == "RATE_LIMITED" || e.Type == "RATE_LIMIT":
-			return nil, &transport.Error{Kind: transport.RateLimited, Answer: a, Wait: untilReset(a)}
+			return nil, &transport.Error{Kind: transport.RateLimited, Answer: a, Wait: untilReset(a), Reason: "the token's rate limit is used up"}
 		case e.Type == "FORBIDDEN" || e.Type == "INSUFFICIENT_SCOPES":
 			body, _ := json.Marshal(map[string]string{"message": e.Message}) // a string can always be encoded
 			return nil, &transport.Error{Kind: transport.Refused, Answer: transport.Answer{Status: http.StatusForbidden, Body: body}}

@@ -110,7 +110,7 @@ func (c *Client) explain(err error, p Permission) error {
 			e.Remedy = fmt.Sprintf("see that %s is the root of GitHub's REST API", c.names.APIURL)
 		}
 	case transport.RateLimited:
-		e.Reason, e.Remedy = "the token's rate limit is used up", "run less often, or give another token"
+		e.Remedy = "run less often, or give another token"
 		if e.Wait > 0 {
 			e.Reason += " until " + time.Now().Add(e.Wait).Round(time.Second).UTC().Format(time.RFC3339)
 		}
@@ -150,17 +150,8 @@ func (c *Client) remedy(a transport.Answer, p Permission) string {
 	return "see GitHub's documentation of this status"
 }
 
-// HasStatus reports whether GitHub refused a request with one of these statuses, or
-// with any if none is given.
-func HasStatus(err error, statuses ...int) bool {
-	status := Status(err)
-	for _, s := range statuses {
-		if s == status {
-			return true
-		}
-	}
-	return status != 0 && len(statuses) == 0
-}
+// HasStatus reports whether GitHub refused a request with one of these statuses.
+func HasStatus(err error, statuses ...int) bool { return slices.Contains(statuses, Status(err)) }
 
 // Status returns the status with which GitHub refused a request, 0 if it did not.
 func Status(err error) int {
