@@ -7,14 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/codex/scriptedagent"
 )
 
 // eachProfile runs a test once for each way in which the server gets the permission
@@ -53,42 +56,73 @@ func uniqueTime() string { return fmt.Sprint(100_000_000 + rand.IntN(100_000_000
 
 func TestRealCodexRunsTheHostsPrograms(t *testing.T) {
 	t.Parallel()
-	eachProfile(t, func(c *testbed, s testSession) {
-		for _, test := range []struct {
-			name   string
-			exec   codex.Exec
-			code   int
-			stdout string
-			stderr string
-			want   error
-		}{
-			{name: "bytes", exec: codex.Exec{Argv: []string{"printf", `\377\376\000x`}}, stdout: "\xff\xfe\x00x"},
-			{name: "a failure", exec: codex.Exec{Argv: []string{"sh", "-c", "echo out; echo err >&2; exit 3"}}, code: 3, stdout: "out\n", stderr: "err"},
-			{name: "its own 101", exec: codex.Exec{Argv: []string{"sh", "-c", "exit 101"}}, code: 101},
-			{name: "its own 124", exec: codex.Exec{Argv: []string{"sh", "-c", "exit 124"}}, code: 124},
-			{name: "no input", exec: codex.Exec{Argv: []string{"cat"}}},
-			{name: "the folder", exec: codex.Exec{Argv: []string{"pwd", "-P"}}, stdout: c.ws.Path + "\n"},
-			{name: "the environment", exec: codex.Exec{Argv: []string{"sh", "-c", `echo "$TMPDIR/$SECRET/$CODEX_HOME/$A/$B"`}, Env: []string{"A=a b", "B=b"}, Unset: []string{"B"}},
-				stdout: c.path("temp") + "///a b/\n"},
-			{name: "a variable of the agent's", exec: codex.Exec{Argv: []string{"sh", "-c", `echo "$SECRET"`}, Inherit: []string{"SECRET"}}, stdout: "s3cret\n"},
-			{name: "just enough", exec: codex.Exec{Argv: []string{"printf", "12345"}, MaxOutput: 5}, stdout: "12345"},
-			{name: "too much", exec: codex.Exec{Argv: []string{"yes"}, MaxOutput: 100_000}, want: codex.ErrExecOutput},
-			{name: "too long", exec: codex.Exec{Argv: []string{"sh", "-c", "trap '' TERM INT HUP; sleep 60; sleep 60"}, Timeout: 300 * time.Millisecond}, want: codex.ErrExecTimeout},
-			{name: "missing", exec: codex.Exec{Argv: []string{"/no/such/program"}}, want: codex.ErrExecStart},
-			{name: "not executable", exec: codex.Exec{Argv: []string{"/etc/passwd"}}, want: codex.ErrExecStart},
-			{name: "killed", exec: codex.Exec{Argv: []string{"sh", "-c", "kill -9 $$"}}, want: codex.ErrExecKilled},
-		} {
-			var out bytes.Buffer
-			test.exec.Stdout = &out
-			got, err := s.Exec(c.t.Context(), test.exec)
-			switch {
-			case !errors.Is(err, test.want):
-				c.t.Errorf("%s: %v, want %v", test.name, err, test.want)
-			case err == nil && (got.ExitCode != test.code || out.String() != test.stdout || got.Stderr != test.stderr):
-				c.t.Errorf("%s: %+v, %q", test.name, got, out.String())
-			}
-		}
+	eachProfile(t, func(c *testbed, s testSession) { runsPrograms(c.t, s.Session, c.ws.Path, c.path("temp")) })
+}
+
+func TestTheScriptedAgentRunsTheHostsProgramsAsCodexDoes(t *testing.T) {
+	t.Setenv("SECRET", "s3cret")
+	cwd, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := net.Pipe()
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		defer theirs.Close()
+		_ = scriptedagent.Serve(t.Context(), theirs, theirs, scriptedagent.Options{ // ends with the connection
+			Config: []string{`default_permissions=":read-only"`, `permissions.symphony.extends=":workspace"`},
+		})
 	})
+	s, err := codex.Connect(t.Context(), ours, codex.Options{Version: "1", Cwd: cwd, Temp: cwd, ProfileGiven: true, Config: codex.Config{Env: []string{"SECRET"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runsPrograms(t, s, cwd, cwd)
+	s.Close()
+	serving.Wait()
+}
+
+// runsPrograms checks that a server runs programs of the host and tells their ends apart.
+// SECRET is a variable of Config.Env.
+func runsPrograms(t *testing.T, s *codex.Session, cwd, temp string) {
+	t.Helper()
+	if err := s.CanExec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		exec   codex.Exec
+		code   int
+		stdout string
+		stderr string
+		want   error
+	}{
+		{name: "bytes", exec: codex.Exec{Argv: []string{"printf", `\377\376\000x`}}, stdout: "\xff\xfe\x00x"},
+		{name: "a failure", exec: codex.Exec{Argv: []string{"sh", "-c", "echo out; echo err >&2; exit 3"}}, code: 3, stdout: "out\n", stderr: "err"},
+		{name: "its own 101", exec: codex.Exec{Argv: []string{"sh", "-c", "exit 101"}}, code: 101},
+		{name: "its own 124", exec: codex.Exec{Argv: []string{"sh", "-c", "exit 124"}}, code: 124},
+		{name: "no input", exec: codex.Exec{Argv: []string{"cat"}}},
+		{name: "the folder", exec: codex.Exec{Argv: []string{"pwd", "-P"}}, stdout: cwd + "\n"},
+		{name: "the environment", exec: codex.Exec{Argv: []string{"sh", "-c", `echo "$TMPDIR/$SECRET/$CODEX_HOME/$A/$B"`}, Env: []string{"A=a b", "B=b"}, Unset: []string{"B"}},
+			stdout: temp + "///a b/\n"},
+		{name: "a variable of the agent's", exec: codex.Exec{Argv: []string{"sh", "-c", `echo "$SECRET"`}, Inherit: []string{"SECRET"}}, stdout: "s3cret\n"},
+		{name: "just enough", exec: codex.Exec{Argv: []string{"printf", "12345"}, MaxOutput: 5}, stdout: "12345"},
+		{name: "too much", exec: codex.Exec{Argv: []string{"yes"}, MaxOutput: 100_000}, want: codex.ErrExecOutput},
+		{name: "too long", exec: codex.Exec{Argv: []string{"sh", "-c", "trap '' TERM INT HUP; sleep 60; sleep 60"}, Timeout: 300 * time.Millisecond}, want: codex.ErrExecTimeout},
+		{name: "missing", exec: codex.Exec{Argv: []string{"/no/such/program"}}, want: codex.ErrExecStart},
+		{name: "not executable", exec: codex.Exec{Argv: []string{"/etc/passwd"}}, want: codex.ErrExecStart},
+		{name: "killed", exec: codex.Exec{Argv: []string{"sh", "-c", "kill -9 $$"}}, want: codex.ErrExecKilled},
+	} {
+		var out bytes.Buffer
+		test.exec.Stdout = &out
+		got, err := s.Exec(t.Context(), test.exec)
+		switch {
+		case !errors.Is(err, test.want):
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		case err == nil && (got.ExitCode != test.code || out.String() != test.stdout || got.Stderr != test.stderr):
+			t.Errorf("%s: %+v, %q", test.name, got, out.String())
+		}
+	}
 }
 
 func TestRealCodexStreamsMuchOutputInOrder(t *testing.T) {

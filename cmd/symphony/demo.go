@@ -52,7 +52,7 @@ func (d *demoCommand) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		command = fmt.Sprintf("exec %s scripted-agent --home %s", shellQuote(self), shellQuote(filepath.Join(folder, "agent")))
+		command = fmt.Sprintf("exec %s scripted-agent app-server --home %s", shellQuote(self), shellQuote(filepath.Join(folder, "agent")))
 	}
 	if err := copyDemo(folder, command); err != nil {
 		return err
@@ -90,17 +90,19 @@ func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'",
 // the task list in its prompt says.
 type scriptedAgentCommand struct {
 	*app
-	home string
+	home   string
+	config []string
 }
 
 func (s *scriptedAgentCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:    "scripted-agent",
+		Use:    "scripted-agent [app-server]",
 		Short:  "A small Codex app-server that does what the task list in its prompt says",
 		Hidden: true,
-		Args:   usage(cobra.NoArgs),
+		Args:   usage(cobra.MaximumNArgs(1)),
 		RunE:   func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context()) },
 	}
+	cmd.Flags().StringArrayVarP(&s.config, "config", "c", nil, "key=value, a setting as of Codex")
 	cmd.Flags().StringVar(&s.home, "home", "", "folder in which its threads are remembered")
 	return cmd
 }
@@ -108,7 +110,7 @@ func (s *scriptedAgentCommand) command() *cobra.Command {
 // Run serves one client on the standard streams. An exit that the script asks for is
 // an error that only sets the exit status.
 func (s *scriptedAgentCommand) Run(ctx context.Context) error {
-	err := scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: s.home})
+	err := scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: s.home, Config: s.config})
 	if _, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
 		s.reported = true
 	}

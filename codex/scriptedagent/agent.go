@@ -19,6 +19,10 @@ type Options struct {
 	// If it is empty, a thread ends with the process.
 	Home string
 
+	// Config holds settings of the form key=value, as the argument -c of Codex takes
+	// them. Only the permission profiles that they define are used.
+	Config []string
+
 	// Log receives what Codex writes to standard error, such as complaints about lines
 	// that are not JSON. If it is nil, nothing is logged.
 	Log *slog.Logger
@@ -40,7 +44,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	w := newWire(ctx, in, out)
-	a := &agent{wire: w, home: o.Home, log: o.Log, stop: stop, threads: make(map[string]*thread)}
+	a := &agent{wire: w, home: o.Home, config: o.Config, log: o.Log, stop: stop, threads: make(map[string]*thread)}
 	defer a.close()
 	lines := w.in
 	for {
@@ -63,14 +67,17 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 // agent is one app-server. The goroutine of Serve owns its fields. A turn has a
 // goroutine of its own and uses only the fields that are marked as shared.
 type agent struct {
-	wire *wire // shared
-	home string
-	log  *slog.Logger
-	stop context.CancelCauseFunc // shared
+	wire   *wire // shared
+	home   string
+	config []string
+	log    *slog.Logger
+	stop   context.CancelCauseFunc // shared
 
 	client       string // name of the client; empty until initialize
 	experimental bool
 	threads      map[string]*thread
+
+	programs programs // shared: of the client
 
 	turns    sync.WaitGroup
 	commands sync.WaitGroup // shared
@@ -112,9 +119,12 @@ func (a *agent) receive(ctx context.Context, line []byte) {
 // answer replies to a request and then runs what has to follow the reply.
 func (a *agent) answer(ctx context.Context, m message) {
 	result, then, err := a.handle(ctx, m)
-	if err != nil {
+	switch {
+	case err != nil:
 		a.wire.send(ctx, object{"id": m.ID, "error": err})
 		return
+	case result == nil:
+		return // the reply follows
 	}
 	a.wire.send(ctx, object{"id": m.ID, "result": result})
 	if then != nil {
@@ -122,7 +132,8 @@ func (a *agent) answer(ctx context.Context, m message) {
 	}
 }
 
-// handle returns the result of a request and what has to follow the reply.
+// handle returns the result of a request and what has to follow the reply. It returns
+// nothing if the reply is sent later.
 func (a *agent) handle(ctx context.Context, m message) (result object, then func(), err *wireError) {
 	switch {
 	case m.Method == "initialize" && a.client != "":
@@ -145,6 +156,14 @@ func (a *agent) handle(ctx context.Context, m message) (result object, then func
 		return a.startTurn(ctx, m.Params)
 	case "turn/interrupt":
 		return a.interruptTurn(m.Params)
+	case "thread/backgroundTerminals/clean":
+		return a.cleanTerminals(m.Params)
+	case "permissionProfile/list":
+		return a.listProfiles(m.Params)
+	case "command/exec":
+		return nil, nil, a.startProgram(ctx, m)
+	case "command/exec/terminate":
+		return a.terminateProgram(m.Params)
 	}
 	return nil, nil, invalid("Invalid request: unknown variant `%s`", m.Method)
 }

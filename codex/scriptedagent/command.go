@@ -53,7 +53,12 @@ func (t *turn) execute(ctx context.Context, command string, item object, end fun
 		return fmt.Errorf("run %q: %w", command, err)
 	}
 	done := make(chan error, 1) // so that a command outlives its turn
-	t.agent.commands.Go(func() { done <- cmd.Wait() })
+	t.thread.commands.Store(cmd, nil)
+	t.agent.commands.Go(func() {
+		err := cmd.Wait()
+		t.thread.commands.Delete(cmd)
+		done <- err
+	})
 	err, stopped := await(ctx, t, done)
 	if stopped != nil {
 		return stopped

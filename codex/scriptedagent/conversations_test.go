@@ -25,7 +25,18 @@ type exchange struct {
 type stage struct {
 	prompt string
 	cwd    string
+	home   string
 	start  func() *peer // a new process with the same home
+}
+
+// configure adds lines to the top of config.toml in the home.
+func (s stage) configure(t *testing.T, lines string) {
+	t.Helper()
+	path := filepath.Join(s.home, "config.toml")
+	old, _ := os.ReadFile(path) // the scripted agent's home has none
+	if err := os.WriteFile(path, append([]byte(lines), old...), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (s stage) hello() *peer {
@@ -42,7 +53,7 @@ func TestFakeAndRealHoldTheSameConversations(t *testing.T) {
 			t.Run("fake", func(t *testing.T) {
 				t.Parallel()
 				home := t.TempDir()
-				x.hold(t, stage{x.prompt, t.TempDir(), func() *peer {
+				x.hold(t, stage{x.prompt, t.TempDir(), home, func() *peer {
 					p := startAgent(t, home)
 					t.Cleanup(func() { p.checkShapes(true) })
 					return p
@@ -53,7 +64,7 @@ func TestFakeAndRealHoldTheSameConversations(t *testing.T) {
 				m := codextest.NewModel(codextest.Lane{Replies: x.replies})
 				t.Cleanup(m.Close)
 				home := t.TempDir()
-				x.hold(t, stage{x.prompt, t.TempDir(), func() *peer {
+				x.hold(t, stage{x.prompt, t.TempDir(), home, func() *peer {
 					p := startCodex(t, home, m, codextest.Home{})
 					t.Cleanup(func() { p.checkShapes(false) })
 					return p

@@ -51,6 +51,9 @@
 // With a home folder, a later process can resume a thread: its rollout, below
 // sessions, records a turn when it begins, as Codex does.
 //
+// It runs programs of the client, and knows the permission profiles that its
+// configuration names.
+//
 // The tests hold the same conversations with this agent and with the real Codex, and
 // compare every message with the recorded fields (testdata/shapes.txt). One
 // difference is deliberate: the agent checks policies and does not follow them,

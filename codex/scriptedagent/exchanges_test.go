@@ -1,6 +1,7 @@
 package scriptedagent
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
@@ -248,6 +249,117 @@ func exchanges() []exchange {
 			equal(t, "messages", []string{"Two."}, p.said())
 			equal(t, "tool calls", 1, len(p.of("item/tool/call")))
 		},
+	}, {
+		name: "programs of the client",
+		hold: func(t *testing.T, s stage) {
+			p := s.hello()
+			ids := func() (ids []any) {
+				for _, profile := range p.ok("permissionProfile/list", object{"cwd": s.cwd})["data"].([]any) {
+					ids = append(ids, profile.(map[string]any)["id"])
+				}
+				return ids
+			}
+			equal(t, "profiles", []any{":read-only", ":workspace", ":danger-full-access"}, ids())
+			refused(t, p.call("command/exec", program(s, "true")), "invalid permission profile: ")
+			s.configure(t, "default_permissions=\":read-only\"\npermissions.mine.extends=\":workspace\"\n")
+			equal(t, "profiles", []any{":read-only", ":workspace", ":danger-full-access", "mine"}, ids())
+			for command, want := range map[string][]any{
+				`printf '\377\000x'`:                       {0.0, "\xff\x00x", "", false},
+				"echo out; echo err >&2; exit 3":           {3.0, "out\n", "err\n", false},
+				`echo "$ADDED/$HOME"`:                      {0.0, "yes/\n", "", false},
+				"pwd -P":                                   {0.0, s.cwd + "\n", "", false},
+				"cat":                                      {0.0, "", "", false},
+				"head -c 70000 /dev/zero | tr '\\0' x":     {0.0, strings.Repeat("x", 64000), "", true},
+				"head -c 64000 /dev/zero | tr '\\0' x":     {0.0, strings.Repeat("x", 64000), "", true},
+				"kill -9 $$":                               {137.0, "", "", false},
+				"exit 101":                                 {101.0, "", "", false},
+				"sleep 1000 & echo started":                {0.0, "started\n", "", false},
+				"trap '' TERM INT; sleep 1000; sleep 1000": {124.0, "", "", false},
+			} {
+				params := program(s, "sh", "-c", command)
+				if strings.HasPrefix(command, "trap") {
+					params["timeoutMs"] = 300
+				}
+				code, stdout, stderr, full := p.exec(params)
+				equal(t, command, want, []any{code, stdout, stderr, full})
+			}
+			for _, name := range []string{"no-such-program", "/no/such", "/etc/passwd"} {
+				code, stdout, stderr, _ := p.exec(program(s, name))
+				equal(t, name, []any{101.0, ""}, []any{code, stdout})
+				if !strings.Contains(stderr, "Failed to execvp "+name+": ") {
+					t.Errorf("%s: %q", name, stderr)
+				}
+			}
+			without := func(name string) object {
+				params := program(s, "true")
+				delete(params, name)
+				return params
+			}
+			refused(t, p.call("command/exec", without("command")), "Invalid request: missing field `command`")
+			refused(t, p.call("command/exec", program(s)), "command must not be empty")
+			refused(t, p.call("command/exec", without("processId")), "command/exec tty or streaming requires a client-supplied processId")
+			lost := program(s, "true")
+			lost["cwd"] = filepath.Join(s.cwd, "missing")
+			if e := p.call("command/exec", lost); e.Error == nil || e.Error.Code != -32603 {
+				t.Errorf("a folder that is missing: %.200s", e.Line)
+			}
+		},
+	}, {
+		name: "a program that the client ends",
+		hold: func(t *testing.T, s stage) {
+			p := s.hello()
+			s.configure(t, "default_permissions=\":read-only\"\npermissions.mine.extends=\":workspace\"\n")
+			params := program(s, "sh", "-c", "echo started; sleep 1000")
+			p.write(mustJSON(t, object{"id": "run", "method": "command/exec", "params": params}))
+			p.until("command/exec/outputDelta")
+			refused(t, p.call("command/exec", params), "duplicate active command/exec process id: ")
+			ended := func() (code any) {
+				for _, e := range p.all {
+					if string(e.ID) == `"run"` {
+						code = e.Result["exitCode"]
+					}
+				}
+				return code
+			}
+			p.methods[`"run"`] = "command/exec"
+			equal(t, "reply", object{}, p.ok("command/exec/terminate", object{"processId": "p"}))
+			for ended() == nil {
+				if _, ok := p.next(); !ok {
+					t.Fatal("the output ended before the program")
+				}
+			}
+			equal(t, "exit code", any(137.0), ended())
+			refused(t, p.call("command/exec/terminate", object{"processId": "p"}), "no active command/exec for process id ")
+			refused(t, p.call("command/exec/terminate", object{}), "Invalid request: missing field `processId`")
+		},
+	}, {
+		name:    "commands that outlive their turn",
+		prompt:  "- [ ] Run `sleep 315360001`\n",
+		replies: []codextest.Reply{running("sleep 315360001")},
+		hold: func(t *testing.T, s stage) {
+			p := s.hello()
+			thread := p.thread(s.cwd, nil)
+			turn := p.begin(thread, s.prompt)
+			sleeping := func() bool { return runs(s.cwd, "315360001") }
+			await := func(want bool) {
+				for sleeping() != want {
+					p.ok("permissionProfile/list", object{}) // fails in the end
+				}
+			}
+			for started := false; !started; {
+				item, _ := p.until("item/started")["item"].(map[string]any)
+				started = item["type"] == "commandExecution"
+			}
+			await(true)
+			p.ok("turn/interrupt", object{"threadId": thread, "turnId": turn})
+			equal(t, "status", "interrupted", p.completed().Status)
+			equal(t, "still there", true, sleeping())
+			equal(t, "reply", object{}, p.ok("thread/backgroundTerminals/clean", object{"threadId": thread}))
+			await(false)
+			const nobody = "01a1fd57-36de-7d23-a141-723dea8d0b0f"
+			refused(t, p.call("thread/backgroundTerminals/clean", object{"threadId": nobody}), "thread not found: "+nobody)
+			refused(t, p.call("thread/backgroundTerminals/clean", object{}), "Invalid request: missing field `threadId`")
+		},
 	}}
 }
 
@@ -290,4 +402,40 @@ func holdApproval(t *testing.T, s stage, answer object) []any {
 		}
 	}
 	return []any{end.Status, item["status"]}
+}
+
+// program returns the parameters of a program of the client.
+func program(s stage, argv ...string) object {
+	return object{"command": append([]string{}, argv...), "cwd": s.cwd, "env": object{"ADDED": "yes", "HOME": nil}, "permissionProfile": "mine",
+		"processId": "p", "streamStdoutStderr": true, "timeoutMs": 60000, "outputBytesCap": 64000}
+}
+
+// exec runs a program of the client and returns how it ended and what it wrote.
+func (p *peer) exec(params object) (code any, stdout, stderr string, full bool) {
+	p.t.Helper()
+	before := len(p.of("command/exec/outputDelta"))
+	code = p.ok("command/exec", params)["exitCode"]
+	written := map[any]string{}
+	for _, d := range p.of("command/exec/outputDelta")[before:] {
+		data, err := base64.StdEncoding.DecodeString(d["deltaBase64"].(string))
+		if err != nil || d["processId"] != params["processId"] {
+			p.t.Errorf("%v: %v", d, err)
+		}
+		written[d["stream"]] += string(data)
+		full = full || d["capReached"].(bool)
+	}
+	return code, written["stdout"], written["stderr"], full
+}
+
+// runs reports whether a process has a text in its command line and a folder as its own.
+func runs(cwd, text string) bool {
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range paths {
+		line, _ := os.ReadFile(path) // a process that is gone has none
+		folder, _ := os.Readlink(filepath.Join(filepath.Dir(path), "cwd"))
+		if strings.Contains(string(line), text) && folder == cwd {
+			return true
+		}
+	}
+	return false
 }

@@ -33,6 +33,8 @@ type thread struct {
 	sandbox object
 	profile any // the permission profile of its start, or nil
 
+	commands sync.Map // those that run, as *exec.Cmd; its turns add and remove them
+
 	mu      sync.Mutex
 	name    string
 	active  *turn
