@@ -94,3 +94,41 @@ func sayAnything(t *testing.T, said []byte) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// FuzzProgramOutput lets a server say anything while a program of the host runs. Exec
+// must return when the server ends, and write no more than was asked for.
+func FuzzProgramOutput(f *testing.F) {
+	f.Add([]byte(output("exec-1", "stdout", "a") + "\n" + output("exec-1", "stderr", "b") + "\n" + output("exec-2", "stdout", "c") + "\n"))
+	f.Add([]byte(output("exec-1", "stdout", "0123456789a") + "\n" + `{"id":6,"result":{"exitCode":0,"stdout":"","stderr":""}}`))
+	f.Add([]byte(`{"method":"command/exec/outputDelta","params":{"processId":"exec-1","stream":"stdout","deltaBase64":"e","capReached":true}}`))
+	f.Add([]byte(`{"id":6,"result":{"exitCode":0}}` + "\n" + output("exec-1", "stdout", "late")))
+	f.Add([]byte(`{"id":6,"result":[]}` + "\n" + `{"id":6,"error":{"code":-32001,"message":"busy"}}`))
+	folder, err := filepath.EvalSymlinks(f.TempDir())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, said []byte) {
+		if len(said) > 1<<16 {
+			t.Skip("nothing new")
+		}
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := beginExec(t, Options{Cwd: folder, ProfileGiven: true}, func(p *fakeServer) {
+				p.exec()
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					p.send(string(said))
+					<-time.After(time.Minute)
+					p.rwc.Close()
+				})
+				p.drain()
+				wg.Wait()
+			})
+			var out bytes.Buffer
+			start := time.Now()
+			_, err := s.Exec(t.Context(), Exec{Argv: []string{"git"}, MaxOutput: 10, Stdout: &out})
+			if took := time.Since(start); took > time.Minute || out.Len() > 10 {
+				t.Errorf("%v after %v, %d bytes", err, took, out.Len())
+			}
+		})
+	})
+}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -263,4 +264,77 @@ func (p *fakeServer) await(wanted func(received) bool) received {
 			p.reply(m, `{}`)
 		}
 	}
+}
+
+// programs.jsonl is a recording of a session that runs programs of the host with the
+// real Codex. What the session asks for must be what was recorded, and each program must
+// end as it did.
+func TestRecordedProgramsEndAsTheyDid(t *testing.T) {
+	t.Parallel()
+	lines := readTranscript(t, "testdata/programs.jsonl")
+	o := execOptions(t)
+	o.Version, o.Temp, o.Repository, o.Config.Env = "1", "/temp", true, []string{"SECRET"}
+	o.SaveProfile = func(string) error { return nil }
+	o.Deny = func(string) []string { return []string{"/homes", "/workspaces", "/state", "/logs", "/later"} }
+	const limit = 300 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Connect(t.Context(), dial(t, func(p *fakeServer) {
+			for _, l := range lines {
+				if l.Dir == "<" {
+					if strings.Contains(string(l.Msg), `"exitCode": 124`) {
+						time.Sleep(limit) // of the bubble's clock
+					}
+					p.send(string(l.Msg))
+					continue
+				}
+				var recorded, now any
+				m := p.expect(l.msg.Method)
+				decodeLenient(l.msg.Params, &recorded) // initialized has none
+				decodeLenient([]byte(strings.ReplaceAll(string(m.Params), o.Cwd, "/workspace")), &now)
+				if diff := cmp.Diff(recorded, now); diff != "" {
+					t.Errorf("%s (-recorded +now):\n%s", m.Method, diff)
+				}
+			}
+		}), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		stopped, stop := context.WithCancel(t.Context())
+		defer stop()
+		for _, program := range []struct {
+			exec   Exec
+			code   int
+			stdout string
+			want   error // nil if it ended by itself
+		}{
+			{exec: Exec{Argv: []string{"printf", `\377\376\000x`}}, stdout: "\xff\xfe\x00x"},
+			{exec: Exec{Argv: []string{"sh", "-c", "echo out; echo err >&2; exit 3"}}, code: 3, stdout: "out\n"},
+			{exec: Exec{Argv: []string{"sh", "-c", "exit 101"}}, code: 101},
+			{exec: Exec{Argv: []string{"/no/such/program"}}, want: ErrExecStart},
+			{exec: Exec{Argv: []string{"yes"}, MaxOutput: 1000}, want: ErrExecOutput},
+			{exec: Exec{Argv: []string{"printf", "12345"}, MaxOutput: 5}, stdout: "12345"},
+			{exec: Exec{Argv: []string{"sleep", "60"}, Timeout: limit}, want: ErrExecTimeout},
+			{exec: Exec{Argv: []string{"sh", "-c", "kill -9 $$"}}, want: ErrExecKilled},
+			{exec: Exec{Argv: []string{"sh", "-c", "echo started; sleep 60"}}, want: context.Canceled},
+			{exec: Exec{Argv: []string{"git", "status"}}, want: ErrExecStart}, // .git is a file
+			{exec: Exec{Argv: []string{"git", "status"}}, want: ErrExecStart}, // .git is a link
+		} {
+			ctx := t.Context()
+			if program.want == context.Canceled {
+				ctx = stopped
+			}
+			var out bytes.Buffer
+			program.exec.Stdout = writerFunc(func(b []byte) (int, error) {
+				if ctx == stopped {
+					stop()
+				}
+				return out.Write(b)
+			})
+			got, err := s.Exec(ctx, program.exec)
+			if !errors.Is(err, program.want) || err == nil && (got.ExitCode != program.code || out.String() != program.stdout) {
+				t.Errorf("%q: %+v, %q, %v", program.exec.Argv, got, out.String(), err)
+			}
+		}
+	})
 }
