@@ -67,9 +67,14 @@ func (s *session) killRemaining() error {
 		if bytes.Contains(env, []byte("\x00"+sessionMark)) {
 			return bytes.Contains(env, []byte("\x00"+sessionMark+s.id+"\x00"))
 		}
-		cwd, err := os.Readlink(procFile(p.pid, "cwd"))
-		return err == nil && (cwd == s.ws.Path || strings.HasPrefix(cwd, s.ws.Path+"/"))
+		return p.isInside(s.ws)
 	})
+}
+
+// isInside reports whether the working directory of the process is in a workspace.
+func (p proc) isInside(ws Workspace) bool {
+	cwd, err := os.Readlink(procFile(p.pid, "cwd"))
+	return err == nil && (cwd == ws.Path || strings.HasPrefix(cwd, ws.Path+"/"))
 }
 
 // killMatching kills the processes that match and their descendants, repeatedly until
@@ -130,16 +135,21 @@ func killMatching(bound time.Duration, ws Workspace, match func(proc) bool) erro
 }
 
 // killLeftovers kills the processes that an earlier, killed run left in a workspace:
-// those of our user whose environment names the workspace, and their descendants.
-// The caller holds the claim, so no such process is wanted. The error is
-// [ErrBusy].
+// those of our user whose environment names the workspace, and their descendants. A
+// process without any environment belongs to the workspace that it is in: one that is
+// just starting another program shows none for a moment. The caller holds the issue's
+// claim, so no such process is wanted. The error is [ErrBusy].
 func (r *Root) killLeftovers(ctx context.Context, ws Workspace) error {
 	mark := []byte("\x00" + workspaceMark + ws.Path + "\x00")
 	uid := uint32(os.Geteuid())
 	found := 0
 	err := killMatching(r.Grace.Kill, ws, func(p proc) bool {
 		var owner syscall.Stat_t
-		if syscall.Stat(procFile(p.pid, "environ"), &owner) != nil || owner.Uid != uid || !bytes.Contains(readEnviron(p.pid), mark) {
+		if syscall.Stat(procFile(p.pid, "environ"), &owner) != nil || owner.Uid != uid {
+			return false
+		}
+		env := readEnviron(p.pid)
+		if isEmpty := len(env) <= 1; !bytes.Contains(env, mark) && !(isEmpty && p.isInside(ws)) {
 			return false
 		}
 		found++

@@ -186,6 +186,27 @@ func TestProcessesOfAKilledRunAreKilledByTheNextOne(t *testing.T) {
 	}
 }
 
+// A process shows no environment while it starts another program, which takes long when
+// the machine is busy. It can be held in that state only by having none at all.
+func TestAProcessThatStartsAProgramWhenARunIsKilledIsKilledByTheNextOne(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{})
+	ws := prepare(t, r)
+	left := exec.Command("sleep", "600")
+	left.Dir, left.Env = ws.Path, []string{}
+	if err := left.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { left.Process.Kill(); left.Wait() }()
+	if _, err := r.markBusy(ws); err != nil { // as after a killed run: an idle workspace is not searched
+		t.Fatal(err)
+	}
+	prepare(t, r)
+	if p, ok := readStat(left.Process.Pid); ok && p.state != 'Z' {
+		t.Errorf("it lives: %+v", p)
+	}
+}
+
 func TestProcessesThatOnlyHappenToBeInAWorkspaceAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})
