@@ -39,6 +39,7 @@ var levels = map[string]int{
 	"codex/scriptedagent": 0,
 	"workspace":           0,
 	"tracker/untrusted":   -2, // below all: the three leaves share it
+	"tracker/defuse":      -1, // of what is published and of what the tools post
 
 	"tracker/github/client": 0, // of the tracker, the state branch and the liveness of runs
 	"tracker/transport":     -1,

@@ -1,5 +1,4 @@
-// Package delivery decides what of an agent's work may leave the machine, and how
-// it is presented to the people who read it.
+// Package delivery decides what of an agent's work may leave the machine.
 //
 // # Story
 //

@@ -21,6 +21,6 @@
 // pushed is in the [Record] before it is pushed, a push of the same work changes
 // nothing, and a pull request is looked for before one is opened.
 //
-// What is published is the text of strangers and of an agent. It is redacted and made
-// harmless by package delivery.
+// What is published is the text of strangers and of an agent. It is redacted, and made
+// harmless by package defuse.
 package publish

@@ -11,6 +11,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/tracker/defuse"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -96,7 +97,7 @@ func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result,
 	if err != nil {
 		return r, err
 	}
-	title := delivery.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default))
+	title := defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default))
 	commit, err := p.commit(ctx, w, changes, title, now)
 	switch {
 	case errors.Is(err, git.ErrNothingNew) && !w.There.IsZero():
@@ -124,7 +125,7 @@ func (p *Publisher) commit(ctx context.Context, w Work, changes []git.Change, ti
 	}
 	author := p.Author
 	author.When = now
-	message := delivery.Message(title, p.Secrets.String(w.Text))
+	message := defuse.Message(title, p.Secrets.String(w.Text))
 	if w.Closing != "" {
 		message += "\n" + w.Closing + "\n"
 	}

@@ -1,4 +1,11 @@
-package delivery
+// Package defuse makes the text of an agent harmless before this program posts it in
+// the name of somebody else: as a pull request, a comment or the message of a commit.
+//
+// Such a text is read by people, and by servers and bots that obey it: a mention
+// notifies people or starts a bot, a closing word closes an issue, a line that begins
+// with a slash is a command. The result reads the same and none of them obeys it. What
+// is shown here and not posted is made fit by package untrusted.
+package defuse
 
 import (
 	"regexp"
@@ -57,6 +64,13 @@ func Message(title, text string, trailers ...string) string {
 		}
 	}
 	return strings.Join(parts, "\n\n") + "\n"
+}
+
+// KeepClosing returns a defused text in which each line that does nothing else than
+// close the issue with this reference, such as #7, closes it again.
+func KeepClosing(text, reference string) string {
+	line := regexp.MustCompile(`(?im)^([cfr])` + separator + `((?:lose[sd]?|ix(?:e[sd])?|esolve[sd]?):?[ \t]+` + regexp.QuoteMeta(reference) + `\.?[ \t]*)$`)
+	return line.ReplaceAllString(text, "$1$2")
 }
 
 var (
