@@ -201,8 +201,9 @@ func makeFolder(path string) error {
 	return os.Chmod(path, 0o700)
 }
 
-// repairPacks removes what is not half of a complete pack. The error says that a pack
-// does not fit its index.
+// repairPacks removes what does not belong to a complete pack, and the marks by which a
+// killed fetch kept a pack from being joined with others. The error says that a pack does
+// not fit its index.
 func repairPacks(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -214,7 +215,7 @@ func repairPacks(dir string) error {
 	}
 	for name := range names {
 		base, isPack := strings.CutSuffix(name, ".pack")
-		if index := strings.TrimSuffix(name, filepath.Ext(name)); !names[index+".pack"] || !names[index+".idx"] {
+		if index := strings.TrimSuffix(name, filepath.Ext(name)); !names[index+".pack"] || !names[index+".idx"] || filepath.Ext(name) == ".keep" {
 			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 				return err
 			}

@@ -81,6 +81,7 @@ func TestADamagedStoreIsRepairedOrMadeAgain(t *testing.T) {
 			write(t, filepath.Join(dir, "objects/pack/pack-0000000000000000000000000000000000000000.pack"), "PACK")
 			write(t, filepath.Join(dir, "objects/pack/pack-1111111111111111111111111111111111111111.idx"), "")
 			write(t, filepath.Join(dir, "objects/pack/pack-1111111111111111111111111111111111111111.keep"), "")
+			write(t, pack+".keep", "fetch-pack 123 on here")
 		}, true},
 		"HEAD is gone":               {func(t *testing.T, dir, pack string) { remove(t, filepath.Join(dir, "HEAD")) }, true},
 		"HEAD is empty":              {func(t *testing.T, dir, pack string) { write(t, filepath.Join(dir, "HEAD"), "") }, true},
@@ -120,6 +121,9 @@ func TestADamagedStoreIsRepairedOrMadeAgain(t *testing.T) {
 			}
 			if kept := len(refs) == 1; kept != damage.kept {
 				t.Errorf("references after it: %v; log: %s", refs, m.log)
+			}
+			if keep, _ := filepath.Glob(filepath.Join(s.repository(), "objects/pack/*.keep")); len(keep) > 0 {
+				t.Errorf("marks of a killed fetch are left: %v", keep)
 			}
 			if exists(filepath.Join(s.dir, incomingName)) {
 				t.Error("the quarantine of a killed run is still there")
