@@ -128,8 +128,12 @@ type InputRequired struct {
 }
 
 func (e *InputRequired) Error() string {
-	return fmt.Sprintf("turn: %v: the agent asks: %s: answer in the issue and release it",
-		ErrInputRequired, untrusted.OneLine(strings.Join(e.Questions, "; "), messageRunes))
+	return fmt.Sprintf("turn: %v: %s: answer in the issue", ErrInputRequired, e.summary())
+}
+
+// summary returns the questions in a sentence for people.
+func (e *InputRequired) summary() string {
+	return "the agent asks: " + untrusted.OneLine(strings.Join(e.Questions, " / "), messageRunes)
 }
 
 func (e *InputRequired) Unwrap() error { return ErrInputRequired }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,7 +160,8 @@ func TestATurnThatNeedsAPersonFailsWithTheQuestions(t *testing.T) {
 			if diff := cmp.Diff(test.want, asked.Questions); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
-			if j.count(TurnInputRequired) != 1 {
+			i := slices.IndexFunc(j.all(), func(e Event) bool { return e.Kind == TurnInputRequired })
+			if j.count(TurnInputRequired) != 1 || !strings.HasPrefix(j.all()[i].Summary, "the agent asks: "+test.want[0]) {
 				t.Errorf("%s: %+v", name, j.all())
 			}
 		})

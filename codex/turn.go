@@ -35,8 +35,8 @@ type turn struct {
 // returns no error if the turn completed. Otherwise the error is a [TurnError],
 // [InputRequired] (with the cause of ctx if that ended the turn before the question
 // came), [ErrTurnTimeout], [ErrPortExit], [ErrResponse], [ErrResponseTimeout],
-// [ErrPosture], [ErrToolLimit], or [ErrTurnCancelled] with the cause of ctx. Before
-// Turn gives up a turn that has started it interrupts it. Only one turn runs at a
+// [ErrPosture], [ErrToolLimit], or [ErrTurnCancelled] with the cause of ctx. Turn
+// interrupts a turn that has started before it gives up. Only one turn runs at a
 // time.
 func (s *Session) Turn(ctx context.Context, input string) (Turn, error) {
 	t := &turn{ended: make(chan struct{}), blocked: make(chan struct{})}
@@ -215,11 +215,12 @@ func (s *Session) interrupt(ctx context.Context, t *turn) {
 
 // turnEvent returns the event of a turn that ended with err.
 func turnEvent(err error) Event {
+	if asked, ok := errors.AsType[*InputRequired](err); ok {
+		return Event{Kind: TurnInputRequired, Summary: asked.summary()}
+	}
 	switch {
 	case err == nil:
 		return Event{Kind: TurnCompleted, Summary: "the turn is complete", Progress: true}
-	case errors.Is(err, ErrInputRequired):
-		return Event{Kind: TurnInputRequired, Summary: err.Error()}
 	case errors.Is(err, ErrTurnFailed):
 		return Event{Kind: TurnFailed, Summary: err.Error()}
 	case errors.Is(err, ErrTurnCancelled):

@@ -104,6 +104,9 @@ func TestAQuestionIsForAPerson(t *testing.T) {
 			f.job.MaxTurns = 3
 			got := f.run(t.Context())
 			f.assertFailed(got, schedule.NeedsInput, fullRun, "the agent asks: Which colour?")
+			if !strings.HasPrefix(got.Why, "the agent asks: ") {
+				t.Errorf("a person first reads %q", got.Why)
+			}
 			if got.Turns != 1 || got.Thread == "" || got.Issue == nil {
 				t.Errorf("%+v", got)
 			}

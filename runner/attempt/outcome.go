@@ -20,10 +20,15 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 		Usage: usage(a.usage), Idle: !a.changed,
 	}
 	stopped := ctx.Err() != nil
+	questions := a.questions
+	asked, waits := errors.AsType[*codex.InputRequired](err)
+	if waits {
+		questions = slices.Concat(questions, asked.Questions)
+	}
 	switch {
-	case len(a.questions) > 0 && (err == nil || stopped): // a stop does not answer them
-		o.Class, o.Why = schedule.NeedsInput, a.brief("the agent asks: "+strings.Join(a.questions, " / "))
-	case stopped && !errors.Is(err, codex.ErrInputRequired):
+	case waits || len(questions) > 0 && (err == nil || stopped): // a stop does not answer them
+		o.Class, o.Why = schedule.NeedsInput, a.brief("the agent asks: "+strings.Join(questions, " / "))
+	case stopped:
 		o.Class, o.Why = schedule.Stopped, context.Cause(ctx).Error()
 	case err != nil:
 		o.Class, o.RetryAt = classify(err)
@@ -103,8 +108,6 @@ func classify(err error) (schedule.Class, time.Time) {
 	switch {
 	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox, codex.ErrNoExec):
 		return schedule.Systemic, time.Time{}
-	case errors.Is(err, codex.ErrInputRequired):
-		return schedule.NeedsInput, time.Time{}
 	case errors.As(err, &turn):
 		return classOfTurnError(turn.Info, turn.HTTPStatus), turn.ResetsAt
 	case errors.As(err, &response) && response.Code == codeOverloaded:

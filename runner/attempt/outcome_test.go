@@ -100,7 +100,6 @@ func TestAnErrorIsClassifiedByWhatItWraps(t *testing.T) {
 		"a turn and an end":           {errors.Join(limit, workspace.ErrUnresponsive), schedule.Systemic, resets},
 		"a cancelled turn":            {&codex.TurnError{Category: codex.ErrTurnCancelled}, schedule.IssueFailed, time.Time{}},
 		"an interrupt by the network": {&codex.TurnError{Category: codex.ErrTurnCancelled, HTTPStatus: 503}, schedule.Transient, time.Time{}},
-		"input":                       {&codex.InputRequired{Questions: []string{"?"}}, schedule.NeedsInput, time.Time{}},
 		"overload":                    {fmt.Errorf("open: %w", &codex.ResponseError{Code: -32001}), schedule.Transient, time.Time{}},
 		"a refusal":                   {fmt.Errorf("open: %w", &codex.ResponseError{Code: -32600}), schedule.IssueFailed, time.Time{}},
 		"no Codex":                    {fmt.Errorf("%w: %w", codex.ErrPortExit, workspace.ErrNotFound), schedule.Systemic, time.Time{}},
