@@ -98,7 +98,7 @@ type removed struct {
 	err        error
 }
 
-func (m removed) in(l *loop) {
+func (m removed) applyTo(l *loop) {
 	delete(l.cleaning, m.id)
 	if m.hook != nil { // already logged where it ran
 		l.warn(fmt.Sprintf("%s: %v", m.identifier, m.hook))

@@ -68,8 +68,8 @@ type loop struct {
 }
 
 // message is something that happened to a session or a workspace. The loop
-// applies it by calling in.
-type message interface{ in(*loop) }
+// applies it by calling applyTo.
+type message interface{ applyTo(*loop) }
 
 // Run performs one tick, or ticks until ctx is done. The report is filled in also
 // when the tick fails. Errors: those of the workflow and of Connect for bad
@@ -160,7 +160,7 @@ func (l *loop) wait(ctx context.Context) {
 	defer timer.Stop()
 	select {
 	case m := <-l.inbox:
-		m.in(l)
+		m.applyTo(l)
 		l.drain()
 	case <-timer.C:
 		l.replan = true
@@ -177,7 +177,7 @@ func (l *loop) drain() {
 	for {
 		select {
 		case m := <-l.inbox:
-			m.in(l)
+			m.applyTo(l)
 		default:
 			return
 		}
@@ -245,7 +245,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 		cancel(schedule.StopError(reason))
 	}
 	for len(l.workers) > 0 || len(l.cleaning) > 0 {
-		(<-l.inbox).in(l)
+		(<-l.inbox).applyTo(l)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()

@@ -22,11 +22,11 @@ const (
 // loop and the sessions share it, because a limit that one of them meets applies
 // to all.
 type rateLimit struct {
-	mu    sync.Mutex
-	first time.Time // when the tracker first asked to wait; zero before
-	until time.Time
-	err   error // the error with which the tracker asked to wait
-	told  error // the error that was logged last; only the loop uses it
+	mu     sync.Mutex
+	first  time.Time // when the tracker first asked to wait; zero before
+	until  time.Time
+	err    error // the error with which the tracker asked to wait
+	logged error // the error that was logged last; only the loop uses it
 }
 
 // limitedReader wraps a tracker's reader. Until the time that the tracker named,
@@ -117,8 +117,8 @@ func (l *loop) waits(now time.Time) bool {
 	if end := l.limit.end(); end.Before(l.nextPoll) {
 		l.nextPoll = end
 	}
-	if l.limit.told != err {
-		l.limit.told = err
+	if l.limit.logged != err {
+		l.limit.logged = err
 		l.warn(err.Error())
 		l.Log.Warn("the tracker asks to wait: nothing starts until it can be read again", "error", err)
 	}

@@ -135,7 +135,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 		if len(l.issues.stale(starting, fresh, now)) == 0 {
 			return decisions
 		}
-		// Expect as many slots to become free as lately; some of them are free already.
+		// Expect as many sessions to end soon as ended lately; the slots of some are free already.
 		policy.MaxConcurrent += max(0, len(lately(l.exits, now))-len(starting))
 		soon := startsOf(schedule.Plan(l.state, snap, policy, now))
 		if err := l.refresh(ctx, l.issues.stale(soon, fresh, now)); err != nil {

@@ -96,7 +96,7 @@ type updated struct {
 	update attempt.Update
 }
 
-func (m updated) in(l *loop) {
+func (m updated) applyTo(l *loop) {
 	m.last = m.update.Merge(m.last)
 	l.heartbeat(m.id, m.update)
 	l.warn(m.update.Warnings...)
@@ -114,7 +114,7 @@ type exited struct {
 	session SessionLog
 }
 
-func (m exited) in(l *loop) {
+func (m exited) applyTo(l *loop) {
 	now := time.Now()
 	delete(l.workers, m.id)
 	l.exits = append(lately(l.exits, now), now)

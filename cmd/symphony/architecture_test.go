@@ -195,11 +195,11 @@ func TestNothingRunsBeforeMain(t *testing.T) {
 }
 
 func TestEveryPackageTellsItsStory(t *testing.T) {
-	told := map[string]bool{}
+	described := map[string]bool{}
 	for _, s := range sources(t) {
-		told[s.folder] = told[s.folder] || s.file.Doc != nil && len(s.file.Doc.Text()) > 200
+		described[s.folder] = described[s.folder] || s.file.Doc != nil && len(s.file.Doc.Text()) > 200
 	}
-	for folder, ok := range told {
+	for folder, ok := range described {
 		if !ok {
 			t.Errorf("%s has no package comment that tells its story", folder)
 		}

@@ -111,8 +111,8 @@ func (s *statusServer) handler() http.Handler {
 	return localOnly(mux)
 }
 
-// snapshot calls show with the present snapshot. Until there is one it answers that
-// it is unavailable (SPEC §13.3): an empty snapshot would say that nothing runs.
+// snapshot calls show with the latest snapshot. Until there is one it answers that
+// there is none (SPEC §13.3): an empty snapshot would say that nothing runs.
 func (s *statusServer) snapshot(show func(http.ResponseWriter, *http.Request, statusPage)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		now := s.now.Load()

@@ -116,7 +116,7 @@ const maxEdits = 10
 
 // edit changes the state, also while a run has it open, and prints what change
 // returns.
-func (s *stateCommand) edit(ctx context.Context, change func(*schedule.State) (said string, err error)) error {
+func (s *stateCommand) edit(ctx context.Context, change func(*schedule.State) (message string, err error)) error {
 	kept, err := s.stateHere(stateEdit)
 	if err != nil {
 		return err

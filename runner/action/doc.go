@@ -1,7 +1,7 @@
-// Package action is the Actions runtime: the only way
-// in which a step talks to the runner. cmd makes one [Runtime], gives its [Runtime.Writer]
-// and [Runtime.Handler] to everything that prints, publishes the report through
-// it, and closes it at the end.
+// Package action is the Actions runtime: the only way in which a step talks to the
+// runner. cmd makes one [Runtime], gives its [Runtime.Writer] and [Runtime.Handler]
+// to everything that prints, publishes the report through it, and closes it at the
+// end.
 //
 // # Text from outside
 //

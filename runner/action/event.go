@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// maxEvent limits the payload, in bytes; that of a pull request is far shorter.
+// maxEvent limits the payload, in bytes; the payload of a pull request is far shorter.
 const maxEvent = 8 << 20
 
 // Event describes what started this run, as the runner reports it.
@@ -30,9 +30,9 @@ type Event struct {
 	Began time.Time // when the job did, about: the runner writes the payload first; zero if unknown
 }
 
-// Event reads the environment and the payload. With
-// an [ErrEvent] everything else is still filled in; what cannot be known not to
-// be a fork counts as one.
+// Event reads the environment and the payload. With an [ErrEvent] everything that
+// could be read is filled in. Code counts as that of a fork unless the event shows
+// that it is not.
 func (r *Runtime) Event() (Event, error) {
 	e := Event{
 		Name:       r.getenv("GITHUB_EVENT_NAME"),

@@ -76,7 +76,7 @@ func quotePath(path string) string {
 	return path
 }
 
-// maxReasons bounds the reasons that an agent or a person is told.
+// maxReasons bounds the reasons that an agent or a person is given.
 const maxReasons = 20
 
 // Reasons returns the refusals as a list in Markdown, one a line, at most 20 of them;

@@ -20,7 +20,7 @@ var engines = sync.Pool{New: func() any {
 	return &pooledEngine{newEngine(c), c}
 }}
 
-// pooledEngine is an engine of engines. It serves one template at a time, and its
+// pooledEngine is an engine from the pool. It serves one template at a time, and its
 // loops count with its counter.
 type pooledEngine struct {
 	*liquid.Engine
@@ -52,9 +52,9 @@ func newEngine(c *loopCounter) *liquid.Engine {
 // engine changes the filters that are added to it.
 type engine struct{ *liquid.Engine }
 
-// AddFilter adds a filter whose panics are errors, since the engine knows the
-// line of an error alone, and whose whole numbers are ints, which loops and
-// ranges require.
+// AddFilter adds a filter. It turns panics of the filter into errors, because the
+// engine knows the line of an error but not of a panic, and converts whole numbers
+// to int, which loops and ranges require.
 func (e engine) AddFilter(name string, filter any) {
 	fn := reflect.ValueOf(filter)
 	call := func(args ...any) (result any, err error) {

@@ -202,7 +202,8 @@ func (e *expression) primary() *typ {
 	return e.report(l, "unknown variable %q; %s", l.text, suggestion(l.text, "", known))
 }
 
-// property returns the type of the property name of s. The source text of s is of.
+// property returns the type of the property of s with this name; of is the source
+// text of s.
 func (e *expression) property(s *typ, of string, at token, name string) *typ {
 	if found := s.named(name); found != nil {
 		return found
@@ -210,8 +211,8 @@ func (e *expression) property(s *typ, of string, at token, name string) *typ {
 	return e.report(at, "unknown variable %q; %s is %s: %s", of+"."+name, of, s.kind, suggestion(name, of+".", s.names()))
 }
 
-// item reads brackets after s, and returns the type of the item. The source text
-// of s is of.
+// item reads brackets after s, and returns the type of the item; of is the source
+// text of s.
 func (e *expression) item(s *typ, of string) *typ {
 	at := e.peek()
 	e.operand()

@@ -15,7 +15,7 @@ import (
 
 // Bounds of what is looked at in a file, in bytes.
 const (
-	binaryProbe = 8000 // git looks for a NUL byte in so many
+	binaryProbe = 8000 // bytes at the beginning, in which git too looks for a NUL byte
 	maxPointer  = 1024 // of a pointer of Git LFS
 )
 

@@ -11,7 +11,7 @@
 // indentation nor a quotation of one line. Every byte that belongs to an encoding
 // is replaced, also where encodings overlap.
 //
-// Tokens that nobody told us, by their patterns: what GitHub, OpenAI, Anthropic,
+// Unknown tokens, found by their patterns: what GitHub, OpenAI, Anthropic,
 // Linear, Slack, AWS, Google and npm issue, JSON web tokens, private keys in PEM,
 // credentials of HTTP's Authorization header, user and password in a URL. The
 // table is in patterns.go. It leaves prose, hashes, UUIDs and paths alone.

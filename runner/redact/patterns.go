@@ -8,7 +8,7 @@ import (
 // maxToken limits a token that a pattern matches, in bytes.
 const maxToken = 16 << 10
 
-// pattern describes tokens of one kind that nobody told us.
+// pattern describes tokens of one kind, by which unknown ones are found.
 type pattern struct {
 	prefix string // at least three bytes
 	// match is called with the cursor after the prefix. It moves the cursor to

@@ -39,13 +39,13 @@ func (v view) attention(d *document) {
 	l.left = max(0, len(parked)-maxParked)
 	body := document{l}
 	if len(parked) > 0 {
-		body.add(command{letGoOn, retryCommand(parked)})
+		body.add(command{retryAdvice, retryCommand(parked)})
 	}
 	d.add(section{heading: "What needs a person", body: body})
 }
 
-// letGoOn begins the sentence that ends with a command to retry an issue.
-const letGoOn = "To let one go on, answer or change it in the tracker, or run"
+// retryAdvice begins the sentence that ends with a command to retry an issue.
+const retryAdvice = "To let one go on, answer or change it in the tracker, or run"
 
 // warnings adds the failures that changed no result.
 func (v view) warnings(d *document) {
@@ -60,7 +60,7 @@ func (v view) warnings(d *document) {
 	d.add(section{heading: "Warnings", detail: strconv.Itoa(n), folded: n > maxOpen, body: document{l}})
 }
 
-// otherErrors returns the errors that neither the first line nor the pause tells,
+// otherErrors returns the errors that neither the first line nor the pause shows,
 // each once.
 func (v view) otherErrors() []string {
 	var errors []string

@@ -7,7 +7,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// headline adds the verdict on the tick, and what its issues came to.
+// headline adds the verdict on the tick, and the totals of its issues.
 func (v view) headline(d *document) {
 	h := headline{emoji: v.statusEmoji()}
 	h.lead, h.detail = v.headlineText()

@@ -139,7 +139,7 @@ func (v StateView) parked(d *document, l Links) {
 	if len(claims) == 1 {
 		id = argument(name(claims[0].Identifier, claims[0].ID))
 	}
-	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, command{letGoOn, l.retry(id)}}})
+	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, command{retryAdvice, l.retry(id)}}})
 }
 
 // running adds the claims that a run works on.

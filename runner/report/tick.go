@@ -55,8 +55,8 @@ type Row struct {
 	Next       schedule.Next // what becomes of the issue
 }
 
-// Work reports whether there was something to do besides looking: a dry run
-// would start, stop, release, park or take over an issue, a tick did.
+// Work reports whether there was something to do besides looking: whether the tick
+// started, stopped, released, parked or took over an issue, or a dry run would.
 func (t Tick) Work() bool { return t.Acted > 0 || t.DryRun && t.planned() > 0 }
 
 // Counts holds the totals that scripts ask for.

@@ -81,8 +81,8 @@ type Fault struct {
 	Excused bool   // the charge is taken back, or was not made
 }
 
-// Reclassify returns an outcome as it counts beside the others of the tick, and claims
-// to [State.Excuse]. A hook that fails in the same way for the first two issues of
+// Reclassify returns an outcome in the light of the tick's other failures, and the
+// claims whose charges [State.Excuse] must take back. A hook that fails in the same way for the first two issues of
 // a tick, before any session has had a turn, fails for the whole board: nothing
 // more starts, and none of its issues is charged. It is called once for each end
 // of a session, before Exit.

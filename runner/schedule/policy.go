@@ -64,11 +64,11 @@ func (p Policy) longestWait() time.Duration { return max(p.MaxBackoff, maxImpose
 
 // notBefore returns the time that a server asked to wait for, but no later than
 // the longest wait from now.
-func (p Policy) notBefore(told, now time.Time) time.Time {
-	if latest := now.Add(p.longestWait()); told.After(latest) {
+func (p Policy) notBefore(asked, now time.Time) time.Time {
+	if latest := now.Add(p.longestWait()); asked.After(latest) {
 		return latest
 	}
-	return told
+	return asked
 }
 
 // IneligibleToStart returns why the issue must not be worked on even when there

@@ -19,7 +19,7 @@ var categories = []error{
 	tracker.ErrResponse, tracker.ErrPagination, tracker.ErrRateLimited,
 }
 
-// checkFailed checks that a read checkFailed as it should: with a category, and with nothing.
+// checkFailed checks that a read failed as it should: with a category, and with nothing.
 func (p *probe) checkFailed(issues []tracker.Issue, err error) {
 	p.t.Helper()
 	p.recordError(err)
