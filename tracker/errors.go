@@ -27,6 +27,17 @@ var (
 	ErrPagination = errors.New("tracker_pagination")
 	// ErrRateLimited means that the tracker asks to wait; see [RateLimitError].
 	ErrRateLimited = errors.New("tracker_rate_limited")
+
+	// ErrNotVisible means that the issue to change does not exist, was moved out of the
+	// configured scope, or may not be seen any more.
+	ErrNotVisible = errors.New("tracker_issue_not_visible")
+	// ErrFinished means that the issue to move is in a terminal state already.
+	ErrFinished = errors.New("tracker_issue_finished")
+	// ErrInvalidWrite means that what should be written is not acceptable.
+	ErrInvalidWrite = errors.New("invalid_tracker_write")
+	// ErrInDoubt means that a request failed after it may have been carried out. The
+	// error has the category of the failure too.
+	ErrInDoubt = errors.New("tracker_write_in_doubt")
 )
 
 // RateLimitError is an [ErrRateLimited] with the time to wait.

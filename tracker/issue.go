@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -68,6 +69,9 @@ func (i Issue) MissingFields() []string {
 	}
 	return missing
 }
+
+// HasLabel reports whether the issue carries a label, which is in normal form.
+func (i Issue) HasLabel(label string) bool { return slices.Contains(i.Labels, label) }
 
 // ContentDigest returns a digest of what a person decides about an issue: its text,
 // state, labels, priority, assignee and blockers. Times, comments and the blockers'

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func TestTheAdapterConforms(t *testing.T) {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		adapter, err := (&file.Config{Path: folder}).Open(tracker.Options{}, nil, nil)
+		adapter, err := (&file.Config{Path: folder}).Open(tracker.Options{TerminalStates: []string{"Done"}}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,9 +33,22 @@ func TestTheAdapterConforms(t *testing.T) {
 		}
 		created := 0
 		return trackertest.Harness{
-			Adapter: adapter,
-			Active:  "Todo",
-			Done:    "Done",
+			Adapter:   adapter,
+			Active:    "Todo",
+			Done:      "Done",
+			Label:     "Needs Review",
+			FreeNames: true,
+			Comments: func(id tracker.ID) []string {
+				content, err := os.ReadFile(filepath.Join(folder, string(id)+".md"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				comments := heading.Split(string(content), -1)[1:]
+				for i, comment := range comments {
+					comments[i] = strings.ReplaceAll(comment, "\n\\### ", "\n### ")
+				}
+				return comments
+			},
 			Put: func(issue tracker.Issue) tracker.ID {
 				if issue.ID == "" {
 					created++
@@ -58,6 +72,9 @@ func TestTheAdapterConforms(t *testing.T) {
 		}
 	})
 }
+
+// heading matches the headings of comments.
+var heading = regexp.MustCompile(`(?m)^### \S+Z (?:symphony|agent)$`)
 
 // markdown returns the content of an issue's file.
 func markdown(issue tracker.Issue) string {

@@ -34,8 +34,8 @@ func (c *Config) Settings() []tracker.Setting {
 func (c *Config) States() tracker.States { return tracker.DefaultStates() }
 
 // Open connects to the folder, which must be an absolute path and exist; otherwise
-// the error is [tracker.ErrInvalidConfig]. Nothing stays open between calls. Reader
-// and tool may be used at the same time.
+// the error is [tracker.ErrInvalidConfig]. Nothing stays open between calls. Reader,
+// writer and tool may be used at the same time.
 func (c *Config) Open(o tracker.Options, _ *http.Client, _ *slog.Logger) (tracker.Adapter, error) {
 	if !filepath.IsAbs(c.Path) {
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: the folder %q is not an absolute path",
@@ -50,7 +50,7 @@ func (c *Config) Open(o tracker.Options, _ *http.Client, _ *slog.Logger) (tracke
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is not a folder: %s", tracker.ErrInvalidConfig, c.Path, remedy)
 	}
 	f := &folder{path: c.Path}
-	return tracker.Adapter{Reader: f, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}, nil
+	return tracker.Adapter{Reader: f, Writer: &writer{f, o}, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}, nil
 }
 
 // warnings returns a warning about a folder that is thrown away with the job: every

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/tracker"
 	"gopkg.in/yaml.v3"
 )
 
@@ -59,11 +60,17 @@ func (d document) newline() string {
 	return "\n"
 }
 
-// commentsHeading matches the beginning of the comments that the tool writes. It
-// needs both headings, because people may describe an issue under "## Comments".
+// oneHeading matches the heading of a comment by the agent or by the program.
+const oneHeading = `### \d{4}-\d\d-\d\dT[\d:]+Z (?:agent|symphony)[ \t]*\r?$`
+
+// commentsHeading matches the beginning of the comments. It needs both headings,
+// because people may describe an issue under "## Comments".
 var commentsHeading = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^## Comments[ \t]*\r?\n(?:[ \t]*\r?\n)*### \d{4}-\d\d-\d\dT[\d:]+Z agent[ \t]*\r?$`)
+	return regexp.MustCompile(`(?m)^## Comments[ \t]*\r?\n(?:[ \t]*\r?\n)*` + oneHeading)
 })
+
+// commentHeading matches the heading of each comment.
+var commentHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^` + oneHeading) })
 
 // description returns the body without its comments, with plain line ends.
 func (d document) description() string {
@@ -80,15 +87,21 @@ func toValidText(text []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(text), unknown), "\x00", unknown)
 }
 
-// change is what the tool changes in an issue file. An empty part is left alone.
+// change is what is changed in an issue file. An empty part is left alone.
 type change struct {
 	state   string
-	comment string
+	comment string // of the agent, or with a key of the program
+	key     string // of the comment that is replaced if there is one
+	label   string // in normal form
+	remove  bool   // the label
 	at      time.Time
 }
 
+// empty reports whether nothing is changed.
+func (c change) empty() bool { return c.state == "" && c.comment == "" && c.label == "" }
+
 // apply returns the content with the change and touches nothing else: in the front
-// matter the values of state and updated_at, and the end of the body. Only where one
+// matter the values of state, labels and updated_at, and one comment of the body. Only where one
 // of these is written in a form that no edit of its line can replace, the whole
 // front matter is written again, with the same meaning.
 func (c change) apply(content []byte) ([]byte, error) {
@@ -102,17 +115,67 @@ func (c change) apply(content []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if c.label != "" {
+		if doc.frontMatter, err = setLabel(doc, c.label, !c.remove); err != nil {
+			return nil, err
+		}
+	}
 	if doc.frontMatter, err = setValue(doc, "updated_at", yaml.Node{Kind: yaml.ScalarNode, Tag: "!!timestamp", Value: at}); err != nil {
 		return nil, err
 	}
-	if c.comment != "" {
-		doc.body = appendComment(doc, at, c.comment)
+	switch start, end := doc.findComment(c.key); {
+	case c.comment == "":
+	case end > 0:
+		doc.body = slices.Concat(doc.body[:start], doc.lines("\n\n"+escapeHeadings(c.comment)+"\n\n"), doc.body[end:])
+	case c.key != "":
+		doc.body = appendComment(doc, at, "symphony", c.comment, tracker.CommentMarker(c.key))
+	default:
+		doc.body = appendComment(doc, at, "agent", c.comment, "")
 	}
 	return doc.bytes(), nil
 }
 
-// appendComment returns the body with the comment below the others.
-func appendComment(doc document, at, comment string) []byte {
+// lines returns text with the line ends of the file.
+func (d document) lines(text string) []byte {
+	return []byte(strings.ReplaceAll(text, "\n", d.newline()))
+}
+
+// escapeHeadings returns the text of a comment in which no line is taken for the
+// heading of another one.
+func escapeHeadings(text string) string { return commentHeading().ReplaceAllString(text, `\$0`) }
+
+// findComment returns where the text of the program's comment with a key is in the
+// body: from the end of its heading to its marker. The end is 0 when there is none.
+// What people wrote after the marker is not part of it.
+func (d document) findComment(key string) (start, end int) {
+	first := commentsHeading().FindIndex(d.body)
+	if key == "" || first == nil {
+		return 0, 0
+	}
+	marker := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(tracker.CommentMarker(key)) + `[ \t]*\r?$`)
+	headings := commentHeading().FindAllIndex(d.body[first[0]:], -1)
+	for i, heading := range headings {
+		start, limit := first[0]+heading[1], len(d.body)
+		if i+1 < len(headings) {
+			limit = first[0] + headings[i+1][0]
+		}
+		author := bytes.TrimSpace(d.body[first[0]+heading[0] : start])
+		if at := marker.FindIndex(d.body[start:limit]); at != nil && bytes.HasSuffix(author, []byte(" symphony")) {
+			return start - bytes.Count(d.body[start-1:start], []byte("\r")), start + at[0]
+		}
+	}
+	return 0, 0
+}
+
+// comment returns the text of the program's comment with a key, "" when there is none.
+func (d document) comment(key string) string {
+	start, end := d.findComment(key)
+	return strings.TrimSpace(strings.ReplaceAll(toValidText(d.body[start:end]), "\r\n", "\n"))
+}
+
+// appendComment returns the body with the comment, and the marker if there is one,
+// below the others.
+func appendComment(doc document, at, author, comment, marker string) []byte {
 	var text strings.Builder
 	if len(doc.body) > 0 || !bytes.HasSuffix(doc.closing, []byte("\n")) {
 		text.WriteString("\n")
@@ -123,14 +186,18 @@ func appendComment(doc document, at, comment string) []byte {
 	if !commentsHeading().Match(doc.body) {
 		text.WriteString("## Comments\n\n")
 	}
-	fmt.Fprintf(&text, "### %s agent\n\n%s\n", at, comment)
-	return append(bytes.Clone(doc.body), strings.ReplaceAll(text.String(), "\n", doc.newline())...)
+	fmt.Fprintf(&text, "### %s %s\n\n%s\n", at, author, escapeHeadings(comment))
+	if marker != "" {
+		fmt.Fprintf(&text, "\n%s\n", marker)
+	}
+	return append(bytes.Clone(doc.body), doc.lines(text.String())...)
 }
 
-// valueLines match a line that gives a key one plain or quoted value: the key,
-// space, the value (may be empty), and space or a comment.
+// valueLines match a line that gives a key one value: the key, space, the value (plain,
+// quoted, a list in brackets, or empty), and space or a comment.
 var valueLines = map[string]*regexp.Regexp{
 	"state":      valueLine("state"),
+	"labels":     valueLine("labels"),
 	"updated_at": valueLine("updated_at"),
 }
 
@@ -138,9 +205,10 @@ func valueLine(key string) *regexp.Regexp {
 	const (
 		double = `"(?:[^"\\\r\n]|\\[^\r\n])*"`
 		single = `'(?:[^'\r\n]|'')*'`
+		list   = `\[[^\r\n]*\]`
 		plain  = `[^\s"'#&*!|>{}\[\]%@` + "`" + `](?:\S|[ \t]+[^\s#])*`
 	)
-	return regexp.MustCompile(`(?m)^(` + key + `[ \t]*:)([ \t]*)(` + double + `|` + single + `|` + plain + `|)([ \t]*(?:[ \t]#.*)?\r?)$`)
+	return regexp.MustCompile(`(?m)^(` + key + `[ \t]*:)([ \t]*)(` + double + `|` + single + `|` + list + `|` + plain + `|)([ \t]*(?:[ \t]#.*)?\r?)$`)
 }
 
 // setValue returns the front matter with another value for a key, if the key is
@@ -155,6 +223,45 @@ func setValue(doc document, key string, value yaml.Node) ([]byte, error) {
 		return doc.frontMatter, nil
 	}
 	value.Style = node.Style & (yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle)
+	return replaceValue(doc, &root, node, key, value)
+}
+
+// setLabel returns the front matter with a label added or removed. What is not a list
+// in brackets becomes one.
+func setLabel(doc document, label string, on bool) ([]byte, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(toValidText(doc.frontMatter)), &root); err != nil {
+		return nil, err
+	}
+	node := lookup(&root, "labels")
+	var labels []string
+	if node != nil {
+		var err error
+		if labels, err = list(*node, strings.TrimSpace); err != nil {
+			return nil, err
+		}
+	}
+	labels = slices.DeleteFunc(labels, func(l string) bool { return tracker.NormalLabel(l) == label })
+	if on {
+		labels = append(labels, label)
+	}
+	value := yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+	for _, l := range labels {
+		value.Content = append(value.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: l})
+	}
+	if node == nil { // the file has labels, though without a value
+		doc.frontMatter = slices.Concat(doc.frontMatter, doc.lines("labels:\n"))
+		if yaml.Unmarshal([]byte(toValidText(doc.frontMatter)), &root) != nil || lookup(&root, "labels") == nil {
+			return nil, errors.New("its front matter has no labels, and is written in a form that takes no other line: add a line labels: []")
+		}
+		node = lookup(&root, "labels")
+	}
+	return replaceValue(doc, &root, node, "labels", value)
+}
+
+// replaceValue returns the front matter, which root is, with another value in place of
+// node, which is the key's.
+func replaceValue(doc document, root, node *yaml.Node, key string, value yaml.Node) ([]byte, error) {
 	written, err := yaml.Marshal(&value)
 	if err != nil {
 		return nil, err
@@ -169,18 +276,18 @@ func setValue(doc document, key string, value yaml.Node) ([]byte, error) {
 			space = []byte(" ")
 		}
 		edited := slices.Concat(doc.frontMatter[:keyEnd], space, bytes.TrimSuffix(written, []byte("\n")), doc.frontMatter[valueEnd:])
-		if equivalent(edited, &root) {
+		if equivalent(edited, root) {
 			return edited, nil
 		}
 	}
-	encoded, err := encode(&root)
+	encoded, err := encode(root)
 	if err != nil {
 		return nil, err
 	}
-	if edited := bytes.ReplaceAll(encoded, []byte("\n"), []byte(doc.newline())); equivalent(edited, &root) {
+	if edited := bytes.ReplaceAll(encoded, []byte("\n"), []byte(doc.newline())); equivalent(edited, root) {
 		return edited, nil
 	}
-	return nil, fmt.Errorf("%s is written in a form that cannot be changed: write it as one line, %s: %s", key, key, value.Value)
+	return nil, fmt.Errorf("%s is written in a form that cannot be changed: write it as one line, %s: %s", key, key, bytes.TrimSpace(written))
 }
 
 // encode returns the YAML of a document.

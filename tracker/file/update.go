@@ -107,9 +107,7 @@ func decodeArguments(arguments json.RawMessage) (change, error) {
 		}
 	}
 	if fields.Comment != nil {
-		comment := strings.ReplaceAll(*fields.Comment, "\r\n", "\n")
-		c.comment = strings.TrimSpace(strings.Map(replaceControl, comment))
-		if c.comment == "" {
+		if c.comment = tracker.PlainText(*fields.Comment); c.comment == "" {
 			return change{}, errors.New("comment is empty: write one, or leave it out")
 		}
 	}
@@ -119,12 +117,3 @@ func decodeArguments(arguments json.RawMessage) (change, error) {
 // isUnprintable reports whether r is a control character or a line break of any
 // kind.
 func isUnprintable(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
-
-// replaceControl replaces control characters, which could steer the terminal of a
-// comment's reader.
-func replaceControl(r rune) rune {
-	if unicode.IsControl(r) && r != '\n' && r != '\t' {
-		return utf8.RuneError
-	}
-	return r
-}

@@ -38,6 +38,27 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"ToolsDoWhatTheyAreAsked", toolsDo},
 		{"ACancelledToolDoesNothing", toolsCancelled},
 	}
+	writes := []struct {
+		name string
+		run  func(*probe)
+	}{
+		{"AMoveIsSeenByTheNextRead", moves},
+		{"AMoveToTheStateOfTheIssueChangesNothing", movesOnce},
+		{"AFinishedIssueIsNotMovedBack", finishedStays},
+		{"UnknownStatesAndLabelsAreMistakesOfTheSettings", unknownNames},
+		{"LabelsAreAddedAndRemovedOnce", labels},
+		{"ACommentIsReplacedByTheNextWithItsKey", commentsInPlace},
+		{"TextCannotPassForAnotherComment", forgedMarkers},
+		{"CommentsAreCheckedBeforeARequest", invalidComments},
+		{"AWriteToAnIssueThatIsNotVisibleSaysSo", writesNotVisible},
+		{"ARefusalFailsEveryWrite", writesRefused},
+		{"ACancelledWriteDoesNothing", writesCancelled},
+		{"ACancelledWriteDoesNotWaitForTheTracker", writesCancelledWaiting},
+		{"ACommentWhoseAnswerIsLostIsPostedOnce", lostAnswer},
+	}
+	if open(t).Adapter.Writer != nil {
+		checks = append(checks, writes...)
+	}
 	for _, check := range checks {
 		t.Run(check.name, func(t *testing.T) {
 			p := &probe{Harness: open(t), t: t}
@@ -52,8 +73,13 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 type Harness struct {
 	Adapter tracker.Adapter
 
-	// Active and Done are two states of the tracker, as it writes them.
+	// Active and Done are two states of the tracker, as it writes them. Done is a
+	// terminal state of the adapter's options.
 	Active, Done string
+	// Label is a label of the tracker that no issue carries yet.
+	Label string
+	// FreeNames says that people write any state and label, so that none is unknown.
+	FreeNames bool
 
 	// Put creates an issue when its ID is empty, replaces it otherwise, and returns
 	// its id. It sets title, description, state, priority, labels, blockers (by id)
@@ -62,6 +88,10 @@ type Harness struct {
 	Put func(tracker.Issue) tracker.ID
 	// Delete makes an issue invisible.
 	Delete func(tracker.ID)
+
+	// Comments returns the comments of an issue in the order of their creation, as the
+	// tracker keeps them.
+	Comments func(tracker.ID) []string
 
 	// Corrupt makes the record of an issue malformed without moving it.
 	Corrupt func(tracker.ID)
@@ -74,6 +104,9 @@ type Harness struct {
 	// Hang leaves every request unanswered from now on until its client gives up.
 	// The channel is closed when the next request waits.
 	Hang func() <-chan struct{}
+	// LoseAnswer makes the tracker lose the answer to the next comment that is posted,
+	// after it has posted it.
+	LoseAnswer func()
 	// Requests returns how many requests have reached the tracker.
 	Requests func() int
 

@@ -46,6 +46,23 @@ var defects = map[string]string{
 	"gullible":               "ToolsRefuseNonsenseWithoutARequest",
 	"idle tool":              "ToolsDoWhatTheyAreAsked",
 	"stubborn tool":          "ACancelledToolDoesNothing",
+	"idle move":              "AMoveIsSeenByTheNextRead",
+	"touching move":          "AMoveToTheStateOfTheIssueChangesNothing",
+	"reopens":                "AFinishedIssueIsNotMovedBack",
+	"makes states":           "UnknownStatesAndLabelsAreMistakesOfTheSettings",
+	"makes labels":           "UnknownStatesAndLabelsAreMistakesOfTheSettings",
+	"labels twice":           "LabelsAreAddedAndRemovedOnce",
+	"replaces labels":        "LabelsAreAddedAndRemovedOnce",
+	"comments twice":         "ACommentIsReplacedByTheNextWithItsKey",
+	"one comment":            "ACommentIsReplacedByTheNextWithItsKey",
+	"finds by text":          "TextCannotPassForAnotherComment",
+	"posts anything":         "CommentsAreCheckedBeforeARequest",
+	"writes nowhere":         "AWriteToAnIssueThatIsNotVisibleSaysSo",
+	"refusal is not visible": "ARefusalFailsEveryWrite",
+	"deaf writer":            "ACancelledWriteDoesNothing",
+	"no cause of a write":    "ACancelledWriteDoesNotWaitForTheTracker",
+	"sure of a lost answer":  "ACommentWhoseAnswerIsLostIsPostedOnce",
+	"posts again":            "ACommentWhoseAnswerIsLostIsPostedOnce",
 }
 
 // TestEveryDefectIsFound runs the suite in a process of its own, because there it
@@ -76,6 +93,6 @@ func TestWhatATrackerCannotDoIsSkipped(t *testing.T) {
 	t.Parallel()
 	Run(t, func(t *testing.T) Harness {
 		w := (&memoryTracker{}).harness()
-		return Harness{Adapter: w.Adapter, Active: w.Active, Done: w.Done, Put: w.Put, Delete: w.Delete, Calls: w.Calls}
+		return Harness{Adapter: w.Adapter, Active: w.Active, Done: w.Done, Label: w.Label, Put: w.Put, Delete: w.Delete, Comments: w.Comments, Calls: w.Calls}
 	})
 }

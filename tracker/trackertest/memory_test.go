@@ -28,19 +28,30 @@ type memoryTracker struct {
 	requests int
 	refused  bool
 	midway   bool
+	loses    bool // the answer to the next comment
+	comments map[tracker.ID][]memoryComment
 	hang     chan struct{}   // closed when a request waits
 	stale    []tracker.Issue // the first answer, for a defect
 }
 
 func (m *memoryTracker) harness() Harness {
 	return Harness{
-		Adapter: tracker.Adapter{Reader: m, Tools: []tracker.Tool{m.tool()}},
+		Adapter: tracker.Adapter{Reader: m, Writer: m, Tools: []tracker.Tool{m.tool()}},
 		Active:  "Todo",
 		Done:    "Done",
+		Label:   "Review",
 		Put:     m.put,
 		Delete: func(id tracker.ID) {
 			m.issues = slices.DeleteFunc(m.issues, func(i tracker.Issue) bool { return i.ID == id })
 		},
+		Comments: func(id tracker.ID) []string {
+			var texts []string
+			for _, c := range m.comments[id] {
+				texts = append(texts, c.text)
+			}
+			return texts
+		},
+		LoseAnswer: func() { m.loses = true },
 		Corrupt:    func(id tracker.ID) { m.find(id).Title = "" },
 		Refuse:     func() { m.refused = true },
 		FailMidway: func() { m.midway = true },

@@ -1,0 +1,124 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Writer changes issues for the program itself: it hands an issue over after a
+// delivery. What the agent changes goes through a [Tool] instead.
+//
+// Each method first reads the issue, and writes only what differs: a call that is
+// repeated succeeds without a change. An issue that the [Reader] would not return is
+// [ErrNotVisible]. The other errors are of the categories of this package too; a
+// [RateLimitError] says how long to wait, which is left to the caller. A method
+// returns when ctx is done.
+type Writer interface {
+	// Comment makes text the comment of the program with this key on the issue: it
+	// replaces the text of the comment that it posted with the key before, wherever in
+	// the conversation that is, and posts one if there is none. [PrepareComment] says
+	// what key and text must be. The text is posted as it is: the caller has removed
+	// secrets, mentions and whatever else must not be published.
+	//
+	// Nothing posts a comment a second time within a call. An answer that was lost is
+	// [ErrInDoubt]; the next call with the key finds what was posted. Two calls for one
+	// issue and key must not run at the same time.
+	Comment(ctx context.Context, id ID, key, text string) error
+	// Move gives the issue a state. A state that the tracker does not have is
+	// [ErrInvalidConfig], and the error names those that exist. An issue in a terminal
+	// state of the workflow is only moved to another terminal state, otherwise the
+	// error is [ErrFinished]: somebody finished it meanwhile.
+	Move(ctx context.Context, id ID, state string) error
+	// Label adds a label to the issue, or removes it. Adding one that the tracker does
+	// not have is [ErrInvalidConfig], and the error names those that exist.
+	Label(ctx context.Context, id ID, label string, on bool) error
+}
+
+// MaxComment is the greatest length of a comment in bytes. GitHub takes twice as much.
+const MaxComment = 32 << 10
+
+// keyPattern matches the keys of comments.
+var keyPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) })
+
+// PrepareComment returns the text of a comment as every adapter posts it: the [PlainText]
+// with comments of HTML made visible, so that no text can pass for a [CommentMarker]. It fails with
+// [ErrInvalidWrite] if the key is not up to 64 lower-case letters, digits and hyphens,
+// or if the text is blank or longer than [MaxComment].
+func PrepareComment(key, text string) (string, error) {
+	if !keyPattern().MatchString(key) {
+		return "", fmt.Errorf("%w: the key %q of the comment is not made of 1 to 64 lower-case letters, digits and hyphens", ErrInvalidWrite, key)
+	}
+	if len(text) <= MaxComment { // otherwise preparing it is a waste
+		text = strings.ReplaceAll(PlainText(text), "<!--", "&lt;!--")
+	}
+	switch {
+	case text == "":
+		return "", fmt.Errorf("%w: the comment %q is empty", ErrInvalidWrite, key)
+	case len(text) > MaxComment:
+		return "", fmt.Errorf("%w: the comment %q has %d bytes: shorten it to %d", ErrInvalidWrite, key, len(text), MaxComment)
+	}
+	return text, nil
+}
+
+// PlainText returns the text of a comment with plain line ends, without outer space,
+// and with U+FFFD for invalid UTF-8 and for control characters, which could steer the
+// terminal of a reader.
+func PlainText(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ReplaceAll(text, "\r\n", "\n"))
+	return strings.TrimSpace(text)
+}
+
+// CommentMarker returns the line, invisible in Markdown, that ends the program's
+// comment with a key where the tracker has no better way to find it again.
+func CommentMarker(key string) string { return "<!-- symphony-comment: " + key + " -->" }
+
+// Finishes reports whether a state is a terminal one of the workflow.
+func (o Options) Finishes(state string) bool {
+	state = NormalState(state)
+	return slices.ContainsFunc(o.TerminalStates, func(t string) bool { return NormalState(t) == state })
+}
+
+// maxName is the greatest length of the name of a state or label, in runes.
+const maxName = 100
+
+// CheckName returns an [ErrInvalidConfig] unless a state or label, which what names,
+// can be one: one line of at most 100 characters, in which outer space does not count.
+func CheckName(what, name string) error {
+	unprintable := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+	if name = strings.TrimSpace(name); name == "" || utf8.RuneCountInString(name) > maxName || strings.ContainsFunc(name, unprintable) {
+		return fmt.Errorf("%w: the %s %.200q is not one line of 1 to %d characters: correct it in WORKFLOW.md", ErrInvalidConfig, what, name, maxName)
+	}
+	return nil
+}
+
+// UnknownNameError returns the [ErrInvalidConfig] about a state or label, which what
+// names, that is none of those that exist.
+func UnknownNameError(what, name string, exist []string) error {
+	const most = 20
+	names := make([]string, 0, most)
+	for _, e := range exist[:min(most, len(exist))] {
+		names = append(names, fmt.Sprintf("%q", e))
+	}
+	list := strings.Join(names, ", ")
+	switch more := len(exist) - most; {
+	case more > 0:
+		list = fmt.Sprintf("%s and %d more", list, more)
+	case len(exist) == 0:
+		list = "none"
+	}
+	if near := Nearest(name, exist); near != "" {
+		return fmt.Errorf("%w: there is no %s %q: did you mean %q? There are %s", ErrInvalidConfig, what, name, near, list)
+	}
+	return fmt.Errorf("%w: there is no %s %q: make it, or write one of %s", ErrInvalidConfig, what, name, list)
+}
