@@ -38,7 +38,8 @@ type Change struct {
 const maxTarget = 4 << 10
 
 // Changes returns the paths at which two commits or trees differ, sorted. The error for
-// trees that are larger than the limits is a [Refusal].
+// trees that are larger than the limits, or have a new entry of a mode that is not listed
+// above, is a [Refusal].
 func (in *Incoming) Changes(ctx context.Context, from, to ObjectID) ([]Change, error) {
 	if from == in.MergeBase && to == in.Tip && in.work != nil {
 		return slices.Clone(in.work), nil
@@ -169,6 +170,11 @@ func (w *treeWalk) entry(path string, old, now treeEntry, depth int) error {
 	}
 	if int64(len(path)) > w.limits.name {
 		return refuse("a path has more than %d bytes", w.limits.name)
+	}
+	switch now.mode {
+	case 0, ModeFolder, ModeFile, ModeExecutable, ModeLink, ModeSubmodule:
+	default:
+		return refuse("%q has the mode %v, which git does not write", sanitize(path), now.mode)
 	}
 	c := Change{Path: path}
 	var oldTree, newTree string

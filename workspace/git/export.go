@@ -62,6 +62,16 @@ func (in *Incoming) DeliverLocal(ctx context.Context, repository string, to Bran
 		return fmt.Errorf("deliver to %s in %s: %w: it is no repository, or of another user: %w", to, repository, ErrFolder, err)
 	}
 	gitDir := strings.TrimSuffix(string(out), "\n")
+	// git before 2.35 does not look at linked work trees by itself.
+	out, err = h.run(ctx, command{dir: repository, repository: gitDir, args: []string{"worktree", "list", "--porcelain"}})
+	if err != nil {
+		return fmt.Errorf("deliver to %s in %s: %w", to, repository, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.TrimSuffix(line, "\n") == "branch "+to.ref() {
+			return fmt.Errorf("deliver to %s in %s: %w: it is checked out there", to, repository, ErrMoved)
+		}
+	}
 	quarantine := fileRemote(in.dir)
 	_, err = h.run(ctx, command{
 		dir: repository, repository: gitDir, remote: &quarantine, bare: []string{in.dir},

@@ -7,7 +7,7 @@ import (
 )
 
 // remoteFailures tell from git's own words what is wrong with a remote. The first row
-// that matches counts. The words are those of git 2.31 to 2.50 in the C locale.
+// that matches counts. The words are those of git 2.34 to 2.55 in the C locale.
 var remoteFailures = []struct {
 	words  string
 	kind   error
