@@ -16,38 +16,53 @@ import (
 
 const module = "github.com/symphony-runner/symphony"
 
-// levels is the architecture: a package imports only from lower levels.
+// levels is the architecture: a package imports only from lower levels. So packages
+// of one level know nothing of each other.
 var levels = map[string]int{
-	"cmd/symphony":        4,
-	"runner":              3,
-	"runner/attempt":      2,
-	"runner/workflow":     2,
-	"runner/store":        2,
-	"runner/report":       2,
-	"runner/delivery":     1,
-	"runner/publish":      2,
-	"runner/schedule":     1,
-	"runner/prompt":       1,
-	"runner/redact":       0,
-	"runner/action":       0,
-	"tracker/file":        1,
-	"tracker/github":      1,
-	"tracker/linear":      1,
-	"workspace/git":       1,
-	"tracker":             0,
-	"codex":               0,
-	"codex/scriptedagent": 0,
-	"workspace":           0,
-	"tracker/untrusted":   -2, // below all: the three leaves share it
-	"tracker/defuse":      -1, // of what is published and of what the tools post
+	// The edge of the process: flags, environment, signals, the names of the adapters.
+	"cmd/symphony": 6,
 
-	"tracker/github/client": 0, // of the tracker, the state branch and the liveness of runs
-	"tracker/transport":     -1,
+	// The tick, which composes all that follows.
+	"runner": 5,
+
+	// The parts of a tick: a session, the settings, the state, the report, a delivery.
+	"runner/attempt":  4,
+	"runner/workflow": 4,
+	"runner/store":    4,
+	"runner/report":   4,
+	"runner/publish":  4,
+
+	// What should happen, decided without a clock and a network; and one adapter for
+	// each kind of tracker and of repository.
+	"runner/schedule": 3,
+	"runner/prompt":   3,
+	"runner/delivery": 3,
+	"tracker/file":    3,
+	"tracker/github":  3,
+	"tracker/linear":  3,
+	"workspace/git":   3,
+
+	// The three leaves, tracker, codex and workspace, which never import each other, and
+	// what stands alone beside them.
+	"tracker":               2,
+	"codex":                 2,
+	"workspace":             2,
+	"codex/scriptedagent":   2,
+	"tracker/github/client": 2, // of the tracker, the state branch and the liveness of runs
+	"runner/action":         2,
+	"runner/redact":         2,
+
+	// What makes requests and published texts safe, whatever sends them.
+	"tracker/transport": 1,
+	"tracker/defuse":    1,
+
+	// What everything may use: text from outside, made fit for errors and logs.
+	"tracker/untrusted": 0,
 
 	// Test equipment.
-	"codex/codextest":        0,
-	"tracker/trackertest":    1,
-	"runner/store/storetest": 0,
+	"tracker/trackertest":    3,
+	"codex/codextest":        2,
+	"runner/store/storetest": 2,
 }
 
 // equipment is the packages that only tests and other test equipment may import.
