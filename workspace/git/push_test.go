@@ -73,8 +73,8 @@ func TestAPushMovesOneBranchAndMayBeRepeated(t *testing.T) {
 				t.Error("the objects of the commit did not arrive")
 			}
 			d.from.Start = fetch(t, d.store, ours).Branches[target]
-			in, two := d.work(t, "two")
-			two = squash(t, in, changes(t, in), one)
+			in, _ = d.work(t, "two")
+			two := squash(t, in, changes(t, in), one)
 			if err := in.Push(t.Context(), target, two, one); err != nil || headOf(t, d.origin, target.ref()) != two {
 				t.Errorf("an update: %v", err)
 			}
