@@ -133,8 +133,8 @@ func findTwins(ctx context.Context, in *git.Incoming, changes []git.Change) (twi
 	return twins, nil
 }
 
-// scanHistory adds to the verdict what the commits in between hold: with the agent's own
-// history they leave too.
+// scanHistory adds to the verdict what the commits in between hold, which are published
+// too if the agent's own history is.
 func (p *Publisher) scanHistory(ctx context.Context, in *git.Incoming, seen contentsByID, v *delivery.Verdict) error {
 	var ids []git.ObjectID
 	for _, object := range in.Objects {

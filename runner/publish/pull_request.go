@@ -106,7 +106,8 @@ func unknownHead(err error) bool {
 	return client.HasStatus(err, http.StatusUnprocessableEntity) && client.Says(err, "head invalid", "head sha can't be blank", "head ref must be a branch", "no commits between")
 }
 
-// sleep waits, or returns the cause of ctx.
+// sleep waits, or returns the cause of ctx. Package transport has the same function, and
+// this package would import it for nothing else.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

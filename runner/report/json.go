@@ -190,6 +190,8 @@ type claimJSON struct {
 	Owner      schedule.Owner `json:"owner"`
 }
 
+// pastTickJSON repeats names of reportJSON. Each document is written out, because its
+// names are a contract of its own.
 type pastTickJSON struct {
 	Run       string  `json:"run"`
 	Attempt   int     `json:"attempt"`

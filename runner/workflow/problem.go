@@ -10,8 +10,8 @@ import (
 )
 
 // The categories of workflow errors; their text is the category that logs and
-// reports show (SPEC §5.5). Wrong tracker settings are also found under the
-// tracker package's own categories.
+// reports show (SPEC §5.5). Each package declares its own; wrong tracker settings are
+// also found under those of package tracker.
 var (
 	// ErrMissingFile: the file cannot be read.
 	ErrMissingFile = errors.New("missing_workflow_file")
