@@ -44,10 +44,14 @@ type LockedError struct {
 	Command string
 }
 
+// maxShownCommand bounds the command in the text of a [LockedError], in characters: what
+// to do comes after it.
+const maxShownCommand = 60
+
 func (e *LockedError) Error() string {
 	holder := "another run"
 	if e.PID > 0 {
-		holder = fmt.Sprintf("process %d on %s since %s (%s)", e.PID, e.Host, e.Since.Format(time.RFC3339), e.Command)
+		holder = fmt.Sprintf("process %d on %s since %s (%s)", e.PID, e.Host, e.Since.Format(time.RFC3339), oneLine(e.Command, maxShownCommand))
 	}
 	return fmt.Sprintf("open state %s: %v: %s has it open: wait until it ends, or stop it", e.Path, ErrLocked, holder)
 }

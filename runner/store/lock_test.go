@@ -159,3 +159,11 @@ func TestTheLockOfAKilledRunIsWaitedFor(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestALongCommandOfTheHolderHidesNoRemedy(t *testing.T) {
+	t.Parallel()
+	err := &LockedError{Path: "/home/me/project/.symphony/state.json", PID: 1 << 22, Host: "runner", Since: time.Now(), Command: strings.Repeat("word ", 100)}
+	if text := err.Error(); len(text) > 240 || !strings.HasSuffix(text, ": wait until it ends, or stop it") {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
