@@ -17,6 +17,8 @@ type Links struct {
 	Branch     string // that keeps the state, for commands to copy; empty when none does
 }
 
+// The pattern of a repository is wider than that of package client, which checks names
+// and which a pure package does not import: here a wrong name only gives no link.
 var (
 	repository = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$`) })
 	runID      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{1,20}$`) })
