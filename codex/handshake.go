@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// serverInfo is what a server reports about itself before a thread is opened.
+// serverInfo holds what a server reports about itself before a thread is opened.
 type serverInfo struct {
 	version    string          // "" when it does not say
 	home       string          // its Codex home; "" when it does not say

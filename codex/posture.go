@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The guarded posture is what the agent may do when the workflow sets no policy. The
+// The guarded posture limits what the agent may do when the workflow sets no policy. The
 // table "What the agent can and cannot do" in .github/SECURITY.md has a row for each of
 // its rules.
 

@@ -29,7 +29,7 @@ type Reply struct {
 	End        End     // the stream ends before its end
 }
 
-// Usage is what a response cost, in tokens. Cached is part of Input, and
+// Usage holds the cost of a response, in tokens. Cached is part of Input, and
 // Reasoning of Output.
 type Usage struct{ Input, Cached, Output, Reasoning int }
 

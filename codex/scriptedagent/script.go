@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// script is what a prompt asks for: part n is the work of turn n of a thread.
+// script holds the steps that a prompt asks for: part n is the work of turn n of a thread.
 type script struct {
 	Turns [][]step // never empty; a part may be
 }

@@ -227,7 +227,7 @@ type tokens struct {
 	Reasoning  int `json:"reasoningOutputTokens"`
 }
 
-// tokenUsage is what a thread has used in its whole life, and with its last response.
+// tokenUsage holds the tokens that a thread has used in its whole life, and with its last response.
 type tokenUsage struct {
 	Total  tokens `json:"total"`
 	Last   tokens `json:"last"`

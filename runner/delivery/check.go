@@ -34,7 +34,7 @@ type Change struct {
 	LFS      bool   // whether the old content is a pointer of Git LFS
 }
 
-// Work is what an agent wants to leave the machine.
+// Work describes what an agent wants to deliver.
 type Work struct {
 	Changes []Change
 	Commits int // made by the agent
@@ -43,7 +43,7 @@ type Work struct {
 	Twins [][2]string
 }
 
-// Verdict is what the settings say of a work.
+// Verdict describes what the settings allow of a work.
 type Verdict struct {
 	// Refusals holds why nothing may leave, one reason for each path and one for each
 	// bound; empty when all may.

@@ -41,7 +41,7 @@ type PullRequests struct {
 	Reviewers []string // logins, and teams as owner/team
 }
 
-// Work is what an agent made for an issue, and what is known of it.
+// Work holds an agent's work on an issue, and what is known of it.
 type Work struct {
 	Incoming *git.Incoming
 	Issue    string       // identifier

@@ -6,7 +6,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// Record is what a run leaves to the next about the delivery of an issue. The zero
+// Record holds what a run leaves to the next about the delivery of an issue. The zero
 // value is no delivery.
 type Record struct {
 	Branch git.Branch // on the remote

@@ -7,7 +7,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Tick is what happened in one tick, or would happen in a dry run.
+// Tick describes what happened in one tick, or would happen in a dry run.
 type Tick struct {
 	Started  time.Time
 	Ended    time.Time

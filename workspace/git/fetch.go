@@ -22,7 +22,7 @@ type Source struct {
 	Seed string
 }
 
-// Fetched is what the store holds of its remote.
+// Fetched describes what the store holds of its remote.
 type Fetched struct {
 	Base     Branch
 	Head     ObjectID            // of the base
@@ -201,7 +201,7 @@ func (s *Store) noBase(ctx context.Context, base Branch) error {
 	return fmt.Errorf("fetch %s: %w: it has no branch %q; set repository.base to one that it has: %s", s.remote, ErrNoBase, base, sanitize(strings.Join(names[:min(len(names), 5)], ", ")))
 }
 
-// listing is what git ls-remote prints.
+// listing holds the output of git ls-remote.
 type listing struct {
 	head Branch // that HEAD names, or the zero Branch
 	refs map[string]ObjectID

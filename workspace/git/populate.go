@@ -18,7 +18,7 @@ type Person struct {
 	When        time.Time // only of a commit that is made
 }
 
-// Checkout is what a workspace is filled with.
+// Checkout describes the content of a new workspace.
 type Checkout struct {
 	Base     Branch
 	BaseHead ObjectID // where origin/<base> points

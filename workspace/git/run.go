@@ -81,8 +81,8 @@ var baseConfig = []string{
 	"transfer.credentialsInUrl", "die",
 }
 
-// historicDefects are what old and harmless history may contain, although a check
-// calls it an error. None is about names of files.
+// historicDefects lists defects that old and harmless history may contain, although a
+// check calls them errors. None is about names of files.
 var historicDefects = []string{
 	"badDate", "badDateOverflow", "badEmail", "badName", "badTimezone", "missingEmail", "missingNameBeforeEmail",
 	"missingSpaceBeforeDate", "missingSpaceBeforeEmail", "zeroPaddedDate", "zeroPaddedFilemode",

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Commit is what a commit says.
+// Commit holds the content of a commit, apart from its tree and parents.
 type Commit struct {
 	Author, Committer Person
 	Message           string
