@@ -33,14 +33,11 @@ func (v *validateCommand) Run(ctx context.Context, args []string) error {
 		return err
 	}
 	wf, err := v.workflows(path).Current()
-	for _, warning := range wf.Warnings {
-		v.printItem("warning   ", warning)
-	}
 	if err := v.check("workflow", path, err); err != nil {
 		return invalid(err) // without settings there is nothing more to check
 	}
 	for _, warning := range wf.Warnings {
-		fmt.Fprintf(v.stdout, "warning   %s\n", warning)
+		v.printItem("warning   ", warning)
 	}
 	problems := []error{
 		v.check("prompt", "", prompt.Check(wf.Prompt)),
