@@ -11,11 +11,25 @@ import (
 )
 
 // Prepare ensures that the issue's folder exists and, if it is new, runs
-// after_create (SPEC §9.2). If that fails or ctx ends, no folder is left. A folder
-// that an earlier run left partial is deleted and created again, and processes that
-// an earlier run left in the folder are killed. The errors are [ErrUnsafe],
-// [ErrBusy], those of a hook, and those of the file system.
+// after_create (SPEC §9.2). If that fails or ctx ends, no folder is left. The rest is
+// as for Begin; the errors are also those of a hook.
 func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
+	ws, err := r.Begin(ctx, issue)
+	if err != nil || !ws.CreatedNow {
+		return ws, err
+	}
+	if err := r.runHook(ctx, "after_create", r.cfg.Hooks.AfterCreate, ws); err != nil {
+		return Workspace{}, errors.Join(err, r.delete(ws))
+	}
+	return ws, r.markComplete(ws)
+}
+
+// Begin ensures that the issue's folder exists, for a caller that fills a new one
+// itself: until Finish is called a new folder is partial. A folder that an earlier run
+// left partial is deleted and created again, and processes that an earlier run left in
+// the folder are killed. The errors are [ErrUnsafe], [ErrBusy], and those of the file
+// system.
+func (r *Root) Begin(ctx context.Context, issue Issue) (Workspace, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Workspace{}, err
 	}
@@ -43,25 +57,22 @@ func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
 		return ws, r.ensureRecord(ws)
 	}
 	ws.CreatedNow = true
-	if err := r.create(ctx, ws); err != nil {
+	if err := r.markPartial(ws); err != nil {
 		return Workspace{}, err
+	}
+	if err := r.dir.Mkdir(ws.Key, 0o700); err != nil {
+		return Workspace{}, errors.Join(fmt.Errorf("make workspace %s: %w", ws.Path, err), r.clearPartial(ws))
 	}
 	return ws, nil
 }
 
-// create makes the folder and runs after_create. The workspace is marked as partial
-// until both are done.
-func (r *Root) create(ctx context.Context, ws Workspace) error {
-	if err := r.markPartial(ws); err != nil {
-		return err
+// Finish records that a new workspace is filled. A process may run in it: the next
+// Begin searches for what is left of it.
+func (r *Root) Finish(ws Workspace) error {
+	if err := r.dir.Rename(partialFile(ws.Key), busyFile(ws.Key)); err != nil {
+		return fmt.Errorf("mark workspace %s as finished: %w", ws.Path, err)
 	}
-	if err := r.dir.Mkdir(ws.Key, 0o700); err != nil {
-		return errors.Join(fmt.Errorf("make workspace %s: %w", ws.Path, err), r.clearPartial(ws))
-	}
-	if err := r.runHook(ctx, "after_create", r.cfg.Hooks.AfterCreate, ws); err != nil {
-		return errors.Join(err, r.delete(ws))
-	}
-	return r.markComplete(ws)
+	return nil
 }
 
 // Reclaim kills the processes that an earlier run, which was itself killed, left in

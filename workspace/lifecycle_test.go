@@ -90,6 +90,32 @@ func TestAWorkspaceLeftPartialIsCreatedAgain(t *testing.T) {
 	}
 }
 
+func TestAWorkspaceThatItsCallerFillsIsPartialUntilItIsFinished(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{AfterCreate: "exit 3"}) // is the caller's task
+	begin := func() (ws Workspace, hasFile bool) {
+		t.Helper()
+		ws, err := r.Begin(t.Context(), issue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ws, exists(filepath.Join(ws.Path, "file"))
+	}
+	ws, _ := begin()
+	write(t, filepath.Join(ws.Path, "file"), "half")
+	again, hasFile := begin()
+	if !ws.CreatedNow || !again.CreatedNow || hasFile {
+		t.Errorf("a workspace that was not finished: new %v, then %v; its file is there: %v", ws.CreatedNow, again.CreatedNow, hasFile)
+	}
+	write(t, filepath.Join(ws.Path, "file"), "whole")
+	if err := r.Finish(ws); err != nil {
+		t.Fatal(err)
+	}
+	if kept, hasFile := begin(); kept.CreatedNow || !hasFile {
+		t.Errorf("a finished workspace: new %v; its file is there: %v", kept.CreatedNow, hasFile)
+	}
+}
+
 func TestAKillBeforeTheFolderWasMadeIsHarmless(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})

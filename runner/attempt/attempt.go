@@ -2,7 +2,6 @@ package attempt
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,8 +52,9 @@ type attempt struct {
 	phase       schedule.AttemptStatus
 	usage       codex.Usage
 
-	home, temp string // the session's own Codex home and temporary folder; empty for none
-	repository bool   // whether the workspace is a Git repository
+	home, temp   string // the session's own Codex home and temporary folder; empty for none
+	isRepository bool   // whether the workspace is a Git repository
+	work         work   // on its way to Job.Repository
 
 	issue     *tracker.Issue // as read after the latest turn; nil when it could not be read
 	gone      bool           // whether that read found that the issue is no longer visible
@@ -73,7 +73,12 @@ func (a *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ws, err := a.Workspaces.Prepare(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier, Attempt: a.Attempt})
+	issue := workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier, Attempt: a.Attempt}
+	prepare := a.Workspaces.Prepare
+	if a.Repository != nil {
+		prepare = a.Workspaces.Begin
+	}
+	ws, err := prepare(ctx, issue)
 	if err != nil {
 		return err
 	}
@@ -81,6 +86,10 @@ func (a *attempt) run(ctx context.Context) error {
 	prompts, err := a.prompts(template, ws)
 	if err != nil {
 		return err
+	}
+	if a.Repository != nil {
+		a.enter(schedule.StatusLaunchingAgentProcess)
+		return a.runInRepository(ctx, ws, prompts)
 	}
 	defer a.afterRun(ctx, ws)
 	a.enter(schedule.StatusLaunchingAgentProcess)
@@ -98,16 +107,23 @@ func (a *attempt) run(ctx context.Context) error {
 // pushes, for example, exist nowhere else. In an interrupted run it has little time.
 func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
 	a.enter(schedule.StatusFinishing)
-	rest, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { // runs at once if the attempt was stopped before
-		if context.Cause(ctx) == schedule.ErrInterrupted {
-			time.AfterFunc(interruptedHookTime, func() { cancel(errInterruptedHook) })
-		}
-	})()
+	rest, cancel := restOf(ctx)
+	defer cancel()
 	if err := a.Workspaces.AfterRun(rest, ws); err != nil {
 		a.warnings = append(a.warnings, a.brief(err.Error())) // package workspace has logged it
 	}
+}
+
+// restOf returns the context of after_run: that of the attempt without its end, unless
+// the run is interrupted.
+func restOf(ctx context.Context) (rest context.Context, cancel func()) {
+	rest, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() { // runs at once if the attempt was stopped before
+		if context.Cause(ctx) == schedule.ErrInterrupted {
+			time.AfterFunc(interruptedHookTime, func() { end(errInterruptedHook) })
+		}
+	})
+	return rest, func() { forget(); end(nil) }
 }
 
 // runAgent starts the agent process, runs its session and stops it. When it
@@ -117,11 +133,13 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 	if err := a.prepareDirs(); err != nil {
 		return err
 	}
-	repository, err := a.Workspaces.Seal(ws)
-	if err != nil {
+	if a.Repository != nil {
+		a.isRepository = true // once the agent's program runs
+	} else if isRepository, err := a.Workspaces.Seal(ws); err != nil {
 		return err
+	} else {
+		a.isRepository = isRepository
 	}
-	a.repository = repository
 	defer func() {
 		if err := a.Workspaces.Tidy(ws); err != nil {
 			a.warn("the workspace was not cleaned up after the session", err)
@@ -139,7 +157,7 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 		}
 	}()
 	a.enter(schedule.StatusInitializingSession)
-	err = a.runSession(ctx, process, options, events, prompts)
+	err = a.runSession(ctx, ws, process, options, events, prompts)
 	a.enter(schedule.StatusFinishing)
 	process.SetLogger(a.Log.With("session_id", a.lastSession))
 	if errors.Is(err, codex.ErrPortExit) {
@@ -149,13 +167,17 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 }
 
 // runSession opens a session with the agent process and runs its turns.
-func (a *attempt) runSession(ctx context.Context, process *workspace.Process, options codex.Options, events *eventLog, prompts prompts) error {
+func (a *attempt) runSession(ctx context.Context, ws workspace.Workspace, process *workspace.Process, options codex.Options, events *eventLog, prompts prompts) error {
 	options.Events = func(e codex.Event) {
 		events.event(e)
 		a.onEvent(e)
 	}
 	options.Wire = events.wire
-	session, err := codex.Open(ctx, process, options)
+	open := codex.Open
+	if a.Repository != nil {
+		open = codex.Connect
+	}
+	session, err := open(ctx, process, options)
 	if err != nil {
 		return err
 	}
@@ -163,6 +185,9 @@ func (a *attempt) runSession(ctx context.Context, process *workspace.Process, op
 		session.Close()
 		a.usage = session.Usage()
 	}()
+	if a.Repository != nil {
+		return a.workInRepository(ctx, session, ws, prompts)
+	}
 	if err := a.awaitPreflight(ctx, session); err != nil {
 		return err
 	}
@@ -208,11 +233,12 @@ func (p prompts) first(resumed bool) string {
 // their callbacks.
 func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace.Process, codex.Options, error) {
 	var process *workspace.Process
+	hostPrograms := a.HostPrograms || a.Repository != nil
 	options := codex.Options{
 		Version: a.Version, Cwd: ws.Path,
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
-		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.repository, NeedsExec: a.HostPrograms,
+		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.isRepository, NeedsExec: hostPrograms,
 		Deny: func(home string) []string {
 			readable := a.Denied.Readable
 			if process != nil {
@@ -223,7 +249,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 	}
 	command := a.Codex.Command
 	switch {
-	case !a.HostPrograms:
+	case !hostPrograms:
 	case a.home != "":
 		options.SaveProfile = a.saveProfile
 	default:
@@ -241,12 +267,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 // reached (SPEC §7.1).
 func (a *attempt) runTurns(ctx context.Context, session *codex.Session, text string) error {
 	for n := 1; ; n++ {
-		turn, err := session.Turn(ctx, text)
-		if turn.ID != "" {
-			a.lastSession = session.ThreadID() + "-" + turn.ID
-		}
-		a.questions = append(a.questions, turn.Questions...)
-		if err != nil {
+		if err := a.runTurn(ctx, session, text); err != nil {
 			return err
 		}
 		if len(a.questions) > 0 || !a.reread(ctx) || n >= a.MaxTurns {
@@ -255,6 +276,16 @@ func (a *attempt) runTurns(ctx context.Context, session *codex.Session, text str
 		text = prompt.Continuation(*a.issue, n+1, a.MaxTurns)
 		a.issue = nil // the next turn may change it
 	}
+}
+
+// runTurn runs one turn.
+func (a *attempt) runTurn(ctx context.Context, session *codex.Session, text string) error {
+	turn, err := session.Turn(ctx, text)
+	if turn.ID != "" {
+		a.lastSession = session.ThreadID() + "-" + turn.ID
+	}
+	a.questions = append(a.questions, turn.Questions...)
+	return err
 }
 
 // reread reads the issue again, and reports whether the session should continue
@@ -275,21 +306,6 @@ func (a *attempt) reread(ctx context.Context) bool {
 	}
 	a.issue = &issues[0]
 	return a.Policy.IneligibleToContinue(*a.issue).None()
-}
-
-// tools returns the tracker's tools, bound to the issue of the session.
-func (a *attempt) tools() []codex.Tool {
-	tools := make([]codex.Tool, 0, len(a.Tracker.Tools))
-	for _, tool := range a.Tracker.Tools {
-		tools = append(tools, codex.Tool{
-			Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema,
-			Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
-				result := tool.Call(ctx, a.Issue, arguments)
-				return a.Redact(result.Text), result.OK
-			},
-		})
-	}
-	return tools
 }
 
 // fingerprint returns a digest of the workspace that changes with its content;

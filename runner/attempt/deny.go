@@ -215,7 +215,7 @@ func inside(path, folder string) bool {
 // deniedPaths returns what the agent may not read: the Codex home, the credential
 // paths, the paths of codex.deny, and every file of this program that is not the
 // session's own, which are the other workspaces, the homes and temporary folders of
-// other sessions, and the event logs.
+// other sessions, the event logs, and the stores with the work of other agents.
 func (a *attempt) deniedPaths(home string) []string {
 	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, []string{a.Workspaces.Path()})
 	if home != "" {
@@ -223,6 +223,9 @@ func (a *attempt) deniedPaths(home string) []string {
 	}
 	if a.SessionDir != "" {
 		paths = append(paths, a.SessionDir)
+	}
+	if a.Repository != nil {
+		paths = append(paths, a.Repository.Host.Dir())
 	}
 	if a.EventLog != "" {
 		paths = append(paths, filepath.Dir(a.EventLog))

@@ -12,7 +12,28 @@
 // in deny.go. [Preflight] tries everything except a turn; in a tick the first
 // session runs that check on its way, and the others wait for it ([PreflightOnce]).
 //
-// The order at the end is fixed: the process is dead before after_run, so a hook
-// that commits or pushes never races with the agent. A session that is told to
-// stop reads the reason from the cause of its context, never from an error.
+// # A repository
+//
+// With Job.Repository the attempt makes the files of the workspace and takes the work
+// out (repository.go), and no process with more rights than the agent's runs there:
+//
+//	folder → agent process → handshake → new .git, checkout, after_create, before_run →
+//	thread → turns → background commands end → after_run → harvest → check → delivery
+//
+// The agent process is started before the workspace has its files, because the commands
+// that bring them run inside the agent's sandbox; until the thread is opened nothing of
+// the agent runs. The host itself only moves a .git that it has made into its place, and
+// never opens the one that was there. The work comes out as a stream of bytes over the
+// connection of the session (harvest.go) and goes to Repository.Deliver (deliver.go). The
+// agent can publish during a turn as well (tools.go).
+//
+// Work that the session was not able to finish is published as unproven if the session
+// failed or ran out of time. Work that is refused at the end fails the issue with the
+// reasons. A new workspace counts as made when after_create has succeeded there.
+//
+// # The end
+//
+// The order at the end is fixed: without a repository the process is dead before
+// after_run, so a hook that commits or pushes never races with the agent. A session that
+// is told to stop reads the reason from the cause of its context, never from an error.
 package attempt

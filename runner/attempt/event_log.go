@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -39,7 +40,7 @@ type eventLine struct {
 	Millis  int64           `json:"t_ms"`
 	Dir     string          `json:"dir,omitempty"`
 	Msg     json.RawMessage `json:"msg,omitempty"`
-	Omitted int             `json:"omitted_bytes,omitempty"` // bytes of a message that was too long to keep
+	Omitted int             `json:"omitted_bytes,omitempty"` // bytes of a message that is too long to keep, or the output of a program of the host
 	Event   *codex.Event    `json:"event,omitempty"`
 }
 
@@ -69,7 +70,7 @@ func (l *eventLog) wire(dir byte, line []byte) {
 	}
 	e := eventLine{Dir: string(dir)}
 	switch {
-	case len(line) > maxEventLine:
+	case len(line) > maxEventLine || isProgramOutput(line):
 		e.Omitted = len(line)
 	case json.Valid(line):
 		e.Msg = line
@@ -77,6 +78,13 @@ func (l *eventLog) wire(dir byte, line []byte) {
 		e.Msg, _ = json.Marshal(string(line))
 	}
 	l.write(e)
+}
+
+// isProgramOutput reports whether a message is output of a program of the host. It can
+// be a pack with all the agent's work, which no redaction can read.
+func isProgramOutput(line []byte) bool {
+	const head = 100 // bytes in which the method is
+	return bytes.Contains(line[:min(len(line), head)], []byte(`"method":"command/exec/outputDelta"`))
 }
 
 // event writes one event, unless the wire already has it.

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // outcome returns the outcome of an attempt that ended with err.
@@ -42,7 +44,10 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	if o.Class != schedule.Done && !stopped && a.turns > 0 {
 		a.reread(context.WithoutCancel(ctx))
 	}
-	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, a.warnings
+	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, append(a.warnings, a.work.warnings...)
+	if d := a.work.latest; !d.Head.IsZero() {
+		o.Delivered = cmp.Or(d.URL, d.Head.String())
+	}
 	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
 		o.Idle = false
 	}
@@ -96,6 +101,13 @@ var classOfInfo = map[string]schedule.Class{
 	"other":                       schedule.IssueFailed,
 }
 
+// sharedDeliveryErrors are the errors of a delivery that every issue shares. No agent can
+// cause them.
+var sharedDeliveryErrors = []error{
+	ErrDelivery, git.ErrNoGit, git.ErrFolder, git.ErrStore, git.ErrRemote, git.ErrUnauthorized, git.ErrForbidden,
+	git.ErrNotFound, git.ErrRenamed, git.ErrUnavailable, git.ErrEmpty, git.ErrNoBase, git.ErrUnsupported,
+}
+
 // codeOverloaded is the error code of a server that is too busy for a request. The
 // session has already retried when it returns it.
 const codeOverloaded = -32001
@@ -108,6 +120,12 @@ func classify(err error) (schedule.Class, time.Time) {
 	switch {
 	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox, codex.ErrNoExec):
 		return schedule.Systemic, time.Time{}
+	case errors.Is(err, git.ErrRefused):
+		return schedule.IssueFailed, time.Time{}
+	case isAny(err, sharedDeliveryErrors...):
+		return schedule.Systemic, time.Time{}
+	case isAny(err, git.ErrMoved, git.ErrTimeout): // the next session begins with what is there then
+		return schedule.Transient, time.Time{}
 	case errors.As(err, &turn):
 		return classOfTurnError(turn.Info, turn.HTTPStatus), turn.ResetsAt
 	case errors.As(err, &response) && response.Code == codeOverloaded:

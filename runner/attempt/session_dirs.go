@@ -52,8 +52,8 @@ func (a *attempt) prepareDirs() error {
 		_ = os.MkdirAll(filepath.Dir(a.EventLog), 0o700)
 	}
 	if a.SessionDir == "" {
-		if a.Account.Key != "" {
-			return errors.New("an API key needs a folder for the sessions' own files, and none is given")
+		if a.Account.Key != "" || a.Repository != nil {
+			return errors.New("an API key or a repository needs a folder for the sessions' own files, and none is given")
 		}
 		return nil
 	}

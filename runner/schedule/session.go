@@ -81,6 +81,9 @@ type Outcome struct {
 	Turns   int            // started
 	Idle    bool           // the session changed neither the workspace nor the issue
 	RetryAt time.Time      // earliest retry that a server asked for; zero when it named none
+	// Delivered is where the work of the session was published: the URL of a pull
+	// request, or a commit. It is empty when nothing was.
+	Delivered string
 
 	// Fault identifies a failure that WORKFLOW.md may be responsible for (a
 	// hook, the prompt). It is equal for all issues that fail in the same way,

@@ -153,6 +153,9 @@ func (h *Host) readVersion(ctx context.Context) (version, error) {
 	return v, nil
 }
 
+// Dir returns the folder of the stores, which no agent should be able to read.
+func (h *Host) Dir() string { return h.dir }
+
 // Program returns the absolute path of git, which is the same inside the sandbox.
 func (h *Host) Program() string { return h.git }
 

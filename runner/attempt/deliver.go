@@ -1,0 +1,172 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+const (
+	defaultVerifyTime = 10 * time.Minute
+	maxVerifyLines    = 40 // of the output of a check that the agent is shown
+)
+
+// proof says what the check of the work decides.
+type proof int
+
+const (
+	mustPass proof = iota // work that fails is not published
+	mayFail               // work that fails is published as unproven
+	untested              // the work is published as unproven, without a check
+)
+
+// finish publishes what the session has made and not published yet, when its turns have
+// ended well. While the check of the work fails, the agent gets further turns. It
+// reports whether the work needs nothing more: a stop or a turn that fails comes between.
+func (a *attempt) finish(ctx context.Context, session *codex.Session) (settled bool, err error) {
+	for round := 0; ; round++ {
+		a.enter(schedule.StatusFinishing)
+		if err := session.CleanTerminals(ctx); err != nil {
+			return false, err
+		}
+		a.sandboxedAfterRun(ctx, session)
+		proof := mustPass
+		if round >= a.Repository.VerifyRounds {
+			proof = mayFail
+		}
+		err := a.publish(ctx, proof)
+		failed, isVerify := errors.AsType[*verifyError](err)
+		switch {
+		case errors.Is(err, git.ErrNothingNew):
+			return true, nil
+		case !isVerify:
+			return ctx.Err() == nil, err
+		}
+		a.logger().InfoContext(ctx, "the work failed its check", "round", round+1, "how", failed.how)
+		a.work.hooked = false
+		err = a.runTurn(ctx, session, failed.text()+"\n\nFix the work so that the check succeeds.")
+		if err != nil || len(a.questions) > 0 {
+			return false, err
+		}
+		a.reread(ctx) // the turn may have changed the issue
+	}
+}
+
+// publish takes the work from the workspace, checks it and has it published, when
+// nothing else is being published. The error is nil if the work is published, now or
+// before.
+func (a *attempt) publish(ctx context.Context, proof proof) error {
+	return a.work.hold(ctx, func() error { return a.publishHeld(ctx, proof) })
+}
+
+// publishHeld does the work of publish. a.work must be held.
+func (a *attempt) publishHeld(ctx context.Context, proof proof) error {
+	w := &a.work
+	incoming, err := a.harvest(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := incoming.Close(); err != nil {
+			w.warnings = append(w.warnings, a.brief(err.Error()))
+		}
+	}()
+	if incoming.Tip == w.published {
+		return nil
+	}
+	d := Delivery{Incoming: incoming, Title: w.title, Text: w.text}
+	if d.Tested, d.Unproven, err = a.prove(ctx, proof); err != nil {
+		return err
+	}
+	got, err := a.Repository.Deliver(ctx, d)
+	for _, warning := range got.Warnings {
+		w.warnings = append(w.warnings, a.brief(warning))
+	}
+	switch {
+	case err != nil:
+		return err
+	case got.Refused != "":
+		return &RefusedError{got.Refused}
+	}
+	w.published, w.latest = incoming.Tip, got
+	return nil
+}
+
+// prove returns what is known of the tests of the work, and whether that is too little.
+func (a *attempt) prove(ctx context.Context, proof proof) (tested string, unproven bool, err error) {
+	switch {
+	case proof == untested:
+		return "The session ended before the agent was done.", true, nil
+	case a.Repository.Verify == "":
+		return "", false, nil
+	}
+	err = a.verify(ctx)
+	if failed, isVerify := errors.AsType[*verifyError](err); isVerify && proof == mayFail {
+		return "The check of this repository (`delivery.verify`) failed: " + failed.how + ".", true, nil
+	}
+	return "The check of this repository (`delivery.verify`) passed.", false, err
+}
+
+// verifyError reports work that failed Repository.Verify.
+type verifyError struct{ how, output string }
+
+func (e *verifyError) Error() string { return "check the work: delivery.verify failed: " + e.how }
+
+// text returns what the agent is told.
+func (e *verifyError) text() string {
+	text := "The work was not published, because its check failed: " + e.how + "."
+	if e.output != "" {
+		text += " The end of its output:\n\n```\n" + e.output + "\n```"
+	}
+	return text
+}
+
+// verify runs the check in the workspace. Its files are the harvested ones, besides
+// those that git ignores, which the check may need. Work that fails it is a
+// [*verifyError].
+func (a *attempt) verify(ctx context.Context) error {
+	timeout := a.verifyTime()
+	code, output, err := a.shell(ctx, a.work.session, a.Repository.Verify, timeout, a.Repository.Hooks.Env)
+	failed := &verifyError{output: lastLines(output)}
+	switch {
+	case errors.Is(err, codex.ErrExecTimeout):
+		failed.how = fmt.Sprintf("it was not done after %v", timeout)
+	case errors.Is(err, codex.ErrExecOutput):
+		failed.how = "it printed too much"
+	case errors.Is(err, codex.ErrExecKilled):
+		failed.how = "it was killed"
+	case err != nil:
+		return err
+	case code != 0:
+		failed.how = fmt.Sprintf("exit status %d", code)
+	default:
+		return nil
+	}
+	return failed
+}
+
+func (a *attempt) verifyTime() time.Duration {
+	if a.Repository.VerifyTimeout > 0 {
+		return a.Repository.VerifyTimeout
+	}
+	return defaultVerifyTime
+}
+
+// lastLines returns the end of output as text that can stand in a fenced block.
+func lastLines(output string) string {
+	output = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(output, "\uFFFD"))
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(output, "```", "` ` `")), "\n")
+	return strings.Join(lines[max(0, len(lines)-maxVerifyLines):], "\n")
+}

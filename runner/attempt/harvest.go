@@ -1,0 +1,90 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+const (
+	defaultHarvestTime = 2 * time.Minute
+	// maxHarvest is more than [git.Store.Receive] takes, so that the refusal is its own.
+	maxHarvest = 65 << 20
+)
+
+// work is the agent's work on its way to Job.Repository. The agent may publish it while
+// a turn runs; see hold for what stands below publishing.
+type work struct {
+	session  *codex.Session
+	began    time.Time
+	unfilled bool // the workspace is of no use for another session
+	hooked   bool // after_run has been started since the latest turn
+
+	publishing  chan struct{} // has room for one
+	title, text string        // by the agent, from its latest call of deliver
+	published   git.ObjectID  // the tip of the work that was published last; zero for none
+	latest      Delivered     // the answer to it
+	warnings    []string      // failures that do not change the outcome
+}
+
+// hold waits until nothing is being published, and calls use.
+func (w *work) hold(ctx context.Context, use func() error) error {
+	select {
+	case w.publishing <- struct{}{}:
+		defer func() { <-w.publishing }()
+		return use()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// errReceived is the error of writes of a harvest that Receive reads no further.
+var errReceived = errors.New("the rest of the work is not read")
+
+// harvest packs the agent's work in the sandbox and streams it into a quarantine of the
+// store. The errors are those of [git.Store.Receive] and of [codex.Session.Exec]; a
+// workspace that git cannot read is a [*git.Refusal].
+func (a *attempt) harvest(ctx context.Context) (*git.Incoming, error) {
+	checkout := a.Repository.Checkout
+	command := a.Repository.Host.Harvest(checkout.Head, a.temp)
+	// With these, files that are not committed make the same commit each time.
+	date := fmt.Sprintf("%d +0000", a.work.began.Unix())
+	env := append(command.Env, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
+
+	timeout := a.Repository.harvestTime
+	if timeout <= 0 {
+		timeout = defaultHarvestTime
+	}
+	reader, writer := io.Pipe()
+	var incoming *git.Incoming
+	var refused error
+	var receiving sync.WaitGroup
+	receiving.Go(func() {
+		incoming, refused = a.Repository.Store.Receive(ctx, reader, git.From{Start: checkout.Head, Base: checkout.Base})
+		reader.CloseWithError(errReceived)
+	})
+	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: env, Timeout: timeout, MaxOutput: maxHarvest, Stdout: writer})
+	if err == nil && result.ExitCode != 0 {
+		err = &git.Refusal{Reason: fmt.Sprintf("git cannot read the repository of the workspace (exit status %d): %s",
+			result.ExitCode, untrusted.Output(a.Redact(result.Stderr), maxHookOutput))}
+	}
+	writer.CloseWithError(err) // nil means the end
+	receiving.Wait()
+	if err == nil || errors.Is(err, errReceived) {
+		return incoming, refused
+	}
+	if incoming != nil { // it had all it wanted before the program failed
+		err = errors.Join(err, incoming.Close())
+	}
+	if errors.Is(err, codex.ErrExecTimeout) {
+		return nil, &git.Refusal{Reason: fmt.Sprintf("it cannot be packed within %v: commit fewer files, and keep the history of the base", timeout), Err: err}
+	}
+	return nil, err
+}

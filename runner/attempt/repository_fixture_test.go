@@ -1,0 +1,178 @@
+package attempt
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// repositoryFixture is a fixture whose workspace comes from a real remote. What the
+// agent makes is pushed there as one commit, unless it changes .github.
+type repositoryFixture struct {
+	*fixture
+	origin string // the remote
+	store  *git.Store
+	branch git.Branch
+
+	deliveries []Delivery           // so far; their work is closed
+	deliver    func(Delivery) error // called for each delivery; an error fails it
+	there      git.ObjectID         // where the branch is
+	host       *git.Host            // of the store
+}
+
+func newRepositoryFixture(t *testing.T, script string) *repositoryFixture {
+	t.Helper()
+	f := &repositoryFixture{fixture: newFixture(t, script), deliver: func(Delivery) error { return nil }}
+	f.dir = realPath(t, f.dir)
+	f.inRepository()
+	f.job.Codex.Command = "echo $$ > " + quote(f.path("agent.pid")) + "\nexport GORACE=atexit_sleep_ms=0; exec " + quote(os.Args[0]) + ` agent "$CODEX_HOME"`
+	return f
+}
+
+func realPath(t *testing.T, path string) string {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
+}
+
+// inRepository makes the remote and gives the job a repository.
+func (f *repositoryFixture) inRepository() {
+	f.t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		f.t.Skip("there is no git here")
+	}
+	f.hooks = workspace.Hooks{Timeout: forever}
+	f.job.SessionDir, f.job.Account.Key = f.path("sessions"), "sk-0123456789"
+	f.origin = f.path("origin.git")
+	writeFile(f.t, f.path("seed", "README.md"), "hello\n")
+	writeFile(f.t, f.path("seed", ".gitignore"), "cache/\n")
+	f.git("seed", "init", "-q", "-b", "main")
+	f.git("seed", "add", "-A")
+	f.git("seed", "commit", "-q", "-m", "first")
+	f.git(".", "clone", "-q", "--bare", "seed", f.origin)
+	var err error
+	f.host, err = git.Open(f.t.Context(), git.Config{
+		Dir: f.path("stores"), Workspaces: f.path("root"), Env: []string{"PATH=" + os.Getenv("PATH")}, Log: slog.New(slog.DiscardHandler),
+	})
+	f.check(err)
+	remote, err := git.ParseRemote(f.origin, "")
+	f.check(err)
+	f.store, err = f.host.Store(f.t.Context(), remote)
+	f.check(err)
+	f.t.Cleanup(func() { f.store.Close() })
+	f.branch, err = git.BranchFor("symphony/", issueName)
+	f.check(err)
+	f.job.Repository = &Repository{Host: f.host, Store: f.store, Hooks: workspace.Hooks{Timeout: forever}, Deliver: f.publish}
+}
+
+func (f *repositoryFixture) check(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// git runs git as a person does, in a folder of the fixture, and returns what it prints.
+func (f *repositoryFixture) git(folder string, args ...string) string {
+	f.t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(f.t.Context()), "git", args...)
+	cmd.Dir = folder
+	if !filepath.IsAbs(folder) {
+		cmd.Dir = f.path(folder)
+	}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.path("home"), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		f.t.Fatalf("git %v in %s: %v\n%s", args, folder, err, out)
+	}
+	return strings.TrimRight(string(out), "\n")
+}
+
+// publish is the job's Deliver.
+func (f *repositoryFixture) publish(ctx context.Context, d Delivery) (Delivered, error) {
+	if err := f.deliver(d); err != nil {
+		return Delivered{}, err
+	}
+	in := d.Incoming
+	changes, err := in.Changes(ctx, in.MergeBase, in.Tip)
+	if err != nil {
+		return Delivered{}, err
+	}
+	for _, change := range changes {
+		if strings.HasPrefix(change.Path, ".github/") {
+			return Delivered{Refused: "- " + change.Path + ": the path is protected\n"}, nil
+		}
+	}
+	f.deliveries = append(f.deliveries, d)
+	who := git.Person{Name: "Symphony", Email: "symphony@example.com", When: time.Unix(1_700_000_000, 0)}
+	commit, err := in.Squash(ctx, changes, f.there, git.Commit{Author: who, Committer: who, Message: "Work\n\n" + d.Title + "\n"})
+	if err == nil {
+		err = in.Push(ctx, f.branch, commit, f.there)
+	}
+	if err != nil {
+		return Delivered{}, err
+	}
+	f.there = commit
+	if _, err := f.store.Fetch(ctx, git.Source{Prefix: "symphony/"}); err != nil {
+		return Delivered{}, err
+	}
+	return Delivered{URL: "https://example.com/pull/1", Head: commit}, nil
+}
+
+// session makes an attempt that begins with what the remote has.
+func (f *repositoryFixture) session(ctx context.Context) schedule.Outcome {
+	f.t.Helper()
+	fetched, err := f.store.Fetch(f.t.Context(), git.Source{Prefix: "symphony/"})
+	f.check(err)
+	f.there = fetched.Branches[f.branch]
+	start := f.there
+	if start.IsZero() {
+		start = fetched.Head
+	}
+	f.job.Repository.Checkout = git.Checkout{
+		Base: fetched.Base, BaseHead: fetched.Head, Branch: f.branch, Head: start, Pushed: f.there,
+		User: git.Person{Name: "Agent", Email: "agent@example.com"},
+	}
+	outcome := f.run(ctx)
+	f.assertNothingIsLeft()
+	return outcome
+}
+
+// assertNothingIsLeft fails the test if a session left a quarantine, a staging folder or
+// a part of the old .git.
+func (f *repositoryFixture) assertNothingIsLeft() {
+	f.t.Helper()
+	for _, pattern := range []string{"stores/*/incoming/*", "root/.symphony/*.git-*", "sessions/tmp/*"} {
+		left, err := filepath.Glob(f.path(pattern))
+		f.check(err)
+		if len(left) > 0 {
+			f.t.Errorf("left: %v", left)
+		}
+	}
+}
+
+// published returns the files of the issue's branch, and the number of its commits.
+func (f *repositoryFixture) published() (files []string, commits string) {
+	f.t.Helper()
+	return strings.Fields(f.git(f.origin, "ls-tree", "-r", "--name-only", f.branch.String())),
+		f.git(f.origin, "rev-list", "--count", "main.."+f.branch.String())
+}
+
+// isPublished reports whether the issue has a branch.
+func (f *repositoryFixture) isPublished() bool {
+	f.t.Helper()
+	return f.git(f.origin, "branch", "--list", f.branch.String()) != ""
+}

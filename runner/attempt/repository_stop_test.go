@@ -1,0 +1,123 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// Wherever a session in a repository is stopped, no process and no half-made folder is
+// left, and the next session works.
+func TestASessionInARepositoryIsStoppedAnywhere(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(r *Repository, wait string){
+		"in after_create": func(r *Repository, wait string) { r.Hooks.AfterCreate = wait },
+		"in before_run":   func(r *Repository, wait string) { r.Hooks.BeforeRun = wait },
+		"in after_run":    func(r *Repository, wait string) { r.Hooks.AfterRun = wait },
+		"in the check":    func(r *Repository, wait string) { r.Verify = wait },
+	} {
+		for _, cause := range []schedule.Reason{schedule.Interrupted, schedule.DeadlineReached, schedule.ClaimLost} {
+			t.Run(name+" because of "+string(cause), func(t *testing.T) {
+				t.Parallel()
+				f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+				running := f.fifo("running")
+				set(f.job.Repository, "echo $$ > "+quote(f.path("hook.pid"))+"; echo > "+quote(running)+"; sleep 3600")
+				f.grace = impatient
+				ctx, cancel := context.WithCancelCause(t.Context())
+				go func() {
+					os.ReadFile(running) // once it is
+					cancel(schedule.StopError(cause))
+				}()
+				// There is time for what the agent has made until a deadline.
+				saved := cause == schedule.DeadlineReached && (name == "in after_run" || name == "in the check")
+				if got := f.session(ctx); got.Class != schedule.Stopped || got.Why != "stopped: "+string(cause) || (got.Delivered != "") != saved {
+					t.Errorf("%+v", got)
+				}
+				pid, _ := f.readPID("hook.pid")
+				f.assertDead(pid)
+				if f.isPublished() != saved || saved && !f.deliveries[0].Unproven {
+					t.Errorf("published: %v", !saved)
+				}
+				if saved {
+					f.git(f.origin, "update-ref", "-d", "refs/heads/"+f.branch.String())
+				}
+				set(f.job.Repository, "")
+				if got := f.session(t.Context()); got.Class != schedule.Done || got.Delivered == "" {
+					t.Errorf("the next session: %+v", got)
+				}
+			})
+		}
+	}
+}
+
+func TestASessionThatFailsPublishesItsWorkAsUnproven(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		end       string
+		class     schedule.Class
+		published bool
+		warnings  int
+	}{
+		"the turn fails":    {"- [ ] Fail with `other`\n", schedule.IssueFailed, true, 0},
+		"the agent asks":    {"- [ ] Ask `Which colour?`\n", schedule.NeedsInput, true, 0},
+		"the agent is gone": {"- [ ] Exit `3`\n", schedule.IssueFailed, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n"+test.end)
+			f.job.Repository.Verify = "false" // is not run
+			got := f.session(t.Context())
+			if got.Class != test.class || (got.Delivered != "") != test.published || len(got.Warnings) != test.warnings {
+				t.Errorf("%+v", got)
+			}
+			for _, d := range f.deliveries {
+				if !d.Unproven {
+					t.Errorf("%+v", d)
+				}
+			}
+		})
+	}
+}
+
+func TestWithoutProgramsOfTheHostNothingBegins(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+	f.job.Account = Account{} // so the profile would be given by the command, which is no simple one
+	f.job.Codex.Command = f.agent()
+	got := f.session(t.Context())
+	if got.Class != schedule.Systemic || got.Turns != 0 || !strings.Contains(got.Why, "exec_unavailable") {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Lstat(f.inWorkspace("")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the workspace: %v", err)
+	}
+}
+
+func TestErrorsOfADeliveryHaveTheirClass(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]schedule.Class{
+		git.ErrUnauthorized: schedule.Systemic, git.ErrForbidden: schedule.Systemic, git.ErrNotFound: schedule.Systemic,
+		git.ErrRenamed: schedule.Systemic, git.ErrUnavailable: schedule.Systemic, git.ErrNoGit: schedule.Systemic,
+		git.ErrStore: schedule.Systemic, git.ErrNoBase: schedule.Systemic, git.ErrEmpty: schedule.Systemic,
+		ErrDelivery: schedule.Systemic, codex.ErrNoExec: schedule.Systemic,
+		git.ErrMoved: schedule.Transient, git.ErrTimeout: schedule.Transient,
+		git.ErrRejected: schedule.IssueFailed, git.ErrTooBig: schedule.IssueFailed,
+		&git.Refusal{Reason: "odd", Err: git.ErrStore}: schedule.IssueFailed, &RefusedError{"odd"}: schedule.IssueFailed,
+	} {
+		if got, _ := classify(fmt.Errorf("deliver: %w", err)); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+	f.deliver = func(Delivery) error { return fmt.Errorf("%w: no pull requests for this token", ErrDelivery) }
+	if got := f.session(t.Context()); got.Class != schedule.Systemic || !strings.Contains(got.Why, "no pull requests for this token") || got.Delivered != "" {
+		t.Errorf("%+v", got)
+	}
+}

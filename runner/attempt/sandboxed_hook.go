@@ -1,0 +1,83 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+const (
+	// maxProgramOutput bounds what a program of the host may print, in bytes.
+	maxProgramOutput = 64 << 20
+	// maxOutputTail bounds what is kept of it.
+	maxOutputTail = 4 << 10
+	// maxHookOutput bounds what an error shows of it.
+	maxHookOutput = 280
+)
+
+// shell runs a script in the sandbox, as the agent would, and returns its exit status
+// and the end of its output. It stops the script at the timeout.
+func (a *attempt) shell(ctx context.Context, session *codex.Session, script string, timeout time.Duration, variables []string) (code int, output string, err error) {
+	var tail outputTail
+	result, err := session.Exec(ctx, codex.Exec{
+		Argv: []string{"bash", "-lc", "exec 2>&1\n" + script},
+		Env: []string{
+			"SYMPHONY_ISSUE_ID=" + string(a.Issue.ID),
+			"SYMPHONY_ISSUE_IDENTIFIER=" + a.Issue.Identifier,
+			"SYMPHONY_ATTEMPT=" + strconv.Itoa(a.Attempt),
+		},
+		Inherit: variables, Timeout: timeout, MaxOutput: maxProgramOutput, Stdout: &tail,
+	})
+	return result.ExitCode, a.Redact(string(tail.bytes)), err
+}
+
+// sandboxedHook runs a hook in the sandbox. Its failure is a [workspace.HookError].
+func (a *attempt) sandboxedHook(ctx context.Context, session *codex.Session, name, script string) error {
+	if script == "" {
+		return nil
+	}
+	hooks := a.Repository.Hooks
+	log := a.logger().With("hook", name)
+	log.InfoContext(ctx, "hook started")
+	code, output, err := a.shell(ctx, session, script, hooks.Timeout, hooks.Env)
+	failed := &workspace.HookError{Hook: name, Output: untrusted.Output(output, maxHookOutput)}
+	switch {
+	case errors.Is(err, codex.ErrExecTimeout):
+		failed.Err = fmt.Errorf("%w: it ran longer than hooks.timeout_ms (%d)", workspace.ErrHookTimeout, hooks.Timeout.Milliseconds())
+	case ctx.Err() != nil && err != nil:
+		failed.Err = context.Cause(ctx)
+	case isAny(err, codex.ErrExecKilled, codex.ErrExecOutput):
+		failed.Err = fmt.Errorf("%w: %w", workspace.ErrHook, err)
+	case err != nil: // it is not the hook that failed
+		return err
+	case code != 0:
+		failed.Err = fmt.Errorf("%w: %w", workspace.ErrHook, &workspace.ExitError{Code: code, Output: failed.Output})
+	default:
+		return nil
+	}
+	log.WarnContext(ctx, "hook failed", "error", failed)
+	return failed
+}
+
+// sandboxedAfterRun runs after_run, whose failure changes no outcome.
+func (a *attempt) sandboxedAfterRun(ctx context.Context, session *codex.Session) {
+	a.work.hooked = true
+	if err := a.sandboxedHook(ctx, session, "after_run", a.Repository.Hooks.AfterRun); err != nil {
+		a.warnings = append(a.warnings, a.brief(err.Error()))
+	}
+}
+
+// outputTail keeps the end of what is written to it.
+type outputTail struct{ bytes []byte }
+
+func (t *outputTail) Write(p []byte) (int, error) {
+	t.bytes = append(t.bytes, p[max(0, len(p)-maxOutputTail):]...)
+	t.bytes = t.bytes[max(0, len(t.bytes)-maxOutputTail):]
+	return len(p), nil
+}

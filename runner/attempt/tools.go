@@ -1,0 +1,84 @@
+package attempt
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// publishTime is what a call of the tool may take besides the check of the work.
+const publishTime = 10 * time.Minute
+
+// tools returns the tracker's tools, bound to the issue of the session, and that of the
+// repository.
+func (a *attempt) tools() []codex.Tool {
+	tools := make([]codex.Tool, 0, len(a.Tracker.Tools))
+	for _, tool := range a.Tracker.Tools {
+		tools = append(tools, codex.Tool{
+			Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema,
+			Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
+				result := tool.Call(ctx, a.Issue, arguments)
+				return a.Redact(result.Text), result.OK
+			},
+		})
+	}
+	if a.Repository != nil {
+		tools = append(tools, a.deliverTool())
+	}
+	return tools
+}
+
+// deliverTool returns the tool with which the agent publishes its work during a turn.
+func (a *attempt) deliverTool() codex.Tool {
+	return codex.Tool{
+		Name: "deliver",
+		Description: "Publish the work on this issue: all that git does not ignore, committed or not. " +
+			"The answer is where it is, or what to fix before you call again. Do not push or open a pull request yourself.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"},` +
+			`"body":{"type":"string","description":"Markdown"}},"required":["title","body"],"additionalProperties":false}`),
+		Timeout: a.verifyTime() + publishTime,
+		Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
+			text, ok := a.callDeliver(ctx, arguments)
+			return a.Redact(text), ok
+		},
+	}
+}
+
+// callDeliver answers a call of the tool.
+func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (answer string, ok bool) {
+	var input struct{ Title, Body *string }
+	decoder := json.NewDecoder(bytes.NewReader(arguments))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&input); err != nil || input.Title == nil || input.Body == nil {
+		return `invalid_arguments: call it with {"title": "...", "body": "..."}`, false
+	}
+	var got Delivered
+	err := a.work.hold(ctx, func() error {
+		a.work.title, a.work.text = *input.Title, *input.Body
+		err := a.publishHeld(ctx, mustPass)
+		got = a.work.latest
+		return err
+	})
+	refused, isRefused := errors.AsType[*RefusedError](err)
+	failed, isVerify := errors.AsType[*verifyError](err)
+	switch {
+	case err == nil:
+		return strings.TrimSpace(fmt.Sprintf("The work is published. %s\nHead: %s", got.URL, got.Head)), true
+	case errors.Is(err, git.ErrNothingNew):
+		return "There is nothing to publish: " + err.Error(), true
+	case isRefused:
+		return "Nothing was published. The work is refused:\n\n" + refused.Reasons + "\nFix this and call deliver again.", false
+	case isVerify:
+		return failed.text() + "\n\nFix the work and call deliver again.", false
+	case errors.Is(err, git.ErrRefused):
+		return "Nothing was published: " + err.Error() + ". Fix this and call deliver again.", false
+	}
+	return "Nothing was published: " + err.Error() + ". It is tried again at the end of the session.", false
+}
