@@ -49,6 +49,7 @@ type repository struct {
 	log    *slog.Logger
 	states stateSource
 	trust  *trustChecker
+	memory toolMemory
 
 	mu             sync.Mutex
 	pages          map[string]*cachedPage    // by address: answers for conditional requests

@@ -23,14 +23,23 @@ const (
 	TrustAnyone  Trust = "anyone"  // the gate is off
 )
 
-// Scope says which repositories the tool may reach.
+// Scope says what the tool may write.
 type Scope string
 
-// The settings of tracker.provider.tool_scope.
+// The settings of tracker.provider.tool_scope, from the narrowest to the widest.
 const (
-	ScopeRepo  Scope = "repo"  // the configured one
-	ScopeToken Scope = "token" // every one that the token can reach
+	ScopeIssue Scope = "issue" // the issue of the session, its branch and its pull request
+	ScopeRepo  Scope = "repo"  // issues, pull requests and branches of the repository
+	ScopeToken Scope = "token" // also what people and protections of the repository rely on
 )
+
+// includes reports whether a scope allows what another one does.
+func (s Scope) includes(other Scope) bool {
+	return other == ScopeIssue || s == ScopeToken || s == other
+}
+
+// bindsToIssue reports whether the tool may change what belongs to the session alone.
+func (s Scope) bindsToIssue() bool { return s != ScopeRepo && s != ScopeToken }
 
 // Config holds what a workflow says to this adapter, with the credential.
 type Config struct {
@@ -43,6 +52,7 @@ type Config struct {
 	Trust            Trust
 	TrustLabel       string // in normal form; "" when no label vouches for an issue
 	ToolScope        Scope
+	ToolLabels       []string // in normal form: the agent may put them on its issue and take them off
 
 	tracker.Options // set by Open
 }
@@ -111,10 +121,16 @@ func (c *Config) Settings() []tracker.Setting {
 			Decode:  c.decodeTrustLabel,
 		},
 		{
-			Name: "tool_scope", Defaults: []any{string(ScopeRepo)},
-			Meaning: "what the tool may reach: the repository, or every one that the token can reach",
-			Want:    "repo or token",
-			Decode:  tracker.DecodeChoice(&c.ToolScope, ScopeRepo, ScopeToken),
+			Name: "tool_scope", Defaults: []any{string(ScopeIssue)},
+			Meaning: "what the tool may write: see [What the tool may do](#what-the-tool-may-do)",
+			Want:    "issue, repo or token",
+			Decode:  tracker.DecodeChoice(&c.ToolScope, ScopeIssue, ScopeRepo, ScopeToken),
+		},
+		{
+			Name:    "tool_labels",
+			Meaning: "labels that the agent may put on its issue and pull request and take off, besides those of the state",
+			Want:    "a list of labels, as in [needs-review, blocked]",
+			Decode:  c.decodeToolLabels,
 		},
 	}
 }
@@ -141,6 +157,18 @@ func (c *Config) decodeStateLabelPrefix(value any) bool {
 func (c *Config) decodeTrustLabel(value any) bool {
 	ok := tracker.DecodeText(&c.TrustLabel)(value)
 	c.TrustLabel = tracker.NormalLabel(c.TrustLabel)
+	return ok
+}
+
+func (c *Config) decodeToolLabels(value any) bool {
+	list, ok := value.([]any)
+	c.ToolLabels = nil
+	for _, v := range list {
+		text, isText := v.(string)
+		label := tracker.NormalLabel(text)
+		ok = ok && isText && label != ""
+		c.ToolLabels = append(c.ToolLabels, label)
+	}
 	return ok
 }
 
@@ -192,6 +220,12 @@ func (c Config) warnings() []string {
 	var warnings []string
 	if c.Trust == TrustAnyone {
 		warnings = append(warnings, "tracker.provider.trust is \"anyone\": text by strangers reaches the agent")
+	}
+	switch c.ToolScope {
+	case ScopeRepo:
+		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"repo\": the agent may change every issue, pull request, comment and branch of %s, not only its own; merges, approvals and the default branch are refused", c.Repo))
+	case ScopeToken:
+		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"token\": the agent may merge, approve, release and start workflows in %s, and change every issue, pull request and branch; only settings, secrets and the state branch are refused", c.Repo))
 	}
 	closed := func(state string) bool { return tracker.NormalState(state) == stateClosed }
 	if len(c.TerminalStates) > 0 && !slices.ContainsFunc(c.TerminalStates, closed) {

@@ -43,6 +43,7 @@ func (f *fake) graphql(w http.ResponseWriter, r *http.Request) {
 
 func (f *fake) root() object {
 	return object{
+		"viewer": object{"__typename": "User", "login": agentAccount},
 		"repositoryOwner": resolver(func(args map[string]any) any {
 			if args["login"] != "acme" {
 				return object(nil)

@@ -236,6 +236,34 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 		}
 		return http.StatusOK, []any{}
 	})
+	handle("GET /pulls/{n}", func(r *http.Request) (int, any) {
+		head, there := f.heads[atoi(r.PathValue("n"))]
+		if !there {
+			return http.StatusNotFound, map[string]any{"message": "Not Found"}
+		}
+		repo, ref, _ := strings.Cut(head, ":")
+		return http.StatusOK, map[string]any{"number": atoi(r.PathValue("n")), "head": map[string]any{"ref": ref, "repo": map[string]any{"full_name": repo}}}
+	})
+	comment := func(kind, key, id string) (int, any) {
+		c, there := f.threads[kind+"/"+id]
+		if !there {
+			return http.StatusNotFound, map[string]any{"message": "Not Found"}
+		}
+		return http.StatusOK, map[string]any{"user": map[string]any{"login": c.by}, key: fmt.Sprintf("%s/repos/%s/%s/%d", f.server.URL, fakeRepo, kind, c.on)}
+	}
+	handle("GET /pulls/comments/{id}", func(r *http.Request) (int, any) { return comment("pulls", "pull_request_url", r.PathValue("id")) })
+	handle("GET /issues/{n}/{part}", func(r *http.Request) (int, any) {
+		if r.PathValue("n") == "comments" {
+			return comment("issues", "issue_url", r.PathValue("part"))
+		}
+		list := []any{}
+		if i := f.issues[atoi(r.PathValue("n"))]; i != nil && r.PathValue("part") == "labels" {
+			for k, name := range i.labels {
+				list = append(list, restLabel(k, name))
+			}
+		}
+		return http.StatusOK, list
+	})
 	handle("POST /pulls", func(r *http.Request) (int, any) {
 		v := body(r)
 		if head, _ := v["head"].(string); !f.pushed(head) {

@@ -45,9 +45,11 @@ type fake struct {
 	pushed      func(branch string) bool // whether a pull request can be opened from it
 	refs        map[string]string
 	changed     map[string][]string // files that a commit changes
-	noSummary   bool                // as servers without dependencies
-	noBlockers  bool                // the same: their endpoint is missing
-	perPage     int                 // caps per_page when above 0
+	heads       map[int]string      // owner/name:branch that a pull request comes from
+	threads     map[string]fakeComment
+	noSummary   bool // as servers without dependencies
+	noBlockers  bool // the same: their endpoint is missing
+	perPage     int  // caps per_page when above 0
 	fault       func(w http.ResponseWriter, r *http.Request) bool
 	observe     func(r *http.Request, body []byte, status int, h http.Header, answer []byte)
 }
@@ -67,6 +69,12 @@ type fakeIssue struct {
 	labelings          []fakeEvent
 	items              map[int]string // status by number of board
 	moreBoards         bool           // than the answer lists
+}
+
+// fakeComment is a comment of the fake, by issues/<id> or pulls/<id>.
+type fakeComment struct {
+	by string
+	on int // an issue or a pull request
 }
 
 // fakeUser is an account of the fake.

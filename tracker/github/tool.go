@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -35,19 +34,33 @@ const toolSchema = `{
 // toolRoutes allows, with the credential of the adapter.
 func (r *repository) tool() tracker.Tool {
 	return tracker.Tool{
-		Name: "github_api",
-		Description: "Call GitHub's REST API for the repository " + r.cfg.Repo + ": issues, comments, labels, pull requests, " +
-			"files, commits, branches, and the results of checks. Settings, secrets, workflows, approvals and merges are refused. " +
-			"The answer is the status, then JSON.",
+		Name:        "github_api",
+		Description: "Call GitHub's REST API for the repository " + r.cfg.Repo + ". The answer is the status, then JSON. " + r.cfg.mayWrite(),
 		InputSchema: json.RawMessage(toolSchema),
-		Call: func(ctx context.Context, _ tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
-			text, err := r.runTool(ctx, arguments)
+		Call: func(ctx context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
+			text, err := r.runTool(ctx, issue, arguments)
 			if err != nil {
 				return tracker.ToolResult{Text: "github_api: " + err.Error()}
 			}
 			return tracker.ToolResult{OK: true, Text: text}
 		},
 	}
+}
+
+// mayWrite tells the agent in two sentences what it may write.
+func (c Config) mayWrite() string {
+	const never = "Settings, secrets and workflow files are always refused"
+	switch {
+	case c.ToolScope == ScopeToken:
+		return "You may write everywhere in it, also merge, approve and release. " + never + ", and so are direct changes of the default branch."
+	case c.ToolScope == ScopeRepo:
+		return "You may write issues, comments, labels, pull requests, files, commits and branches. " + never + ", and so are merges, approvals and changes of the default branch."
+	case c.Delivered:
+		return "You may write only to the issue that you work on (comments, state, labels that hand it over) and to the pull request that is made from your work (comments, replies, reviews). " +
+			never + "; other issues and pull requests, files, branches and comments by others are for reading."
+	}
+	return "You may write only to the issue that you work on (comments, state, labels that hand it over), to its branch " + branchPrefix + "<identifier of the issue>, and to the pull request of that branch, which you may open. " +
+		never + "; other issues, pull requests and branches, and comments by others, are for reading."
 }
 
 // call is one call of the tool.
@@ -57,16 +70,26 @@ type call struct {
 	Params map[string]any
 	Body   map[string]any
 
+	issue  tracker.Issue // of the session
 	target target
 	query  url.Values
 	branch string // the branch that it changes; "" for none
 	commit string // the commit that it makes the head of the branch; "" for none
+
+	// What checkOwn asks GitHub about, in the scope issue alone; "" for nothing.
+	pull           string // the number of a pull request that must be the own one
+	comment        string // a comment that the agent must have written
+	repliesTo      string // a comment that must belong to the pull request
+	replacesLabels bool   // the call names all labels that remain
 }
 
 // runTool checks and sends a call and returns the text for the model.
-func (r *repository) runTool(ctx context.Context, arguments json.RawMessage) (string, error) {
-	c, err := r.authorizeCall(arguments)
+func (r *repository) runTool(ctx context.Context, issue tracker.Issue, arguments json.RawMessage) (string, error) {
+	c, err := r.authorizeCall(issue, arguments)
 	if err != nil {
+		return "", err
+	}
+	if err := r.checkOwn(ctx, c); err != nil {
 		return "", err
 	}
 	if err := r.checkRemotely(ctx, c); err != nil {
@@ -113,33 +136,50 @@ func resultText(a transport.Answer) string {
 }
 
 // authorizeCall returns the call that the arguments describe. It refuses, without a
-// request, a call that no route allows or that a check of its route rejects.
-func (r *repository) authorizeCall(arguments json.RawMessage) (*call, error) {
+// request, a call that no route of the scope allows or that a check of its route rejects.
+func (r *repository) authorizeCall(issue tracker.Issue, arguments json.RawMessage) (*call, error) {
 	c, err := decodeCall(arguments)
 	if err != nil {
 		return nil, err
 	}
+	c.issue = issue
 	if c.target, err = parseTarget(c.Path, r.cfg.Repo); err != nil {
 		return nil, err
-	}
-	if r.cfg.ToolScope != ScopeToken && !strings.EqualFold(c.target.repo, r.cfg.Repo) {
-		return nil, fmt.Errorf("the repository is %s, not %s", r.cfg.Repo, c.target.repo)
 	}
 	if err := rejectStateBranch(r.cfg, c); err != nil {
 		return nil, err
 	}
-	for _, allowed := range toolRoutes() {
-		if allowed.method != c.Method || !c.target.matches(allowed.path) {
-			continue
+	route := routeOf(c, r.cfg.ToolScope)
+	if route == nil {
+		err := fmt.Errorf("%s on this path is not allowed", c.Method)
+		if r.cfg.ToolScope.bindsToIssue() {
+			return nil, notOwn(r.cfg, c, err)
 		}
-		for _, guard := range allowed.checks {
-			if err := guard(r.cfg, c); err != nil {
-				return nil, err
+		return nil, fmt.Errorf("%w: the tool is for issues, comments, labels, pull requests, files, commits and branches", err)
+	}
+	for _, check := range route.checks {
+		if err := check(r.cfg, c); err != nil {
+			return nil, err
+		}
+	}
+	if r.cfg.ToolScope.bindsToIssue() {
+		for _, check := range route.own {
+			if err := check(r.cfg, c); err != nil {
+				return nil, notOwn(r.cfg, c, err)
 			}
 		}
-		return c, nil
 	}
-	return nil, fmt.Errorf("%s on this path is not allowed: the tool is for issues, comments, labels, pull requests, files, commits and branches", c.Method)
+	return c, c.defuseBody()
+}
+
+// routeOf returns the route of a call that the scope has; nil for none.
+func routeOf(c *call, scope Scope) *toolRoute {
+	for _, route := range toolRoutes() {
+		if route.method == c.Method && c.target.matches(route.path) && scope.includes(route.scope) {
+			return &route
+		}
+	}
+	return nil
 }
 
 // decodeCall reads the arguments as toolSchema describes them.

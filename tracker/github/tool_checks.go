@@ -19,7 +19,7 @@ import (
 type callCheck func(cfg Config, c *call) error
 
 // stateBranchKeys are the parameters that name a branch or a commit.
-var stateBranchKeys = []string{"base", "branch", "head", "ref", "sha", "base_tree", "target_commitish"}
+var stateBranchKeys = []string{"base", "branch", "head", "ref", "sha", "base_tree", "head_sha", "target_commitish"}
 
 // rejectStateBranch rejects a call that reads or writes the branch with the program's
 // own state. It also rejects every name that contains the branch's name, because a
@@ -32,7 +32,7 @@ func rejectStateBranch(cfg Config, c *call) error {
 	if cfg.StateBranch == "" {
 		return nil
 	}
-	if first := c.target.resource(); first == "git" || first == "branches" || first == "commits" || first == "compare" {
+	if first := c.target.resource(); slices.Contains([]string{"git", "branches", "commits", "compare", "statuses"}, first) {
 		if slices.ContainsFunc(c.target.segments, names) {
 			return refused
 		}
@@ -67,14 +67,17 @@ func labelTexts(v any) []string {
 		}
 		return all
 	case map[string]any:
-		return slices.Concat(labelTexts(v["labels"]), labelTexts(v["name"]))
+		return slices.Concat(labelTexts(v["labels"]), labelTexts(v["name"]), labelTexts(v["new_name"]))
 	}
 	return nil
 }
 
 // rejectApproval rejects a review that approves, because the rules of a repository
 // rely on approvals by people.
-func rejectApproval(_ Config, c *call) error {
+func rejectApproval(cfg Config, c *call) error {
+	if cfg.ToolScope == ScopeToken {
+		return nil
+	}
 	switch c.Body["event"] {
 	case nil, "COMMENT", "REQUEST_CHANGES":
 		return nil
@@ -118,10 +121,15 @@ func requireNewBranch(_ Config, c *call) error {
 }
 
 // rejectForcePush rejects a call that rewrites the history of a branch.
-func rejectForcePush(_ Config, c *call) error {
+func rejectForcePush(cfg Config, c *call) error {
 	if force, ok := c.Body["force"]; ok && force != false {
 		return errors.New("body.force must be false: history is not rewritten")
 	}
+	return requireRef(cfg, c)
+}
+
+// requireRef sets the branch of a call whose path names its ref.
+func requireRef(_ Config, c *call) error {
 	return c.setBranch(strings.Join(c.target.segments[3:], "/"))
 }
 
@@ -174,8 +182,7 @@ func (r *repository) checkRemotely(ctx context.Context, c *call) error {
 	if c.branch == "" {
 		return nil
 	}
-	target := r.client.Of(c.target.repo)
-	repo, err := target.Repository(ctx)
+	repo, err := r.client.Repository(ctx)
 	if err != nil {
 		return uncheckable(err)
 	}
@@ -186,7 +193,7 @@ func (r *repository) checkRemotely(ctx context.Context, c *call) error {
 		return nil
 	}
 	const most = 300 // GitHub lists no more files in a comparison
-	files, err := target.Compare(ctx, repo.GetDefaultBranch(), c.commit)
+	files, err := r.client.Compare(ctx, repo.GetDefaultBranch(), c.commit)
 	switch {
 	case err != nil:
 		return uncheckable(err)

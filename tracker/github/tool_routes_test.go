@@ -23,7 +23,7 @@ func writes() []struct{ method, path, body string } {
 		{"POST", "issues/comments/1/reactions", `{"content": "+1"}`},
 		{"POST", "issues/1/dependencies/blocked_by", `{"issue_id": 2}`},
 		{"DELETE", "issues/1/dependencies/blocked_by/2", ``},
-		{"POST", "issues/1/labels", `{"labels": ["bug"]}`},
+		{"POST", "issues/1/labels", `{"labels": ["status:done"]}`},
 		{"PUT", "issues/1/labels", `{"labels": ["bug", "status:done"]}`},
 		{"DELETE", "issues/1/labels/in progress", ``},
 		{"POST", "issues/1/reactions", `{"content": "eyes"}`},
@@ -33,8 +33,8 @@ func writes() []struct{ method, path, body string } {
 		{"POST", "milestones", `{"title": "v1"}`},
 		{"PATCH", "milestones/1", `{"state": "closed"}`},
 
-		{"POST", "pulls", `{"title": "A title", "head": "b", "base": "main", "body": "Fixes #1", "draft": true}`},
-		{"PATCH", "pulls/1", `{"title": "A title", "body": "Text.", "state": "open"}`},
+		{"POST", "pulls", `{"title": "A title", "head": "symphony/GH-1", "base": "main", "body": "Fixes #1", "draft": true}`},
+		{"PATCH", "pulls/1", `{"title": "A title", "body": "Text."}`},
 		{"POST", "pulls/1/comments", `{"body": "Why?", "commit_id": ` + sha + `, "path": "cart.go", "line": 3, "side": "RIGHT"}`},
 		{"POST", "pulls/1/comments/2/replies", `{"body": "Because."}`},
 		{"PATCH", "pulls/comments/2", `{"body": "Because."}`},
@@ -42,27 +42,54 @@ func writes() []struct{ method, path, body string } {
 		{"DELETE", "pulls/1/requested_reviewers", `{"reviewers": ["mem"]}`},
 		{"POST", "pulls/1/reviews", `{"event": "COMMENT", "body": "Look at this."}`},
 
-		{"PUT", "contents/a b/cart.go", `{"message": "Keep the cart", "content": "eA==", "branch": "fix/1"}`},
-		{"DELETE", "contents/a b/cart.go", `{"message": "Drop the cart", "sha": ` + sha + `, "branch": "fix/1"}`},
+		{"PUT", "contents/a b/cart.go", `{"message": "Keep the cart", "content": "eA==", "branch": "symphony/GH-1"}`},
+		{"DELETE", "contents/a b/cart.go", `{"message": "Drop the cart", "sha": ` + sha + `, "branch": "symphony/GH-1"}`},
 		{"POST", "git/blobs", `{"content": "eA==", "encoding": "base64"}`},
 		{"POST", "git/trees", `{"base_tree": ` + sha + `, "tree": [{"path": "cart.go", "mode": "100644", "type": "blob", "sha": ` + sha + `}]}`},
 		{"POST", "git/commits", `{"message": "Keep the cart", "tree": ` + sha + `, "parents": [` + sha + `]}`},
-		{"POST", "git/refs", `{"ref": "refs/heads/fix/1", "sha": ` + sha + `}`},
-		{"PATCH", "git/refs/heads/fix/1", `{"sha": ` + sha + `, "force": false}`},
+		{"POST", "git/refs", `{"ref": "refs/heads/symphony/GH-1", "sha": ` + sha + `}`},
+		{"PATCH", "git/refs/heads/symphony/GH-1", `{"sha": ` + sha + `, "force": false}`},
+
+		{"DELETE", "issues/comments/1", ``},
+		{"DELETE", "issues/1/labels", ``},
+		{"PUT", "issues/1/lock", `{"lock_reason": "spam"}`},
+		{"DELETE", "issues/1/lock", ``},
+		{"PATCH", "labels/bug", `{"new_name": "defect"}`},
+		{"DELETE", "labels/bug", ``},
+		{"DELETE", "milestones/1", ``},
+		{"DELETE", "pulls/comments/1", ``},
+		{"POST", "pulls/comments/1/reactions", `{"content": "+1"}`},
+		{"PUT", "pulls/1/merge", `{"merge_method": "squash"}`},
+		{"PUT", "pulls/1/reviews/1", `{"body": "Look at this."}`},
+		{"DELETE", "pulls/1/reviews/1", ``},
+		{"PUT", "pulls/1/reviews/1/dismissals", `{"message": "It is fixed."}`},
+		{"POST", "pulls/1/reviews/1/events", `{"event": "APPROVE"}`},
+		{"POST", "actions/jobs/1/rerun", ``},
+		{"POST", "actions/runs/1/rerun", ``},
+		{"POST", "actions/runs/1/rerun-failed-jobs", ``},
+		{"POST", "actions/workflows/1/dispatches", `{"ref": "main"}`},
+		{"POST", "check-runs", `{"name": "lint", "head_sha": ` + sha + `}`},
+		{"PATCH", "check-runs/1", `{"name": "lint"}`},
+		{"POST", "dispatches", `{"event_type": "x"}`},
+		{"DELETE", "git/refs/heads/symphony/GH-1", ``},
+		{"POST", "releases", `{"tag_name": "v1"}`},
+		{"PATCH", "releases/1", `{"name": "v1"}`},
+		{"DELETE", "releases/1", ``},
+		{"POST", "statuses/" + sha1, `{"state": "success"}`},
 	}
 }
 
 func TestEveryWriteIsSentAsGitHubDescribesIt(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	r := f.openWith(map[string]any{"trust_label": "agent ok"}, []string{"open"}, []string{"closed"})
+	r := f.openWide(ScopeToken)
 	var tried []string
 	for _, write := range writes() {
 		more := map[string]any{}
 		if write.body != "" {
 			more["body"] = json.RawMessage(write.body)
 		}
-		c, err := r.authorizeCall(json.RawMessage(arguments(t, write.method, "/repos/acme/shop/"+write.path, more)))
+		c, err := r.authorizeCall(ownIssueOfTests, json.RawMessage(arguments(t, write.method, "/repos/acme/shop/"+write.path, more)))
 		if err != nil {
 			t.Errorf("%s %s: %v", write.method, write.path, err)
 			continue

@@ -15,7 +15,16 @@ import (
 )
 
 func (f *fake) use(r *repository, arguments string) tracker.ToolResult {
-	return r.tool().Call(f.t.Context(), tracker.Issue{}, json.RawMessage(arguments))
+	return r.tool().Call(f.t.Context(), ownIssueOfTests, json.RawMessage(arguments))
+}
+
+// ownIssueOfTests is the issue of the session in the tests of the tool.
+var ownIssueOfTests = tracker.Issue{ID: "1", Identifier: "GH-1"}
+
+// openWide returns an adapter whose tool may write in the whole repository.
+func (f *fake) openWide(scope Scope) *repository {
+	f.t.Helper()
+	return f.openWith(map[string]any{"trust_label": "agent ok", "tool_scope": string(scope)}, []string{"open"}, []string{"closed"})
 }
 
 // arguments writes a call down.
@@ -118,7 +127,7 @@ func TestTheToolRefusesWithoutARequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
-			r := f.openWith(map[string]any{"trust_label": "agent ok"}, []string{"open"}, []string{"closed"})
+			r := f.openWide(ScopeRepo)
 			got := f.use(r, arguments(t, test.method, test.path, test.more))
 			if got.OK || !strings.Contains(got.Text, test.want) {
 				t.Errorf("OK %t, %q: want %q", got.OK, got.Text, test.want)
@@ -128,7 +137,8 @@ func TestTheToolRefusesWithoutARequest(t *testing.T) {
 	}
 }
 
-// Settings are refused whatever the scope, because no row allows them.
+// Settings are refused whatever the scope, because no row allows them; what protections
+// and people rely on needs the widest one.
 func TestTheToolRefusesSettingsAndWhatGatesRelyOn(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -136,22 +146,22 @@ func TestTheToolRefusesSettingsAndWhatGatesRelyOn(t *testing.T) {
 	always := []string{
 		"actions/secrets", "actions/secrets/X", "actions/secrets/public-key", "actions/variables", "actions/variables/X", "actions/permissions",
 		"actions/permissions/workflow", "actions/runners", "actions/runners/registration-token", "actions/oidc/customization/sub", "actions/caches",
-		"actions/workflows/1/dispatches", "actions/runs/1/logs", "actions/artifacts", "codespaces/secrets", "dependabot/secrets", "environments",
+		"actions/runs/1/logs", "actions/artifacts", "codespaces/secrets", "dependabot/secrets", "environments",
 		"environments/prod/secrets", "environments/prod/variables/X", "keys", "keys/1", "hooks", "hooks/1/deliveries", "collaborators",
 		"collaborators/evil", "collaborators/evil/permission", "invitations", "branches/main/protection", "branches/main/protection/required_reviews",
-		"branches/main/rename", "rulesets", "rules/branches/main", "tags/protection", "pages", "dispatches", "deployments", "deployments/1/statuses",
+		"branches/main/rename", "rulesets", "rules/branches/main", "tags/protection", "pages", "deployments", "deployments/1/statuses",
 		"autolinks", "properties/values", "private-vulnerability-reporting", "security-advisories", "code-scanning/alerts", "secret-scanning/alerts",
 		"vulnerability-alerts", "automated-security-fixes", "attestations", "zipball", "tarball/main", "traffic/views", "teams", "import",
-		"pulls/1/merge", "merges", "merge-upstream", "forks", "transfer", "generate", "interaction-limits", "lfs", "immutable-releases",
+		"merges", "merge-upstream", "forks", "transfer", "generate", "interaction-limits", "lfs", "immutable-releases",
 	}
 	writes := []string{
 		"", "topics", "labels/bug", "releases", "releases/1", "git/tags", "git/refs/tags/v1", "git/refs/heads", "statuses/" + sha1, "check-runs",
 		"check-suites", "commits/" + sha1 + "/comments", "actions/runs/1/rerun", "actions/runs/1/approve", "actions/runs/1/cancel",
 		"actions/runs/1/pending_deployments", "pulls/1/reviews/1/events", "pulls/1/reviews/1/dismissals", "pulls/1/update-branch",
-		"pulls/1/codespaces", "issues/1/lock", "branches", "contents",
+		"pulls/1/codespaces", "issues/1/lock", "branches", "contents", "pulls/1/merge", "actions/workflows/1/dispatches", "dispatches",
 	}
-	for _, scope := range []string{"repo", "token"} {
-		r := f.openWith(map[string]any{"tool_scope": scope}, []string{"open"}, []string{"closed"})
+	for _, scope := range []Scope{ScopeIssue, ScopeRepo, ScopeToken} {
+		r := f.openWide(scope)
 		refused := func(method, path string) {
 			t.Helper()
 			if path != "" {
@@ -167,6 +177,9 @@ func TestTheToolRefusesSettingsAndWhatGatesRelyOn(t *testing.T) {
 			}
 		}
 		for _, path := range writes {
+			if scope == ScopeToken {
+				break
+			}
 			for _, method := range methods {
 				refused(method, path)
 			}
@@ -175,18 +188,18 @@ func TestTheToolRefusesSettingsAndWhatGatesRelyOn(t *testing.T) {
 	wantRequests(t, f)
 }
 
-func TestTheToolsScopeIsTheRepositoryOrTheToken(t *testing.T) {
+func TestTheToolReachesNoOtherRepository(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	const other = `{"method": "GET", "path": "/repos/other/place/issues"}`
-	f.use(f.open(), other)
-	wantRequests(t, f)
-	r := f.openWith(map[string]any{"tool_scope": "token"}, []string{"open"}, []string{"closed"})
-	f.use(r, other)
-	wantRequests(t, f, "GET /repos/other/place/issues 404")
-	if got := f.use(f.open(), `{"method": "GET", "path": "/repos/ACME/Shop/issues"}`); !strings.Contains(got.Text, "404") {
-		t.Errorf("%q: the name of a repository has no case", got.Text) // the fake's has
+	for _, scope := range []Scope{ScopeIssue, ScopeRepo, ScopeToken} {
+		for _, repo := range []string{"other/place", "ACME/shop", "acme/Shop", "acme/shop.git"} {
+			got := f.use(f.openWide(scope), arguments(t, "GET", "/repos/"+repo+"/issues", nil))
+			if got.OK || !strings.Contains(got.Text, "the repository is acme/shop") {
+				t.Errorf("%s in scope %s: OK %t, %q", repo, scope, got.OK, got.Text)
+			}
+		}
 	}
+	wantRequests(t, f)
 }
 
 func TestTheToolDoesWhatItIsAsked(t *testing.T) {
@@ -195,7 +208,7 @@ func TestTheToolDoesWhatItIsAsked(t *testing.T) {
 	f.perPage = 1
 	f.put(nil)
 	f.put(nil)
-	r := f.open()
+	r := f.openWide(ScopeRepo)
 	for call, want := range map[string]string{
 		`{"method": "POST", "path": "/repos/{owner}/{repo}/issues/1/comments", "body": {"body": "Done."}}`:                                 "201 Created\n{\"id\":1}\n",
 		`{"method": "DELETE", "path": "/repos/acme/shop/issues/1/labels/in progress"}`:                                                     "200 OK\n[]\n",
@@ -219,7 +232,7 @@ func TestTheToolDoesWhatItIsAsked(t *testing.T) {
 func TestTheDefaultBranchIsNotTheToolsToChange(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	r := f.open()
+	r := f.openWide(ScopeRepo)
 	for _, call := range []string{
 		arguments(t, "PUT", "/repos/acme/shop/contents/x", body(map[string]any{"branch": "Main"})),
 		arguments(t, "DELETE", "/repos/acme/shop/contents/x", body(map[string]any{"branch": "main"})),
@@ -239,7 +252,7 @@ func TestACommitThatChangesWorkflowsBecomesNoBranch(t *testing.T) {
 	for files, want := range map[*[]string]string{{".github/workflows/x.yml"}: "people change them", &many: "too many"} {
 		f := newFake(t)
 		f.changed[shaOfPwned] = *files
-		got := f.use(f.open(), arguments(t, "POST", "/repos/acme/shop/git/refs", body(map[string]any{"ref": "refs/heads/b", "sha": shaOfPwned})))
+		got := f.use(f.openWide(ScopeRepo), arguments(t, "POST", "/repos/acme/shop/git/refs", body(map[string]any{"ref": "refs/heads/b", "sha": shaOfPwned})))
 		if got.OK || !strings.Contains(got.Text, want) || len(f.refs) != 0 {
 			t.Errorf("OK %t, %q, want %q", got.OK, got.Text, want)
 		}
@@ -250,7 +263,7 @@ func TestWhatCannotBeCheckedIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.failWith(http.StatusNotFound, nil, `{"message": "Not Found"}`)
-	got := f.use(f.open(), arguments(t, "PUT", "/repos/acme/shop/contents/x", body(map[string]any{"branch": "b"})))
+	got := f.use(f.openWide(ScopeRepo), arguments(t, "PUT", "/repos/acme/shop/contents/x", body(map[string]any{"branch": "b"})))
 	if got.OK || !strings.Contains(got.Text, "cannot be checked") {
 		t.Errorf("OK %t, %q", got.OK, got.Text)
 	}
@@ -269,7 +282,7 @@ func TestAComparisonThatTellsNothingIsNoLeave(t *testing.T) {
 			}
 			return compares
 		})
-		got := f.use(f.open(), arguments(t, "POST", "/repos/acme/shop/git/refs", body(map[string]any{"ref": "refs/heads/b", "sha": sha1})))
+		got := f.use(f.openWide(ScopeRepo), arguments(t, "POST", "/repos/acme/shop/git/refs", body(map[string]any{"ref": "refs/heads/b", "sha": sha1})))
 		if got.OK || !strings.Contains(got.Text, "check the call") || len(f.refs) != 0 {
 			t.Errorf("%s: OK %t, %q", comparison, got.OK, got.Text)
 		}
@@ -282,7 +295,7 @@ func TestTheToolRepeatsOnlyWhatChangesNothing(t *testing.T) {
 		f := newFake(t)
 		r := f.open()
 		f.failWith(http.StatusBadGateway, nil, "")
-		if got := f.use(r, arguments(t, method, "/repos/acme/shop/issues", nil)); got.OK {
+		if got := f.use(r, arguments(t, method, "/repos/acme/shop/issues/1/comments", nil)); got.OK {
 			t.Errorf("%s: %q", method, got.Text)
 		}
 		if got := len(f.asked()); got != want {

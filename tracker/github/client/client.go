@@ -94,13 +94,6 @@ func New(cfg Config, base http.RoundTripper) (*Client, error) {
 // Repo returns the repository as owner/name.
 func (c *Client) Repo() string { return c.repo }
 
-// Of returns a Client for another repository of the same server.
-func (c *Client) Of(repo string) *Client {
-	other := *c
-	other.repo = repo
-	return &other
-}
-
 // repoPattern matches owner/name as GitHub allows it, except that a name of dots
 // alone is refused separately.
 var repoPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`) })

@@ -1,0 +1,453 @@
+package github
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// agentAccount is the account of the token.
+const agentAccount = "symphony[bot]"
+
+// newBusyFake returns a fake in which the session's own issue is 1 and its own pull
+// request is 5, among those of others.
+func newBusyFake(t testing.TB) *fake {
+	f := newFake(t)
+	for range 2 {
+		f.put(func(i *fakeIssue) { i.labels = []string{"bug", "symphony", "status:todo"} })
+	}
+	f.heads = map[int]string{
+		5: "acme/shop:symphony/GH-1", 6: "acme/shop:symphony/GH-2", 7: "evil/shop:symphony/GH-1", 8: "acme/shop:symphony/gh-1",
+	}
+	f.threads = map[string]fakeComment{
+		"issues/11": {agentAccount, 1}, "issues/12": {"mem", 1}, "issues/13": {agentAccount, 2}, "issues/14": {agentAccount, 5}, "issues/15": {agentAccount, 6},
+		"pulls/21": {agentAccount, 5}, "pulls/22": {"mem", 5}, "pulls/23": {agentAccount, 6},
+	}
+	return f
+}
+
+// openIssueScope returns an adapter whose tool has the default scope.
+func (f *fake) openIssueScope(change func(*Config)) *repository {
+	f.t.Helper()
+	cfg := f.config(map[string]any{"trust_label": "agent ok", "state_label_prefix": "status:", "tool_labels": []any{"blocked", "agent ok"}}, []string{"todo"}, []string{"closed"})
+	cfg.RequiredLabels = []string{"symphony"}
+	if change != nil {
+		change(&cfg)
+	}
+	return f.openConfig(cfg)
+}
+
+func TestInTheScopeOfAnIssueTheToolWritesToItAlone(t *testing.T) {
+	t.Parallel()
+	const base = "/repos/acme/shop/"
+	text := body(map[string]any{"body": "Done."})
+	labels := func(names ...string) map[string]any { return body(map[string]any{"labels": names}) }
+	file := func(branch string) map[string]any {
+		return body(map[string]any{"branch": branch, "content": "eA==", "message": "x"})
+	}
+	pull := func(head string, more ...string) map[string]any {
+		v := map[string]any{"title": "x", "base": "main", "head": head}
+		for _, key := range more {
+			v[key] = 2
+		}
+		return body(v)
+	}
+	const own, other = "", "What this session may write: comments, state and hand-over labels of issue 1"
+	for name, test := range map[string]struct {
+		call string // method and path
+		more map[string]any
+		want string // in the refusal; "" when it is sent
+	}{
+		"comment":                          {"POST issues/1/comments", text, own},
+		"comment on another issue":         {"POST issues/2/comments", text, other},
+		"comment on the pull request":      {"POST issues/5/comments", text, own},
+		"comment on another one":           {"POST issues/6/comments", text, "#6 is neither"},
+		"comment on a fork's":              {"POST issues/7/comments", text, "#7 is neither"},
+		"comment on that of a twin branch": {"POST issues/8/comments", text, "#8 is neither"},
+		"comment on what is not there":     {"POST issues/99/comments", text, "#99 is neither"},
+		"a number with a zero":             {"POST issues/01/comments", text, "not allowed"},
+		"a number with a sign":             {"POST issues/+1/comments", text, "not allowed"},
+		"a number with a point":            {"POST issues/1.0/comments", text, "not allowed"},
+		"a number in other digits":         {"POST issues/１/comments", text, "not allowed"},
+		"a number with a space":            {"POST issues/1 /comments", text, "the part"},
+		"a huge number":                    {"POST issues/18446744073709551617/comments", text, "not allowed"},
+		"a route in capitals":              {"POST Issues/1/comments", text, "not allowed"},
+		"a slash that looks like one":      {"POST issues/1∕comments", text, "looks like"},
+		"a dot that looks like one":        {"PUT contents/．．/x", file("symphony/GH-1"), "looks like"},
+
+		"edit of the own comment":                   {"PATCH issues/comments/11", text, own},
+		"edit of a person's comment":                {"PATCH issues/comments/12", text, "not one that you wrote"},
+		"edit of the own comment elsewhere":         {"PATCH issues/comments/13", text, "not one that you wrote"},
+		"edit of the own one on the pull request":   {"PATCH issues/comments/14", text, own},
+		"edit of the own one on another":            {"PATCH issues/comments/15", text, "not one that you wrote"},
+		"edit of a comment that is not there":       {"PATCH issues/comments/99", text, "not one that you wrote"},
+		"edit of the own review comment":            {"PATCH pulls/comments/21", text, own},
+		"edit of a person's review comment":         {"PATCH pulls/comments/22", text, "not one that you wrote"},
+		"edit of the own review comment on another": {"PATCH pulls/comments/23", text, "not one that you wrote"},
+		"deletion of the own comment":               {"DELETE issues/comments/11", nil, other},
+		"reply":                                     {"POST pulls/5/comments/22/replies", text, own},
+		"reply to a comment of another":             {"POST pulls/5/comments/23/replies", text, "comment 23 is not one of pull request #5"},
+		"reply on another":                          {"POST pulls/6/comments/23/replies", text, "#6 is neither"},
+		"reaction":                                  {"POST issues/comments/12/reactions", body(map[string]any{"content": "+1"}), other},
+		"review":                                    {"POST pulls/5/reviews", body(map[string]any{"event": "COMMENT", "body": "x"}), own},
+		"review of another":                         {"POST pulls/6/reviews", body(map[string]any{"event": "COMMENT", "body": "x"}), "#6 is neither"},
+		"review comment as a reply":                 {"POST pulls/5/comments", body(map[string]any{"body": "x", "in_reply_to": 23}), "body.in_reply_to is not allowed"},
+
+		"state":                             {"PATCH issues/1", body(map[string]any{"state": "closed"}), own},
+		"state of another":                  {"PATCH issues/2", body(map[string]any{"state": "closed"}), other},
+		"state of the pull request":         {"PATCH issues/5", body(map[string]any{"state": "closed"}), other},
+		"text of the issue":                 {"PATCH issues/1", body(map[string]any{"body": "x"}), "body.body is not allowed"},
+		"labels with the state":             {"PATCH issues/1", body(map[string]any{"labels": []string{"x"}}), "body.labels is not allowed"},
+		"another issue":                     {"POST issues", body(map[string]any{"title": "x"}), other},
+		"required label off":                {"DELETE issues/1/labels/symphony", nil, own},
+		"required label off in capitals":    {"DELETE issues/1/labels/Symphony", nil, own},
+		"required label off another":        {"DELETE issues/2/labels/symphony", nil, other},
+		"a label of people off":             {"DELETE issues/1/labels/bug", nil, `it may take off ["symphony"] and`},
+		"all labels off":                    {"DELETE issues/1/labels", nil, other},
+		"required label on":                 {"POST issues/1/labels", labels("symphony"), `the label "symphony" is not the agent's to put on`},
+		"state label on":                    {"POST issues/1/labels", labels("status:done", "Blocked"), own},
+		"state label on the pull request":   {"POST issues/5/labels", labels("status:done"), own},
+		"state label on another":            {"POST issues/2/labels", labels("status:done"), other},
+		"the prefix alone":                  {"POST issues/1/labels", labels("status:"), "not the agent's to put on"},
+		"another label on":                  {"POST issues/1/labels", labels("status:done", "automerge"), `the label "automerge" is not`},
+		"label of trust on":                 {"POST issues/1/labels", labels("agent ok"), "for people to put on"},
+		"label of trust off, as configured": {"DELETE issues/1/labels/agent ok", nil, own},
+		"labels as text":                    {"POST issues/1/labels", body(map[string]any{"labels": "status:done"}), "must be a list of names"},
+		"labels replaced":                   {"PUT issues/1/labels", labels("BUG", "status:done"), own},
+		"labels replaced without one":       {"PUT issues/1/labels", labels("status:done"), `the label "bug" is not the agent's to take off`},
+		"labels replaced with another":      {"PUT issues/1/labels", labels("bug", "automerge"), `the label "automerge" is not`},
+
+		"pull request":                     {"POST pulls", pull("symphony/GH-1"), own},
+		"pull request by its owner":        {"POST pulls", pull("acme:symphony/GH-1"), own},
+		"pull request from another":        {"POST pulls", pull("symphony/GH-2"), `body.head must be "symphony/GH-1"`},
+		"pull request from a fork":         {"POST pulls", pull("evil:symphony/GH-1"), "body.head must be"},
+		"pull request out of an issue":     {"POST pulls", pull("symphony/GH-1", "issue"), "body.issue is not allowed"},
+		"pull request of another's fork":   {"POST pulls", pull("symphony/GH-1", "head_repo"), "body.head_repo is not allowed"},
+		"text of the pull request":         {"PATCH pulls/5", body(map[string]any{"title": "x", "body": "y"}), own},
+		"text of another":                  {"PATCH pulls/6", body(map[string]any{"title": "x"}), "#6 is neither"},
+		"state of the pull request itself": {"PATCH pulls/5", body(map[string]any{"state": "open"}), "body.state is not allowed"},
+		"reviewers":                        {"POST pulls/5/requested_reviewers", body(map[string]any{"reviewers": []string{"mem"}}), other},
+
+		"file":                 {"PUT contents/a.txt", file("symphony/GH-1"), own},
+		"file elsewhere":       {"PUT contents/a.txt", file("symphony/GH-2"), `"symphony/GH-2" is not the branch`},
+		"file by a twin":       {"PUT contents/a.txt", file("symphony/gh-1"), `is not the branch`},
+		"file by another":      {"PUT contents/a.txt", body(map[string]any{"branch": "symphony/GH-1", "message": "x", "author": map[string]any{"name": "mem"}}), "body.author is not allowed"},
+		"branch":               {"POST git/refs", body(map[string]any{"ref": "refs/heads/symphony/GH-1", "sha": sha1}), own},
+		"branch of another":    {"POST git/refs", body(map[string]any{"ref": "refs/heads/symphony/GH-12", "sha": sha1}), "is not the branch"},
+		"branch moved":         {"PATCH git/refs/heads/symphony/GH-1", body(map[string]any{"sha": sha1}), own},
+		"branch moved by path": {"PATCH git/refs/heads/symphony/GH-2", body(map[string]any{"sha": sha1}), "is not the branch"},
+		"merge":                {"PUT pulls/5/merge", nil, other},
+		"workflow started":     {"POST actions/workflows/1/dispatches", body(map[string]any{"ref": "symphony/GH-1"}), other},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newBusyFake(t)
+			f.observe = nil
+			method, path, _ := strings.Cut(test.call, " ")
+			got := f.use(f.openIssueScope(nil), arguments(t, method, base+path, test.more))
+			sent := slices.ContainsFunc(f.asked(), func(r string) bool { return !strings.HasPrefix(r, "GET ") && !strings.HasPrefix(r, "POST /graphql ") })
+			switch {
+			case sent != (test.want == own):
+				t.Errorf("sent %t: OK %t, %q", sent, got.OK, got.Text)
+			case test.want != own && (got.OK || !strings.Contains(got.Text, test.want)):
+				t.Errorf("OK %t, %q: want %q", got.OK, got.Text, test.want)
+			}
+		})
+	}
+}
+
+func TestARefusalSaysWhatIsAllowed(t *testing.T) {
+	t.Parallel()
+	f := newBusyFake(t)
+	got := f.use(f.openIssueScope(nil), arguments(t, "POST", "/repos/acme/shop/issues/2/comments", body(map[string]any{"body": "x"})))
+	const want = "github_api: #2 is neither the issue nor the pull request of this session. What this session may write: comments, state and hand-over labels of issue 1; " +
+		"comments, replies, reviews and the same labels on the pull request of the branch symphony/GH-1, which it may open and edit; the files of that branch"
+	if diff := cmp.Diff(want, got.Text); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheDescriptionSaysWhatMayBeWritten(t *testing.T) {
+	t.Parallel()
+	for scope, want := range map[Scope]string{ScopeIssue: "only to the issue that you work on", ScopeRepo: "and so are merges", ScopeToken: "also merge"} {
+		if got := (Config{ToolScope: scope}).mayWrite(); !strings.Contains(got, want) || strings.Count(got, ". ") != 1 {
+			t.Errorf("%s: %q: want two sentences with %q", scope, got, want)
+		}
+	}
+	if got := (Config{Options: tracker.Options{Delivered: true}}).mayWrite(); !strings.Contains(got, "files, branches") || strings.Contains(got, "open") {
+		t.Errorf("delivered: %q", got)
+	}
+}
+
+func TestWhatIsKnownOfANumberIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	f := newBusyFake(t)
+	f.observe = nil
+	r := f.openIssueScope(nil)
+	comment := func(method, path string) {
+		f.use(r, arguments(t, method, "/repos/acme/shop/"+path, body(map[string]any{"body": "x"})))
+	}
+	comment("POST", "issues/1/comments")
+	wantRequests(t, f, "POST /repos/acme/shop/issues/1/comments 201")
+	comment("POST", "issues/5/comments")
+	comment("POST", "issues/5/comments")
+	wantRequests(t, f, "GET /repos/acme/shop/pulls/5 200", "POST /repos/acme/shop/issues/5/comments 201", "POST /repos/acme/shop/issues/5/comments 201")
+	comment("PATCH", "issues/comments/11")
+	comment("PATCH", "issues/comments/14")
+	comment("PATCH", "issues/comments/12")
+	comment("PATCH", "issues/comments/12")
+	wantRequests(t, f,
+		"GET /repos/acme/shop/issues/comments/11 200", "POST /graphql 200", "PATCH /repos/acme/shop/issues/comments/11 405",
+		"GET /repos/acme/shop/issues/comments/14 200", "PATCH /repos/acme/shop/issues/comments/14 405",
+		"GET /repos/acme/shop/issues/comments/12 200")
+	comment("POST", "issues/9/comments") // it is not there yet
+	f.heads[9] = "acme/shop:symphony/GH-1"
+	comment("POST", "issues/9/comments")
+	wantRequests(t, f, "GET /repos/acme/shop/pulls/9 404", "GET /repos/acme/shop/pulls/9 200", "POST /repos/acme/shop/issues/9/comments 201")
+}
+
+func TestWhatIsKnownForOneIssueIsNotForAnother(t *testing.T) {
+	t.Parallel()
+	f := newBusyFake(t)
+	r := f.openIssueScope(nil)
+	call := arguments(t, "POST", "/repos/acme/shop/issues/5/comments", body(map[string]any{"body": "x"}))
+	if got := f.use(r, call); !got.OK {
+		t.Fatal(got.Text)
+	}
+	if got := r.tool().Call(t.Context(), tracker.Issue{ID: "2", Identifier: "GH-2"}, json.RawMessage(call)); got.OK || len(f.comments) != 1 {
+		t.Errorf("OK %t, %q: the pull request is another session's", got.OK, got.Text)
+	}
+}
+
+func TestANumberThatCannotBeCheckedIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newBusyFake(t)
+	f.failWith(http.StatusForbidden, nil, `{"message": "Resource not accessible"}`)
+	got := f.use(f.openIssueScope(nil), arguments(t, "POST", "/repos/acme/shop/issues/5/comments", body(map[string]any{"body": "x"})))
+	if got.OK || !strings.Contains(got.Text, "cannot be checked") {
+		t.Errorf("OK %t, %q", got.OK, got.Text)
+	}
+	wantRequests(t, f, "GET /repos/acme/shop/pulls/5 0")
+}
+
+func TestWhatTheHostPublishesIsNotTheTools(t *testing.T) {
+	t.Parallel()
+	f := newBusyFake(t)
+	r := f.openIssueScope(func(c *Config) { c.Delivered = true })
+	for _, write := range writes() {
+		if write.body == "" {
+			continue
+		}
+		published := strings.HasPrefix(write.path, "git/") || strings.HasPrefix(write.path, "contents/") || write.path == "pulls" || write.method+write.path == "PATCHpulls/1"
+		if !published {
+			continue
+		}
+		if got := f.use(r, arguments(t, write.method, "/repos/acme/shop/"+write.path, map[string]any{"body": json.RawMessage(write.body)})); got.OK || !strings.Contains(got.Text, "published for you") {
+			t.Errorf("%s %s: OK %t, %q", write.method, write.path, got.OK, got.Text)
+		}
+	}
+	wantRequests(t, f)
+}
+
+func TestWhatTheAgentPostsCommandsAndNotifiesNobody(t *testing.T) {
+	t.Parallel()
+	const evil = "@dependabot merge\n/approve\nFixes #2\nFixes #1\n<!-- hidden -->"
+	const harmless = "@\u200bdependabot merge\n\\/approve\nF\u200bixes #2\nFixes #1"
+	for call, want := range map[string]map[string]any{
+		"POST issues/1/comments":           {"body": harmless},
+		"PATCH issues/comments/11":         {"body": harmless},
+		"POST pulls/5/comments/22/replies": {"body": harmless},
+		"POST pulls":                       {"title": "@\u200bdependabot merge /approve F\u200bixes #2 F\u200bixes #1 <!-- hidden -->", "body": harmless, "head": "symphony/GH-1"},
+		"POST pulls/5/reviews":             {"body": harmless, "comments": []any{map[string]any{"body": harmless, "path": "@a"}}},
+		"POST git/commits":                 {"message": "@\u200bdependabot merge\n\n/approve\nF\u200bixes #2\nFixes #1\n<!-- hidden -->"},
+	} {
+		for _, scope := range []Scope{ScopeIssue, ScopeRepo, ScopeToken} {
+			f := newBusyFake(t)
+			var got map[string]any
+			f.observe = func(r *http.Request, sent []byte, _ int, _ http.Header, _ []byte) {
+				if r.Method != http.MethodGet && r.URL.Path != "/graphql" {
+					if err := json.Unmarshal(sent, &got); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			given := map[string]any{}
+			for key := range want {
+				given[key] = evil
+			}
+			if _, ok := want["head"]; ok {
+				given["head"] = "symphony/GH-1"
+			}
+			if _, ok := want["comments"]; ok {
+				given["comments"] = []any{map[string]any{"body": evil, "path": "@a"}}
+			}
+			method, path, _ := strings.Cut(call, " ")
+			answer := f.use(f.openIssueScope(func(c *Config) { c.ToolScope = scope }), arguments(t, method, "/repos/acme/shop/"+path, body(given)))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s in scope %s: %s\n%s", call, scope, answer.Text, diff)
+			}
+		}
+	}
+}
+
+func TestATextThatIsNoneIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newBusyFake(t)
+	for _, given := range []map[string]any{{"body": []any{"@admin"}}, {"body": map[string]any{"body": "@admin"}}, {"body": 7}} {
+		if got := f.use(f.openIssueScope(nil), arguments(t, "POST", "/repos/acme/shop/issues/1/comments", body(given))); got.OK || !strings.Contains(got.Text, "must be text") {
+			t.Errorf("%v: OK %t, %q", given, got.OK, got.Text)
+		}
+	}
+	for _, comments := range []any{"x", []any{"x"}, []any{map[string]any{"body": 7}}} {
+		if got := f.use(f.openIssueScope(nil), arguments(t, "POST", "/repos/acme/shop/pulls/5/reviews", body(map[string]any{"comments": comments}))); got.OK || !strings.Contains(got.Text, "must be") {
+			t.Errorf("%v: OK %t, %q", comments, got.OK, got.Text)
+		}
+	}
+	wantRequests(t, f)
+}
+
+// TestNoWriteReachesWhatIsNotTheSessions draws calls from what hostile agents try, and
+// looks at what arrived at GitHub.
+func TestNoWriteReachesWhatIsNotTheSessions(t *testing.T) {
+	t.Parallel()
+	f := newBusyFake(t)
+	type write struct {
+		method, path string
+		body         map[string]any
+	}
+	var arrived []write
+	f.observe = func(r *http.Request, sent []byte, _ int, _ http.Header, _ []byte) {
+		if r.Method == http.MethodGet || r.URL.Path == "/graphql" {
+			return
+		}
+		w := write{r.Method, strings.TrimPrefix(r.URL.Path, "/repos/acme/shop/"), nil}
+		_ = json.Unmarshal(sent, &w.body)
+		arrived = append(arrived, w)
+	}
+	r := f.openIssueScope(nil)
+	numbers := []string{"1", "1", "1", "5", "5", "5", "2", "5", "6", "7", "8", "11", "12", "13", "14", "15", "21", "22", "23", "01", "1.", "symphony", "bug", "agent ok", "automerge"}
+	branches := []string{"symphony/GH-1", "symphony/GH-1", "symphony/GH-2", "main", "symphony-state", "acme:symphony/GH-1", "evil:symphony/GH-1", "refs/heads/symphony/GH-1", "refs/heads/main"}
+	ownTarget := regexp.MustCompile(`^(issues/1|issues/1/comments|issues/5/comments|issues/[15]/labels(/[^/]+)?|issues/comments/(11|14)|pulls|pulls/5|pulls/5/(comments|reviews)|` +
+		`pulls/5/comments/2[12]/replies|pulls/comments/21|contents/.+|git/(blobs|trees|commits|refs)|git/refs/heads/symphony/GH-1)$`)
+	sent := 0
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(name string, from []string) string { return rapid.SampledFrom(from).Draw(t, name) }
+		form := rapid.SampledFrom(writes()).Draw(t, "form")
+		path := regexp.MustCompile(`\b[0-9]+\b`).ReplaceAllStringFunc(strings.ReplaceAll(form.path, "symphony/GH-1", "BRANCH"), func(string) string { return pick("number", numbers) })
+		path = strings.ReplaceAll(path, "BRANCH", pick("branch", branches))
+		given := map[string]any{}
+		_ = json.Unmarshal([]byte(form.body), &given)
+		for range rapid.IntRange(0, 2).Draw(t, "changes") {
+			switch key := pick("key", []string{"body", "title", "state", "labels", "head", "base", "branch", "ref", "sha", "issue", "in_reply_to", "content", "message", "force", "event"}); key {
+			case "labels":
+				given[key] = []any{pick("label", []string{"symphony", "agent ok", "status:done", "bug", "automerge", "blocked"})}
+			case "issue", "in_reply_to":
+				given[key] = 2
+			case "sha":
+				given[key] = sha1
+			case "force":
+				given[key] = rapid.Bool().Draw(t, "force")
+			case "head", "base", "branch", "ref":
+				given[key] = pick("name", branches)
+			default:
+				given[key] = pick("text", []string{"x", "closed", "COMMENT", "APPROVE"})
+			}
+		}
+		arrived = nil
+		call := map[string]any{"method": pick("method", []string{form.method, form.method, "POST", "PUT", "PATCH", "DELETE"}), "path": "/repos/acme/shop/" + path, "body": given}
+		arguments, _ := json.Marshal(call)
+		f.use(r, string(arguments))
+		for _, w := range arrived {
+			sent++
+			problem := ""
+			switch {
+			case !ownTarget.MatchString(w.path):
+				problem = "its path is another's"
+			case w.body["branch"] != nil && w.body["branch"] != "symphony/GH-1", w.body["ref"] != nil && w.body["ref"] != "refs/heads/symphony/GH-1":
+				problem = "its branch is another's"
+			case w.path == "pulls" && w.body["head"] != "symphony/GH-1" && w.body["head"] != "acme:symphony/GH-1", w.body["issue"] != nil, w.body["in_reply_to"] != nil:
+				problem = "its source is another's"
+			case w.method == "POST" && strings.Contains(fmt.Sprint(w.body["labels"]), "agent ok"), strings.Contains(fmt.Sprint(w.body["labels"]), "automerge"):
+				problem = "its label is for people"
+			}
+			if problem != "" {
+				t.Errorf("%s: %+v arrived", problem, w)
+			}
+		}
+		f.requests = nil
+	})
+	if sent == 0 {
+		t.Error("nothing was sent, so nothing was proved")
+	}
+}
+
+// TestEachWriteOfGitHubIsSortedByScope compares what the tool accepts with a list that
+// people read. What is not in the list is refused, also what GitHub adds later.
+func TestEachWriteOfGitHubIsSortedByScope(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(openapiEnv) == "" {
+		t.Skipf("%s names no file: the writes of GitHub are not known", openapiEnv)
+	}
+	doc, err := description()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile("testdata/tool_writes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFake(t)
+	repositories := map[Scope]*repository{}
+	for _, scope := range []Scope{ScopeIssue, ScopeRepo, ScopeToken} {
+		repositories[scope] = f.openIssueScope(func(c *Config) { c.ToolScope = scope })
+	}
+	var got []string
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			if method == http.MethodGet || method == http.MethodHead {
+				continue
+			}
+			call := bestCall(t, method, path)
+			for _, scope := range []Scope{ScopeIssue, ScopeRepo, ScopeToken} { // the narrowest
+				if _, err := repositories[scope].authorizeCall(ownIssueOfTests, json.RawMessage(call)); err == nil {
+					got = append(got, fmt.Sprintf("%-5s %s %s", scope, method, strings.TrimPrefix(path, "/repos/{owner}/{repo}/")))
+					break
+				}
+			}
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(strings.TrimSpace(string(list)), strings.Join(got, "\n")); diff != "" {
+		t.Errorf("(-listed +accepted):\n%s", diff)
+	}
+}
+
+// bestCall returns the call of a path that has the best chance to be accepted: about the
+// session's own issue and branch.
+func bestCall(t *testing.T, method, path string) string {
+	path = strings.NewReplacer("{ref}", "heads/symphony/GH-1", "{path}", "a b/cart.go", "/labels/{name}", "/labels/symphony").Replace(path)
+	path = regexp.MustCompile(`/\{[a-z_]+\}`).ReplaceAllStringFunc(path, func(s string) string {
+		if s == "/{owner}" || s == "/{repo}" {
+			return s
+		}
+		return "/1"
+	})
+	more := map[string]any{}
+	for _, write := range writes() {
+		written := strings.NewReplacer("pulls/5", "pulls/1", "comments/11", "comments/1", "comments/2", "comments/1").Replace(write.path)
+		if write.method == method && strings.TrimPrefix(path, "/repos/{owner}/{repo}/") == written && write.body != "" {
+			more["body"] = json.RawMessage(write.body)
+		}
+	}
+	return arguments(t, method, path, more)
+}
