@@ -223,9 +223,9 @@ func (c Config) warnings() []string {
 	}
 	switch c.ToolScope {
 	case ScopeRepo:
-		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"repo\": the agent may change every issue, pull request, comment and branch of %s, not only its own; merges, approvals and the default branch are refused", c.Repo))
+		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"repo\": the agent may change every issue, pull request, comment and branch of %s, not only its own; merges and the default branch are refused", c.Repo))
 	case ScopeToken:
-		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"token\": the agent may merge, approve, release and start workflows in %s, and change every issue, pull request and branch; only settings, secrets and the state branch are refused", c.Repo))
+		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"token\": the agent may merge, approve, release and start workflows in %s, and change every issue and branch; settings and secrets are refused", c.Repo))
 	}
 	closed := func(state string) bool { return tracker.NormalState(state) == stateClosed }
 	if len(c.TerminalStates) > 0 && !slices.ContainsFunc(c.TerminalStates, closed) {

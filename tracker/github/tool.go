@@ -52,14 +52,14 @@ func (c Config) mayWrite() string {
 	const never = "Settings, secrets and workflow files are always refused"
 	switch {
 	case c.ToolScope == ScopeToken:
-		return "You may write everywhere in it, also merge, approve and release. " + never + ", and so are direct changes of the default branch."
+		return "You may write issues, pull requests, files, commits and branches, and also merge, approve, release and start workflows. " + never + ", and so are direct changes of the default branch."
 	case c.ToolScope == ScopeRepo:
 		return "You may write issues, comments, labels, pull requests, files, commits and branches. " + never + ", and so are merges, approvals and changes of the default branch."
 	case c.Delivered:
 		return "You may write only to the issue that you work on (comments, state, labels that hand it over) and to the pull request that is made from your work (comments, replies, reviews). " +
 			never + "; other issues and pull requests, files, branches and comments by others are for reading."
 	}
-	return "You may write only to the issue that you work on (comments, state, labels that hand it over), to its branch " + branchPrefix + "<identifier of the issue>, and to the pull request of that branch, which you may open. " +
+	return "You may write only to the issue that you work on (comments, state, labels that hand it over), to its branch " + c.branchOf("<identifier of the issue>") + ", and to the pull request of that branch, which you may open. " +
 		never + "; other issues, pull requests and branches, and comments by others, are for reading."
 }
 

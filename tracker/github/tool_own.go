@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,16 +11,15 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// branchPrefix stands before the identifier of an issue in the name of its branch.
-const branchPrefix = "symphony/"
-
-// ownBranchName returns the branch of the issue of the session. What is proposed from it
-// is the session's own pull request.
-func (c *call) ownBranchName() string { return branchPrefix + c.issue.Identifier }
+// branchOf returns the branch of the issue with an identifier. What is proposed from it
+// is the issue's own pull request.
+func (c Config) branchOf(identifier string) string {
+	return cmp.Or(c.BranchPrefix, "symphony/") + identifier
+}
 
 // allowance says what a session may write in the scope issue.
 func (c *call) allowance(cfg Config) string {
-	text := fmt.Sprintf("comments, state and hand-over labels of issue %s; comments, replies, reviews and the same labels on the pull request of the branch %s", c.issue.ID, c.ownBranchName())
+	text := fmt.Sprintf("comments, state and hand-over labels of issue %s; comments, replies, reviews and the same labels on the pull request of the branch %s", c.issue.ID, cfg.branchOf(c.issue.Identifier))
 	if !cfg.Delivered {
 		text += ", which it may open and edit; the files of that branch"
 	}
@@ -71,8 +71,8 @@ func ownReply(_ Config, c *call) error {
 }
 
 // ownBranch accepts a change of the own branch.
-func ownBranch(_ Config, c *call) error {
-	if c.branch != c.ownBranchName() {
+func ownBranch(cfg Config, c *call) error {
+	if c.branch != cfg.branchOf(c.issue.Identifier) {
 		return fmt.Errorf("%q is not the branch of this session", c.branch)
 	}
 	return nil
@@ -81,8 +81,9 @@ func ownBranch(_ Config, c *call) error {
 // ownHead accepts a pull request from the own branch.
 func ownHead(cfg Config, c *call) error {
 	owner, _, _ := strings.Cut(cfg.Repo, "/")
-	if head, _ := c.Body["head"].(string); head != c.ownBranchName() && head != owner+":"+c.ownBranchName() {
-		return fmt.Errorf("body.head must be %q", c.ownBranchName())
+	branch := cfg.branchOf(c.issue.Identifier)
+	if head, _ := c.Body["head"].(string); head != branch && head != owner+":"+branch {
+		return fmt.Errorf("body.head must be %q", branch)
 	}
 	return nil
 }

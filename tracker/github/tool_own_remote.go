@@ -104,7 +104,7 @@ func (r *repository) comesFromOwnBranch(ctx context.Context, c *call, number str
 	return r.memory.recall(fmt.Sprintf("%s pulls/%s", c.issue.ID, number), func() (bool, error) {
 		pull, err := r.client.PullRequest(ctx, number)
 		head := pull.GetHead()
-		return head.GetRef() == c.ownBranchName() && strings.EqualFold(head.GetRepo().GetFullName(), r.cfg.Repo), err
+		return head.GetRef() == r.cfg.branchOf(c.issue.Identifier) && strings.EqualFold(head.GetRepo().GetFullName(), r.cfg.Repo), err
 	})
 }
 

@@ -229,6 +229,19 @@ func TestWhatIsKnownForOneIssueIsNotForAnother(t *testing.T) {
 	}
 }
 
+func TestTheOwnBranchHasTheConfiguredPrefix(t *testing.T) {
+	t.Parallel()
+	f := newBusyFake(t)
+	f.heads[9] = "acme/shop:bots/GH-1"
+	r := f.openIssueScope(func(c *Config) { c.BranchPrefix = "bots/" })
+	for number, want := range map[string]bool{"5": false, "9": true} {
+		got := f.use(r, arguments(t, "POST", "/repos/acme/shop/issues/"+number+"/comments", body(map[string]any{"body": "x"})))
+		if got.OK != want || !want && !strings.Contains(got.Text, "bots/GH-1") {
+			t.Errorf("#%s: OK %t, %q", number, got.OK, got.Text)
+		}
+	}
+}
+
 func TestANumberThatCannotBeCheckedIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newBusyFake(t)
