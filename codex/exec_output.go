@@ -32,11 +32,11 @@ type execOutput struct {
 	refused chan struct{} // closed by refuse
 	wake    chan struct{} // has room for one: there is something to write
 
-	mu      sync.Mutex
-	chunks  [][]byte // not yet written
-	waiting int      // bytes in chunks
-	total   int      // bytes of standard output so far
-	stderr  []byte   // its end
+	mu      sync.Mutex // guards the fields below; see Session for the order of locks
+	chunks  [][]byte   // not yet written
+	waiting int        // bytes in chunks
+	total   int        // bytes of standard output so far
+	stderr  []byte     // its end
 	refusal *ExecError
 }
 

@@ -14,13 +14,14 @@ import (
 
 // Session is a conversation with one app-server on one thread.
 //
-// It has two mutexes, and the connection has one. Session.mu guards the fields below
-// it and those of the turn in progress; conn.mu guards the calls without an answer and
-// the reason why the connection ended. Neither is held while another mutex is acquired
-// or while code of the caller runs. Session.eventsMu is held while Options.Events runs,
-// which may therefore call ThreadID, Resumed and Usage. It is acquired before
-// Session.mu: emit must not be called with Session.mu held. Methods whose name ends in
-// Locked require Session.mu.
+// It has two mutexes, and the connection and the output of each program of the host have
+// one. Session.mu guards the fields below it and those of the turn in progress; conn.mu
+// guards the calls without an answer and the reason why the connection ended;
+// execOutput.mu guards the output that is not written yet. None of the three is held
+// while another mutex is acquired or while code of the caller runs. Session.eventsMu is
+// held while Options.Events runs, which may therefore call ThreadID, Resumed and Usage.
+// It is acquired before Session.mu: emit must not be called with Session.mu held. Methods
+// whose name ends in Locked require Session.mu, and those of execOutput its own mutex.
 //
 // Fields above the mutexes do not change after connect, except where they say so.
 type Session struct {
