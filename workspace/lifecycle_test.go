@@ -116,6 +116,24 @@ func TestAWorkspaceThatItsCallerFillsIsPartialUntilItIsFinished(t *testing.T) {
 	}
 }
 
+func TestANoteIsKeptUntilTheWorkspaceIsRemoved(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{})
+	ws := prepare(t, r)
+	for _, text := range []string{"one", "two", "", "three"} {
+		if err := r.SaveNote(ws, text); err != nil || r.Note(ws) != text {
+			t.Errorf("saved %q, read %q, %v", text, r.Note(ws), err)
+		}
+	}
+	if _, err := r.Remove(t.Context(), issue); err != nil || r.Note(ws) != "" {
+		t.Errorf("after the removal: %q, %v", r.Note(ws), err)
+	}
+	ws = prepare(t, r)
+	if err := os.Symlink("/etc/passwd", filepath.Join(r.Path(), noteFile(ws.Key))); err != nil || r.Note(ws) != "" {
+		t.Errorf("through a link: %q, %v", r.Note(ws), err)
+	}
+}
+
 func TestAKillBeforeTheFolderWasMadeIsHarmless(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})

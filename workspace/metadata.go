@@ -18,6 +18,8 @@ import (
 //	<key>.busy      a session runs in the workspace
 //	<key>.json      the workspace is complete and no process runs in it
 //
+// A further file, <key>.note, holds what [Root.SaveNote] was given.
+//
 // A state changes by a rename, so a run that is killed leaves the state that tells
 // the next run what to do: a partial workspace is deleted, and a busy one is
 // searched for the processes of the killed run. An idle one is not searched, which
@@ -30,6 +32,7 @@ const maxRecordSize = 4 << 10
 func partialFile(key string) string { return path.Join(metadataDir, key+".partial") }
 func busyFile(key string) string    { return path.Join(metadataDir, key+".busy") }
 func idleFile(key string) string    { return path.Join(metadataDir, key+".json") }
+func noteFile(key string) string    { return path.Join(metadataDir, key+".note") }
 
 // issueRecord is the content of a metadata file. The agent may have written it, so
 // it is checked as input and never used as a path.
@@ -138,10 +141,44 @@ func (r *Root) markComplete(ws Workspace) error {
 
 // clearPartial removes the metadata of a workspace that no longer exists.
 func (r *Root) clearPartial(ws Workspace) error {
-	if err := r.dir.Remove(partialFile(ws.Key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("mark workspace %s as gone: %w", ws.Path, err)
+	for _, name := range []string{noteFile(ws.Key), partialFile(ws.Key)} {
+		if err := r.dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("mark workspace %s as gone: %w", ws.Path, err)
+		}
 	}
 	return nil
+}
+
+// SaveNote keeps a short text with a workspace, for the next run, where its agent does
+// not see it. An empty text removes the note.
+func (r *Root) SaveNote(ws Workspace, text string) error {
+	name := noteFile(ws.Key)
+	var err error
+	if text == "" {
+		if err = r.dir.Remove(name); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	} else if err = r.dir.WriteFile(name+".new", []byte(text), 0o600); err == nil {
+		err = r.dir.Rename(name+".new", name)
+	}
+	if err != nil {
+		return fmt.Errorf("save the note of workspace %s: %w", ws.Path, err)
+	}
+	return nil
+}
+
+// Note returns the note of a workspace; empty when it has none that can be read.
+func (r *Root) Note(ws Workspace) string {
+	f, err := r.dir.OpenFile(noteFile(ws.Key), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxRecordSize))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // markBusy records that a session is about to start in the workspace, and reports

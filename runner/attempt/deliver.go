@@ -69,7 +69,7 @@ func (a *attempt) publish(ctx context.Context, proof proof) error {
 // publishHeld does the work of publish. a.work must be held.
 func (a *attempt) publishHeld(ctx context.Context, proof proof) error {
 	w := &a.work
-	incoming, err := a.harvest(ctx)
+	incoming, err := a.harvest(ctx, a.Repository.from())
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) error {
 		return &RefusedError{got.Refused}
 	}
 	w.published, w.latest = incoming.Tip, got
-	return nil
+	return a.saveStart(got.Head)
 }
 
 // prove returns what is known of the tests of the work, and whether that is too little.

@@ -29,7 +29,9 @@
 //
 // Work that the session was not able to finish is published as unproven if the session
 // failed or ran out of time. Work that is refused at the end fails the issue with the
-// reasons. A new workspace counts as made when after_create has succeeded there.
+// reasons. What is not published stays in the workspace, and the next session there goes
+// on with it (leftover.go). A new workspace counts as made when after_create has
+// succeeded there.
 //
 // # The end
 //

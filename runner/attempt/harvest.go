@@ -10,6 +10,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -23,6 +24,7 @@ const (
 // a turn runs; see hold for what stands below publishing.
 type work struct {
 	session  *codex.Session
+	ws       workspace.Workspace
 	began    time.Time
 	unfilled bool // the workspace is of no use for another session
 	hooked   bool // after_run has been started since the latest turn
@@ -51,9 +53,8 @@ var errReceived = errors.New("the rest of the work is not read")
 // harvest packs the agent's work in the sandbox and streams it into a quarantine of the
 // store. The errors are those of [git.Store.Receive] and of [codex.Session.Exec]; a
 // workspace that git cannot read is a [*git.Refusal].
-func (a *attempt) harvest(ctx context.Context) (*git.Incoming, error) {
-	checkout := a.Repository.Checkout
-	command := a.Repository.Host.Harvest(checkout.Head, a.temp)
+func (a *attempt) harvest(ctx context.Context, from git.From) (*git.Incoming, error) {
+	command := a.Repository.Host.Harvest(from.Start, a.temp)
 	// With these, files that are not committed make the same commit each time.
 	date := fmt.Sprintf("%d +0000", a.work.began.Unix())
 	env := append(command.Env, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
@@ -67,7 +68,7 @@ func (a *attempt) harvest(ctx context.Context) (*git.Incoming, error) {
 	var refused error
 	var receiving sync.WaitGroup
 	receiving.Go(func() {
-		incoming, refused = a.Repository.Store.Receive(ctx, reader, git.From{Start: checkout.Head, Base: checkout.Base})
+		incoming, refused = a.Repository.Store.Receive(ctx, reader, from)
 		reader.CloseWithError(errReceived)
 	})
 	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: env, Timeout: timeout, MaxOutput: maxHarvest, Stdout: writer})

@@ -45,7 +45,7 @@ type Repository struct {
 
 	// Deliver publishes work, or says why it must not leave. It may be called several
 	// times in a session: each time for all the work since Checkout.Head, even if some
-	// of it is published. The caller closes Delivery.Incoming. The errors are those of
+	// of it is published. Work that it does not publish it may keep as files. The caller closes Delivery.Incoming. The errors are those of
 	// package git, [ErrDelivery], and others that concern the issue. Work that changes
 	// nothing is [git.ErrNothingNew].
 	Deliver func(context.Context, Delivery) (Delivered, error)
@@ -95,6 +95,7 @@ func (a *attempt) runInRepository(ctx context.Context, ws workspace.Workspace, p
 // workInRepository fills the workspace, opens the thread, runs the turns and delivers
 // the work. The session has no thread yet, so nothing of the agent runs.
 func (a *attempt) workInRepository(ctx context.Context, session *codex.Session, ws workspace.Workspace, prompts prompts) error {
+	a.work.ws = ws
 	a.work.session, a.work.began, a.work.publishing = session, time.Now(), make(chan struct{}, 1)
 	err := session.CanExec(ctx)
 	if err == nil {
@@ -110,12 +111,18 @@ func (a *attempt) workInRepository(ctx context.Context, session *codex.Session, 
 		return err
 	}
 	before := a.fingerprint(ctx, ws)
-	settled := false
-	if err = a.runTurns(ctx, session, prompts.first(session.Resumed())); err == nil {
+	settled, taken := false, false
+	if err = a.runTurns(ctx, session, prompts.first(session.Resumed())); err == nil && len(a.questions) == 0 {
 		settled, err = a.finish(ctx, session)
+		taken = err == nil
 	}
 	if !settled {
-		a.abandon(ctx, session)
+		taken = a.abandon(ctx, session)
+	}
+	if taken {
+		if err := a.Workspaces.SaveNote(ws, ""); err != nil {
+			a.warn("the next session continues with work that is published", err)
+		}
 	}
 	a.changed = before == "" || before != a.fingerprint(context.WithoutCancel(ctx), ws)
 	return err
@@ -123,10 +130,10 @@ func (a *attempt) workInRepository(ctx context.Context, session *codex.Session, 
 
 // fill gives the workspace a new .git, brings its files to the commit where the work
 // begins, and runs the hooks that prepare it. Of a kept workspace only ignored files
-// stay.
+// stay, and the commits of work that was not taken.
 func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace.Workspace) error {
 	repo := a.Repository
-	err := a.Workspaces.ReplaceGit(ws, func(folder *os.Root) error { return repo.Store.Populate(folder, repo.Checkout) })
+	err := a.renewGit(ctx, ws)
 	if err != nil {
 		return err
 	}
@@ -159,33 +166,60 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 	return a.sandboxedHook(ctx, session, "before_run", repo.Hooks.BeforeRun)
 }
 
+// renewGit gives the workspace a new .git: with what the last session left, if that
+// was not taken, else with what the remote has.
+func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) error {
+	left, err := a.leftover(ctx, ws)
+	if err != nil {
+		return err
+	}
+	checkout := a.Repository.Checkout
+	if left != nil {
+		defer left.Close()
+		checkout.Head = left.Tip
+	}
+	err = a.Workspaces.ReplaceGit(ws, func(folder *os.Root) error {
+		err := a.Repository.Store.Populate(folder, checkout)
+		if err == nil && left != nil {
+			err = left.CopyPacks(folder)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return a.saveStart(git.ObjectID{})
+}
+
 // errCheckout: git could not fill a workspace.
 var errCheckout = errors.New("checkout_failed")
 
 // abandon saves what can be saved of a session that did not end well: it runs after_run,
 // unless that ran, and publishes the work as unproven, unless the issue is no longer
 // ours or there is no time. What ended the session is its outcome, so failures are
-// warnings.
-func (a *attempt) abandon(ctx context.Context, session *codex.Session) {
+// warnings. It reports whether nothing is left to publish.
+func (a *attempt) abandon(ctx context.Context, session *codex.Session) (taken bool) {
 	a.enter(schedule.StatusFinishing)
 	rest, cancel := restOf(ctx)
 	defer cancel()
 	if err := session.CleanTerminals(rest); err != nil {
 		a.warn("the work was not taken from the workspace", err)
-		return
+		return false
 	}
 	if !a.work.hooked {
 		a.sandboxedAfterRun(rest, session)
 	}
 	if ctx.Err() != nil && !isWanted(context.Cause(ctx)) {
-		return
+		return false
 	}
 	rest, cancel = context.WithTimeout(rest, abandonTime)
 	defer cancel()
 	err := a.publish(rest, untested)
 	if err != nil && !errors.Is(err, git.ErrNothingNew) {
 		a.warn("the work of the session was not published", err)
+		return false
 	}
+	return true
 }
 
 // abandonTime bounds the publication of work of a session that was stopped.

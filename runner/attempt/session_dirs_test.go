@@ -115,7 +115,7 @@ func TestAKeyWithoutAFolderIsNotUsed(t *testing.T) {
 
 // newCodexFixture returns a fixture with the real Codex, a key, and a model that
 // runs a command in each session.
-func newCodexFixture(t *testing.T) (*fixture, *codextest.Model) {
+func newCodexFixture(t *testing.T, lanes ...codextest.Lane) (*fixture, *codextest.Model) {
 	t.Helper()
 	path := os.Getenv("SYMPHONY_TEST_CODEX")
 	if path == "" {
@@ -131,7 +131,7 @@ func newCodexFixture(t *testing.T) (*fixture, *codextest.Model) {
 	}
 	run := codextest.Reply{Items: []codextest.Item{codextest.Call{Name: "exec_command", Arguments: string(command)}}}
 	done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
-	m := codextest.NewModel(codextest.Lane{Replies: []codextest.Reply{run, done}, Loop: true})
+	m := codextest.NewModel(append(lanes, codextest.Lane{Replies: []codextest.Reply{run, done}, Loop: true})...)
 	t.Cleanup(m.Close)
 	f := newFixture(t, "")
 	f.job.Codex = codex.Config{Command: "exec " + quote(path) + " app-server", Model: "gpt-5.5"}

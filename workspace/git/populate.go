@@ -89,6 +89,27 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 	return nil
 }
 
+// CopyPacks copies the work into a .git that [Store.Populate] has made, so that Head can
+// be its tip.
+func (in *Incoming) CopyPacks(into *os.Root) error {
+	const folder = "objects/pack"
+	entries, err := os.ReadDir(filepath.Join(in.dir, folder))
+	for _, entry := range entries {
+		name := entry.Name()
+		if ext := filepath.Ext(name); err != nil || ext != ".pack" && ext != ".idx" {
+			continue
+		}
+		err = copyFile(into, path.Join(folder, name), filepath.Join(in.dir, folder, name))
+		if errors.Is(err, fs.ErrExist) {
+			err = nil // the store has the same pack
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("copy the work: %w", err)
+	}
+	return nil
+}
+
 // copyFile copies a file of the host. The copy shares no inode with it.
 func copyFile(into *os.Root, name, from string) error {
 	src, err := os.Open(from)

@@ -1,0 +1,79 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// While a workspace holds work that is not published, a note beside it says where that
+// work began. A session that is killed, fails or is refused leaves the note. The next
+// one takes the work out of the old .git, inside the sandbox as always, and puts it
+// into the new one. The note is the host's: what the old .git says of its history could
+// make a person's commits look like the agent's.
+
+// from returns where the work of the session begins.
+func (r *Repository) from() git.From {
+	return git.From{Start: r.Checkout.Head, Base: r.Checkout.Base}
+}
+
+// saveStart writes the note. head is where the session has left the branch of the
+// remote; zero if it has not moved it.
+func (a *attempt) saveStart(head git.ObjectID) error {
+	from := a.Repository.from()
+	if head.IsZero() {
+		head = from.Start
+	}
+	return a.Workspaces.SaveNote(a.work.ws, fmt.Sprintf("%s %s %s\n", from.Start, head, from.Base))
+}
+
+// readStart reads the note. It returns false if there is none.
+func (a *attempt) readStart(ws workspace.Workspace) (from git.From, head git.ObjectID, ok bool) {
+	var start, left, base string
+	if n, _ := fmt.Sscanf(a.Workspaces.Note(ws), "%s %s %s\n", &start, &left, &base); n != 3 {
+		return git.From{}, git.ObjectID{}, false
+	}
+	var err1, err2, err3 error
+	from.Start, err1 = git.ParseObjectID(start)
+	head, err2 = git.ParseObjectID(left)
+	from.Base, err3 = git.ParseBranch(base)
+	return from, head, errors.Join(err1, err2, err3) == nil
+}
+
+// leftover takes work that the last session left in a kept workspace; nil if there is
+// none to continue with. Work that cannot be taken is given up with a warning: an agent
+// must not be able to block its issue. If somebody else has moved the branch, the
+// session begins with that, and Deliver says what becomes of the work.
+func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.Incoming, error) {
+	from, head, ok := a.readStart(ws)
+	if ws.CreatedNow || !ok {
+		return nil, nil
+	}
+	const lost = "the work that the last session left was not taken along"
+	left, err := a.harvest(ctx, from)
+	switch class, _ := classify(err); {
+	case err == nil:
+	case errors.Is(err, git.ErrNothingNew):
+		return nil, nil
+	case ctx.Err() != nil || class == schedule.Systemic:
+		return nil, err
+	default:
+		a.warn(lost, err)
+		return nil, nil
+	}
+	if pushed := a.Repository.Checkout.Pushed; pushed.IsZero() || pushed == from.Start || pushed == head {
+		return left, nil
+	}
+	got, err := a.Repository.Deliver(ctx, Delivery{Incoming: left, Unproven: true, Tested: "The session ended before the agent was done."})
+	if err == nil && got.Refused != "" {
+		err = &RefusedError{got.Refused}
+	}
+	if err != nil {
+		a.warn(lost, err)
+	}
+	return nil, left.Close()
+}

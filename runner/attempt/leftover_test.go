@@ -1,0 +1,67 @@
+package attempt
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// What a session left that was stopped, or refused, is where the next one goes on.
+func TestTheNextSessionContinuesWithWhatWasNotTaken(t *testing.T) {
+	t.Parallel()
+	const work = "- [ ] Create `a.txt` containing `one`\n- [ ] Run `git add -A && git commit -qm one`\n- [ ] Create `b.txt` containing `two`\n"
+	for name, test := range map[string]struct {
+		first   string
+		between func(f *repositoryFixture)
+		warning string
+		files   []string
+	}{
+		"after a stop": {work + "- [ ] Say `ready`\n- [ ] Hang\n", func(*repositoryFixture) {}, "", []string{"a.txt", "b.txt", "c.txt"}},
+		"after a refusal": {work + "- [ ] Create `.github/x` containing `no`\n", func(f *repositoryFixture) {
+			f.setScript("- [ ] Run `rm -r .github && git add -A && touch c.txt`\n")
+		}, "", []string{"a.txt", "b.txt", "c.txt"}},
+		"after the base has moved": {work + "- [ ] Say `ready`\n- [ ] Hang\n", func(f *repositoryFixture) {
+			f.git("seed", "commit", "-q", "--allow-empty", "-m", "second")
+			f.git("seed", "push", "-q", f.origin, "main")
+		}, "", []string{"a.txt", "b.txt", "c.txt"}},
+		"not when a person moved the branch": {work + "- [ ] Say `ready`\n- [ ] Hang\n", func(f *repositoryFixture) {
+			f.git("seed", "commit", "-q", "--allow-empty", "-m", "by a person")
+			f.git("seed", "push", "-q", f.origin, "main:"+f.branch.String())
+			f.deliver = func(d Delivery) error {
+				if d.Incoming.Start != f.there {
+					return os.ErrExist // as a publisher says that the branch has moved
+				}
+				return nil
+			}
+		}, "was not taken along: ", []string{"c.txt"}},
+		"not when git cannot read it": {work + "- [ ] Run `rm -rf .git/objects`\n- [ ] Say `ready`\n- [ ] Hang\n", func(*repositoryFixture) {},
+			"was not taken along: ", []string{"c.txt"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRepositoryFixture(t, test.first)
+			if got := f.session(f.stopWhen("ready", schedule.Interrupted)); got.Class == schedule.Done || f.isPublished() {
+				t.Fatalf("%+v", got)
+			}
+			f.onUpdate = func(Update) {}
+			f.setScript("- [ ] Create `c.txt` containing `three`\n")
+			test.between(f)
+			got := f.session(t.Context())
+			if got.Class != schedule.Done || got.Delivered == "" {
+				t.Errorf("%+v", got)
+			}
+			if test.warning == "" && len(got.Warnings) > 0 || test.warning != "" && (len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], test.warning)) {
+				t.Errorf("warned of %q", got.Warnings)
+			}
+			if files, _ := f.published(); strings.Join(files[2:], " ") != strings.Join(test.files, " ") {
+				t.Errorf("published: %v", files)
+			}
+			f.setScript("- [ ] Run `mkdir -p cache; git status --porcelain > cache/x; test ! -s cache/x`\n")
+			if got := f.session(t.Context()); got.Class != schedule.Done || got.Delivered != "" || len(got.Warnings) > 0 {
+				t.Errorf("a third session, with nothing left: %+v", got)
+			}
+		})
+	}
+}

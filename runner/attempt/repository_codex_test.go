@@ -1,0 +1,61 @@
+package attempt
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// The real Codex commits, leaves files that are not committed and a program that commits
+// for ever, publishes with the tool, and works on.
+func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
+	t.Parallel()
+	for name, withKey := range map[string]bool{"in a home of its own": true, "in the user's home": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			of, m := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
+				calls(t, "exec_command", map[string]string{"cmd": "cat prepared && echo one > a.txt && git add a.txt && git commit -qm one && echo two > b.txt; " +
+					"(setsid sh -c 'while :; do git commit -q --allow-empty -m again; sleep 0.1; done' >/dev/null 2>&1 &); echo the command ran"}),
+				calls(t, "deliver", map[string]string{"title": "Add a and b", "body": "They are there."}),
+				calls(t, "exec_command", map[string]string{"cmd": "echo three > c.txt"}),
+				{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
+			}})
+			f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
+			f.dir = realPath(t, f.dir)
+			account := f.job.Account
+			f.inRepository()
+			f.job.Account = account
+			f.job.Denied.Paths = []string{f.path("home/.codex")} // as every list of credentials has it
+			if !withKey {
+				f.job.Account = Account{}
+				f.check(codextest.Home{URL: m.URL()}.Write(f.path("home/.codex")))
+			}
+			f.job.Repository.Hooks.AfterCreate = "echo prepared > prepared; echo /prepared >> .git/info/exclude; cat ../../stores/*/lock >&2 && exit 1; true"
+			f.job.Repository.Verify = "test -e a.txt && test -e prepared"
+			got := f.session(t.Context())
+			if got.Class != schedule.Done || got.Delivered != "https://example.com/pull/1" || len(got.Warnings) > 0 {
+				t.Fatalf("%+v", got)
+			}
+			f.assertPublished("2", "a.txt", "b.txt", "c.txt")
+			if log := f.readText(f.job.EventLog); !strings.Contains(log, "the command ran") || strings.Contains(log, "deltaBase64") {
+				t.Error("the event log tells of no command, or holds the pack with the work")
+			}
+			if len(f.deliveries) != 2 || f.deliveries[1].Title != "Add a and b" || f.deliveries[1].Tested != passed {
+				t.Errorf("%+v", f.deliveries)
+			}
+		})
+	}
+}
+
+// calls returns a reply that calls a tool.
+func calls(t *testing.T, tool string, arguments map[string]string) codextest.Reply {
+	t.Helper()
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: tool, Arguments: string(text)}}}
+}
