@@ -181,7 +181,7 @@ func (m *machine) checkOut() {
 	}
 }
 
-// tell makes GitHub know how this run goes.
+// tell sets the state of this run at GitHub.
 func (j *job) tell(status, conclusion string) {
 	if j.hub == nil {
 		return

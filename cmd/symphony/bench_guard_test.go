@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// BenchmarkGuard takes the time of eight sessions of the real Codex, one turn
-// each, four at once, apart into what Codex does for anybody (bare), what it does
-// for a posture (replayed: a loop that says word for word what our sessions say
-// to open a thread and a turn, and nothing else), and what is ours (symphony). On
-// a busy machine compare the processor time.
+// BenchmarkGuard splits the time of eight sessions of the real Codex, one turn each,
+// four at once, into what Codex does without a posture (bare), what it does for a posture
+// (replayed: a loop that says word for word what our sessions say to open a thread and a
+// turn, and nothing else), and what this program does (symphony). On a busy machine
+// compare the processor time.
 func BenchmarkGuard(b *testing.B) {
 	const sessions, atOnce = 8, 4
 	issues := map[string]string{}

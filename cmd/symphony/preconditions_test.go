@@ -44,7 +44,7 @@ func TestALoginIsAnotherOneWhenAnythingThatLogsInChanges(t *testing.T) {
 	}
 }
 
-// TestAPasswordThatCanBeGuessedIsNoPartOfALogin: the digest of a login would tell it
+// TestAPasswordThatCanBeGuessedIsNoPartOfALogin: the digest of a login would reveal it
 // to a reader who tries all passwords.
 func TestAPasswordThatCanBeGuessedIsNoPartOfALogin(t *testing.T) {
 	t.Parallel()

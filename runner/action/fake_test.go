@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/action"
 )
 
-// A runner reads what a step prints, as GitHub's does but more gladly: it ends
+// A runner reads what a step prints, as GitHub's does but more leniently: it ends
 // lines at everything that looks like an end, takes a line for a command if any
 // way to overlook characters makes it one, and wants neither a known name nor a
 // second "::".

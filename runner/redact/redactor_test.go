@@ -53,7 +53,7 @@ func plainJSON(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// small makes the hex digits of percent-encoding small.
+// small writes the hex digits of percent-encoding in lower case.
 func small(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {

@@ -21,7 +21,7 @@ func TestTheTokenOfTheStateIsNotSentInTheClear(t *testing.T) {
 	}
 }
 
-// What is no HTTP is quoted in the error of the library.
+// The library's error quotes an answer that is not HTTP.
 func TestTheTokenOfTheStateIsCutOutOfWhatIsNoHTTP(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

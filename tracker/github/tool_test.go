@@ -27,7 +27,7 @@ func (f *fake) openWide(scope Scope) *repository {
 	return f.openWith(map[string]any{"trust_label": "agent ok", "tool_scope": string(scope)}, []string{"open"}, []string{"closed"})
 }
 
-// arguments writes a call down.
+// arguments returns a call as JSON.
 func arguments(t *testing.T, method, path string, more map[string]any) string {
 	t.Helper()
 	v := map[string]any{"method": method, "path": path}

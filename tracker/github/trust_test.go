@@ -273,7 +273,7 @@ func TestAHistoryThatIsNotToldIsNotTrusted(t *testing.T) {
 	}
 }
 
-// A failure that may pass must not take the work from who is at it.
+// A temporary failure must not stop a session that runs.
 func TestTrustThatCannotBeAskedForFailsTheRead(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

@@ -111,7 +111,7 @@ func (m *memoryTracker) request(ctx context.Context, nth int) error {
 	return nil
 }
 
-// answer sends the issues in pages. It is the caller's to hold m.mu.
+// answer sends the issues in pages. m.mu must be held.
 func (m *memoryTracker) answer(ctx context.Context, found []tracker.Issue) ([]tracker.Issue, error) {
 	if m.defect == "stale" {
 		if m.stale == nil {
