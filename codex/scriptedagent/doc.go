@@ -57,5 +57,6 @@
 // The tests hold the same conversations with this agent and with the real Codex, and
 // compare every message with the recorded fields (testdata/shapes.txt). One
 // difference is deliberate: the agent checks policies and does not follow them,
-// because the script alone decides what it does and when it asks.
+// because the script alone decides what it does and when it asks. It shares no code with
+// package codex, so that no mistake is on both sides of a conversation.
 package scriptedagent
