@@ -40,6 +40,11 @@ var (
 	ErrInDoubt = errors.New("tracker_write_in_doubt")
 )
 
+// PerhapsPosted returns the [ErrInDoubt] of a comment whose request failed with err.
+func PerhapsPosted(err error) error {
+	return fmt.Errorf("%w: %w: the comment may have been posted: the next call finds it", err, ErrInDoubt)
+}
+
 // RateLimitError is an [ErrRateLimited] with the time to wait.
 type RateLimitError struct {
 	Op         string        // the operation that failed

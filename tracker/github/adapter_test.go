@@ -53,6 +53,7 @@ func TestTheAdapterConformsWithABoard(t *testing.T) {
 func harness(t *testing.T, provider map[string]any, active, done string, set func(*fakeIssue, string)) trackertest.Harness {
 	f := newFake(t)
 	f.boards[3] = &fakeBoard{options: map[string][]string{"Stage": {"Todo", "Review", "Done"}}}
+	f.labels = []string{"Needs: Review", "bug", "kept", "status:" + active, "status:In Review"}
 	cfg := f.config(provider, []string{active}, []string{done})
 	adapter, err := cfg.Open(cfg.Options, f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
 	if err != nil {
@@ -62,6 +63,15 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 		Adapter: adapter,
 		Active:  active,
 		Done:    done,
+		Label:   "Needs: Review",
+		Comments: func(id tracker.ID) []string {
+			var texts []string
+			for _, c := range f.issues[atoi(string(id))].comments {
+				texts = append(texts, c.body)
+			}
+			return texts
+		},
+		LoseAnswer: func() { f.loses = true },
 		Put: func(issue tracker.Issue) tracker.ID {
 			number, err := strconv.Atoi(string(issue.ID))
 			if err != nil {

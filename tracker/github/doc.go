@@ -1,8 +1,8 @@
 // Package github is the tracker adapter for GitHub (SPEC §11): the issues of one
 // repository, and the tool with which the agent works on it.
 //
-// The adapter itself only reads; everything it writes is a call of github_api by the
-// agent (SPEC §11.5). It decides which issues are visible, what their state is, and
+// The adapter reads; it writes when the agent calls github_api (SPEC §11.5), and when
+// the program hands an issue over ([tracker.Writer]). It decides which issues are visible, what their state is, and
 // whether their text may reach an agent at all. [Kind] describes the settings, and a
 // decoded [Config] opens the adapter.
 //

@@ -43,7 +43,11 @@ func (f *fake) graphql(w http.ResponseWriter, r *http.Request) {
 
 func (f *fake) root() object {
 	return object{
-		"viewer": object{"__typename": "User", "login": agentAccount},
+		"viewer":                        object{"__typename": "User", "login": agentAccount},
+		"updateIssueComment":            f.mutation(f.editComment),
+		"addProjectV2ItemById":          f.mutation(f.addItem),
+		"updateProjectV2ItemFieldValue": f.mutation(f.setStatus),
+		"clearProjectV2ItemFieldValue":  f.mutation(f.setStatus),
 		"repositoryOwner": resolver(func(args map[string]any) any {
 			if args["login"] != "acme" {
 				return object(nil)
@@ -79,9 +83,9 @@ func (f *fake) project(number int) object {
 	for name, options := range b.options {
 		list := []object{}
 		for _, option := range options {
-			list = append(list, object{"name": option})
+			list = append(list, object{"id": "option_" + option, "name": option})
 		}
-		fields = append(fields, object{"__typename": "ProjectV2SingleSelectField", "name": name, "options": list})
+		fields = append(fields, object{"__typename": "ProjectV2SingleSelectField", "id": "field_" + name, "name": name, "options": list})
 	}
 	return object{"id": projectID(number), "fields": object{"nodes": fields}}
 }
@@ -105,7 +109,7 @@ func actorNode(a *fakeUser) object {
 func (f *fake) issueNode(i *fakeIssue) object {
 	items, edits := []object{}, []object{}
 	for number, status := range i.items {
-		item := object{"project": object{"id": projectID(number)}, "fieldValueByName": object(nil)}
+		item := object{"id": itemID(i.number, number), "project": object{"id": projectID(number)}, "fieldValueByName": object(nil)}
 		if status != "" {
 			item["fieldValueByName"] = object{"__typename": "ProjectV2ItemFieldSingleSelectValue", "name": status}
 		}
@@ -113,6 +117,7 @@ func (f *fake) issueNode(i *fakeIssue) object {
 	}
 	node := object{
 		"__typename": "Issue", "id": nodeID(i.number), "title": i.title, "body": i.body, "lastEditedAt": nil, "editor": object(nil),
+		"comments":     f.commentPage(i),
 		"projectItems": object{"pageInfo": object{"hasNextPage": i.moreBoards}, "nodes": items},
 		"timelineItems": resolver(func(args map[string]any) any {
 			deeds, kind := i.labelings, "LabeledEvent"

@@ -22,6 +22,8 @@ func reply(w http.ResponseWriter, status int, v any) {
 	}
 }
 
+var notFound = map[string]any{"message": "Not Found"}
+
 func (f *fake) routes(mux *http.ServeMux) {
 	base := "/repos/" + fakeRepo
 	handle := func(pattern string, answer func(r *http.Request) (int, any)) {
@@ -36,7 +38,6 @@ func (f *fake) routes(mux *http.ServeMux) {
 			reply(w, status, v)
 		})
 	}
-	notFound := map[string]any{"message": "Not Found"}
 	handle("GET /issues", func(r *http.Request) (int, any) {
 		return http.StatusOK, f.listed(cmp.Or(r.URL.Query().Get("state"), stateOpen), r.URL.Query().Get("labels"))
 	})
@@ -227,12 +228,31 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 		return http.StatusNoContent, nil
 	})
 	handle("POST /issues/{n}/comments", func(r *http.Request) (int, any) {
-		f.comments = append(f.comments, body(r)["body"].(string))
+		text := body(r)["body"].(string)
+		f.comments = append(f.comments, text)
+		if i := f.issues[atoi(r.PathValue("n"))]; i != nil {
+			i.comments = append(i.comments, fakeIssueComment{app, text})
+		}
 		return http.StatusCreated, map[string]any{"id": len(f.comments)}
 	})
 	handle("DELETE /issues/{n}/labels/{name}", func(r *http.Request) (int, any) {
-		if i := f.issues[atoi(r.PathValue("n"))]; i != nil {
-			i.labels = slices.DeleteFunc(i.labels, func(name string) bool { return name == r.PathValue("name") })
+		i := f.issues[atoi(r.PathValue("n"))]
+		if i == nil || !slices.Contains(i.labels, r.PathValue("name")) {
+			return http.StatusNotFound, notFound
+		}
+		i.labels = slices.DeleteFunc(i.labels, func(name string) bool { return name == r.PathValue("name") })
+		return http.StatusOK, []any{}
+	})
+	handle("POST /issues/{n}/labels", func(r *http.Request) (int, any) {
+		i := f.issues[atoi(r.PathValue("n"))]
+		if i == nil {
+			return http.StatusNotFound, notFound
+		}
+		names, _ := body(r)["labels"].([]any)
+		for _, name := range names {
+			if !slices.Contains(i.labels, name.(string)) {
+				i.labels = append(i.labels, name.(string))
+			}
 		}
 		return http.StatusOK, []any{}
 	})

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,6 +42,7 @@ type fake struct {
 	labels      []string // of the repository, in addition to those of its issues
 	exactLabels bool     // a label is found only by its exact spelling
 	comments    []string
+	loses       bool // the answer to the next comment
 	pulls       []map[string]any
 	pushed      func(branch string) bool // whether a pull request can be opened from it
 	refs        map[string]string
@@ -69,6 +71,7 @@ type fakeIssue struct {
 	labelings          []fakeEvent
 	items              map[int]string // status by number of board
 	moreBoards         bool           // than the answer lists
+	comments           []fakeIssueComment
 }
 
 // fakeComment is a comment of the fake, by issues/<id> or pulls/<id>.
@@ -76,6 +79,15 @@ type fakeComment struct {
 	by string
 	on int // an issue or a pull request
 }
+
+// fakeIssueComment is a comment on an issue of the fake, with its text.
+type fakeIssueComment struct {
+	by   fakeUser
+	body string
+}
+
+// app is the account of the token, [agentAccount], as the author of comments.
+var app = fakeUser{"symphony", "Bot"}
 
 // fakeUser is an account of the fake.
 type fakeUser struct {
@@ -247,12 +259,24 @@ func (f *fake) recorded(next http.Handler) http.Handler {
 		if f.observe != nil {
 			f.observe(r, body, answer.Code, answer.Header(), answer.Body.Bytes())
 		}
+		if f.losesAnswer(r) {
+			panic(http.ErrAbortHandler)
+		}
 		maps.Copy(w.Header(), answer.Header())
 		w.WriteHeader(status)
 		if status != http.StatusNotModified {
 			w.Write(answer.Body.Bytes())
 		}
 	})
+}
+
+// losesAnswer reports whether the connection breaks before the answer to r.
+func (f *fake) losesAnswer(r *http.Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	loses := f.loses && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/comments")
+	f.loses = f.loses && !loses
+	return loses
 }
 
 // list reads the issues in a state, which must work.

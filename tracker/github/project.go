@@ -33,6 +33,7 @@ type projectQuery struct {
 			ProjectItems struct {
 				PageInfo struct{ HasNextPage bool }
 				Nodes    []*struct {
+					ID               string
 					Project          struct{ ID string }
 					FieldValueByName *struct {
 						Value struct{ Name string } `graphql:"... on ProjectV2ItemFieldSingleSelectValue"`
@@ -45,12 +46,14 @@ type projectQuery struct {
 
 // projectField is a single-select field of the board.
 type projectField struct {
+	ID      string
 	Name    string
-	Options []struct{ Name string }
+	Options []struct{ ID, Name string }
 }
 
 // projectStatus is the status of an issue on the board.
 type projectStatus struct {
+	item    string // node id of the issue's place on the board; "" when it is not there
 	name    string // "" for none
 	unknown error  // why that is not known
 }
@@ -101,43 +104,56 @@ func (r *repository) projectStatuses(ctx context.Context, records []*record) (ma
 // readProjectStatuses returns the statuses of at most maxNodes issues by node id,
 // and checks the board. An issue that GitHub does not return is left out.
 func (r *repository) readProjectStatuses(ctx context.Context, ids []string) (map[string]projectStatus, error) {
+	data, err := r.readProject(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return data.statuses(ids), nil
+}
+
+// readProject returns the board, which fits the settings, and at most maxNodes issues.
+func (r *repository) readProject(ctx context.Context, ids []string) (data projectQuery, err error) {
 	p := r.cfg.Project
 	op := fmt.Sprintf("read the project %s/%d", p.Owner, p.Number)
-	var data projectQuery
-	err := r.client.Query(ctx, client.ReadProjects, &data, map[string]any{
+	err = r.client.Query(ctx, client.ReadProjects, &data, map[string]any{
 		"owner": graphql.String(p.Owner), "number": graphql.Int(p.Number), "field": graphql.String(p.Field), "ids": nodeIDs(ids),
 	})
 	if err != nil {
-		return nil, failed(op, err)
+		return projectQuery{}, failed(op, err)
 	}
 	if err := r.checkProject(data); err != nil {
-		return nil, err
+		return projectQuery{}, err
 	}
 	if len(data.Nodes) != len(ids) {
-		return nil, fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))
+		return projectQuery{}, fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))
 	}
+	return data, nil
+}
+
+// statuses returns the statuses of the issues that were asked for, by node id.
+func (data projectQuery) statuses(ids []string) map[string]projectStatus {
 	found := make(map[string]projectStatus, len(ids))
 	for i, node := range data.Nodes {
 		if node == nil {
 			continue
 		}
-		status, on := "", false
+		var status projectStatus
 		items := node.Issue.ProjectItems
 		for _, item := range items.Nodes {
 			if item != nil && item.Project.ID == data.RepositoryOwner.Owner.ProjectV2.ID {
-				on = true
+				status.item = item.ID
 				if item.FieldValueByName != nil {
-					status = item.FieldValueByName.Value.Name
+					status.name = item.FieldValueByName.Value.Name
 				}
 			}
 		}
-		if !on && items.PageInfo.HasNextPage {
+		if status.item == "" && items.PageInfo.HasNextPage {
 			found[ids[i]] = projectStatus{unknown: errors.New("it is on more than 50 boards: take it off some")}
 			continue
 		}
-		found[ids[i]] = projectStatus{name: status}
+		found[ids[i]] = status
 	}
-	return found, nil
+	return found
 }
 
 // checkProject returns an error when the board, its field or its options do not fit
@@ -151,26 +167,41 @@ func (r *repository) checkProject(data projectQuery) error {
 	if project == nil {
 		return invalid("project.number", "is %d: %s has no such project, or the token cannot see it: give it %s (that of a job cannot have it)", p.Number, p.Owner, client.ReadProjects)
 	}
+	if field, ok := data.field(p.Field); ok {
+		return r.checkStatusOptions(field)
+	}
 	var names []string
 	for _, node := range project.Fields.Nodes {
-		switch {
-		case node == nil || node.Field.Name == "": // of another kind
-		case node.Field.Name == p.Field:
-			return r.checkStatusOptions(node.Field)
-		default:
+		if node != nil && node.Field.Name != "" { // otherwise it is of another kind
 			names = append(names, node.Field.Name)
 		}
 	}
 	return invalid("project.field", "is %q: the single-select fields of the board are %s", p.Field, quotedList(names))
 }
 
+// field returns a single-select field of the board.
+func (data projectQuery) field(name string) (projectField, bool) {
+	for _, node := range data.RepositoryOwner.Owner.ProjectV2.Fields.Nodes {
+		if node != nil && node.Field.Name == name {
+			return node.Field, true
+		}
+	}
+	return projectField{}, false
+}
+
+// names returns the names of the options.
+func (f projectField) names() []string {
+	options := make([]string, len(f.Options))
+	for i, option := range f.Options {
+		options[i] = option.Name
+	}
+	return options
+}
+
 // checkStatusOptions returns an error that names the first state of the workflow
 // that the board's field does not have.
 func (r *repository) checkStatusOptions(field projectField) error {
-	options := make([]string, len(field.Options))
-	for i, option := range field.Options {
-		options[i] = option.Name
-	}
+	options := field.names()
 	key, name := r.cfg.missingState(options)
 	if key == "" {
 		return nil

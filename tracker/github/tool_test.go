@@ -206,7 +206,7 @@ func TestTheToolDoesWhatItIsAsked(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.perPage = 1
-	f.put(nil)
+	f.put(func(i *fakeIssue) { i.labels = []string{"in progress"} })
 	f.put(nil)
 	r := f.openWide(ScopeRepo)
 	for call, want := range map[string]string{

@@ -26,7 +26,17 @@ func graphqlURL(root string) string {
 // node; the caller decides what both mean. Any other error fails the query: an
 // outage must never look like an empty answer.
 func (c *Client) Query(ctx context.Context, p Permission, into any, variables map[string]any) error {
-	err := c.graph.Query(transport.Repeatable(ctx), into, variables)
+	return c.explainGraphQL(ctx, p, c.graph.Query(transport.Repeatable(ctx), into, variables))
+}
+
+// Mutate sends a mutation to the GraphQL API that does the same when it is sent twice.
+// Its result is null in the data if what it names does not exist for the token.
+func (c *Client) Mutate(ctx context.Context, p Permission, into any, variables map[string]any) error {
+	return c.explainGraphQL(ctx, p, c.graph.Mutate(transport.Repeatable(ctx), into, variables))
+}
+
+// explainGraphQL completes the error of the GraphQL library; nil stays nil.
+func (c *Client) explainGraphQL(ctx context.Context, p Permission, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -19,11 +19,13 @@ type Permission string
 // The permissions that requests need.
 const (
 	ReadIssues    Permission = "issues: read"
+	WriteIssues   Permission = "issues: write"
 	ReadContents  Permission = "contents: read"
 	WriteContents Permission = "contents: write"
 	ReadActions   Permission = "actions: read"
-	ReadMetadata  Permission = "metadata: read" // of every token that can see the repository
-	ReadProjects  Permission = "projects: read" // not of the token of a job
+	ReadMetadata  Permission = "metadata: read"  // of every token that can see the repository
+	ReadProjects  Permission = "projects: read"  // not of the token of a job
+	WriteProjects Permission = "projects: write" // not of the token of a job
 
 	ReadPullRequests  Permission = "pull-requests: read"
 	WritePullRequests Permission = "pull-requests: write"
@@ -134,8 +136,8 @@ func (c *Client) remedy(a transport.Answer, p Permission) string {
 		return fmt.Sprintf("%s, or the branch, was renamed or moved: write its new name in %s", c.repo, c.names.Repo)
 	case a.Status == http.StatusUnauthorized:
 		return fmt.Sprintf("the token is not valid: set %s to another one", c.names.Token)
-	case a.Status == http.StatusForbidden && p == ReadProjects:
-		return "the token may not do this: give one with projects: read, which the token of a job cannot have"
+	case a.Status == http.StatusForbidden && (p == ReadProjects || p == WriteProjects):
+		return fmt.Sprintf("the token may not do this: give one with %s, which the token of a job cannot have", p)
 	case a.Status == http.StatusForbidden:
 		return fmt.Sprintf("the token may not do this: write `permissions: {%s}` in the workflow, or give a token that may", p)
 	case a.Status == http.StatusNotFound:
