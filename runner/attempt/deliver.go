@@ -13,6 +13,9 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
+// unfinished is what is known of the work of a session that did not end well.
+const unfinished = "The session ended before the agent was done."
+
 const (
 	defaultVerifyTime = 10 * time.Minute
 	maxVerifyLines    = 40 // of the output of a check that the agent is shown
@@ -96,14 +99,17 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) error {
 		return &RefusedError{got.Refused}
 	}
 	w.published, w.latest = incoming.Tip, got
-	return a.saveStart(got.Head)
+	if err := a.saveStart(got.Head); err != nil { // another run would deliver it again, which changes nothing
+		w.warnings = append(w.warnings, a.brief(err.Error()))
+	}
+	return nil
 }
 
 // prove returns what is known of the tests of the work, and whether that is too little.
 func (a *attempt) prove(ctx context.Context, proof proof) (tested string, unproven bool, err error) {
 	switch {
 	case proof == untested:
-		return "The session ended before the agent was done.", true, nil
+		return unfinished, true, nil
 	case a.Repository.Verify == "":
 		return "", false, nil
 	}

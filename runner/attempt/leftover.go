@@ -68,7 +68,7 @@ func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.In
 	if pushed := a.Repository.Checkout.Pushed; pushed.IsZero() || pushed == from.Start || pushed == head {
 		return left, nil
 	}
-	got, err := a.Repository.Deliver(ctx, Delivery{Incoming: left, Unproven: true, Tested: "The session ended before the agent was done."})
+	got, err := a.Repository.Deliver(ctx, Delivery{Incoming: left, Unproven: true, Tested: unfinished})
 	if err == nil && got.Refused != "" {
 		err = &RefusedError{got.Refused}
 	}

@@ -2,8 +2,10 @@ package attempt
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/symphony-runner/symphony/codex/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -45,6 +47,53 @@ func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
 			}
 			if len(f.deliveries) != 2 || f.deliveries[1].Title != "Add a and b" || f.deliveries[1].Tested != passed {
 				t.Errorf("%+v", f.deliveries)
+			}
+		})
+	}
+}
+
+// What a hostile agent leaves inside Codex's sandbox neither stops the next session nor
+// reaches anything outside.
+func TestCodexWorksAgainAfterAHostileSession(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]string{
+		"pipes":         "rm -f .git/HEAD; mkfifo .git/HEAD .git/index.lock pipe",
+		"links":         "for n in FETCH_HEAD ORIG_HEAD packed-refs HEAD; do rm -f .git/$n; ln -s OUTSIDE/file .git/$n; done; rm -rf .git/objects; ln -s OUTSIDE .git/objects",
+		"a repository":  "mv .git/HEAD .git/x; cp -r .git/refs .git/objects .; echo ref: refs/heads/main > HEAD; printf '[core]\\n\\tbare=true\\n\\tfsmonitor=touch OUTSIDE/ran\\n' > config",
+		"no repository": "rm -rf .git 2>/dev/null; echo gitdir: OUTSIDE > .git; true",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
+			of, _ := newCodexFixture(t)
+			f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
+			f.dir = realPath(t, f.dir)
+			writeFile(t, f.path("outside", "file"), "mine")
+			m := codextest.NewModel(codextest.Lane{Replies: []codextest.Reply{
+				calls(t, "exec_command", map[string]string{"cmd": "echo left > left.txt; " + strings.ReplaceAll(leave, "OUTSIDE", f.path("outside")) + "; echo hostile $?"}), done,
+				calls(t, "exec_command", map[string]string{"cmd": "git status --porcelain && echo one > a.txt && git add a.txt && git commit -qm one && echo the second worked"}), done,
+			}})
+			t.Cleanup(m.Close)
+			account := f.job.Account
+			account.BaseURL = m.URL()
+			f.inRepository()
+			f.job.Account = account
+			f.job.Repository.harvestTime = 5 * time.Second // git waits for ever for a pipe
+			f.session(t.Context())                         // may fail: git may not be able to read that
+			if f.isPublished() {
+				f.git(f.origin, "update-ref", "-d", "refs/heads/"+f.branch.String())
+			}
+			if got := f.session(t.Context()); got.Class != schedule.Done || got.Delivered == "" {
+				t.Errorf("%+v", got)
+			}
+			if log := f.readText(f.job.EventLog); !strings.Contains(log, "hostile 0") || !strings.Contains(log, "the second worked") {
+				t.Error("the commands did not run")
+			}
+			if files, _ := f.published(); !slices.Contains(files, "a.txt") {
+				t.Errorf("published: %v", files)
+			}
+			if files := filesBelow(t, f.path("outside")); len(files) != 1 || f.readText(f.path("outside", "file")) != "mine" {
+				t.Errorf("outside: %v", files)
 			}
 		})
 	}
