@@ -14,8 +14,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
-// Open returns the adapter of the project; see [tracker.Config]. Reader and tool are
-// safe for concurrent use.
+// Open returns the adapter of the project; see [tracker.Config]. Reader, writer and tool
+// are safe for concurrent use.
 func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) (tracker.Adapter, error) {
 	cfg := *c
 	cfg.Options = o
@@ -25,6 +25,7 @@ func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) 
 	}
 	return tracker.Adapter{
 		Reader: r,
+		Writer: writer{r},
 		Tools:  []tracker.Tool{graphqlTool(cfg.Endpoint, r.wire)},
 		Check:  r.checkSettings,
 	}, nil
@@ -43,23 +44,35 @@ type reader struct {
 }
 
 // query sends the query that the struct into describes, and decodes the answer into
-// it. The GraphQL client writes the query and sends it. Its decoder reads an answer
-// token by token and encodes and decodes every value once more, so it gets an empty
-// answer, and encoding/json decodes the real one.
+// it.
 func (r *reader) query(ctx context.Context, op string, into any, variables map[string]any) error {
-	answer := &dataRecorder{wire: r.wire}
-	client := graphql.NewClient(r.cfg.Endpoint, &http.Client{Transport: answer})
-	err := client.Query(transport.Repeatable(ctx), into, variables)
-	if err == nil {
-		err = json.Unmarshal(answer.data, into)
-	}
-	if err != nil {
+	if err := r.exchange(transport.Repeatable(ctx), into, variables, (*graphql.Client).Query); err != nil {
 		return failed(r.wire, op, err)
 	}
 	return nil
 }
 
-// dataRecorder is the http.RoundTripper of one query. It keeps the data of the
+// mutate sends a mutation that does the same when it is sent twice, as query does.
+func (r *reader) mutate(ctx context.Context, op string, into any, variables map[string]any) error {
+	if err := r.exchange(transport.Repeatable(ctx), into, variables, (*graphql.Client).Mutate); err != nil {
+		return failed(r.wire, op, err)
+	}
+	return nil
+}
+
+// exchange sends an operation. The GraphQL client writes it and sends it. Its decoder
+// reads an answer token by token and encodes and decodes every value once more, so it
+// gets an empty answer, and encoding/json decodes the real one.
+func (r *reader) exchange(ctx context.Context, into any, variables map[string]any, send func(*graphql.Client, context.Context, any, map[string]any) error) error {
+	answer := &dataRecorder{wire: r.wire}
+	client := graphql.NewClient(r.cfg.Endpoint, &http.Client{Transport: answer})
+	if err := send(client, ctx, into, variables); err != nil {
+		return err
+	}
+	return json.Unmarshal(answer.data, into)
+}
+
+// dataRecorder is the http.RoundTripper of one operation. It keeps the data of the
 // answer.
 type dataRecorder struct {
 	wire *transport.Transport

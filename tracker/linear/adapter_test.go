@@ -13,11 +13,21 @@ func TestTheAdapterConforms(t *testing.T) {
 	t.Parallel()
 	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
 		f := newFake(t)
+		f.labels = []object{{"id": "label-1", "name": "Needs Review", "isGroup": false, "team": object(nil)}}
 		c := f.serve(t)
 		return trackertest.Harness{
 			Adapter: c.Adapter,
 			Active:  "Todo",
 			Done:    "Done",
+			Label:   "Needs Review",
+			Comments: func(id tracker.ID) []string {
+				var texts []string
+				for _, c := range f.comments[string(id)] {
+					texts = append(texts, c["body"].(string))
+				}
+				return texts
+			},
+			LoseAnswer: func() { f.loses = true },
 			Put: func(issue tracker.Issue) tracker.ID {
 				if issue.ID == "" {
 					return tracker.ID(f.add(issue)["id"].(string))

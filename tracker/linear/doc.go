@@ -1,8 +1,8 @@
 // Package linear is the tracker adapter for Linear (SPEC §11): one project of a
 // workspace, read over GraphQL, and the tool with which the agent changes it.
 //
-// The adapter itself only reads; everything it writes is a call of linear_graphql by
-// the agent (SPEC §11.5). It decides which issues are visible and whether the
+// The adapter reads; it writes when the agent calls linear_graphql (SPEC §11.5), and
+// when the program hands an issue over ([tracker.Writer]). It decides which issues are visible and whether the
 // assignee allows work on one. The scheduler decides which blockers hold an issue up
 // (SPEC §8.2). [Kind] describes the settings, and a decoded [Config] opens the
 // adapter.
@@ -12,7 +12,7 @@
 // whether an assignee is the owner of the key.
 //
 // The tool sends only the mutations that tool_checks.go lists. One that Linear adds
-// is refused until it is listed there.
+// is refused until it is listed there. The program's own are in writer.go.
 //
 // # How an answer is read
 //

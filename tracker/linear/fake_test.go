@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -38,8 +40,9 @@ type fake struct {
 	projects []object
 	states   []object
 	users    []object
-	labels   []object            // of the team
+	labels   []object            // of the workspace and its teams
 	comments map[string][]object // by id of the issue
+	loses    bool                // the answer to the next new comment
 	faults   []http.HandlerFunc  // each answers one request; a nil one leaves it alone
 	broken   http.HandlerFunc    // answers all
 	requests int
@@ -88,7 +91,7 @@ func (f *fake) create(like tracker.Issue) object {
 	n := len(f.issues) + 1
 	o := object{
 		"id": fmt.Sprintf("5b2f7d3e-0000-4000-8000-%012d", n), "identifier": fmt.Sprintf("ENG-%d", n),
-		"team": object{"id": "team-eng", "key": "ENG"}, "project": f.projects[0],
+		"team": object{"id": "team-eng", "key": "ENG", "states": f.connection(&f.states)}, "project": f.projects[0],
 		"trashed": nil, "assignee": nil, "url": fmt.Sprintf("https://linear.app/acme/issue/ENG-%d", n),
 		"branchName": fmt.Sprintf("kim/eng-%d", n),
 	}
@@ -109,7 +112,7 @@ func (f *fake) fill(o object, like tracker.Issue) {
 	}
 	labels := []object{}
 	for _, label := range like.Labels {
-		labels = append(labels, object{"name": label})
+		labels = append(labels, object{"id": "label-" + label, "name": label, "isGroup": false, "team": object(nil)})
 	}
 	o["labels"] = f.connection(&labels)
 	relations := []object{}
@@ -158,10 +161,42 @@ func (f *fake) root() object {
 			if o == nil {
 				return errors.New("Entity not found: Issue")
 			}
+			if slices.ContainsFunc(f.allComments(), func(c object) bool { return input["id"] != nil && c["id"] == input["id"] }) {
+				return errors.New("Entity Comment already exists")
+			}
 			comment := object{"body": input["body"], "user": f.users[0]}
+			if input["id"] != nil { // as the program asks for it
+				comment["id"], comment["issue"] = input["id"], o
+			}
 			f.comments[id] = append(f.comments[id], comment)
 			o["comments"] = f.connection(new(f.comments[id]))
 			return object{"success": true, "comment": comment}
+		}),
+		"comments": resolver(func(a map[string]any) any {
+			return connection(filtered(f.allComments(), a["filter"]), f.cursor)(a)
+		}),
+		"commentUpdate": resolver(func(a map[string]any) any {
+			for _, c := range f.allComments() {
+				if c["id"] == a["id"] {
+					c["body"] = a["input"].(map[string]any)["body"]
+					return object{"success": true, "comment": c}
+				}
+			}
+			return errors.New("Entity not found: Comment")
+		}),
+		"issueLabels": resolver(func(a map[string]any) any {
+			return connection(filtered(f.labels, a["filter"]), f.cursor)(a)
+		}),
+		"issueAddLabel": resolver(func(a map[string]any) any {
+			return f.relabel(a, func(labels []object) []object {
+				at := slices.IndexFunc(f.labels, func(l object) bool { return l["id"] == a["labelId"] })
+				return append(labels, f.labels[at])
+			})
+		}),
+		"issueRemoveLabel": resolver(func(a map[string]any) any {
+			return f.relabel(a, func(labels []object) []object {
+				return slices.DeleteFunc(labels, func(l object) bool { return l["id"] == a["labelId"] })
+			})
 		}),
 		"issueLabelCreate": resolver(func(a map[string]any) any {
 			label := object{"id": fmt.Sprintf("label-%d", len(f.labels)+1), "name": a["input"].(map[string]any)["name"]}
@@ -199,13 +234,37 @@ func (f *fake) root() object {
 	}
 }
 
+// allComments returns the comments of all issues.
+func (f *fake) allComments() []object {
+	var all []object
+	for _, id := range slices.Sorted(maps.Keys(f.comments)) {
+		all = append(all, f.comments[id]...)
+	}
+	return all
+}
+
+// relabel answers a mutation that changes the labels of an issue.
+func (f *fake) relabel(arguments map[string]any, change func([]object) []object) any {
+	o := f.find(arguments["id"].(string))
+	if o == nil {
+		return errors.New("Entity not found: Issue")
+	}
+	labels := o["labels"].(resolver)(map[string]any{"first": 1000}).(object)["nodes"].([]object)
+	labels = change(slices.Clone(labels))
+	o["labels"] = f.connection(&labels)
+	return object{"success": true, "issue": o}
+}
+
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var question struct {
 		Query     string
 		Variables map[string]any
 	}
-	decoder := json.NewDecoder(r.Body)
-	if err := decoder.Decode(&question); err != nil {
+	body, err := io.ReadAll(r.Body) // to its end, or the server does not notice a client that gives up
+	if err == nil {
+		err = json.Unmarshal(body, &question)
+	}
+	if err != nil {
 		answer(400, `{"errors":[{"message":"no JSON"}]}`)(w, r)
 		return
 	}
@@ -220,9 +279,13 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	status, result := f.execute(question.Query, question.Variables)
-	body, err := json.Marshal(result)
+	body, err = json.Marshal(result)
 	if err != nil {
 		panic(err)
+	}
+	if f.loses && strings.Contains(question.Query, "commentCreate") {
+		f.loses = false
+		panic(http.ErrAbortHandler)
 	}
 	answer(status, string(body))(w, r)
 }
