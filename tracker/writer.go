@@ -81,7 +81,13 @@ func PlainText(text string) string {
 
 // CommentMarker returns the line, invisible in Markdown, that ends the program's
 // comment with a key where the tracker has no better way to find it again.
-func CommentMarker(key string) string { return "<!-- symphony-comment: " + key + " -->" }
+func CommentMarker(key string) string { return markerStart + key + " -->" }
+
+const markerStart = "<!-- symphony-comment: "
+
+// HasCommentMarker reports whether a comment is one of the program's. No other text of
+// its account holds a marker.
+func HasCommentMarker(comment string) bool { return strings.Contains(comment, markerStart) }
 
 // Finishes reports whether a state is a terminal one of the workflow.
 func (o Options) Finishes(state string) bool {

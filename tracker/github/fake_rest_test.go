@@ -269,7 +269,7 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 		if !there {
 			return http.StatusNotFound, map[string]any{"message": "Not Found"}
 		}
-		return http.StatusOK, map[string]any{"user": map[string]any{"login": c.by}, key: fmt.Sprintf("%s/repos/%s/%s/%d", f.server.URL, fakeRepo, kind, c.on)}
+		return http.StatusOK, map[string]any{"body": c.text, "user": map[string]any{"login": c.by}, key: fmt.Sprintf("%s/repos/%s/%s/%d", f.server.URL, fakeRepo, kind, c.on)}
 	}
 	handle("GET /pulls/comments/{id}", func(r *http.Request) (int, any) { return comment("pulls", "pull_request_url", r.PathValue("id")) })
 	handle("GET /issues/{n}/{part}", func(r *http.Request) (int, any) {

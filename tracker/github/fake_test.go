@@ -76,8 +76,9 @@ type fakeIssue struct {
 
 // fakeComment is a comment of the fake, by issues/<id> or pulls/<id>.
 type fakeComment struct {
-	by string
-	on int // an issue or a pull request
+	by   string
+	on   int // an issue or a pull request
+	text string
 }
 
 // fakeIssueComment is a comment on an issue of the fake, with its text.

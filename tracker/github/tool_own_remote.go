@@ -108,8 +108,8 @@ func (r *repository) comesFromOwnBranch(ctx context.Context, c *call, number str
 	})
 }
 
-// isOwnComment asks whether the comment in the path is by the token's account and on the
-// own issue or pull request.
+// isOwnComment asks whether the comment in the path is by the token's account, but not
+// one of the program, and on the own issue or pull request.
 func (r *repository) isOwnComment(ctx context.Context, c *call) (bool, error) {
 	at := strings.Join(c.target.segments, "/")
 	return r.memory.recall(fmt.Sprintf("%s %s", c.issue.ID, at), func() (bool, error) {
@@ -118,7 +118,7 @@ func (r *repository) isOwnComment(ctx context.Context, c *call) (bool, error) {
 			return false, err
 		}
 		account, err := r.memory.login(ctx, r.client)
-		if err != nil || comment.User.GetLogin() != account {
+		if err != nil || comment.User.GetLogin() != account || tracker.HasCommentMarker(comment.Body) {
 			return false, err
 		}
 		if comment.Number() == string(c.issue.ID) {

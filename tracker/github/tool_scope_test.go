@@ -26,8 +26,9 @@ func newBusyFake(t testing.TB) *fake {
 		5: "acme/shop:symphony/GH-1", 6: "acme/shop:symphony/GH-2", 7: "evil/shop:symphony/GH-1", 8: "acme/shop:symphony/gh-1",
 	}
 	f.threads = map[string]fakeComment{
-		"issues/11": {agentAccount, 1}, "issues/12": {"mem", 1}, "issues/13": {agentAccount, 2}, "issues/14": {agentAccount, 5}, "issues/15": {agentAccount, 6},
-		"pulls/21": {agentAccount, 5}, "pulls/22": {"mem", 5}, "pulls/23": {agentAccount, 6},
+		"issues/11": {by: agentAccount, on: 1}, "issues/12": {by: "mem", on: 1}, "issues/13": {by: agentAccount, on: 2}, "issues/14": {by: agentAccount, on: 5}, "issues/15": {by: agentAccount, on: 6},
+		"issues/16": {by: agentAccount, on: 1, text: "Delivered.\n\n" + tracker.CommentMarker("summary")},
+		"pulls/21":  {by: agentAccount, on: 5}, "pulls/22": {by: "mem", on: 5}, "pulls/23": {by: agentAccount, on: 6},
 	}
 	return f
 }
@@ -86,6 +87,7 @@ func TestInTheScopeOfAnIssueTheToolWritesToItAlone(t *testing.T) {
 		"edit of the own comment elsewhere":         {"PATCH issues/comments/13", text, "not one that you wrote"},
 		"edit of the own one on the pull request":   {"PATCH issues/comments/14", text, own},
 		"edit of the own one on another":            {"PATCH issues/comments/15", text, "not one that you wrote"},
+		"edit of a comment of the program":          {"PATCH issues/comments/16", text, "not one that you wrote"},
 		"edit of a comment that is not there":       {"PATCH issues/comments/99", text, "not one that you wrote"},
 		"edit of the own review comment":            {"PATCH pulls/comments/21", text, own},
 		"edit of a person's review comment":         {"PATCH pulls/comments/22", text, "not one that you wrote"},

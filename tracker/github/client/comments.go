@@ -11,6 +11,7 @@ import (
 // Comment is a comment on an issue or a pull request, or one of a review.
 type Comment struct {
 	User           *github.User `json:"user"`
+	Body           string       `json:"body"`
 	IssueURL       string       `json:"issue_url"`
 	PullRequestURL string       `json:"pull_request_url"`
 }
