@@ -73,7 +73,7 @@ func newFixture(t *testing.T) *fixture {
 	f.check(err)
 	c.Transport.Pause = time.Millisecond
 	f.Publisher = &Publisher{
-		Policy: delivery.Defaults(), Secrets: redact.New(ourSecret), GitHub: c, Pause: time.Millisecond,
+		Policy: delivery.Defaults(), Secrets: redact.New(ourSecret), GitHub: c,
 		Author: git.Person{Name: "Symphony", Email: "symphony@example.com"},
 	}
 	return f

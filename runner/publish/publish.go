@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +27,6 @@ type Publisher struct {
 	// GitHub opens pull requests; nil pushes branches only.
 	GitHub *client.Client
 	Pull   PullRequests
-	// Pause is the time before GitHub is asked again about a branch that it does not
-	// know yet; zero is a second.
-	Pause time.Duration
 }
 
 // PullRequests holds how pull requests are opened.
@@ -173,5 +169,3 @@ func paragraphs(parts ...string) string {
 	}
 	return strings.Join(parts, "\n\n")
 }
-
-func (p *Publisher) pause() time.Duration { return cmp.Or(p.Pause, time.Second) }

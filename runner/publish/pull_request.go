@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/tracker/defuse"
@@ -95,7 +94,7 @@ func (p *Publisher) openPullRequest(ctx context.Context, w Work, r Result, title
 		if try == lookTries {
 			return nil, fmt.Errorf("publish %s: the branch %s was pushed, but GitHub does not see it yet: open its pull request: %w", w.Issue, w.Branch, err)
 		}
-		if err := sleep(ctx, time.Duration(try)*p.pause()); err != nil {
+		if err := p.GitHub.Transport.Backoff(ctx, try); err != nil {
 			return nil, err
 		}
 	}
@@ -104,19 +103,6 @@ func (p *Publisher) openPullRequest(ctx context.Context, w Work, r Result, title
 // unknownHead reports whether GitHub does not know the branch, or not where it is.
 func unknownHead(err error) bool {
 	return client.HasStatus(err, http.StatusUnprocessableEntity) && client.Says(err, "head invalid", "head sha can't be blank", "head ref must be a branch", "no commits between")
-}
-
-// sleep waits, or returns the cause of ctx. Package transport has the same function, and
-// this package would import it for nothing else.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // updatePullRequest replaces the body of a pull request, unless a person edited it.
