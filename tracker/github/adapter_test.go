@@ -65,13 +65,19 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 		Done:    done,
 		Label:   "Needs: Review",
 		Comments: func(id tracker.ID) []string {
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			var texts []string
 			for _, c := range f.issues[atoi(string(id))].comments {
 				texts = append(texts, c.body)
 			}
 			return texts
 		},
-		LoseAnswer: func() { f.loses = true },
+		LoseAnswer: func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.loses = true
+		},
 		Put: func(issue tracker.Issue) tracker.ID {
 			number, err := strconv.Atoi(string(issue.ID))
 			if err != nil {

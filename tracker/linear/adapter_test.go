@@ -21,13 +21,19 @@ func TestTheAdapterConforms(t *testing.T) {
 			Done:    "Done",
 			Label:   "Needs Review",
 			Comments: func(id tracker.ID) []string {
+				f.mu.Lock()
+				defer f.mu.Unlock()
 				var texts []string
 				for _, c := range f.comments[string(id)] {
 					texts = append(texts, c["body"].(string))
 				}
 				return texts
 			},
-			LoseAnswer: func() { f.loses = true },
+			LoseAnswer: func() {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.loses = true
+			},
 			Put: func(issue tracker.Issue) tracker.ID {
 				if issue.ID == "" {
 					return tracker.ID(f.add(issue)["id"].(string))
