@@ -45,9 +45,9 @@ type Repository struct {
 
 	// Deliver publishes work, or says why it must not leave. It may be called several
 	// times in a session: each time for all the work since Checkout.Head, even if some
-	// of it is published. Work that it does not publish it may keep as files. The caller closes Delivery.Incoming. The errors are those of
-	// package git, [ErrDelivery], and others that concern the issue. Work that changes
-	// nothing is [git.ErrNothingNew].
+	// of it is published. It may keep work that it does not publish as files. The caller
+	// closes Delivery.Incoming. The errors are those of package git, [ErrDelivery], and
+	// others that concern the issue. Work that changes nothing is [git.ErrNothingNew].
 	Deliver func(context.Context, Delivery) (Delivered, error)
 
 	harvestTime time.Duration // bounds the harvest; not positive means two minutes

@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -54,10 +54,12 @@ func (a *attempt) deliverTool() codex.Tool {
 // callDeliver answers a call of the tool.
 func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (answer string, ok bool) {
 	var input struct{ Title, Body *string }
-	decoder := json.NewDecoder(bytes.NewReader(arguments))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&input); err != nil || input.Title == nil || input.Body == nil {
-		return `invalid_arguments: call it with {"title": "...", "body": "..."}`, false
+	const advice = `call it with {"title": "...", "body": "..."}`
+	if err := tracker.DecodeArguments(arguments, &input, advice); err != nil {
+		return err.Error(), false
+	}
+	if input.Title == nil || input.Body == nil {
+		return "title or body is missing: " + advice, false
 	}
 	var got Delivered
 	err := a.work.hold(ctx, func() error {

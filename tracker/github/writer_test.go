@@ -249,36 +249,29 @@ func TestATokenWithoutProjectsCannotMoveOnTheBoard(t *testing.T) {
 	f := newFake(t)
 	w := writer{onBoard(f, map[string]any{"number": 3}, "Todo")}
 	f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
-	asked := 0
-	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path != "/graphql" {
-			return false
-		}
-		if asked++; asked == 1 {
-			return false
-		}
-		reply(w, http.StatusOK, map[string]any{
-			"data":   map[string]any{"updateProjectV2ItemFieldValue": nil},
-			"errors": []any{map[string]any{"type": "FORBIDDEN", "path": []string{"updateProjectV2ItemFieldValue"}, "message": "Resource not accessible by personal access token"}},
+	for _, refusal := range []struct {
+		kind, message string
+		want          []string // parts of the error
+	}{
+		{"FORBIDDEN", "Resource not accessible by personal access token", []string{"projects: write", "the token of a job cannot have"}},
+		{"NOT_FOUND", "Could not resolve to a node", []string{"may not change it"}},
+	} {
+		asked := 0
+		f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != "/graphql" {
+				return false
+			}
+			if asked++; asked == 1 { // the status as it is
+				return false
+			}
+			reply(w, http.StatusOK, map[string]any{
+				"data":   map[string]any{"updateProjectV2ItemFieldValue": nil},
+				"errors": []any{map[string]any{"type": refusal.kind, "path": []string{"updateProjectV2ItemFieldValue"}, "message": refusal.message}},
+			})
+			return true
 		})
-		return true
-	})
-	trackertest.CheckError(t, w.Move(t.Context(), "1", "Done"), tracker.ErrStatus, "projects: write", "the token of a job cannot have")
-	asked = 0
-	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path != "/graphql" {
-			return false
-		}
-		if asked++; asked == 1 {
-			return false
-		}
-		reply(w, http.StatusOK, map[string]any{
-			"data":   map[string]any{"updateProjectV2ItemFieldValue": nil},
-			"errors": []any{map[string]any{"type": "NOT_FOUND", "path": []string{"updateProjectV2ItemFieldValue"}, "message": "Could not resolve to a node"}},
-		})
-		return true
-	})
-	trackertest.CheckError(t, w.Move(t.Context(), "1", "Done"), tracker.ErrStatus, "may not change it")
+		trackertest.CheckError(t, w.Move(t.Context(), "1", "Done"), tracker.ErrStatus, refusal.want...)
+	}
 }
 
 // TestTheMutationsFitTheSchemaThatGitHubPublishes sends each of them.
