@@ -7,8 +7,9 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 const (
@@ -160,12 +161,7 @@ func (o *execOutput) stderrTail() string {
 	for len(o.stderr) == maxStderr && len(tail) > 0 && !utf8.RuneStart(tail[0]) {
 		tail = tail[1:]
 	}
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(string(tail), "�")))
+	return strings.TrimSpace(untrusted.Lines(string(tail)))
 }
 
 // notStarted reports whether it is the sandbox's helper that failed, and not the

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -167,12 +167,6 @@ func (a *attempt) verifyTime() time.Duration {
 
 // lastLines returns the end of output as text that can stand in a fenced block.
 func lastLines(output string) string {
-	output = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(output, "\uFFFD"))
-	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(output, "```", "` ` `")), "\n")
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(untrusted.Lines(output), "```", "` ` `")), "\n")
 	return strings.Join(lines[max(0, len(lines)-maxVerifyLines):], "\n")
 }

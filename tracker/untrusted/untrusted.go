@@ -42,6 +42,17 @@ func OneLine(s string, n int) string {
 	return Truncate(b.String(), n)
 }
 
+// Lines returns s without the characters that [OneLine] removes, except line ends and
+// tabs. Invalid UTF-8 becomes U+FFFD.
+func Lines(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
 // Output returns the output of a process as one line, see [OneLine], in which " | "
 // separates the lines that are not empty. Of more than n bytes only the end follows a
 // "[...] ".

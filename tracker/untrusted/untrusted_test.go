@@ -31,6 +31,13 @@ func TestOneLineIsShortAndHarmless(t *testing.T) {
 	}
 }
 
+func TestLinesKeepTheirEndsAndLoseWhatSteersATerminal(t *testing.T) {
+	t.Parallel()
+	if got, want := Lines("a\tb\r\n\x1b[31mc\u202ed\x00\xff\n"), "a\tb\n[31mcd\uFFFD\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestOutputIsOneLineAndKeepsItsEnd(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
