@@ -33,20 +33,20 @@ var levels = map[string]int{
 	"runner/publish":  4,
 
 	// What should happen, decided without a clock and a network; and one adapter for
-	// each kind of tracker and of repository.
+	// each kind of tracker.
 	"runner/schedule": 3,
 	"runner/prompt":   3,
 	"runner/delivery": 3,
 	"tracker/file":    3,
 	"tracker/github":  3,
 	"tracker/linear":  3,
-	"workspace/git":   3,
 
 	// The three leaves, tracker, codex and workspace, which never import each other, and
 	// what stands alone beside them.
 	"tracker":               2,
 	"codex":                 2,
 	"workspace":             2,
+	"workspace/git":         2,
 	"codex/scriptedagent":   2,
 	"tracker/github/client": 2, // of the tracker, the state branch and the liveness of runs
 	"runner/action":         2,

@@ -4,24 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/symphony-runner/symphony/workspace/git"
 )
-
-// Mode is the type of an entry in a tree, as git writes it.
-type Mode uint32
-
-// The modes that a delivery may have. Zero is no entry.
-const (
-	ModeFile       Mode = 0o100644
-	ModeExecutable Mode = 0o100755
-	ModeLink       Mode = 0o120000
-)
-
-// submodule is the mode of a commit of another repository.
-const submodule Mode = 0o160000
 
 // Entry is one side of a change; the zero value when there is none.
 type Entry struct {
-	Mode Mode
+	Mode git.Mode
 	Size int64 // of the content, in bytes
 }
 
@@ -146,18 +135,18 @@ func (s Settings) changeProblem(c Change) string {
 		return problem + "; rename it"
 	}
 	switch c.New.Mode {
-	case ModeFile, ModeExecutable, ModeLink:
-	case submodule:
+	case git.ModeFile, git.ModeExecutable, git.ModeLink:
+	case git.ModeSubmodule:
 		return "it is a repository inside the repository; add its files instead, or remove it"
 	default:
 		return fmt.Sprintf("its mode %o is none of a file, an executable file or a symbolic link", c.New.Mode)
 	}
 	switch {
-	case c.Old.Mode == submodule:
+	case c.Old.Mode == git.ModeSubmodule:
 		return "it replaces a submodule; leave that as it is on the base branch"
 	case !s.allowed(c.Path):
 		return "the path is in none of delivery.allowed; leave it as it is on the base branch"
-	case c.New.Mode == ModeLink:
+	case c.New.Mode == git.ModeLink:
 		if problem := linkProblem(c.Path, c.Target); problem != "" {
 			return problem + "; link to a file of the repository by a relative path, or copy it"
 		}
@@ -172,7 +161,7 @@ func (s Settings) changeProblem(c Change) string {
 // removalProblem returns why a path may not be removed; empty when it may.
 func (s Settings) removalProblem(c Change) string {
 	switch {
-	case c.Old.Mode == submodule:
+	case c.Old.Mode == git.ModeSubmodule:
 		return "it removes a submodule; leave that as it is on the base branch"
 	case !s.allowed(c.Path):
 		return "the path is in none of delivery.allowed; leave it as it is on the base branch"

@@ -9,19 +9,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // added returns the change that adds an ordinary file.
-func added(path string) Change { return Change{Path: path, New: Entry{ModeFile, 10}} }
+func added(path string) Change { return Change{Path: path, New: Entry{git.ModeFile, 10}} }
 
 func TestOrdinaryWorkMayLeave(t *testing.T) {
 	work := Work{Commits: 3, Changes: []Change{
 		added("cart.go"),
-		{Path: "old.go", Old: Entry{ModeFile, 1}},
-		{Path: "run.sh", Old: Entry{ModeFile, 1}, New: Entry{ModeExecutable, 1}},
-		{Path: "docs/latest", New: Entry{ModeLink, 8}, Target: "../README.md"},
-		{Path: "logo.png", New: Entry{ModeFile, 1 << 20}, Binary: true},
-		{Path: "a:b", Old: Entry{ModeFile, 1}, New: Entry{ModeFile, 2}}, // is there already
+		{Path: "old.go", Old: Entry{git.ModeFile, 1}},
+		{Path: "run.sh", Old: Entry{git.ModeFile, 1}, New: Entry{git.ModeExecutable, 1}},
+		{Path: "docs/latest", New: Entry{git.ModeLink, 8}, Target: "../README.md"},
+		{Path: "logo.png", New: Entry{git.ModeFile, 1 << 20}, Binary: true},
+		{Path: "a:b", Old: Entry{git.ModeFile, 1}, New: Entry{git.ModeFile, 2}}, // is there already
 	}}
 	if v := Defaults().Check(work); len(v.Refusals) > 0 || len(v.Review) > 0 || v.Draft {
 		t.Errorf("got %+v", v)
@@ -29,21 +30,21 @@ func TestOrdinaryWorkMayLeave(t *testing.T) {
 }
 
 func TestEachReasonRefusesTheDelivery(t *testing.T) {
-	file := Entry{ModeFile, 1}
+	file := Entry{git.ModeFile, 1}
 	for name, test := range map[string]struct {
 		work Work
 		want string // part of the only refusal
 	}{
 		"too many files":               {Work{Changes: many(101)}, "delivery.max_files"},
 		"too many commits":             {Work{Commits: 51}, "delivery.max_commits"},
-		"too much content":             {Work{Changes: []Change{{Path: "a", New: Entry{ModeFile, 4<<20 + 1}}}}, "delivery.max_bytes"},
-		"a large binary":               {Work{Changes: []Change{{Path: "a", New: Entry{ModeFile, 1<<20 + 1}, Binary: true}}}, "a: it is a binary file"},
-		"a submodule":                  {Work{Changes: []Change{{Path: "a", New: Entry{submodule, 0}}}}, "a: it is a repository inside the repository"},
-		"a submodule that is replaced": {Work{Changes: []Change{{Path: "a", Old: Entry{submodule, 0}, New: file}}}, "a: it replaces a submodule"},
-		"a submodule that is removed":  {Work{Changes: []Change{{Path: "a", Old: Entry{submodule, 0}}}}, "a: it removes a submodule"},
+		"too much content":             {Work{Changes: []Change{{Path: "a", New: Entry{git.ModeFile, 4<<20 + 1}}}}, "delivery.max_bytes"},
+		"a large binary":               {Work{Changes: []Change{{Path: "a", New: Entry{git.ModeFile, 1<<20 + 1}, Binary: true}}}, "a: it is a binary file"},
+		"a submodule":                  {Work{Changes: []Change{{Path: "a", New: Entry{git.ModeSubmodule, 0}}}}, "a: it is a repository inside the repository"},
+		"a submodule that is replaced": {Work{Changes: []Change{{Path: "a", Old: Entry{git.ModeSubmodule, 0}, New: file}}}, "a: it replaces a submodule"},
+		"a submodule that is removed":  {Work{Changes: []Change{{Path: "a", Old: Entry{git.ModeSubmodule, 0}}}}, "a: it removes a submodule"},
 		"an odd mode":                  {Work{Changes: []Change{{Path: "a", New: Entry{0o100777, 1}}}}, "a: its mode 100777"},
 		"a folder as a file":           {Work{Changes: []Change{{Path: "a", New: Entry{0o040000, 1}}}}, "a: its mode 40000"},
-		"a link to the outside":        {Work{Changes: []Change{{Path: "a", New: Entry{ModeLink, 1}, Target: "../b"}}}, "a: the symbolic link leaves"},
+		"a link to the outside":        {Work{Changes: []Change{{Path: "a", New: Entry{git.ModeLink, 1}, Target: "../b"}}}, "a: the symbolic link leaves"},
 		"content in place of LFS":      {Work{Changes: []Change{{Path: "a", Old: file, New: file, LFS: true}}}, "a: it is a pointer of Git LFS"},
 		"an odd name":                  {Work{Changes: []Change{added("a/.GIT/config")}}, `"a/.GIT/config": a name in the path is a spelling of .git`},
 		"a name of several lines":      {Work{Changes: []Change{added("a\n::error::b")}}, `"a\n::error::b": a name in the path has`},
@@ -51,8 +52,8 @@ func TestEachReasonRefusesTheDelivery(t *testing.T) {
 		"a workflow":                   {Work{Changes: []Change{added(".github/workflows/x.yml")}}, "protected (.github/**)"},
 		"a workflow by other letters":  {Work{Changes: []Change{added(".GitHub/Workflows/x.yml")}}, "protected (.github/**)"},
 		"a workflow that is removed":   {Work{Changes: []Change{{Path: ".github/workflows/x.yml", Old: file}}}, "protected (.github/**)"},
-		"a workflow's mode":            {Work{Changes: []Change{{Path: ".github/x", Old: file, New: Entry{ModeExecutable, 1}}}}, "protected (.github/**)"},
-		"a link for the folder":        {Work{Changes: []Change{{Path: ".github", New: Entry{ModeLink, 1}, Target: "ci"}}}, "protected (.github/**)"},
+		"a workflow's mode":            {Work{Changes: []Change{{Path: ".github/x", Old: file, New: Entry{git.ModeExecutable, 1}}}}, "protected (.github/**)"},
+		"a link for the folder":        {Work{Changes: []Change{{Path: ".github", New: Entry{git.ModeLink, 1}, Target: "ci"}}}, "protected (.github/**)"},
 		"owners anywhere":              {Work{Changes: []Change{added("docs/CODEOWNERS")}}, "protected (CODEOWNERS)"},
 		"rules of agents":              {Work{Changes: []Change{added("pkg/agents.md")}}, "protected (AGENTS.md)"},
 		"settings of agents":           {Work{Changes: []Change{added("a/.codex/config.toml")}}, "protected (**/.codex/**)"},
@@ -124,7 +125,7 @@ func TestOnlyAllowedPathsMayChange(t *testing.T) {
 	s := Defaults()
 	s.Allowed = []string{"docs/**", "*.md"}
 	v := s.Check(Work{Changes: []Change{
-		added("docs/a/b.txt"), added("pkg/README.md"), added("pkg/a.go"), {Path: "b.go", Old: Entry{ModeFile, 1}},
+		added("docs/a/b.txt"), added("pkg/README.md"), added("pkg/a.go"), {Path: "b.go", Old: Entry{git.ModeFile, 1}},
 	}})
 	var refused []string
 	for _, refusal := range v.Refusals {
@@ -211,7 +212,7 @@ func TestSecretsDoNotLeave(t *testing.T) {
 			Verdict{Refusals: []Refusal{{"a", "line 1 holds a secret of this run; remove it, also from the history of the branch"}}}},
 		"in the path": {added(ourSecret), "", "", Allow,
 			Verdict{Refusals: []Refusal{{"", "the path holds a secret of this run; remove it, also from the history of the branch"}}}},
-		"in a link": {Change{Path: "a", New: Entry{ModeLink, 1}, Target: ourSecret}, "", "", Allow,
+		"in a link": {Change{Path: "a", New: Entry{git.ModeLink, 1}, Target: ourSecret}, "", "", Allow,
 			Verdict{Refusals: []Refusal{{"a", "the target of the link holds a secret of this run; remove it, also from the history of the branch"}}}},
 		"that was there": {added("a"), "x " + ourSecret, "y " + ourSecret, Refuse, Verdict{}},
 		"a token": {added("a"), "", someToken, Refuse,

@@ -98,10 +98,10 @@ func (contents contentsByID) change(c git.Change) delivery.Change {
 		LFS:    len(old) <= maxPointer && bytes.HasPrefix(old, lfsPointer) && !bytes.HasPrefix(text, lfsPointer),
 	}
 	if c.OldMode != 0 {
-		d.Old = delivery.Entry{Mode: delivery.Mode(c.OldMode), Size: int64(len(old))}
+		d.Old = delivery.Entry{Mode: c.OldMode, Size: int64(len(old))}
 	}
 	if c.NewMode != 0 {
-		d.New = delivery.Entry{Mode: delivery.Mode(c.NewMode), Size: c.Size}
+		d.New = delivery.Entry{Mode: c.NewMode, Size: c.Size}
 	}
 	return d
 }
