@@ -42,6 +42,14 @@ type Settings struct {
 	MaxTurns  int // of one session; positive
 	Codex     codex.Config
 	Port      *int // of the status server: nil is off, 0 any free port
+
+	Repository *Repository // nil: the hooks bring the files and take the work
+	Delivery   Delivery
+	// SandboxHooks says that hooks run inside the agent's sandbox. It is never set
+	// without a Repository.
+	SandboxHooks bool
+	// TrustHooks says that hooks may run outside the sandbox in spite of a Repository.
+	TrustHooks bool
 }
 
 // Tracker selects an adapter and holds its settings.
