@@ -45,7 +45,7 @@ func TestTheNextSessionWorksAfterAHostileOne(t *testing.T) {
 			f.job.Issue.Title = "Again"
 			f.setScript("- [ ] Run `test \"$(cat cache/x)\" = kept && test ! -e nested && test ! -e HEAD && test ! -e .gitattributes && git status --porcelain > cache/status && test ! -s cache/status`\n" +
 				"- [ ] Create `a.txt` containing `one`\n")
-			if got := f.session(t.Context()); got.Class != schedule.Done || got.Delivered == "" {
+			if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
 				t.Errorf("%+v", got)
 			}
 			f.assertPublished("1", "a.txt")
@@ -97,7 +97,7 @@ func TestCommandsOfTheAgentAreDeadBeforeTheWorkIsTaken(t *testing.T) {
 		alive = syscall.Kill(left, 0) == nil
 		return nil
 	}
-	if got := f.session(ctx); got.Class != schedule.Stopped || got.Delivered == "" || len(got.Warnings) > 0 {
+	if got := f.session(ctx); got.Class != schedule.Stopped || !got.Delivered || len(got.Warnings) > 0 {
 		t.Errorf("%+v", got)
 	}
 	if alive {

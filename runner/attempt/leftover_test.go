@@ -49,7 +49,7 @@ func TestTheNextSessionContinuesWithWhatWasNotTaken(t *testing.T) {
 			f.setScript("- [ ] Create `c.txt` containing `three`\n")
 			test.between(f)
 			got := f.session(t.Context())
-			if got.Class != schedule.Done || got.Delivered == "" {
+			if got.Class != schedule.Done || !got.Delivered {
 				t.Errorf("%+v", got)
 			}
 			if test.warning == "" && len(got.Warnings) > 0 || test.warning != "" && (len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], test.warning)) {
@@ -59,7 +59,7 @@ func TestTheNextSessionContinuesWithWhatWasNotTaken(t *testing.T) {
 				t.Errorf("published: %v", files)
 			}
 			f.setScript("- [ ] Run `mkdir -p cache; git status --porcelain > cache/x; test ! -s cache/x`\n")
-			if got := f.session(t.Context()); got.Class != schedule.Done || got.Delivered != "" || len(got.Warnings) > 0 {
+			if got := f.session(t.Context()); got.Class != schedule.Done || got.Delivered || len(got.Warnings) > 0 {
 				t.Errorf("a third session, with nothing left: %+v", got)
 			}
 		})

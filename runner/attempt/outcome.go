@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -45,9 +44,10 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 		a.reread(context.WithoutCancel(ctx))
 	}
 	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, append(a.warnings, a.work.warnings...)
-	if d := a.work.latest; !d.Head.IsZero() {
-		o.Delivered = cmp.Or(d.URL, d.Head.String())
+	if refused, isRefused := errors.AsType[*RefusedError](err); isRefused {
+		o.Refused = a.brief(refused.Reasons)
 	}
+	o.Delivered = !a.work.latest.Head.IsZero() && o.Refused == ""
 	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
 		o.Idle = false
 	}

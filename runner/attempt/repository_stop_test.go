@@ -37,7 +37,7 @@ func TestASessionInARepositoryIsStoppedAnywhere(t *testing.T) {
 				}()
 				// There is time for what the agent has made until a deadline.
 				saved := cause == schedule.DeadlineReached && (name == "in after_run" || name == "in the check")
-				if got := f.session(ctx); got.Class != schedule.Stopped || got.Why != "stopped: "+string(cause) || (got.Delivered != "") != saved {
+				if got := f.session(ctx); got.Class != schedule.Stopped || got.Why != "stopped: "+string(cause) || got.Delivered != saved {
 					t.Errorf("%+v", got)
 				}
 				pid, _ := f.readPID("hook.pid")
@@ -49,7 +49,7 @@ func TestASessionInARepositoryIsStoppedAnywhere(t *testing.T) {
 					f.git(f.origin, "update-ref", "-d", "refs/heads/"+f.branch.String())
 				}
 				set(f.job.Repository, "")
-				if got := f.session(t.Context()); got.Class != schedule.Done || got.Delivered == "" {
+				if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
 					t.Errorf("the next session: %+v", got)
 				}
 			})
@@ -74,7 +74,7 @@ func TestASessionThatFailsPublishesItsWorkAsUnproven(t *testing.T) {
 			f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n"+test.end)
 			f.job.Repository.Verify = "false" // is not run
 			got := f.session(t.Context())
-			if got.Class != test.class || (got.Delivered != "") != test.published || len(got.Warnings) != test.warnings {
+			if got.Class != test.class || got.Delivered != test.published || len(got.Warnings) != test.warnings {
 				t.Errorf("%+v", got)
 			}
 			for _, d := range f.deliveries {
@@ -117,7 +117,7 @@ func TestErrorsOfADeliveryHaveTheirClass(t *testing.T) {
 	}
 	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
 	f.deliver = func(Delivery) error { return fmt.Errorf("%w: no pull requests for this token", ErrDelivery) }
-	if got := f.session(t.Context()); got.Class != schedule.Systemic || !strings.Contains(got.Why, "no pull requests for this token") || got.Delivered != "" {
+	if got := f.session(t.Context()); got.Class != schedule.Systemic || !strings.Contains(got.Why, "no pull requests for this token") || got.Delivered {
 		t.Errorf("%+v", got)
 	}
 }

@@ -37,7 +37,7 @@ func TestTheWorkIsCheckedBeforeItIsPublished(t *testing.T) {
 			f := newRepositoryFixture(t, test.script)
 			f.job.Repository.Verify, f.job.Repository.VerifyRounds = check, test.rounds
 			got := f.session(t.Context())
-			if got.Class != schedule.Done || got.Turns != test.turns || got.Delivered == "" {
+			if got.Class != schedule.Done || got.Turns != test.turns || !got.Delivered {
 				t.Errorf("%+v", got)
 			}
 			if len(f.deliveries) != 1 {

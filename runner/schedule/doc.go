@@ -38,6 +38,9 @@
 // (its owner died), and [State.Retry], [State.Release] and [State.Resume] (an
 // operator asked for it).
 //
+// A [Delivery] says where the work on an issue was published. It outlives the claim,
+// is written by [State.Deliver] before and after each push, and no plan depends on it.
+//
 // Planning does not depend on why a read failed. Claims of unknown issues stay as
 // they are: after a failed refresh sessions keep running, after a failed list
 // nothing starts.

@@ -26,6 +26,8 @@ type Policy struct {
 
 	Budget Budget
 
+	Delivers bool // the program publishes the agent's work: an issue is completed when its work is delivered
+
 	// Set by the runner: what sessions work with, and the salt of these digests.
 	Setup Setup
 	Salt  string

@@ -79,11 +79,12 @@ type Outcome struct {
 	Thread  string         // to resume; empty when no turn was started
 	Usage   Usage          // of the whole session
 	Turns   int            // started
-	Idle    bool           // the session changed neither the workspace nor the issue
+	Idle    bool           // the session changed neither the issue nor the workspace; if its work is delivered, it published nothing new
 	RetryAt time.Time      // earliest retry that a server asked for; zero when it named none
-	// Delivered is where the work of the session was published: the URL of a pull
-	// request, or a commit. It is empty when nothing was.
-	Delivered string
+	// Delivered says that the work of the issue is published: by this session, or by
+	// an earlier one and nothing is new.
+	Delivered bool
+	Refused   string // why the work was not published; empty unless it was refused
 
 	// Fault identifies a failure that WORKFLOW.md may be responsible for (a
 	// hook, the prompt). It is equal for all issues that fail in the same way,
@@ -117,7 +118,8 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 		c.observe(*o.Issue)
 	}
 
-	if o.Class == Done {
+	s.noteDelivery(id, c.Identifier, o)
+	if o.Class == Done && (o.Delivered || !p.Delivers) {
 		s.complete(id)
 	}
 	next := s.after(&c, o, p, now)
@@ -209,7 +211,11 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 	case b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue:
 		return parked(issueBudget(*c, b))
 	case b.IdleSessions > 0 && c.Idle >= b.IdleSessions:
-		return parked(Why{IsParked, plural(c.Idle, "session") + " in a row changed nothing (budget.max_idle_sessions)"})
+		nothing := "changed nothing"
+		if p.Delivers {
+			nothing = "delivered nothing new"
+		}
+		return parked(Why{IsParked, plural(c.Idle, "session") + " in a row " + nothing + " (budget.max_idle_sessions)"})
 	}
 	return waiting("continuation", now.Add(continuationDelay))
 }

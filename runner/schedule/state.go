@@ -21,10 +21,14 @@ type State struct {
 	Wait       TrackerWait     // until when the tracker asked to be left alone
 	Salt       string          // of all digests in the state; empty as long as there is none
 	History    []TickRecord    // the last ticks that did something, oldest first, at most maxHistory
+	// Deliveries holds where the work on issues was published, by issue. It outlives
+	// claims, has at most maxDeliveries, and is changed by Deliver and Exit.
+	Deliveries map[tracker.ID]Delivery
 
 	Self Owner // the current run; not stored
 	// Completed lists the issues of which a session ended normally in this run
-	// (SPEC §4.1.8), the latest last, at most maxCompleted. It is for people: no
+	// (SPEC §4.1.8), with its work delivered if the policy delivers work, the
+	// latest last, at most maxCompleted. It is for people: no
 	// plan depends on it, since an issue that is active again is worked on
 	// again. It is not stored: the next run has History and the claims.
 	Completed []tracker.ID
@@ -41,6 +45,7 @@ func New(self Owner) *State {
 func (s *State) Clone() *State {
 	c := *s
 	c.Claims = maps.Clone(s.Claims)
+	c.Deliveries = maps.Clone(s.Deliveries)
 	c.Days = slices.Clone(s.Days)
 	c.History = slices.Clone(s.History)
 	return &c
@@ -163,6 +168,11 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 		bound(name+" was heard of", &c.Heard, 0, now)
 		bound(name+" is in a turn since", &c.TurnSince, 0, now)
 		s.Claims[id] = c
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Deliveries)) {
+		d := s.Deliveries[id]
+		bound(orElse(d.Identifier, string(id))+" was published", &d.At, 0, now)
+		s.Deliveries[id] = d
 	}
 	bound("the pause lasts until", &s.Pause.Until, p.longestWait(), now.Add(p.MaxBackoff))
 	bound("the tracker is left alone until", &s.Wait.Until, MaxTrackerWait, now)

@@ -134,10 +134,13 @@ func TestACloneSharesNothingThatChanges(t *testing.T) {
 	f := simple()
 	f.claim(todo(1), schedule.Running, nil)
 	f.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 5}, RateLimits: json.RawMessage(`{"left":1}`)}, f.now)
+	f.state.Deliver("1", schedule.Delivery{Identifier: "ABC-1", Number: 1})
 	before := f.dump(t)
 	clone := f.state.Clone()
 	clone.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 9}, RateLimits: json.RawMessage(`{"left":0}`)}, f.now)
 	clone.Exit("1", schedule.Outcome{Class: schedule.Done}, f.policy, f.now)
+	clone.Deliver("1", schedule.Delivery{Identifier: "ABC-1", Number: 2})
+	clone.Deliver("2", schedule.Delivery{Identifier: "ABC-2", Number: 3})
 	if diff := cmp.Diff(before, f.dump(t)); diff != "" {
 		t.Errorf("the original changed (-before +after):\n%s", diff)
 	}
@@ -157,7 +160,11 @@ func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 	f.state.Wait = schedule.TrackerWait{Tracker: "github", Until: year2999}
 	f.state.Days = []schedule.Day{today, {Date: "2026-03-12", Usage: schedule.Usage{Input: schedule.MaxTokens}}, {Date: "2999-01-01"}}
 
+	f.state.Deliver("8", schedule.Delivery{Identifier: "ABC-8", Number: 8, At: noon})
+	f.state.Deliver("9", schedule.Delivery{Identifier: "ABC-9", Number: 9, At: year2999})
+
 	want := f.state.Clone()
+	want.Deliver("9", schedule.Delivery{Identifier: "ABC-9", Number: 9, At: noon})
 	change := func(id tracker.ID, with func(*schedule.Claim)) {
 		c := want.Claims[id]
 		with(&c)
@@ -175,7 +182,7 @@ func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"ABC-1 is due 2999-01-01T00:00:00Z", "ABC-1 is waiting since 2999-01-01T00:00:00Z",
-		"ABC-2 has a lease until 2999-01-01T00:00:00Z", "ABC-2 was heard of 2999-01-01T00:00:00Z",
+		"ABC-2 has a lease until 2999-01-01T00:00:00Z", "ABC-2 was heard of 2999-01-01T00:00:00Z", "ABC-9 was published 2999-01-01T00:00:00Z",
 		"the pause lasts until 2999-01-01T00:00:00Z", "the tracker is left alone until 2999-01-01T00:00:00Z", "the pause began 2999-01-01T00:00:00Z",
 		"spending of 2026-03-12", "spending of 2999-01-01",
 	}, replaced); diff != "" {

@@ -54,11 +54,16 @@ func commitMessage(old, new *schedule.State) string {
 	maps.Copy(ids, new.Claims)
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if verb := claimVerb(old, new, id); verb != "" {
-			named[verb] = append(named[verb], plainName(ids[id]))
+			named[verb] = append(named[verb], plainName(ids[id].Identifier, id))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(new.Deliveries)) {
+		if verb := deliveryVerb(old.Deliveries[id], new.Deliveries[id]); verb != "" {
+			named[verb] = append(named[verb], plainName(new.Deliveries[id].Identifier, id))
 		}
 	}
 	var parts []string
-	for _, verb := range []string{"claim", "stop", "retry", "park", "release", "renew", "update"} {
+	for _, verb := range []string{"claim", "deliver", "refuse", "stop", "retry", "park", "release", "renew", "update"} {
 		if names := named[verb]; len(names) > maxNamedIssues {
 			parts = append(parts, fmt.Sprintf("%s %s and %d more", verb, strings.Join(names[:maxNamedIssues], ", "), len(names)-maxNamedIssues))
 		} else if len(names) > 0 {
@@ -106,9 +111,20 @@ func claimVerb(old, new *schedule.State, id tracker.ID) string {
 	return ""
 }
 
-// plainName returns a short name of the claim's issue in which GitHub finds no
-// reference: each commit would otherwise show up in the issue, or notify somebody.
-func plainName(c schedule.Claim) string {
+// deliveryVerb returns the verb for what happened to a delivery, "" if it is unchanged.
+func deliveryVerb(was, is schedule.Delivery) string {
+	switch {
+	case is == was:
+		return ""
+	case is.Refused != "" && is.Refused != was.Refused:
+		return "refuse"
+	}
+	return "deliver"
+}
+
+// plainName returns a short name of an issue in which GitHub finds no reference: each
+// commit would otherwise show up in the issue, or notify somebody.
+func plainName(identifier string, id tracker.ID) string {
 	plain := strings.NewReplacer("#", " ", "@", " ", "GH-", "GH ", "gh-", "gh ", "Gh-", "Gh ", "gH-", "gH ", "://", " ")
-	return strings.TrimSpace(plain.Replace(oneLine(cmp.Or(c.Identifier, string(c.ID)), 40)))
+	return strings.TrimSpace(plain.Replace(oneLine(cmp.Or(identifier, string(id)), 40)))
 }

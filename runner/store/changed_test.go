@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,13 @@ func TestTheCommitMessageIsThePlanInWords(t *testing.T) {
 			s.Claims[id] = c
 		}
 	}
+	deliver := func(id tracker.ID, change func(*schedule.Delivery)) func(*schedule.State) {
+		return func(s *schedule.State) {
+			d := s.Deliveries[id]
+			change(&d)
+			s.Deliver(id, d)
+		}
+	}
 	for want, change := range map[string][]func(*schedule.State){
 		"Claim NEW-1, NEW-2; release ABC-3":                  {set("1", "2"), func(s *schedule.State) { delete(s.Claims, "c3") }},
 		"Claim ABC-3":                                        {claim("c3", func(c *schedule.Claim) { c.Phase, c.Due = schedule.Running, time.Time{} })},
@@ -36,6 +44,8 @@ func TestTheCommitMessageIsThePlanInWords(t *testing.T) {
 		"Retry ABC-1":                                        {claim("a1", func(c *schedule.Claim) { c.Phase, c.Due = schedule.Waiting, at })},
 		"Stop ABC-1":                                         {claim("a1", func(c *schedule.Claim) { c.Phase = schedule.Stopping })},
 		"Park ABC-1":                                         {claim("a1", func(c *schedule.Claim) { c.Phase = schedule.Parked })},
+		"Deliver ABC-1, ABC-8":                               {deliver("a1", func(d *schedule.Delivery) { d.Head, d.Pushing, d.Refused = d.Pushing, "", "" }), deliver("e5", func(d *schedule.Delivery) { d.Identifier, d.Pushing = "ABC-8", strings.Repeat("a", 40) })},
+		"Refuse ABC-1; retry ABC-1":                          {deliver("a1", func(d *schedule.Delivery) { d.Refused = "too large" }), claim("a1", func(c *schedule.Claim) { c.Phase, c.Due = schedule.Waiting, at })},
 		"Renew ABC-1, ABC-2":                                 {claim("a1", func(c *schedule.Claim) { c.Lease = at }), claim("b2", func(c *schedule.Claim) { c.Lease = at })},
 		"Update ABC-1; resume":                               {claim("a1", func(c *schedule.Claim) { c.Thread = "th-9" }), func(s *schedule.State) { s.Pause = schedule.Pause{} }},
 		"Pause":                                              {func(s *schedule.State) { s.Pause.Until = at }},
@@ -114,6 +124,9 @@ func TestEveryOtherChangeIsCommitted(t *testing.T) {
 		"a pause":                func(s *schedule.State) { s.Pause.Until = s.Pause.Until.Add(time.Second) },
 		"the end of a pause":     func(s *schedule.State) { s.Pause = schedule.Pause{} },
 		"the end of a tick":      func(s *schedule.State) { s.AppendHistory(schedule.TickRecord{Run: "9"}) },
+		"a delivery":             func(s *schedule.State) { d := s.Deliveries["a1"]; d.Pushing = ""; s.Deliver("a1", d) },
+		"a dropped delivery":     func(s *schedule.State) { s.Deliver("b1", schedule.Delivery{}) },
+		"a refusal":              func(s *schedule.State) { d := s.Deliveries["a1"]; d.Refused = ""; s.Deliver("a1", d) },
 		"a session of the day":   func(s *schedule.State) { s.Days[1].Sessions++ },
 	} {
 		s := sample()

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 var update = flag.Bool("update", false, "write the golden file of the current version")
@@ -98,6 +99,9 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 	}
 	for _, p := range s.History {
 		look(p)
+	}
+	for _, d := range s.Deliveries {
+		look(d)
 	}
 	for name, empty := range unset {
 		if kept := name != "State.Self" && name != "State.Tick" && name != "State.Completed" && name != "State.Faults"; empty == kept {
@@ -192,7 +196,26 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"until": "2026-03-01T12:58:00Z"`, `"until": "2026-03-01T12:58:00+02:00"`, "the tracker to wait for is not plain text, or the time is not in UTC"},
 		{`"tracker": "github"`, `"tracker": "git\u0007hub"`, "the tracker to wait for is not plain text, or the time is not in UTC"},
 		{`"ended": "2026-03-01T12:01:00Z"`, `"ended": "2026-03-01T12:01:00+02:00"`, "past tick 2: a time is not in UTC"},
-		{`"past": [`, `"past": [` + strings.Repeat("{},", 30), "32 past ticks are more than"},
+		{`"past": [`, `"past": [` + strings.Repeat("{},", 30), "32 past ticks and 2 deliveries are more than"},
+		{`"deliveries": [`, `"deliveries": [` + strings.Repeat("{},", 999), "1001 deliveries are more than"},
+		{`"id": "b1"`, `"id": "a1"`, `delivery "a1" comes twice or out of order`},
+		{`"id": "b1"`, `"id": "a0"`, `delivery "a0" comes twice or out of order`},
+		{`"id": "b1"`, `"id": "b\n1"`, `delivery "b\n1": its id is empty, longer`},
+		{`"id": "b1"`, `"id": "b1", "path": "/etc"`, `unknown field "path"`},
+		{`"branch": "symphony/ABC-1"`, `"branch": "symphony/\u001b[2J"`, `delivery "a1": the name of a branch is longer than 256 bytes or not plain`},
+		{`"branch": "symphony/ABC-1"`, `"branch": "` + strings.Repeat("b", 257) + `"`, `delivery "a1": the name of a branch is longer than 256 bytes`},
+		{`"base": "main"`, `"base": "ma\nin"`, `delivery "a1": the name of a branch`},
+		{`"head": "c0ffee`, `"head": "C0FFEE`, `delivery "a1": a commit is not 40 digits in lower-case hex`},
+		{`"head": "c0ffee`, `"head": "c0ffee0`, `delivery "a1": a commit is not 40 digits`},
+		{`"head": "c0ffee0123456789c0ffee0123456789c0ffee01"`, `"head": "0000000000000000000000000000000000000000"`, `delivery "a1": a commit is not`},
+		{`"pushing": "facade`, `"pushing": "--upload-pack=`, `delivery "a1": a commit is not 40 digits`},
+		{`"number": 17`, `"number": -17`, `delivery "a1": the number of its pull request is negative`},
+		{`"number": 17`, `"number": 2147483648`, `delivery "a1": the number of its pull request is negative or too large`},
+		{`"url": "https://github.com/octo`, `"url": "https://github.com/\u001b`, `delivery "a1": a text is too long or not plain`},
+		{`"url": "https://github.com/octo`, `"url": "https://github.com/` + strings.Repeat("o", maxURL), `delivery "a1": a text is too long`},
+		{`"refused": ".github/x`, `"refused": "two\nlines`, `delivery "a1": a text is too long or not plain`},
+		{`"refused": ".github/x`, `"refused": "` + strings.Repeat("é", 500), `delivery "a1": a text is too long`},
+		{`"at": "2026-03-01T12:00:00.000000045Z"`, `"at": "2026-03-01T12:00:00+02:00"`, `delivery "a1": a time is not in UTC`},
 		{`"credits": null`, `"credits": "` + strings.Repeat("x", maxRateLimits) + `"`, "rate limits"},
 		{`"credits": null`, `"credits": ` + strings.Repeat("[", 99) + strings.Repeat("]", 99), "rate limits"},
 	} {
@@ -229,6 +252,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	s.Pause.Why = long
 	s.Days = []schedule.Day{{Date: "2026-03-01", Time: -5 * time.Second}}
 	s.History = []schedule.TickRecord{{Run: long, Stopped: "two\nlines" + long}, {Run: "1\n2"}}
+	s.Deliver("1", schedule.Delivery{Identifier: long, URL: "/srv/" + long, Refused: "two\r\nlines" + long})
 	s.RateLimits = json.RawMessage(`"` + long + long + long + `"`)
 
 	got, _, err := Decode(mustEncode(t, s, 1))
@@ -245,6 +269,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	want.Pause.Why = cut(maxWhy)
 	want.Days = []schedule.Day{{Date: "2026-03-01"}}
 	want.History = []schedule.TickRecord{{Stopped: "two lines" + cut(maxWhy-len("two lines"))}, {}}
+	want.Deliver("1", schedule.Delivery{Identifier: cut(maxName), Refused: "two  lines" + cut(maxWhy-len("two  lines"))})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -260,6 +285,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 	}
 	s.Days = []schedule.Day{{Date: "2026-03-01", Sessions: most, Usage: schedule.Usage{Input: most, Output: most}, Time: most}}
 	s.History = []schedule.TickRecord{{Attempt: most, Sessions: most, Done: most, Parked: most, Tokens: most}}
+	s.Deliver("1", schedule.Delivery{Number: most})
 
 	got, _, err := Decode(mustEncode(t, s, maxGeneration))
 	if err != nil {
@@ -273,6 +299,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 	}
 	want.Days = []schedule.Day{{Date: "2026-03-01", Sessions: maxCount, Usage: full, Time: time.Duration(most).Truncate(time.Second) - time.Second + 854*time.Millisecond}}
 	want.History = []schedule.TickRecord{{Attempt: maxCount, Sessions: maxCount, Done: maxCount, Parked: maxCount, Tokens: schedule.MaxTokens}}
+	want.Deliver("1", schedule.Delivery{Number: maxCount})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -313,8 +340,18 @@ func TestWhatCouldNotBeReadIsNotEncoded(t *testing.T) {
 		"a month of days":         func(s *schedule.State) { s.Days = make([]schedule.Day, maxDays+1) },
 		"a month of ticks":        func(s *schedule.State) { s.History = make([]schedule.TickRecord, maxPast+1) },
 		"a tick of negative work": func(s *schedule.State) { s.History = []schedule.TickRecord{{Done: -1}} },
-		"too many claims":         func(s *schedule.State) { s.Claims = sampleWithClaims(maxClaims + 1).Claims },
-		"too many bytes":          func(s *schedule.State) { s.Claims = sampleWithClaims(18_000).Claims },
+		"a delivery of nobody":    func(s *schedule.State) { s.Deliver("", schedule.Delivery{Number: 1}) },
+		"a head of 39 digits":     func(s *schedule.State) { s.Deliver("1", schedule.Delivery{Head: strings.Repeat("a", 39)}) },
+		"a negative pull request": func(s *schedule.State) { s.Deliver("1", schedule.Delivery{Number: -1}) },
+		"a branch too long":       func(s *schedule.State) { s.Deliver("1", schedule.Delivery{Branch: strings.Repeat("b", maxName+1)}) },
+		"too many deliveries": func(s *schedule.State) {
+			s.Deliveries = map[tracker.ID]schedule.Delivery{}
+			for i := range maxDeliveries + 1 {
+				s.Deliveries[tracker.ID(fmt.Sprint(i))] = schedule.Delivery{Number: i}
+			}
+		},
+		"too many claims": func(s *schedule.State) { s.Claims = sampleWithClaims(maxClaims + 1).Claims },
+		"too many bytes":  func(s *schedule.State) { s.Claims = sampleWithClaims(18_000).Claims },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -338,6 +375,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(bytes.ReplaceAll(data, []byte("ABC"), []byte(`\ud800`)), true)
 	f.Add([]byte(`{"version":1,"generation":1,"checksum":"`+blankChecksum+`","claims":null}`), true)
 	f.Add([]byte(`{"version":2,"generation":1,"checksum":"`+blankChecksum+`","claims":null}`), true)
+	f.Add([]byte(`{"version":2,"generation":1,"checksum":"`+blankChecksum+`","claims":[],"deliveries":[{"id":"1","pushing":"`+strings.Repeat("ab", 20)+`","refused":"x"}]}`), true)
 	f.Add([]byte(`{"version":9}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, forge bool) {
 		if i := bytes.Index(data, []byte(checksumPrefix)); forge && i >= 0 && len(data) >= i+len(blankChecksum) {

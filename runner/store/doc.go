@@ -16,8 +16,8 @@
 //   - A state that cannot be read is never overwritten: an unreadable, damaged or
 //     newer state gives no revision to save over.
 //   - What was written can be read: Encode refuses what Decode would refuse.
-//   - A state is bounded: 8 MiB, 20,000 claims, and a limit for every text and
-//     number. Every state that can be read can also be changed and saved.
+//   - A state is bounded: 8 MiB, 20,000 claims, 1000 deliveries, and a limit for every
+//     text and number. Every state that can be read can also be changed and saved.
 //   - A state is untrusted input, see README.md. Nothing in it is used as a path or a
 //     command. [schedule.State.BoundTimes], which knows the clock and the policy, bounds
 //     the times.

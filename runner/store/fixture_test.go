@@ -90,6 +90,13 @@ func sample() *schedule.State {
 		},
 		{Started: at(0, 0), Ended: at(1, 0)},
 	}
+	s.Deliver("a1", schedule.Delivery{
+		Identifier: "ABC-1", Branch: "symphony/ABC-1", Base: "main",
+		Head: "c0ffee0123456789c0ffee0123456789c0ffee01", Pushing: "facade0123456789facade0123456789facade01",
+		Number: 17, URL: "https://github.com/octo/shop/pull/17", At: at(0, 45),
+		Refused: ".github/x: the path is protected",
+	})
+	s.Deliver("b1", schedule.Delivery{Identifier: "ABC-9", URL: "/srv/patches/ABC-9.patch", At: at(0, 50)}) // its claim is gone
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)
 	return s
 }
@@ -100,6 +107,7 @@ func sampleOfVersion1() *schedule.State {
 	s.Wait = schedule.TrackerWait{}
 	s.Days[0].Time = s.Days[0].Time.Truncate(time.Second)
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
+	s.Deliveries = nil
 	for id, c := range s.Claims {
 		c.TurnSince, c.Setup = time.Time{}, schedule.Setup{}
 		s.Claims[id] = c

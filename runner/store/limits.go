@@ -12,16 +12,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
-// The limits of a state. Package schedule drops old days and past ticks; the
-// limits here catch its defects.
+// The limits of a state. Package schedule drops old days, past ticks and
+// deliveries; the limits here catch its defects.
 const (
-	maxBytes  = 8 << 20
-	maxClaims = 20_000
-	maxDays   = 31
-	maxPast   = 31
+	maxBytes      = 8 << 20
+	maxClaims     = 20_000
+	maxDays       = 31
+	maxPast       = 31
+	maxDeliveries = 1000
 )
 
 // The limits of numbers, which no run reaches. They leave room for sums.
@@ -97,9 +99,9 @@ func (r record) validate() error {
 	if r.Generation > maxGeneration {
 		return fmt.Errorf("generation %d is larger than any state can have", r.Generation)
 	}
-	if len(r.Claims) > maxClaims || len(r.Days) > maxDays || len(r.Past) > maxPast {
-		return fmt.Errorf("%d claims, %d days and %d past ticks are more than the %d, %d and %d allowed",
-			len(r.Claims), len(r.Days), len(r.Past), maxClaims, maxDays, maxPast)
+	if len(r.Claims) > maxClaims || len(r.Days) > maxDays || len(r.Past) > maxPast || len(r.Deliveries) > maxDeliveries {
+		return fmt.Errorf("%d claims, %d days, %d past ticks and %d deliveries are more than the %d, %d, %d and %d allowed",
+			len(r.Claims), len(r.Days), len(r.Past), len(r.Deliveries), maxClaims, maxDays, maxPast, maxDeliveries)
 	}
 	for i, c := range r.Claims {
 		if i > 0 && c.ID <= r.Claims[i-1].ID {
@@ -128,6 +130,14 @@ func (r record) validate() error {
 			return fmt.Errorf("past tick %d: %w", i+1, err)
 		}
 	}
+	for i, d := range r.Deliveries {
+		if i > 0 && d.ID <= r.Deliveries[i-1].ID {
+			return fmt.Errorf("delivery %q comes twice or out of order", d.ID)
+		}
+		if err := d.validate(); err != nil {
+			return fmt.Errorf("delivery %q: %w", d.ID, err)
+		}
+	}
 	if r.RateLimits != nil && compactRateLimits(r.RateLimits) == nil {
 		return errors.New("the rate limits are empty or too large")
 	}
@@ -154,7 +164,7 @@ func (c claim) clamped() claim {
 func (c claim) validate() error {
 	session := c.Phase == schedule.Running || c.Phase == schedule.Stopping
 	switch {
-	case len(c.ID) == 0 || wholeOrEmpty(string(c.ID), maxName) != string(c.ID):
+	case !plainID(c.ID):
 		return fmt.Errorf("its id is empty, longer than %d bytes or not plain text", maxName)
 	case max(c.Turns, c.Attempt, c.Sessions, c.Failures, c.Idle) > maxCount || c.Live != c.Live.clamped() || c.Tokens > schedule.MaxTokens:
 		return errors.New("a count is too large")
@@ -249,6 +259,45 @@ func (p tickRecord) validate() error {
 		return errors.New("a count is negative")
 	}
 	return nil
+}
+
+// clamped returns the delivery with its texts and number within their limits. The
+// names of branches and commits are not changed: those of other ones would be wrong.
+func (d delivery) clamped() delivery {
+	d.Identifier = oneLine(d.Identifier, maxName)
+	d.URL = wholeOrEmpty(d.URL, maxURL) // a part of a link leads elsewhere
+	d.Refused = oneLine(d.Refused, maxWhy)
+	d.Number = min(d.Number, maxCount)
+	return d
+}
+
+func (d delivery) validate() error {
+	switch {
+	case !plainID(d.ID):
+		return fmt.Errorf("its id is empty, longer than %d bytes or not plain text", maxName)
+	case d.Number > maxCount || d.Number < 0:
+		return errors.New("the number of its pull request is negative or too large")
+	case d != d.clamped():
+		return errors.New("a text is too long or not plain")
+	case wholeOrEmpty(d.Branch, maxName) != d.Branch || wholeOrEmpty(d.Base, maxName) != d.Base:
+		return fmt.Errorf("the name of a branch is longer than %d bytes or not plain text", maxName)
+	case !emptyOrCommit(d.Head) || !emptyOrCommit(d.Pushing):
+		return errors.New("a commit is not 40 digits in lower-case hex")
+	case !allUTC(d.At):
+		return errors.New("a time is not in UTC")
+	}
+	return nil
+}
+
+// emptyOrCommit reports whether s is empty or can be the id of a commit. Zeros stand
+// for no object, which is an empty text here.
+func emptyOrCommit(s string) bool {
+	return s == "" || len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" && strings.Trim(s, "0") != ""
+}
+
+// plainID reports whether the id can be that of an issue.
+func plainID(id tracker.ID) bool {
+	return id != "" && wholeOrEmpty(string(id), maxName) == string(id)
 }
 
 // allUTC reports whether all times are in UTC. Converted from another zone, a time

@@ -70,6 +70,7 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 		p := schedule.Policy{MaxBackoff: time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "backoff")), Salt: "salt"}
 		s.BoundTimes(p, now)
 		for id, c := range s.Claims {
+			s.Deliver(id, genDelivery(genPlain, maxName).Draw(t, "delivery"))
 			switch s.Self = c.Owner; rapid.IntRange(0, 4).Draw(t, "what happens") {
 			case 0:
 				s.Retry(id, now)
@@ -79,7 +80,7 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 				s.Heartbeat(id, schedule.Update{Alive: true, Usage: most, Turns: math.MaxInt}, now)
 			case 2:
 				class := rapid.SampledFrom([]schedule.Class{schedule.Done, schedule.IssueFailed, schedule.Transient, schedule.Systemic, schedule.NeedsInput}).Draw(t, "class")
-				s.Exit(id, schedule.Outcome{Class: class, Usage: most, Turns: 1, RetryAt: genTime().Draw(t, "told")}, p, now)
+				s.Exit(id, schedule.Outcome{Class: class, Usage: most, Turns: 1, RetryAt: genTime().Draw(t, "told"), Refused: genWild(maxWhy).Draw(t, "refused")}, p, now)
 			case 3:
 				s.Adopt(map[schedule.Owner]schedule.OwnerStatus{}, p, now)
 			}
@@ -141,6 +142,10 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 				Sessions: count().Draw(t, "sessions"), Done: count().Draw(t, "done"), Parked: count().Draw(t, "parked"), Tokens: int64(count().Draw(t, "tokens")),
 			})
 		}
+		for i := range rapid.IntRange(0, 3).Draw(t, "deliveries") {
+			d := genDelivery(text, size).Draw(t, "delivery")
+			s.Deliver(tracker.ID(text(min(size, maxName-1)).Draw(t, "id")+fmt.Sprint(i)), d)
+		}
 		if rapid.Bool().Draw(t, "limited") {
 			s.RateLimits, _ = json.Marshal(map[string]any{"text": text(size).Draw(t, "text"), "n": []int{1, 2}})
 		}
@@ -181,6 +186,18 @@ func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 			c.Due = genTime().Draw(t, "due")
 		}
 		return c
+	})
+}
+
+func genDelivery(text text, size int) *rapid.Generator[schedule.Delivery] {
+	commit := rapid.StringMatching(`([0-9a-f]{39}[1-9a-f])?`)
+	return rapid.Custom(func(t *rapid.T) schedule.Delivery {
+		return schedule.Delivery{
+			Identifier: "x" + text(min(size, maxName-1)).Draw(t, "identifier"), // is none without any field
+			Branch:     text(min(size, maxName)).Draw(t, "branch"), Base: text(min(size, maxName)).Draw(t, "base"),
+			Head: commit.Draw(t, "head"), Pushing: commit.Draw(t, "pushing"), Number: count().Draw(t, "number"),
+			URL: text(min(size, maxURL)).Draw(t, "url"), At: genTime().Draw(t, "at"), Refused: text(min(size, maxWhy)).Draw(t, "refused"),
+		}
 	})
 }
 

@@ -24,8 +24,8 @@ const version, oldest = 2, 1
 //	2  adds optional fields only, so these types read both versions
 //
 // To add a field, add it here (with omitempty or omitzero), in newRecord or
-// newClaim, in toState or toSchedule, and in validate; a test fails until all of
-// them have it.
+// newClaim or newDelivery, in toState or toSchedule, and in validate; a test fails
+// until all of them have it.
 type record struct {
 	Version    int             `json:"version"`
 	Generation int64           `json:"generation"` // one more with each save
@@ -35,8 +35,9 @@ type record struct {
 	Wait       trackerWait     `json:"tracker_wait,omitzero"`
 	Days       []day           `json:"days,omitempty"`
 	RateLimits json.RawMessage `json:"rate_limits,omitempty"`
-	Past       []tickRecord    `json:"past,omitempty"` // oldest first
-	Salt       string          `json:"salt,omitempty"` // of the digests in every setup
+	Past       []tickRecord    `json:"past,omitempty"`       // oldest first
+	Salt       string          `json:"salt,omitempty"`       // of the digests in every setup
+	Deliveries []delivery      `json:"deliveries,omitempty"` // sorted by id
 }
 
 type claim struct {
@@ -119,6 +120,19 @@ type tickRecord struct {
 	Tokens   int64     `json:"tokens,omitempty"`
 }
 
+type delivery struct {
+	ID         tracker.ID `json:"id"`
+	Identifier string     `json:"identifier,omitempty"`
+	Branch     string     `json:"branch,omitempty"`
+	Base       string     `json:"base,omitempty"`
+	Head       string     `json:"head,omitempty"`
+	Pushing    string     `json:"pushing,omitempty"`
+	Number     int        `json:"number,omitempty"`
+	URL        string     `json:"url,omitempty"`
+	At         time.Time  `json:"at,omitzero"`
+	Refused    string     `json:"refused,omitempty"`
+}
+
 // newRecord returns the stored form of s, with its texts and numbers within their
 // limits.
 func newRecord(s *schedule.State, generation int64) record {
@@ -143,6 +157,9 @@ func newRecord(s *schedule.State, generation int64) record {
 		p.Started, p.Ended = p.Started.UTC(), p.Ended.UTC()
 		r.Past = append(r.Past, tickRecord(p).clamped())
 	}
+	for _, id := range slices.Sorted(maps.Keys(s.Deliveries)) {
+		r.Deliveries = append(r.Deliveries, newDelivery(id, s.Deliveries[id]).clamped())
+	}
 	return r
 }
 
@@ -153,6 +170,13 @@ func newClaim(c schedule.Claim) claim {
 		Owner: owner(c.Owner), Lease: c.Lease.UTC(), Cause: c.StopReason, Heard: c.Heard.UTC(), TurnSince: c.TurnSince.UTC(), Turns: c.Turns, Live: usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due.UTC(), Thread: c.Thread,
 		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Setup: setup(c.Setup),
+	}
+}
+
+func newDelivery(id tracker.ID, d schedule.Delivery) delivery {
+	return delivery{
+		ID: id, Identifier: d.Identifier, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
+		Number: d.Number, URL: d.URL, At: d.At.UTC(), Refused: d.Refused,
 	}
 }
 
@@ -170,6 +194,12 @@ func (r record) toState() *schedule.State {
 	}
 	for _, p := range r.Past {
 		s.History = append(s.History, schedule.TickRecord(p))
+	}
+	if len(r.Deliveries) > 0 {
+		s.Deliveries = make(map[tracker.ID]schedule.Delivery, len(r.Deliveries))
+	}
+	for _, d := range r.Deliveries {
+		s.Deliveries[d.ID] = d.toSchedule()
 	}
 	s.RateLimits = compactRateLimits(r.RateLimits)
 	return s
@@ -189,5 +219,12 @@ func (c claim) toSchedule() schedule.Claim {
 		Owner: schedule.Owner(c.Owner), Lease: c.Lease, StopReason: c.Cause, Heard: c.Heard, TurnSince: c.TurnSince, Turns: c.Turns, Live: schedule.Usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due, Thread: c.Thread,
 		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Setup: schedule.Setup(c.Setup),
+	}
+}
+
+func (d delivery) toSchedule() schedule.Delivery {
+	return schedule.Delivery{
+		Identifier: d.Identifier, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
+		Number: d.Number, URL: d.URL, At: d.At, Refused: d.Refused,
 	}
 }

@@ -1,0 +1,83 @@
+package schedule
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// maxDeliveries bounds how many deliveries the state keeps.
+const maxDeliveries = 500
+
+// Delivery holds where the work on an issue was published, and what is known of a
+// publication that has not ended. It outlives the claim of the issue.
+type Delivery struct {
+	Identifier string    // of the issue
+	Branch     string    // on the remote
+	Base       string    // that the work is for
+	Head       string    // commit where we left the branch; empty before the first push
+	Pushing    string    // commit of a push that has begun and whose end is not known; empty for none
+	Number     int       // of the pull request; 0 for none
+	URL        string    // of the pull request, or the path of a patch; empty for none
+	At         time.Time // of the latest push
+	Refused    string    // why the latest work was not published; empty if it was
+}
+
+// Deliver replaces the delivery of an issue; a zero one removes it. If there are too
+// many, the one that was pushed first is dropped: one of an issue without a claim as
+// long as there is one, and never that of id.
+func (s *State) Deliver(id tracker.ID, d Delivery) {
+	if d == (Delivery{}) {
+		delete(s.Deliveries, id)
+		return
+	}
+	if s.Deliveries == nil {
+		s.Deliveries = map[tracker.ID]Delivery{}
+	}
+	s.Deliveries[id] = d
+	for len(s.Deliveries) > maxDeliveries {
+		delete(s.Deliveries, s.oldestDelivery(id))
+	}
+}
+
+// oldestDelivery returns the issue whose delivery is dropped first, which is not
+// except.
+func (s *State) oldestDelivery(except tracker.ID) tracker.ID {
+	claimed := func(id tracker.ID) int {
+		if _, claimed := s.Claims[id]; claimed {
+			return 1
+		}
+		return 0
+	}
+	var oldest tracker.ID
+	found := false
+	for id, d := range s.Deliveries {
+		if id == except {
+			continue
+		}
+		before := cmp.Or(
+			cmp.Compare(claimed(id), claimed(oldest)),
+			d.At.Compare(s.Deliveries[oldest].At),
+			cmp.Compare(id, oldest),
+		) < 0
+		if !found || before {
+			oldest, found = id, true
+		}
+	}
+	return oldest
+}
+
+// noteDelivery stores whether the work of a session that has ended was refused. That
+// a session brought no work says nothing about the work of the one before.
+func (s *State) noteDelivery(id tracker.ID, identifier string, o Outcome) {
+	d, known := s.Deliveries[id]
+	if o.Refused == "" && (!o.Delivered || !known) {
+		return
+	}
+	if d.Identifier == "" {
+		d.Identifier = identifier
+	}
+	d.Refused = o.Refused
+	s.Deliver(id, d)
+}

@@ -1,0 +1,215 @@
+package schedule_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// published is the delivery of ABC-1 after a push.
+var published = schedule.Delivery{
+	Identifier: "ABC-1", Branch: "symphony/ABC-1", Base: "main", Head: strings.Repeat("a", 40),
+	Number: 17, URL: "https://github.com/octo/shop/pull/17", At: noon,
+}
+
+func TestADeliveryIsReplacedAndRemoved(t *testing.T) {
+	t.Parallel()
+	s := schedule.New(me)
+	s.Deliver("1", schedule.Delivery{}) // there is none to remove
+	s.Deliver("1", published)
+	next := published
+	next.Pushing = strings.Repeat("b", 40)
+	s.Deliver("1", next)
+	s.Deliver("2", published)
+	if diff := cmp.Diff(map[tracker.ID]schedule.Delivery{"1": next, "2": published}, s.Deliveries); diff != "" {
+		t.Error(diff)
+	}
+	s.Deliver("1", schedule.Delivery{})
+	if diff := cmp.Diff(map[tracker.ID]schedule.Delivery{"2": published}, s.Deliveries); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheOldestDeliveriesAreDropped(t *testing.T) {
+	t.Parallel()
+	f := simple()
+	for n := range 500 {
+		f.state.Deliver(todo(n).ID, schedule.Delivery{Identifier: todo(n).Identifier, At: noon.Add(time.Duration(n/2) * time.Second)})
+	}
+	// The oldest of all is that of a claim, so it stays.
+	f.claim(todo(0), schedule.Parked, nil)
+	want := maps.Clone(f.state.Deliveries)
+	for _, dropped := range []int{1, 2, 3} {
+		delete(want, todo(dropped).ID)
+	}
+	// New ones stay, though they have no push and no claim.
+	for n := 600; n < 603; n++ {
+		d := schedule.Delivery{Identifier: "ABC-" + fmt.Sprint(n), Refused: "too large"}
+		f.claim(todo(n), schedule.Waiting, nil)
+		f.state.Deliver(todo(n).ID, d)
+		want[todo(n).ID] = d
+	}
+	if diff := cmp.Diff(want, f.state.Deliveries); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestADeliveryIsKeptThoughAllOthersHaveClaims(t *testing.T) {
+	t.Parallel()
+	f := simple()
+	for n := range 501 {
+		if n < 500 {
+			f.claim(todo(n), schedule.Waiting, nil)
+		}
+		f.state.Deliver(todo(n).ID, schedule.Delivery{Identifier: todo(n).Identifier, At: noon.Add(-time.Duration(n) * time.Second)})
+	}
+	_, oldest := f.state.Deliveries[todo(499).ID]
+	_, latest := f.state.Deliveries[todo(500).ID]
+	if len(f.state.Deliveries) != 500 || oldest || !latest {
+		t.Errorf("%d deliveries, oldest of a claim %v, latest %v", len(f.state.Deliveries), oldest, latest)
+	}
+}
+
+func TestTheEndOfASessionStoresWhatBecameOfItsWork(t *testing.T) {
+	t.Parallel()
+	refused := published
+	refused.Refused = "too large"
+	none := schedule.Delivery{}
+	for name, test := range map[string]struct {
+		before  schedule.Delivery
+		outcome schedule.Outcome
+		want    schedule.Delivery
+	}{
+		"refused, the first time":      {none, schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large"}, schedule.Delivery{Identifier: "ABC-1", Refused: "too large"}},
+		"refused after a delivery":     {published, schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large"}, refused},
+		"refused for another reason":   {refused, schedule.Outcome{Class: schedule.IssueFailed, Refused: "a key"}, func() schedule.Delivery { d := refused; d.Refused = "a key"; return d }()},
+		"delivered":                    {published, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
+		"delivered after a refusal":    {refused, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
+		"delivered by a stopped one":   {refused, schedule.Outcome{Class: schedule.Stopped, Delivered: true}, published},
+		"nothing, the first time":      {none, schedule.Outcome{Class: schedule.Done}, none},
+		"nothing after a delivery":     {published, schedule.Outcome{Class: schedule.Done}, published},
+		"nothing after a refusal":      {refused, schedule.Outcome{Class: schedule.Done}, refused},
+		"failed after a refusal":       {refused, schedule.Outcome{Class: schedule.IssueFailed}, refused},
+		"refused, and the issue gone":  {none, schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large", Gone: true}, schedule.Delivery{Identifier: "ABC-1", Refused: "too large"}},
+		"delivered, and nothing known": {none, schedule.Outcome{Class: schedule.Done, Delivered: true}, none},
+	} {
+		f := running(todo(1))
+		f.state.Deliver("1", test.before)
+		f.state.Exit("1", test.outcome, f.policy, noon)
+		if diff := cmp.Diff(test.want, f.state.Deliveries["1"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTheEndOfAnotherRunsSessionLeavesItsDelivery(t *testing.T) {
+	t.Parallel()
+	f := simple()
+	f.claim(todo(1), schedule.Running, func(c *schedule.Claim) { c.Owner = other })
+	f.state.Deliver("1", published)
+	f.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large"}, f.policy, noon)
+	if diff := cmp.Diff(published, f.state.Deliveries["1"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestADeliveryOutlivesItsClaim(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(f fixture){
+		"handed over": func(f fixture) {
+			f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Delivered: true, Gone: true}, f.policy, noon)
+		},
+		"released by an operator": func(f fixture) {
+			f.state.Exit("1", schedule.Outcome{Class: schedule.NeedsInput, Why: "which colour?"}, f.policy, noon)
+			f.state.Release("1")
+		},
+		"released by a plan": func(f fixture) {
+			f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Delivered: true}, f.policy, noon)
+			f.state.Apply(schedule.Decision{Action: schedule.Release, ID: "1", Clean: true}, noon)
+		},
+	} {
+		f := running(todo(1))
+		f.state.Deliver("1", published)
+		end(f)
+		if _, claimed := f.state.Claims["1"]; claimed || f.state.Deliveries["1"] != published {
+			t.Errorf("%s: claimed %v, delivery %+v", name, claimed, f.state.Deliveries["1"])
+		}
+	}
+}
+
+func TestARefusedDeliveryIsRetriedAndThenParkedWithItsReason(t *testing.T) {
+	t.Parallel()
+	f := running(todo(1))
+	f.policy.Delivers, f.policy.Budget.Attempts = true, 3
+	issue := todo(1)
+	o := schedule.Outcome{Class: schedule.IssueFailed, Why: "deliver the work: refused: .github/x is protected", Refused: ".github/x is protected", Turns: 1, Issue: &issue}
+	for n := 1; ; n++ {
+		next := f.state.Exit("1", o, f.policy, f.now)
+		if len(f.state.Completed) > 0 {
+			t.Errorf("completed: %v", f.state.Completed)
+		}
+		if got := f.state.Deliveries["1"].Refused; got != o.Refused {
+			t.Errorf("the next session is told %q", got)
+		}
+		want := schedule.Waiting
+		if n == 3 {
+			want = schedule.Parked
+		}
+		if next.Phase != want || !strings.HasSuffix(next.Why.Detail, o.Why) {
+			t.Fatalf("after %d refusals: %+v", n, next)
+		}
+		if n == 3 {
+			break
+		}
+		f.now = next.Due
+		f.state.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "1", Issue: issue}, f.now)
+	}
+}
+
+func TestWhereWorkIsDeliveredOnlyADeliveryCompletesAnIssue(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		delivers, delivered bool
+		want                int
+	}{{false, false, 1}, {true, false, 0}, {true, true, 1}} {
+		f := running(todo(1))
+		f.policy.Delivers = test.delivers
+		f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Delivered: test.delivered, Turns: 1}, f.policy, noon)
+		if got := len(f.state.Completed); got != test.want {
+			t.Errorf("%+v: %d issues are completed", test, got)
+		}
+	}
+}
+
+func TestSessionsThatDeliverNothingParkTheirIssue(t *testing.T) {
+	t.Parallel()
+	f := running(todo(1))
+	f.policy.Delivers, f.policy.Budget.IdleSessions = true, 2
+	for n, o := range []schedule.Outcome{
+		{Idle: true},                  // nothing
+		{Delivered: true},             // begins to count again
+		{Idle: true, Delivered: true}, // it was published before
+		{Idle: true},
+	} {
+		o.Class, o.Turns = schedule.Done, 1
+		next := f.state.Exit("1", o, f.policy, f.now)
+		if n < 3 {
+			if next.Phase != schedule.Waiting {
+				t.Fatalf("session %d: %+v", n+1, next)
+			}
+			f.now = next.Due
+			f.state.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "1", Issue: todo(1)}, f.now)
+			continue
+		}
+		if next.Phase != schedule.Parked || next.Why.Detail != "2 sessions in a row delivered nothing new (budget.max_idle_sessions)" {
+			t.Errorf("%+v", next)
+		}
+	}
+}
