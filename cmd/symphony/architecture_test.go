@@ -60,13 +60,14 @@ var levels = map[string]int{
 	"tracker/untrusted": 0,
 
 	// Test equipment.
-	"tracker/trackertest":    3,
-	"codex/codextest":        2,
-	"runner/store/storetest": 2,
+	"tracker/github/githubtest": 4,
+	"tracker/trackertest":       3,
+	"codex/codextest":           2,
+	"runner/store/storetest":    2,
 }
 
 // equipment is the packages that only tests and other test equipment may import.
-var equipment = []string{"codex/codextest", "tracker/trackertest", "runner/store/storetest"}
+var equipment = []string{"codex/codextest", "tracker/trackertest", "tracker/github/githubtest", "runner/store/storetest"}
 
 // owners says which packages may import a third-party library.
 var owners = map[string][]string{
@@ -80,7 +81,7 @@ var owners = map[string][]string{
 	"github.com/google/go-cmp":              {"tracker/trackertest"},
 	"github.com/google/go-github/v62":       {"tracker/github/client"},
 	"github.com/shurcooL/graphql":           {"tracker/linear", "tracker/github", "tracker/github/client"},
-	"github.com/vektah/gqlparser/v2":        {"tracker/linear", "tracker/trackertest"},
+	"github.com/vektah/gqlparser/v2":        {"tracker/linear", "tracker/trackertest", "tracker/github/githubtest"},
 	"github.com/sethvargo/go-githubactions": {"runner/action"},
 	"github.com/mattn/go-runewidth":         {"runner/report"},
 }

@@ -11,7 +11,8 @@
 // The server answers, below [Hub.URL], what GitHub Enterprise Server does below
 // /api/v3: the repository, refs, trees, commits, contents (raw or as JSON),
 // history, and workflow runs with their attempts and jobs. To all else it says
-// 404, unless a test adds it with [Hub.Handle].
+// 404, unless a test adds it with [Hub.Handle] or [Hub.HandleFor]. Package githubtest
+// adds issues, pull requests and git over HTTP.
 //
 // A test can set up:
 //
@@ -20,7 +21,8 @@
 //   - workflow runs: [Hub.SetRun], [Hub.DeleteRun];
 //   - lasting faults: [Hub.Archive], [Hub.Protect], [Hub.Deny], [Hub.Hide],
 //     [Hub.Rename], [Hub.LimitRate];
-//   - passing faults of one kind of request: [Hub.Fail];
+//   - passing faults of one kind of request: [Hub.Fail]; of one request by its place
+//     among all: [Hub.FailNth];
 //   - a handler around every request: Config.Wrap.
 //
 // Two things are stricter than GitHub: a ref is never moved by force over REST,

@@ -28,10 +28,22 @@ func (h *Hub) Fail(op Op, faults ...Fault) {
 	h.faults[op] = append(h.faults[op], faults...)
 }
 
-// nextFault removes the first fault of a kind of request from its queue and returns it.
-func (h *Hub) nextFault(op Op) Fault {
+// FailNth sets the fault of one request, whatever its kind: the n-th from now, where 1
+// is the next. Requests that the server does not know are counted too.
+func (h *Hub) FailNth(n int, f Fault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.faultsAt[len(h.log)+n-1] = f
+}
+
+// nextFault returns the fault of the request that has n before it, or else removes the
+// first one of its kind from the queue.
+func (h *Hub) nextFault(op Op, n int) Fault {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f, ok := h.faultsAt[n]; ok {
+		return f
+	}
 	queue := h.faults[op]
 	if len(queue) == 0 {
 		return Fault{}
@@ -43,8 +55,7 @@ func (h *Hub) nextFault(op Op) Fault {
 // serve counts a request and answers it, with its fault if it has one. It sends
 // nothing of the answer before After has returned.
 func (h *Hub) serve(op Op, w http.ResponseWriter, r *http.Request, handler http.Handler) {
-	h.count(op, r)
-	f := h.nextFault(op)
+	f := h.nextFault(op, h.count(op, r))
 	if f.Before != nil {
 		f.Before()
 	}

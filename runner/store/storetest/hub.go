@@ -34,6 +34,7 @@ type Hub struct {
 	asked     map[Op]int
 	log       []string
 	faults    map[Op][]Fault
+	faultsAt  map[int]Fault   // by the length of the log before the request
 	denied    map[string]bool // permissions
 	protected map[string]bool // branches
 	runs      map[int64][]Run // attempts by run
@@ -49,7 +50,7 @@ func New(t testing.TB, cfg Config) *Hub {
 	t.Helper()
 	h := &Hub{
 		t: t, repo: "octo/state-keeper", root: "/api/v3", token: cfg.Token, mux: http.NewServeMux(), git: newGitRepo(t),
-		asked: map[Op]int{}, faults: map[Op][]Fault{}, denied: map[string]bool{}, protected: map[string]bool{}, runs: map[int64][]Run{},
+		asked: map[Op]int{}, faults: map[Op][]Fault{}, faultsAt: map[int]Fault{}, denied: map[string]bool{}, protected: map[string]bool{}, runs: map[int64][]Run{},
 		trunk: "main",
 	}
 	if cfg.Repo != "" {
@@ -97,6 +98,19 @@ func (h *Hub) Handle(pattern string, handler http.Handler) {
 	h.handle(Op(pattern), pattern, handler.ServeHTTP)
 }
 
+// HandleFor adds a handler for the requests of a pattern that need a permission of the
+// repository, as a workflow writes it. They are counted, and can fail, as op, and the
+// lasting faults concern them too.
+func (h *Hub) HandleFor(permission string, op Op, pattern string, handler http.Handler) {
+	h.handle(op, pattern, func(w http.ResponseWriter, r *http.Request) {
+		if status, header, v := h.lastingFault(permission, r); status != 0 {
+			writeResponse(w, status, header, v)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
 // Asked returns how many requests of each kind there were since the last call of
 // Asked. The kind of a request that the server does not know is "METHOD /path".
 func (h *Hub) Asked() map[Op]int {
@@ -114,11 +128,13 @@ func (h *Hub) Log() []string {
 	return append([]string{}, h.log...)
 }
 
-func (h *Hub) count(op Op, r *http.Request) {
+// count notes a request and returns how many there were before it.
+func (h *Hub) count(op Op, r *http.Request) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked[op]++
 	h.log = append(h.log, r.Method+" "+r.URL.RequestURI())
+	return len(h.log) - 1
 }
 
 // jsonObject is a JSON object.
@@ -189,14 +205,10 @@ func (h *Hub) addRoutes() {
 		{Jobs, "GET " + repo + "/actions/runs/{id}/attempts/{attempt}/jobs", actions, h.getJobs},
 	}
 	for _, r := range routes {
-		h.handle(r.op, r.pattern, func(w http.ResponseWriter, req *http.Request) {
-			if status, header, v := h.lastingFault(r, req); status != 0 {
-				writeResponse(w, status, header, v)
-				return
-			}
+		h.HandleFor(r.need, r.op, r.pattern, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			status, v := r.reply(req)
 			writeResponse(w, status, nil, v)
-		})
+		}))
 	}
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		h.count(Op(req.Method+" "+req.URL.Path), req)

@@ -39,15 +39,18 @@ func (h *Hub) locked(change func()) {
 	change()
 }
 
-// lastingFault returns the error answer to a request, from the repository's state
-// and the token; status is 0 if there is no fault.
-func (h *Hub) lastingFault(r route, req *http.Request) (status int, header http.Header, v any) {
+// lastingFault returns the error answer to a request that needs a permission, from the
+// repository's state and the token; status is 0 if there is no fault.
+func (h *Hub) lastingFault(permission string, req *http.Request) (status int, header http.Header, v any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+	if _, password, ok := req.BasicAuth(); ok {
+		token = password
+	}
 	switch {
 	case token == "" || h.token != "" && token != h.token:
-		return http.StatusUnauthorized, nil, errorMessage("Bad credentials")
+		return http.StatusUnauthorized, http.Header{"Www-Authenticate": {`Basic realm="GitHub"`}}, errorMessage("Bad credentials")
 	case time.Now().Before(h.limited):
 		return http.StatusForbidden, http.Header{
 			"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {strconv.FormatInt(h.limited.Unix(), 10)},
@@ -57,9 +60,9 @@ func (h *Hub) lastingFault(r route, req *http.Request) (status int, header http.
 	case h.renamed != "":
 		to := strings.Replace(req.URL.RequestURI(), "/repos/"+h.repo, "/repos/"+h.renamed, 1)
 		return http.StatusMovedPermanently, http.Header{"Location": {h.server.URL + to}}, errorMessage("Moved Permanently")
-	case h.denied[r.need]:
+	case h.denied[permission]:
 		return http.StatusForbidden, nil, errorMessage("Resource not accessible by integration")
-	case h.archived && req.Method != http.MethodGet:
+	case h.archived && strings.HasSuffix(permission, ": write"):
 		return http.StatusForbidden, nil, errorMessage("Repository was archived so is read-only.")
 	}
 	return 0, nil, nil

@@ -1,0 +1,85 @@
+package github
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+)
+
+// TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes compares the server with which whole
+// runs are tested to GitHub's description, in the exchanges of a delivery.
+func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
+	t.Parallel()
+	compare := describedExchange(t)
+	if compare == nil {
+		t.Skipf("%s names no file: the server is not compared with GitHub's OpenAPI description", openapiEnv)
+	}
+	var exchanges atomic.Int32
+	g := githubtest.New(t, storetest.Config{Repo: fakeRepo, Root: "/", Wrap: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			answer := httptest.NewRecorder()
+			next.ServeHTTP(answer, r)
+			compare(r, body, answer.Code, answer.Header(), answer.Body.Bytes())
+			exchanges.Add(1)
+			maps.Copy(w.Header(), answer.Header())
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(answer.Body.Bytes())
+		})
+	}})
+	cfg := decode(t, map[string]any{"repo": fakeRepo, "api_key": fakeToken, "api_url": g.URL()})
+	cfg.Options = tracker.Options{ActiveStates: []string{"open"}, TerminalStates: []string{"closed"}, Poll: time.Minute, RequiredLabels: []string{"symphony"}}
+	r, err := newRepository(cfg, http.DefaultTransport, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if issues, err := r.IssuesByState(t.Context(), []string{"open"}); err != nil || len(issues) != 0 {
+		t.Fatalf("%v, %v", issues, err)
+	}
+	n := g.AddIssue(githubtest.Issue{Title: "Carts forget", Labels: []string{"symphony"}, Assignees: []string{"lee"}})
+	if issues, err := r.IssuesByState(t.Context(), []string{"open"}); err != nil || len(issues) != 1 || !issues[0].Dispatchable {
+		t.Fatalf("%v, %v", issues, err)
+	}
+	id, branch := tracker.ID(fmt.Sprint(n)), "symphony/GH-1"
+	commit := g.Git("-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit-tree", "-p", "main", "-m", "Keep the cart", "main^{tree}")
+	g.Git("update-ref", "refs/heads/"+branch, commit)
+	title, text, base := "Keep the cart", "It has wheels.", "main"
+	for _, do := range []func() error{
+		func() error {
+			pull, err := r.client.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &branch, Base: &base})
+			if err == nil {
+				_, err = r.client.EditPullRequest(t.Context(), pull.GetNumber(), &title, &text)
+			}
+			return err
+		},
+		func() error { return r.client.AddLabels(t.Context(), 2, []string{"agent"}) },
+		func() error { return r.client.AddAssignees(t.Context(), 2, []string{"kim"}) },
+		func() error { return r.client.RequestReviewers(t.Context(), 2, []string{"lee", "acme/team"}) },
+		func() error { _, err := r.client.PullRequests(t.Context(), branch); return err },
+		func() error { return writer{r}.Comment(t.Context(), id, "status", "Please look.") },
+		func() error { return writer{r}.Comment(t.Context(), id, "status", "Please look again.") },
+		func() error { return writer{r}.Label(t.Context(), id, "symphony", false) },
+		func() error { return writer{r}.Move(t.Context(), id, "closed") },
+		func() error { _, err := r.IssuesByState(t.Context(), []string{"open", "closed"}); return err },
+	} {
+		if err := do(); err != nil {
+			t.Error(err)
+		}
+	}
+	if i := g.Issue(n); i.State != "closed" || len(i.Labels) != 0 || len(i.Comments) != 1 || len(g.Pulls()) != 1 || exchanges.Load() < 15 {
+		t.Errorf("after %d exchanges the issue is %+v, and there are the pull requests %+v", exchanges.Load(), i, g.Pulls())
+	}
+}

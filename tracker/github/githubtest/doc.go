@@ -1,0 +1,28 @@
+// Package githubtest provides a GitHub with one repository for tests of whole runs: its
+// issues, its pull requests and its git, on one loopback address. It adds them to the
+// server of package storetest, which has the state branch and the workflow runs.
+//
+//	g := githubtest.New(t, storetest.Config{Repo: "acme/shop"})
+//	n := g.AddIssue(githubtest.Issue{Title: "Carts forget", Labels: []string{"symphony"}})
+//	cmd.Env = append(cmd.Env, g.Env()...) // GITHUB_SERVER_URL, GITHUB_API_URL, GITHUB_REPOSITORY, GITHUB_TOKEN
+//	…
+//	pulls := g.Pulls()       // in the order in which they were opened
+//	issue := g.Issue(n)      // with the labels and the comments that it has now
+//	refs := g.Branches()     // commits by branch
+//	asked := g.Log()         // every request, REST and git's
+//
+// The repository is a real one, and git's own program serves it below
+// [GitHub.ServerURL]; what is a branch, a fast-forward or a difference, git decides. As
+// at GitHub, a pull request needs a branch that has commits which its base does not
+// have, there is one open pull request for a branch, issues and pull requests share
+// their numbers, and answers have an ETag.
+//
+// Any request can be made to fail, to lose its answer, or to wait: by its kind with
+// [storetest.Hub.Fail], by its place among all of them with [storetest.Hub.FailNth].
+// Fault.Before and Fault.After run while the request does, so a test can kill the
+// program in them. A token without a permission: [storetest.Hub.Deny], with "issues:
+// write" or "pull-requests: write" as well.
+//
+// The tests of tracker/github compare what the server says with GitHub's description of
+// its API. Only tests import this package.
+package githubtest
