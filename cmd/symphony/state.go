@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ func (s *stateCommand) command() *cobra.Command {
 	state.AddCommand(
 		&cobra.Command{
 			Use:   "show",
-			Short: "Print every claim, pauses and spending",
+			Short: "Print every claim, deliveries, pauses and spending",
 			Args:  usage(cobra.NoArgs),
 			RunE:  func(cmd *cobra.Command, _ []string) error { return s.show(cmd.Context()) },
 		},
@@ -47,7 +48,7 @@ func (s *stateCommand) command() *cobra.Command {
 		},
 		&cobra.Command{
 			Use:   "release ID",
-			Short: "Forget a parked or waiting issue's claim and its history",
+			Short: "Forget a parked or waiting issue's claim and its history, not its delivery",
 			Args:  usage(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return s.editClaim(cmd.Context(), args[0], "release", func(state *schedule.State, id tracker.ID) bool { return state.Release(id) })
@@ -87,6 +88,9 @@ func (s *stateCommand) editClaim(ctx context.Context, name, operation string, ed
 			return "", fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by the next tick", operation, name, claim.Phase)
 		}
 		if operation == "release" {
+			if place := cmp.Or(state.Deliveries[claim.ID].URL, state.Deliveries[claim.ID].Branch); place != "" {
+				return fmt.Sprintf("%s: released; its delivery is kept: %s", claim.Identifier, place), nil
+			}
 			return claim.Identifier + ": released", nil
 		}
 		if pause := state.Pause; pause.Why != "" && pause.Until.After(time.Now()) {

@@ -25,7 +25,7 @@ import (
 //
 //	-- policy --   settings, over those of [simple]: concurrent, per-state, batch,
 //	               active, terminal, labels, backoff, stall, attempts, idle,
-//	               issue-tokens, tick-tokens, day-tokens
+//	               issue-tokens, tick-tokens, day-tokens, delivers
 //	-- issues --   one issue a line: its identifier, then title, text, state, priority,
 //	               created, labels, blocked (by which issues); Todo by default
 //	-- claims --   one claim a line: its issue, phase, then owner, lease, since, due,
@@ -38,7 +38,7 @@ import (
 //	plan                            plan and apply; prints the decisions
 //	explain                         prints the verdict on each issue, applies nothing
 //	heartbeat ABC-1 [alive] [turn=begins] [tokens=500] [turns=1] [thread=t]
-//	exit ABC-1 CLASS ["why"] [tokens=500] [turns=0] [thread=t] [idle] [unread] [retry=1h]
+//	exit ABC-1 CLASS ["why"] [tokens=500] [turns=0] [thread=t] [idle] [unread] [retry=1h] [delivered] [refused="why"]
 //	tracker ABC-2 state=Done …      somebody edits an issue; "gone" and "back" hide and show it
 //	tracker down | list-down | up   reads fail: all, only the list, none
 //	policy batch=1 …                somebody edits WORKFLOW.md
@@ -48,7 +48,9 @@ import (
 //	crash                           the run is replaced by another one, which plans from now on
 //	adopt dead | alive | unknown    sets the status of all other runs
 //	retry ABC-1, release ABC-1      commands of an operator
-//	claims, wake                    prints the claims, the time of the next plan
+//	deliver ABC-1 [branch=b] [head=c] [pushing=c] [number=7] [url=u]
+//	                                a session publishes work, or is about to
+//	claims, deliveries, wake        prints the claims, the deliveries and what is completed, the time of the next plan
 //
 // After each step the claims must be legal, and after a plan there must be
 // nothing more to plan. Rewrite the indented lines with
@@ -174,6 +176,12 @@ func (s *story) step(words []string) {
 		for _, issue := range s.issues {
 			s.printClaim(issue.ID)
 		}
+	case "deliver":
+		s.deliver(name, words[2:])
+	case "deliveries":
+		for _, issue := range s.issues {
+			s.printDelivery(issue.ID)
+		}
 	case "wake":
 		if at, ok := s.state.Wake(s.policy, s.now); ok {
 			s.print(clock(at))
@@ -295,6 +303,37 @@ func (s *story) printClaim(id tracker.ID) {
 	}
 	if c.Why != "" {
 		line = append(line, ": "+c.Why)
+	}
+	s.print(line...)
+}
+
+// printDelivery prints the fields of a delivery that are not zero, and whether the issue
+// is completed.
+func (s *story) printDelivery(id tracker.ID) {
+	d, known := s.state.Deliveries[id]
+	if !known {
+		return
+	}
+	var number, at string
+	if d.Number > 0 {
+		number = fmt.Sprint(d.Number)
+	}
+	if !d.At.IsZero() {
+		at = clock(d.At)
+	}
+	line := []string{d.Identifier}
+	for _, field := range [][2]string{
+		{"branch", d.Branch}, {"head", d.Head}, {"pushing", d.Pushing}, {"number", number}, {"url", d.URL}, {"at", at},
+	} {
+		if field[1] != "" {
+			line = append(line, field[0]+"="+field[1])
+		}
+	}
+	if slices.Contains(s.state.Completed, id) {
+		line = append(line, "completed")
+	}
+	if d.Refused != "" {
+		line = append(line, ": "+d.Refused)
 	}
 	s.print(line...)
 }

@@ -82,6 +82,8 @@ func (s *story) setPolicy(key, value string) bool {
 		p.Budget.TokensPerIssue = int64(s.number(value))
 	case "tick-tokens":
 		p.Budget.TokensPerTick = int64(s.number(value))
+	case "delivers":
+		p.Delivers = true
 	case "day-tokens":
 		p.Budget.TokensPerDay = int64(s.number(value))
 	default:
@@ -191,6 +193,30 @@ func (s *story) heartbeat(name string, words []string) {
 	s.printClaim(s.id(name))
 }
 
+func (s *story) deliver(name string, words []string) {
+	d := s.state.Deliveries[s.id(name)]
+	d.Identifier, d.Pushing = name, ""
+	s.settings(words, func(key, value string) bool {
+		switch key {
+		case "branch":
+			d.Branch = value
+		case "head":
+			d.Head, d.At = value, s.now
+		case "pushing":
+			d.Pushing = value
+		case "number":
+			d.Number = s.number(value)
+		case "url":
+			d.URL = value
+		default:
+			return false
+		}
+		return true
+	})
+	s.state.Deliver(s.id(name), d)
+	s.printDelivery(s.id(name))
+}
+
 func (s *story) exit(name string, words []string) {
 	issue := s.issue(name)
 	o := schedule.Outcome{Class: schedule.Class(words[0]), Turns: 1, Gone: issue.gone}
@@ -207,6 +233,10 @@ func (s *story) exit(name string, words []string) {
 			o.Thread = value
 		case "idle":
 			o.Idle = true
+		case "delivered":
+			o.Delivered = true
+		case "refused":
+			o.Refused = value
 		case "unread":
 			o.Issue, o.Gone = nil, false
 		case "retry":

@@ -13,9 +13,10 @@ import (
 )
 
 // TestClaimsSurviveAnySequenceOfEvents performs events in any order: plans with complete
-// and failed reads, updates and ends of sessions, runs that die or work at the same
-// time, operators, edits, and time. After each step no issue has two sessions, and no
-// claim is malformed or lost; if nothing fails from then on, every issue gets done.
+// and failed reads, updates, deliveries and ends of sessions, runs that die or work at
+// the same time, operators, edits, and time. After each step no issue has two sessions,
+// no claim is malformed or lost, and every delivery is as a session left it; if nothing
+// fails from then on, every issue gets done.
 func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -24,6 +25,7 @@ func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 			"":          m.check,
 			"plan":      func(t *rapid.T) { m.plan(t, m.observe(t)) },
 			"heartbeat": m.heartbeat,
+			"deliver":   m.deliver,
 			"exit":      m.exit,
 			"crash":     m.crash,
 			"switch":    m.switchRun,
@@ -44,6 +46,7 @@ type machine struct {
 	fixture
 	issues   []tracker.Issue                   // in the tracker
 	sessions map[tracker.ID]session            // the processes, by issue
+	left     map[tracker.ID]schedule.Delivery  // what sessions have published, or failed to
 	runs     []schedule.Owner                  // alive
 	ticks    map[schedule.Owner]schedule.Spent // what each run has spent
 	born     int                               // number of runs so far
@@ -56,7 +59,7 @@ type session struct {
 
 func newMachine(t *rapid.T) *machine {
 	m := &machine{
-		fixture: simple(), sessions: map[tracker.ID]session{},
+		fixture: simple(), sessions: map[tracker.ID]session{}, left: map[tracker.ID]schedule.Delivery{},
 		runs: []schedule.Owner{me}, ticks: map[schedule.Owner]schedule.Spent{},
 	}
 	m.policy = genPolicy(t)
@@ -168,6 +171,17 @@ func (m *machine) heartbeat(t *rapid.T) {
 	})
 }
 
+// deliver records where a session is about to push, or has pushed.
+func (m *machine) deliver(t *rapid.T) {
+	id, _ := m.mine(t)
+	d := schedule.Delivery{Identifier: m.state.Claims[id].Identifier, Branch: "symphony/x", Refused: m.left[id].Refused}
+	if d.Pushing = "begun"; rapid.Bool().Draw(t, "pushed") {
+		d.Head, d.Pushing, d.At = "new", "", m.now
+	}
+	m.left[id] = d
+	m.state.Deliver(id, d)
+}
+
 func (m *machine) exit(t *rapid.T) {
 	id, s := m.mine(t)
 	o := schedule.Outcome{
@@ -183,6 +197,17 @@ func (m *machine) exit(t *rapid.T) {
 	}
 	if !often(t, "no time given") {
 		o.RetryAt = m.now.Add(time.Duration(rapid.IntRange(-60, 600).Draw(t, "minutes")) * time.Minute)
+	}
+	if d, known := m.left[id]; !rapid.Bool().Draw(t, "no work") {
+		if o.Delivered = rapid.Bool().Draw(t, "delivered"); !o.Delivered {
+			o.Refused = "as drawn"
+		}
+		if d.Refused = o.Refused; d.Identifier == "" {
+			d.Identifier = m.state.Claims[id].Identifier
+		}
+		if known || o.Refused != "" {
+			m.left[id] = d
+		}
 	}
 	delete(m.sessions, id)
 	m.counted(t, s.usage.Input-m.state.Claims[id].Live.Input, func() {
@@ -295,6 +320,14 @@ func (m *machine) check(t *rapid.T) {
 		if c := m.state.Claims[id]; !holdsSlot(c) || c.Owner != s.owner {
 			t.Fatalf("%s runs for %v but its claim is %+v", id, s.owner, c)
 		}
+	}
+	for id, want := range m.left {
+		if got := m.state.Deliveries[id]; got != want {
+			t.Fatalf("the delivery of %s is %+v, want %+v", id, got, want)
+		}
+	}
+	if len(m.state.Deliveries) != len(m.left) {
+		t.Fatalf("deliveries that nobody left: %+v", m.state.Deliveries)
 	}
 	explained := map[tracker.ID]bool{}
 	for _, v := range schedule.Explain(m.state, m.truth(), m.policy, m.now) {
