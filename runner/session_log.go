@@ -19,6 +19,8 @@ type SessionLog struct {
 	Took    time.Duration
 	Lines   []string // in their order; only the last ones if there were too many
 	Omitted int      // number of lines dropped before them
+
+	Delivers bool // the workflow publishes the agents' work; see [report.Tick]
 }
 
 // append adds the summary of an update. It is called by one goroutine at a time.
@@ -45,5 +47,6 @@ func (l *loop) logSession(m exited, claim schedule.Claim, next schedule.Next, no
 	}
 	session := m.session
 	session.Claim, session.Outcome, session.Next, session.Took = claim, m.outcome, next, now.Sub(m.started)
+	session.Delivers = l.tick.Delivers
 	l.OnSessionEnd(session)
 }

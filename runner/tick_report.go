@@ -67,6 +67,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	row := l.tick.Row(m.id)
 	row.Identifier, row.Title, row.URL, row.State = claim.Identifier, claim.Title, claim.URL, claim.State
 	row.Attempt, row.Class, row.Status, row.Why, row.Next = claim.Attempt, o.Class, o.Status, o.Why, next
+	row.Delivered, row.Refused = o.Delivered, o.Refused
 	row.Sessions++
 	row.Turns += o.Turns
 	row.Usage.Input += o.Usage.Input
@@ -113,7 +114,7 @@ func (l *loop) remember(now time.Time) {
 	}
 	for _, row := range l.tick.Rows {
 		p.Sessions += row.Sessions
-		if row.Completed() {
+		if l.tick.Completed(row) {
 			p.Done++
 		}
 	}

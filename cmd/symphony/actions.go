@@ -82,7 +82,7 @@ var errorTitles = map[int]string{
 
 // printSession prints what an ended session said, as a group under its outcome.
 func (a *app) printSession(s runner.SessionLog) {
-	title := fmt.Sprintf("%s %s · %s · turns: %d · tokens: %s · %s", s.Claim.Identifier, s.Claim.Title, report.Outcome(s.Outcome.Class, s.Next, s.Outcome.Turns),
+	title := fmt.Sprintf("%s %s · %s · turns: %d · tokens: %s · %s", s.Claim.Identifier, s.Claim.Title, report.Outcome(s.Outcome, s.Next, s.Delivers),
 		s.Outcome.Turns, report.Number(s.Outcome.Usage.Total()), report.Duration(s.Took))
 	lines := s.Lines
 	if s.Omitted > 0 {

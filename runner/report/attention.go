@@ -19,7 +19,7 @@ const maxOpen = 8
 
 // attention adds what a person must do.
 func (v view) attention(d *document) {
-	errors, parked := v.otherErrors(), v.parked()
+	errors, rejected, parked := v.otherErrors(), v.refused(), v.parked()
 	var l list
 	for _, err := range errors[:min(len(errors), maxErrors)] {
 		l.items = append(l.items, item{text: phrase{foreign(err)}})
@@ -30,8 +30,15 @@ func (v view) attention(d *document) {
 	if v.pausing() && v.outcome() != nothingToDo { // there the first line says it
 		l.items = append(l.items, item{text: phrase{foreign(v.pausedUntil() + ": " + v.Pause.Why)}})
 	}
+	for _, row := range rejected[:min(len(rejected), maxParked)] {
+		l.items = append(l.items, refusedItem(phrase{rowLink(row), own(": its work was refused, so nothing was published")}, row.Refused))
+	}
+	if n := len(rejected) - maxParked; n > 0 {
+		l.items = append(l.items, item{text: phrase{own(leftOut(n) + " with refused work")}})
+	}
 	for _, verdict := range parked[:min(len(parked), maxParked)] {
-		l.items = append(l.items, item{text: phrase{v.issueLink(verdict.Issue), own(" is parked: "), foreign(v.parkedReason(verdict))}})
+		why, refusal := v.parkedReason(verdict)
+		l.items = append(l.items, refusedItem(phrase{v.issueLink(verdict.Issue), own(" is parked: "), foreign(why)}, refusal))
 	}
 	if len(l.items) == 0 {
 		return
@@ -41,6 +48,7 @@ func (v view) attention(d *document) {
 	if len(parked) > 0 {
 		body.add(command{retryAdvice, retryCommand(parked)})
 	}
+	v.keptWork(&body)
 	d.add(section{heading: "What needs a person", body: body})
 }
 
@@ -58,6 +66,18 @@ func (v view) warnings(d *document) {
 	}
 	n := len(v.Warnings)
 	d.add(section{heading: "Warnings", detail: strconv.Itoa(n), folded: n > maxOpen, body: document{l}})
+}
+
+// notices adds what people should know.
+func (v view) notices(d *document) {
+	if len(v.Notices) == 0 {
+		return
+	}
+	l := list{left: max(0, len(v.Notices)-maxErrors)}
+	for _, notice := range v.Notices[:min(len(v.Notices), maxErrors)] {
+		l.items = append(l.items, item{text: phrase{foreign(notice)}})
+	}
+	d.add(section{heading: "Good to know", body: document{l}})
 }
 
 // otherErrors returns the errors that neither the first line nor the pause shows,
@@ -86,17 +106,19 @@ func (v view) parked() []schedule.Verdict {
 // pausedUntil says how long a pause keeps issues from being started.
 func (v view) pausedUntil() string { return "Nothing starts until " + instant(v.Pause.Until, v.Ended) }
 
-// parkedReason says why an issue is parked, and what it has cost.
-func (v view) parkedReason(verdict schedule.Verdict) string {
-	claim := v.Claims[verdict.Issue.ID]
-	text := claim.Why
+// parkedReason says why an issue is parked, and what it has cost. If its work was
+// refused, the reasons of that are the refusal and not in the text.
+func (v view) parkedReason(verdict schedule.Verdict) (text, refusal string) {
+	claim, refusal := v.Claims[verdict.Issue.ID], v.Deliveries[verdict.Issue.ID].Refused
+	text = claim.Why
 	if text == "" {
 		text = verdict.Why.String()
 	}
+	text = withoutReasons(text, refusal)
 	if claim.Tokens > 0 || claim.Sessions > 0 {
 		text = fmt.Sprintf("%s (%s in %s)", text, tokens(claim.Tokens), plural(claim.Sessions, "session"))
 	}
-	return text
+	return text, refusal
 }
 
 // retryCommand returns the command that releases one of the parked issues.

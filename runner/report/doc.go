@@ -14,9 +14,9 @@
 // sections and tells instants in UTC.
 //
 // A report begins with what matters most: the verdict on the tick, the issues
-// that were worked on, what a person must do, then what was left alone and why,
-// and the cost. "Nothing to do" and "the tracker could not be read" never look
-// alike: a tick that failed says so in its first line.
+// that were worked on and where their work is, what a person must do, then what was
+// left alone and why, and the cost. "Nothing to do" and "the tracker could not be
+// read" never look alike: a tick that failed says so in its first line.
 //
 // Titles, reasons and errors come from trackers, agents and hooks. Whatever they
 // hold, a line of the text is never wider than the terminal (40 columns at

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"strconv"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -12,7 +14,7 @@ type document []block
 
 func (d *document) add(blocks ...block) { *d = append(*d, blocks...) }
 
-// block is a headline, paragraph, list, table, command or section.
+// block is a headline, paragraph, list, table, command, code or section.
 type block interface {
 	writeText(*textWriter)
 	writeMarkdown(*markdownWriter)
@@ -33,6 +35,9 @@ type paragraph phrase
 // sentence.
 type command struct{ sentence, line string }
 
+// code holds shell commands that may have the words of others, one a line.
+type code []string
+
 // section is a heading and what stands below it.
 type section struct {
 	heading string // our own words, and so is detail
@@ -52,7 +57,8 @@ type item struct {
 	count int // the number of issues that it stands for; 0 is an item without a number
 	text  phrase
 	sub   []phrase
-	left  int // of sub that are left out
+	left  int  // of sub that are left out
+	long  bool // sub is shown at length; a terminal wraps it instead of cutting it
 }
 
 // lines returns how many lines a list takes on a page.
@@ -82,8 +88,9 @@ type tableRow struct {
 // remark is a remark on a row. A terminal shows it below the row, a page below
 // the table.
 type remark struct {
-	text  string
-	lines int // the most that it takes on a terminal
+	text   string
+	lines  int  // the most that it takes on a terminal
+	linked bool // it is an address that the row links to, so a page does not show it
 }
 
 func (t *table) add(cells ...phrase) { t.rows = append(t.rows, tableRow{cells: cells}) }
@@ -136,6 +143,11 @@ func instantSpan(at time.Time) span { return span{at: at} }
 // issueName returns the name of an issue with a link to it.
 func issueName(identifier string, id tracker.ID, url string) span {
 	return span{text: name(identifier, id), url: url, name: true}
+}
+
+// pullRequestLink returns the number of a pull request with a link to it.
+func pullRequestLink(d schedule.Delivery) span {
+	return span{text: "#" + strconv.Itoa(d.Number), url: d.URL, name: true}
 }
 
 // cell returns a cell with the text of a stranger.

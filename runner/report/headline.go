@@ -46,7 +46,7 @@ func (v view) headlineText() (lead, detail string) {
 // totals returns how many issues ended in which way, and what they cost.
 func (v view) totals() string {
 	return fmt.Sprintf("%s worked on in %s: %s · %s", plural(len(v.Rows), "issue"), Duration(v.Ended.Sub(v.Started)),
-		tally(v.Rows), tokens(v.Spent.Usage.Total()))
+		v.tally(), tokens(v.Spent.Usage.Total()))
 }
 
 // beforeAny returns the end of a verdict on a tick that worked on no issue.
@@ -103,14 +103,17 @@ func (v view) planSummary() string {
 func (v view) pausing() bool { return v.Pause.Why != "" && v.Pause.Until.After(v.Ended) }
 
 // tally counts issues by outcome, in words.
-func tally(rows []Row) string {
+func (v view) tally() string {
 	count := map[string]int{}
-	for _, row := range rows {
-		count[row.outcome()]++
+	for _, row := range v.Rows {
+		count[v.issueOutcome(row)]++
 	}
 	var parts []string
-	for _, word := range []string{completed, handedOver, "parked", "failed", "stopped", "asked"} {
-		if n := count[word]; n > 0 {
+	for _, word := range []string{completed, handedOver, "parked", refused, failed, "stopped", "asked", noChange} {
+		switch n := count[word]; {
+		case n > 0 && word == noChange:
+			parts = append(parts, fmt.Sprintf("%d with no change", n))
+		case n > 0:
 			parts = append(parts, fmt.Sprintf("%d %s", n, word))
 		}
 	}
@@ -148,7 +151,8 @@ func (v view) statusEmoji() string {
 		return "🟡"
 	}
 	for _, row := range v.Rows {
-		if word := row.outcome(); word == "failed" || word == "asked" || len(row.Warnings) > 0 {
+		switch word := v.issueOutcome(row); {
+		case word == failed, word == refused, word == "asked", len(row.Warnings) > 0:
 			return "🟡"
 		}
 	}

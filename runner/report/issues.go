@@ -22,6 +22,7 @@ func (v view) issues(d *document) {
 		{head: "Issue", min: 12, max: 20},
 		{head: "Title", min: 16, max: 80, drop: 4, width: titleWidth},
 		{head: "Outcome"},
+		{head: "Delivered", min: 10, max: 40, width: titleWidth, prose: true},
 		{head: "Turns", kind: numberColumn, drop: 2},
 		{head: "Tokens", kind: numberColumn, drop: 3},
 		{head: "Time", kind: numberColumn, drop: 1},
@@ -31,41 +32,54 @@ func (v view) issues(d *document) {
 	t.left = len(v.Rows) - len(shown)
 	for _, r := range shown {
 		row := tableRow{cells: []phrase{
-			{issueName(r.Identifier, r.ID, r.URL)}, cell(r.Title), cell(r.outcome()), number(r.Turns),
-			number(r.Usage.Total()), duration(r.Took), cell(v.next(r)),
+			{rowLink(r)}, cell(r.Title), cell(v.issueOutcome(r)), whereDelivered(r.Delivery, r.PullRequest),
+			number(r.Turns), number(r.Usage.Total()), duration(r.Took), cell(v.next(r)),
 		}}
+		if r.Delivery.URL != "" {
+			row.remarks = append(row.remarks, remark{text: r.Delivery.URL, lines: maxReason, linked: r.Delivery.Number > 0})
+		}
 		if why := v.failureReason(r); why != "" {
-			row.remarks = append(row.remarks, remark{why, maxReason})
+			row.remarks = append(row.remarks, remark{text: why, lines: maxReason})
 		}
 		for _, warning := range r.Warnings { // at length: the end of a hook's output counts
-			row.remarks = append(row.remarks, remark{warning, maxItem})
+			row.remarks = append(row.remarks, remark{text: warning, lines: maxItem})
 		}
 		t.rows = append(t.rows, row)
 	}
 	d.add(t)
 }
 
+// The outcomes of an issue, besides completed and failed.
+const (
+	handedOver = "handed over" // its state moved on while its session ran
+	noChange   = "no change"   // its session ended well without any work to publish
+	refused    = "refused"     // its work must not be published
+)
+
 // Outcome returns what became of an issue by the end of its last session, in a
 // word or two. A session that was stopped because its issue had moved on, once it
-// had a turn, has handed the issue over: a poll overtook it.
-func Outcome(c schedule.Class, next schedule.Next, turns int) string {
+// had a turn, has handed the issue over: a poll overtook it. If the workflow delivers,
+// no issue is completed or handed over before its work is published.
+func Outcome(o schedule.Outcome, next schedule.Next, delivers bool) string {
+	unpublished := delivers && !o.Delivered
 	switch {
-	case c == schedule.Done && next.Phase == schedule.Parked:
+	case o.Class == schedule.Done && next.Phase == schedule.Parked:
 		return "parked"
-	case c == schedule.Done:
+	case o.Class == schedule.Done && unpublished:
+		return noChange
+	case o.Class == schedule.Done:
 		return completed
-	case c == schedule.Stopped && turns > 0 && movedOn(next):
+	case o.Class == schedule.Stopped && o.Turns > 0 && movedOn(next) && !unpublished:
 		return handedOver
-	case c == schedule.Stopped:
+	case o.Class == schedule.Stopped:
 		return "stopped"
-	case c == schedule.NeedsInput:
+	case o.Class == schedule.NeedsInput:
 		return "asked"
+	case o.Refused != "":
+		return refused
 	}
-	return "failed"
+	return failed
 }
-
-// handedOver is the outcome of an issue whose state moved on while its session ran.
-const handedOver = "handed over"
 
 // movedOn reports whether an issue was released because its state or its labels
 // say that the agent's part is over.
@@ -77,12 +91,14 @@ func movedOn(next schedule.Next) bool {
 	return false
 }
 
-// outcome returns what became of the issue.
-func (r Row) outcome() string { return Outcome(r.Class, r.Next, r.Turns) }
+// issueOutcome returns what became of the issue of a row.
+func (t Tick) issueOutcome(r Row) string {
+	return Outcome(schedule.Outcome{Class: r.Class, Turns: r.Turns, Delivered: r.Delivered, Refused: r.Refused}, r.Next, t.Delivers)
+}
 
-// Completed reports whether the last session did its part.
-func (r Row) Completed() bool {
-	word := r.outcome()
+// Completed reports whether the last session on the issue of a row did its part.
+func (t Tick) Completed(r Row) bool {
+	word := t.issueOutcome(r)
 	return word == completed || word == handedOver
 }
 
@@ -95,7 +111,7 @@ func (v view) next(row Row) string {
 	case verdict.Phase == schedule.Parked && verdict.Action == "":
 		return "parked"
 	case row.Next.Phase == "":
-		return released(row)
+		return v.released(row)
 	case !known && len(v.Verdicts) > 0:
 		return "released"
 	case row.Next.Phase == schedule.Parked:
@@ -109,14 +125,19 @@ func (v view) next(row Row) string {
 		return "after the pause, " + relative(v.Pause.Until, v.Ended)
 	case due.After(v.Ended) && row.Class != schedule.Done:
 		return fmt.Sprintf("retry at %s (%s)", clock(due, v.Ended), relative(due, v.Ended))
-	case row.outcome() == "failed":
+	case v.issueOutcome(row) == failed, v.issueOutcome(row) == refused:
 		return "retry next tick"
 	}
 	return "continues next tick"
 }
 
-// released says why the claim on an issue was released.
-func released(row Row) string {
+// released says why the claim on an issue was released. An issue that somebody took
+// away before the agent did anything was not handed over.
+func (v view) released(row Row) string {
+	how := handedOver
+	if v.issueOutcome(row) == "stopped" || v.Delivers && !row.Delivered {
+		how = "released"
+	}
 	state := ""
 	if row.State != "" {
 		state = " (" + row.State + ")"
@@ -125,12 +146,9 @@ func released(row Row) string {
 	case schedule.Terminal:
 		return "done" + state
 	case schedule.NotActive:
-		if row.outcome() == "stopped" {
-			return "released" + state // somebody took it away before the agent did anything
-		}
-		return handedOver + state
+		return how + state
 	case schedule.NotRoutable:
-		return handedOver + " (label off)"
+		return how + " (label off)"
 	case schedule.NotVisible:
 		return "gone from the tracker"
 	case schedule.ClaimLost:
@@ -158,7 +176,7 @@ func (v view) failureReason(row Row) string {
 		}
 		return ""
 	}
-	if row.Why == v.Pause.Why || row.Next.Phase == schedule.Parked {
+	if row.Why == v.Pause.Why || row.Next.Phase == schedule.Parked || row.Refused != "" {
 		return ""
 	}
 	return row.Why

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -19,10 +20,11 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Issues: make([]rowJSON, 0, len(t.Rows)), Verdicts: make([]verdictJSON, 0, len(t.Verdicts)), Pause: pauseOf(t.Pause),
 		Spent: spentJSON{Sessions: t.Spent.Sessions, Tokens: tokensOf(t.Spent.Usage), Seconds: t.Spent.Time.Seconds()},
 		Today: dayOf(t.Today), Budgets: budgetsJSON(t.Budget), NextDueAt: stamp(t.NextDue),
-		Warnings: append([]string{}, t.Warnings...), Errors: append([]string{}, t.Errors...),
+		Delivers: t.Delivers, Deliveries: deliveriesOf(latestFirst(t.Deliveries)),
+		Notices: append([]string{}, t.Notices...), Warnings: append([]string{}, t.Warnings...), Errors: append([]string{}, t.Errors...),
 	}
 	for _, row := range t.Rows {
-		doc.Issues = append(doc.Issues, rowOf(row))
+		doc.Issues = append(doc.Issues, rowOf(row, t.issueOutcome(row)))
 	}
 	for _, v := range t.Verdicts {
 		doc.Verdicts = append(doc.Verdicts, verdictOf(v))
@@ -31,24 +33,27 @@ func (r Report) MarshalJSON() ([]byte, error) {
 }
 
 type reportJSON struct {
-	Outcome   string        `json:"outcome"`
-	Work      bool          `json:"work"`
-	StartedAt *string       `json:"started_at"`
-	EndedAt   *string       `json:"ended_at"`
-	Seconds   float64       `json:"seconds"`
-	Workflow  string        `json:"workflow"`
-	Tracker   string        `json:"tracker"`
-	DryRun    bool          `json:"dry_run"`
-	Counts    Counts        `json:"counts"`
-	Issues    []rowJSON     `json:"issues"`
-	Verdicts  []verdictJSON `json:"verdicts"`
-	Pause     *pauseJSON    `json:"pause"`
-	Spent     spentJSON     `json:"spent"`
-	Today     dayJSON       `json:"today"`
-	Budgets   budgetsJSON   `json:"budgets"`
-	NextDueAt *string       `json:"next_due_at"`
-	Warnings  []string      `json:"warnings"`
-	Errors    []string      `json:"errors"`
+	Outcome    string         `json:"outcome"`
+	Work       bool           `json:"work"`
+	StartedAt  *string        `json:"started_at"`
+	EndedAt    *string        `json:"ended_at"`
+	Seconds    float64        `json:"seconds"`
+	Workflow   string         `json:"workflow"`
+	Tracker    string         `json:"tracker"`
+	DryRun     bool           `json:"dry_run"`
+	Counts     Counts         `json:"counts"`
+	Issues     []rowJSON      `json:"issues"`
+	Verdicts   []verdictJSON  `json:"verdicts"`
+	Pause      *pauseJSON     `json:"pause"`
+	Spent      spentJSON      `json:"spent"`
+	Today      dayJSON        `json:"today"`
+	Budgets    budgetsJSON    `json:"budgets"`
+	NextDueAt  *string        `json:"next_due_at"`
+	Delivers   bool           `json:"delivers"`
+	Deliveries []deliveryJSON `json:"deliveries"`
+	Notices    []string       `json:"notices"`
+	Warnings   []string       `json:"warnings"`
+	Errors     []string       `json:"errors"`
 }
 
 // issueJSON begins the members of everything that is about one issue.
@@ -62,16 +67,47 @@ type issueJSON struct {
 
 type rowJSON struct {
 	issueJSON
-	Attempt  int        `json:"attempt"`
-	Sessions int        `json:"sessions"`
-	Class    string     `json:"class"`
-	Status   string     `json:"attempt_status"`
-	Why      string     `json:"why"`
-	Warnings []string   `json:"warnings"`
-	Turns    int        `json:"turns"`
-	Tokens   tokensJSON `json:"tokens"`
-	Seconds  float64    `json:"seconds"`
-	Next     nextJSON   `json:"next"`
+	Outcome  string        `json:"outcome"`
+	Attempt  int           `json:"attempt"`
+	Sessions int           `json:"sessions"`
+	Class    string        `json:"class"`
+	Status   string        `json:"attempt_status"`
+	Why      string        `json:"why"`
+	Warnings []string      `json:"warnings"`
+	Turns    int           `json:"turns"`
+	Tokens   tokensJSON    `json:"tokens"`
+	Seconds  float64       `json:"seconds"`
+	Next     nextJSON      `json:"next"`
+	Delivery *rowPlaceJSON `json:"delivery"`
+	Refused  string        `json:"refused"`
+	Kept     *keptJSON     `json:"kept"`
+}
+
+// placeJSON holds where work was published.
+type placeJSON struct {
+	Branch string  `json:"branch"`
+	Base   string  `json:"base"`
+	Head   string  `json:"head"`
+	Number int     `json:"number"`
+	URL    string  `json:"url"`
+	At     *string `json:"at"`
+}
+
+type rowPlaceJSON struct {
+	placeJSON
+	PullRequest string `json:"pull_request"`
+}
+
+type deliveryJSON struct {
+	ID         tracker.ID `json:"id"`
+	Identifier string     `json:"identifier"`
+	placeJSON
+	Refused string `json:"refused"`
+}
+
+type keptJSON struct {
+	Folder   string   `json:"folder"`
+	Commands []string `json:"commands"`
 }
 
 type nextJSON struct {
@@ -121,18 +157,39 @@ type budgetsJSON struct {
 	TokensPerDay   int64 `json:"max_tokens_per_day"`
 }
 
-func rowOf(row Row) rowJSON {
+func rowOf(row Row, outcome string) rowJSON {
 	phase := string(row.Next.Phase)
 	if phase == "" {
 		phase = "released"
 	}
-	return rowJSON{
+	r := rowJSON{
 		issueJSON: issueJSON{row.ID, row.Identifier, row.Title, row.URL, row.State},
+		Outcome:   strings.ReplaceAll(outcome, " ", "_"),
 		Attempt:   row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Status: string(row.Status), Why: row.Why,
 		Warnings: append([]string{}, row.Warnings...), Turns: row.Turns,
 		Tokens: tokensOf(row.Usage), Seconds: row.Took.Seconds(),
-		Next: nextJSON{Phase: phase, Why: row.Next.Why.String(), DueAt: stamp(row.Next.Due)},
+		Next:    nextJSON{Phase: phase, Why: row.Next.Why.String(), DueAt: stamp(row.Next.Due)},
+		Refused: row.Refused,
 	}
+	if isPublished(row.Delivery) {
+		r.Delivery = &rowPlaceJSON{placeOf(row.Delivery), row.PullRequest}
+	}
+	if row.Kept.Folder != "" {
+		r.Kept = &keptJSON{row.Kept.Folder, append([]string{}, row.Kept.Commands...)}
+	}
+	return r
+}
+
+func placeOf(d schedule.Delivery) placeJSON {
+	return placeJSON{d.Branch, d.Base, d.Head, d.Number, d.URL, stamp(d.At)}
+}
+
+func deliveriesOf(all []published) []deliveryJSON {
+	list := make([]deliveryJSON, 0, len(all))
+	for _, p := range all {
+		list = append(list, deliveryJSON{p.id, p.Identifier, placeOf(p.Delivery), p.Refused})
+	}
+	return list
 }
 
 func verdictOf(v schedule.Verdict) verdictJSON {
@@ -147,7 +204,7 @@ func (v StateView) MarshalJSON() ([]byte, error) {
 	doc := stateJSON{
 		Claims: make([]claimJSON, 0, len(v.claims)), Pause: pauseOf(v.state.Pause),
 		Days: make([]dayJSON, 0, len(v.state.Days)), RateLimits: v.state.RateLimits,
-		Ticks: make([]pastTickJSON, 0, len(v.state.History)),
+		Ticks: make([]pastTickJSON, 0, len(v.state.History)), Deliveries: deliveriesOf(v.published),
 	}
 	for _, c := range v.claims {
 		doc.Claims = append(doc.Claims, claimJSON{
@@ -168,6 +225,7 @@ func (v StateView) MarshalJSON() ([]byte, error) {
 
 type stateJSON struct {
 	Claims     []claimJSON     `json:"claims"`
+	Deliveries []deliveryJSON  `json:"deliveries"`
 	Pause      *pauseJSON      `json:"pause"`
 	Days       []dayJSON       `json:"days"`
 	Ticks      []pastTickJSON  `json:"ticks"`

@@ -38,7 +38,9 @@ func FuzzMarkdown(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		r := row(text, text, schedule.IssueFailed, done)
-		r.URL, r.Why = text, text
+		r.URL, r.Why, r.Refused, r.PullRequest = text, text, text, text
+		r.Delivery = schedule.Delivery{Branch: text, Head: text, URL: text, Number: len(text) % 2}
+		r.Kept = report.Kept{Folder: text, Commands: []string{text}}
 		tick := report.Tick{Listed: true, Rows: []report.Row{r}, Warnings: []string{text}}
 		checkMarkdown(t, report.Of(tick).Markdown())
 	})
@@ -61,11 +63,17 @@ var (
 // checkMarkdown checks a page by rules that are simpler than those of the printer.
 func checkMarkdown(t interface{ Errorf(string, ...any) }, page string) {
 	page, ended := strings.CutSuffix(page, "\n")
-	if !ended || !strings.HasPrefix(page, "#") || strings.Count(page, "<details>") != strings.Count(page, "</details>") {
+	if !ended || !strings.HasPrefix(page, "#") {
 		t.Errorf("no whole page: %q", page)
 	}
+	open := 0 // foldable sections
 	for block := range strings.SplitSeq(page, "\n\n") {
 		lines := strings.Split(block, "\n")
+		if strings.HasPrefix(block, "```") {
+			checkCode(t, lines)
+			continue
+		}
+		open += strings.Count(block, "<details>") - strings.Count(block, "</details>")
 		for _, line := range lines {
 			checkVisible(t, line)
 			switch {
@@ -86,6 +94,20 @@ func checkMarkdown(t interface{ Errorf(string, ...any) }, page string) {
 				checkWords(t, strings.TrimLeft(line, "#"), line)
 			}
 		}
+	}
+	if open != 0 {
+		t.Errorf("%d sections are not closed: %q", open, page)
+	}
+}
+
+// checkCode reports a block of commands that ends before its last line.
+func checkCode(t interface{ Errorf(string, ...any) }, lines []string) {
+	for _, line := range lines {
+		checkVisible(t, line)
+	}
+	fence := lines[len(lines)-1]
+	if lines[0] != fence+"sh" || strings.Trim(fence, "`") != "" || strings.Contains(strings.Join(lines[1:len(lines)-1], "\n"), fence) {
+		t.Errorf("not the commands alone: %q", lines)
 	}
 }
 
@@ -121,7 +143,15 @@ func pages(text string) []string {
 		r.Why, r.URL = text, at("1")
 		done := row("2", text, schedule.Done, schedule.Next{Why: schedule.Why{Reason: schedule.Terminal}})
 		done.URL, done.State = "", text
-		t.Rows = []report.Row{r, done}
+		done.Delivery = schedule.Delivery{Branch: text, Head: "1f"}
+		refused := with(row(text, text, schedule.IssueFailed, waits(text, end)), func(r *report.Row) {
+			r.ID, r.URL, r.PullRequest = "3", at("1"), text
+			r.Refused = "- x" + strings.Join(strings.Fields(text), " ") + "\n- y\n"
+			r.Delivery = schedule.Delivery{Branch: text, Head: "1f", Number: 3, URL: at("3")}
+			r.Kept = report.Kept{Folder: text, Commands: []string{"x" + strings.ReplaceAll(text, "`", "")}}
+		})
+		t.Rows = []report.Row{r, done, refused}
+		t.Notices = []string{text}
 		t.Claims["P"] = schedule.Claim{ID: "P", Why: text, Tokens: 5, Sessions: 1, URL: at("2")}
 		t.Claims["W"] = schedule.Claim{ID: "W", Why: text, Due: end.Add(time.Minute)}
 		t.Budget = schedule.Budget{TokensPerIssue: 7, TokensPerDay: 8}
@@ -146,6 +176,10 @@ func pages(text string) []string {
 			ID: id, Identifier: text, Title: text, URL: at("1"), State: text, Why: text, Phase: phase,
 			Owner: schedule.Owner{Run: []string{text, ""}[i%2], Host: text},
 		}
+	}
+	s.Deliveries = map[tracker.ID]schedule.Delivery{
+		"a": {Identifier: text, Branch: text, Head: text, Number: 1, URL: at("1"), Refused: "- x\n- y " + text},
+		"x": {Identifier: text, Branch: text, Pushing: text, URL: text},
 	}
 	s.Pause = schedule.Pause{Why: text}
 	s.Days = []schedule.Day{{Date: text}}

@@ -93,6 +93,25 @@ func (c command) writeMarkdown(w *markdownWriter) {
 	w.lines(markdown(c.sentence + " `" + c.line + "`."))
 }
 
+// writeMarkdown writes the commands between fences. Nothing in a line ends the block:
+// a line is no longer than itemWidth, and the fence is longer than any run of its
+// character in it.
+func (c code) writeMarkdown(w *markdownWriter) {
+	fence := "```"
+	lines := []markdown{""}
+	for _, line := range c {
+		if line = strings.TrimSpace(Fit(line, itemWidth)); line == "" {
+			continue
+		}
+		for strings.Contains(line, fence) {
+			fence += "`"
+		}
+		lines = append(lines, markdown(line))
+	}
+	lines[0] = markdown(fence + "sh")
+	w.lines(append(lines, markdown(fence))...)
+}
+
 // writeMarkdown writes the heading and what stands below it.
 func (s section) writeMarkdown(w *markdownWriter) {
 	heading := markdown(s.heading)
@@ -119,7 +138,11 @@ func (l list) writeMarkdown(w *markdownWriter) {
 		}
 		lines = append(lines, line+rendered(item.text, itemWidth))
 		for _, sub := range item.sub {
-			lines = append(lines, "  - "+rendered(sub, whyWidth))
+			width := whyWidth
+			if item.long {
+				width = itemWidth
+			}
+			lines = append(lines, "  - "+rendered(sub, width))
 		}
 		if item.left > 0 {
 			lines = append(lines, markdown("  - "+leftOut(item.left)))
@@ -201,6 +224,9 @@ func (w *markdownWriter) remarks(t table) {
 	var l list
 	for _, row := range t.rows {
 		for _, remark := range row.remarks {
+			if remark.linked {
+				continue
+			}
 			if len(l.items) == maxRemarks {
 				l.left++
 				continue

@@ -14,7 +14,7 @@ type Note struct {
 
 // Notes returns the remarks on a tick: errors for what a person must fix, and for
 // the issues that were parked in this tick; warnings for failures that did not
-// stop it; notices for a tick that had nothing to do.
+// stop it; notices for a tick that had nothing to do, and for what people should know.
 func (r Report) Notes() (errors, warnings, notices []Note) {
 	v := newView(r.tick)
 	note := func(to *[]Note, title, text string) {
@@ -50,16 +50,31 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 			continue // it went on since
 		}
 		called := name(verdict.Issue.Identifier, id)
-		note(&errors, called+" is parked", sentence(v.parkedReason(verdict))+" To let it go on, answer or change it in the tracker, or run: "+
+		text, refusal := v.parkedReason(verdict)
+		if refusal != "" {
+			text += ": " + inOneLine(refusal)
+		}
+		note(&errors, called+" is parked", sentence(text)+" To let it go on, answer or change it in the tracker, or run: "+
 			retryCommand([]schedule.Verdict{verdict}))
 	}
 	for _, row := range v.Rows {
+		called := name(row.Identifier, row.ID) + " " + v.issueOutcome(row)
 		if why := v.failureReason(row); why != "" {
-			note(&warnings, name(row.Identifier, row.ID)+" "+row.outcome()+": "+v.next(row), why)
+			note(&warnings, called+": "+v.next(row), why)
 		}
 		for _, warning := range row.Warnings {
-			note(&warnings, name(row.Identifier, row.ID)+" "+row.outcome()+", but not all of it worked", warning)
+			note(&warnings, called+", but not all of it worked", warning)
 		}
+	}
+	for _, row := range v.refused() {
+		text := inOneLine(row.Refused)
+		if row.Kept.Folder != "" {
+			text = sentence(text) + " The work is kept in " + row.Kept.Folder
+		}
+		note(&warnings, name(row.Identifier, row.ID)+" "+v.issueOutcome(row)+": "+v.next(row), text)
+	}
+	for _, notice := range v.Tick.Notices {
+		note(&notices, "", notice)
 	}
 	for _, warning := range v.Warnings {
 		note(&warnings, "", warning)

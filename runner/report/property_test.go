@@ -78,7 +78,7 @@ func TestJSONKeepsTextsAndHasNoNullArray(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tick := anyTick().Draw(t, "tick")
 		doc := decode(t, report.Of(tick))
-		for _, name := range []string{"issues", "verdicts", "warnings", "errors"} {
+		for _, name := range []string{"issues", "verdicts", "deliveries", "notices", "warnings", "errors"} {
 			if _, ok := doc[name].([]any); !ok {
 				t.Errorf("%s is %v", name, doc[name])
 			}
@@ -134,6 +134,8 @@ func anyTick() *rapid.Generator[report.Tick] {
 			Stopped:  rapid.SampledFrom([]string{"", "", "interrupted", "deadline", "failed"}).Draw(t, "stopped"),
 			Warnings: rapid.SliceOfN(fragments(), 0, 3).Draw(t, "warnings"),
 			Errors:   rapid.SliceOfN(fragments(), 0, 3).Draw(t, "errors"),
+			Notices:  rapid.SliceOfN(fragments(), 0, 2).Draw(t, "notices"),
+			Delivers: rapid.Bool().Draw(t, "delivers"), Deliveries: anyDeliveries().Draw(t, "deliveries"),
 		}
 		for _, c := range rapid.SliceOfN(anyClaim(), 0, 5).Draw(t, "claims") {
 			tick.Claims[c.ID] = c
@@ -152,9 +154,24 @@ func anyRow() *rapid.Generator[report.Row] {
 			}).Draw(t, "class"),
 			Why: fragments().Draw(t, "why"), Turns: rapid.Int().Draw(t, "turns"), Usage: anyUsage().Draw(t, "usage"),
 			Took: time.Duration(rapid.Int64().Draw(t, "took")), Warnings: rapid.SliceOfN(fragments(), 0, 2).Draw(t, "warnings"),
-			Next: schedule.Next{Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "next"), Due: anyTime().Draw(t, "due")},
+			Next:      schedule.Next{Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "next"), Due: anyTime().Draw(t, "due")},
+			Delivered: rapid.Bool().Draw(t, "delivered"), Refused: maybe(t, "refused"), Delivery: anyDelivery().Draw(t, "delivery"),
+			PullRequest: maybe(t, "pull request"), Kept: report.Kept{Folder: maybe(t, "kept"), Commands: rapid.SliceOfN(fragments(), 0, 3).Draw(t, "commands")},
 		}
 	})
+}
+
+func anyDelivery() *rapid.Generator[schedule.Delivery] {
+	return rapid.Custom(func(t *rapid.T) schedule.Delivery {
+		return schedule.Delivery{
+			Identifier: maybe(t, "identifier"), Branch: maybe(t, "branch"), Base: maybe(t, "base"), Head: maybe(t, "head"), Pushing: maybe(t, "pushing"),
+			Number: rapid.IntRange(-1, 3).Draw(t, "number"), URL: anyURL().Draw(t, "url"), At: anyTime().Draw(t, "at"), Refused: maybe(t, "refused"),
+		}
+	})
+}
+
+func anyDeliveries() *rapid.Generator[map[tracker.ID]schedule.Delivery] {
+	return rapid.MapOfN(anyID(), anyDelivery(), 0, 3)
 }
 
 func anyVerdict() *rapid.Generator[schedule.Verdict] {
@@ -184,6 +201,7 @@ func anyState() *rapid.Generator[*schedule.State] {
 		for _, c := range rapid.SliceOfN(anyClaim(), 0, 5).Draw(t, "claims") {
 			state.Claims[c.ID] = c
 		}
+		state.Deliveries = anyDeliveries().Draw(t, "deliveries")
 		state.Pause = anyPause().Draw(t, "pause")
 		state.Days = rapid.SliceOfN(anyDay(), 0, 9).Draw(t, "days")
 		state.History = rapid.SliceOfN(anyPast(), 0, 9).Draw(t, "past")

@@ -52,6 +52,7 @@ func (v view) document() document {
 func (v view) rest(d *document) {
 	v.attention(d)
 	v.warnings(d)
+	v.notices(d)
 	v.notStarted(d)
 	v.waiting(d)
 	v.spending(d)

@@ -107,6 +107,13 @@ func ticks() map[string]report.Tick {
 			t.Spent, t.Acted = schedule.Spent{Sessions: 2, Usage: schedule.Usage{Input: 2000, Output: 268}, Time: end.Sub(start)}, 2
 			addClaim(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
 		}),
+		"delivered": delivered(),
+		"refused": tick(func(t *report.Tick) {
+			t.Delivers = true
+			t.Rows = []report.Row{refusedRow("ABC-3", "Rotate the deployment keys", waits(workRefused, end.Add(10*time.Second)))}
+			t.Spent, t.Acted = schedule.Spent{Sessions: 1, Usage: schedule.Usage{Input: 1000, Output: 134}, Time: end.Sub(start)}, 1
+			addClaim(t, schedule.Claim{Identifier: "ABC-3", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: workRefused}, schedule.NotDue, "waits")
+		}),
 		"moved-on": tick(func(t *report.Tick) {
 			next := func(reason schedule.Reason, detail string) schedule.Next {
 				return schedule.Next{Why: schedule.Why{Reason: reason, Detail: detail}}
@@ -193,6 +200,76 @@ func ticks() map[string]report.Tick {
 	}
 }
 
+// refusal and workRefused are what the policy says about a work, and what the claim
+// of its issue keeps of that.
+const (
+	refusal = "- .github/workflows/deploy.yml: the path is protected (.github/**); leave it as it is on the base branch\n" +
+		"- \"docs/a name with spaces.md\": it holds an Azure key; take it out, and out of every commit\n" +
+		"- 141 files differ from the base branch, and delivery.max_files is 100; make a smaller change\n"
+	workRefused = "deliver the work: git_refused: - .github/workflows/deploy.yml: the path is protected (.github/**); leave it as it is on the base branch - \"docs/a name with spaces.md\": it holds an Azure key; …"
+	parkedWork  = "3 failures in a row (budget.max_attempts_per_issue), the last: " + workRefused
+	noChecks    = "GitHub starts no checks for what the job's own token pushes."
+)
+
+// published returns where the work on an issue is.
+func published(identifier string, number int) schedule.Delivery {
+	d := schedule.Delivery{Identifier: identifier, Branch: "symphony/" + identifier, Base: "main", Head: strings.Repeat("1f", 20), Number: number, At: end}
+	if number > 0 {
+		d.URL = fmt.Sprintf("https://github.com/acme/shop/pull/%d", number)
+	}
+	return d
+}
+
+// refusedRow returns an issue whose work was refused and kept.
+func refusedRow(identifier, title string, next schedule.Next) report.Row {
+	return with(row(identifier, title, schedule.IssueFailed, next), func(r *report.Row) {
+		folder := "/home/runner/work/_temp/symphony/logs/refused/" + identifier
+		r.Why, r.Refused = workRefused, refusal
+		r.Kept = report.Kept{Folder: folder, Commands: []string{
+			"git fetch " + folder + "/work.bundle refs/heads/out:refs/heads/symphony/" + identifier,
+			"git diff " + strings.Repeat("0a", 20) + " symphony/" + identifier,
+			"git apply --index " + folder + "/work.patch",
+		}}
+	})
+}
+
+// delivered returns a tick of a workflow that delivers: what was published in each
+// way, what was not, and what was refused.
+func delivered() report.Tick {
+	return tick(func(t *report.Tick) {
+		t.Delivers = true
+		worked := func(identifier, title string, next schedule.Next, d schedule.Delivery, pullRequest string) report.Row {
+			return with(row(identifier, title, schedule.Done, next), func(r *report.Row) {
+				r.State, r.Delivered, r.Delivery, r.PullRequest = "In Review", true, d, pullRequest
+			})
+		}
+		t.Rows = []report.Row{
+			worked("ABC-1", "Add a dark mode to the settings page", handedOver, published("ABC-1", 12), "opened"),
+			worked("ABC-2", "Sessions expire while the user is still typing", waits("continuation", end), published("ABC-2", 7), "updated"),
+			refusedRow("ABC-3", "Rotate the deployment keys", waits(workRefused, end.Add(10*time.Second))),
+			refusedRow("ABC-4", "Rotate them again", parks(parkedWork)),
+			worked("ABC-5", "A branch and nothing else", done, published("ABC-5", 0), ""),
+			worked("ABC-6", "For a folder", done, schedule.Delivery{URL: "/repo/.symphony/patches/ABC-6.patch"}, ""),
+			row("ABC-8", "Is there anything to do?", schedule.Done, waits("continuation", end)),
+			row("ABC-9", "Moved by hand, with nothing published", schedule.Stopped, handedOver),
+			with(row("ABC-10", "Its turn failed after an earlier delivery", schedule.Transient, waits("turn_failed: serverOverloaded", end.Add(20*time.Second))), func(r *report.Row) {
+				r.Why, r.Delivery = "turn_failed: serverOverloaded", published("ABC-10", 3)
+			}),
+		}
+		t.Deliveries = map[tracker.ID]schedule.Delivery{
+			"ABC-1": published("ABC-1", 12), "ABC-2": published("ABC-2", 7), "ABC-3": {Identifier: "ABC-3", Refused: refusal}, "ABC-4": {Identifier: "ABC-4", Refused: refusal},
+		}
+		t.Spent, t.Acted, t.Parked = schedule.Spent{Sessions: 9, Usage: schedule.Usage{Input: 9000, Output: 1206}, Time: end.Sub(start)}, 9, []tracker.ID{"ABC-4"}
+		addClaim(t, schedule.Claim{Identifier: "ABC-3", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: workRefused}, schedule.NotDue, "waits")
+		addClaim(t, schedule.Claim{Identifier: "ABC-4", Phase: schedule.Parked, Why: parkedWork, Sessions: 3, Tokens: 45_100}, schedule.IsParked, parkedWork)
+		for _, id := range []string{"ABC-2", "ABC-8"} {
+			addClaim(t, schedule.Claim{Identifier: id, Phase: schedule.Waiting, Due: end, Why: "continuation"}, schedule.NoSlots, "")
+		}
+		addClaim(t, schedule.Claim{Identifier: "ABC-10", Phase: schedule.Waiting, Due: end.Add(20 * time.Second), Why: "turn_failed: serverOverloaded"}, schedule.NotDue, "waits")
+		t.Notices = []string{noChecks}
+	})
+}
+
 func everything() report.Tick {
 	return tick(func(t *report.Tick) {
 		t.Ended = start.Add(12*time.Minute + 34*time.Second)
@@ -227,6 +304,7 @@ func everything() report.Tick {
 		t.Verdicts = append(t.Verdicts,
 			verdict("GH-50", "Not ours", schedule.Running, "", schedule.InProgress, "a session works on it"),
 			verdict("GH-51", "Outsider", "", "", schedule.NotDispatchable, "its author is not a member of the repository; put the label \"safe\" on it after reading it"))
+		t.Notices = []string{noChecks}
 		t.Errors = []string{"preflight: sandbox_unavailable: bubblewrap: No permissions to create new namespace; run: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"}
 		t.Warnings = []string{`agent.max_concurent_agents is unknown: did you mean "agent.max_concurrent_agents"?`, "GH-90: workspace not removed: hook before_remove: exit status 1"}
 	})
@@ -286,6 +364,12 @@ func hostile() report.Tick {
 		for i, text := range nasty {
 			r := row(fmt.Sprintf("X-%d", i), text, schedule.IssueFailed, waits(text, end.Add(time.Second)))
 			r.Why, r.URL = text, addresses[i%len(addresses)]
+			r.Delivery = schedule.Delivery{Identifier: text, Branch: text, Head: text, URL: addresses[i%len(addresses)], Number: i % 3}
+			r.PullRequest = text
+			if i%5 == 0 {
+				r.Refused = "- " + text + "\n- ::error::" + text
+				r.Kept = report.Kept{Folder: text, Commands: []string{text, "``` " + text, "::error::" + text}}
+			}
 			t.Rows = append(t.Rows, r)
 			addClaim(t, schedule.Claim{Identifier: r.Identifier, Phase: schedule.Waiting, Due: end.Add(time.Second)}, schedule.NotDue, text)
 			t.Verdicts = append(t.Verdicts, verdict("N-"+text, text, "", "", schedule.NotDispatchable, text))
@@ -296,6 +380,8 @@ func hostile() report.Tick {
 		t.Rows = append(t.Rows, r)
 		addClaim(t, schedule.Claim{Identifier: "$(reboot)", Phase: schedule.Parked, Why: "the agent asks: \x1b[2J\n::error::really?", Sessions: 1, Tokens: 5}, schedule.IsParked, "")
 		t.Parked = []tracker.ID{"$(reboot)", "unknown"}
+		t.Delivers, t.Deliveries = true, map[tracker.ID]schedule.Delivery{"$(reboot)": {Refused: strings.Join(nasty, "\n")}}
+		t.Notices = []string{nasty[15]}
 		t.Errors, t.Warnings = append(nasty[:3:3], nasty[13:]...), []string{"::warning::" + strings.Repeat("x", 100) + " ::error::y"}
 	})
 }
@@ -331,6 +417,15 @@ func states() map[string]*schedule.State {
 		full.Claims[c.ID] = c
 	}
 	full.Pause = schedule.Pause{Why: noQuota, Since: start, Until: end.Add(25 * time.Minute)}
+	waiting, refused := published("ABC-7", 12), schedule.Delivery{Identifier: "ABC-9", Branch: "symphony/ABC-9", Refused: refusal}
+	waiting.At = end.Add(-26 * time.Hour)
+	begun := schedule.Delivery{Identifier: "ABC-1", Branch: "symphony/ABC-1", Base: "main", Pushing: strings.Repeat("2e", 20)}
+	branch := published("ABC-0", 0)
+	branch.At = end.Add(-40 * 24 * time.Hour)
+	full.Deliveries = map[tracker.ID]schedule.Delivery{
+		"ABC-7": waiting, "ABC-9": refused, "ABC-1": begun, "ABC-0": branch,
+		"ABC-6": {Identifier: "ABC-6", URL: "/repo/.symphony/patches/ABC-6.patch", At: end.Add(-time.Hour)},
+	}
 	full.Days = []schedule.Day{
 		{Date: "2025-11-20", Sessions: 40, Usage: schedule.Usage{Input: 9_000_000, Output: 400_000}, Time: 40_000 * time.Second},
 		{Date: "2025-11-21", Sessions: 3, Usage: schedule.Usage{Input: 1000}, Time: 65 * time.Second},
@@ -346,6 +441,7 @@ func states() map[string]*schedule.State {
 // hostileState returns a state with the texts and addresses of an attacker.
 func hostileState() *schedule.State {
 	s := schedule.New(schedule.Owner{})
+	s.Deliveries = map[tracker.ID]schedule.Delivery{}
 	phases := []schedule.Phase{schedule.Running, schedule.Waiting, schedule.Parked}
 	for i, text := range nasty {
 		id := tracker.ID(fmt.Sprintf("%02d %s", i, text))
@@ -353,6 +449,7 @@ func hostileState() *schedule.State {
 			ID: id, Identifier: text, Title: text, State: text, Why: text, URL: addresses[i%len(addresses)], Phase: phases[i%len(phases)],
 			Since: end, Due: end, Owner: schedule.Owner{Run: text, Attempt: i, Host: text},
 		}
+		s.Deliveries[id] = schedule.Delivery{Identifier: text, Branch: text, Base: text, Head: text, URL: addresses[i%len(addresses)], Number: i % 3, Refused: text}
 		s.Days = append(s.Days, schedule.Day{Date: text})
 		s.History = append(s.History, schedule.TickRecord{Run: text, Stopped: text, Started: start, Ended: end})
 	}

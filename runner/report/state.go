@@ -7,27 +7,35 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // What the rows of the tables of a status page may take, in bytes: together with
 // all else less than [MaxStatus].
 const (
-	longRoom  = 18 << 10
-	shortRoom = 8 << 10
+	longRoom  = 16 << 10
+	shortRoom = 7 << 10
 )
 
 // MaxStatus bounds a status page, in bytes, whatever the state holds.
 const MaxStatus = 64 << 10
 
-// shownTicks is how many of the last days and ticks a terminal shows; the JSON
+// shownTicks is how many of the last deliveries, days and ticks a terminal shows; the JSON
 // and the status page have all that are kept.
 const shownTicks = 7
 
 // StateView is the state that is kept between runs, ready to be shown.
 type StateView struct {
-	state  *schedule.State
-	claims []schedule.Claim
-	now    time.Time
+	state     *schedule.State
+	claims    []schedule.Claim
+	published []published
+	now       time.Time
+}
+
+// published is the delivery of an issue.
+type published struct {
+	id tracker.ID
+	schedule.Delivery
 }
 
 // State returns a view of the state as it is at now.
@@ -42,7 +50,20 @@ func State(s *schedule.State, now time.Time) StateView {
 			a.Due.Compare(b.Due), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID),
 		)
 	})
+	v.published = latestFirst(s.Deliveries)
 	return v
+}
+
+// latestFirst returns deliveries, the one that was pushed last first.
+func latestFirst(deliveries map[tracker.ID]schedule.Delivery) []published {
+	var all []published
+	for id, d := range deliveries {
+		all = append(all, published{id, d})
+	}
+	slices.SortFunc(all, func(a, b published) int {
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.id, b.id))
+	})
+	return all
 }
 
 // phaseRank returns the place of a phase in the order of claims.
@@ -81,6 +102,7 @@ func (v StateView) document(l Links) document {
 	v.parked(&d, l)
 	v.running(&d, l)
 	v.waiting(&d)
+	v.deliveries(&d)
 	v.days(&d)
 	v.ticks(&d, l)
 	return d
@@ -182,6 +204,42 @@ func (v StateView) waiting(d *document) {
 		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), cell(c.Why))
 	}
 	d.add(section{heading: "Waiting", detail: "a tick starts what is due", body: document{t}})
+}
+
+// deliveries adds where the work on issues was published, the latest first.
+func (v StateView) deliveries(d *document) {
+	if len(v.published) == 0 {
+		return
+	}
+	t := table{room: shortRoom, short: shownTicks, columns: []column{
+		{head: "Issue", min: 12, max: 20},
+		{head: "Pull request", min: 12, max: 40, width: titleWidth},
+		{head: "Branch", min: 16, max: 40, drop: 1},
+		{head: "Pushed", kind: instantColumn, drop: 2},
+		{head: "Refused", min: 14, width: whyWidth, prose: true},
+	}}
+	for _, p := range v.published {
+		where, branch := phrase{}, ""
+		if p.Number > 0 {
+			where = phrase{pullRequestLink(p.Delivery)}
+		} else if p.URL != "" {
+			where = cell(p.URL)
+		}
+		switch {
+		case p.Pushing != "":
+			branch = p.Branch + " (being pushed)"
+		case isPublished(p.Delivery):
+			branch = p.Branch
+		}
+		row := tableRow{cells: []phrase{
+			{issueName(p.Identifier, p.id, v.state.Claims[p.id].URL)}, where, cell(branch), instantCell(p.At), cell(inOneLine(p.Refused)),
+		}}
+		if p.Number > 0 && p.URL != "" {
+			row.remarks = []remark{{text: p.URL, lines: maxReason, linked: true}}
+		}
+		t.rows = append(t.rows, row)
+	}
+	d.add(section{heading: "Delivered", detail: "where the work is", body: document{t}})
 }
 
 // days adds the spending of the last days, the latest first.

@@ -39,10 +39,12 @@ func newTextWriter(width int, now time.Time) *textWriter {
 
 func (w *textWriter) String() string { return w.text.String() }
 
-// print writes blocks with an empty line between them.
+// print writes blocks with an empty line between them, except before commands.
 func (w *textWriter) print(d document) {
 	for _, b := range d {
-		if _, belongs := b.(command); w.text.Len() > 0 && !w.below && !belongs {
+		_, isCommand := b.(command)
+		_, isCode := b.(code)
+		if w.text.Len() > 0 && !w.below && !isCommand && !isCode {
 			w.text.WriteByte('\n')
 		}
 		w.below = false
@@ -111,6 +113,28 @@ func (c command) writeText(w *textWriter) {
 	w.line("    " + c.line)
 }
 
+// writeText writes the commands. A long one is broken between words where it can, and
+// so that a shell reads it as one: the line after a broken word is not indented.
+func (c code) writeText(w *textWriter) {
+	for _, command := range c {
+		lead, rest := "    ", strings.TrimSpace(Fit(command, itemWidth))
+		for {
+			head, tail := splitWord(rest, w.width-columns(lead))
+			if tail == "" {
+				w.line(lead + head)
+				break
+			}
+			head, _ = splitWord(rest, w.width-columns(lead)-len(`\`))
+			next := ""
+			if space := strings.LastIndexByte(head, ' '); space >= 0 {
+				head, next = head[:space+1], lead
+			}
+			w.line(lead + head + `\`)
+			lead, rest = next, rest[len(head):]
+		}
+	}
+}
+
 // writeText writes the heading and what stands below it.
 func (s section) writeText(w *textWriter) {
 	heading := s.heading + ":"
@@ -132,7 +156,11 @@ func (l list) writeText(w *textWriter) {
 		w.prose(lead, w.plain(item.text), maxItem)
 		indent := strings.Repeat(" ", columns(lead))
 		for _, sub := range item.sub {
-			w.line(indent + w.plain(sub))
+			if item.long {
+				w.prose(indent+"- ", w.plain(sub), maxItem)
+			} else {
+				w.line(indent + w.plain(sub))
+			}
 		}
 		w.more(indent, item.left)
 	}

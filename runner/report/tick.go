@@ -28,12 +28,18 @@ type Tick struct {
 	Acted    int          // decisions that were performed, and claims taken over; the latter alone in a dry run
 	Parked   []tracker.ID // issues that were parked in this tick, in that order
 	Stopped  string       // why the tick ended early, a [schedule.Reason]; empty when it did not
+	Notices  []string     // what people should know and is no failure
 	Warnings []string     // failures that did not stop the tick
 	Errors   []string     // what a person must fix
 
 	// Claims holds the claims that are left at the end: due times, tokens and
 	// sessions, which a verdict does not hold.
 	Claims map[tracker.ID]schedule.Claim
+
+	// Delivers says that the workflow publishes the agents' work. Then an issue is
+	// completed when its work is published.
+	Delivers   bool
+	Deliveries map[tracker.ID]schedule.Delivery // those of all runs that are left at the end
 }
 
 // Row is one issue that was worked on in the tick, over all its sessions.
@@ -53,6 +59,19 @@ type Row struct {
 	Usage      schedule.Usage
 	Took       time.Duration
 	Next       schedule.Next // what becomes of the issue
+
+	Delivered   bool              // whether its work is published, by the last session or before
+	Refused     string            // why the work of the last session was not published, a list in Markdown; empty unless it was refused
+	Delivery    schedule.Delivery // where its work is published; zero when no session published any
+	PullRequest string            // what this tick did: "opened", "updated" (its text, or by a push) or "unchanged"; empty without one
+	Kept        Kept              // the refused work
+}
+
+// Kept holds where refused work is kept for a person, and how to use it there. The
+// zero value is for work that is not kept.
+type Kept struct {
+	Folder   string
+	Commands []string // of a shell
 }
 
 // Work reports whether there was something to do besides looking: whether the tick
@@ -63,7 +82,7 @@ func (t Tick) Work() bool { return t.Acted > 0 || t.DryRun && t.planned() > 0 }
 type Counts struct {
 	Dispatched int `json:"dispatched"` // sessions started
 	Completed  int `json:"completed"`  // issues whose last session did its part; not the parked ones
-	Failed     int `json:"failed"`     // issues whose last session failed
+	Failed     int `json:"failed"`     // issues whose last session failed, or whose work was refused
 	Parked     int `json:"parked"`     // issues left to a person, worked on or not
 	Retrying   int `json:"retrying"`   // issues that wait for another session
 }
@@ -72,10 +91,10 @@ type Counts struct {
 func (t Tick) Counts() Counts {
 	c := Counts{Dispatched: t.Spent.Sessions}
 	for _, row := range t.Rows {
-		switch {
-		case row.Completed():
+		switch t.issueOutcome(row) {
+		case completed, handedOver:
 			c.Completed++
-		case row.outcome() == "failed":
+		case failed, refused:
 			c.Failed++
 		}
 	}

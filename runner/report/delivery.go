@@ -1,0 +1,111 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// maxReasons is how many reasons of one refusal are shown, maxKept of how many issues
+// the commands for their kept work.
+const maxReasons, maxKept = 25, 5
+
+// whereDelivered returns a cell with the place of an issue's work: the pull request
+// with what became of it, the patch, or the branch. Nothing is there before the first
+// push.
+func whereDelivered(d schedule.Delivery, pullRequest string) phrase {
+	switch {
+	case !isPublished(d):
+		return nil
+	case d.Number > 0:
+		cell := phrase{pullRequestLink(d)}
+		if pullRequest != "" {
+			cell = append(cell, own(" "), foreign(pullRequest))
+		}
+		return cell
+	case d.URL != "":
+		return phrase{own("patch")}
+	}
+	return cell(d.Branch)
+}
+
+// isPublished reports whether anything was published. A push that has begun is none
+// yet.
+func isPublished(d schedule.Delivery) bool { return d.Head != "" || d.URL != "" || d.Number > 0 }
+
+// refused returns the issues whose work was refused and that are not parked; the
+// parked ones have a place of their own.
+func (v view) refused() []Row {
+	var rows []Row
+	for _, row := range v.Rows {
+		if verdict := v.verdicts[row.ID]; row.Refused != "" && (verdict.Phase != schedule.Parked || verdict.Action != "") {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// refusedItem returns an entry with the reasons of a refusal below it, if there are any.
+func refusedItem(text phrase, refusal string) item {
+	it := item{text: text, long: true}
+	for i, reason := range reasons(refusal) {
+		if i >= maxReasons {
+			it.left++
+			continue
+		}
+		it.sub = append(it.sub, phrase{foreign(reason)})
+	}
+	return it
+}
+
+// reasons returns the reasons of a refusal, which is a list in Markdown.
+func reasons(refusal string) []string {
+	var list []string
+	for line := range strings.Lines(refusal) {
+		if line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "- ")); line != "" {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// withoutReasons returns why an issue is parked without the reasons of a refusal.
+func withoutReasons(why, refusal string) string {
+	list := reasons(refusal)
+	if len(list) == 0 {
+		return why
+	}
+	before, _, found := strings.Cut(why, list[0])
+	if !found {
+		return why
+	}
+	return strings.TrimRight(before, " :-")
+}
+
+// inOneLine returns the reasons of a refusal.
+func inOneLine(refusal string) string { return strings.Join(reasons(refusal), "; ") }
+
+// keptWork adds where refused work is kept, and the commands that use it.
+func (v view) keptWork(d *document) {
+	n := 0
+	for _, row := range v.Rows {
+		if row.Kept.Folder == "" {
+			continue
+		}
+		if n++; n > maxKept {
+			continue
+		}
+		text := phrase{own("The refused work of "), rowLink(row), own(" is kept in "), foreign(row.Kept.Folder)}
+		if len(row.Kept.Commands) == 0 {
+			d.add(paragraph(append(text, own("."))))
+			continue
+		}
+		d.add(paragraph(append(text, own(". To look at it and to take it:"))), code(row.Kept.Commands))
+	}
+	if n > maxKept {
+		d.add(paragraph{own(leftOut(n-maxKept) + " with kept work")})
+	}
+}
+
+// rowLink returns the name of the issue of a row with a link to it.
+func rowLink(r Row) span { return issueName(r.Identifier, r.ID, r.URL) }

@@ -1,0 +1,123 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+func TestAnIssueIsCompletedWhenItsWorkIsPublished(t *testing.T) {
+	t.Parallel()
+	const delivers = true
+	review := schedule.Next{Why: schedule.Why{Reason: schedule.NotActive}}
+	for _, test := range []struct {
+		outcome  schedule.Outcome
+		next     schedule.Next
+		delivers bool
+		want     string
+	}{
+		{schedule.Outcome{Class: schedule.Done}, review, !delivers, "completed"},
+		{schedule.Outcome{Class: schedule.Done, Delivered: true}, review, delivers, "completed"},
+		{schedule.Outcome{Class: schedule.Done}, review, delivers, "no change"},
+		{schedule.Outcome{Class: schedule.Done}, parks("idle"), delivers, "parked"},
+		{schedule.Outcome{Class: schedule.Stopped, Turns: 1}, review, !delivers, "handed over"},
+		{schedule.Outcome{Class: schedule.Stopped, Turns: 1, Delivered: true}, review, delivers, "handed over"},
+		{schedule.Outcome{Class: schedule.Stopped, Turns: 1}, review, delivers, "stopped"},
+		{schedule.Outcome{Class: schedule.IssueFailed, Refused: refusal}, waits("refused", end), delivers, "refused"},
+		{schedule.Outcome{Class: schedule.IssueFailed, Refused: refusal}, parks("refused"), delivers, "refused"},
+		{schedule.Outcome{Class: schedule.IssueFailed, Delivered: true}, waits("failed", end), delivers, "failed"},
+		{schedule.Outcome{Class: schedule.NeedsInput, Delivered: true}, parks("asks"), delivers, "asked"},
+	} {
+		if got := report.Outcome(test.outcome, test.next, test.delivers); got != test.want {
+			t.Errorf("%+v, delivers %v: %q, not %q", test.outcome, test.delivers, got, test.want)
+		}
+	}
+}
+
+func TestCountsTellPublishedWorkFromOther(t *testing.T) {
+	t.Parallel()
+	tick := delivered()
+	if got := tick.Counts(); got.Completed != 4 || got.Failed != 3 {
+		t.Errorf("%+v, not 4 completed and 3 failed, two of them refused", got)
+	}
+	for _, row := range tick.Rows {
+		if got := tick.Completed(row); got != row.Delivered {
+			t.Errorf("%s: completed %v, published %v", row.Identifier, got, row.Delivered)
+		}
+	}
+	tick.Delivers = false
+	if got := tick.Counts(); got.Completed != 6 {
+		t.Errorf("%+v, not 6 completed: without a delivery a good end is enough", got)
+	}
+}
+
+// The reasons and the commands are what a person works with: no terminal cuts them.
+func TestAPersonReadsAllOfARefusalOnAnyTerminal(t *testing.T) {
+	t.Parallel()
+	tick := delivered()
+	for width := 40; width <= 170; width += 13 {
+		text := report.Of(tick).Text(width)
+		words := strings.Join(strings.Fields(text), "")
+		for reason := range strings.Lines(refusal) {
+			reason = strings.Join(strings.Fields(reason), "")
+			if n := strings.Count(words, reason); n != 2 {
+				t.Errorf("%d columns show %q %d times, not once for each issue:\n%s", width, reason, n, text)
+			}
+		}
+		shell := strings.ReplaceAll(text, "\\\n", "") // as a shell reads it
+		for _, row := range tick.Rows {
+			for _, command := range row.Kept.Commands {
+				if !containsLine(shell, command) {
+					t.Errorf("%d columns: no line is the command %q:\n%s", width, command, text)
+				}
+			}
+		}
+	}
+}
+
+// containsLine reports whether a line of text has the words of another line.
+func containsLine(text, want string) bool {
+	for line := range strings.Lines(text) {
+		if strings.Join(strings.Fields(line), " ") == want {
+			return true
+		}
+	}
+	return false
+}
+
+func TestManyRefusalsAreCutAndSaySo(t *testing.T) {
+	t.Parallel()
+	page := report.Of(tick(func(t *report.Tick) {
+		t.Delivers = true
+		for i := range 30 {
+			t.Rows = append(t.Rows, refusedRow(fmt.Sprintf("GH-%d", i), "", waits("refused", end)))
+		}
+		t.Rows[0].Refused = strings.Repeat("- one of many reasons\n", 100)
+	})).Markdown()
+	for want, n := range map[string]int{
+		"one of many reasons": 25, "… and 75 more\n": 1,
+		"its work was refused": 20, "… and 10 more with refused work": 1,
+		"```sh": 5, "… and 25 more with kept work": 1,
+	} {
+		if got := strings.Count(page, want); got != n {
+			t.Errorf("%q is there %d times, not %d:\n%s", want, got, n, page)
+		}
+	}
+}
+
+// A session that failed in another way has a reason of its own, whatever became of the
+// work of the sessions before.
+func TestAFailureAfterARefusalSaysWhyItFailed(t *testing.T) {
+	t.Parallel()
+	failed := report.Of(tick(func(t *report.Tick) {
+		r := row("ABC-1", "", schedule.IssueFailed, waits(turnFailed, end))
+		r.Why, r.Delivery.Refused = turnFailed, refusal
+		t.Delivers, t.Rows = true, []report.Row{r}
+	})).Text(80)
+	if !strings.Contains(failed, "failed") || !strings.Contains(failed, "run turn 2") || strings.Contains(failed, "refused") {
+		t.Errorf("not the failure alone:\n%s", failed)
+	}
+}
