@@ -13,7 +13,10 @@ import (
 
 // Source says what a Fetch reads.
 type Source struct {
-	Base   Branch // the zero Branch is the default branch of the remote
+	// Base is the branch that the work is for. The zero Branch is the default branch of
+	// the remote. A person who looks at a branch with the prefix, or at no branch, in a
+	// repository on this machine does not change it.
+	Base   Branch
 	Prefix string // of the branches that are read besides the base, as "symphony/"; empty for none
 
 	// Seed is the absolute path of a clone of the remote on this machine, such as the
@@ -163,6 +166,9 @@ func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
 	if found.Base.IsZero() {
 		found.Base = list.head
 	}
+	if from.Base.IsZero() && (found.Base.IsZero() || from.Prefix != "" && strings.HasPrefix(found.Base.name, from.Prefix)) {
+		return s.listLatestBase(ctx, from, found.Base)
+	}
 	if !found.Base.IsZero() && list.refs[found.Base.ref()].IsZero() && from.Base.IsZero() {
 		// The default branch was not known when the list was asked for.
 		list.refs[found.Base.ref()] = list.refs["HEAD"]
@@ -181,6 +187,31 @@ func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
 		}
 	}
 	return found, nil
+}
+
+// listLatestBase returns what the remote has of the source, with the base of the latest
+// fetch, because head, the default branch of the remote, can be none.
+func (s *Store) listLatestBase(ctx context.Context, from Source, head Branch) (Fetched, error) {
+	refs, err := s.refs(ctx)
+	if err != nil {
+		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+	}
+	var bases []Branch
+	for ref := range refs {
+		if name, ok := strings.CutPrefix(ref, trackingPrefix); ok && (from.Prefix == "" || !strings.HasPrefix(name, from.Prefix)) {
+			if b, err := ParseBranch(name); err == nil {
+				bases = append(bases, b)
+			}
+		}
+	}
+	switch {
+	case len(bases) == 1:
+		from.Base = bases[0]
+		return s.listRemote(ctx, from)
+	case head.IsZero():
+		return Fetched{}, s.noBase(ctx, head)
+	}
+	return Fetched{}, fmt.Errorf("fetch %s: %w: its HEAD names %s, which is a branch for deliveries; set repository.base", s.remote, ErrNoBase, head)
 }
 
 // noBase returns why the remote does not have the base.
@@ -232,11 +263,11 @@ func parseListing(text string) (listing, error) {
 		if !ok {
 			return listing{}, fmt.Errorf("%w: its list of branches has the line %q", ErrUnsupported, sanitize(line))
 		}
-		if target, isLink := strings.CutPrefix(value, "ref: refs/heads/"); isLink {
-			if name == "HEAD" {
+		if target, isLink := strings.CutPrefix(value, "ref: "); isLink {
+			if target, ok := strings.CutPrefix(target, "refs/heads/"); ok && name == "HEAD" {
 				l.head, _ = ParseBranch(target) // a name that is not taken is no base
 			}
-			continue
+			continue // a clone has refs/remotes/origin/HEAD as well
 		}
 		id, err := ParseObjectID(value)
 		if err != nil {

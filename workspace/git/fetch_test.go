@@ -171,6 +171,39 @@ func TestAShallowRemoteGivesAShallowStoreAndWorkspace(t *testing.T) {
 	}
 }
 
+// A person works in the remote: it is a clone itself, and what is checked out changes.
+func TestTheBaseStaysWhileAPersonLooksAtADelivery(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	user := m.path("user")
+	git(t, m.dir, "clone", "-q", m.origin(t), user)
+	git(t, user, "branch", "symphony/GH-1", "main")
+	git(t, user, "branch", "other", "main")
+	s := m.store(t, remoteAt(t, user))
+	for _, step := range []struct {
+		checkout string
+		want     string // the base; empty for an error
+	}{
+		{"symphony/GH-1", ""},
+		{"main", "main"},
+		{"symphony/GH-1", "main"},
+		{"--detach", "main"},
+		{"other", "other"},
+	} {
+		git(t, user, "switch", "-q", step.checkout)
+		f, err := s.Fetch(t.Context(), ours)
+		if step.want == "" {
+			if !errors.Is(err, ErrNoBase) || !strings.Contains(err.Error(), "symphony/GH-1, which is a branch for deliveries; set repository.base") {
+				t.Errorf("at %s: %v", step.checkout, err)
+			}
+			continue
+		}
+		if err != nil || f.Base.String() != step.want || f.Head != headOf(t, user, "main") || len(f.Branches) != 1 {
+			t.Errorf("at %s: %+v, %v", step.checkout, f, err)
+		}
+	}
+}
+
 func TestARemoteThatCannotBeUsedIsOneSentenceAndACategory(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
