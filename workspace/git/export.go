@@ -45,11 +45,13 @@ func (in *Incoming) show(ctx context.Context, commit ObjectID) error {
 
 // DeliverLocal makes a commit the head of a branch in a repository of the user on this
 // machine. No work tree, index or other branch of it changes, and no hook of it runs.
-// The branch may be new or be moved forward.
+// old is where the branch is now, as far as the caller knows; the zero id says that the
+// repository must not have it. A delivery that has already happened is no error.
 //
-// The error is [ErrMoved] if the user has committed to the branch or has it checked out,
-// and [ErrRejected] if another branch is in its way: deliver to another name.
-func (in *Incoming) DeliverLocal(ctx context.Context, repository string, to Branch, commit ObjectID) error {
+// The error is [ErrMoved] if the branch is somewhere else, is checked out, or the commit
+// does not follow it, and [ErrRejected] if another branch is in its way: deliver to
+// another name.
+func (in *Incoming) DeliverLocal(ctx context.Context, repository string, to Branch, commit, old ObjectID) error {
 	if to.IsZero() || commit.IsZero() {
 		return errors.New("deliver to a local branch: the branch or the commit is missing")
 	}
@@ -62,6 +64,14 @@ func (in *Incoming) DeliverLocal(ctx context.Context, repository string, to Bran
 		return fmt.Errorf("deliver to %s in %s: %w: it is no repository, or of another user: %w", to, repository, ErrFolder, err)
 	}
 	gitDir := strings.TrimSuffix(string(out), "\n")
+	switch now, err := in.store.localHead(ctx, repository, gitDir, to); {
+	case err != nil:
+		return fmt.Errorf("deliver to %s in %s: %w", to, repository, err)
+	case now == commit:
+		return nil
+	case now != old:
+		return fmt.Errorf("deliver to %s in %s: %w: it is at %s, not at %s", to, repository, ErrMoved, display(now), display(old))
+	}
 	// git before 2.35 does not look at linked work trees by itself.
 	out, err = h.run(ctx, command{dir: repository, repository: gitDir, args: []string{"worktree", "list", "--porcelain"}})
 	if err != nil {
@@ -90,6 +100,22 @@ func (in *Incoming) DeliverLocal(ctx context.Context, repository string, to Bran
 		}
 	}
 	return fmt.Errorf("deliver to %s in %s: %w", to, repository, err)
+}
+
+// localHead returns where a branch of the user is; zero if there is none.
+func (s *Store) localHead(ctx context.Context, repository, gitDir string, b Branch) (ObjectID, error) {
+	out, err := s.host.run(ctx, command{
+		dir: repository, repository: gitDir, args: []string{"for-each-ref", "--format=%(objectname) %(refname)", b.ref()},
+	})
+	if err != nil {
+		return ObjectID{}, err
+	}
+	for line := range strings.Lines(string(out)) {
+		if id, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); name == b.ref() {
+			return ParseObjectID(id)
+		}
+	}
+	return ObjectID{}, nil
 }
 
 // localRefusals tell from git's words why a branch of the user cannot be moved.

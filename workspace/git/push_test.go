@@ -361,7 +361,7 @@ func TestALocalDeliveryIsABranchAndNothingElse(t *testing.T) {
 	before := look()
 	in, one := d.work(t, "one")
 	for range 2 {
-		if err := in.DeliverLocal(t.Context(), user, target, one); err != nil {
+		if err := in.DeliverLocal(t.Context(), user, target, one, ObjectID{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -374,29 +374,70 @@ func TestALocalDeliveryIsABranchAndNothingElse(t *testing.T) {
 		t.Errorf("before:\n%s\nafter:\n%s", before, look())
 	}
 
-	if err := in.DeliverLocal(t.Context(), filepath.Join(user, ".git"), Branch{"symphony/GH-9"}, one); err != nil {
+	if err := in.DeliverLocal(t.Context(), filepath.Join(user, ".git"), Branch{"symphony/GH-9"}, one, ObjectID{}); err != nil {
 		t.Errorf("by its .git: %v", err)
 	}
 	if exists(d.path("ran")) {
 		t.Error("a hook of the user ran")
 	}
-	git(t, user, "-c", "core.hooksPath=/dev/null", "worktree", "add", "-q", d.path("tree"), target.String())
-	if err := in.DeliverLocal(t.Context(), user, target, one); !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), "checked out") {
-		t.Errorf("checked out elsewhere: %v", err)
-	}
 	git(t, user, "-c", "core.hooksPath=/dev/null", "branch", "theirs", "main")
-	if err := in.DeliverLocal(t.Context(), user, Branch{"theirs/x"}, one); !errors.Is(err, ErrRejected) {
+	if err := in.DeliverLocal(t.Context(), user, Branch{"theirs/x"}, one, ObjectID{}); !errors.Is(err, ErrRejected) {
 		t.Errorf("a folder in the place of a branch: %v", err)
 	}
-	mine := commit(t, filepath.Join(user, ".git"), "symphony/GH-3", "mine", "mine")
-	if err := in.DeliverLocal(t.Context(), user, Branch{"symphony/GH-3"}, one); !errors.Is(err, ErrMoved) || headOf(t, user, "symphony/GH-3") != mine {
-		t.Errorf("the user's commits: %v", err)
-	}
-	if err := in.DeliverLocal(t.Context(), d.path("missing"), target, one); err == nil {
+	if err := in.DeliverLocal(t.Context(), d.path("missing"), target, one, ObjectID{}); err == nil {
 		t.Error("a folder that is missing")
 	}
-	if err := in.DeliverLocal(t.Context(), d.workspaces, target, one); !errors.Is(err, ErrFolder) {
+	if err := in.DeliverLocal(t.Context(), d.workspaces, target, one, ObjectID{}); !errors.Is(err, ErrFolder) {
 		t.Errorf("the root of the workspaces: %v", err)
+	}
+}
+
+// A branch that the user has moved or made is not ours to move, even forward.
+func TestALocalDeliveryMovesOnlyWhatIsWhereItWas(t *testing.T) {
+	t.Parallel()
+	d := newDelivery(t)
+	user := d.userRepository(t)
+	git(t, user, "config", "core.hooksPath", "/dev/null")
+	in, one := d.work(t, "one")
+	for name, test := range map[string]struct {
+		now, old ObjectID // of the branch
+		moved    bool
+	}{
+		"is where it was":              {d.from.Start, d.from.Start, true},
+		"has commits of the user":      {commit(t, filepath.Join(user, ".git"), "mine", "mine", "mine"), d.from.Start, false},
+		"was set back by the user":     {d.from.Start, ObjectID{1}, false},
+		"was made by the user":         {d.from.Start, ObjectID{}, false},
+		"was deleted by the user":      {ObjectID{}, d.from.Start, false},
+		"has the commit of a dead run": {one, d.from.Start, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			git(t, user, "update-ref", target.ref(), d.from.Start.String())
+			if err := in.DeliverLocal(t.Context(), user, target, one, d.from.Start); err != nil { // one is known there
+				t.Fatal(err)
+			}
+			if test.now.IsZero() {
+				git(t, user, "update-ref", "-d", target.ref())
+			} else {
+				git(t, user, "update-ref", target.ref(), test.now.String())
+			}
+			before := refsOf(t, user)
+			err := in.DeliverLocal(t.Context(), user, target, one, test.old)
+			if test.moved && (err != nil || headOf(t, user, target.ref()) != one) {
+				t.Errorf("not moved: %v", err)
+			}
+			if !test.moved && (!errors.Is(err, ErrMoved) || refsOf(t, user) != before) {
+				t.Errorf("moved: %v\n%s", err, refsOf(t, user))
+			}
+		})
+	}
+	git(t, user, "update-ref", target.ref(), d.from.Start.String())
+	git(t, user, "worktree", "add", "-q", d.path("tree"), target.String())
+	if err := in.DeliverLocal(t.Context(), user, target, one, d.from.Start); !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), "checked out") {
+		t.Errorf("checked out elsewhere: %v", err)
+	}
+	git(t, d.path("tree"), "reset", "-q", "--hard", one.String())
+	if err := in.DeliverLocal(t.Context(), user, target, one, d.from.Start); err != nil {
+		t.Errorf("checked out elsewhere, with the work: %v", err)
 	}
 }
 

@@ -74,6 +74,23 @@ func nothingNew(taken Uncommitted) error {
 	return fmt.Errorf("take the agent's work: %w", ErrNothingNew)
 }
 
+// Published returns work that the remote has already, as fetched last: the commit tip,
+// which is meant for a base. Nothing in it is new. Close it.
+func (s *Store) Published(ctx context.Context, base Branch, tip ObjectID) (*Incoming, error) {
+	in := &Incoming{From: From{tip, base}, Tip: tip, Uncommitted: TakenAll, store: s, sizes: map[ObjectID]int64{}}
+	err := in.makeQuarantine(ctx)
+	if err == nil {
+		err = in.findMergeBase(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read the work at %s: %w", tip, err), in.Close())
+	}
+	return in, nil
+}
+
+// Remote returns the remote of the store.
+func (in *Incoming) Remote() Remote { return in.store.remote }
+
 // Close deletes the quarantine.
 func (in *Incoming) Close() error {
 	if err := os.RemoveAll(in.dir); err != nil {
@@ -136,6 +153,11 @@ func (in *Incoming) take(ctx context.Context, r io.Reader) error {
 	if len(in.Commits) == 0 {
 		return nothingNew(in.Uncommitted)
 	}
+	return in.findMergeBase(ctx)
+}
+
+// findMergeBase finds where the work and the base have separated.
+func (in *Incoming) findMergeBase(ctx context.Context) error {
 	c := in.command("merge-base", in.Tip.String(), in.Base.tracking())
 	p, out, err := in.store.host.output(ctx, c)
 	var exit *exitError

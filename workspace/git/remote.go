@@ -89,6 +89,14 @@ func fileRemote(path string) Remote {
 // URL returns the address, which never contains a credential.
 func (r Remote) URL() string { return r.url }
 
+// Folder returns the path of a repository on this machine, or "" for another remote.
+func (r Remote) Folder() string {
+	if u, err := url.Parse(r.url); err == nil && r.scheme == "file" {
+		return u.Path
+	}
+	return ""
+}
+
 // String returns the address.
 func (r Remote) String() string { return r.url }
 
