@@ -47,6 +47,7 @@ type Verdict struct {
 type Refusal struct {
 	Path   string // as the agent wrote it; empty when the reason is about the whole
 	Reason string
+	Secret bool // whether the reason is a secret of the run, or what looks like one
 }
 
 // Error returns the reason with the path, quoted when it is unusual.
@@ -170,7 +171,13 @@ func (s Settings) removalProblem(c Change) string {
 }
 
 func (v *Verdict) refuse(path, reason string) {
-	v.Refusals = append(v.Refusals, Refusal{path, reason})
+	v.Refusals = append(v.Refusals, Refusal{Path: path, Reason: reason})
+}
+
+// Secret reports whether the work is refused because of a secret of the run, or of what
+// looks like one.
+func (v Verdict) Secret() bool {
+	return slices.ContainsFunc(v.Refusals, func(r Refusal) bool { return r.Secret })
 }
 
 // Twins returns the pairs of names of one folder that have the same fold, of which at

@@ -49,7 +49,7 @@ func (s Settings) addSecret(v *Verdict, path, where string, known bool) {
 	}
 	switch {
 	case known:
-		v.refuse(shown, where+" holds a secret of this run; remove it, also from the history of the branch")
+		v.refuseSecret(shown, where+" holds a secret of this run; remove it, also from the history of the branch")
 	case s.Tokens == Allow:
 	case s.Tokens == Review, s.Tokens == Draft:
 		v.Draft = v.Draft || s.Tokens == Draft
@@ -57,6 +57,10 @@ func (s Settings) addSecret(v *Verdict, path, where string, known bool) {
 			v.Review = append(v.Review, path)
 		}
 	default:
-		v.refuse(shown, where+" looks like a token or a private key; remove it, or write one that cannot be taken for a real one")
+		v.refuseSecret(shown, where+" looks like a token or a private key; remove it, or write one that cannot be taken for a real one")
 	}
+}
+
+func (v *Verdict) refuseSecret(path, reason string) {
+	v.Refusals = append(v.Refusals, Refusal{Path: path, Reason: reason, Secret: true})
 }

@@ -1,6 +1,6 @@
 // Package publish brings an agent's work from the quarantine of the host to where
 // people see it: a branch of the remote and a pull request, a branch of a repository on
-// this machine, or two files.
+// this machine, or a patch.
 //
 // # Story
 //
@@ -8,13 +8,22 @@
 // trees and asks package delivery whether the work may leave ([Publisher.judge]); what
 // may not is kept as files ([Keep]). It makes one commit of what is allowed, saves what
 // it is about to push, pushes it to the one branch of the issue, and opens or updates
-// the pull request.
+// the pull request. [Publisher.Settle] opens the pull request that a run has not opened
+// before it ended.
+//
+// A repository of the user on this machine gets a branch, without a push: one that is
+// checked out, moved by the user or in the way stays as it is, and the work takes the
+// next name, symphony/GH-7+2, which the [Record] says. [Locate] finds it in the next
+// session.
 //
 // # Invariants
 //
 // Names come from the settings and the claim: repository, base and branch are never
 // read from the work. A branch only moves forward, and only from where we left it:
 // people's commits are brought into the next session and never overwritten.
+//
+// Nothing of a person is replaced: no commit, no text of a pull request, no file in the
+// folder of the patches.
 //
 // Publishing may be repeated. A run that was killed anywhere in it, and the run after
 // it, end in one branch and one pull request: the commit that the first one may have

@@ -27,6 +27,9 @@ type Publisher struct {
 	// GitHub opens pull requests; nil pushes branches only.
 	GitHub *client.Client
 	Pull   PullRequests
+	// Folder is the absolute path of a folder that gets the work as patches; empty pushes
+	// it.
+	Folder string
 }
 
 // PullRequests holds how pull requests are opened.
@@ -41,7 +44,7 @@ type PullRequests struct {
 type Work struct {
 	Incoming *git.Incoming
 	Issue    string       // identifier
-	Branch   git.Branch   // the issue's own
+	Branch   git.Branch   // the issue's, as [Locate] returns it
 	There    git.ObjectID // where the remote has the branch, as fetched last; zero if it has none
 	Title    string       // of the pull request, by the agent; may be empty
 	Text     string       // of the pull request, by the agent; may be empty
@@ -50,6 +53,9 @@ type Work struct {
 	Tested   string       // what is known of tests, a paragraph by the host; empty for nothing
 	Unproven bool         // a draft, because the tests failed
 	Last     Record       // what earlier runs and calls left
+
+	Store *git.Store // has fetched Base; only for Settle, which has no Incoming
+	Base  git.Branch // that the work is for; only for Settle
 
 	// Save keeps a record before the push that it announces. It returns when the record
 	// is durable.
@@ -60,7 +66,8 @@ type Work struct {
 type Result struct {
 	Record   Record
 	Verdict  delivery.Verdict // its refusals say why nothing was published
-	Pushed   bool             // whether the branch was moved
+	Secret   bool             // whether work that was refused holds a secret, also in its history: it must not be kept as files
+	Pushed   bool             // whether the branch was moved, or a patch written
 	State    PullState        // of the pull request
 	Warnings []string         // what failed and does not matter for the work
 }
@@ -79,6 +86,9 @@ var (
 // where the session began, [git.ErrNothingNew], [ErrClosed], [ErrNotPermitted], those of
 // a push, and those of GitHub.
 func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result, error) {
+	if p.Folder != "" {
+		w.There = git.ObjectID{} // a patch has all the work
+	}
 	r := Result{Record: w.Last}
 	r.Record.Branch, r.Record.Base = w.Branch, w.Incoming.Base
 	if there := w.There; there != w.Last.Head && there != w.Last.Pushing && there != w.Incoming.Start && !there.IsZero() {
@@ -86,8 +96,14 @@ func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result,
 	}
 	changes, verdict, err := p.judge(ctx, w.Incoming, w.There)
 	r.Verdict = verdict
-	if err != nil || len(verdict.Refusals) > 0 {
+	switch {
+	case err != nil:
 		return r, err
+	case len(verdict.Refusals) > 0:
+		r.Secret, err = p.hidesSecret(ctx, w.Incoming, verdict)
+		return r, err
+	case p.Folder != "":
+		return p.writePatch(ctx, w, r, changes, now)
 	}
 	pull, err := p.findPullRequest(ctx, w)
 	if err != nil {
@@ -119,6 +135,11 @@ func (p *Publisher) commit(ctx context.Context, w Work, changes []git.Change, ti
 	if p.KeepHistory {
 		return w.Incoming.Tip, nil
 	}
+	return p.squash(ctx, w, changes, title, now)
+}
+
+// squash returns one commit with the changes.
+func (p *Publisher) squash(ctx context.Context, w Work, changes []git.Change, title string, now time.Time) (git.ObjectID, error) {
 	author := p.Author
 	author.When = now
 	message := defuse.Message(title, p.Secrets.String(w.Text))
@@ -128,13 +149,21 @@ func (p *Publisher) commit(ctx context.Context, w Work, changes []git.Change, ti
 	return w.Incoming.Squash(ctx, changes, w.There, git.Commit{Author: author, Committer: author, Message: message})
 }
 
-// push saves what is about to happen, moves the branch, and saves what has happened.
+// push moves the branch to a commit.
 func (p *Publisher) push(ctx context.Context, w Work, r Record, commit git.ObjectID, now time.Time) (Record, error) {
-	r.Head, r.Pushing = w.There, commit
+	if p.GitHub == nil && w.Incoming.Remote().Folder() != "" {
+		return p.deliverLocal(ctx, w, r, commit, now)
+	}
+	return p.move(ctx, w, r, commit, now, func() error { return w.Incoming.Push(ctx, w.Branch, commit, w.There) })
+}
+
+// move saves what is about to happen, moves the branch, and saves what has happened.
+func (p *Publisher) move(ctx context.Context, w Work, r Record, commit git.ObjectID, now time.Time, move func() error) (Record, error) {
+	r.Branch, r.Head, r.Pushing = w.Branch, w.There, commit
 	if err := w.Save(ctx, r); err != nil {
 		return r, fmt.Errorf("publish %s: nothing was pushed: %w", w.Issue, err)
 	}
-	if err := w.Incoming.Push(ctx, w.Branch, commit, w.There); err != nil {
+	if err := move(); err != nil {
 		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
 	}
 	r.Head, r.Pushing, r.At = commit, git.ObjectID{}, now
@@ -144,8 +173,8 @@ func (p *Publisher) push(ctx context.Context, w Work, r Record, commit git.Objec
 	return r, nil
 }
 
-// review returns the paragraph that names the paths for a person; empty for none.
-func review(paths []string) string {
+// reviewParagraph returns the paragraph that names the paths for a person; empty for none.
+func reviewParagraph(paths []string) string {
 	if len(paths) == 0 {
 		return ""
 	}

@@ -17,6 +17,7 @@ import (
 )
 
 func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.Pull = PullRequests{Labels: []string{"agent"}, Reviewers: []string{"ada", "acme/core"}, Assignees: []string{"bob"}}
 	w := f.session(func(folder string) {
@@ -60,6 +61,7 @@ func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
 }
 
 func TestTheNextSessionAddsACommitAndUpdatesThePullRequest(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
 	f.hub.took()
@@ -78,6 +80,7 @@ func TestTheNextSessionAddsACommitAndUpdatesThePullRequest(t *testing.T) {
 }
 
 func TestTheSameWorkIsPublishedOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
 	w := f.session(func(folder string) {
@@ -94,6 +97,7 @@ func TestTheSameWorkIsPublishedOnce(t *testing.T) {
 }
 
 func TestATextThatAPersonWroteStays(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
 	f.hub.pulls[0].Body += "\r\nReviewed by hand."
@@ -105,6 +109,7 @@ func TestATextThatAPersonWroteStays(t *testing.T) {
 }
 
 func TestPeoplesCommitsOnTheBranchAreKept(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
 	f.git(".", "clone", "-q", "-b", "symphony/GH-7", f.origin, "person")
@@ -127,6 +132,7 @@ func TestPeoplesCommitsOnTheBranchAreKept(t *testing.T) {
 }
 
 func TestARunThatWasKilledAfterItsPushIsGoneOnWith(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.session(f.adds("a", "1\n"))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -156,6 +162,7 @@ func TestARunThatWasKilledAfterItsPushIsGoneOnWith(t *testing.T) {
 }
 
 func TestNothingIsPushedThatWasNotSaved(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.session(f.adds("a", "1\n"))
 	lost := errors.New("state_conflict")
@@ -169,6 +176,7 @@ func TestNothingIsPushedThatWasNotSaved(t *testing.T) {
 }
 
 func TestRefusedWorkStaysHere(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for want, agent := range map[string]func(string){
 		".github/workflows/ci.yml: the path is protected": f.adds(".github/workflows/ci.yml", "evil"),
@@ -198,6 +206,7 @@ func TestRefusedWorkStaysHere(t *testing.T) {
 
 // The commands of [Keep] are advice, so they are followed as they stand.
 func TestKeptWorkCanBeTakenByHand(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.session(f.adds(".github/x", "refused"))
 	folder := filepath.Join(f.dir, "kept")
@@ -221,24 +230,75 @@ func TestKeptWorkCanBeTakenByHand(t *testing.T) {
 }
 
 func TestSecretsInTheHistoryLeaveWithTheHistoryOnly(t *testing.T) {
+	t.Parallel()
 	for _, keep := range []bool{false, true} {
-		f := newFixture(t)
-		f.KeepHistory = keep
-		w := f.session(func(folder string) {
-			f.adds("a", ourSecret)(folder)
-			f.git(folder, "add", "-A")
-			f.git(folder, "commit", "-q", "-m", "one")
-			f.adds("a", "harmless")(folder)
-			f.git(folder, "commit", "-q", "-a", "-m", "two")
-		})
-		r, err := f.Publish(t.Context(), w, now)
-		if refused := len(r.Verdict.Refusals) > 0; err != nil || refused != keep {
-			t.Errorf("history kept %t: %+v, %v", keep, r.Verdict, err)
+		for where, file := range map[string][2]string{
+			"the content of a file": {"a", ourSecret},
+			"the name of a file":    {ourSecret, "harmless"},
+		} {
+			f := newFixture(t)
+			f.KeepHistory = keep
+			w := f.session(func(folder string) {
+				f.adds(file[0], file[1])(folder)
+				f.git(folder, "add", "-A")
+				f.git(folder, "commit", "-q", "-m", "one")
+				f.check(os.Remove(filepath.Join(folder, file[0])))
+				f.adds("a", "harmless")(folder)
+				f.git(folder, "add", "-A")
+				f.git(folder, "commit", "-q", "-m", "two")
+			})
+			r, err := f.Publish(t.Context(), w, now)
+			if refused := len(r.Verdict.Refusals) > 0; err != nil || refused != keep {
+				t.Errorf("history kept %t, %s: %+v, %v", keep, where, r.Verdict, err)
+			}
 		}
 	}
 }
 
+// What is kept as files leaves with the logs, so it must be known whether they hold a
+// secret, wherever it hides.
+func TestRefusedWorkSaysWhetherItHoldsASecret(t *testing.T) {
+	t.Parallel()
+	commits := func(f *fixture, folder, message string) {
+		f.git(folder, "add", "-A")
+		f.git(folder, "commit", "-q", "-m", message)
+	}
+	for name, test := range map[string]struct {
+		agent  func(f *fixture, folder string)
+		secret bool
+	}{
+		"none":           {func(*fixture, string) {}, false},
+		"in a file":      {func(f *fixture, folder string) { f.adds("a", ourSecret)(folder) }, true},
+		"a token":        {func(f *fixture, folder string) { f.adds("a", "ghp_"+strings.Repeat("a1B2", 9))(folder) }, true},
+		"in a message":   {func(f *fixture, folder string) { commits(f, folder, ourSecret) }, true},
+		"in a file name": {func(f *fixture, folder string) { f.adds(ourSecret, "")(folder) }, true},
+		"in a file that is gone": {func(f *fixture, folder string) {
+			f.adds("a", ourSecret)(folder)
+			commits(f, folder, "one")
+			f.check(os.Remove(filepath.Join(folder, "a")))
+		}, true},
+		"in a file name that is gone": {func(f *fixture, folder string) {
+			f.adds(ourSecret, "")(folder)
+			commits(f, folder, "one")
+			f.check(os.Remove(filepath.Join(folder, ourSecret)))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			r, err := f.Publish(t.Context(), f.session(func(folder string) {
+				f.adds(".github/x", "refused\n")(folder)
+				test.agent(f, folder)
+			}), now)
+			if err != nil || len(r.Verdict.Refusals) == 0 || r.Secret != test.secret {
+				t.Errorf("got %+v, %v", r, err)
+			}
+		})
+	}
+}
+
 func TestAPullRequestThatAPersonClosedIsNotReopened(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
 	f.hub.pulls[0].State = "closed"
@@ -258,6 +318,7 @@ func TestAPullRequestThatAPersonClosedIsNotReopened(t *testing.T) {
 }
 
 func TestABranchThatIsUnknownForAMomentIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.hub.refuse(http.MethodPost, "/pulls", http.StatusUnprocessableEntity, 2,
 		`{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"head","code":"invalid"}]}`)
@@ -267,6 +328,7 @@ func TestABranchThatIsUnknownForAMomentIsAskedForAgain(t *testing.T) {
 }
 
 func TestAPullRequestThatIsThereAlreadyIsTaken(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.session(f.adds("a", "1\n"))
 	f.hub.disturb = func(rw http.ResponseWriter, r *http.Request) bool {
@@ -284,6 +346,7 @@ func TestAPullRequestThatIsThereAlreadyIsTaken(t *testing.T) {
 }
 
 func TestWhatGitHubRefusesIsSaidWithItsRemedy(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		status        int
 		message, want string
@@ -312,6 +375,7 @@ func TestWhatGitHubRefusesIsSaidWithItsRemedy(t *testing.T) {
 }
 
 func TestWhatDecoratesAPullRequestMayFail(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.Pull = PullRequests{Labels: []string{"agent"}, Reviewers: []string{"nobody"}}
 	f.hub.refuse(http.MethodPost, "/requested_reviewers", http.StatusUnprocessableEntity, -1, `{"message":"Reviews may only be requested from collaborators."}`)
@@ -322,6 +386,7 @@ func TestWhatDecoratesAPullRequestMayFail(t *testing.T) {
 }
 
 func TestDraftsHaveTheirReasons(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(*fixture, *Work)
 		draft  bool
@@ -345,16 +410,8 @@ func TestDraftsHaveTheirReasons(t *testing.T) {
 	}
 }
 
-func TestWithoutGitHubABranchIsPublished(t *testing.T) {
-	f := newFixture(t)
-	f.GitHub = nil
-	r := f.publish(f.session(f.adds("a", "1\n")))
-	if !r.Pushed || r.State != PullNone || f.hub.took() != "" {
-		t.Errorf("got %+v", r)
-	}
-}
-
 func TestNoIdentifierEndsTheMarker(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	body := f.body(Work{Issue: "X --> @admin\n<b>", Incoming: &git.Incoming{}}, delivery.Verdict{}, git.ObjectID{})
 	if strings.Count(body, "-->") != 1 || !isOurs(body) || !isOurs(strings.ReplaceAll(body, "\n", "\r\n")) || isOurs(body+"x") {

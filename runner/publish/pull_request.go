@@ -142,7 +142,7 @@ func (p *Publisher) decorate(ctx context.Context, number int) (warnings []string
 // body returns the body of the pull request. What the host says comes first, so that
 // nothing in the agent's text can hide it. The marker holds a digest of the rest.
 func (p *Publisher) body(w Work, v delivery.Verdict, head git.ObjectID) string {
-	text := paragraphs(w.Closing, w.Tested, review(v.Review), defuse.Body(p.Secrets.String(w.Text)))
+	text := paragraphs(w.Closing, w.Tested, reviewParagraph(v.Review), defuse.Body(p.Secrets.String(w.Text)))
 	return fmt.Sprintf("<!-- symphony: issue=%s head=%s text=%s -->\n%s\n", markerText(w.Issue), head, digest(text), text)
 }
 

@@ -133,12 +133,24 @@ func findTwins(ctx context.Context, in *git.Incoming, changes []git.Change) (twi
 	return twins, nil
 }
 
+// hidesSecret reports whether work that was refused holds a secret or what looks like
+// one, also in the commits in between, which the files of [Keep] would show.
+func (p *Publisher) hidesSecret(ctx context.Context, in *git.Incoming, v delivery.Verdict) (bool, error) {
+	if !v.Secret() {
+		v = delivery.Verdict{}
+		if err := p.scanHistory(ctx, in, nil, &v); err != nil {
+			return true, err
+		}
+	}
+	return v.Secret(), nil
+}
+
 // scanHistory adds to the verdict what the commits in between hold, which are published
-// too if the agent's own history is.
+// too if the agent's own history is. Folders hold names.
 func (p *Publisher) scanHistory(ctx context.Context, in *git.Incoming, seen contentsByID, v *delivery.Verdict) error {
 	var ids []git.ObjectID
 	for _, object := range in.Objects {
-		if _, known := seen[object.ID]; !known && object.Type != "tree" {
+		if _, known := seen[object.ID]; !known {
 			ids = append(ids, object.ID)
 		}
 	}

@@ -1,0 +1,96 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// writePatch writes work that may leave as a patch into the folder. The patch has
+// nothing but the changes: git apply would obey a diff in the agent's words, too.
+//
+// A file that is there is never replaced. If it has the same patch, that is the
+// delivery; else it may be a person's, or work that a session began from the base again
+// does not have, and the patch takes the next name.
+func (p *Publisher) writePatch(ctx context.Context, w Work, r Result, changes []git.Change, now time.Time) (Result, error) {
+	r.Record = Record{Base: w.Incoming.Base, URL: w.Last.URL, At: w.Last.At}
+	commit, err := p.squash(ctx, w, changes, "patch", now)
+	if err != nil {
+		return r, err
+	}
+	var patch bytes.Buffer
+	if err := w.Incoming.WritePatch(ctx, &patch, commit); err != nil {
+		return r, err
+	}
+	name, written, err := writeOnce(p.Folder, path.Base(w.Branch.String()), patch.Bytes())
+	if err != nil {
+		return r, fmt.Errorf("publish %s: write a patch: %w", w.Issue, err)
+	}
+	r.Record.URL, r.Pushed = name, written
+	if written || r.Record.At.IsZero() {
+		r.Record.At = now
+	}
+	return r, nil
+}
+
+// writeOnce writes a patch under the first name that is free, and returns the path of
+// the file that has it. A kill leaves the whole file or none.
+func writeOnce(folder, name string, patch []byte) (file string, written bool, err error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", false, err
+	}
+	for n := 1; n <= maxPatches; n++ {
+		file = filepath.Join(folder, numbered(name, n)+".patch")
+		switch old, err := readRegular(file, len(patch)); {
+		case errors.Is(err, fs.ErrNotExist):
+			return file, true, writeWhole(file, patch)
+		case err == nil && bytes.Equal(old, patch):
+			return file, false, nil
+		}
+	}
+	return "", false, fmt.Errorf("%s and %d names after it are taken; remove patches that are not needed any more", filepath.Join(folder, name+".patch"), maxPatches-1)
+}
+
+// maxPatches bounds the patches of one issue.
+const maxPatches = 1000
+
+// readRegular returns the content of a regular file of that size, and nothing of
+// another.
+func readRegular(file string, size int) ([]byte, error) {
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(size) {
+		return nil, err
+	}
+	return os.ReadFile(file)
+}
+
+// writeWhole writes a file that is not there yet.
+func writeWhole(file string, data []byte) error {
+	draft := file + ".tmp"
+	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) { // a killed run left it
+		return err
+	}
+	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(draft, file)
+	}
+	if err != nil {
+		_ = os.Remove(draft)
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/tracker/defuse"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// Settle finishes the publication of work that an earlier run pushed, when a session
+// has nothing new: if the branch has no pull request, it opens one. w has no Incoming.
+// The Result is zero if nothing is published. The errors are [ErrClosed],
+// [ErrNotPermitted], those of GitHub, and [git.ErrStore].
+func (p *Publisher) Settle(ctx context.Context, w Work, now time.Time) (Result, error) {
+	r := Result{Record: w.Last}
+	if p.Folder != "" {
+		if _, err := os.Lstat(w.Last.URL); err != nil {
+			return Result{}, nil
+		}
+		return r, nil
+	}
+	switch {
+	case w.There.IsZero():
+		return Result{}, nil
+	case w.There == w.Last.Pushing:
+		r.Record.Head, r.Record.Pushing, r.Record.At = w.There, git.ObjectID{}, now
+	case w.Last.Head.IsZero(): // the push did not happen, and the branch is a person's
+		return Result{}, nil
+	}
+	if p.GitHub == nil {
+		return r, nil
+	}
+	pull, err := p.findPullRequest(ctx, w)
+	if err != nil {
+		return r, err
+	}
+	if pull != nil {
+		r.Record.Number, r.Record.URL = pull.GetNumber(), pull.GetHTMLURL()
+		r.State = PullUnchanged
+		return r, nil
+	}
+	in, err := w.Store.Published(ctx, w.Base, w.There)
+	if err != nil {
+		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
+	}
+	defer in.Close()
+	if in.MergeBase == w.There { // somebody merged it
+		r.State = PullUnchanged
+		return r, nil
+	}
+	w.Incoming = in
+	if r.Verdict, err = p.review(ctx, in); err != nil {
+		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
+	}
+	title := defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default))
+	return r, p.proposePullRequest(ctx, w, &r, nil, title)
+}
+
+// review returns what a pull request says of work that is published already. The
+// verdict refuses nothing: work that would be refused today is shown as a draft.
+func (p *Publisher) review(ctx context.Context, in *git.Incoming) (delivery.Verdict, error) {
+	_, v, err := p.judge(ctx, in, git.ObjectID{})
+	if errors.Is(err, git.ErrRefused) {
+		return delivery.Verdict{Draft: true}, nil
+	}
+	v.Draft = v.Draft || len(v.Refusals) > 0
+	v.Refusals = nil
+	return v, err
+}

@@ -1,0 +1,127 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// halfPublished publishes work of which the pull request is not opened, and returns what
+// a session that makes nothing new knows of it.
+func (f *fixture) halfPublished(agent func(string)) Work {
+	f.t.Helper()
+	w := f.session(agent)
+	ctx, killed := f.killAt(w, 1)
+	if _, err := f.Publish(ctx, killed, now); !errors.Is(err, context.Canceled) {
+		f.t.Fatalf("got %v", err)
+	}
+	return f.idle(f.saved[0])
+}
+
+// idle returns what a session that makes nothing new knows of the issue.
+func (f *fixture) idle(last Record) Work {
+	f.t.Helper()
+	fetched, err := f.store.Fetch(f.t.Context(), git.Source{Prefix: "symphony/"})
+	f.check(err)
+	w := Work{Issue: "GH-7", Store: f.store, Base: fetched.Base, Default: "GH-7: A cart", Closing: "Fixes #7", Last: last}
+	w.Branch, w.There = Locate(f.branch, last, fetched)
+	return w
+}
+
+func TestWorkThatIsHalfPublishedIsSettled(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.halfPublished(f.adds("go.mod", "module a\n"))
+	if f.hub.took(); len(f.hub.pulls) > 0 {
+		t.Fatal("there is a pull request already")
+	}
+	r, err := f.Settle(t.Context(), w, now)
+	f.check(err)
+	if r.State != PullOpened || r.Record.Number != 1 || r.Record.Head != w.There || !r.Record.Pushing.IsZero() || r.Record.At.IsZero() || r.Pushed {
+		t.Errorf("got %+v", r)
+	}
+	pull := f.hub.pulls[0]
+	if pull.Title != "GH-7: A cart" || pull.Draft || !strings.Contains(pull.Body, "Fixes #7") || !strings.Contains(pull.Body, "- `go.mod`") ||
+		!strings.Contains(pull.Body, "head="+w.There.String()) || pull.Base["ref"] != "main" {
+		t.Errorf("the pull request is %+v", pull)
+	}
+	if got, want := f.hub.took(), "GET /repos/acme/shop/pulls\nPOST /repos/acme/shop/pulls"; got != want {
+		t.Errorf("requests:\n%s", got)
+	}
+	// The pull request that is there is reported.
+	again, err := f.Settle(t.Context(), f.idle(r.Record), now)
+	if err != nil || again.State != PullUnchanged || again.Record != r.Record || len(f.hub.pulls) != 1 {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	if got := f.hub.took(); got != "GET /repos/acme/shop/pulls" {
+		t.Errorf("requests:\n%s", got)
+	}
+}
+
+func TestThereIsNothingToSettle(t *testing.T) {
+	t.Parallel()
+	one := git.ObjectID{1}
+	for name, test := range map[string]struct {
+		last   func(head git.ObjectID) Record
+		branch bool // whether the remote has the branch
+	}{
+		"nothing was published":       {func(git.ObjectID) Record { return Record{} }, false},
+		"the branch is a person's":    {func(git.ObjectID) Record { return Record{} }, true},
+		"the push did not happen":     {func(git.ObjectID) Record { return Record{Pushing: one} }, false},
+		"a person made the branch":    {func(git.ObjectID) Record { return Record{Pushing: one} }, true},
+		"a person deleted the branch": {func(h git.ObjectID) Record { return Record{Head: h, Number: 1} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			head, err := git.ParseObjectID(strings.TrimSpace(f.git(f.origin, "rev-parse", "main")))
+			f.check(err)
+			if test.branch {
+				f.git(f.origin, "branch", "symphony/GH-7", "main")
+			}
+			r, err := f.Settle(t.Context(), f.idle(test.last(head)), now)
+			if err != nil || !r.Record.IsZero() || f.hub.took() != "" {
+				t.Errorf("got %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+func TestWhatIsSettledIsJudgedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.halfPublished(f.adds("a", "1\n"))
+	f.Policy.Allowed = []string{"docs/**"} // in the meantime
+	r, err := f.Settle(t.Context(), w, now)
+	f.check(err)
+	if len(r.Verdict.Refusals) > 0 || !f.hub.pulls[0].Draft {
+		t.Errorf("got %+v; %+v", r, f.hub.pulls[0])
+	}
+}
+
+func TestSettlingFailsAsPublishingDoes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.halfPublished(f.adds("a", "1\n"))
+	f.hub.refuse(http.MethodPost, "/pulls", http.StatusForbidden, 1, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`)
+	if r, err := f.Settle(t.Context(), w, now); !errors.Is(err, ErrNotPermitted) || r.Record.Head != w.There {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if r, err := f.Settle(t.Context(), w, now); err != nil || r.State != PullOpened {
+		t.Errorf("when it is permitted: %+v, %v", r, err)
+	}
+}
+
+func TestALocalBranchIsSettled(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.inUserRepository()
+	w := f.halfPublished(f.adds("a", "1\n"))
+	if r, err := f.Settle(t.Context(), w, now); err != nil || r.Record.Head != w.There || !r.Record.Pushing.IsZero() || r.Record.Branch != f.branch {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
