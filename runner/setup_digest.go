@@ -32,6 +32,11 @@ func (l *loop) setupDigests(salt string) schedule.Setup {
 	settings := l.wf.Settings
 	settings.Tracker.Config, settings.Tracker.Credentials = nil, nil // may hold a short password
 	settings.Workspace.Root = ""                                     // may be another one in every run
+	if repository := settings.Repository; repository != nil {
+		withoutToken := *repository
+		withoutToken.Token = ""
+		settings.Repository = &withoutToken
+	}
 	return schedule.Setup{
 		Agent:    digest(settings.Codex, login),
 		Workflow: digest(settings, l.wf.Prompt),

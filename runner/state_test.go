@@ -123,6 +123,33 @@ func TestTheDigestOfALoginDoesNotRevealIt(t *testing.T) {
 	})
 }
 
+// The token may be short enough to be guessed from a digest with a salt that is known.
+func TestTheDigestOfAWorkflowDoesNotDependOnTheTokenOfItsRepository(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		digests := map[string]bool{}
+		for _, token := range []string{"hunter1", "hunter2"} {
+			f := newFixture(t, issue("A-1", "Todo"))
+			f.edit(func(s *schedule.State) { s.Salt = "salt" })
+			repository := &workflow.Repository{Remote: "https://git.test/shop", Token: token}
+			f.flow.change(func(s *workflow.Settings) { s.Repository = repository }, nil)
+			r := f.run()
+			r.RunSession = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+				return schedule.Outcome{Class: schedule.Systemic, Why: "broken hook", Fault: "before_run"}
+			}
+			if _, err := r.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			digests[f.state().Pause.Setup.Workflow] = true
+			if repository.Token != token {
+				t.Error("the settings have lost their token")
+			}
+		}
+		if len(digests) != 1 || digests[""] {
+			t.Errorf("digests %v of workflows that differ in the token alone", digests)
+		}
+	})
+}
+
 func TestTheSaveOfAnOperatorIsReadWithinAPoll(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -54,7 +54,7 @@ func (a *app) connect(wf workflow.Workflow, log *slog.Logger, dryRun bool) (runn
 	if err != nil {
 		return runner.Connection{}, err
 	}
-	secrets := slices.Concat(wf.Settings.Tracker.SecretEnv, keyNames)
+	secrets := slices.Concat(wf.Settings.SecretEnv(), keyNames)
 	env := workspace.Env{Parent: a.environ, Deny: secrets}
 	var workspaces *workspace.Root
 	if dryRun {

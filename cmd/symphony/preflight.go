@@ -35,7 +35,7 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion
 		return "", err
 	}
 	defer os.RemoveAll(folder)
-	deny := slices.Concat(wf.Settings.Tracker.SecretEnv, keyNames)
+	deny := slices.Concat(wf.Settings.SecretEnv(), keyNames)
 	root, err := workspace.Open(workspace.Config{Root: filepath.Join(folder, "workspaces")}, workspace.Env{Parent: a.environ, Deny: deny}, quiet())
 	if err != nil {
 		return "", err

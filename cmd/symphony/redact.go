@@ -36,7 +36,7 @@ func (a *app) environmentSecrets() *redact.Redactor {
 // addWorkflowSecrets adds the credentials of a workflow, which need not come from the
 // environment.
 func (a *app) addWorkflowSecrets(wf workflow.Workflow) {
-	for _, secret := range wf.Settings.Tracker.Credentials {
+	for _, secret := range wf.Settings.Credentials() {
 		a.addSecret(a.redactor, secret)
 	}
 }

@@ -136,30 +136,35 @@ func TestOnlyAllowedPathsMayChange(t *testing.T) {
 	}
 }
 
-func TestSettingsThatMeanNothingAreNamed(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(*Settings)
-		want   string
-	}{
-		"a word":            {func(s *Settings) { s.Protected = []Rule{{"a", "deny"}} }, `delivery.protected: a: "deny" is none of refuse, review, draft, allow`},
-		"a glob":            {func(s *Settings) { s.Protected = []Rule{{"a[", Refuse}} }, `delivery.protected: the pattern "a[" is not a valid glob`},
-		"an absolute path":  {func(s *Settings) { s.Allowed = []string{"/docs"} }, `delivery.allowed: the pattern "/docs" begins with a slash`},
-		"nothing":           {func(s *Settings) { s.Allowed = []string{" "} }, `delivery.allowed: a pattern is empty`},
-		"a word for tokens": {func(s *Settings) { s.Tokens = "" }, `delivery.tokens: "" is none of`},
+func TestAPatternThatMatchesNothingIsRefused(t *testing.T) {
+	for pattern, want := range map[string]string{
+		" ":      "is empty",
+		"/docs":  "begins with a slash or a dot",
+		"./docs": "begins with a slash or a dot",
+		"docs/":  "ends with a slash",
+		"a[":     "is not a valid glob",
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := Defaults()
-			test.change(&s)
-			if err := s.Validate(); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-		})
+		if err := ValidatePattern(pattern); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", pattern, err, want)
+		}
 	}
-	if err := Defaults().Validate(); err != nil {
-		t.Error(err)
+	for _, rule := range builtIn() {
+		if err := ValidatePattern(rule.Pattern); err != nil {
+			t.Errorf("the built-in %s: %v", rule.Pattern, err)
+		}
 	}
-	if err := (Settings{Tokens: Refuse, Protected: builtIn()}).Validate(); err != nil {
-		t.Errorf("the built-in rules: %v", err)
+}
+
+func TestAWordThatIsNoPolicyIsRefused(t *testing.T) {
+	for _, p := range []Protection{"", "deny", "Refuse", "allow "} {
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "write refuse, review, draft or allow") {
+			t.Errorf("%q: %v", p, err)
+		}
+	}
+	for _, rule := range append(builtIn(), Rule{Protection: Draft}, Rule{Protection: Allow}, Rule{Protection: Defaults().Tokens}) {
+		if err := rule.Protection.Validate(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

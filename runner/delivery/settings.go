@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,49 +82,31 @@ func builtIn() []Rule {
 	return rules
 }
 
-// Validate returns an error that names the first pattern that is no glob, or the
-// first word that is no protection.
-func (s Settings) Validate() error {
-	for _, pattern := range s.Allowed {
-		if err := validatePattern(pattern); err != nil {
-			return fmt.Errorf("delivery.allowed: %w", err)
-		}
-	}
-	for _, rule := range s.Protected {
-		if err := validatePattern(rule.Pattern); err != nil {
-			return fmt.Errorf("delivery.protected: %w", err)
-		}
-		if err := rule.Protection.validate(); err != nil {
-			return fmt.Errorf("delivery.protected: %s: %w", rule.Pattern, err)
-		}
-	}
-	if err := s.Tokens.validate(); err != nil {
-		return fmt.Errorf("delivery.tokens: %w", err)
-	}
-	return nil
-}
-
-func (p Protection) validate() error {
+// Validate returns an error unless p is one of the four words.
+func (p Protection) Validate() error {
 	if words := []Protection{Refuse, Review, Draft, Allow}; !slices.Contains(words, p) {
-		return fmt.Errorf("%q is none of refuse, review, draft, allow", string(p))
+		return fmt.Errorf("%.60q is no policy; write refuse, review, draft or allow", string(p))
 	}
 	return nil
 }
 
-func validatePattern(pattern string) error {
+// ValidatePattern returns an error unless a pattern is a glob that can match a path.
+func ValidatePattern(pattern string) error {
 	switch {
 	case strings.TrimSpace(pattern) == "":
-		return fmt.Errorf("a pattern is empty; write for example docs/**")
+		return errors.New("the pattern is empty; write for example docs/**")
 	case strings.HasPrefix(pattern, "/"), strings.HasPrefix(pattern, "./"):
-		return fmt.Errorf("the pattern %q begins with a slash or a dot; write it from the top of the repository, for example docs/**", pattern)
+		return errors.New("the pattern begins with a slash or a dot; write it from the top of the repository, for example docs/**")
+	case strings.HasSuffix(pattern, "/"):
+		return errors.New("the pattern ends with a slash, and only files are compared with it; write for example docs/**")
 	case !doublestar.ValidatePattern(pattern):
-		return fmt.Errorf("the pattern %q is not a valid glob; write for example docs/**", pattern)
+		return errors.New("the pattern is not a valid glob; write for example docs/**")
 	}
 	return nil
 }
 
 // matches reports whether a pattern matches a folded path. A pattern that is no glob
-// matches nothing; Validate refuses it.
+// matches nothing; ValidatePattern refuses it.
 func matches(pattern, folded string) bool {
 	if !strings.Contains(pattern, "/") {
 		pattern = "**/" + pattern
@@ -136,7 +119,7 @@ func (s Settings) protection(path string) (Protection, string) {
 	folded := fold(path)
 	for _, rule := range slices.Concat(s.Protected, builtIn()) {
 		if matches(rule.Pattern, folded) {
-			if rule.Protection.validate() != nil {
+			if rule.Protection.Validate() != nil {
 				return Refuse, rule.Pattern
 			}
 			return rule.Protection, rule.Pattern

@@ -6,7 +6,9 @@
 // settings, finds unknown keys, and is listed by [Keys] for the documentation, so the
 // three cannot disagree. The settings of a tracker depend on its kind: tracker.go
 // decodes them as the [tracker.Kind] says that the caller gives in [Env], so the
-// package names no adapter. warnings.go finds misspelt keys and credentials in the file.
+// package names no adapter. What the sections repository and delivery say depends on
+// each other, on the tracker and on the environment: repository.go and delivery.go
+// decode it last. warnings.go finds misspelt keys and credentials in the file.
 //
 // [Parse] is the pure part. [Source] reads the file for it, again before every pass:
 // it keeps the last good workflow when an edit is bad, and returns the error.

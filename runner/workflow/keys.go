@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -47,6 +48,7 @@ func optional(name, def, meaning string, decode func(value)) entry {
 func (d *decoder) table() []entry {
 	s := &d.settings
 	policy, budget, codex, hooks := &s.Policy, &s.Policy.Budget, &s.Codex, &s.Workspace.Hooks
+	repo, del, limits := &d.repository, &s.Delivery, delivery.Defaults()
 	return []entry{
 		optional("tracker.kind", "", "the kind of tracker: "+strings.Join(kindNames(d.env.Trackers), ", ")+"; required", d.deferred),
 		optional("tracker.endpoint", d.defaultSetting("endpoint"), "the same as tracker.provider.endpoint", d.deferred),
@@ -61,6 +63,34 @@ func (d *decoder) table() []entry {
 
 		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", d.workspaceRoot),
 
+		optional("repository.url", "inside Actions the job's repository", "where the files of the workspaces come from: an https URL, or a path, which may begin with ~ or $NAME; a relative one begins with a dot and is taken from the folder of WORKFLOW.md; required outside Actions", d.deferred),
+		optional("repository.base", "the remote's default branch", "branch on which the work begins, and which it is for", d.branch(&repo.Base)),
+		optional("repository.token", "$GITHUB_TOKEN, for a URL on the GitHub it belongs to", "credential for the repository: $NAME, or the credential itself; only the program has it, no child process", d.deferred),
+		withDefault("repository.branch_prefix", "symphony/", "what the branch of an issue begins with; the issue's identifier follows", d.branchPrefix),
+		optional("repository.lfs", "false", "not supported: files in Git LFS stay pointers", d.mustBeFalse("the content of Git LFS is not fetched: its files stay pointers in the workspaces; remove the key if the agent can work with that")),
+		optional("repository.submodules", "false", "not supported: the folders of submodules stay empty", d.mustBeFalse("submodules are not fetched: their folders stay empty in the workspaces; remove the key if the agent can work with that")),
+		optional("repository.paths", "[]", "not supported: a workspace has all files", d.rejectPaths),
+
+		optional("delivery.kind", "pull_request on GitHub, else branch", "where the work goes: pull_request, branch (of the repository), patch (files in delivery.folder) or none", d.word(func(word string) { del.Kind = DeliveryKind(word) }, string(KindPullRequest), string(KindBranch), string(KindPatch), string(KindNone))),
+		withDefault("delivery.max_files", fmt.Sprint(limits.MaxFiles), "files that a delivery may change; one above this or the next three limits is refused", d.integer(&del.Policy.MaxFiles, 1)),
+		withDefault("delivery.max_bytes", fmt.Sprint(limits.MaxBytes), "bytes of all files that it adds or changes", d.bytes(&del.Policy.MaxBytes, 1)),
+		withDefault("delivery.max_commits", fmt.Sprint(limits.MaxCommits), "commits by the agent", d.integer(&del.Policy.MaxCommits, 1)),
+		withDefault("delivery.max_binary_bytes", fmt.Sprint(limits.MaxBinary), "bytes of one binary file", d.bytes(&del.Policy.MaxBinary, 0)),
+		optional("delivery.allowed", "[]", "patterns of the paths that a delivery may change; empty is every path", d.globs(&del.Policy.Allowed)),
+		optional("delivery.protected", "{}", "map from patterns to refuse, review, draft or allow: what happens to a delivery that changes such a path; the first that matches counts, and the built-in ones come after them", d.protected),
+		withDefault("delivery.tokens", string(limits.Tokens), "the same for a text that looks like a token or a private key; a secret of the run is always refused", d.protection(&del.Policy.Tokens)),
+		withDefault("delivery.history", "squash", "squash publishes one commit, keep the agent's own commits", d.word(func(word string) { del.KeepHistory = word == "keep" }, "squash", "keep")),
+		withDefault("delivery.commits", "git", "git, or verified: commits that GitHub signs", d.word(func(word string) { del.Verified = word == "verified" }, "git", "verified")),
+		optional("delivery.verify", "", "shell command that checks the work in the sandbox before it is published; its failure goes back to the agent", d.text(&del.Verify)),
+		withDefault("delivery.verify_rounds", "2", "turns in which the agent may fix work that fails delivery.verify; after them it is published as a draft that says so", d.integer(&del.VerifyRounds, 0)),
+		withDefault("delivery.verify_timeout_ms", "600000", "time that delivery.verify may take", d.millis(&del.VerifyTimeout, 1)),
+		optional("delivery.folder", ".symphony/patches", "folder of kind patch; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md", d.folder),
+		optional("delivery.draft", "false", "open pull requests as drafts", d.boolean(&del.Draft)),
+		optional("delivery.labels", "[]", "labels of pull requests", d.strings(&del.Labels)),
+		optional("delivery.reviewers", "[]", "logins, and teams as owner/team, that are asked to review pull requests", d.strings(&del.Reviewers)),
+		optional("delivery.assignees", "[]", "logins that pull requests are assigned to", d.strings(&del.Assignees)),
+		optional("delivery.hand_over", "", "change of the issue when its work is published: {state: …}, or {remove_label: …} for one of tracker.required_labels", d.handOver),
+
 		optional("worker.ssh_hosts", "", "not supported: sessions run on this machine", d.rejectHosts),
 		optional("worker.max_concurrent_agents_per_host", "", "ignored: there is only one host", d.ignorePerHostLimit),
 
@@ -70,6 +100,8 @@ func (d *decoder) table() []entry {
 		optional("hooks.before_remove", "", "script run before a workspace is removed; failure is reported and changes nothing else", d.text(&hooks.BeforeRemove)),
 		withDefault("hooks.timeout_ms", defaultHookTimeout, "time each hook may take; an invalid value falls back to the default", d.hookTimeout),
 		optional("hooks.env", "[]", "names of environment variables that hooks see besides the plain ones", d.names(&hooks.Env)),
+		optional("hooks.sandboxed", "true with repository, else false", "run hooks in the agent's sandbox, where they see the variables that both hooks.env and codex.env name; false needs hooks.trusted", d.boolean(&s.SandboxHooks)),
+		optional("hooks.trusted", "false", "with repository: hooks may run outside the sandbox in a folder where an agent has worked; before_remove always does", d.boolean(&s.TrustHooks)),
 
 		withDefault("agent.max_concurrent_agents", "10", "sessions at once", d.integer(&policy.MaxConcurrent, 1)),
 		withDefault("agent.max_turns", "20", "turns of one session", d.integer(&s.MaxTurns, 1)),

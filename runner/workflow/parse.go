@@ -40,9 +40,13 @@ func Parse(path string, content []byte, env Env) (Workflow, error) {
 	if d.env.Lookup == nil {
 		d.env.Lookup = func(string) (string, bool) { return "", false }
 	}
+	_, hasRepository := top["repository"]
+	_, hasDelivery := top["delivery"]
+	d.repositoryOn = hasRepository || hasDelivery
 	d.decode(top)
 	d.applyDerivedDefaults()
 	d.decodeTracker()
+	d.decodeRepository()
 	d.warnAboutCredentials(content)
 	if len(d.problems) > 0 {
 		slices.SortStableFunc(d.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
@@ -67,6 +71,11 @@ type decoder struct {
 	warnings []string
 
 	credentials []string // the names of the tracker's settings that are credentials
+
+	// repositoryOn says that a section repository or delivery is written, even with
+	// nothing in it.
+	repositoryOn bool
+	repository   Repository
 }
 
 // value holds what is written for a key, or its default.

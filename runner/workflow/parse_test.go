@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -21,6 +22,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github"
 	"github.com/symphony-runner/symphony/tracker/linear"
 	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 const path = "/repo/WORKFLOW.md"
@@ -33,6 +35,18 @@ func with(variables map[string]string) workflow.Env {
 		TempDir:  "/var/tmp",
 		Trackers: trackers(),
 	}
+}
+
+// compareBranches lets cmp compare settings.
+var compareBranches = cmp.Comparer(func(a, b git.Branch) bool { return a == b })
+
+func branch(t *testing.T, name string) git.Branch {
+	t.Helper()
+	b, err := git.ParseBranch(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // trackers returns the kinds of tracker that the program has.
@@ -115,7 +129,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wf, err := workflow.Parse(path, content, with(map[string]string{"KEY": "lin_1"}))
+	wf, err := workflow.Parse(path, content, with(map[string]string{"KEY": "lin_1", "SHOP_TOKEN": "shop_1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,11 +177,35 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				Env:          []string{"NPM_TOKEN"}, Deny: []string{"/vault"},
 			},
 			Port: &port,
+			Repository: &workflow.Repository{
+				Remote: "https://github.test/acme/shop", Base: branch(t, "develop"), BranchPrefix: "agent/",
+				Token: "shop_1", SecretEnv: []string{"GITHUB_TOKEN", "SHOP_TOKEN"},
+			},
+			Delivery: workflow.Delivery{
+				Kind: workflow.KindPullRequest,
+				Policy: delivery.Settings{
+					MaxFiles: 1, MaxBytes: 2, MaxCommits: 3, MaxBinary: 4,
+					Allowed: []string{"src/**", "*.md"},
+					Protected: []delivery.Rule{
+						{Pattern: "src/z.go", Protection: delivery.Draft}, {Pattern: "*.lock", Protection: delivery.Allow},
+						{Pattern: "AGENTS.md", Protection: delivery.Review}, {Pattern: "a", Protection: delivery.Refuse},
+					},
+					Tokens: delivery.Draft,
+				},
+				KeepHistory: true, Verified: true,
+				Verify: "make test", VerifyRounds: 5, VerifyTimeout: 6 * time.Second,
+				Draft: true, Labels: []string{"agent", "by agent"}, Reviewers: []string{"ada", "acme/core"}, Assignees: []string{"grace"},
+				HandOver: workflow.HandOver{State: "In Review"},
+			},
+			TrustHooks: true,
 		},
-		Prompt:   "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.",
-		Warnings: []string{"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says"},
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.",
+		Warnings: []string{
+			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
+			"delivery.kind is pull_request, which does not use delivery.folder; remove what is not used, or write another kind",
+		},
 	}
-	if diff := cmp.Diff(want, wf); diff != "" {
+	if diff := cmp.Diff(want, wf, compareBranches); diff != "" {
 		t.Error(diff)
 	}
 	for _, key := range workflow.Keys(trackers()) {
@@ -179,21 +217,23 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 
 func TestWritingADefaultChangesNothing(t *testing.T) {
 	t.Parallel()
-	want := parse(t, "tracker: {kind: file}", with(nil)).Settings
+	want := parse(t, "tracker: {kind: file}\nrepository: {url: .}", with(nil)).Settings
 	want.Policy.MaxPerState = map[string]int{}
 	sections := map[string][]string{}
 	for _, key := range workflow.Keys(trackers()) {
 		section, name, _ := strings.Cut(key.Name, ".")
-		if _, err := strconv.Atoi(key.Default); err == nil || slices.Contains([]string{"[]", "{}", "codex app-server"}, key.Default) {
+		isWord := slices.Contains([]string{"[]", "{}", "codex app-server", "symphony/", "refuse", "squash", "git", "false"}, key.Default)
+		if _, err := strconv.Atoi(key.Default); err == nil || isWord {
 			sections[section] = append(sections[section], "  "+name+": "+key.Default+"\n")
 		}
 	}
 	sections["tracker"] = append(sections["tracker"], "  kind: file\n")
+	sections["repository"] = append(sections["repository"], "  url: .\n")
 	front := ""
 	for section, keys := range sections {
 		front += section + ":\n" + strings.Join(keys, "")
 	}
-	if diff := cmp.Diff(want, parse(t, front, with(nil)).Settings); diff != "" {
+	if diff := cmp.Diff(want, parse(t, front, with(nil)).Settings, compareBranches); diff != "" {
 		t.Errorf("%s\n%s", front, diff)
 	}
 }

@@ -1,9 +1,12 @@
 package workflow
 
 import (
-	"time"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
 
-	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -15,40 +18,251 @@ type Repository struct {
 	Token        string     // credential for Remote alone; empty for none
 	SecretEnv    []string   // environment variables that hold the token, or would if nothing were written
 	BranchPrefix string     // of the issues' branches
-	Paths        []string   // of a sparse checkout; empty is everything
 }
 
-// DeliveryKind is where the work on an issue is published.
-type DeliveryKind string
+// tokenVariable is the environment variable with the token for GitHub: of the job, or
+// of the user's own tools.
+const tokenVariable = "GITHUB_TOKEN"
 
-const (
-	KindPullRequest DeliveryKind = "pull_request" // a branch and a pull request on GitHub
-	KindBranch      DeliveryKind = "branch"       // a branch of the repository
-	KindPatch       DeliveryKind = "patch"        // files in a folder of this machine
-	KindNone        DeliveryKind = "none"         // the work stays in the workspace
-)
-
-// Delivery holds how the work on an issue is checked and published. It is zero when
-// there is no [Repository].
-type Delivery struct {
-	Kind          DeliveryKind
-	Policy        delivery.Settings
-	KeepHistory   bool          // publish the agent's own commits; else one commit of them all
-	Verified      bool          // publish commits that GitHub signs
-	Verify        string        // shell command that checks the work; empty checks nothing
-	VerifyRounds  int           // turns in which the agent may fix work that fails the check
-	VerifyTimeout time.Duration // of the check; positive
-	Folder        string        // absolute path of the folder for KindPatch; empty for the other kinds
-	Draft         bool          // open pull requests as drafts
-	Labels        []string      // of pull requests
-	Assignees     []string      // logins
-	Reviewers     []string      // logins, and teams as owner/team
-	HandOver      HandOver
+// decodeRepository decodes what depends on more than one key of the sections repository
+// and delivery. It needs the settings of the tracker.
+func (d *decoder) decodeRepository() {
+	s := &d.settings
+	if !d.repositoryOn {
+		if s.SandboxHooks {
+			d.reject(d.written["hooks.sandboxed"], "hooks run in the sandbox only if the program brings the files: write the section repository, or remove the key")
+		}
+		s.Delivery = Delivery{}
+		return
+	}
+	s.Repository = &d.repository
+	d.checkPrefix()
+	d.checkHooks()
+	if address, ok := d.address(); ok {
+		s.Repository.Remote = address.text
+		d.decodeDelivery(address)
+		d.decodeToken(address)
+	}
 }
 
-// HandOver is the change of an issue that hands it over to people when its work is
-// published. At most one field is set; the zero value changes nothing.
-type HandOver struct {
-	State       string // moves the issue to this state
-	RemoveLabel string // removes this label from the issue
+// address is the address of a repository.
+type address struct {
+	text   string // a URL, or an absolute path
+	scheme string // of the URL; empty for a path
+	host   string // of the URL, in lower case; empty for a path
+}
+
+// address returns what repository.url means. No problem shows it, because it may hold
+// a password.
+func (d *decoder) address() (address, bool) {
+	v := d.written["repository.url"]
+	fail := func(category error, reason string) (address, bool) {
+		d.add(Problem{Key: "repository.url", Line: v.line, Category: category, Reason: reason})
+		return address{}, false
+	}
+	text, err := d.addressText(v)
+	if err != nil {
+		return fail(nil, err.Error())
+	}
+	remote, err := git.ParseRemote(text, "")
+	if err != nil {
+		_, reason, _ := strings.Cut(err.Error(), git.ErrRemote.Error()+": ") // without the address
+		return fail(git.ErrRemote, reason)
+	}
+	u, err := url.Parse(remote.URL())
+	if err != nil {
+		return fail(git.ErrRemote, "it cannot be read; write https://HOST/OWNER/NAME")
+	}
+	if u.Scheme == "file" {
+		return address{text: u.Path}, true
+	}
+	return address{text: remote.URL(), scheme: u.Scheme, host: strings.ToLower(u.Host)}, true
+}
+
+// addressText returns the URL or the absolute path that is written, or the default.
+func (d *decoder) addressText(v value) (string, error) {
+	if v.raw == nil {
+		return d.jobRepository()
+	}
+	text, ok := v.raw.(string)
+	if !ok {
+		return "", errors.New(mustBeText)
+	}
+	text = strings.TrimSpace(text)
+	if name, isReference := variableName(text); isReference {
+		if text = d.lookupVariable(name); text == "" {
+			return "", fmt.Errorf("is missing; set the environment variable %s", name)
+		}
+	}
+	switch {
+	case strings.Contains(text, "://"):
+		return text, nil
+	case text != "" && strings.ContainsRune("/.~$", rune(text[0])):
+		return d.expandPath(text)
+	default: // such as OWNER/NAME or git@HOST:OWNER/NAME
+		return "", errors.New("is neither a URL nor a path; write https://HOST/OWNER/NAME, or a path that begins with /, ./, ../ or ~/")
+	}
+}
+
+// jobRepository returns the URL of the repository of the Actions job.
+func (d *decoder) jobRepository() (string, error) {
+	if !d.env.Actions {
+		return "", errors.New("is missing; write the address of the repository, such as https://github.com/OWNER/NAME, or a path, such as . for the folder of this file")
+	}
+	for _, name := range []string{"GITHUB_SERVER_URL", "GITHUB_REPOSITORY"} {
+		if d.lookupVariable(name) == "" {
+			return "", fmt.Errorf("has no default, because the environment variable %s is not set; write the address of the repository", name)
+		}
+	}
+	return strings.TrimRight(d.lookupVariable("GITHUB_SERVER_URL"), "/") + "/" + d.lookupVariable("GITHUB_REPOSITORY"), nil
+}
+
+// tokenHost returns the host of the GitHub that the token in tokenVariable is for.
+func (d *decoder) tokenHost() string {
+	if u, err := url.Parse(d.lookupVariable("GITHUB_SERVER_URL")); err == nil && u.Host != "" {
+		return strings.ToLower(u.Host)
+	}
+	return "github.com"
+}
+
+// decodeToken decodes repository.token. The token of the job reaches no other host
+// unless it is written.
+func (d *decoder) decodeToken(a address) {
+	r, v := d.settings.Repository, d.written["repository.token"]
+	p := Problem{Key: "repository.token", Line: v.line} // never with the value
+	r.SecretEnv = []string{tokenVariable}
+	variable := ""
+	switch raw := v.raw.(type) {
+	case nil:
+		if a.host != d.tokenHost() {
+			break
+		}
+		variable = tokenVariable
+		r.Token = d.lookupVariable(tokenVariable)
+	case string:
+		var isReference bool
+		if variable, isReference = variableName(raw); !isReference {
+			r.Token = strings.TrimSpace(raw)
+			break
+		}
+		r.Token = d.lookupVariable(variable)
+		if variable != tokenVariable {
+			r.SecretEnv = append(r.SecretEnv, variable)
+		}
+	default:
+		p.Reason = "must be text: $NAME with the name of an environment variable"
+		d.add(p)
+		return
+	}
+	kind := d.settings.Delivery.Kind
+	switch {
+	case a.host == "":
+		r.Token = ""
+		if v.raw != nil {
+			d.warn("repository.token is not used, because repository.url is a path; remove it")
+		}
+	case r.Token != "":
+	case variable != "" && (v.raw != nil || a.scheme == "https" && kind.pushes()):
+		p.Reason = "is missing; set the environment variable " + variable
+		d.add(p)
+	case a.scheme == "https" && kind.pushes():
+		p.Reason = fmt.Sprintf("is missing; write $NAME with the name of an environment variable: the token of GitHub in %s is not sent to %s unless it is written", tokenVariable, a.host)
+		d.add(p)
+	}
+}
+
+// branch decodes the name of a branch.
+func (d *decoder) branch(to *git.Branch) func(value) {
+	return func(v value) {
+		name, ok := v.raw.(string)
+		if !ok {
+			d.reject(v, mustBeText)
+			return
+		}
+		b, err := git.ParseBranch(strings.TrimSpace(name))
+		if err != nil {
+			d.reject(v, "%s", err)
+			return
+		}
+		*to = b
+	}
+}
+
+// maxPrefix is the greatest length of repository.branch_prefix, in bytes.
+const maxPrefix = 60
+
+// branchPrefix decodes what the branches of all issues begin with.
+func (d *decoder) branchPrefix(v value) {
+	prefix, ok := v.raw.(string)
+	prefix = strings.TrimSpace(prefix)
+	switch {
+	case !ok:
+		d.reject(v, mustBeText)
+	case prefix == "":
+		d.reject(v, "must not be empty, because an issue named like a branch would get that branch; write for example symphony/")
+	case len(prefix) > maxPrefix:
+		d.reject(v, "is longer than %d bytes; shorten it", maxPrefix)
+	default:
+		if _, err := git.ParseBranch(prefix + "1"); err != nil {
+			d.reject(v, "cannot begin the name of a branch: %s", err)
+		}
+		d.repository.BranchPrefix = prefix
+	}
+}
+
+// checkPrefix records a problem if the branch of an issue could be the base.
+func (d *decoder) checkPrefix() {
+	r := d.settings.Repository
+	if v := d.written["repository.base"]; r.BranchPrefix != "" && strings.HasPrefix(r.Base.String(), r.BranchPrefix) {
+		d.reject(v, "begins with repository.branch_prefix, %q, like the branches of issues; change one of them", r.BranchPrefix)
+	}
+}
+
+// mustBeFalse decodes a key that may only be false, for the reason.
+func (d *decoder) mustBeFalse(reason string) func(value) {
+	return func(v value) {
+		var on bool
+		d.boolean(&on)(v)
+		if on {
+			d.reject(v, "%s", reason)
+		}
+	}
+}
+
+// rejectPaths rejects a sparse checkout: an agent that was meant to have a part of the
+// repository would have all of it.
+func (d *decoder) rejectPaths(v value) {
+	if paths, ok := v.raw.([]any); !ok || len(paths) > 0 {
+		d.reject(v, "a workspace has all files of the repository; remove the key")
+	}
+}
+
+// checkHooks sets where hooks run, and records a problem for hooks outside the sandbox
+// that are not written for it.
+func (d *decoder) checkHooks() {
+	s := &d.settings
+	hooks := s.Workspace.Hooks
+	const outside = "outside the sandbox, in a folder where an agent has worked: what it left there could use their rights; "
+	v, written := d.written["hooks.sandboxed"]
+	if !written {
+		s.SandboxHooks = true
+	}
+	if _, isBool := v.raw.(bool); isBool && !s.SandboxHooks && !s.TrustHooks {
+		d.reject(v, "hooks would run "+outside+"remove the key, or write hooks.trusted: true as well if they can stand that")
+	}
+	if v, written := d.written["hooks.before_remove"]; written && hooks.BeforeRemove != "" && !s.TrustHooks {
+		d.add(Problem{Key: v.key, Line: v.line, Reason: "can only run " + outside + "remove the hook, or write hooks.trusted: true if it can stand that"})
+	}
+	if !s.SandboxHooks {
+		return
+	}
+	var unseen []string
+	for _, name := range hooks.Env {
+		if !slices.Contains(s.Codex.Env, name) {
+			unseen = append(unseen, name)
+		}
+	}
+	if len(unseen) > 0 {
+		d.warn("hooks will not see %s: they run in the sandbox, where they see what both hooks.env and codex.env name; add it to codex.env, which shows it to the agent too, or remove it from hooks.env", strings.Join(unseen, ", "))
+	}
 }

@@ -87,12 +87,7 @@ func (d *decoder) decodeStates(has tracker.States) {
 			*states = standard
 		}
 		for _, state := range *states {
-			if has.Only != nil && !containsState(has.Only, state) {
-				d.add(Problem{
-					Key: key, Value: display(state), Line: d.written[key].line, Category: tracker.ErrInvalidConfig,
-					Reason: fmt.Sprintf("is no state that an issue can have; %s there are %s alone", has.Reason, strings.Join(has.Only, " and ")),
-				})
-			}
+			d.checkState(key, state, d.written[key].line, has)
 		}
 	}
 	check("tracker.active_states", &policy.ActiveStates, has.Active)
@@ -104,6 +99,16 @@ func (d *decoder) decodeStates(has tracker.States) {
 				Reason: "is a terminal state too, so its issues could never be worked on; keep it in one of the lists",
 			})
 		}
+	}
+}
+
+// checkState records a problem for a state that the tracker does not have.
+func (d *decoder) checkState(key, state string, line int, has tracker.States) {
+	if has.Only != nil && !containsState(has.Only, state) {
+		d.add(Problem{
+			Key: key, Value: display(state), Line: line, Category: tracker.ErrInvalidConfig,
+			Reason: fmt.Sprintf("is no state that an issue can have; %s there are %s alone", has.Reason, strings.Join(has.Only, " and ")),
+		})
 	}
 }
 

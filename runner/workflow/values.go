@@ -225,6 +225,17 @@ func (d *decoder) hookTimeout(v value) {
 	d.settings.Workspace.Hooks.Timeout = time.Duration(n) * time.Millisecond
 }
 
+func (d *decoder) boolean(to *bool) func(value) {
+	return func(v value) {
+		on, ok := v.raw.(bool)
+		if !ok {
+			d.reject(v, "must be true or false")
+			return
+		}
+		*to = on
+	}
+}
+
 func (d *decoder) port(v value) {
 	if n, ok := d.integerBetween(v, 0, math.MaxUint16); ok {
 		port := int(n)

@@ -71,7 +71,7 @@ var knownTokenShapes = sync.OnceValue(func() *redact.Redactor { return redact.Ne
 func (d *decoder) warnAboutCredentials(content []byte) {
 	const limit = 5
 	var lines []int
-	var credentials []value
+	credentials := []value{d.written["repository.token"]}
 	for _, name := range d.credentials {
 		credentials = append(credentials, d.written["tracker."+name], d.provider[name])
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -58,6 +59,30 @@ type Tracker struct {
 	Config      tracker.Config // which opens the adapter; it may hold the credential
 	Credentials []string       // the values of the settings that are credentials
 	SecretEnv   []string       // environment variables that hold a credential, or would if nothing were written
+}
+
+// Credentials returns the values of all settings that are credentials.
+func (s Settings) Credentials() []string {
+	credentials := slices.Clone(s.Tracker.Credentials)
+	if s.Repository != nil && s.Repository.Token != "" {
+		credentials = append(credentials, s.Repository.Token)
+	}
+	return credentials
+}
+
+// SecretEnv returns the names of the environment variables of all settings that are
+// credentials, which no child process may see.
+func (s Settings) SecretEnv() []string {
+	names := slices.Clone(s.Tracker.SecretEnv)
+	if s.Repository == nil {
+		return names
+	}
+	for _, name := range s.Repository.SecretEnv {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Source is a workflow file that may change while the program runs (SPEC §6.2).

@@ -1,0 +1,276 @@
+package workflow
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// DeliveryKind is where the work on an issue is published.
+type DeliveryKind string
+
+const (
+	KindPullRequest DeliveryKind = "pull_request" // a branch and a pull request on GitHub
+	KindBranch      DeliveryKind = "branch"       // a branch of the repository
+	KindPatch       DeliveryKind = "patch"        // files in a folder of this machine
+	KindNone        DeliveryKind = "none"         // the work stays in the workspace
+)
+
+// pushes reports whether work is pushed to the remote.
+func (k DeliveryKind) pushes() bool { return k == KindPullRequest || k == KindBranch }
+
+// Delivery holds how the work on an issue is checked and published. It is zero when
+// there is no [Repository].
+type Delivery struct {
+	Kind          DeliveryKind
+	Policy        delivery.Settings
+	KeepHistory   bool          // publish the agent's own commits; else one commit of them all
+	Verified      bool          // publish commits that GitHub signs
+	Verify        string        // shell command that checks the work; empty checks nothing
+	VerifyRounds  int           // turns in which the agent may fix work that fails the check
+	VerifyTimeout time.Duration // of the check; positive
+	Folder        string        // absolute path of the folder for KindPatch; empty for the other kinds
+	Draft         bool          // open pull requests as drafts
+	Labels        []string      // of pull requests
+	Assignees     []string      // logins
+	Reviewers     []string      // logins, and teams as owner/team
+	HandOver      HandOver
+}
+
+// HandOver is the change of an issue that hands it over to people when its work is
+// published. At most one field is set; the zero value changes nothing.
+type HandOver struct {
+	State       string // moves the issue to this state
+	RemoveLabel string // removes this label from the issue
+}
+
+// decodeDelivery decodes what depends on the address of the repository and on the kind
+// of delivery.
+func (d *decoder) decodeDelivery(a address) {
+	del := &d.settings.Delivery
+	v := d.written["delivery.kind"]
+	if v.raw == nil {
+		del.Kind = KindBranch
+		if a.host == "github.com" || a.host != "" && a.host == d.tokenHost() {
+			del.Kind = KindPullRequest
+		}
+	}
+	if del.Kind == KindPullRequest && a.host == "" {
+		d.reject(v, "a pull request needs a repository on GitHub, and repository.url is a path; write branch or patch, or another url")
+	}
+	if del.Verified && del.Kind != KindPullRequest {
+		d.reject(d.written["delivery.commits"], "only GitHub signs commits, so it needs delivery.kind pull_request, and that is %s; remove the key", del.Kind)
+	}
+	d.checkFolder()
+	d.warnAboutUnused()
+	d.checkHandOver()
+}
+
+// checkFolder sets the folder of a kind that uses it, and records a problem if an agent
+// could write there.
+func (d *decoder) checkFolder() {
+	del, root := &d.settings.Delivery, d.settings.Workspace.Root
+	switch {
+	case del.Kind != KindPatch:
+		del.Folder = ""
+	case del.Folder == "":
+		del.Folder = d.absolute(filepath.Join(".symphony", "patches"))
+	}
+	if del.Folder != "" && root != "" && isBelow(del.Folder, root) {
+		v := d.written["delivery.folder"]
+		d.add(Problem{Key: "delivery.folder", Line: v.line, Reason: "is below workspace.root, where agents can write; name another folder"})
+	}
+}
+
+// isBelow reports whether path is folder or below it. Both are absolute and clean.
+func isBelow(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// warnAboutUnused warns about keys that the kind of delivery does not use.
+func (d *decoder) warnAboutUnused() {
+	var unused []string
+	for key := range d.written {
+		name, isDelivery := strings.CutPrefix(key, "delivery.")
+		if isDelivery && name != "kind" && !d.settings.Delivery.Kind.uses(name) {
+			unused = append(unused, key)
+		}
+	}
+	if slices.Sort(unused); len(unused) > 0 {
+		d.warn("delivery.kind is %s, which does not use %s; remove what is not used, or write another kind", d.settings.Delivery.Kind, strings.Join(unused, ", "))
+	}
+}
+
+// uses reports whether the kind of delivery uses a key of the section delivery.
+func (k DeliveryKind) uses(name string) bool {
+	switch name {
+	case "draft", "labels", "assignees", "reviewers", "commits":
+		return k == KindPullRequest
+	case "folder":
+		return k == KindPatch
+	}
+	return k != KindNone
+}
+
+// checkHandOver records a problem for a hand-over after which the issue would be
+// worked on again.
+func (d *decoder) checkHandOver() {
+	s := &d.settings
+	over, v := s.Delivery.HandOver, d.written["delivery.hand_over"]
+	cfg := s.Tracker.Config
+	switch {
+	case cfg == nil: // the kind of tracker is a problem already
+	case over.State != "" && containsState(s.Policy.ActiveStates, over.State):
+		d.add(Problem{Key: "delivery.hand_over.state", Value: display(over.State), Line: v.line,
+			Reason: "is one of tracker.active_states, so the issue would be worked on again; name a state in which people look at it"})
+	case over.State != "":
+		d.checkState("delivery.hand_over.state", over.State, v.line, cfg.States())
+	case over.RemoveLabel != "" && !slices.Contains(s.Policy.RequiredLabels, tracker.NormalLabel(over.RemoveLabel)):
+		d.add(Problem{Key: "delivery.hand_over.remove_label", Value: display(over.RemoveLabel), Line: v.line,
+			Reason: "is not one of tracker.required_labels, so the issue would be worked on again without it; add it there, or name one of them"})
+	}
+}
+
+// handOver decodes delivery.hand_over.
+func (d *decoder) handOver(v value) {
+	to := &d.settings.Delivery.HandOver
+	problems := len(d.problems)
+	for _, entry := range d.children(v.key, *v.node) {
+		switch entry.key {
+		case "delivery.hand_over.state":
+			d.text(&to.State)(entry)
+		case "delivery.hand_over.remove_label":
+			d.text(&to.RemoveLabel)(entry)
+		default:
+			d.reject(entry, "is unknown; write state or remove_label")
+		}
+	}
+	to.State, to.RemoveLabel = strings.TrimSpace(to.State), strings.TrimSpace(to.RemoveLabel)
+	if (to.State == "") == (to.RemoveLabel == "") && len(d.problems) == problems {
+		d.reject(v, "must name one change of the issue, such as {state: In Review} or {remove_label: symphony}")
+		*to = HandOver{}
+	}
+}
+
+// globs decodes the patterns of paths.
+func (d *decoder) globs(to *[]string) func(value) {
+	return func(v value) {
+		d.list(v, func(item value, pattern string) {
+			if err := delivery.ValidatePattern(pattern); err != nil {
+				d.reject(item, "%s", err)
+				return
+			}
+			*to = append(*to, pattern)
+		})
+	}
+}
+
+// protected decodes a map from patterns to policies. The order in which they are
+// written counts, so it reads the YAML itself.
+func (d *decoder) protected(v value) {
+	node := v.node
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node.Kind != yaml.MappingNode {
+		d.reject(v, "must be a map from patterns to policies, such as {docs/**: review}")
+		return
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		pattern, policy := node.Content[i], node.Content[i+1]
+		rule := delivery.Rule{Pattern: strings.TrimSpace(pattern.Value), Protection: delivery.Protection(policy.Value)}
+		entry := Problem{Key: v.key + "." + truncate(rule.Pattern), Line: pattern.Line}
+		if pattern.Kind != yaml.ScalarNode || pattern.Tag == "!!merge" {
+			entry.Key, entry.Reason = v.key, "must have patterns as its keys; write them out"
+			d.add(entry)
+			continue
+		}
+		if err := delivery.ValidatePattern(rule.Pattern); err != nil {
+			entry.Reason = err.Error()
+			d.add(entry)
+			continue
+		}
+		if policy.Kind == yaml.AliasNode {
+			policy = policy.Alias
+			rule.Protection = delivery.Protection(policy.Value)
+		}
+		if err := rule.Protection.Validate(); err != nil {
+			entry.Reason = err.Error()
+			d.add(entry)
+			continue
+		}
+		d.settings.Delivery.Policy.Protected = append(d.settings.Delivery.Policy.Protected, rule)
+	}
+}
+
+// protection decodes one of the four policies.
+func (d *decoder) protection(to *delivery.Protection) func(value) {
+	return func(v value) {
+		word, _ := v.raw.(string)
+		if delivery.Protection(word).Validate() != nil {
+			d.reject(v, "must be %s", "refuse, review, draft or allow")
+			return
+		}
+		*to = delivery.Protection(word)
+	}
+}
+
+// word decodes one of some words.
+func (d *decoder) word(to func(word string), words ...string) func(value) {
+	return func(v value) {
+		text, _ := v.raw.(string)
+		if !slices.Contains(words, text) {
+			last := len(words) - 1
+			d.reject(v, "must be %s or %s", strings.Join(words[:last], ", "), words[last])
+			return
+		}
+		to(text)
+	}
+}
+
+// strings decodes names, each once.
+func (d *decoder) strings(to *[]string) func(value) {
+	return func(v value) {
+		d.list(v, func(item value, name string) {
+			switch {
+			case name == "":
+				d.reject(item, "must not be empty; remove it")
+			case !slices.Contains(*to, name):
+				*to = append(*to, name)
+			}
+		})
+	}
+}
+
+// bytes decodes a number of bytes.
+func (d *decoder) bytes(to *int64, low int64) func(value) {
+	return func(v value) {
+		if n, ok := d.integerBetween(v, low, math.MaxInt64); ok {
+			*to = n
+		}
+	}
+}
+
+// folder decodes delivery.folder.
+func (d *decoder) folder(v value) {
+	text, ok := v.raw.(string)
+	if !ok {
+		d.reject(v, "must be a path; put it in quotes if it is")
+		return
+	}
+	path, err := d.expandPath(text)
+	switch {
+	case err != nil:
+		d.reject(v, "%s", err)
+	case path == "":
+		d.reject(v, "is empty; name a folder, or remove the key for the default")
+	}
+	d.settings.Delivery.Folder = path
+}

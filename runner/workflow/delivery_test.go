@@ -1,0 +1,140 @@
+package workflow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+func TestADeliveryHasTheDefaultsOfItsPolicy(t *testing.T) {
+	t.Parallel()
+	want := workflow.Delivery{Kind: workflow.KindBranch, Policy: delivery.Defaults(), VerifyRounds: 2, VerifyTimeout: 10 * time.Minute}
+	if diff := cmp.Diff(want, settings(t, "repository: {url: .}", with(nil)).Delivery); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheKindOfDeliveryFollowsFromTheAddress(t *testing.T) {
+	t.Parallel()
+	for front, want := range map[string]workflow.DeliveryKind{
+		"repository: {url: https://github.com/a/b}":                                          workflow.KindPullRequest,
+		"repository: {url: https://git.test/a/b, token: $T}":                                 workflow.KindBranch,
+		"repository: {url: .}":                                                               workflow.KindBranch,
+		"repository: {url: .}\ndelivery: {kind: patch}":                                      workflow.KindPatch,
+		"repository: {url: .}\ndelivery: {kind: none}":                                       workflow.KindNone,
+		"repository: {url: https://git.test/a/b, token: $T}\ndelivery: {kind: pull_request}": workflow.KindPullRequest,
+	} {
+		env := with(map[string]string{"GITHUB_TOKEN": "t", "T": "t"})
+		if got := settings(t, front, env).Delivery.Kind; got != want {
+			t.Errorf("%s: %s, want %s", front, got, want)
+		}
+	}
+}
+
+func TestTheFolderOfPatchesIsAbsoluteAndOutOfTheReachOfAgents(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"":                  "/repo/.symphony/patches",
+		", folder: patches": "/repo/patches",
+		", folder: ~/p":     "/home/ada/p",
+	} {
+		if got := settings(t, "repository: {url: .}\ndelivery: {kind: patch"+key+"}", with(nil)).Delivery.Folder; got != want {
+			t.Errorf("%q: %s, want %s", key, got, want)
+		}
+	}
+	const below = "is below workspace.root, where agents can write; name another folder"
+	wantProblem(t, "workspace: {root: ws}\nrepository: {url: .}\ndelivery: {kind: patch, folder: ws/a}", "line 5: delivery.folder: "+below)
+	wantProblem(t, "workspace: {root: .symphony}\nrepository: {url: .}\ndelivery: {kind: patch}", "delivery.folder: "+below)
+	wantProblem(t, "repository: {url: .}\ndelivery: {kind: patch, folder: ''}", `line 4: delivery.folder is "": is empty; name a folder, or remove the key for the default`)
+	wantProblem(t, "repository: {url: .}\ndelivery: {kind: patch, folder: 3}", `line 4: delivery.folder is 3: must be a path; put it in quotes if it is`)
+}
+
+func TestProtectedPathsKeepTheOrderInWhichTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	s := settings(t, "x: &a allow\nrepository: {url: .}\ndelivery:\n  protected:\n    z/**: *a\n    \"*\": draft\n    a/**: refuse\n    7: review", with(nil))
+	want := []delivery.Rule{
+		{Pattern: "z/**", Protection: delivery.Allow}, {Pattern: "*", Protection: delivery.Draft},
+		{Pattern: "a/**", Protection: delivery.Refuse}, {Pattern: "7", Protection: delivery.Review},
+	}
+	if diff := cmp.Diff(want, s.Delivery.Policy.Protected); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAWrongValueOfADeliveryIsAProblem(t *testing.T) {
+	t.Parallel()
+	const number = "must be an integer from 1 to 2147483647"
+	const policy = "write refuse, review, draft or allow"
+	for key, want := range map[string]string{
+		"kind: merge":                            `delivery.kind is "merge": must be pull_request, branch, patch or none`,
+		"kind: pull_request":                     `delivery.kind is "pull_request": a pull request needs a repository on GitHub, and repository.url is a path; write branch or patch, or another url`,
+		"max_files: 0":                           `delivery.max_files is 0: ` + number,
+		"max_commits: many":                      `delivery.max_commits is "many": ` + number,
+		"max_bytes: 0":                           `delivery.max_bytes is 0: must be an integer from 1 to 9223372036854775807`,
+		"max_binary_bytes: -1":                   `delivery.max_binary_bytes is -1: must be an integer from 0 to 9223372036854775807`,
+		"allowed: docs":                          `delivery.allowed is "docs": must be a list, such as [one, two]`,
+		"allowed: [a, /docs]":                    `delivery.allowed[1] is "/docs": the pattern begins with a slash or a dot; write it from the top of the repository, for example docs/**`,
+		"protected: [docs]":                      `delivery.protected is a list: must be a map from patterns to policies, such as {docs/**: review}`,
+		"protected: {'a[': refuse}":              `delivery.protected.a[: the pattern is not a valid glob; write for example docs/**`,
+		"protected: {docs/**: deny}":             `delivery.protected.docs/**: "deny" is no policy; ` + policy,
+		"protected: {docs/**: Allow}":            `delivery.protected.docs/**: "Allow" is no policy; ` + policy,
+		"protected: {docs/**: }":                 `delivery.protected.docs/**: "" is no policy; ` + policy,
+		"protected: {docs/**: [allow]}":          `delivery.protected.docs/**: "" is no policy; ` + policy,
+		"protected: {<<: {docs/**: allow}}":      `delivery.protected: must have patterns as its keys; write them out`,
+		"tokens: ignore":                         `delivery.tokens is "ignore": must be refuse, review, draft or allow`,
+		"history: rebase":                        `delivery.history is "rebase": must be squash or keep`,
+		"commits: signed":                        `delivery.commits is "signed": must be git or verified`,
+		"commits: verified":                      `delivery.commits is "verified": only GitHub signs commits, so it needs delivery.kind pull_request, and that is branch; remove the key`,
+		"verify: [make]":                         `delivery.verify is a list: must be text; put it in quotes if it is`,
+		"verify_rounds: -1":                      `delivery.verify_rounds is -1: must be an integer from 0 to 2147483647`,
+		"verify_timeout_ms: 0":                   `delivery.verify_timeout_ms is 0: must be an integer from 1 to ` + maxMillis,
+		"draft: maybe":                           `delivery.draft is "maybe": must be true or false`,
+		"hand_over: Review":                      `delivery.hand_over: must be a map of settings`,
+		"hand_over: {}":                          `delivery.hand_over is a map: must name one change of the issue, such as {state: In Review} or {remove_label: symphony}`,
+		"hand_over: {state: A, remove_label: b}": `delivery.hand_over is a map: must name one change of the issue, such as {state: In Review} or {remove_label: symphony}`,
+		"hand_over: {comment: hi}":               `delivery.hand_over.comment is "hi": is unknown; write state or remove_label`,
+		"hand_over: {state: 3}":                  `delivery.hand_over.state is 3: must be text; put it in quotes if it is`,
+		"hand_over: {state: in PROGRESS}":        `delivery.hand_over.state is "in PROGRESS": is one of tracker.active_states, so the issue would be worked on again; name a state in which people look at it`,
+		"hand_over: {remove_label: agent}":       `delivery.hand_over.remove_label is "agent": is not one of tracker.required_labels, so the issue would be worked on again without it; add it there, or name one of them`,
+	} {
+		wantProblem(t, "repository: {url: .}\ndelivery:\n  "+key, "line 5: "+want)
+	}
+	github := "tracker: {kind: github}\nrepository: {url: https://github.com/a/b}\ndelivery: {hand_over: {state: Review}}"
+	got := problems(t, github, with(map[string]string{"GITHUB_TOKEN": "t", "GITHUB_REPOSITORY": "a/b"}))
+	want := "line 4: delivery.hand_over.state is \"Review\": invalid_tracker_config: is no state that an issue can have; without tracker.provider.state_label_prefix or project there are open and closed alone"
+	if diff := cmp.Diff([]string{want}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAHandOverNamesAStateOrARequiredLabel(t *testing.T) {
+	t.Parallel()
+	for front, want := range map[string]workflow.HandOver{
+		"tracker: {kind: file}\ndelivery: {hand_over: {state: ' In Review'}}":                                        {State: "In Review"},
+		"tracker: {kind: file}\ndelivery: {hand_over: {state: Done}}":                                                {State: "Done"},
+		"tracker: {kind: file, required_labels: [agent, Symphony]}\ndelivery: {hand_over: {remove_label: symphony}}": {RemoveLabel: "symphony"},
+	} {
+		if got := parse(t, front+"\nrepository: {url: .}", with(nil)).Settings.Delivery.HandOver; got != want {
+			t.Errorf("%s: %+v", front, got)
+		}
+	}
+}
+
+func TestKeysThatTheKindOfDeliveryDoesNotUseAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	for front, want := range map[string][]string{
+		"kind: branch, draft: true, labels: [a], verify: make, folder: p": {"delivery.kind is branch, which does not use delivery.draft, delivery.folder, delivery.labels; remove what is not used, or write another kind"},
+		"kind: none, verify: make, max_files: 3":                          {"delivery.kind is none, which does not use delivery.max_files, delivery.verify; remove what is not used, or write another kind"},
+		"kind: patch, verify: make, folder: p":                            nil,
+		"kind: none":                                                      nil,
+	} {
+		wf := parse(t, "tracker: {kind: file}\nrepository: {url: .}\ndelivery: {"+front+"}", with(nil))
+		if diff := cmp.Diff(want, wf.Warnings); diff != "" {
+			t.Errorf("%s\n%s", front, diff)
+		}
+	}
+}

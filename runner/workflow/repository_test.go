@@ -1,0 +1,264 @@
+package workflow_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// inJob is the environment of a job of the repository acme/shop on a GitHub.
+func inJob(server string, variables map[string]string) workflow.Env {
+	all := map[string]string{"GITHUB_SERVER_URL": server, "GITHUB_REPOSITORY": "acme/shop", "GITHUB_TOKEN": "ghs_1"}
+	for name, value := range variables {
+		all[name] = value
+	}
+	env := with(all)
+	env.Actions, env.RunnerTemp = true, "/runner/_temp"
+	return env
+}
+
+// settings returns the settings of a file tracker with this front matter.
+func settings(t *testing.T, front string, env workflow.Env) workflow.Settings {
+	t.Helper()
+	return parse(t, "tracker: {kind: file}\n"+front, env).Settings
+}
+
+func TestASectionSwitchesTheRepositoryOnEvenIfItIsEmpty(t *testing.T) {
+	t.Parallel()
+	for _, front := range []string{"repository:", "delivery:", "repository: {}", "delivery: ~", "delivery: {kind: none}"} {
+		s := settings(t, front, inJob("https://github.com", nil))
+		if s.Repository == nil || s.Repository.Remote != "https://github.com/acme/shop" || !s.SandboxHooks {
+			t.Errorf("%s: %+v, hooks in the sandbox: %v", front, s.Repository, s.SandboxHooks)
+		}
+	}
+	s := settings(t, "hooks: {trusted: true}", inJob("https://github.com", nil))
+	if s.Repository != nil || s.SandboxHooks || !cmp.Equal(workflow.Delivery{}, s.Delivery) {
+		t.Errorf("without a section: %+v, %+v, hooks in the sandbox: %v", s.Repository, s.Delivery, s.SandboxHooks)
+	}
+}
+
+func TestTheAddressOfTheRepositoryIsAURLOrAPath(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		".":                            "/repo",
+		"../shop":                      "/shop",
+		"./shop":                       "/repo/shop",
+		"~/shop":                       "/home/ada/shop",
+		"/srv/our shop.git":            "/srv/our shop.git",
+		"file:///srv/shop":             "/srv/shop",
+		"$FOLDER/shop":                 "/srv/shop",
+		"${FOLDER}":                    "/srv",
+		"$ADDRESS":                     "https://git.test/acme/shop",
+		"https://GitHub.com/acme/shop": "https://GitHub.com/acme/shop",
+		"http://localhost:8080/shop/":  "http://localhost:8080/shop",
+	} {
+		env := with(map[string]string{"FOLDER": "/srv", "ADDRESS": " https://git.test/acme/shop\n", "TOKEN": "t"})
+		s := settings(t, "repository: {url: '"+url+"', token: $TOKEN}", env)
+		if s.Repository.Remote != want {
+			t.Errorf("%s: %s, want %s", url, s.Repository.Remote, want)
+		}
+	}
+}
+
+func TestAWrongAddressIsAProblemThatDoesNotShowIt(t *testing.T) {
+	t.Parallel()
+	const neither = "is neither a URL nor a path; write https://HOST/OWNER/NAME, or a path that begins with /, ./, ../ or ~/"
+	for url, want := range map[string]string{
+		"acme/shop":                         neither,
+		"git@github.com:acme/hunter2":       neither,
+		"''":                                neither,
+		"ssh://git@github.com/hunter2":      "invalid_remote: it contains a user or a password; put the token into repository.token",
+		"https://ada:hunter2@git.test/shop": "invalid_remote: it contains a user or a password; put the token into repository.token",
+		"http://git.test/hunter2":           "invalid_remote: http would show the token to the network; use https",
+		"'https://git.test/?hunter2'":       "invalid_remote: it is not the address of a repository; use https://HOST/OWNER/NAME",
+		"$PASSWORD":                         "invalid_remote: it contains a user or a password; put the token into repository.token",
+		"$NONE":                             "is missing; set the environment variable NONE",
+		"./$NONE":                           "needs the environment variable NONE, which is not set or empty; set it",
+		"~bob/shop":                         "begins with ~ and a name; only ~ and ~/ are expanded, write the folder itself",
+		"7":                                 "must be text; put it in quotes if it is",
+	} {
+		env := with(map[string]string{"PASSWORD": "https://hunter2@git.test/shop"})
+		got := problems(t, "tracker: {kind: file}\nrepository: {url: "+url+"}", env)
+		if diff := cmp.Diff([]string{"line 3: repository.url: " + want}, got); diff != "" {
+			t.Errorf("%s\n%s", url, diff)
+		}
+	}
+}
+
+func TestTheRepositoryOfTheJobIsTheDefaultAndOutsideAJobThereIsNone(t *testing.T) {
+	t.Parallel()
+	s := settings(t, "repository:", inJob("https://github.test/", nil))
+	if s.Repository.Remote != "https://github.test/acme/shop" || s.Repository.Token != "ghs_1" || s.Delivery.Kind != workflow.KindPullRequest {
+		t.Errorf("%+v, kind %s", s.Repository, s.Delivery.Kind)
+	}
+	wantProblem(t, "repository:", "repository.url: is missing; write the address of the repository, such as https://github.com/OWNER/NAME, or a path, such as . for the folder of this file")
+	got := problems(t, "tracker: {kind: file}\ndelivery:", inJob("https://github.test", map[string]string{"GITHUB_REPOSITORY": ""}))
+	if diff := cmp.Diff([]string{"repository.url: has no default, because the environment variable GITHUB_REPOSITORY is not set; write the address of the repository"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheTokenOfTheJobReachesNoOtherHost(t *testing.T) {
+	t.Parallel()
+	const server = "https://github.test"
+	for name, test := range map[string]struct {
+		front string
+		env   workflow.Env
+		token string
+	}{
+		"the GitHub of the job":                {"repository:", inJob(server, nil), "ghs_1"},
+		"another repository there":             {"repository: {url: https://GITHUB.test/other/one}", inJob(server, nil), "ghs_1"},
+		"github.com, from a job elsewhere":     {"repository: {url: https://github.com/a/b}\ndelivery: {kind: patch}", inJob(server, nil), ""},
+		"github.com, outside a job":            {"repository: {url: https://github.com/a/b}", with(map[string]string{"GITHUB_TOKEN": "ghp_1"}), "ghp_1"},
+		"a host that only looks like it":       {"repository: {url: https://github.com.test/a/b}\ndelivery: {kind: none}", with(map[string]string{"GITHUB_TOKEN": "ghp_1"}), ""},
+		"the same host on another port":        {"repository: {url: https://github.test:8443/a/b}\ndelivery: {kind: none}", inJob(server, nil), ""},
+		"another host":                         {"repository: {url: https://git.test/a/b}\ndelivery: {kind: none}", inJob(server, nil), ""},
+		"another host, if it is written":       {"repository: {url: https://git.test/a/b, token: $GITHUB_TOKEN}", inJob(server, nil), "ghs_1"},
+		"a token of its own":                   {"repository: {token: $SHOP}", inJob(server, map[string]string{"SHOP": " shop_1\n"}), "shop_1"},
+		"a credential in the file":             {"repository: {token: shop_2}", inJob(server, nil), "shop_2"},
+		"a path":                               {"repository: {url: .}", inJob(server, nil), ""},
+		"a path, even if a token is written":   {"repository: {url: ., token: $GITHUB_TOKEN}", inJob(server, nil), ""},
+		"a server on this machine has no need": {"repository: {url: http://localhost/a}", inJob(server, nil), ""},
+	} {
+		if s := settings(t, test.front, test.env); s.Repository.Token != test.token {
+			t.Errorf("%s: %q, want %q", name, s.Repository.Token, test.token)
+		}
+	}
+}
+
+func TestAMissingTokenIsAProblemWhereItIsNeeded(t *testing.T) {
+	t.Parallel()
+	for front, want := range map[string]string{
+		"repository: {url: https://github.com/a/b}":                                   "repository.token: is missing; set the environment variable GITHUB_TOKEN",
+		"repository: {url: https://github.com/a/b, token: $SHOP}":                     "line 3: repository.token: is missing; set the environment variable SHOP",
+		"repository: {url: https://git.test/a/b}":                                     "repository.token: is missing; write $NAME with the name of an environment variable: the token of GitHub in GITHUB_TOKEN is not sent to git.test unless it is written",
+		"repository: {url: https://git.test/a/b, token: [hunter2]}":                   "line 3: repository.token: must be text: $NAME with the name of an environment variable",
+		"repository: {url: https://git.test/a/b, token: ''}":                          "line 3: repository.token: is missing; write $NAME with the name of an environment variable: the token of GitHub in GITHUB_TOKEN is not sent to git.test unless it is written",
+		"repository: {url: http://localhost/a, token: $SHOP}\ndelivery: {kind: none}": "line 3: repository.token: is missing; set the environment variable SHOP",
+	} {
+		wantProblem(t, front, want)
+	}
+	for _, kind := range []string{"patch", "none"} {
+		if s := settings(t, "repository: {url: https://git.test/a/b}\ndelivery: {kind: "+kind+"}", with(nil)); s.Repository.Token != "" {
+			t.Errorf("%s: %q", kind, s.Repository.Token)
+		}
+	}
+}
+
+func TestChildrenNeverSeeTheVariablesOfTheToken(t *testing.T) {
+	t.Parallel()
+	for token, want := range map[string][]string{
+		"":                           {"LINEAR_API_KEY", "GITHUB_TOKEN"},
+		"token: $SHOP":               {"LINEAR_API_KEY", "GITHUB_TOKEN", "SHOP"},
+		"token: '${LINEAR_API_KEY}'": {"LINEAR_API_KEY", "GITHUB_TOKEN"},
+	} {
+		env := with(map[string]string{"GITHUB_TOKEN": "ghp_1", "SHOP": "shop_1", "LINEAR_API_KEY": "lin_1"})
+		s := parse(t, "tracker: {kind: linear, project_slug: x}\nrepository: {url: https://github.com/a/b, "+token+"}", env).Settings
+		if diff := cmp.Diff(want, s.SecretEnv()); diff != "" {
+			t.Errorf("%s\n%s", token, diff)
+		}
+		if diff := cmp.Diff([]string{"lin_1", s.Repository.Token}, s.Credentials()); diff != "" {
+			t.Errorf("%s\n%s", token, diff)
+		}
+	}
+	s := parse(t, "tracker: {kind: file}", with(nil)).Settings
+	if len(s.SecretEnv()) != 0 || len(s.Credentials()) != 0 {
+		t.Errorf("without a repository: %q, %q", s.SecretEnv(), s.Credentials())
+	}
+}
+
+func TestATokenInTheFileIsWarnedOfAndNeverShown(t *testing.T) {
+	t.Parallel()
+	for front, want := range map[string][]string{
+		"repository: {url: https://git.test/a/b, token: hunter2}":  {"repository.token on line 3 is the credential itself: set an environment variable to it, write $NAME here, and replace the credential, which everybody who reads the file has"},
+		"repository: {url: https://git.test/a/b, token: $HUNTER2}": nil,
+		"repository: {url: ., token: $HUNTER2}":                    {"repository.token is not used, because repository.url is a path; remove it"},
+	} {
+		wf := parse(t, "tracker: {kind: file}\n"+front, with(map[string]string{"HUNTER2": "hunter2"}))
+		if diff := cmp.Diff(want, wf.Warnings); diff != "" || strings.Contains(strings.Join(wf.Warnings, ""), "hunter2") {
+			t.Errorf("%s\n%s", front, diff)
+		}
+	}
+}
+
+func TestAWrongValueOfTheRepositoryIsAProblem(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"base: refs/heads/main": `repository.base is "refs/heads/main": branch "refs/heads/main": it means something else to git; choose another name`,
+		"base: [main]":          `repository.base is a list: must be text; put it in quotes if it is`,
+		"base: symphony/main":   `repository.base is "symphony/main": begins with repository.branch_prefix, "symphony/", like the branches of issues; change one of them`,
+		"branch_prefix: ' '":    `repository.branch_prefix is " ": must not be empty, because an issue named like a branch would get that branch; write for example symphony/`,
+		"branch_prefix: a..b":   `repository.branch_prefix is "a..b": cannot begin the name of a branch: branch "a..b1": git does not take "..", "@{" or a dot at the end; choose another name`,
+		"branch_prefix: /":      `repository.branch_prefix is "/": cannot begin the name of a branch: branch "/1": a part between slashes is empty, begins with a dot or ends with ".lock"; choose another name`,
+		"branch_prefix: 1":      `repository.branch_prefix is 1: must be text; put it in quotes if it is`,
+		"lfs: true":             `repository.lfs is true: the content of Git LFS is not fetched: its files stay pointers in the workspaces; remove the key if the agent can work with that`,
+		"lfs: often":            `repository.lfs is "often": must be true or false`,
+		"submodules: true":      `repository.submodules is true: submodules are not fetched: their folders stay empty in the workspaces; remove the key if the agent can work with that`,
+		"paths: [docs]":         `repository.paths is a list: a workspace has all files of the repository; remove the key`,
+		"branch_prefix: " + strings.Repeat("a", 61): `repository.branch_prefix is "` + strings.Repeat("a", 59) + `…": is longer than 60 bytes; shorten it`,
+	} {
+		wantProblem(t, "repository:\n  url: .\n  "+key, "line 5: "+want)
+	}
+}
+
+func TestHooksRunOutsideTheSandboxOnlyIfTheyAreTrusted(t *testing.T) {
+	t.Parallel()
+	const outside = "outside the sandbox, in a folder where an agent has worked: what it left there could use their rights; "
+	wantProblem(t, "repository: {url: .}\nhooks: {sandboxed: false}", "line 4: hooks.sandboxed is false: hooks would run "+outside+"remove the key, or write hooks.trusted: true as well if they can stand that")
+	wantProblem(t, "repository: {url: .}\nhooks: {before_remove: x}", "line 4: hooks.before_remove: can only run "+outside+"remove the hook, or write hooks.trusted: true if it can stand that")
+	wantProblem(t, "repository: {url: .}\nhooks: {sandboxed: nope}", `line 4: hooks.sandboxed is "nope": must be true or false`)
+	wantProblem(t, "hooks: {sandboxed: true}", "line 3: hooks.sandboxed is true: hooks run in the sandbox only if the program brings the files: write the section repository, or remove the key")
+	for front, sandboxed := range map[string]bool{
+		"repository: {url: .}\nhooks: {before_run: x}":                   true,
+		"repository: {url: .}\nhooks: {before_remove: ' '}":              true,
+		"repository: {url: .}\nhooks: {trusted: true, before_remove: x}": true,
+		"repository: {url: .}\nhooks: {trusted: true, sandboxed: false}": false,
+		"hooks: {sandboxed: false, before_remove: x}":                    false,
+	} {
+		if s := settings(t, front, with(nil)); s.SandboxHooks != sandboxed {
+			t.Errorf("%s: in the sandbox %v", front, s.SandboxHooks)
+		}
+	}
+}
+
+func TestVariablesThatHooksInTheSandboxWillNotSeeAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	const warning = "hooks will not see A, C: they run in the sandbox, where they see what both hooks.env and codex.env name; add it to codex.env, which shows it to the agent too, or remove it from hooks.env"
+	for front, want := range map[string][]string{
+		"repository: {url: .}\nhooks: {env: [A, B, C]}\ncodex: {env: [B]}":                                  {warning},
+		"repository: {url: .}\nhooks: {env: [B]}\ncodex: {env: [B, C]}":                                     nil,
+		"repository: {url: .}\nhooks: {env: [A, B, C], sandboxed: false, trusted: true}\ncodex: {env: [B]}": nil,
+		"hooks: {env: [A, B, C]}\ncodex: {env: [B]}":                                                        nil,
+	} {
+		if diff := cmp.Diff(want, parse(t, "tracker: {kind: file}\n"+front, with(nil)).Warnings); diff != "" {
+			t.Errorf("%s\n%s", front, diff)
+		}
+	}
+}
+
+func TestTheExamplesOfTheReadmeAreGood(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
+	if len(examples) == 0 {
+		t.Fatal("the README has no examples")
+	}
+	for _, example := range examples {
+		front := example[1]
+		if !strings.Contains(front, "tracker:") {
+			front = "tracker: {kind: file}\n" + front
+		}
+		wf := parse(t, front, inJob("https://github.com", nil))
+		if wf.Settings.Repository == nil || len(wf.Warnings) > 0 {
+			t.Errorf("%s\n%+v\n%q", front, wf.Settings.Repository, wf.Warnings)
+		}
+	}
+}
