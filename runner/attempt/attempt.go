@@ -1,10 +1,13 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -15,7 +18,14 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
+// StopTime is more than Run takes to return after its context has ended, whatever the
+// agent, its hooks and the remote do. Reserve it before a deadline.
+const StopTime = 90 * time.Second
+
 const (
+	// stoppedTime is what after_run and the publication of the work may take of
+	// StopTime. The rest is for the turn and the process to end.
+	stoppedTime = 75 * time.Second
 	// interruptedHookTime bounds after_run when the run was interrupted: the process
 	// may have taken five seconds to end, and the runner kills this program after ten.
 	interruptedHookTime = 1500 * time.Millisecond
@@ -28,13 +38,18 @@ const (
 // errInterruptedHook cancels an after_run that takes too long in an interrupted run.
 var errInterruptedHook = fmt.Errorf("not finished: the run was interrupted, which leaves it %v", interruptedHookTime)
 
+// errStopped cancels what takes too long after a session was stopped.
+var errStopped = fmt.Errorf("not finished: the session was stopped, which leaves it and what follows %v", stoppedTime)
+
 // Run makes one attempt and returns how it ended. It calls report from one
 // goroutine at a time and never after Run has returned, and stops when ctx is done.
 func Run(ctx context.Context, job Job, report func(Update)) schedule.Outcome {
 	if job.Redact == nil {
 		job.Redact = func(text string) string { return text }
 	}
-	a := &attempt{Job: job, report: report}
+	job.stoppedTime = cmp.Or(job.stoppedTime, stoppedTime)
+	a := &attempt{Job: job, report: report, stopped: sync.OnceValue(time.Now)}
+	defer context.AfterFunc(ctx, func() { a.stopped() })()
 	err := a.run(ctx)
 	return a.outcome(ctx, err)
 }
@@ -42,7 +57,8 @@ func Run(ctx context.Context, job Job, report func(Update)) schedule.Outcome {
 // attempt is an attempt in progress.
 type attempt struct {
 	Job
-	report func(Update)
+	report  func(Update)
+	stopped func() time.Time // returns when the context of the attempt ended; to be called only then
 
 	turnID      string // of the latest turn, from the session's events; empty before the first
 	turns       int    // how many turns have begun
@@ -83,13 +99,13 @@ func (a *attempt) run(ctx context.Context) error {
 		return err
 	}
 	a.enter(schedule.StatusBuildingPrompt)
-	prompts, err := a.prompts(template, ws)
+	prompts, err := a.prompts(template, !ws.CreatedNow)
 	if err != nil {
 		return err
 	}
 	if a.Repository != nil {
 		a.enter(schedule.StatusLaunchingAgentProcess)
-		return a.runInRepository(ctx, ws, prompts)
+		return a.runInRepository(ctx, ws, template)
 	}
 	defer a.afterRun(ctx, ws)
 	a.enter(schedule.StatusLaunchingAgentProcess)
@@ -97,38 +113,49 @@ func (a *attempt) run(ctx context.Context) error {
 		return err
 	}
 	before := a.fingerprint(ctx, ws)
-	err = a.runAgent(ctx, ws, prompts)
+	err = a.runAgent(ctx, ws, codex.Open, func(session *codex.Session) error {
+		if err := a.awaitPreflight(ctx, session); err != nil {
+			return err
+		}
+		return a.runTurns(ctx, session, prompts.first(session.Resumed()))
+	})
 	a.changed = before == "" || before != a.fingerprint(context.WithoutCancel(ctx), ws)
 	return err
 }
 
 // afterRun runs the hook after every attempt, also a failed one (SPEC §5.3.4). Its
 // failure does not change the outcome but is reported: the commits that a hook
-// pushes, for example, exist nowhere else. In an interrupted run it has little time.
+// pushes, for example, exist nowhere else. In a stopped session it has less time.
 func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
 	a.enter(schedule.StatusFinishing)
-	rest, cancel := restOf(ctx)
+	rest, cancel := a.restOf(ctx)
 	defer cancel()
 	if err := a.Workspaces.AfterRun(rest, ws); err != nil {
 		a.warnings = append(a.warnings, a.brief(err.Error())) // package workspace has logged it
 	}
 }
 
-// restOf returns the context of after_run: that of the attempt without its end, unless
-// the run is interrupted.
-func restOf(ctx context.Context) (rest context.Context, cancel func()) {
+// restOf returns the context of what follows the turns: that of the attempt, which ends
+// stoppedTime later, or soon if the run is interrupted.
+func (a *attempt) restOf(ctx context.Context) (rest context.Context, cancel func()) {
 	rest, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() { // runs at once if the attempt was stopped before
+		wait, cause := time.Until(a.stopped().Add(a.stoppedTime)), errStopped
 		if context.Cause(ctx) == schedule.ErrInterrupted {
-			time.AfterFunc(interruptedHookTime, func() { end(errInterruptedHook) })
+			wait, cause = interruptedHookTime, errInterruptedHook
 		}
+		time.AfterFunc(wait, func() { end(cause) })
 	})
 	return rest, func() { forget(); end(nil) }
 }
 
-// runAgent starts the agent process, runs its session and stops it. When it
-// returns, no process of the session is alive.
-func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts prompts) error {
+// openSession opens a session over the connection to an agent process, with or without
+// a thread.
+type openSession func(context.Context, io.ReadWriteCloser, codex.Options) (*codex.Session, error)
+
+// runAgent starts the agent process, opens a session, calls use with it, and stops the
+// process. When it returns, no process of the session is alive.
+func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, open openSession, use func(*codex.Session) error) error {
 	defer a.cleanDirs()
 	if err := a.prepareDirs(); err != nil {
 		return err
@@ -157,7 +184,7 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 		}
 	}()
 	a.enter(schedule.StatusInitializingSession)
-	err = a.runSession(ctx, ws, process, options, events, prompts)
+	err = a.runSession(ctx, process, options, events, open, use)
 	a.enter(schedule.StatusFinishing)
 	process.SetLogger(a.Log.With("session_id", a.lastSession))
 	if errors.Is(err, codex.ErrPortExit) {
@@ -166,17 +193,13 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, prompts 
 	return errors.Join(err, process.Stop(ctx))
 }
 
-// runSession opens a session with the agent process and runs its turns.
-func (a *attempt) runSession(ctx context.Context, ws workspace.Workspace, process *workspace.Process, options codex.Options, events *eventLog, prompts prompts) error {
+// runSession opens a session with the agent process and calls use with it.
+func (a *attempt) runSession(ctx context.Context, process *workspace.Process, options codex.Options, events *eventLog, open openSession, use func(*codex.Session) error) error {
 	options.Events = func(e codex.Event) {
 		events.event(e)
 		a.onEvent(e)
 	}
 	options.Wire = events.wire
-	open := codex.Open
-	if a.Repository != nil {
-		open = codex.Connect
-	}
 	session, err := open(ctx, process, options)
 	if err != nil {
 		return err
@@ -185,13 +208,7 @@ func (a *attempt) runSession(ctx context.Context, ws workspace.Workspace, proces
 		session.Close()
 		a.usage = session.Usage()
 	}()
-	if a.Repository != nil {
-		return a.workInRepository(ctx, session, ws, prompts)
-	}
-	if err := a.awaitPreflight(ctx, session); err != nil {
-		return err
-	}
-	return a.runTurns(ctx, session, prompts.first(session.Resumed()))
+	return use(session)
 }
 
 // awaitPreflight waits, before the first turn, until it is known whether sessions
@@ -209,10 +226,14 @@ func (a *attempt) awaitPreflight(ctx context.Context, session *codex.Session) er
 // Codex says which of them it is when the session is open.
 type prompts struct{ fresh, resumed string }
 
-// prompts renders the template for a workspace. It runs before the agent is
-// started, so a template that fails costs no process.
-func (a *attempt) prompts(template *prompt.Template, ws workspace.Workspace) (p prompts, err error) {
-	run := prompt.Run{Attempt: a.Attempt, WorkspaceKept: !ws.CreatedNow}
+// prompts renders the template for a workspace that has, or does not have, what the
+// last session left. It runs before the agent is started, so a template that fails costs
+// no process.
+func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err error) {
+	run := prompt.Run{Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), Delivers: a.delivers()}
+	if repo := a.Repository; repo != nil {
+		run.Branch, run.Base = repo.Checkout.Branch.String(), repo.Checkout.Base.String()
+	}
 	if p.fresh, err = template.Render(a.Issue, run); err != nil || a.Thread == "" {
 		return p, err
 	}
@@ -263,23 +284,24 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 	return process, options, nil
 }
 
-// runTurns runs turns until the issue needs no more of them, or max_turns is
-// reached (SPEC §7.1).
+// runTurns runs turns until the issue needs no more of them, the agent has called
+// deliver, or max_turns is reached (SPEC §7.1).
 func (a *attempt) runTurns(ctx context.Context, session *codex.Session, text string) error {
 	for n := 1; ; n++ {
 		if err := a.runTurn(ctx, session, text); err != nil {
 			return err
 		}
-		if len(a.questions) > 0 || !a.reread(ctx) || n >= a.MaxTurns {
+		if len(a.questions) > 0 || !a.reread(ctx) || n >= a.MaxTurns || a.work.done.Load() {
 			return nil
 		}
-		text = prompt.Continuation(*a.issue, n+1, a.MaxTurns)
+		text = prompt.Continuation(*a.issue, n+1, a.MaxTurns, a.delivers())
 		a.issue = nil // the next turn may change it
 	}
 }
 
 // runTurn runs one turn.
 func (a *attempt) runTurn(ctx context.Context, session *codex.Session, text string) error {
+	a.work.done.Store(false)
 	turn, err := session.Turn(ctx, text)
 	if turn.ID != "" {
 		a.lastSession = session.ThreadID() + "-" + turn.ID

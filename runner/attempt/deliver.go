@@ -40,16 +40,19 @@ func (a *attempt) finish(ctx context.Context, session *codex.Session) (settled b
 			return false, err
 		}
 		a.sandboxedAfterRun(ctx, session)
+		if !a.delivers() {
+			return ctx.Err() == nil, nil
+		}
 		proof := mustPass
 		if round >= a.Repository.VerifyRounds {
 			proof = mayFail
 		}
 		err := a.publish(ctx, proof)
+		if errors.Is(err, git.ErrNothingNew) {
+			err = a.settle(ctx)
+		}
 		failed, isVerify := errors.AsType[*verifyError](err)
-		switch {
-		case errors.Is(err, git.ErrNothingNew):
-			return true, nil
-		case !isVerify:
+		if !isVerify {
 			return ctx.Err() == nil, err
 		}
 		a.logger().InfoContext(ctx, "the work failed its check", "round", round+1, "how", failed.how)
@@ -70,8 +73,9 @@ func (a *attempt) publish(ctx context.Context, proof proof) error {
 }
 
 // publishHeld does the work of publish. a.work must be held.
-func (a *attempt) publishHeld(ctx context.Context, proof proof) error {
+func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 	w := &a.work
+	defer func() { w.record(err == nil, err) }()
 	incoming, err := a.harvest(ctx, a.Repository.from())
 	if err != nil {
 		return err
@@ -88,21 +92,41 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) error {
 	if d.Tested, d.Unproven, err = a.prove(ctx, proof); err != nil {
 		return err
 	}
-	got, err := a.Repository.Deliver(ctx, d)
-	for _, warning := range got.Warnings {
-		w.warnings = append(w.warnings, a.brief(warning))
-	}
-	switch {
-	case err != nil:
+	got, err := a.answer(a.Repository.Deliver(ctx, d))
+	if err != nil {
 		return err
-	case got.Refused != "":
-		return &RefusedError{got.Refused}
 	}
 	w.published, w.latest = incoming.Tip, got
 	if err := a.saveStart(got.Head); err != nil { // another run would deliver it again, which changes nothing
 		w.warnings = append(w.warnings, a.brief(err.Error()))
 	}
 	return nil
+}
+
+// settle publishes what an earlier session has left half published, after a session that
+// has nothing new.
+func (a *attempt) settle(ctx context.Context) error {
+	if a.Repository.Settle == nil {
+		return nil
+	}
+	return a.work.hold(ctx, func() error {
+		got, err := a.answer(a.Repository.Settle(ctx))
+		a.work.record(err == nil && (!got.Head.IsZero() || got.URL != ""), err)
+		return err
+	})
+}
+
+// answer returns an answer of Repository.Deliver or Settle, with the error of one that
+// refused the work. It collects the warnings. Once the thread is open, a.work must be
+// held.
+func (a *attempt) answer(got Delivered, err error) (Delivered, error) {
+	for _, warning := range got.Warnings {
+		a.work.warnings = append(a.work.warnings, a.brief(warning))
+	}
+	if err == nil && got.Refused != "" {
+		err = &RefusedError{got.Refused}
+	}
+	return got, err
 }
 
 // prove returns what is known of the tests of the work, and whether that is too little.

@@ -25,17 +25,21 @@
 // the agent runs. The host itself only moves a .git that it has made into its place, and
 // never opens the one that was there. The work comes out as a stream of bytes over the
 // connection of the session (harvest.go) and goes to Repository.Deliver (deliver.go). The
-// agent can publish during a turn as well (tools.go).
+// agent can publish during a turn as well (tools.go), and the session ends after a turn in
+// which it did: the issue stays open until the host hands it over, so only the agent knows
+// when it is done.
 //
 // Work that the session was not able to finish is published as unproven if the session
 // failed or ran out of time. Work that is refused at the end fails the issue with the
-// reasons. What is not published stays in the workspace, and the next session there goes
-// on with it (leftover.go). A new workspace counts as made when after_create has
-// succeeded there.
+// reasons, and the first prompt of the next session begins with them. What is not
+// published stays in the workspace, and the next session there goes on with it
+// (leftover.go). A session that has nothing new settles what an earlier one left half
+// published. A new workspace counts as made when after_create has succeeded there.
 //
 // # The end
 //
 // The order at the end is fixed: without a repository the process is dead before
 // after_run, so a hook that commits or pushes never races with the agent. A session that
-// is told to stop reads the reason from the cause of its context, never from an error.
+// is told to stop reads the reason from the cause of its context, never from an error. It
+// returns within [StopTime].
 package attempt

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -27,11 +28,15 @@ type work struct {
 	ws       workspace.Workspace
 	began    time.Time
 	unfilled bool // the workspace is of no use for another session
+	kept     bool // the workspace has what the last session left
 	hooked   bool // after_run has been started since the latest turn
 
+	done        atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
 	publishing  chan struct{} // has room for one
 	title, text string        // by the agent, from its latest call of deliver
-	published   git.ObjectID  // the tip of the work that was published last; zero for none
+	published   git.ObjectID  // the tip of the work that was published last, in this session; zero for none
+	delivered   bool          // what there is of the work is published, by this session or an earlier one
+	refused     string        // why it is not, if it was refused
 	latest      Delivered     // the answer to it
 	warnings    []string      // failures that do not change the outcome
 }
@@ -44,6 +49,14 @@ func (w *work) hold(ctx context.Context, use func() error) error {
 		return use()
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// record keeps how a publication ended. w must be held.
+func (w *work) record(delivered bool, err error) {
+	w.delivered, w.refused = delivered, ""
+	if refused, isRefused := errors.AsType[*RefusedError](err); isRefused {
+		w.refused = refused.Reasons
 	}
 }
 

@@ -16,6 +16,7 @@ type Job struct {
 	Issue      tracker.Issue
 	Attempt    int    // SPEC §4.1.5: 0 in the first run
 	Thread     string // to resume, empty for a new one
+	Refused    string // why the work of the last session was not published, which the first prompt says; empty for nothing
 	Prompt     string // the template, SPEC §5.4
 	MaxTurns   int    // of the session; positive
 	Codex      codex.Config
@@ -36,6 +37,8 @@ type Job struct {
 	Version      string              // of this program, sent to the agent
 	Warn         func(string)        // gets the warnings of [Preflight]; nil drops them
 	Log          *slog.Logger
+
+	stoppedTime time.Duration // replaces the constant in tests; 0 does not
 }
 
 // Update is a sign of life of the session.

@@ -11,10 +11,13 @@ import (
 )
 
 // While a workspace holds work that is not published, a note beside it says where that
-// work began. A session that is killed, fails or is refused leaves the note. The next
-// one takes the work out of the old .git, inside the sandbox as always, and puts it
+// work began. A session that is killed, fails or is refused leaves the note; one whose
+// work was taken says so there. The next one takes the work out of the old .git, inside the sandbox as always, and puts it
 // into the new one. The note is the host's: what the old .git says of its history could
 // make a person's commits look like the agent's.
+
+// nothingLeft is the note of a workspace whose work was taken.
+const nothingLeft = "taken\n"
 
 // from returns where the work of the session begins.
 func (r *Repository) from() git.From {
@@ -31,7 +34,7 @@ func (a *attempt) saveStart(head git.ObjectID) error {
 	return a.Workspaces.SaveNote(a.work.ws, fmt.Sprintf("%s %s %s\n", from.Start, head, from.Base))
 }
 
-// readStart reads the note. It returns false if there is none.
+// readStart reads the note. It returns false if it does not say where work began.
 func (a *attempt) readStart(ws workspace.Workspace) (from git.From, head git.ObjectID, ok bool) {
 	var start, left, base string
 	if n, _ := fmt.Sscanf(a.Workspaces.Note(ws), "%s %s %s\n", &start, &left, &base); n != 3 {
@@ -49,6 +52,7 @@ func (a *attempt) readStart(ws workspace.Workspace) (from git.From, head git.Obj
 // must not be able to block its issue. If somebody else has moved the branch, the
 // session begins with that, and Deliver says what becomes of the work.
 func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.Incoming, error) {
+	a.work.kept = !ws.CreatedNow && a.Workspaces.Note(ws) != ""
 	from, head, ok := a.readStart(ws)
 	if ws.CreatedNow || !ok {
 		return nil, nil
@@ -62,15 +66,17 @@ func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.In
 	case ctx.Err() != nil || class == schedule.Systemic:
 		return nil, err
 	default:
+		a.work.kept = false
 		a.warn(lost, err)
 		return nil, nil
 	}
-	if pushed := a.Repository.Checkout.Pushed; pushed.IsZero() || pushed == from.Start || pushed == head {
+	if pushed := a.Repository.Checkout.Pushed; pushed.IsZero() || pushed == from.Start || pushed == head || !a.delivers() {
 		return left, nil
 	}
-	got, err := a.Repository.Deliver(ctx, Delivery{Incoming: left, Unproven: true, Tested: unfinished})
-	if err == nil && got.Refused != "" {
-		err = &RefusedError{got.Refused}
+	a.work.kept = false
+	_, err = a.answer(a.Repository.Deliver(ctx, Delivery{Incoming: left, Unproven: true, Tested: unfinished}))
+	if class, _ := classify(err); err != nil && class == schedule.Systemic {
+		return nil, errors.Join(err, left.Close())
 	}
 	if err != nil {
 		a.warn(lost, err)

@@ -44,10 +44,7 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 		a.reread(context.WithoutCancel(ctx))
 	}
 	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, append(a.warnings, a.work.warnings...)
-	if refused, isRefused := errors.AsType[*RefusedError](err); isRefused {
-		o.Refused = a.brief(refused.Reasons)
-	}
-	o.Delivered = !a.work.latest.Head.IsZero() && o.Refused == ""
+	o.Delivered, o.Refused = a.work.delivered, a.brief(a.work.refused)
 	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
 		o.Idle = false
 	}
@@ -118,6 +115,8 @@ func classify(err error) (schedule.Class, time.Time) {
 	var turn *codex.TurnError
 	var response *codex.ResponseError
 	switch {
+	case errors.Is(err, ErrPerson):
+		return schedule.NeedsInput, time.Time{}
 	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox, codex.ErrNoExec):
 		return schedule.Systemic, time.Time{}
 	case errors.Is(err, git.ErrRefused):

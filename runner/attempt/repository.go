@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -16,9 +17,14 @@ import (
 // checkoutTime bounds each command that fills a workspace.
 const checkoutTime = 10 * time.Minute
 
-// ErrDelivery marks an error of Repository.Deliver that every issue shares, such as
-// missing permissions. Errors of package git need no mark.
-var ErrDelivery = errors.New("delivery_unavailable")
+// Errors of Repository.Deliver and Settle. Those of package git need no mark.
+var (
+	// ErrDelivery marks an error that every issue shares, such as missing permissions.
+	ErrDelivery = errors.New("delivery_unavailable")
+	// ErrPerson marks an error after which a person has to decide about the issue, such as
+	// a pull request that was closed. It parks the issue with its text.
+	ErrPerson = errors.New("delivery_needs_a_person")
+)
 
 // Repository says where the files of an issue come from and where the agent's work
 // goes. No process of the host runs in the workspace: what happens there happens in the
@@ -46,9 +52,15 @@ type Repository struct {
 	// Deliver publishes work, or says why it must not leave. It may be called several
 	// times in a session: each time for all the work since Checkout.Head, even if some
 	// of it is published. It may keep work that it does not publish as files. The caller
-	// closes Delivery.Incoming. The errors are those of package git, [ErrDelivery], and
-	// others that concern the issue. Work that changes nothing is [git.ErrNothingNew].
+	// closes Delivery.Incoming. The errors are those of package git, [ErrDelivery],
+	// [ErrPerson], and others that concern the issue. Work that changes nothing is
+	// [git.ErrNothingNew]. If Deliver is nil, the work stays in the workspace.
 	Deliver func(context.Context, Delivery) (Delivered, error)
+
+	// Settle is called when a session ends well and has nothing new: it publishes what an
+	// earlier session has left half published. Its zero answer means that nothing is
+	// published. The errors are those of Deliver. It may be nil.
+	Settle func(context.Context) (Delivered, error)
 
 	harvestTime time.Duration // bounds the harvest; not positive means two minutes
 }
@@ -79,12 +91,18 @@ func (e *RefusedError) Error() string {
 // Unwrap returns [git.ErrRefused].
 func (e *RefusedError) Unwrap() error { return git.ErrRefused }
 
+// delivers reports whether the work is taken from the workspace.
+func (a *attempt) delivers() bool { return a.Repository != nil && a.Repository.Deliver != nil }
+
 // runInRepository runs the agent in a workspace of Job.Repository. A new workspace that
 // was not filled, and a kept one that cannot be, are removed: the next attempt begins
 // with a new one.
-func (a *attempt) runInRepository(ctx context.Context, ws workspace.Workspace, prompts prompts) error {
+func (a *attempt) runInRepository(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
 	a.work.unfilled = ws.CreatedNow
-	err := a.runAgent(ctx, ws, prompts)
+	err := a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {
+		return a.workInRepository(ctx, session, ws, template)
+	})
+	a.changed = !a.work.published.IsZero()
 	if !a.work.unfilled {
 		return err
 	}
@@ -94,12 +112,16 @@ func (a *attempt) runInRepository(ctx context.Context, ws workspace.Workspace, p
 
 // workInRepository fills the workspace, opens the thread, runs the turns and delivers
 // the work. The session has no thread yet, so nothing of the agent runs.
-func (a *attempt) workInRepository(ctx context.Context, session *codex.Session, ws workspace.Workspace, prompts prompts) error {
+func (a *attempt) workInRepository(ctx context.Context, session *codex.Session, ws workspace.Workspace, template *prompt.Template) error {
 	a.work.ws = ws
 	a.work.session, a.work.began, a.work.publishing = session, time.Now(), make(chan struct{}, 1)
+	var prompts prompts
 	err := session.CanExec(ctx)
 	if err == nil {
 		err = a.fill(ctx, session, ws)
+	}
+	if err == nil { // only now it is known what the workspace has
+		prompts, err = a.prompts(template, a.work.kept)
 	}
 	if err == nil {
 		err = session.OpenThread(ctx)
@@ -110,7 +132,6 @@ func (a *attempt) workInRepository(ctx context.Context, session *codex.Session, 
 	if err != nil {
 		return err
 	}
-	before := a.fingerprint(ctx, ws)
 	settled, taken := false, false
 	if err = a.runTurns(ctx, session, prompts.first(session.Resumed())); err == nil && len(a.questions) == 0 {
 		settled, err = a.finish(ctx, session)
@@ -119,12 +140,11 @@ func (a *attempt) workInRepository(ctx context.Context, session *codex.Session, 
 	if !settled {
 		taken = a.abandon(ctx, session)
 	}
-	if taken {
-		if err := a.Workspaces.SaveNote(ws, ""); err != nil {
+	if taken && a.delivers() {
+		if err := a.Workspaces.SaveNote(ws, nothingLeft); err != nil {
 			a.warn("the next session continues with work that is published", err)
 		}
 	}
-	a.changed = before == "" || before != a.fingerprint(context.WithoutCancel(ctx), ws)
 	return err
 }
 
@@ -200,7 +220,7 @@ var errCheckout = errors.New("checkout_failed")
 // warnings. It reports whether nothing is left to publish.
 func (a *attempt) abandon(ctx context.Context, session *codex.Session) (taken bool) {
 	a.enter(schedule.StatusFinishing)
-	rest, cancel := restOf(ctx)
+	rest, cancel := a.restOf(ctx)
 	defer cancel()
 	if err := session.CleanTerminals(rest); err != nil {
 		a.warn("the work was not taken from the workspace", err)
@@ -209,11 +229,9 @@ func (a *attempt) abandon(ctx context.Context, session *codex.Session) (taken bo
 	if !a.work.hooked {
 		a.sandboxedAfterRun(rest, session)
 	}
-	if ctx.Err() != nil && !isWanted(context.Cause(ctx)) {
+	if !a.delivers() || ctx.Err() != nil && !isWanted(context.Cause(ctx)) {
 		return false
 	}
-	rest, cancel = context.WithTimeout(rest, abandonTime)
-	defer cancel()
 	err := a.publish(rest, untested)
 	if err != nil && !errors.Is(err, git.ErrNothingNew) {
 		a.warn("the work of the session was not published", err)
@@ -221,9 +239,6 @@ func (a *attempt) abandon(ctx context.Context, session *codex.Session) (taken bo
 	}
 	return true
 }
-
-// abandonTime bounds the publication of work of a session that was stopped.
-const abandonTime = time.Minute
 
 // isWanted reports whether the work of a session that was stopped for a cause is still
 // wanted from it, and whether there is time to publish it.

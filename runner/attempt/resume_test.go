@@ -84,7 +84,7 @@ func TestAResumedThreadIsGivenThePromptOfTheNewAttempt(t *testing.T) {
 			if !strings.Contains(preamble, "This thread continues") || !strings.Contains(preamble, test.says) {
 				t.Errorf("before the prompt it is told:\n%s", preamble)
 			}
-			if diff := cmp.Diff(prompt.Continuation(*second.Issue, 2, 2), turns[1].Text); diff != "" {
+			if diff := cmp.Diff(prompt.Continuation(*second.Issue, 2, 2, false), turns[1].Text); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -118,7 +118,7 @@ func TestTurnsContinueOnTheSameThread(t *testing.T) {
 				if i == 0 {
 					continue
 				}
-				if diff := cmp.Diff(prompt.Continuation(first, i+1, test.maxTurns), turn.Text); diff != "" {
+				if diff := cmp.Diff(prompt.Continuation(first, i+1, test.maxTurns, false), turn.Text); diff != "" {
 					t.Error(diff)
 				}
 			}
@@ -137,7 +137,7 @@ func TestAContinuationPromptHasTheIssueAsItIsThen(t *testing.T) {
 	f.job.MaxTurns = 2
 	got := f.run(t.Context())
 	turns := f.requests("turn/start")
-	if len(turns) != 2 || got.Issue == nil || turns[1].Text != prompt.Continuation(*got.Issue, 2, 2) {
+	if len(turns) != 2 || got.Issue == nil || turns[1].Text != prompt.Continuation(*got.Issue, 2, 2, false) {
 		t.Errorf("%+v after the turns %+v", got, turns)
 	}
 }

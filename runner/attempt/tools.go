@@ -29,7 +29,7 @@ func (a *attempt) tools() []codex.Tool {
 			},
 		})
 	}
-	if a.Repository != nil {
+	if a.delivers() {
 		tools = append(tools, a.deliverTool())
 	}
 	return tools
@@ -72,9 +72,13 @@ func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (a
 	failed, isVerify := errors.AsType[*verifyError](err)
 	switch {
 	case err == nil:
+		a.work.done.Store(true)
 		return strings.TrimSpace(fmt.Sprintf("The work is published. %s\nHead: %s", got.URL, got.Head)), true
 	case errors.Is(err, git.ErrNothingNew):
+		a.work.done.Store(true)
 		return "There is nothing to publish: " + err.Error(), true
+	case errors.Is(err, ErrPerson):
+		return "Nothing was published: " + err.Error() + ". A person has to decide: end your turn.", false
 	case isRefused:
 		return "Nothing was published. The work is refused:\n\n" + refused.Reasons + "\nFix this and call deliver again.", false
 	case isVerify:

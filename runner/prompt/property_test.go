@@ -82,7 +82,10 @@ func TestATemplateOfKnownNamesAlwaysRenders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := Run{rapid.IntRange(0, 3).Draw(t, "attempt"), rapid.Bool().Draw(t, "resumed"), rapid.Bool().Draw(t, "kept")}
+		run := Run{
+			Attempt: rapid.IntRange(0, 3).Draw(t, "attempt"), Resumed: rapid.Bool().Draw(t, "resumed"), WorkspaceKept: rapid.Bool().Draw(t, "kept"),
+			Refused: rapid.String().Draw(t, "refused"), Branch: rapid.SampledFrom([]string{"", "b"}).Draw(t, "branch"),
+		}
 		text, err := tmpl.Render(issues().Draw(t, "issue"), run)
 		if err != nil || !utf8.ValidString(text) {
 			t.Fatalf("%q\n%v", text, err)

@@ -192,7 +192,7 @@ func TestContinuationSaysWhereTheWorkStandsAndNotWhatItIs(t *testing.T) {
 	t.Parallel()
 	issue := sample()
 	issue.State = "{{ In Review }}"
-	got := Continuation(issue, 2, 20)
+	got := Continuation(issue, 2, 20, false)
 	for _, want := range []string{"GH-7", "turn 2 of at most 20", `"{{ In Review }}"`, "stand", "left", "hand the issue over"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)

@@ -75,14 +75,21 @@ func (t *Template) Check() error { return t.err }
 
 // Run describes the attempt that a prompt is rendered for.
 type Run struct {
-	Attempt       int  // 0 is the first run, and null to the template; 1 and above is a retry or a continuation (SPEC §12.3)
-	Resumed       bool // the session continues the thread of an earlier one
-	WorkspaceKept bool // the session works in the folder that an earlier one left
+	Attempt       int    // 0 is the first run, and null to the template; 1 and above is a retry or a continuation (SPEC §12.3)
+	Resumed       bool   // the session continues the thread of an earlier one
+	WorkspaceKept bool   // the session works in the folder that an earlier one left, and nothing that was in it is lost
+	Refused       string // why the work of the last session was not published, in Markdown; empty if it was
+
+	// Branch is the branch of a workspace that the host fills, and Base the one that its
+	// work is for; empty if hooks fill it.
+	Branch, Base string
+	Delivers     bool // the work is taken from such a workspace, and there is the tool deliver
 }
 
-// Render returns the prompt for one attempt. When the thread is resumed, a
-// preamble says so before the text of the template. Invalid UTF-8 in the issue
-// becomes U+FFFD. Errors are [ErrRender].
+// Render returns the prompt for one attempt. Before the text of the template a preamble
+// says that the thread is resumed, what became of refused work, and what a workspace of
+// the host is, as far as that applies. Invalid UTF-8 in the issue becomes U+FFFD. Errors
+// are [ErrRender].
 func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	if t.err != nil {
 		return "", t.err
@@ -95,9 +102,7 @@ func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("prompt: %w: %w", ErrRender, err)
 	}
-	if run.Resumed {
-		text = resumption(issue, run) + text
-	}
+	text = preamble(issue, run) + text
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if n := utf8.RuneCountInString(text); n > maxChars {
 		return "", fmt.Errorf("prompt: %w: the prompt of %s has %d characters and may have %d; "+

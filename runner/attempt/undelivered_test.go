@@ -1,0 +1,124 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// Work that nobody takes stays in the workspace, where the next session goes on with it.
+func TestWithoutADeliveryTheWorkStaysInTheWorkspace(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n- [ ] Run `git add -A && git commit -qm one`\n- [ ] Create `b.txt` containing `two`\n")
+	f.job.Repository.Deliver, f.job.Repository.Verify, f.job.Repository.Hooks.AfterRun = nil, "false", "touch after"
+	for range 2 {
+		f.job.EventLog = f.path("logs", "events.jsonl")
+		got := f.session(t.Context())
+		if got.Class != schedule.Done || got.Delivered || len(got.Warnings) > 0 || got.Turns != 1 {
+			t.Errorf("%+v", got)
+		}
+		for _, name := range []string{"a.txt", "b.txt", "after"} {
+			if _, err := os.Stat(f.inWorkspace(name)); err != nil {
+				t.Error(err)
+			}
+		}
+		if log := f.readText(f.job.EventLog); strings.Contains(log, "`deliver`") || strings.Contains(log, `"deliver"`) {
+			t.Error("the agent is told of the tool")
+		}
+		f.setScript("- [ ] Run `test -e a.txt && test -e b.txt`\n")
+	}
+}
+
+// A resumed thread knows files that may be gone. What it is told of them is so.
+func TestTheFirstPromptIsTrueAboutWhatTheWorkspaceHas(t *testing.T) {
+	t.Parallel()
+	unpublished := func(f *repositoryFixture) { f.deliver = func(Delivery) error { return git.ErrTimeout } }
+	for name, test := range map[string]struct {
+		first   string                     // what the agent does in the first session
+		before  func(f *repositoryFixture) // called before that; nil does nothing
+		between func(f *repositoryFixture) // called after it
+		kept    bool
+	}{
+		"published work":         {"touch a.txt", nil, nil, true},
+		"no work":                {"true", nil, nil, true},
+		"work that stayed":       {"touch a.txt", unpublished, nil, true},
+		"work that is lost":      {"touch a.txt; rm -rf .git/objects", unpublished, nil, false},
+		"another folder":         {"touch a.txt", nil, func(f *repositoryFixture) { f.check(os.RemoveAll(f.inWorkspace(""))) }, false},
+		"a folder of hooks":      {"touch a.txt", nil, func(f *repositoryFixture) { f.check(os.Remove(f.path("root", ".symphony", "ABC-1.note"))) }, false},
+		"work that people moved": {"touch a.txt", unpublished, func(f *repositoryFixture) { f.git("seed", "push", "-q", f.origin, "main:refs/heads/symphony/ABC-1") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRepositoryFixture(t, "- [ ] Run `"+test.first+"`\n")
+			if test.before != nil {
+				test.before(f)
+			}
+			first := f.session(t.Context())
+			if test.between != nil {
+				f.git("seed", "commit", "-q", "--allow-empty", "-m", "second")
+				test.between(f)
+			}
+			has := map[bool]string{true: "The workspace was kept", false: "The workspace is new"}
+			for _, thread := range []string{first.Thread, ""} {
+				f.job.Thread, f.job.EventLog = thread, f.path("logs", "later"+thread+".jsonl")
+				f.job.Prompt = "kept: {{ run.workspace_kept }}, resumed: {{ run.resumed }}"
+				f.session(t.Context())
+				text := f.requests("turn/start")[0].Text
+				want := "kept: false"
+				if test.kept || thread == "" { // the folder is there, and nothing more is lost
+					want = "kept: true"
+				}
+				if !strings.Contains(text, want) || thread != "" && (!strings.Contains(text, has[test.kept]) || strings.Contains(text, has[!test.kept])) {
+					t.Errorf("the prompt is\n%s", text)
+				}
+			}
+		})
+	}
+}
+
+// Whatever hangs when a session is stopped, its end has a bound, which a deadline can
+// reserve.
+func TestTheEndOfAStoppedSessionIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(f *repositoryFixture, wait string){
+		"after_run outside the sandbox": func(f *repositoryFixture, wait string) {
+			f.job.Repository, f.hooks.AfterRun = nil, wait
+		},
+		"after_run in the sandbox": func(f *repositoryFixture, wait string) { f.job.Repository.Hooks.AfterRun = wait },
+		"the publication": func(f *repositoryFixture, wait string) {
+			f.job.Repository.Deliver = func(ctx context.Context, _ Delivery) (Delivered, error) {
+				<-ctx.Done()
+				return Delivered{}, context.Cause(ctx)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n- [ ] Say `ready`\n- [ ] Hang\n")
+			f.job.stoppedTime = 1 // nanosecond
+			f.grace = impatient
+			set(f, "sleep 3600")
+			ctx := f.stopWhen("ready", schedule.DeadlineReached)
+			var got schedule.Outcome
+			if f.job.Repository == nil {
+				got = f.run(ctx)
+			} else {
+				got = f.session(ctx)
+			}
+			if got.Class != schedule.Stopped || got.Delivered || len(got.Warnings) == 0 || !strings.Contains(strings.Join(got.Warnings, "\n"), "the session was stopped") {
+				t.Errorf("%+v", got)
+			}
+			if !errors.Is(context.Cause(ctx), schedule.StopError(schedule.DeadlineReached)) {
+				t.Error("it was not stopped")
+			}
+		})
+	}
+	if stoppedTime >= StopTime {
+		t.Error("no time is left for the turn and the process to end")
+	}
+}

@@ -1,0 +1,69 @@
+package prompt
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// preamble returns what stands before the prompt of a session: what became of the work
+// of the last one, what it may rely on, and how the work of this one is taken. The
+// template need not say any of it.
+func preamble(issue tracker.Issue, run Run) string {
+	return refusal(issue, run) + resumption(issue, run) + repository(run)
+}
+
+// maxRefused bounds the reasons of a refusal, in bytes.
+const maxRefused = 4000
+
+// refusal tells the agent why the work of the last session was not published. The
+// reasons quote names of files, so they stand in a quotation.
+func refusal(issue tracker.Issue, run Run) string {
+	reasons := strings.TrimSpace(untrusted.Lines(run.Refused))
+	if reasons == "" {
+		return ""
+	}
+	reasons = strings.ReplaceAll(untrusted.Cut(reasons, maxRefused, ""), "\n", "\n> ")
+	where := "That work is still in the workspace. Change it so that none of the reasons is left; otherwise it is refused again."
+	if !run.WorkspaceKept {
+		where = "That work is not in this workspace. Do what the issue asks for without these mistakes; otherwise it is refused again."
+	}
+	return fmt.Sprintf("The work of the last session on %s was refused and not published, for these reasons:\n\n> %s\n\n%s\n\n", issue.Identifier, reasons, where)
+}
+
+// resumption returns what a session is told that continues the thread of an earlier one
+// (SPEC §7.1). The thread holds an older rendering of the prompt, so this says which of
+// the two counts and what may be different.
+func resumption(issue tracker.Issue, run Run) string {
+	if !run.Resumed {
+		return ""
+	}
+	workspace := "The workspace was kept: it is the folder that an earlier session on this issue left. Hooks and people may have changed it since: check before you build on what you remember."
+	switch {
+	case !run.WorkspaceKept:
+		workspace = "The workspace is new. Files and commits that you made and that were not published are gone from it: check what is there before you build on what you remember, and make again what is missing."
+	case run.Branch != "":
+		workspace = "The workspace was kept: it has what the earlier session left, and what others have pushed to the branch. Several commits may have become one, and files that were not committed may be committed: check before you build on what you remember."
+	}
+	return fmt.Sprintf(`This thread continues: a new session works on %s, and what you know from the turns before still helps you.
+
+- %s
+- The prompt below is rendered for this session, from the issue as it is now; its state is %q. People may have changed the issue or the instructions. Where the prompt differs from what stands earlier in this thread, the prompt below counts.
+
+`, issue.Identifier, workspace, issue.State)
+}
+
+// repository tells the agent about a workspace that the host has filled.
+func repository(run Run) string {
+	if run.Branch == "" {
+		return ""
+	}
+	text := fmt.Sprintf("The workspace is a Git repository on the branch `%s`, whose base is `%s`. You cannot push from it or fetch into it.", run.Branch, run.Base)
+	if run.Delivers {
+		text += " You need not: at the end of the session everything in it that Git does not ignore, committed or not, is taken, checked and published on that branch. Open no pull request yourself." +
+			" When the work is done and tested, call the tool `deliver` with a title and a description for the people who will review it, and end your turn."
+	}
+	return text + "\n\n"
+}
