@@ -29,7 +29,7 @@ type job struct {
 	inputs        map[string]string
 	env           []string    // of the job
 	workflow      string      // a user's workflow, with the Action as the step symphony; empty: one with the inputs
-	interruptWhen func() bool // when to interrupt the step Run as a cancelled job does; nil is never
+	interruptWhen func() bool // when to interrupt the step Run as a cancelled job does, of which act may not print the end; nil is never
 }
 
 // outcome is what there is to see of a job afterwards.
@@ -104,8 +104,14 @@ func (j *job) perform() outcome {
 	j.tell("in_progress", "")
 	cmd := exec.CommandContext(t.Context(), act, j.arguments(kept)...)
 	cmd.Dir = j.dir
-	cmd.Env = []string{"PATH=" + j.path, "HOME=" + j.home, "XDG_CONFIG_HOME=" + j.home, "XDG_CACHE_HOME=" + filepath.Join(j.home, "xdg-cache"), "TMPDIR=" + t.TempDir()}
-	var out bytes.Buffer
+	var out transcript
+	path := j.path
+	if j.interruptWhen == nil {
+		var shells string
+		shells, out.resume = j.waitingShells()
+		path = shells + ":" + path
+	}
+	cmd.Env = []string{"PATH=" + path, "HOME=" + j.home, "XDG_CONFIG_HOME=" + j.home, "XDG_CACHE_HOME=" + filepath.Join(j.home, "xdg-cache"), "TMPDIR=" + t.TempDir()}
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -119,10 +125,10 @@ func (j *job) perform() outcome {
 	if err := <-interrupted; err != nil {
 		t.Error(err)
 	}
-	o := readOutcome(t, out.Bytes())
+	o := readOutcome(t, out.text.Bytes())
 	j.tell("completed", o.status)
 	if text, err := os.ReadFile(filepath.Join(kept, "outputs.json")); err != nil {
-		t.Fatalf("no outputs: %v\n%s", err, &out)
+		t.Fatalf("no outputs: %v\n%s", err, &out.text)
 	} else if err := json.Unmarshal(text, &o.outputs); err != nil {
 		t.Fatal(err)
 	}
