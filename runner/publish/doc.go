@@ -22,6 +22,11 @@
 // read from the work. A branch only moves forward, and only from where we left it:
 // people's commits are brought into the next session and never overwritten.
 //
+// What a person decided stands. A pull request that a person closed is not opened again,
+// nor another one for its issue. After a merge the next pull request shows what is new:
+// the work is brought onto the base that has the merge, because a squash or a rebase
+// would show the old work again.
+//
 // Nothing of a person is replaced: no commit, no text of a pull request, no file in the
 // folder of the patches.
 //

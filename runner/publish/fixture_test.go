@@ -203,15 +203,16 @@ type hub struct {
 
 // pull is a pull request.
 type pull struct {
-	Number   int            `json:"number"`
-	Title    string         `json:"title"`
-	Body     string         `json:"body"`
-	State    string         `json:"state"`
-	Draft    bool           `json:"draft"`
-	URL      string         `json:"html_url"`
-	MergedAt *time.Time     `json:"merged_at"`
-	Head     map[string]any `json:"head"`
-	Base     map[string]any `json:"base"`
+	Number      int            `json:"number"`
+	Title       string         `json:"title"`
+	Body        string         `json:"body"`
+	State       string         `json:"state"`
+	Draft       bool           `json:"draft"`
+	URL         string         `json:"html_url"`
+	MergedAt    *time.Time     `json:"merged_at"`
+	MergeCommit string         `json:"merge_commit_sha"`
+	Head        map[string]any `json:"head"`
+	Base        map[string]any `json:"base"`
 }
 
 func newHub(t *testing.T) *hub {

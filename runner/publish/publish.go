@@ -94,20 +94,22 @@ func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result,
 	if there := w.There; there != w.Last.Head && there != w.Last.Pushing && there != w.Incoming.Start && !there.IsZero() {
 		return r, fmt.Errorf("publish %s: %w: the branch %s has commits that this session does not have; the next one begins with them", w.Issue, git.ErrMoved, w.Branch)
 	}
-	changes, verdict, err := p.judge(ctx, w.Incoming, w.There)
-	r.Verdict = verdict
+	changes, err := p.check(ctx, w, &r)
 	switch {
-	case err != nil:
-		return r, err
-	case len(verdict.Refusals) > 0:
-		r.Secret, err = p.hidesSecret(ctx, w.Incoming, verdict)
+	case err != nil || len(r.Verdict.Refusals) > 0:
 		return r, err
 	case p.Folder != "":
 		return p.writePatch(ctx, w, r, changes, now)
 	}
-	pull, err := p.findPullRequest(ctx, w)
+	pulls, err := p.findPullRequest(ctx, w)
 	if err != nil {
 		return r, err
+	}
+	if pulls.merged != nil {
+		changes, err = p.continueAfterMerge(ctx, w, &r, pulls.merged, changes, now)
+		if err != nil || len(r.Verdict.Refusals) > 0 || r.State != PullNone {
+			return r, err
+		}
 	}
 	title := defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default))
 	commit, err := p.commit(ctx, w, changes, title, now)
@@ -127,7 +129,17 @@ func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result,
 	if p.GitHub == nil {
 		return r, nil
 	}
-	return r, p.proposePullRequest(ctx, w, &r, pull, title)
+	return r, p.proposePullRequest(ctx, w, &r, pulls.open, title)
+}
+
+// check returns the changes of the work, and sets what the Result says of them.
+func (p *Publisher) check(ctx context.Context, w Work, r *Result) ([]git.Change, error) {
+	changes, verdict, err := p.judge(ctx, w.Incoming, w.There)
+	r.Verdict = verdict
+	if err == nil && len(verdict.Refusals) > 0 {
+		r.Secret, err = p.hidesSecret(ctx, w.Incoming, verdict)
+	}
+	return changes, err
 }
 
 // commit returns the commit to push.

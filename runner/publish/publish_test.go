@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -294,26 +293,6 @@ func TestRefusedWorkSaysWhetherItHoldsASecret(t *testing.T) {
 				t.Errorf("got %+v, %v", r, err)
 			}
 		})
-	}
-}
-
-func TestAPullRequestThatAPersonClosedIsNotReopened(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	first := f.publish(f.session(f.adds("a", "1\n")))
-	f.hub.pulls[0].State = "closed"
-	w := f.session(f.adds("b", "2\n"))
-	w.Last = first.Record
-	if _, err := f.Publish(t.Context(), w, now); !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "https://github.com/acme/shop/pull/1") {
-		t.Errorf("got %v", err)
-	}
-	if got := f.onBranch("rev-list", "--count"); got != "2\n" || len(f.hub.pulls) != 1 {
-		t.Errorf("the branch has %s commits; %d pull requests", got, len(f.hub.pulls))
-	}
-	merged := now.Add(time.Hour)
-	f.hub.pulls[0].MergedAt = &merged
-	if r := f.publish(w); r.State != PullOpened || r.Record.Number != 2 {
-		t.Errorf("after a merge: %+v", r)
 	}
 }
 

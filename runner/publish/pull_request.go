@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -30,41 +31,62 @@ const (
 // it does not know yet: a push reaches its other parts a moment later.
 const lookTries = 3
 
-// findPullRequest returns the open pull request of the branch; nil if there is none,
-// or the latest one was merged. It fails with [ErrClosed] if a person closed it.
-func (p *Publisher) findPullRequest(ctx context.Context, w Work) (*client.PullRequest, error) {
+// pullRequests holds what is known of the pull requests of a branch.
+type pullRequests struct {
+	open   *client.PullRequest // nil if there is none
+	merged *client.PullRequest // the latest, if it was merged and none is open; else nil
+}
+
+// findPullRequest looks for the pull request of the branch. It fails with [ErrClosed] if
+// a person closed the latest one.
+func (p *Publisher) findPullRequest(ctx context.Context, w Work) (pullRequests, error) {
 	if p.GitHub == nil {
-		return nil, nil
+		return pullRequests{}, nil
 	}
 	pulls, err := p.GitHub.PullRequests(ctx, w.Branch.String())
 	if err != nil {
-		return nil, fmt.Errorf("publish %s: look for its pull request: %w", w.Issue, err)
+		return pullRequests{}, fmt.Errorf("publish %s: look for its pull request: %w", w.Issue, err)
 	}
 	for _, pull := range pulls {
 		if pull.GetState() == "open" {
-			return pull, nil
+			return pullRequests{open: pull}, nil
 		}
 	}
-	if len(pulls) > 0 && pulls[0].MergedAt == nil {
-		return nil, fmt.Errorf("publish %s: %w: somebody closed %s without merging it; reopen it, or release the issue", w.Issue, ErrClosed, pulls[0].GetHTMLURL())
+	switch {
+	case len(pulls) == 0:
+		return pullRequests{}, nil
+	case pulls[0].MergedAt == nil:
+		return pullRequests{}, closed(w, pulls[0])
 	}
-	return nil, nil
+	return pullRequests{merged: pulls[0]}, nil
 }
 
-// proposePullRequest opens the pull request, or updates the text of the one there is.
+// closed returns the error for a pull request that a person closed.
+func closed(w Work, pull *client.PullRequest) error {
+	return fmt.Errorf("publish %s: %w: somebody closed %s without merging it; reopen it, or release the issue", w.Issue, ErrClosed, pull.GetHTMLURL())
+}
+
+// report sets what a Result says of a pull request.
+func (r *Result) report(state PullState, pull *client.PullRequest) {
+	r.State, r.Record.Number, r.Record.URL = state, pull.GetNumber(), pull.GetHTMLURL()
+}
+
+// proposePullRequest updates the text of the open pull request, or opens one.
 func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, pull *client.PullRequest, title string) error {
 	body := p.body(w, r.Verdict, r.Record.Head)
-	var err error
-	if pull == nil {
-		if pull, err = p.openPullRequest(ctx, w, *r, title, body); err != nil {
+	if pull != nil {
+		state, err := p.updatePullRequest(ctx, w, pull, body)
+		if !errors.Is(err, errMerged) {
+			r.report(state, pull)
 			return err
 		}
-		r.State = PullOpened
-		r.Warnings = p.decorate(ctx, pull.GetNumber())
-	} else if r.State, err = p.updatePullRequest(ctx, w, pull, body); err != nil {
+	}
+	pull, err := p.openPullRequest(ctx, w, *r, title, body)
+	if err != nil {
 		return err
 	}
-	r.Record.Number, r.Record.URL = pull.GetNumber(), pull.GetHTMLURL()
+	r.report(PullOpened, pull)
+	r.Warnings = p.decorate(ctx, pull.GetNumber())
 	return nil
 }
 
@@ -83,8 +105,8 @@ func (p *Publisher) openPullRequest(ctx context.Context, w Work, r Result, title
 		case err == nil:
 			return pull, nil
 		case client.Says(err, "a pull request already exists"):
-			if pull, other := p.findPullRequest(ctx, w); other != nil || pull != nil {
-				return pull, other
+			if pulls, other := p.findPullRequest(ctx, w); other != nil || pulls.open != nil {
+				return pulls.open, other
 			}
 		case client.HasStatus(err, http.StatusForbidden) && client.Says(err, "is not permitted to create or approve pull requests"):
 			return nil, fmt.Errorf("publish %s: the branch %s was pushed: %w: %w", w.Issue, w.Branch, ErrNotPermitted, err)
@@ -105,16 +127,27 @@ func unknownHead(err error) bool {
 	return client.HasStatus(err, http.StatusUnprocessableEntity) && client.Says(err, "head invalid", "head sha can't be blank", "head ref must be a branch", "no commits between")
 }
 
-// updatePullRequest replaces the body of a pull request, unless a person edited it.
+// errMerged: the pull request was merged in the meantime.
+var errMerged = errors.New("pull_request_merged")
+
+// updatePullRequest replaces the body of a pull request, unless a person edited it. It
+// fails with errMerged or [ErrClosed] if the pull request is no longer open: what was
+// pushed is not part of it.
 func (p *Publisher) updatePullRequest(ctx context.Context, w Work, pull *client.PullRequest, body string) (PullState, error) {
 	now := withoutReturns(pull.GetBody())
 	if strings.TrimSpace(now) == strings.TrimSpace(body) || !isOurs(now) {
 		return PullUnchanged, nil
 	}
-	if _, err := p.GitHub.EditPullRequest(ctx, pull.GetNumber(), nil, &body); err != nil {
+	got, err := p.GitHub.EditPullRequest(ctx, pull.GetNumber(), nil, &body)
+	switch {
+	case err != nil:
 		return PullUnchanged, fmt.Errorf("publish %s: the branch was pushed: update %s: %w", w.Issue, pull.GetHTMLURL(), err)
+	case got.GetState() != "closed":
+		return PullUpdated, nil
+	case got.MergedAt != nil:
+		return PullUnchanged, errMerged
 	}
-	return PullUpdated, nil
+	return PullUnchanged, closed(w, got)
 }
 
 // decorate adds labels, people and teams to a new pull request. Each failure is a

@@ -35,13 +35,15 @@ func (p *Publisher) Settle(ctx context.Context, w Work, now time.Time) (Result, 
 	if p.GitHub == nil {
 		return r, nil
 	}
-	pull, err := p.findPullRequest(ctx, w)
-	if err != nil {
+	pulls, err := p.findPullRequest(ctx, w)
+	switch {
+	case err != nil:
 		return r, err
-	}
-	if pull != nil {
-		r.Record.Number, r.Record.URL = pull.GetNumber(), pull.GetHTMLURL()
-		r.State = PullUnchanged
+	case pulls.open != nil:
+		r.report(PullUnchanged, pulls.open)
+		return r, nil
+	case isMerged(pulls.merged, w.There):
+		r.report(PullUnchanged, pulls.merged)
 		return r, nil
 	}
 	in, err := w.Store.Published(ctx, w.Base, w.There)
@@ -49,8 +51,7 @@ func (p *Publisher) Settle(ctx context.Context, w Work, now time.Time) (Result, 
 		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
 	}
 	defer in.Close()
-	if in.MergeBase == w.There { // somebody merged it
-		r.State = PullUnchanged
+	if in.MergeBase == w.There { // somebody merged the branch
 		return r, nil
 	}
 	w.Incoming = in

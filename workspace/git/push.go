@@ -34,7 +34,7 @@ func (in *Incoming) Push(ctx context.Context, to Branch, commit, old ObjectID) e
 // follows returns an error unless commit has old in its history. A lease alone does not
 // protect the branch: with the right old value it forces the push.
 func (in *Incoming) follows(ctx context.Context, commit, old ObjectID) error {
-	_, _, err := in.store.host.output(ctx, in.command("merge-base", "--is-ancestor", old.String(), commit.String()))
+	_, err := in.store.host.run(ctx, in.command("merge-base", "--is-ancestor", old.String(), commit.String()))
 	var exit *exitError
 	switch {
 	case err == nil:

@@ -25,10 +25,6 @@ type Commit struct {
 // The error is [ErrNothingNew] if the commit would change nothing, and a [*Refusal] for
 // changes that the agent did not make or that cannot be made without the others.
 func (in *Incoming) Squash(ctx context.Context, allowed []Change, onto ObjectID, c Commit) (ObjectID, error) {
-	text, err := c.text()
-	if err != nil {
-		return ObjectID{}, fmt.Errorf("squash: %w", err)
-	}
 	found, err := in.Changes(ctx, in.MergeBase, in.Tip)
 	if err != nil {
 		return ObjectID{}, err
@@ -54,6 +50,15 @@ func (in *Incoming) Squash(ctx context.Context, allowed []Change, onto ObjectID,
 	if !slices.Equal(made, allowed) {
 		return ObjectID{}, fmt.Errorf("squash: the tree %s has %d changes, not the %d that are allowed", tree, len(made), len(allowed))
 	}
+	return in.writeCommit(tree, parents, c)
+}
+
+// writeCommit writes a commit into the quarantine and returns its id.
+func (in *Incoming) writeCommit(tree ObjectID, parents []ObjectID, c Commit) (ObjectID, error) {
+	text, err := c.text()
+	if err != nil {
+		return ObjectID{}, fmt.Errorf("squash: %w", err)
+	}
 	var head strings.Builder
 	fmt.Fprintf(&head, "tree %s\n", tree)
 	for _, parent := range parents {
@@ -65,28 +70,35 @@ func (in *Incoming) Squash(ctx context.Context, allowed []Change, onto ObjectID,
 // buildTree returns the tree of the merge base with changes. The error is
 // [ErrNothingNew] if the only parent has that tree.
 func (in *Incoming) buildTree(ctx context.Context, changes []Change, parents []ObjectID) (ObjectID, error) {
-	objects, err := in.store.host.openObjects(ctx, in.command(), nil)
+	tree, old, err := in.editTree(ctx, in.MergeBase, changes, parents[0])
+	if err == nil && len(parents) == 1 && old == tree {
+		err = ErrNothingNew
+	}
 	if err != nil {
 		return ObjectID{}, fmt.Errorf("squash: %w", err)
 	}
+	return tree, nil
+}
+
+// editTree returns the tree of a commit with changes, and the tree of another commit to
+// compare it with.
+func (in *Incoming) editTree(ctx context.Context, commit ObjectID, changes []Change, other ObjectID) (tree, otherTree ObjectID, err error) {
+	objects, err := in.store.host.openObjects(ctx, in.command(), nil)
+	if err != nil {
+		return ObjectID{}, ObjectID{}, err
+	}
 	e := treeEdit{in, &treeWalk{objects: objects, limits: in.store.host.limits}}
-	tree, err := e.apply(in.MergeBase.String()+"^{tree}", changes, 0)
+	tree, err = e.apply(commit.String()+"^{tree}", changes, 0)
 	if err == nil && tree.IsZero() {
 		tree, err = in.write("tree", nil)
 	}
 	var old Object
 	if err == nil {
-		if old, err = objects.ask(parents[0].String() + "^{tree}"); err == nil {
+		if old, err = objects.ask(other.String() + "^{tree}"); err == nil {
 			_, err = objects.contents(old, in.store.host.limits.object)
 		}
 	}
-	if err := objects.close(err); err != nil {
-		return ObjectID{}, fmt.Errorf("squash: %w", err)
-	}
-	if len(parents) == 1 && old.ID == tree {
-		return ObjectID{}, fmt.Errorf("squash: %w", ErrNothingNew)
-	}
-	return tree, nil
+	return tree, old.ID, objects.close(err)
 }
 
 // parents returns the parents of a commit that follows both onto and the merge base.

@@ -85,8 +85,10 @@ func (e *treeEdit) apply(request string, changes []Change, skip int) (ObjectID, 
 
 // conflict returns the error for a change that cannot be made without others.
 func conflict(c Change) error {
-	return refuse("the change of %q cannot be made without changes that are not allowed", sanitize(c.Path))
+	return &Refusal{Reason: fmt.Sprintf("the change of %q cannot be made without changes that are not allowed", sanitize(c.Path)), Err: errConflict}
 }
+
+var errConflict = errors.New("conflict")
 
 // formatTree returns a tree object. git sorts a folder as if its name ended in a slash.
 func formatTree(entries map[string]treeEntry) []byte {
