@@ -71,19 +71,20 @@ var equipment = []string{"codex/codextest", "tracker/trackertest", "tracker/gith
 
 // owners says which packages may import a third-party library.
 var owners = map[string][]string{
-	"gopkg.in/yaml.v3":                      {"runner/workflow", "runner/action", "tracker/file"},
-	"github.com/osteele/liquid":             {"runner/prompt"},
-	"github.com/bmatcuk/doublestar/v4":      {"runner/delivery"},
-	"golang.org/x/text":                     {"runner/delivery"},
-	"github.com/spf13/cobra":                {"cmd/symphony"},
-	"golang.org/x/term":                     {"cmd/symphony"},
-	"golang.org/x/sync":                     {"tracker/github"},
-	"github.com/google/go-cmp":              {"tracker/trackertest"},
-	"github.com/google/go-github/v62":       {"tracker/github/client"},
-	"github.com/shurcooL/graphql":           {"tracker/linear", "tracker/github", "tracker/github/client"},
-	"github.com/vektah/gqlparser/v2":        {"tracker/linear", "tracker/trackertest", "tracker/github/githubtest"},
-	"github.com/sethvargo/go-githubactions": {"runner/action"},
-	"github.com/mattn/go-runewidth":         {"runner/report"},
+	"gopkg.in/yaml.v3":                           {"runner/workflow", "runner/action", "tracker/file"},
+	"github.com/osteele/liquid":                  {"runner/prompt"},
+	"github.com/bmatcuk/doublestar/v4":           {"runner/delivery"},
+	"golang.org/x/text":                          {"runner/delivery"},
+	"github.com/spf13/cobra":                     {"cmd/symphony"},
+	"golang.org/x/term":                          {"cmd/symphony"},
+	"golang.org/x/sync":                          {"tracker/github"},
+	"github.com/google/go-cmp":                   {"tracker/trackertest"},
+	"github.com/google/go-github/v62":            {"tracker/github/client"},
+	"github.com/bradleyfalzon/ghinstallation/v2": {"tracker/github/client"},
+	"github.com/shurcooL/graphql":                {"tracker/linear", "tracker/github", "tracker/github/client"},
+	"github.com/vektah/gqlparser/v2":             {"tracker/linear", "tracker/trackertest", "tracker/github/githubtest"},
+	"github.com/sethvargo/go-githubactions":      {"runner/action"},
+	"github.com/mattn/go-runewidth":              {"runner/report"},
 }
 
 // pure packages have no clock, no goroutine and no context.

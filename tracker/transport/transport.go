@@ -53,6 +53,11 @@ type Transport struct {
 	// if the answer does not say. It is asked about every answer.
 	Limited func(Answer) (wait time.Duration, limited bool)
 
+	// Authorize returns the value of the Authorization header of one request, in place of
+	// the one that New got. It is for tokens that do not live long; nil for others. Its
+	// error is wrapped.
+	Authorize func(context.Context) (string, error)
+
 	base          http.RoundTripper
 	root          *url.URL
 	authorization string
@@ -60,7 +65,8 @@ type Transport struct {
 }
 
 // New returns a Transport for the server of an address. The authorization is the
-// value of that header; the token is its last word. A nil base is
+// value of that header; the token is its last word. If it is empty, the base sets the
+// header of the request that it gets, or there is none. A nil base is
 // http.DefaultTransport. New fails as [ParseAddress] does.
 func New(address, authorization string, base http.RoundTripper) (*Transport, error) {
 	root, err := ParseAddress(address)
@@ -118,9 +124,16 @@ func (t *Transport) Do(req *http.Request) (Answer, error) {
 		}
 	}
 	ctx := req.Context()
+	authorization := t.authorization
+	if t.Authorize != nil {
+		var err error
+		if authorization, err = t.Authorize(ctx); err != nil {
+			return Answer{}, &Error{Kind: NotSent, Reason: err.Error(), Err: err}
+		}
+	}
 	repeatable := req.Method == http.MethodGet || req.Method == http.MethodHead || ctx.Value(repeatableKey{}) != nil
 	for try := 1; ; try++ {
-		answer, failure := t.send(req)
+		answer, failure := t.send(req, authorization)
 		if failure == nil {
 			return answer, nil
 		}
@@ -168,19 +181,18 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // send sends the request once.
-func (t *Transport) send(req *http.Request) (Answer, *Error) {
+func (t *Transport) send(req *http.Request, authorization string) (Answer, *Error) {
 	ctx, cancel := context.WithTimeoutCause(req.Context(), t.Timeout, fmt.Errorf("no answer within %v", t.Timeout))
 	defer cancel()
-	answer, err := t.exchange(req.Clone(ctx))
+	answer, err := t.exchange(req.Clone(ctx), authorization)
 	reachable := fmt.Sprintf("see that %s can be reached", t.root.Host)
 	switch {
 	case err != nil && req.Context().Err() != nil:
 		return Answer{}, Interrupted(req.Context())
 	case err != nil && ctx.Err() != nil:
 		return Answer{}, &Error{Kind: Unanswered, Reason: context.Cause(ctx).Error(), Remedy: reachable}
-	case err != nil:
-		// The cause is kept as text alone, because it may quote what the server sent.
-		return Answer{}, &Error{Kind: Unanswered, Reason: untrusted.OneLine(t.secret.clean(err.Error()), maxText), Remedy: reachable}
+	case err != nil: // a text alone, because its cause may quote what the server sent
+		return Answer{}, &Error{Kind: Unanswered, Reason: untrusted.OneLine(err.Error(), maxText), Remedy: reachable}
 	case len(answer.Body) > t.MaxAnswer:
 		return Answer{}, &Error{
 			Kind: Unreadable, Reason: fmt.Sprintf("the answer has more than %d bytes", t.MaxAnswer),
@@ -200,9 +212,9 @@ func (t *Transport) send(req *http.Request) (Answer, *Error) {
 	return Answer{}, failure
 }
 
-// exchange sends the copy of a request and reads the whole answer, without the
-// token.
-func (t *Transport) exchange(req *http.Request) (Answer, error) {
+// exchange sends the copy of a request and reads the whole answer. Neither the answer
+// nor the error holds the token that was sent.
+func (t *Transport) exchange(req *http.Request, authorization string) (Answer, error) {
 	if req.GetBody != nil {
 		body, err := req.GetBody()
 		if err != nil {
@@ -210,18 +222,27 @@ func (t *Transport) exchange(req *http.Request) (Answer, error) {
 		}
 		req.Body = body
 	}
-	req.Header.Set("Authorization", t.authorization)
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
+	}
 	req.Header.Set("User-Agent", "symphony")
 	resp, err := t.base.RoundTrip(req)
+	sent := t.secret
+	if header := req.Header.Get("Authorization"); header != t.authorization {
+		sent = newSecret(header)
+	}
 	if err != nil {
-		return Answer{}, err
+		return Answer{}, errors.New(sent.clean(err.Error()))
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(t.MaxAnswer)+1))
+	if err != nil {
+		return Answer{}, errors.New(sent.clean(err.Error()))
+	}
 	for _, values := range resp.Header {
 		for i, value := range values {
-			values[i] = t.secret.clean(value)
+			values[i] = sent.clean(value)
 		}
 	}
-	return Answer{resp.StatusCode, resp.Header, t.secret.cleanBytes(body)}, err
+	return Answer{resp.StatusCode, resp.Header, sent.cleanBytes(body)}, nil
 }

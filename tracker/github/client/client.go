@@ -49,6 +49,9 @@ type Config struct {
 	Token  string       // sent as a Bearer token
 	Log    *slog.Logger // of requests that are repeated; nil for none
 	Names  Names        // of the three settings above
+	// Tokens returns the token of a request in place of Token, as [App.Token] does; nil
+	// if there is a Token.
+	Tokens func(context.Context) (string, error)
 }
 
 // Names says how the settings are called in errors. An empty one is that of the
@@ -68,17 +71,34 @@ type Client struct {
 // New returns a Client. It checks the settings, and sends no request. A nil base is
 // http.DefaultTransport.
 func New(cfg Config, base http.RoundTripper) (*Client, error) {
+	authorization := "Bearer " + cfg.Token
+	switch {
+	case cfg.Tokens != nil:
+		authorization = ""
+	case cfg.Token == "":
+		return nil, fmt.Errorf("there is no token: set %s", cmp.Or(cfg.Names.Token, "GITHUB_TOKEN"))
+	}
+	c, err := open(cfg, authorization, base)
+	if err == nil && cfg.Tokens != nil {
+		c.Transport.Authorize = func(ctx context.Context) (string, error) {
+			token, err := cfg.Tokens(ctx)
+			return "Bearer " + token, err
+		}
+	}
+	return c, err
+}
+
+// open returns a Client that sends an authorization, which may be empty.
+func open(cfg Config, authorization string, base http.RoundTripper) (*Client, error) {
 	names := Names{cmp.Or(cfg.Names.Repo, "GITHUB_REPOSITORY"), cmp.Or(cfg.Names.APIURL, "GITHUB_API_URL"), cmp.Or(cfg.Names.Token, "GITHUB_TOKEN")}
 	root, err := ParseAPIURL(cmp.Or(cfg.APIURL, DefaultAPI))
 	switch {
 	case !IsRepo(cfg.Repo):
 		return nil, fmt.Errorf("%s is %.100q: write it as owner/name", names.Repo, cfg.Repo)
-	case cfg.Token == "":
-		return nil, fmt.Errorf("there is no token: set %s", names.Token)
 	case err != nil:
 		return nil, fmt.Errorf("%s %w", names.APIURL, err)
 	}
-	t, err := transport.New(root, "Bearer "+cfg.Token, base)
+	t, err := transport.New(root, authorization, base)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", names.APIURL, err)
 	}

@@ -106,6 +106,9 @@ func (c *Client) explain(err error, p Permission) error {
 	}
 	switch e.Kind {
 	case transport.NotSent:
+		if e.Err != nil {
+			break // there is no token, and the cause says why
+		}
 		e.Remedy = "the token is sent to that host alone: check " + c.names.APIURL
 	case transport.Unreadable:
 		if e.Remedy == "" {
