@@ -87,6 +87,18 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.verb, how)
 }
 
+// tokenError reports that a source has no token for a remote. Nothing was sent.
+type tokenError struct{ err error }
+
+func (e *tokenError) Error() string { return e.err.Error() }
+
+// Is reports whether target is the category of the error.
+func (e *tokenError) Is(target error) bool {
+	return target == ErrUnauthorized && !errors.Is(e.err, ErrUnavailable)
+}
+
+func (e *tokenError) Unwrap() error { return e.err }
+
 // maxQuoted bounds git's own words in an error, in bytes: the end says what failed.
 const maxQuoted = 400
 

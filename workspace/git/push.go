@@ -111,7 +111,11 @@ func (s *Store) push(ctx context.Context, repository, ref string, commit, old Ob
 		return nil
 	}
 	var exit *exitError
-	if !errors.As(err, &exit) {
+	var noToken *tokenError
+	switch {
+	case errors.As(err, &noToken):
+		return err
+	case !errors.As(err, &exit):
 		return s.settle(ctx, ref, commit, old, s.remote.explain("push", err))
 	}
 	if answer, ok := parsePush(string(out), ref); ok {

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
@@ -26,11 +27,17 @@ func (t Token) MarshalText() ([]byte, error) { return []byte("***"), nil }
 // LogValue returns a mask.
 func (t Token) LogValue() slog.Value { return slog.StringValue("***") }
 
+// TokenSource returns the token for one command that talks to a remote. It is asked
+// before each, so that tokens may be short-lived. Its error is [ErrUnauthorized] in the
+// end, unless it is [ErrUnavailable].
+type TokenSource func(context.Context) (Token, error)
+
 // Remote is a repository that the host fetches from and pushes to.
 type Remote struct {
 	url    string
 	scheme string // "https", "http" or "file"
 	token  Token
+	tokens TokenSource // in place of token; nil for none
 }
 
 // ParseRemote returns the remote at a URL: https, http on this machine, or the
@@ -84,6 +91,31 @@ func ParseRemote(address string, token Token) (Remote, error) {
 // fileRemote returns the remote in a folder of this machine.
 func fileRemote(path string) Remote {
 	return Remote{url: (&url.URL{Scheme: "file", Path: filepath.Clean(path)}).String(), scheme: "file"}
+}
+
+// WithTokens returns the remote with the tokens of a source in place of its own. A
+// repository on this machine gets none.
+func (r Remote) WithTokens(source TokenSource) Remote {
+	if r.scheme != "file" {
+		r.token, r.tokens = "", source
+	}
+	return r
+}
+
+// authorized returns the remote as one command uses it, with its token.
+func (r Remote) authorized(ctx context.Context) (*Remote, error) {
+	if r.tokens == nil {
+		return &r, nil
+	}
+	token, err := r.tokens(ctx)
+	switch {
+	case err == nil:
+		r.token = token
+		return &r, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, &tokenError{err}
 }
 
 // URL returns the address, which never contains a credential.

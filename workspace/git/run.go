@@ -135,6 +135,13 @@ func (h *Host) start(ctx context.Context, c command) (*process, error) {
 			return nil, err
 		}
 	}
+	if c.remote != nil {
+		remote, err := c.remote.authorized(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.remote = remote
+	}
 	timeout := c.timeout
 	if timeout == 0 {
 		timeout = h.limits.local

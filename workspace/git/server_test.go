@@ -22,6 +22,7 @@ type server struct {
 	mu       sync.Mutex
 	requests []string                                                 // methods and paths, without those that lacked the token
 	before   func(w http.ResponseWriter, r *http.Request) (done bool) // may answer instead; nil for nothing
+	token    Token                                                    // that it wants
 }
 
 // serve serves the repositories of a folder.
@@ -35,13 +36,16 @@ func serve(t testing.TB, folder string) *server {
 	if _, err := os.Stat(backend); err != nil {
 		t.Skip("there is no git-http-backend here")
 	}
-	s := &server{}
+	s := &server{token: testToken}
 	handler := &cgi.Handler{
 		Path: backend, Dir: folder,
 		Env: []string{"GIT_PROJECT_ROOT=" + folder, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=symphony", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"},
 	}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, password, _ := r.BasicAuth(); password != testToken {
+		s.mu.Lock()
+		token := s.token
+		s.mu.Unlock()
+		if _, password, _ := r.BasicAuth(); password != string(token) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -70,6 +74,13 @@ func (s *server) answer(f func(w http.ResponseWriter, r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = f
+}
+
+// accept makes the server want another token from now on.
+func (s *server) accept(token Token) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token = token
 }
 
 // seen returns the requests since the last call.
