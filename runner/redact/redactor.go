@@ -56,8 +56,8 @@ func (r *Redactor) Add(secret string) error {
 	return nil
 }
 
-// encode adds the encodings of a secret and of each of its lines. r.mu must be
-// held, except in New.
+// encode adds the encodings of a secret and of each of its lines, except those that
+// every private key begins and ends with. r.mu must be held, except in New.
 func (r *Redactor) encode(secret string) error {
 	secret = strings.TrimSpace(secret)
 	switch {
@@ -73,7 +73,7 @@ func (r *Redactor) encode(secret string) error {
 	addEncodings(r.encodings, secret)
 	if lines := strings.FieldsFunc(secret, isLineEnd); len(lines) > 1 {
 		for _, line := range lines {
-			if line = strings.TrimSpace(line); len(line) >= minLength {
+			if line = strings.TrimSpace(line); len(line) >= minLength && !strings.HasPrefix(line, "-----") {
 				addEncodings(r.encodings, line)
 			}
 		}

@@ -287,3 +287,18 @@ func TestFindTellsWhereSecretsStand(t *testing.T) {
 		}
 	}
 }
+
+// Otherwise every program that reads such files would seem to hold the secret.
+func TestTheFirstLineOfAPrivateKeyIsNoSecret(t *testing.T) {
+	t.Parallel()
+	r := redact.New("-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA0123456789\nabcdefgh+/==\n-----END RSA PRIVATE KEY-----\n")
+	code := []byte(`const begin, end = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"`)
+	if found := r.Find(code); len(found) > 0 {
+		t.Errorf("found %v in %s", found, code)
+	}
+	for _, line := range []string{"MIIEowIBAAKCAQEA0123456789", "abcdefgh+/=="} {
+		if got := r.String("x " + line + " y"); got != "x *** y" {
+			t.Errorf("got %q", got)
+		}
+	}
+}

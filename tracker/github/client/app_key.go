@@ -24,42 +24,47 @@ func ParseKey(text string) (*rsa.PrivateKey, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, errors.New("is empty: give it the .pem file of the App's private key")
 	}
+	key, err := x509.ParsePKCS1PrivateKey(keyBytes(text))
+	if err != nil {
+		other, _ := x509.ParsePKCS8PrivateKey(keyBytes(text))
+		key, _ = other.(*rsa.PrivateKey) // nil if it is no RSA key
+	}
+	if key == nil {
+		return nil, errors.New("is no RSA private key: give it the whole .pem file that GitHub made, from -----BEGIN to -----END")
+	}
+	return key, nil
+}
+
+// KeyLines returns the lines of a private key as a file, however it was pasted, so that
+// they can be hidden; nil if there is no key.
+func KeyLines(text string) []string {
+	var lines []string
+	for line := range strings.Lines(string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyBytes(text)}))) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// keyBytes returns what the PEM block of a private key holds; nil if there is none.
+func keyBytes(text string) []byte {
 	block := pemBlock().FindStringSubmatch(text)
 	if block == nil {
-		decoded, err := base64.StdEncoding.DecodeString(oneLine(text))
-		if err == nil {
-			block = pemBlock().FindStringSubmatch(string(decoded))
+		file, _ := base64.StdEncoding.DecodeString(oneLine(text))
+		if block = pemBlock().FindStringSubmatch(string(file)); block == nil {
+			return nil
 		}
 	}
-	if block != nil {
-		if der, err := base64.StdEncoding.DecodeString(oneLine(block[1])); err == nil {
-			if key := parseDER(der); key != nil {
-				return key, nil
-			}
-		}
+	der, err := base64.StdEncoding.DecodeString(oneLine(block[1]))
+	if err != nil {
+		return nil
 	}
-	return nil, errors.New("is no RSA private key: give it the whole .pem file that GitHub made, from -----BEGIN to -----END")
+	return der
 }
 
 // oneLine returns base64 without spaces and ends of lines, also those that are written
 // as letters.
 func oneLine(text string) string {
-	text = strings.NewReplacer(`\r`, "", `\n`, "").Replace(text)
-	return strings.Join(strings.Fields(text), "")
-}
-
-// parseDER returns the key in either format of private keys, nil if there is none that
-// can sign.
-func parseDER(der []byte) *rsa.PrivateKey {
-	key, err := x509.ParsePKCS1PrivateKey(der)
-	if err != nil {
-		other, _ := x509.ParsePKCS8PrivateKey(der)
-		key, _ = other.(*rsa.PrivateKey) // nil if it is no RSA key
-	}
-	return key
-}
-
-// FormatKey returns a private key as the file that GitHub gives.
-func FormatKey(key *rsa.PrivateKey) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+	return strings.Join(strings.Fields(strings.NewReplacer(`\r`, "", `\n`, "").Replace(text)), "")
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,11 @@ var appKey = sync.OnceValue(func() *rsa.PrivateKey {
 	}
 	return key
 })
+
+// keyFile returns a private key as the file that GitHub gives.
+func keyFile(key *rsa.PrivateKey) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+}
 
 // appServer is a GitHub that knows one App, number 7, which is installed on acme/shop.
 type appServer struct {
@@ -115,7 +121,7 @@ func (s *appServer) reject(authorization string) string {
 
 func appConfig() client.AppConfig {
 	return client.AppConfig{
-		ID: "7", Key: client.FormatKey(appKey()), Repo: "acme/shop", APIURL: "https://api.example.org",
+		ID: "7", Key: keyFile(appKey()), Repo: "acme/shop", APIURL: "https://api.example.org",
 		Permissions: []client.Permission{client.WriteContents, client.WritePullRequests},
 		Names:       client.AppNames{ID: "app-id", Key: "private-key"},
 	}
@@ -258,7 +264,7 @@ func TestWhatIsWrongWithAnAppIsOneSentenceWithItsRemedy(t *testing.T) {
 	}{
 		"no such App":      {func(c *client.AppConfig) { c.ID = "8" }, nil, "there is no App of this number: correct app-id"},
 		"no such App, 404": {nil, says("", 404, "Integration not found"), "there is no App of this number: correct app-id"},
-		"a key of another": {func(c *client.AppConfig) { c.Key = client.FormatKey(other) }, nil, "private-key is not a key of this App: correct app-id, or generate a new private key"},
+		"a key of another": {func(c *client.AppConfig) { c.Key = keyFile(other) }, nil, "private-key is not a key of this App: correct app-id, or generate a new private key"},
 		"a wrong clock":    {nil, says("", 401, "'Issued at' claim ('iat') must be an Integer"), "the clock of this machine is wrong"},
 		"another 401":      {nil, says("", 401, "Bad credentials"), "GitHub does not accept private-key"},
 		"not installed":    {nil, says("/installation", 404, "Not Found"), "it is not installed on the repository: choose Install App"},
@@ -326,7 +332,7 @@ func TestTheTokenRequestsOfAnAppGoToItsServerAlone(t *testing.T) {
 
 func TestTheKeyOfAnAppIsTakenAsPeoplePasteIt(t *testing.T) {
 	t.Parallel()
-	text := client.FormatKey(appKey())
+	text := keyFile(appKey())
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(appKey())
 	if err != nil {
 		t.Fatal(err)
@@ -346,6 +352,14 @@ func TestTheKeyOfAnAppIsTakenAsPeoplePasteIt(t *testing.T) {
 		if key, err := client.ParseKey(pasted); err != nil || !key.Equal(appKey()) {
 			t.Errorf("%s: %v", name, err)
 		}
+		if name == "PKCS#8" {
+			continue
+		}
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); slices.Contains(client.KeyLines(pasted), line) == strings.HasPrefix(line, "-----") {
+				t.Errorf("%s: the line %s is not hidden, or is no secret", name, line)
+			}
+		}
 	}
 }
 
@@ -358,7 +372,7 @@ func split(s string, n int) (parts []string) {
 
 func TestSettingsOfAnAppThatCannotBeRightAreNamed(t *testing.T) {
 	t.Parallel()
-	text := client.FormatKey(appKey())
+	text := keyFile(appKey())
 	elliptical, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
