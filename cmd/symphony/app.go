@@ -47,6 +47,7 @@ type app struct {
 	logFormat string // the flag --log-format: text or json
 	actions   *action.Runtime
 	redactor  *redact.Redactor
+	githubApp githubApp
 	warnings  []string // for the report
 	reported  bool     // the error of the command was printed, or is not to be
 }

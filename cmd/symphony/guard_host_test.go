@@ -17,8 +17,8 @@ import (
 	"github.com/symphony-runner/symphony/codex/codextest"
 )
 
-// git runs git in a folder, and returns what it printed.
-func git(t *testing.T, folder string, args ...string) string {
+// runGit runs git in a folder, and returns what it printed.
+func runGit(t *testing.T, folder string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
 	out, err := cmd.CombinedOutput()
@@ -38,10 +38,10 @@ func TestRaidLeavesTrapsForTheHost(t *testing.T) {
 	at := func(name string) string { return shellQuote(filepath.Join(p.dir, name)) }
 	p.write("outside/keep", "kept\n")
 	p.write("seed/file", "one\n")
-	git(t, filepath.Join(p.dir, "seed"), "init", "-q", "-b", "main")
-	git(t, filepath.Join(p.dir, "seed"), "add", "-A")
-	git(t, filepath.Join(p.dir, "seed"), "commit", "-q", "-m", "one")
-	git(t, p.dir, "clone", "-q", "--bare", "seed", "remote.git")
+	runGit(t, filepath.Join(p.dir, "seed"), "init", "-q", "-b", "main")
+	runGit(t, filepath.Join(p.dir, "seed"), "add", "-A")
+	runGit(t, filepath.Join(p.dir, "seed"), "commit", "-q", "-m", "one")
+	runGit(t, p.dir, "clone", "-q", "--bare", "seed", "remote.git")
 	p.replace("codex:\n", `agent: {max_turns: 1, max_issues_per_tick: 1}
 hooks:
   timeout_ms: 20000
@@ -86,7 +86,7 @@ echo; test -p package.json && test -L .git/logs && test -d d/d/d && echo the tra
 		t.Fatalf("the traps are not set, so this shows nothing:\n%s\n%s", r.stdout, r.stderr)
 	}
 	intact("after_run")
-	if got, want := git(t, filepath.Join(p.dir, "remote.git"), "log", "-1", "--format=%s", "work"), "two"; got != want {
+	if got, want := runGit(t, filepath.Join(p.dir, "remote.git"), "log", "-1", "--format=%s", "work"), "two"; got != want {
 		t.Errorf("after_run pushed %q, want %q:\n%s", got, want, r.stderr)
 	}
 	second := p.ok("--once", "--logs", "logs")

@@ -24,6 +24,9 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
 		return fmt.Errorf("%w: %s %d is more than the %d that agent.max_issues_per_tick of %s allows: lower the one or raise the other",
 			errUsage, t.option("max-issues"), t.maxIssues, most, filepath.Base(wf.Path))
 	}
+	if err := t.checkApp(wf); err != nil {
+		return err
+	}
 	if !t.actions.InActions() {
 		return nil
 	}

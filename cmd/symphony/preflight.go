@@ -13,9 +13,9 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// keyNames lists the environment variables of API keys. Sessions get the key
-// over their connection: no child process sees it, even if codex.env names it.
-var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY"}
+// keyNames lists the environment variables of keys that no child process sees, even if
+// codex.env names them. Sessions get the API key over their connection.
+var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY", appKeyVariable}
 
 // account returns how sessions log in. CODEX_API_KEY counts before
 // OPENAI_API_KEY, as for `codex exec`: users who set both mean the first for

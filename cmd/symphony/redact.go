@@ -9,6 +9,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // secretWords are in the names that environment variables with secrets usually have.
@@ -29,6 +30,10 @@ func (a *app) environmentSecrets() *redact.Redactor {
 		if name, value, _ := strings.Cut(entry, "="); namesSecret(name) {
 			a.addSecret(r, value)
 		}
+	}
+	key, _ := a.getenv(appKeyVariable) // which need not have been pasted line by line
+	for _, line := range client.KeyLines(key) {
+		a.addSecret(r, line)
 	}
 	return r
 }

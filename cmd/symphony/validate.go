@@ -44,6 +44,10 @@ func (v *validateCommand) Run(ctx context.Context, args []string) error {
 		v.check("tracker", wf.Settings.Tracker.Kind, v.checkTracker(ctx, wf)),
 		v.check("state", "", v.checkState(ctx, wf)),
 	}
+	if v.hasApp() {
+		id, _ := v.getenv(appIDVariable)
+		problems = append(problems, v.check("app", id, v.checkAppToken(ctx, wf)))
+	}
 	for _, weakness := range wf.Settings.Codex.PostureWarnings() {
 		v.printItem("warning   ", weakness)
 	}
@@ -108,6 +112,16 @@ func (v *validateCommand) checkState(ctx context.Context, wf workflow.Workflow) 
 		return err
 	}
 	_, _, err = state.Load(ctx)
+	return err
+}
+
+// checkAppToken gets a token of the GitHub App, for which all its settings have to be
+// right.
+func (v *validateCommand) checkAppToken(ctx context.Context, wf workflow.Workflow) error {
+	tokens, err := v.repositoryToken(wf, quiet())
+	if err == nil && tokens != nil {
+		_, err = tokens(ctx)
+	}
 	return err
 }
 
