@@ -305,6 +305,7 @@ func TestEveryInputReachesTheProgram(t *testing.T) {
 		"workflow",                                         // the argument
 		"state-branch",                                     // a part of --state
 		"openai-api-key", "linear-api-key", "github-token", // by the environment
+		"app-id", "private-key", // the same
 		"codex-version", "cache-sessions", "cache-workspaces", // around the program
 		"upload-logs", // what --logs and --report left
 	}
@@ -329,6 +330,26 @@ func TestEveryInputReachesTheProgram(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("inputs of action.yml (-program +action):\n%s", diff)
+	}
+}
+
+// The private key of an App is for the steps that run the program, and for no other.
+func TestTheKeyOfAnAppReachesTheProgramAlone(t *testing.T) {
+	t.Parallel()
+	var reached []string
+	for _, s := range readManifest(t).Runs.Steps {
+		for name, value := range s.Env {
+			if !strings.Contains(value, "private-key") && !strings.Contains(value, appKeyVariable) {
+				continue
+			}
+			reached = append(reached, s.ID)
+			if name != appKeyVariable || value != "${{ inputs.private-key || env."+appKeyVariable+" }}" || s.Env[appIDVariable] != "${{ inputs.app-id || env."+appIDVariable+" }}" {
+				t.Errorf("the step %s has %s: %s and %s: %s", s.ID, name, value, appIDVariable, s.Env[appIDVariable])
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"plan", "run"}, reached); diff != "" {
+		t.Error(diff)
 	}
 }
 
