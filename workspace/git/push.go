@@ -47,49 +47,6 @@ func (in *Incoming) follows(ctx context.Context, commit, old ObjectID) error {
 	return err
 }
 
-// temporaryPrefix is where objects wait on the remote until they are part of a branch.
-// The remote starts no workflow for it.
-const temporaryPrefix = "refs/symphony/push/"
-
-// PushTemporary brings a commit and its objects to the remote without a branch, as
-// refs/symphony/push/<name>, so that a commit that the remote signs can be made from its
-// tree. Delete it with [Store.DeleteTemporary].
-func (in *Incoming) PushTemporary(ctx context.Context, name string, commit ObjectID) error {
-	b, err := ParseBranch(name)
-	if err != nil {
-		return fmt.Errorf("push the objects of %s: %w", commit, err)
-	}
-	there, err := in.store.list(ctx, temporaryPrefix+b.name)
-	if err != nil {
-		return err
-	}
-	// What another attempt left is not worth anything.
-	if err := in.store.push(ctx, in.dir, temporaryPrefix+b.name, commit, there.refs[temporaryPrefix+b.name]); err != nil {
-		return fmt.Errorf("push the objects of %s to %s: %w", commit, in.store.remote, err)
-	}
-	return nil
-}
-
-// DeleteTemporary deletes what [Incoming.PushTemporary] made. A missing one is no error.
-func (s *Store) DeleteTemporary(ctx context.Context, name string) error {
-	b, err := ParseBranch(name)
-	if err != nil {
-		return fmt.Errorf("delete a temporary reference: %w", err)
-	}
-	there, err := s.list(ctx, temporaryPrefix+b.name)
-	if err != nil {
-		return err
-	}
-	old := there.refs[temporaryPrefix+b.name]
-	if old.IsZero() {
-		return nil
-	}
-	if err := s.push(ctx, s.repository(), temporaryPrefix+b.name, ObjectID{}, old); err != nil {
-		return fmt.Errorf("delete a temporary reference of %s: %w", s.remote, err)
-	}
-	return nil
-}
-
 // push moves a reference of the remote from old to commit, either of which may be
 // nothing. If the connection ends before the answer, it looks what is there.
 func (s *Store) push(ctx context.Context, repository, ref string, commit, old ObjectID) error {

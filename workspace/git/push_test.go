@@ -313,31 +313,6 @@ func TestOfPushesAtTheSameTimeOneWins(t *testing.T) {
 	}
 }
 
-func TestObjectsWaitOnTheRemoteWithoutABranch(t *testing.T) {
-	t.Parallel()
-	d := newDelivery(t)
-	before := refsOf(t, d.origin)
-	in, one := d.work(t, "one")
-	other, two := d.work(t, "two")
-	if err := errors.Join(in.PushTemporary(t.Context(), "run-1", one), in.PushTemporary(t.Context(), "run-1", one), other.PushTemporary(t.Context(), "run-1", two)); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := refsOf(t, d.origin), before+"\nrefs/symphony/push/run-1 "+two.String(); got != want {
-		t.Errorf("the remote has\n%s\nwant\n%s", got, want)
-	}
-	for range 2 {
-		if err := d.store.DeleteTemporary(t.Context(), "run-1"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := refsOf(t, d.origin); got != before {
-		t.Errorf("the remote has\n%s", got)
-	}
-	if err := in.PushTemporary(t.Context(), "../heads/main", one); err == nil {
-		t.Error("a name that leaves the folder was taken")
-	}
-}
-
 // userRepository makes a clone in which somebody works.
 func (d *delivery) userRepository(t testing.TB) string {
 	t.Helper()

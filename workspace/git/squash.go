@@ -122,6 +122,26 @@ func (in *Incoming) parents(ctx context.Context, onto ObjectID) ([]ObjectID, err
 	return parents, nil
 }
 
+// TreeAndParents returns the tree and the parents of a commit.
+func (in *Incoming) TreeAndParents(ctx context.Context, commit ObjectID) (tree ObjectID, parents []ObjectID, err error) {
+	out, err := in.run(ctx, in.command("rev-parse", commit.String()+"^{tree}", commit.String()+"^@"))
+	if err != nil {
+		return ObjectID{}, nil, err
+	}
+	var ids []ObjectID
+	for line := range strings.Lines(out) {
+		id, err := ParseObjectID(strings.TrimSpace(line))
+		if err != nil {
+			return ObjectID{}, nil, err
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return ObjectID{}, nil, errors.New("git rev-parse names no tree")
+	}
+	return ids[0], ids[1:], nil
+}
+
 // check returns an error if git would not write the person as it is.
 func (p Person) check() error {
 	switch {

@@ -1,0 +1,69 @@
+package git
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// temporaryPrefix is where objects wait on the remote until they are part of a branch.
+// The remote starts no workflow for it. Below it are folders with the names of branches.
+const temporaryPrefix = "refs/symphony/push/"
+
+// Temporary is a reference of the remote that keeps objects there until a branch has
+// them. Its name is its own.
+type Temporary struct {
+	store  *Store
+	name   string
+	commit ObjectID
+}
+
+// PushTemporary brings a commit and its objects to the remote without a branch, so that
+// a commit that the remote signs can be made from its tree and moved to a branch, which
+// is at old now. What killed runs left for the branch is deleted. The errors are those
+// of [Incoming.Push]. Delete the reference, whatever happens to the branch.
+func (in *Incoming) PushTemporary(ctx context.Context, to Branch, commit, old ObjectID) (Temporary, error) {
+	if to.IsZero() || commit.IsZero() {
+		return Temporary{}, errors.New("push objects: the branch or the commit is missing")
+	}
+	fail := func(err error) (Temporary, error) {
+		return Temporary{}, fmt.Errorf("push objects for %s to %s: %w", to, in.store.remote, err)
+	}
+	if !old.IsZero() {
+		if err := in.follows(ctx, commit, old); err != nil {
+			return fail(err)
+		}
+	}
+	folder := temporaryPrefix + to.name + "/"
+	there, err := in.store.list(ctx, to.ref(), folder+"*")
+	if err != nil {
+		return fail(err)
+	}
+	now := there.refs[to.ref()]
+	if now != old {
+		return fail(fmt.Errorf("%w: it is at %s, not at %s: fetch, and bring what is there into the work", ErrMoved, display(now), display(old)))
+	}
+	delete(there.refs, to.ref())
+	for _, name := range slices.Sorted(maps.Keys(there.refs)) {
+		left := Temporary{in.store, name, there.refs[name]}
+		if err := left.Delete(ctx); err != nil {
+			in.store.host.log.WarnContext(ctx, "what a killed run left on the remote was not deleted", "reference", name, "error", err)
+		}
+	}
+	t := Temporary{in.store, folder + rand.Text(), commit}
+	if err := in.store.push(ctx, in.dir, t.name, commit, ObjectID{}); err != nil {
+		return fail(err)
+	}
+	return t, nil
+}
+
+// Delete deletes the reference. A missing one is no error.
+func (t Temporary) Delete(ctx context.Context) error {
+	if err := t.store.push(ctx, t.store.repository(), t.name, ObjectID{}, t.commit); err != nil {
+		return fmt.Errorf("delete the temporary reference %s of %s: %w", t.name, t.store.remote, err)
+	}
+	return nil
+}
