@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	defaultHarvestTime = 2 * time.Minute
+	harvestTime = 2 * time.Minute
 	// maxHarvest is more than [git.Store.Receive] takes, so that the refusal is its own.
 	maxHarvest = 65 << 20
 )
@@ -72,10 +72,6 @@ func (a *attempt) harvest(ctx context.Context, from git.From) (*git.Incoming, er
 	date := fmt.Sprintf("%d +0000", a.work.began.Unix())
 	env := append(command.Env, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
 
-	timeout := a.Repository.harvestTime
-	if timeout <= 0 {
-		timeout = defaultHarvestTime
-	}
 	reader, writer := io.Pipe()
 	var incoming *git.Incoming
 	var refused error
@@ -84,7 +80,7 @@ func (a *attempt) harvest(ctx context.Context, from git.From) (*git.Incoming, er
 		incoming, refused = a.Repository.Store.Receive(ctx, reader, from)
 		reader.CloseWithError(errReceived)
 	})
-	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: env, Timeout: timeout, MaxOutput: maxHarvest, Stdout: writer})
+	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: env, Timeout: harvestTime, MaxOutput: maxHarvest, Stdout: writer})
 	if err == nil && result.ExitCode != 0 {
 		err = &git.Refusal{Reason: fmt.Sprintf("git cannot read the repository of the workspace (exit status %d): %s",
 			result.ExitCode, untrusted.Output(a.Redact(result.Stderr), maxHookOutput))}
@@ -98,7 +94,7 @@ func (a *attempt) harvest(ctx context.Context, from git.From) (*git.Incoming, er
 		err = errors.Join(err, incoming.Close())
 	}
 	if errors.Is(err, codex.ErrExecTimeout) {
-		return nil, &git.Refusal{Reason: fmt.Sprintf("it cannot be packed within %v: commit fewer files, and keep the history of the base", timeout), Err: err}
+		return nil, &git.Refusal{Reason: fmt.Sprintf("it cannot be packed within %v: commit fewer files, and keep the history of the base", harvestTime), Err: err}
 	}
 	return nil, err
 }

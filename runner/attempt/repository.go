@@ -61,8 +61,6 @@ type Repository struct {
 	// earlier session has left half published. Its zero answer means that nothing is
 	// published. The errors are those of Deliver. It may be nil.
 	Settle func(context.Context) (Delivered, error)
-
-	harvestTime time.Duration // bounds the harvest; not positive means two minutes
 }
 
 // Delivery is work to publish.

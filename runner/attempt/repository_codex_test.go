@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/symphony-runner/symphony/codex/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -78,8 +77,7 @@ func TestCodexWorksAgainAfterAHostileSession(t *testing.T) {
 			account.BaseURL = m.URL()
 			f.inRepository()
 			f.job.Account = account
-			f.job.Repository.harvestTime = 5 * time.Second // git waits for ever for a pipe
-			f.session(t.Context())                         // may fail: git may not be able to read that
+			f.session(t.Context()) // may fail: git may not be able to read that
 			if f.isPublished() {
 				f.git(f.origin, "update-ref", "-d", "refs/heads/"+f.branch.String())
 			}

@@ -11,6 +11,20 @@
 set -eu
 umask 077
 base=$1 git=$2
+
+# git waits for ever for a named pipe in the place of a file. In .git, besides the hooks,
+# it makes only files and folders; in the work tree it opens these.
+if [ ! -d .git ] || [ -L .git ]; then
+  odd=./.git
+else
+  odd=$(find . -path ./.git/hooks -prune -o \( -path './.git/*' ! -type f ! -type d ! -type s \) -print -o -type p \
+    \( -path '*/.git/*' -o -name .gitignore -o -name .gitattributes -o -name .gitmodules \) -print 2>/dev/null | head -n 1)
+fi
+if [ -n "$odd" ]; then
+  echo "${odd#./} is neither a file nor a folder of a repository: remove it" >&2
+  exit 3
+fi
+
 out=$TMPDIR/symphony-out
 rm -rf "$out"
 trap 'rm -rf "$out"' EXIT
