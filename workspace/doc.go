@@ -48,7 +48,8 @@
 // are removed before a hook runs. Git obeys other places as well: a folder of the
 // work that core.hooksPath names and a repository inside the work belong to the
 // agent, so a hook that does more than fetch and push trusts the agent. [Root.ReplaceGit]
-// puts a new .git in the place of whatever the agent left.
+// puts a new .git in the place of whatever the agent left; with Hooks.GuardGit a hook
+// starts only where git would find nothing else than such a one (git_check.go).
 //
 // Bounds. An agent runs within [Limits]; hooks do not. Named pipes, sockets and
 // devices are removed before a hook runs, so that no hook waits for one.

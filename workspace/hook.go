@@ -58,6 +58,12 @@ func lastWords(line string, n int) string {
 	return "[...] " + words
 }
 
+// AfterCreate runs hooks.after_create in a new workspace that the caller has filled (see
+// [Root.Begin]). The error is a [*HookError].
+func (r *Root) AfterCreate(ctx context.Context, ws Workspace) error {
+	return r.runHook(ctx, "after_create", r.cfg.Hooks.AfterCreate, ws)
+}
+
 // BeforeRun runs hooks.before_run. Its failure is fatal to the attempt (SPEC
 // §9.4). The error is a [*HookError].
 func (r *Root) BeforeRun(ctx context.Context, ws Workspace) error {
@@ -78,7 +84,11 @@ func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace) e
 		return nil
 	}
 	log := r.issueLogger(ws).With("hook", name)
-	if err := r.Tidy(ws); err != nil {
+	err := r.Tidy(ws)
+	if err == nil && r.cfg.Hooks.GuardGit {
+		err = r.checkGit(ws)
+	}
+	if err != nil {
 		err = &HookError{Hook: name, Err: fmt.Errorf("not started: %w", err)}
 		log.WarnContext(ctx, "hook failed", "error", err)
 		return err
@@ -86,7 +96,7 @@ func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace) e
 	r.removeSpecialFiles(ctx, ws)
 	log.InfoContext(ctx, "hook started")
 	began := time.Now()
-	err := r.execHook(ctx, name, script, ws, log)
+	err = r.execHook(ctx, name, script, ws, log)
 	switch took := time.Since(began).Round(time.Millisecond); {
 	case err == nil:
 		log.DebugContext(ctx, "hook completed", "took", took)
@@ -111,14 +121,15 @@ func (r *Root) execHook(ctx context.Context, name, script string, ws Workspace, 
 		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, err)}
 	}
 	defer null.Close()
-	s, err := r.launch(ctx, launchOptions{
-		ws: ws, script: script, extra: r.cfg.Hooks.Env, stdin: null, log: log,
-		set: []string{
-			"SYMPHONY_ISSUE_ID=" + ws.Issue.ID,
-			"SYMPHONY_ISSUE_IDENTIFIER=" + ws.Issue.Identifier,
-			"SYMPHONY_ATTEMPT=" + strconv.Itoa(ws.Issue.Attempt),
-		},
-	})
+	set := []string{
+		"SYMPHONY_ISSUE_ID=" + ws.Issue.ID,
+		"SYMPHONY_ISSUE_IDENTIFIER=" + ws.Issue.Identifier,
+		"SYMPHONY_ATTEMPT=" + strconv.Itoa(ws.Issue.Attempt),
+	}
+	if r.cfg.Hooks.GuardGit {
+		set = append(set, trustedGitEnv...)
+	}
+	s, err := r.launch(ctx, launchOptions{ws: ws, script: script, extra: r.cfg.Hooks.Env, set: set, stdin: null, log: log})
 	if err != nil {
 		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, err)}
 	}

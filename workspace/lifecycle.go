@@ -18,7 +18,7 @@ func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
 	if err != nil || !ws.CreatedNow {
 		return ws, err
 	}
-	if err := r.runHook(ctx, "after_create", r.cfg.Hooks.AfterCreate, ws); err != nil {
+	if err := r.AfterCreate(ctx, ws); err != nil {
 		return Workspace{}, errors.Join(err, r.delete(ws))
 	}
 	return ws, r.markComplete(ws)

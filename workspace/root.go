@@ -31,6 +31,11 @@ type Hooks struct {
 	BeforeRemove string
 	Timeout      time.Duration // of each hook; must be positive
 	Env          []string      // names of the variables that hooks see in addition to those that every child sees
+
+	// GuardGit is for hooks that are trusted with workspaces whose .git the host makes
+	// and an agent uses: a hook fails, without being started, if git would find anything
+	// else there, and git in it runs no program that the agent names.
+	GuardGit bool
 }
 
 // Issue holds the fields of an issue that this package and its hooks use.

@@ -62,6 +62,7 @@ func (r *Root) removeSpecialFiles(ctx context.Context, ws Workspace) {
 type walk struct {
 	visitFile func(dir *os.Root, folder string, e fs.DirEntry) // called for every entry that is not a folder; may be nil
 	tooDeep   func(folder string)                              // called for a folder below maxDepth; if nil, such a folder is an error
+	readOnly  bool                                             // a folder that cannot be read stays as it is, and is an error
 	budget    int                                              // entries that may still be read
 	err       error                                            // the first reason why something was not visited
 }
@@ -105,7 +106,7 @@ func (w *walk) enterFolder(dir *os.Root, folder string, depth int) {
 	}
 	name := path.Base(folder)
 	inner, err := dir.OpenRoot(name)
-	if errors.Is(err, fs.ErrPermission) && dir.Chmod(name, 0o700) == nil { // the agent made it unreadable
+	if errors.Is(err, fs.ErrPermission) && !w.readOnly && dir.Chmod(name, 0o700) == nil { // the agent made it unreadable
 		inner, err = dir.OpenRoot(name)
 	}
 	if err != nil {

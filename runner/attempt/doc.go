@@ -23,11 +23,13 @@
 // The agent process is started before the workspace has its files, because the commands
 // that bring them run inside the agent's sandbox; until the thread is opened nothing of
 // the agent runs. The host itself only moves a .git that it has made into its place, and
-// never opens the one that was there. The work comes out as a stream of bytes over the
-// connection of the session (harvest.go) and goes to Repository.Deliver (deliver.go). The
-// agent can publish during a turn as well (tools.go), and the session ends after a turn in
-// which it did: the issue stays open until the host hands it over, so only the agent knows
-// when it is done.
+// never opens the one that was there. Hooks that are trusted run outside the sandbox all
+// the same: then the process ends before them, and another one runs the turns.
+//
+// The work comes out as a stream of bytes over the connection of the session (harvest.go)
+// and goes to Repository.Deliver (deliver.go). The agent can publish during a turn as well
+// (tools.go), and the session ends after a turn in which it did: the issue stays open until
+// the host hands it over, so only the agent knows when it is done.
 //
 // Work that the session was not able to finish is published as unproven if the session
 // failed or ran out of time. Work that is refused at the end fails the issue with the

@@ -27,8 +27,8 @@ var (
 )
 
 // Repository says where the files of an issue come from and where the agent's work
-// goes. No process of the host runs in the workspace: what happens there happens in the
-// agent's sandbox, with the agent's rights. The root of the workspaces needs no hooks.
+// goes. Unless its hooks are trusted, no process of the host runs in the workspace: what
+// happens there happens in the agent's sandbox, with the agent's rights.
 //
 // The work begins at Checkout.Head and is meant for Checkout.Base.
 type Repository struct {
@@ -41,6 +41,10 @@ type Repository struct {
 	// of the variables that they name, those that the agent sees as well. BeforeRemove is
 	// not used.
 	Hooks workspace.Hooks
+	// TrustedHooks says that those of Job.Workspaces run instead, outside the sandbox, as
+	// they do without a repository: when no process of the agent is alive. after_run runs
+	// when the work has been taken, which does not have what the hook leaves.
+	TrustedHooks bool
 
 	// Verify is a shell command that checks the work in the sandbox before it is
 	// published; empty checks nothing. If it fails at the end of the session, the end of
@@ -96,31 +100,86 @@ func (a *attempt) delivers() bool { return a.Repository != nil && a.Repository.D
 // was not filled, and a kept one that cannot be, are removed: the next attempt begins
 // with a new one.
 func (a *attempt) runInRepository(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
+	a.work.ws, a.work.began, a.work.publishing = ws, time.Now(), make(chan struct{}, 1)
 	a.work.unfilled = ws.CreatedNow
-	err := a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {
-		return a.workInRepository(ctx, session, ws, template)
-	})
+	run := a.runWithSandboxedHooks
+	if a.Repository.TrustedHooks {
+		run = a.runWithTrustedHooks
+	}
+	err := run(ctx, ws, template)
 	a.changed = !a.work.published.IsZero()
 	if !a.work.unfilled {
 		return err
 	}
-	_, removed := a.Workspaces.Remove(context.WithoutCancel(ctx), ws.Issue)
+	rest, cancel := a.restOf(ctx)
+	defer cancel()
+	_, removed := a.Workspaces.Remove(rest, ws.Issue)
 	return errors.Join(err, removed)
 }
 
-// workInRepository fills the workspace, opens the thread, runs the turns and delivers
-// the work. The session has no thread yet, so nothing of the agent runs.
-func (a *attempt) workInRepository(ctx context.Context, session *codex.Session, ws workspace.Workspace, template *prompt.Template) error {
-	a.work.ws = ws
-	a.work.session, a.work.began, a.work.publishing = session, time.Now(), make(chan struct{}, 1)
-	var prompts prompts
-	err := session.CanExec(ctx)
-	if err == nil {
-		err = a.fill(ctx, session, ws)
+// runWithSandboxedHooks runs the agent. The hooks before it run in the same session, which
+// has no thread yet, so nothing of the agent runs.
+func (a *attempt) runWithSandboxedHooks(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
+	hooks := a.Repository.Hooks
+	return a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {
+		if err := a.fill(ctx, session, ws); err != nil {
+			return err
+		}
+		if ws.CreatedNow {
+			err := a.sandboxedHook(ctx, session, "after_create", hooks.AfterCreate)
+			if err == nil {
+				err = a.finishWorkspace(ws)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := a.sandboxedHook(ctx, session, "before_run", hooks.BeforeRun); err != nil {
+			return err
+		}
+		return a.runThread(ctx, session, ws, template)
+	})
+}
+
+// runWithTrustedHooks runs the agent. Its process fills the workspace and ends before the
+// hooks run, and after_run runs when that of the turns has ended: a hook outside the
+// sandbox never runs beside the agent.
+func (a *attempt) runWithTrustedHooks(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
+	err := a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error { return a.fill(ctx, session, ws) })
+	if err != nil {
+		return err
 	}
-	if err == nil { // only now it is known what the workspace has
-		prompts, err = a.prompts(template, a.work.kept)
+	if ws.CreatedNow {
+		if err = a.Workspaces.AfterCreate(ctx, ws); err == nil {
+			err = a.finishWorkspace(ws)
+		}
+		if err != nil {
+			return err
+		}
 	}
+	defer a.afterRun(ctx, ws)
+	if err := a.Workspaces.BeforeRun(ctx, ws); err != nil {
+		return err
+	}
+	return a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {
+		if err := a.seal(ws); err != nil {
+			return err
+		}
+		return a.runThread(ctx, session, ws, template)
+	})
+}
+
+// finishWorkspace records that a new workspace is filled.
+func (a *attempt) finishWorkspace(ws workspace.Workspace) error {
+	err := a.Workspaces.Finish(ws)
+	a.work.unfilled = err != nil
+	return err
+}
+
+// runThread opens the thread, runs the turns and delivers the work.
+func (a *attempt) runThread(ctx context.Context, session *codex.Session, ws workspace.Workspace, template *prompt.Template) error {
+	a.work.session = session
+	prompts, err := a.prompts(template, a.work.kept) // only now it is known what the workspace has
 	if err == nil {
 		err = session.OpenThread(ctx)
 	}
@@ -146,22 +205,22 @@ func (a *attempt) workInRepository(ctx context.Context, session *codex.Session, 
 	return err
 }
 
-// fill gives the workspace a new .git, brings its files to the commit where the work
-// begins, and runs the hooks that prepare it. Of a kept workspace only ignored files
-// stay, and the commits of work that was not taken.
+// fill gives the workspace a new .git and brings its files to the commit where the work
+// begins. Of a kept workspace only ignored files stay, and the commits of work that was
+// not taken. The session has no thread.
 func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace.Workspace) error {
-	repo := a.Repository
-	err := a.renewGit(ctx, ws)
+	a.work.session = session
+	err := session.CanExec(ctx)
+	if err == nil {
+		err = a.renewGit(ctx, ws)
+	}
+	if err == nil {
+		err = a.seal(ws)
+	}
 	if err != nil {
 		return err
 	}
-	switch isRepository, err := a.Workspaces.Seal(ws); {
-	case err != nil:
-		return err
-	case !isRepository:
-		return fmt.Errorf("workspace %s: %w: its new .git is gone: find out what else writes there", ws.Path, workspace.ErrUnsafe)
-	}
-	for _, command := range repo.Host.CheckoutCommands() {
+	for _, command := range a.Repository.Host.CheckoutCommands() {
 		result, err := session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Timeout: checkoutTime, MaxOutput: maxProgramOutput})
 		if err == nil && result.ExitCode != 0 {
 			err = fmt.Errorf("%w with exit status %d: %s; the workspace is removed, and the next attempt makes a new one",
@@ -172,16 +231,16 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 			return fmt.Errorf("fill workspace %s: %w", ws.Path, err)
 		}
 	}
-	if ws.CreatedNow {
-		if err := a.sandboxedHook(ctx, session, "after_create", repo.Hooks.AfterCreate); err != nil {
-			return err
-		}
-		if err := a.Workspaces.Finish(ws); err != nil {
-			return err
-		}
-		a.work.unfilled = false
+	return nil
+}
+
+// seal prepares the .git of the host for the agent.
+func (a *attempt) seal(ws workspace.Workspace) error {
+	isRepository, err := a.Workspaces.Seal(ws)
+	if err == nil && !isRepository {
+		err = fmt.Errorf("workspace %s: %w: its new .git is gone: find out what else writes there", ws.Path, workspace.ErrUnsafe)
 	}
-	return a.sandboxedHook(ctx, session, "before_run", repo.Hooks.BeforeRun)
+	return err
 }
 
 // renewGit gives the workspace a new .git: with what the last session left, if that

@@ -65,9 +65,13 @@ func (a *attempt) sandboxedHook(ctx context.Context, session *codex.Session, nam
 	return failed
 }
 
-// sandboxedAfterRun runs after_run, whose failure changes no outcome.
+// sandboxedAfterRun runs after_run, whose failure changes no outcome, unless it runs
+// outside the sandbox.
 func (a *attempt) sandboxedAfterRun(ctx context.Context, session *codex.Session) {
 	a.work.hooked = true
+	if a.Repository.TrustedHooks {
+		return
+	}
 	if err := a.sandboxedHook(ctx, session, "after_run", a.Repository.Hooks.AfterRun); err != nil {
 		a.warnings = append(a.warnings, a.brief(err.Error()))
 	}

@@ -89,6 +89,9 @@ func TestTheEndOfAStoppedSessionIsBounded(t *testing.T) {
 		"after_run outside the sandbox": func(f *repositoryFixture, wait string) {
 			f.job.Repository, f.hooks.AfterRun = nil, wait
 		},
+		"a trusted after_run": func(f *repositoryFixture, wait string) {
+			f.job.Repository.TrustedHooks, f.hooks.AfterRun = true, wait
+		},
 		"after_run in the sandbox": func(f *repositoryFixture, wait string) { f.job.Repository.Hooks.AfterRun = wait },
 		"the publication": func(f *repositoryFixture, wait string) {
 			f.job.Repository.Deliver = func(ctx context.Context, _ Delivery) (Delivered, error) {
