@@ -152,11 +152,14 @@ func (f *fixture) session(agent func(folder string)) Work {
 	return Work{
 		Incoming: in, Issue: "GH-7", Branch: f.branch, There: there, Title: "Add a cart", Text: "It has wheels.",
 		Default: "GH-7: A cart", Closing: "Fixes #7",
-		Save: func(_ context.Context, r Record) error {
-			f.saved = append(f.saved, r)
-			return nil
-		},
+		Save: f.save,
 	}
+}
+
+// save is the Save of all works.
+func (f *fixture) save(_ context.Context, r Record) error {
+	f.saved = append(f.saved, r)
+	return nil
 }
 
 // adds returns an agent that adds one file.

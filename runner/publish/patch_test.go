@@ -43,7 +43,7 @@ func TestWorkBecomesAPatch(t *testing.T) {
 	if got := f.git("person", "diff", "--cached", "--name-status"); got != "D\tREADME.md\nA\tcart.go\nA\tlogo\n" {
 		t.Errorf("the patch makes\n%s", got)
 	}
-	if got := f.remote(); got != "refs/heads/main\n" || len(f.saved) > 0 {
+	if got := f.remote(); got != "refs/heads/main\n" || len(f.saved) != 1 || f.saved[0] != r.Record {
 		t.Errorf("the remote has %q; saved %v", got, f.saved)
 	}
 }

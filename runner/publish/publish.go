@@ -57,8 +57,8 @@ type Work struct {
 	Store *git.Store // has fetched Base; only for Settle, which has no Incoming
 	Base  git.Branch // that the work is for; only for Settle
 
-	// Save keeps a record before the push that it announces. It returns when the record
-	// is durable.
+	// Save keeps a record: before the push that it announces, and of what was published.
+	// It returns when the record is durable.
 	Save func(context.Context, Record) error
 }
 
@@ -86,6 +86,26 @@ var (
 // where the session began, [git.ErrNothingNew], [ErrClosed], [ErrNotPermitted], those of
 // a push, and those of GitHub.
 func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result, error) {
+	r, err := p.publish(ctx, w, now)
+	return r, p.saveResult(ctx, w, r, err)
+}
+
+// saveResult saves what a publication has done, if that is not saved yet, and returns the
+// error with which it ended. What comes after a publication, such as the hand-over of the
+// issue, finds the place of the work in the state.
+func (p *Publisher) saveResult(ctx context.Context, w Work, r Result, err error) error {
+	done := r.Pushed || err == nil && len(r.Verdict.Refusals) == 0
+	if !done || r.Record == w.Last || r.Record.IsZero() {
+		return err
+	}
+	if unsaved := w.Save(ctx, r.Record); unsaved != nil {
+		err = errors.Join(err, fmt.Errorf("publish %s: the work was published: %w", w.Issue, unsaved))
+	}
+	return err
+}
+
+// publish does the work of Publish, except for the save of its result.
+func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result, error) {
 	if p.Folder != "" {
 		w.There = git.ObjectID{} // a patch has all the work
 	}
@@ -169,7 +189,7 @@ func (p *Publisher) push(ctx context.Context, w Work, r Record, commit git.Objec
 	return p.move(ctx, w, r, commit, now, func() error { return w.Incoming.Push(ctx, w.Branch, commit, w.There) })
 }
 
-// move saves what is about to happen, moves the branch, and saves what has happened.
+// move saves what is about to happen, and moves the branch.
 func (p *Publisher) move(ctx context.Context, w Work, r Record, commit git.ObjectID, now time.Time, move func() error) (Record, error) {
 	r.Branch, r.Head, r.Pushing = w.Branch, w.There, commit
 	if err := w.Save(ctx, r); err != nil {
@@ -179,9 +199,6 @@ func (p *Publisher) move(ctx context.Context, w Work, r Record, commit git.Objec
 		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
 	}
 	r.Head, r.Pushing, r.At = commit, git.ObjectID{}, now
-	if err := w.Save(ctx, r); err != nil {
-		return r, fmt.Errorf("publish %s: the branch was pushed: %w", w.Issue, err)
-	}
 	return r, nil
 }
 

@@ -54,7 +54,7 @@ func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
 		"POST /repos/acme/shop/issues/1/assignees\nPOST /repos/acme/shop/pulls/1/requested_reviewers"; got != want {
 		t.Errorf("requests:\n%s\nwant:\n%s", got, want)
 	}
-	if len(f.saved) != 2 || f.saved[0].Pushing != r.Record.Head || !f.saved[0].Head.IsZero() || f.saved[1].Head != r.Record.Head || !f.saved[1].Pushing.IsZero() {
+	if len(f.saved) != 2 || f.saved[0].Pushing != r.Record.Head || !f.saved[0].Head.IsZero() || f.saved[1] != r.Record || r.Record.Number != 1 {
 		t.Errorf("saved %+v", f.saved)
 	}
 }
@@ -133,30 +133,40 @@ func TestPeoplesCommitsOnTheBranchAreKept(t *testing.T) {
 func TestARunThatWasKilledAfterItsPushIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	w := f.session(f.adds("a", "1\n"))
-	ctx, cancel := context.WithCancel(t.Context())
-	save := w.Save
-	w.Save = func(ctx context.Context, r Record) error {
-		if r.Pushing.IsZero() {
-			cancel()
-			return context.Cause(ctx)
-		}
-		return save(ctx, r)
-	}
-	if _, err := f.Publish(ctx, w, now); !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v", err)
-	}
+	idle := f.halfPublished(f.adds("a", "1\n"))
 	if len(f.hub.pulls) > 0 {
 		t.Fatal("there is a pull request already")
 	}
 	next := f.session(f.adds("b", "2\n"))
-	next.Last = f.saved[0] // what the killed run left
+	next.Last = idle.Last // what the killed run left
 	r := f.publish(next)
 	if r.State != PullOpened || len(f.hub.pulls) != 1 || !r.Record.Pushing.IsZero() {
 		t.Errorf("got %+v, %d pull requests", r, len(f.hub.pulls))
 	}
 	if got := f.remote(); got != "refs/heads/main\nrefs/heads/symphony/GH-7\n" {
 		t.Errorf("the remote has %q", got)
+	}
+}
+
+func TestAPushIsSavedThoughItsPullRequestFailed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.hub.refuse(http.MethodPost, "/pulls", http.StatusForbidden, 1, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`)
+	r, err := f.Publish(t.Context(), f.session(f.adds("a", "1\n")), now)
+	if !errors.Is(err, ErrNotPermitted) || len(f.saved) != 2 || f.saved[1] != r.Record || r.Record.Head.IsZero() || !r.Record.Pushing.IsZero() {
+		t.Errorf("saved %+v, got %+v, %v", f.saved, r, err)
+	}
+}
+
+func TestWhatIsPublishedAlreadyIsNotSavedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.publish(f.session(f.adds("a", "1\n")))
+	f.saved = nil
+	w := f.session(func(folder string) { f.git(folder, "commit", "-q", "--allow-empty", "-m", "again") })
+	w.Last = first.Record
+	if r := f.publish(w); r.Pushed || r.Record != first.Record || len(f.saved) > 0 {
+		t.Errorf("got %+v, saved %+v", r, f.saved)
 	}
 }
 

@@ -17,6 +17,12 @@ import (
 // The Result is zero if nothing is published. The errors are [ErrClosed],
 // [ErrNotPermitted], those of GitHub, and [git.ErrStore].
 func (p *Publisher) Settle(ctx context.Context, w Work, now time.Time) (Result, error) {
+	r, err := p.settle(ctx, w, now)
+	return r, p.saveResult(ctx, w, r, err)
+}
+
+// settle does the work of Settle, except for the save of its result.
+func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, error) {
 	r := Result{Record: w.Last}
 	if p.Folder != "" {
 		if _, err := os.Lstat(w.Last.URL); err != nil {

@@ -11,11 +11,13 @@ import (
 )
 
 // halfPublished publishes work of which the pull request is not opened, and returns what
-// a session that makes nothing new knows of it.
+// a session that makes nothing new knows of it if the run was killed then.
 func (f *fixture) halfPublished(agent func(string)) Work {
 	f.t.Helper()
-	w := f.session(agent)
-	ctx, killed := f.killAt(w, 1)
+	if f.GitHub != nil {
+		f.hub.refuse(http.MethodPost, "/pulls", http.StatusForbidden, 1, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`)
+	}
+	ctx, killed := f.killAt(f.session(agent), 1)
 	if _, err := f.Publish(ctx, killed, now); !errors.Is(err, context.Canceled) {
 		f.t.Fatalf("got %v", err)
 	}
@@ -27,7 +29,7 @@ func (f *fixture) idle(last Record) Work {
 	f.t.Helper()
 	fetched, err := f.store.Fetch(f.t.Context(), git.Source{Prefix: "symphony/"})
 	f.check(err)
-	w := Work{Issue: "GH-7", Store: f.store, Base: fetched.Base, Default: "GH-7: A cart", Closing: "Fixes #7", Last: last}
+	w := Work{Issue: "GH-7", Store: f.store, Base: fetched.Base, Default: "GH-7: A cart", Closing: "Fixes #7", Last: last, Save: f.save}
 	w.Branch, w.There = Locate(f.branch, last, fetched)
 	return w
 }
@@ -39,8 +41,12 @@ func TestWorkThatIsHalfPublishedIsSettled(t *testing.T) {
 	if f.hub.took(); len(f.hub.pulls) > 0 {
 		t.Fatal("there is a pull request already")
 	}
+	f.saved = nil
 	r, err := f.Settle(t.Context(), w, now)
 	f.check(err)
+	if len(f.saved) != 1 || f.saved[0] != r.Record {
+		t.Errorf("saved %+v", f.saved)
+	}
 	if r.State != PullOpened || r.Record.Number != 1 || r.Record.Head != w.There || !r.Record.Pushing.IsZero() || r.Record.At.IsZero() || r.Pushed {
 		t.Errorf("got %+v", r)
 	}
@@ -54,7 +60,7 @@ func TestWorkThatIsHalfPublishedIsSettled(t *testing.T) {
 	}
 	// The pull request that is there is reported.
 	again, err := f.Settle(t.Context(), f.idle(r.Record), now)
-	if err != nil || again.State != PullUnchanged || again.Record != r.Record || len(f.hub.pulls) != 1 {
+	if err != nil || again.State != PullUnchanged || again.Record != r.Record || len(f.hub.pulls) != 1 || len(f.saved) != 1 {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	if got := f.hub.took(); got != "GET /repos/acme/shop/pulls" {
