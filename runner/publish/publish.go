@@ -144,6 +144,8 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 			return r, err
 		}
 		r.Pushed = true
+	} else if r.Record.At.IsZero() || commit == w.Last.Pushing { // a run that was killed has pushed it
+		r.Record.At = now
 	}
 	r.Record.Head, r.Record.Pushing = commit, git.ObjectID{}
 	if p.GitHub == nil {

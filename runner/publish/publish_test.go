@@ -148,6 +148,17 @@ func TestARunThatWasKilledAfterItsPushIsGoneOnWith(t *testing.T) {
 	}
 }
 
+func TestAPushOfAKilledRunIsDatedWhenItIsFound(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	last := f.halfPublished(f.adds("a", "1\n")).Last
+	w := f.session(func(folder string) { f.git(folder, "commit", "-q", "--allow-empty", "-m", "again") })
+	w.Last = last
+	if r := f.publish(w); r.Pushed || r.State != PullOpened || r.Record.Head != last.Pushing || !r.Record.Pushing.IsZero() || !r.Record.At.Equal(now) {
+		t.Errorf("got %+v", r)
+	}
+}
+
 func TestAPushIsSavedThoughItsPullRequestFailed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
