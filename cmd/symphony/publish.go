@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +44,21 @@ func (t *tickCommand) publish(tick report.Tick, wf workflow.Workflow, failed boo
 	return errors.Join(errs...)
 }
 
+// checksWait is the notice for pull requests that the job's own token opened.
+const checksWait = "GitHub starts no checks by itself for a pull request that the job's own token opened: approve them on its page, " +
+	"or set the inputs app-id and private-key, or a token of your own as github-token"
+
+// openedAsJob reports whether the tick opened a pull request with the job's own token.
+func (t *tickCommand) openedAsJob(tick report.Tick, wf workflow.Workflow) bool {
+	asJob, _ := t.getenv("SYMPHONY_ACTS_AS_JOB")
+	token, _ := t.getenv("GITHUB_TOKEN")
+	repository := wf.Settings.Repository
+	if asJob != "true" || t.hasApp() || repository == nil || repository.Token != token {
+		return false
+	}
+	return slices.ContainsFunc(tick.Rows, func(r report.Row) bool { return r.PullRequest == "opened" })
+}
+
 func annotate(notes []report.Note, show func(title, text string)) {
 	for _, n := range notes {
 		show(n.Title, n.Text)
@@ -65,6 +81,7 @@ func (t *tickCommand) outputs(tick report.Tick, wf workflow.Workflow) [][2]strin
 		{"retrying", strconv.Itoa(counts.Retrying)},
 		{"tokens", strconv.FormatInt(tick.Spent.Usage.Total(), 10)},
 		{"next-due-at", due},
+		{"pull-requests", tick.PullRequests()},
 		{"report", t.reportFile},
 	}
 	if t.dryRun { // for the rest of the Action

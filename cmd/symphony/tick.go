@@ -170,6 +170,9 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 		tick.Errors = append(tick.Errors, err.Error())
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)
+	if t.openedAsJob(tick, wf) {
+		tick.Notices = append(tick.Notices, checksWait)
+	}
 	tick = redacted(tick, t.redactor)
 	all := report.Of(tick)
 	failures := errors.Join(t.print(all), t.writeReport(all), t.publish(tick, wf, err != nil))

@@ -1,9 +1,12 @@
 package report_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -52,6 +55,25 @@ func TestCountsTellPublishedWorkFromOther(t *testing.T) {
 	if got := tick.Counts(); got.Completed != 6 {
 		t.Errorf("%+v, not 6 completed: without a delivery a good end is enough", got)
 	}
+}
+
+func TestPullRequestsAreAListForScripts(t *testing.T) {
+	t.Parallel()
+	want := `[{"issue":"ABC-1","number":12,"url":"https://github.com/acme/shop/pull/12","branch":"symphony/ABC-1","head":"` + strings.Repeat("1f", 20) + `","state":"opened"},` +
+		`{"issue":"ABC-2","number":7,"url":"https://github.com/acme/shop/pull/7","branch":"symphony/ABC-2","head":"` + strings.Repeat("1f", 20) + `","state":"updated"}]`
+	if got := delivered().PullRequests(); got != want {
+		t.Errorf("not those that this tick touched:\n%s\n%s", want, got)
+	}
+	if got := (report.Tick{}).PullRequests(); got != "[]" {
+		t.Errorf("%s without any", got)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		got := anyTick().Draw(t, "tick").PullRequests()
+		var list []map[string]any
+		if err := json.Unmarshal([]byte(got), &list); err != nil || strings.Contains(got, "##[") || strings.ContainsAny(got, "\n\r") {
+			t.Errorf("not one line of JSON that the log of a run takes for text: %q (%v)", got, err)
+		}
+	})
 }
 
 // The reasons and the commands are what a person works with: no terminal cuts them.

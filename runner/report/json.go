@@ -32,6 +32,28 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return encode(doc)
 }
 
+// PullRequests returns the pull requests that the tick opened, updated or found as they
+// should be, as a list in JSON. The names are a contract too.
+func (t Tick) PullRequests() string {
+	list := []pullRequestJSON{}
+	for _, row := range t.Rows {
+		if d := row.Delivery; row.PullRequest != "" && d.Number > 0 {
+			list = append(list, pullRequestJSON{row.Identifier, d.Number, d.URL, d.Branch, d.Head, row.PullRequest})
+		}
+	}
+	text, _ := encode(list) // numbers and strings can always be encoded
+	return string(text)
+}
+
+type pullRequestJSON struct {
+	Issue  string `json:"issue"`
+	Number int    `json:"number"`
+	URL    string `json:"url"`
+	Branch string `json:"branch"`
+	Head   string `json:"head"`
+	State  string `json:"state"`
+}
+
 type reportJSON struct {
 	Outcome    string         `json:"outcome"`
 	Work       bool           `json:"work"`
