@@ -59,6 +59,31 @@ func (t *tickCommand) openedAsJob(tick report.Tick, wf workflow.Workflow) bool {
 	return slices.ContainsFunc(tick.Rows, func(r report.Row) bool { return r.PullRequest == "opened" })
 }
 
+// keptBriefly is the notice for work that was not published and that no artifact keeps.
+const keptBriefly = "work that was not published is kept on the runner alone, which loses it: with the input upload-logs true " +
+	"the artifact of the run keeps it, and everybody who may read the repository may read that"
+
+// locateKept says of kept work in which artifact of the run it is.
+func (t *tickCommand) locateKept(tick *report.Tick) {
+	artifact, _ := t.getenv("SYMPHONY_ARTIFACT")
+	lost := false
+	for i := range tick.Rows {
+		kept := &tick.Rows[i].Kept
+		if !t.actions.InActions() || kept.Folder == "" {
+			continue
+		}
+		inLogs, err := filepath.Rel(t.logs, kept.Folder)
+		if artifact == "" || t.logs == "" || err != nil || !filepath.IsLocal(inLogs) {
+			lost = true
+			continue
+		}
+		kept.Folder, kept.Artifact = filepath.Join(filepath.Base(t.logs), inLogs), artifact
+	}
+	if lost {
+		tick.Notices = append(tick.Notices, keptBriefly)
+	}
+}
+
 func annotate(notes []report.Note, show func(title, text string)) {
 	for _, n := range notes {
 		show(n.Title, n.Text)

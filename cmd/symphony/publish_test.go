@@ -13,6 +13,28 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
+func TestKeptWorkIsFoundWhereTheRunLeavesIt(t *testing.T) {
+	t.Parallel()
+	const lost = "is kept on the runner alone"
+	for name, test := range map[string]struct {
+		folder  string
+		environ []string
+		want    string
+		lost    bool
+	}{
+		"uploaded":           {"/runner/scratch/logs/refused/GH-1", []string{"SYMPHONY_ARTIFACT=symphony-7"}, "logs/refused/GH-1 of the artifact symphony-7", false},
+		"not uploaded":       {"/runner/scratch/logs/refused/GH-1", []string{"SYMPHONY_ARTIFACT="}, "/runner/scratch/logs/refused/GH-1", true},
+		"not below the logs": {"/repo/.symphony/refused/GH-1", []string{"SYMPHONY_ARTIFACT=symphony-7"}, "/repo/.symphony/refused/GH-1", true},
+	} {
+		tick := deliveredTick("")
+		tick.Rows[0].Kept.Folder = test.folder
+		got := publishTick(t, tick, workflow.Workflow{}, test.environ...)
+		if !strings.Contains(got.summary, "is kept in "+test.want+".") || strings.Contains(got.summary, lost) != test.lost || strings.Contains(got.log, "::notice::work that") != test.lost {
+			t.Errorf("%s: not %q, lost %v:\n%s\n%s", name, test.want, test.lost, got.summary, got.log)
+		}
+	}
+}
+
 // published is what a run in Actions shows of its tick.
 type published struct{ log, outputs, summary string }
 
@@ -28,7 +50,7 @@ func publishTick(t *testing.T, tick report.Tick, wf workflow.Workflow, environ .
 	a.detectActions()
 	a.redactor = a.environmentSecrets()
 	tick.Listed, tick.Acted = true, len(tick.Rows)
-	if err := (&tickCommand{app: a, failOn: failNever}).finish(tick, wf, nil); err != nil {
+	if err := (&tickCommand{app: a, failOn: failNever, logs: "/runner/scratch/logs"}).finish(tick, wf, nil); err != nil {
 		t.Fatal(err)
 	}
 	p := published{log: log.String()}

@@ -170,6 +170,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 		tick.Errors = append(tick.Errors, err.Error())
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)
+	t.locateKept(&tick)
 	if t.openedAsJob(tick, wf) {
 		tick.Notices = append(tick.Notices, checksWait)
 	}

@@ -40,15 +40,18 @@ func (v view) attention(d *document) {
 		why, refusal := v.parkedReason(verdict)
 		l.items = append(l.items, refusedItem(phrase{v.issueLink(verdict.Issue), own(" is parked: "), foreign(why)}, refusal))
 	}
-	if len(l.items) == 0 {
-		return
-	}
 	l.left = max(0, len(parked)-maxParked)
-	body := document{l}
+	var body document
+	if len(l.items) > 0 {
+		body.add(l)
+	}
 	if len(parked) > 0 {
 		body.add(command{retryAdvice, retryCommand(parked)})
 	}
 	v.keptWork(&body)
+	if len(body) == 0 {
+		return
+	}
 	d.add(section{heading: "What needs a person", body: body})
 }
 

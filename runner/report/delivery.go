@@ -85,7 +85,8 @@ func withoutReasons(why, refusal string) string {
 // inOneLine returns the reasons of a refusal.
 func inOneLine(refusal string) string { return strings.Join(reasons(refusal), "; ") }
 
-// keptWork adds where refused work is kept, and the commands that use it.
+// keptWork adds where work that was not published is kept, and the commands that use
+// it.
 func (v view) keptWork(d *document) {
 	n := 0
 	for _, row := range v.Rows {
@@ -95,16 +96,24 @@ func (v view) keptWork(d *document) {
 		if n++; n > maxKept {
 			continue
 		}
-		text := phrase{own("The refused work of "), rowLink(row), own(" is kept in "), foreign(row.Kept.Folder)}
+		text := phrase{own("The work on "), rowLink(row), own(" that was not published is kept in "), foreign(keptIn(row.Kept))}
 		if len(row.Kept.Commands) == 0 {
 			d.add(paragraph(append(text, own("."))))
 			continue
 		}
-		d.add(paragraph(append(text, own(". To look at it and to take it:"))), code(row.Kept.Commands))
+		d.add(paragraph(append(text, own(". To look at it and to take it, copy its files into a clone of the repository and run there:"))), code(row.Kept.Commands))
 	}
 	if n > maxKept {
 		d.add(paragraph{own(leftOut(n-maxKept) + " with kept work")})
 	}
+}
+
+// keptIn returns the place of kept work in words.
+func keptIn(k Kept) string {
+	if k.Artifact == "" {
+		return k.Folder
+	}
+	return k.Folder + " of the artifact " + k.Artifact
 }
 
 // rowLink returns the name of the issue of a row with a link to it.

@@ -43,8 +43,8 @@ func TestAnIssueIsCompletedWhenItsWorkIsPublished(t *testing.T) {
 func TestCountsTellPublishedWorkFromOther(t *testing.T) {
 	t.Parallel()
 	tick := delivered()
-	if got := tick.Counts(); got.Completed != 4 || got.Failed != 3 {
-		t.Errorf("%+v, not 4 completed and 3 failed, two of them refused", got)
+	if got := tick.Counts(); got.Completed != 4 || got.Failed != 4 {
+		t.Errorf("%+v, not 4 completed and 4 failed, two of them refused", got)
 	}
 	for _, row := range tick.Rows {
 		if got := tick.Completed(row); got != row.Delivered {
@@ -54,6 +54,19 @@ func TestCountsTellPublishedWorkFromOther(t *testing.T) {
 	tick.Delivers = false
 	if got := tick.Counts(); got.Completed != 6 {
 		t.Errorf("%+v, not 6 completed: without a delivery a good end is enough", got)
+	}
+}
+
+func TestAPullRequestThatATickOpenedStaysOpened(t *testing.T) {
+	t.Parallel()
+	var row report.Row
+	for _, test := range []struct{ did, want string }{
+		{"", ""}, {"unchanged", "unchanged"}, {"updated", "updated"}, {"unchanged", "updated"}, {"opened", "opened"}, {"updated", "opened"}, {"", "opened"},
+	} {
+		row.Kept.Folder = "refused"
+		if row.Publish(published("ABC-1", 12), test.did); row.PullRequest != test.want || row.Delivery.Number != 12 || row.Kept.Folder != "" {
+			t.Errorf("%q: %+v, not %q", test.did, row, test.want)
+		}
 	}
 }
 

@@ -31,12 +31,13 @@ func (v view) issues(d *document) {
 	shown := v.Rows[:min(len(v.Rows), maxIssues)]
 	t.left = len(v.Rows) - len(shown)
 	for _, r := range shown {
+		place := v.place(r)
 		row := tableRow{cells: []phrase{
-			{rowLink(r)}, cell(r.Title), cell(v.issueOutcome(r)), whereDelivered(r.Delivery, r.PullRequest),
+			{rowLink(r)}, cell(r.Title), cell(v.issueOutcome(r)), whereDelivered(place, r.PullRequest),
 			number(r.Turns), number(r.Usage.Total()), duration(r.Took), cell(v.next(r)),
 		}}
-		if r.Delivery.URL != "" {
-			row.remarks = append(row.remarks, remark{text: r.Delivery.URL, lines: maxReason, linked: r.Delivery.Number > 0})
+		if place.URL != "" {
+			row.remarks = append(row.remarks, remark{text: place.URL, lines: maxReason, linked: place.Number > 0})
 		}
 		if why := v.failureReason(r); why != "" {
 			row.remarks = append(row.remarks, remark{text: why, lines: maxReason})

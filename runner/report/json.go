@@ -24,7 +24,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Notices: append([]string{}, t.Notices...), Warnings: append([]string{}, t.Warnings...), Errors: append([]string{}, t.Errors...),
 	}
 	for _, row := range t.Rows {
-		doc.Issues = append(doc.Issues, rowOf(row, t.issueOutcome(row)))
+		doc.Issues = append(doc.Issues, t.rowOf(row))
 	}
 	for _, v := range t.Verdicts {
 		doc.Verdicts = append(doc.Verdicts, verdictOf(v))
@@ -129,6 +129,7 @@ type deliveryJSON struct {
 
 type keptJSON struct {
 	Folder   string   `json:"folder"`
+	Artifact string   `json:"artifact"`
 	Commands []string `json:"commands"`
 }
 
@@ -179,25 +180,25 @@ type budgetsJSON struct {
 	TokensPerDay   int64 `json:"max_tokens_per_day"`
 }
 
-func rowOf(row Row, outcome string) rowJSON {
+func (t Tick) rowOf(row Row) rowJSON {
 	phase := string(row.Next.Phase)
 	if phase == "" {
 		phase = "released"
 	}
 	r := rowJSON{
 		issueJSON: issueJSON{row.ID, row.Identifier, row.Title, row.URL, row.State},
-		Outcome:   strings.ReplaceAll(outcome, " ", "_"),
+		Outcome:   strings.ReplaceAll(t.issueOutcome(row), " ", "_"),
 		Attempt:   row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Status: string(row.Status), Why: row.Why,
 		Warnings: append([]string{}, row.Warnings...), Turns: row.Turns,
 		Tokens: tokensOf(row.Usage), Seconds: row.Took.Seconds(),
 		Next:    nextJSON{Phase: phase, Why: row.Next.Why.String(), DueAt: stamp(row.Next.Due)},
 		Refused: row.Refused,
 	}
-	if isPublished(row.Delivery) {
-		r.Delivery = &rowPlaceJSON{placeOf(row.Delivery), row.PullRequest}
+	if place := t.place(row); isPublished(place) {
+		r.Delivery = &rowPlaceJSON{placeOf(place), row.PullRequest}
 	}
-	if row.Kept.Folder != "" {
-		r.Kept = &keptJSON{row.Kept.Folder, append([]string{}, row.Kept.Commands...)}
+	if k := row.Kept; k.Folder != "" {
+		r.Kept = &keptJSON{k.Folder, k.Artifact, append([]string{}, k.Commands...)}
 	}
 	return r
 }

@@ -156,7 +156,7 @@ func anyRow() *rapid.Generator[report.Row] {
 			Took: time.Duration(rapid.Int64().Draw(t, "took")), Warnings: rapid.SliceOfN(fragments(), 0, 2).Draw(t, "warnings"),
 			Next:      schedule.Next{Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "next"), Due: anyTime().Draw(t, "due")},
 			Delivered: rapid.Bool().Draw(t, "delivered"), Refused: maybe(t, "refused"), Delivery: anyDelivery().Draw(t, "delivery"),
-			PullRequest: maybe(t, "pull request"), Kept: report.Kept{Folder: maybe(t, "kept"), Commands: rapid.SliceOfN(fragments(), 0, 3).Draw(t, "commands")},
+			PullRequest: maybe(t, "pull request"), Kept: report.Kept{Folder: maybe(t, "kept"), Artifact: maybe(t, "artifact"), Commands: rapid.SliceOfN(fragments(), 0, 3).Draw(t, "commands")},
 		}
 	})
 }

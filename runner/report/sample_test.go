@@ -223,12 +223,11 @@ func published(identifier string, number int) schedule.Delivery {
 // refusedRow returns an issue whose work was refused and kept.
 func refusedRow(identifier, title string, next schedule.Next) report.Row {
 	return with(row(identifier, title, schedule.IssueFailed, next), func(r *report.Row) {
-		folder := "/home/runner/work/_temp/symphony/logs/refused/" + identifier
 		r.Why, r.Refused = workRefused, refusal
-		r.Kept = report.Kept{Folder: folder, Commands: []string{
-			"git fetch " + folder + "/work.bundle refs/heads/out:refs/heads/symphony/" + identifier,
+		r.Kept = report.Kept{Folder: "logs/refused/" + identifier, Artifact: "symphony-logs-4711", Commands: []string{
+			"git fetch work.bundle refs/heads/out:refs/heads/symphony/" + identifier,
 			"git diff " + strings.Repeat("0a", 20) + " symphony/" + identifier,
-			"git apply --index " + folder + "/work.patch",
+			"git apply --index work.patch",
 		}}
 	})
 }
@@ -253,15 +252,19 @@ func delivered() report.Tick {
 			row("ABC-8", "Is there anything to do?", schedule.Done, waits("continuation", end)),
 			row("ABC-9", "Moved by hand, with nothing published", schedule.Stopped, handedOver),
 			with(row("ABC-10", "Its turn failed after an earlier delivery", schedule.Transient, waits("turn_failed: serverOverloaded", end.Add(20*time.Second))), func(r *report.Row) {
-				r.Why, r.Delivery = "turn_failed: serverOverloaded", published("ABC-10", 3)
+				r.Why = "turn_failed: serverOverloaded"
+			}),
+			with(row("ABC-11", "A person pushed to its branch meanwhile", schedule.Transient, waits("git_moved", end.Add(20*time.Second))), func(r *report.Row) {
+				r.Why, r.Kept = "deliver the work: git_moved", report.Kept{Folder: "/repo/.symphony/refused/ABC-11"}
 			}),
 		}
 		t.Deliveries = map[tracker.ID]schedule.Delivery{
-			"ABC-1": published("ABC-1", 12), "ABC-2": published("ABC-2", 7), "ABC-3": {Identifier: "ABC-3", Refused: refusal}, "ABC-4": {Identifier: "ABC-4", Refused: refusal},
+			"ABC-1": published("ABC-1", 12), "ABC-2": published("ABC-2", 7), "ABC-10": published("ABC-10", 3), "ABC-3": {Identifier: "ABC-3", Refused: refusal}, "ABC-4": {Identifier: "ABC-4", Refused: refusal},
 		}
 		t.Spent, t.Acted, t.Parked = schedule.Spent{Sessions: 9, Usage: schedule.Usage{Input: 9000, Output: 1206}, Time: end.Sub(start)}, 9, []tracker.ID{"ABC-4"}
 		addClaim(t, schedule.Claim{Identifier: "ABC-3", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: workRefused}, schedule.NotDue, "waits")
 		addClaim(t, schedule.Claim{Identifier: "ABC-4", Phase: schedule.Parked, Why: parkedWork, Sessions: 3, Tokens: 45_100}, schedule.IsParked, parkedWork)
+		addClaim(t, schedule.Claim{Identifier: "ABC-11", Phase: schedule.Waiting, Due: end.Add(20 * time.Second), Why: "git_moved"}, schedule.NotDue, "waits")
 		for _, id := range []string{"ABC-2", "ABC-8"} {
 			addClaim(t, schedule.Claim{Identifier: id, Phase: schedule.Waiting, Due: end, Why: "continuation"}, schedule.NoSlots, "")
 		}
@@ -368,7 +371,7 @@ func hostile() report.Tick {
 			r.PullRequest = text
 			if i%5 == 0 {
 				r.Refused = "- " + text + "\n- ::error::" + text
-				r.Kept = report.Kept{Folder: text, Commands: []string{text, "``` " + text, "::error::" + text}}
+				r.Kept = report.Kept{Folder: text, Artifact: text, Commands: []string{text, "``` " + text, "::error::" + text}}
 			}
 			t.Rows = append(t.Rows, r)
 			addClaim(t, schedule.Claim{Identifier: r.Identifier, Phase: schedule.Waiting, Due: end.Add(time.Second)}, schedule.NotDue, text)

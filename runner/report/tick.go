@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -62,16 +63,29 @@ type Row struct {
 
 	Delivered   bool              // whether its work is published, by the last session or before
 	Refused     string            // why the work of the last session was not published, a list in Markdown; empty unless it was refused
-	Delivery    schedule.Delivery // where its work is published; zero when no session published any
+	Delivery    schedule.Delivery // where this tick published its work; zero for nowhere
 	PullRequest string            // what this tick did: "opened", "updated" (its text, or by a push) or "unchanged"; empty without one
-	Kept        Kept              // the refused work
+	Kept        Kept              // work that was not published
 }
 
-// Kept holds where refused work is kept for a person, and how to use it there. The
-// zero value is for work that is not kept.
+// Kept holds where work that was not published is kept for a person, and how to use it
+// there. The zero value is for work that is not kept.
 type Kept struct {
 	Folder   string
-	Commands []string // of a shell
+	Artifact string   // of the workflow run, which holds the folder; empty when it is on this machine
+	Commands []string // of a shell in a clone of the repository that has the files
+}
+
+// whatHappened holds what may happen to a pull request; what comes later counts more.
+var whatHappened = []string{"", "unchanged", "updated", "opened"}
+
+// Publish records where the work on the issue was published, and what that did to its
+// pull request. One that was opened in this tick stays so.
+func (r *Row) Publish(d schedule.Delivery, pullRequest string) {
+	r.Delivery, r.Kept = d, Kept{}
+	if slices.Index(whatHappened, pullRequest) > slices.Index(whatHappened, r.PullRequest) {
+		r.PullRequest = pullRequest
+	}
 }
 
 // Work reports whether there was something to do besides looking: whether the tick
@@ -107,6 +121,15 @@ func (t Tick) Counts() Counts {
 		}
 	}
 	return c
+}
+
+// place returns where the work on the issue of a row is, published by this tick or by
+// one before.
+func (t Tick) place(r Row) schedule.Delivery {
+	if isPublished(r.Delivery) {
+		return r.Delivery
+	}
+	return t.Deliveries[r.ID]
 }
 
 // Row returns the row of an issue, and adds it if there is none.
