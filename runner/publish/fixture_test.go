@@ -28,18 +28,19 @@ var now = time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC)
 
 // fixture is a real remote, a store that has fetched it, and a GitHub that is not real.
 type fixture struct {
-	t      *testing.T
-	dir    string
-	origin string // the remote
-	host   *git.Host
-	store  *git.Store
-	branch git.Branch
-	hub    *hub
-	saved  []Record
+	t         testing.TB
+	dir       string
+	origin    string // the remote
+	host      *git.Host
+	store     *git.Store
+	branch    git.Branch
+	hub       *hub
+	saved     []Record
+	harvested []byte // by the latest session
 	*Publisher
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git here")
@@ -146,7 +147,8 @@ func (f *fixture) session(agent func(folder string)) Work {
 	}
 	agent(folder)
 	harvest := f.host.Harvest(start, f.t.TempDir())
-	in, err := f.store.Receive(f.t.Context(), strings.NewReader(f.run(folder, harvest.Env, harvest.Args...)), git.From{Start: start, Base: fetched.Base})
+	f.harvested = []byte(f.run(folder, harvest.Env, harvest.Args...))
+	in, err := f.store.Receive(f.t.Context(), bytes.NewReader(f.harvested), git.From{Start: start, Base: fetched.Base})
 	f.check(err)
 	f.t.Cleanup(func() { in.Close() })
 	return Work{
@@ -218,7 +220,7 @@ type pull struct {
 	Base        map[string]any `json:"base"`
 }
 
-func newHub(t *testing.T) *hub {
+func newHub(t testing.TB) *hub {
 	h := &hub{}
 	h.Server = httptest.NewServer(h)
 	t.Cleanup(h.Close)

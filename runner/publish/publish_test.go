@@ -59,6 +59,37 @@ func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
 	}
 }
 
+// A request takes a part of an hour's allowance, and a while.
+func TestADeliveryMakesFewRequests(t *testing.T) {
+	t.Parallel()
+	const maxNew, maxUpdate = 6, 4
+	f := newFixture(t)
+	f.Pull = PullRequests{Labels: []string{"agent", "review"}, Reviewers: []string{"ada", "acme/core"}, Assignees: []string{"bob"}}
+	var last Record
+	for _, step := range []struct {
+		name   string
+		agent  func(string)
+		before func()
+		max    int
+	}{
+		{"a new pull request", f.adds("a", "1\n"), func() {}, maxNew},
+		{"an update", f.adds("b", "2\n"), func() {}, maxUpdate},
+		{"an update by hand", f.adds("c", "3\n"), func() { f.hub.pulls[0].Body = "by hand" }, maxUpdate},
+		{"another one after a merge", f.adds("d", "4\n"), func() { f.merge("squash") }, maxNew},
+	} {
+		step.before()
+		w := f.next(last, step.agent)
+		f.hub.took()
+		last = f.publish(w).Record
+		if requests := f.hub.took(); strings.Count(requests, "\n")+1 > step.max {
+			t.Errorf("%s takes more than %d requests:\n%s", step.name, step.max, requests)
+		}
+	}
+	if _, err := f.Settle(t.Context(), f.idle(last), now); err != nil || f.hub.took() != "GET /repos/acme/shop/pulls" {
+		t.Errorf("settled: %v", err)
+	}
+}
+
 func TestTheNextSessionAddsACommitAndUpdatesThePullRequest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
