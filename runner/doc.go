@@ -17,12 +17,16 @@
 // keeps running.
 //
 // These three never import each other. They share only tracker/untrusted, which makes
-// text from outside fit for errors and logs. Above them are four pure or nearly pure
-// packages: workflow turns WORKFLOW.md into settings, prompt turns an issue into
-// text, schedule decides what should happen now, report turns what happened into
-// text and JSON. store keeps claims between runs, and attempt makes one run
-// attempt: it composes workspace, prompt and codex, and turns whatever happens
-// into an outcome that schedule understands.
+// text from outside fit for errors and logs. Beside them stands workspace/git, the only
+// package that starts git: in repositories of the host, never in one that an agent can
+// write.
+//
+// Above them are five pure or nearly pure packages: workflow turns WORKFLOW.md into
+// settings, prompt turns an issue into text, schedule decides what should happen now,
+// delivery decides what an agent's work may change, report turns what happened into
+// text and JSON. store keeps claims between runs, publish brings work to a branch and a
+// pull request, and attempt makes one run attempt: it composes workspace, prompt and
+// codex, and turns whatever happens into an outcome that schedule understands.
 //
 // # One tick
 //
@@ -30,10 +34,12 @@
 //	┌─ round  reload WORKFLOW.md; at a poll: read the state again, clean up once, read claims and candidates
 //	│         plan    schedule.Plan; first read again the issues that would start on old knowledge,
 //	│                 and a list of candidates that is older than a poll
+//	│                 before the first session: fetch the repository, if there is one
 //	│         commit  Apply, then Store.Save: claims are durable BEFORE any effect;
 //	│                 if another run saved first: load, apply our exits, distrust all
 //	│                 that was read, plan again
 //	│         perform start and stop sessions, remove workspaces
+//	│                 a session publishes its work: Store.Save, push, pull request, hand-over
 //	└─ wait   a session's update or exit, the poll timer, schedule's Wake, the deadline, a signal
 //	until nothing runs and nothing falls due soon; then save and report
 //

@@ -208,6 +208,31 @@ func TestATickEndsBeforeItsDeadline(t *testing.T) {
 	})
 }
 
+func TestATickThatPublishesLeavesItselfTimeForIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.flow.change(func(s *workflow.Settings) {
+			s.Repository, s.Delivery.Kind = &workflow.Repository{}, workflow.KindBranch
+		}, nil)
+		var left time.Duration
+		r := f.run()
+		r.Deadline = 20 * time.Minute
+		began := time.Now()
+		f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			<-ctx.Done()
+			left = r.Deadline - time.Since(began)
+			return stopped(ctx)
+		}
+		if _, err := r.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left < attempt.StopTime {
+			t.Errorf("the session was stopped %v before the deadline, and it may take %v", left, attempt.StopTime)
+		}
+	})
+}
+
 func TestATickThatCannotReadTheTrackerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"))

@@ -61,7 +61,7 @@ func newFixture(t *testing.T, issues ...tracker.Issue) *fixture {
 func (f *fixture) run() *runner.Runner {
 	return &runner.Runner{
 		Workflows: f.flow,
-		Connect: func(workflow.Workflow) (runner.Connection, error) {
+		Connect: func(context.Context, workflow.Workflow) (runner.Connection, error) {
 			return runner.Connection{Tracker: tracker.Adapter{Reader: f.board}, Workspaces: f.root}, nil
 		},
 		Store: f.store,
@@ -135,7 +135,8 @@ type board struct {
 	reads  []string // "list" or "ids A B"
 	listed func() error
 	read   func() error
-	spoilt map[tracker.ID]bool // the records that are malformed
+	moved  func(tracker.ID) error // before a move by the program
+	spoilt map[tracker.ID]bool    // the records that are malformed
 }
 
 // spoil makes the record of an issue malformed.

@@ -59,6 +59,7 @@ type loop struct {
 	inbox     chan message
 	nextPoll  time.Time
 	limit     *rateLimit
+	files     files
 	stopAt    time.Time   // when sessions are stopped for the deadline; zero is never
 	startBy   time.Time   // after which nothing starts because of the deadline; zero is never
 	cleaned   bool        // startup cleanup has begun
@@ -83,6 +84,7 @@ func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 		err = l.run(ctx)
 	}
 	l.finish(time.Now())
+	l.closeFiles()
 	return l.tick, err
 }
 
@@ -93,18 +95,22 @@ func newLoop(r *Runner) *loop {
 		owners: map[schedule.Owner]schedule.OwnerStatus{}, adoptedIDs: map[tracker.ID]bool{},
 	}
 	l.tick.Started = time.Now()
-	l.deadlines(l.tick.Started)
 	return l
 }
 
 // deadlines reserves a tenth of the time, at most maxReserve, for each of two
-// things: for a session to get anything done, and for the run to end.
+// things: for a session to get anything done, and for the run to end. If work is
+// published, the end may take longer: then up to a quarter of the time is for it.
 func (l *loop) deadlines(now time.Time) {
 	if l.Deadline <= 0 {
 		return
 	}
 	reserve := min(l.Deadline/10, maxReserve)
-	l.stopAt = now.Add(l.Deadline - reserve)
+	end := reserve
+	if l.delivers() {
+		end = min(l.Deadline/4, attempt.StopTime+maxReserve)
+	}
+	l.stopAt = now.Add(l.Deadline - end)
 	l.startBy = l.stopAt.Add(-reserve)
 }
 
@@ -114,9 +120,11 @@ func (l *loop) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.apply(wf); err != nil {
+	if err := l.apply(ctx, wf); err != nil {
 		return err
 	}
+	l.deadlines(l.tick.Started)
+	l.tick.Delivers = l.delivers()
 	if err := l.load(ctx); err != nil {
 		return err
 	}
@@ -201,7 +209,7 @@ func (l *loop) overdue(now time.Time) bool { return !l.stopAt.IsZero() && !now.B
 // finished reports whether a single tick is over: nothing runs, and nothing that
 // falls due within maxWait would be started.
 func (l *loop) finished(now time.Time) bool {
-	if len(l.workers) > 0 || len(l.cleaning) > 0 || l.awaitsTracker(now) {
+	if len(l.workers) > 0 || len(l.cleaning) > 0 || l.files.cancel != nil || l.awaitsTracker(now) {
 		return false
 	}
 	at, ok := l.state.Wake(l.policy(), now)
@@ -224,8 +232,10 @@ func (l *loop) ended(ctx context.Context) error {
 		return err
 	case !l.issues.listed() && !l.bad.None():
 		return nil // the report has the workflow's error; reconciling was all there was to do
+	case l.unread != nil:
+		return l.unread
 	}
-	return l.unread
+	return l.files.err
 }
 
 // stopAll stops every session for a reason, gracefully and in bounded time, and
@@ -244,7 +254,10 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 	for _, cancel := range l.cleaning {
 		cancel(schedule.StopError(reason))
 	}
-	for len(l.workers) > 0 || len(l.cleaning) > 0 {
+	if l.files.cancel != nil {
+		l.files.cancel()
+	}
+	for len(l.workers) > 0 || len(l.cleaning) > 0 || l.files.cancel != nil {
 		(<-l.inbox).applyTo(l)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
@@ -263,6 +276,7 @@ func stopText(reason schedule.Reason) string {
 func (l *loop) policy() schedule.Policy {
 	p := l.wf.Settings.Policy
 	p.Setup, p.Salt = l.setup, l.salt
+	p.Delivers = l.delivers()
 	if l.MaxIssues > 0 {
 		p.MaxPerTick = min(p.MaxPerTick, l.MaxIssues)
 	}
@@ -284,7 +298,7 @@ func (l *loop) hold(now time.Time) schedule.Why {
 	case !l.startBy.IsZero() && now.After(l.startBy):
 		return schedule.Why{Reason: schedule.OutOfTime, Detail: "too little time is left before the deadline"}
 	}
-	return schedule.Why{}
+	return l.filesHold()
 }
 
 // pollOnce polls, and polls again if the tracker asks to wait for a short time.

@@ -131,11 +131,33 @@ func (l *loop) save(ctx context.Context) error {
 	return nil
 }
 
-// saveLast saves the state at the end of a run. If another run saves at the same
-// time, it applies our changes to that state and tries again.
+// saveLast saves the state at the end of a run.
 func (l *loop) saveLast(ctx context.Context) error {
-	for range maxConflicts {
+	return l.saveOver(ctx, "close the state", func() error {
 		l.remember(time.Now())
+		return nil
+	})
+}
+
+// saveClaimed saves the state for a session in progress. It fails if another run has
+// taken the claim.
+func (l *loop) saveClaimed(ctx context.Context, id tracker.ID) error {
+	return l.saveOver(ctx, "save the state", func() error {
+		if l.state.Claims[id].Owner != l.Self {
+			return schedule.StopError(schedule.ClaimLost)
+		}
+		return nil
+	})
+}
+
+// saveOver saves the state. If another run saves at the same time, it applies our
+// changes to that state and tries again. Before each save it calls before, which may
+// fail.
+func (l *loop) saveOver(ctx context.Context, what string, before func() error) error {
+	for range maxConflicts {
+		if err := before(); err != nil {
+			return err
+		}
 		err := l.save(ctx)
 		if !errors.Is(err, store.ErrConflict) {
 			return err
@@ -144,5 +166,5 @@ func (l *loop) saveLast(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("close the state: %w %d times in a row: lower the number of runs that share it", store.ErrConflict, maxConflicts)
+	return fmt.Errorf("%s: %w %d times in a row: lower the number of runs that share it", what, store.ErrConflict, maxConflicts)
 }

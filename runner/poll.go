@@ -27,6 +27,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.preflight = attempt.NewPreflightOnce()
 	}
 	l.unread = nil
+	l.renewFiles()
 	l.resumeIfChanged(now)
 	l.state.Renew(now)
 	if err := l.refresh(ctx, slices.Sorted(maps.Keys(l.state.Claims))); err != nil {

@@ -26,7 +26,7 @@ const maxConflicts, conflictPause = 20, 100 * time.Millisecond
 // only if the run cannot continue.
 func (l *loop) reconcile(ctx context.Context) error {
 	defer func() { clear(l.owners); clear(l.adoptedIDs) }()
-	l.reload()
+	l.reload(ctx)
 	if now := time.Now(); !now.Before(l.nextPoll) {
 		l.poll(ctx, now)
 	}
@@ -72,10 +72,10 @@ func (l *loop) handleSaveError(err error) error {
 
 // reload reads WORKFLOW.md again (SPEC §6.2). After a bad edit the last good
 // version stays in force, and nothing is dispatched until the file is fixed.
-func (l *loop) reload() {
+func (l *loop) reload(ctx context.Context) {
 	wf, err := l.Workflows.Current()
 	if err == nil && !reflect.DeepEqual(wf, l.wf) {
-		if err = l.apply(wf); err == nil {
+		if err = l.apply(ctx, wf); err == nil {
 			l.resumeIfChanged(time.Now())
 		}
 	}
@@ -95,14 +95,17 @@ func (l *loop) reload() {
 // apply puts a workflow into force and connects again if its settings changed. It
 // refuses a prompt that cannot be rendered for any issue: otherwise each session
 // would fail, and every issue would be charged.
-func (l *loop) apply(wf workflow.Workflow) error {
+func (l *loop) apply(ctx context.Context, wf workflow.Workflow) error {
 	if err := prompt.Check(wf.Prompt); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
 	if l.conn.Workspaces == nil || !reflect.DeepEqual(wf.Settings, l.wf.Settings) {
-		conn, err := l.Connect(wf)
+		conn, err := l.Connect(ctx, wf)
 		if err != nil {
 			return err
+		}
+		if l.conn.Repository != nil && sameRepository(wf.Settings, l.wf.Settings) {
+			conn.Repository = l.conn.Repository // whose store is open
 		}
 		if !reflect.DeepEqual(wf.Settings.Tracker, l.wf.Settings.Tracker) {
 			l.limit = new(rateLimit) // the tracker or its credential is another one
@@ -132,6 +135,9 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 		snap, policy := l.snapshot(now), l.policy()
 		decisions := schedule.Plan(l.state, snap, policy, now)
 		starting := startsOf(decisions)
+		if len(starting) > 0 && !l.filesReady(ctx, starting) {
+			continue // now there is a reason why nothing starts
+		}
 		if len(l.issues.stale(starting, fresh, now)) == 0 {
 			return decisions
 		}

@@ -74,7 +74,7 @@ func startMany(t *testing.T, length time.Duration) (asked []int) {
 		return schedule.Outcome{Class: schedule.Done, Issue: &done, Thread: "t", Turns: 1}
 	}
 	r := f.run()
-	r.Connect = func(workflow.Workflow) (runner.Connection, error) {
+	r.Connect = func(context.Context, workflow.Workflow) (runner.Connection, error) {
 		return runner.Connection{Tracker: tracker.Adapter{Reader: reader}, Workspaces: f.root}, nil
 	}
 	if _, err := r.Run(t.Context()); err != nil {

@@ -27,19 +27,20 @@ type Workflows interface {
 	Current() (workflow.Workflow, error)
 }
 
-// Connection holds what a workflow names outside of the program: its tracker and
-// its workspaces.
+// Connection holds what a workflow names outside of the program: its tracker, its
+// workspaces and its repository.
 type Connection struct {
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
-	Warnings   []string // suspicious settings, one sentence each; the tracker has its own
+	Repository *Repository // nil leaves files and work to the hooks
+	Warnings   []string    // suspicious settings, one sentence each; the tracker has its own
 }
 
 // Runner performs ticks. Its fields are set once, before Run or Plan.
 type Runner struct {
 	Workflows Workflows
 	// Connect opens the tracker and the workspaces of a workflow. It is called again only when the settings change.
-	Connect func(workflow.Workflow) (Connection, error)
+	Connect func(context.Context, workflow.Workflow) (Connection, error)
 	Store   Store
 	// RunSession runs one session to its end: attempt.Run.
 	RunSession func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome

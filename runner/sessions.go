@@ -9,6 +9,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -63,16 +64,21 @@ func (l *loop) dispatch(issue tracker.Issue) {
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version, Log: log,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
 	}
+	if l.conn.Repository != nil {
+		job.Repository = l.repositoryFor(issue)
+		job.Refused = l.state.Deliveries[issue.ID].Refused
+	}
 	if l.Logs != "" {
 		job.EventLog = filepath.Join(l.Logs, fmt.Sprintf("%s-%d.jsonl", workspace.Key(issue.Identifier), claim.Sessions))
 	}
 	log.Info("dispatched", "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
-	l.wg.Go(func() { l.work(ctx, w, job) })
+	handOver := l.wf.Settings.Delivery.HandOver
+	l.wg.Go(func() { l.work(ctx, w, job, handOver) })
 }
 
 // work runs a session in the worker's own goroutine. Updates that arrive while
 // the loop is busy are merged, so a session never waits for the loop.
-func (l *loop) work(ctx context.Context, w *worker, job attempt.Job) {
+func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, to workflow.HandOver) {
 	defer w.cancel(nil)
 	updates := newMailbox()
 	l.wg.Go(func() {
@@ -86,6 +92,7 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job) {
 		log.append(u)
 		updates.put(u)
 	})
+	outcome = handOver(ctx, job, to, outcome)
 	updates.close()
 	l.inbox <- exited{w, outcome, log}
 }

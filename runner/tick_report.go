@@ -29,6 +29,7 @@ func (l *loop) finish(now time.Time) {
 	}
 	t.Service = !l.Once && !t.DryRun
 	t.Claims = maps.Clone(l.state.Claims)
+	t.Delivers, t.Deliveries = l.delivers(), maps.Clone(l.state.Deliveries)
 	t.Pause, t.Spent, t.Today = l.state.Pause, l.spent(), l.state.SpentToday(now)
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
 	for i, row := range t.Rows {
@@ -142,9 +143,10 @@ type problem struct {
 type source int
 
 const (
-	trackerUnread   source = iota // until a poll succeeds
-	workflowInvalid               // until WORKFLOW.md can be used
-	agentStopped                  // until the pause that it began is over
+	trackerUnread    source = iota // until a poll succeeds
+	workflowInvalid                // until WORKFLOW.md can be used
+	repositoryUnread               // until the repository could be fetched
+	agentStopped                   // until the pause that it began is over
 )
 
 // problem adds an error to the report, once: polls and sessions repeat each

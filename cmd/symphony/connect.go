@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -29,6 +30,9 @@ func (a *app) openTracker(wf workflow.Workflow, log *slog.Logger) (tracker.Adapt
 		ActiveStates: s.Policy.ActiveStates, TerminalStates: s.Policy.TerminalStates,
 		RequiredLabels: s.Policy.RequiredLabels, Poll: s.Poll,
 	}
+	if s.Repository != nil {
+		o.Delivered, o.BranchPrefix = s.Delivery.Kind != workflow.KindNone, s.Repository.BranchPrefix
+	}
 	if name, isBranch := strings.CutPrefix(a.state, "branch:"); isBranch {
 		o.StateBranch = name
 	}
@@ -47,25 +51,32 @@ func trackerRepository(wf workflow.Workflow) string {
 	return ""
 }
 
-// connect opens the tracker and the workspaces that a workflow names. A dry run has
-// no workspaces: it must not make a folder.
-func (a *app) connect(wf workflow.Workflow, log *slog.Logger, dryRun bool) (runner.Connection, error) {
+// connect opens the tracker, the workspaces and the repository that a workflow names. A
+// dry run has only the tracker: it must not make a folder.
+func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logger, dryRun bool) (runner.Connection, error) {
 	adapter, err := a.openTracker(wf, log)
 	if err != nil {
 		return runner.Connection{}, err
 	}
 	secrets := slices.Concat(wf.Settings.SecretEnv(), keyNames)
 	env := workspace.Env{Parent: a.environ, Deny: secrets}
+	folders := wf.Settings.Workspace
+	if wf.Settings.Repository != nil && wf.Settings.SandboxHooks {
+		folders.Hooks = workspace.Hooks{} // sessions run them, in the agent's sandbox
+	}
 	var workspaces *workspace.Root
+	var repository *runner.Repository
 	if dryRun {
-		err = workspace.Check(wf.Settings.Workspace, env)
-	} else {
-		workspaces, err = workspace.Open(wf.Settings.Workspace, env, log)
+		if err = workspace.Check(folders, env); err == nil && wf.Settings.Repository != nil {
+			_, err = a.publisher(wf, log)
+		}
+	} else if repository, err = a.openRepository(ctx, wf, log); err == nil {
+		workspaces, err = workspace.Open(folders, env, log)
 	}
 	if err != nil {
 		return runner.Connection{}, err
 	}
-	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Warnings: slices.Concat(
+	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Warnings: slices.Concat(
 		env.Missing("hooks.env", wf.Settings.Workspace.Hooks.Env),
 		env.Missing("codex.env", wf.Settings.Codex.Env),
 	)}, nil

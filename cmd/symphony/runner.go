@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -58,8 +59,10 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 	}
 	self := a.owner()
 	return &runner.Runner{
-		Workflows:   &readWorkflow{source, &wf},
-		Connect:     func(wf workflow.Workflow) (runner.Connection, error) { return a.connect(wf, log, dryRun) },
+		Workflows: &readWorkflow{source, &wf},
+		Connect: func(ctx context.Context, wf workflow.Workflow) (runner.Connection, error) {
+			return a.connect(ctx, wf, log, dryRun)
+		},
 		Store:       state,
 		RunSession:  attempt.Run,
 		OwnerStatus: a.ownerStatus(wf, self, state),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 
@@ -48,6 +49,10 @@ func (v *validateCommand) Run(ctx context.Context, args []string) error {
 		id, _ := v.getenv(appIDVariable)
 		problems = append(problems, v.check("app", id, v.checkAppToken(ctx, wf)))
 	}
+	if wf.Settings.Repository != nil {
+		found, err := v.checkRepository(ctx, wf)
+		problems = append(problems, v.check("repository", found, err))
+	}
 	for _, weakness := range wf.Settings.Codex.PostureWarnings() {
 		v.printItem("warning   ", weakness)
 	}
@@ -89,7 +94,7 @@ func invalid(failed ...error) error {
 // credential, the scope and the network have to work.
 func (v *validateCommand) checkTracker(ctx context.Context, wf workflow.Workflow) error {
 	log := slog.New(v.redactor.Handler(slog.NewTextHandler(v.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	conn, err := v.connect(wf, log, true)
+	conn, err := v.connect(ctx, wf, log, true)
 	if err != nil {
 		return err
 	}
@@ -123,6 +128,35 @@ func (v *validateCommand) checkAppToken(ctx context.Context, wf workflow.Workflo
 		_, err = tokens(ctx)
 	}
 	return err
+}
+
+// checkRepository asks the remote for its branches, and GitHub for its pull requests.
+// It returns what was found.
+func (v *validateCommand) checkRepository(ctx context.Context, wf workflow.Workflow) (string, error) {
+	folder, err := os.MkdirTemp(v.tempDir(), "symphony-validate-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(folder)
+	r, err := v.openRepositoryIn(ctx, folder, wf, quiet())
+	if err != nil {
+		return "", err
+	}
+	store, err := r.Host.Store(ctx, r.Remote)
+	if err != nil {
+		return "", err
+	}
+	defer store.Close()
+	found, err := store.Look(ctx, r.Source)
+	if err != nil {
+		return "", err
+	}
+	if r.Publisher != nil && r.Publisher.GitHub != nil {
+		if _, err := r.Publisher.GitHub.PullRequests(ctx, r.Source.Prefix+"none"); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%s, base %s, delivery %s", r.Remote, found.Base, wf.Settings.Delivery.Kind), nil
 }
 
 // quiet returns a logger that writes nothing.

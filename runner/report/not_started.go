@@ -41,7 +41,7 @@ var skipTexts = map[schedule.Reason]skipText{
 	schedule.DayBudget:       {words: "budget.max_tokens_per_day is spent until midnight UTC", all: true},
 	schedule.IssueBudget:     {words: "budget.max_tokens_per_issue is spent"},
 	schedule.Paused:          {words: "held back until the pause is over", all: true},
-	schedule.OnHold:          {words: "the workflow or the tracker could not be read", all: true},
+	schedule.OnHold:          {words: "the workflow, the tracker or the repository could not be read", all: true},
 	schedule.OutOfTime:       {words: "too little time is left before the deadline", all: true},
 	schedule.Changed:         {words: "changed by somebody"},
 }

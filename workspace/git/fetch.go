@@ -59,6 +59,12 @@ func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 	return fetched, nil
 }
 
+// Look returns what the remote has of the source now, and reads no object of it. The
+// errors are those of Fetch.
+func (s *Store) Look(ctx context.Context, from Source) (Fetched, error) {
+	return s.listRemote(ctx, from)
+}
+
 // isDamage reports whether the store, not the remote, may be the cause of an error.
 func isDamage(err error) bool {
 	for _, other := range []error{ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRenamed, ErrUnavailable, ErrEmpty, ErrNoBase, ErrTooBig, ErrUnsupported, ErrTimeout, ErrFolder, ErrRemote} {

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/publish"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// openRepository returns where the sessions of a workflow get their files from and where
+// their work goes; nil when its hooks do both.
+func (a *app) openRepository(ctx context.Context, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
+	if wf.Settings.Repository == nil {
+		return nil, nil
+	}
+	return a.openRepositoryIn(ctx, dataFolder(wf.Path), wf, log)
+}
+
+// openRepositoryIn returns the repository of a workflow that has one, with its files in a
+// folder.
+func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
+	s := wf.Settings
+	host, err := git.Open(ctx, git.Config{
+		Dir: filepath.Join(data, "repositories"), Workspaces: s.Workspace.Root, Env: a.environ, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	remote, err := git.ParseRemote(s.Repository.Remote, git.Token(s.Repository.Token))
+	if err != nil {
+		return nil, err
+	}
+	publisher, err := a.publisher(wf, log)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner.Repository{
+		Host: host, Remote: remote, Publisher: publisher,
+		Source: git.Source{Base: s.Repository.Base, Prefix: s.Repository.BranchPrefix},
+		User:   a.author(), Closing: closing(wf), Kept: filepath.Join(data, "refused"),
+	}
+	if folder, ok := a.getenv("GITHUB_WORKSPACE"); ok && a.actions.InActions() && s.Repository.Remote == a.ownURL() {
+		r.Source.Seed = folder
+	}
+	return r, nil
+}
+
+// publisher returns what publishes the work of a workflow; nil when nothing does.
+func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publisher, error) {
+	s, d := wf.Settings, wf.Settings.Delivery
+	p := &publish.Publisher{
+		Policy: d.Policy, Secrets: a.redactor, Author: a.author(), KeepHistory: d.KeepHistory,
+		Pull: publish.PullRequests{Draft: d.Draft, Labels: d.Labels, Assignees: d.Assignees, Reviewers: d.Reviewers},
+	}
+	switch d.Kind {
+	case workflow.KindNone:
+		return nil, nil
+	case workflow.KindPullRequest:
+		repo, api := a.gitHubOf(s.Repository.Remote)
+		var err error
+		p.GitHub, err = client.New(client.Config{
+			Repo: repo, APIURL: api, Token: s.Repository.Token, Log: log,
+			Names: client.Names{Repo: "repository.url", APIURL: "repository.url", Token: "repository.token"},
+		}, nil)
+		if err != nil {
+			return nil, fmt.Errorf("%w: delivery.kind pull_request: %w", workflow.ErrInvalid, err)
+		}
+	case workflow.KindPatch:
+		p.Folder = d.Folder
+	}
+	return p, nil
+}
+
+// gitHubOf returns the owner/name of a repository and the root of the API of its
+// server.
+func (a *app) gitHubOf(remote string) (repo, api string) {
+	u, err := url.Parse(remote)
+	if err != nil {
+		return "", "" // ParseRemote fails too
+	}
+	repo = strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
+	server, _ := a.getenv("GITHUB_SERVER_URL")
+	switch own, err := url.Parse(server); {
+	case u.Host == "github.com":
+		return repo, client.DefaultAPI
+	case err == nil && own.Host == u.Host:
+		if api, ok := a.getenv("GITHUB_API_URL"); ok {
+			return repo, api
+		}
+	}
+	return repo, u.Scheme + "://" + u.Host + "/api/v3"
+}
+
+// ownURL returns the URL of the repository of this job; empty outside Actions.
+func (a *app) ownURL() string {
+	server, _ := a.getenv("GITHUB_SERVER_URL")
+	repo, _ := a.getenv("GITHUB_REPOSITORY")
+	if server == "" || repo == "" {
+		return ""
+	}
+	return strings.TrimSuffix(server, "/") + "/" + repo
+}
+
+// author returns who commits. Inside Actions it is the account that the job's token
+// belongs to.
+func (a *app) author() git.Person {
+	if a.actions.InActions() {
+		return git.Person{Name: "github-actions[bot]", Email: "41898282+github-actions[bot]@users.noreply.github.com"}
+	}
+	return git.Person{Name: "symphony", Email: "symphony@localhost"}
+}
+
+// closing returns the function that makes the line that closes an issue of the tracker
+// when the work is merged; nil for a tracker that has no such line.
+func closing(wf workflow.Workflow) func(tracker.Issue) string {
+	switch wf.Settings.Tracker.Kind {
+	case "github":
+		in := trackerRepository(wf)
+		if strings.HasSuffix(strings.TrimSuffix(wf.Settings.Repository.Remote, ".git"), "/"+in) {
+			in = "" // a number alone names an issue of the same repository
+		}
+		return func(issue tracker.Issue) string { return fmt.Sprintf("Fixes %s#%s", in, issue.ID) }
+	case "linear":
+		return func(issue tracker.Issue) string { return "Fixes " + issue.Identifier }
+	}
+	return nil
+}

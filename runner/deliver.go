@@ -1,0 +1,189 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/publish"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// deliverer publishes the work of one session. The session calls its methods, one at a
+// time; what they learn reaches the loop by messages.
+type deliverer struct {
+	*Repository
+	store  *git.Store
+	inbox  chan<- message
+	folder string // for work that may not leave
+	issue  tracker.Issue
+	base   git.Branch
+	branch git.Branch
+	there  git.ObjectID // where the remote has the branch, as far as we know; zero if it has none
+	last   publish.Record
+	pushed bool // by this session, since the last fetch
+}
+
+// deliver publishes work, or returns why it may not leave.
+func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt.Delivered, error) {
+	if d.pushed { // the store does not have what was pushed
+		got, err := d.store.Fetch(ctx, d.Source)
+		if err != nil {
+			return attempt.Delivered{}, err
+		}
+		d.branch, d.there = publish.Locate(d.branch, d.last, got)
+		d.pushed = false
+	}
+	w := d.work()
+	w.Incoming, w.Title, w.Text = work.Incoming, work.Title, work.Text
+	w.Tested, w.Unproven = work.Tested, work.Unproven
+	result, err := d.Publisher.Publish(ctx, w, time.Now())
+	answer, err := d.finish(ctx, result, err)
+	if answer.Refused != "" && !result.Secret || errors.Is(err, git.ErrMoved) {
+		if err := d.keep(ctx, work.Incoming); err != nil {
+			answer.Warnings = append(answer.Warnings, err.Error())
+		}
+	}
+	return answer, err
+}
+
+// settle publishes what an earlier run pushed, for which it opened no pull request.
+func (d *deliverer) settle(ctx context.Context) (attempt.Delivered, error) {
+	result, err := d.Publisher.Settle(ctx, d.work(), time.Now())
+	return d.finish(ctx, result, err)
+}
+
+// work returns what is known of the work on the issue before the session.
+func (d *deliverer) work() publish.Work {
+	w := publish.Work{
+		Issue: d.issue.Identifier, Branch: d.branch, There: d.there, Store: d.store, Base: d.base,
+		Default: d.issue.Identifier + ": " + d.issue.Title, Last: d.last,
+		Save: func(ctx context.Context, r publish.Record) error { return d.save(ctx, r) },
+	}
+	if d.Closing != nil {
+		w.Closing = d.Closing(d.issue)
+	}
+	return w
+}
+
+// finish turns the end of a publication into an answer for the session, and tells the
+// loop about it.
+func (d *deliverer) finish(ctx context.Context, result publish.Result, err error) (attempt.Delivered, error) {
+	answer := attempt.Delivered{Refused: result.Verdict.Reasons(), Warnings: result.Warnings}
+	if result.Pushed {
+		d.there, d.pushed = result.Record.Head, true
+	}
+	if result.Pushed || err == nil && answer.Refused == "" {
+		d.last = result.Record
+	}
+	switch {
+	case errors.Is(err, publish.ErrNotPermitted):
+		return answer, fmt.Errorf("%w: %w", attempt.ErrDelivery, err)
+	case errors.Is(err, publish.ErrClosed):
+		return answer, fmt.Errorf("%w: %w", attempt.ErrPerson, err)
+	case err != nil || answer.Refused != "" || result.Record.Head.IsZero():
+		return answer, err
+	}
+	answer.URL, answer.Head = result.Record.URL, result.Record.Head
+	d.send(ctx, delivered{id: d.issue.ID, delivery: d.delivery(result.Record), pull: string(result.State), pushed: d.pushed})
+	return answer, nil
+}
+
+// keep writes work that may not leave, or has no place to go to, as files.
+func (d *deliverer) keep(ctx context.Context, in *git.Incoming) error {
+	commands, err := publish.Keep(ctx, in, d.folder, d.branch)
+	if err == nil {
+		d.send(ctx, kept{d.issue.ID, report.Kept{Folder: d.folder, Commands: commands}})
+	}
+	return err
+}
+
+// kept is the message that refused work is kept as files.
+type kept struct {
+	id   tracker.ID
+	kept report.Kept
+}
+
+func (m kept) applyTo(l *loop) { l.tick.Row(m.id).Kept = m.kept }
+
+// save has the loop make a record durable, before the push that it announces.
+func (d *deliverer) save(ctx context.Context, r publish.Record) error {
+	saved := make(chan error, 1)
+	d.send(ctx, delivered{id: d.issue.ID, delivery: d.delivery(r), ctx: ctx, saved: saved})
+	select {
+	case err := <-saved:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (d *deliverer) send(ctx context.Context, m message) {
+	select {
+	case d.inbox <- m:
+	case <-ctx.Done(): // the loop learns it by the end of the session
+	}
+}
+
+// delivered is the message that work was published, or is about to be.
+type delivered struct {
+	id       tracker.ID
+	delivery schedule.Delivery
+
+	ctx   context.Context // of the save
+	saved chan<- error    // has room for the end of the save; nil if it can wait
+
+	pull   string // what happened to the pull request
+	pushed bool   // whether the branch was moved since the last fetch
+}
+
+func (m delivered) applyTo(l *loop) {
+	note := func(s *schedule.State) {
+		if s.Claims[m.id].Owner == s.Self {
+			s.Deliver(m.id, m.delivery)
+		}
+	}
+	note(l.state)
+	l.unsaved.exits = append(l.unsaved.exits, note)
+	if m.saved != nil {
+		m.saved <- l.saveClaimed(m.ctx, m.id)
+		return
+	}
+	if m.pushed {
+		l.files.pushed[m.id] = true
+	}
+	row := l.tick.Row(m.id)
+	row.Delivery, row.PullRequest, row.Kept = m.delivery, m.pull, report.Kept{}
+}
+
+// delivery returns a record as the state keeps it.
+func (d *deliverer) delivery(r publish.Record) schedule.Delivery {
+	return schedule.Delivery{
+		Identifier: d.issue.Identifier, Branch: r.Branch.String(), Base: r.Base.String(),
+		Head: text(r.Head), Pushing: text(r.Pushing), Number: r.Number, URL: r.URL, At: r.At,
+	}
+}
+
+// text returns an object id as the state keeps it: empty for none.
+func text(id git.ObjectID) string {
+	if id.IsZero() {
+		return ""
+	}
+	return id.String()
+}
+
+// recordOf returns what the state keeps as a record. A state that was loaded has valid
+// ids and branches.
+func recordOf(d schedule.Delivery) publish.Record {
+	r := publish.Record{Number: d.Number, URL: d.URL, At: d.At}
+	r.Branch, _ = git.ParseBranch(d.Branch)
+	r.Base, _ = git.ParseBranch(d.Base)
+	r.Head, _ = git.ParseObjectID(d.Head)
+	r.Pushing, _ = git.ParseObjectID(d.Pushing)
+	return r
+}

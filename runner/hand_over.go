@@ -1,0 +1,61 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// handOverTime bounds a hand-over and the read of the issue after it.
+const handOverTime = 45 * time.Second
+
+// handOver hands an issue over whose work is published, and returns the outcome of its
+// session with the issue as it is then. A failed hand-over fails the session: the next
+// one has nothing to do but that.
+func handOver(ctx context.Context, job attempt.Job, to workflow.HandOver, o schedule.Outcome) schedule.Outcome {
+	switch {
+	case to == workflow.HandOver{}, o.Class != schedule.Done, !o.Delivered, o.Gone:
+		return o
+	case o.Issue != nil && !job.Policy.IneligibleToContinue(*o.Issue).None():
+		return o // the agent or a person was faster
+	}
+	ctx, cancel := context.WithTimeout(ctx, handOverTime)
+	defer cancel()
+	err := write(ctx, job.Tracker.Writer, job.Issue.ID, to)
+	if errors.Is(err, tracker.ErrInDoubt) { // a repeated write changes nothing
+		err = write(ctx, job.Tracker.Writer, job.Issue.ID, to)
+	}
+	switch {
+	case err == nil, errors.Is(err, tracker.ErrFinished), errors.Is(err, tracker.ErrNotVisible): // the read tells
+	case errors.Is(err, tracker.ErrInvalidConfig), errors.Is(err, tracker.ErrInvalidWrite):
+		o.Class, o.Why, o.Fault = schedule.IssueFailed, fmt.Sprintf("delivery.hand_over: %v", err), "delivery.hand_over"
+		return o
+	default:
+		o.Class, o.Why = schedule.Transient, fmt.Sprintf("the work is published, and the issue was not handed over: %v", err)
+		return o
+	}
+	o.Issue, o.Idle = nil, false
+	switch issues, err := job.Tracker.IssuesByID(ctx, []tracker.ID{job.Issue.ID}); {
+	case err != nil:
+		job.Log.Warn("the issue was not read after its hand-over", "error", err)
+	case len(issues) == 0:
+		o.Gone = true
+	default:
+		o.Issue = &issues[0]
+	}
+	return o
+}
+
+// write changes an issue as a hand-over says.
+func write(ctx context.Context, w tracker.Writer, id tracker.ID, to workflow.HandOver) error {
+	if to.State != "" {
+		return w.Move(ctx, id, to.State)
+	}
+	return w.Label(ctx, id, to.RemoveLabel, false)
+}

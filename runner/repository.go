@@ -1,0 +1,191 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"reflect"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/publish"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// Repository says where sessions get their files from and where their work goes.
+type Repository struct {
+	Host      *git.Host
+	Remote    git.Remote
+	Source    git.Source         // what is fetched, once in a tick
+	User      git.Person         // author and committer of what agents commit
+	Publisher *publish.Publisher // nil leaves the work in the workspaces
+	// Closing returns the line of a commit and a pull request that closes an issue when
+	// they are merged; empty for none.
+	Closing func(tracker.Issue) string
+	Kept    string // absolute path of the folder for work that may not leave, if there is none for logs
+}
+
+// files holds what the loop knows of the repository of its workflow. The zero value
+// is a repository of which nothing is known.
+type files struct {
+	of      *Repository // whose store is open; nil before the first fetch
+	store   *git.Store  // nil until it could be opened
+	fetched git.Fetched
+	current bool                // whether fetched is of this tick
+	pushed  map[tracker.ID]bool // whose branches were moved since the last fetch
+	err     error               // of the last fetch; nothing starts until the next
+	cancel  context.CancelFunc  // of the fetch in progress; nil for none
+}
+
+// filesHold returns why no session can start with the files that there are.
+func (l *loop) filesHold() schedule.Why {
+	f := &l.files
+	switch {
+	case l.conn.Repository == nil:
+	case f.cancel != nil:
+		return schedule.Why{Reason: schedule.OnHold, Detail: "the repository is being fetched"}
+	case f.of != nil && f.of != l.conn.Repository && len(l.workers) > 0:
+		return schedule.Why{Reason: schedule.OnHold, Detail: "the settings of the repository changed, and sessions with the old ones still run"}
+	case f.err != nil:
+		return schedule.Why{Reason: schedule.OnHold, Detail: f.err.Error()}
+	}
+	return schedule.Why{}
+}
+
+// filesReady reports whether sessions on these issues can start with the files that
+// the store has. If not, it begins to fetch them, and hold says why nothing starts.
+func (l *loop) filesReady(ctx context.Context, starting []tracker.ID) bool {
+	f := &l.files
+	if l.conn.Repository == nil {
+		return true
+	}
+	if !l.filesHold().None() {
+		return false
+	}
+	if f.of != l.conn.Repository {
+		l.closeFiles()
+		f.of = l.conn.Repository
+	}
+	ready := f.current
+	for _, id := range starting {
+		ready = ready && !f.pushed[id] // the store does not have what was pushed
+	}
+	if !ready {
+		l.fetch(ctx)
+	}
+	return ready
+}
+
+// fetch begins to read the remote. The loop goes on: a large repository takes minutes.
+func (l *loop) fetch(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	l.files.cancel = cancel
+	of, store := l.files.of, l.files.store
+	l.Log.Info("fetching", "remote", of.Remote)
+	l.wg.Go(func() {
+		var got git.Fetched
+		var err error
+		if store == nil {
+			store, err = of.Host.Store(ctx, of.Remote)
+		}
+		if err == nil {
+			got, err = store.Fetch(ctx, of.Source)
+		}
+		l.inbox <- fetched{store, got, err}
+	})
+}
+
+// fetched is the message that a fetch has ended.
+type fetched struct {
+	store *git.Store // nil if it could not be opened
+	got   git.Fetched
+	err   error
+}
+
+func (m fetched) applyTo(l *loop) {
+	f := &l.files
+	interrupted := errors.Is(m.err, context.Canceled)
+	f.cancel()
+	f.cancel, f.store, f.err = nil, m.store, m.err
+	l.replan = true
+	switch {
+	case m.err == nil:
+		f.fetched, f.current, f.pushed = m.got, true, map[tracker.ID]bool{}
+		l.resolve(repositoryUnread)
+		l.Log.Info("fetched", "remote", f.of.Remote, "base", m.got.Base, "head", m.got.Head, "branches", len(m.got.Branches))
+	case !interrupted:
+		l.problem(repositoryUnread, m.err.Error())
+		l.Log.Error("repository not fetched: nothing starts until it is", "error", m.err)
+	}
+}
+
+// renewFiles has the next session of a service start with what the remote has then. A
+// fetch that failed is repeated.
+func (l *loop) renewFiles() {
+	l.files.err = nil
+	if !l.Once {
+		l.files.current = false
+	}
+}
+
+// closeFiles closes the store. No session uses it any more.
+func (l *loop) closeFiles() {
+	if l.files.store != nil {
+		if err := l.files.store.Close(); err != nil {
+			l.Log.Warn("the store of the repository was not closed", "error", err)
+		}
+	}
+	l.files = files{}
+}
+
+// branchOf returns the branch of an issue. It is zero for a prefix that makes no
+// branch, which package workflow refuses.
+func (l *loop) branchOf(identifier string) git.Branch {
+	branch, _ := git.BranchFor(l.conn.Repository.Source.Prefix, workspace.Key(identifier))
+	return branch
+}
+
+// repositoryFor returns the repository for a session on an issue, which is claimed.
+func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
+	f, s := &l.files, l.wf.Settings
+	last := recordOf(l.state.Deliveries[issue.ID])
+	branch, there := publish.Locate(l.branchOf(issue.Identifier), last, f.fetched)
+	head := there
+	if head.IsZero() {
+		head = f.fetched.Head
+	}
+	r := &attempt.Repository{
+		Host: f.of.Host, Store: f.store,
+		Checkout: git.Checkout{
+			Base: f.fetched.Base, BaseHead: f.fetched.Head, Branch: branch, Head: head, Pushed: there, User: f.of.User,
+		},
+		Hooks:  s.Workspace.Hooks,
+		Verify: s.Delivery.Verify, VerifyRounds: s.Delivery.VerifyRounds, VerifyTimeout: s.Delivery.VerifyTimeout,
+	}
+	if f.of.Publisher == nil {
+		return r
+	}
+	kept := f.of.Kept
+	if l.Logs != "" { // which are kept when the machine is gone
+		kept = filepath.Join(l.Logs, "refused")
+	}
+	d := &deliverer{
+		Repository: f.of, store: f.store, inbox: l.inbox, folder: filepath.Join(kept, workspace.Key(issue.Identifier)),
+		issue: issue, base: f.fetched.Base, branch: branch, there: there, last: last,
+	}
+	r.Deliver, r.Settle = d.deliver, d.settle
+	return r
+}
+
+// sameRepository reports whether two settings name one repository and treat it alike.
+func sameRepository(a, b workflow.Settings) bool {
+	return reflect.DeepEqual(a.Repository, b.Repository) && reflect.DeepEqual(a.Delivery, b.Delivery)
+}
+
+// delivers reports whether the work on issues is published.
+func (l *loop) delivers() bool {
+	return l.wf.Settings.Repository != nil && l.wf.Settings.Delivery.Kind != workflow.KindNone
+}

@@ -1,0 +1,414 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/publish"
+	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// remote is a real repository that sessions of a fixture deliver to.
+type remote struct {
+	*fixture
+	origin     string
+	repository *runner.Repository
+	work       func(folder string) // what the agent does
+	delivered  []attempt.Delivered
+	errs       []error
+}
+
+// newRemote returns a fixture whose workflow has a repository. Its sessions work in a
+// folder that was filled as the job says, and deliver.
+func newRemote(t *testing.T, issues ...tracker.Issue) *remote {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git here")
+	}
+	dir := t.TempDir()
+	r := &remote{fixture: newFixture(t, issues...), origin: filepath.Join(dir, "origin.git")}
+	r.git(dir, "init", "-q", "-b", "main", "seed")
+	if err := os.WriteFile(filepath.Join(dir, "seed", "README.md"), []byte("hello\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.git(filepath.Join(dir, "seed"), "add", "-A")
+	r.git(filepath.Join(dir, "seed"), "commit", "-q", "-m", "first")
+	r.git(dir, "clone", "-q", "--bare", "seed", r.origin)
+	log := slog.New(slog.DiscardHandler)
+	host, err := git.Open(t.Context(), git.Config{Dir: filepath.Join(dir, "stores"), Workspaces: r.dir, Env: os.Environ(), Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := git.ParseRemote(r.origin, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	someone := git.Person{Name: "Symphony", Email: "symphony@example.com"}
+	r.repository = &runner.Repository{
+		Host: host, Remote: at, Source: git.Source{Prefix: "symphony/"}, User: someone, Kept: filepath.Join(dir, "refused"),
+		Publisher: &publish.Publisher{Policy: delivery.Defaults(), Secrets: redact.New(), Author: someone},
+	}
+	r.flow.change(func(s *workflow.Settings) {
+		s.Repository = &workflow.Repository{Remote: r.origin}
+		s.Delivery = workflow.Delivery{Kind: workflow.KindBranch, HandOver: workflow.HandOver{State: "Review"}}
+		s.SandboxHooks = true
+	}, nil)
+	r.work = func(folder string) {
+		if err := os.WriteFile(filepath.Join(folder, "work.txt"), []byte("done\n"), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	r.sessions = r.session
+	return r
+}
+
+// run returns a runner over the fixture.
+func (r *remote) run() *runner.Runner {
+	run := r.fixture.run()
+	run.Connect = func(context.Context, workflow.Workflow) (runner.Connection, error) {
+		return runner.Connection{Tracker: tracker.Adapter{Reader: r.board, Writer: r.board}, Workspaces: r.root, Repository: r.repository}, nil
+	}
+	return run
+}
+
+func (r *remote) tick() report.Tick {
+	r.t.Helper()
+	tick, err := r.run().Run(r.t.Context())
+	if err != nil {
+		r.t.Fatalf("tick: %v\n%s", err, r.log)
+	}
+	return tick
+}
+
+// session does what attempt.Run does with a repository, without a sandbox.
+func (r *remote) session(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+	folder := r.t.TempDir()
+	fill := func() error {
+		if err := os.Mkdir(filepath.Join(folder, ".git"), 0o755); err != nil {
+			return err
+		}
+		root, err := os.OpenRoot(filepath.Join(folder, ".git"))
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		return job.Repository.Store.Populate(root, job.Repository.Checkout)
+	}
+	if err := fill(); err != nil {
+		return schedule.Outcome{Class: schedule.IssueFailed, Why: err.Error()}
+	}
+	for _, command := range job.Repository.Host.CheckoutCommands() {
+		r.command(folder, "", command)
+	}
+	r.work(folder)
+	answer, err := r.deliver(ctx, job, folder)
+	r.board.mu.Lock()
+	r.delivered, r.errs = append(r.delivered, answer), append(r.errs, err)
+	r.board.mu.Unlock()
+	switch {
+	case err != nil:
+		return schedule.Outcome{Class: schedule.IssueFailed, Why: err.Error(), Turns: 1, Thread: "thread"}
+	case answer.Refused != "":
+		return schedule.Outcome{Class: schedule.IssueFailed, Why: "refused", Refused: answer.Refused, Turns: 1, Thread: "thread"}
+	}
+	return schedule.Outcome{Class: schedule.Done, Delivered: !answer.Head.IsZero(), Turns: 1, Thread: "thread"}
+}
+
+// deliver takes the work out of a folder and has it published.
+func (r *remote) deliver(ctx context.Context, job attempt.Job, folder string) (attempt.Delivered, error) {
+	from := git.From{Start: job.Repository.Checkout.Head, Base: job.Repository.Checkout.Base}
+	harvest := r.command(folder, "", job.Repository.Host.Harvest(from.Start, r.t.TempDir()))
+	in, err := job.Repository.Store.Receive(ctx, strings.NewReader(harvest), from)
+	if errors.Is(err, git.ErrNothingNew) {
+		return job.Repository.Settle(ctx)
+	}
+	if err != nil {
+		return attempt.Delivered{}, err
+	}
+	defer in.Close()
+	return job.Repository.Deliver(ctx, attempt.Delivery{Incoming: in, Title: "Add work"})
+}
+
+// command runs a command in a folder as an agent does.
+func (r *remote) command(folder, stdin string, c git.Command) string {
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdin = folder, append(os.Environ(), c.Env...), strings.NewReader(stdin)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		r.t.Errorf("%v: %v\n%s", c.Args, err, &stderr)
+	}
+	return string(out)
+}
+
+// git runs git as a person does.
+func (r *remote) git(folder string, args ...string) string {
+	r.t.Helper()
+	return strings.TrimSpace(r.command(folder, "", git.Command{Args: append([]string{"git"}, args...), Env: []string{
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com",
+	}}))
+}
+
+// branches returns the branches of the remote.
+func (r *remote) branches() string {
+	return r.git(r.origin, "for-each-ref", "--format=%(refname:short)")
+}
+
+func (b *board) Comment(context.Context, tracker.ID, string, string) error { return nil }
+
+func (b *board) Label(context.Context, tracker.ID, string, bool) error { return nil }
+
+func (b *board) Move(_ context.Context, id tracker.ID, state string) error {
+	b.mu.Lock()
+	fail := b.moved
+	b.mu.Unlock()
+	if fail != nil {
+		if err := fail(id); err != nil {
+			return err
+		}
+	}
+	b.move(id, state)
+	return nil
+}
+
+func TestWorkIsPublishedRecordedAndHandedOver(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+	tick := r.tick()
+	if got := r.branches(); got != "main\nsymphony/ABC-1\nsymphony/ABC-2" {
+		t.Errorf("branches %q", got)
+	}
+	for _, id := range []tracker.ID{"ABC-1", "ABC-2"} {
+		head := r.git(r.origin, "rev-parse", "symphony/"+string(id))
+		if d := r.state().Deliveries[id]; d.Head != head || d.Branch != "symphony/"+string(id) || d.Base != "main" || d.Pushing != "" || d.At.IsZero() {
+			t.Errorf("%s: recorded %+v, want the head %s", id, d, head)
+		}
+		if row := tick.Row(id); row.Delivery.Head != head || row.State != "Review" || !tick.Completed(*row) {
+			t.Errorf("%s: row %+v", id, row)
+		}
+	}
+	if n := strings.Count(r.log.String(), "msg=fetched"); n != 1 {
+		t.Errorf("the remote was fetched %d times, want once", n)
+	}
+	if claims := r.claims(); len(claims) != 0 {
+		t.Errorf("claims are left: %v", claims)
+	}
+}
+
+func TestARepositoryThatCannotBeFetchedHoldsEveryIssueAndChargesNone(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+	if err := os.Rename(r.origin, r.origin+".away"); err != nil {
+		t.Fatal(err)
+	}
+	tick, err := r.run().Run(t.Context())
+	if !errors.Is(err, git.ErrNotFound) || len(tick.Rows) > 0 || len(r.claims()) > 0 {
+		t.Errorf("error %v, rows %v, claims %v", err, tick.Rows, r.claims())
+	}
+	if len(tick.Errors) != 1 || !strings.Contains(tick.Errors[0], err.Error()) {
+		t.Errorf("errors %q", tick.Errors)
+	}
+	for _, v := range tick.Verdicts {
+		if v.Why.Reason != schedule.OnHold {
+			t.Errorf("%s: %v", v.Issue.Identifier, v.Why)
+		}
+	}
+}
+
+func TestWorkOfASessionWhoseClaimIsTakenIsNotPushed(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	work := r.work
+	r.work = func(folder string) {
+		work(folder)
+		r.edit(func(s *schedule.State) {
+			c := s.Claims["ABC-1"]
+			c.Owner = schedule.Owner{Host: "elsewhere", PID: 2}
+			c.Lease = time.Now().Add(time.Hour)
+			s.Claims["ABC-1"] = c
+		})
+	}
+	_, err := r.run().Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.branches(); got != "main" {
+		t.Errorf("branches %q", got)
+	}
+	if d := r.state().Deliveries; len(d) != 0 {
+		t.Errorf("recorded %v", d)
+	}
+}
+
+func TestAConflictBeforeAPushIsSettledAndThePushGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	work := r.work
+	r.work = func(folder string) {
+		work(folder)
+		r.edit(func(s *schedule.State) {
+			s.Deliver("OLD-1", schedule.Delivery{Identifier: "OLD-1", Branch: "symphony/OLD-1"})
+		})
+	}
+	r.tick()
+	if got := r.branches(); got != "main\nsymphony/ABC-1" {
+		t.Errorf("branches %q", got)
+	}
+	if d := r.state().Deliveries; d["ABC-1"].Head == "" || d["OLD-1"].Branch == "" {
+		t.Errorf("recorded %v", d)
+	}
+}
+
+func TestASecondSessionOfATickStartsFromWhatTheFirstPushed(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	r.flow.change(func(s *workflow.Settings) { s.Delivery.HandOver = workflow.HandOver{} }, nil) // so it stays active
+	sessions := 0
+	r.work = func(folder string) {
+		sessions++
+		files, err := filepath.Glob(filepath.Join(folder, "work-*"))
+		if err != nil || len(files) != sessions-1 {
+			t.Errorf("session %d found %v, %v", sessions, files, err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("work-%d", sessions)), nil, 0o644); err != nil {
+			t.Error(err)
+		}
+		if sessions == 3 {
+			r.board.move("ABC-1", "Done")
+		}
+	}
+	r.tick()
+	if n := r.git(r.origin, "rev-list", "--count", "main..symphony/ABC-1"); sessions != 3 || n != "3" {
+		t.Errorf("%d sessions, %s commits", sessions, n)
+	}
+}
+
+func TestAFailedHandOverIsRepeatedAndTheWorkIsNotPublishedTwice(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	r.board.moved = func(tracker.ID) error { return tracker.ErrRequest }
+	tick := r.tick()
+	head := r.git(r.origin, "rev-parse", "symphony/ABC-1")
+	if claim := r.claims()["ABC-1"]; claim.Phase != schedule.Waiting || claim.Failures != 0 || !strings.Contains(claim.Why, "handed over") || tick.Completed(*tick.Row("ABC-1")) {
+		t.Errorf("claim %+v", claim)
+	}
+	r.board.moved = nil
+	r.edit(func(s *schedule.State) {
+		c := s.Claims["ABC-1"]
+		c.Due = time.Now().Add(-time.Second).UTC()
+		s.Claims["ABC-1"] = c
+	})
+	r.work = func(string) {} // nothing is left to do
+	tick = r.tick()
+	if again := r.git(r.origin, "rev-parse", "symphony/ABC-1"); again != head || r.board.issues[0].State != "Review" || len(r.claims()) > 0 {
+		t.Errorf("head %s and %s, issue %v, claims %v", head, again, r.board.issues[0], r.claims())
+	}
+	if !tick.Completed(*tick.Row("ABC-1")) {
+		t.Errorf("row %+v", tick.Row("ABC-1"))
+	}
+}
+
+func TestAHandOverToAStateThatDoesNotExistIsAFaultOfTheWorkflow(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	r.board.moved = func(tracker.ID) error {
+		return fmt.Errorf("%w: there is no state %q", tracker.ErrInvalidConfig, "Review")
+	}
+	tick := r.tick()
+	if row := tick.Row("ABC-1"); row.Class != schedule.IssueFailed || !strings.Contains(row.Why, "delivery.hand_over") {
+		t.Errorf("row %+v", row)
+	}
+}
+
+func TestRefusedWorkIsKeptAndTheNextSessionIsToldWhy(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	r.work = func(folder string) {
+		if err := os.MkdirAll(filepath.Join(folder, ".github", "workflows"), 0o755); err != nil {
+			t.Error(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, ".github", "workflows", "x.yml"), []byte("on: push\n"), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	r.tick()
+	if got := r.branches(); got != "main" {
+		t.Errorf("branches %q", got)
+	}
+	if d := r.state().Deliveries["ABC-1"]; !strings.Contains(d.Refused, ".github/workflows/x.yml") {
+		t.Errorf("recorded %+v", d)
+	}
+	if _, err := os.Stat(filepath.Join(r.repository.Kept, "ABC-1", publish.PatchFile)); err != nil {
+		t.Error(err)
+	}
+	var told string
+	r.sessions = func(_ context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+		told = job.Refused
+		return schedule.Outcome{Class: schedule.NeedsInput, Why: "enough"}
+	}
+	r.edit(func(s *schedule.State) {
+		c := s.Claims["ABC-1"]
+		c.Due = time.Now().Add(-time.Second).UTC()
+		s.Claims["ABC-1"] = c
+	})
+	r.tick()
+	if !strings.Contains(told, ".github/workflows/x.yml") {
+		t.Errorf("the next session was told %q", told)
+	}
+}
+
+// atMessage is a log that calls a function at a message.
+type atMessage struct {
+	message string
+	call    func()
+}
+
+func (h atMessage) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h atMessage) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.message {
+		h.call()
+	}
+	return nil
+}
+
+func (h atMessage) WithAttrs([]slog.Attr) slog.Handler { return h }
+func (h atMessage) WithGroup(string) slog.Handler      { return h }
+
+func TestAFetchThatIsInterruptedEndsTheRunAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	fifo := filepath.Join(r.origin, "HEAD")
+	if err := os.Remove(fifo); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip("no named pipes here: ", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	run := r.run()
+	run.Log = slog.New(atMessage{"fetching", cancel})
+	if _, err := run.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
+		t.Errorf("error %v", err)
+	}
+}
