@@ -162,7 +162,7 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 		Checkout: git.Checkout{
 			Base: f.fetched.Base, BaseHead: f.fetched.Head, Branch: branch, Head: head, Pushed: there, User: f.of.User,
 		},
-		Hooks:  s.Workspace.Hooks,
+		Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks,
 		Verify: s.Delivery.Verify, VerifyRounds: s.Delivery.VerifyRounds, VerifyTimeout: s.Delivery.VerifyTimeout,
 	}
 	if f.of.Publisher == nil {

@@ -61,8 +61,11 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 	secrets := slices.Concat(wf.Settings.SecretEnv(), keyNames)
 	env := workspace.Env{Parent: a.environ, Deny: secrets}
 	folders := wf.Settings.Workspace
-	if wf.Settings.Repository != nil && wf.Settings.SandboxHooks {
-		folders.Hooks = workspace.Hooks{} // sessions run them, in the agent's sandbox
+	if wf.Settings.Repository != nil {
+		folders.Hooks.GuardGit = true
+		if h := &folders.Hooks; wf.Settings.SandboxHooks {
+			h.AfterCreate, h.BeforeRun, h.AfterRun = "", "", "" // sessions run them, in the agent's sandbox
+		}
 	}
 	var workspaces *workspace.Root
 	var repository *runner.Repository

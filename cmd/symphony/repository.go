@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -39,6 +38,13 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 	if err != nil {
 		return nil, err
 	}
+	tokens, err := a.repositoryToken(wf, log)
+	if err != nil {
+		return nil, err
+	}
+	if tokens != nil {
+		remote = remote.WithTokens(gitTokens(tokens))
+	}
 	publisher, err := a.publisher(wf, log)
 	if err != nil {
 		return nil, err
@@ -66,9 +72,12 @@ func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publis
 		return nil, nil
 	case workflow.KindPullRequest:
 		repo, api := a.gitHubOf(s.Repository.Remote)
-		var err error
+		tokens, err := a.repositoryToken(wf, log)
+		if err != nil {
+			return nil, err
+		}
 		p.GitHub, err = client.New(client.Config{
-			Repo: repo, APIURL: api, Token: s.Repository.Token, Log: log,
+			Repo: repo, APIURL: api, Token: s.Repository.Token, Tokens: tokens, Log: log,
 			Names: client.Names{Repo: "repository.url", APIURL: "repository.url", Token: "repository.token"},
 		}, nil)
 		if err != nil {
@@ -78,26 +87,6 @@ func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publis
 		p.Folder = d.Folder
 	}
 	return p, nil
-}
-
-// gitHubOf returns the owner/name of a repository and the root of the API of its
-// server.
-func (a *app) gitHubOf(remote string) (repo, api string) {
-	u, err := url.Parse(remote)
-	if err != nil {
-		return "", "" // ParseRemote fails too
-	}
-	repo = strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
-	server, _ := a.getenv("GITHUB_SERVER_URL")
-	switch own, err := url.Parse(server); {
-	case u.Host == "github.com":
-		return repo, client.DefaultAPI
-	case err == nil && own.Host == u.Host:
-		if api, ok := a.getenv("GITHUB_API_URL"); ok {
-			return repo, api
-		}
-	}
-	return repo, u.Scheme + "://" + u.Host + "/api/v3"
 }
 
 // ownURL returns the URL of the repository of this job; empty outside Actions.
