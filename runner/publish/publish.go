@@ -24,6 +24,9 @@ type Publisher struct {
 	// KeepHistory says that the agent's own commits are pushed; else one commit is made
 	// of them.
 	KeepHistory bool
+	// Verified says that GitHub makes and signs the commit; it needs GitHub, and
+	// KeepHistory is not possible.
+	Verified bool
 	// GitHub opens pull requests; nil pushes branches only.
 	GitHub *client.Client
 	Pull   PullRequests
@@ -140,14 +143,16 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 		return r, err
 	}
 	if commit != w.There {
-		if r.Record, err = p.push(ctx, w, r.Record, commit, now); err != nil {
+		if err := p.push(ctx, w, &r, commit, title, now); err != nil {
 			return r, err
 		}
 		r.Pushed = true
-	} else if r.Record.At.IsZero() || commit == w.Last.Pushing { // a run that was killed has pushed it
-		r.Record.At = now
+	} else {
+		r.Record.Head, r.Record.Pushing = commit, git.ObjectID{}
+		if r.Record.At.IsZero() || commit == w.Last.Pushing { // a run that was killed has pushed it
+			r.Record.At = now
+		}
 	}
-	r.Record.Head, r.Record.Pushing = commit, git.ObjectID{}
 	if p.GitHub == nil {
 		return r, nil
 	}
@@ -176,19 +181,29 @@ func (p *Publisher) commit(ctx context.Context, w Work, changes []git.Change, ti
 func (p *Publisher) squash(ctx context.Context, w Work, changes []git.Change, title string, now time.Time) (git.ObjectID, error) {
 	author := p.Author
 	author.When = now
+	return w.Incoming.Squash(ctx, changes, w.There, git.Commit{Author: author, Committer: author, Message: p.message(w, title)})
+}
+
+// message returns the message of a commit that the host makes.
+func (p *Publisher) message(w Work, title string) string {
 	message := defuse.Message(title, p.Secrets.String(w.Text))
 	if w.Closing != "" {
 		message += "\n" + w.Closing + "\n"
 	}
-	return w.Incoming.Squash(ctx, changes, w.There, git.Commit{Author: author, Committer: author, Message: message})
+	return message
 }
 
-// push moves the branch to a commit.
-func (p *Publisher) push(ctx context.Context, w Work, r Record, commit git.ObjectID, now time.Time) (Record, error) {
-	if p.GitHub == nil && w.Incoming.Remote().Folder() != "" {
-		return p.deliverLocal(ctx, w, r, commit, now)
+// push moves the branch to a commit, or to the one that GitHub makes of it.
+func (p *Publisher) push(ctx context.Context, w Work, r *Result, commit git.ObjectID, title string, now time.Time) (err error) {
+	switch {
+	case p.GitHub == nil && w.Incoming.Remote().Folder() != "":
+		r.Record, err = p.deliverLocal(ctx, w, r.Record, commit, now)
+	case p.Verified:
+		err = p.pushVerified(ctx, w, r, commit, p.message(w, title), now)
+	default:
+		r.Record, err = p.move(ctx, w, r.Record, commit, now, func() error { return w.Incoming.Push(ctx, w.Branch, commit, w.There) })
 	}
-	return p.move(ctx, w, r, commit, now, func() error { return w.Incoming.Push(ctx, w.Branch, commit, w.There) })
+	return err
 }
 
 // move saves what is about to happen, and moves the branch.

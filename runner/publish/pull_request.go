@@ -45,7 +45,7 @@ func (p *Publisher) findPullRequest(ctx context.Context, w Work) (pullRequests, 
 	}
 	pulls, err := p.GitHub.PullRequests(ctx, w.Branch.String())
 	if err != nil {
-		return pullRequests{}, fmt.Errorf("publish %s: look for its pull request: %w", w.Issue, err)
+		return pullRequests{}, fmt.Errorf("publish %s: look for its pull request: %w", w.Issue, hubError(err))
 	}
 	for _, pull := range pulls {
 		if pull.GetState() == "open" {
@@ -86,7 +86,7 @@ func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, p
 		return err
 	}
 	r.report(PullOpened, pull)
-	r.Warnings = p.decorate(ctx, pull.GetNumber())
+	r.Warnings = append(r.Warnings, p.decorate(ctx, pull.GetNumber())...)
 	return nil
 }
 
@@ -111,10 +111,10 @@ func (p *Publisher) openPullRequest(ctx context.Context, w Work, r Result, title
 		case client.HasStatus(err, http.StatusForbidden) && client.Says(err, "is not permitted to create or approve pull requests"):
 			return nil, fmt.Errorf("publish %s: the branch %s was pushed: %w: %w", w.Issue, w.Branch, ErrNotPermitted, err)
 		case !unknownHead(err):
-			return nil, fmt.Errorf("publish %s: the branch %s was pushed: open its pull request: %w", w.Issue, w.Branch, err)
+			return nil, fmt.Errorf("publish %s: the branch %s was pushed: open its pull request: %w", w.Issue, w.Branch, hubError(err))
 		}
 		if try == lookTries {
-			return nil, fmt.Errorf("publish %s: the branch %s was pushed, but GitHub does not see it yet: open its pull request: %w", w.Issue, w.Branch, err)
+			return nil, fmt.Errorf("publish %s: the branch %s was pushed, but GitHub does not see it yet: open its pull request: %w", w.Issue, w.Branch, hubError(err))
 		}
 		if err := p.GitHub.Transport.Backoff(ctx, try); err != nil {
 			return nil, err
@@ -141,7 +141,7 @@ func (p *Publisher) updatePullRequest(ctx context.Context, w Work, pull *client.
 	got, err := p.GitHub.EditPullRequest(ctx, pull.GetNumber(), nil, &body)
 	switch {
 	case err != nil:
-		return PullUnchanged, fmt.Errorf("publish %s: the branch was pushed: update %s: %w", w.Issue, pull.GetHTMLURL(), err)
+		return PullUnchanged, fmt.Errorf("publish %s: the branch was pushed: update %s: %w", w.Issue, pull.GetHTMLURL(), hubError(err))
 	case got.GetState() != "closed":
 		return PullUpdated, nil
 	case got.MergedAt != nil:

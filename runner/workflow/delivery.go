@@ -68,6 +68,9 @@ func (d *decoder) decodeDelivery(a address) {
 	if del.Verified && del.Kind != KindPullRequest {
 		d.reject(d.written["delivery.commits"], "only GitHub signs commits, so it needs delivery.kind pull_request, and that is %s; remove the key", del.Kind)
 	}
+	if del.Verified && del.KeepHistory {
+		d.reject(d.written["delivery.commits"], "GitHub signs the commit that it makes, not the agent's own, which delivery.history keep publishes; remove one of the keys")
+	}
 	d.checkFolder()
 	d.warnAboutUnused()
 	d.checkHandOver()

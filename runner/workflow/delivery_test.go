@@ -53,6 +53,22 @@ func TestTheFolderOfPatchesIsAbsoluteAndOutOfTheReachOfAgents(t *testing.T) {
 	wantProblem(t, "repository: {url: .}\ndelivery: {kind: patch, folder: 3}", `line 4: delivery.folder is 3: must be a path; put it in quotes if it is`)
 }
 
+func TestTheAgentsOwnCommitsAreKeptOrMadeOneThatGitHubSigns(t *testing.T) {
+	t.Parallel()
+	env := with(map[string]string{"GITHUB_TOKEN": "t"})
+	const front = "repository: {url: https://github.com/a/b}\ndelivery: "
+	if d := settings(t, front+"{history: keep}", env).Delivery; !d.KeepHistory || d.Verified {
+		t.Errorf("keep: %+v", d)
+	}
+	if d := settings(t, front+"{commits: verified}", env).Delivery; d.KeepHistory || !d.Verified {
+		t.Errorf("verified: %+v", d)
+	}
+	want := `line 4: delivery.commits is "verified": GitHub signs the commit that it makes, not the agent's own, which delivery.history keep publishes; remove one of the keys`
+	if diff := cmp.Diff([]string{want}, problems(t, "tracker: {kind: file}\n"+front+"{history: keep, commits: verified}", env)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestProtectedPathsKeepTheOrderInWhichTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	s := settings(t, "x: &a allow\nrepository: {url: .}\ndelivery:\n  protected:\n    z/**: *a\n    \"*\": draft\n    a/**: refuse\n    7: review", with(nil))

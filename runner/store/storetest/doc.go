@@ -20,7 +20,7 @@
 //     for anything else [Hub.Git];
 //   - workflow runs: [Hub.SetRun], [Hub.DeleteRun];
 //   - lasting faults: [Hub.Archive], [Hub.Protect], [Hub.Deny], [Hub.Hide],
-//     [Hub.Rename], [Hub.LimitRate];
+//     [Hub.Rename], [Hub.LimitRate], [Hub.SignNothing];
 //   - passing faults of one kind of request: [Hub.Fail]; of one request by its place
 //     among all: [Hub.FailNth];
 //   - a handler around every request: Config.Wrap.

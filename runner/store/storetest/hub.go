@@ -42,6 +42,7 @@ type Hub struct {
 	renamed   string
 	archived  bool
 	hidden    bool
+	unsigned  bool
 	limited   time.Time
 }
 

@@ -32,6 +32,16 @@ func (h *Hub) LimitRate(until time.Time) { h.locked(func() { h.limited = until }
 // SetTrunk makes a branch the default one; it need not exist.
 func (h *Hub) SetTrunk(branch string) { h.locked(func() { h.trunk = branch }) }
 
+// SignNothing has the server sign no commit, as for the token of a person.
+func (h *Hub) SignNothing() { h.locked(func() { h.unsigned = true }) }
+
+// signs reports whether the server signs commits that name no author.
+func (h *Hub) signs() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.unsigned
+}
+
 // locked runs change with h.mu held.
 func (h *Hub) locked(change func()) {
 	h.mu.Lock()

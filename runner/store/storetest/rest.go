@@ -105,8 +105,9 @@ func (h *Hub) postTree(r *http.Request) (int, any) {
 
 func (h *Hub) postCommit(r *http.Request) (int, any) {
 	var body struct {
-		Message, Tree string
-		Parents       []string
+		Message, Tree     string
+		Parents           []string
+		Author, Committer jsonObject
 	}
 	if json.NewDecoder(r.Body).Decode(&body) != nil {
 		return badJSON()
@@ -114,13 +115,22 @@ func (h *Hub) postCommit(r *http.Request) (int, any) {
 	if body.Message == "" {
 		return unprocessable("message is missing")
 	}
-	for _, name := range append(body.Parents, body.Tree) {
-		if _, kind, _ := h.git.readObject(name); kind == "" {
-			return unprocessable("The object does not exist")
+	if _, kind, _ := h.git.readObject(body.Tree); kind != "tree" {
+		return unprocessable("Tree SHA does not exist")
+	}
+	for _, name := range body.Parents {
+		if _, kind, _ := h.git.readObject(name); kind != "commit" {
+			return unprocessable("Parent SHA does not exist or is not a commit object")
 		}
 	}
 	commit := h.git.writeObject("commit", formatCommit(body.Tree, body.Message, body.Parents...))
-	return http.StatusCreated, jsonObject{"sha": commit, "message": body.Message, "tree": jsonObject{"sha": body.Tree}}
+	verification := jsonObject{"verified": true, "reason": "valid"}
+	if body.Author != nil || body.Committer != nil || !h.signs() {
+		verification = jsonObject{"verified": false, "reason": "unsigned"}
+	}
+	return http.StatusCreated, jsonObject{
+		"sha": commit, "message": body.Message, "tree": jsonObject{"sha": body.Tree}, "verification": verification,
+	}
 }
 
 func (h *Hub) postRef(r *http.Request) (int, any) {
@@ -129,7 +139,10 @@ func (h *Hub) postRef(r *http.Request) (int, any) {
 		return badJSON()
 	}
 	branch, ok := strings.CutPrefix(body.Ref, "refs/heads/")
+	_, kind, _ := h.git.readObject(body.SHA)
 	switch {
+	case kind != "commit":
+		return unprocessable("Object does not exist")
 	case h.isProtected(branch):
 		return ruleViolated()
 	case !ok || !h.git.moveBranch(branch, "", body.SHA):
@@ -145,9 +158,13 @@ func (h *Hub) patchRef(r *http.Request) (int, any) {
 	}
 	branch := r.PathValue("branch")
 	head := h.git.head(branch)
+	bad := json.NewDecoder(r.Body).Decode(&body) != nil
+	_, kind, _ := h.git.readObject(body.SHA)
 	switch {
-	case json.NewDecoder(r.Body).Decode(&body) != nil || body.Force == nil || *body.Force:
+	case bad || body.Force == nil || *body.Force:
 		return http.StatusBadRequest, errorMessage("storetest: force must be false")
+	case kind != "commit":
+		return unprocessable("Object does not exist")
 	case head == "":
 		return unprocessable("Reference does not exist")
 	case h.isProtected(branch):

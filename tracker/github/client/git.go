@@ -85,11 +85,35 @@ func (c *Client) CreateTree(ctx context.Context, base string, files map[string]s
 
 // CreateCommit makes a commit that no ref points to.
 func (c *Client) CreateCommit(ctx context.Context, message, tree string, parents ...string) (string, error) {
-	commit, err := call[github.Commit](ctx, c, Request{
+	commit, err := c.makeCommit(ctx, message, tree, parents)
+	return c.object(commit.GetSHA(), err)
+}
+
+// SignedCommit is a commit that GitHub was to sign.
+type SignedCommit struct {
+	SHA    string
+	Signed bool   // whether it is
+	Reason string // in GitHub's words, such as "unsigned"
+}
+
+// SignCommit makes a commit that no ref points to, of a tree that the repository has.
+// GitHub signs it for the tokens of jobs and of Apps.
+func (c *Client) SignCommit(ctx context.Context, message, tree string, parents ...string) (SignedCommit, error) {
+	commit, err := c.makeCommit(ctx, message, tree, parents)
+	if err == nil && commit.GetTree().GetSHA() != tree {
+		err = c.Incomplete()
+	}
+	sha, err := c.object(commit.GetSHA(), err)
+	v := commit.GetVerification()
+	return SignedCommit{sha, v.GetVerified(), v.GetReason()}, err
+}
+
+// makeCommit names no author and no committer: GitHub signs only in its own name.
+func (c *Client) makeCommit(ctx context.Context, message, tree string, parents []string) (github.Commit, error) {
+	return call[github.Commit](ctx, c, Request{
 		Method: http.MethodPost, Path: c.Path("/git/commits"), Permission: WriteContents, Repeatable: true,
 		Body: map[string]any{"message": message, "tree": tree, "parents": append([]string{}, parents...)},
 	})
-	return c.object(commit.GetSHA(), err)
 }
 
 // History returns the newest 100 commits that are reachable from one.
