@@ -43,13 +43,13 @@ func (p process) tempDir() string {
 // app is one invocation of the program: what all its commands share.
 type app struct {
 	process
-	state     string // the flag --state; empty is the default, see openState
-	logFormat string // the flag --log-format: text or json
-	actions   *action.Runtime
-	redactor  *redact.Redactor
-	githubApp githubApp
-	warnings  []string // for the report
-	reported  bool     // the error of the command was printed, or is not to be
+	state      string // the flag --state; empty is the default, see openState
+	logFormat  string // the flag --log-format: text or json
+	actions    *action.Runtime
+	redactor   *redact.Redactor
+	githubApps []githubApp
+	warnings   []string // for the report
+	reported   bool     // the error of the command was printed, or is not to be
 }
 
 // run runs the command line and returns the exit status. Every status except 0
@@ -69,6 +69,7 @@ func run(ctx context.Context, p process) int {
 	if err != nil && !a.reported {
 		a.printError(err)
 	}
+	a.revokeTokens()
 	_ = a.actions.Close() // fails only when out has failed
 	if out.err != nil {
 		unprinted := fmt.Errorf("write to standard output: %w; what was to be shown is lost: let it go to a terminal or a file with room", out.err)

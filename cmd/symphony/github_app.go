@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -40,12 +41,12 @@ func gitTokens(tokens tokenFunc) git.TokenSource {
 	}
 }
 
-// githubApp holds the App that was opened last, so that its token serves every
-// connection of the run.
+// githubApp is an App that was opened, so that its token serves every connection of the
+// run with these settings.
 type githubApp struct {
+	*client.App
 	remote string
 	kind   workflow.DeliveryKind
-	tokens tokenFunc
 }
 
 // repositoryToken returns what gives the token for the repository of a workflow, for
@@ -56,8 +57,10 @@ func (a *app) repositoryToken(wf workflow.Workflow, log *slog.Logger) (tokenFunc
 		return nil, err
 	}
 	remote, kind := wf.Settings.Repository.Remote, wf.Settings.Delivery.Kind
-	if a.githubApp.tokens != nil && a.githubApp.remote == remote && a.githubApp.kind == kind {
-		return a.githubApp.tokens, nil
+	for _, opened := range a.githubApps {
+		if opened.remote == remote && opened.kind == kind {
+			return opened.Token, nil
+		}
 	}
 	id, _ := a.getenv(appIDVariable)
 	key, _ := a.getenv(appKeyVariable)
@@ -70,8 +73,20 @@ func (a *app) repositoryToken(wf workflow.Workflow, log *slog.Logger) (tokenFunc
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	a.githubApp = githubApp{remote, kind, app.Token}
+	a.githubApps = append(a.githubApps, githubApp{app, remote, kind})
 	return app.Token, nil
+}
+
+// revokeTime bounds the last requests of a run, which may be one that is being cancelled.
+const revokeTime = 2 * time.Second
+
+// revokeTokens ends the life of the Apps' tokens. If that fails they end within the hour.
+func (a *app) revokeTokens() {
+	ctx, cancel := context.WithTimeout(context.Background(), revokeTime)
+	defer cancel()
+	for _, opened := range a.githubApps {
+		_ = opened.Revoke(ctx)
+	}
 }
 
 // appPermissions returns the permissions that a kind of delivery needs, and no more.

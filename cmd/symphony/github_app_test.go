@@ -44,6 +44,8 @@ type appHub struct {
 	mu     sync.Mutex
 	asked  []string // the bodies of requests for tokens
 	refuse int      // a status; 0 for none
+
+	revoked []string // what was sent to revoke a token
 }
 
 func newAppHub(t *testing.T) *appHub {
@@ -57,6 +59,9 @@ func newAppHub(t *testing.T) *appHub {
 		case h.refuse != 0:
 			w.WriteHeader(h.refuse)
 			fmt.Fprint(w, `{"message": "no"}`)
+		case r.Method+" "+r.URL.Path == "DELETE /api/v3/installation/token":
+			h.revoked = append(h.revoked, r.Header.Get("Authorization"))
+			w.WriteHeader(http.StatusNoContent)
 		case r.URL.Path == "/api/v3/repos/acme/shop/installation":
 			fmt.Fprint(w, `{"id": 42, "permissions": {"contents": "write", "pull_requests": "write"}}`)
 		case r.URL.Path == "/api/v3/app/installations/42/access_tokens":
@@ -120,6 +125,29 @@ func TestTheTokenOfAnAppIsUsedInPlaceOfTheJobs(t *testing.T) {
 		if !strings.Contains(out.String(), "::add-mask::"+issuedToken+"\n") || a.redactor.String("x "+issuedToken) != "x ***" {
 			t.Errorf("%s: the token is not masked:\n%s", kind, out)
 		}
+	}
+}
+
+func TestTheTokensOfAnAppEndWithTheRun(t *testing.T) {
+	t.Parallel()
+	h := newAppHub(t)
+	a, _ := appOf(h)
+	a.revokeTokens()
+	for _, kind := range []workflow.DeliveryKind{workflow.KindPullRequest, workflow.KindBranch, workflow.KindNone} {
+		tokens, err := a.repositoryToken(deliversTo(h.URL+"/acme/shop", "", kind), quiet())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind == workflow.KindNone {
+			continue // nothing was fetched
+		}
+		if _, err := tokens(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.revokeTokens()
+	if diff := cmp.Diff([]string{"Bearer " + issuedToken, "Bearer " + issuedToken}, h.revoked); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -255,6 +283,26 @@ func TestValidateNamesWhatIsWrongWithAnApp(t *testing.T) {
 		if r := q.run("--once"); r.code != exitUsage || !strings.Contains(r.stderr, "SYMPHONY_APP_ID is set") {
 			t.Errorf("a tick: exit status %d\n%s%s", r.code, r.stdout, r.stderr)
 		}
+	}
+}
+
+func TestValidateGetsATokenOfTheAppAndRevokesIt(t *testing.T) {
+	t.Parallel()
+	h := newAppHub(t)
+	p := newProject(t, scripted(t, t.TempDir()), map[string]string{"A-1": task("Move this issue to `Review`")})
+	p.replace("codex:\n", "repository: {url: "+h.URL+"/acme/shop}\ncodex:\n")
+	p.env = append(p.env, "GITHUB_SERVER_URL="+h.URL, "GITHUB_API_URL="+h.URL+"/api/v3", "GITHUB_TOKEN=token-of-the-job",
+		"SYMPHONY_APP_ID=7", "SYMPHONY_APP_PRIVATE_KEY="+appKeyFile())
+	r := p.run("validate")
+	if !strings.Contains(r.stdout, "ok        app       7\n") || len(h.asked) != 1 || len(h.revoked) != 1 {
+		t.Errorf("asked %v, revoked %v\n%s%s", h.asked, h.revoked, r.stdout, r.stderr)
+	}
+	h.mu.Lock()
+	h.refuse = http.StatusNotFound
+	h.mu.Unlock()
+	want := "problem   app       get a token of the GitHub App 7 for acme/shop: github_app_unusable: it is not installed on the repository: choose Install App"
+	if r := p.run("validate"); r.code != exitUsage || !strings.Contains(r.stdout, want) {
+		t.Errorf("exit status %d, want %q:\n%s%s", r.code, want, r.stdout, r.stderr)
 	}
 }
 

@@ -40,6 +40,7 @@ type AppNames struct{ ID, Key, Repo, APIURL string }
 type App struct {
 	cfg    AppConfig
 	client *Client // signs its requests as the App
+	base   http.RoundTripper
 
 	turn    chan struct{} // holds a value while the fields below are used
 	token   string
@@ -65,7 +66,7 @@ func NewApp(cfg AppConfig, base http.RoundTripper) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &App{cfg: cfg, client: c, turn: make(chan struct{}, 1)}, nil
+	return &App{cfg: cfg, client: c, base: base, turn: make(chan struct{}, 1)}, nil
 }
 
 // Transport returns what sends the requests of the App, so that its fields can be set
@@ -100,6 +101,28 @@ func (a *App) Token(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("get a token of the GitHub App %s for %s: %w", strings.TrimSpace(a.cfg.ID), a.cfg.Repo, err)
 	}
 	return a.token, nil
+}
+
+// Revoke ends the life of the token, if there is one.
+func (a *App) Revoke(ctx context.Context) error {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if time.Until(a.expires) <= 0 {
+		return nil
+	}
+	c, err := open(Config{Repo: a.cfg.Repo, APIURL: a.cfg.APIURL, Log: a.cfg.Log}, "Bearer "+a.token, a.base)
+	if err == nil {
+		_, err = c.Do(ctx, Request{Method: http.MethodDelete, Path: "installation/token", Repeatable: true})
+	}
+	a.token, a.expires = "", time.Time{}
+	if err != nil && !HasStatus(err, http.StatusUnauthorized) { // it has ended already
+		return fmt.Errorf("revoke the token of the GitHub App %s for %s: %w", strings.TrimSpace(a.cfg.ID), a.cfg.Repo, err)
+	}
+	return nil
 }
 
 // issue gets a new token from GitHub.

@@ -66,6 +66,10 @@ func (s *appServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	if r.Method == http.MethodDelete && r.URL.Path == "/installation/token" {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	if r.URL.Path == "/repos/acme/shop" {
 		fmt.Fprintf(w, `{"name": %q}`, r.Header.Get("Authorization"))
 		return
@@ -188,6 +192,37 @@ func TestATokenOfAnAppIsRenewedBeforeItEnds(t *testing.T) {
 		}
 		if last := s.jwts[len(s.jwts)-1]; last != "Bearer ghs_short_lived_token_2" {
 			t.Errorf("the client sent %q", last)
+		}
+	})
+}
+
+func TestATokenThatIsRevokedIsNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	withApp(t, nil, func(t *testing.T, s *appServer, app *client.App, _ http.RoundTripper) {
+		if err := app.Revoke(t.Context()); err != nil || len(s.jwts) > 0 {
+			t.Errorf("without a token: %v after %d requests", err, len(s.jwts))
+		}
+		for range 2 {
+			token, err := app.Token(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := app.Revoke(t.Context()); err != nil || s.jwts[len(s.jwts)-1] != "Bearer "+token {
+				t.Errorf("%v, sent %v", err, s.jwts)
+			}
+		}
+		if len(s.tokens) != 2 {
+			t.Errorf("%d tokens were made", len(s.tokens))
+		}
+		if _, err := app.Token(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.refuse = func(w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(http.StatusBadGateway)
+			return true
+		}
+		if err := app.Revoke(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "revoke the token of the GitHub App 7 for acme/shop: 502") {
+			t.Errorf("an outage: %v", err)
 		}
 	})
 }

@@ -95,7 +95,7 @@ func Says(err error, words ...string) bool {
 var refusals = []struct{ words, remedy string }{
 	{
 		"is not permitted to create or approve pull requests",
-		"allow it in Settings > Actions > General > Workflow permissions, of the organization too, or give the token of an App",
+		"allow it in Settings > Actions > General > Workflow permissions, of the organization too, or let a GitHub App do it (inputs app-id and private-key)",
 	},
 	{"draft pull requests are not supported", "set delivery.draft to false: this plan of GitHub has no drafts in private repositories"},
 	{"no commits between", "the branch has nothing that the base does not have"},
