@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -104,17 +105,15 @@ func (d *decoder) addressText(v value) (string, error) {
 	}
 }
 
-// jobRepository returns the URL of the repository of the Actions job.
+// jobRepository returns the URL of the repository of the Actions job; elsewhere that of
+// the one that is named as in a job, so that the same file can be checked there.
 func (d *decoder) jobRepository() (string, error) {
-	if !d.env.Actions {
-		return "", errors.New("is missing; write the address of the repository, such as https://github.com/OWNER/NAME, or a path, such as . for the folder of this file")
+	repository := d.lookupVariable("GITHUB_REPOSITORY")
+	if repository == "" {
+		return "", errors.New("is missing; write the address of the repository, such as https://github.com/OWNER/NAME, or a path, such as . for the folder of this file, or set $GITHUB_REPOSITORY to OWNER/NAME")
 	}
-	for _, name := range []string{"GITHUB_SERVER_URL", "GITHUB_REPOSITORY"} {
-		if d.lookupVariable(name) == "" {
-			return "", fmt.Errorf("has no default, because the environment variable %s is not set; write the address of the repository", name)
-		}
-	}
-	return strings.TrimRight(d.lookupVariable("GITHUB_SERVER_URL"), "/") + "/" + d.lookupVariable("GITHUB_REPOSITORY"), nil
+	server := cmp.Or(d.lookupVariable("GITHUB_SERVER_URL"), "https://github.com")
+	return strings.TrimRight(server, "/") + "/" + repository, nil
 }
 
 // tokenHost returns the host of the GitHub that the token in tokenVariable is for.

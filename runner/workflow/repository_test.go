@@ -90,16 +90,27 @@ func TestAWrongAddressIsAProblemThatDoesNotShowIt(t *testing.T) {
 	}
 }
 
-func TestTheRepositoryOfTheJobIsTheDefaultAndOutsideAJobThereIsNone(t *testing.T) {
+func TestTheRepositoryOfTheJobIsTheDefaultAlsoWhereItsVariablesAreSetByHand(t *testing.T) {
 	t.Parallel()
-	s := settings(t, "repository:", inJob("https://github.test/", nil))
-	if s.Repository.Remote != "https://github.test/acme/shop" || s.Repository.Token != "ghs_1" || s.Delivery.Kind != workflow.KindPullRequest {
-		t.Errorf("%+v, kind %s", s.Repository, s.Delivery.Kind)
+	byHand := func(variables map[string]string) workflow.Env {
+		variables["GITHUB_TOKEN"] = "ghs_1"
+		return with(variables)
 	}
-	wantProblem(t, "repository:", "repository.url: is missing; write the address of the repository, such as https://github.com/OWNER/NAME, or a path, such as . for the folder of this file")
-	got := problems(t, "tracker: {kind: file}\ndelivery:", inJob("https://github.test", map[string]string{"GITHUB_REPOSITORY": ""}))
-	if diff := cmp.Diff([]string{"repository.url: has no default, because the environment variable GITHUB_REPOSITORY is not set; write the address of the repository"}, got); diff != "" {
-		t.Error(diff)
+	for want, env := range map[string]workflow.Env{
+		"https://github.test/acme/shop": inJob("https://github.test/", nil),
+		"https://github.com/acme/shop":  byHand(map[string]string{"GITHUB_REPOSITORY": "acme/shop"}),
+		"https://ghe.test/acme/shop":    byHand(map[string]string{"GITHUB_REPOSITORY": "acme/shop", "GITHUB_SERVER_URL": "https://ghe.test"}),
+	} {
+		s := settings(t, "repository:", env)
+		if s.Repository.Remote != want || s.Repository.Token != "ghs_1" || s.Delivery.Kind != workflow.KindPullRequest {
+			t.Errorf("%+v, kind %s", s.Repository, s.Delivery.Kind)
+		}
+	}
+	for _, env := range []workflow.Env{with(nil), inJob("https://github.test", map[string]string{"GITHUB_REPOSITORY": ""})} {
+		got := problems(t, "tracker: {kind: file}\ndelivery:", env)
+		if diff := cmp.Diff([]string{"repository.url: is missing; write the address of the repository, such as https://github.com/OWNER/NAME, or a path, such as . for the folder of this file, or set $GITHUB_REPOSITORY to OWNER/NAME"}, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
