@@ -46,8 +46,8 @@ type fake struct {
 	faults   []http.HandlerFunc  // each answers one request; a nil one leaves it alone
 	broken   http.HandlerFunc    // answers all
 	requests int
-	asked    []string // the queries, as they came
-	cursor   func(end int) any
+	asked    []string          // the queries, as they came
+	cursor   func(end int) any // of the pages; nil is the usual one
 }
 
 func newFake(t testing.TB) *fake {
@@ -55,7 +55,7 @@ func newFake(t testing.TB) *fake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{schema: schema, cursor: position, comments: make(map[string][]object)}
+	f := &fake{schema: schema, comments: make(map[string][]object)}
 	for _, state := range []object{
 		{"name": "Backlog", "type": "backlog"}, {"name": "Todo", "type": "unstarted"}, {"name": "In Progress", "type": "started"},
 		{"name": "In Review", "type": "started"}, {"name": "Done", "type": "completed"}, {"name": "Canceled", "type": "canceled"},
@@ -72,11 +72,9 @@ func newFake(t testing.TB) *fake {
 	return f
 }
 
-func position(end int) any { return fmt.Sprintf("cursor-%d", end) }
-
 // connection returns pages of the items that exist when they are requested.
 func (f *fake) connection(items *[]object) resolver {
-	return func(arguments map[string]any) any { return connection(*items, f.cursor)(arguments) }
+	return func(arguments map[string]any) any { return trackertest.Connection(*items, f.cursor)(arguments) }
 }
 
 // add creates an issue like the one given and returns it, to be changed.
@@ -144,9 +142,11 @@ func (f *fake) visible() []object {
 func (f *fake) root() object {
 	return object{
 		"viewer": f.users[0],
-		"issues": resolver(func(a map[string]any) any { return connection(filtered(f.visible(), a["filter"]), f.cursor)(a) }),
+		"issues": resolver(func(a map[string]any) any {
+			return trackertest.Connection(trackertest.Filter(f.visible(), a["filter"]), f.cursor)(a)
+		}),
 		"projects": resolver(func(a map[string]any) any {
-			return connection(filtered(f.projects, a["filter"]), f.cursor)(a)
+			return trackertest.Connection(trackertest.Filter(f.projects, a["filter"]), f.cursor)(a)
 		}),
 		"issue": resolver(func(a map[string]any) any {
 			if o := f.find(a["id"].(string)); o != nil {
@@ -173,7 +173,7 @@ func (f *fake) root() object {
 			return object{"success": true, "comment": comment}
 		}),
 		"comments": resolver(func(a map[string]any) any {
-			return connection(filtered(f.allComments(), a["filter"]), f.cursor)(a)
+			return trackertest.Connection(trackertest.Filter(f.allComments(), a["filter"]), f.cursor)(a)
 		}),
 		"commentUpdate": resolver(func(a map[string]any) any {
 			for _, c := range f.allComments() {
@@ -185,7 +185,7 @@ func (f *fake) root() object {
 			return errors.New("Entity not found: Comment")
 		}),
 		"issueLabels": resolver(func(a map[string]any) any {
-			return connection(filtered(f.labels, a["filter"]), f.cursor)(a)
+			return trackertest.Connection(trackertest.Filter(f.labels, a["filter"]), f.cursor)(a)
 		}),
 		"issueAddLabel": resolver(func(a map[string]any) any {
 			return f.relabel(a, func(labels []object) []object {

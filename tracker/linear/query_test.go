@@ -55,7 +55,7 @@ func TestPagesThatDoNotFitTogetherAreAnError(t *testing.T) {
 		"no cursor":      {func(int) any { return nil }, []string{"linear_missing_end_cursor", "no cursor"}},
 		"empty cursor":   {func(int) any { return "" }, []string{"linear_missing_end_cursor"}},
 		"the same again": {func(int) any { return "cursor-0" }, []string{"linear_missing_end_cursor", "came twice"}},
-		"a circle":       {func(end int) any { return position(end % 100) }, []string{"linear_missing_end_cursor", "came twice"}},
+		"a circle":       {func(end int) any { return fmt.Sprintf("cursor-%d", end%100) }, []string{"linear_missing_end_cursor", "came twice"}},
 	} {
 		f := newFake(t)
 		f.addMany(160)
@@ -88,7 +88,7 @@ func TestAnIssueOnTwoPagesIsListedOnce(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.addMany(60)
-	f.cursor = func(end int) any { return position(end - 3) } // issues moved between the two pages
+	f.cursor = func(end int) any { return fmt.Sprintf("cursor-%d", end-3) } // issues moved between the two pages
 	issues, err := f.serve(t).IssuesByState(t.Context(), []string{"Todo"})
 	if err != nil || len(issues) != 60 {
 		t.Errorf("%d issues, %v, want 60", len(issues), err)
