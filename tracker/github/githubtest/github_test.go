@@ -193,8 +193,10 @@ func TestTheTrackerWorksOnItsIssues(t *testing.T) {
 		t.Errorf("afterwards the issue is %+v", i)
 	}
 	g.PutOn(wanted, "symphony")
-	if i := g.Issue(wanted); !slices.Equal(i.Labels, []string{"symphony"}) {
-		t.Errorf("its labels are %q", i.Labels)
+	g.Edit(wanted, "After every reload.")
+	issues, err = adapter.IssuesByID(t.Context(), []tracker.ID{"2"})
+	if err != nil || len(issues) != 1 || !slices.Equal(issues[0].Labels, []string{"symphony"}) || !issues[0].Dispatchable {
+		t.Errorf("after a member edited it: %+v, %v", issues, err)
 	}
 }
 

@@ -104,7 +104,7 @@ func (g *GitHub) graph() trackertest.Object {
 	}
 }
 
-// issueNode returns an issue as GraphQL gives it. Nobody edits issues here.
+// issueNode returns an issue as GraphQL gives it.
 func (g *GitHub) issueNode(t *thread) trackertest.Object {
 	actor := func(login string) trackertest.Object {
 		return trackertest.Object{"__typename": userType(login), "login": login}
@@ -113,9 +113,14 @@ func (g *GitHub) issueNode(t *thread) trackertest.Object {
 	for n, c := range t.Comments {
 		comments = append(comments, trackertest.Object{"id": fmt.Sprintf("IC_%d_%d", t.Number, n), "body": c.Body, "author": actor(c.Author)})
 	}
+	edits, last, editor := []trackertest.Object{}, any(nil), trackertest.Object(nil)
+	for _, at := range t.edited {
+		last, editor = at.Format(time.RFC3339), actor(Member)
+		edits = append(edits, trackertest.Object{"editedAt": last, "editor": editor})
+	}
 	return trackertest.Object{
-		"__typename": "Issue", "id": nodeID(t.Number), "title": t.Title, "body": t.Body, "lastEditedAt": nil, "editor": trackertest.Object(nil),
-		"userContentEdits": trackertest.Object{"totalCount": 0, "nodes": []trackertest.Object{}},
+		"__typename": "Issue", "id": nodeID(t.Number), "title": t.Title, "body": t.Body, "lastEditedAt": last, "editor": editor,
+		"userContentEdits": trackertest.Object{"totalCount": len(edits), "nodes": edits},
 		"comments":         trackertest.Object{"nodes": comments, "pageInfo": trackertest.Object{"hasPreviousPage": false, "startCursor": nil}},
 		"projectItems":     trackertest.Object{"nodes": []trackertest.Object{}, "pageInfo": trackertest.Object{"hasNextPage": false}},
 		"timelineItems": trackertest.Resolver(func(arguments map[string]any) any {

@@ -30,6 +30,7 @@ type thread struct {
 	labelled  []labelling
 	created   time.Time
 	updated   time.Time
+	edited    []time.Time // by a member
 	reviewers []string
 }
 
@@ -79,6 +80,16 @@ func (g *GitHub) PutOn(number int, label string) {
 	defer g.mu.Unlock()
 	if t := g.thread(number); t != nil {
 		g.putOn(t, Member, label)
+	}
+}
+
+// Edit has a member replace the text of an issue or a pull request.
+func (g *GitHub) Edit(number int, body string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t := g.thread(number); t != nil {
+		t.Body, t.updated = body, g.tick()
+		t.edited = append(t.edited, t.updated)
 	}
 }
 
