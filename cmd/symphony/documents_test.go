@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -279,11 +280,21 @@ func TestTheExampleOfTheReadmeWorks(t *testing.T) {
 		t.Fatal("the README has no example of a WORKFLOW.md and of an issue")
 	}
 	p := newProject(t, scripted(t, filepath.Join(t.TempDir(), "agent")), nil)
-	flow := strings.Replace(blocks[0][1], "git clone --depth 1 https://github.com/acme/shop .", "echo cloned > cloned", 1)
 	command := strings.SplitN(p.read("WORKFLOW.md"), "codex:\n", 2)[1]
-	command = "workspace: {root: workspaces}\ncodex:\n" + strings.SplitN(command, "\n", 2)[0] + "\nhooks:"
-	p.write("WORKFLOW.md", strings.Replace(flow, "hooks:", command, 1))
-	p.write("issues/SHOP-1.md", blocks[1][1]+"\n- [ ] Move this issue to `Review`\n")
+	command = "workspace: {root: workspaces}\ncodex:\n" + strings.SplitN(command, "\n", 2)[0] + "\nrepository:"
+	p.write("WORKFLOW.md", strings.Replace(blocks[0][1], "repository:", command, 1))
+	p.write("issues/SHOP-1.md", blocks[1][1]+"\n- [ ] Create `cart.go` containing `package shop`\n- [ ] Call `deliver` with `{\"title\": \"Keep the cart\", \"body\": \"It has wheels.\"}`\n")
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", p.dir, "-c", "user.name=Kim", "-c", "user.email=kim@example.org", "-c", "commit.gpgSign=false"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("init", "--quiet", "--initial-branch=main")
+	git("add", "WORKFLOW.md", "issues")
+	git("commit", "--quiet", "--message", "Begin")
 
 	wf, err := workflow.NewSource(filepath.Join(p.dir, "WORKFLOW.md"), workflow.Env{TempDir: t.TempDir(), Trackers: trackers()}).Current()
 	if err != nil || len(wf.Warnings) > 0 {
@@ -298,7 +309,7 @@ func TestTheExampleOfTheReadmeWorks(t *testing.T) {
 		t.Errorf("the plan does not name the issue:\n%s", plan)
 	}
 	p.ok("--once")
-	if !strings.Contains(p.read("issues/SHOP-1.md"), "state: Review") || p.read("workspaces/SHOP-1/cloned") != "cloned\n" {
-		t.Error("the example issue was not worked on")
+	if files := git("diff", "--name-only", "main", "symphony/SHOP-1"); files != "cart.go" || !strings.Contains(p.read("issues/SHOP-1.md"), "state: Review") {
+		t.Errorf("the branch of the example issue changes %q, and the issue is\n%s", files, p.read("issues/SHOP-1.md"))
 	}
 }

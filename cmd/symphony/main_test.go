@@ -81,7 +81,7 @@ func scripted(t testing.TB, home string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "exec -a symphony " + shellQuote(self) + " scripted-agent --home " + shellQuote(home)
+	return "exec -a symphony " + shellQuote(self) + " scripted-agent app-server --home " + shellQuote(home)
 }
 
 func (p *project) write(name, text string) {
@@ -233,7 +233,7 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			env.Setenv("AGENT", "exec "+self+" scripted-agent --home "+filepath.Join(env.WorkDir, "agent"))
+			env.Setenv("AGENT", "exec "+self+" scripted-agent app-server --home "+filepath.Join(env.WorkDir, "agent"))
 			env.Setenv("HOME", env.WorkDir)
 			return nil
 		},

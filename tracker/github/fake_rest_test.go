@@ -284,14 +284,6 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 		}
 		return http.StatusOK, list
 	})
-	handle("POST /pulls", func(r *http.Request) (int, any) {
-		v := body(r)
-		if head, _ := v["head"].(string); !f.pushed(head) {
-			return http.StatusUnprocessableEntity, map[string]any{"message": "Validation Failed"}
-		}
-		f.pulls = append(f.pulls, v)
-		return http.StatusCreated, v
-	})
 	handle("GET /compare/{basehead}", func(r *http.Request) (int, any) {
 		_, sha, _ := strings.Cut(r.PathValue("basehead"), "...")
 		files := []map[string]any{}
@@ -303,7 +295,7 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 	handle("PUT /contents/{path...}", func(r *http.Request) (int, any) {
 		return http.StatusOK, map[string]any{"path": r.PathValue("path"), "branch": body(r)["branch"]}
 	})
-	for _, made := range []string{"POST /pulls/{n}/reviews", "POST /git/trees", "PATCH /git/refs/heads/{ref...}"} {
+	for _, made := range []string{"POST /pulls", "POST /pulls/{n}/reviews", "POST /git/trees", "PATCH /git/refs/heads/{ref...}"} {
 		handle(made, func(r *http.Request) (int, any) { return http.StatusOK, body(r) })
 	}
 	handle("POST /git/refs", func(r *http.Request) (int, any) {

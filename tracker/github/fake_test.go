@@ -43,8 +43,6 @@ type fake struct {
 	exactLabels bool     // a label is found only by its exact spelling
 	comments    []string
 	loses       bool // the answer to the next comment
-	pulls       []map[string]any
-	pushed      func(branch string) bool // whether a pull request can be opened from it
 	refs        map[string]string
 	changed     map[string][]string // files that a commit changes
 	heads       map[int]string      // owner/name:branch that a pull request comes from
@@ -123,7 +121,7 @@ func (b *lockedBuffer) String() string {
 
 func newFake(t testing.TB) *fake {
 	f := &fake{
-		t: t, log: new(lockedBuffer), schema: schema(t), pushed: func(string) bool { return true }, issues: make(map[int]*fakeIssue), clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		t: t, log: new(lockedBuffer), schema: schema(t), issues: make(map[int]*fakeIssue), clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		permissions: map[string]string{"mem": "write"}, boards: make(map[int]*fakeBoard), refs: make(map[string]string), changed: make(map[string][]string),
 	}
 	f.observe = describedExchange(t)

@@ -1,9 +1,9 @@
 package github
 
 import (
+	"fmt"
 	"net/http"
-	"os"
-	"regexp"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -11,50 +11,33 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 const sample = "../../testdata/workflows/github.md"
 
-// calls returns the calls of github_api that the sample's prompt gives the agent,
-// for the issue 1.
-func calls(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile(sample)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := regexp.MustCompile("(?s)```json\n(.*?)\n```").FindStringSubmatch(string(text))
-	if block == nil {
-		t.Fatal("the sample has no calls")
-	}
-	return strings.Split(strings.NewReplacer("{{ issue.identifier }}", "GH-1", "{{ issue.id }}", "1").Replace(block[1]), "\n")
-}
-
 func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 	t.Parallel()
 	binary := trackertest.Build(t)
+	const delivered = `{"title": "Keep the cart", "body": "It has wheels."}`
 	t.Run("scripted agent", func(t *testing.T) {
 		t.Parallel()
-		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
-		script := "- [ ] Run `" + trackertest.WorkCommand + "`\n\n## Next turn\n\n"
-		for _, call := range calls(t) {
-			script += "- [ ] Call `github_api` with\n\n```json\n" + call + "\n```\n\n"
-		}
-		f.worksOn(p, p.ScriptedAgent(), script)
+		g := newServer(t)
+		p := trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken, g.Env()...)
+		worksOn(t, g, p, p.ScriptedAgent(), "- [ ] Run `"+trackertest.WorkCommand+"`\n- [ ] Call `deliver` with `"+delivered+"`\n")
 	})
 	t.Run("the real Codex", func(t *testing.T) {
 		t.Parallel()
 		codex := codextest.Path(t)
-		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
-		replies := []codextest.Reply{
+		g := newServer(t)
+		p := trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken, g.Env()...)
+		worksOn(t, g, p, p.RealCodex(codex, codextest.Lane{PerThread: true, Replies: []codextest.Reply{
 			trackertest.ToolCall("exec_command", `{"cmd": "`+trackertest.WorkCommand+`"}`),
-			{Items: []codextest.Item{codextest.Message{Text: "All is committed."}}},
-		}
-		for _, call := range calls(t) {
-			replies = append(replies, trackertest.ToolCall("github_api", call))
-		}
-		f.worksOn(p, p.RealCodex(codex, codextest.Lane{Replies: replies}), "Carts forget what is in them.")
+			trackertest.ToolCall("deliver", delivered),
+			{Items: []codextest.Item{codextest.Message{Text: "The cart is kept."}}},
+		}}), "Carts forget what is in them.")
 	})
 	t.Run("nothing to do among 1,200 issues", func(t *testing.T) {
 		t.Parallel()
@@ -118,38 +101,61 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 // tick runs the program once over the fake, with the sample workflow.
 func (f *fake) tick(p *trackertest.Program, agent string) trackertest.Output {
 	f.t.Helper()
-	p.UseSample(sample, agent, "repo: acme/shop\n", "repo: acme/shop\n    api_url: "+f.server.URL+"\n")
+	p.UseSample(sample, agent, "  provider:\n", "  provider:\n    repo: acme/shop\n    api_url: "+f.server.URL+"\n",
+		"\ndelivery:\n", "\nrepository: {url: "+f.server.URL+"/acme/shop, token: $GITHUB_TOKEN}\ndelivery:\n")
 	return p.Tick()
 }
 
-// worksOn runs the program once, in which the agent works on an issue in one
-// session and hands it over in the next.
-func (f *fake) worksOn(p *trackertest.Program, agent, text string) {
-	f.t.Helper()
-	number := f.put(func(i *fakeIssue) { i.body, i.labels = text, []string{"bug", "symphony"} })
-	f.pushed = func(branch string) bool {
-		return p.Git("-C", p.Repo, "for-each-ref", "--format=%(refname)", "refs/heads/"+branch) != ""
+// newServer returns a GitHub with a repository.
+func newServer(t *testing.T) *githubtest.GitHub {
+	t.Helper()
+	g := githubtest.New(t, storetest.Config{Repo: fakeRepo, Token: fakeToken})
+	g.Commit("main", map[string]string{"README.md": "The shop.\n", ".gitignore": trackertest.Ignored})
+	return g
+}
+
+// worksOn runs the program once with the sample workflow, in which the agent works on
+// three issues, each in one session.
+func worksOn(t *testing.T, g *githubtest.GitHub, p *trackertest.Program, agent, text string) {
+	t.Helper()
+	for n := range 3 {
+		g.AddIssue(githubtest.Issue{Title: fmt.Sprintf("Carts forget %d", n+1), Body: text, Labels: []string{"bug", "symphony"}})
 	}
-	r := f.tick(p, agent)
-	if r.Code != 0 || !strings.Contains(r.Stdout, "1 completed") {
-		f.t.Fatalf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
+	p.UseSample(sample, agent, "\ndelivery:\n", "\nrepository: {url: "+g.CloneURL()+"}\ndelivery:\n")
+	r := p.Tick()
+	if r.Code != 0 || !strings.Contains(r.Stdout, "3 completed") {
+		t.Fatalf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
 	}
-	if labels := f.issues[number].labels; !slices.Equal(labels, []string{"bug"}) {
-		f.t.Errorf("the issue has the labels %q", labels)
+	pulls := map[string]githubtest.Pull{}
+	for _, pull := range g.Pulls() {
+		pulls[pull.Head] = pull
 	}
-	if len(f.pulls) != 1 || f.pulls[0]["head"] != "symphony/GH-1" || len(f.comments) != 1 {
-		f.t.Errorf("pull requests %v, comments %q", f.pulls, f.comments)
+	const base = "/api/v3/repos/acme/shop/"
+	want := []string{"POST /api/graphql", "GET " + base + "collaborators/kim/permission"} // whether the texts of the candidates can be trusted
+	for n := 1; n <= 3; n++ {
+		identifier, closes := fmt.Sprintf("GH-%d", n), fmt.Sprintf("Fixes #%d", n)
+		branch := "symphony/" + identifier
+		if labels := g.Issue(n).Labels; !slices.Equal(labels, []string{"bug"}) {
+			t.Errorf("the issue %s has the labels %q", identifier, labels)
+		}
+		if pull := pulls[branch]; len(pulls) != 3 || pull.Title != "Keep the cart" || !strings.Contains(pull.Body, closes) {
+			t.Errorf("pull requests %+v", pulls)
+		}
+		if files := g.Git("diff", "--name-only", "main", branch); files != "cart.go" {
+			t.Errorf("%s changes %q", branch, files)
+		}
+		p.CheckHandedOver(identifier)
+		want = append(want,
+			"GET "+base+"pulls?state=all&sort=created&direction=desc&per_page=100&head="+url.QueryEscape("acme:"+branch), "POST "+base+"pulls",
+			fmt.Sprintf("DELETE %sissues/%d/labels/symphony", base, n))
 	}
-	// What has not changed is asked for by its ETag, and costs nothing.
-	charged := slices.DeleteFunc(f.asked(), func(request string) bool { return strings.HasSuffix(request, " 304") })
-	const list, base = listPath + "&labels=symphony 200", "/repos/acme/shop/"
-	want := []string{
-		list, "POST /graphql 200", memRequest, // the candidates, and whether the text of the one can be trusted
-		"POST " + base + "pulls 201", "POST " + base + "issues/1/comments 201", "DELETE " + base + "issues/1/labels/symphony 200",
-		list, "GET " + base + "issues/1 200", // it lost the label, and is still there
+	rest := slices.DeleteFunc(g.Log(), func(request string) bool {
+		isGit := strings.Contains(request, "/git-") || strings.Contains(request, "/info/refs")
+		return isGit || strings.HasPrefix(request, "GET "+base+"issues") // how often an issue is read depends on the time
+	})
+	slices.Sort(want)
+	slices.Sort(rest)
+	if diff := cmp.Diff(want, rest); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want, charged); diff != "" {
-		f.t.Errorf("requests (-want +got):\n%s", diff)
-	}
-	p.CheckHandedOver("GH-1")
 }

@@ -23,45 +23,32 @@ func Build(t testing.TB) (binary string) {
 	return binary
 }
 
-// WorkCommand is a command with which an agent commits its work on an issue. It also
-// writes the agent's environment to a file.
-const WorkCommand = "env > agent.env && echo package shop > cart.go && git add cart.go && git commit --quiet --message 'Keep the cart'"
+// WorkCommand is a command with which an agent works on an issue. It also writes the
+// agent's environment to a file, which the repository has to ignore: see [Ignored].
+const WorkCommand = "env > agent.env && echo package shop > cart.go"
+
+// Ignored is the content of .gitignore in the repository that the agent works on.
+const Ignored = "agent.env\n"
 
 // Program is the real program in a folder of its own, which is also its home, with a
-// sample workflow and the repository that the workflow clones.
+// sample workflow.
 type Program struct {
 	t                testing.TB
 	binary, dir      string
-	variable, secret string // the tracker's credential and what holds it
-	Repo             string // a bare repository with one commit on main
+	variable, secret string   // the tracker's credential and what holds it
+	env              []string // besides that of the test
 }
 
 // NewProgram sets up the folder for a program that [Build] compiled. The variable is
-// the environment variable with the tracker's credential.
-func NewProgram(t testing.TB, binary, variable, secret string) *Program {
+// the environment variable with the tracker's credential; env has others.
+func NewProgram(t testing.TB, binary, variable, secret string, env ...string) *Program {
 	t.Helper()
-	dir := t.TempDir()
-	p := &Program{t: t, binary: binary, dir: dir, variable: variable, secret: secret, Repo: filepath.Join(dir, "shop.git")}
-	p.Git("init", "--quiet", "--bare", "--initial-branch=main", p.Repo)
-	tree := p.Git("-C", p.Repo, "hash-object", "-t", "tree", "-w", os.DevNull)
-	commit := p.Git("-C", p.Repo, "-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit-tree", "-m", "Begin", tree)
-	p.Git("-C", p.Repo, "update-ref", "refs/heads/main", commit)
-	return p
-}
-
-// Git runs git, which must succeed, and returns what it prints.
-func (p *Program) Git(args ...string) string {
-	p.t.Helper()
-	r := p.run("git", args)
-	if r.Code != 0 {
-		p.t.Fatalf("git %q: %s", args, r.Stderr)
-	}
-	return strings.TrimSpace(r.Stdout)
+	return &Program{t: t, binary: binary, dir: t.TempDir(), variable: variable, secret: secret, env: env}
 }
 
 // ScriptedAgent returns the command of the agent that is part of the program.
 func (p *Program) ScriptedAgent() string {
-	return quote(p.binary) + " scripted-agent --home " + quote(filepath.Join(p.dir, "agent"))
+	return quote(p.binary) + " scripted-agent app-server --home " + quote(filepath.Join(p.dir, "agent"))
 }
 
 // ToolCall returns the reply of a scripted model that calls a tool.
@@ -81,9 +68,8 @@ func (p *Program) RealCodex(codex string, lanes ...codextest.Lane) string {
 }
 
 // UseSample writes WORKFLOW.md from a file of testdata/workflows, with the
-// replacements given in pairs. The workflow uses the local repository and an agent,
-// has its workspaces in the folder, never polls a second time, and its hook writes
-// its environment to hook.env. Hooks and agent ask for the credential by its name.
+// replacements given in pairs. The workflow uses an agent, has its workspaces in the
+// folder and never polls a second time. The agent asks for the credential by its name.
 func (p *Program) UseSample(path, agent string, replacements ...string) {
 	p.t.Helper()
 	content, err := os.ReadFile(path)
@@ -92,11 +78,8 @@ func (p *Program) UseSample(path, agent string, replacements ...string) {
 	}
 	text := string(content)
 	replacements = append(replacements,
-		"https://github.com/acme/shop.git", p.Repo,
 		"interval_ms: 60000", "interval_ms: 3600000",
-		"before_run: ", "before_run: env > \"$HOME/hook.env\"; ",
 		"\nagent:\n", "\nworkspace: {root: workspaces}\ncodex: {command: \""+agent+"\", env: ["+p.variable+"]}\nagent:\n",
-		"env: [REPO_TOKEN]", "env: [REPO_TOKEN, "+p.variable+"]",
 	)
 	for i := 0; i < len(replacements); i += 2 {
 		if !strings.Contains(text, replacements[i]) {
@@ -120,7 +103,7 @@ type Output struct {
 // workspaces.
 func (p *Program) Tick() Output {
 	p.t.Helper()
-	r := p.run(p.binary, []string{"--once", "--logs", "logs"}, p.variable+"="+p.secret, "REPO_TOKEN=none")
+	r := p.run(p.binary, []string{"--once", "--logs", "logs"})
 	if strings.Contains(r.Stdout+r.Stderr, p.secret) {
 		p.t.Errorf("what the program says holds the credential:\n%s\n%s", r.Stdout, r.Stderr)
 	}
@@ -143,28 +126,23 @@ func (p *Program) Tick() Output {
 // Explain runs the explain command for an issue.
 func (p *Program) Explain(name string) Output {
 	p.t.Helper()
-	return p.run(p.binary, []string{"explain", name}, p.variable+"="+p.secret)
+	return p.run(p.binary, []string{"explain", name})
 }
 
-// CheckHandedOver fails the test unless a tick completed one issue: its work is
-// pushed, its claim released and its session logged, and the environments that the
-// hook and the agent wrote down have no credential.
+// CheckHandedOver fails the test unless a tick completed one issue: its claim is
+// released and its session logged, and the environment that the agent wrote down has no
+// credential.
 func (p *Program) CheckHandedOver(identifier string) {
 	p.t.Helper()
-	if files := p.Git("-C", p.Repo, "ls-tree", "--name-only", "symphony/"+identifier); files != "cart.go" {
-		p.t.Errorf("the branch of %s has %q, want the work of the agent", identifier, files)
-	}
 	if r := p.run(p.binary, []string{"state", "show"}); !strings.HasPrefix(r.Stdout, "No claims") {
 		p.t.Errorf("the claim was not released:\n%s%s", r.Stdout, r.Stderr)
 	}
 	if log := p.read("logs/" + identifier + "-1.jsonl"); !strings.Contains(log, "turn/completed") {
 		p.t.Errorf("the event log does not tell of the turn:\n%s", log)
 	}
-	for file, sure := range map[string]string{"hook.env": "REPO_TOKEN=", "workspaces/" + identifier + "/agent.env": "PATH="} {
-		env := "\n" + p.read(file)
-		if !strings.Contains(env, "\n"+sure) || strings.Contains(env, "\n"+p.variable+"=") {
-			p.t.Errorf("%s:%s", file, env)
-		}
+	env := "\n" + p.read("workspaces/"+identifier+"/agent.env")
+	if !strings.Contains(env, "\nPATH=") || strings.Contains(env, "\n"+p.variable+"=") {
+		p.t.Errorf("the agent's environment:%s", env)
 	}
 }
 
@@ -177,12 +155,12 @@ func (p *Program) read(name string) string {
 	return string(content)
 }
 
-func (p *Program) run(name string, args []string, env ...string) Output {
+func (p *Program) run(name string, args []string) Output {
 	p.t.Helper()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(p.t.Context(), name, args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(append(cmd.Environ(), "HOME="+p.dir, "CODEX_HOME="+filepath.Join(p.dir, "codex"), "GITHUB_ACTIONS="), env...)
+	cmd.Env = append(append(cmd.Environ(), "HOME="+p.dir, "CODEX_HOME="+filepath.Join(p.dir, "codex"), "GITHUB_ACTIONS=", p.variable+"="+p.secret), p.env...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
