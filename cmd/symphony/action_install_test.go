@@ -224,8 +224,9 @@ func newReleases(t testing.TB) *releases {
 // testRegistry is the address of npm's registry that [releases] stands in for.
 const testRegistry = "https://registry.test"
 
-// githubCertificate returns a certificate for github.com that signs itself.
-func githubCertificate(t testing.TB) tls.Certificate {
+// githubCertificate returns a certificate for github.com and other hosts that signs
+// itself.
+func githubCertificate(t testing.TB, others ...string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -233,7 +234,7 @@ func githubCertificate(t testing.TB) tls.Certificate {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "github.com"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		DNSNames: []string{"github.com", "registry.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames: append([]string{"github.com", "registry.test"}, others...), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)

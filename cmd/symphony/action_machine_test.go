@@ -34,6 +34,7 @@ type machine struct {
 	ref, actionRepository  string // how the workflow names the action
 	releases               *releases
 	hub                    *storetest.Hub // nil: there is no GitHub
+	jobEnv                 []string       // further variables of all jobs
 	runs                   int
 }
 

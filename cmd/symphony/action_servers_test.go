@@ -1,0 +1,198 @@
+package main
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"github.com/symphony-runner/symphony/tracker/trackertest"
+)
+
+// behindProxy makes the HTTPS of jobs go through a proxy that looks into it, as that of a
+// company does: it has a certificate of its own for these hosts, and leads each to
+// another address.
+func (m *machine) behindProxy(hosts map[string]string) {
+	m.t.Helper()
+	lead := map[string]http.Handler{}
+	var names []string
+	for host, address := range hosts {
+		u, err := url.Parse(address)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		lead[host], names = httputil.NewSingleHostReverseProxy(u), append(names, host)
+	}
+	pair := githubCertificate(m.t, names...)
+	inside := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lead[r.Host] == nil {
+			http.NotFound(w, r)
+			return
+		}
+		lead[r.Host].ServeHTTP(w, r)
+	}))
+	inside.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	inside.Config.ErrorLog = log.New(io.Discard, "", 0)
+	inside.StartTLS()
+	m.t.Cleanup(inside.Close)
+	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if host, port, err := net.SplitHostPort(r.Host); r.Method != http.MethodConnect || err != nil || port != "443" || lead[host] == nil {
+			http.Error(w, "this proxy is for HTTPS to known hosts", http.StatusForbidden)
+			return
+		}
+		if err := tunnel(w, inside.Listener.Addr().String()); err != nil {
+			m.t.Error(err)
+		}
+	}))
+	m.t.Cleanup(outside.Close)
+	certificate := filepath.Join(m.home, "proxy.pem")
+	m.writeFile(certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))+string(m.releases.cert))
+	m.jobEnv = append(m.jobEnv, "HTTPS_PROXY="+outside.URL, "SSL_CERT_FILE="+certificate, "GIT_SSL_CAINFO="+certificate)
+}
+
+// tunnel connects a client of a proxy with an address until one of the two ends.
+func tunnel(w http.ResponseWriter, address string) error {
+	to, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	from, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if _, err := io.WriteString(from, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return err
+	}
+	ended := make(chan struct{}, 2)
+	for _, way := range [][2]net.Conn{{to, from}, {from, to}} {
+		go func() {
+			_, _ = io.Copy(way[0], way[1]) // either may hang up
+			ended <- struct{}{}
+		}()
+	}
+	<-ended
+	return nil
+}
+
+const linearKey = "lin_api_0123456789abcdefghij"
+
+// linearProject is Linear with the project of the sample workflow. What it must be like is the
+// business of tracker/linear's own tests.
+type linearProject struct {
+	*httptest.Server
+	schema *ast.Schema
+
+	mu            sync.Mutex
+	team, project trackertest.Object
+	states        []trackertest.Object
+	issues        []trackertest.Object
+}
+
+func newLinear(t *testing.T) *linearProject {
+	t.Helper()
+	schema, err := trackertest.LoadSchema(filepath.Join(root, "testdata", "api", "linear.graphql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &linearProject{schema: schema}
+	for _, name := range []string{"Todo", "In Progress", "In Review", "Done", "Canceled", "Duplicate"} {
+		l.states = append(l.states, trackertest.Object{"id": "state " + name, "name": name})
+	}
+	l.team = trackertest.Object{"id": "team-eng", "key": "ENG", "states": trackertest.Connection(l.states, nil)}
+	l.project = trackertest.Object{"name": "Shop", "slugId": "0c79b11b75ea", "teams": trackertest.Connection([]trackertest.Object{l.team}, nil)}
+	root := trackertest.Object{
+		"projects": trackertest.Resolver(func(a map[string]any) any {
+			return trackertest.Connection(trackertest.Filter([]trackertest.Object{l.project}, a["filter"]), nil)(a)
+		}),
+		"issues": trackertest.Resolver(func(a map[string]any) any {
+			return trackertest.Connection(trackertest.Filter(l.issues, a["filter"]), nil)(a)
+		}),
+		"issueUpdate": trackertest.Resolver(func(a map[string]any) any {
+			same := func(id any) func(trackertest.Object) bool {
+				return func(o trackertest.Object) bool { return o["id"] == id }
+			}
+			i, s := slices.IndexFunc(l.issues, same(a["id"])), slices.IndexFunc(l.states, same(a["input"].(map[string]any)["stateId"]))
+			if i < 0 || s < 0 {
+				return errors.New("Entity not found")
+			}
+			l.issues[i]["state"] = l.states[s]
+			return trackertest.Object{"success": true}
+		}),
+	}
+	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.answer(w, r, root) }))
+	t.Cleanup(l.Close)
+	return l
+}
+
+// add opens an issue in Todo.
+func (l *linearProject) add(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, none := len(l.issues)+1, trackertest.Connection([]trackertest.Object{}, nil)
+	identifier := fmt.Sprintf("ENG-%d", n)
+	l.issues = append(l.issues, trackertest.Object{
+		"id": fmt.Sprintf("5b2f7d3e-0000-4000-8000-%012d", n), "identifier": identifier, "title": fmt.Sprintf("Work %d", n), "description": text,
+		"priority": 0.0, "branchName": "kim/x", "url": "https://linear.app/acme/issue/" + identifier, "trashed": nil, "assignee": nil,
+		"createdAt": "2026-03-01T12:00:00.000Z", "updatedAt": "2026-03-01T12:00:00.000Z", "state": l.states[0], "team": l.team, "project": l.project,
+		"labels": none, "inverseRelations": none,
+	})
+}
+
+// answer carries out one query or mutation.
+func (l *linearProject) answer(w http.ResponseWriter, r *http.Request, root trackertest.Object) {
+	var in struct {
+		Query     string
+		Variables map[string]any
+	}
+	err := json.NewDecoder(r.Body).Decode(&in)
+	if err != nil || r.Header.Get("Authorization") != linearKey {
+		http.Error(w, `{"errors": [{"message": "Authentication required"}]}`, http.StatusUnauthorized)
+		return
+	}
+	document, errs := gqlparser.LoadQueryWithRules(l.schema, in.Query, rules.NewDefaultRules())
+	if errs != nil {
+		http.Error(w, mustText(map[string]any{"errors": []any{map[string]any{"message": errs.Error()}}}), http.StatusBadRequest)
+		return
+	}
+	values, err := validator.VariableValues(l.schema, document.Operations[0], in.Variables)
+	if err != nil {
+		http.Error(w, mustText(map[string]any{"errors": []any{map[string]any{"message": err.Error()}}}), http.StatusBadRequest)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	data, failed := trackertest.Execute(document.Operations[0], root, values)
+	result := map[string]any{"data": data}
+	if len(failed) > 0 {
+		result["errors"] = failed
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	fmt.Fprint(w, mustText(result))
+}
+
+func mustText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
