@@ -70,8 +70,11 @@ func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.In
 		a.warn(lost, err)
 		return nil, nil
 	}
-	if pushed := a.Repository.Checkout.Pushed; pushed.IsZero() || pushed == from.Start || pushed == head || !a.delivers() {
+	switch pushed := a.Repository.Checkout.Pushed; {
+	case pushed.IsZero() || pushed == from.Start || pushed == head || !a.delivers():
 		return left, nil
+	case a.hasAll(ctx, left, pushed):
+		return nil, left.Close()
 	}
 	a.work.kept = false
 	_, err = a.answer(a.Repository.Deliver(ctx, Delivery{Incoming: left, Unproven: true, Tested: unfinished}))
@@ -82,4 +85,15 @@ func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.In
 		a.warn(lost, err)
 	}
 	return nil, left.Close()
+}
+
+// hasAll reports whether a commit of the branch has the files of work that was left, and
+// no others: a session that was killed has pushed it and could not note that.
+func (a *attempt) hasAll(ctx context.Context, left *git.Incoming, pushed git.ObjectID) bool {
+	want, _, err := left.TreeAndParents(ctx, left.Tip)
+	if err != nil {
+		return false
+	}
+	got, _, err := left.TreeAndParents(ctx, pushed)
+	return err == nil && got == want
 }

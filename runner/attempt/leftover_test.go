@@ -1,6 +1,8 @@
 package attempt
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -64,4 +66,29 @@ func TestTheNextSessionContinuesWithWhatWasNotTaken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A session that is killed in its delivery cannot note that the work is taken. If all of
+// it is on the branch, there is nothing to continue with, and nothing is published as
+// unfinished.
+func TestWhatAKilledSessionHasPushedIsNotPublishedAgain(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n- [ ] Run `git add -A && git commit -qm one && mkdir cache && echo kept > cache/x`\n- [ ] Create `b.txt` containing `two`\n")
+	f.job.Repository.Deliver = func(ctx context.Context, d Delivery) (Delivered, error) {
+		_, err := f.publish(ctx, d)
+		return Delivered{}, errors.Join(errors.New("killed"), err)
+	}
+	if got := f.session(t.Context()); got.Delivered || !f.isPublished() {
+		t.Fatalf("%+v", got)
+	}
+	f.job.Repository.Deliver = f.publish
+	f.setScript("- [ ] Run `test -e a.txt && test -e b.txt && test -e cache/x && test -z \"$(git status --porcelain)\"`\n")
+	if got := f.session(t.Context()); got.Class != schedule.Done || got.Delivered || len(got.Warnings) > 0 || len(f.deliveries) != 1 {
+		t.Errorf("%d deliveries, %+v", len(f.deliveries), got)
+	}
+	f.setScript("- [ ] Create `c.txt` containing `three`\n")
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
+		t.Errorf("%+v", got)
+	}
+	f.assertPublished("2", "a.txt", "b.txt", "c.txt")
 }
