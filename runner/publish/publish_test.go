@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
 	if want := "<!-- symphony: issue=GH-7 head=" + r.Record.Head.String() + " text="; !strings.HasPrefix(first, want) {
 		t.Errorf("the body begins with %q, want %q", first, want)
 	}
-	want := "Fixes #7\n\nLook at these files with care:\n\n- `go.mod`\n\nIt has wheels. F\u200bixes #8, thanks @\u200badmin. The password is ***\n"
+	want := "Fixes #7\n\nLook at these files with care:\n\n- `go.mod`\n\n<!-- symphony: by the agent -->\n\nIt has wheels. F\u200bixes #8, thanks @\u200badmin. The password is ***\n"
 	if diff := cmp.Diff(want, rest); diff != "" {
 		t.Error(diff)
 	}
@@ -176,6 +177,22 @@ func TestARunThatWasKilledAfterItsPushIsGoneOnWith(t *testing.T) {
 	}
 	if got := f.remote(); got != "refs/heads/main\nrefs/heads/symphony/GH-7\n" {
 		t.Errorf("the remote has %q", got)
+	}
+}
+
+func TestThePullRequestKeepsTheAgentsTextUntilThereIsAnother(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	last := f.publish(f.session(f.adds("a", "1\n"))).Record
+	for n, step := range []struct{ text, want string }{{"", "It has wheels."}, {"It has doors.", "It has doors."}, {"", "It has doors."}} {
+		w := f.session(f.adds(fmt.Sprint("b", n), "2\n"))
+		w.Last, w.Text, w.Tested = last, step.text, fmt.Sprint("Tested ", n, " times.")
+		r := f.publish(w)
+		last = r.Record
+		_, got, _ := strings.Cut(f.hub.pulls[0].Body, "\n")
+		if want := "Fixes #7\n\n" + w.Tested + "\n\n<!-- symphony: by the agent -->\n\n" + step.want + "\n"; withoutReturns(got) != want || r.State != PullUpdated {
+			t.Errorf("%s: the body is %q, want %q", r.State, got, want)
+		}
 	}
 }
 

@@ -73,6 +73,9 @@ func (r *Result) report(state PullState, pull *client.PullRequest) {
 
 // proposePullRequest updates the text of the open pull request, or opens one.
 func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, pull *client.PullRequest, title string) error {
+	if pull != nil && w.Text == "" {
+		w.Text = agentText(pull.GetBody())
+	}
 	body := p.body(w, r.Verdict, r.Record.Head)
 	if pull != nil {
 		state, err := p.updatePullRequest(ctx, w, pull, body)
@@ -172,10 +175,16 @@ func (p *Publisher) decorate(ctx context.Context, number int) (warnings []string
 	return warnings
 }
 
+// byAgent stands before the agent's text, in which there are no comments.
+const byAgent = "<!-- symphony: by the agent -->"
+
 // body returns the body of the pull request. What the host says comes first, so that
 // nothing in the agent's text can hide it. The marker holds a digest of the rest.
 func (p *Publisher) body(w Work, v delivery.Verdict, head git.ObjectID) string {
-	text := paragraphs(w.Closing, w.Tested, reviewParagraph(v.Review), defuse.Body(p.Secrets.String(w.Text)))
+	text := paragraphs(w.Closing, w.Tested, reviewParagraph(v.Review))
+	if agent := defuse.Body(p.Secrets.String(w.Text)); strings.TrimSpace(agent) != "" {
+		text = paragraphs(text, byAgent, agent)
+	}
 	return fmt.Sprintf("<!-- symphony: issue=%s head=%s text=%s -->\n%s\n", markerText(w.Issue), head, digest(text), text)
 }
 
@@ -201,6 +210,17 @@ func isOurs(body string) bool {
 	body = withoutReturns(body)
 	m := marker.FindStringSubmatch(body)
 	return m != nil && m[1] == digest(strings.TrimSpace(body[len(m[0]):]))
+}
+
+// agentText returns what the agent says in a body that the host wrote; empty if it says
+// nothing. A session without a text of its own keeps it.
+func agentText(body string) string {
+	body = withoutReturns(body)
+	if !isOurs(body) {
+		return ""
+	}
+	_, text, _ := strings.Cut(body, "\n"+byAgent+"\n")
+	return strings.TrimSpace(text)
 }
 
 func digest(text string) string {

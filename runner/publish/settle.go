@@ -13,9 +13,10 @@ import (
 )
 
 // Settle finishes the publication of work that an earlier run pushed, when a session
-// has nothing new: if the branch has no pull request, it opens one. w has no Incoming.
-// The Result is zero if nothing is published. The errors are [ErrClosed],
-// [ErrNotPermitted], those of GitHub, and [git.ErrStore].
+// has nothing new: it opens the pull request that the branch does not have, or updates
+// one that does not know of the push. w has no Incoming. The Result is zero if nothing is
+// published. The errors are [ErrClosed], [ErrNotPermitted], those of GitHub, and
+// [git.ErrStore].
 func (p *Publisher) Settle(ctx context.Context, w Work, now time.Time) (Result, error) {
 	r, err := p.settle(ctx, w, now)
 	return r, p.saveResult(ctx, w, r, err)
@@ -45,7 +46,7 @@ func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, 
 	switch {
 	case err != nil:
 		return r, err
-	case pulls.open != nil:
+	case pulls.open != nil && w.There != w.Last.Pushing:
 		r.report(PullUnchanged, pulls.open)
 		return r, nil
 	case isMerged(pulls.merged, w.There):
@@ -65,7 +66,7 @@ func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, 
 		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
 	}
 	title := defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default))
-	return r, p.proposePullRequest(ctx, w, &r, nil, title)
+	return r, p.proposePullRequest(ctx, w, &r, pulls.open, title)
 }
 
 // review returns what a pull request says of work that is published already. The

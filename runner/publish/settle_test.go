@@ -68,6 +68,30 @@ func TestWorkThatIsHalfPublishedIsSettled(t *testing.T) {
 	}
 }
 
+func TestAPullRequestThatDoesNotKnowOfAPushIsSettled(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.publish(f.session(f.adds("a", "1\n")))
+	w := f.session(f.adds("b", "2\n"))
+	w.Last, w.Text, w.Tested = first.Record, "Never said.", "The session ended before the agent was done."
+	f.hub.refuse(http.MethodPatch, "/pulls/1", http.StatusForbidden, 1, `{"message":"Resource not accessible by integration"}`)
+	f.saved = nil
+	ctx, killed := f.killAt(w, 1)
+	if _, err := f.Publish(ctx, killed, now); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	w = f.idle(f.saved[0])
+	r, err := f.Settle(t.Context(), w, now)
+	f.check(err)
+	if r.State != PullUpdated || r.Record.Number != 1 || r.Record.Head != w.There {
+		t.Errorf("got %+v", r)
+	}
+	first.Record.Head, first.Record.At = w.There, now
+	if body := f.hub.pulls[0].Body; r.Record != first.Record || !strings.Contains(body, "head="+w.There.String()) || !strings.Contains(body, "It has wheels.") {
+		t.Errorf("the record is %+v, the body\n%s", r.Record, body)
+	}
+}
+
 func TestThereIsNothingToSettle(t *testing.T) {
 	t.Parallel()
 	one := git.ObjectID{1}
