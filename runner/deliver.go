@@ -158,7 +158,16 @@ func (m delivered) applyTo(l *loop) {
 		l.files.pushed[m.id] = true
 	}
 	row := l.tick.Row(m.id)
-	row.Delivery, row.PullRequest, row.Kept = m.delivery, m.pull, report.Kept{}
+	row.Delivery, row.Kept = m.delivery, report.Kept{}
+	switch pull := publish.PullState(m.pull); publish.PullState(row.PullRequest) {
+	case publish.PullOpened: // by this tick, which an update does not change
+	case publish.PullUpdated:
+		if pull == publish.PullOpened {
+			row.PullRequest = m.pull
+		}
+	default:
+		row.PullRequest = m.pull
+	}
 }
 
 // delivery returns a record as the state keeps it.

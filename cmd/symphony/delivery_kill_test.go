@@ -1,0 +1,383 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+)
+
+// killer stands before a server, and kills a program at one of its requests.
+type killer struct {
+	mu       sync.Mutex
+	begun    bool // the session has ended and its work is on its way
+	requests int  // since then
+	at       int  // the request at which it kills, from 1; 0 is none
+	late     bool // after the server has done what was asked, before the answer
+	kill     func()
+	killed   bool
+	log      []string
+}
+
+// wrap is [storetest.Config].Wrap.
+func (k *killer) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		k.mu.Lock()
+		// The first thing that a publication asks for is the pull request that there is.
+		k.begun = k.begun || r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pulls")
+		if k.begun {
+			k.requests++
+			k.log = append(k.log, fmt.Sprintf("%s %s", r.Method, r.URL.Path))
+		}
+		now := k.begun && k.requests == k.at && !k.killed
+		k.killed = k.killed || now
+		k.mu.Unlock()
+		switch {
+		case !now:
+			next.ServeHTTP(w, r)
+		case k.late:
+			next.ServeHTTP(discard{http.Header{}}, r)
+			fallthrough
+		default:
+			k.kill()
+			panic(http.ErrAbortHandler)
+		}
+	})
+}
+
+// discard drops an answer.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d discard) WriteHeader(int)             {}
+
+// agentKey gives each session a home of its own, with the profile of the programs that
+// the host runs in the sandbox.
+const agentKey = "sk-0123456789abcdefghij"
+
+// agentCommand returns the command of the agent in the home that a session gives it.
+func agentCommand(t *testing.T) string {
+	return strings.Split(scripted(t, ""), " --home")[0] + ` --home "$CODEX_HOME"`
+}
+
+// shop is a project that delivers to a repository of a GitHub, with one issue.
+type shop struct {
+	*project
+	hub    *githubtest.GitHub
+	killer *killer
+	runs   int
+	out    string // of all runs
+}
+
+// newShop returns a shop whose issue asks for a script.
+func newShop(t *testing.T, steps ...string) *shop {
+	t.Helper()
+	s := &shop{project: emptyProject(t), killer: &killer{}}
+	s.hub = githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: "ghs_0123456789abcdefTOKEN", Wrap: s.killer.wrap})
+	s.hub.Commit("main", map[string]string{"README.md": "# Shop\n"})
+	s.hub.AddIssue(githubtest.Issue{Title: "Carts forget", Body: "- [ ] " + strings.Join(steps, "\n- [ ] ") + "\n", Labels: []string{"symphony"}})
+	s.env = append(append(s.env, s.hub.Env()...), "OPENAI_API_KEY="+agentKey)
+	s.write("WORKFLOW.md", strings.NewReplacer("COMMAND", mustJSON(t, agentCommand(t)), "CLONE", s.hub.CloneURL()).Replace(`---
+tracker:
+  kind: github
+  required_labels: [symphony]
+  provider: {repo: acme/shop, api_key: $GITHUB_TOKEN}
+repository: {url: CLONE}
+delivery:
+  hand_over: {remove_label: symphony}
+workspace:
+  root: workspaces
+agent:
+  max_turns: 1
+budget:
+  max_attempts_per_issue: 0
+codex:
+  command: COMMAND
+---
+{{ issue.description }}
+`))
+	return s
+}
+
+// killedAt makes a run that is killed at a request, and reports whether it made so many.
+func (s *shop) killedAt(n int, late bool) bool {
+	s.t.Helper()
+	s.killer.at, s.killer.late = n, late
+	return s.tick()
+}
+
+// tick makes a run of its own, which the killer may kill. It reports whether it did.
+func (s *shop) tick() (killed bool) {
+	s.t.Helper()
+	s.runs++
+	id := int64(s.runs)
+	s.hub.SetRun(storetest.Run{ID: id, Status: "in_progress"})
+	defer s.hub.SetRun(storetest.Run{ID: id, Status: "completed", Conclusion: "cancelled"})
+	cmd := s.command(s.t.Context(), "--once", onBranch)
+	cmd.Env = append(cmd.Env, "GITHUB_RUN_ID="+strconv.Itoa(s.runs), "GITHUB_RUN_ATTEMPT=1")
+	out := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	dead := make(chan struct{})
+	s.killer.mu.Lock()
+	s.killer.killed, s.killer.begun, s.killer.requests, s.killer.log = false, false, 0, nil
+	s.killer.kill = func() {
+		cmd.Process.Kill()
+		<-dead
+	}
+	s.killer.mu.Unlock()
+	err := cmd.Wait()
+	close(dead)
+	s.out += fmt.Sprintf("run %d asked %q and said\n%s", s.runs, s.killer.log, out.String())
+	if s.killer.wasKilled() {
+		return true
+	}
+	if err != nil {
+		s.t.Fatalf("run %d: %v\n%s", s.runs, err, s.out)
+	}
+	return false
+}
+
+func (k *killer) wasKilled() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.killed
+}
+
+// assertDelivered fails the test unless the issue has one branch, one pull request and
+// one hand-over, and the state says so.
+func (s *shop) assertDelivered() {
+	s.t.Helper()
+	defer func() {
+		if s.t.Failed() {
+			s.t.Log(s.out)
+		}
+	}()
+	heads := s.hub.Branches()
+	const branch = "symphony/GH-1"
+	if diff := cmp.Diff([]string{"main", "symphony-state", branch}, slices.Sorted(maps.Keys(heads))); diff != "" {
+		s.t.Errorf("branches (-want +got):\n%s", diff)
+	}
+	if got := s.hub.Git("for-each-ref", "--format=%(refname)", "refs/symphony"); got != "" {
+		s.t.Errorf("refs that stayed: %s", got)
+	}
+	pulls := s.hub.Pulls()
+	if len(pulls) != 1 || pulls[0].Head != branch || pulls[0].Base != "main" || pulls[0].State != "open" || pulls[0].Draft {
+		s.t.Fatalf("pull requests: %+v", pulls)
+	}
+	if want := "head=" + heads[branch] + " "; !strings.Contains(pulls[0].Body, want) {
+		s.t.Errorf("the pull request does not say %q:\n%s", want, pulls[0].Body)
+	}
+	if strings.Contains(pulls[0].Body, "ended before the agent was done") {
+		s.t.Errorf("the pull request says that the work is not done:\n%s", pulls[0].Body)
+	}
+	if issue := s.hub.Issue(1); len(issue.Labels) > 0 || len(issue.Comments) > 0 || issue.State != "open" {
+		s.t.Errorf("the issue was not handed over: %+v", issue)
+	}
+	text, _ := s.hub.File("symphony-state", "state.json")
+	state, _, err := store.Decode([]byte(text))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	got := state.Deliveries["1"]
+	want := schedule.Delivery{
+		Identifier: "GH-1", Branch: branch, Base: "main", Head: heads[branch],
+		Number: pulls[0].Number, URL: s.hub.CloneURL() + "/pull/" + strconv.Itoa(pulls[0].Number), At: got.At,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || got.At.IsZero() {
+		s.t.Errorf("the delivery in the state, at %v (-want +got):\n%s", got.At, diff)
+	}
+	if len(state.Claims) > 0 {
+		s.t.Errorf("claims left: %+v", state.Claims)
+	}
+	s.noProcessLeft()
+}
+
+// TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest kills the program at every
+// request between the harvest of the work and the end of the run: before the server gets
+// it, and when the server has done it. The next run works on the same machine or on a
+// new one, and its agent does the same again or something else.
+func TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest(t *testing.T) {
+	t.Parallel()
+	calm := newShop(t, sameWork)
+	calm.tick()
+	calm.assertDelivered()
+	requests := calm.killer.log
+	if len(requests) < 8 {
+		t.Fatalf("a run makes only these requests: %q", requests)
+	}
+	for n := range 2 * len(requests) {
+		if testing.Short() && n%5 > 0 {
+			continue
+		}
+		at, late := n/2, n%2 == 1
+		fresh, work := (at+n)%2 == 0, sameWork
+		if at%4 < 2 {
+			work = otherWork
+		}
+		t.Run(fmt.Sprintf("%02d late=%v fresh=%v %s", at+1, late, fresh, name(requests[at])), func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, work)
+			s.killAt(at+1, late, fresh)
+			s.assertDelivered()
+		})
+		t.Run(fmt.Sprintf("%02d late=%v fresh=%v after another delivery, %s", at+1, late, fresh, name(requests[at])), func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, otherWork)
+			s.tick()
+			s.assertDelivered()
+			s.hub.PutOn(1, "symphony")
+			s.killAt(at+1, late, fresh)
+			s.assertDelivered()
+		})
+	}
+}
+
+// name returns a request as a part of the name of a test.
+func name(request string) string { return strings.ReplaceAll(request, "/", "·") }
+
+// The steps of an agent whose work is the same each time, and of one whose work is not.
+const sameWork, otherWork = "Create `cart.go` containing `package shop`", "Run `date +%N > cart.go`"
+
+// TestRunsThatAreAllKilledEndInOnePullRequest kills one run after the other, each a
+// request later than the one before.
+func TestRunsThatAreAllKilledEndInOnePullRequest(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		for _, fresh := range []bool{false, true} {
+			t.Run(fmt.Sprintf("late=%v fresh=%v", late, fresh), func(t *testing.T) {
+				t.Parallel()
+				s := newShop(t, otherWork)
+				for n := 1; s.killedAt(n, late); n++ {
+					if fresh {
+						s.forget()
+					}
+				}
+				s.tick()
+				s.assertDelivered()
+			})
+		}
+	}
+}
+
+// killAt makes a run that is killed at a request, if it makes so many, and one that is not.
+func (s *shop) killAt(n int, late, fresh bool) {
+	s.t.Helper()
+	if s.killedAt(n, late) && fresh {
+		s.forget()
+	}
+	s.killedAt(0, false)
+}
+
+// forget removes all that a run leaves on its machine.
+func (s *shop) forget() {
+	s.t.Helper()
+	for _, name := range []string{".symphony", "workspaces"} {
+		if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// TestAKillAtAnyInstantDeliversEachIssueOnce kills the program again and again while it
+// delivers to branches of a repository on this machine.
+func TestAKillAtAnyInstantDeliversEachIssueOnce(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git here")
+	}
+	issues := map[string]string{}
+	want := []string{"main"}
+	for n := range 3 {
+		name := fmt.Sprintf("A-%d", n)
+		issues[name] = task("Run `sleep 0.03; echo work > "+name+".txt`", "Run `sleep 0.03; date +%N >> "+name+".txt`")
+		want = append(want, "symphony/"+name)
+	}
+	p := newProject(t, agentCommand(t), issues)
+	p.env = append(p.env, "OPENAI_API_KEY="+agentKey)
+	p.replace("codex:", "repository: {url: ./shop}\ndelivery:\n  hand_over: {state: Review}\nbudget:\n  max_attempts_per_issue: 0\ncodex:")
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", filepath.Join(p.dir, "shop"), "-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...)
+		cmd.Env = append(os.Environ(), p.env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	p.write("shop/README.md", "# Shop\n")
+	git("init", "-q", "-b", "main")
+	git("add", "-A")
+	git("commit", "-q", "-m", "first")
+
+	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	for range 25 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(400))*time.Millisecond)
+		out, err := p.command(ctx, "--once").CombinedOutput() // SIGKILL when ctx ends
+		cancel()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
+			t.Fatalf("exit status %d:\n%s", exit.ExitCode(), out)
+		}
+	}
+	for range 3 {
+		p.ok("--once")
+	}
+	if diff := cmp.Diff(want, strings.Fields(git("for-each-ref", "--format=%(refname:lstrip=2)"))); diff != "" {
+		t.Errorf("branches (-want +got):\n%s", diff)
+	}
+	state, err := store.ReadFile(t.Context(), filepath.Join(p.dir, ".symphony", "state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range issues {
+		if !strings.Contains(p.read("issues/"+name+".md"), "state: Review") {
+			t.Errorf("%s was not handed over", name)
+		}
+		if files := git("ls-tree", "--name-only", "symphony/"+name); files != name+".txt\nREADME.md" {
+			t.Errorf("the branch of %s has %q", name, files)
+		}
+		if d := state.Deliveries[tracker.ID(name)]; d.Head != git("rev-parse", "symphony/"+name) || d.Pushing != "" {
+			t.Errorf("the delivery of %s is %+v", name, d)
+		}
+	}
+	if len(state.Claims) > 0 {
+		t.Errorf("claims left: %+v", state.Claims)
+	}
+	p.noProcessLeft()
+}
+
+func TestAPullRequestThatIsOpenedAndThenUpdatedIsReportedAsOpened(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, sameWork, "Call `deliver` with `{\"title\": \"Carts\", \"body\": \"They remember.\"}`", "Append `// more` to `cart.go`")
+	s.tick()
+	s.assertDelivered()
+	if log := strings.Join(s.killer.log, "\n"); strings.Count(log, "/git-receive-pack") != 2 || !strings.Contains(s.out, "#2 opened") {
+		t.Errorf("the report says\n%s", s.out)
+	}
+	if pull := s.hub.Pulls()[0]; pull.Title != "Carts" || !strings.Contains(pull.Body, "They remember.") {
+		t.Errorf("the pull request is %+v", pull)
+	}
+}
