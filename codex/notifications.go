@@ -202,26 +202,36 @@ type item struct {
 	}
 }
 
-// onItem describes an item in the event, and records the questions that the agent
-// asks without waiting for an answer.
+// onItem describes an item in the event, and records that the agent acts, and the
+// questions that it asks without waiting for an answer.
 func (s *Session) onItem(e *Event, params json.RawMessage) {
 	if len(params) > maxShownItem && !bytes.Contains(params, []byte(`"questions"`)) {
-		return
+		return // output of an item that was small when it started
 	}
 	var p struct{ Item item }
 	decodeLenient(params, &p)
 	e.Summary = cmp.Or(p.Item.summary(), e.Method)
-	if e.Method != "item/completed" || len(p.Item.Questions) == 0 {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn == nil {
 		return
 	}
+	s.turn.acted = s.turn.acted || p.Item.acts()
+	if e.Method != "item/completed" {
+		return
+	}
 	for _, q := range p.Item.Questions {
 		s.turn.nonBlockingQuestions = append(s.turn.nonBlockingQuestions, formatQuestion(q.Title, q.Options))
 	}
+}
+
+// acts reports whether the item is more than thinking and speaking.
+func (i item) acts() bool {
+	switch i.Type {
+	case "", "userMessage", "agentMessage", "reasoning", "plan", "contextCompaction":
+		return false
+	}
+	return true
 }
 
 // summary describes the item in a few words for people.

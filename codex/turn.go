@@ -15,6 +15,7 @@ const interruptWait = 2 * time.Second
 type Turn struct {
 	ID        string   // "" if the turn never started
 	Questions []string // asked by the agent without waiting for the answer
+	Acted     bool     // whether the agent did more than think and speak, as far as the server says
 }
 
 // turn is the turn in progress. Session.mu guards its fields.
@@ -26,6 +27,7 @@ type turn struct {
 	blockingQuestions    []string    // only a person can answer them; the agent waits
 	abortReason          error       // why the turn must not continue; nil if it may
 	nonBlockingQuestions []string    // asked by the agent, which continued without an answer
+	acted                bool        // the agent ran a command or did something else
 
 	ended   chan struct{} // closed with outcome
 	blocked chan struct{} // closed with the first blocking question or with abortReason
@@ -54,7 +56,7 @@ func (s *Session) Turn(ctx context.Context, input string) (Turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = nil
-	return Turn{ID: t.id, Questions: t.nonBlockingQuestions}, err
+	return Turn{ID: t.id, Questions: t.nonBlockingQuestions, Acted: t.acted}, err
 }
 
 // runTurn starts the turn, waits for its end within codex.turn_timeout_ms and returns

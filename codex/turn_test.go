@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -84,6 +85,20 @@ func TestARetriedErrorIsNeitherProgressNorFailure(t *testing.T) {
 	}
 	if retries != 3 || j.count(TurnFailed) != 0 {
 		t.Errorf("%+v", j.all())
+	}
+}
+
+func TestATurnSaysWhetherTheAgentActed(t *testing.T) {
+	t.Parallel()
+	const started = `{"method":"item/started","params":{"threadId":"thread-1","turnId":"turn-1","item":{"id":"i","type":%q}}}`
+	for kind, want := range map[string]bool{
+		"userMessage": false, "reasoning": false, "agentMessage": false, "plan": false,
+		"commandExecution": true, "fileChange": true, "dynamicToolCall": true, "mcpToolCall": true, "somethingNew": true,
+	} {
+		_, _, turn, err := runTurn(t, Options{}, fmt.Sprintf(started, kind), completed)
+		if err != nil || turn.Acted != want {
+			t.Errorf("%s: acted %v, want %v, %v", kind, turn.Acted, want, err)
+		}
 	}
 }
 

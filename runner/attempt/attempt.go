@@ -76,6 +76,7 @@ type attempt struct {
 	gone      bool           // whether that read found that the issue is no longer visible
 	changed   bool           // whether the session changed the workspace
 	questions []string       // that the agent asked
+	acted     bool           // whether it did more than speak in the latest turn
 	warnings  []string       // failures that do not change the outcome
 }
 
@@ -294,6 +295,9 @@ func (a *attempt) runTurns(ctx context.Context, session *codex.Session, text str
 		if len(a.questions) > 0 || !a.reread(ctx) || n >= a.MaxTurns || a.work.done.Load() {
 			return nil
 		}
+		if n > 1 && !a.acted && a.delivers() {
+			return nil // it was asked to go on and had nothing to do: the host hands the issue over
+		}
 		text = prompt.Continuation(*a.issue, n+1, a.MaxTurns, a.delivers())
 		a.issue = nil // the next turn may change it
 	}
@@ -303,6 +307,7 @@ func (a *attempt) runTurns(ctx context.Context, session *codex.Session, text str
 func (a *attempt) runTurn(ctx context.Context, session *codex.Session, text string) error {
 	a.work.done.Store(false)
 	turn, err := session.Turn(ctx, text)
+	a.acted = turn.Acted
 	if turn.ID != "" {
 		a.lastSession = session.ThreadID() + "-" + turn.ID
 	}

@@ -143,8 +143,8 @@ func TestWorkWhoseLatestPartIsRefusedIsNotDelivered(t *testing.T) {
 	f.assertPublished("1", "a.txt")
 }
 
-// The issue stays open until the host hands it over, so the agent has to say when it is
-// done: by the tool.
+// The issue stays open until the host hands it over, so the agent says when it is done:
+// by the tool, or by a turn in which it does nothing although it was asked to go on.
 func TestASessionEndsAfterTheTurnThatPublishes(t *testing.T) {
 	t.Parallel()
 	const call = "- [ ] Call `deliver` with `{\"title\":\"a\",\"body\":\"b\"}`\n"
@@ -155,14 +155,15 @@ func TestASessionEndsAfterTheTurnThatPublishes(t *testing.T) {
 		"the first":           {"- [ ] Create `a.txt` containing `one`\n" + call, 1},
 		"with nothing":        {call, 1},
 		"the second":          {"- [ ] Create `a.txt` containing `one`\n## Next turn\n" + call, 2},
-		"none":                {"- [ ] Create `a.txt` containing `one`\n", 3},
+		"none":                {"- [ ] Create `a.txt` containing `one`\n", 2},
+		"none of three":       {"- [ ] Create `a.txt` containing `one`\n## Next turn\n- [ ] Create `b.txt` containing `one`\n", 3},
 		"not one it refuses":  {"- [ ] Create `.github/x` containing `one`\n" + call + "## Next turn\n- [ ] Run `rm -r .github`\n", 3},
-		"not one it mistakes": {"- [ ] Call `deliver` with `{}`\n", 3},
+		"not one it mistakes": {"- [ ] Call `deliver` with `{}`\n", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, test.script)
-			f.job.MaxTurns = 3
+			f.job.MaxTurns = 4
 			if got := f.session(t.Context()); got.Class != schedule.Done || got.Turns != test.turns {
 				t.Errorf("%+v", got)
 			}
