@@ -64,7 +64,7 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publisher, error) {
 	s, d := wf.Settings, wf.Settings.Delivery
 	p := &publish.Publisher{
-		Policy: d.Policy, Secrets: a.redactor, Author: a.author(), KeepHistory: d.KeepHistory,
+		Policy: d.Policy, Secrets: a.redactor, Author: a.author(), KeepHistory: d.KeepHistory, Verified: d.Verified,
 		Pull: publish.PullRequests{Draft: d.Draft, Labels: d.Labels, Assignees: d.Assignees, Reviewers: d.Reviewers},
 	}
 	switch d.Kind {

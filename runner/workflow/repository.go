@@ -160,7 +160,7 @@ func (d *decoder) decodeToken(a address) {
 		if v.raw != nil {
 			d.warn("repository.token is not used, because repository.url is a path; remove it")
 		}
-	case r.Token != "":
+	case r.Token != "" || v.raw == nil && d.env.App:
 	case variable != "" && (v.raw != nil || a.scheme == "https" && kind.pushes()):
 		p.Reason = "is missing; set the environment variable " + variable
 		d.add(p)

@@ -154,6 +154,14 @@ func TestAMissingTokenIsAProblemWhereItIsNeeded(t *testing.T) {
 	} {
 		wantProblem(t, front, want)
 	}
+	app := with(nil)
+	app.App = true
+	if s := settings(t, "repository: {url: https://github.com/a/b}", app); s.Repository.Token != "" || s.Delivery.Kind != workflow.KindPullRequest {
+		t.Errorf("with an App: %+v", s.Repository)
+	}
+	if got := problems(t, "tracker: {kind: file}\nrepository: {url: https://github.com/a/b, token: $SHOP}", app); len(got) != 1 {
+		t.Errorf("a token that is written: %v", got)
+	}
 	for _, kind := range []string{"patch", "none"} {
 		if s := settings(t, "repository: {url: https://git.test/a/b}\ndelivery: {kind: "+kind+"}", with(nil)); s.Repository.Token != "" {
 			t.Errorf("%s: %q", kind, s.Repository.Token)

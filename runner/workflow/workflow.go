@@ -22,6 +22,7 @@ type Env struct {
 	TempDir    string                           // the system's temporary folder
 	Actions    bool                             // inside GitHub Actions
 	RunnerTemp string                           // the job's own temporary folder, inside Actions
+	App        bool                             // a GitHub App may give the token of the repository
 	Trackers   []tracker.Kind                   // the kinds of tracker that a workflow may name
 }
 
