@@ -153,22 +153,10 @@ func (in *Incoming) take(ctx context.Context, r io.Reader) error {
 	if len(in.Commits) == 0 {
 		return nothingNew(in.Uncommitted)
 	}
-	return in.findMergeBase(ctx)
-}
-
-// findMergeBase finds where the work and the base have separated.
-func (in *Incoming) findMergeBase(ctx context.Context) error {
-	c := in.command("merge-base", in.Tip.String(), in.Base.tracking())
-	p, out, err := in.store.host.output(ctx, c)
-	var exit *exitError
-	switch {
-	case errors.As(err, &exit) && exit.code == 1 && p.errorText() == "":
-		return refuse("its history has no commit in common with %s%s; start again from origin/%[1]s", in.Base, in.cutHistory())
-	case err != nil:
-		return fmt.Errorf("take the agent's work: %w", err)
+	if err := in.findMergeBase(ctx); err != nil {
+		return err
 	}
-	in.MergeBase, err = ParseObjectID(strings.TrimSpace(string(out)))
-	return err
+	return in.checkMergeBase(ctx)
 }
 
 // blame returns the error to show for work that could not be taken: a commit that the
@@ -182,15 +170,6 @@ func (in *Incoming) blame(ctx context.Context, err error) error {
 		return fmt.Errorf("take the agent's work: %w: it does not have the commit %s, from which the work began; fetch first", ErrStore, in.Start)
 	}
 	return err
-}
-
-// cutHistory returns the part of an error text that says that the history of the remote
-// is cut, or "".
-func (in *Incoming) cutHistory() string {
-	if shallow, err := readShallow(in.dir); err == nil && shallow != "" {
-		return ", as far as the remote, which is shallow, has it"
-	}
-	return ""
 }
 
 // makeQuarantine makes a repository that borrows the objects of the store and has its

@@ -228,6 +228,52 @@ func TestWorkIsComparedWithTheMergeBase(t *testing.T) {
 	}
 }
 
+// An agent goes back to a commit of the base that has a file which the base has dropped
+// since. No change of its work shows the file, but the branch would have it.
+func TestWorkOnAnOlderBaseIsRefused(t *testing.T) {
+	t.Parallel()
+	d := newDelivery(t)
+	old := commit(t, d.origin, "main", "dangerous", "x")
+	remove := "commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 6\nremove\nfrom " + old.String() + "\nD dangerous\n"
+	if out, err := plain(t, d.origin, remove, "fast-import", "--quiet"); err != nil {
+		t.Fatal(out)
+	}
+	fetched := fetch(t, d.store, ours)
+	for name, c := range map[string]struct {
+		start   ObjectID
+		reset   string
+		refused bool
+	}{
+		"the base":                           {fetched.Head, "HEAD", false},
+		"an older base":                      {fetched.Head, "HEAD~1", true},
+		"a newer base than at the beginning": {d.from.Start, fetched.Head.String(), false},
+		"an older base that was the first":   {old, "HEAD", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := From{c.start, d.from.Base}
+			folder := populate(t, d.machine, d.store, Fetched{Base: from.Base, Head: fetched.Head}, strings.ReplaceAll(name, " ", "-"))
+			if c.start == old {
+				git(t, folder, "reset", "-q", "--hard", old.String())
+			}
+			git(t, folder, "reset", "-q", "--hard", c.reset)
+			write(t, filepath.Join(folder, "a"), "one")
+			git(t, folder, "add", "-A")
+			git(t, folder, "commit", "-q", "-m", "work")
+			if got := git(t, folder, "diff", "--name-only", fetched.Head.String()+"...HEAD"); got != "a" {
+				t.Errorf("a naive host sees %q", got)
+			}
+			harvest := []byte(runAsAgent(t, folder, "", d.host.Harvest(from.Start, t.TempDir())))
+			in, err := d.store.Receive(t.Context(), bytes.NewReader(harvest), from)
+			if in != nil {
+				in.Close()
+			}
+			if !c.refused && err != nil || c.refused && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "on which the session began; start again from origin/main")) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
 func TestAnotherHistoryIsRefused(t *testing.T) {
 	t.Parallel()
 	d := newDelivery(t)

@@ -1,0 +1,59 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// findMergeBase finds where the work and the base have separated.
+func (in *Incoming) findMergeBase(ctx context.Context) (err error) {
+	in.MergeBase, err = in.mergeBase(ctx, in.Tip)
+	if err == nil && in.MergeBase.IsZero() {
+		err = refuse("its history has no commit in common with %s%s; start again from origin/%[1]s", in.Base, in.cutHistory())
+	}
+	return err
+}
+
+// mergeBase returns where a commit and the base have separated; zero if they have nothing
+// in common.
+func (in *Incoming) mergeBase(ctx context.Context, commit ObjectID) (ObjectID, error) {
+	p, out, err := in.store.host.output(ctx, in.command("merge-base", commit.String(), in.Base.tracking()))
+	var exit *exitError
+	switch {
+	case errors.As(err, &exit) && exit.code == 1 && p.errorText() == "":
+		return ObjectID{}, nil
+	case err != nil:
+		return ObjectID{}, fmt.Errorf("take the agent's work: %w", err)
+	}
+	return ParseObjectID(strings.TrimSpace(string(out)))
+}
+
+// checkMergeBase refuses work on an older base than that of the session: what the base
+// has dropped since then, such as a dangerous workflow, would be back on the branch,
+// and no change of the work would show it.
+func (in *Incoming) checkMergeBase(ctx context.Context) error {
+	began, err := in.mergeBase(ctx, in.Start)
+	if err != nil || began.IsZero() || began == in.MergeBase {
+		return err
+	}
+	p, _, err := in.store.host.output(ctx, in.command("merge-base", "--is-ancestor", began.String(), in.MergeBase.String()))
+	var exit *exitError
+	switch {
+	case errors.As(err, &exit) && exit.code == 1 && p.errorText() == "":
+		return refuse("it does not contain the commit %.12s of %s, on which the session began%s; start again from origin/%[2]s", began, in.Base, in.cutHistory())
+	case err != nil:
+		return fmt.Errorf("take the agent's work: %w", err)
+	}
+	return nil
+}
+
+// cutHistory returns the part of an error text that says that the history of the remote
+// is cut, or "".
+func (in *Incoming) cutHistory() string {
+	if shallow, err := readShallow(in.dir); err == nil && shallow != "" {
+		return ", as far as the remote, which is shallow, has it"
+	}
+	return ""
+}
