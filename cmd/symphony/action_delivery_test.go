@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -40,12 +42,27 @@ func newDeliveries(t *testing.T, sample string) *deliveries {
 	return &deliveries{m, g, l}
 }
 
-// publishCheckout makes the checkout the default branch of the repository.
+// publishCheckout makes the checkout the default branch of the repository, and then what
+// actions/checkout makes of that: it has the newest commit alone.
 func (d *deliveries) publishCheckout() {
 	d.t.Helper()
 	d.checkOut()
-	if out, err := d.program("git", "-C", d.dir, "push", "--quiet", "--force", d.github.Git("rev-parse", "--absolute-git-dir"), "HEAD:refs/heads/main"); err != nil {
-		d.t.Fatalf("%v\n%s", err, out)
+	folder := d.github.Git("rev-parse", "--absolute-git-dir")
+	shallow := d.t.TempDir()
+	for _, args := range [][]string{
+		{"-C", d.dir, "-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit", "--quiet", "--allow-empty", "--message", "Open the shop"},
+		{"-C", d.dir, "push", "--quiet", "--force", folder, "HEAD:refs/heads/main"},
+		{"clone", "--quiet", "--depth=1", "--no-checkout", "file://" + folder, shallow},
+		{"-C", shallow, "remote", "set-url", "origin", "https://github.com/" + d.repository},
+		{"-C", shallow, "reset", "--quiet"},
+	} {
+		if out, err := d.program("git", args...); err != nil {
+			d.t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	own := filepath.Join(d.dir, ".git")
+	if err := errors.Join(os.RemoveAll(own), os.Rename(filepath.Join(shallow, ".git"), own)); err != nil {
+		d.t.Fatal(err)
 	}
 }
 
@@ -143,6 +160,7 @@ func TestTheSampleOfGitHubBringsThreeIssuesToThreePullRequests(t *testing.T) {
 	}
 
 	d.goesOnAfterReview(t, main)
+	d.beginsAgainAfterTheMerge(t)
 }
 
 // goesOnAfterReview has a reviewer of the first pull request ask for more.
@@ -166,6 +184,27 @@ func (d *deliveries) goesOnAfterReview(t *testing.T, main string) {
 	d.checkOneFetch(o, before)
 	if n := d.since(before, isDelivery) + 1; n > 4 {
 		t.Errorf("%d requests for an update:\n%s", n, strings.Join(d.github.Log()[before:], "\n"))
+	}
+}
+
+// beginsAgainAfterTheMerge has somebody merge the first pull request and ask for more.
+func (d *deliveries) beginsAgainAfterTheMerge(t *testing.T) {
+	t.Helper()
+	for _, p := range d.github.Pulls() {
+		if p.Head == "symphony/GH-1" {
+			d.github.Merge(p.Number)
+		}
+	}
+	main := d.github.Head("main")
+	d.github.Edit(1, "- [ ] Run `test -e wheel.go`\n- [ ] Create `brake.go` containing `package shop`\n- [ ] Call `deliver` with `{\"title\": \"Stop the cart\", \"body\": \"\"}`\n")
+	d.github.PutOn(1, "symphony")
+	d.job().perform().want(t, "success", "dispatched", "1", "completed", "1", "parked", "0", "retrying", "0")
+	pulls := d.github.Pulls()
+	if last := pulls[len(pulls)-1]; len(pulls) != 4 || last.Head != "symphony/GH-1" || last.Title != "Stop the cart" || last.State != "open" {
+		t.Errorf("after the merge the pull requests are %+v", pulls)
+	}
+	if changed := d.github.Git("diff", "--name-only", main, "symphony/GH-1"); changed != "brake.go" || d.github.Head("main") != main {
+		t.Errorf("the branch changes %q", changed)
 	}
 }
 

@@ -130,10 +130,24 @@ func TestWhatIsPushedOverHTTPIsWhatTheAPISees(t *testing.T) {
 	if diff := cmp.Diff(want, g.Pulls()); diff != "" {
 		t.Error(diff)
 	}
-	g.ClosePull(1, true)
+	main := g.Head("main")
+	g.Merge(1)
 	pulls, err := c.PullRequests(t.Context(), "symphony/GH-1")
-	if err != nil || len(pulls) != 1 || pulls[0].GetState() != "closed" || pulls[0].MergedAt == nil || g.Head("main") != head {
+	if err != nil || len(pulls) != 1 || pulls[0].GetState() != "closed" || pulls[0].MergedAt == nil {
 		t.Errorf("after the merge: %v, %v", pulls, err)
+	}
+	if merged := g.Git("diff", "--name-only", main, "main"); merged != "cart.go" || g.Head("symphony/GH-1") != "" || g.Git("rev-parse", "main^") != main {
+		t.Errorf("the merge changes %q and leaves the branches %v", merged, g.Branches())
+	}
+	if _, err := push(t, g, "symphony/GH-1", "wheel.go"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t.Context(), c, "symphony/GH-1"); err != nil {
+		t.Error(err)
+	}
+	g.ClosePull(2)
+	if pulls, err := c.PullRequests(t.Context(), "symphony/GH-1"); err != nil || len(pulls) != 2 || pulls[0].GetState() != "closed" || pulls[0].MergedAt != nil {
+		t.Errorf("after it was closed: %v, %v", pulls, err)
 	}
 }
 

@@ -35,20 +35,32 @@ func (g *GitHub) Pulls() []Pull {
 	return list
 }
 
-// ClosePull has a person close a pull request, or merge it: then its base is the commit
-// that its branch has.
-func (g *GitHub) ClosePull(number int, merged bool) {
+// ClosePull has a person close a pull request without merging it.
+func (g *GitHub) ClosePull(number int) { g.endPull(number, func(*thread) {}) }
+
+// Merge has a person merge a pull request as one commit, after which its branch is gone.
+func (g *GitHub) Merge(number int) {
+	g.endPull(number, func(t *thread) {
+		t.pull.Merged = true
+		branch, base := "refs/heads/"+t.pull.Head, "refs/heads/"+t.pull.Base
+		tree := g.Git("merge-tree", "--write-tree", base, branch)
+		commit := g.Git("-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit-tree", "-p", base, "-m", t.Title, tree)
+		g.Git("update-ref", base, commit)
+		g.Git("update-ref", "-d", branch)
+	})
+}
+
+// endPull closes an open pull request, after end has done what goes before.
+func (g *GitHub) endPull(number int, end func(*thread)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	t := g.thread(number)
-	if t == nil || t.pull == nil {
-		g.t.Errorf("there is no pull request #%d", number)
+	if t == nil || t.pull == nil || t.State != "open" {
+		g.t.Errorf("#%d is not an open pull request", number)
 		return
 	}
-	t.State, t.pull.Merged, t.updated = "closed", merged, g.tick()
-	if merged {
-		g.Git("update-ref", "refs/heads/"+t.pull.Base, g.Head(t.pull.Head))
-	}
+	end(t)
+	t.State, t.updated = "closed", g.tick()
 }
 
 func (g *GitHub) pullURL(number int) string { return fmt.Sprintf("%s/pull/%d", g.CloneURL(), number) }
