@@ -104,7 +104,7 @@ func TestAThreadAndItsWorkspaceAreCarriedToTheNextRun(t *testing.T) {
 		t.Fatalf("next-due-at: %v", err)
 	}
 	waitFor(t, "the continuation to fall due", func() bool { return time.Now().After(due) })
-	m.job(inputs...).perform().want(t, "success", "dispatched", "1", "retrying", "0", "next-due-at", "")
+	m.job(inputs...).perform().want(t, "success", "dispatched", "1", "retrying", "0", "next-due-at", "", "pull-requests", "[]")
 	if got, want := m.logged("count.txt"), "one\ntwo\n"; got != want {
 		t.Errorf("count.txt holds %q, want %q", got, want)
 	}
@@ -161,7 +161,7 @@ func TestARunWithNothingToDoInstallsNothingAndKeepsNothing(t *testing.T) {
 	m.write("WORKFLOW.md", "---\ntracker:\n  kind: file\n---\nWork on {{ issue.identifier }}.\n") // with Codex itself
 	m.issues(map[string]string{"EASY-1": "---\ntitle: Done\nstate: Done\n---\n"})
 	o := m.job("openai-api-key", "sk-0123456789abcdefghij").perform()
-	o.want(t, "success", "work", "false", "dispatched", "0", "completed", "0", "failed", "0", "parked", "0", "retrying", "0", "tokens", "0", "next-due-at", "", "report", "")
+	o.want(t, "success", "work", "false", "dispatched", "0", "completed", "0", "failed", "0", "parked", "0", "retrying", "0", "tokens", "0", "next-due-at", "", "pull-requests", "[]", "report", "")
 	if npm, stored := m.logged("npm.log"), m.stored("*"); npm != "" || len(stored) > 0 || o.stateBranch {
 		t.Errorf("npm was called (%q), %v stored, or the state saved", npm, stored)
 	}
