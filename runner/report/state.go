@@ -213,26 +213,26 @@ func (v StateView) deliveries(d *document) {
 	}
 	t := table{room: shortRoom, short: shownTicks, columns: []column{
 		{head: "Issue", min: 12, max: 20},
-		{head: "Pull request", min: 12, max: 40, width: titleWidth},
+		{head: "Where", min: 12, max: 40, width: titleWidth},
 		{head: "Branch", min: 16, max: 40, drop: 1},
 		{head: "Pushed", kind: instantColumn, drop: 2},
 		{head: "Refused", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, p := range v.published {
-		where, branch := phrase{}, ""
-		if p.Number > 0 {
-			where = phrase{pullRequestLink(p.Delivery)}
-		} else if p.URL != "" {
-			where = cell(p.URL)
-		}
+		var where, branch phrase
 		switch {
-		case p.Pushing != "":
-			branch = p.Branch + " (being pushed)"
-		case isPublished(p.Delivery):
-			branch = p.Branch
+		case p.Number > 0:
+			where, branch = phrase{pullRequestLink(p.Delivery)}, cell(p.Branch)
+		case p.URL != "":
+			where = cell(p.URL)
+		case p.Head != "", p.Pushing != "":
+			where = cell(p.Branch)
+		}
+		if p.Pushing != "" {
+			where = append(where, own(" being pushed"))
 		}
 		row := tableRow{cells: []phrase{
-			{issueName(p.Identifier, p.id, v.state.Claims[p.id].URL)}, where, cell(branch), instantCell(p.At), cell(inOneLine(p.Refused)),
+			{issueName(p.Identifier, p.id, v.state.Claims[p.id].URL)}, where, branch, instantCell(p.At), cell(inOneLine(p.Refused)),
 		}}
 		if p.Number > 0 && p.URL != "" {
 			row.remarks = []remark{{text: p.URL, lines: maxReason, linked: true}}
