@@ -246,15 +246,28 @@ func TestOnlyPlainWebAddressesBecomeLinks(t *testing.T) {
 	}
 	target := regexp.MustCompile(`\]\((.*?)\)`)
 	for _, address := range addresses {
-		page := report.Of(tick(func(t *report.Tick) {
-			t.Rows = []report.Row{with(row("X", "", schedule.Done, done), func(r *report.Row) { r.URL = address })}
-		})).Markdown()
-		got := ""
-		if m := target.FindStringSubmatch(page); m != nil {
-			got = m[1]
+		place := schedule.Delivery{Branch: "symphony/X", Head: "1f", Number: 1, URL: address}
+		state := schedule.New(schedule.Owner{})
+		state.Deliveries = map[tracker.ID]schedule.Delivery{"X": place}
+		one := func(edit func(*report.Row)) string {
+			return report.Of(tick(func(t *report.Tick) {
+				r := row("X", "", schedule.Done, done)
+				r.URL = ""
+				t.Rows = []report.Row{with(r, edit)}
+			})).Markdown()
 		}
-		if got != want[address] {
-			t.Errorf("%q leads to %q, not to %q", address, got, want[address])
+		for where, page := range map[string]string{
+			"the issue":             one(func(r *report.Row) { r.URL = address }),
+			"the pull request":      one(func(r *report.Row) { r.Delivery = place }),
+			"a pull request before": report.State(state, end).Markdown(links),
+		} {
+			got := ""
+			if m := target.FindStringSubmatch(page); m != nil {
+				got = m[1]
+			}
+			if got != want[address] {
+				t.Errorf("%s: %q leads to %q, not to %q", where, address, got, want[address])
+			}
 		}
 	}
 }
