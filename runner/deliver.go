@@ -90,7 +90,11 @@ func (d *deliverer) finish(ctx context.Context, result publish.Result, err error
 		return answer, err
 	}
 	answer.URL, answer.Head = result.Record.URL, result.Record.Head
-	d.send(ctx, delivered{id: d.issue.ID, delivery: d.delivery(result.Record), pull: string(result.State), pushed: d.pushed})
+	pull := result.State
+	if pull == publish.PullUnchanged && result.Pushed {
+		pull = publish.PullUpdated
+	}
+	d.send(ctx, delivered{id: d.issue.ID, delivery: d.delivery(result.Record), pull: string(pull), pushed: d.pushed})
 	return answer, nil
 }
 
@@ -157,17 +161,7 @@ func (m delivered) applyTo(l *loop) {
 	if m.pushed {
 		l.files.pushed[m.id] = true
 	}
-	row := l.tick.Row(m.id)
-	row.Delivery, row.Kept = m.delivery, report.Kept{}
-	switch pull := publish.PullState(m.pull); publish.PullState(row.PullRequest) {
-	case publish.PullOpened: // by this tick, which an update does not change
-	case publish.PullUpdated:
-		if pull == publish.PullOpened {
-			row.PullRequest = m.pull
-		}
-	default:
-		row.PullRequest = m.pull
-	}
+	l.tick.Row(m.id).Publish(m.delivery, m.pull)
 }
 
 // delivery returns a record as the state keeps it.

@@ -21,8 +21,11 @@ import (
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -299,6 +302,48 @@ func TestASecondSessionOfATickStartsFromWhatTheFirstPushed(t *testing.T) {
 	r.tick()
 	if n := r.git(r.origin, "rev-list", "--count", "main..symphony/ABC-1"); sessions != 3 || n != "3" {
 		t.Errorf("%d sessions, %s commits", sessions, n)
+	}
+}
+
+func TestAPullRequestIsReportedByWhatATickDidToIt(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	g := githubtest.New(t, storetest.Config{Repo: "acme/shop"})
+	at, err := git.ParseRemote(g.CloneURL(), "ghs_storetest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.repository.Remote = at
+	r.repository.Publisher.GitHub, err = client.New(client.Config{Repo: "acme/shop", Token: "ghs_storetest", APIURL: g.URL()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.flow.change(func(s *workflow.Settings) { s.Delivery.HandOver = workflow.HandOver{} }, nil) // so it stays active
+	sessions := 0
+	r.work = func(folder string) {
+		sessions++
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("work-%d", sessions)), nil, 0o644); err != nil {
+			t.Error(err)
+		}
+		if sessions == 2 {
+			words := "my own" // which the host leaves
+			if _, err := r.repository.Publisher.GitHub.EditPullRequest(t.Context(), g.Pulls()[0].Number, nil, &words); err != nil {
+				t.Error(err)
+			}
+		}
+		if sessions >= 2 {
+			r.board.move("ABC-1", "Done")
+		}
+	}
+	tick := r.tick()
+	row := tick.Row("ABC-1")
+	if len(g.Pulls()) != 1 || sessions != 2 || row.PullRequest != "opened" || row.Delivery.Number != g.Pulls()[0].Number {
+		t.Errorf("%d sessions and %d pull requests, reported as %+v", sessions, len(g.Pulls()), row)
+	}
+	r.board.move("ABC-1", "Todo")
+	tick = r.tick()
+	if row := tick.Row("ABC-1"); sessions != 3 || row.PullRequest != "updated" || row.Delivery.Head != g.Branches()["symphony/ABC-1"] {
+		t.Errorf("%d sessions, reported as %+v", sessions, row)
 	}
 }
 
