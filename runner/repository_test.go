@@ -347,6 +347,25 @@ func TestAPullRequestIsReportedByWhatATickDidToIt(t *testing.T) {
 	}
 }
 
+func TestASessionWithNothingToPublishIsNowhereCompleted(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+	r.work = func(string) {
+		r.board.move("ABC-1", "Done")
+		r.board.move("ABC-2", "Done")
+	}
+	tick := r.tick()
+	if got := tick.Counts(); got.Completed != 0 || got.Failed != 0 || got.Dispatched != 2 {
+		t.Errorf("counted as %+v", got)
+	}
+	if past := r.state().History; len(past) != 1 || past[0].Done != 0 {
+		t.Errorf("remembered as %+v", past)
+	}
+	if log := r.log.String(); strings.Contains(log, "msg=completed") || strings.Count(log, `msg="ended with nothing to publish"`) != 2 {
+		t.Errorf("logged as\n%s", log)
+	}
+}
+
 func TestAFailedHandOverIsRepeatedAndTheWorkIsNotPublishedTwice(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t, issue("ABC-1", "Todo"))

@@ -90,12 +90,14 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	if !next.Due.IsZero() {
 		attrs = append(attrs, "due", next.Due.UTC().Format(time.RFC3339))
 	}
-	switch o.Class {
-	case schedule.Done:
+	switch {
+	case o.Class == schedule.Done && l.tick.Delivers && !o.Delivered:
+		m.log.Info("ended with nothing to publish", attrs...)
+	case o.Class == schedule.Done:
 		m.log.Info("completed", attrs...)
-	case schedule.Stopped:
+	case o.Class == schedule.Stopped:
 		m.log.Info("stopped", attrs...)
-	case schedule.Systemic:
+	case o.Class == schedule.Systemic:
 		l.problem(agentStopped, o.Why)
 		m.log.Error("failed", attrs...)
 	default:
