@@ -38,6 +38,8 @@
 //	[Incoming.DeliverLocal]  the same into a repository of the user on this machine
 //	[Incoming.WriteBundle], [Incoming.WritePatch]  the work as files, if it was refused
 //
+// [Host.Create] makes the sample repository of the demonstration.
+//
 // # Invariants
 //
 // One function starts git ([Host] start): with an environment made from nothing, an
