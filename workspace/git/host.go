@@ -93,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	}
 	path := h.safePath(lookup(cfg.Env, "PATH"))
 	if h.git, err = findProgram("git", path); err != nil {
-		return nil, fmt.Errorf("find git: %w: %w; install git %v or newer, or set delivery.kind to none", ErrNoGit, err, oldest)
+		return nil, fmt.Errorf("find git: %w: %w; install git %v or newer, or remove repository and delivery from WORKFLOW.md", ErrNoGit, err, oldest)
 	}
 	if h.shell, err = findProgram("sh", path); err != nil {
 		return nil, fmt.Errorf("find sh: %w: %w; put a POSIX shell on the PATH", ErrNoGit, err)

@@ -49,7 +49,7 @@ var remoteFailures = []struct {
 	{"unexpected disconnect", ErrUnavailable, "the connection was cut; it is tried again"},
 	{"the remote end hung up", ErrUnavailable, "the connection was cut; it is tried again"},
 	{"certificate", ErrUnavailable, "its certificate is not trusted here; set SSL_CERT_FILE"},
-	{"invalid index-pack output", ErrTooBig, "its history is larger than the limit or the disk; deliver from a smaller repository, or set delivery.kind to none"}, // index-pack was killed
+	{"invalid index-pack output", ErrTooBig, "its history is larger than the limit or the disk; use a smaller repository, or remove repository and delivery from WORKFLOW.md"}, // index-pack was killed
 	{"unable to access", ErrUnavailable, "check repository.url, the network and the proxy; it is tried again"},
 }
 
