@@ -107,6 +107,8 @@ func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publis
 		if err != nil {
 			return nil, fmt.Errorf("%w: delivery.kind pull_request: %w", workflow.ErrInvalid, err)
 		}
+	case workflow.KindBranch:
+		p.Copies = d.Folder
 	case workflow.KindPatch:
 		p.Folder = d.Folder
 	}

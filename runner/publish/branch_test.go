@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,6 +72,32 @@ func TestWithoutGitHubABranchIsPublished(t *testing.T) {
 	f.assertHeads("symphony/GH-7: a b\n")
 	if got := f.onBranch("rev-list", "--count"); got != "3\n" || !r.Record.Pushing.IsZero() {
 		t.Errorf("the branch has %s commits; %+v", got, r)
+	}
+}
+
+func TestABranchLeavesAPatchBesideIt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.inUserRepository()
+	f.Copies = filepath.Join(f.dir, "patches")
+	f.publish(f.session(f.adds("a", "1\n")))
+	f.assertHeads("symphony/GH-7: a\n")
+	f.git("user", "apply", "--index", filepath.Join(f.Copies, "GH-7.patch"))
+	if tree := f.git("user", "write-tree"); tree != f.git("user", "rev-parse", "symphony/GH-7^{tree}") {
+		t.Errorf("the patch is not the branch: %s", f.git("user", "diff", "--cached", "symphony/GH-7"))
+	}
+}
+
+func TestABranchIsPublishedEvenIfItsPatchIsNot(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.inUserRepository()
+	f.write("patches", "a file\n")
+	f.Copies = filepath.Join(f.dir, "patches")
+	r := f.publish(f.session(f.adds("a", "1\n")))
+	f.assertHeads("symphony/GH-7: a\n")
+	if !r.Pushed || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "the branch symphony/GH-7 is published, and no patch of it was written: ") {
+		t.Errorf("got %+v", r)
 	}
 }
 

@@ -26,11 +26,7 @@ func (p *Publisher) writePatch(ctx context.Context, w Work, r Result, changes []
 	if err != nil {
 		return r, err
 	}
-	var patch bytes.Buffer
-	if err := w.Incoming.WritePatch(ctx, &patch, commit); err != nil {
-		return r, err
-	}
-	name, written, err := writeOnce(p.Folder, path.Base(w.Branch.String()), patch.Bytes())
+	name, written, err := writeDiff(ctx, w.Incoming, commit, p.Folder, w.Branch)
 	if err != nil {
 		return r, fmt.Errorf("publish %s: write a patch: %w", w.Issue, err)
 	}
@@ -39,6 +35,16 @@ func (p *Publisher) writePatch(ctx context.Context, w Work, r Result, changes []
 		r.Record.At = now
 	}
 	return r, nil
+}
+
+// writeDiff writes the difference between the merge base and a commit into a folder, under
+// the name of a branch. It returns the path of the file that has the difference.
+func writeDiff(ctx context.Context, in *git.Incoming, commit git.ObjectID, folder string, branch git.Branch) (file string, written bool, err error) {
+	var patch bytes.Buffer
+	if err := in.WritePatch(ctx, &patch, commit); err != nil {
+		return "", false, err
+	}
+	return writeOnce(folder, path.Base(branch.String()), patch.Bytes())
 }
 
 // writeOnce writes a patch under the first name that is free, and returns the path of

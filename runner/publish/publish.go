@@ -33,6 +33,9 @@ type Publisher struct {
 	// Folder is the absolute path of a folder that gets the work as patches; empty pushes
 	// it.
 	Folder string
+	// Copies is the absolute path of a folder that gets a patch of each branch that is
+	// pushed; empty for none.
+	Copies string
 }
 
 // PullRequests holds how pull requests are opened.
@@ -151,6 +154,11 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 		r.Record.Head, r.Record.Pushing = commit, git.ObjectID{}
 		if r.Record.At.IsZero() || commit == w.Last.Pushing { // a run that was killed has pushed it
 			r.Record.At = now
+		}
+	}
+	if r.Pushed && p.Copies != "" {
+		if _, _, err := writeDiff(ctx, w.Incoming, commit, p.Copies, r.Record.Branch); err != nil {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the branch %s is published, and no patch of it was written: %v", r.Record.Branch, err))
 		}
 	}
 	if p.GitHub == nil {

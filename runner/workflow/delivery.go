@@ -36,7 +36,7 @@ type Delivery struct {
 	Verify        string        // shell command that checks the work; empty checks nothing
 	VerifyRounds  int           // turns in which the agent may fix work that fails the check
 	VerifyTimeout time.Duration // of the check; positive
-	Folder        string        // absolute path of the folder for KindPatch; empty for the other kinds
+	Folder        string        // absolute path of the folder for patches; empty for none
 	Draft         bool          // open pull requests as drafts
 	Labels        []string      // of pull requests
 	Assignees     []string      // logins
@@ -81,9 +81,9 @@ func (d *decoder) decodeDelivery(a address) {
 func (d *decoder) checkFolder() {
 	del, root := &d.settings.Delivery, d.settings.Workspace.Root
 	switch {
-	case del.Kind != KindPatch:
+	case !del.Kind.uses("folder"):
 		del.Folder = ""
-	case del.Folder == "":
+	case del.Kind == KindPatch && del.Folder == "":
 		del.Folder = d.absolute(filepath.Join(".symphony", "patches"))
 	}
 	if del.Folder != "" && root != "" && isBelow(del.Folder, root) {
@@ -117,7 +117,7 @@ func (k DeliveryKind) uses(name string) bool {
 	case "draft", "labels", "assignees", "reviewers", "commits":
 		return k == KindPullRequest
 	case "folder":
-		return k == KindPatch
+		return k == KindPatch || k == KindBranch
 	}
 	return k != KindNone
 }

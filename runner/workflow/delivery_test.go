@@ -46,6 +46,9 @@ func TestTheFolderOfPatchesIsAbsoluteAndOutOfTheReachOfAgents(t *testing.T) {
 			t.Errorf("%q: %s, want %s", key, got, want)
 		}
 	}
+	if got := settings(t, "repository: {url: .}\ndelivery: {folder: patches}", with(nil)).Delivery.Folder; got != "/repo/patches" {
+		t.Errorf("beside a branch: %q", got)
+	}
 	const below = "is below workspace.root, where agents can write; name another folder"
 	wantProblem(t, "workspace: {root: ws}\nrepository: {url: .}\ndelivery: {kind: patch, folder: ws/a}", "line 5: delivery.folder: "+below)
 	wantProblem(t, "workspace: {root: .symphony}\nrepository: {url: .}\ndelivery: {kind: patch}", "delivery.folder: "+below)
@@ -143,7 +146,7 @@ func TestAHandOverNamesAStateOrARequiredLabel(t *testing.T) {
 func TestKeysThatTheKindOfDeliveryDoesNotUseAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	for front, want := range map[string][]string{
-		"kind: branch, draft: true, labels: [a], verify: make, folder: p": {"delivery.kind is branch, which does not use delivery.draft, delivery.folder, delivery.labels; remove what is not used, or write another kind"},
+		"kind: branch, draft: true, labels: [a], verify: make, folder: p": {"delivery.kind is branch, which does not use delivery.draft, delivery.labels; remove what is not used, or write another kind"},
 		"kind: none, verify: make, max_files: 3":                          {"delivery.kind is none, which does not use delivery.max_files, delivery.verify; remove what is not used, or write another kind"},
 		"kind: patch, verify: make, folder: p":                            nil,
 		"kind: none":                                                      nil,

@@ -91,7 +91,7 @@ func checkDelivery(t rapid.TB, s workflow.Settings) {
 	if _, err := git.BranchFor(r.BranchPrefix, "A-1"); err != nil || r.BranchPrefix == "" {
 		t.Errorf("prefix %q: %v", r.BranchPrefix, err)
 	}
-	if !slices.Contains([]workflow.DeliveryKind{"pull_request", "branch", "patch", "none"}, d.Kind) || (d.Kind == "patch") != filepath.IsAbs(d.Folder) {
+	if !slices.Contains([]workflow.DeliveryKind{"pull_request", "branch", "patch", "none"}, d.Kind) || d.Kind == "patch" && d.Folder == "" || d.Folder != "" && (!filepath.IsAbs(d.Folder) || d.Kind != "patch" && d.Kind != "branch") {
 		t.Errorf("kind %q, folder %q", d.Kind, d.Folder)
 	}
 	if p := d.Policy; min(p.MaxFiles, p.MaxCommits) < 1 || p.MaxBytes < 1 || p.MaxBinary < 0 || p.Tokens.Validate() != nil {

@@ -84,7 +84,7 @@ func (d *decoder) table() []entry {
 		optional("delivery.verify", "", "shell command that checks the work in the sandbox before it is published; its failure goes back to the agent", d.text(&del.Verify)),
 		withDefault("delivery.verify_rounds", "2", "turns in which the agent may fix work that fails delivery.verify; after them it is published as a draft that says so", d.integer(&del.VerifyRounds, 0)),
 		withDefault("delivery.verify_timeout_ms", "600000", "time that delivery.verify may take", d.millis(&del.VerifyTimeout, 1)),
-		optional("delivery.folder", ".symphony/patches", "folder of kind patch; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md", d.folder),
+		optional("delivery.folder", ".symphony/patches", "folder for the patches of kind patch; kind branch writes patches too if it is written; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md", d.folder),
 		optional("delivery.draft", "false", "open pull requests as drafts", d.boolean(&del.Draft)),
 		optional("delivery.labels", "[]", "labels of pull requests", d.strings(&del.Labels)),
 		optional("delivery.reviewers", "[]", "logins, and teams as owner/team, that are asked to review pull requests", d.strings(&del.Reviewers)),
