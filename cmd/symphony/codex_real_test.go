@@ -232,9 +232,10 @@ func TestAProviderOfTheUsersOwnIsUsedWithItsKeyFromCodexEnv(t *testing.T) {
 func TestTheDemoWorksWithTheUsersOwnCodex(t *testing.T) {
 	t.Parallel()
 	run := func(command string) codextest.Reply { return call("exec_command", map[string]string{"cmd": command}) }
+	deliver := call("deliver", map[string]string{"title": "What was asked for", "body": "As the issue says."})
 	p, m := realProject(t, "", nil,
-		lane("DEMO-1", run("echo Hello from Symphony. > hello.txt"), handOver(), say("Done.")),
-		lane("DEMO-2", run("echo one > count.txt"), say("Half of it."), run("echo two, three >> count.txt"), handOver(), say("Done.")),
+		lane("DEMO-1", run("echo Hello from Symphony. > hello.txt"), deliver, say("Done.")),
+		lane("DEMO-2", run("echo one > count.txt"), say("Half of it."), run("echo two, three >> count.txt"), deliver, say("Done.")),
 		lane("DEMO-3", run("cat licence.key"), say("There is no licence.key, so I stop here."), say("Still none."), say("Still none.")))
 	p.write(".bash_profile", "PATH="+shellQuote(filepath.Dir(codextest.Path(t)))+":$PATH\n")
 	temp := t.TempDir()
@@ -247,12 +248,15 @@ func TestTheDemoWorksWithTheUsersOwnCodex(t *testing.T) {
 	}
 	demo := project{t: t, dir: folders[0]}
 	for name, want := range map[string]string{
-		"workspaces/DEMO-1/hello.txt": "Hello from Symphony.\n",
-		"workspaces/DEMO-2/count.txt": "one\ntwo, three\n",
+		"symphony/DEMO-1:hello.txt": "Hello from Symphony.",
+		"symphony/DEMO-2:count.txt": "one\ntwo, three",
 	} {
-		if got := demo.read(name); got != want {
+		if got := runGit(t, filepath.Join(demo.dir, "shop"), "show", name); got != want {
 			t.Errorf("%s holds %q", name, got)
 		}
+	}
+	if text := demo.read("patches/DEMO-1.patch"); !strings.Contains(text, "+Hello from Symphony.") {
+		t.Errorf("the patch is\n%s", text)
 	}
 	for name, state := range map[string]string{"DEMO-1": "Review", "DEMO-2": "Review", "DEMO-3": "Todo"} {
 		if text := demo.read("issues/" + name + ".md"); !strings.Contains(text, "state: "+state) {
@@ -262,7 +266,7 @@ func TestTheDemoWorksWithTheUsersOwnCodex(t *testing.T) {
 	if n := len(m.Requests()); n < 8 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	if !strings.Contains(r.stdout, "DEMO-1") || strings.Contains(r.stdout+r.stderr, "posture") {
+	if !strings.Contains(r.stdout, "symphony/DEMO-1") || strings.Contains(r.stdout+r.stderr, "posture") {
 		t.Errorf("%s\n%s", r.stdout, r.stderr)
 	}
 	p.noProcessLeft()

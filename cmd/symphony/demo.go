@@ -8,12 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/codex/scriptedagent"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 //go:embed demo
@@ -46,30 +49,108 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	command := realAgent
-	if !d.codex {
-		self, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		command = fmt.Sprintf("exec %s scripted-agent app-server --home %s", shellQuote(self), shellQuote(filepath.Join(folder, "agent")))
+	program, err := lastingProgram(folder)
+	if err != nil {
+		return err
 	}
-	if err := copyDemo(folder, command); err != nil {
+	agent := realAgent
+	if !d.codex {
+		agent = fmt.Sprintf("exec %s scripted-agent app-server --home %s", shellQuote(program), shellQuote(filepath.Join(folder, "agent")))
+	}
+	noGit := d.createShop(ctx, folder)
+	if noGit != nil && !errors.Is(noGit, git.ErrNoGit) {
+		return noGit
+	}
+	if err := copyDemo(folder, agent, noGit == nil); err != nil {
 		return err
 	}
 	fmt.Fprintf(d.stderr, "Three issues in %s\n\n", filepath.Join(folder, "issues"))
+	if noGit != nil {
+		fmt.Fprint(d.stderr, "There is no git on the PATH, or an old one: nothing is delivered, and the work stays in the workspaces.\n\n")
+	}
+	workflow := filepath.Join(folder, "WORKFLOW.md")
 	tick := &tickCommand{app: d.app, once: true, failOn: failNever}
-	err = tick.perform(ctx, filepath.Join(folder, "WORKFLOW.md"))
-	fmt.Fprintf(d.stderr, "\nLook at the files the agent made in %s,\nand at the issues, whose states it changed. Run the next tick with\n\n    symphony --once %s\n",
-		filepath.Join(folder, "workspaces"), filepath.Join(folder, "WORKFLOW.md"))
+	err = tick.perform(ctx, workflow)
+	d.printAdvice(folder, noGit == nil)
+	fmt.Fprintf(d.stderr, "Symphony changed the states of the issues, in %s.\nRun the next tick with\n\n    %s --once %s\n",
+		filepath.Join(folder, "issues"), quoteIfNeeded(program), quoteIfNeeded(workflow))
 	return err
 }
 
-// copyDemo writes the sample files, with the agent's command.
-func copyDemo(folder, command string) error {
+// printAdvice prints where the work of the finished issues is, with commands that show
+// it.
+func (d *demoCommand) printAdvice(folder string, delivers bool) {
+	if !delivers {
+		fmt.Fprintf(d.stderr, "\nLook at the files the agent made in %s.\n", filepath.Join(folder, "workspaces"))
+		return
+	}
+	shop := filepath.Join(folder, "shop")
+	patches, _ := filepath.Glob(filepath.Join(folder, "patches", "*.patch")) // fails for a wrong pattern alone
+	fmt.Fprintf(d.stderr, "\nThe finished work is on branches of the sample repository %s,\nand in %s. Look at it, and take a patch over, with\n\n    git -C %s log --all --patch\n",
+		shop, filepath.Join(folder, "patches"), quoteIfNeeded(shop))
+	if len(patches) > 0 {
+		fmt.Fprintf(d.stderr, "    git -C %s apply %s\n", quoteIfNeeded(shop), quoteIfNeeded(patches[0]))
+	}
+	fmt.Fprintln(d.stderr)
+}
+
+// lastingProgram returns the path of this program. `go run` removes its program when it
+// ends: the demo's folder gets a copy of that.
+func lastingProgram(folder string) (string, error) {
+	self, err := os.Executable()
+	if err != nil || !strings.Contains(self, "/go-build") {
+		return self, err
+	}
+	kept := filepath.Join(folder, "symphony")
+	if os.Link(self, kept) == nil {
+		return kept, nil
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		return "", err
+	}
+	return kept, os.WriteFile(kept, program, 0o700)
+}
+
+// createShop makes the sample repository to which the work is delivered. The error is
+// [git.ErrNoGit] if there is no git that can be used.
+func (d *demoCommand) createShop(ctx context.Context, folder string) error {
+	host, err := git.Open(ctx, git.Config{
+		Dir:        filepath.Join(dataFolder(filepath.Join(folder, "WORKFLOW.md")), "repositories"),
+		Workspaces: filepath.Join(folder, "workspaces"), Env: d.environ, Log: quiet(),
+	})
+	if err != nil {
+		return err
+	}
+	files := make(map[string]string)
+	err = fs.WalkDir(demoFiles, demoShop, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := demoFiles.ReadFile(path)
+		files[strings.TrimPrefix(path, demoShop+"/")] = string(content)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	who := d.author()
+	who.When = time.Now()
+	return host.Create(ctx, filepath.Join(folder, "shop"), files, git.Commit{Author: who, Committer: who, Message: "Open the shop"})
+}
+
+// demoShop is the folder of demoFiles with the content of the sample repository.
+const demoShop = "demo/shop"
+
+// copyDemo writes the sample files, with the agent's command. Without a delivery the
+// agent moves the issues itself.
+func copyDemo(folder, command string, delivers bool) error {
 	return fs.WalkDir(demoFiles, "demo", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if path == demoShop {
+			return fs.SkipDir
 		}
 		target := filepath.Join(folder, filepath.FromSlash(strings.TrimPrefix(path, "demo")))
 		if entry.IsDir() {
@@ -80,9 +161,30 @@ func copyDemo(folder, command string) error {
 			return err
 		}
 		text := strings.Replace(string(content), "command: "+realAgent, "command: "+strconv.Quote(command), 1)
+		if !delivers {
+			text = deliverSections.ReplaceAllString(text, "")
+			text = deliverStep.ReplaceAllString(text, "- [ ] Move this issue to `Review`")
+		}
 		return os.WriteFile(target, []byte(text), 0o600)
 	})
 }
+
+// What the sample files say of the delivery.
+var (
+	deliverSections = regexp.MustCompile(`(?m)^(repository|delivery):\n(  .*\n)+`)
+	deliverStep     = regexp.MustCompile("(?m)^- \\[ \\] Call `deliver` .*$")
+)
+
+// quoteIfNeeded returns text as one word of a shell command, quoted if it is more than
+// one otherwise.
+func quoteIfNeeded(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return shellQuote(text)
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
