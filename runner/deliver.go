@@ -76,7 +76,7 @@ func (d *deliverer) work() publish.Work {
 func (d *deliverer) finish(ctx context.Context, result publish.Result, err error) (attempt.Delivered, error) {
 	answer := attempt.Delivered{Refused: result.Verdict.Reasons(), Warnings: result.Warnings}
 	if result.Pushed {
-		d.there, d.pushed = result.Record.Head, true
+		d.there, d.pushed = result.Record.Head, !result.Record.Head.IsZero()
 	}
 	if result.Pushed || err == nil && answer.Refused == "" {
 		d.last = result.Record
@@ -86,7 +86,7 @@ func (d *deliverer) finish(ctx context.Context, result publish.Result, err error
 		return answer, fmt.Errorf("%w: %w", attempt.ErrDelivery, err)
 	case errors.Is(err, publish.ErrClosed):
 		return answer, fmt.Errorf("%w: %w", attempt.ErrPerson, err)
-	case err != nil || answer.Refused != "" || result.Record.Head.IsZero():
+	case err != nil || answer.Refused != "" || result.Record.Head.IsZero() && result.Record.URL == "":
 		return answer, err
 	}
 	answer.URL, answer.Head = result.Record.URL, result.Record.Head

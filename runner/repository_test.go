@@ -132,7 +132,7 @@ func (r *remote) session(ctx context.Context, job attempt.Job, _ func(attempt.Up
 	case answer.Refused != "":
 		return schedule.Outcome{Class: schedule.IssueFailed, Why: "refused", Refused: answer.Refused, Turns: 1, Thread: "thread"}
 	}
-	return schedule.Outcome{Class: schedule.Done, Delivered: !answer.Head.IsZero(), Turns: 1, Thread: "thread"}
+	return schedule.Outcome{Class: schedule.Done, Delivered: !answer.Head.IsZero() || answer.URL != "", Turns: 1, Thread: "thread"}
 }
 
 // deliver takes the work out of a folder and has it published.
@@ -214,6 +214,24 @@ func TestWorkIsPublishedRecordedAndHandedOver(t *testing.T) {
 	}
 	if claims := r.claims(); len(claims) != 0 {
 		t.Errorf("claims are left: %v", claims)
+	}
+}
+
+func TestAPatchIsRecordedAndHandedOver(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	r.repository.Publisher.Folder = filepath.Join(t.TempDir(), "patches")
+	r.flow.change(func(s *workflow.Settings) { s.Delivery.Kind = workflow.KindPatch }, nil)
+	tick := r.tick()
+	want := filepath.Join(r.repository.Publisher.Folder, "ABC-1.patch")
+	if d := r.state().Deliveries["ABC-1"]; d.URL != want || d.Branch != "" || d.Base != "main" || d.At.IsZero() {
+		t.Errorf("recorded %+v, want %s", d, want)
+	}
+	if row := tick.Row("ABC-1"); row.Delivery.URL != want || row.State != "Review" || !tick.Completed(*row) {
+		t.Errorf("row %+v", row)
+	}
+	if got := r.branches(); got != "main" {
+		t.Errorf("branches %q", got)
 	}
 }
 
