@@ -12,9 +12,10 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// cleanupTime bounds the deletion of a temporary reference, which is done also when the
-// run is being ended.
-const cleanupTime = 5 * time.Second
+// cleanupTime bounds the deletion of a temporary reference when the run is being ended,
+// for which there are a few seconds in all. Tests, which may wait longer for a processor,
+// set it before they start.
+var cleanupTime = 2 * time.Second
 
 // pushVerified has GitHub make a commit like ours, so that GitHub signs it, and moves
 // the branch to that one. Our objects wait on the remote until then.
@@ -28,8 +29,11 @@ func (p *Publisher) pushVerified(ctx context.Context, w Work, r *Result, commit 
 		return fmt.Errorf("publish %s: %w", w.Issue, err)
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-		defer cancel()
+		if ctx.Err() != nil {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+			defer cancel()
+		}
 		if err := temporary.Delete(ctx); err != nil {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%v; the next delivery of %s deletes it", err, w.Issue))
 		}

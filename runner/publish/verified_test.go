@@ -25,6 +25,11 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
+func TestMain(m *testing.M) {
+	cleanupTime = time.Minute
+	m.Run()
+}
+
 // verified is a fixture whose remote is GitHub's as well: a commit that is made over
 // REST is in the repository that git pushes to.
 type verified struct {
