@@ -335,7 +335,9 @@ const maxMessage = 200
 
 // longTexts holds the files whose long texts are no messages: what agents and the
 // readers of documents get.
-var longTexts = []string{"tracker/linear/tool.go", "tracker/github/tool.go", "runner/workflow/keys.go", "runner/prompt/continuation.go", "runner/prompt/preamble.go"}
+var longTexts = []string{"tracker/linear/tool.go", "tracker/github/tool.go", "runner/workflow/keys.go", "runner/prompt/continuation.go", "runner/prompt/preamble.go",
+	"runner/attempt/tools.go",
+}
 
 func TestMessagesFitOnAScreen(t *testing.T) {
 	for _, s := range sources(t) {

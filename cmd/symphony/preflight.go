@@ -41,10 +41,14 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion
 		return "", err
 	}
 	defer root.Close()
-	return attempt.Preflight(ctx, attempt.Job{
+	job := attempt.Job{
 		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
 		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
 		Account: a.account(), SessionDir: filepath.Join(folder, "codex"), Denied: attempt.DenyCredentials(a.getenv),
 		Prompt: wf.Prompt, Warn: func(text string) { a.printItem("warning   ", text) },
-	})
+	}
+	if wf.Settings.Repository != nil {
+		job.Repository = &attempt.Repository{}
+	}
+	return attempt.Preflight(ctx, job)
 }

@@ -255,12 +255,12 @@ func (p prompts) first(resumed bool) string {
 // their callbacks.
 func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace.Process, codex.Options, error) {
 	var process *workspace.Process
-	hostPrograms := a.HostPrograms || a.Repository != nil
+	runsPrograms := a.Repository != nil // of the host, inside the agent's sandbox
 	options := codex.Options{
 		Version: a.Version, Cwd: ws.Path,
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
-		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.isRepository, NeedsExec: hostPrograms,
+		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.isRepository, NeedsExec: runsPrograms,
 		Deny: func(home string) []string {
 			readable := a.Denied.Readable
 			if process != nil {
@@ -271,7 +271,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 	}
 	command := a.Codex.Command
 	switch {
-	case !hostPrograms:
+	case !runsPrograms:
 	case a.home != "":
 		options.SaveProfile = a.saveProfile
 	default:

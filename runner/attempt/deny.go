@@ -224,7 +224,7 @@ func (a *attempt) deniedPaths(home string) []string {
 	if a.SessionDir != "" {
 		paths = append(paths, a.SessionDir)
 	}
-	if a.Repository != nil {
+	if a.Repository != nil && a.Repository.Host != nil { // the preflight has none
 		paths = append(paths, a.Repository.Host.Dir())
 	}
 	if a.EventLog != "" {

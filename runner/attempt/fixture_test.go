@@ -40,7 +40,7 @@ var (
 // scripted agent, which does what the issue says. Change job, hooks, grace and
 // onUpdate before the first run.
 type fixture struct {
-	t        *testing.T
+	t        testing.TB
 	dir      string // holds all other folders
 	job      Job
 	hooks    workspace.Hooks
@@ -54,7 +54,7 @@ type fixture struct {
 
 // newFixture returns a fixture whose issue is the script. Its hooks and its agent
 // leave a trace when they are started.
-func newFixture(t *testing.T, script string) *fixture {
+func newFixture(t testing.TB, script string) *fixture {
 	t.Helper()
 	f := &fixture{t: t, dir: t.TempDir(), grace: patient, onUpdate: func(Update) {}, log: &logBuffer{}}
 	for _, name := range []string{"issues", "home"} {

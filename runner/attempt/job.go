@@ -24,19 +24,15 @@ type Job struct {
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
 	Account    Account
-	SessionDir string // folder for the files of sessions that belong to no workspace; empty for none
-	Denied     Denied // what the agent may not read, besides the files of this program
-	// HostPrograms gives Codex what it needs to run programs of the host inside the
-	// agent's sandbox, see [codex.Session.Exec], and has Preflight check that it can. A
-	// Repository needs it.
-	HostPrograms bool
-	Repository   *Repository         // where the work comes from and goes to; nil leaves both to the hooks
-	Preflight    *PreflightOnce      // shared by the sessions of a tick; nil checks nothing before the first turn
-	Redact       func(string) string // hides secrets in texts that leave the program; nil hides none
-	EventLog     string              // absolute path of a file for the session's wire and events; empty for none
-	Version      string              // of this program, sent to the agent
-	Warn         func(string)        // gets the warnings of [Preflight]; nil drops them
-	Log          *slog.Logger
+	SessionDir string              // folder for the files of sessions that belong to no workspace; empty for none
+	Denied     Denied              // what the agent may not read, besides the files of this program
+	Repository *Repository         // where the work comes from and goes to; nil leaves both to the hooks
+	Preflight  *PreflightOnce      // shared by the sessions of a tick; nil checks nothing before the first turn
+	Redact     func(string) string // hides secrets in texts that leave the program; nil hides none
+	EventLog   string              // absolute path of a file for the session's wire and events; empty for none
+	Version    string              // of this program, sent to the agent
+	Warn       func(string)        // gets the warnings of [Preflight]; nil drops them
+	Log        *slog.Logger
 
 	stoppedTime time.Duration // replaces the constant in tests; 0 does not
 }

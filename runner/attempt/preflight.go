@@ -10,8 +10,9 @@ import (
 )
 
 // Preflight checks, without a turn, whether the agent of a job can work at all;
-// see [codex.Preflight]. The workspaces of the job should be a scratch folder, and
-// its issue a placeholder. It returns the version of the agent.
+// see [codex.Preflight]. The workspaces of the job should be a scratch folder, its issue a
+// placeholder, and its Repository an empty one if sessions will have one. It returns the
+// version of the agent.
 func Preflight(ctx context.Context, job Job) (version string, err error) {
 	a := &attempt{Job: job, report: func(Update) {}}
 	ws, err := a.Workspaces.Prepare(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})

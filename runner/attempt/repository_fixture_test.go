@@ -29,7 +29,7 @@ type repositoryFixture struct {
 	host       *git.Host            // of the store
 }
 
-func newRepositoryFixture(t *testing.T, script string) *repositoryFixture {
+func newRepositoryFixture(t testing.TB, script string) *repositoryFixture {
 	t.Helper()
 	f := &repositoryFixture{fixture: newFixture(t, script), deliver: func(Delivery) error { return nil }}
 	f.dir = realPath(t, f.dir)
@@ -38,7 +38,7 @@ func newRepositoryFixture(t *testing.T, script string) *repositoryFixture {
 	return f
 }
 
-func realPath(t *testing.T, path string) string {
+func realPath(t testing.TB, path string) string {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -135,6 +135,15 @@ func (f *repositoryFixture) publish(ctx context.Context, d Delivery) (Delivered,
 // session makes an attempt that begins with what the remote has.
 func (f *repositoryFixture) session(ctx context.Context) schedule.Outcome {
 	f.t.Helper()
+	f.fetch()
+	outcome := f.run(ctx)
+	f.assertNothingIsLeft()
+	return outcome
+}
+
+// fetch makes the job begin with what the remote has.
+func (f *repositoryFixture) fetch() {
+	f.t.Helper()
 	fetched, err := f.store.Fetch(f.t.Context(), git.Source{Prefix: "symphony/"})
 	f.check(err)
 	f.there = fetched.Branches[f.branch]
@@ -146,9 +155,6 @@ func (f *repositoryFixture) session(ctx context.Context) schedule.Outcome {
 		Base: fetched.Base, BaseHead: fetched.Head, Branch: f.branch, Head: start, Pushed: f.there,
 		User: git.Person{Name: "Agent", Email: "agent@example.com"},
 	}
-	outcome := f.run(ctx)
-	f.assertNothingIsLeft()
-	return outcome
 }
 
 // assertNothingIsLeft fails the test if a session left a quarantine, a staging folder or

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // assertPublished checks the files of the issue's branch besides those of the base.
@@ -83,7 +84,7 @@ func TestWorkIsPublishedDuringTheSession(t *testing.T) {
 			if refused := strings.Contains(name, "refused"); refused != strings.Contains(log, "- .github/x: the path is protected") {
 				t.Errorf("the agent is told of the refusal: %v", !refused)
 			}
-			if !strings.Contains(log, "https://example.com/pull/1") {
+			if !strings.Contains(log, `The work is published: https://example.com/pull/1\nHead: `) {
 				t.Error("the agent is not told where the work is")
 			}
 		})
@@ -100,6 +101,23 @@ func TestASessionThatMakesNothingPublishesNothing(t *testing.T) {
 	}
 	if f.isPublished() {
 		t.Error("something is published")
+	}
+	if !strings.Contains(f.readText(f.job.EventLog), "There is nothing new to publish: take the agent's work: nothing_new. End your turn") {
+		t.Error("the agent is not told that there is nothing new")
+	}
+}
+
+func TestTheAgentIsToldWhereItsWorkIs(t *testing.T) {
+	t.Parallel()
+	head := git.ObjectID{0xab}
+	for want, delivered := range map[string]Delivered{
+		"The work is published: https://example.com/pull/1\nHead: " + head.String(): {URL: "https://example.com/pull/1", Head: head},
+		"The work is published\nHead: " + head.String():                             {Head: head},
+		"The work is published: /patches/ABC-1":                                     {URL: "/patches/ABC-1"},
+	} {
+		if got := published(delivered); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

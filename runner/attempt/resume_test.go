@@ -126,7 +126,7 @@ func TestASessionWhoseThreadCannotBeResumedStartsANewOne(t *testing.T) {
 }
 
 // onlyFile returns the only file below a folder.
-func onlyFile(t *testing.T, folder string) string {
+func onlyFile(t testing.TB, folder string) string {
 	t.Helper()
 	for {
 		entries, err := os.ReadDir(folder)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -39,10 +37,11 @@ func (a *attempt) tools() []codex.Tool {
 func (a *attempt) deliverTool() codex.Tool {
 	return codex.Tool{
 		Name: "deliver",
-		Description: "Publish the work on this issue: all that git does not ignore, committed or not. " +
+		Description: "Publish the work on this issue: all that git does not ignore, committed or not. Call it when the work is done and tested. " +
 			"The answer is where it is, or what to fix before you call again. Do not push or open a pull request yourself.",
-		InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"},` +
-			`"body":{"type":"string","description":"Markdown"}},"required":["title","body"],"additionalProperties":false}`),
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string","description":"what the work does, in one line"},` +
+			`"body":{"type":"string","description":"why, how it was tested, and what to look at; Markdown for the people who review it"}},` +
+			`"required":["title","body"],"additionalProperties":false}`),
 		Timeout: a.verifyTime() + publishTime,
 		Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
 			text, ok := a.callDeliver(ctx, arguments)
@@ -73,10 +72,10 @@ func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (a
 	switch {
 	case err == nil:
 		a.work.done.Store(true)
-		return strings.TrimSpace(fmt.Sprintf("The work is published. %s\nHead: %s", got.URL, got.Head)), true
+		return published(got) + "\nEnd your turn. What you still change before that is published as well.", true
 	case errors.Is(err, git.ErrNothingNew):
 		a.work.done.Store(true)
-		return "There is nothing to publish: " + err.Error(), true
+		return "There is nothing new to publish: " + err.Error() + ". End your turn, or make what the issue asks for and call deliver again.", true
 	case errors.Is(err, ErrPerson):
 		return "Nothing was published: " + err.Error() + ". A person has to decide: end your turn.", false
 	case isRefused:
@@ -87,4 +86,16 @@ func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (a
 		return "Nothing was published: " + err.Error() + ". Fix this and call deliver again.", false
 	}
 	return "Nothing was published: " + err.Error() + ". It is tried again at the end of the session.", false
+}
+
+// published tells the agent where its work is.
+func published(d Delivered) string {
+	text := "The work is published"
+	if d.URL != "" {
+		text += ": " + d.URL
+	}
+	if !d.Head.IsZero() {
+		text += "\nHead: " + d.Head.String()
+	}
+	return text
 }

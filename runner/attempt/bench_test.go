@@ -1,0 +1,104 @@
+package attempt
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// addFiles commits 20,000 files to the remote.
+func (f *repositoryFixture) addFiles() {
+	f.t.Helper()
+	var input bytes.Buffer
+	input.WriteString("commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 6\nsecond\nfrom refs/heads/main^0\n")
+	for i := range 20_000 {
+		text := strings.Repeat(fmt.Sprintf("line %d of a file that is as long as files are\n", i), 50)
+		fmt.Fprintf(&input, "M 100644 inline d%03d/f%05d\ndata %d\n%s\n", i%200, i, len(text), text)
+	}
+	cmd := exec.CommandContext(f.t.Context(), "git", "fast-import", "--quiet")
+	cmd.Dir, cmd.Stdin = f.origin, &input
+	if out, err := cmd.CombinedOutput(); err != nil {
+		f.t.Fatalf("%v\n%s", err, out)
+	}
+	f.fetch()
+}
+
+// Through the agent's process a new workspace of 20,000 files may take 1.5 times as long
+// as a clone, and the harvest of ten changed files a second. Both are compared in turn,
+// because the disk is not equally fast at all times.
+func BenchmarkWorkspaceOf20000Files(b *testing.B) {
+	if testing.Short() {
+		b.Skip("20,000 files")
+	}
+	for name, make := range map[string]func(b *testing.B) *repositoryFixture{
+		"scripted agent": func(b *testing.B) *repositoryFixture { return newRepositoryFixture(b, "") },
+		"codex": func(b *testing.B) *repositoryFixture {
+			of, _ := newCodexFixture(b)
+			f := &repositoryFixture{fixture: of}
+			f.dir = realPath(b, f.dir)
+			account := f.job.Account
+			f.inRepository()
+			f.job.Account = account
+			return f
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			f := make(b)
+			f.addFiles()
+			f.openWorkspaces()
+			var clone, fill, harvest time.Duration
+			for b.Loop() {
+				began := time.Now()
+				f.git(".", "clone", "-q", "--no-hardlinks", f.origin, "clone")
+				clone += time.Since(began)
+				f.check(os.RemoveAll(f.path("clone")))
+
+				f.sessionInNew(func(a *attempt, session *codex.Session) error {
+					began := time.Now()
+					if err := a.fill(b.Context(), session, a.work.ws); err != nil {
+						return err
+					}
+					fill += time.Since(began)
+					for i := range 10 {
+						writeFile(b, f.inWorkspace(fmt.Sprintf("d%03d/f%05d", i, i)), "changed\n")
+					}
+					began = time.Now()
+					incoming, err := a.harvest(b.Context(), a.Repository.from())
+					harvest += time.Since(began)
+					if err != nil {
+						return err
+					}
+					return incoming.Close()
+				})
+			}
+			n := float64(b.N)
+			b.ReportMetric(clone.Seconds()*1000/n, "clone-ms")
+			b.ReportMetric(fill.Seconds()*1000/n, "fill-ms")
+			b.ReportMetric(fill.Seconds()/clone.Seconds(), "of-clone")
+			b.ReportMetric(harvest.Seconds()*1000/n, "harvest-ms")
+		})
+	}
+}
+
+// sessionInNew calls use with a session in a new workspace, which is removed afterwards.
+func (f *repositoryFixture) sessionInNew(use func(*attempt, *codex.Session) error) {
+	f.t.Helper()
+	a := &attempt{Job: f.job, report: func(Update) {}}
+	a.Redact = func(text string) string { return text }
+	issue := workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier}
+	var err error
+	a.work.ws, err = a.Workspaces.Begin(f.t.Context(), issue)
+	f.check(err)
+	a.work.began = time.Now()
+	f.check(a.runAgent(f.t.Context(), a.work.ws, codex.Connect, func(session *codex.Session) error { return use(a, session) }))
+	_, err = a.Workspaces.Remove(context.WithoutCancel(f.t.Context()), issue)
+	f.check(err)
+}
