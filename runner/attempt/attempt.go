@@ -74,7 +74,7 @@ type attempt struct {
 
 	issue     *tracker.Issue // as read after the latest turn; nil when it could not be read
 	gone      bool           // whether that read found that the issue is no longer visible
-	changed   bool           // whether the session changed the workspace
+	changed   bool           // whether the session changed the workspace; if its work is taken, whether it published any
 	questions []string       // that the agent asked
 	acted     bool           // whether it did more than speak in the latest turn
 	warnings  []string       // failures that do not change the outcome

@@ -107,7 +107,6 @@ func (a *attempt) runInRepository(ctx context.Context, ws workspace.Workspace, t
 		run = a.runWithTrustedHooks
 	}
 	err := run(ctx, ws, template)
-	a.changed = !a.work.published.IsZero()
 	if !a.work.unfilled {
 		return err
 	}
@@ -189,15 +188,27 @@ func (a *attempt) runThread(ctx context.Context, session *codex.Session, ws work
 	if err != nil {
 		return err
 	}
+	before := ""
+	if !a.delivers() {
+		before = a.fingerprint(ctx, ws)
+	}
+	err = a.runTurns(ctx, session, prompts.first(session.Resumed()))
+	if !a.delivers() {
+		a.changed = before == "" || before != a.fingerprint(context.WithoutCancel(ctx), ws)
+	}
 	settled, taken := false, false
-	if err = a.runTurns(ctx, session, prompts.first(session.Resumed())); err == nil && len(a.questions) == 0 {
+	if err == nil && len(a.questions) == 0 {
 		settled, err = a.finish(ctx, session)
 		taken = err == nil
 	}
 	if !settled {
 		taken = a.abandon(ctx, session)
 	}
-	if taken && a.delivers() {
+	if !a.delivers() {
+		return err
+	}
+	a.changed = !a.work.published.IsZero()
+	if taken {
 		if err := a.Workspaces.SaveNote(ws, nothingLeft); err != nil {
 			a.warn("the next session continues with work that is published", err)
 		}

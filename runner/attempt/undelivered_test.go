@@ -16,10 +16,10 @@ func TestWithoutADeliveryTheWorkStaysInTheWorkspace(t *testing.T) {
 	t.Parallel()
 	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n- [ ] Run `git add -A && git commit -qm one`\n- [ ] Create `b.txt` containing `two`\n")
 	f.job.Repository.Deliver, f.job.Repository.Verify, f.job.Repository.Hooks.AfterRun = nil, "false", "touch after"
-	for range 2 {
+	for _, idle := range []bool{false, true} {
 		f.job.EventLog = f.path("logs", "events.jsonl")
 		got := f.session(t.Context())
-		if got.Class != schedule.Done || got.Delivered || len(got.Warnings) > 0 || got.Turns != 1 {
+		if got.Class != schedule.Done || got.Delivered || len(got.Warnings) > 0 || got.Turns != 1 || got.Idle != idle {
 			t.Errorf("%+v", got)
 		}
 		for _, name := range []string{"a.txt", "b.txt", "after"} {
