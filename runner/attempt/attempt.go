@@ -16,6 +16,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // StopTime is more than Run takes to return after its context has ended, whatever the
@@ -234,6 +235,9 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	run := prompt.Run{Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), Delivers: a.delivers()}
 	if repo := a.Repository; repo != nil {
 		run.Branch, run.Base = repo.Checkout.Branch.String(), repo.Checkout.Base.String()
+		if a.work.aside {
+			run.Aside = git.AsideBranch
+		}
 	}
 	if p.fresh, err = template.Render(a.Issue, run); err != nil || a.Thread == "" {
 		return p, err

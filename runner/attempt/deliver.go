@@ -76,7 +76,7 @@ func (a *attempt) publish(ctx context.Context, proof proof) error {
 func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 	w := &a.work
 	defer func() { w.record(err == nil, err) }()
-	incoming, err := a.harvest(ctx, a.Repository.from())
+	incoming, err := a.harvest(ctx, a.from())
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,7 @@ func (a *attempt) settle(ctx context.Context) error {
 }
 
 // answer returns an answer of Repository.Deliver or Settle, with the error of one that
-// refused the work. It collects the warnings. Once the thread is open, a.work must be
-// held.
+// refused the work. It collects the warnings. a.work must be held.
 func (a *attempt) answer(got Delivered, err error) (Delivered, error) {
 	for _, warning := range got.Warnings {
 		a.work.warnings = append(a.work.warnings, a.brief(warning))

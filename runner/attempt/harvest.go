@@ -29,7 +29,10 @@ type work struct {
 	began    time.Time
 	unfilled bool // the workspace is of no use for another session
 	kept     bool // the workspace has what the last session left
-	hooked   bool // after_run has been started since the latest turn
+	aside    bool // on a branch of its own
+
+	start  git.ObjectID // where work began that the session continues; zero for Checkout.Head
+	hooked bool         // after_run has been started since the latest turn
 
 	done        atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
 	publishing  chan struct{} // has room for one

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,14 +21,15 @@ import (
 const nothingLeft = "taken\n"
 
 // from returns where the work of the session begins.
-func (r *Repository) from() git.From {
-	return git.From{Start: r.Checkout.Head, Base: r.Checkout.Base}
+func (a *attempt) from() git.From {
+	c := a.Repository.Checkout
+	return git.From{Start: cmp.Or(a.work.start, c.Head), Base: c.Base}
 }
 
 // saveStart writes the note. head is where the session has left the branch of the
 // remote; zero if it has not moved it.
 func (a *attempt) saveStart(head git.ObjectID) error {
-	from := a.Repository.from()
+	from := a.from()
 	if head.IsZero() {
 		head = from.Start
 	}
@@ -49,15 +51,14 @@ func (a *attempt) readStart(ws workspace.Workspace) (from git.From, head git.Obj
 
 // leftover takes work that the last session left in a kept workspace; nil if there is
 // none to continue with. Work that cannot be taken is given up with a warning: an agent
-// must not be able to block its issue. If somebody else has moved the branch, the
-// session begins with that, and Deliver says what becomes of the work.
+// must not be able to block its issue. If somebody else has moved the branch, the session
+// begins with that, and the work stands beside it, on [git.AsideBranch].
 func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.Incoming, error) {
 	a.work.kept = !ws.CreatedNow && a.Workspaces.Note(ws) != ""
 	from, head, ok := a.readStart(ws)
 	if ws.CreatedNow || !ok {
 		return nil, nil
 	}
-	const lost = "the work that the last session left was not taken along"
 	left, err := a.harvest(ctx, from)
 	switch class, _ := classify(err); {
 	case err == nil:
@@ -67,24 +68,19 @@ func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.In
 		return nil, err
 	default:
 		a.work.kept = false
-		a.warn(lost, err)
+		a.warn("the work that the last session left was not taken along", err)
 		return nil, nil
 	}
 	switch pushed := a.Repository.Checkout.Pushed; {
-	case pushed.IsZero() || pushed == from.Start || pushed == head || !a.delivers():
-		return left, nil
+	case pushed.IsZero(): // the base may have moved, without the work
+		a.work.start = from.Start
+	case pushed == from.Start || pushed == head:
 	case a.hasAll(ctx, left, pushed):
 		return nil, left.Close()
+	default:
+		a.work.aside = true
 	}
-	a.work.kept = false
-	_, err = a.answer(a.Repository.Deliver(ctx, Delivery{Incoming: left, Unproven: true, Tested: unfinished}))
-	if class, _ := classify(err); err != nil && class == schedule.Systemic {
-		return nil, errors.Join(err, left.Close())
-	}
-	if err != nil {
-		a.warn(lost, err)
-	}
-	return nil, left.Close()
+	return left, nil
 }
 
 // hasAll reports whether a commit of the branch has the files of work that was left, and

@@ -28,8 +28,9 @@ func TestTheNextSessionContinuesWithWhatWasNotTaken(t *testing.T) {
 			f.git("seed", "commit", "-q", "--allow-empty", "-m", "second")
 			f.git("seed", "push", "-q", f.origin, "main")
 		}, "", []string{"a.txt", "b.txt", "c.txt"}},
-		"not when a person moved the branch": {work + "- [ ] Say `ready`\n- [ ] Hang\n", func(f *repositoryFixture) {
-			f.git("seed", "commit", "-q", "--allow-empty", "-m", "by a person")
+		"after a person moved the branch": {work + "- [ ] Say `ready`\n- [ ] Hang\n", func(f *repositoryFixture) {
+			writeFile(t, f.path("seed", "README.md"), "by a person\n")
+			f.git("seed", "commit", "-q", "-a", "-m", "by a person")
 			f.git("seed", "push", "-q", f.origin, "main:"+f.branch.String())
 			f.deliver = func(d Delivery) error {
 				if d.Incoming.Start != f.there {
@@ -37,7 +38,8 @@ func TestTheNextSessionContinuesWithWhatWasNotTaken(t *testing.T) {
 				}
 				return nil
 			}
-		}, "was not taken along: ", []string{"c.txt"}},
+			f.setScript("- [ ] Run `grep -q person README.md && test ! -e a.txt && git merge -q --no-edit unpublished && touch c.txt`\n")
+		}, "", []string{"a.txt", "b.txt", "c.txt"}},
 		"not when git cannot read it": {work + "- [ ] Run `rm -rf .git/objects`\n- [ ] Say `ready`\n- [ ] Hang\n", func(*repositoryFixture) {},
 			"was not taken along: ", []string{"c.txt"}},
 	} {
@@ -56,6 +58,9 @@ func TestTheNextSessionContinuesWithWhatWasNotTaken(t *testing.T) {
 			}
 			if test.warning == "" && len(got.Warnings) > 0 || test.warning != "" && (len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], test.warning)) {
 				t.Errorf("warned of %q", got.Warnings)
+			}
+			if text := f.git(f.origin, "show", f.branch.String()+":README.md"); strings.Contains(name, "person") != strings.Contains(text, "person") {
+				t.Errorf("README.md is %q", text)
 			}
 			if files, _ := f.published(); strings.Join(files[2:], " ") != strings.Join(test.files, " ") {
 				t.Errorf("published: %v", files)

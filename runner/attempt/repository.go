@@ -264,7 +264,11 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) error {
 	checkout := a.Repository.Checkout
 	if left != nil {
 		defer left.Close()
-		checkout.Head = left.Tip
+		if a.work.aside {
+			checkout.Aside = left.Tip
+		} else {
+			checkout.Head = left.Tip
+		}
 	}
 	err = a.Workspaces.ReplaceGit(ws, func(folder *os.Root) error {
 		err := a.Repository.Store.Populate(folder, checkout)

@@ -44,13 +44,13 @@ func TestTheFirstPromptIsTrueAboutWhatTheWorkspaceHas(t *testing.T) {
 		between func(f *repositoryFixture) // called after it
 		kept    bool
 	}{
-		"published work":         {"touch a.txt", nil, nil, true},
-		"no work":                {"true", nil, nil, true},
-		"work that stayed":       {"touch a.txt", unpublished, nil, true},
-		"work that is lost":      {"touch a.txt; rm -rf .git/objects", unpublished, nil, false},
-		"another folder":         {"touch a.txt", nil, func(f *repositoryFixture) { f.check(os.RemoveAll(f.inWorkspace(""))) }, false},
-		"a folder of hooks":      {"touch a.txt", nil, func(f *repositoryFixture) { f.check(os.Remove(f.path("root", ".symphony", "ABC-1.note"))) }, false},
-		"work that people moved": {"touch a.txt", unpublished, func(f *repositoryFixture) { f.git("seed", "push", "-q", f.origin, "main:refs/heads/symphony/ABC-1") }, false},
+		"published work":             {"touch a.txt", nil, nil, true},
+		"no work":                    {"true", nil, nil, true},
+		"work that stayed":           {"touch a.txt", unpublished, nil, true},
+		"work that is lost":          {"touch a.txt; rm -rf .git/objects", unpublished, nil, false},
+		"another folder":             {"touch a.txt", nil, func(f *repositoryFixture) { f.check(os.RemoveAll(f.inWorkspace(""))) }, false},
+		"a folder of hooks":          {"touch a.txt", nil, func(f *repositoryFixture) { f.check(os.Remove(f.path("root", ".symphony", "ABC-1.note"))) }, false},
+		"work beside that of people": {"touch a.txt", unpublished, func(f *repositoryFixture) { f.git("seed", "push", "-q", f.origin, "main:refs/heads/symphony/ABC-1") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,6 +72,9 @@ func TestTheFirstPromptIsTrueAboutWhatTheWorkspaceHas(t *testing.T) {
 				want := "kept: false"
 				if test.kept || thread == "" { // the folder is there, and nothing more is lost
 					want = "kept: true"
+				}
+				if aside := name == "work beside that of people" && thread != ""; aside != strings.Contains(text, "local branch `unpublished`") {
+					t.Errorf("the work is aside: %v", !aside)
 				}
 				if !strings.Contains(text, want) || thread != "" && (!strings.Contains(text, has[test.kept]) || strings.Contains(text, has[!test.kept])) {
 					t.Errorf("the prompt is\n%s", text)

@@ -60,10 +60,14 @@ func repository(run Run) string {
 	if run.Branch == "" {
 		return ""
 	}
-	text := fmt.Sprintf("The workspace is a Git repository on the branch `%s`, whose base is `%s`. You cannot push from it or fetch into it.", run.Branch, run.Base)
-	if run.Delivers {
-		text += " You need not: at the end of the session everything in it that Git does not ignore, committed or not, is taken, checked and published on that branch. Open no pull request yourself." +
-			" When the work is done and tested, call the tool `deliver` with a title and a description for the people who will review it, and end your turn."
+	text := fmt.Sprintf("The workspace is a Git repository on the branch `%s`, whose base is `%s`. ", run.Branch, run.Base)
+	if run.Aside != "" {
+		text += fmt.Sprintf("Others have pushed to it since the last session, whose work was not published and is on the local branch `%s`: merge that, as far as it is still of use. ", run.Aside)
 	}
-	return text + "\n\n"
+	text += "You cannot push from it or fetch into it"
+	if run.Delivers {
+		text += ", and need not: at the end of the session everything in it that Git does not ignore, committed or not, is taken, checked and published on that branch. Open no pull request yourself." +
+			" When the work is done and tested, call the tool `deliver` with a title and a description for the people who will review it, and end your turn"
+	}
+	return text + ".\n\n"
 }

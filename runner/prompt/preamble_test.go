@@ -64,6 +64,16 @@ func TestAPromptSaysHowTheWorkOfAWorkspaceOfTheHostIsTaken(t *testing.T) {
 	}
 }
 
+func TestAPromptNamesTheBranchWithWorkThatStandsAside(t *testing.T) {
+	t.Parallel()
+	for aside, want := range map[string]bool{"": false, "unpublished": true} {
+		got := mustRender(t, Run{Branch: "symphony/GH-7", Base: "main", WorkspaceKept: true, Aside: aside})
+		if strings.Contains(got, "on the local branch `unpublished`: merge that") != want {
+			t.Errorf("aside on %q: %s", aside, got)
+		}
+	}
+}
+
 // In a workspace of the host the files of an earlier session are there, but not as it
 // left them.
 func TestAResumedThreadIsToldWhatBecameOfItsFiles(t *testing.T) {

@@ -83,7 +83,8 @@ type Run struct {
 	// Branch is the branch of a workspace that the host fills, and Base the one that its
 	// work is for; empty if hooks fill it.
 	Branch, Base string
-	Delivers     bool // the work is taken from such a workspace, and there is the tool deliver
+	Aside        string // the branch with work of the last session that Branch does not have; empty for none
+	Delivers     bool   // the work is taken from such a workspace, and there is the tool deliver
 }
 
 // Render returns the prompt for one attempt. Before the text of the template a preamble

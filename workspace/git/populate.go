@@ -25,9 +25,13 @@ type Checkout struct {
 	Branch   Branch   // of the issue; it is checked out
 	Head     ObjectID // where the branch starts
 	Pushed   ObjectID // where origin/<branch> points; zero if the remote does not have it
+	Aside    ObjectID // where [AsideBranch] points: earlier work that the branch does not have; zero for none
 	User     Person   // author and committer of what the agent commits
 	Exclude  []string // patterns of files that are neither committed nor cleaned away, such as caches
 }
+
+// AsideBranch is the local branch for work that could not be put on the issue's branch.
+const AsideBranch = "unpublished"
 
 // Populate writes a new .git into an empty folder. The packs are copies, so that the
 // agent may do with them what it likes, and nothing in it leads back to the store. The
@@ -89,8 +93,8 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 	return nil
 }
 
-// CopyPacks copies the work into a .git that [Store.Populate] has made, so that Head can
-// be its tip.
+// CopyPacks copies the work into a .git that [Store.Populate] has made, so that Head or
+// Aside can be its tip.
 func (in *Incoming) CopyPacks(into *os.Root) error {
 	const folder = "objects/pack"
 	entries, err := os.ReadDir(filepath.Join(in.dir, folder))
@@ -128,7 +132,11 @@ func copyFile(into *os.Root, name, from string) error {
 // packedRefs returns the references of the new repository in the format of git's
 // packed-refs, which wants them sorted.
 func (c Checkout) packedRefs() string {
-	refs := map[string]ObjectID{c.Branch.ref(): c.Head, c.Base.tracking(): c.BaseHead}
+	refs := map[string]ObjectID{}
+	if !c.Aside.IsZero() {
+		refs[Branch{AsideBranch}.ref()] = c.Aside
+	}
+	refs[c.Branch.ref()], refs[c.Base.tracking()] = c.Head, c.BaseHead
 	if !c.Pushed.IsZero() {
 		refs[c.Branch.tracking()] = c.Pushed
 	}
