@@ -63,7 +63,7 @@ func (p *Publisher) findPullRequest(ctx context.Context, w Work) (pullRequests, 
 
 // closed returns the error for a pull request that a person closed.
 func closed(w Work, pull *client.PullRequest) error {
-	return fmt.Errorf("publish %s: %w: somebody closed %s without merging it; reopen it, or release the issue", w.Issue, ErrClosed, pull.GetHTMLURL())
+	return fmt.Errorf("publish %s: %w: somebody closed %s without merging it; reopen it, or close the issue", w.Issue, ErrClosed, pull.GetHTMLURL())
 }
 
 // report sets what a Result says of a pull request.

@@ -38,6 +38,15 @@ func (g *GitHub) Pulls() []Pull {
 // ClosePull has a person close a pull request without merging it.
 func (g *GitHub) ClosePull(number int) { g.endPull(number, func(*thread) {}) }
 
+// ReopenPull has a person open a closed pull request again.
+func (g *GitHub) ReopenPull(number int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t := g.thread(number); t != nil && t.pull != nil && !t.pull.Merged {
+		t.State, t.updated = "open", g.tick()
+	}
+}
+
 // Merge has a person merge a pull request as one commit, after which its branch is gone.
 func (g *GitHub) Merge(number int) {
 	g.endPull(number, func(t *thread) {

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+)
+
+// moreWork is what the agent does when somebody asks for more.
+const moreWork = "Create `brake.go` containing `package shop`"
+
+// asksFor has a person ask for something else in the issue, and put the label on again.
+func (s *shop) asksFor(steps ...string) {
+	s.hub.Edit(1, "- [ ] "+strings.Join(steps, "\n- [ ] ")+"\n")
+	s.hub.PutOn(1, "symphony")
+}
+
+// operator runs a command on the state.
+func (s *shop) operator(args ...string) {
+	s.t.Helper()
+	s.ok(append([]string{"state"}, append(args, onBranch)...)...)
+}
+
+// checkSaid fails the test unless the runs since the last call said all of this.
+func (s *shop) checkSaid(texts ...string) {
+	s.t.Helper()
+	said := oneSpaced(s.out)
+	for _, text := range texts {
+		if !strings.Contains(said, text) {
+			s.t.Errorf("nothing says %q:\n%s", text, s.out)
+		}
+	}
+	s.out = ""
+}
+
+func TestAPullRequestThatMayNotBeOpenedIsOpenedWhenItMay(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, otherWork)
+	s.hub.Fail("POST /pulls", storetest.Fault{Status: http.StatusForbidden, Says: "GitHub Actions is not permitted to create or approve pull requests."})
+	s.tick()
+	s.checkSaid("the branch symphony/GH-1 was pushed: pull_request_not_permitted", "allow it in Settings > Actions > General > Workflow permissions")
+	if i := s.hub.Issue(1); len(i.Labels) != 1 || len(s.hub.Pulls()) != 0 {
+		t.Errorf("the issue was handed over without a pull request: %+v, %+v", i, s.hub.Pulls())
+	}
+	s.tick()
+	s.checkSaid("Nothing can be started until")
+	s.operator("resume")
+	s.tick()
+	s.assertDelivered()
+}
+
+func TestAPullRequestThatAPersonClosedIsGoneOnWithWhenItIsOpenAgain(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, sameWork)
+	s.tick()
+	s.hub.ClosePull(2)
+	s.asksFor(moreWork)
+	head := s.hub.Head("symphony/GH-1")
+	s.tick()
+	s.checkSaid("GH-1 is parked", "somebody closed "+s.hub.CloneURL()+"/pull/2 without merging it; reopen it, or close the issue", "symphony state retry GH-1")
+	if now := s.hub.Head("symphony/GH-1"); now != head || len(s.hub.Pulls()) != 1 || s.hub.Pulls()[0].State != "closed" {
+		t.Errorf("the branch moved from %s to %s; pull requests %+v", head, now, s.hub.Pulls())
+	}
+	s.hub.ReopenPull(2)
+	s.operator("retry", "GH-1")
+	s.tick()
+	s.assertDelivered()
+	if files := s.hub.Git("diff", "--name-only", "main", "symphony/GH-1"); files != "brake.go\ncart.go" {
+		t.Errorf("the branch changes %q", files)
+	}
+}
+
+func TestACommitOfAReviewerStaysAndIsThereForTheAgent(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, sameWork)
+	s.tick()
+	theirs := s.hub.Commit("symphony/GH-1", map[string]string{"README.md": "# Shop\n", "cart.go": "package shop // reviewed\n"})
+	s.asksFor("Run `grep reviewed cart.go`", moreWork)
+	s.tick()
+	s.assertDelivered()
+	if parent := s.hub.Git("rev-parse", "symphony/GH-1^"); parent != theirs {
+		t.Errorf("the last commit is on top of %s, want %s", parent, theirs)
+	}
+}
+
+// TestWorkThatMayNotLeaveCanBeTakenByHandAsTheReportSays runs the commands that the
+// report shows.
+func TestWorkThatMayNotLeaveCanBeTakenByHandAsTheReportSays(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, sameWork, "Create `.github/workflows/ci.yml` containing `on: push`")
+	s.tick()
+	report := s.out
+	s.checkSaid("1 refused", ".github/workflows/ci.yml: the path is protected (.github/**)")
+	if s.hub.Head("symphony/GH-1") != "" || len(s.hub.Pulls()) != 0 || len(s.hub.Issue(1).Labels) != 1 {
+		t.Errorf("something was published or handed over: %v, %+v, %+v", s.hub.Branches(), s.hub.Pulls(), s.hub.Issue(1))
+	}
+	where := regexp.MustCompile(`is kept in (\S+)\.`).FindStringSubmatch(oneSpaced(report))
+	commands := regexp.MustCompile(`(?m)^ +(git .*)$`).FindAllStringSubmatch(report, -1)
+	if where == nil || len(commands) != 3 {
+		t.Fatalf("the report names no folder, or not three commands:\n%s", report)
+	}
+	clone := t.TempDir()
+	run := func(command string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+		cmd.Dir, cmd.Env = clone, append(os.Environ(), s.env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+	run("git clone --quiet " + s.hub.Git("rev-parse", "--absolute-git-dir") + " .")
+	if err := os.CopyFS(clone, os.DirFS(where[1])); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range commands {
+		run(command[1])
+	}
+	for name, want := range map[string]string{"cart.go": "package shop\n", ".github/workflows/ci.yml": "on: push\n"} {
+		if got, err := os.ReadFile(filepath.Join(clone, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
