@@ -136,6 +136,9 @@ func TestTheSampleOfGitHubBringsThreeIssuesToThreePullRequests(t *testing.T) {
 			t.Errorf("afterwards the issue is %+v", i)
 		}
 	}
+	if n := strings.Count(o.summary, checksWait); n != 1 {
+		t.Errorf("the summary says %d times that checks wait:\n%s", n, o.summary)
+	}
 	var listed []struct{ URL string }
 	if err := json.Unmarshal([]byte(o.outputs["pull-requests"]), &listed); err != nil || len(listed) != 3 {
 		t.Errorf("the output pull-requests: %v\n%s", err, o.outputs["pull-requests"])

@@ -60,7 +60,7 @@ func (t *tickCommand) openedAsJob(tick report.Tick, wf workflow.Workflow) bool {
 }
 
 // keptBriefly is the notice for work that was not published and that no artifact keeps.
-const keptBriefly = "work that was not published is kept on the runner alone, which loses it: with the input upload-logs true " +
+const keptBriefly = "Work that was not published is kept on the runner alone, which loses it: with the input upload-logs true " +
 	"the artifact of the run keeps it, and everybody who may read the repository may read that"
 
 // locateKept says of kept work in which artifact of the run it is.
