@@ -90,6 +90,7 @@ func (d *deliverer) finish(ctx context.Context, result publish.Result, err error
 		return answer, err
 	}
 	answer.URL, answer.Head = result.Record.URL, result.Record.Head
+	answer.Unchanged = !result.Pushed && (result.State == publish.PullNone || result.State == publish.PullUnchanged)
 	pull := result.State
 	if pull == publish.PullUnchanged && result.Pushed {
 		pull = publish.PullUpdated

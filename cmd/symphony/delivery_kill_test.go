@@ -71,6 +71,26 @@ func (d discard) Header() http.Header         { return d.header }
 func (d discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d discard) WriteHeader(int)             {}
 
+// makeRepository makes a repository with one commit, and returns what runs git in it.
+func (p *project) makeRepository(name string) (git func(args ...string) string) {
+	p.t.Helper()
+	git = func(args ...string) string {
+		p.t.Helper()
+		cmd := exec.CommandContext(p.t.Context(), "git", append([]string{"-C", filepath.Join(p.dir, name), "-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...)
+		cmd.Env = append(os.Environ(), p.env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			p.t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	p.write(name+"/README.md", "# Shop\n")
+	git("init", "-q", "-b", "main")
+	git("add", "-A")
+	git("commit", "-q", "-m", "first")
+	return git
+}
+
 // agentKey gives each session a home of its own, with the profile of the programs that
 // the host runs in the sandbox.
 const agentKey = "sk-0123456789abcdefghij"
@@ -261,6 +281,40 @@ func name(request string) string { return strings.ReplaceAll(request, "/", "·")
 // The steps of an agent whose work is the same each time, and of one whose work is not.
 const sameWork, otherWork = "Create `cart.go` containing `package shop`", "Run `date +%N > cart.go`"
 
+// The same, where GitHub makes and signs the commit and the objects wait on a temporary
+// reference.
+func TestAKillAtAnyRequestOfAVerifiedDeliveryEndsInOnePullRequest(t *testing.T) {
+	t.Parallel()
+	newVerified := func(t *testing.T, work string) *shop {
+		s := newShop(t, work)
+		s.replace("hand_over:", "commits: verified\n  hand_over:")
+		return s
+	}
+	calm := newVerified(t, sameWork)
+	calm.tick()
+	calm.assertDelivered()
+	requests := calm.killer.log
+	if !strings.Contains(strings.Join(requests, " "), "POST /api/v3/repos/acme/shop/git/commits") {
+		t.Fatalf("a run makes only these requests: %q", requests)
+	}
+	for n := range 2 * len(requests) {
+		if testing.Short() && n%5 > 0 {
+			continue
+		}
+		at, late := n/2, n%2 == 1
+		fresh, work := (at+n)%2 == 0, sameWork
+		if at%4 > 9 {
+			work = otherWork
+		}
+		t.Run(fmt.Sprintf("%02d late=%v fresh=%v %s", at+1, late, fresh, name(requests[at])), func(t *testing.T) {
+			t.Parallel()
+			s := newVerified(t, work)
+			s.killAt(at+1, late, fresh)
+			s.assertDelivered()
+		})
+	}
+}
+
 // TestRunsThatAreAllKilledEndInOnePullRequest kills one run after the other, each a
 // request later than the one before.
 func TestRunsThatAreAllKilledEndInOnePullRequest(t *testing.T) {
@@ -318,20 +372,7 @@ func TestAKillAtAnyInstantDeliversEachIssueOnce(t *testing.T) {
 	p := newProject(t, agentCommand(t), issues)
 	p.env = append(p.env, "OPENAI_API_KEY="+agentKey)
 	p.replace("codex:", "repository: {url: ./shop}\ndelivery:\n  hand_over: {state: Review}\nbudget:\n  max_attempts_per_issue: 0\ncodex:")
-	git := func(args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", filepath.Join(p.dir, "shop"), "-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...)
-		cmd.Env = append(os.Environ(), p.env...)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	p.write("shop/README.md", "# Shop\n")
-	git("init", "-q", "-b", "main")
-	git("add", "-A")
-	git("commit", "-q", "-m", "first")
+	git := p.makeRepository("shop")
 
 	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	for range 25 {

@@ -96,7 +96,7 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 	if err != nil {
 		return err
 	}
-	w.published, w.latest = incoming.Tip, got
+	w.published, w.latest, w.changed = incoming.Tip, got, w.changed || !got.Unchanged
 	if err := a.saveStart(got.Head); err != nil { // another run would deliver it again, which changes nothing
 		w.warnings = append(w.warnings, a.brief(err.Error()))
 	}

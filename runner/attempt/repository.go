@@ -81,6 +81,8 @@ type Delivered struct {
 	Head     git.ObjectID // of the branch
 	Refused  string       // why nothing was published, in Markdown for the agent; empty if it was
 	Warnings []string     // failures that do not matter for the work
+	// Unchanged says that all of it was published before.
+	Unchanged bool
 }
 
 // RefusedError reports work at the end of a session that must not leave.
@@ -207,7 +209,7 @@ func (a *attempt) runThread(ctx context.Context, session *codex.Session, ws work
 	if !a.delivers() {
 		return err
 	}
-	a.changed = !a.work.published.IsZero()
+	a.changed = a.work.changed
 	if taken {
 		if err := a.Workspaces.SaveNote(ws, nothingLeft); err != nil {
 			a.warn("the next session continues with work that is published", err)

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -130,5 +131,20 @@ func TestRefusedWorkFailsTheIssueWithItsReasons(t *testing.T) {
 	}
 	if f.isPublished() {
 		t.Error("it is published")
+	}
+}
+
+func TestASessionWhoseWorkWasPublishedBeforeIsIdle(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+	if got := f.session(t.Context()); !got.Delivered || got.Idle {
+		t.Fatalf("%+v", got)
+	}
+	f.setScript("- [ ] Run `git commit -q --allow-empty -m again`\n")
+	f.job.Repository.Deliver = func(context.Context, Delivery) (Delivered, error) {
+		return Delivered{Head: f.there, Unchanged: true}, nil
+	}
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || !got.Idle {
+		t.Errorf("%+v", got)
 	}
 }
