@@ -36,6 +36,11 @@ func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, 
 		return Result{}, nil
 	case w.There == w.Last.Pushing:
 		r.Record.Head, r.Record.Pushing, r.Record.At = w.There, git.ObjectID{}, now
+		if p.Verified {
+			if err := w.Store.DeleteTemporary(ctx, w.Branch); err != nil {
+				r.Warnings = append(r.Warnings, err.Error())
+			}
+		}
 	case w.Last.Head.IsZero(): // the push did not happen, and the branch is a person's
 		return Result{}, nil
 	}

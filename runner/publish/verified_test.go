@@ -228,8 +228,11 @@ func TestWhatAKilledRunSignedIsSettled(t *testing.T) {
 	r, err := f.Settle(t.Context(), Work{
 		Issue: "GH-7", Branch: f.branch, There: last.Pushing, Default: "GH-7: A cart", Last: last, Store: f.store, Base: fetched.Base, Save: w.Save,
 	}, now)
-	if err != nil || r.State != PullOpened || r.Record.Head != last.Pushing || len(f.github.Pulls()) != 1 {
+	if err != nil || r.State != PullOpened || r.Record.Head != last.Pushing || len(f.github.Pulls()) != 1 || len(r.Warnings) > 0 {
 		t.Errorf("got %+v, %v", r, err)
+	}
+	if left := f.github.Git("for-each-ref", "refs/symphony"); left != "" {
+		t.Errorf("left: %s", left)
 	}
 }
 

@@ -47,17 +47,32 @@ func (in *Incoming) PushTemporary(ctx context.Context, to Branch, commit, old Ob
 		return fail(fmt.Errorf("%w: it is at %s, not at %s: fetch, and bring what is there into the work", ErrMoved, display(now), display(old)))
 	}
 	delete(there.refs, to.ref())
-	for _, name := range slices.Sorted(maps.Keys(there.refs)) {
-		left := Temporary{in.store, name, there.refs[name]}
-		if err := left.Delete(ctx); err != nil {
-			in.store.host.log.WarnContext(ctx, "what a killed run left on the remote was not deleted", "reference", name, "error", err)
-		}
-	}
+	in.store.deleteTemporary(ctx, there.refs)
 	t := Temporary{in.store, folder + rand.Text(), commit}
 	if err := in.store.push(ctx, in.dir, t.name, commit, ObjectID{}); err != nil {
 		return fail(err)
 	}
 	return t, nil
+}
+
+// DeleteTemporary deletes what runs have left for a branch that were killed before they
+// could. What cannot be deleted is logged: it is in nobody's way.
+func (s *Store) DeleteTemporary(ctx context.Context, to Branch) error {
+	there, err := s.list(ctx, temporaryPrefix+to.name+"/*")
+	if err != nil {
+		return fmt.Errorf("look for temporary references of %s: %w", s.remote, err)
+	}
+	s.deleteTemporary(ctx, there.refs)
+	return nil
+}
+
+// deleteTemporary deletes references that killed runs have left.
+func (s *Store) deleteTemporary(ctx context.Context, refs map[string]ObjectID) {
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		if err := (Temporary{s, name, refs[name]}).Delete(ctx); err != nil {
+			s.host.log.WarnContext(ctx, "what a killed run left on the remote was not deleted", "reference", name, "error", err)
+		}
+	}
 }
 
 // Delete deletes the reference. A missing one is no error.

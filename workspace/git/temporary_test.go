@@ -59,6 +59,14 @@ func TestWhatAKilledRunLeftIsDeletedByTheNextOnTheSameBranchAlone(t *testing.T) 
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "refs/symphony/push/symphony/GH-1/") || !strings.HasPrefix(lines[1], "refs/symphony/push/symphony/GH-10/") {
 		t.Errorf("the remote has %q", lines)
 	}
+	for range 2 {
+		if err := d.store.DeleteTemporary(t.Context(), target); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := d.temporaries(t); got != lines[1] {
+		t.Errorf("then it has %q", got)
+	}
 }
 
 func TestObjectsForABranchThatIsElsewhereAreNotPushed(t *testing.T) {
