@@ -150,6 +150,31 @@ func TestRaidIsRunByTheGitOfAHook(t *testing.T) {
 	}
 }
 
+// TestRaidIsRunByTheGitOfASandboxedHook sets the trap that no flag of git closes, for a
+// hook of a workflow with a repository: the program runs, and reaches nothing.
+func TestRaidIsRunByTheGitOfASandboxedHook(t *testing.T) {
+	t.Parallel()
+	p, m := realProject(t, "", map[string]string{"A-1": todo("Set a trap")})
+	p.write("outside/keep", "kept\n")
+	p.write("shop/README.md", "shop\n")
+	shop := filepath.Join(p.dir, "shop")
+	runGit(t, shop, "init", "-q", "-b", "main")
+	runGit(t, shop, "add", "-A")
+	runGit(t, shop, "commit", "-q", "-m", "one")
+	p.replace("codex:\n", "repository: {url: ./shop}\ndelivery: {kind: none}\nhooks: {after_run: git status > ran}\ncodex:\n")
+	trap := "echo sprung >> " + filepath.Join(p.dir, "workspaces", "A-1", "sprung") + "; echo raided > " + filepath.Join(p.dir, "outside", "raided") + "; false"
+	raid := "git init -q inner && git -C inner -c user.name=a -c user.email=a@b commit -q --allow-empty -m one && git add inner && " +
+		"git -C inner config core.fsmonitor '" + trap + "' && touch inner/file"
+	m.Add(lane("A-1", call("exec_command", map[string]any{"cmd": raid, "yield_time_ms": 30000}), handOver(), say("Done.")))
+	r := p.ok("--once")
+	if text := p.read("workspaces/A-1/ran") + p.read("workspaces/A-1/sprung"); !strings.Contains(text, "sprung") {
+		t.Fatalf("the hook has not sprung the trap, so this shows nothing: %s\n%s", text, r.stderr)
+	}
+	if names, err := os.ReadDir(filepath.Join(p.dir, "outside")); err != nil || len(names) != 1 {
+		t.Errorf("the program of the agent has written outside: %v, %v", names, err)
+	}
+}
+
 // TestNothingRemainsOfATick lets an agent leave a server, a child in a session
 // of its own and a stopped process, each without the environment by which they
 // would be known, and looks at what is there after the tick and was not before.
