@@ -127,3 +127,50 @@ func TestWorkThatMayNotLeaveCanBeTakenByHandAsTheReportSays(t *testing.T) {
 		}
 	}
 }
+
+// TestARepositoryThatCannotBeUsedIsSaidBeforeAnythingStarts has validate and a tick say
+// what is wrong with what to do about it, and no issue is charged.
+func TestARepositoryThatCannotBeUsedIsSaidBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
+	setting := func(text string) func(*shop) {
+		return func(s *shop) { s.replace("repository: {", "repository: {"+text+", ") }
+	}
+	for name, test := range map[string]struct {
+		spoil func(*shop)
+		want  string
+	}{
+		"no git": {func(s *shop) {
+			programs := t.TempDir()
+			for _, name := range []string{"bash", "sh"} {
+				path, err := exec.LookPath(name)
+				if err == nil {
+					err = os.Symlink(path, filepath.Join(programs, name))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.env = append(s.env, "PATH="+programs)
+		}, "git_unusable: executable file not found"},
+		"a wrong token":      {setting("token: $CODEX_HOME"), "remote_unauthorized: the token is missing, wrong or expired; correct repository.token"},
+		"no such repository": {func(s *shop) { s.replace("/acme/shop}", "/acme/cellar}") }, "remote_not_found: correct repository.url, or give the token access to it"},
+		"nobody listens":     {func(s *shop) { s.replace(s.hub.CloneURL(), "http://127.0.0.1:1/acme/shop") }, "remote_unavailable: check the network and the proxy"},
+		"no base":            {setting("base: develop"), `base_not_found: it has no branch "develop"; set repository.base to one that it has: main`},
+		"an empty one":       {func(s *shop) { s.hub.Delete("main") }, "remote_empty: it has no branch yet; push a first commit to it, or correct repository.url"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t, sameWork)
+			s.env = append(s.env, "CODEX_HOME=/nowhere")
+			test.spoil(s)
+			for _, args := range [][]string{{"validate"}, {"--once"}} {
+				r := s.run(args...)
+				if r.code == 0 || !strings.Contains(oneSpaced(r.stdout), test.want) || !strings.Contains(r.stderr, test.want) && args[0] != "validate" {
+					t.Errorf("symphony %s: exit status %d\n%s\n%s", args[0], r.code, r.stdout, r.stderr)
+				}
+			}
+			if claims := s.claims(); len(claims) > 0 {
+				t.Errorf("claims: %+v", claims)
+			}
+		})
+	}
+}
