@@ -17,11 +17,13 @@ const maxNames = 10
 
 // Locate returns the branch on which the work on an issue continues, and where the
 // remote has it; zero if it does not. That is the issue's own branch, or the one beside
-// it to which an earlier run delivered, because the own one was in use.
+// it to which an earlier delivery went, because the own one was in use. In later calls
+// own may be what an earlier one returned.
 func Locate(own git.Branch, last Record, fetched git.Fetched) (branch git.Branch, there git.ObjectID) {
 	id, exists := fetched.Branches[last.Branch]
 	delivered := !last.Head.IsZero() || id == last.Pushing
-	if name, _ := splitNumber(last.Branch.String()); exists && delivered && name == own.String() {
+	name, _ := splitNumber(own.String())
+	if lastName, _ := splitNumber(last.Branch.String()); exists && delivered && lastName == name {
 		return last.Branch, id
 	}
 	return own, fetched.Branches[own]

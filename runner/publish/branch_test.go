@@ -267,6 +267,11 @@ func TestTheBranchOfAnIssueIsLocated(t *testing.T) {
 	}
 	own, second, other := parse("symphony/GH-7"), parse("symphony/GH-7+2"), parse("symphony/GH-70")
 	one, two := git.ObjectID{1}, git.ObjectID{2}
+	if branch, there := Locate(second, Record{Branch: parse("symphony/GH-7+3"), Head: two}, git.Fetched{Branches: map[git.Branch]git.ObjectID{
+		own: one, second: one, parse("symphony/GH-7+3"): two,
+	}}); branch.String() != "symphony/GH-7+3" || there != two {
+		t.Errorf("located again: %v at %v", branch, there)
+	}
 	for name, test := range map[string]struct {
 		last    Record
 		fetched map[git.Branch]git.ObjectID

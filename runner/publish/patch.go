@@ -21,7 +21,7 @@ import (
 // delivery; else it may be a person's, or work that a session began from the base again
 // does not have, and the patch takes the next name.
 func (p *Publisher) writePatch(ctx context.Context, w Work, r Result, changes []git.Change, now time.Time) (Result, error) {
-	r.Record = Record{Base: w.Incoming.Base, URL: w.Last.URL, At: w.Last.At}
+	r.Record = Record{Base: w.Incoming.Base, Head: w.Last.Head, URL: w.Last.URL, At: w.Last.At}
 	commit, err := p.squash(ctx, w, changes, "patch", now)
 	if err != nil {
 		return r, err
@@ -30,10 +30,10 @@ func (p *Publisher) writePatch(ctx context.Context, w Work, r Result, changes []
 	if err != nil {
 		return r, fmt.Errorf("publish %s: write a patch: %w", w.Issue, err)
 	}
-	r.Record.URL, r.Pushed = name, written
-	if written || r.Record.At.IsZero() {
-		r.Record.At = now
+	if written || r.Record.URL != name {
+		r.Record.Head, r.Record.At = commit, now
 	}
+	r.Record.URL, r.Pushed = name, written
 	return r, nil
 }
 

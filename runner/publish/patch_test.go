@@ -35,7 +35,7 @@ func TestWorkBecomesAPatch(t *testing.T) {
 	// git apply would obey this if it were in the file.
 	w.Text = "diff --git a/.github/x b/.github/x\nnew file mode 100644\n--- /dev/null\n+++ b/.github/x\n@@ -0,0 +1 @@\n+evil\n"
 	r := f.publish(w)
-	if want := filepath.Join(f.Folder, "GH-7.patch"); r.Record.URL != want || !r.Pushed || !r.Record.At.Equal(now) || !r.Record.Head.IsZero() || !r.Record.Branch.IsZero() {
+	if want := filepath.Join(f.Folder, "GH-7.patch"); r.Record.URL != want || !r.Pushed || !r.Record.At.Equal(now) || r.Record.Head.IsZero() || !r.Record.Branch.IsZero() {
 		t.Errorf("got %+v", r)
 	}
 	f.git(".", "clone", "-q", f.origin, "person")

@@ -72,7 +72,7 @@ type Work struct {
 type Result struct {
 	Record   Record
 	Verdict  delivery.Verdict // its refusals say why nothing was published
-	Secret   bool             // whether work that was refused holds a secret, also in its history: it must not be kept as files
+	Secret   bool             // whether work that was refused, or has moved under us, holds a secret, also in its history: it must not be kept as files
 	Pushed   bool             // whether the branch was moved, or a patch written
 	State    PullState        // of the pull request
 	Warnings []string         // what failed and does not matter for the work
@@ -93,6 +93,10 @@ var (
 // a push, and those of GitHub.
 func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result, error) {
 	r, err := p.publish(ctx, w, now)
+	if len(r.Verdict.Refusals) > 0 || errors.Is(err, git.ErrMoved) {
+		secret, unread := p.hidesSecret(ctx, w.Incoming, r.Verdict)
+		r.Secret = secret || unread != nil // it may
+	}
 	return r, p.saveResult(ctx, w, r, err)
 }
 
@@ -171,9 +175,6 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 func (p *Publisher) check(ctx context.Context, w Work, r *Result) ([]git.Change, error) {
 	changes, verdict, err := p.judge(ctx, w.Incoming, w.There)
 	r.Verdict = verdict
-	if err == nil && len(verdict.Refusals) > 0 {
-		r.Secret, err = p.hidesSecret(ctx, w.Incoming, verdict)
-	}
 	return changes, err
 }
 

@@ -149,8 +149,8 @@ func TestPeoplesCommitsOnTheBranchAreKept(t *testing.T) {
 	late := f.session(f.adds("b", "2\n"))
 	late.Last = first.Record
 	f.git("person", "push", "-q", "origin", "HEAD")
-	if _, err := f.Publish(t.Context(), late, now); !errors.Is(err, git.ErrMoved) {
-		t.Errorf("a session that does not have them: %v", err)
+	if r, err := f.Publish(t.Context(), late, now); !errors.Is(err, git.ErrMoved) || r.Secret {
+		t.Errorf("a session that does not have them: %+v, %v", r, err)
 	}
 	w := f.session(f.adds("c", "3\n"))
 	w.Last = first.Record
@@ -159,6 +159,36 @@ func TestPeoplesCommitsOnTheBranchAreKept(t *testing.T) {
 	}
 	if got := f.onBranch("log", "--format=%s"); !strings.HasPrefix(got, "Add a cart\nby a person\nAdd a cart\n") {
 		t.Errorf("the branch has the commits %q", got)
+	}
+}
+
+// Work that has no place to go to is kept as files, too.
+func TestWorkUnderWhichTheBranchMovedSaysWhetherItHoldsASecret(t *testing.T) {
+	t.Parallel()
+	for name, agent := range map[string]func(f *fixture, folder string){
+		"in a file": func(f *fixture, folder string) { f.adds("a", ourSecret)(folder) },
+		"in a file that is gone": func(f *fixture, folder string) {
+			f.adds("a", ourSecret)(folder)
+			f.git(folder, "add", "-A")
+			f.git(folder, "commit", "-q", "-m", "one")
+			f.adds("a", "harmless\n")(folder)
+		},
+	} {
+		for _, when := range []string{"before the fetch", "after it"} {
+			t.Run(name+", moved "+when, func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t)
+				w := f.session(func(folder string) { agent(f, folder) })
+				f.git(f.origin, "branch", "symphony/GH-7", "main")
+				if when == "before the fetch" {
+					w.There = git.ObjectID{1}
+				}
+				r, err := f.Publish(t.Context(), w, now)
+				if refused := len(r.Verdict.Refusals) > 0; !refused && !errors.Is(err, git.ErrMoved) || !r.Secret {
+					t.Errorf("got %+v, %v", r, err)
+				}
+			})
+		}
 	}
 }
 

@@ -11,13 +11,14 @@ import (
 type Record struct {
 	Branch git.Branch // on the remote
 	Base   git.Branch // that the work is for
-	// Head is where we left the branch; zero before the first push.
+	// Head is where we left the branch, or the commit that a patch was made of; zero before
+	// the first push.
 	Head git.ObjectID
 	// Pushing is the commit of a push that has begun; zero if none has, or if its end is
 	// known. The branch is at Head or at Pushing.
 	Pushing git.ObjectID
 	Number  int       // of the pull request; 0 for none
-	URL     string    // of the pull request
+	URL     string    // of the pull request, or the path of the patch
 	At      time.Time // of the latest push
 }
 

@@ -133,8 +133,8 @@ func findTwins(ctx context.Context, in *git.Incoming, changes []git.Change) (twi
 	return twins, nil
 }
 
-// hidesSecret reports whether work that was refused holds a secret or what looks like
-// one, also in the commits in between, which the files of [Keep] would show.
+// hidesSecret reports whether work that is not published holds a secret or what looks
+// like one, also in the commits in between, which the files of [Keep] would show.
 func (p *Publisher) hidesSecret(ctx context.Context, in *git.Incoming, v delivery.Verdict) (bool, error) {
 	if !v.Secret() {
 		v = delivery.Verdict{}
