@@ -71,7 +71,7 @@ func BenchmarkWorkspaceOf20000Files(b *testing.B) {
 						writeFile(b, f.inWorkspace(fmt.Sprintf("d%03d/f%05d", i, i)), "changed\n")
 					}
 					began = time.Now()
-					incoming, err := a.harvest(b.Context(), a.from())
+					incoming, err := a.harvest(b.Context())
 					harvest += time.Since(began)
 					if err != nil {
 						return err

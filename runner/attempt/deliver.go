@@ -76,7 +76,7 @@ func (a *attempt) publish(ctx context.Context, proof proof) error {
 func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 	w := &a.work
 	defer func() { w.record(err == nil, err) }()
-	incoming, err := a.harvest(ctx, a.from())
+	incoming, err := a.harvest(ctx)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 		return err
 	}
 	w.published, w.latest, w.changed = incoming.Tip, got, w.changed || !got.Unchanged
-	if err := a.saveStart(got.Head); err != nil { // another run would deliver it again, which changes nothing
+	if err := a.saveStart(got.Head, a.Repository.files()); err != nil { // another run would deliver it again, which changes nothing
 		w.warnings = append(w.warnings, a.brief(err.Error()))
 	}
 	return nil

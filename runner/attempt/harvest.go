@@ -70,8 +70,13 @@ var errReceived = errors.New("the rest of the work is not read")
 // harvest packs the agent's work in the sandbox and streams it into a quarantine of the
 // store. The errors are those of [git.Store.Receive] and of [codex.Session.Exec]; a
 // workspace that git cannot read is a [*git.Refusal].
-func (a *attempt) harvest(ctx context.Context, from git.From) (*git.Incoming, error) {
-	command := a.Repository.Host.Harvest(from.Start, a.temp)
+func (a *attempt) harvest(ctx context.Context) (*git.Incoming, error) {
+	from := a.from()
+	return a.harvestBy(ctx, from, a.Repository.Host.Harvest(from.Start, a.temp, a.Repository.Checkout.Paths...))
+}
+
+// harvestBy does the work of harvest, by a command of the host.
+func (a *attempt) harvestBy(ctx context.Context, from git.From, command git.Command) (*git.Incoming, error) {
 	// With these, files that are not committed make the same commit each time.
 	date := fmt.Sprintf("%d +0000", a.work.began.Unix())
 	env := append(command.Env, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)

@@ -3,8 +3,11 @@ package attempt
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
@@ -27,26 +30,64 @@ func (a *attempt) from() git.From {
 }
 
 // saveStart writes the note. head is where the session has left the branch of the
-// remote; zero if it has not moved it.
-func (a *attempt) saveStart(head git.ObjectID) error {
+// remote; zero if it has not moved it. files says what the work tree has.
+func (a *attempt) saveStart(head git.ObjectID, files string) error {
 	from := a.from()
 	if head.IsZero() {
 		head = from.Start
 	}
-	return a.Workspaces.SaveNote(a.work.ws, fmt.Sprintf("%s %s %s\n", from.Start, head, from.Base))
+	return a.Workspaces.SaveNote(a.work.ws, fmt.Sprintf("%s %s %s %s\n", from.Start, head, from.Base, files))
+}
+
+// filling stands in a note for a work tree that has what an earlier session left, or a
+// part of the files. Only what is committed there is work.
+const filling = "-"
+
+// files returns what stands in a note for a work tree that has the files of Checkout.
+func (r *Repository) files() string {
+	if len(r.Checkout.Paths) == 0 {
+		return "all"
+	}
+	sum := sha256.Sum256([]byte(strings.Join(r.Checkout.Paths, "\x00")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// start is what a note says of the work in a workspace.
+type start struct {
+	from  git.From
+	head  git.ObjectID
+	files string
 }
 
 // readStart reads the note. It returns false if it does not say where work began.
-func (a *attempt) readStart(ws workspace.Workspace) (from git.From, head git.ObjectID, ok bool) {
-	var start, left, base string
-	if n, _ := fmt.Sscanf(a.Workspaces.Note(ws), "%s %s %s\n", &start, &left, &base); n != 3 {
-		return git.From{}, git.ObjectID{}, false
+func (a *attempt) readStart(ws workspace.Workspace) (s start, ok bool) {
+	fields := strings.Fields(a.Workspaces.Note(ws))
+	if len(fields) == 3 { // of an older version
+		fields = append(fields, "all")
+	}
+	if len(fields) != 4 {
+		return start{}, false
 	}
 	var err1, err2, err3 error
-	from.Start, err1 = git.ParseObjectID(start)
-	head, err2 = git.ParseObjectID(left)
-	from.Base, err3 = git.ParseBranch(base)
-	return from, head, errors.Join(err1, err2, err3) == nil
+	s.from.Start, err1 = git.ParseObjectID(fields[0])
+	s.head, err2 = git.ParseObjectID(fields[1])
+	s.from.Base, err3 = git.ParseBranch(fields[2])
+	s.files = fields[3]
+	return s, errors.Join(err1, err2, err3) == nil
+}
+
+// harvestLeft takes the work in a kept workspace. If its files are not those that this
+// session would check out, only commits are taken: files that are missing would look
+// deleted, and those of another commit changed.
+func (a *attempt) harvestLeft(ctx context.Context, s start) (*git.Incoming, error) {
+	host := a.Repository.Host
+	if s.files == a.Repository.files() {
+		return a.harvestBy(ctx, s.from, host.Harvest(s.from.Start, a.temp, a.Repository.Checkout.Paths...))
+	}
+	if s.files != filling {
+		a.warn("changes that the last session did not commit were not taken along", errors.New("repository.paths has changed"))
+	}
+	return a.harvestBy(ctx, s.from, host.HarvestCommits(s.from.Start, a.temp))
 }
 
 // leftover takes work that the last session left in a kept workspace; nil if there is
@@ -55,11 +96,11 @@ func (a *attempt) readStart(ws workspace.Workspace) (from git.From, head git.Obj
 // begins with that, and the work stands beside it, on [git.AsideBranch].
 func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.Incoming, error) {
 	a.work.kept = !ws.CreatedNow && a.Workspaces.Note(ws) != ""
-	from, head, ok := a.readStart(ws)
+	start, ok := a.readStart(ws)
 	if ws.CreatedNow || !ok {
 		return nil, nil
 	}
-	left, err := a.harvest(ctx, from)
+	left, err := a.harvestLeft(ctx, start)
 	switch class, _ := classify(err); {
 	case err == nil:
 	case errors.Is(err, git.ErrNothingNew):
@@ -73,8 +114,8 @@ func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.In
 	}
 	switch pushed := a.Repository.Checkout.Pushed; {
 	case pushed.IsZero(): // the base may have moved, without the work
-		a.work.start = from.Start
-	case pushed == from.Start || pushed == head:
+		a.work.start = start.from.Start
+	case pushed == start.from.Start || pushed == start.head:
 	case a.hasAll(ctx, left, pushed):
 		return nil, left.Close()
 	default:

@@ -233,7 +233,7 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 	if err != nil {
 		return err
 	}
-	for _, command := range a.Repository.Host.CheckoutCommands() {
+	for _, command := range a.Repository.Host.CheckoutCommands(a.Repository.Checkout.Paths...) {
 		result, err := session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Timeout: checkoutTime, MaxOutput: maxProgramOutput})
 		if err == nil && result.ExitCode != 0 {
 			err = fmt.Errorf("%w with exit status %d: %s; the workspace is removed, and the next attempt makes a new one",
@@ -244,7 +244,7 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 			return fmt.Errorf("fill workspace %s: %w", ws.Path, err)
 		}
 	}
-	return nil
+	return a.saveStart(git.ObjectID{}, a.Repository.files())
 }
 
 // seal prepares the .git of the host for the agent.
@@ -282,7 +282,7 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) error {
 	if err != nil {
 		return err
 	}
-	return a.saveStart(git.ObjectID{})
+	return a.saveStart(git.ObjectID{}, filling)
 }
 
 // errCheckout: git could not fill a workspace.

@@ -27,6 +27,7 @@ type repositoryFixture struct {
 	deliver    func(Delivery) error // called for each delivery; an error fails it
 	there      git.ObjectID         // where the branch is
 	host       *git.Host            // of the store
+	paths      []string             // of the checkout
 }
 
 func newRepositoryFixture(t testing.TB, script string) *repositoryFixture {
@@ -153,7 +154,7 @@ func (f *repositoryFixture) fetch() {
 	}
 	f.job.Repository.Checkout = git.Checkout{
 		Base: fetched.Base, BaseHead: fetched.Head, Branch: f.branch, Head: start, Pushed: f.there,
-		User: git.Person{Name: "Agent", Email: "agent@example.com"},
+		User: git.Person{Name: "Agent", Email: "agent@example.com"}, Paths: f.paths,
 	}
 }
 

@@ -14,12 +14,26 @@ var harvestScript string
 // Harvest returns the command that packs the agent's work. Run it inside the sandbox of
 // the agent, in the workspace, when no other process of the agent runs; its standard
 // output is what [Store.Receive] reads. start is the commit that the workspace was made
-// from, and temp an absolute path of a folder that the sandbox may write to. A
-// repository of 20,000 files takes half a second, an agent that moved its branch to
-// another history a minute.
-func (h *Host) Harvest(start ObjectID, temp string) Command {
+// from, temp an absolute path of a folder that the sandbox may write to, and paths those
+// of the [Checkout]. A repository of 20,000 files takes half a second, an agent that
+// moved its branch to another history a minute.
+//
+// A file outside paths that is missing is unchanged; one that the agent made there is
+// work. The workspace's own settings of a sparse checkout are not looked at, so a folder
+// of paths that the agent makes disappear with them is deleted, as if by rm.
+func (h *Host) Harvest(start ObjectID, temp string, paths ...string) Command {
+	return h.harvest(start, temp, append([]string{"all"}, excludeSparse(paths)...))
+}
+
+// HarvestCommits is Harvest without what is not committed, for a work tree that may not
+// have been filled.
+func (h *Host) HarvestCommits(start ObjectID, temp string) Command {
+	return h.harvest(start, temp, []string{"commits"})
+}
+
+func (h *Host) harvest(start ObjectID, temp string, args []string) Command {
 	return Command{
-		Args: []string{h.shell, "-c", harvestScript, "sh", start.String(), h.git},
+		Args: append([]string{h.shell, "-c", harvestScript, "sh", start.String(), h.git}, args...),
 		Env:  append([]string{"TMPDIR=" + temp}, sandboxEnv...),
 	}
 }

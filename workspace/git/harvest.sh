@@ -7,10 +7,13 @@
 # commit. Neither the agent's index nor its objects are touched, and a lock it left does
 # not matter.
 #
-# Arguments: BASE, the path of git. The caller sets TMPDIR.
+# Arguments: BASE, the path of git, "all", or "commits" to take only what is committed, and
+# pathspecs that leave out the files that are checked out, if not all are. The caller sets
+# TMPDIR.
 set -eu
 umask 077
-base=$1 git=$2
+base=$1 git=$2 what=$3
+shift 3
 
 # git waits for ever for a named pipe in the place of a file. In .git, besides the hooks,
 # it makes only files and folders; in the work tree it opens these.
@@ -45,18 +48,24 @@ head=$(g rev-parse --verify --quiet 'HEAD^{commit}') || {
 }
 tip=$head
 taken=all
-g read-tree "$head"
 status=0
-(
-  ulimit -f 65536 # blocks of 512 bytes: no file of more than 32 MiB
-  g add -A --ignore-errors >&2
-) || status=$?
+if [ "$what" = all ]; then
+  g read-tree "$head"
+  if [ $# -gt 0 ]; then # what was not checked out is not deleted
+    g ls-files -z --deleted -- . "$@" >"$out/absent"
+    g update-index -z --skip-worktree --stdin <"$out/absent"
+  fi
+  (
+    ulimit -f 65536 # blocks of 512 bytes: no file of more than 32 MiB
+    g add -A --ignore-errors >&2
+  ) || status=$?
+fi
 case $status in
 0) ;;
 1) taken=some ;; # a nested repository without a commit, for example
 *) taken=none ;;
 esac
-if [ "$taken" != none ]; then
+if [ "$what" = all ] && [ "$taken" != none ]; then
   if tree=$(g write-tree); then
     [ "$tree" = "$(g rev-parse "$head^{tree}")" ] || tip=$(echo "Uncommitted work" | g commit-tree -p "$head" "$tree")
   else

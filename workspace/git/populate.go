@@ -27,6 +27,7 @@ type Checkout struct {
 	Pushed   ObjectID // where origin/<branch> points; zero if the remote does not have it
 	Aside    ObjectID // where [AsideBranch] points: earlier work that the branch does not have; zero for none
 	User     Person   // author and committer of what the agent commits
+	Paths    []string // folders whose files are checked out, with those beside and above them; empty is everything
 	Exclude  []string // patterns of files that are neither committed nor cleaned away, such as caches
 }
 
@@ -34,14 +35,21 @@ type Checkout struct {
 const AsideBranch = "unpublished"
 
 // Populate writes a new .git into an empty folder. The packs are copies, so that the
-// agent may do with them what it likes, and nothing in it leads back to the store. The
-// only remote is the URL, without a credential. The work tree is filled by the commands
+// agent may do with them what it likes, and nothing in it leads back to the store. They
+// hold the whole repository, also if Paths is set. The only remote is the URL, without a credential. The work tree is filled by the commands
 // of [Host.CheckoutCommands].
 //
 // No process is started: the folder may be below the root of the workspaces as long as
-// no agent can write to it. The error is of the file system, or [ErrStore].
+// no agent can write to it. The error is of the file system, [ErrStore], or [ErrNoGit] if
+// git is too old for Paths.
 func (s *Store) Populate(into *os.Root, c Checkout) error {
 	fail := func(err error) error { return fmt.Errorf("make .git in %s: %w", into.Name(), err) }
+	if len(c.Paths) > 0 && s.host.version.less(sparseVersion) {
+		return fail(fmt.Errorf("%w: repository.paths needs git %v or newer, not %v; install it, or remove the key", ErrNoGit, sparseVersion, s.host.version))
+	}
+	if err := CheckPaths(c.Paths); err != nil {
+		return fail(err)
+	}
 	config, err := c.config(s.remote)
 	if err != nil {
 		return fail(err)
@@ -75,6 +83,9 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 	}
 	if shallow != "" {
 		files["shallow"] = shallow
+	}
+	if len(c.Paths) > 0 {
+		files["info/sparse-checkout"] = sparsePatterns(c.Paths)
 	}
 	for name, text := range files {
 		if err := into.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -149,6 +160,9 @@ func (c Checkout) config(remote Remote) (string, error) {
 	var text strings.Builder
 	text.WriteString("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" +
 		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n")
+	if len(c.Paths) > 0 {
+		text.WriteString("[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = true\n")
+	}
 	for _, entry := range []struct{ head, key, value string }{
 		{"[remote \"origin\"]", "url", remote.url},
 		{"", "fetch", "+" + c.Base.ref() + ":" + c.Base.tracking()},
@@ -181,15 +195,18 @@ var sandboxEnv = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"
 var mountPoints = []string{"/.agents", "/.aws", "/.codex"}
 
 // CheckoutCommands returns the commands that bring the work tree to the commit of a new
-// .git, in this order. Files that are ignored stay, which keeps caches. A checkout of a
-// large repository can take minutes.
-func (h *Host) CheckoutCommands() []Command {
-	clean := []string{h.git, "-c", "core.hooksPath=/dev/null", "clean", "-ffdq"}
+// .git, in this order; paths are those of the [Checkout]. Files that are ignored stay,
+// which keeps caches. A checkout of a large repository can take minutes.
+func (h *Host) CheckoutCommands(paths ...string) []Command {
+	reset := Command{Args: []string{h.git, "-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard"}, Env: sandboxEnv}
+	clean := Command{Args: []string{h.git, "-c", "core.hooksPath=/dev/null", "clean", "-ffdq"}, Env: sandboxEnv}
 	for _, folder := range mountPoints {
-		clean = append(clean, "-e", folder)
+		clean.Args = append(clean.Args, "-e", folder)
 	}
-	return []Command{
-		{Args: []string{h.git, "-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard"}, Env: sandboxEnv},
-		{Args: clean, Env: sandboxEnv},
+	if len(paths) == 0 {
+		return []Command{reset, clean}
 	}
+	// The first makes the index. The second sees by it what an earlier session has left
+	// outside of paths, and removes that.
+	return []Command{reset, reset, clean}
 }

@@ -33,7 +33,7 @@ func populateFrom(t testing.TB, m *machine, s *Store, key string, c Checkout) st
 	if err := s.Populate(into, c); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range m.host.CheckoutCommands() {
+	for _, command := range m.host.CheckoutCommands(c.Paths...) {
 		runAsAgent(t, folder, "", command)
 	}
 	return folder

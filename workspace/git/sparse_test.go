@@ -1,0 +1,220 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// parts is what a sparse workspace of the tests has.
+var parts = []string{"app", "docs/deep", "docs/deep/z"}
+
+// newSparse returns a delivery whose origin has folders, of which a workspace has some.
+func newSparse(t *testing.T) *delivery {
+	t.Helper()
+	m := newMachine(t)
+	d := &delivery{machine: m, origin: m.path("origin.git")}
+	git(t, m.dir, "init", "-q", "--bare", "-b", "main", "--template=", d.origin)
+	history := "commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 5\nfirst\n"
+	for _, file := range []string{
+		"root", "app/a", "app/x/b", "app2/a", "lib/c", "lib/y/d", "docs/e", "docs/deep/f", "docs/deep/z/g", "docs/deep2/h", ".github/workflows/ci.yml",
+	} {
+		history += "M 100644 inline " + file + "\ndata 4\nold\n\n"
+	}
+	if out, err := plain(t, d.origin, history, "fast-import", "--quiet"); err != nil {
+		t.Fatal(out)
+	}
+	d.store = m.store(t, remoteAt(t, d.origin))
+	f := fetch(t, d.store, ours)
+	d.from = From{f.Head, f.Base}
+	return d
+}
+
+func (d *delivery) sparseCheckout(t *testing.T) Checkout {
+	return Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person, Paths: parts}
+}
+
+// filesIn returns the files of a folder apart from .git, sorted.
+func filesIn(t *testing.T, folder string) string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if err == nil && !entry.IsDir() {
+			name, _ := filepath.Rel(folder, path)
+			files = append(files, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(files, " ")
+}
+
+const sparseFiles = "app/a app/x/b docs/deep/f docs/deep/z/g docs/e root"
+
+// changesOf returns what a harvest changes: + added, - deleted, * changed.
+func (d *delivery) changesOf(t *testing.T, command Command, folder string) string {
+	t.Helper()
+	in, err := d.store.Receive(t.Context(), strings.NewReader(runAsAgent(t, folder, "", command)), d.from)
+	if errors.Is(err, ErrNothingNew) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var list []string
+	for _, c := range changes(t, in) {
+		switch {
+		case c.OldMode == 0:
+			list = append(list, "+"+c.Path)
+		case c.NewMode == 0:
+			list = append(list, "-"+c.Path)
+		default:
+			list = append(list, "*"+c.Path)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func TestASparseWorkspaceHasItsFoldersAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	const elsewhere = "-.github/workflows/ci.yml -app2/a -docs/deep2/h -lib/c -lib/y/d"
+	for name, test := range map[string]struct {
+		agent string // shell commands
+		want  string
+	}{
+		"nothing":                        {"true", ""},
+		"changes where it should":        {"echo new > app/a; rm docs/e root; echo new > docs/deep/n; echo new > top", "*app/a +docs/deep/n -docs/e -root +top"},
+		"deletes a folder it has":        {"rm -r app docs", "-app/a -app/x/b -docs/deep/f -docs/deep/z/g -docs/e"},
+		"commits":                        {"echo new > app/a; git commit -qam new", "*app/a"},
+		"makes files elsewhere":          {"mkdir -p lib other; echo new > lib/n; echo new > other/n", "+lib/n +other/n"},
+		"changes a file elsewhere":       {"mkdir -p .github/workflows; echo new > .github/workflows/ci.yml", "*.github/workflows/ci.yml"},
+		"hides a change by its index":    {"git update-index --skip-worktree app/a root; git update-index --assume-unchanged docs/e; echo new | tee app/a root docs/e", "*app/a *docs/e *root"},
+		"puts a file over a folder":      {"echo new > lib", "+lib -lib/c -lib/y/d"},
+		"puts a link over a folder":      {"ln -s app lib", "+lib -lib/c -lib/y/d"},
+		"commits a deletion elsewhere":   {"git rm -q --cached --sparse lib/c; git commit -qm delete", "-lib/c"},
+		"asks for all files":             {"git sparse-checkout disable; test -e lib/c", ""},
+		"asks for all, and deletes some": {"git sparse-checkout disable; rm lib/c", ""}, // looks as at first
+		"asks for fewer files":           {"printf '/*\\n!/*/\\n' > .git/info/sparse-checkout; git sparse-checkout reapply; test ! -e app/a", "-app/a -app/x/b -docs/deep/f -docs/deep/z/g -docs/e"},
+		"asks for others":                {"git sparse-checkout set lib; echo new > lib/c", "-app/a -app/x/b -docs/deep/f -docs/deep/z/g -docs/e *lib/c"},
+		"breaks the list":                {"rm .git/info/sparse-checkout; mkdir .git/info/sparse-checkout; git config core.sparseCheckout true", ""},
+		"turns it off":                   {"git config core.sparseCheckout false; rm .git/info/sparse-checkout", ""},
+		"wants a sparse index":           {"git config index.sparse true; git config core.splitIndex true; echo new > app/a", "*app/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newSparse(t)
+			folder := populateFrom(t, d.machine, d.store, "GH-1", d.sparseCheckout(t))
+			if got := filesIn(t, folder); got != sparseFiles {
+				t.Fatalf("the workspace has %s", got)
+			}
+			if naive := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir()), folder); naive != elsewhere {
+				t.Fatalf("a harvest of all files finds %q", naive)
+			}
+			runAsAgent(t, folder, "", Command{Args: []string{"sh", "-ec", test.agent}, Env: sandboxEnv})
+			if got := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir(), parts...), folder); got != test.want {
+				t.Errorf("the work is %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// What an earlier session has left elsewhere is not work of the next one.
+func TestAKeptSparseWorkspaceHasOnlyItsFolders(t *testing.T) {
+	t.Parallel()
+	d := newSparse(t)
+	folder := populateFrom(t, d.machine, d.store, "GH-1", d.sparseCheckout(t))
+	for name, leave := range map[string]string{
+		"a changed file elsewhere": "mkdir lib; echo hostile > lib/c",
+		"all files":                "git sparse-checkout disable; echo hostile | tee lib/c app/a .github/workflows/ci.yml",
+		"a file over a folder":     "echo hostile > lib",
+		"a link over a folder":     "rm -rf lib; ln -s app lib; echo hostile > lib/c",
+		"a new file elsewhere":     "mkdir -p lib/n; echo hostile > lib/n/n",
+		"fewer files":              "git sparse-checkout set lib",
+	} {
+		t.Run(name, func(t *testing.T) {
+			runAsAgent(t, folder, "", Command{Args: []string{"sh", "-ec", leave}, Env: sandboxEnv})
+			if err := os.RemoveAll(filepath.Join(folder, ".git")); err != nil {
+				t.Fatal(err)
+			}
+			populateFrom(t, d.machine, d.store, "GH-1", d.sparseCheckout(t))
+			if got := filesIn(t, folder); got != sparseFiles || read(t, filepath.Join(folder, "app/a")) != "old\n" {
+				t.Errorf("the workspace has %s", got)
+			}
+			if got := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir(), parts...), folder); got != "" {
+				t.Errorf("the work is %q", got)
+			}
+		})
+	}
+}
+
+func TestOnlyWhatIsCommittedIsTakenFromAHalfFilledWorkspace(t *testing.T) {
+	t.Parallel()
+	d := newSparse(t)
+	folder := populateFrom(t, d.machine, d.store, "GH-1", d.sparseCheckout(t))
+	harvest := func() string { return d.changesOf(t, d.host.HarvestCommits(d.from.Start, t.TempDir()), folder) }
+	remove(t, filepath.Join(folder, "root"))
+	if got := harvest(); got != "" {
+		t.Errorf("the work is %q", got)
+	}
+	write(t, filepath.Join(folder, "app/a"), "new\n")
+	git(t, folder, "commit", "-q", "-m", "new", "app/a")
+	if got := harvest(); got != "*app/a" {
+		t.Errorf("the work is %q", got)
+	}
+}
+
+func TestAnOldGitMakesNoSparseWorkspace(t *testing.T) {
+	t.Parallel()
+	d := newSparse(t)
+	d.host.version = version{2, 35, 9}
+	into, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	if err := d.store.Populate(into, d.sparseCheckout(t)); !errors.Is(err, ErrNoGit) || !strings.Contains(err.Error(), "repository.paths needs git 2.36.0 or newer, not 2.35.9") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestPathsOfASparseCheckoutAreFolders(t *testing.T) {
+	t.Parallel()
+	if err := CheckPaths([]string{"app", "docs/deep", "a b/c", "ünïcode", "-x", "!x", "#x", "..x"}); err != nil {
+		t.Errorf("plain folders: %v", err)
+	}
+	bad := map[string]string{
+		"": "names no folder", ".": "names no folder", "/app": "slash", "app/": "slash", "../app": "slash", "a/../b": "slash", "a//b": "slash", "..": "slash",
+		"a*": "pattern", "a?": "pattern", "[a]": "pattern", `a\b`: "pattern", " a": "pattern", "a\n!b": "do not print", "\xff": "do not print",
+		strings.Repeat("a", 1001): "too many", "a/.GIT/b": "folder of git",
+	}
+	for _, path := range slices.Sorted(maps.Keys(bad)) {
+		if err := CheckPaths([]string{"app", path}); err == nil || !strings.Contains(err.Error(), bad[path]) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+	if err := CheckPaths(make([]string, 201)); err == nil || !strings.Contains(err.Error(), "201 paths are more than 200") {
+		t.Errorf("many: %v", err)
+	}
+	d := newSparse(t)
+	c := d.sparseCheckout(t)
+	c.Paths = []string{"../x"}
+	into, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	if err := d.store.Populate(into, c); err == nil {
+		t.Error("a path that leaves the repository is taken")
+	}
+}
