@@ -44,7 +44,7 @@ func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt
 	w.Tested, w.Unproven = work.Tested, work.Unproven
 	result, err := d.Publisher.Publish(ctx, w, time.Now())
 	answer, err := d.finish(ctx, result, err)
-	if answer.Refused != "" && !result.Secret || errors.Is(err, git.ErrMoved) {
+	if (answer.Refused != "" || errors.Is(err, git.ErrMoved)) && !result.Secret {
 		if err := d.keep(ctx, work.Incoming); err != nil {
 			answer.Warnings = append(answer.Warnings, err.Error())
 		}

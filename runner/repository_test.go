@@ -458,6 +458,46 @@ func TestRefusedWorkIsKeptAndTheNextSessionIsToldWhy(t *testing.T) {
 	}
 }
 
+// What is kept leaves with the logs.
+func TestWorkWithASecretIsNotKept(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-hunter2"
+	for name, test := range map[string]struct {
+		file   string // that the work adds
+		taken  bool   // whether all names of its branch are
+		secret bool   // whether its history holds one
+	}{
+		"refused":                      {".github/x", false, false},
+		"refused, with a secret":       {".github/x", false, true},
+		"without a place":              {"work.txt", true, false},
+		"without a place and a secret": {"work.txt", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t, issue("ABC-1", "Todo"))
+			r.repository.Publisher.Secrets = redact.New(secret)
+			r.work = func(folder string) {
+				script := "mkdir -p .github; touch " + test.file
+				if test.secret {
+					script += "; echo " + secret + " > gone; git add -A; git commit -qm one; git rm -q gone"
+				}
+				r.command(folder, "", git.Command{Args: []string{"sh", "-ec", script}})
+				for n := 1; test.taken && n <= 10; n++ {
+					name := "symphony/ABC-1"
+					if n > 1 {
+						name = fmt.Sprintf("%s+%d", name, n)
+					}
+					r.git(r.origin, "branch", name, "main")
+				}
+			}
+			r.tick()
+			if _, err := os.Stat(filepath.Join(r.repository.Kept, "ABC-1")); (err == nil) == test.secret {
+				t.Errorf("kept: %v, the session ended with %v", err, r.errs)
+			}
+		})
+	}
+}
+
 // atMessage is a log that calls a function at a message.
 type atMessage struct {
 	message string
