@@ -161,6 +161,7 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 		Host: f.of.Host, Store: f.store,
 		Checkout: git.Checkout{
 			Base: f.fetched.Base, BaseHead: f.fetched.Head, Branch: branch, Head: head, Pushed: there, User: f.of.User,
+			Paths: s.Repository.Paths,
 		},
 		Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks,
 		Verify: s.Delivery.Verify, VerifyRounds: s.Delivery.VerifyRounds, VerifyTimeout: s.Delivery.VerifyTimeout,

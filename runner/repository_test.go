@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -495,6 +496,21 @@ func TestWorkWithASecretIsNotKept(t *testing.T) {
 				t.Errorf("kept: %v, the session ended with %v", err, r.errs)
 			}
 		})
+	}
+}
+
+func TestASessionHasTheFilesThatTheWorkflowNames(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	r.flow.change(func(s *workflow.Settings) { s.Repository.Paths = []string{"app"} }, nil)
+	var paths []string
+	r.sessions = func(_ context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+		paths = job.Repository.Checkout.Paths
+		return schedule.Outcome{Class: schedule.NeedsInput, Why: "enough"}
+	}
+	r.tick()
+	if !slices.Equal(paths, []string{"app"}) {
+		t.Errorf("the session has the paths %v", paths)
 	}
 }
 

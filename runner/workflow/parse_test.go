@@ -179,7 +179,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 			Port: &port,
 			Repository: &workflow.Repository{
 				Remote: "https://github.test/acme/shop", Base: branch(t, "develop"), BranchPrefix: "agent/",
-				Token: "shop_1", SecretEnv: []string{"GITHUB_TOKEN", "SHOP_TOKEN"},
+				Token: "shop_1", SecretEnv: []string{"GITHUB_TOKEN", "SHOP_TOKEN"}, Paths: []string{"services/api", "docs"},
 			},
 			Delivery: workflow.Delivery{
 				Kind: workflow.KindPullRequest,

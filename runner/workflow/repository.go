@@ -19,6 +19,7 @@ type Repository struct {
 	Token        string     // credential for Remote alone; empty for none
 	SecretEnv    []string   // environment variables that hold the token, or would if nothing were written
 	BranchPrefix string     // of the issues' branches
+	Paths        []string   // folders whose files are in a workspace, with those beside and above them; empty for all
 }
 
 // tokenVariable is the environment variable with the token for GitHub: of the job, or
@@ -228,11 +229,19 @@ func (d *decoder) mustBeFalse(reason string) func(value) {
 	}
 }
 
-// rejectPaths rejects a sparse checkout: an agent that was meant to have a part of the
-// repository would have all of it.
-func (d *decoder) rejectPaths(v value) {
-	if paths, ok := v.raw.([]any); !ok || len(paths) > 0 {
-		d.reject(v, "a workspace has all files of the repository; remove the key")
+// folders decodes the folders of a sparse checkout.
+func (d *decoder) folders(to *[]string) func(value) {
+	return func(v value) {
+		d.list(v, func(item value, folder string) {
+			if err := git.CheckPaths([]string{folder}); err != nil {
+				d.reject(item, "%s", err)
+				return
+			}
+			*to = append(*to, folder)
+		})
+		if err := git.CheckPaths(*to); err != nil { // there are too many
+			d.reject(v, "%s", err)
+		}
 	}
 }
 

@@ -218,7 +218,9 @@ func TestAWrongValueOfTheRepositoryIsAProblem(t *testing.T) {
 		"lfs: true":             `repository.lfs is true: the content of Git LFS is not fetched: its files stay pointers in the workspaces; remove the key if the agent can work with that`,
 		"lfs: often":            `repository.lfs is "often": must be true or false`,
 		"submodules: true":      `repository.submodules is true: submodules are not fetched: their folders stay empty in the workspaces; remove the key if the agent can work with that`,
-		"paths: [docs]":         `repository.paths is a list: a workspace has all files of the repository; remove the key`,
+		"paths: docs":           `repository.paths is "docs": must be a list, such as [one, two]`,
+		"paths: [docs/*]":       `repository.paths[0] is "docs/*": path "docs/*": it is a pattern, or begins or ends with a space; write a folder from the top of the repository, for example services/api`,
+		"paths: [a, ../b]":      `repository.paths[1] is "../b": path "../b": it begins or ends with a slash, or has "." or ".." in it; write a folder from the top of the repository, for example services/api`,
 		"branch_prefix: " + strings.Repeat("a", 61): `repository.branch_prefix is "` + strings.Repeat("a", 59) + `…": is longer than 60 bytes; shorten it`,
 	} {
 		wantProblem(t, "repository:\n  url: .\n  "+key, "line 5: "+want)
