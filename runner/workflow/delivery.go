@@ -122,13 +122,15 @@ func (k DeliveryKind) uses(name string) bool {
 	return k != KindNone
 }
 
-// checkHandOver records a problem for a hand-over after which the issue would be
-// worked on again.
+// checkHandOver warns if there is no hand-over, and records a problem for one after
+// which the issue would be worked on again.
 func (d *decoder) checkHandOver() {
 	s := &d.settings
 	over, v := s.Delivery.HandOver, d.written["delivery.hand_over"]
 	cfg := s.Tracker.Config
 	switch {
+	case v.key == "" && s.Delivery.Kind != KindNone:
+		d.warn("delivery.hand_over is missing: unless its agent moves it on, an issue whose work is published gets further sessions, until budget.max_idle_sessions of them bring nothing new; write {state: …} or {remove_label: …}")
 	case cfg == nil: // the kind of tracker is a problem already
 	case over.State != "" && containsState(s.Policy.ActiveStates, over.State):
 		d.add(Problem{Key: "delivery.hand_over.state", Value: display(over.State), Line: v.line,

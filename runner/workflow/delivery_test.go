@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +144,22 @@ func TestAHandOverNamesAStateOrARequiredLabel(t *testing.T) {
 	}
 }
 
+func TestADeliveryWithoutAHandOverIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	for front, warned := range map[string]bool{
+		"repository: {url: .}":                                         true,
+		"delivery: {kind: branch}\nrepository: {url: .}":               true,
+		"delivery: {hand_over: {state: Review}}\nrepository: {url: .}": false,
+		"delivery: {kind: none}\nrepository: {url: .}":                 false,
+		"agent: {max_turns: 1}":                                        false,
+	} {
+		warnings := strings.Join(parse(t, "tracker: {kind: file}\n"+front, with(nil)).Warnings, "\n")
+		if strings.Contains(warnings, "delivery.hand_over is missing") != warned {
+			t.Errorf("%s: %s", front, warnings)
+		}
+	}
+}
+
 func TestKeysThatTheKindOfDeliveryDoesNotUseAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	for front, want := range map[string][]string{
@@ -151,6 +168,9 @@ func TestKeysThatTheKindOfDeliveryDoesNotUseAreWarnedOf(t *testing.T) {
 		"kind: patch, verify: make, folder: p":                            nil,
 		"kind: none":                                                      nil,
 	} {
+		if front != "kind: none" && !strings.HasPrefix(front, "kind: none,") {
+			front += ", hand_over: {state: Review}"
+		}
 		wf := parse(t, "tracker: {kind: file}\nrepository: {url: .}\ndelivery: {"+front+"}", with(nil))
 		if diff := cmp.Diff(want, wf.Warnings); diff != "" {
 			t.Errorf("%s\n%s", front, diff)

@@ -194,11 +194,11 @@ func TestChildrenNeverSeeTheVariablesOfTheToken(t *testing.T) {
 func TestATokenInTheFileIsWarnedOfAndNeverShown(t *testing.T) {
 	t.Parallel()
 	for front, want := range map[string][]string{
-		"repository: {url: https://git.test/a/b, token: hunter2}":  {"repository.token on line 3 is the credential itself: set an environment variable to it, write $NAME here, and replace the credential, which everybody who reads the file has"},
+		"repository: {url: https://git.test/a/b, token: hunter2}":  {"repository.token on line 4 is the credential itself: set an environment variable to it, write $NAME here, and replace the credential, which everybody who reads the file has"},
 		"repository: {url: https://git.test/a/b, token: $HUNTER2}": nil,
 		"repository: {url: ., token: $HUNTER2}":                    {"repository.token is not used, because repository.url is a path; remove it"},
 	} {
-		wf := parse(t, "tracker: {kind: file}\n"+front, with(map[string]string{"HUNTER2": "hunter2"}))
+		wf := parse(t, "tracker: {kind: file}\ndelivery: {kind: none}\n"+front, with(map[string]string{"HUNTER2": "hunter2"}))
 		if diff := cmp.Diff(want, wf.Warnings); diff != "" || strings.Contains(strings.Join(wf.Warnings, ""), "hunter2") {
 			t.Errorf("%s\n%s", front, diff)
 		}
@@ -256,7 +256,7 @@ func TestVariablesThatHooksInTheSandboxWillNotSeeAreWarnedOf(t *testing.T) {
 		"repository: {url: .}\nhooks: {env: [A, B, C], sandboxed: false, trusted: true}\ncodex: {env: [B]}": nil,
 		"hooks: {env: [A, B, C]}\ncodex: {env: [B]}":                                                        nil,
 	} {
-		if diff := cmp.Diff(want, parse(t, "tracker: {kind: file}\n"+front, with(nil)).Warnings); diff != "" {
+		if diff := cmp.Diff(want, parse(t, "tracker: {kind: file}\n"+strings.ReplaceAll(front, "{url: .}", "{url: .}\ndelivery: {kind: none}"), with(nil)).Warnings); diff != "" {
 			t.Errorf("%s\n%s", front, diff)
 		}
 	}
