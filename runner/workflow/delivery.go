@@ -130,7 +130,7 @@ func (d *decoder) checkHandOver() {
 	cfg := s.Tracker.Config
 	switch {
 	case v.key == "" && s.Delivery.Kind != KindNone:
-		d.warn("delivery.hand_over is missing: unless its agent moves it on, an issue whose work is published gets further sessions, until budget.max_idle_sessions of them bring nothing new; write {state: …} or {remove_label: …}")
+		d.warn("delivery.hand_over is missing: an issue whose work is published gets further sessions until its agent or a person moves it on; write {state: …} or {remove_label: …}")
 	case cfg == nil: // the kind of tracker is a problem already
 	case over.State != "" && containsState(s.Policy.ActiveStates, over.State):
 		d.add(Problem{Key: "delivery.hand_over.state", Value: display(over.State), Line: v.line,
