@@ -29,7 +29,7 @@ func TestKeptWorkIsFoundWhereTheRunLeavesIt(t *testing.T) {
 		tick := deliveredTick("")
 		tick.Rows[0].Kept.Folder = test.folder
 		got := publishTick(t, tick, workflow.Workflow{}, test.environ...)
-		if !strings.Contains(got.summary, "is kept in "+test.want+".") || strings.Contains(got.summary, lost) != test.lost || strings.Contains(got.log, "::notice::Work that") != test.lost {
+		if !strings.Contains(got.summary, test.want+" keeps it") || strings.Contains(got.summary, lost) != test.lost || strings.Contains(got.log, "::notice::Work that") != test.lost {
 			t.Errorf("%s: not %q, lost %v:\n%s\n%s", name, test.want, test.lost, got.summary, got.log)
 		}
 	}

@@ -96,12 +96,14 @@ func (v view) keptWork(d *document) {
 		if n++; n > maxKept {
 			continue
 		}
-		text := phrase{own("The work on "), rowLink(row), own(" that was not published is kept in "), foreign(keptIn(row.Kept))}
+		// No dot of ours follows the name of a folder: www before it reads like an address.
+		text := phrase{own("The work on "), rowLink(row), own(" was not published: "), foreign(keptIn(row.Kept)), own(" keeps it.")}
 		if len(row.Kept.Commands) == 0 {
-			d.add(paragraph(append(text, own("."))))
+			d.add(paragraph(text))
 			continue
 		}
-		d.add(paragraph(append(text, own(". To look at it and to take it, copy its files into a clone of the repository and run there:"))), code(row.Kept.Commands))
+		text[len(text)-1] = own(" keeps it. To look at it and to take it, copy its files into a clone of the repository and run there:")
+		d.add(paragraph(text), code(row.Kept.Commands))
 	}
 	if n > maxKept {
 		d.add(paragraph{own(leftOut(n-maxKept) + " with kept work")})
