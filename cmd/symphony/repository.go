@@ -52,6 +52,10 @@ func hideFromGit(folder string) error {
 // folder.
 func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
 	s := wf.Settings
+	if name, isBranch := strings.CutPrefix(a.state, "branch:"); isBranch && strings.HasPrefix(name, s.Repository.BranchPrefix) {
+		return nil, fmt.Errorf("%w: %s begins with repository.branch_prefix %s of %s, so an issue could have the branch of the state: change one of them",
+			errUsage, a.stateOption(), s.Repository.BranchPrefix, filepath.Base(wf.Path))
+	}
 	host, err := git.Open(ctx, git.Config{
 		Dir: filepath.Join(data, "repositories"), Workspaces: s.Workspace.Root, Env: a.environ, Log: log,
 	})
