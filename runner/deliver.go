@@ -26,6 +26,7 @@ type deliverer struct {
 	branch git.Branch
 	there  git.ObjectID // where the remote has the branch, as far as we know; zero if it has none
 	last   publish.Record
+	proven bool // a session that ends well proves the work: nothing checks it
 	pushed bool // by this session, since the last fetch
 }
 
@@ -54,7 +55,9 @@ func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt
 
 // settle publishes what an earlier run pushed, for which it opened no pull request.
 func (d *deliverer) settle(ctx context.Context) (attempt.Delivered, error) {
-	result, err := d.Publisher.Settle(ctx, d.work(), time.Now())
+	w := d.work()
+	w.Proven = d.proven
+	result, err := d.Publisher.Settle(ctx, w, time.Now())
 	return d.finish(ctx, result, err)
 }
 

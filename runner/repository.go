@@ -175,7 +175,7 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 	}
 	d := &deliverer{
 		Repository: f.of, store: f.store, inbox: l.inbox, folder: filepath.Join(kept, workspace.Key(issue.Identifier)),
-		issue: issue, base: f.fetched.Base, branch: branch, there: there, last: last,
+		issue: issue, base: f.fetched.Base, branch: branch, there: there, last: last, proven: s.Delivery.Verify == "",
 	}
 	r.Deliver, r.Settle = d.deliver, d.settle
 	return r

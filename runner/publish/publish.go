@@ -60,6 +60,10 @@ type Work struct {
 	Unproven bool         // a draft, because the tests failed
 	Last     Record       // what earlier runs and calls left
 
+	// Proven says that the work is done and needs no check: what was shown as a draft is
+	// one no longer; only for Settle.
+	Proven bool
+
 	Store *git.Store // has fetched Base; only for Settle, which has no Incoming
 	Base  git.Branch // that the work is for; only for Settle
 

@@ -78,6 +78,7 @@ func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, p
 	}
 	body := p.body(w, r.Verdict, r.Record.Head)
 	if pull != nil {
+		p.endDraft(ctx, w, r, pull)
 		state, err := p.updatePullRequest(ctx, w, pull, body)
 		if !errors.Is(err, errMerged) {
 			r.report(state, pull)
@@ -96,7 +97,7 @@ func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, p
 // openPullRequest opens a pull request. One that somebody opened in the meantime is
 // taken.
 func (p *Publisher) openPullRequest(ctx context.Context, w Work, r Result, title, body string) (*client.PullRequest, error) {
-	draft := p.Pull.Draft || w.Unproven || r.Verdict.Draft
+	draft := p.Pull.Draft || isDraft(w, r.Verdict)
 	head, base := w.Branch.String(), w.Incoming.Base.String()
 	wanted := client.NewPullRequest{
 		Title: &title, Body: &body, Draft: &draft,
@@ -185,7 +186,7 @@ func (p *Publisher) body(w Work, v delivery.Verdict, head git.ObjectID) string {
 	if agent := defuse.Body(p.Secrets.String(w.Text)); strings.TrimSpace(agent) != "" {
 		text = paragraphs(text, byAgent, agent)
 	}
-	return fmt.Sprintf("<!-- symphony: issue=%s head=%s text=%s -->\n%s\n", markerText(w.Issue), head, digest(text), text)
+	return fmt.Sprintf("<!-- symphony: issue=%s head=%s text=%s%s -->\n%s\n", markerText(w.Issue), head, digest(text), draftMark(w, v), text)
 }
 
 // markerText returns a text without what would end a comment.
@@ -198,8 +199,8 @@ func markerText(s string) string {
 	}, strings.ReplaceAll(s, "--", "__"))
 }
 
-// marker matches the first line of a body that the host wrote.
-var marker = regexp.MustCompile(`^<!-- symphony: issue=\S+ head=[0-9a-f]{40} text=([0-9a-f]{64}) -->\n`)
+// marker matches the first line of a body that the host wrote; see [draftMark].
+var marker = regexp.MustCompile(`^<!-- symphony: issue=\S+ head=[0-9a-f]{40} text=([0-9a-f]{64})( draft)? -->\n`)
 
 // withoutReturns returns a body with the ends of lines that it was written with: GitHub
 // stores others.

@@ -14,7 +14,7 @@ import (
 
 // Settle finishes the publication of work that an earlier run pushed, when a session
 // has nothing new: it opens the pull request that the branch does not have, or updates
-// one that does not know of the push. w has no Incoming. The Result is zero if nothing is
+// one that does not know of the push, or that is a draft although the work is done. w has no Incoming. The Result is zero if nothing is
 // published. The errors are [ErrClosed], [ErrNotPermitted], those of GitHub, and
 // [git.ErrStore].
 func (p *Publisher) Settle(ctx context.Context, w Work, now time.Time) (Result, error) {
@@ -51,7 +51,7 @@ func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, 
 	switch {
 	case err != nil:
 		return r, err
-	case pulls.open != nil && w.There != w.Last.Pushing:
+	case pulls.open != nil && w.There != w.Last.Pushing && !(w.Proven && hasDraftMark(pulls.open.GetBody())):
 		r.report(PullUnchanged, pulls.open)
 		return r, nil
 	case isMerged(pulls.merged, w.There):

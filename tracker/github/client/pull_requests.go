@@ -2,12 +2,14 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/google/go-github/v62/github"
+	"github.com/shurcooL/graphql"
 
 	"github.com/symphony-runner/symphony/tracker/transport"
 )
@@ -43,6 +45,23 @@ func (c *Client) EditPullRequest(ctx context.Context, number int, title, body *s
 			Body  *string `json:"body,omitempty"`
 		}{title, body},
 	})
+}
+
+// MarkReady makes a draft of a pull request ready for review, which only GraphQL can.
+func (c *Client) MarkReady(ctx context.Context, pull *PullRequest) error {
+	type MarkPullRequestReadyForReviewInput struct {
+		PullRequestID graphql.ID `json:"pullRequestId"`
+	}
+	var done struct {
+		Mark *struct {
+			PullRequest *struct{ ID string }
+		} `graphql:"markPullRequestReadyForReview(input: $input)"`
+	}
+	err := c.Mutate(ctx, WritePullRequests, &done, map[string]any{"input": MarkPullRequestReadyForReviewInput{pull.GetNodeID()}})
+	if err == nil && (done.Mark == nil || done.Mark.PullRequest == nil) {
+		err = fmt.Errorf("GitHub does not find pull request #%d, or the token may not change it", pull.GetNumber())
+	}
+	return err
 }
 
 // AddLabels puts labels on an issue or a pull request.

@@ -92,6 +92,15 @@ func (g *GitHub) graph() trackertest.Object {
 			}
 			return list
 		}),
+		"markPullRequestReadyForReview": trackertest.Resolver(func(arguments map[string]any) any {
+			input, _ := arguments["input"].(map[string]any)
+			i := slices.IndexFunc(g.threads, func(t *thread) bool { return t.pull != nil && pullNodeID(t.Number) == input["pullRequestId"] })
+			if i < 0 {
+				return trackertest.Object(nil)
+			}
+			g.threads[i].pull.Draft = false
+			return trackertest.Object{"pullRequest": trackertest.Object{"id": input["pullRequestId"]}}
+		}),
 		"updateIssueComment": trackertest.Resolver(func(arguments map[string]any) any {
 			input, _ := arguments["input"].(map[string]any)
 			var number, n int

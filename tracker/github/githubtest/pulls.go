@@ -72,6 +72,9 @@ func (g *GitHub) endPull(number int, end func(*thread)) {
 	t.State, t.updated = "closed", g.tick()
 }
 
+// pullNodeID returns the id of a pull request in GraphQL.
+func pullNodeID(number int) string { return fmt.Sprintf("PR_%d", number) }
+
 func (g *GitHub) pullURL(number int) string { return fmt.Sprintf("%s/pull/%d", g.CloneURL(), number) }
 
 // invalid returns the answer to a pull request that cannot be: of a field, or with a
@@ -181,7 +184,7 @@ func (g *GitHub) pullAnswer(t *thread) object {
 		merged = t.updated.Format(time.RFC3339)
 	}
 	return object{
-		"id": t.Number, "node_id": fmt.Sprintf("PR_%d", t.Number), "number": t.Number, "state": t.State, "title": t.Title, "draft": t.pull.Draft,
+		"id": t.Number, "node_id": pullNodeID(t.Number), "number": t.Number, "state": t.State, "title": t.Title, "draft": t.pull.Draft,
 		"body": strings.ReplaceAll(t.Body, "\n", "\r\n"), "html_url": g.pullURL(t.Number), "url": fmt.Sprintf("%s/repos/%s/pulls/%d", g.URL(), g.Repo(), t.Number),
 		"merged_at": merged, "created_at": t.created.Format(time.RFC3339), "updated_at": t.updated.Format(time.RFC3339), "user": user(t.Author),
 		"head": branch(t.pull.Head, repo), "base": branch(t.pull.Base, repo), "labels": labelAnswers(t.Labels),

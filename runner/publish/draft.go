@@ -1,0 +1,39 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+// isDraft reports whether the work is shown as a draft, whatever the settings say.
+func isDraft(w Work, v delivery.Verdict) bool { return w.Unproven || v.Draft }
+
+// draftMark returns the part of a body's marker that says that the work made the pull
+// request a draft. What a person or the settings made a draft stays one.
+func draftMark(w Work, v delivery.Verdict) string {
+	if isDraft(w, v) {
+		return " draft"
+	}
+	return ""
+}
+
+// hasDraftMark reports whether a body that the host wrote has the mark.
+func hasDraftMark(body string) bool {
+	body = withoutReturns(body)
+	m := marker.FindStringSubmatch(body)
+	return m != nil && m[2] != "" && isOurs(body)
+}
+
+// endDraft makes a draft ready for review that the work was the reason of, when it no
+// longer is one. A failure is a warning.
+func (p *Publisher) endDraft(ctx context.Context, w Work, r *Result, pull *client.PullRequest) {
+	if !pull.GetDraft() || p.Pull.Draft || isDraft(w, r.Verdict) || !hasDraftMark(pull.GetBody()) {
+		return
+	}
+	if err := p.GitHub.MarkReady(ctx, pull); err != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s stays a draft: mark it as ready for review: %v", pull.GetHTMLURL(), err))
+	}
+}
