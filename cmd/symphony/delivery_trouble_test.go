@@ -100,7 +100,7 @@ func TestWorkThatMayNotLeaveCanBeTakenByHandAsTheReportSays(t *testing.T) {
 	if s.hub.Head("symphony/GH-1") != "" || len(s.hub.Pulls()) != 0 || len(s.hub.Issue(1).Labels) != 1 {
 		t.Errorf("something was published or handed over: %v, %+v, %+v", s.hub.Branches(), s.hub.Pulls(), s.hub.Issue(1))
 	}
-	where := regexp.MustCompile(`is kept in (\S+)\.`).FindStringSubmatch(oneSpaced(report))
+	where := regexp.MustCompile(`not published: (\S+) keeps it`).FindStringSubmatch(oneSpaced(report))
 	commands := regexp.MustCompile(`(?m)^ +(git .*)$`).FindAllStringSubmatch(report, -1)
 	if where == nil || len(commands) != 3 {
 		t.Fatalf("the report names no folder, or not three commands:\n%s", report)
