@@ -16,9 +16,10 @@ import (
 
 // While a workspace holds work that is not published, a note beside it says where that
 // work began. A session that is killed, fails or is refused leaves the note; one whose
-// work was taken says so there. The next one takes the work out of the old .git, inside the sandbox as always, and puts it
-// into the new one. The note is the host's: what the old .git says of its history could
-// make a person's commits look like the agent's.
+// work was taken says so there. The next one takes the work out of the old .git, inside
+// the sandbox as always, and puts it into the new one. The note is the host's: what the
+// old .git says of its history could make a person's commits look like the agent's. It
+// also says which files the work tree has, because what is missing is not always deleted.
 
 // nothingLeft is the note of a workspace whose work was taken.
 const nothingLeft = "taken\n"

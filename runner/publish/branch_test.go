@@ -15,7 +15,13 @@ func (f *fixture) inUserRepository() {
 	f.t.Helper()
 	f.GitHub = nil
 	f.git(".", "clone", "-q", f.origin, "user")
-	f.origin = f.dir + "/user"
+	f.deliverTo("user")
+}
+
+// deliverTo makes a repository in a folder the remote.
+func (f *fixture) deliverTo(folder string) {
+	f.t.Helper()
+	f.origin = filepath.Join(f.dir, folder)
 	remote, err := git.ParseRemote(f.origin, "")
 	f.check(err)
 	f.store, err = f.host.Store(f.t.Context(), remote)
@@ -191,6 +197,24 @@ func TestAPersonsOwnBranchIsContinued(t *testing.T) {
 	f.git("user", "switch", "-q", "main")
 	f.publish(f.session(f.adds("a", "1\n")))
 	f.assertHeads("symphony/GH-7: a mine\n")
+}
+
+func TestAShallowRepositoryGetsABranch(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.GitHub = nil
+	f.git(".", "clone", "-q", f.origin, "deep")
+	for _, name := range []string{"one", "two", "three"} {
+		f.write("deep/"+name, "")
+		f.git("deep", "add", "-A")
+		f.git("deep", "commit", "-q", "-m", name)
+	}
+	f.git(".", "clone", "-q", "--depth", "2", "file://"+f.dir+"/deep", "user")
+	f.deliverTo("user")
+	first := f.publish(f.session(f.adds("a", "1\n")))
+	f.assertHeads("symphony/GH-7: a\n")
+	f.publish(f.next(first.Record, f.adds("b", "2\n")))
+	f.assertHeads("symphony/GH-7: a b\n")
 }
 
 func TestAllNamesTaken(t *testing.T) {
