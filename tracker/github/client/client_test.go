@@ -159,6 +159,22 @@ func TestPagesThatDoNotFitTogetherAreAnError(t *testing.T) {
 	}
 }
 
+// Gitea ignores the question for one branch, and GitHub one that it cannot read.
+func TestPullRequestsOfOtherBranchesAreNotTaken(t *testing.T) {
+	t.Parallel()
+	pull := func(number int, repo, branch string) string {
+		return fmt.Sprintf(`{"number": %d, "state": "open", "head": {"ref": %q, "repo": {"full_name": %q}}}`, number, branch, repo)
+	}
+	answer := strings.Join([]string{
+		pull(5, "acme/shop", "symphony/GH-70"), pull(4, "mallory/shop", "symphony/GH-7"), pull(3, "Acme/Shop", "symphony/GH-7"),
+		pull(2, "acme/shop", "Symphony/GH-7"), pull(1, "acme/shop", "main"),
+	}, ",")
+	pulls, err := newServer(t, 200, nil, "["+answer+"]").client(t).PullRequests(t.Context(), "symphony/GH-7")
+	if err != nil || len(pulls) != 1 || pulls[0].GetNumber() != 3 {
+		t.Errorf("%v, %v", pulls, err)
+	}
+}
+
 func TestAQueryThatIsCancelledHasTheCause(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("the tick is over")

@@ -21,11 +21,16 @@ type (
 )
 
 // PullRequests reads the pull requests of a branch of the repository in any state, the
-// newest first, at most 100.
+// newest first, at most 100. A server that does not know how to look for a branch, and
+// answers with those of other branches and forks, gives no others.
 func (c *Client) PullRequests(ctx context.Context, branch string) ([]*PullRequest, error) {
 	owner, _, _ := strings.Cut(c.repo, "/")
 	head := url.QueryEscape(owner + ":" + branch)
-	return get[[]*PullRequest](ctx, c, ReadPullRequests, "/pulls?state=all&sort=created&direction=desc&per_page=100&head=%s", head)
+	pulls, err := get[[]*PullRequest](ctx, c, ReadPullRequests, "/pulls?state=all&sort=created&direction=desc&per_page=100&head=%s", head)
+	return slices.DeleteFunc(pulls, func(p *PullRequest) bool {
+		repo := p.GetHead().GetRepo().GetFullName() // empty if the repository is gone
+		return p.GetHead().GetRef() != branch || repo != "" && !strings.EqualFold(repo, c.repo)
+	}), err
 }
 
 // CreatePullRequest opens a pull request.
