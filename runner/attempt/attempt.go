@@ -61,11 +61,12 @@ type attempt struct {
 	report  func(Update)
 	stopped func() time.Time // returns when the context of the attempt ended; to be called only then
 
-	turnID      string // of the latest turn, from the session's events; empty before the first
-	turns       int    // how many turns have begun
-	thread      string // of the latest turn; empty until a turn has started
-	pid         int    // of the agent's process; 0 before it was started
-	lastSession string // the session of the latest turn that has ended
+	turnID      string     // of the latest turn, from the session's events; empty before the first
+	turns       int        // how many turns have begun
+	thread      string     // of the latest turn; empty until a turn has started
+	pid         int        // of the agent's process; 0 before it was started
+	lastSession string     // the session of the latest turn that has ended
+	reporting   sync.Mutex // held while report is called; guards phase
 	phase       schedule.AttemptStatus
 	usage       codex.Usage
 

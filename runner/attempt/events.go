@@ -9,8 +9,10 @@ import (
 )
 
 // enter reports the phase that the attempt enters. While a session is open, onEvent
-// reports the phases instead, from another goroutine.
+// reports phases as well, from another goroutine.
 func (a *attempt) enter(phase schedule.AttemptStatus) {
+	a.reporting.Lock()
+	defer a.reporting.Unlock()
 	if a.phase == phase {
 		return
 	}
@@ -44,13 +46,16 @@ func (a *attempt) onEvent(e codex.Event) {
 	if e.Kind == codex.Warning {
 		u.Warnings = []string{e.Summary}
 	}
+	a.reporting.Lock()
 	switch e.Kind {
 	case codex.SessionStarted:
-		u.Status, u.Turn = schedule.StatusStreamingTurn, schedule.TurnBegan
+		a.phase = schedule.StatusStreamingTurn
+		u.Status, u.Turn = a.phase, schedule.TurnBegan
 	case codex.TurnCompleted, codex.TurnInputRequired, codex.TurnFailed, codex.TurnCancelled, codex.TurnEndedWithError:
 		u.Turn = schedule.TurnEnded
 	}
 	a.report(u)
+	a.reporting.Unlock()
 
 	of := []any{"session_id", e.Session, "pid", e.PID, "event", e.Kind}
 	switch e.Kind {

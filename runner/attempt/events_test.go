@@ -3,11 +3,17 @@ package attempt
 import (
 	"context"
 	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -99,5 +105,47 @@ func TestEveryLogLineOfASessionNamesItAndItsProcess(t *testing.T) {
 		if f.logged(level, text, `"session_id":""`) > 0 || f.logged(level, text, `"pid":0`) > 0 {
 			t.Errorf("%q is logged with the session left empty:\n%s", text, f.log.bytes.String())
 		}
+	}
+}
+
+// The host publishes the work while the session is open, and its events go on.
+func TestPhasesAndEventsAreReportedOneAtATime(t *testing.T) {
+	t.Parallel()
+	var inside, together atomic.Int32
+	a := &attempt{Job: Job{Log: slog.New(slog.DiscardHandler), Redact: strings.Clone}, report: func(Update) {
+		if inside.Add(1) > 1 {
+			together.Add(1)
+		}
+		runtime.Gosched()
+		inside.Add(-1)
+	}}
+	var working sync.WaitGroup
+	working.Go(func() {
+		for range 5000 {
+			a.onEvent(codex.Event{Kind: codex.SessionStarted})
+		}
+	})
+	for range 5000 {
+		a.enter(schedule.StatusFinishing)
+		a.enter(schedule.StatusLaunchingAgentProcess)
+	}
+	working.Wait()
+	if n := together.Load(); n > 0 {
+		t.Errorf("%d reports at the same time as others", n)
+	}
+}
+
+// A check that fails is followed by a turn, and that by another check.
+func TestEachCheckOfTheWorkIsAPhaseOfItsOwn(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `bad`\n## Next turn\n- [ ] Create `a.txt` containing `good`\n")
+	f.job.Repository.Verify, f.job.Repository.VerifyRounds = "grep -q good a.txt", 1
+	f.session(t.Context())
+	phases := slices.DeleteFunc(f.phases(), func(s schedule.AttemptStatus) bool {
+		return s != schedule.StatusStreamingTurn && s != schedule.StatusFinishing
+	})
+	want := []schedule.AttemptStatus{schedule.StatusStreamingTurn, schedule.StatusFinishing, schedule.StatusStreamingTurn, schedule.StatusFinishing}
+	if diff := cmp.Diff(want, phases); diff != "" {
+		t.Error(diff)
 	}
 }
