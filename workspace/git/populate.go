@@ -194,19 +194,25 @@ var sandboxEnv = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"
 // removed while it runs.
 var mountPoints = []string{"/.agents", "/.aws", "/.codex"}
 
+// removePipes removes named pipes: git would open one in the place of a .gitignore or
+// .gitattributes, and wait.
+const removePipes = "find . -type p -exec rm -f {} + 2>/dev/null; true"
+
 // CheckoutCommands returns the commands that bring the work tree to the commit of a new
 // .git, in this order; paths are those of the [Checkout]. Files that are ignored stay,
-// which keeps caches. A checkout of a large repository can take minutes.
+// which keeps caches; named pipes do not. A checkout of a large repository can take
+// minutes.
 func (h *Host) CheckoutCommands(paths ...string) []Command {
+	unblock := Command{Args: []string{h.shell, "-c", removePipes}, Env: sandboxEnv}
 	reset := Command{Args: []string{h.git, "-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard"}, Env: sandboxEnv}
 	clean := Command{Args: []string{h.git, "-c", "core.hooksPath=/dev/null", "clean", "-ffdq"}, Env: sandboxEnv}
 	for _, folder := range mountPoints {
 		clean.Args = append(clean.Args, "-e", folder)
 	}
 	if len(paths) == 0 {
-		return []Command{reset, clean}
+		return []Command{unblock, reset, clean}
 	}
-	// The first makes the index. The second sees by it what an earlier session has left
-	// outside of paths, and removes that.
-	return []Command{reset, reset, clean}
+	// The first reset makes the index. The second sees by it what an earlier session has
+	// left outside of paths, and removes that.
+	return []Command{unblock, reset, reset, clean}
 }

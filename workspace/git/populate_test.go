@@ -1,13 +1,18 @@
 package git
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 )
 
 var person = Person{Name: `Symphony "bot" \o/ #1`, Email: "symphony@example.com"}
@@ -199,6 +204,50 @@ func TestAKeptWorkspaceIsBroughtToTheNewCommitAndKeepsItsCaches(t *testing.T) {
 	want := []string{".gitignore=cache/\n", "README.md=hello\n", "cache/x=kept", "excluded/x=kept", "src/main.go=package main\n"}
 	if slices.Sort(files); !slices.Equal(files, want) {
 		t.Errorf("the workspace has %q, want %q", files, want)
+	}
+}
+
+// git opens such files to read patterns from them.
+func TestAKeptWorkspaceWithPipesIsFilledAllTheSame(t *testing.T) {
+	t.Parallel()
+	d := newDelivery(t)
+	folder := d.workspace(t, "GH-1")
+	var opened atomic.Bool
+	done := make(chan struct{})
+	var watching sync.WaitGroup
+	for _, name := range []string{"src/.gitignore", "src/.gitattributes", "new/.gitignore", "README.md"} {
+		pipe := filepath.Join(folder, name)
+		os.Remove(pipe)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(pipe), 0o755), syscall.Mkfifo(pipe, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		watching.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				case <-time.After(time.Millisecond):
+				}
+				end, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+				if err != nil {
+					continue // nobody reads
+				}
+				if info, err := end.Stat(); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+					opened.Store(true)
+				}
+				end.Close()
+			}
+		})
+	}
+	remove(t, filepath.Join(folder, ".git"))
+	d.workspace(t, "GH-1")
+	close(done)
+	watching.Wait()
+	if opened.Load() {
+		t.Fatal("git has waited for a pipe")
+	}
+	if got := git(t, folder, "status", "--porcelain"); got != "" || read(t, filepath.Join(folder, "README.md")) != "hello\n" {
+		t.Errorf("the workspace has changes:\n%s", got)
 	}
 }
 
