@@ -38,9 +38,12 @@ func handOver(ctx context.Context, job attempt.Job, to workflow.HandOver, o sche
 		return o
 	default:
 		o.Class, o.Why = schedule.Transient, fmt.Sprintf("the work is published, and the issue was not handed over: %v", err)
+		if errors.Is(err, tracker.ErrStatus) { // each further try costs a session: a person has to end them
+			o.Class = schedule.IssueFailed
+		}
 		return o
 	}
-	o.Issue, o.Idle = nil, false
+	o.Issue = nil
 	switch issues, err := job.Tracker.IssuesByID(ctx, []tracker.ID{job.Issue.ID}); {
 	case err != nil:
 		job.Log.Warn("the issue was not read after its hand-over", "error", err)

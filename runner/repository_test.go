@@ -410,6 +410,42 @@ func TestAFailedHandOverIsRepeatedAndTheWorkIsNotPublishedTwice(t *testing.T) {
 	}
 }
 
+// Each session that only repeats a hand-over costs tokens.
+func TestHandOversThatTheTrackerRefusesPark(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	r.flow.change(func(s *workflow.Settings) { s.Policy.Budget.Attempts = 1 }, nil)
+	r.board.moved = func(tracker.ID) error {
+		return fmt.Errorf("%w: 403: the token may not write to issues", tracker.ErrStatus)
+	}
+	tick := r.tick()
+	claim := r.claims()["ABC-1"]
+	if claim.Phase != schedule.Parked || !strings.Contains(claim.Why, "the work is published, and the issue was not handed over: ") || tick.Completed(*tick.Row("ABC-1")) {
+		t.Errorf("claim %+v", claim)
+	}
+}
+
+func TestHandOversThatDoNotTakeTheIssueOutOfWorkPark(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	r.flow.change(func(s *workflow.Settings) {
+		s.Delivery.HandOver = workflow.HandOver{State: "Todo"} // as if somebody moved it back at once
+		s.Policy.Budget.IdleSessions, s.Policy.MaxPerTick = 2, 6
+	}, nil)
+	sessions := 0
+	r.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		sessions++
+		o := r.session(ctx, job, report)
+		o.Idle = sessions > 1
+		r.work = func(string) {} // nothing is left to do
+		return o
+	}
+	r.tick()
+	if claim := r.claims()["ABC-1"]; sessions != 3 || claim.Phase != schedule.Parked || !strings.Contains(claim.Why, "delivered nothing new") {
+		t.Errorf("%d sessions, claim %+v", sessions, claim)
+	}
+}
+
 func TestAHandOverToAStateThatDoesNotExistIsAFaultOfTheWorkflow(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t, issue("ABC-1", "Todo"))
