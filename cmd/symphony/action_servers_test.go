@@ -64,7 +64,7 @@ func (m *machine) behindProxy(hosts map[string]string) {
 	m.t.Cleanup(outside.Close)
 	certificate := filepath.Join(m.home, "proxy.pem")
 	m.writeFile(certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))+string(m.releases.cert))
-	m.jobEnv = append(m.jobEnv, "HTTPS_PROXY="+outside.URL, "SSL_CERT_FILE="+certificate, "GIT_SSL_CAINFO="+certificate)
+	m.jobEnv = append(m.jobEnv, "HTTPS_PROXY="+outside.URL, "SSL_CERT_FILE="+certificate)
 }
 
 // tunnel connects a client of a proxy with an address until one of the two ends.

@@ -1,7 +1,10 @@
 package git
 
 import (
+	"encoding/pem"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -224,7 +227,7 @@ func TestARemoteThatCannotBeUsedIsOneSentenceAndACategory(t *testing.T) {
 		"empty with base": {"empty.git", "main", ErrEmpty, "push a first commit"},
 		"no such base":    {"origin.git", "develop", ErrNoBase, `no branch "develop"; set repository.base to one that it has: main`},
 		"no default":      {"headless.git", "", ErrNoBase, "set repository.base"},
-		"missing":         {"missing.git", "", ErrNotFound, "correct repository.url"},
+		"missing":         {"missing.git", "", ErrNotFound, "not the top of a git repository; correct repository.url"},
 		"sha256":          {"sha256.git", "", ErrUnsupported, "SHA-256"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,6 +240,48 @@ func TestARemoteThatCannotBeUsedIsOneSentenceAndACategory(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 		})
+	}
+}
+
+// The rest of the program trusts the certificates of SSL_CERT_FILE, which git by itself
+// does not know.
+func TestAServerIsTrustedByTheCertificatesOfTheProgram(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.origin(t)
+	srv := serve(t, m.dir)
+	secure := httptest.NewUnstartedServer(srv.Config.Handler)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // a client that does not trust it goes away
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	file := m.path("trusted.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	remote, err := ParseRemote(secure.URL+"/origin.git", testToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for variables, want := range map[string]string{
+		"":                      "set SSL_CERT_FILE to a file with the one that signed it",
+		"SSL_CERT_FILE=" + file: "",
+		"SSL_CERT_FILE=/x GIT_SSL_CAINFO=" + file: "",
+	} {
+		cfg := m.config()
+		cfg.Dir, cfg.Env = t.TempDir(), append(cfg.Env, strings.Fields(variables)...)
+		host, err := Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := host.Store(t.Context(), remote)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		_, err = store.Fetch(t.Context(), ours)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("with %q: %v", variables, err)
+		}
 	}
 }
 

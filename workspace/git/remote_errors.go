@@ -27,7 +27,7 @@ var remoteFailures = []struct {
 	{"HTTP 404", ErrNotFound, "correct repository.url, or give the token access to it"},
 	{"couldn't find remote ref", ErrNoBase, "the branch has just disappeared; it is tried again"},
 	{"not found", ErrNotFound, "correct repository.url, or give the token access to it"},
-	{"does not appear to be a git repository", ErrNotFound, "correct repository.url"},
+	{"does not appear to be a git repository", ErrNotFound, "the folder is not the top of a git repository; correct repository.url"},
 	{"redirect", ErrRenamed, "the repository has another address now; set repository.url to it"},
 	{"returned error: 30", ErrRenamed, "the repository has another address now; set repository.url to it"},
 	{"mismatched algorithms", ErrUnsupported, "the repository uses SHA-256; only SHA-1 repositories can be delivered to"},
@@ -48,7 +48,7 @@ var remoteFailures = []struct {
 	{"early EOF", ErrUnavailable, "the connection was cut; it is tried again"},
 	{"unexpected disconnect", ErrUnavailable, "the connection was cut; it is tried again"},
 	{"the remote end hung up", ErrUnavailable, "the connection was cut; it is tried again"},
-	{"certificate", ErrUnavailable, "its certificate is not trusted here; set SSL_CERT_FILE"},
+	{"certificate", ErrUnavailable, "its certificate is not trusted here; set SSL_CERT_FILE to a file with the one that signed it"},
 	{"invalid index-pack output", ErrTooBig, "its history is larger than the limit or the disk; use a smaller repository, or remove repository and delivery from WORKFLOW.md"}, // index-pack was killed
 	{"unable to access", ErrUnavailable, "check repository.url, the network and the proxy; it is tried again"},
 }

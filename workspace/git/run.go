@@ -53,6 +53,9 @@ func environment(parent []string, path, home string) []string {
 			env = append(env, name+"="+value)
 		}
 	}
+	if file := lookup(parent, "SSL_CERT_FILE"); file != "" && lookup(parent, "GIT_SSL_CAINFO") == "" {
+		env = append(env, "GIT_SSL_CAINFO="+file) // what this program trusts, git has to trust as well
+	}
 	return env
 }
 
