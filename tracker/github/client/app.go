@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
-
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // ErrApp reports that an App cannot act on the repository before a person has changed
@@ -68,10 +66,6 @@ func NewApp(cfg AppConfig, base http.RoundTripper) (*App, error) {
 	}
 	return &App{cfg: cfg, client: c, base: base, turn: make(chan struct{}, 1)}, nil
 }
-
-// Transport returns what sends the requests of the App, so that its fields can be set
-// before the first one.
-func (a *App) Transport() *transport.Transport { return a.client.Transport }
 
 // Bounds of the time that a token has left.
 const (
