@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // handOverTime bounds a hand-over and the read of the issue after it.
@@ -31,16 +33,9 @@ func handOver(ctx context.Context, job attempt.Job, to workflow.HandOver, o sche
 	if errors.Is(err, tracker.ErrInDoubt) { // a repeated write changes nothing
 		err = write(ctx, job.Tracker.Writer, job.Issue.ID, to)
 	}
-	switch {
-	case err == nil, errors.Is(err, tracker.ErrFinished), errors.Is(err, tracker.ErrNotVisible): // the read tells
-	case errors.Is(err, tracker.ErrInvalidConfig), errors.Is(err, tracker.ErrInvalidWrite):
-		o.Class, o.Why, o.Fault = schedule.IssueFailed, fmt.Sprintf("delivery.hand_over: %v", err), "delivery.hand_over"
-		return o
-	default:
-		o.Class, o.Why = schedule.Transient, fmt.Sprintf("the work is published, and the issue was not handed over: %v", err)
-		if errors.Is(err, tracker.ErrStatus) { // each further try costs a session: a person has to end them
-			o.Class = schedule.IssueFailed
-		}
+	if err != nil && !errors.Is(err, tracker.ErrFinished) && !errors.Is(err, tracker.ErrNotVisible) { // the read tells
+		o.Class, o.Fault = classOfHandOver(err)
+		o.Why = fmt.Sprintf("the work is published, and the issue was not handed over: delivery.hand_over: %v", err)
 		return o
 	}
 	o.Issue = nil
@@ -53,6 +48,24 @@ func handOver(ctx context.Context, job attempt.Job, to workflow.HandOver, o sche
 		o.Issue = &issues[0]
 	}
 	return o
+}
+
+// classOfHandOver returns what a hand-over that failed means for its issue, and the
+// fault of the workflow if it may be one. Each further try costs a session, so there is
+// none where it would fail in the same way.
+func classOfHandOver(err error) (class schedule.Class, fault string) {
+	const setting = "delivery.hand_over"
+	answer, answered := errors.AsType[*transport.Error](err)
+	_, later := tracker.RetryAfter(err)
+	switch {
+	case errors.Is(err, tracker.ErrInvalidConfig), errors.Is(err, tracker.ErrInvalidWrite):
+		return schedule.NeedsInput, setting
+	case answered && (answer.Answer.Status == http.StatusUnauthorized || answer.Answer.Status == http.StatusForbidden) && !later:
+		return schedule.Systemic, "" // the token is the same for every issue
+	case later, answered && answer.InDoubt(), !errors.Is(err, tracker.ErrStatus):
+		return schedule.Transient, ""
+	}
+	return schedule.IssueFailed, setting
 }
 
 // write changes an issue as a hand-over says.

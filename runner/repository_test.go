@@ -453,8 +453,15 @@ func TestAHandOverToAStateThatDoesNotExistIsAFaultOfTheWorkflow(t *testing.T) {
 		return fmt.Errorf("%w: there is no state %q", tracker.ErrInvalidConfig, "Review")
 	}
 	tick := r.tick()
-	if row := tick.Row("ABC-1"); row.Class != schedule.IssueFailed || !strings.Contains(row.Why, "delivery.hand_over") {
-		t.Errorf("row %+v", row)
+	if row, claim := tick.Row("ABC-1"), r.claims()["ABC-1"]; claim.Phase != schedule.Parked || claim.Failures > 0 || !strings.Contains(row.Why, "delivery.hand_over") {
+		t.Errorf("row %+v, claim %+v", row, claim)
+	}
+	r.board.moved = nil
+	r.work = func(string) {} // nothing is left to do
+	r.flow.change(func(s *workflow.Settings) { s.Delivery.HandOver.State = "Done" }, nil)
+	r.tick()
+	if len(r.claims()) > 0 {
+		t.Errorf("claims %+v", r.claims())
 	}
 }
 

@@ -55,6 +55,21 @@ func TestAPullRequestThatMayNotBeOpenedIsOpenedWhenItMay(t *testing.T) {
 	s.assertDelivered()
 }
 
+// The token is the same for every issue, so none is charged, and no more sessions are
+// paid for until a person has seen to it.
+func TestAHandOverThatTheTokenMayNotDoHoldsEverythingUntilItMay(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, sameWork)
+	s.hub.Fail("DELETE /issues/{n}/labels/{name}", storetest.Fault{Status: http.StatusForbidden, Says: "Resource not accessible by integration"})
+	s.tick()
+	s.checkSaid("the work is published, and the issue was not handed over: delivery.hand_over: ", "issues: write")
+	s.tick()
+	s.checkSaid("Nothing can be started until")
+	s.operator("resume")
+	s.tick()
+	s.assertDelivered()
+}
+
 func TestAPullRequestThatAPersonClosedIsGoneOnWithWhenItIsOpenAgain(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, sameWork)
