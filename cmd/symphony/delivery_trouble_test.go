@@ -171,6 +171,7 @@ func TestARepositoryThatCannotBeUsedIsSaidBeforeAnythingStarts(t *testing.T) {
 		"no such repository": {func(s *shop) { s.replace("/acme/shop}", "/acme/cellar}") }, "remote_not_found: correct repository.url, or give the token access to it"},
 		"nobody listens":     {func(s *shop) { s.replace(s.hub.CloneURL(), "http://127.0.0.1:1/acme/shop") }, "remote_unavailable: check the network and the proxy"},
 		"no base":            {setting("base: develop"), `base_not_found: it has no branch "develop"; set repository.base to one that it has: main`},
+		"no room for ours":   {func(s *shop) { s.hub.Commit("symphony", map[string]string{"README.md": "# Ours\n"}) }, "repository_unsupported: its branch symphony leaves no room for branches below symphony/; rename it, or set repository.branch_prefix"},
 		"an empty one":       {func(s *shop) { s.hub.Delete("main") }, "remote_empty: it has no branch yet; push a first commit to it, or correct repository.url"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -161,12 +161,20 @@ func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
 	if !from.Base.IsZero() {
 		patterns = append(patterns, from.Base.ref())
 	}
+	inTheWay := foldersOf(from.Prefix)
 	if from.Prefix != "" {
-		patterns = append(patterns, "refs/heads/"+from.Prefix+"*")
+		patterns = append(append(patterns, "refs/heads/"+from.Prefix+"*"), inTheWay...)
 	}
 	list, err := s.list(ctx, patterns...)
 	if err != nil {
 		return Fetched{}, err
+	}
+	for _, ref := range inTheWay {
+		if !list.refs[ref].IsZero() {
+			name := strings.TrimPrefix(ref, "refs/heads/")
+			return Fetched{}, fmt.Errorf("fetch %s: %w: its branch %s leaves no room for branches below %s; rename it, or set repository.branch_prefix",
+				s.remote, ErrUnsupported, name, from.Prefix)
+		}
 	}
 	found := Fetched{Base: from.Base, Branches: map[Branch]ObjectID{}}
 	if found.Base.IsZero() {
@@ -193,6 +201,17 @@ func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
 		}
 	}
 	return found, nil
+}
+
+// foldersOf returns the references that cannot be there beside branches with the prefix:
+// a branch is a file for git, and the prefix names folders.
+func foldersOf(prefix string) (refs []string) {
+	for i, c := range prefix {
+		if c == '/' {
+			refs = append(refs, "refs/heads/"+prefix[:i])
+		}
+	}
+	return refs
 }
 
 // listLatestBase returns what the remote has of the source, with the base of the latest

@@ -217,18 +217,21 @@ func TestARemoteThatCannotBeUsedIsOneSentenceAndACategory(t *testing.T) {
 	git(t, m.path("sha256.git"), "update-ref", "refs/heads/main", commit256)
 	git(t, m.dir, "clone", "-q", "--bare", origin, m.path("headless.git"))
 	git(t, m.path("headless.git"), "symbolic-ref", "HEAD", "refs/heads/missing")
+	git(t, m.dir, "clone", "-q", "--bare", origin, m.path("taken.git"))
+	git(t, m.path("taken.git"), "branch", "symphony", "main")
 	for name, c := range map[string]struct {
 		path string
 		base string
 		kind error
 		says string
 	}{
-		"empty":           {"empty.git", "", ErrEmpty, "push a first commit"},
-		"empty with base": {"empty.git", "main", ErrEmpty, "push a first commit"},
-		"no such base":    {"origin.git", "develop", ErrNoBase, `no branch "develop"; set repository.base to one that it has: main`},
-		"no default":      {"headless.git", "", ErrNoBase, "set repository.base"},
-		"missing":         {"missing.git", "", ErrNotFound, "not the top of a git repository; correct repository.url"},
-		"sha256":          {"sha256.git", "", ErrUnsupported, "SHA-256"},
+		"empty":             {"empty.git", "", ErrEmpty, "push a first commit"},
+		"empty with base":   {"empty.git", "main", ErrEmpty, "push a first commit"},
+		"no such base":      {"origin.git", "develop", ErrNoBase, `no branch "develop"; set repository.base to one that it has: main`},
+		"no default":        {"headless.git", "", ErrNoBase, "set repository.base"},
+		"missing":           {"missing.git", "", ErrNotFound, "not the top of a git repository; correct repository.url"},
+		"sha256":            {"sha256.git", "", ErrUnsupported, "SHA-256"},
+		"branch in the way": {"taken.git", "main", ErrUnsupported, "its branch symphony leaves no room for branches below symphony/; rename it, or set repository.branch_prefix"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := ours
