@@ -29,7 +29,7 @@ func TestRefusedWorkIsInTheArtifactThatTheSummaryNames(t *testing.T) {
 		t.Errorf("the summary speaks of checks where there is no pull request:\n%s", o.summary)
 	}
 
-	named := regexp.MustCompile("kept in (\\S+) of the artifact (\\S+)\\. .*\n\n```sh\n([^`]+)```").FindStringSubmatch(o.summary)
+	named := regexp.MustCompile("published: (\\S+) of the artifact (\\S+) keeps it\\. .*\n\n```sh\n([^`]+)```").FindStringSubmatch(o.summary)
 	if named == nil {
 		t.Fatalf("the summary names no artifact and no commands:\n%s", o.summary)
 	}
