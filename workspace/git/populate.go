@@ -198,6 +198,15 @@ var mountPoints = []string{"/.agents", "/.aws", "/.codex"}
 // .gitattributes, and wait.
 const removePipes = "find . -type p -exec rm -f {} + 2>/dev/null; true"
 
+// removeOutside removes what is in the place of files outside of the paths of a
+// [Checkout], and would look like a change of them: git leaves a folder there and an
+// ignored link, and only warns of a file that it cannot remove. A link goes before what
+// is looked for behind it. Arguments: the path of git, and pathspecs that leave out the
+// paths.
+const removeOutside = `git=$1
+shift
+"$git" ls-files --killed -z | xargs -0 rm -rf -- && "$git" diff-files --name-only -z -- . "$@" | xargs -0 rm -rf --`
+
 // CheckoutCommands returns the commands that bring the work tree to the commit of a new
 // .git, in this order; paths are those of the [Checkout]. Files that are ignored stay,
 // which keeps caches; named pipes do not. A checkout of a large repository can take
@@ -213,6 +222,7 @@ func (h *Host) CheckoutCommands(paths ...string) []Command {
 		return []Command{unblock, reset, clean}
 	}
 	// The first reset makes the index. The second sees by it what an earlier session has
-	// left outside of paths, and removes that.
-	return []Command{unblock, reset, reset, clean}
+	// left outside of paths, and removes most of that.
+	outside := Command{Args: append([]string{h.shell, "-c", removeOutside, "sh", h.git}, excludeSparse(paths)...), Env: sandboxEnv}
+	return []Command{unblock, reset, reset, clean, outside}
 }

@@ -5,9 +5,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -22,6 +24,7 @@ func newSparse(t *testing.T) *delivery {
 	git(t, m.dir, "init", "-q", "--bare", "-b", "main", "--template=", d.origin)
 	history := "commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 5\nfirst\n"
 	for _, file := range []string{
+		".gitignore", "old/a", // which has each of its lines ignored, as old
 		"root", "app/a", "app/x/b", "app2/a", "lib/c", "lib/y/d", "docs/e", "docs/deep/f", "docs/deep/z/g", "docs/deep2/h", ".github/workflows/ci.yml",
 	} {
 		history += "M 100644 inline " + file + "\ndata 4\nold\n\n"
@@ -59,7 +62,7 @@ func filesIn(t *testing.T, folder string) string {
 	return strings.Join(files, " ")
 }
 
-const sparseFiles = "app/a app/x/b docs/deep/f docs/deep/z/g docs/e root"
+const sparseFiles = ".gitignore app/a app/x/b docs/deep/f docs/deep/z/g docs/e root"
 
 // changesOf returns what a harvest changes: + added, - deleted, * changed.
 func (d *delivery) changesOf(t *testing.T, command Command, folder string) string {
@@ -88,7 +91,7 @@ func (d *delivery) changesOf(t *testing.T, command Command, folder string) strin
 
 func TestASparseWorkspaceHasItsFoldersAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	const elsewhere = "-.github/workflows/ci.yml -app2/a -docs/deep2/h -lib/c -lib/y/d"
+	const elsewhere = "-.github/workflows/ci.yml -app2/a -docs/deep2/h -lib/c -lib/y/d -old/a"
 	for name, test := range map[string]struct {
 		agent string // shell commands
 		want  string
@@ -132,17 +135,23 @@ func TestASparseWorkspaceHasItsFoldersAndLosesNothing(t *testing.T) {
 // What an earlier session has left elsewhere is not work of the next one.
 func TestAKeptSparseWorkspaceHasOnlyItsFolders(t *testing.T) {
 	t.Parallel()
-	d := newSparse(t)
-	folder := populateFrom(t, d.machine, d.store, "GH-1", d.sparseCheckout(t))
 	for name, leave := range map[string]string{
-		"a changed file elsewhere": "mkdir lib; echo hostile > lib/c",
-		"all files":                "git sparse-checkout disable; echo hostile | tee lib/c app/a .github/workflows/ci.yml",
-		"a file over a folder":     "echo hostile > lib",
-		"a link over a folder":     "rm -rf lib; ln -s app lib; echo hostile > lib/c",
-		"a new file elsewhere":     "mkdir -p lib/n; echo hostile > lib/n/n",
-		"fewer files":              "git sparse-checkout set lib",
+		"a changed file elsewhere":  "mkdir lib; echo hostile > lib/c",
+		"all files":                 "git sparse-checkout disable; echo hostile | tee lib/c app/a .github/workflows/ci.yml",
+		"a file over a folder":      "echo hostile > lib",
+		"a link over a folder":      "rm -rf lib; ln -s app lib; echo hostile > lib/c",
+		"a new file elsewhere":      "mkdir -p lib/n; echo hostile > lib/n/n",
+		"fewer files":               "git sparse-checkout set lib",
+		"a repository elsewhere":    "git init -q lib; echo hostile | tee lib/c lib/n",
+		"a worktree elsewhere":      "git worktree add -q -f lib; echo hostile | tee lib/c lib/n",
+		"a hidden file elsewhere":   "mkdir lib; echo hostile > lib/c; echo c > lib/.gitignore; git update-index --skip-worktree lib/c",
+		"an ignored link elsewhere": "ln -s app old",
+		"a folder over a file":      "mkdir -p lib/c; echo hostile > lib/c/n",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newSparse(t)
+			folder := populateFrom(t, d.machine, d.store, "GH-1", d.sparseCheckout(t))
 			runAsAgent(t, folder, "", Command{Args: []string{"sh", "-ec", leave}, Env: sandboxEnv})
 			if err := os.RemoveAll(filepath.Join(folder, ".git")); err != nil {
 				t.Fatal(err)
@@ -156,6 +165,67 @@ func TestAKeptSparseWorkspaceHasOnlyItsFolders(t *testing.T) {
 			}
 		})
 	}
+}
+
+// git only warns of a file that it cannot remove, and it would be work of the next session.
+func TestAnOldFileThatCannotBeRemovedIsAnError(t *testing.T) {
+	t.Parallel()
+	d := newSparse(t)
+	all := d.sparseCheckout(t)
+	all.Paths = nil
+	folder := populateFrom(t, d.machine, d.store, "GH-1", all)
+	write(t, filepath.Join(folder, "lib/c"), "by a session\n")
+	remove(t, filepath.Join(folder, ".git"))
+	if err := os.Mkdir(filepath.Join(folder, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	into, err := os.OpenRoot(filepath.Join(folder, ".git"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	if err := d.store.Populate(into, d.sparseCheckout(t)); err != nil {
+		t.Fatal(err)
+	}
+	unprivileged := ownedByNobody(t, folder)
+	shut := filepath.Join(folder, "lib")
+	if err := os.Chmod(shut, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(shut, 0o700)
+	var said strings.Builder
+	for _, c := range d.host.CheckoutCommands(parts...) {
+		cmd := exec.Command(c.Args[0], c.Args[1:]...)
+		cmd.Dir, cmd.Env, cmd.Stderr, cmd.SysProcAttr = folder, append([]string{"PATH=" + os.Getenv("PATH")}, c.Env...), &said, unprivileged
+		if err = cmd.Run(); err != nil {
+			break
+		}
+	}
+	if err == nil || !strings.Contains(said.String(), "lib/c") {
+		t.Errorf("the workspace is filled: %v\n%s", err, said.String())
+	}
+}
+
+// ownedByNobody gives a folder to a user to whom permissions apply, if the tests are run
+// by one to whom they do not, and returns what starts a process as that user.
+func ownedByNobody(t *testing.T, folder string) *syscall.SysProcAttr {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return nil
+	}
+	const nobody = 65534
+	for up, n := filepath.Dir(folder), 0; n < 3; up, n = filepath.Dir(up), n+1 { // as far as the test made them
+		if err := os.Chmod(up, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, nobody, nobody))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }
 
 func TestOnlyWhatIsCommittedIsTakenFromAHalfFilledWorkspace(t *testing.T) {
