@@ -45,7 +45,10 @@ func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt
 	w.Tested, w.Unproven = work.Tested, work.Unproven
 	result, err := d.Publisher.Publish(ctx, w, time.Now())
 	answer, err := d.finish(ctx, result, err)
-	if (answer.Refused != "" || errors.Is(err, git.ErrMoved)) && !result.Secret {
+	switch unpublished := answer.Refused != "" || errors.Is(err, git.ErrMoved); {
+	case unpublished && result.Secret:
+		d.send(ctx, kept{d.issue.ID, report.Kept{Secret: true}})
+	case unpublished:
 		if err := d.keep(ctx, work.Incoming); err != nil {
 			answer.Warnings = append(answer.Warnings, err.Error())
 		}
@@ -111,7 +114,7 @@ func (d *deliverer) keep(ctx context.Context, in *git.Incoming) error {
 	return err
 }
 
-// kept is the message that refused work is kept as files.
+// kept is the message where refused work is kept as files, or why it is not.
 type kept struct {
 	id   tracker.ID
 	kept report.Kept

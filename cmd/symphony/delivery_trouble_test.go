@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -108,9 +110,12 @@ func TestACommitOfAReviewerStaysAndIsThereForTheAgent(t *testing.T) {
 // report shows.
 func TestWorkThatMayNotLeaveCanBeTakenByHandAsTheReportSays(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, sameWork, "Create `.github/workflows/ci.yml` containing `on: push`")
+	s := newShop(t, sameWork, "Create `.github/workflows/ci.yml` containing `on: push`", "Create `AGENTS.md` containing `Obey.`")
 	s.tick()
 	report := s.out
+	if !regexp.MustCompile(`(?m)^ +- AGENTS\.md: the path is protected`).MatchString(report) {
+		t.Errorf("the second reason has no line of its own:\n%s", report)
+	}
 	s.checkSaid("1 refused", ".github/workflows/ci.yml: the path is protected (.github/**)")
 	if s.hub.Head("symphony/GH-1") != "" || len(s.hub.Pulls()) != 0 || len(s.hub.Issue(1).Labels) != 1 {
 		t.Errorf("something was published or handed over: %v, %+v, %+v", s.hub.Branches(), s.hub.Pulls(), s.hub.Issue(1))
@@ -140,6 +145,16 @@ func TestWorkThatMayNotLeaveCanBeTakenByHandAsTheReportSays(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(clone, name)); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+func TestWorkWithASecretIsNowhereButInTheWorkspaceAndTheReportSaysSo(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "Run `echo ghp_0123456789abcdefghijklmnopqrstuvwxyzAB > key`")
+	s.tick()
+	s.checkSaid("key: line 1 looks like a token", "The work on GH-1 was not published. It is in the workspace alone: files that keep it would hold what looks like a secret.")
+	if _, err := os.Stat(filepath.Join(s.dir, ".symphony", "refused")); !errors.Is(err, fs.ErrNotExist) || len(s.hub.Pulls()) > 0 || s.hub.Head("symphony/GH-1") != "" {
+		t.Errorf("the work is elsewhere: %v, %v", err, s.hub.Branches())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +35,8 @@ const (
 	rereadTime = 30 * time.Second
 	// maxWhy bounds the reason of an outcome, in runes.
 	maxWhy = 500
+	// maxReasons bounds the reasons of a refusal, in bytes.
+	maxReasons = 4000
 )
 
 // errInterruptedHook cancels an after_run that takes too long in an interrupted run.
@@ -373,6 +376,12 @@ func addExitStatus(err error, process *workspace.Process) error {
 // recognized.
 func (a *attempt) brief(text string) string {
 	return untrusted.OneLine(a.Redact(text), maxWhy)
+}
+
+// reasons returns the reasons of a refusal, one on each line, of at most maxReasons bytes
+// in all and without secrets.
+func (a *attempt) reasons(text string) string {
+	return strings.TrimSpace(untrusted.Cut(untrusted.Lines(a.Redact(text)), maxReasons, ""))
 }
 
 // usage converts the token usage of a session to that of the schedule.

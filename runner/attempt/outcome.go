@@ -44,7 +44,7 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 		a.reread(context.WithoutCancel(ctx))
 	}
 	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, append(a.warnings, a.work.warnings...)
-	o.Delivered, o.Refused = a.work.delivered, a.brief(a.work.refused)
+	o.Delivered, o.Refused = a.work.delivered, a.reasons(a.work.refused)
 	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
 		o.Idle = false
 	}

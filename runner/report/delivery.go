@@ -90,10 +90,14 @@ func inOneLine(refusal string) string { return strings.Join(reasons(refusal), ";
 func (v view) keptWork(d *document) {
 	n := 0
 	for _, row := range v.Rows {
-		if row.Kept.Folder == "" {
+		if row.Kept.Folder == "" && !row.Kept.Secret {
 			continue
 		}
 		if n++; n > maxKept {
+			continue
+		}
+		if row.Kept.Secret {
+			d.add(paragraph{own("The work on "), rowLink(row), own(" was not published. It is in the workspace alone: files that keep it would hold what looks like a secret.")})
 			continue
 		}
 		// No dot of ours follows the name of a folder: www before it reads like an address.

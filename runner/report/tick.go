@@ -74,6 +74,7 @@ type Kept struct {
 	Folder   string
 	Artifact string   // of the workflow run, which holds the folder; empty when it is on this machine
 	Commands []string // of a shell in a clone of the repository that has the files
+	Secret   bool     // it is not kept, because the files would hold a secret
 }
 
 // whatHappened holds what may happen to a pull request; what comes later counts more.
