@@ -182,6 +182,18 @@ func TestARepositoryThatCannotBeUsedIsSaidBeforeAnythingStarts(t *testing.T) {
 			}
 			s.env = append(s.env, "PATH="+programs)
 		}, "git_unusable: executable file not found"},
+		"an old git, for paths": {func(s *shop) {
+			real, err := exec.LookPath("git")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.write("old/git", "#!/bin/sh\ncase \" $* \" in *' version '*) echo git version 2.35.1; exit;; esac\nexec "+shellQuote(real)+" \"$@\"\n")
+			if err := os.Chmod(filepath.Join(s.dir, "old", "git"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			s.env = append(s.env, "PATH="+filepath.Join(s.dir, "old")+":"+os.Getenv("PATH"))
+			setting("paths: [app]")(s)
+		}, "git_unusable: repository.paths needs git 2.36.0 or newer, not 2.35.1; install it, or remove the key"},
 		"a wrong token":      {setting("token: $CODEX_HOME"), "remote_unauthorized: the token is missing, wrong or expired; correct repository.token"},
 		"no such repository": {func(s *shop) { s.replace("/acme/shop}", "/acme/cellar}") }, "remote_not_found: correct repository.url, or give the token access to it"},
 		"nobody listens":     {func(s *shop) { s.replace(s.hub.CloneURL(), "http://127.0.0.1:1/acme/shop") }, "remote_unavailable: check the network and the proxy"},

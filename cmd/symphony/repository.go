@@ -59,6 +59,9 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 	host, err := git.Open(ctx, git.Config{
 		Dir: filepath.Join(data, "repositories"), Workspaces: s.Workspace.Root, Env: a.environ, Log: log,
 	})
+	if err == nil {
+		err = host.CanCheckOut(s.Repository.Paths)
+	}
 	if err != nil {
 		return nil, err
 	}

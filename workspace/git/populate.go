@@ -44,10 +44,7 @@ const AsideBranch = "unpublished"
 // git is too old for Paths.
 func (s *Store) Populate(into *os.Root, c Checkout) error {
 	fail := func(err error) error { return fmt.Errorf("make .git in %s: %w", into.Name(), err) }
-	if len(c.Paths) > 0 && s.host.version.less(sparseVersion) {
-		return fail(fmt.Errorf("%w: repository.paths needs git %v or newer, not %v; install it, or remove the key", ErrNoGit, sparseVersion, s.host.version))
-	}
-	if err := CheckPaths(c.Paths); err != nil {
+	if err := s.host.CanCheckOut(c.Paths); err != nil {
 		return fail(err)
 	}
 	config, err := c.config(s.remote)

@@ -39,6 +39,15 @@ func CheckPaths(paths []string) error {
 	return nil
 }
 
+// CanCheckOut returns an error unless git can fill a workspace that has these paths:
+// [ErrNoGit] if it is too old for any, or that of [CheckPaths].
+func (h *Host) CanCheckOut(paths []string) error {
+	if len(paths) > 0 && h.version.less(sparseVersion) {
+		return fmt.Errorf("%w: repository.paths needs git %v or newer, not %v; install it, or remove the key", ErrNoGit, sparseVersion, h.version)
+	}
+	return CheckPaths(paths)
+}
+
 func checkPath(p string) error {
 	switch {
 	case p == "" || p == ".":
