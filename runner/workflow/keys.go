@@ -69,7 +69,7 @@ func (d *decoder) table() []entry {
 		withDefault("repository.branch_prefix", "symphony/", "what the branch of an issue begins with; the issue's identifier follows", d.branchPrefix),
 		optional("repository.lfs", "false", "not supported: files in Git LFS stay pointers", d.mustBeFalse("the content of Git LFS is not fetched: its files stay pointers in the workspaces; remove the key if the agent can work with that")),
 		optional("repository.submodules", "false", "not supported: the folders of submodules stay empty", d.mustBeFalse("submodules are not fetched: their folders stay empty in the workspaces; remove the key if the agent can work with that")),
-		optional("repository.paths", "[]", "folders of a large repository whose files are in a workspace, with those beside and above them; empty is every folder; needs git 2.36", d.folders(&repo.Paths)),
+		optional("repository.paths", "[]", "folders of a large repository whose files are in a workspace, with those beside and above them; a file that a workspace does not have counts as unchanged; empty is every folder; needs git 2.36", d.folders(&repo.Paths)),
 
 		optional("delivery.kind", "pull_request on GitHub, else branch", "where the work goes: pull_request, branch (of the repository), patch (files in delivery.folder) or none", d.word(func(word string) { del.Kind = DeliveryKind(word) }, string(KindPullRequest), string(KindBranch), string(KindPatch), string(KindNone))),
 		withDefault("delivery.max_files", fmt.Sprint(limits.MaxFiles), "files that a delivery may change; one above this or the next three limits is refused", d.integer(&del.Policy.MaxFiles, 1)),
