@@ -109,6 +109,10 @@ var sharedDeliveryErrors = []error{
 // session has already retried when it returns it.
 const codeOverloaded = -32001
 
+// codeUnknownRequest is the error code of a program that does not know a request: it is
+// no Codex, or another version than was tested. No issue has a part in that.
+const codeUnknownRequest = -32601
+
 // classify returns what a failed attempt means for its issue, and the time from
 // which the model's API said that a retry makes sense; zero when it gave none.
 func classify(err error) (schedule.Class, time.Time) {
@@ -129,6 +133,8 @@ func classify(err error) (schedule.Class, time.Time) {
 		return classOfTurnError(turn.Info, turn.HTTPStatus), turn.ResetsAt
 	case errors.As(err, &response) && response.Code == codeOverloaded:
 		return schedule.Transient, time.Time{}
+	case errors.As(err, &response) && response.Code == codeUnknownRequest:
+		return schedule.Systemic, time.Time{}
 	}
 	return schedule.IssueFailed, time.Time{}
 }
