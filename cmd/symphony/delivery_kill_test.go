@@ -50,15 +50,16 @@ func (k *killer) wrap(next http.Handler) http.Handler {
 		}
 		now := k.begun && k.requests == k.at && !k.killed
 		k.killed = k.killed || now
+		late, kill := k.late, k.kill
 		k.mu.Unlock()
 		switch {
 		case !now:
 			next.ServeHTTP(w, r)
-		case k.late:
+		case late:
 			next.ServeHTTP(discard{http.Header{}}, r)
 			fallthrough
 		default:
-			k.kill()
+			kill()
 			panic(http.ErrAbortHandler)
 		}
 	})
@@ -142,7 +143,9 @@ codex:
 // killedAt makes a run that is killed at a request, and reports whether it made so many.
 func (s *shop) killedAt(n int, late bool) bool {
 	s.t.Helper()
+	s.killer.mu.Lock()
 	s.killer.at, s.killer.late = n, late
+	s.killer.mu.Unlock()
 	return s.tick()
 }
 
@@ -170,7 +173,7 @@ func (s *shop) tick() (killed bool) {
 	s.killer.mu.Unlock()
 	err := cmd.Wait()
 	close(dead)
-	s.out += fmt.Sprintf("run %d asked %q and said\n%s", s.runs, s.killer.log, out.String())
+	s.out += fmt.Sprintf("run %d asked %q and said\n%s", s.runs, s.killer.asked(), out.String())
 	if s.killer.wasKilled() {
 		return true
 	}
@@ -178,6 +181,13 @@ func (s *shop) tick() (killed bool) {
 		s.t.Fatalf("run %d: %v\n%s", s.runs, err, s.out)
 	}
 	return false
+}
+
+// asked returns the requests of the last run.
+func (k *killer) asked() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.log)
 }
 
 func (k *killer) wasKilled() bool {
@@ -244,7 +254,7 @@ func TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest(t *testing.T) {
 	calm := newShop(t, sameWork)
 	calm.tick()
 	calm.assertDelivered()
-	requests := calm.killer.log
+	requests := calm.killer.asked()
 	if len(requests) < 8 {
 		t.Fatalf("a run makes only these requests: %q", requests)
 	}
@@ -263,6 +273,9 @@ func TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest(t *testing.T) {
 			s.killAt(at+1, late, fresh)
 			s.assertDelivered()
 		})
+		if n%3 > 0 {
+			continue // a run with an earlier delivery asks for the same
+		}
 		t.Run(fmt.Sprintf("%02d late=%v fresh=%v after another delivery, %s", at+1, late, fresh, name(requests[at])), func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t, otherWork)
@@ -293,12 +306,12 @@ func TestAKillAtAnyRequestOfAVerifiedDeliveryEndsInOnePullRequest(t *testing.T) 
 	calm := newVerified(t, sameWork)
 	calm.tick()
 	calm.assertDelivered()
-	requests := calm.killer.log
+	requests := calm.killer.asked()
 	if !strings.Contains(strings.Join(requests, " "), "POST /api/v3/repos/acme/shop/git/commits") {
 		t.Fatalf("a run makes only these requests: %q", requests)
 	}
 	for n := range 2 * len(requests) {
-		if testing.Short() && n%5 > 0 {
+		if n%3 > 0 && !strings.Contains(requests[n/2], "/git/") || testing.Short() && n%5 > 0 {
 			continue
 		}
 		at, late := n/2, n%2 == 1
@@ -415,7 +428,7 @@ func TestAPullRequestThatIsOpenedAndThenUpdatedIsReportedAsOpened(t *testing.T) 
 	s := newShop(t, sameWork, "Call `deliver` with `{\"title\": \"Carts\", \"body\": \"They remember.\"}`", "Append `// more` to `cart.go`")
 	s.tick()
 	s.assertDelivered()
-	if log := strings.Join(s.killer.log, "\n"); strings.Count(log, "/git-receive-pack") != 2 || !strings.Contains(s.out, "#2 opened") {
+	if log := strings.Join(s.killer.asked(), "\n"); strings.Count(log, "/git-receive-pack") != 2 || !strings.Contains(s.out, "#2 opened") {
 		t.Errorf("the report says\n%s", s.out)
 	}
 	if pull := s.hub.Pulls()[0]; pull.Title != "Carts" || !strings.Contains(pull.Body, "They remember.") {
