@@ -51,6 +51,25 @@ func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
 	}
 }
 
+// Codex's sandbox keeps the folders of its own settings read-only, also for the checkout.
+func TestARepositoryWithSettingsOfCodexNeedsPaths(t *testing.T) {
+	t.Parallel()
+	for _, paths := range [][]string{nil, {"app"}} {
+		of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{{Items: []codextest.Item{codextest.Message{Text: "Done."}}}}})
+		f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }, paths: paths}
+		f.dir = realPath(t, f.dir)
+		writeFile(t, f.path("seed", ".codex", "x"), "")
+		writeFile(t, f.path("seed", "app", "x"), "")
+		account := f.job.Account
+		f.inRepository()
+		f.job.Account = account
+		got := f.session(t.Context())
+		if paths == nil && (got.Class != schedule.IssueFailed || !strings.Contains(got.Why, "list the other folders in repository.paths")) || paths != nil && got.Class != schedule.Done {
+			t.Errorf("paths %q: %+v", paths, got)
+		}
+	}
+}
+
 // What a hostile agent leaves inside Codex's sandbox neither stops the next session nor
 // reaches anything outside.
 func TestCodexWorksAgainAfterAHostileSession(t *testing.T) {
