@@ -79,7 +79,7 @@ func (d *decoder) table() []entry {
 		optional("delivery.allowed", "[]", "patterns of the paths that a delivery may change; empty is every path", d.globs(&del.Policy.Allowed)),
 		optional("delivery.protected", "{}", "map from patterns to refuse, review, draft or allow: what happens to a delivery that changes such a path; the first that matches counts, and the built-in ones come after them", d.protected),
 		withDefault("delivery.tokens", string(limits.Tokens), "the same for a text that looks like a token or a private key; a secret of the run is always refused", d.protection(&del.Policy.Tokens)),
-		withDefault("delivery.history", "squash", "squash publishes one commit, keep the agent's own commits", d.word(func(word string) { del.KeepHistory = word == "keep" }, "squash", "keep")),
+		withDefault("delivery.history", "squash", "squash publishes one commit, keep the agent's own commits: their messages mention people and close issues as it likes", d.word(func(word string) { del.KeepHistory = word == "keep" }, "squash", "keep")),
 		withDefault("delivery.commits", "git", "git, or verified: GitHub makes the commit and signs it, for the token of a job or of an App; only with delivery.history squash", d.word(func(word string) { del.Verified = word == "verified" }, "git", "verified")),
 		optional("delivery.verify", "", "shell command that checks the work in the sandbox before it is published; its failure goes back to the agent", d.text(&del.Verify)),
 		withDefault("delivery.verify_rounds", "2", "turns in which the agent may fix work that fails delivery.verify; after them it is published as a draft that says so", d.integer(&del.VerifyRounds, 0)),
