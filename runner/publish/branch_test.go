@@ -221,8 +221,9 @@ func TestAllNamesTaken(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.inUserRepository()
-	f.git("user", "branch", "symphony", "main")
-	_, err := f.Publish(t.Context(), f.session(f.adds("a", "1\n")), now)
+	work := f.session(f.adds("a", "1\n"))
+	f.git("user", "branch", "symphony", "main") // since the fetch, which would have refused it
+	_, err := f.Publish(t.Context(), work, now)
 	if !errors.Is(err, git.ErrRejected) || !strings.Contains(err.Error(), "symphony/GH-7 in") || !strings.Contains(err.Error(), "9 names after it") {
 		t.Errorf("got %v", err)
 	}

@@ -303,3 +303,40 @@ func FuzzConfigurationOfAWorkspace(f *testing.F) {
 		}
 	})
 }
+
+// A sandbox lets nobody write to these folders, git neither.
+func TestAWorkspaceHasNoFilesInTheFoldersOfTheSandbox(t *testing.T) {
+	t.Parallel()
+	d := newDelivery(t)
+	clone := t.TempDir()
+	git(t, clone, "clone", "-q", d.origin, ".")
+	for _, name := range []string{".codex", ".agents"} {
+		if err := os.Mkdir(filepath.Join(clone, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(clone, name, "x"), []byte("setting\n"))
+	}
+	git(t, clone, "add", "-A")
+	git(t, clone, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "settings")
+	git(t, clone, "push", "-q", "origin", "HEAD:main")
+	f := fetch(t, d.store, ours)
+	d.from = From{f.Head, f.Base}
+	folder := d.workspace(t, "A-1")
+	if files := filesIn(t, folder); strings.Contains(files, ".codex") || strings.Contains(files, ".agents") {
+		t.Errorf("files %s", files)
+	}
+	if status := git(t, folder, "status", "--porcelain"); status != "" {
+		t.Errorf("the agent sees changes:\n%s", status)
+	}
+	writeFile(t, filepath.Join(folder, "new"), []byte("new\n"))
+	if got := describe(changes(t, d.receive(t, d.harvest(t, folder)))); got != `"new" 000000>100644 4` {
+		t.Errorf("changes %q", got)
+	}
+	if err := os.Mkdir(filepath.Join(folder, ".codex"), 0o755); err != nil { // no sandbox is in the way
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(folder, ".codex", "x"), []byte("another\n"))
+	if got := describe(changes(t, d.receive(t, d.harvest(t, folder)))); got != `".codex/x" 100644>100644 8`+"\n"+`"new" 000000>100644 4` {
+		t.Errorf("changes %q", got)
+	}
+}

@@ -94,11 +94,17 @@ func sparsePatterns(paths []string) string {
 	return text.String()
 }
 
-// excludeSparse returns pathspecs for what is outside the cone.
-func excludeSparse(paths []string) []string {
+// notCheckedOut returns pathspecs for the files that a workspace with these paths does not
+// have.
+func notCheckedOut(paths []string) []string {
 	if len(paths) == 0 {
-		return nil
+		return mountPoints
 	}
+	return append([]string{"."}, excludeSparse(paths)...)
+}
+
+// excludeSparse returns pathspecs that, after another, leave out the cone.
+func excludeSparse(paths []string) []string {
 	folders, above := cone(paths)
 	specs := []string{":(exclude,glob)*"}
 	for _, p := range above {
