@@ -246,9 +246,9 @@ func (s *shop) assertDelivered() {
 }
 
 // TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest kills the program at every
-// request between the harvest of the work and the end of the run, in turn before the server gets
-// it, and when the server has done it. The next run works on the same machine or on a
-// new one, and its agent does the same again or something else.
+// request between the harvest of the work and the end of the run: in turn before the
+// server gets it, and when the server has done it. The next run works on the same machine
+// or on a new one, and its agent does the same again or something else.
 func TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest(t *testing.T) {
 	t.Parallel()
 	calm := newShop(t, sameWork)
