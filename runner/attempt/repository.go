@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -236,8 +238,11 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 	for _, command := range a.Repository.Host.CheckoutCommands(a.Repository.Checkout.Paths...) {
 		result, err := session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Timeout: checkoutTime, MaxOutput: maxProgramOutput})
 		if err == nil && result.ExitCode != 0 {
-			err = fmt.Errorf("%w with exit status %d: %s; the workspace is removed, and the next attempt makes a new one",
-				errCheckout, result.ExitCode, a.brief(result.Stderr))
+			next := "the workspace is removed, and the next attempt makes a new one"
+			if strings.Contains(result.Stderr, "Read-only file system") { // of the places that the sandbox protects
+				next = "if the repository has files in .agents, .aws or .codex, which Codex's sandbox keeps read-only, list the other folders in repository.paths"
+			}
+			err = fmt.Errorf("%w with exit status %d: %s; %s", errCheckout, result.ExitCode, untrusted.OneLine(a.Redact(result.Stderr), maxWhy/2), next)
 			a.work.unfilled = true // what the agent left there may be in the way
 		}
 		if err != nil {

@@ -2,7 +2,6 @@ package attempt
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -53,26 +52,21 @@ func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
 }
 
 // Codex's sandbox keeps the folders of its own settings read-only, also for the checkout.
-// The workspace does not have them, and what is published does.
-func TestCodexWorksInARepositoryThatHasItsSettings(t *testing.T) {
+func TestARepositoryWithSettingsOfCodexNeedsPaths(t *testing.T) {
 	t.Parallel()
 	for _, paths := range [][]string{nil, {"app"}} {
-		of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
-			calls(t, "exec_command", map[string]string{"cmd": "git status --short | wc -l; ls -A .codex; echo one > a.txt"}),
-			{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
-		}})
+		of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{{Items: []codextest.Item{codextest.Message{Text: "Done."}}}}})
 		f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }, paths: paths}
 		f.dir = realPath(t, f.dir)
-		for _, name := range []string{".codex/config.toml", ".agents/skills/x/SKILL.md", "app/x"} {
-			writeFile(t, f.path("seed", filepath.FromSlash(name)), "")
-		}
+		writeFile(t, f.path("seed", ".codex", "x"), "")
+		writeFile(t, f.path("seed", "app", "x"), "")
 		account := f.job.Account
 		f.inRepository()
 		f.job.Account = account
-		if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
+		got := f.session(t.Context())
+		if paths == nil && (got.Class != schedule.IssueFailed || !strings.Contains(got.Why, "list the other folders in repository.paths")) || paths != nil && got.Class != schedule.Done {
 			t.Errorf("paths %q: %+v", paths, got)
 		}
-		f.assertPublished("1", ".agents/skills/x/SKILL.md", ".codex/config.toml", "a.txt", "app/x")
 	}
 }
 

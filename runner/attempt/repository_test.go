@@ -2,7 +2,6 @@ package attempt
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +18,7 @@ func (f *repositoryFixture) assertPublished(commits string, added ...string) {
 		f.t.Fatal("nothing is published")
 	}
 	files, n := f.published()
-	if diff := cmp.Diff(slices.Sorted(slices.Values(append(added, ".gitignore", "README.md"))), files); diff != "" || n != commits {
+	if diff := cmp.Diff(append([]string{".gitignore", "README.md"}, added...), files); diff != "" || n != commits {
 		f.t.Errorf("%s commits, files (-want +got):\n%s", n, diff)
 	}
 }

@@ -22,7 +22,7 @@ var harvestScript string
 // work. The workspace's own settings of a sparse checkout are not looked at, so a folder
 // of paths that the agent makes disappear with them is deleted, as if by rm.
 func (h *Host) Harvest(start ObjectID, temp string, paths ...string) Command {
-	return h.harvest(start, temp, append([]string{"all"}, notCheckedOut(paths)...))
+	return h.harvest(start, temp, append([]string{"all"}, excludeSparse(paths)...))
 }
 
 // HarvestCommits is Harvest without what is not committed, for a work tree that may not

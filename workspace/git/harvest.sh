@@ -8,7 +8,8 @@
 # not matter.
 #
 # Arguments: BASE, the path of git, "all", or "commits" to take only what is committed, and
-# pathspecs for the files that were not checked out. The caller sets TMPDIR.
+# pathspecs that leave out the files that are checked out, if not all are. The caller sets
+# TMPDIR.
 set -eu
 umask 077
 base=$1 git=$2 what=$3
@@ -50,8 +51,10 @@ taken=all
 status=0
 if [ "$what" = all ]; then
   g read-tree "$head"
-  g ls-files -z --deleted -- "$@" >"$out/absent" # what was not checked out is not deleted
-  g update-index -z --skip-worktree --stdin <"$out/absent"
+  if [ $# -gt 0 ]; then # what was not checked out is not deleted
+    g ls-files -z --deleted -- . "$@" >"$out/absent"
+    g update-index -z --skip-worktree --stdin <"$out/absent"
+  fi
   (
     ulimit -f 65536 # blocks of 512 bytes: no file of more than 32 MiB
     g add -A --ignore-errors >&2

@@ -187,16 +187,9 @@ type Command struct {
 // sandboxEnv is the environment of git inside the sandbox.
 var sandboxEnv = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C"}
 
-// mountPoints are folders that a sandbox creates at the top of a workspace: nothing can
-// be written there, and they cannot be removed while it runs. So a workspace has no files
-// of the repository in them.
-var mountPoints = []string{".agents", ".aws", ".codex"}
-
-// leaveMountPoints makes the index, in which files in mount points count as unchanged.
-// Arguments: the path of git, and the mount points.
-const leaveMountPoints = `git=$1
-shift
-"$git" read-tree HEAD && "$git" ls-files -z -- "$@" | "$git" update-index -z --skip-worktree --stdin`
+// mountPoints are folders that a sandbox creates in a workspace, and that cannot be
+// removed while it runs.
+var mountPoints = []string{"/.agents", "/.aws", "/.codex"}
 
 // removePipes removes named pipes: git would open one in the place of a .gitignore or
 // .gitattributes, and wait.
@@ -220,11 +213,10 @@ func (h *Host) CheckoutCommands(paths ...string) []Command {
 	reset := Command{Args: []string{h.git, "-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard"}, Env: sandboxEnv}
 	clean := Command{Args: []string{h.git, "-c", "core.hooksPath=/dev/null", "clean", "-ffdq"}, Env: sandboxEnv}
 	for _, folder := range mountPoints {
-		clean.Args = append(clean.Args, "-e", "/"+folder)
+		clean.Args = append(clean.Args, "-e", folder)
 	}
 	if len(paths) == 0 {
-		leave := Command{Args: append([]string{h.shell, "-c", leaveMountPoints, "sh", h.git}, mountPoints...), Env: sandboxEnv}
-		return []Command{unblock, leave, reset, clean}
+		return []Command{unblock, reset, clean}
 	}
 	// The first reset makes the index. The second sees by it what an earlier session has
 	// left outside of paths, and removes most of that.

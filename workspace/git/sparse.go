@@ -94,17 +94,11 @@ func sparsePatterns(paths []string) string {
 	return text.String()
 }
 
-// notCheckedOut returns pathspecs for the files that a workspace with these paths does not
-// have.
-func notCheckedOut(paths []string) []string {
-	if len(paths) == 0 {
-		return mountPoints
-	}
-	return append([]string{"."}, excludeSparse(paths)...)
-}
-
-// excludeSparse returns pathspecs that, after another, leave out the cone.
+// excludeSparse returns pathspecs for what is outside the cone.
 func excludeSparse(paths []string) []string {
+	if len(paths) == 0 {
+		return nil
+	}
 	folders, above := cone(paths)
 	specs := []string{":(exclude,glob)*"}
 	for _, p := range above {
