@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -244,9 +245,12 @@ func TestAPushThatGetsNoAnswerIsLookedUp(t *testing.T) {
 	}
 
 	// Nothing can be found out: the remote is gone after the push.
-	gone := false
+	var gone atomic.Bool
 	srv.answer(func(w http.ResponseWriter, r *http.Request) bool {
-		if gone = gone || isPush(r); gone {
+		if isPush(r) {
+			gone.Store(true)
+		}
+		if gone.Load() {
 			panic(http.ErrAbortHandler)
 		}
 		return false
