@@ -69,7 +69,7 @@ func (d *deliverer) work() publish.Work {
 	w := publish.Work{
 		Issue: d.issue.Identifier, Branch: d.branch, There: d.there, Store: d.store, Base: d.base,
 		Default: d.issue.Identifier + ": " + d.issue.Title, Last: d.last,
-		Save: func(ctx context.Context, r publish.Record) error { return d.save(ctx, r) },
+		Save: d.save,
 	}
 	if d.Closing != nil {
 		w.Closing = d.Closing(d.issue)
@@ -125,7 +125,7 @@ func (m kept) applyTo(l *loop) { l.tick.Row(m.id).Kept = m.kept }
 // save has the loop make a record durable, before the push that it announces.
 func (d *deliverer) save(ctx context.Context, r publish.Record) error {
 	saved := make(chan error, 1)
-	d.send(ctx, delivered{id: d.issue.ID, delivery: d.delivery(r), ctx: ctx, saved: saved})
+	d.send(ctx, recorded{d.issue.ID, d.delivery(r), ctx, saved})
 	select {
 	case err := <-saved:
 		return err
@@ -141,34 +141,44 @@ func (d *deliverer) send(ctx context.Context, m message) {
 	}
 }
 
-// delivered is the message that work was published, or is about to be.
+// recorded is the message that a record has to be durable before the session goes on.
+type recorded struct {
+	id       tracker.ID
+	delivery schedule.Delivery
+	ctx      context.Context // of the save
+	saved    chan<- error    // has room for the end of the save
+}
+
+func (m recorded) applyTo(l *loop) {
+	l.recordDelivery(m.id, m.delivery)
+	m.saved <- l.saveClaimed(m.ctx, m.id)
+}
+
+// delivered is the message that work was published.
 type delivered struct {
 	id       tracker.ID
 	delivery schedule.Delivery
-
-	ctx   context.Context // of the save
-	saved chan<- error    // has room for the end of the save; nil if it can wait
-
-	pull   string // what happened to the pull request
-	pushed bool   // whether the branch was moved since the last fetch
+	pull     string // what happened to the pull request
+	pushed   bool   // whether the branch was moved since the last fetch
 }
 
 func (m delivered) applyTo(l *loop) {
-	note := func(s *schedule.State) {
-		if s.Claims[m.id].Owner == s.Self {
-			s.Deliver(m.id, m.delivery)
-		}
-	}
-	note(l.state)
-	l.unsaved.exits = append(l.unsaved.exits, note)
-	if m.saved != nil {
-		m.saved <- l.saveClaimed(m.ctx, m.id)
-		return
-	}
+	l.recordDelivery(m.id, m.delivery)
 	if m.pushed {
 		l.files.pushed[m.id] = true
 	}
 	l.tick.Row(m.id).Publish(m.delivery, m.pull)
+}
+
+// recordDelivery stores the delivery of an issue, as long as its claim is ours.
+func (l *loop) recordDelivery(id tracker.ID, d schedule.Delivery) {
+	note := func(s *schedule.State) {
+		if s.Claims[id].Owner == s.Self {
+			s.Deliver(id, d)
+		}
+	}
+	note(l.state)
+	l.unsaved.exits = append(l.unsaved.exits, note)
 }
 
 // delivery returns a record as the state keeps it.

@@ -25,8 +25,8 @@ func (h *Host) Harvest(start ObjectID, temp string, paths ...string) Command {
 	return h.harvest(start, temp, append([]string{"all"}, excludeSparse(paths)...))
 }
 
-// HarvestCommits is Harvest without what is not committed, for a work tree that may not
-// have been filled.
+// HarvestCommits returns the command that packs the agent's commits alone, for a work
+// tree that may not have been filled; see Harvest.
 func (h *Host) HarvestCommits(start ObjectID, temp string) Command {
 	return h.harvest(start, temp, []string{"commits"})
 }

@@ -36,8 +36,8 @@ const AsideBranch = "unpublished"
 
 // Populate writes a new .git into an empty folder. The packs are copies, so that the
 // agent may do with them what it likes, and nothing in it leads back to the store. They
-// hold the whole repository, also if Paths is set. The only remote is the URL, without a credential. The work tree is filled by the commands
-// of [Host.CheckoutCommands].
+// hold the whole repository, also if Paths is set. The only remote is the URL, without a
+// credential. The work tree is filled by the commands of [Host.CheckoutCommands].
 //
 // No process is started: the folder may be below the root of the workspaces as long as
 // no agent can write to it. The error is of the file system, [ErrStore], or [ErrNoGit] if
