@@ -27,9 +27,11 @@ type Reader interface {
 // Adapter is a connected tracker: how to read it, and what the agent may do with it.
 type Adapter struct {
 	Reader
-	Writer   Writer   // what the program itself changes
-	Tools    []Tool   // run on the host with the adapter's credential
-	Warnings []string // what its settings weaken, one sentence each, for every report
+	Writer Writer // what the program itself changes
+	// Conversation reads what people say about issues; nil where the adapter cannot.
+	Conversation Conversation
+	Tools        []Tool   // run on the host with the adapter's credential
+	Warnings     []string // what its settings weaken, one sentence each, for every report
 	// IDOf returns the id of the issue with an identifier. It is nil when the
 	// identifier does not determine the id.
 	IDOf func(identifier string) ID

@@ -20,10 +20,13 @@ const module = "github.com/symphony-runner/symphony"
 // of one level know nothing of each other.
 var levels = map[string]int{
 	// The edge of the process: flags, environment, signals, the names of the adapters.
-	"cmd/symphony": 6,
+	"cmd/symphony": 7,
 
 	// The tick, which composes all that follows.
-	"runner": 5,
+	"runner": 6,
+
+	// What is said about issues and their pull requests, read from outside.
+	"runner/discussion": 5,
 
 	// The parts of a tick: a session, the settings, the state, the report, a delivery.
 	"runner/attempt":  4,
@@ -31,6 +34,7 @@ var levels = map[string]int{
 	"runner/store":    4,
 	"runner/report":   4,
 	"runner/publish":  4,
+	"runner/feedback": 4,
 
 	// What should happen, decided without a clock and a network; and one adapter for
 	// each kind of tracker.
@@ -88,7 +92,7 @@ var owners = map[string][]string{
 }
 
 // pure packages have no clock, no goroutine and no context.
-var pure = []string{"runner/schedule", "runner/prompt", "runner/report", "runner/delivery"}
+var pure = []string{"runner/schedule", "runner/prompt", "runner/report", "runner/delivery", "runner/feedback"}
 
 // capabilities are what only some packages or files may do. main.go alone meets the
 // process: everything else gets its environment, its output and its exit status as

@@ -1,0 +1,71 @@
+package feedback
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// World is what was read about the conversation on one issue.
+type World struct {
+	Comments tracker.Comments // on the issue
+	Pull     *Pull            // nil if there is none, or if it could not be read
+}
+
+// Pull is a pull request of the program.
+type Pull struct {
+	Number    int
+	URL       string
+	State     schedule.PullState
+	By        string // who merged or closed it; may be empty
+	Draft     bool
+	Head      string // commit
+	Ours      string // commit that the program published last; people pushed if Head differs
+	Base      string // branch
+	Conflicts bool   // it cannot be merged because of its base
+	Complete  bool   // what follows was read; otherwise it is as it was when it was read last
+	Comments  tracker.Comments
+	Reviews   []Review
+	Threads   []Thread
+	Checks    []Check // of Head
+	Running   int     // checks of Head that have not ended
+}
+
+// Review is the verdict of a review, with its text.
+type Review struct {
+	tracker.Comment
+	Verdict Verdict
+}
+
+// Verdict is what a review decided.
+type Verdict string
+
+// The verdicts.
+const (
+	Commented        Verdict = "commented"
+	Approved         Verdict = "approved"
+	ChangesRequested Verdict = "changes_requested"
+	Dismissed        Verdict = "dismissed"
+)
+
+// Thread is a discussion of a review at a line of a file.
+type Thread struct {
+	ID       string
+	Path     string
+	Line     int    // 0 if the line is gone
+	Code     string // the part of the diff
+	Outdated bool   // the diff has changed there since
+	Resolved bool
+	Comments []tracker.Comment // oldest first
+}
+
+// Check is one check of a commit that did not succeed.
+type Check struct {
+	ID      string
+	Name    string
+	URL     string
+	Verdict string    // failure, timed_out, action_required …
+	Output  string    // failed steps, annotations and the end of the log, bounded
+	At      time.Time // when it ended
+}

@@ -1,0 +1,54 @@
+package tracker
+
+import (
+	"context"
+	"time"
+)
+
+// Comment is what one account said in the conversation on an issue or a pull request.
+type Comment struct {
+	ID     string // stable and unique in its conversation; opaque
+	Author string // what people call the account; empty for a deleted one
+	// Own says that the program or its agent wrote it: the account of the credential, where
+	// nobody else writes with that account.
+	Own bool
+	Bot bool // the account is not a person
+	// Distrust is why the word of the author does not count, in a few words; empty for a
+	// person who may write what the tracker holds.
+	Distrust string
+	Text     string // as written
+	URL      string
+	At       time.Time // when it was published or last edited
+}
+
+// Comments holds the comments of one conversation, oldest first.
+type Comments struct {
+	List    []Comment
+	Omitted int // older ones that were left out, because there are more than [MaxComments]
+}
+
+// MaxComments bounds the comments of one conversation that are read at once: the newest.
+const MaxComments = 100
+
+// Reaction tells the author of a comment what became of it.
+type Reaction string
+
+// The reactions.
+const (
+	Obeyed  Reaction = "obeyed"  // the program did what the comment says
+	Unknown Reaction = "unknown" // the program does not understand it
+)
+
+// Conversation reads what is said about issues. What the program says itself goes
+// through [Writer.Comment].
+type Conversation interface {
+	// CommentsSince returns what was published or edited at or after a time in the
+	// conversation of each issue; no entry for an issue without any. It asks for all
+	// issues together, with at most one request for each 100 of them as long as nothing
+	// is new. It leaves out an issue that is not visible any more. Text is as written:
+	// the caller treats it as data.
+	CommentsSince(ctx context.Context, since map[ID]time.Time) (map[ID]Comments, error)
+	// React adds a reaction to a comment; a call that is repeated changes nothing. It
+	// does nothing where the tracker has no reactions.
+	React(ctx context.Context, id ID, comment string, r Reaction) error
+}
