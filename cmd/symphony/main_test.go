@@ -32,9 +32,14 @@ func TestMain(m *testing.M) {
 				os.Unsetenv(name)
 			}
 		}
+		os.Setenv("GORACE", raceOptions)
 	}
 	testscript.Main(m, map[string]func(){"symphony": main})
 }
+
+// raceOptions keeps a program that is built with the race detector from sleeping for a
+// second before it exits. It is the value of GORACE, which agents do not inherit.
+const raceOptions = "atexit_sleep_ms=0"
 
 // project is a folder with a WORKFLOW.md and issues, as a user has it.
 type project struct {
@@ -81,7 +86,7 @@ func scripted(t testing.TB, home string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "exec -a symphony " + shellQuote(self) + " scripted-agent app-server --home " + shellQuote(home)
+	return "GORACE=" + raceOptions + " exec -a symphony " + shellQuote(self) + " scripted-agent app-server --home " + shellQuote(home)
 }
 
 func (p *project) write(name, text string) {
@@ -233,7 +238,8 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			env.Setenv("AGENT", "exec "+self+" scripted-agent app-server --home "+filepath.Join(env.WorkDir, "agent"))
+			env.Setenv("GORACE", raceOptions)
+			env.Setenv("AGENT", "GORACE="+raceOptions+" exec "+self+" scripted-agent app-server --home "+filepath.Join(env.WorkDir, "agent"))
 			env.Setenv("HOME", env.WorkDir)
 			return nil
 		},
