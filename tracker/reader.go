@@ -36,7 +36,8 @@ type Adapter struct {
 	// identifier does not determine the id.
 	IDOf func(identifier string) ID
 	// Check checks with the tracker that what the settings name exists. Its error is
-	// [ErrInvalidConfig] when it does not. It is nil when there is nothing to check.
+	// [ErrInvalidConfig] when it does not. It is nil when there is nothing to check. A
+	// list of candidates fails in the same way, before anything is spent on them.
 	Check func(context.Context) error
 }
 

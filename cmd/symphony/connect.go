@@ -32,6 +32,9 @@ func (a *app) openTracker(wf workflow.Workflow, log *slog.Logger) (tracker.Adapt
 	}
 	if s.Repository != nil {
 		o.Delivered, o.BranchPrefix = s.Delivery.Kind != workflow.KindNone, s.Repository.BranchPrefix
+		if o.Delivered {
+			o.HandOver = s.Delivery.HandOver.State
+		}
 	}
 	if name, isBranch := strings.CutPrefix(a.state, "branch:"); isBranch {
 		o.StateBranch = name

@@ -8,10 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // moreWork is what the agent does when somebody asks for more.
@@ -215,5 +217,31 @@ func TestARepositoryThatCannotBeUsedIsSaidBeforeAnythingStarts(t *testing.T) {
 				t.Errorf("claims: %+v", claims)
 			}
 		})
+	}
+}
+
+// TestAStateOfTheHandOverThatDoesNotExistIsFoundBeforeAnythingStarts has validate and a
+// tick name it, and no issue is charged.
+func TestAStateOfTheHandOverThatDoesNotExistIsFoundBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, sameWork)
+	s.hub.PutOn(1, "status:Todo")
+	s.replace("kind: github", "kind: github\n  active_states: [Todo]\n  terminal_states: [closed]")
+	s.replace("provider: {", `provider: {state_label_prefix: "status:", `)
+	s.replace("{remove_label: symphony}", "{state: In Review}")
+	for _, args := range [][]string{{"validate"}, {"--once"}} {
+		r := s.run(args...)
+		if want := `delivery.hand_over.state: there is no label "status:In Review": make it, or write another state: the labels give "Todo"`; r.code != exitUsage ||
+			!strings.Contains(oneSpaced(r.stdout+r.stderr), want) {
+			t.Errorf("symphony %s: exit status %d\n%s\n%s", args[0], r.code, r.stdout, r.stderr)
+		}
+	}
+	if claims := s.claims(); len(claims) > 0 {
+		t.Errorf("claims: %+v", claims)
+	}
+	s.hub.AddIssue(githubtest.Issue{Title: "Another", Labels: []string{"status:In Review"}})
+	s.tick()
+	if i := s.hub.Issue(1); !slices.Contains(i.Labels, "status:In Review") || len(s.hub.Pulls()) != 1 {
+		t.Errorf("the issue was not handed over: %+v, %+v", i, s.hub.Pulls())
 	}
 }

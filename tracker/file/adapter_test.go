@@ -21,9 +21,14 @@ func TestTheAdapterConforms(t *testing.T) {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		adapter, err := (&file.Config{Path: folder}).Open(tracker.Options{TerminalStates: []string{"Done"}}, nil, nil)
-		if err != nil {
-			t.Fatal(err)
+		open := func(handOver string) tracker.Adapter {
+			t.Helper()
+			o := tracker.Options{TerminalStates: []string{"Done"}, HandOver: handOver}
+			adapter, err := (&file.Config{Path: folder}).Open(o, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return adapter
 		}
 		write := func(id tracker.ID, content string) {
 			t.Helper()
@@ -33,7 +38,8 @@ func TestTheAdapterConforms(t *testing.T) {
 		}
 		created := 0
 		return trackertest.Harness{
-			Adapter:   adapter,
+			Adapter:   open(""),
+			HandOver:  open,
 			Active:    "Todo",
 			Done:      "Done",
 			Label:     "Needs Review",

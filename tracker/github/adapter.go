@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -57,6 +58,7 @@ type repository struct {
 	blockers       map[blockersKey][]*record // what blocks an issue
 	projectChecked bool                      // the board was checked
 	stateLabelSeen bool                      // a label with the prefix of states was seen
+	handOverSeen   bool                      // the state of the hand-over is known to exist
 	labelSpellings map[string]spelling       // required labels as the repository writes them
 	noDependencies bool                      // the server knows of no dependencies
 }
@@ -76,7 +78,8 @@ func newRepository(cfg Config, base http.RoundTripper, log *slog.Logger) (*repos
 	}
 	r := &repository{
 		cfg: cfg, client: c, log: log, states: newStateSource(cfg),
-		pages: make(map[string]*cachedPage), blockers: make(map[blockersKey][]*record), labelSpellings: make(map[string]spelling),
+		handOverSeen: slices.Contains([]string{"", stateOpen, stateClosed}, tracker.NormalState(cfg.HandOver)), // needs no label
+		pages:        make(map[string]*cachedPage), blockers: make(map[blockersKey][]*record), labelSpellings: make(map[string]spelling),
 	}
 	r.trust = newTrustChecker(r)
 	return r, nil

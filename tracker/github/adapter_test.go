@@ -55,15 +55,25 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 	f.boards[3] = &fakeBoard{options: map[string][]string{"Stage": {"Todo", "Review", "Done"}}}
 	f.labels = []string{"Needs: Review", "bug", "kept", "status:" + active, "status:In Review"}
 	cfg := f.config(provider, []string{active}, []string{done})
-	adapter, err := cfg.Open(cfg.Options, f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
-	if err != nil {
-		t.Fatal(err)
+	open := func(handOver string) tracker.Adapter {
+		t.Helper()
+		o := cfg.Options
+		o.HandOver = handOver
+		adapter, err := cfg.Open(o, f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return adapter
+	}
+	handOver := open
+	if provider == nil {
+		handOver = nil
 	}
 	return trackertest.Harness{
-		Adapter: adapter,
-		Active:  active,
-		Done:    done,
-		Label:   "Needs: Review",
+		Adapter: open(""), HandOver: handOver,
+		Active: active,
+		Done:   done,
+		Label:  "Needs: Review",
 		Comments: func(id tracker.ID) []string {
 			f.mu.Lock()
 			defer f.mu.Unlock()

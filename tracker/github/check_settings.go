@@ -31,19 +31,23 @@ func (r *repository) checkSettings(ctx context.Context) error {
 	if err := r.checkStateLabelPrefix(labels); err != nil {
 		return err
 	}
-	return r.checkStateLabels(labels)
+	_, err = r.missingStateLabel(labels)
+	return err
 }
 
 // checkStateLabelsOnce distinguishes a repository without work from a misspelt
-// prefix of state labels. Once an issue with a state label was read, the prefix is
-// known to be right and no request is needed; until then the labels are listed. A
-// state without a label is only logged as a warning, because GitHub creates a label
-// when somebody first adds it to an issue.
-func (r *repository) checkStateLabelsOnce(ctx context.Context) error {
+// prefix of state labels, and finds a state of the hand-over that has no label before
+// a session starts on one of the issues. Once an issue with a state label was read, the
+// prefix is known to be right, and once one that is handed over was read, its label
+// too: then no request is needed; until then the labels are listed. Another state
+// without a label is only logged as a warning, because GitHub creates a label when
+// somebody first adds it to an issue.
+func (r *repository) checkStateLabelsOnce(ctx context.Context, issues []tracker.Issue) error {
 	r.mu.Lock()
-	seen := r.stateLabelSeen
+	seen, handOverSeen := r.stateLabelSeen, r.handOverSeen
 	r.mu.Unlock()
-	if seen || r.states.prefix == "" {
+	starts := slices.ContainsFunc(issues, func(i tracker.Issue) bool { return i.Dispatchable })
+	if r.states.prefix == "" || seen && (handOverSeen || !starts) {
 		return nil
 	}
 	labels, err := r.listLabels(ctx)
@@ -53,18 +57,28 @@ func (r *repository) checkStateLabelsOnce(ctx context.Context) error {
 	if err := r.checkStateLabelPrefix(labels); err != nil {
 		return err
 	}
-	if err := r.checkStateLabels(labels); err != nil {
+	key, err := r.missingStateLabel(labels)
+	if key == handOverKey {
+		return err
+	}
+	if err != nil {
 		r.log.Warn("a state has no label", "repository", r.cfg.Repo, "error", err)
 	}
-	r.markStateLabelSeen()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stateLabelSeen, r.handOverSeen = true, true
 	return nil
 }
 
-// markStateLabelSeen records that the prefix of state labels is known to be right.
-func (r *repository) markStateLabelSeen() {
+// markStateLabelsSeen records which state labels are known to exist.
+func (r *repository) markStateLabelsSeen(states []string) {
+	if len(states) == 0 {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stateLabelSeen = true
+	r.handOverSeen = r.handOverSeen || slices.Contains(normalStates(states), tracker.NormalState(r.cfg.HandOver))
 }
 
 // listLabels returns the names of all labels of the repository.
@@ -89,27 +103,33 @@ func (r *repository) checkStateLabelPrefix(labels []string) error {
 	return invalid("state_label_prefix", "is %q, and no label of %s begins with it: its labels are %s", r.states.prefix, r.cfg.Repo, quotedList(labels))
 }
 
-// checkStateLabels returns an error that names the first state of the workflow
-// without a label.
-func (r *repository) checkStateLabels(labels []string) error {
+// missingStateLabel returns the key of the first state of the workflow without a label,
+// and an error that names it.
+func (r *repository) missingStateLabel(labels []string) (key string, err error) {
 	if r.states.prefix == "" {
-		return nil
+		return "", nil
 	}
 	exist := r.states.fromLabels(labels)
 	key, name := r.cfg.missingState(exist)
 	if key == "" {
-		return nil
+		return "", nil
 	}
-	return fmt.Errorf("github tracker: %w: %s: there is no label %q: make it, or write another state: the labels give %s, "+
+	return key, fmt.Errorf("github tracker: %w: %s: there is no label %q: make it, or write another state: the labels give %s, "+
 		"besides them there are %q (no such label) and %q",
 		tracker.ErrInvalidConfig, key, r.states.prefix+name, quotedList(exist), stateOpen, stateClosed)
 }
+
+// handOverKey is the key of the state of the hand-over.
+const handOverKey = "delivery.hand_over.state"
 
 // missingState returns the first state of the workflow that is not in exist, with
 // the key that names it. Both are "" when every state exists.
 func (c Config) missingState(exist []string) (key, state string) {
 	exist = append(normalStates(exist), stateOpen, stateClosed)
 	unknown := func(name string) bool { return !slices.Contains(exist, tracker.NormalState(name)) }
+	if c.HandOver != "" && unknown(c.HandOver) { // first, because a list of candidates fails for it alone
+		return handOverKey, c.HandOver
+	}
 	if i := slices.IndexFunc(c.ActiveStates, unknown); i >= 0 {
 		return "tracker.active_states", c.ActiveStates[i]
 	}

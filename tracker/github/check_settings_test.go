@@ -3,6 +3,7 @@ package github
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,6 +128,45 @@ func TestAnIssueWithAStateSaysThatThePrefixIsRight(t *testing.T) {
 		read(f, r)
 		if asked := strings.Join(f.asked(), "\n"); strings.Contains(asked, "/labels") {
 			t.Errorf("%s: the labels were asked for:\n%s", name, asked)
+		}
+	}
+}
+
+// The label of the hand-over is looked for when a session may start, unless an issue that
+// is handed over shows that it exists.
+func TestTheLabelOfTheHandOverIsAskedForOnlyWhereASessionMayStart(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		handOver string
+		labels   []string // of a second issue
+		ready    bool     // whether the first one may be worked on
+		asks     bool
+	}{
+		"nobody is ready":         {"In Review", nil, false, false},
+		"one is ready":            {"In Review", nil, true, true},
+		"another is handed over":  {" in review", []string{"status:In Review"}, true, false},
+		"it is closed":            {"closed", nil, true, false},
+		"there is no hand-over":   {"", nil, true, false},
+		"another is in any state": {"In Review", []string{"status:Blocked"}, true, true},
+	} {
+		f := newFake(t)
+		f.labels = []string{"status:todo", "status:In Review"}
+		f.put(func(i *fakeIssue) {
+			if i.labels = []string{"status:parked"}; test.ready {
+				i.labels = []string{"status:todo"}
+			}
+		})
+		f.put(func(i *fakeIssue) { i.labels = test.labels })
+		cfg := f.config(map[string]any{"state_label_prefix": "status:"}, []string{"todo"}, []string{"closed"})
+		cfg.HandOver = test.handOver
+		r := f.openConfig(cfg)
+		for _, asks := range []bool{test.asks, false} {
+			if listed := len(f.list(r, "todo")); listed > 0 != test.ready {
+				t.Errorf("%s: %d issues", name, listed)
+			}
+			if asked := slices.Contains(f.asked(), labelsRequest); asked != asks {
+				t.Errorf("%s: the labels were asked for: %t", name, asked)
+			}
 		}
 	}
 }

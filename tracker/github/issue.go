@@ -22,8 +22,8 @@ func (r *repository) toIssues(ctx context.Context, records []*record, wanted map
 	if err != nil {
 		return nil, nil, err
 	}
-	if slices.ContainsFunc(records, func(rec *record) bool { return len(r.states.fromLabels(rec.labelNames())) > 0 }) {
-		r.markStateLabelSeen()
+	for _, rec := range records {
+		r.markStateLabelsSeen(r.states.fromLabels(rec.labelNames()))
 	}
 	var candidates []candidate
 	for _, rec := range records {

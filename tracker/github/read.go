@@ -42,7 +42,7 @@ func (r *repository) IssuesByState(ctx context.Context, names []string) ([]track
 		err = tracker.ReportDropped(ctx, op, len(l.records)-len(malformed), slices.Concat(l.malformed, malformed))
 	}
 	if err == nil && list != listClosed {
-		err = r.checkStateLabelsOnce(ctx)
+		err = r.checkStateLabelsOnce(ctx, issues)
 	}
 	if err != nil {
 		return nil, err

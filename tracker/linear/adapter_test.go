@@ -17,9 +17,12 @@ func TestTheAdapterConforms(t *testing.T) {
 		c := f.serve(t)
 		return trackertest.Harness{
 			Adapter: c.Adapter,
-			Active:  "Todo",
-			Done:    "Done",
-			Label:   "Needs Review",
+			HandOver: func(state string) tracker.Adapter {
+				return f.serve(t, func(c *Config) { c.HandOver = state }).Adapter
+			},
+			Active: "Todo",
+			Done:   "Done",
+			Label:  "Needs Review",
 			Comments: func(id tracker.ID) []string {
 				f.mu.Lock()
 				defer f.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 )
 
 // checkSettings checks that the project exists and that its teams have the states
-// that the workflow names: every active one and at least one terminal one, because
-// the usual list of terminal states has more names than a board.
+// that the workflow names: every active one, that of the hand-over, and at least one
+// terminal one, because the usual list of terminal states has more names than a board.
 func (r *reader) checkSettings(ctx context.Context) error {
 	const op = "check the Linear project"
 	var scope scopeQuery
@@ -74,6 +74,9 @@ func (c Config) checkStates(exist []string) error {
 	}
 	if len(c.TerminalStates) > 0 && !slices.ContainsFunc(c.TerminalStates, func(state string) bool { return !missing(state) }) {
 		return invalid("tracker.terminal_states: the project has none of %s: it has %s", quotedList(c.TerminalStates), quotedList(exist))
+	}
+	if c.HandOver != "" && missing(c.HandOver) {
+		return invalid("delivery.hand_over.state: the project has no state %q: it has %s", c.HandOver, quotedList(exist))
 	}
 	return nil
 }

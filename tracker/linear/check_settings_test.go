@@ -27,6 +27,7 @@ func TestAScopeThatDoesNotExistIsRefusedWithWhatExists(t *testing.T) {
 	}{
 		"project":         {func(c *Config) { c.ProjectSlug = "typo" }, []string{"tracker.project_slug", `"typo"`, slug, `"Symphony"`, "ffff00001111"}},
 		"active state":    {func(c *Config) { c.ActiveStates = []string{"Todo", "Doing"} }, []string{"tracker.active_states", `"Doing"`, `"In Progress"`}},
+		"hand-over":       {func(c *Config) { c.HandOver = "In Reviews" }, []string{"delivery.hand_over.state", `"In Reviews"`, `"In Review"`}},
 		"terminal states": {func(c *Config) { c.TerminalStates = []string{"Closed"} }, []string{"tracker.terminal_states", `"Closed"`, `"Done"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +73,7 @@ const project = `"projects":{"nodes":[{"teams":{"nodes":[{"states":{"nodes":[{"n
 func TestTheScopeIsCheckedOnceWithTheFirstList(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	c := f.serve(t)
+	c := f.serve(t, func(c *Config) { c.HandOver = "in review" })
 	for poll := range 3 {
 		if issues, err := c.IssuesByState(t.Context(), []string{"Todo"}); err != nil || len(issues) != 0 {
 			t.Fatalf("%d issues, %v", len(issues), err)

@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"ACancelledReadFails", cancelledBefore},
 		{"AReadCancelledAtAnyMomentIsCompleteOrFails", cancelledAnywhere},
 		{"ACancelledReadDoesNotWaitForTheTracker", cancelledWaiting},
+		{"AStateOfTheHandOverThatDoesNotExistIsFoundBeforeAnythingStarts", handOverStates},
 		{"ToolsDescribeThemselves", toolsDescribe},
 		{"ToolsRefuseNonsenseWithoutARequest", toolsRefuse},
 		{"ToolsDoWhatTheyAreAsked", toolsDo},
@@ -77,6 +78,10 @@ type Harness struct {
 	Label string
 	// FreeNames says that people write any state and label, so that none is unknown.
 	FreeNames bool
+
+	// HandOver opens the adapter again with a state of the hand-over. It is nil when
+	// every state is known without the tracker.
+	HandOver func(state string) tracker.Adapter
 
 	// Put creates an issue when its ID is empty, replaces it otherwise, and returns
 	// its id. It sets title, description, state, priority, labels, blockers (by id)

@@ -42,6 +42,8 @@ var defects = map[string]string{
 	"partial when cancelled": "AReadCancelledAtAnyMomentIsCompleteOrFails",
 	"deaf":                   "ACancelledReadFails",
 	"no cause":               "ACancelledReadDoesNotWaitForTheTracker",
+	"hands over anywhere":    "AStateOfTheHandOverThatDoesNotExistIsFoundBeforeAnythingStarts",
+	"hands over unchecked":   "AStateOfTheHandOverThatDoesNotExistIsFoundBeforeAnythingStarts",
 	"no schema":              "ToolsDescribeThemselves",
 	"gullible":               "ToolsRefuseNonsenseWithoutARequest",
 	"idle tool":              "ToolsDoWhatTheyAreAsked",

@@ -37,10 +37,14 @@ type memoryTracker struct {
 func (m *memoryTracker) harness() Harness {
 	return Harness{
 		Adapter: tracker.Adapter{Reader: m, Writer: m, Tools: []tracker.Tool{m.tool()}},
-		Active:  "Todo",
-		Done:    "Done",
-		Label:   "Review",
-		Put:     m.put,
+		HandOver: func(state string) tracker.Adapter {
+			r := handOverReader{m, state}
+			return tracker.Adapter{Reader: r, Check: r.check}
+		},
+		Active: "Todo",
+		Done:   "Done",
+		Label:  "Review",
+		Put:    m.put,
 		Delete: func(id tracker.ID) {
 			m.issues = slices.DeleteFunc(m.issues, func(i tracker.Issue) bool { return i.ID == id })
 		},
@@ -60,6 +64,26 @@ func (m *memoryTracker) harness() Harness {
 		Calls:      map[string]string{"finish": `{"state": "Done"}`},
 		Secret:     secret,
 	}
+}
+
+// handOverReader reads a memoryTracker with a state of the hand-over.
+type handOverReader struct {
+	*memoryTracker
+	handOver string
+}
+
+func (r handOverReader) check(context.Context) error {
+	if state := tracker.NormalState(r.handOver); state == "todo" || state == "done" || r.defect == "hands over anywhere" {
+		return nil
+	}
+	return fmt.Errorf("delivery.hand_over.state: %w", tracker.UnknownNameError("state", r.handOver, []string{"Todo", "Done"}))
+}
+
+func (r handOverReader) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
+	if err := r.check(ctx); err != nil && r.defect != "hands over unchecked" {
+		return nil, err
+	}
+	return r.memoryTracker.IssuesByState(ctx, states)
 }
 
 func (m *memoryTracker) put(issue tracker.Issue) tracker.ID {
