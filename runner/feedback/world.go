@@ -23,6 +23,7 @@ type Pull struct {
 	Head      string // commit
 	Ours      string // commit that the program published last; people pushed if Head differs
 	Base      string // branch
+	For       string // branch that the work was published for; somebody retargeted it if Base differs
 	Conflicts bool   // it cannot be merged because of its base
 	Complete  bool   // what follows was read; otherwise it is as it was when it was read last
 	Comments  tracker.Comments

@@ -23,11 +23,11 @@ type Conversation struct {
 	Tokens   int64
 }
 
-// Mark is a place in a conversation. The tracker's clock has whole seconds, so what was
-// said in the last of them is known by name.
+// Mark is a place in a conversation. A comment may become visible after a later one, so
+// those of the last minutes are known by name.
 type Mark struct {
-	At       time.Time // of the latest comment
-	IDs      []string  // of the comments at that time, sorted
+	At       time.Time // everything that was said until then is before the mark
+	IDs      []string  // names of the later comments that are before it too, sorted; package feedback makes them
 	Checks   string    // digest of the head and the checks that failed; empty for none
 	Conflict string    // the head that conflicts with its base; empty for none
 }
@@ -77,4 +77,9 @@ type Feedback struct {
 
 	Pull   PullState
 	PullBy string // who merged or closed it; may be empty
+}
+
+// IsZero reports whether the mark was never set.
+func (m Mark) IsZero() bool {
+	return m.At.IsZero() && len(m.IDs) == 0 && m.Checks == "" && m.Conflict == ""
 }

@@ -1,0 +1,61 @@
+package feedback
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+const (
+	// late is how long after a newer one a comment may become visible: issues and pull
+	// requests are read one after the other, from servers that copy from each other.
+	late = 2 * time.Minute
+	// maxNames bounds the comments that a mark knows by name.
+	maxNames = 100
+)
+
+// nameOf returns the name of a comment in a mark. An edited comment has another one.
+func nameOf(c tracker.Comment) string {
+	return c.ID + "@" + strconv.FormatInt(c.At.Unix(), 10)
+}
+
+// isAfter reports whether a comment was published or edited after the mark was made.
+func isAfter(c tracker.Comment, m schedule.Mark) bool {
+	_, known := slices.BinarySearch(m.IDs, nameOf(c))
+	return c.At.After(m.At) && !known
+}
+
+// timeOf returns the time in a name.
+func timeOf(name string) time.Time {
+	seconds, _ := strconv.ParseInt(name[strings.LastIndexByte(name, '@')+1:], 10, 64)
+	return time.Unix(seconds, 0)
+}
+
+// extend returns the mark after m and after all these comments.
+func extend(m schedule.Mark, comments []tracker.Comment) schedule.Mark {
+	names := slices.Clone(m.IDs)
+	for _, c := range comments {
+		if isAfter(c, m) {
+			names = append(names, nameOf(c))
+		}
+	}
+	if len(names) == len(m.IDs) {
+		return m
+	}
+	slices.SortFunc(names, func(a, b string) int { return timeOf(b).Compare(timeOf(a)) }) // the newest first
+	at := timeOf(names[0]).Add(-late)
+	if len(names) > maxNames && timeOf(names[maxNames]).After(at) {
+		at = timeOf(names[maxNames])
+	}
+	if at.After(m.At) {
+		m.At = at.UTC()
+	}
+	m.IDs = slices.DeleteFunc(names, func(name string) bool { return !timeOf(name).After(m.At) })
+	slices.Sort(m.IDs)
+	m.IDs = slices.Compact(m.IDs)
+	return m
+}

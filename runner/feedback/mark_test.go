@@ -1,0 +1,91 @@
+package feedback
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// Comments become visible in any order within the time that servers need to copy from
+// each other, and are read at any time. Each is after exactly one mark.
+func TestEachCommentIsNewOnceHoweverLateItBecomesVisible(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		type published struct {
+			tracker.Comment
+			visible time.Time
+		}
+		var all []published
+		for i := range rapid.IntRange(0, 40).Draw(t, "comments") {
+			at := noon.Add(time.Duration(rapid.IntRange(1, 1200).Draw(t, "at")) * time.Second)
+			delay := time.Duration(rapid.IntRange(0, int(late/time.Second)-1).Draw(t, "delay")) * time.Second
+			all = append(all, published{tracker.Comment{ID: fmt.Sprint(i), At: at}, at.Add(delay)})
+		}
+		mark := schedule.Mark{At: noon}
+		seen := map[string]int{}
+		reads := rapid.SliceOf(rapid.IntRange(0, 1300)).Draw(t, "reads")
+		slices.Sort(reads)
+		for _, s := range append(reads, 3000) {
+			now := noon.Add(time.Duration(s) * time.Second)
+			var read []tracker.Comment
+			for _, c := range all {
+				if !c.visible.After(now) && !c.At.Before(mark.At) {
+					read = append(read, c.Comment)
+				}
+			}
+			for _, c := range read {
+				if isAfter(c, mark) {
+					seen[c.ID]++
+				}
+			}
+			before := mark
+			mark = extend(mark, read)
+			if mark.At.Before(before.At) || len(mark.IDs) > maxNames {
+				t.Fatalf("the mark went from %v to %v", before, mark)
+			}
+		}
+		for _, c := range all {
+			if seen[c.ID] != 1 {
+				t.Fatalf("comment %s of %v was new %d times", c.ID, c.At, seen[c.ID])
+			}
+		}
+	})
+}
+
+func TestAnEditedCommentIsNewAgain(t *testing.T) {
+	t.Parallel()
+	c := tracker.Comment{ID: "a", At: noon}
+	m := extend(schedule.Mark{At: noon.Add(-time.Hour)}, []tracker.Comment{c})
+	if isAfter(c, m) {
+		t.Error("the comment is after the mark that was made with it")
+	}
+	c.At = noon.Add(time.Second)
+	if !isAfter(c, m) {
+		t.Error("the edited comment is not after the mark")
+	}
+}
+
+func TestAMarkOfAFloodIsBoundedAndNamesTheNewest(t *testing.T) {
+	t.Parallel()
+	var flood []tracker.Comment
+	for i := range 10_000 {
+		flood = append(flood, tracker.Comment{ID: fmt.Sprint(i), At: noon.Add(time.Duration(i/100) * time.Second)})
+	}
+	m := extend(schedule.Mark{}, flood)
+	if len(m.IDs) > maxNames {
+		t.Errorf("the mark has %d names", len(m.IDs))
+	}
+	for _, c := range flood {
+		if isAfter(c, m) {
+			t.Fatalf("comment %s at %v is after the mark %v", c.ID, c.At, m.At)
+		}
+	}
+}

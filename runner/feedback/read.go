@@ -1,0 +1,232 @@
+package feedback
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// The bounds of what the agent is given, the newest first.
+const (
+	maxItems   = 50
+	maxText    = 4_000  // bytes of a comment, and of the code it is about
+	maxOutput  = 16_000 // bytes of the output of a check
+	maxAllText = 60_000 // bytes of all items
+)
+
+// Rules say whose word counts besides that of people with write access.
+type Rules struct {
+	Bots []string // logins
+}
+
+// News is what was said about an issue that nobody has answered.
+type News struct {
+	Feedback schedule.Feedback
+	Items    []Item   // oldest first, checks and a conflict last
+	Orders   []Order  // that were not obeyed, oldest first
+	Ignored  []string // what does not count, and why; one sentence each
+	Settled  bool     // nothing is unanswered, and nothing more is expected without a change of the pull request
+}
+
+// Item is one item of feedback, and where an answer to it goes.
+type Item struct {
+	prompt.Feedback
+	Thread string // the thread of a review; empty for none
+	OnPull bool   // the conversation of the pull request, not that of the issue
+}
+
+// remark is a comment with where it stands and what makes it count.
+type remark struct {
+	tracker.Comment
+	item   Item
+	onPull bool
+	order  bool // it may begin with a command
+	quiet  bool // it makes no work by itself, as an approval
+}
+
+// Read returns what is unanswered on an issue at a time. c is what earlier runs left.
+func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
+	var n News
+	remarks := remarksOf(w, c.Asked != "")
+	comments := make([]tracker.Comment, 0, len(remarks))
+	ignored := distrusted{}
+	obeyed := c.Obeyed
+	if obeyed.At.IsZero() {
+		obeyed = c.Heard
+	}
+	said := false
+	for _, r := range remarks {
+		comments = append(comments, r.Comment)
+		after := isAfter(r.Comment, c.Heard)
+		if order, ok := orderOf(r.Comment, r.onPull); ok && r.order {
+			if isAfter(r.Comment, obeyed) {
+				n.Orders = append(n.Orders, order)
+			}
+			_, r.item.Text, _ = splitCommand(r.Text)
+		}
+		switch {
+		case r.Own || !after:
+			continue
+		case !rules.count(r.Comment):
+			ignored.add(r.Comment)
+			continue
+		case strings.TrimSpace(r.item.Text) == "":
+			continue
+		}
+		n.Items = append(n.Items, r.item)
+		said = said || !r.quiet
+		n.Feedback.Fresh = n.Feedback.Fresh || !r.quiet && (c.Parked.IsZero() || isAfter(r.Comment, c.Parked))
+	}
+	n.Feedback.Mark = extend(c.Heard, comments)
+	n.Feedback.Mark.Checks, n.Feedback.Mark.Conflict = c.Heard.Checks, c.Heard.Conflict
+	n.readOrders(obeyed, comments)
+	waits := n.readPull(w.Pull, c, said, now)
+	if said {
+		n.Feedback.Round = schedule.RoundSaid
+	}
+	if n.Feedback.Round == "" {
+		n.Items = nil
+	}
+	n.Feedback.Summary = summarize(n.Items)
+	n.number()
+	n.Ignored = append(n.Ignored, ignored.sentences()...)
+	n.Ignored = append(n.Ignored, omitted(w)...)
+	n.Settled = n.Feedback.Round == "" && len(n.Orders) == 0 && !waits
+	return n
+}
+
+// count reports whether the word of the author of a comment counts.
+func (r Rules) count(c tracker.Comment) bool {
+	named := func(bot string) bool {
+		return strings.EqualFold(strings.TrimSuffix(bot, "[bot]"), strings.TrimSuffix(c.Author, "[bot]"))
+	}
+	return c.Distrust == "" || c.Bot && slices.ContainsFunc(r.Bots, named)
+}
+
+// remarksOf returns everything that was said, oldest first.
+func remarksOf(w World, asked bool) []remark {
+	var all []remark
+	kind := prompt.FeedbackComment
+	if asked {
+		kind = prompt.FeedbackAnswer
+	}
+	add := func(c tracker.Comment, item Item, r remark) {
+		item.Author, item.URL, item.At = c.Author, c.URL, c.At
+		if item.Text == "" {
+			item.Text = c.Text
+		}
+		r.Comment, r.item = c, item
+		all = append(all, r)
+	}
+	for _, c := range w.Comments.List {
+		add(c, Item{Feedback: prompt.Feedback{Kind: kind}}, remark{order: true})
+	}
+	if w.Pull != nil {
+		for _, c := range w.Pull.Comments.List {
+			add(c, Item{Feedback: prompt.Feedback{Kind: kind}, OnPull: true}, remark{order: true, onPull: true})
+		}
+		for _, r := range w.Pull.Reviews {
+			text := r.Text
+			if r.Verdict == ChangesRequested {
+				text = strings.TrimSpace("Asks for changes.\n\n" + text)
+			}
+			quiet := r.Verdict == Approved || r.Verdict == Dismissed
+			add(r.Comment, Item{Feedback: prompt.Feedback{Kind: prompt.FeedbackReview, Text: text}, OnPull: true}, remark{order: true, onPull: true, quiet: quiet})
+		}
+		for _, t := range w.Pull.Threads {
+			for _, c := range t.Comments {
+				item := Item{Thread: t.ID, OnPull: true, Feedback: prompt.Feedback{Kind: prompt.FeedbackThread, Path: t.Path, Line: t.Line, Code: t.Code}}
+				if t.Outdated || t.Line == 0 {
+					item.Text = "(The code at this place has changed since.)\n\n" + c.Text
+				}
+				add(c, item, remark{onPull: true, quiet: t.Resolved})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b remark) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// readOrders notes the latest order that changes the plan, and the mark after all orders.
+// Of people who contradict each other the last one counts.
+func (n *News) readOrders(obeyed schedule.Mark, comments []tracker.Comment) {
+	if len(n.Orders) == 0 {
+		return
+	}
+	n.Feedback.Obeyed = extend(obeyed, comments)
+	by := map[string]bool{}
+	for _, o := range n.Orders {
+		if o.Known && o.Command != schedule.CommandStatus {
+			n.Feedback.Command, n.Feedback.By = o.Command, o.By
+			by[o.By] = true
+		}
+	}
+	if len(by) > 1 {
+		n.Ignored = append(n.Ignored, fmt.Sprintf("%d people gave different commands: the last one counts, /symphony %s by %s", len(by), n.Feedback.Command, n.Feedback.By))
+	}
+}
+
+// readPull adds what the pull request says besides its comments, and reports whether
+// more is to be expected of its checks.
+func (n *News) readPull(p *Pull, c schedule.Conversation, said bool, now time.Time) (waits bool) {
+	if p == nil {
+		return false
+	}
+	n.Feedback.Pull, n.Feedback.PullBy = p.State, p.By
+	if p.State != schedule.PullOpen {
+		return false
+	}
+	if p.For != "" && p.Base != p.For {
+		n.Ignored = append(n.Ignored, fmt.Sprintf("somebody changed the base of %s from %s to %s: the work goes on against %s", p.URL, p.For, p.Base, p.For))
+	}
+	f := failuresOf(p, now)
+	if f.digest != "" && f.digest != c.Heard.Checks && (f.ended || said) {
+		n.Items = append(n.Items, f.items()...)
+		n.Feedback.Mark.Checks, n.Feedback.Round = f.digest, schedule.RoundChecks
+	} else if f.digest != "" && !f.ended && f.digest != c.Heard.Checks {
+		waits = true
+		n.Ignored = append(n.Ignored, fmt.Sprintf("%s of %s failed, and %d still run: they are waited for, at most %v", quote(f.names()), p.URL, p.Running, patience))
+	}
+	if p.Conflicts && p.Head != c.Heard.Conflict {
+		n.Items = append(n.Items, Item{OnPull: true, Feedback: prompt.Feedback{
+			Kind: prompt.FeedbackConflict, Author: p.Base, URL: p.URL,
+			Text: fmt.Sprintf("The branch conflicts with %s: merge origin/%s into it, and resolve the conflicts.", p.Base, p.Base),
+		}})
+		n.Feedback.Mark.Conflict, n.Feedback.Round = p.Head, schedule.RoundChecks
+	}
+	return waits
+}
+
+// number makes the texts of the items fit to be given to the agent, drops the oldest of
+// too many, and numbers the rest.
+func (n *News) number() {
+	sum, first := 0, len(n.Items)
+	for i := len(n.Items) - 1; i >= 0 && len(n.Items)-i <= maxItems; i-- {
+		item := &n.Items[i]
+		limit := maxText
+		if item.Kind == prompt.FeedbackCheck {
+			limit = maxOutput
+		}
+		item.Author, item.Path = untrusted.OneLine(item.Author, 100), untrusted.OneLine(item.Path, 300)
+		item.Text = untrusted.Cut(untrusted.Lines(item.Text), limit, "")
+		item.Code = untrusted.Cut(untrusted.Lines(item.Code), maxText, "")
+		if sum += len(item.Text) + len(item.Code); sum > maxAllText {
+			break
+		}
+		first = i
+	}
+	if first > 0 && len(n.Items) > 0 {
+		n.Ignored = append(n.Ignored, fmt.Sprintf("%d older items of feedback are not given to the agent, since there are more than it can be given at once", first))
+	}
+	n.Items = n.Items[first:]
+	for i := range n.Items {
+		n.Items[i].ID = strconv.Itoa(i + 1)
+	}
+}

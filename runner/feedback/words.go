@@ -1,0 +1,120 @@
+package feedback
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// maxNamesInText bounds the names that a sentence lists.
+const maxNamesInText = 3
+
+// nouns are what a summary calls the kinds of feedback.
+var nouns = []struct {
+	kind prompt.FeedbackKind
+	noun string
+}{
+	{prompt.FeedbackAnswer, "answer"}, {prompt.FeedbackComment, "comment"}, {prompt.FeedbackReview, "review"},
+	{prompt.FeedbackThread, "comment on the code"}, {prompt.FeedbackCheck, "failed check"}, {prompt.FeedbackConflict, "conflict"},
+}
+
+// summarize describes items in one line: "2 comments by kim, 1 failed check (unit)".
+func summarize(items []Item) string {
+	var parts []string
+	for _, row := range nouns {
+		count, names := 0, map[string]bool{}
+		for _, item := range items {
+			if item.Kind == row.kind {
+				count++
+				names[untrusted.OneLine(item.Author, 40)] = true
+			}
+		}
+		if count == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%d %s", count, row.noun)
+		if count > 1 {
+			text = fmt.Sprintf("%d %s", count, strings.Replace(row.noun, "comment", "comments", 1))
+			if !strings.Contains(text, "comments") {
+				text += "s"
+			}
+		}
+		who := list(slices.Sorted(maps.Keys(names)))
+		switch row.kind {
+		case prompt.FeedbackCheck:
+			text += " (" + who + ")"
+		case prompt.FeedbackConflict:
+			text += " with " + who
+		default:
+			text += " by " + who
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// list joins names, the first few of them.
+func list(names []string) string {
+	if more := len(names) - maxNamesInText; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamesInText], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// quote returns names in quotation marks, the first few of them.
+func quote(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", untrusted.OneLine(name, 60))
+	}
+	return list(quoted)
+}
+
+// distrusted counts the comments that do not count, by the reason and the author.
+type distrusted map[string]map[string]int
+
+func (d distrusted) add(c tracker.Comment) {
+	if d[c.Distrust] == nil {
+		d[c.Distrust] = map[string]int{}
+	}
+	author := untrusted.OneLine(c.Author, 40)
+	if author == "" {
+		author = "a deleted account"
+	}
+	d[c.Distrust][author]++
+}
+
+// sentences says which comments were neither shown to the agent nor counted.
+func (d distrusted) sentences() []string {
+	var lines []string
+	for _, why := range slices.Sorted(maps.Keys(d)) {
+		count := 0
+		for _, n := range d[why] {
+			count += n
+		}
+		noun := "1 comment"
+		if count > 1 {
+			noun = fmt.Sprintf("%d comments", count)
+		}
+		lines = append(lines, fmt.Sprintf("%s by %s: neither shown to the agent nor counted, since %s",
+			noun, list(slices.Sorted(maps.Keys(d[why]))), untrusted.OneLine(why, 200)))
+	}
+	return lines
+}
+
+// omitted says which comments were not read because there are too many.
+func omitted(w World) []string {
+	count := w.Comments.Omitted
+	if w.Pull != nil {
+		count += w.Pull.Comments.Omitted
+	}
+	if count == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d older comments were not read, since there are more than %d", count, tracker.MaxComments)}
+}
