@@ -35,6 +35,11 @@ func (c *Client) Mutate(ctx context.Context, p Permission, into any, variables m
 	return c.explainGraphQL(ctx, p, c.graph.Mutate(transport.Repeatable(ctx), into, variables))
 }
 
+// mutateOnce sends a mutation to the GraphQL API once.
+func (c *Client) mutateOnce(ctx context.Context, p Permission, into any, variables map[string]any) error {
+	return c.explainGraphQL(ctx, p, c.graph.Mutate(ctx, into, variables))
+}
+
 // explainGraphQL completes the error of the GraphQL library; nil stays nil.
 func (c *Client) explainGraphQL(ctx context.Context, p Permission, err error) error {
 	if err == nil {
@@ -61,15 +66,18 @@ func (g graphqlTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := g.dataOf(a)
+	forbidden, _ := req.Context().Value(forbiddenKey{}).(*forbiddenPaths)
+	data, err := g.dataOf(a, forbidden)
 	if err != nil {
 		return nil, err
 	}
 	return &http.Response{StatusCode: a.Status, Header: a.Header, Body: io.NopCloser(bytes.NewReader(data)), Request: req}, nil
 }
 
-// dataOf returns an answer without the errors that only explain a null in its data.
-func (g graphqlTripper) dataOf(a transport.Answer) ([]byte, error) {
+// dataOf returns an answer without the errors that only explain a null in its data. It
+// adds the places that the token may not see to forbidden, unless that is nil: then each
+// of them fails the query.
+func (g graphqlTripper) dataOf(a transport.Answer, forbidden *forbiddenPaths) ([]byte, error) {
 	// Nearly every answer is plainly data alone, and may be long. A text that
 	// speaks of errors has its quotation marks escaped.
 	if a.IsJSON() && bytes.HasPrefix(a.Body, []byte(`{"data":{`)) && !bytes.Contains(a.Body, []byte(`"errors"`)) {
@@ -82,14 +90,16 @@ func (g graphqlTripper) dataOf(a transport.Answer) ([]byte, error) {
 	if err := a.Decode(&reply); err != nil {
 		return nil, err
 	}
+	var unseen forbiddenPaths
 	for _, e := range reply.Errors {
 		switch {
+		case forbidden != nil && e.Type == "FORBIDDEN" && len(e.Path) > 2:
+			unseen = append(unseen, e.Path)
 		case e.explainsNull():
 		case e.Type == "RATE_LIMITED" || e.Type == "RATE_LIMIT":
 			return nil, &transport.Error{Kind: transport.RateLimited, Answer: a, Wait: untilReset(a), Reason: "the token's rate limit is used up"}
 		case e.Type == "FORBIDDEN" || e.Type == "INSUFFICIENT_SCOPES":
-			body, _ := json.Marshal(map[string]string{"message": e.Message}) // a string can always be encoded
-			return nil, &transport.Error{Kind: transport.Refused, Answer: transport.Answer{Status: http.StatusForbidden, Body: body}}
+			return nil, &transport.Error{Kind: transport.Refused, Answer: forbiddenAnswer(e.Message)}
 		default:
 			return nil, unreadable("the query failed" + g.t.Says("GitHub", e.Message))
 		}
@@ -97,8 +107,18 @@ func (g graphqlTripper) dataOf(a transport.Answer) ([]byte, error) {
 	if len(reply.Data) == 0 || string(reply.Data) == "null" {
 		return nil, unreadable("the answer has no data")
 	}
+	if forbidden != nil {
+		*forbidden = unseen
+	}
 	reply.Errors = nil
 	return json.Marshal(reply)
+}
+
+// forbiddenAnswer returns the answer of the REST API that says the same as an error of
+// GraphQL.
+func forbiddenAnswer(text string) transport.Answer {
+	body, _ := json.Marshal(map[string]string{"message": text}) // a string can always be encoded
+	return transport.Answer{Status: http.StatusForbidden, Body: body}
 }
 
 func unreadable(reason string) error {

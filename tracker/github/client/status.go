@@ -29,6 +29,9 @@ const (
 
 	ReadPullRequests  Permission = "pull-requests: read"
 	WritePullRequests Permission = "pull-requests: write"
+
+	ReadChecks   Permission = "checks: read"
+	ReadStatuses Permission = "statuses: read"
 )
 
 // secondaryPause is how long GitHub's documentation asks to wait after a secondary

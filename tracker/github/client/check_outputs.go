@@ -1,0 +1,207 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/shurcooL/graphql"
+
+	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// Bounds of what is read of the checks of a commit.
+const (
+	maxOutputs     = 20       // checks with their steps and annotations
+	maxLogs        = 10       // logs
+	maxLog         = 64 << 10 // bytes of the end of a log
+	maxLogLines    = 200
+	maxAnnotations = 20      // of a check, failures first
+	maxRemark      = 2 << 10 // bytes of an annotation, and of a summary
+)
+
+// cancelled is the verdict of a job that somebody or something ended.
+const cancelled = "cancelled"
+
+// outputNode is what a check run says of itself in GraphQL.
+type outputNode struct {
+	ID          string
+	Title       string
+	Summary     string
+	Annotations *struct {
+		Nodes []*struct {
+			AnnotationLevel string
+			Path            string
+			Location        struct{ Start struct{ Line int } }
+			Title           string
+			Message         string
+		}
+	} `graphql:"annotations(first: 100)"`
+	Steps *struct {
+		Nodes []*struct{ Name, Conclusion string }
+	} `graphql:"steps(first: 100)"`
+}
+
+// ReadOutputs reads into failed checks what they say: the summaries and annotations of
+// all, and of jobs the steps that failed and the ends of the logs. A log that cannot be
+// read is no error: NoLog says why, and a Lack if the token may not read it. Of more than 20
+// checks the first are read; of more than 10 jobs the first have logs.
+func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack, error) {
+	var lacks lackList
+	if err := c.readSummaries(ctx, failed[:min(len(failed), maxOutputs)]); err != nil {
+		return nil, err
+	}
+	logs := 0
+	more := slices.ContainsFunc(failed, func(f FailedCheck) bool { return f.Verdict != cancelled })
+	for i := range failed {
+		check := &failed[i]
+		switch {
+		case check.job == 0:
+			continue
+		case check.Verdict == cancelled && more:
+			check.NoLog = "the job was cancelled"
+			continue
+		case logs == maxLogs:
+			check.NoLog = "too many jobs failed: see the page of the check"
+			continue
+		}
+		logs++
+		log, err := c.jobLog(ctx, check.job)
+		switch {
+		case ctx.Err() != nil:
+			return nil, c.explain(transport.Interrupted(ctx), "")
+		case HasStatus(err, http.StatusForbidden):
+			lacks.add(lackLogs)
+			check.NoLog = lackLogs.Error()
+		case HasStatus(err, http.StatusNotFound, http.StatusGone):
+			check.NoLog = "GitHub does not have it any more, or not yet"
+		case err != nil:
+			check.NoLog = err.Error()
+		default:
+			check.Log = log
+		}
+	}
+	return lacks, nil
+}
+
+// readSummaries reads into checks what GraphQL tells of check runs.
+func (c *Client) readSummaries(ctx context.Context, failed []FailedCheck) error {
+	ids := []graphql.ID{}
+	for _, check := range failed {
+		if check.App != "" {
+			ids = append(ids, check.Node)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	var data struct {
+		Nodes []*struct {
+			Run outputNode `graphql:"... on CheckRun"`
+		} `graphql:"nodes(ids: $ids)"`
+	}
+	if err := c.Query(ctx, ReadChecks, &data, map[string]any{"ids": ids}); err != nil {
+		return err
+	}
+	for _, n := range data.Nodes {
+		for i := range failed {
+			if n != nil && n.Run.ID == failed[i].Node {
+				n.Run.into(&failed[i])
+			}
+		}
+	}
+	return nil
+}
+
+func (n *outputNode) into(check *FailedCheck) {
+	check.Summary = untrusted.TruncateBytes(strings.TrimSpace(n.Title+"\n"+n.Summary), maxRemark)
+	check.Steps, check.Annotations = nil, nil
+	if n.Steps != nil {
+		for _, step := range n.Steps.Nodes {
+			if step != nil && slices.Contains(failures, step.Conclusion) {
+				check.Steps = append(check.Steps, step.Name)
+			}
+		}
+	}
+	if n.Annotations == nil {
+		return
+	}
+	for _, a := range n.Annotations.Nodes {
+		if a != nil {
+			check.Annotations = append(check.Annotations, Annotation{
+				Level: a.AnnotationLevel, Path: a.Path, Line: a.Location.Start.Line, Title: a.Title, Message: untrusted.TruncateBytes(a.Message, maxRemark),
+			})
+		}
+	}
+	levels := []string{"FAILURE", "WARNING", "NOTICE"}
+	slices.SortStableFunc(check.Annotations, func(a, b Annotation) int {
+		return cmp.Compare(slices.Index(levels, a.Level), slices.Index(levels, b.Level))
+	})
+	check.Annotations = check.Annotations[:min(len(check.Annotations), maxAnnotations)]
+}
+
+// jobPage matches the page of a job, which is the page of its check run on older servers.
+var jobPage = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`/(?:actions/runs/[0-9]+/job|runs)/([0-9]{1,18})(?:\?.*)?$`)
+})
+
+// jobOf returns the id of the job on a page, 0 if it is none of a job.
+func jobOf(page string) int64 {
+	match := jobPage().FindStringSubmatch(page)
+	if match == nil {
+		return 0
+	}
+	id, _ := strconv.ParseInt(match[1], 10, 64) // the pattern allows numbers alone
+	return id
+}
+
+// jobLog returns the last lines of the log of a job. GitHub redirects to another host,
+// which does not get the token.
+func (c *Client) jobLog(ctx context.Context, job int64) (string, error) {
+	bounded := *c.Transport
+	bounded.MaxAnswer = maxLog
+	req, err := c.NewRequest(ctx, Request{Path: c.Path("/actions/jobs/%d/logs", job)})
+	if err != nil {
+		return "", err
+	}
+	answer, err := bounded.Do(req)
+	if e, ok := asRefused(err); ok && e.Answer.Status == http.StatusFound {
+		text, whole, err := c.Transport.Tail(ctx, e.Answer.Header.Get("Location"), maxLog)
+		return logEnd(text, whole), err
+	}
+	return logEnd(answer.Body, true), c.explain(err, ReadActions)
+}
+
+// logEnd returns the last lines of a log up to the last error in it, without the time
+// before each line. What follows the error is the runner cleaning up.
+func logEnd(text []byte, whole bool) string {
+	if _, rest, ok := bytes.Cut(text, []byte("\n")); ok && !whole {
+		text = rest
+	}
+	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(text), "\uFFFD"), "\r\n"), "\n")
+	last := len(lines)
+	for i, line := range lines {
+		lines[i] = withoutTime(strings.TrimSuffix(strings.TrimPrefix(line, "\uFEFF"), "\r"))
+		if strings.HasPrefix(lines[i], "##[error]") {
+			last = i + 1
+		}
+	}
+	return strings.Join(lines[max(last-maxLogLines, 0):last], "\n")
+}
+
+// withoutTime returns a line of a log without the time that GitHub puts before it.
+func withoutTime(line string) string {
+	if before, rest, ok := strings.Cut(line, " "); ok && logTime().MatchString(before) {
+		return rest
+	}
+	return line
+}
+
+var logTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$`) })

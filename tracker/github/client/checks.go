@@ -1,0 +1,250 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shurcooL/graphql"
+)
+
+// Checks tells how the checks of a commit stand: check runs, of which GitHub Actions
+// makes one for each job, and commit statuses.
+type Checks struct {
+	Failed  []FailedCheck // by name
+	Running int           // that have not ended
+	Lacks   []Lack        // checks that the token may not see are in neither of them
+}
+
+// FailedCheck is a check that has ended without success.
+type FailedCheck struct {
+	Node     string // id in GraphQL
+	Name     string // of a job its name in the workflow
+	Workflow string // of a job of GitHub Actions; empty if it is none, or not known
+	App      string // slug of the App, such as github-actions; empty for a commit status
+	URL      string
+	Verdict  string    // failure, timed_out, cancelled, action_required, startup_failure, or error of a commit status
+	At       time.Time // when it ended
+	Summary  string    // what the App says; of a commit status its description
+
+	// What Client.ReadOutputs reads.
+	Steps       []string // names of the steps of a job that failed
+	Annotations []Annotation
+	Log         string // the end of a job's log
+	NoLog       string // why there is none, though it is a job; empty if there is
+
+	job int64 // id of the job of GitHub Actions; 0 for another check
+}
+
+// Annotation is a remark of a check on a file.
+type Annotation struct {
+	Level   string // FAILURE, WARNING or NOTICE
+	Path    string
+	Line    int // the first of those that it is about
+	Title   string
+	Message string
+}
+
+// failures are the verdicts of check runs and commit statuses that are no success. A
+// stale one has no verdict: GitHub gave up waiting for it.
+var failures = []string{"FAILURE", "TIMED_OUT", "CANCELLED", "ACTION_REQUIRED", "STARTUP_FAILURE", "ERROR"}
+
+// maxCheckPages bounds the pages of 100 checks that are read of a commit.
+const maxCheckPages = 10
+
+// actionsApp is the slug of the App whose checks are the jobs of GitHub Actions.
+const actionsApp = "github-actions"
+
+// checkNode is a check run or a commit status in GraphQL.
+type checkNode struct {
+	Typename string     `graphql:"__typename"`
+	Run      runNode    `graphql:"... on CheckRun"`
+	Status   statusNode `graphql:"... on StatusContext"`
+}
+
+type runNode struct {
+	ID          string
+	Name        string
+	Status      string
+	Conclusion  string
+	StartedAt   *time.Time
+	CompletedAt *time.Time
+	URL         string
+	DetailsURL  string
+	CheckSuite  struct {
+		App         *struct{ Slug string }
+		WorkflowRun *struct {
+			Event    string
+			Workflow struct{ Name string }
+		}
+	}
+}
+
+type statusNode struct {
+	ID          string
+	Context     string
+	State       string
+	Description string
+	TargetURL   string `graphql:"targetUrl"`
+	CreatedAt   time.Time
+}
+
+// FailedChecks reads how the checks of a commit stand. Of several check runs of one name
+// in one workflow, or of one App, the latest counts.
+func (c *Client) FailedChecks(ctx context.Context, commit string) (Checks, error) {
+	all, lacks, err := c.checks(ctx, commit)
+	checks := Checks{Lacks: lacks}
+	for _, n := range latestChecks(all) {
+		switch check := n.check(); {
+		case n.running():
+			checks.Running++
+		case slices.Contains(failures, strings.ToUpper(check.Verdict)):
+			checks.Failed = append(checks.Failed, check)
+		}
+	}
+	slices.SortFunc(checks.Failed, func(a, b FailedCheck) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Node, b.Node))
+	})
+	return checks, err
+}
+
+// checks reads the checks of a commit that the token may see.
+func (c *Client) checks(ctx context.Context, commit string) ([]*checkNode, []Lack, error) {
+	type GitObjectID string
+	var all []*checkNode
+	var lacks lackList
+	after := (*graphql.String)(nil)
+	for range maxCheckPages {
+		var data struct {
+			Repository *struct {
+				Object *struct {
+					Commit struct {
+						StatusCheckRollup *struct {
+							Contexts struct {
+								Nodes    []*checkNode
+								PageInfo struct {
+									HasNextPage bool
+									EndCursor   string
+								}
+							} `graphql:"contexts(first: 100, after: $after)"`
+						}
+					} `graphql:"... on Commit"`
+				} `graphql:"object(oid: $commit)"`
+			} `graphql:"repository(owner: $owner, name: $name)"`
+		}
+		variables := c.repositoryVariables()
+		variables["commit"], variables["after"] = GitObjectID(commit), after
+		forbidden, err := c.queryVisible(ctx, ReadChecks, &data, variables)
+		if err == nil {
+			err = c.lacksOfPaths(&lacks, ReadChecks, forbidden)
+		}
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case data.Repository == nil:
+			return nil, nil, c.unseen()
+		case data.Repository.Object == nil || data.Repository.Object.Commit.StatusCheckRollup == nil:
+			return all, lacks, nil
+		}
+		contexts := data.Repository.Object.Commit.StatusCheckRollup.Contexts
+		for _, n := range contexts.Nodes {
+			if n != nil {
+				all = append(all, n)
+			}
+		}
+		if !contexts.PageInfo.HasNextPage {
+			break
+		}
+		next := graphql.String(contexts.PageInfo.EndCursor)
+		after = &next
+	}
+	return all, narrow(lacks, all), nil
+}
+
+// narrow returns the lacks of an answer with these checks: of the two kinds the one that
+// is there can be seen.
+func narrow(lacks []Lack, all []*checkNode) []Lack {
+	i := slices.Index(lacks, lackRollup)
+	kind := func(name string) bool {
+		return slices.ContainsFunc(all, func(n *checkNode) bool { return n.Typename == name })
+	}
+	switch runs, statuses := kind("CheckRun"), kind("StatusContext"); {
+	case i >= 0 && runs && !statuses:
+		lacks[i] = lackStatuses
+	case i >= 0 && statuses && !runs:
+		lacks[i] = lackChecks
+	}
+	return lacks
+}
+
+// latestChecks returns the check runs that no newer one replaces, and all statuses.
+func latestChecks(all []*checkNode) []*checkNode {
+	type key struct{ app, workflow, event, name string }
+	at := map[key]int{}
+	var latest []*checkNode
+	for _, n := range all {
+		run := &n.Run
+		if n.Typename != "CheckRun" {
+			latest = append(latest, n)
+			continue
+		}
+		k := key{app: run.app(), name: run.Name}
+		if w := run.CheckSuite.WorkflowRun; w != nil {
+			k.workflow, k.event = w.Workflow.Name, w.Event
+		}
+		i, known := at[k]
+		switch {
+		case !known:
+			at[k] = len(latest)
+			latest = append(latest, n)
+		case run.after(&latest[i].Run):
+			latest[i] = n
+		}
+	}
+	return latest
+}
+
+// after reports whether a check run is newer than another one of its name. One that has
+// not begun is newer than those that have.
+func (n *runNode) after(other *runNode) bool {
+	if n.StartedAt == nil || other.StartedAt == nil {
+		return n.StartedAt == nil
+	}
+	return n.StartedAt.After(*other.StartedAt)
+}
+
+func (n *runNode) app() string {
+	if n.CheckSuite.App == nil {
+		return ""
+	}
+	return n.CheckSuite.App.Slug
+}
+
+// running reports whether a check has not ended.
+func (n *checkNode) running() bool {
+	if n.Typename == "CheckRun" {
+		return n.Run.Status != "COMPLETED"
+	}
+	return n.Status.State == "PENDING" || n.Status.State == "EXPECTED"
+}
+
+func (n *checkNode) check() FailedCheck {
+	if n.Typename != "CheckRun" {
+		s := &n.Status
+		return FailedCheck{Node: s.ID, Name: s.Context, URL: s.TargetURL, Verdict: strings.ToLower(s.State), At: s.CreatedAt, Summary: s.Description}
+	}
+	run := &n.Run
+	check := FailedCheck{Node: run.ID, Name: run.Name, App: run.app(), URL: cmp.Or(run.DetailsURL, run.URL), Verdict: strings.ToLower(run.Conclusion)}
+	if run.CompletedAt != nil {
+		check.At = *run.CompletedAt
+	}
+	if w := run.CheckSuite.WorkflowRun; w != nil {
+		check.Workflow = w.Workflow.Name
+	}
+	if check.App == actionsApp {
+		check.job = jobOf(check.URL)
+	}
+	return check
+}

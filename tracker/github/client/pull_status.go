@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shurcooL/graphql"
+)
+
+// PullStatus tells how a pull request stands. Two of them are equal as long as nothing
+// has happened to it that GitHub tells here.
+type PullStatus struct {
+	Node      string // id in GraphQL
+	Number    int
+	URL       string
+	State     string    // OPEN, CLOSED or MERGED
+	By        string    // who merged or closed it; empty for an open one, and for a deleted account
+	Head      string    // commit
+	HeadRef   string    // name of the branch, which need not exist any more
+	Base      string    // name of the branch that it is for
+	Draft     bool      // not ready for review
+	Updated   time.Time // when GitHub says that it changed last
+	Mergeable string    // MERGEABLE, CONFLICTING, or UNKNOWN as long as GitHub has not tried it
+	Checks    string    // of Head: SUCCESS, FAILURE, ERROR, PENDING or EXPECTED; empty for none, and if they cannot be read
+
+	// What moves when somebody says something, whether Updated does or not.
+	Comments, Reviews, Threads int
+	Edited                     time.Time // when one of the comments changed last; not those of reviews
+}
+
+// maxPulls bounds the pull requests of one query.
+const maxPulls = 100
+
+// pullNode is a pull request in GraphQL.
+type pullNode struct {
+	ID             string
+	Number         int
+	URL            string
+	State          string
+	MergedBy       *actorNode
+	HeadRefOid     string
+	HeadRefName    string
+	BaseRefName    string
+	IsDraft        bool
+	UpdatedAt      time.Time
+	Mergeable      string
+	Closings       nodes[closingNode]                   `graphql:"timelineItems(last: 1, itemTypes: [CLOSED_EVENT])"`
+	Comments       struct{ TotalCount int }             `graphql:"comments"`
+	Reviews        struct{ TotalCount int }             `graphql:"reviews"`
+	ReviewThreads  struct{ TotalCount int }             `graphql:"reviewThreads"`
+	LatestComments nodes[struct{ UpdatedAt time.Time }] `graphql:"edited: comments(last: 1, orderBy: {field: UPDATED_AT, direction: ASC})"`
+	Commits        nodes[commitNode]                    `graphql:"commits(last: 1)"`
+}
+
+// nodes is a list in GraphQL, whose items may be null.
+type nodes[T any] struct{ Nodes []*T }
+
+type closingNode struct {
+	Event struct{ Actor *actorNode } `graphql:"... on ClosedEvent"`
+}
+
+type commitNode struct {
+	Commit struct {
+		Oid               string
+		StatusCheckRollup *struct{ State string }
+	}
+}
+
+// actorNode is an account in GraphQL; nil for a deleted one.
+type actorNode struct {
+	Typename string `graphql:"__typename"`
+	Login    string
+}
+
+func (a *actorNode) login() string {
+	if a == nil {
+		return ""
+	}
+	return a.Login
+}
+
+// PullStatuses reads how pull requests stand, with one request for each 100 of them. A
+// number that is none of a pull request has no entry. Checks that the token may not see
+// are a Lack.
+func (c *Client) PullStatuses(ctx context.Context, numbers []int) (map[int]PullStatus, []Lack, error) {
+	statuses, lacks := map[int]PullStatus{}, lackList{}
+	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
+	for part := range slices.Chunk(numbers, maxPulls) {
+		data := reflect.New(pullsQuery(part))
+		forbidden, err := c.queryVisible(ctx, ReadPullRequests, data.Interface(), c.repositoryVariables())
+		if err == nil {
+			err = c.lacksOfPaths(&lacks, ReadPullRequests, forbidden)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		repository := data.Elem().Field(0)
+		if repository.IsNil() {
+			return nil, nil, c.unseen()
+		}
+		for i := range part {
+			if pull, _ := repository.Elem().Field(i).Interface().(*pullNode); pull != nil {
+				statuses[pull.Number] = pull.status()
+			}
+		}
+	}
+	return statuses, lacks, nil
+}
+
+// pullsQuery returns the type of a query for pull requests of a repository:
+//
+//	struct {
+//		Repository *struct {
+//			P12 *pullNode `graphql:"p12: pullRequest(number: 12)"`
+//			…
+//		} `graphql:"repository(owner: $owner, name: $name)"`
+//	}
+func pullsQuery(numbers []int) reflect.Type {
+	fields := make([]reflect.StructField, len(numbers))
+	for i, n := range numbers {
+		fields[i] = reflect.StructField{
+			Name: fmt.Sprintf("P%d", n), Type: reflect.TypeFor[*pullNode](),
+			Tag: reflect.StructTag(fmt.Sprintf(`graphql:"p%d: pullRequest(number: %d)"`, n, n)),
+		}
+	}
+	return reflect.StructOf([]reflect.StructField{{
+		Name: "Repository", Type: reflect.PointerTo(reflect.StructOf(fields)),
+		Tag: `graphql:"repository(owner: $owner, name: $name)"`,
+	}})
+}
+
+// repositoryVariables returns the variables of a query about the repository.
+func (c *Client) repositoryVariables() map[string]any {
+	owner, name, _ := strings.Cut(c.repo, "/")
+	return map[string]any{"owner": graphql.String(owner), "name": graphql.String(name)}
+}
+
+func (p *pullNode) status() PullStatus {
+	s := PullStatus{
+		Node: p.ID, Number: p.Number, URL: p.URL, State: p.State, Head: p.HeadRefOid, HeadRef: p.HeadRefName, Base: p.BaseRefName,
+		Draft: p.IsDraft, Updated: p.UpdatedAt, Mergeable: p.Mergeable,
+		Comments: p.Comments.TotalCount, Reviews: p.Reviews.TotalCount, Threads: p.ReviewThreads.TotalCount,
+	}
+	switch p.State {
+	case "MERGED":
+		s.By = p.MergedBy.login()
+	case "CLOSED":
+		for _, closing := range p.Closings.Nodes {
+			if closing != nil {
+				s.By = closing.Event.Actor.login()
+			}
+		}
+	}
+	for _, comment := range p.LatestComments.Nodes {
+		if comment != nil {
+			s.Edited = comment.UpdatedAt
+		}
+	}
+	for _, n := range p.Commits.Nodes {
+		// Right after a push this may be a commit before the head.
+		if n != nil && n.Commit.Oid == p.HeadRefOid && n.Commit.StatusCheckRollup != nil {
+			s.Checks = n.Commit.StatusCheckRollup.State
+		}
+	}
+	return s
+}
