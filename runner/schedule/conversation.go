@@ -1,6 +1,12 @@
 package schedule
 
-import "time"
+import (
+	"slices"
+	"time"
+)
+
+// GoOn tells people how to let a parked issue go on. Every text that says so uses it.
+const GoOn = "Reply in a comment on the issue or its pull request (write access is needed), or write /symphony retry there."
 
 // Conversation holds what a run leaves to the next about what people and checks say
 // about an issue. There is one for each issue that has a claim or a delivery, and it ends
@@ -12,6 +18,7 @@ type Conversation struct {
 	Obeyed Mark // the commands up to here are obeyed
 
 	Pull        string // digest of the pull request when all of it was last read; empty for never
+	Closed      bool   // the issue is parked because its pull request was closed without a merge
 	Rounds      int    // sessions on what people said, since somebody let the issue go on
 	CheckRounds int    // sessions on checks and conflicts alone, likewise
 	Asked       string // the agent's question that nobody has answered; empty for none
@@ -82,4 +89,9 @@ type Feedback struct {
 // IsZero reports whether the mark was never set.
 func (m Mark) IsZero() bool {
 	return m.At.IsZero() && len(m.IDs) == 0 && m.Checks == "" && m.Conflict == ""
+}
+
+// Equal reports whether both are the same place.
+func (m Mark) Equal(other Mark) bool {
+	return m.At.Equal(other.At) && slices.Equal(m.IDs, other.IDs) && m.Checks == other.Checks && m.Conflict == other.Conflict
 }

@@ -18,7 +18,9 @@ const (
 	Observe  Action = "observe"  // store what the tracker says about it
 	Stop     Action = "stop"     // end its session
 	Release  Action = "release"  // delete its claim
-	Park     Action = "park"     // keep the claim until a person acts
+	Park     Action = "park"     // keep the claim, or make one, until a person acts
+	Free     Action = "free"     // let it go on: make it due at once, with its counters reset
+	Finish   Action = "finish"   // its pull request was merged, or its work is over: delete its claim and clean up
 )
 
 // Decision represents one step of a plan. [State.Apply] writes it into the state,
@@ -27,8 +29,12 @@ type Decision struct {
 	Action Action
 	ID     tracker.ID
 	Issue  tracker.Issue // as last read; may be zero for a Stop
-	Why    Why           // Stop, Release, Park
-	Clean  bool          // Release: the issue is terminal, so its workspace is removed
+	Why    Why           // all but Observe; empty for a Dispatch that answers nothing
+	Clean  bool          // Release, Finish: nobody works on the issue again, so its workspace is removed
+
+	Feedback Feedback // what it answers; zero for nothing
+	Answers  bool     // Dispatch, Free, Park: the claim is one for feedback
+	Move     bool     // Finish: the issue is to be moved to the state of merged work
 }
 
 // Apply writes a decision into the state.
@@ -69,12 +75,15 @@ type Snapshot struct {
 	// Candidates holds the known issues in active states. Planning is fastest
 	// when they are in the order of [Compare]. Claimed issues may be among them.
 	Candidates []tracker.Issue
-	// Claimed holds each claimed issue as it was last read: nil if the tracker
-	// no longer shows it, absent if it could not be read.
+	// Claimed holds each claimed issue, and each one with feedback, as it was last read:
+	// nil if the tracker no longer shows it, absent if it could not be read.
 	Claimed map[tracker.ID]*tracker.Issue
 	// Malformed maps a claimed issue that is absent from Claimed to what is
 	// wrong with its record.
 	Malformed map[tracker.ID]string
+	// Feedback holds what is unanswered on each issue with a claim or a delivery whose
+	// conversation was read: a zero one if nothing is.
+	Feedback map[tracker.ID]Feedback
 	// Hold is the reason why nothing at all may be started; zero when there is
 	// none.
 	Hold Why

@@ -28,6 +28,15 @@ type Policy struct {
 
 	Delivers bool // the program publishes the agent's work: an issue is completed when its work is delivered
 
+	MaxRounds      int    // sessions in a row on what people said; 0 for no session on feedback
+	MaxCheckRounds int    // sessions in a row on checks and conflicts alone; 0 for none
+	HandsOver      bool   // an issue whose work is delivered is handed over
+	HandedOver     string // to this state; empty for another way, such as a label
+
+	// AnyState says that an issue is worked on in any state that is not terminal, and
+	// with any labels; see Answering.
+	AnyState bool
+
 	// Set by the runner: what sessions work with, and the salt of these digests.
 	Setup Setup
 	Salt  string
@@ -88,6 +97,13 @@ func (p Policy) IneligibleToContinue(issue tracker.Issue) Why {
 // blockableState is the only state in which blockers keep an issue from being
 // started (SPEC §8.2).
 const blockableState = "todo"
+
+// Answering returns the policy for a session that answers feedback: its issue was handed
+// over, so it need not be in an active state nor carry the required labels.
+func (p Policy) Answering() Policy {
+	p.AnyState = true
+	return p
+}
 
 // rules holds the parts of a policy that decide eligibility, prepared for many
 // issues.

@@ -71,16 +71,17 @@ const (
 
 // Outcome describes how a session ended.
 type Outcome struct {
-	Class   Class
-	Status  AttemptStatus  // how the attempt ended, for people
-	Why     string         // one line: the category and its cause; for NeedsInput the question
-	Issue   *tracker.Issue // as read after the session; nil when it was not read
-	Gone    bool           // the tracker no longer shows the issue
-	Thread  string         // to resume; empty when no turn was started
-	Usage   Usage          // of the whole session
-	Turns   int            // started
-	Idle    bool           // the session changed neither the issue nor the workspace; if its work is delivered, it published nothing new
-	RetryAt time.Time      // earliest retry that a server asked for; zero when it named none
+	Class    Class
+	Status   AttemptStatus  // how the attempt ended, for people
+	Why      string         // one line: the category and its cause; for NeedsInput the question
+	Question string         // what the agent asks people, for NeedsInput; empty when it asks nothing
+	Issue    *tracker.Issue // as read after the session; nil when it was not read
+	Gone     bool           // the tracker no longer shows the issue
+	Thread   string         // to resume; empty when no turn was started
+	Usage    Usage          // of the whole session
+	Turns    int            // started
+	Idle     bool           // the session changed neither the issue nor the workspace; if its work is delivered, it published nothing new
+	RetryAt  time.Time      // earliest retry that a server asked for; zero when it named none
 	// Delivered says that the work of the issue is published: by this session, or by
 	// an earlier one and nothing is new.
 	Delivered bool

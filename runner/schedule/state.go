@@ -24,6 +24,9 @@ type State struct {
 	// Deliveries holds where the work on issues was published, by issue. It outlives
 	// claims, has at most maxDeliveries, and is changed by Deliver and Exit.
 	Deliveries map[tracker.ID]Delivery
+	// Conversations holds what was heard of what people and checks say, by issue: of
+	// those that have a claim or a delivery.
+	Conversations map[tracker.ID]Conversation
 
 	Self Owner // the current run; not stored
 	// Completed lists the issues of which a session ended normally in this run
@@ -46,6 +49,7 @@ func (s *State) Clone() *State {
 	c := *s
 	c.Claims = maps.Clone(s.Claims)
 	c.Deliveries = maps.Clone(s.Deliveries)
+	c.Conversations = maps.Clone(s.Conversations) // marks are replaced, never changed
 	c.Days = slices.Clone(s.Days)
 	c.History = slices.Clone(s.History)
 	return &c
@@ -94,6 +98,7 @@ type Claim struct {
 	Failures int       // in a row
 	Idle     int       // sessions in a row that changed nothing
 	Tokens   int64     // input and output, over all sessions
+	Feedback bool      // it is claimed for feedback: see [Policy.Answering]
 	Setup    Setup     // in which its last session failed by a fault of WORKFLOW.md; zero if it did not
 }
 
@@ -173,6 +178,14 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 		d := s.Deliveries[id]
 		bound(orElse(d.Identifier, string(id))+" was published", &d.At, 0, now)
 		s.Deliveries[id] = d
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Conversations)) {
+		c := s.Conversations[id]
+		name := "the conversation on " + orElse(s.Claims[id].Identifier, orElse(s.Deliveries[id].Identifier, string(id)))
+		for _, m := range []*Mark{&c.Heard, &c.Given, &c.Parked, &c.Obeyed} {
+			bound(name+" was read", &m.At, 0, now)
+		}
+		s.Conversations[id] = c
 	}
 	bound("the pause lasts until", &s.Pause.Until, p.longestWait(), now.Add(p.MaxBackoff))
 	bound("the tracker is left alone until", &s.Wait.Until, MaxTrackerWait, now)

@@ -62,8 +62,16 @@ func commitMessage(old, new *schedule.State) string {
 			named[verb] = append(named[verb], plainName(new.Deliveries[id].Identifier, id))
 		}
 	}
+	spoken := map[tracker.ID]schedule.Conversation{}
+	maps.Copy(spoken, old.Conversations)
+	maps.Copy(spoken, new.Conversations)
+	for _, id := range slices.Sorted(maps.Keys(spoken)) {
+		if verb := conversationVerb(old, new, id); verb != "" {
+			named[verb] = append(named[verb], plainName(cmp.Or(ids[id].Identifier, new.Deliveries[id].Identifier, old.Deliveries[id].Identifier), id))
+		}
+	}
 	var parts []string
-	for _, verb := range []string{"claim", "deliver", "refuse", "stop", "retry", "park", "release", "renew", "update"} {
+	for _, verb := range []string{"claim", "deliver", "refuse", "stop", "retry", "park", "release", "renew", "update", "hear", "forget"} {
 		if names := named[verb]; len(names) > maxNamedIssues {
 			parts = append(parts, fmt.Sprintf("%s %s and %d more", verb, strings.Join(names[:maxNamedIssues], ", "), len(names)-maxNamedIssues))
 		} else if len(names) > 0 {
@@ -91,6 +99,8 @@ func claimVerb(old, new *schedule.State, id tracker.ID) string {
 	was, had := old.Claims[id]
 	is, has := new.Claims[id]
 	switch {
+	case !had && !has:
+		return ""
 	case !has:
 		return "release"
 	case is.Phase == schedule.Running && (!had || was.Phase != is.Phase || was.Owner != is.Owner || was.Sessions != is.Sessions):
@@ -120,6 +130,20 @@ func deliveryVerb(was, is schedule.Delivery) string {
 		return "refuse"
 	}
 	return "deliver"
+}
+
+// conversationVerb returns the verb for what happened to a conversation, "" if it is
+// unchanged, or if its claim or its delivery says so.
+func conversationVerb(old, new *schedule.State, id tracker.ID) string {
+	was, had := old.Conversations[id]
+	is, has := new.Conversations[id]
+	switch {
+	case reflect.DeepEqual(was, is), claimVerb(old, new, id) != "":
+		return ""
+	case had && !has:
+		return "forget"
+	}
+	return "hear"
 }
 
 // plainName returns a short name of an issue in which GitHub finds no reference: each

@@ -37,6 +37,15 @@ func TestTheCommitMessageIsThePlanInWords(t *testing.T) {
 			s.Deliver(id, d)
 		}
 	}
+	hear := func(ids ...tracker.ID) func(*schedule.State) {
+		return func(s *schedule.State) {
+			for _, id := range ids {
+				c := s.Conversations[id]
+				c.Heard.At = at.Add(time.Minute)
+				s.Conversations[id] = c
+			}
+		}
+	}
 	for want, change := range map[string][]func(*schedule.State){
 		"Claim NEW-1, NEW-2; release ABC-3":                  {set("1", "2"), func(s *schedule.State) { delete(s.Claims, "c3") }},
 		"Claim ABC-3":                                        {claim("c3", func(c *schedule.Claim) { c.Phase, c.Due = schedule.Running, time.Time{} })},
@@ -48,6 +57,9 @@ func TestTheCommitMessageIsThePlanInWords(t *testing.T) {
 		"Refuse ABC-1; retry ABC-1":                          {deliver("a1", func(d *schedule.Delivery) { d.Refused = "too large" }), claim("a1", func(c *schedule.Claim) { c.Phase, c.Due = schedule.Waiting, at })},
 		"Renew ABC-1, ABC-2":                                 {claim("a1", func(c *schedule.Claim) { c.Lease = at }), claim("b2", func(c *schedule.Claim) { c.Lease = at })},
 		"Update ABC-1; resume":                               {claim("a1", func(c *schedule.Claim) { c.Thread = "th-9" }), func(s *schedule.State) { s.Pause = schedule.Pause{} }},
+		"Hear ABC-1, ABC-9":                                  {hear("a1", "b1")},
+		"Forget ABC-9":                                       {func(s *schedule.State) { delete(s.Conversations, "b1"); s.Deliver("b1", schedule.Delivery{}) }},
+		"Claim ABC-3; hear ABC-1":                            {claim("c3", func(c *schedule.Claim) { c.Phase, c.Due = schedule.Running, time.Time{} }), hear("a1", "c3")},
 		"Pause":                                              {func(s *schedule.State) { s.Pause.Until = at }},
 		"Note the end of a tick":                             {func(s *schedule.State) { s.Days = nil; s.AppendHistory(schedule.TickRecord{Run: "9"}) }},
 		"Update the totals":                                  {func(s *schedule.State) { s.Days = nil }},
@@ -110,6 +122,13 @@ func TestEveryOtherChangeIsCommitted(t *testing.T) {
 			s.Claims["a1"] = c
 		}
 	}
+	conversation := func(change func(*schedule.Conversation)) func(*schedule.State) {
+		return func(s *schedule.State) {
+			c := s.Conversations["a1"]
+			change(&c)
+			s.Conversations["a1"] = c
+		}
+	}
 	for name, change := range map[string]func(*schedule.State){
 		"a lease":                claim(func(c *schedule.Claim) { c.Lease = c.Lease.Add(time.Second) }),
 		"an owner":               claim(func(c *schedule.Claim) { c.Owner.Attempt++ }),
@@ -127,6 +146,10 @@ func TestEveryOtherChangeIsCommitted(t *testing.T) {
 		"a delivery":             func(s *schedule.State) { d := s.Deliveries["a1"]; d.Pushing = ""; s.Deliver("a1", d) },
 		"a dropped delivery":     func(s *schedule.State) { s.Deliver("b1", schedule.Delivery{}) },
 		"a refusal":              func(s *schedule.State) { d := s.Deliveries["a1"]; d.Refused = ""; s.Deliver("a1", d) },
+		"what was heard":         conversation(func(c *schedule.Conversation) { c.Heard.IDs = append(c.Heard.IDs, "IC_4") }),
+		"a round":                conversation(func(c *schedule.Conversation) { c.Rounds++ }),
+		"a command":              conversation(func(c *schedule.Conversation) { c.Obeyed.At = c.Obeyed.At.Add(time.Second) }),
+		"a dropped conversation": func(s *schedule.State) { delete(s.Conversations, "b1") },
 		"a session of the day":   func(s *schedule.State) { s.Days[1].Sessions++ },
 	} {
 		s := sample()

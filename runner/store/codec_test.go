@@ -103,6 +103,9 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 	for _, d := range s.Deliveries {
 		look(d)
 	}
+	for _, c := range s.Conversations {
+		look(c, c.Heard)
+	}
 	for name, empty := range unset {
 		if kept := name != "State.Self" && name != "State.Tick" && name != "State.Completed" && name != "State.Faults"; empty == kept {
 			t.Errorf("%s: empty %v, kept %v", name, empty, kept)
@@ -216,6 +219,21 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"refused": ".github/x`, `"refused": "two\nlines`, `delivery "a1": a text is too long or not plain`},
 		{`"refused": ".github/x`, `"refused": "` + strings.Repeat("é", 500), `delivery "a1": a text is too long`},
 		{`"at": "2026-03-01T12:00:00.000000045Z"`, `"at": "2026-03-01T12:00:00+02:00"`, `delivery "a1": a time is not in UTC`},
+		{`"conversations": [`, `"conversations": [` + strings.Repeat("{},", maxConversations), "conversations are more than"},
+		{`"thread": "th-7"`, `"thread": "th\u00007"`, `conversation "b1": a text is too long or not plain`},
+		{`"pull": "91be"`, `"pull": "` + strings.Repeat("9", 257) + `"`, `conversation "a1": a text is too long`},
+		{`"posted": "77c2"`, `"posted": "77\nc2"`, `conversation "a1": a text is too long or not plain`},
+		{`"asked": "Which`, `"asked": "\u001b[2JWhich`, `conversation "a1": a text is too long or not plain`},
+		{`"asked": "Which`, `"asked": "` + strings.Repeat("é", 2000) + `Which`, `conversation "a1": a text is too long`},
+		{`"rounds": 2`, `"rounds": -2`, `conversation "a1": a count is negative`},
+		{`"rounds": 2`, `"rounds": 2147483648`, `conversation "a1": a count is too large`},
+		{`"tokens": 99000`, `"tokens": 9223372036854775807`, `conversation "a1": a count is too large`},
+		{`"IC_1@1772366400"`, `"IC_1\u0007"`, `conversation "a1": a text is too long or not plain`},
+		{`"IC_1@1772366400"`, `"` + strings.Repeat("x", 257) + `"`, `conversation "a1": a text is too long or not plain`},
+		{`"IC_1@1772366400"`, `"IC_9"`, `conversation "a1": the names of a mark are out of order`},
+		{`"IC_1@1772366400"`, strings.Repeat(`"I",`, 99) + `"I"`, `or a mark has too many names`},
+		{`"at": "2026-03-01T12:07:00Z"`, `"at": "2026-03-01T12:07:00+02:00"`, `conversation "a1": a time is not in UTC`},
+		{`"checks": "8f3a"`, `"checks": "8f\n3a"`, `conversation "a1": a text is too long or not plain`},
 		{`"credits": null`, `"credits": "` + strings.Repeat("x", maxRateLimits) + `"`, "rate limits"},
 		{`"credits": null`, `"credits": ` + strings.Repeat("[", 99) + strings.Repeat("]", 99), "rate limits"},
 	} {
@@ -253,6 +271,10 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	s.Days = []schedule.Day{{Date: "2026-03-01", Time: -5 * time.Second}}
 	s.History = []schedule.TickRecord{{Run: long, Stopped: "two\nlines" + long}, {Run: "1\n2"}}
 	s.Deliver("1", schedule.Delivery{Identifier: long, URL: "/srv/" + long, Refused: "two\r\nlines" + long})
+	s.Conversations = map[tracker.ID]schedule.Conversation{"1": {
+		Asked: "two\r\nlines \x1b[31mred\xff" + long, Pull: long, Posted: long, Thread: "th\n1",
+		Heard: schedule.Mark{IDs: []string{"", "a\nb", "c", long}, Checks: long, Conflict: "a\nb"}, Given: schedule.Mark{IDs: make([]string, 300)},
+	}}
 	s.RateLimits = json.RawMessage(`"` + long + long + long + `"`)
 
 	got, _, err := Decode(mustEncode(t, s, 1))
@@ -270,6 +292,10 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	want.Days = []schedule.Day{{Date: "2026-03-01"}}
 	want.History = []schedule.TickRecord{{Stopped: "two lines" + cut(maxWhy-len("two lines"))}, {}}
 	want.Deliver("1", schedule.Delivery{Identifier: cut(maxName), Refused: "two  lines" + cut(maxWhy-len("two  lines"))})
+	asked := "two\nlines [31mred\uFFFD"
+	want.Conversations = map[tracker.ID]schedule.Conversation{"1": {
+		Asked: asked + strings.Repeat("é", (maxAsked-len(asked)-len("…"))/len("é")) + "…", Heard: schedule.Mark{IDs: []string{"c"}},
+	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -286,6 +312,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 	s.Days = []schedule.Day{{Date: "2026-03-01", Sessions: most, Usage: schedule.Usage{Input: most, Output: most}, Time: most}}
 	s.History = []schedule.TickRecord{{Attempt: most, Sessions: most, Done: most, Parked: most, Tokens: most}}
 	s.Deliver("1", schedule.Delivery{Number: most})
+	s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Rounds: most, CheckRounds: most, Sessions: most, Tokens: most}}
 
 	got, _, err := Decode(mustEncode(t, s, maxGeneration))
 	if err != nil {
@@ -300,6 +327,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 	want.Days = []schedule.Day{{Date: "2026-03-01", Sessions: maxCount, Usage: full, Time: time.Duration(most).Truncate(time.Second) - time.Second + 854*time.Millisecond}}
 	want.History = []schedule.TickRecord{{Attempt: maxCount, Sessions: maxCount, Done: maxCount, Parked: maxCount, Tokens: schedule.MaxTokens}}
 	want.Deliver("1", schedule.Delivery{Number: maxCount})
+	want.Conversations = map[tracker.ID]schedule.Conversation{"1": {Rounds: maxCount, CheckRounds: maxCount, Sessions: maxCount, Tokens: schedule.MaxTokens}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -349,6 +377,11 @@ func TestWhatCouldNotBeReadIsNotEncoded(t *testing.T) {
 			for i := range maxDeliveries + 1 {
 				s.Deliveries[tracker.ID(fmt.Sprint(i))] = schedule.Delivery{Number: i}
 			}
+		},
+		"a conversation of nobody": func(s *schedule.State) { s.Conversations = map[tracker.ID]schedule.Conversation{"": {}} },
+		"a negative round":         func(s *schedule.State) { s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Rounds: -1}} },
+		"a mark out of order": func(s *schedule.State) {
+			s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Heard: schedule.Mark{IDs: []string{"b", "a"}}}}
 		},
 		"too many claims": func(s *schedule.State) { s.Claims = sampleWithClaims(maxClaims + 1).Claims },
 		"too many bytes":  func(s *schedule.State) { s.Claims = sampleWithClaims(18_000).Claims },

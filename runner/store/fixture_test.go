@@ -72,7 +72,7 @@ func sample() *schedule.State {
 			Why: "silent for 5m0s", Owner: self, Lease: at(10, 0), StopReason: schedule.Stalled, Sessions: 1,
 		},
 		{ID: "c3", Identifier: "ABC-3", Phase: schedule.Waiting, Why: "continuation", Since: at(3, 0), Due: at(4, 0), Attempt: 1, Sessions: 1},
-		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1, Setup: schedule.Setup{Agent: "4e5f", Workflow: "6a7b"}},
+		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1, Feedback: true, Setup: schedule.Setup{Agent: "4e5f", Workflow: "6a7b"}},
 	} {
 		s.Claims[c.ID] = c
 	}
@@ -97,6 +97,16 @@ func sample() *schedule.State {
 		Refused: ".github/x: the path is protected",
 	})
 	s.Deliver("b1", schedule.Delivery{Identifier: "ABC-9", URL: "/srv/patches/ABC-9.patch", At: at(0, 50)}) // its claim is gone
+	s.Conversations = map[tracker.ID]schedule.Conversation{
+		"a1": {
+			Heard:  schedule.Mark{At: at(0, 0), IDs: []string{"IC_1@1772366400", "IC_2@1772366401"}, Checks: "8f3a", Conflict: "c0ffee"},
+			Given:  schedule.Mark{At: at(7, 0), IDs: []string{"IC_3@1772366821"}},
+			Parked: schedule.Mark{At: at(8, 0)}, Obeyed: schedule.Mark{At: at(9, 0)},
+			Pull: "91be", Closed: true, Rounds: 2, CheckRounds: 1, Asked: "Which colour?\n\t1. red", Posted: "77c2",
+			Thread: "th-0", Sessions: 3, Tokens: 99000,
+		},
+		"b1": {Heard: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
+	}
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)
 	return s
 }
@@ -107,9 +117,9 @@ func sampleOfVersion1() *schedule.State {
 	s.Wait = schedule.TrackerWait{}
 	s.Days[0].Time = s.Days[0].Time.Truncate(time.Second)
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
-	s.Deliveries = nil
+	s.Deliveries, s.Conversations = nil, nil
 	for id, c := range s.Claims {
-		c.TurnSince, c.Setup = time.Time{}, schedule.Setup{}
+		c.TurnSince, c.Setup, c.Feedback = time.Time{}, schedule.Setup{}, false
 		s.Claims[id] = c
 	}
 	return s

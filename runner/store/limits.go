@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ const (
 	maxDays       = 31
 	maxPast       = 31
 	maxDeliveries = 1000
+
+	maxConversations = maxClaims + maxDeliveries
 )
 
 // The limits of numbers, which no run reaches. They leave room for sums.
@@ -41,6 +44,8 @@ const (
 	maxTitle      = 200
 	maxWhy        = 500
 	maxURL        = 2000
+	maxAsked      = 4000
+	maxMarkIDs    = 100 // names of comments in a mark
 	maxRateLimits = 16 << 10
 	maxNesting    = 64 // objects and arrays in the rate limits, each of which is indented
 )
@@ -136,6 +141,17 @@ func (r record) validate() error {
 		}
 		if err := d.validate(); err != nil {
 			return fmt.Errorf("delivery %q: %w", d.ID, err)
+		}
+	}
+	if len(r.Conversations) > maxConversations {
+		return fmt.Errorf("%d conversations are more than the %d allowed", len(r.Conversations), maxConversations)
+	}
+	for i, c := range r.Conversations {
+		if i > 0 && c.ID <= r.Conversations[i-1].ID {
+			return fmt.Errorf("conversation %q comes twice or out of order", c.ID)
+		}
+		if err := c.validate(); err != nil {
+			return fmt.Errorf("conversation %q: %w", c.ID, err)
 		}
 	}
 	if r.RateLimits != nil && compactRateLimits(r.RateLimits) == nil {
@@ -285,6 +301,56 @@ func (d delivery) validate() error {
 		return errors.New("a commit is not 40 digits in lower-case hex")
 	case !allUTC(d.At):
 		return errors.New("a time is not in UTC")
+	}
+	return nil
+}
+
+// clamped returns the conversation with its texts, numbers and marks within their limits.
+func (c conversation) clamped() conversation {
+	c.Pull, c.Posted = wholeOrEmpty(c.Pull, maxName), wholeOrEmpty(c.Posted, maxName) // empty means unknown
+	c.Thread = wholeOrEmpty(c.Thread, maxName)                                        // empty means a new thread
+	c.Asked = untrusted.TruncateBytes(untrusted.Lines(c.Asked), maxAsked)
+	c.Rounds, c.CheckRounds, c.Sessions = min(c.Rounds, maxCount), min(c.CheckRounds, maxCount), min(c.Sessions, maxCount)
+	c.Tokens = min(c.Tokens, schedule.MaxTokens)
+	for _, m := range []*mark{&c.Heard, &c.Given, &c.Parked, &c.Obeyed} {
+		*m = m.clamped()
+	}
+	return c
+}
+
+// clamped returns the mark with its names kept whole or not at all. A comment whose name
+// is dropped is heard again.
+func (m mark) clamped() mark {
+	ids := make([]string, 0, len(m.IDs))
+	for _, id := range m.IDs {
+		if id != "" && wholeOrEmpty(id, maxName) == id && len(ids) < maxMarkIDs {
+			ids = append(ids, id)
+		}
+	}
+	if m.IDs = nil; len(ids) > 0 {
+		m.IDs = ids
+	}
+	m.Checks, m.Conflict = wholeOrEmpty(m.Checks, maxName), wholeOrEmpty(m.Conflict, maxName)
+	return m
+}
+
+func (c conversation) validate() error {
+	switch {
+	case !plainID(c.ID):
+		return fmt.Errorf("its id is empty, longer than %d bytes or not plain text", maxName)
+	case max(c.Rounds, c.CheckRounds, c.Sessions) > maxCount || c.Tokens > schedule.MaxTokens:
+		return errors.New("a count is too large")
+	case min(c.Rounds, c.CheckRounds, c.Sessions) < 0 || c.Tokens < 0:
+		return errors.New("a count is negative")
+	case !reflect.DeepEqual(c, c.clamped()):
+		return errors.New("a text is too long or not plain, or a mark has too many names")
+	case !allUTC(c.Heard.At, c.Given.At, c.Parked.At, c.Obeyed.At):
+		return errors.New("a time is not in UTC")
+	}
+	for _, m := range []mark{c.Heard, c.Given, c.Parked, c.Obeyed} {
+		if !slices.IsSorted(m.IDs) {
+			return errors.New("the names of a mark are out of order")
+		}
 	}
 	return nil
 }

@@ -146,6 +146,13 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 			d := genDelivery(text, size).Draw(t, "delivery")
 			s.Deliver(tracker.ID(text(min(size, maxName-1)).Draw(t, "id")+fmt.Sprint(i)), d)
 		}
+		for i := range rapid.IntRange(0, 3).Draw(t, "conversations") {
+			if s.Conversations == nil {
+				s.Conversations = map[tracker.ID]schedule.Conversation{}
+			}
+			id := tracker.ID(text(min(size, maxName-1)).Draw(t, "id") + fmt.Sprint(i))
+			s.Conversations[id] = genConversation(text, size).Draw(t, "conversation")
+		}
 		if rapid.Bool().Draw(t, "limited") {
 			s.RateLimits, _ = json.Marshal(map[string]any{"text": text(size).Draw(t, "text"), "n": []int{1, 2}})
 		}
@@ -166,7 +173,7 @@ func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 			Phase:   rapid.SampledFrom([]schedule.Phase{schedule.Running, schedule.Stopping, schedule.Waiting, schedule.Parked}).Draw(t, "phase"),
 			Since:   genTime().Draw(t, "since"),
 			Attempt: count().Draw(t, "attempt"), Sessions: count().Draw(t, "sessions"), Failures: count().Draw(t, "failures"),
-			Idle: count().Draw(t, "idle"), Tokens: int64(count().Draw(t, "tokens")),
+			Idle: count().Draw(t, "idle"), Tokens: int64(count().Draw(t, "tokens")), Feedback: rapid.Bool().Draw(t, "feedback"),
 		}
 		switch c.Phase {
 		case schedule.Stopping:
@@ -197,6 +204,25 @@ func genDelivery(text text, size int) *rapid.Generator[schedule.Delivery] {
 			Branch:     text(min(size, maxName)).Draw(t, "branch"), Base: text(min(size, maxName)).Draw(t, "base"),
 			Head: commit.Draw(t, "head"), Pushing: commit.Draw(t, "pushing"), Number: count().Draw(t, "number"),
 			URL: text(min(size, maxURL)).Draw(t, "url"), At: genTime().Draw(t, "at"), Refused: text(min(size, maxWhy)).Draw(t, "refused"),
+		}
+	})
+}
+
+func genConversation(text text, size int) *rapid.Generator[schedule.Conversation] {
+	return rapid.Custom(func(t *rapid.T) schedule.Conversation {
+		draw := func(name string) string { return text(min(size, maxName)).Draw(t, name) }
+		mark := func(name string) schedule.Mark {
+			m := schedule.Mark{At: genTime().Draw(t, name), Checks: draw("checks"), Conflict: draw("conflict")}
+			for i := range rapid.IntRange(0, 3).Draw(t, "ids") {
+				m.IDs = append(m.IDs, fmt.Sprint(i)+text(min(size, maxName-1)).Draw(t, "id"))
+			}
+			return m
+		}
+		return schedule.Conversation{
+			Heard: mark("heard"), Given: mark("given"), Parked: mark("parked"), Obeyed: mark("obeyed"),
+			Pull: draw("pull"), Closed: rapid.Bool().Draw(t, "closed"), Posted: draw("posted"), Thread: draw("thread"),
+			Asked:  rapid.StringOfN(rapid.RuneFrom([]rune("aé☃𝄞\n\t`<")), 0, -1, maxAsked).Draw(t, "asked"),
+			Rounds: count().Draw(t, "rounds"), CheckRounds: count().Draw(t, "check rounds"), Sessions: count().Draw(t, "sessions"), Tokens: int64(count().Draw(t, "tokens")),
 		}
 	})
 }

@@ -24,7 +24,7 @@ const version, oldest = 2, 1
 //	2  adds optional fields only, so these types read both versions
 //
 // To add a field, add it here (with omitempty or omitzero), in newRecord or
-// newClaim or newDelivery, in toState or toSchedule, and in validate; a test fails
+// newClaim, newDelivery or newConversation, in toState or toSchedule, and in validate; a test fails
 // until all of them have it.
 type record struct {
 	Version    int             `json:"version"`
@@ -38,6 +38,8 @@ type record struct {
 	Past       []tickRecord    `json:"past,omitempty"`       // oldest first
 	Salt       string          `json:"salt,omitempty"`       // of the digests in every setup
 	Deliveries []delivery      `json:"deliveries,omitempty"` // sorted by id
+
+	Conversations []conversation `json:"conversations,omitempty"` // sorted by id
 }
 
 type claim struct {
@@ -64,6 +66,7 @@ type claim struct {
 	Failures   int             `json:"failures,omitempty"`
 	Idle       int             `json:"idle,omitempty"`
 	Tokens     int64           `json:"tokens,omitempty"`
+	Feedback   bool            `json:"feedback,omitempty"`
 	Setup      setup           `json:"setup,omitzero"`
 }
 
@@ -133,6 +136,33 @@ type delivery struct {
 	Refused    string     `json:"refused,omitempty"`
 }
 
+type conversation struct {
+	ID          tracker.ID `json:"id"`
+	Heard       mark       `json:"heard,omitzero"`
+	Given       mark       `json:"given,omitzero"`
+	Parked      mark       `json:"parked,omitzero"`
+	Obeyed      mark       `json:"obeyed,omitzero"`
+	Pull        string     `json:"pull,omitempty"`
+	Closed      bool       `json:"closed,omitempty"`
+	Rounds      int        `json:"rounds,omitempty"`
+	CheckRounds int        `json:"check_rounds,omitempty"`
+	Asked       string     `json:"asked,omitempty"`
+	Posted      string     `json:"posted,omitempty"`
+	Thread      string     `json:"thread,omitempty"`
+	Sessions    int        `json:"sessions,omitempty"`
+	Tokens      int64      `json:"tokens,omitempty"`
+}
+
+type mark struct {
+	At       time.Time `json:"at,omitzero"`
+	IDs      []string  `json:"ids,omitempty"`
+	Checks   string    `json:"checks,omitempty"`
+	Conflict string    `json:"conflict,omitempty"`
+}
+
+// IsZero reports whether the mark is left out of the file.
+func (m mark) IsZero() bool { return schedule.Mark(m).IsZero() }
+
 // newRecord returns the stored form of s, with its texts and numbers within their
 // limits.
 func newRecord(s *schedule.State, generation int64) record {
@@ -160,6 +190,9 @@ func newRecord(s *schedule.State, generation int64) record {
 	for _, id := range slices.Sorted(maps.Keys(s.Deliveries)) {
 		r.Deliveries = append(r.Deliveries, newDelivery(id, s.Deliveries[id]).clamped())
 	}
+	for _, id := range slices.Sorted(maps.Keys(s.Conversations)) {
+		r.Conversations = append(r.Conversations, newConversation(id, s.Conversations[id]).clamped())
+	}
 	return r
 }
 
@@ -169,7 +202,7 @@ func newClaim(c schedule.Claim) claim {
 		Phase: c.Phase, Since: c.Since.UTC(), Why: c.Why,
 		Owner: owner(c.Owner), Lease: c.Lease.UTC(), Cause: c.StopReason, Heard: c.Heard.UTC(), TurnSince: c.TurnSince.UTC(), Turns: c.Turns, Live: usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due.UTC(), Thread: c.Thread,
-		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Setup: setup(c.Setup),
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Feedback: c.Feedback, Setup: setup(c.Setup),
 	}
 }
 
@@ -179,6 +212,16 @@ func newDelivery(id tracker.ID, d schedule.Delivery) delivery {
 		Number: d.Number, URL: d.URL, At: d.At.UTC(), Refused: d.Refused,
 	}
 }
+
+func newConversation(id tracker.ID, c schedule.Conversation) conversation {
+	return conversation{
+		ID: id, Heard: newMark(c.Heard), Given: newMark(c.Given), Parked: newMark(c.Parked), Obeyed: newMark(c.Obeyed),
+		Pull: c.Pull, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted,
+		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
+	}
+}
+
+func newMark(m schedule.Mark) mark { return mark{m.At.UTC(), m.IDs, m.Checks, m.Conflict} }
 
 // toState returns the state that the record holds.
 func (r record) toState() *schedule.State {
@@ -201,6 +244,12 @@ func (r record) toState() *schedule.State {
 	for _, d := range r.Deliveries {
 		s.Deliveries[d.ID] = d.toSchedule()
 	}
+	if len(r.Conversations) > 0 {
+		s.Conversations = make(map[tracker.ID]schedule.Conversation, len(r.Conversations))
+	}
+	for _, c := range r.Conversations {
+		s.Conversations[c.ID] = c.toSchedule()
+	}
 	s.RateLimits = compactRateLimits(r.RateLimits)
 	return s
 }
@@ -218,7 +267,7 @@ func (c claim) toSchedule() schedule.Claim {
 		Phase: c.Phase, Since: c.Since, Why: c.Why,
 		Owner: schedule.Owner(c.Owner), Lease: c.Lease, StopReason: c.Cause, Heard: c.Heard, TurnSince: c.TurnSince, Turns: c.Turns, Live: schedule.Usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due, Thread: c.Thread,
-		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Setup: schedule.Setup(c.Setup),
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Feedback: c.Feedback, Setup: schedule.Setup(c.Setup),
 	}
 }
 
@@ -226,5 +275,13 @@ func (d delivery) toSchedule() schedule.Delivery {
 	return schedule.Delivery{
 		Identifier: d.Identifier, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
 		Number: d.Number, URL: d.URL, At: d.At, Refused: d.Refused,
+	}
+}
+
+func (c conversation) toSchedule() schedule.Conversation {
+	return schedule.Conversation{
+		Heard: schedule.Mark(c.Heard), Given: schedule.Mark(c.Given), Parked: schedule.Mark(c.Parked), Obeyed: schedule.Mark(c.Obeyed),
+		Pull: c.Pull, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted,
+		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }
