@@ -63,14 +63,18 @@ func TestTheSampleWorkflowsAreComplete(t *testing.T) {
 				}
 			}
 			const kept, lost = "is still here", "in a folder that is gone"
-			for run, want := range map[prompt.Run]string{
-				{}:                                "",
-				{Attempt: 1}:                      lost,
-				{Attempt: 1, Resumed: true}:       lost,
-				{Attempt: 3, WorkspaceKept: true}: kept,
-				{Attempt: 1, WorkspaceKept: true, Resumed: true}: kept,
-				{WorkspaceKept: true}:                            kept, // it came back after it was handed over
+			for _, row := range []struct {
+				run  prompt.Run
+				want string
+			}{
+				{prompt.Run{}, ""},
+				{prompt.Run{Attempt: 1}, lost},
+				{prompt.Run{Attempt: 1, Resumed: true}, lost},
+				{prompt.Run{Attempt: 3, WorkspaceKept: true}, kept},
+				{prompt.Run{Attempt: 1, WorkspaceKept: true, Resumed: true}, kept},
+				{prompt.Run{WorkspaceKept: true}, kept}, // it came back after it was handed over
 			} {
+				run, want := row.run, row.want
 				text := render(t, template, issue, run)
 				for _, claim := range []string{kept, lost} {
 					if strings.Contains(text, claim) != (claim == want) {

@@ -81,6 +81,7 @@ type attempt struct {
 	gone      bool           // whether that read found that the issue is no longer visible
 	changed   bool           // whether the session changed the workspace; if its work is taken, whether it published any
 	questions []string       // that the agent asked
+	asked     asked          // by the tool ask, in the present turn
 	acted     bool           // whether it did more than speak in the latest turn
 	warnings  []string       // failures that do not change the outcome
 }
@@ -236,7 +237,14 @@ type prompts struct{ fresh, resumed string }
 // last session left. It runs before the agent is started, so a template that fails costs
 // no process.
 func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err error) {
-	run := prompt.Run{Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), Delivers: a.delivers()}
+	run := prompt.Run{
+		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), Delivers: a.delivers(),
+		Replies: a.Reply != nil, Asks: a.Asks,
+	}
+	for _, f := range a.Feedback {
+		f.Text, f.Code = a.Redact(f.Text), a.Redact(f.Code)
+		run.Feedback = append(run.Feedback, f)
+	}
 	if repo := a.Repository; repo != nil {
 		run.Branch, run.Base = repo.Checkout.Branch.String(), repo.Checkout.Base.String()
 		if a.work.aside {
@@ -320,6 +328,7 @@ func (a *attempt) runTurn(ctx context.Context, session *codex.Session, text stri
 		a.lastSession = session.ThreadID() + "-" + turn.ID
 	}
 	a.questions = append(a.questions, turn.Questions...)
+	a.questions = append(a.questions, a.asked.take()...)
 	return err
 }
 

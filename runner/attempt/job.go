@@ -1,11 +1,13 @@
 package attempt
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
@@ -14,25 +16,31 @@ import (
 // Job holds what one attempt needs.
 type Job struct {
 	Issue      tracker.Issue
-	Attempt    int    // SPEC §4.1.5: 0 in the first run
-	Thread     string // to resume, empty for a new one
-	Refused    string // why the work of the last session was not published, which the first prompt says; empty for nothing
-	Prompt     string // the template, SPEC §5.4
-	MaxTurns   int    // of the session; positive
+	Attempt    int               // SPEC §4.1.5: 0 in the first run
+	Thread     string            // to resume, empty for a new one
+	Refused    string            // why the work of the last session was not published, which the first prompt says; empty for nothing
+	Feedback   []prompt.Feedback // what was said about the work and nobody has answered, oldest first
+	Prompt     string            // the template, SPEC §5.4
+	MaxTurns   int               // of the session; positive
 	Codex      codex.Config
 	Policy     schedule.Policy // decides whether a session continues with the issue
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
 	Account    Account
-	SessionDir string              // folder for the files of sessions that belong to no workspace; empty for none
-	Denied     Denied              // what the agent may not read, besides the files of this program
-	Repository *Repository         // where the work comes from and goes to; nil leaves both to the hooks
-	Preflight  *PreflightOnce      // shared by the sessions of a tick; nil checks nothing before the first turn
-	Redact     func(string) string // hides secrets in texts that leave the program; nil hides none
-	EventLog   string              // absolute path of a file for the session's wire and events; empty for none
-	Version    string              // of this program, sent to the agent
-	Warn       func(string)        // gets the warnings of [Preflight]; nil drops them
-	Log        *slog.Logger
+	SessionDir string      // folder for the files of sessions that belong to no workspace; empty for none
+	Denied     Denied      // what the agent may not read, besides the files of this program
+	Repository *Repository // where the work comes from and goes to; nil leaves both to the hooks
+	// Reply answers an item of Feedback for the agent, by its ID, and closes its thread if
+	// resolve is set. The text is as the agent wrote it. Its errors are shown to the agent.
+	// nil leaves out the tool reply.
+	Reply     func(ctx context.Context, id, text string, resolve bool) error
+	Asks      bool                // there is the tool ask: the runner brings questions of the agent to people
+	Preflight *PreflightOnce      // shared by the sessions of a tick; nil checks nothing before the first turn
+	Redact    func(string) string // hides secrets in texts that leave the program; nil hides none
+	EventLog  string              // absolute path of a file for the session's wire and events; empty for none
+	Version   string              // of this program, sent to the agent
+	Warn      func(string)        // gets the warnings of [Preflight]; nil drops them
+	Log       *slog.Logger
 
 	stoppedTime time.Duration // replaces the constant in tests; 0 does not
 }

@@ -30,6 +30,12 @@ func (a *attempt) tools() []codex.Tool {
 	if a.delivers() {
 		tools = append(tools, a.deliverTool())
 	}
+	if a.Reply != nil {
+		tools = append(tools, a.replyTool())
+	}
+	if a.Asks {
+		tools = append(tools, a.askTool())
+	}
 	return tools
 }
 

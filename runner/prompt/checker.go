@@ -20,6 +20,7 @@ type checker struct {
 	blocks   []block         // open, outermost first
 	out      strings.Builder // the source, rewritten for the engine
 	problems []error         // unknown names and values of the wrong type
+	used     map[string]bool // the names that the source reads
 }
 
 type block struct {
@@ -29,21 +30,21 @@ type block struct {
 	each *typ   // of a loop, while in its body
 }
 
-// check returns the source rewritten for the engine, the problems with its names
-// and types, and an error if its syntax is wrong.
-func check(source string) (string, []error, error) {
-	c := &checker{schema: schema()}
+// check returns the source rewritten for the engine, the names that it reads, the
+// problems with its names and types, and an error if its syntax is wrong.
+func check(source string) (rewritten string, used map[string]bool, problems []error, err error) {
+	c := &checker{schema: schema(), used: map[string]bool{}}
 	c.names = maps.Clone(c.schema)
 	for _, tok := range parser.Scan(source, parser.SourceLoc{LineNo: 1}, nil) {
 		if err := c.token(tok); err != nil {
-			return "", nil, err
+			return "", nil, nil, err
 		}
 	}
 	if n := len(c.blocks); n > 0 {
 		open := c.blocks[n-1]
-		return "", nil, fmt.Errorf("line %d: {%% %s %%} is never closed; add {%% end%s %%}", open.line, open.tag, open.tag)
+		return "", nil, nil, fmt.Errorf("line %d: {%% %s %%} is never closed; add {%% end%s %%}", open.line, open.tag, open.tag)
 	}
-	return c.out.String(), c.problems, nil
+	return c.out.String(), c.used, c.problems, nil
 }
 
 func (c *checker) token(tok parser.Token) error {
@@ -106,6 +107,7 @@ func (c *checker) inside(tags ...string) bool {
 
 // lookup returns the type of a variable, or nil when it is not known here.
 func (c *checker) lookup(name string) *typ {
+	c.used[name] = true
 	for _, b := range slices.Backward(c.blocks) {
 		switch {
 		case b.each == nil:

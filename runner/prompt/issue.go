@@ -11,12 +11,13 @@ import (
 // schema as well, see [schema].
 func bindings(issue tracker.Issue, run Run) map[string]any {
 	return map[string]any{
-		"issue":   fields(issue),
-		"attempt": orNull(run.Attempt),
-		"run":     map[string]any{"resumed": run.Resumed, "workspace_kept": run.WorkspaceKept},
-		"null":    nil,
-		"blank":   blank,
-		"empty":   empty,
+		"issue":    fields(issue),
+		"attempt":  orNull(run.Attempt),
+		"run":      map[string]any{"resumed": run.Resumed, "workspace_kept": run.WorkspaceKept},
+		"feedback": feedbackFields(run.Feedback),
+		"null":     nil,
+		"blank":    blank,
+		"empty":    empty,
 	}
 }
 

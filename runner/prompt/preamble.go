@@ -12,7 +12,7 @@ import (
 // of the last one, what it may rely on, and how the work of this one is taken. The
 // template need not say any of it.
 func preamble(issue tracker.Issue, run Run) string {
-	return refusal(issue, run) + resumption(issue, run) + repository(run)
+	return refusal(issue, run) + resumption(issue, run) + repository(run) + asking(run)
 }
 
 // maxRefused bounds the reasons of a refusal, in bytes.
@@ -70,4 +70,12 @@ func repository(run Run) string {
 			" When the work is done and tested, call the tool `deliver` with a title and a description for the people who will review it, and end your turn"
 	}
 	return text + ".\n\n"
+}
+
+// asking tells the agent how it reaches a person.
+func asking(run Run) string {
+	if !run.Asks {
+		return ""
+	}
+	return "If you cannot go on without a decision of a person, ask with the tool `ask` and end your turn: a session with the answer continues this one.\n\n"
 }

@@ -78,11 +78,11 @@ func TestAPromptNamesTheBranchWithWorkThatStandsAside(t *testing.T) {
 // left them.
 func TestAResumedThreadIsToldWhatBecameOfItsFiles(t *testing.T) {
 	t.Parallel()
-	for run, want := range map[Run]string{
-		{}:                                 "The workspace is new.",
-		{WorkspaceKept: true}:              "it is the folder that an earlier session on this issue left.",
-		{Branch: "b"}:                      "The workspace is new.",
-		{Branch: "b", WorkspaceKept: true}: "Several commits may have become one",
+	for want, run := range map[string]Run{
+		"The workspace is new. Files":                                  {},
+		"it is the folder that an earlier session on this issue left.": {WorkspaceKept: true},
+		"The workspace is new.":                                        {Branch: "b"},
+		"Several commits may have become one":                          {Branch: "b", WorkspaceKept: true},
 	} {
 		run.Resumed = true
 		if got := mustRender(t, run); !strings.Contains(got, want) || strings.Count(got, "The workspace was kept")+strings.Count(got, "The workspace is new") != 1 {

@@ -150,11 +150,11 @@ func TestAnErrorOfTheEngineHasItsLineAndIsShort(t *testing.T) {
 func TestATemplateKnowsWhetherTheThreadAndTheWorkspaceAreThoseOfAnEarlierSession(t *testing.T) {
 	t.Parallel()
 	tmpl := mustParse(t, "{{ run.resumed }} {{ run.workspace_kept }}{% if run.resumed %} thread{% endif %}{% if run.workspace_kept %} workspace{% endif %}")
-	for run, want := range map[Run]string{
-		{}:                                   "false false",
-		{Attempt: 1, WorkspaceKept: true}:    "false true workspace",
-		{Resumed: true}:                      "true false thread",
-		{Resumed: true, WorkspaceKept: true}: "true true thread workspace",
+	for want, run := range map[string]Run{
+		"false false":                {},
+		"false true workspace":       {Attempt: 1, WorkspaceKept: true},
+		"true false thread":          {Resumed: true},
+		"true true thread workspace": {Resumed: true, WorkspaceKept: true},
 	} {
 		got, err := tmpl.Render(sample(), run)
 		if err != nil || !strings.HasSuffix(got, want) || !run.Resumed && got != want {

@@ -51,7 +51,7 @@ func mustParse(t testing.TB, source string) *Template {
 func TestAnUnknownNameOrFilterFailsWhereverItStands(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ source, want string }{
-		{"{{ nope }}", `line 1: unknown variable "nope"; known are attempt, blank, empty, issue, null, run`},
+		{"{{ nope }}", `line 1: unknown variable "nope"; known are attempt, blank, empty, feedback, issue, null, run`},
 		{"{{ issue.nope }}", `unknown variable "issue.nope"`},
 		{"{{ issue.titel }}", `unknown variable "issue.titel"; issue is an object: did you mean "issue.title"?`},
 		{"{{ title }}", `unknown variable "title"; did you mean "issue.title"?`},

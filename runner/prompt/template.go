@@ -39,6 +39,9 @@ const fallback = `You are working on an issue from the tracker: {{ issue.identif
 type Template struct {
 	source string // rewritten for the engine
 	err    error  // returned by Check
+	// printsFeedback says that the template names the feedback, so that nothing else has to
+	// tell the agent of it.
+	printsFeedback bool
 }
 
 // Parse reads a template; a blank source gives a minimal default. A syntax error
@@ -53,7 +56,7 @@ func Parse(source string) (*Template, error) {
 		return nil, fmt.Errorf("prompt: %w: the template has %d bytes; shorten it to %d", ErrParse, len(source), maxChars)
 	}
 	source = strings.ToValidUTF8(source, "\uFFFD")
-	rewritten, problems, err := check(source)
+	rewritten, names, problems, err := check(source)
 	if err == nil {
 		err = withEngine(func(e *liquid.Engine) error {
 			_, err := compile(e, source, "")
@@ -66,7 +69,7 @@ func Parse(source string) (*Template, error) {
 	for i, problem := range problems {
 		problems[i] = fmt.Errorf("prompt: %w: %w", ErrRender, problem)
 	}
-	return &Template{rewritten, errors.Join(problems...)}, nil
+	return &Template{rewritten, errors.Join(problems...), names[feedbackVariable]}, nil
 }
 
 // Check reports every unknown name and filter, and every value in a place that
@@ -85,12 +88,17 @@ type Run struct {
 	Branch, Base string
 	Aside        string // the branch with work of the last session that Branch does not have; empty for none
 	Delivers     bool   // the work is taken from such a workspace, and there is the tool deliver
+
+	Feedback []Feedback // what was said about the work and nobody has answered, oldest first
+	Replies  bool       // there is the tool reply
+	Asks     bool       // there is the tool ask
 }
 
 // Render returns the prompt for one attempt. Before the text of the template a preamble
 // says that the thread is resumed, what became of refused work, and what a workspace of
-// the host is, as far as that applies. Invalid UTF-8 in the issue becomes U+FFFD. Errors
-// are [ErrRender].
+// the host is, as far as that applies. After it stands the feedback, if there is some and
+// the template does not name it. Invalid UTF-8 in the issue becomes U+FFFD. Errors are
+// [ErrRender].
 func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	if t.err != nil {
 		return "", t.err
@@ -104,6 +112,9 @@ func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 		return "", fmt.Errorf("prompt: %w: %w", ErrRender, err)
 	}
 	text = preamble(issue, run) + text
+	if !t.printsFeedback {
+		text += feedbackBlock(issue, run)
+	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if n := utf8.RuneCountInString(text); n > maxChars {
 		return "", fmt.Errorf("prompt: %w: the prompt of %s has %d characters and may have %d; "+

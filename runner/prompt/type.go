@@ -37,7 +37,7 @@ func schema() map[string]*typ {
 		Labels:    []string{""},
 		BlockedBy: make([]tracker.Blocker, 1),
 		NativeRef: map[string]string{"": ""},
-	}, Run{})).fields
+	}, Run{Feedback: make([]Feedback, 1)})).fields
 }
 
 func typeOf(value any) *typ {

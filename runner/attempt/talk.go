@@ -1,0 +1,158 @@
+package attempt
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// The bounds of what the agent says to people.
+const (
+	maxReplies   = 50
+	maxReply     = 10_000 // bytes
+	maxQuestions = 5      // in one turn
+	maxQuestion  = 2_000  // bytes, with its choices
+	maxChoices   = 10
+	replyTime    = time.Minute
+)
+
+// replyTool returns the tool with which the agent answers the feedback that it was given.
+func (a *attempt) replyTool() codex.Tool {
+	return codex.Tool{
+		Name: "reply",
+		Description: "Answer one item of the feedback on this issue, where its author will read it. " +
+			"resolve closes the thread of a review; do that only if you did what it asks for.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string","description":"the number of the item"},` +
+			`"text":{"type":"string","description":"what you did about it, or why not; Markdown"},` +
+			`"resolve":{"type":"boolean","description":"the thread needs nothing more"}},` +
+			`"required":["to","text"],"additionalProperties":false}`),
+		Timeout: replyTime,
+		Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
+			text, ok := a.callReply(ctx, arguments)
+			return a.Redact(text), ok
+		},
+	}
+}
+
+// callReply answers a call of the tool reply.
+func (a *attempt) callReply(ctx context.Context, arguments json.RawMessage) (answer string, ok bool) {
+	var input struct {
+		To, Text string
+		Resolve  bool
+	}
+	const advice = `call it with {"to": "1", "text": "..."}`
+	if err := tracker.DecodeArguments(arguments, &input, advice); err != nil {
+		return err.Error(), false
+	}
+	var ids []string
+	for _, f := range a.Feedback {
+		if f.ID != "" {
+			ids = append(ids, f.ID)
+		}
+		if f.ID == "" || f.ID != strings.TrimSpace(input.To) {
+			continue
+		}
+		switch {
+		case strings.TrimSpace(input.Text) == "":
+			return "the text is empty: " + advice, false
+		case len(input.Text) > maxReply:
+			return fmt.Sprintf("the text has %d bytes: shorten it to %d", len(input.Text), maxReply), false
+		}
+		if err := a.asked.reserve(); err != nil {
+			return err.Error(), false
+		}
+		if err := a.Reply(ctx, f.ID, input.Text, input.Resolve); err != nil {
+			return "The answer was not posted: " + err.Error(), false
+		}
+		return "The answer is posted.", true
+	}
+	return fmt.Sprintf("there is no item %.20q: give one of %s", input.To, strings.Join(ids, ", ")), false
+}
+
+// askTool returns the tool with which the agent asks a person.
+func (a *attempt) askTool() codex.Tool {
+	return codex.Tool{
+		Name: "ask",
+		Description: "Ask the people of this issue for a decision that you cannot make and cannot go on without. " +
+			"End your turn after it: a later session gets the answer.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"question":{"type":"string","description":"what you need to know, and why"},` +
+			`"choices":{"type":"array","items":{"type":"string"},"description":"the answers that you see"}},` +
+			`"required":["question"],"additionalProperties":false}`),
+		Call: func(_ context.Context, arguments json.RawMessage) (string, bool) { return a.callAsk(arguments) },
+	}
+}
+
+// callAsk answers a call of the tool ask.
+func (a *attempt) callAsk(arguments json.RawMessage) (answer string, ok bool) {
+	var input struct {
+		Question string
+		Choices  []string
+	}
+	const advice = `call it with {"question": "..."}`
+	if err := tracker.DecodeArguments(arguments, &input, advice); err != nil {
+		return err.Error(), false
+	}
+	text := strings.TrimSpace(untrusted.Lines(input.Question))
+	switch {
+	case text == "":
+		return "the question is empty: " + advice, false
+	case len(input.Choices) > maxChoices:
+		return fmt.Sprintf("there are %d choices: give at most %d", len(input.Choices), maxChoices), false
+	}
+	for _, choice := range input.Choices {
+		text += "\n- " + untrusted.OneLine(choice, 300)
+	}
+	if len(text) > maxQuestion {
+		return fmt.Sprintf("the question has %d bytes with its choices: shorten it to %d", len(text), maxQuestion), false
+	}
+	if !a.asked.add(text) {
+		return fmt.Sprintf("there are %d questions already: end your turn", maxQuestions), false
+	}
+	return "The question goes to the people of this issue. End your turn now: the answer comes in a later session.", true
+}
+
+// asked holds the questions of the tool ask, and counts the replies. The calls of a turn
+// may run at the same time.
+type asked struct {
+	mu        sync.Mutex
+	questions []string
+	replies   int
+}
+
+// add adds a question, and reports whether there was room for it.
+func (q *asked) add(question string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.questions) == maxQuestions {
+		return false
+	}
+	q.questions = append(q.questions, question)
+	return true
+}
+
+// take returns the questions of the turn that has ended.
+func (q *asked) take() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	questions := q.questions
+	q.questions = nil
+	return questions
+}
+
+// reserve counts a reply, and fails if there were too many.
+func (q *asked) reserve() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.replies == maxReplies {
+		return fmt.Errorf("this session has posted %d answers: no more are posted", maxReplies)
+	}
+	q.replies++
+	return nil
+}

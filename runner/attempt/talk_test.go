@@ -1,0 +1,128 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// callOf returns a step of the scripted agent.
+func callOf(tool, arguments string) string {
+	return fmt.Sprintf("- [ ] Call `%s` with `%s`\n", tool, arguments)
+}
+
+func TestTheAgentAnswersTheFeedbackThatItWasGiven(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		arguments string
+		posted    []string
+		says      string // to the agent
+	}{
+		"an item":            {`{"to":"1","text":"Done in the guard."}`, []string{"1 Done in the guard. false"}, "The answer is posted."},
+		"a resolved thread":  {`{"to":" 2 ","text":"Fixed.","resolve":true}`, []string{"2 Fixed. true"}, "The answer is posted."},
+		"another item":       {`{"to":"7","text":"Hello"}`, nil, `there is no item \"7\": give one of 1, 2`},
+		"nothing to answer":  {`{"to":"","text":"Hello"}`, nil, `there is no item \"\": give one of 1, 2`},
+		"no text":            {`{"to":"1","text":" "}`, nil, "the text is empty"},
+		"too much text":      {`{"to":"1","text":"` + strings.Repeat("x", maxReply+1) + `"}`, nil, "shorten it to 10000"},
+		"a wrong argument":   {`{"to":"1","text":"a","url":"b"}`, nil, "call it with"},
+		"what a person said": {`{"to":"1","text":"fail"}`, nil, "The answer was not posted: the thread is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, callOf("reply", test.arguments))
+			var posted []string
+			f.job.Feedback = []prompt.Feedback{{ID: "1", Kind: prompt.FeedbackComment, Author: "kim", Text: "Why?"}, {ID: "2", Kind: prompt.FeedbackThread}, {Kind: prompt.FeedbackCheck}}
+			f.job.Reply = func(_ context.Context, id, text string, resolve bool) error {
+				if text == "fail" {
+					return errors.New("the thread is gone")
+				}
+				posted = append(posted, fmt.Sprintf("%s %s %t", id, text, resolve))
+				return nil
+			}
+			got := f.run(t.Context())
+			if diff := cmp.Diff(test.posted, posted); diff != "" || got.Class != schedule.Done {
+				t.Errorf("%+v\n%s", got, diff)
+			}
+			if log := f.readText(f.path("logs", "events.jsonl")); !strings.Contains(strings.ReplaceAll(log, `\\\"`, `\"`), test.says) {
+				t.Errorf("the agent was not told %q:\n%s", test.says, log)
+			}
+		})
+	}
+}
+
+func TestTheAnswersOfASessionAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, strings.Repeat(callOf("reply", `{"to":"1","text":"Hello"}`), maxReplies+2))
+	f.job.Feedback = []prompt.Feedback{{ID: "1", Kind: prompt.FeedbackComment}}
+	posted := 0
+	f.job.Reply = func(context.Context, string, string, bool) error { posted++; return nil }
+	f.run(t.Context())
+	if posted != maxReplies {
+		t.Errorf("%d answers were posted", posted)
+	}
+}
+
+func TestAQuestionEndsTheSessionAndWaitsForAPerson(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, callOf("ask", `{"question":"Which database?","choices":["Postgres","SQLite"]}`)+"\n## Next turn\n\n- [ ] Create `x` containing `y`\n")
+	f.job.Asks, f.job.MaxTurns = true, 3
+	got := f.run(t.Context())
+	if got.Class != schedule.NeedsInput || got.Turns != 1 || !strings.Contains(got.Why, "the agent asks: Which database? - Postgres - SQLite") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhatIsNoQuestionIsRefused(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat(`"a",`, maxChoices) + `"b"`
+	for arguments, says := range map[string]string{
+		`{"question":" "}`: "the question is empty",
+		`{"question":"` + strings.Repeat("x", maxQuestion+1) + `"}`: "shorten it to 2000",
+		`{"question":"a","choices":[` + many + `]}`:                 "give at most 10",
+		`{"text":"a"}`: "call it with",
+	} {
+		f := newFixture(t, callOf("ask", arguments))
+		f.job.Asks = true
+		if got := f.run(t.Context()); got.Class != schedule.Done {
+			t.Errorf("%.60s: %+v", arguments, got)
+		}
+		if log := f.readText(f.path("logs", "events.jsonl")); !strings.Contains(log, says) {
+			t.Errorf("%.60s: the agent was not told %q", arguments, says)
+		}
+	}
+}
+
+func TestTheToolsOfAConversationAreThereOnlyWithOne(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "- [ ] Say `hello`\n")
+	f.run(t.Context())
+	if log := f.readText(f.path("logs", "events.jsonl")); strings.Contains(log, `"reply"`) || strings.Contains(log, `"ask"`) {
+		t.Errorf("there are tools for a conversation:\n%s", log)
+	}
+}
+
+// Logs of checks and comments of people may hold a secret of the run.
+func TestSecretsAreHiddenInTheFeedback(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "- [ ] Say `hello`\n")
+	f.job.Feedback = []prompt.Feedback{{Kind: prompt.FeedbackCheck, Author: "unit", Text: "token s3cret-value", Code: "s3cret-value"}}
+	// The event log hides secrets too, so what it shows was hidden before, or it was not.
+	f.job.Redact = func(text string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(text, "[hidden]", "[hidden before]"), "s3cret-value", "[hidden]")
+	}
+	f.run(t.Context())
+	var input string
+	for _, r := range f.requests("turn/start") {
+		input += r.Text
+	}
+	if strings.Count(input, "[hidden before]") != 2 {
+		t.Errorf("the agent was given %s", input)
+	}
+}
