@@ -101,7 +101,11 @@ func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) (*git.In
 	if ws.CreatedNow || !ok {
 		return nil, nil
 	}
-	left, err := a.harvestLeft(ctx, start)
+	var left *git.Incoming
+	_, err := a.Workspaces.Seal(ws) // a sandbox puts an empty file in the place of one that it protects
+	if err == nil {
+		left, err = a.harvestLeft(ctx, start)
+	}
 	switch class, _ := classify(err); {
 	case err == nil:
 	case errors.Is(err, git.ErrNothingNew):

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,27 @@ func TestARepositoryWithSettingsOfCodexNeedsPaths(t *testing.T) {
 			t.Errorf("paths %q: %+v", paths, got)
 		}
 	}
+}
+
+// Work that could not be published is in the next session's workspace, committed or not.
+func TestCodexContinuesWithTheWorkOfItsLastSession(t *testing.T) {
+	t.Parallel()
+	done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
+	of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
+		calls(t, "exec_command", map[string]string{"cmd": "echo one > a.txt && git add a.txt && git commit -qm one && echo two > b.txt"}), done, done,
+	}})
+	failure := errors.New("the remote is away")
+	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return failure }}
+	f.dir = realPath(t, f.dir)
+	account := f.job.Account
+	f.inRepository()
+	f.job.Account = account
+	f.session(t.Context())
+	failure = nil
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
+		t.Errorf("%+v", got)
+	}
+	f.assertPublished("1", "a.txt", "b.txt")
 }
 
 // What a hostile agent leaves inside Codex's sandbox neither stops the next session nor
