@@ -112,7 +112,7 @@ func (r *remote) session(ctx context.Context, job attempt.Job, _ func(attempt.Up
 	if err := fill(); err != nil {
 		return schedule.Outcome{Class: schedule.IssueFailed, Why: err.Error()}
 	}
-	for _, command := range job.Repository.Host.CheckoutCommands() {
+	for _, command := range job.Repository.Host.CheckoutCommands(job.Repository.Checkout) {
 		r.command(folder, "", command)
 	}
 	r.work(folder)
@@ -132,7 +132,7 @@ func (r *remote) session(ctx context.Context, job attempt.Job, _ func(attempt.Up
 // deliver takes the work out of a folder and has it published.
 func (r *remote) deliver(ctx context.Context, job attempt.Job, folder string) (attempt.Delivered, error) {
 	from := git.From{Start: job.Repository.Checkout.Head, Base: job.Repository.Checkout.Base}
-	harvest := r.command(folder, "", job.Repository.Host.Harvest(from.Start, r.t.TempDir()))
+	harvest := r.command(folder, "", job.Repository.Host.Harvest(from.Start, r.t.TempDir(), git.WorkTree{}))
 	in, err := job.Repository.Store.Receive(ctx, strings.NewReader(harvest), from)
 	if errors.Is(err, git.ErrNothingNew) {
 		return job.Repository.Settle(ctx)

@@ -97,7 +97,7 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 		return err
 	}
 	w.published, w.latest, w.changed = incoming.Tip, got, w.changed || !got.Unchanged
-	if err := a.saveStart(got.Head, a.Repository.files()); err != nil { // another run would deliver it again, which changes nothing
+	if err := a.saveStart(got.Head, filesOf(a.work.tree)); err != nil { // another run would deliver it again, which changes nothing
 		w.warnings = append(w.warnings, a.brief(err.Error()))
 	}
 	return nil

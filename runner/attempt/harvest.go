@@ -32,6 +32,7 @@ type work struct {
 	aside    bool // on a branch of its own
 
 	start  git.ObjectID // where work began that the session continues; zero for Checkout.Head
+	tree   git.WorkTree // the files that the checkout made
 	hooked bool         // after_run has been started since the latest turn
 
 	done        atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
@@ -72,7 +73,7 @@ var errReceived = errors.New("the rest of the work is not read")
 // workspace that git cannot read is a [*git.Refusal].
 func (a *attempt) harvest(ctx context.Context) (*git.Incoming, error) {
 	from := a.from()
-	return a.harvestBy(ctx, from, a.Repository.Host.Harvest(from.Start, a.temp, a.Repository.Checkout.Paths...))
+	return a.harvestBy(ctx, from, a.Repository.Host.Harvest(from.Start, a.temp, a.work.tree))
 }
 
 // harvestBy does the work of harvest, by a command of the host.

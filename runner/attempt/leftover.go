@@ -44,13 +44,15 @@ func (a *attempt) saveStart(head git.ObjectID, files string) error {
 // part of the files. Only what is committed there is work.
 const filling = "-"
 
-// files returns what stands in a note for a work tree that has the files of Checkout.
-func (r *Repository) files() string {
-	if len(r.Checkout.Paths) == 0 {
-		return "all"
+// filesOf returns what stands in a note for a work tree: all or the hash of its paths,
+// and behind commas what the checkout has left out.
+func filesOf(tree git.WorkTree) string {
+	files := "all"
+	if len(tree.Paths) > 0 {
+		sum := sha256.Sum256([]byte(strings.Join(tree.Paths, "\x00")))
+		files = hex.EncodeToString(sum[:8])
 	}
-	sum := sha256.Sum256([]byte(strings.Join(r.Checkout.Paths, "\x00")))
-	return hex.EncodeToString(sum[:8])
+	return strings.Join(append([]string{files}, tree.LeftOut...), ",")
 }
 
 // start is what a note says of the work in a workspace.
@@ -82,8 +84,10 @@ func (a *attempt) readStart(ws workspace.Workspace) (s start, ok bool) {
 // deleted, and those of another commit changed.
 func (a *attempt) harvestLeft(ctx context.Context, s start) (*git.Incoming, error) {
 	host := a.Repository.Host
-	if s.files == a.Repository.files() {
-		return a.harvestBy(ctx, s.from, host.Harvest(s.from.Start, a.temp, a.Repository.Checkout.Paths...))
+	_, left, _ := strings.Cut(s.files, ",")
+	tree := git.WorkTree{Paths: a.Repository.Checkout.Paths, LeftOut: git.LeftOut(strings.Split(left, ","))}
+	if s.files == filesOf(tree) {
+		return a.harvestBy(ctx, s.from, host.Harvest(s.from.Start, a.temp, tree))
 	}
 	if s.files != filling {
 		a.warn("changes that the last session did not commit were not taken along", errors.New("repository.paths has changed"))

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -226,8 +226,9 @@ func (a *attempt) runThread(ctx context.Context, session *codex.Session, ws work
 func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace.Workspace) error {
 	a.work.session = session
 	err := session.CanExec(ctx)
+	var checkout git.Checkout
 	if err == nil {
-		err = a.renewGit(ctx, ws)
+		checkout, err = a.renewGit(ctx, ws)
 	}
 	if err == nil {
 		err = a.seal(ws)
@@ -235,21 +236,20 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 	if err != nil {
 		return err
 	}
-	for _, command := range a.Repository.Host.CheckoutCommands(a.Repository.Checkout.Paths...) {
-		result, err := session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Timeout: checkoutTime, MaxOutput: maxProgramOutput})
+	var printed bytes.Buffer
+	for _, command := range a.Repository.Host.CheckoutCommands(checkout) {
+		result, err := session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Timeout: checkoutTime, MaxOutput: maxProgramOutput, Stdout: &printed})
 		if err == nil && result.ExitCode != 0 {
-			next := "the workspace is removed, and the next attempt makes a new one"
-			if strings.Contains(result.Stderr, "Read-only file system") { // of the places that the sandbox protects
-				next = "if the repository has files in .agents, .aws or .codex, which Codex's sandbox keeps read-only, list the other folders in repository.paths"
-			}
-			err = fmt.Errorf("%w with exit status %d: %s; %s", errCheckout, result.ExitCode, untrusted.OneLine(a.Redact(result.Stderr), maxWhy/2), next)
+			err = fmt.Errorf("%w with exit status %d: %s; the workspace is removed, and the next attempt makes a new one",
+				errCheckout, result.ExitCode, a.brief(result.Stderr))
 			a.work.unfilled = true // what the agent left there may be in the way
 		}
 		if err != nil {
 			return fmt.Errorf("fill workspace %s: %w", ws.Path, err)
 		}
 	}
-	return a.saveStart(git.ObjectID{}, a.Repository.files())
+	a.work.tree = git.WorkTree{Paths: checkout.Paths, LeftOut: git.LeftOut(strings.Fields(printed.String()))}
+	return a.saveStart(git.ObjectID{}, filesOf(a.work.tree))
 }
 
 // seal prepares the .git of the host for the agent.
@@ -262,13 +262,13 @@ func (a *attempt) seal(ws workspace.Workspace) error {
 }
 
 // renewGit gives the workspace a new .git: with what the last session left, if that
-// was not taken, else with what the remote has.
-func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) error {
+// was not taken, else with what the remote has. It returns what is to be checked out.
+func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) (git.Checkout, error) {
+	checkout := a.Repository.Checkout
 	left, err := a.leftover(ctx, ws)
 	if err != nil {
-		return err
+		return checkout, err
 	}
-	checkout := a.Repository.Checkout
 	if left != nil {
 		defer left.Close()
 		if a.work.aside {
@@ -276,6 +276,10 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) error {
 		} else {
 			checkout.Head = left.Tip
 		}
+	}
+	checkout.ReadOnly, err = a.Repository.Store.ReadOnly(ctx, left, checkout.Head, checkout.BaseHead, checkout.Pushed, checkout.Aside)
+	if err != nil {
+		return checkout, err
 	}
 	err = a.Workspaces.ReplaceGit(ws, func(folder *os.Root) error {
 		err := a.Repository.Store.Populate(folder, checkout)
@@ -285,9 +289,9 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return checkout, err
 	}
-	return a.saveStart(git.ObjectID{}, filling)
+	return checkout, a.saveStart(git.ObjectID{}, filling)
 }
 
 // errCheckout: git could not fill a workspace.

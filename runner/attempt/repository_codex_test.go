@@ -3,6 +3,8 @@ package attempt
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -52,22 +54,64 @@ func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
 	}
 }
 
-// Codex's sandbox keeps the folders of its own settings read-only, also for the checkout.
-func TestARepositoryWithSettingsOfCodexNeedsPaths(t *testing.T) {
+// Codex's sandbox keeps the folders of its settings read-only, also for the checkout. The
+// workspace does not have them, also when it is kept, and what is published does. An agent
+// that commits changes there nevertheless publishes them for the policy to see.
+func TestCodexWorksInARepositoryThatHasItsSettings(t *testing.T) {
 	t.Parallel()
-	for _, paths := range [][]string{nil, {"app"}} {
-		of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{{Items: []codextest.Item{codextest.Message{Text: "Done."}}}}})
-		f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }, paths: paths}
-		f.dir = realPath(t, f.dir)
-		writeFile(t, f.path("seed", ".codex", "x"), "")
-		writeFile(t, f.path("seed", "app", "x"), "")
-		account := f.job.Account
-		f.inRepository()
-		f.job.Account = account
-		got := f.session(t.Context())
-		if paths == nil && (got.Class != schedule.IssueFailed || !strings.Contains(got.Why, "list the other folders in repository.paths")) || paths != nil && got.Class != schedule.Done {
-			t.Errorf("paths %q: %+v", paths, got)
-		}
+	settings := []string{".agents/skills/x/SKILL.md", ".aws/config", ".codex/config.toml"}
+	for name, test := range map[string]struct {
+		paths   []string
+		link    bool // .agents is a link
+		command string
+		want    string // changes
+	}{
+		"all files":        {nil, false, "true", "A\ta.txt"},
+		"a link":           {nil, true, "true", "A\ta.txt"},
+		"some files":       {[]string{"app"}, false, "test ! -e lib", "A\ta.txt"},
+		"such a folder":    {[]string{".codex", "app"}, true, "test ! -e lib", "A\ta.txt"},
+		"commits":          {nil, false, "echo x > app/x && git commit -qam x && git stash -q && git merge -q --no-edit origin/main", "A\ta.txt\nM\tapp/x"},
+		"a commit of them": {nil, false, "git update-index --cacheinfo 100644,$(git rev-parse :app/x),.codex/config.toml && git commit -qm x", "M\t.codex/config.toml\nA\ta.txt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			look := "test -z \"$(git status --porcelain)\" && git ls-files --error-unmatch " + settings[2] + " && "
+			done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
+			of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
+				calls(t, "exec_command", map[string]string{"cmd": look + test.command + " && echo one > a.txt; echo so far $?"}), done,
+				calls(t, "exec_command", map[string]string{"cmd": look + "echo two > a.txt; echo again $?"}), done,
+			}})
+			f := &repositoryFixture{fixture: of, paths: test.paths}
+			failure := errors.New("the remote is away")
+			f.deliver = func(Delivery) error { return failure }
+			f.dir = realPath(t, f.dir)
+			for _, name := range append(settings, "app/x", "lib/x") {
+				writeFile(t, f.path("seed", filepath.FromSlash(name)), name)
+			}
+			if test.link {
+				f.check(os.RemoveAll(f.path("seed", ".agents")))
+				f.check(os.Symlink("app", f.path("seed", ".agents")))
+			}
+			account := f.job.Account
+			f.inRepository()
+			f.job.Account = account
+			if got := f.session(t.Context()); got.Class != schedule.IssueFailed || !strings.Contains(got.Why, failure.Error()) {
+				t.Errorf("%+v", got)
+			}
+			if log := f.readText(f.job.EventLog); !strings.Contains(log, "so far 0") {
+				t.Error("the agent could not work")
+			}
+			failure = nil
+			if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
+				t.Errorf("%+v", got)
+			}
+			if log := f.readText(f.job.EventLog); !strings.Contains(log, "again 0") {
+				t.Error("the agent could not work again")
+			}
+			if got := f.git(f.origin, "diff", "--name-status", "main", f.branch.String()); got != test.want {
+				t.Errorf("published:\n%s", got)
+			}
+		})
 	}
 }
 

@@ -142,11 +142,11 @@ func (f *fixture) session(agent func(folder string)) Work {
 		Base: fetched.Base, BaseHead: fetched.Head, Branch: f.branch, Head: start, Pushed: there,
 		User: git.Person{Name: "Agent", Email: "agent@example.com"},
 	}))
-	for _, command := range f.host.CheckoutCommands() {
+	for _, command := range f.host.CheckoutCommands(git.Checkout{}) {
 		f.run(folder, command.Env, command.Args...)
 	}
 	agent(folder)
-	harvest := f.host.Harvest(start, f.t.TempDir())
+	harvest := f.host.Harvest(start, f.t.TempDir(), git.WorkTree{})
 	f.harvested = []byte(f.run(folder, harvest.Env, harvest.Args...))
 	in, err := f.store.Receive(f.t.Context(), bytes.NewReader(f.harvested), git.From{Start: start, Base: fetched.Base})
 	f.check(err)

@@ -74,7 +74,7 @@
 // # Limits of what is supported
 //
 // git 2.31 or newer (tested with 2.34, 2.39, 2.47 and 2.55), on systems with process groups and flock. Memory is not limited
-// where the system has no such limit, as on macOS. A sparse checkout needs git 2.36. The
-// contents of LFS files and submodules are not provided. In a repository whose history is cut, the
+// where the system has no such limit, as on macOS. [Checkout] with Paths needs git 2.36.
+// The contents of LFS files and submodules are not provided. In a repository whose history is cut, the
 // merge base is looked for in what there is.
 package git

@@ -14,26 +14,27 @@ var harvestScript string
 // Harvest returns the command that packs the agent's work. Run it inside the sandbox of
 // the agent, in the workspace, when no other process of the agent runs; its standard
 // output is what [Store.Receive] reads. start is the commit that the workspace was made
-// from, temp an absolute path of a folder that the sandbox may write to, and paths those
-// of the [Checkout]. A repository of 20,000 files takes half a second, an agent that
-// moved its branch to another history a minute.
+// from, temp an absolute path of a folder that the sandbox may write to, and tree says
+// which files the checkout made. A repository of 20,000 files takes half a second, an
+// agent that moved its branch to another history a minute.
 //
-// A file outside paths that is missing is unchanged; one that the agent made there is
+// A file outside of Paths that is missing is unchanged; one that the agent made there is
 // work. The workspace's own settings of a sparse checkout are not looked at, so a folder
-// of paths that the agent makes disappear with them is deleted, as if by rm.
-func (h *Host) Harvest(start ObjectID, temp string, paths ...string) Command {
-	return h.harvest(start, temp, append([]string{"all"}, excludeSparse(paths)...))
+// of Paths that the agent makes disappear with them is deleted, as if by rm. Files in
+// folders that are left out, or that the sandbox keeps read-only, are unchanged.
+func (h *Host) Harvest(start ObjectID, temp string, tree WorkTree) Command {
+	return h.harvest(start, temp, append([]string{"all", strings.Join(tree.LeftOut, " ")}, excludeSparse(tree.Paths)...))
 }
 
 // HarvestCommits returns the command that packs the agent's commits alone, for a work
 // tree that may not have been filled; see Harvest.
 func (h *Host) HarvestCommits(start ObjectID, temp string) Command {
-	return h.harvest(start, temp, []string{"commits"})
+	return h.harvest(start, temp, []string{"commits", ""})
 }
 
 func (h *Host) harvest(start ObjectID, temp string, args []string) Command {
 	return Command{
-		Args: append([]string{h.shell, "-c", harvestScript, "sh", start.String(), h.git}, args...),
+		Args: append([]string{h.shell, "-c", readOnlyFunctions + harvestScript, "sh", start.String(), h.git}, args...),
 		Env:  append([]string{"TMPDIR=" + temp}, sandboxEnv...),
 	}
 }

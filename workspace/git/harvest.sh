@@ -7,13 +7,13 @@
 # commit. Neither the agent's index nor its objects are touched, and a lock it left does
 # not matter.
 #
-# Arguments: BASE, the path of git, "all", or "commits" to take only what is committed, and
-# pathspecs that leave out the files that are checked out, if not all are. The caller sets
-# TMPDIR.
+# Arguments: BASE, the path of git, "all", or "commits" to take only what is committed, the
+# folders that were left out of the checkout, and pathspecs that leave out the files that
+# are checked out, if not all are. The caller sets TMPDIR.
 set -eu
 umask 077
-base=$1 git=$2 what=$3
-shift 3
+base=$1 git=$2 what=$3 left=$4
+shift 4
 
 # git waits for ever for a named pipe in the place of a file. In .git, besides the hooks,
 # it makes only files and folders; in the work tree it opens these.
@@ -57,7 +57,8 @@ if [ "$what" = all ]; then
   fi
   (
     ulimit -f 65536 # blocks of 512 bytes: no file of more than 32 MiB
-    g add -A --ignore-errors >&2
+    # shellcheck disable=SC2046,SC2086 # several words, without a pattern
+    g add -A --ignore-errors -- $(outside_read_only $left) >&2
   ) || status=$?
 fi
 case $status in

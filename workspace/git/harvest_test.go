@@ -99,7 +99,7 @@ func TestAHarvestTakesWhatStandsBesideOddFiles(t *testing.T) {
 // runHarvest runs the harvest and returns how it ended and what it said.
 func (d *delivery) runHarvest(t testing.TB, folder string) (code int, said string) {
 	t.Helper()
-	c := d.host.Harvest(d.from.Start, t.TempDir())
+	c := d.host.Harvest(d.from.Start, t.TempDir(), WorkTree{})
 	cmd := exec.CommandContext(t.Context(), c.Args[0], c.Args[1:]...)
 	cmd.Dir, cmd.Env = folder, append([]string{"PATH=" + os.Getenv("PATH")}, c.Env...)
 	var stderr bytes.Buffer

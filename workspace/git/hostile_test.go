@@ -283,7 +283,7 @@ func TestABrokenOrHostileRepositoryIsTakenOrRefused(t *testing.T) {
 			folder := d.workspace(t, "GH-1")
 			write(t, filepath.Join(folder, "a"), "one")
 			c.do(t, folder, filepath.Join(folder, ".git"))
-			h := d.host.Harvest(d.from.Start, t.TempDir())
+			h := d.host.Harvest(d.from.Start, t.TempDir(), WorkTree{})
 			cmd := exec.Command(h.Args[0], h.Args[1:]...)
 			cmd.Dir, cmd.Env = folder, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}, h.Env...)
 			out, failed := cmd.Output()

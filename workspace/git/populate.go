@@ -28,6 +28,7 @@ type Checkout struct {
 	Aside    ObjectID // where [AsideBranch] points: earlier work that the branch does not have; zero for none
 	User     Person   // author and committer of what the agent commits
 	Paths    []string // folders whose files are checked out, with those beside and above them; empty is everything
+	ReadOnly bool     // there are files in folders that a sandbox may keep read-only; see [Store.ReadOnly]
 	Exclude  []string // patterns of files that are neither committed nor cleaned away, such as caches
 }
 
@@ -81,7 +82,7 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 	if shallow != "" {
 		files["shallow"] = shallow
 	}
-	if len(c.Paths) > 0 {
+	if c.isSparse() {
 		files["info/sparse-checkout"] = sparsePatterns(c.Paths)
 	}
 	for name, text := range files {
@@ -157,8 +158,11 @@ func (c Checkout) config(remote Remote) (string, error) {
 	var text strings.Builder
 	text.WriteString("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" +
 		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n")
-	if len(c.Paths) > 0 {
-		text.WriteString("[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = true\n")
+	if c.isSparse() {
+		fmt.Fprintf(&text, "[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = %t\n", !c.ReadOnly)
+	}
+	if c.ReadOnly { // a folder that a sandbox makes in the place of a link is no change of the link
+		text.WriteString("[sparse]\n\texpectFilesOutsideOfPatterns = true\n")
 	}
 	for _, entry := range []struct{ head, key, value string }{
 		{"[remote \"origin\"]", "url", remote.url},
@@ -187,10 +191,6 @@ type Command struct {
 // sandboxEnv is the environment of git inside the sandbox.
 var sandboxEnv = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C"}
 
-// mountPoints are folders that a sandbox creates in a workspace, and that cannot be
-// removed while it runs.
-var mountPoints = []string{"/.agents", "/.aws", "/.codex"}
-
 // removePipes removes named pipes: git would open one in the place of a .gitignore or
 // .gitattributes, and wait.
 const removePipes = "find . -type p -exec rm -f {} + 2>/dev/null; true"
@@ -202,24 +202,38 @@ const removePipes = "find . -type p -exec rm -f {} + 2>/dev/null; true"
 // paths.
 const removeOutside = `git=$1
 shift
-"$git" ls-files --killed -z | xargs -0 rm -rf -- && "$git" diff-files --name-only -z -- . "$@" | xargs -0 rm -rf --`
+outside=$(outside_read_only)
+"$git" ls-files --killed -z -- $outside | xargs -0 rm -rf -- &&
+  "$git" -c sparse.expectFilesOutsideOfPatterns=false diff-files --name-only -z -- $outside "$@" | xargs -0 rm -rf --`
 
 // CheckoutCommands returns the commands that bring the work tree to the commit of a new
-// .git, in this order; paths are those of the [Checkout]. Files that are ignored stay,
-// which keeps caches; named pipes do not. A checkout of a large repository can take
-// minutes.
-func (h *Host) CheckoutCommands(paths ...string) []Command {
-	unblock := Command{Args: []string{h.shell, "-c", removePipes}, Env: sandboxEnv}
-	reset := Command{Args: []string{h.git, "-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard"}, Env: sandboxEnv}
-	clean := Command{Args: []string{h.git, "-c", "core.hooksPath=/dev/null", "clean", "-ffdq"}, Env: sandboxEnv}
-	for _, folder := range mountPoints {
-		clean.Args = append(clean.Args, "-e", folder)
+// .git, in this order. Files that are ignored stay, which keeps caches; named pipes do
+// not. What they print says what is left out; see [LeftOut]. A checkout of a large
+// repository can take minutes.
+func (h *Host) CheckoutCommands(c Checkout) []Command {
+	script := func(text string, args ...string) Command {
+		return Command{Args: append([]string{h.shell, "-c", text, "sh"}, args...), Env: sandboxEnv}
 	}
-	if len(paths) == 0 {
-		return []Command{unblock, reset, clean}
+	command := func(args ...string) Command {
+		return Command{Args: append([]string{h.git, "-c", "core.hooksPath=/dev/null"}, args...), Env: sandboxEnv}
+	}
+	commands := []Command{script(removePipes)}
+	if c.ReadOnly {
+		commands = append(commands, script(readOnlyFunctions+leaveOut))
+	}
+	reset, clean := command("reset", "-q", "--hard"), command("clean", "-ffdq")
+	for _, folder := range sandboxFolders {
+		clean.Args = append(clean.Args, "-e", "/"+folder)
+	}
+	if len(c.Paths) == 0 {
+		return append(commands, reset, clean)
 	}
 	// The first reset makes the index. The second sees by it what an earlier session has
 	// left outside of paths, and removes most of that.
-	outside := Command{Args: append([]string{h.shell, "-c", removeOutside, "sh", h.git}, excludeSparse(paths)...), Env: sandboxEnv}
-	return []Command{unblock, reset, reset, clean, outside}
+	look := command("-c", "sparse.expectFilesOutsideOfPatterns=false", "reset", "-q", "--hard")
+	outside := script(readOnlyFunctions+removeOutside, append([]string{h.git}, excludeSparse(c.Paths)...)...)
+	return append(commands, reset, look, clean, outside)
 }
+
+// isSparse reports whether a workspace may lack files of its commit.
+func (c Checkout) isSparse() bool { return len(c.Paths) > 0 || c.ReadOnly }

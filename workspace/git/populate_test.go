@@ -27,6 +27,16 @@ func populate(t testing.TB, m *machine, s *Store, f Fetched, key string) string 
 func populateFrom(t testing.TB, m *machine, s *Store, key string, c Checkout) string {
 	t.Helper()
 	folder := filepath.Join(m.workspaces, key)
+	populateGit(t, s, folder, c)
+	for _, command := range m.host.CheckoutCommands(c) {
+		runAsAgent(t, folder, "", command)
+	}
+	return folder
+}
+
+// populateGit writes the .git of a workspace, without its files.
+func populateGit(t testing.TB, s *Store, folder string, c Checkout) {
+	t.Helper()
 	if err := os.MkdirAll(filepath.Join(folder, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +48,6 @@ func populateFrom(t testing.TB, m *machine, s *Store, key string, c Checkout) st
 	if err := s.Populate(into, c); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range m.host.CheckoutCommands(c.Paths...) {
-		runAsAgent(t, folder, "", command)
-	}
-	return folder
 }
 
 // runAsAgent runs a command in a workspace as the sandbox does, and returns its output.

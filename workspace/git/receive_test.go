@@ -42,7 +42,7 @@ func (d *delivery) workspace(t testing.TB, key string) string {
 // harvest runs the harvest as the sandbox does.
 func (d *delivery) harvest(t testing.TB, folder string) []byte {
 	t.Helper()
-	return []byte(runAsAgent(t, folder, "", d.host.Harvest(d.from.Start, t.TempDir())))
+	return []byte(runAsAgent(t, folder, "", d.host.Harvest(d.from.Start, t.TempDir(), WorkTree{})))
 }
 
 // receive takes a harvest, and closes it at the end of the test.
@@ -262,7 +262,7 @@ func TestWorkOnAnOlderBaseIsRefused(t *testing.T) {
 			if got := git(t, folder, "diff", "--name-only", fetched.Head.String()+"...HEAD"); got != "a" {
 				t.Errorf("a naive host sees %q", got)
 			}
-			harvest := []byte(runAsAgent(t, folder, "", d.host.Harvest(from.Start, t.TempDir())))
+			harvest := []byte(runAsAgent(t, folder, "", d.host.Harvest(from.Start, t.TempDir(), WorkTree{})))
 			in, err := d.store.Receive(t.Context(), bytes.NewReader(harvest), from)
 			if in != nil {
 				in.Close()

@@ -82,6 +82,9 @@ func cone(paths []string) (folders, above []string) {
 
 // sparsePatterns returns the content of info/sparse-checkout.
 func sparsePatterns(paths []string) string {
+	if len(paths) == 0 {
+		return "/*\n"
+	}
 	folders, above := cone(paths)
 	var text strings.Builder
 	text.WriteString("/*\n!/*/\n")

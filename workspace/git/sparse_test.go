@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -121,11 +122,11 @@ func TestASparseWorkspaceHasItsFoldersAndLosesNothing(t *testing.T) {
 			if got := filesIn(t, folder); got != sparseFiles {
 				t.Fatalf("the workspace has %s", got)
 			}
-			if naive := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir()), folder); naive != elsewhere {
+			if naive := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir(), WorkTree{}), folder); naive != elsewhere {
 				t.Fatalf("a harvest of all files finds %q", naive)
 			}
 			runAsAgent(t, folder, "", Command{Args: []string{"sh", "-ec", test.agent}, Env: sandboxEnv})
-			if got := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir(), parts...), folder); got != test.want {
+			if got := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir(), WorkTree{Paths: parts}), folder); got != test.want {
 				t.Errorf("the work is %q, want %q", got, test.want)
 			}
 		})
@@ -151,17 +152,18 @@ func TestAKeptSparseWorkspaceHasOnlyItsFolders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newSparse(t)
-			folder := populateFrom(t, d.machine, d.store, "GH-1", d.sparseCheckout(t))
-			runAsAgent(t, folder, "", Command{Args: []string{"sh", "-ec", leave}, Env: sandboxEnv})
-			if err := os.RemoveAll(filepath.Join(folder, ".git")); err != nil {
-				t.Fatal(err)
-			}
-			populateFrom(t, d.machine, d.store, "GH-1", d.sparseCheckout(t))
-			if got := filesIn(t, folder); got != sparseFiles || read(t, filepath.Join(folder, "app/a")) != "old\n" {
-				t.Errorf("the workspace has %s", got)
-			}
-			if got := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir(), parts...), folder); got != "" {
-				t.Errorf("the work is %q", got)
+			c := d.sparseCheckout(t)
+			for _, c.ReadOnly = range []bool{false, true} {
+				folder := populateFrom(t, d.machine, d.store, fmt.Sprint("GH-", c.ReadOnly), c)
+				runAsAgent(t, folder, "", Command{Args: []string{"sh", "-ec", leave}, Env: sandboxEnv})
+				remove(t, filepath.Join(folder, ".git"))
+				populateFrom(t, d.machine, d.store, filepath.Base(folder), c)
+				if got := filesIn(t, folder); got != sparseFiles || read(t, filepath.Join(folder, "app/a")) != "old\n" {
+					t.Errorf("the workspace has %s", got)
+				}
+				if got := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir(), WorkTree{Paths: parts}), folder); got != "" {
+					t.Errorf("the work is %q", got)
+				}
 			}
 		})
 	}
@@ -194,7 +196,7 @@ func TestAnOldFileThatCannotBeRemovedIsAnError(t *testing.T) {
 	}
 	defer os.Chmod(shut, 0o700)
 	var said strings.Builder
-	for _, c := range d.host.CheckoutCommands(parts...) {
+	for _, c := range d.host.CheckoutCommands(d.sparseCheckout(t)) {
 		cmd := exec.Command(c.Args[0], c.Args[1:]...)
 		cmd.Dir, cmd.Env, cmd.Stderr, cmd.SysProcAttr = folder, append([]string{"PATH=" + os.Getenv("PATH")}, c.Env...), &said, unprivileged
 		if err = cmd.Run(); err != nil {

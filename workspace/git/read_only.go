@@ -1,0 +1,76 @@
+package git
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+)
+
+// A sandbox keeps some folders at the top of a workspace read-only, whether they are there
+// or not, so git can check out nothing in them. A workspace does not have the files that
+// a repository has there: its checkout is sparse, and for a harvest what is there is
+// unchanged. Which folders these are is found out where git runs, in the sandbox.
+
+// sandboxFolders are the folders that a sandbox may keep read-only. It creates those that
+// are missing, and they cannot be removed while it runs. read_only.sh names them too.
+var sandboxFolders = []string{".agents", ".aws", ".codex"}
+
+//go:embed read_only.sh
+var readOnlyFunctions string
+
+// leaveOut leaves the folders that are read-only out of the checkout, and prints their
+// names, one on a line.
+const leaveOut = `for folder in .agents .aws .codex; do
+  if read_only "$folder"; then
+    printf '!/%s\n' "$folder" >>.git/info/sparse-checkout && printf '%s\n' "$folder" || exit
+  fi
+done`
+
+// WorkTree says which files of its commit a workspace has.
+type WorkTree struct {
+	Paths   []string // those of the [Checkout]
+	LeftOut []string // folders that the checkout has left out
+}
+
+// LeftOut returns the folders that a checkout has left out; names are the words that its
+// commands have printed.
+func LeftOut(names []string) []string {
+	var left []string
+	for _, folder := range sandboxFolders {
+		if slices.Contains(names, folder) {
+			left = append(left, folder)
+		}
+	}
+	return left
+}
+
+// ReadOnly reports whether one of these commits has files in folders that a sandbox may
+// keep read-only, for [Checkout]. The store has the commits, or left has them, which is nil
+// for none. A zero commit has no files.
+func (s *Store) ReadOnly(ctx context.Context, left *Incoming, commits ...ObjectID) (bool, error) {
+	c := command{dir: s.dir, repository: s.repository()}
+	if left != nil {
+		c = left.command()
+	}
+	objects, err := s.host.openObjects(ctx, c, nil)
+	if err != nil {
+		return false, fmt.Errorf("read folders: %w", err)
+	}
+	w := &treeWalk{objects: objects, limits: s.host.limits}
+	found := false
+	for _, commit := range commits {
+		if commit.IsZero() {
+			continue
+		}
+		var entries []treeEntry
+		if entries, err = w.read(commit.String() + "^{tree}"); err != nil {
+			break
+		}
+		found = found || slices.ContainsFunc(entries, func(e treeEntry) bool { return slices.Contains(sandboxFolders, e.name) })
+	}
+	if err = objects.close(err); err != nil {
+		return false, fmt.Errorf("read folders: %w", err)
+	}
+	return found, nil
+}
