@@ -42,6 +42,14 @@ type Delivery struct {
 	Assignees     []string      // logins
 	Reviewers     []string      // logins, and teams as owner/team
 	HandOver      HandOver
+	MergedState   string // of an issue whose pull request was merged; empty leaves it as it is
+}
+
+// Feedback says whose word counts besides that of people with write access, and how
+// people see that an issue waits for them.
+type Feedback struct {
+	Bots  []string // logins
+	Label string   // of a parked issue; empty for none
 }
 
 // HandOver is the change of an issue that hands it over to people when its work is
@@ -74,6 +82,9 @@ func (d *decoder) decodeDelivery(a address) {
 	d.checkFolder()
 	d.warnAboutUnused()
 	d.checkHandOver()
+	d.checkMergedState()
+	over := del.HandOver
+	d.settings.Policy.HandsOver, d.settings.Policy.HandedOver = over != HandOver{}, over.State
 }
 
 // checkFolder sets the folder of a kind that uses it, and records a problem if an agent
@@ -114,7 +125,7 @@ func (d *decoder) warnAboutUnused() {
 // uses reports whether the kind of delivery uses a key of the section delivery.
 func (k DeliveryKind) uses(name string) bool {
 	switch name {
-	case "draft", "labels", "assignees", "reviewers", "commits":
+	case "draft", "labels", "assignees", "reviewers", "commits", "merged_state":
 		return k == KindPullRequest
 	case "folder":
 		return k == KindPatch || k == KindBranch
@@ -141,6 +152,26 @@ func (d *decoder) checkHandOver() {
 		d.add(Problem{Key: "delivery.hand_over.remove_label", Value: display(over.RemoveLabel), Line: v.line,
 			Reason: "is not one of tracker.required_labels, so the issue would be worked on again without it; add it there, or name one of them"})
 	}
+}
+
+// checkMergedState chooses the state of an issue whose pull request was merged, and
+// records a problem for one that would not finish it.
+func (d *decoder) checkMergedState() {
+	s := &d.settings
+	state, v := strings.TrimSpace(s.Delivery.MergedState), d.written["delivery.merged_state"]
+	terminal := s.Policy.TerminalStates
+	switch {
+	case state != "" && !containsState(terminal, state):
+		d.add(Problem{Key: "delivery.merged_state", Value: display(state), Line: v.line,
+			Reason: "is none of tracker.terminal_states, so the issue would not be finished; name one of them"})
+	case s.Delivery.Kind != KindPullRequest: // the program does not see a merge
+		state = ""
+	case state == "" && containsState(terminal, "Done"):
+		state = "Done"
+	case state == "" && len(terminal) > 0:
+		state = terminal[0]
+	}
+	s.Delivery.MergedState = state
 }
 
 // handOver decodes delivery.hand_over.

@@ -119,6 +119,7 @@ func TestAWrongValueOfADeliveryIsAProblem(t *testing.T) {
 		"hand_over: {comment: hi}":               `delivery.hand_over.comment is "hi": is unknown; write state or remove_label`,
 		"hand_over: {state: 3}":                  `delivery.hand_over.state is 3: must be text; put it in quotes if it is`,
 		"hand_over: {state: in PROGRESS}":        `delivery.hand_over.state is "in PROGRESS": is one of tracker.active_states, so the issue would be worked on again; name a state in which people look at it`,
+		"merged_state: In Review":                `delivery.merged_state is "In Review": is none of tracker.terminal_states, so the issue would not be finished; name one of them`,
 		"hand_over: {remove_label: agent}":       `delivery.hand_over.remove_label is "agent": is not one of tracker.required_labels, so the issue would be worked on again without it; add it there, or name one of them`,
 	} {
 		wantProblem(t, "repository: {url: .}\ndelivery:\n  "+key, "line 5: "+want)
@@ -174,6 +175,27 @@ func TestKeysThatTheKindOfDeliveryDoesNotUseAreWarnedOf(t *testing.T) {
 		wf := parse(t, "tracker: {kind: file}\nrepository: {url: .}\ndelivery: {"+front+"}", with(nil))
 		if diff := cmp.Diff(want, wf.Warnings); diff != "" {
 			t.Errorf("%s\n%s", front, diff)
+		}
+	}
+}
+
+func TestAnIssueIsFinishedInTheStateThatItsTrackerHasForThat(t *testing.T) {
+	t.Parallel()
+	const repository = "repository: {url: https://github.com/a/b, token: t}\n"
+	for settings, want := range map[string]string{
+		"tracker: {kind: github, provider: {repo: a/b}}\n" + repository + "delivery: {hand_over: {state: closed}}":                                       "closed",
+		"tracker: {kind: file}\n" + repository + "delivery: {hand_over: {state: In Review}}":                                                             "Done",
+		"tracker: {kind: file, terminal_states: [Shipped, Dropped]}\n" + repository + "delivery: {hand_over: {state: In Review}}":                        "Shipped",
+		"tracker: {kind: file, terminal_states: [Shipped, Dropped]}\n" + repository + "delivery: {hand_over: {state: In Review}, merged_state: dropped}": "dropped",
+		"tracker: {kind: file}\n" + repository + "delivery: {kind: branch, hand_over: {state: In Review}}":                                               "",
+		"tracker: {kind: file}": "",
+	} {
+		got := parse(t, settings, with(map[string]string{"GITHUB_TOKEN": "t"})).Settings
+		if got.Delivery.MergedState != want {
+			t.Errorf("%s: %q, want %q", settings, got.Delivery.MergedState, want)
+		}
+		if on := got.Repository != nil; got.Policy.HandsOver != on || on && got.Policy.HandedOver == "" {
+			t.Errorf("%s: hands over %t to %q", settings, got.Policy.HandsOver, got.Policy.HandedOver)
 		}
 	}
 }

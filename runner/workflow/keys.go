@@ -91,6 +91,13 @@ func (d *decoder) table() []entry {
 		optional("delivery.assignees", "[]", "logins that pull requests are assigned to", d.strings(&del.Assignees)),
 		optional("delivery.hand_over", "", "change of the issue when its work is published: {state: …}, or {remove_label: …} for one of tracker.required_labels", d.handOver),
 
+		optional("delivery.merged_state", "closed for github, else Done or the first of tracker.terminal_states", "state of an issue whose pull request was merged, if it is not in a terminal state by then; one of tracker.terminal_states", d.text(&del.MergedState)),
+
+		withDefault("feedback.max_rounds", "5", "sessions in a row on what people say about a delivery before the issue is parked; 0 starts none", d.integer(&policy.MaxRounds, 0)),
+		withDefault("feedback.max_check_rounds", "3", "sessions in a row on failed checks and conflicts alone before the issue is parked; 0 starts none", d.integer(&policy.MaxCheckRounds, 0)),
+		optional("feedback.bots", "[]", "logins of bots whose comments count like those of people with write access; their commands do not", d.strings(&s.Feedback.Bots)),
+		withDefault("feedback.label", "needs-human", "label of an issue that is parked, taken off when it goes on; empty for none", d.text(&s.Feedback.Label)),
+
 		optional("worker.ssh_hosts", "", "not supported: sessions run on this machine", d.rejectHosts),
 		optional("worker.max_concurrent_agents_per_host", "", "ignored: there is only one host", d.ignorePerHostLimit),
 

@@ -47,6 +47,7 @@ type Settings struct {
 
 	Repository *Repository // nil: the hooks bring the files and take the work
 	Delivery   Delivery
+	Feedback   Feedback
 	// SandboxHooks says that hooks run inside the agent's sandbox. It is never set
 	// without a Repository.
 	SandboxHooks bool
