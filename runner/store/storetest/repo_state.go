@@ -22,6 +22,13 @@ func (h *Hub) Protect(branch string) { h.locked(func() { h.protected[branch] = t
 // "contents: write", "contents: read" or "actions: read".
 func (h *Hub) Deny(permission string) { h.locked(func() { h.denied[permission] = true }) }
 
+// Denies reports whether Deny took a permission.
+func (h *Hub) Denies(permission string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.denied[permission]
+}
+
 // Rename gives the repository another owner/name. Requests under the old name are
 // redirected.
 func (h *Hub) Rename(repo string) { h.locked(func() { h.renamed = repo }) }
@@ -125,6 +132,11 @@ func (h *Hub) Commit(branch string, files map[string]string) string {
 func (h *Hub) Delete(branch string) {
 	h.t.Helper()
 	h.git.run("update-ref", "-d", "refs/heads/"+branch)
+}
+
+// Conflict reports whether the merge of two commits needs a person.
+func (h *Hub) Conflict(one, other string) bool {
+	return h.git.command("merge-tree", "--write-tree", one, other).Run() != nil
 }
 
 // Git runs git in the repository and returns its trimmed output. If git fails, so

@@ -87,7 +87,8 @@ func (a *actorNode) login() string {
 // number that is none of a pull request has no entry. Checks that the token may not see
 // are a Lack.
 func (c *Client) PullStatuses(ctx context.Context, numbers []int) (map[int]PullStatus, []Lack, error) {
-	statuses, lacks := map[int]PullStatus{}, lackList{}
+	statuses := map[int]PullStatus{}
+	var lacks lackList
 	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
 	for part := range slices.Chunk(numbers, maxPulls) {
 		data := reflect.New(pullsQuery(part))

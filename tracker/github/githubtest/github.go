@@ -30,9 +30,16 @@ type GitHub struct {
 	server string // its address
 	schema *ast.Schema
 
-	mu      sync.Mutex
-	threads []*thread // issues and pull requests; the number of the first is 1
-	clock   time.Time // of what happens; it goes on by a minute each time
+	logHost *logHost
+
+	mu           sync.Mutex
+	threads      []*thread         // issues and pull requests; the number of the first is 1
+	clock        time.Time         // of what happens; it goes on by a minute each time
+	now          func() time.Time  // in place of clock; nil for none
+	lastID       int               // of comments, reviews and checks
+	levels       map[string]string // roles by login
+	keepBranches bool
+	checks       map[string][]*check // by commit
 }
 
 // New starts a server for the length of the test.
@@ -41,9 +48,12 @@ func New(t testing.TB, cfg storetest.Config) *GitHub {
 	h := storetest.New(t, cfg)
 	g := &GitHub{
 		Hub: h, t: t, server: strings.TrimSuffix(h.URL(), root(cfg)), schema: loadSchema(t),
-		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), levels: map[string]string{Member: "write"}, checks: map[string][]*check{},
 	}
 	g.addIssueRoutes(root(cfg))
+	g.addCommentRoutes(root(cfg))
+	g.addPermissionRoute(root(cfg))
+	g.addLogs(root(cfg))
 	g.addPullRoutes(root(cfg))
 	g.addGraphQL(root(cfg))
 	g.addGit()
@@ -79,10 +89,36 @@ func (g *GitHub) Branches() map[string]string {
 	return heads
 }
 
+// SetClock has the server take the time of what happens from a function, without the
+// parts of seconds. Otherwise each event is a minute after the one before it, beginning
+// with the first of March 2026.
+func (g *GitHub) SetClock(now func() time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.now = now
+}
+
 // tick returns the time of what happens now. g.mu must be held.
 func (g *GitHub) tick() time.Time {
+	if g.now != nil {
+		return g.now().UTC().Truncate(time.Second)
+	}
 	g.clock = g.clock.Add(time.Minute)
 	return g.clock
+}
+
+// newID returns a number that nothing has. g.mu must be held.
+func (g *GitHub) newID() int {
+	g.lastID++
+	return g.lastID
+}
+
+// stamp returns a time as GitHub writes it, nil for the zero time.
+func stamp(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // object is a JSON object.

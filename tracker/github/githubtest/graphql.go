@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -63,8 +62,13 @@ func (g *GitHub) addGraphQL(root string) {
 			return
 		}
 		g.mu.Lock()
-		data, _ := trackertest.Execute(doc.Operations[0], g.graph(), in.Variables)
-		text, failed := json.Marshal(object{"data": data})
+		g.syncPulls()
+		data, errors := trackertest.Execute(doc.Operations[0], g.graph(), in.Variables)
+		answer := object{"data": data}
+		if len(errors) > 0 {
+			answer["errors"] = errors
+		}
+		text, failed := json.Marshal(answer)
 		g.mu.Unlock()
 		if failed != nil {
 			g.t.Error(failed)
@@ -77,71 +81,109 @@ func (g *GitHub) addGraphQL(root string) {
 // graph returns what queries and mutations begin with. g.mu must be held while it is
 // used.
 func (g *GitHub) graph() trackertest.Object {
+	graph := g.mutations()
+	graph["viewer"] = trackertest.Object{"__typename": accountType, "login": account + "[bot]"}
+	graph["node"] = trackertest.Resolver(func(arguments map[string]any) any { return g.node(arguments["id"]) })
+	graph["nodes"] = trackertest.Resolver(func(arguments map[string]any) any {
+		ids, _ := arguments["ids"].([]any)
+		list := []trackertest.Object{}
+		for _, id := range ids {
+			node, _ := g.node(id).(trackertest.Object)
+			list = append(list, node)
+		}
+		return list
+	})
+	graph["repository"] = trackertest.Resolver(func(arguments map[string]any) any {
+		if !strings.EqualFold(fmt.Sprint(arguments["owner"], "/", arguments["name"]), g.Repo()) {
+			return unknown("Could not resolve to a Repository with the name.")
+		}
+		return g.repositoryNode()
+	})
+	return graph
+}
+
+// unknown returns the error of GraphQL for what does not exist.
+func unknown(text string) trackertest.Failure {
+	return trackertest.Failure{Type: "NOT_FOUND", Text: text}
+}
+
+// node returns what has an id, an error if nothing has.
+func (g *GitHub) node(id any) any {
+	for _, t := range g.threads {
+		switch {
+		case nodeID(t.Number) == id:
+			return g.issueNode(t)
+		case t.pull != nil && pullNodeID(t.Number) == id:
+			return g.pullNode(t)
+		}
+	}
+	for _, list := range g.checks {
+		for _, c := range list {
+			if node := g.checkNode(c); node["id"] == id {
+				return node
+			}
+		}
+	}
+	return unknown(fmt.Sprintf("Could not resolve to a node with the global id of '%v'", id))
+}
+
+// repositoryNode returns the repository as GraphQL gives it.
+func (g *GitHub) repositoryNode() trackertest.Object {
 	return trackertest.Object{
-		"viewer": trackertest.Object{"__typename": accountType, "login": account + "[bot]"},
-		"nodes": trackertest.Resolver(func(arguments map[string]any) any {
-			ids, _ := arguments["ids"].([]any)
-			list := []trackertest.Object{}
-			for _, id := range ids {
-				i := slices.IndexFunc(g.threads, func(t *thread) bool { return nodeID(t.Number) == id })
-				if i < 0 {
-					list = append(list, nil)
-					continue
-				}
-				list = append(list, g.issueNode(g.threads[i]))
+		"id": repositoryID,
+		"pullRequest": trackertest.Resolver(func(arguments map[string]any) any {
+			t := g.thread(atoi(fmt.Sprint(arguments["number"])))
+			if t == nil || t.pull == nil {
+				return unknown(fmt.Sprintf("Could not resolve to a PullRequest with the number of %v.", arguments["number"]))
 			}
-			return list
+			return g.pullNode(t)
 		}),
-		"markPullRequestReadyForReview": trackertest.Resolver(func(arguments map[string]any) any {
-			input, _ := arguments["input"].(map[string]any)
-			i := slices.IndexFunc(g.threads, func(t *thread) bool { return t.pull != nil && pullNodeID(t.Number) == input["pullRequestId"] })
-			if i < 0 {
-				return trackertest.Object(nil)
+		"object": trackertest.Resolver(func(arguments map[string]any) any {
+			return g.commitNode(fmt.Sprint(arguments["oid"]))
+		}),
+		"ref": trackertest.Resolver(func(arguments map[string]any) any {
+			branch, _ := strings.CutPrefix(fmt.Sprint(arguments["qualifiedName"]), "refs/heads/")
+			if head := g.Head(branch); head != "" {
+				return trackertest.Object{"id": "REF_" + branch, "target": trackertest.Object{"oid": head}}
 			}
-			g.threads[i].pull.Draft = false
-			return trackertest.Object{"pullRequest": trackertest.Object{"id": input["pullRequestId"]}}
+			return trackertest.Object(nil)
 		}),
-		"updateIssueComment": trackertest.Resolver(func(arguments map[string]any) any {
-			input, _ := arguments["input"].(map[string]any)
-			var number, n int
-			if _, err := fmt.Sscanf(fmt.Sprint(input["id"]), "IC_%d_%d", &number, &n); err != nil || g.thread(number) == nil || n >= len(g.thread(number).Comments) {
-				return trackertest.Object(nil)
-			}
-			g.thread(number).Comments[n].Body, _ = input["body"].(string)
-			return trackertest.Object{"issueComment": trackertest.Object{"id": input["id"]}}
-		}),
+	}
+}
+
+// repositoryID is the id of the repository in GraphQL.
+const repositoryID = "R_1"
+
+// commitNode returns a commit as GraphQL gives it.
+func (g *GitHub) commitNode(commit string) trackertest.Object {
+	return trackertest.Object{
+		"__typename": "Commit", "id": "C_" + commit, "oid": commit,
+		"statusCheckRollup": trackertest.Resolver(func(map[string]any) any { return g.rollup(commit) }),
 	}
 }
 
 // issueNode returns an issue as GraphQL gives it.
 func (g *GitHub) issueNode(t *thread) trackertest.Object {
-	actor := func(login string) trackertest.Object {
-		return trackertest.Object{"__typename": userType(login), "login": login}
-	}
-	comments := []trackertest.Object{}
-	for n, c := range t.Comments {
-		comments = append(comments, trackertest.Object{"id": fmt.Sprintf("IC_%d_%d", t.Number, n), "body": c.Body, "author": actor(c.Author)})
-	}
 	edits, last, editor := []trackertest.Object{}, any(nil), trackertest.Object(nil)
 	for _, at := range t.edited {
-		last, editor = at.Format(time.RFC3339), actor(Member)
+		last, editor = stamp(at), actor(Member)
 		edits = append(edits, trackertest.Object{"editedAt": last, "editor": editor})
 	}
 	return trackertest.Object{
 		"__typename": "Issue", "id": nodeID(t.Number), "title": t.Title, "body": t.Body, "lastEditedAt": last, "editor": editor,
 		"userContentEdits": trackertest.Object{"totalCount": len(edits), "nodes": edits},
-		"comments":         trackertest.Object{"nodes": comments, "pageInfo": trackertest.Object{"hasPreviousPage": false, "startCursor": nil}},
+		"comments":         g.commentsOf(t),
 		"projectItems":     trackertest.Object{"nodes": []trackertest.Object{}, "pageInfo": trackertest.Object{"hasNextPage": false}},
 		"timelineItems": trackertest.Resolver(func(arguments map[string]any) any {
 			nodes := []trackertest.Object{}
 			if kinds, _ := arguments["itemTypes"].([]any); slices.Contains(kinds, any("LABELED_EVENT")) {
 				for _, l := range t.labelled {
 					nodes = append(nodes, trackertest.Object{
-						"__typename": "LabeledEvent", "createdAt": l.at.Format(time.RFC3339), "actor": actor(l.by), "label": trackertest.Object{"name": l.label},
+						"__typename": "LabeledEvent", "createdAt": stamp(l.at), "actor": actor(l.by), "label": trackertest.Object{"name": l.label},
 					})
 				}
 			}
-			return trackertest.Object{"pageInfo": trackertest.Object{"hasPreviousPage": false}, "nodes": nodes}
+			return connection(nodes, arguments)
 		}),
 	}
 }

@@ -17,21 +17,32 @@ type Issue struct {
 	Labels      []string
 	Author      string // login; that of a member when empty
 	Assignees   []string
-	Comments    []Comment
+	Comments    []Comment // given by the server, oldest first
 }
-
-// Comment is a comment on an issue or a pull request.
-type Comment struct{ Author, Body string }
 
 // thread is an issue or a pull request.
 type thread struct {
 	Issue
 	pull      *Pull // nil for an issue
+	comments  []*comment
 	labelled  []labelling
 	created   time.Time
 	updated   time.Time
 	edited    []time.Time // by a member
+	closings  []closing
 	reviewers []string
+
+	// Of a pull request.
+	head        string // commit; of one that is not open the last
+	mergedBy    string
+	reviews     []*review
+	discussions []*discussion
+}
+
+// closing is the event of closing an issue or a pull request.
+type closing struct {
+	by string
+	at time.Time
 }
 
 // labelling is the event of putting a label on an issue.
@@ -70,7 +81,7 @@ func (g *GitHub) Issue(number int) Issue {
 		return Issue{}
 	}
 	i := t.Issue
-	i.Labels, i.Assignees, i.Comments = slices.Clone(i.Labels), slices.Clone(i.Assignees), slices.Clone(i.Comments)
+	i.Labels, i.Assignees, i.Comments = slices.Clone(i.Labels), slices.Clone(i.Assignees), shown(t.comments)
 	return i
 }
 
@@ -104,6 +115,15 @@ func (g *GitHub) putOn(t *thread, by string, labels ...string) {
 	}
 }
 
+// setState opens or closes an issue or a pull request. g.mu must be held.
+func (g *GitHub) setState(t *thread, state, by string) {
+	t.updated = g.tick()
+	if state == "closed" && t.State != "closed" {
+		t.closings = append(t.closings, closing{by, t.updated})
+	}
+	t.State = state
+}
+
 // thread returns the issue or pull request of a number, nil if there is none. g.mu must
 // be held.
 func (g *GitHub) thread(number int) *thread {
@@ -133,7 +153,7 @@ func (g *GitHub) addIssueRoutes(root string) {
 		if !decode(r, &body) {
 			return http.StatusBadRequest, object{"message": "Problems parsing JSON"}
 		}
-		t.State, t.updated = cmp.Or(body.State, t.State), g.tick()
+		g.setState(t, cmp.Or(body.State, t.State), account)
 		return http.StatusOK, g.issueAnswer(t)
 	}))
 	g.handle(root, read, "GET /issues/{n}/{part}", g.on(func(r *http.Request, t *thread) (int, any) {
@@ -142,22 +162,14 @@ func (g *GitHub) addIssueRoutes(root string) {
 			return http.StatusOK, labelAnswers(t.Labels)
 		case "comments":
 			list := []object{}
-			for n, c := range t.Comments {
-				list = append(list, object{"id": t.Number*1000 + n, "body": c.Body, "user": user(c.Author)})
+			for _, c := range t.comments {
+				list = append(list, g.commentAnswer(t, c))
 			}
 			return http.StatusOK, list
 		}
 		return http.StatusNotFound, notFound
 	}))
 	g.handle(root, read, "GET /issues/{n}/dependencies/blocked_by", g.on(func(*http.Request, *thread) (int, any) { return http.StatusOK, []object{} }))
-	g.handle(root, change, "POST /issues/{n}/comments", g.on(func(r *http.Request, t *thread) (int, any) {
-		var body struct{ Body string }
-		if !decode(r, &body) || body.Body == "" {
-			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
-		}
-		t.Comments, t.updated = append(t.Comments, Comment{account, body.Body}), g.tick()
-		return http.StatusCreated, object{"id": t.Number*1000 + len(t.Comments) - 1, "body": body.Body, "user": user(account)}
-	}))
 	g.handle(root, change, "POST /issues/{n}/labels", g.on(func(r *http.Request, t *thread) (int, any) {
 		var body struct{ Labels []string }
 		if !decode(r, &body) || len(body.Labels) == 0 {
@@ -190,13 +202,6 @@ func (g *GitHub) addIssueRoutes(root string) {
 			}
 		}
 		return http.StatusNotFound, notFound
-	})
-	g.handle(root, "metadata: read", "GET /collaborators/{login}/permission", func(r *http.Request) (int, any) {
-		permission := "read"
-		if r.PathValue("login") == Member {
-			permission = "write"
-		}
-		return http.StatusOK, object{"permission": permission, "role_name": permission, "user": nil}
 	})
 }
 
@@ -241,10 +246,7 @@ func nodeID(number int) string { return fmt.Sprintf("I_%d", number) }
 func (g *GitHub) issueAnswer(t *thread) object {
 	repo := g.URL() + "/repos/" + g.Repo()
 	at := fmt.Sprintf("%s/issues/%d", repo, t.Number)
-	association, closed, assignees := "NONE", any(nil), []object{}
-	if t.Author == Member {
-		association = "MEMBER"
-	}
+	closed, assignees := any(nil), []object{}
 	if t.State == "closed" {
 		closed = t.updated.Format(time.RFC3339)
 	}
@@ -255,38 +257,13 @@ func (g *GitHub) issueAnswer(t *thread) object {
 		"id": t.Number, "node_id": nodeID(t.Number), "number": t.Number, "title": t.Title, "body": t.Body, "state": t.State,
 		"url": at, "repository_url": repo, "labels_url": at + "/labels{/name}", "comments_url": at + "/comments", "events_url": at + "/events",
 		"html_url": fmt.Sprintf("%s/issues/%d", g.CloneURL(), t.Number), "labels": labelAnswers(t.Labels), "assignee": nil, "assignees": assignees,
-		"milestone": nil, "locked": false, "comments": len(t.Comments), "closed_at": closed, "author_association": association,
+		"milestone": nil, "locked": false, "comments": len(t.comments), "closed_at": closed, "author_association": g.association(t.Author),
 		"created_at": t.created.Format(time.RFC3339), "updated_at": t.updated.Format(time.RFC3339), "user": user(t.Author),
 		"issue_dependencies_summary": object{"blocked_by": 0, "total_blocked_by": 0, "blocking": 0, "total_blocking": 0},
 	}
 	if t.pull != nil {
 		v["html_url"] = g.pullURL(t.Number)
 		v["pull_request"] = object{"url": at, "html_url": g.pullURL(t.Number), "diff_url": at, "patch_url": at}
-	}
-	return v
-}
-
-// userType returns the type of an account.
-func userType(login string) string {
-	if login == account {
-		return accountType
-	}
-	return "User"
-}
-
-// user returns an account as the REST API gives it, which writes those of Apps with a
-// suffix.
-func user(login string) object {
-	shown := login
-	if userType(login) == "Bot" {
-		shown += "[bot]"
-	}
-	v := object{"login": shown, "id": 1, "node_id": "U_" + login, "type": userType(login), "site_admin": false, "gravatar_id": ""}
-	for _, key := range []string{
-		"avatar_url", "events_url", "followers_url", "following_url", "gists_url", "html_url", "organizations_url",
-		"received_events_url", "repos_url", "starred_url", "subscriptions_url", "url",
-	} {
-		v[key] = "https://api.github.com/users/x"
 	}
 	return v
 }

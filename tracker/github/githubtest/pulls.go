@@ -5,7 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // Pull is a pull request.
@@ -22,6 +23,7 @@ type Pull struct {
 func (g *GitHub) Pulls() []Pull {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.syncPulls()
 	var list []Pull
 	for _, t := range g.threads {
 		if t.pull == nil {
@@ -35,41 +37,117 @@ func (g *GitHub) Pulls() []Pull {
 	return list
 }
 
-// ClosePull has a person close a pull request without merging it.
-func (g *GitHub) ClosePull(number int) { g.endPull(number, func(*thread) {}) }
+// ClosePull has somebody close a pull request without merging it; [Member] if nobody is
+// named.
+func (g *GitHub) ClosePull(number int, by ...string) { g.endPull(number, by, func(*thread, string) {}) }
 
 // ReopenPull has a person open a closed pull request again.
 func (g *GitHub) ReopenPull(number int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if t := g.thread(number); t != nil && t.pull != nil && !t.pull.Merged {
-		t.State, t.updated = "open", g.tick()
+	if t := g.pull(number); t != nil && !t.pull.Merged {
+		g.setState(t, "open", Member)
 	}
 }
 
-// Merge has a person merge a pull request as one commit, after which its branch is gone.
-func (g *GitHub) Merge(number int) {
-	g.endPull(number, func(t *thread) {
-		t.pull.Merged = true
+// Merge has somebody merge a pull request as one commit, after which its branch is gone;
+// [Member] if nobody is named.
+func (g *GitHub) Merge(number int, by ...string) {
+	g.endPull(number, by, func(t *thread, by string) {
+		t.pull.Merged, t.mergedBy = true, by
 		branch, base := "refs/heads/"+t.pull.Head, "refs/heads/"+t.pull.Base
 		tree := g.Git("merge-tree", "--write-tree", base, branch)
 		commit := g.Git("-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit-tree", "-p", base, "-m", t.Title, tree)
 		g.Git("update-ref", base, commit)
-		g.Git("update-ref", "-d", branch)
+		if !g.keepBranches {
+			g.Git("update-ref", "-d", branch)
+		}
 	})
 }
 
-// endPull closes an open pull request, after end has done what goes before.
-func (g *GitHub) endPull(number int, end func(*thread)) {
+// KeepBranches has the server leave the branches of merged pull requests, as GitHub does
+// unless a setting of the repository says otherwise.
+func (g *GitHub) KeepBranches() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t := g.thread(number)
-	if t == nil || t.pull == nil || t.State != "open" {
+	g.keepBranches = true
+}
+
+// endPull closes an open pull request, after end has done what goes before.
+func (g *GitHub) endPull(number int, by []string, end func(t *thread, by string)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.syncPulls()
+	t := g.pull(number)
+	if t == nil || t.State != "open" {
 		g.t.Errorf("#%d is not an open pull request", number)
 		return
 	}
-	end(t)
-	t.State, t.updated = "closed", g.tick()
+	who := append(by, Member)[0]
+	end(t, who)
+	g.setState(t, "closed", who)
+}
+
+// Retarget has a member give a pull request another base.
+func (g *GitHub) Retarget(number int, base string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t := g.pull(number); t != nil {
+		t.pull.Base, t.updated = base, g.tick()
+	}
+}
+
+// ConvertToDraft has a member make a pull request a draft.
+func (g *GitHub) ConvertToDraft(number int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t := g.pull(number); t != nil {
+		t.pull.Draft, t.updated = true, g.tick()
+	}
+}
+
+// ForcePush has somebody replace a branch by one commit on top of main with these files,
+// and returns the commit.
+func (g *GitHub) ForcePush(branch string, files map[string]string) string {
+	g.t.Helper()
+	const scratch = "refs/heads/githubtest-scratch"
+	g.Git("update-ref", scratch, "refs/heads/main")
+	commit := g.Commit("githubtest-scratch", files)
+	g.Git("update-ref", "refs/heads/"+branch, commit)
+	g.Git("update-ref", "-d", scratch)
+	return commit
+}
+
+// pull returns a pull request; nil, and the test fails, if there is none of the number.
+// g.mu must be held.
+func (g *GitHub) pull(number int) *thread {
+	if t := g.thread(number); t != nil && t.pull != nil {
+		return t
+	}
+	g.t.Errorf("#%d is not a pull request", number)
+	return nil
+}
+
+// syncPulls has the open pull requests follow their branches, as they do at GitHub when
+// somebody pushes. One whose branch is gone is closed. g.mu must be held.
+func (g *GitHub) syncPulls() {
+	heads := map[string]string(nil)
+	for _, t := range g.threads {
+		if t.pull == nil || t.State != "open" {
+			continue
+		}
+		if heads == nil {
+			heads = g.Branches()
+		}
+		switch head := heads[t.pull.Head]; head {
+		case t.head:
+		case "":
+			g.setState(t, "closed", Member)
+		default:
+			t.head, t.updated = head, g.tick()
+			g.moveLines(t)
+		}
+	}
 }
 
 // pullNodeID returns the id of a pull request in GraphQL.
@@ -91,6 +169,7 @@ func (g *GitHub) addPullRoutes(root string) {
 	const read, change = "pull-requests: read", "pull-requests: write"
 	owner, _, _ := strings.Cut(g.Repo(), "/")
 	g.handle(root, read, "GET /pulls", func(r *http.Request) (int, any) {
+		g.syncPulls()
 		list := []object{}
 		for _, t := range g.threads {
 			if state := r.FormValue("state"); t.pull == nil || state != "all" && t.State != "open" && state != t.State {
@@ -108,6 +187,7 @@ func (g *GitHub) addPullRoutes(root string) {
 	g.handle(root, change, "POST /pulls", func(r *http.Request) (int, any) { return g.openPull(r, owner) })
 	pull := func(reply func(r *http.Request, t *thread) (int, any)) func(r *http.Request) (int, any) {
 		return g.on(func(r *http.Request, t *thread) (int, any) {
+			g.syncPulls()
 			if t.pull == nil {
 				return http.StatusNotFound, notFound
 			}
@@ -120,12 +200,16 @@ func (g *GitHub) addPullRoutes(root string) {
 		if !decode(r, &body) {
 			return http.StatusBadRequest, object{"message": "Problems parsing JSON"}
 		}
-		for value, to := range map[*string]*string{body.Title: &t.Title, body.Body: &t.Body, body.State: &t.State} {
+		for value, to := range map[*string]*string{body.Title: &t.Title, body.Body: &t.Body} {
 			if value != nil {
 				*to = *value
 			}
 		}
-		t.updated = g.tick()
+		state := t.State
+		if body.State != nil {
+			state = *body.State
+		}
+		g.setState(t, state, account)
 		return http.StatusOK, g.pullAnswer(t)
 	}))
 	g.handle(root, change, "POST /pulls/{n}/requested_reviewers", pull(func(r *http.Request, t *thread) (int, any) {
@@ -167,7 +251,7 @@ func (g *GitHub) openPull(r *http.Request, owner string) (int, any) {
 		}
 	}
 	t := g.open(Issue{Title: body.Title, Body: body.Body, State: "open", Author: account})
-	t.pull = &Pull{Head: head, Base: body.Base, Draft: body.Draft}
+	t.pull, t.head = &Pull{Head: head, Base: body.Base, Draft: body.Draft}, g.Head(head)
 	return http.StatusCreated, g.pullAnswer(t)
 }
 
@@ -175,18 +259,63 @@ func (g *GitHub) openPull(r *http.Request, owner string) (int, any) {
 // it. GitHub ends the lines of its text like browsers do.
 func (g *GitHub) pullAnswer(t *thread) object {
 	owner, name, _ := strings.Cut(g.Repo(), "/")
-	branch := func(name string, more object) object {
-		return object{"label": owner + ":" + name, "ref": name, "sha": g.Head(name), "user": user(owner), "repo": more}
+	branch := func(name, commit string, more object) object {
+		return object{"label": owner + ":" + name, "ref": name, "sha": commit, "user": user(owner), "repo": more}
 	}
 	repo := object{"id": 1, "name": name, "full_name": g.Repo(), "owner": user(owner)}
-	var merged any
+	merged := any(nil)
 	if t.pull.Merged {
-		merged = t.updated.Format(time.RFC3339)
+		merged = stamp(t.closedAt())
 	}
 	return object{
 		"id": t.Number, "node_id": pullNodeID(t.Number), "number": t.Number, "state": t.State, "title": t.Title, "draft": t.pull.Draft,
 		"body": strings.ReplaceAll(t.Body, "\n", "\r\n"), "html_url": g.pullURL(t.Number), "url": fmt.Sprintf("%s/repos/%s/pulls/%d", g.URL(), g.Repo(), t.Number),
-		"merged_at": merged, "created_at": t.created.Format(time.RFC3339), "updated_at": t.updated.Format(time.RFC3339), "user": user(t.Author),
-		"head": branch(t.pull.Head, repo), "base": branch(t.pull.Base, repo), "labels": labelAnswers(t.Labels),
+		"merged_at": merged, "created_at": stamp(t.created), "updated_at": stamp(t.updated), "user": user(t.Author),
+		"head": branch(t.pull.Head, t.head, repo), "base": branch(t.pull.Base, g.Head(t.pull.Base), repo), "labels": labelAnswers(t.Labels),
+	}
+}
+
+// pullNode returns a pull request as GraphQL gives it.
+func (g *GitHub) pullNode(t *thread) trackertest.Object {
+	if g.Denies("pull-requests: read") {
+		return trackertest.Object{trackertest.Failed: forbidden}
+	}
+	state, mergeable := strings.ToUpper(t.State), "UNKNOWN"
+	if t.pull.Merged {
+		state = "MERGED"
+	}
+	return trackertest.Object{
+		"__typename": "PullRequest", trackertest.Interfaces: []string{"Reactable"}, "id": pullNodeID(t.Number), "number": t.Number, "title": t.Title,
+		"url": g.pullURL(t.Number), "state": state, "mergedBy": actor(t.mergedBy), "headRefOid": t.head, "headRefName": t.pull.Head, "baseRefName": t.pull.Base,
+		"isDraft": t.pull.Draft, "updatedAt": stamp(t.updated), "comments": g.commentsOf(t),
+		"mergeable": trackertest.Resolver(func(map[string]any) any {
+			switch {
+			case t.State != "open":
+			case g.Conflict("refs/heads/"+t.pull.Base, t.head):
+				mergeable = "CONFLICTING"
+			default:
+				mergeable = "MERGEABLE"
+			}
+			return mergeable
+		}),
+		"timelineItems": list(t.closings, func(c closing) trackertest.Object {
+			return trackertest.Object{"__typename": "ClosedEvent", "actor": actor(c.by), "createdAt": stamp(c.at)}
+		}),
+		"reviews":       list(t.reviews, func(r *review) trackertest.Object { return g.reviewNode(t, r) }),
+		"reviewThreads": list(t.discussions, func(d *discussion) trackertest.Object { return g.discussionNode(t, d) }),
+		"commits": list([]string{t.head}, func(commit string) trackertest.Object {
+			return trackertest.Object{"id": "PRC_" + commit, "commit": g.commitNode(commit)}
+		}),
+	}
+}
+
+// list returns the connection of a list.
+func list[T any](items []T, node func(T) trackertest.Object) trackertest.Resolver {
+	return func(arguments map[string]any) any {
+		nodes := make([]trackertest.Object, len(items))
+		for i, item := range items {
+			nodes[i] = node(item)
+		}
+		return connection(nodes, arguments)
 	}
 }

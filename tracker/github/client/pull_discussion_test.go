@@ -1,0 +1,258 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/tracker/transport"
+)
+
+// discussion returns what is said about a pull request.
+func discussion(t *testing.T, c *client.Client, number int) client.PullDiscussion {
+	t.Helper()
+	d, err := c.PullDiscussion(t.Context(), status(t, c, number).Node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// at returns the time of an event of the server: the n-th is n minutes after noon.
+func at(n int) time.Time { return time.Date(2026, 3, 1, 12, n, 0, 0, time.UTC) }
+
+func TestADiscussionHasCommentsReviewsAndThreads(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1") // event 1
+	g.AddComment(n, "kim", "Why?")
+	g.AddComment(n, "dependabot[bot]", "Bump.")
+	g.AddComment(n, "", "I am gone.")
+	if err := c.CreateComment(t.Context(), n, "I am at it."); err != nil {
+		t.Fatal(err)
+	}
+	g.AddReview(n, githubtest.Review{By: "lee", Verdict: "CHANGES_REQUESTED", Body: "Please:", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 3, Body: "nil?"}}}) // 6 to 8
+	g.ReplyInThread(g.Threads(n)[0].ID, "kim", "I think so too.")
+	g.Approve(n, "kim") // 10 and 11
+	page := g.CloneURL() + "/pull/1"
+	kim, lee := client.Account{Type: "User", Login: "kim"}, client.Account{Type: "User", Login: "lee"}
+	want := client.PullDiscussion{
+		Comments: []client.PullComment{
+			{Author: kim, Text: "Why?", At: at(2)},
+			{Author: client.Account{Type: "Bot", Login: "dependabot"}, Text: "Bump.", At: at(3)},
+			{Text: "I am gone.", At: at(4)},
+			{Author: client.Account{Type: "Bot", Login: "github-actions"}, Own: true, Text: "I am at it.", At: at(5)},
+		},
+		// The comments of a review were created before it was published.
+		Reviews: []client.PullReview{
+			{PullComment: client.PullComment{Author: lee, Text: "Please:", At: at(8)}, Verdict: "CHANGES_REQUESTED"},
+			{PullComment: client.PullComment{Author: kim, At: at(11)}, Verdict: "APPROVED"},
+		},
+		Threads: []client.ReviewThread{{
+			Path: "cart.go", Line: 3, Code: "@@ -0,0 +1,10 @@\n+line 1\n+line 2\n+line 3",
+			Comments: []client.PullComment{{Author: lee, Text: "nil?", At: at(8)}, {Author: kim, Text: "I think so too.", At: at(9)}},
+		}},
+	}
+	got := discussion(t, c, n)
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(client.PullComment{}, "Node", "URL"), cmpopts.IgnoreFields(client.ReviewThread{}, "Node")); diff != "" {
+		t.Error(diff)
+	}
+	for _, comment := range append(slices.Clone(got.Comments), got.Reviews[0].PullComment, got.Threads[0].Comments[0]) {
+		if comment.Node == "" || !strings.HasPrefix(comment.URL, page+"#") {
+			t.Errorf("%+v", comment)
+		}
+	}
+}
+
+func TestAnEditMovesACommentAndADeletionRemovesIt(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	first, second := g.AddComment(n, "kim", "Why?"), g.AddComment(n, "kim", "Please.")
+	review := g.AddReview(n, githubtest.Review{By: "lee", Verdict: "COMMENTED", Body: "Hm.", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 3, Body: "nil?"}, {Path: "cart.go", Line: 4, Body: "zero?"}}}) // 4 to 7
+	d := discussion(t, c, n)
+	g.EditComment(first, "Why not?")                    // 8
+	g.EditComment(review, "Hmm.")                       // 9
+	g.EditComment(d.Threads[0].Comments[0].Node, "No.") // 10
+	g.DeleteComment(second)
+	g.DeleteComment(d.Threads[1].Comments[0].Node)
+	d = discussion(t, c, n)
+	if len(d.Comments) != 1 || len(d.Reviews) != 1 || len(d.Threads) != 1 {
+		t.Fatalf("%+v", d)
+	}
+	for i, got := range []client.PullComment{d.Comments[0], d.Reviews[0].PullComment, d.Threads[0].Comments[0]} {
+		if !got.Edited || !got.At.Equal(at(8+i)) || got.Text != []string{"Why not?", "Hmm.", "No."}[i] {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+func TestOfACommentFloodTheNewestHundredAreRead(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	g.AddReview(n, githubtest.Review{By: "lee", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "first"}}})
+	thread := g.Threads(n)[0].ID
+	for range 9_999 {
+		g.AddComment(n, "mallory", "spam")
+		g.ReplyInThread(thread, "mallory", "spam")
+	}
+	g.AddComment(n, "kim", "the last")
+	g.Asked()
+	d := discussion(t, c, n)
+	if len(d.Comments) != 100 || d.OmittedComments != 9_900 || d.Comments[99].Text != "the last" {
+		t.Errorf("%d comments, %d omitted", len(d.Comments), d.OmittedComments)
+	}
+	if r := d.Threads[0]; len(r.Comments) != 100 || r.Omitted != 9_900 || r.Code == "" {
+		t.Errorf("%d comments in the thread, %d omitted, code %q", len(r.Comments), r.Omitted, r.Code)
+	}
+	if asked := g.Asked()[githubtest.GraphQL]; asked != 2 {
+		t.Errorf("asked %d times for the status and the discussion", asked)
+	}
+}
+
+func TestAThreadFollowsItsLineUntilThatIsGone(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	g.AddReview(n, githubtest.Review{By: "lee", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 3, Body: "nil?"}}})
+	type place struct {
+		line     int
+		outdated bool
+	}
+	for _, step := range []struct {
+		name, content string
+		want          place
+	}{
+		{"with two lines before it", "new 1\nnew 2\n" + lines(10), place{5, false}},
+		{"with a line less before it", strings.TrimPrefix(lines(10), "line 1\n"), place{2, false}},
+		{"deleted", strings.Replace(lines(10), "line 3\n", "", 1), place{3, true}},
+		{"changed", strings.Replace(lines(10), "line 3\n", "line three\n", 1), place{3, true}},
+		{"with its file gone", "", place{3, true}},
+	} {
+		files := map[string]string{"main.go": "package main\n", "other.go": "package main\n"}
+		if step.content != "" {
+			files["cart.go"] = step.content
+		}
+		g.ForcePush("symphony/GH-1", files)
+		if r := discussion(t, c, n).Threads[0]; (place{r.Line, r.Outdated}) != step.want || r.Path != "cart.go" || !strings.HasSuffix(r.Code, "+line 3") {
+			t.Errorf("%s: %+v, want %+v", step.name, r, step.want)
+		}
+	}
+}
+
+// TestALineThatIsGoneMakesAThreadOutdated is about an answer that does not say so itself.
+func TestALineThatIsGoneMakesAThreadOutdated(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	const of = `{"data": {"node": {"id": "PR_1", "reviewThreads": {"totalCount": 1, "nodes": [null, {"id": "PRRT_1", "path": "cart.go", %s, "isOutdated": false,
+		"comments": {"totalCount": 1, "nodes": [null, {"id": "PRRC_1", "publishedAt": "2026-03-01T12:00:00Z"}, {"id": "draft", "publishedAt": null}]}}]}}}}`
+	for lines, want := range map[string]client.ReviewThread{
+		`"line": null, "originalLine": 7`:    {Line: 7, Outdated: true},
+		`"line": 9, "originalLine": 7`:       {Line: 9},
+		`"line": null, "originalLine": null`: {}, // of the file as a whole
+	} {
+		g.Fail(githubtest.GraphQL, storetest.Fault{Body: fmt.Sprintf(of, lines), Header: http.Header{"Content-Type": {"application/json"}}})
+		d, err := c.PullDiscussion(t.Context(), "PR_1")
+		if err != nil || len(d.Threads) != 1 || len(d.Threads[0].Comments) != 1 {
+			t.Fatalf("%s: %+v, %v", lines, d, err)
+		}
+		if r := d.Threads[0]; r.Line != want.Line || r.Outdated != want.Outdated {
+			t.Errorf("%s: %+v", lines, r)
+		}
+	}
+}
+
+func TestADiscussionOfWhatIsNoPullRequestIsAnError(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	g.AddIssue(githubtest.Issue{Title: "No pull request"})
+	for _, node := range []string{"I_1", "PR_7", ""} {
+		if d, err := c.PullDiscussion(t.Context(), node); !client.HasStatus(err, http.StatusNotFound) {
+			t.Errorf("%q: %+v, %v", node, d, err)
+		}
+	}
+}
+
+func TestAThreadIsAnsweredAndResolved(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	g.AddReview(n, githubtest.Review{By: "lee", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 3, Body: "nil?"}}})
+	thread := discussion(t, c, n).Threads[0].Node
+	if err := c.ReplyToThread(t.Context(), thread, "It is checked now."); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := c.ResolveThread(t.Context(), thread); err != nil {
+			t.Error(err)
+		}
+	}
+	want := []githubtest.Thread{{
+		ID: thread, Path: "cart.go", Line: 3, Resolved: true,
+		Comments: []githubtest.Comment{{Author: "lee", Body: "nil?"}, {Author: "github-actions", Body: "It is checked now."}},
+	}}
+	if diff := cmp.Diff(want, g.Threads(n)); diff != "" {
+		t.Error(diff)
+	}
+	if r := discussion(t, c, n).Threads[0]; !r.Resolved || !r.Comments[1].Own {
+		t.Errorf("%+v", r)
+	}
+	g.FailNth(1, storetest.Fault{Lose: true})
+	err := c.ReplyToThread(t.Context(), thread, "Once.")
+	if e, ok := errors.AsType[*transport.Error](err); !ok || !e.InDoubt() || len(g.Threads(n)[0].Comments) != 3 {
+		t.Errorf("with a lost answer: %v, %+v", err, g.Threads(n)[0].Comments)
+	}
+	g.Deny("pull-requests: write")
+	for name, do := range map[string]func(thread string) error{
+		"reply":   func(thread string) error { return c.ReplyToThread(t.Context(), thread, "More.") },
+		"resolve": func(thread string) error { return c.ResolveThread(t.Context(), thread) },
+	} {
+		if err := do(thread); !client.HasStatus(err, http.StatusForbidden) || !strings.Contains(err.Error(), "pull-requests: write") {
+			t.Errorf("%s without the permission: %v", name, err)
+		}
+	}
+}
+
+func TestAReactionIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	issue := g.AddIssue(githubtest.Issue{Title: "Carts forget"})
+	review := g.AddReview(n, githubtest.Review{By: "lee", Verdict: "COMMENTED", Body: "/symphony retry", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 3, Body: "nil?"}}})
+	line := discussion(t, c, n).Threads[0].Comments[0].Node
+	for _, node := range []string{g.AddComment(issue, "kim", "/symphony stop"), g.AddComment(n, "kim", "/symphony stop"), review, line} {
+		for range 2 {
+			if err := c.ReactTo(t.Context(), node, "THUMBS_UP"); err != nil {
+				t.Error(err)
+			}
+		}
+		if diff := cmp.Diff([]githubtest.Reaction{{By: "github-actions", Content: "THUMBS_UP"}}, g.Reactions(node)); diff != "" {
+			t.Errorf("%s: %s", node, diff)
+		}
+	}
+}
+
+func TestAnAnswerToWhatIsGoneIsAnError(t *testing.T) {
+	t.Parallel()
+	_, c := newPulls(t)
+	for name, do := range map[string]func() error{
+		"reply":   func() error { return c.ReplyToThread(t.Context(), "PRRT_7", "More.") },
+		"resolve": func() error { return c.ResolveThread(t.Context(), "PRRT_7") },
+		"react":   func() error { return c.ReactTo(t.Context(), "IC_7", "EYES") },
+	} {
+		if err := do(); err == nil || !strings.Contains(err.Error(), "GitHub does not find the") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

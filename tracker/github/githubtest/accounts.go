@@ -1,0 +1,72 @@
+package githubtest
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/trackertest"
+)
+
+// SetPermission gives a person a role in the repository: admin, maintain, write, triage,
+// read or none. Everybody but [Member] may read at first.
+func (g *GitHub) SetPermission(login, role string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.levels[login] = role
+}
+
+func (g *GitHub) addPermissionRoute(root string) {
+	g.handle(root, "metadata: read", "GET /collaborators/{login}/permission", func(r *http.Request) (int, any) {
+		role := cmp.Or(g.levels[r.PathValue("login")], "read")
+		permission := role
+		switch role {
+		case "maintain":
+			permission = "write"
+		case "triage":
+			permission = "read"
+		}
+		return http.StatusOK, object{"permission": permission, "role_name": role, "user": nil}
+	})
+}
+
+// association returns what the author of something is to the repository.
+func (g *GitHub) association(login string) string {
+	if login == Member {
+		return "MEMBER"
+	}
+	return "NONE"
+}
+
+// userType returns the type of an account. A login that ends with [bot] is one of a bot.
+func userType(login string) string {
+	if login == account || strings.HasSuffix(login, "[bot]") {
+		return accountType
+	}
+	return "User"
+}
+
+// user returns an account as the REST API gives it, which writes those of Apps with a
+// suffix.
+func user(login string) object {
+	shown := login
+	if userType(login) == "Bot" {
+		shown = strings.TrimSuffix(login, "[bot]") + "[bot]"
+	}
+	v := object{"login": shown, "id": 1, "node_id": "U_" + login, "type": userType(login), "site_admin": false, "gravatar_id": ""}
+	for _, key := range []string{
+		"avatar_url", "events_url", "followers_url", "following_url", "gists_url", "html_url", "organizations_url",
+		"received_events_url", "repos_url", "starred_url", "subscriptions_url", "url",
+	} {
+		v[key] = "https://api.github.com/users/x"
+	}
+	return v
+}
+
+// actor returns an account as GraphQL gives it, null for a deleted one.
+func actor(login string) trackertest.Object {
+	if login == "" {
+		return nil
+	}
+	return trackertest.Object{"__typename": userType(login), "login": strings.TrimSuffix(login, "[bot]")}
+}
