@@ -85,13 +85,13 @@ func (v view) planSummary() string {
 	for _, verdict := range v.Verdicts {
 		count[verdict.Action]++
 		switch {
-		case verdict.Action == schedule.Release, verdict.Phase == schedule.Running, verdict.Phase == schedule.Stopping:
+		case verdict.Action == schedule.Release, verdict.Action == schedule.Free, verdict.Action == schedule.Finish, verdict.Phase == schedule.Running, verdict.Phase == schedule.Stopping:
 		default:
 			candidates++
 		}
 	}
 	text := fmt.Sprintf("Would start %d of %s", count[schedule.Dispatch], plural(candidates, "candidate"))
-	for _, action := range []schedule.Action{schedule.Stop, schedule.Release, schedule.Park} {
+	for _, action := range []schedule.Action{schedule.Stop, schedule.Release, schedule.Park, schedule.Free, schedule.Finish} {
 		if n := count[action]; n > 0 {
 			text += fmt.Sprintf(", %s %d", action, n)
 		}

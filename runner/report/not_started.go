@@ -44,6 +44,12 @@ var skipTexts = map[schedule.Reason]skipText{
 	schedule.OnHold:          {words: "the workflow, the tracker or the repository could not be read", all: true},
 	schedule.OutOfTime:       {words: "too little time is left before the deadline", all: true},
 	schedule.Changed:         {words: "changed by somebody"},
+	schedule.Unanswered:      {words: "with something unanswered", details: true},
+	schedule.RoundsSpent:     {words: "waiting for a person, since the sessions on feedback are spent", details: true},
+	schedule.Commanded:       {words: "stopped or parked by a person", details: true},
+	schedule.Merged:          {words: "merged"},
+	schedule.Closed:          {words: "with a pull request that was closed without a merge", details: true},
+	schedule.Reopened:        {words: "with a pull request that was opened again"},
 }
 
 // skipGroup holds the issues that were not started for one reason.

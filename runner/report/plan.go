@@ -45,8 +45,11 @@ func actionWord(action schedule.Action) string {
 
 // purpose says why a decision is made.
 func (v view) purpose(verdict schedule.Verdict) string {
-	if verdict.Action != schedule.Dispatch {
+	switch {
+	case verdict.Action != schedule.Dispatch:
 		return verdict.Why.String()
+	case verdict.Why.Reason == schedule.Unanswered:
+		return "to answer: " + verdict.Why.String()
 	}
 	claim, claimed := v.Claims[verdict.Issue.ID]
 	switch {

@@ -179,7 +179,7 @@ func anyVerdict() *rapid.Generator[schedule.Verdict] {
 		return schedule.Verdict{
 			Issue: tracker.Issue{ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), URL: anyURL().Draw(t, "url"), State: maybe(t, "state")},
 			Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "why"),
-			Action: rapid.SampledFrom([]schedule.Action{"", "", schedule.Dispatch, schedule.Stop, schedule.Release, schedule.Park}).Draw(t, "action"),
+			Action: rapid.SampledFrom([]schedule.Action{"", "", schedule.Dispatch, schedule.Stop, schedule.Release, schedule.Park, schedule.Free, schedule.Finish}).Draw(t, "action"),
 		}
 	})
 }

@@ -39,6 +39,9 @@ func (v VerdictView) finding() string {
 	}
 	switch v.verdict.Action {
 	case schedule.Dispatch:
+		if reason == schedule.Unanswered {
+			return sentence(id + " would be started now, to answer: " + why)
+		}
 		return id + " would be started now."
 	case schedule.Stop:
 		return sentence(id + " is being worked on, and would be stopped: " + why)
@@ -46,6 +49,10 @@ func (v VerdictView) finding() string {
 		return sentence(id + " would be released: " + why)
 	case schedule.Park:
 		return sentence(id + " would be parked: " + why)
+	case schedule.Free:
+		return sentence(id + " would go on: " + why)
+	case schedule.Finish:
+		return sentence(id + " would be finished: " + why)
 	}
 	switch {
 	case v.verdict.Phase == schedule.Running:
@@ -81,6 +88,12 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.OnHold:          "Fix that, then try again: nothing starts before.",
 	schedule.OutOfTime:       "It has its turn in the next tick; the deadline is the limit.",
 	schedule.Changed:         "It is looked at as a new issue in the same tick.",
+	schedule.Commanded:       "It has its turn as soon as a slot is free.",
+	schedule.Unanswered:      "It has its turn as soon as a slot is free.",
+	schedule.RoundsSpent:     schedule.GoOn,
+	schedule.Closed:          "Reopen the pull request, or close the issue.",
+	schedule.Merged:          "Nothing to do.",
+	schedule.Reopened:        "It is looked at again in the same tick.",
 }
 
 // nextStep says what would change the verdict; it is empty for an issue that
@@ -91,6 +104,8 @@ func (v VerdictView) nextStep() string {
 	switch {
 	case v.verdict.Action == schedule.Dispatch:
 		return ""
+	case reason == schedule.Commanded && v.verdict.Action != schedule.Free:
+		return schedule.GoOn
 	case reason == "":
 		return "The next tick starts it if a slot is free."
 	case reason == schedule.NotDue:

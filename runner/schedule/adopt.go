@@ -77,6 +77,12 @@ func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Cl
 		}
 		c.Content = "" // the session may have edited the issue
 		next := c.failed(why, p, now, time.Time{})
+		if c.StopReason.parks() {
+			next = parked(Why{c.StopReason, c.Why})
+		}
+		talk := s.conversation(id, now)
+		talk.end(Outcome{Class: IssueFailed}, c.StopReason, next.Phase)
+		s.converse(id, talk)
 		c.setPhase(next.Phase, next.Why.String(), now)
 		if next.Phase == Waiting {
 			c.Due = now
@@ -108,6 +114,7 @@ func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	c.Attempt = min(c.Attempt, 1)
 	c.Failures, c.Idle, c.Tokens = 0, 0, 0
 	s.Claims[id] = c
+	s.Converse(id, func(talk *Conversation) { talk.Rounds, talk.CheckRounds = 0, 0 })
 	return true
 }
 
@@ -119,5 +126,8 @@ func (s *State) Release(id tracker.ID) bool {
 		return false
 	}
 	delete(s.Claims, id)
+	talk := s.Conversations[id]
+	talk.release(Claim{}, Changed, false)
+	s.converse(id, talk)
 	return true
 }

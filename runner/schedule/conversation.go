@@ -3,6 +3,9 @@ package schedule
 import (
 	"slices"
 	"time"
+	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // GoOn tells people how to let a parked issue go on. Every text that says so uses it.
@@ -15,7 +18,7 @@ type Conversation struct {
 	Heard  Mark // everything up to here was put before the agent, or does not count
 	Given  Mark // what the latest session was given
 	Parked Mark // what was known when the issue was parked: only what is newer lets it go on
-	Obeyed Mark // the commands up to here are obeyed
+	Obeyed Mark // the commands up to here are obeyed; zero for those up to Heard
 
 	Pull        string // digest of the pull request when all of it was last read; empty for never
 	Closed      bool   // the issue is parked because its pull request was closed without a merge
@@ -94,4 +97,161 @@ func (m Mark) IsZero() bool {
 // Equal reports whether both are the same place.
 func (m Mark) Equal(other Mark) bool {
 	return m.At.Equal(other.At) && slices.Equal(m.IDs, other.IDs) && m.Checks == other.Checks && m.Conflict == other.Conflict
+}
+
+// conversation returns the conversation on an issue. One that begins has heard all that
+// was said so far: only what is said later is feedback.
+func (s *State) conversation(id tracker.ID, now time.Time) Conversation {
+	if c, known := s.Conversations[id]; known {
+		return c
+	}
+	begin := Mark{At: now.UTC()}
+	return Conversation{Heard: begin, Given: begin}
+}
+
+// converse stores the conversation on an issue as long as there is something to talk
+// about: a claim or a delivery.
+func (s *State) converse(id tracker.ID, c Conversation) {
+	_, claimed := s.Claims[id]
+	_, delivered := s.Deliveries[id]
+	if !claimed && !delivered {
+		delete(s.Conversations, id)
+		return
+	}
+	if s.Conversations == nil {
+		s.Conversations = map[tracker.ID]Conversation{}
+	}
+	s.Conversations[id] = c
+}
+
+// StartConversations adds the conversations that a state of an older version lacks. What
+// was said until now is not answered.
+func (s *State) StartConversations(now time.Time) {
+	for id := range s.Claims {
+		s.converse(id, s.conversation(id, now))
+	}
+	for id := range s.Deliveries {
+		s.converse(id, s.conversation(id, now))
+	}
+}
+
+// Converse changes what the runner knows itself of a conversation: Obeyed, Pull and
+// Posted. It does nothing if there is no conversation.
+func (s *State) Converse(id tracker.ID, change func(*Conversation)) {
+	if c, known := s.Conversations[id]; known {
+		change(&c)
+		s.Conversations[id] = c
+	}
+}
+
+// Finished forgets an issue whose [Finish] was performed. One that was not performed
+// is decided again in the next tick.
+func (s *State) Finished(id tracker.ID) {
+	delete(s.Finishing, id)
+	s.Deliver(id, Delivery{})
+}
+
+// nextClaim returns a claim that begins where the last one on the issue ended.
+func (c Conversation) nextClaim(id tracker.ID) Claim {
+	return Claim{ID: id, Attempt: attemptOn(c.Thread), Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens}
+}
+
+// attemptOn returns the attempt of a session that begins with no failures behind it.
+func attemptOn(thread string) int {
+	if thread == "" {
+		return 0
+	}
+	return 1
+}
+
+// release keeps what the next claim begins with. If a person changed something, the next
+// one begins again.
+func (c *Conversation) release(claim Claim, why Reason, clean bool) {
+	c.Thread, c.Sessions, c.Tokens, c.Closed = claim.Thread, claim.Sessions, claim.Tokens, false
+	if clean || why == Changed {
+		c.Thread = "" // its files are gone, or the issue is looked at as a new one
+	}
+	if why == Changed || why == Reopened {
+		c.Tokens, c.Rounds, c.CheckRounds = 0, 0, 0
+	}
+}
+
+// give notes what a session is given, which is one more round unless the last session
+// failed with the same. What is not given stays unanswered.
+func (c *Conversation) give(f Feedback) {
+	if f.Round == "" {
+		c.Given = c.Heard
+		return
+	}
+	if !c.again(f) {
+		switch f.Round {
+		case RoundSaid:
+			c.Rounds++
+		case RoundChecks:
+			c.CheckRounds++
+		}
+	}
+	c.Given = f.Mark
+}
+
+// again reports whether the last session was given the same and failed.
+func (c Conversation) again(f Feedback) bool {
+	return f.Mark.Equal(c.Given) && !c.Given.Equal(c.Heard)
+}
+
+// hear notes that everything that was said so far does not count or was answered.
+func (c *Conversation) hear(f Feedback) {
+	if c.hasHeard(f) {
+		return
+	}
+	c.Heard, c.Given, c.Obeyed = f.Mark, f.Mark, Mark{}
+}
+
+// hasHeard reports whether hear would change nothing.
+func (c Conversation) hasHeard(f Feedback) bool {
+	return f.Round != "" || f.Command != "" || f.Mark.IsZero() || f.Mark.Equal(c.Heard) && c.Obeyed.IsZero()
+}
+
+// obey notes that the command was obeyed.
+func (c *Conversation) obey(f Feedback) {
+	c.Obeyed, f.Command = f.Obeyed, ""
+	c.hear(f)
+}
+
+// park notes what was known when a person was asked: only what is newer lets the issue go
+// on.
+func (c *Conversation) park(d Decision) {
+	f := d.Feedback
+	if c.Parked = c.Given; !f.Mark.IsZero() {
+		c.Parked = f.Mark
+	}
+	c.Closed = d.Why.Reason == Closed
+	if f.Command != "" && d.Why.Reason.parks() {
+		c.obey(f)
+	}
+	c.hear(f)
+}
+
+// end notes how a session ended whose claim is in the given phase after it.
+func (c *Conversation) end(o Outcome, stop Reason, phase Phase) {
+	if o.Class == Done || o.Class == NeedsInput {
+		c.Heard, c.Asked = c.Given, shorten(o.Question, maxAsked)
+	}
+	if phase == Parked && !stop.parks() {
+		c.Parked = c.Given
+	}
+}
+
+// maxAsked bounds the bytes of a question.
+const maxAsked = 4000
+
+// shorten returns the beginning of a text, at most n bytes, without a part of a character.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }

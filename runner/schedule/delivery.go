@@ -29,7 +29,7 @@ type Delivery struct {
 // long as there is one, and never that of id.
 func (s *State) Deliver(id tracker.ID, d Delivery) {
 	if d == (Delivery{}) {
-		delete(s.Deliveries, id)
+		s.dropDelivery(id)
 		return
 	}
 	if s.Deliveries == nil {
@@ -37,7 +37,16 @@ func (s *State) Deliver(id tracker.ID, d Delivery) {
 	}
 	s.Deliveries[id] = d
 	for len(s.Deliveries) > maxDeliveries {
-		delete(s.Deliveries, s.oldestDelivery(id))
+		s.dropDelivery(s.oldestDelivery(id))
+	}
+}
+
+// dropDelivery deletes a delivery, and the conversation if nothing else is to be talked
+// about.
+func (s *State) dropDelivery(id tracker.ID) {
+	delete(s.Deliveries, id)
+	if _, claimed := s.Claims[id]; !claimed {
+		delete(s.Conversations, id)
 	}
 }
 

@@ -300,3 +300,16 @@ func checkShape(t rapid.TB, c schedule.Claim) {
 		}
 	}
 }
+
+// checkTalks fails the test if there is a conversation about an issue without a claim and
+// a delivery.
+func checkTalks(t rapid.TB, s *schedule.State) {
+	t.Helper()
+	for id, c := range s.Conversations {
+		_, claimed := s.Claims[id]
+		_, delivered := s.Deliveries[id]
+		if !claimed && !delivered {
+			t.Fatalf("a conversation about %s, which has neither a claim nor a delivery: %+v", id, c)
+		}
+	}
+}

@@ -37,39 +37,6 @@ type Decision struct {
 	Move     bool     // Finish: the issue is to be moved to the state of merged work
 }
 
-// Apply writes a decision into the state.
-func (s *State) Apply(d Decision, now time.Time) {
-	c, claimed := s.Claims[d.ID]
-	switch d.Action {
-	case Dispatch:
-		if !claimed {
-			c = Claim{ID: d.ID}
-		}
-		c.observe(d.Issue)
-		c.setPhase(Running, "", now)
-		c.Owner, c.Lease = s.Self, now.Add(leaseTime)
-		c.Sessions++
-		s.Tick.Sessions++
-		s.today(now).Sessions++
-	case Observe:
-		c.observe(d.Issue)
-	case Stop:
-		s.countTime(now.Sub(c.Since), now) // Exit adds the time after the stop
-		if d.Issue.ID != "" {
-			c.observe(d.Issue)
-		}
-		c.setPhase(Stopping, d.Why.String(), now)
-		c.StopReason = d.Why.Reason
-	case Park:
-		c.observe(d.Issue)
-		c.setPhase(Parked, d.Why.String(), now)
-	case Release:
-		delete(s.Claims, d.ID)
-		return
-	}
-	s.Claims[d.ID] = c
-}
-
 // Snapshot holds what is known about the issues when a plan is made.
 type Snapshot struct {
 	// Candidates holds the known issues in active states. Planning is fastest
@@ -82,7 +49,8 @@ type Snapshot struct {
 	// wrong with its record.
 	Malformed map[tracker.ID]string
 	// Feedback holds what is unanswered on each issue with a claim or a delivery whose
-	// conversation was read: a zero one if nothing is.
+	// conversation was read: a zero one if nothing is. It is nil if no conversation is
+	// read at all, since there is nowhere to read it.
 	Feedback map[tracker.ID]Feedback
 	// Hold is the reason why nothing at all may be started; zero when there is
 	// none.
@@ -91,9 +59,7 @@ type Snapshot struct {
 
 // Plan returns what should happen now. It changes nothing.
 func Plan(s *State, snap Snapshot, p Policy, now time.Time) []Decision {
-	pl := newPlanner(s, snap, p, now)
-	pl.run()
-	return pl.decisions
+	return run(s, snap, p, now, false).decisions
 }
 
 // Verdict tells what a plan does about one issue, and why.
@@ -107,19 +73,31 @@ type Verdict struct {
 // Explain returns a verdict on every claim and candidate, including those that
 // [Plan] does not need to look at.
 func Explain(s *State, snap Snapshot, p Policy, now time.Time) []Verdict {
-	pl := newPlanner(s, snap, p, now)
-	pl.explain = true
+	return run(s, snap, p, now, true).verdicts
+}
+
+// run makes the passes. If they obey a person who ends the pause, they are made again
+// without it.
+func run(s *State, snap Snapshot, p Policy, now time.Time, explain bool) *planner {
+	pl := newPlanner(s, snap, p, now, false)
+	pl.explain = explain
 	pl.run()
-	return pl.verdicts
+	if pl.resumes && s.Pause.Why != "" {
+		pl = newPlanner(s, snap, p, now, true)
+		pl.explain = explain
+		pl.run()
+	}
+	return pl
 }
 
 // planner holds the progress of one plan.
 type planner struct {
-	state *State
-	snap  Snapshot
-	p     Policy
-	rules rules
-	now   time.Time
+	state     *State
+	snap      Snapshot
+	p         Policy
+	rules     rules
+	answering rules // of issues that are worked on for feedback
+	now       time.Time
 
 	hold     Why                 // why nothing at all may be started; zero when there is no reason
 	limit    int                 // sessions at once
@@ -128,20 +106,26 @@ type planner struct {
 	perState map[string]int      // slots taken by state
 	left     int                 // sessions that may still start in this tick
 	freed    map[tracker.ID]bool // claims released by this plan
-	taken    map[tracker.ID]bool // issues dispatched by this plan
+	taken    map[tracker.ID]bool // issues dispatched by this plan, or that wait for a slot in it
+
+	talks   map[tracker.ID]Conversation   // as they are after this plan; other ones are as in the state
+	listed  map[tracker.ID]*tracker.Issue // candidates with feedback
+	due     []*tracker.Issue              // without a claim, because of their feedback, in order
+	resumes bool                          // a person ends the pause
 
 	decisions []Decision
 	explain   bool
 	verdicts  []Verdict
 }
 
-func newPlanner(s *State, snap Snapshot, p Policy, now time.Time) *planner {
+func newPlanner(s *State, snap Snapshot, p Policy, now time.Time, resumed bool) *planner {
 	pl := &planner{
 		state: s, snap: snap, p: p, rules: p.rules(), now: now,
 		limit: p.MaxConcurrent, left: p.MaxPerTick - s.Tick.Sessions,
 		perState: map[string]int{}, freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{},
 	}
-	pl.hold = pl.holdReason()
+	pl.answering = pl.rules.answering(p.HandedOver)
+	pl.hold = pl.holdReason(resumed)
 	return pl
 }
 
@@ -150,6 +134,7 @@ func (pl *planner) run() {
 	for _, c := range pl.state.Claims {
 		claims = append(claims, c)
 	}
+	claims = append(claims, pl.unclaimed()...)
 	slices.SortFunc(claims, pl.compareClaims)
 	for _, c := range claims {
 		if c.holdsSlot() {
@@ -175,7 +160,7 @@ func (pl *planner) run() {
 }
 
 // holdReason returns why nothing at all may be started.
-func (pl *planner) holdReason() Why {
+func (pl *planner) holdReason(resumed bool) Why {
 	s := pl.state
 	if !pl.snap.Hold.None() {
 		return pl.snap.Hold
@@ -184,7 +169,7 @@ func (pl *planner) holdReason() Why {
 		return Why{Paused, s.Pause.Why}
 	}
 	if s.Pause.Why != "" {
-		if pl.now.Before(s.Pause.Until) {
+		if pl.now.Before(s.Pause.Until) && !resumed {
 			return Why{Paused, fmt.Sprintf("paused until %s: %s", s.Pause.Until.UTC().Format(time.RFC3339), s.Pause.Why)}
 		}
 		pl.limit, pl.probing = min(pl.limit, 1), true
@@ -194,7 +179,8 @@ func (pl *planner) holdReason() Why {
 
 // compareClaims orders claims as their issues would be dispatched.
 func (pl *planner) compareClaims(a, b Claim) int {
-	x, y := pl.snap.Claimed[a.ID], pl.snap.Claimed[b.ID]
+	x, _ := pl.shown(a.ID)
+	y, _ := pl.shown(b.ID)
 	switch {
 	case x != nil && y != nil:
 		return compare(x, y)
@@ -242,7 +228,11 @@ func (pl *planner) dispatch(issue tracker.Issue, phase Phase) {
 	pl.occupy(issue.State)
 	pl.left--
 	pl.taken[issue.ID] = true
-	pl.decide(Decision{Action: Dispatch, ID: issue.ID, Issue: issue}, issue, phase)
+	d := Decision{Action: Dispatch, ID: issue.ID, Issue: issue, Answers: pl.answers(&issue)}
+	if d.Feedback, _ = pl.feedback(issue.ID); d.Feedback.Round != "" {
+		d.Why = Why{Unanswered, orElse(d.Feedback.Summary, "something was said")}
+	}
+	pl.decide(d, issue, phase)
 }
 
 func (pl *planner) decide(d Decision, issue tracker.Issue, phase Phase) {
@@ -260,7 +250,7 @@ func (pl *planner) note(issue tracker.Issue, phase Phase, action Action, why Why
 // HasRoom reports whether any issue could be started at all. If not, the tracker
 // need not be asked for candidates.
 func HasRoom(s *State, snap Snapshot, p Policy, now time.Time) bool {
-	pl := newPlanner(s, snap, p, now)
+	pl := newPlanner(s, snap, p, now, false)
 	for _, c := range s.Claims {
 		if c.holdsSlot() {
 			pl.busy++

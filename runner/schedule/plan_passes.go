@@ -21,12 +21,21 @@ func (pl *planner) reconcile(c Claim) {
 		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it")})
 		return
 	}
-	if why := pl.stopReason(c, known, asked); !why.None() {
+	f, _ := pl.feedback(c.ID)
+	if why := pl.stopReason(c, known, asked, f); !why.None() {
 		d := Decision{Action: Stop, ID: c.ID, Why: why}
+		if why.Reason.parks() {
+			d.Feedback = f
+		}
 		if known != nil {
 			d.Issue = *known
 		}
 		pl.decide(d, issue, c.Phase)
+		return
+	}
+	if f.Command == CommandResume {
+		pl.resumes = true
+		pl.decide(Decision{Action: Free, ID: c.ID, Issue: issue, Why: commanded(f), Feedback: f}, issue, c.Phase)
 		return
 	}
 	pl.observe(c, known)
@@ -34,14 +43,20 @@ func (pl *planner) reconcile(c Claim) {
 }
 
 // stopReason returns why a running session must end.
-func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool) Why {
+func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool, f Feedback) Why {
 	if asked && known == nil {
 		return Why{NotVisible, "the tracker no longer shows the issue"}
 	}
 	if known != nil {
-		if why := pl.rules.ineligibleToContinue(known); !why.None() {
+		if why := pl.rulesOf(c).ineligibleToContinue(known); !why.None() {
 			return why
 		}
+	}
+	switch {
+	case f.Pull == PullMerged, f.Pull == PullClosed:
+		return mergedOrClosed(f)
+	case f.Command == CommandStop:
+		return commanded(f)
 	}
 	b := pl.p.Budget
 	if b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
@@ -69,31 +84,47 @@ func issueBudget(c Claim, b Budget) Why {
 }
 
 // settle performs the second pass on a claim without a session: it releases,
-// dispatches or keeps it.
+// dispatches or keeps it. A claim without a phase stands for an issue that has only a
+// delivery, and about whose conversation something must be decided.
 func (pl *planner) settle(c Claim) {
-	known, asked := pl.snap.Claimed[c.ID]
-	if known == nil {
-		if asked {
-			pl.release(c, c.remembered(), Why{NotVisible, "the tracker no longer shows the issue"})
-		} else {
-			pl.note(c.remembered(), c.Phase, "", pl.unknown(c.ID))
-		}
+	f, _ := pl.feedback(c.ID)
+	if c.Phase == "" && !f.pending() {
+		pl.observe(c, nil)
 		return
 	}
-	if why := pl.rules.ineligibleToContinue(known); !why.None() {
+	known, asked := pl.shown(c.ID)
+	switch {
+	case !asked:
+		pl.note(c.remembered(), c.Phase, "", unanswered(pl.unknown(c.ID), f))
+		return
+	case pl.isFinished(known, f):
+		pl.finish(c, known, f)
+		return
+	case known == nil:
+		pl.release(c, c.remembered(), Why{NotVisible, "the tracker no longer shows the issue"})
+		return
+	}
+	if why := pl.rulesOf(c).ineligibleToContinue(known); !why.None() {
 		pl.release(c, *known, why)
 		return
 	}
+	if pl.obey(c, known, f) {
+		return
+	}
 	switch {
+	case c.Phase == "":
+		pl.settleUnclaimed(c, known, f)
 	case c.Phase == Waiting:
 		pl.resumeWaiting(c, known)
+	case pl.isAnswered(c, f):
+		pl.free(c, known, f, Why{Unanswered, f.Summary})
 	case c.Content != "" && c.Content != known.ContentDigest():
 		pl.release(c, *known, Why{Changed, "somebody changed the issue"})
 	case c.Setup.differs(pl.p.Setup):
 		pl.release(c, *known, Why{Changed, "WORKFLOW.md has changed since it was parked for a failure of a hook or the prompt"})
 	default:
 		pl.observe(c, known)
-		pl.note(*known, c.Phase, "", Why{IsParked, c.Why})
+		pl.note(*known, c.Phase, "", stillParked(c, f))
 	}
 }
 
@@ -107,11 +138,15 @@ func (pl *planner) unknown(id tracker.ID) Why {
 
 // resumeWaiting dispatches a waiting claim if it is due and there is room.
 func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
-	if b := pl.p.Budget; b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
-		pl.decide(Decision{Action: Park, ID: c.ID, Issue: *known, Why: issueBudget(c, b)}, *known, c.Phase)
+	f, read := pl.feedback(c.ID)
+	if why := pl.mustPark(c, f); !why.None() {
+		pl.park(c, known, f, why)
 		return
 	}
-	why := pl.rules.ineligibleToStart(known)
+	why := pl.rulesOf(c).ineligibleToStart(known)
+	if why.None() && c.Feedback && !read && pl.snap.Feedback != nil {
+		why = Why{NotKnown, "what people and checks say about it could not be read"}
+	}
 	if why.None() && c.Due.After(pl.now) {
 		why = Why{NotDue, fmt.Sprintf("waits until %s: %s", c.Due.UTC().Format(time.RFC3339), c.Why)}
 	}
@@ -123,19 +158,47 @@ func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 		return
 	}
 	pl.observe(c, known)
-	pl.note(*known, c.Phase, "", why)
+	pl.note(*known, c.Phase, "", unanswered(why, f))
 }
 
+// release deletes a claim. What is unanswered on the issue may be the reason for another
+// one.
 func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
-	pl.freed[c.ID] = true
-	pl.decide(Decision{Action: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal}, issue, c.Phase)
-}
-
-func (pl *planner) observe(c Claim, known *tracker.Issue) {
-	if known == nil || c.knows(known) {
+	if c.Phase == "" {
+		pl.taken[c.ID] = true
+		if !pl.freed[c.ID] {
+			f, _ := pl.feedback(c.ID)
+			pl.note(issue, "", "", unanswered(why, f))
+		}
 		return
 	}
-	pl.decide(Decision{Action: Observe, ID: c.ID, Issue: *known}, *known, c.Phase)
+	pl.freed[c.ID] = true
+	d := Decision{Action: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal}
+	pl.decide(d, issue, c.Phase)
+	if _, delivered := pl.state.Deliveries[c.ID]; delivered && len(pl.snap.Feedback) > 0 {
+		talk := pl.talk(c.ID)
+		talk.release(c, why.Reason, d.Clean)
+		pl.setTalk(c.ID, talk)
+		pl.settle(pl.noClaim(c.ID))
+	}
+}
+
+// observe stores what the tracker says about an issue, and that nothing of what was said
+// is unanswered.
+func (pl *planner) observe(c Claim, known *tracker.Issue) {
+	d := Decision{Action: Observe, ID: c.ID}
+	f, _ := pl.feedback(c.ID)
+	heard := pl.talk(c.ID).hasHeard(f)
+	if !heard {
+		d.Feedback = f
+	}
+	switch {
+	case known != nil && !c.knows(known):
+		d.Issue = *known
+	case heard:
+		return
+	}
+	pl.decide(d, d.Issue, c.Phase)
 }
 
 // startNew performs the third pass: it claims candidates while there is room
@@ -146,10 +209,18 @@ func (pl *planner) startNew() {
 	}
 	candidates := inOrder(pl.snap.Candidates)
 	for i := range candidates {
+		issue := &candidates[i]
+		pl.startDue(issue)
 		if !pl.explain && !pl.noRoom().None() {
 			return
 		}
-		issue := &candidates[i]
+		if pl.taken[issue.ID] {
+			continue
+		}
+		if pl.state.Finishing[issue.ID] {
+			pl.note(*issue, "", "", Why{Merged, "its pull request was merged or closed, and this tick finishes what is left of it"})
+			continue
+		}
 		if known, asked := pl.snap.Claimed[issue.ID]; known != nil {
 			issue = known
 		} else if asked {
@@ -158,7 +229,7 @@ func (pl *planner) startNew() {
 			}
 			continue
 		}
-		if _, claimed := pl.state.Claims[issue.ID]; claimed && !pl.freed[issue.ID] || pl.taken[issue.ID] {
+		if _, claimed := pl.state.Claims[issue.ID]; claimed && !pl.freed[issue.ID] {
 			continue
 		}
 		why := pl.rules.ineligibleToStart(issue)
@@ -171,6 +242,7 @@ func (pl *planner) startNew() {
 		}
 		pl.note(*issue, "", "", why)
 	}
+	pl.startDue(nil)
 }
 
 // knows reports whether the claim agrees with the issue in everything that people

@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -110,6 +111,7 @@ func (p Policy) Answering() Policy {
 type rules struct {
 	active, terminal map[string]bool
 	labels           []string
+	anyState         bool // any state that is not terminal is active, and no label is required
 }
 
 func (p Policy) rules() rules {
@@ -120,7 +122,21 @@ func (p Policy) rules() rules {
 		}
 		return m
 	}
-	return rules{active: set(p.ActiveStates), terminal: set(p.TerminalStates), labels: p.RequiredLabels}
+	r := rules{active: set(p.ActiveStates), terminal: set(p.TerminalStates), labels: p.RequiredLabels}
+	if p.AnyState {
+		return r.answering(p.HandedOver)
+	}
+	return r
+}
+
+// answering returns the rules for feedback on issues that are handed over to a state.
+func (r rules) answering(handedOver string) rules {
+	r.anyState, r.labels = true, nil
+	if state := tracker.NormalState(handedOver); r.terminal[state] {
+		r.terminal = maps.Clone(r.terminal)
+		delete(r.terminal, state)
+	}
+	return r
 }
 
 // ineligibleToStart returns why no session may be started on the issue.
@@ -131,7 +147,7 @@ func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
 	if why := r.ineligibleToContinue(issue); !why.None() {
 		return why
 	}
-	if tracker.NormalState(issue.State) != blockableState {
+	if r.anyState || tracker.NormalState(issue.State) != blockableState {
 		return Why{}
 	}
 	for _, blocker := range issue.BlockedBy {
@@ -148,7 +164,7 @@ func (r rules) ineligibleToContinue(issue *tracker.Issue) Why {
 	switch {
 	case r.terminal[state]:
 		return Why{Terminal, fmt.Sprintf("is %q, a terminal state", issue.State)}
-	case !r.active[state]:
+	case !r.active[state] && !r.anyState:
 		return Why{NotActive, fmt.Sprintf("is %q, not an active state", issue.State)}
 	}
 	for _, label := range r.labels {

@@ -32,6 +32,12 @@ const (
 	OnHold          Reason = "on_hold"          // the workflow or the tracker cannot be read
 	OutOfTime       Reason = "out_of_time"      // the deadline is too near
 	Changed         Reason = "changed"          // somebody changed the issue
+	Unanswered      Reason = "unanswered"       // people or checks said something about it
+	RoundsSpent     Reason = "rounds_spent"     // feedback.max_rounds or feedback.max_check_rounds is spent
+	Commanded       Reason = "command"          // † a person wrote a command to the program
+	Merged          Reason = "merged"           // † its pull request was merged
+	Closed          Reason = "closed"           // † its pull request was closed without a merge
+	Reopened        Reason = "reopened"         // its pull request was opened again
 )
 
 // The reasons that only stop a session.
@@ -51,6 +57,10 @@ func (r Reason) releases() bool {
 	}
 	return false
 }
+
+// parks reports whether a session that is stopped for the reason leaves a claim that
+// waits for a person, however it ends.
+func (r Reason) parks() bool { return r == Commanded || r == Closed }
 
 // StopError is the cancellation cause of the context of a session that is stopped
 // before it ends by itself. Its value is the reason of the stop.
@@ -118,7 +128,7 @@ func (r Reason) Status() AttemptStatus {
 	switch {
 	case r == Stalled:
 		return StatusStalled
-	case r.releases():
+	case r.releases(), r == Commanded, r == Merged, r == Closed:
 		return StatusCanceledByReconciliation
 	}
 	return StatusInterrupted

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -25,7 +26,8 @@ import (
 //
 //	-- policy --   settings, over those of [simple]: concurrent, per-state, batch,
 //	               active, terminal, labels, backoff, stall, attempts, idle,
-//	               issue-tokens, tick-tokens, day-tokens, delivers
+//	               issue-tokens, tick-tokens, day-tokens, delivers, hands-over (to which
+//	               state), rounds, check-rounds
 //	-- issues --   one issue a line: its identifier, then title, text, state, priority,
 //	               created, labels, blocked (by which issues); Todo by default
 //	-- claims --   one claim a line: its issue, phase, then owner, lease, since, due,
@@ -38,7 +40,7 @@ import (
 //	plan                            plan and apply; prints the decisions
 //	explain                         prints the verdict on each issue, applies nothing
 //	heartbeat ABC-1 [alive] [turn=begins] [tokens=500] [turns=1] [thread=t]
-//	exit ABC-1 CLASS ["why"] [tokens=500] [turns=0] [thread=t] [idle] [unread] [retry=1h] [delivered] [refused="why"]
+//	exit ABC-1 CLASS ["why"] [tokens=500] [turns=0] [thread=t] [idle] [unread] [retry=1h] [delivered] [refused="why"] [question="why?"]
 //	tracker ABC-2 state=Done …      somebody edits an issue; "gone" and "back" hide and show it
 //	tracker down | list-down | up   reads fail: all, only the list, none
 //	policy batch=1 …                somebody edits WORKFLOW.md
@@ -50,7 +52,12 @@ import (
 //	retry ABC-1, release ABC-1      commands of an operator
 //	deliver ABC-1 [branch=b] [head=c] [pushing=c] [number=7] [url=u]
 //	                                a session publishes work, or is about to
-//	claims, deliveries, wake        prints the claims, the deliveries and what is completed, the time of the next plan
+//	say ABC-1 kim "text"            somebody comments on the issue; the word of a stranger does not count
+//	pull ABC-1 open | merged | closed [by=kim] [fails=lint,test] [conflicts]
+//	                                the pull request, with what it is like now
+//	conversations down | up         what is said cannot be read, or can
+//	finished ABC-1                  the runner has performed its finish
+//	claims, deliveries, talks, wake prints the claims, the deliveries and what is completed, the conversations, the time of the next plan
 //
 // After each step the claims must be legal, and after a plan there must be
 // nothing more to plan. Rewrite the indented lines with
@@ -121,6 +128,8 @@ type story struct {
 	t      *testing.T
 	issues []*shownIssue
 	down   string // which reads fail: "", "down", "list-down"
+	talks  bool   // conversations are read
+	unread bool   // but they cannot be read now
 	out    strings.Builder
 }
 
@@ -128,6 +137,7 @@ type shownIssue struct {
 	tracker.Issue
 	blocked []string
 	gone    bool
+	world   feedback.World
 }
 
 func (s *story) step(words []string) {
@@ -182,6 +192,18 @@ func (s *story) step(words []string) {
 		for _, issue := range s.issues {
 			s.printDelivery(issue.ID)
 		}
+	case "say":
+		s.say(name, words[2], words[3])
+	case "pull":
+		s.pull(name, words[2], words[3:])
+	case "conversations":
+		s.unread = name == "down"
+	case "finished":
+		s.state.Finished(s.id(name))
+	case "talks":
+		for _, issue := range s.issues {
+			s.printTalk(issue)
+		}
 	case "wake":
 		if at, ok := s.state.Wake(s.policy, s.now); ok {
 			s.print(clock(at))
@@ -194,6 +216,7 @@ func (s *story) step(words []string) {
 	for _, c := range s.state.Claims {
 		checkShape(s.t, c)
 	}
+	checkTalks(s.t, s.state)
 }
 
 func (s *story) planAndApply() {
@@ -205,6 +228,10 @@ func (s *story) planAndApply() {
 			name = c.Identifier
 		}
 		switch {
+		case d.Action == schedule.Observe && d.Issue.ID == "":
+			s.print("hear", s.identifier(d.ID))
+		case d.Move:
+			s.print(string(d.Action), name, because(d.Why), "[clean, move]")
 		case d.Action == schedule.Observe:
 			s.print("observe", name, fmt.Sprintf("%q", d.Issue.State))
 		case d.Clean:
@@ -217,6 +244,9 @@ func (s *story) planAndApply() {
 	if len(decisions) == 0 {
 		s.print("nothing")
 	}
+	if again := s.plan(); len(again) > 0 {
+		s.t.Fatalf("planned again with what was known: %+v", again)
+	}
 	s.snap = s.read()
 	if again := s.plan(); len(again) > 0 {
 		s.t.Fatalf("planned again: %+v", again)
@@ -226,6 +256,9 @@ func (s *story) planAndApply() {
 // read returns what the tracker answers.
 func (s *story) read() schedule.Snapshot {
 	snap := schedule.Snapshot{Claimed: map[tracker.ID]*tracker.Issue{}, Hold: s.snap.Hold}
+	if s.talks {
+		snap.Feedback = map[tracker.ID]schedule.Feedback{}
+	}
 	active := func(state string) bool {
 		return slices.ContainsFunc(s.policy.ActiveStates, func(a string) bool {
 			return tracker.NormalState(a) == tracker.NormalState(state)
@@ -240,7 +273,12 @@ func (s *story) read() schedule.Snapshot {
 		if s.down == "" && !shown.gone && active(issue.State) {
 			snap.Candidates = append(snap.Candidates, issue)
 		}
-		if _, claimed := s.state.Claims[issue.ID]; claimed && s.down != "down" {
+		_, claimed := s.state.Claims[issue.ID]
+		_, delivered := s.state.Deliveries[issue.ID]
+		if s.talks && !s.unread && (claimed || delivered) {
+			snap.Feedback[issue.ID] = feedback.Read(shown.world, s.state.Conversations[issue.ID], feedback.Rules{}, s.now).Feedback
+		}
+		if (claimed || delivered && s.talks) && s.down != "down" {
 			snap.Claimed[issue.ID] = &issue
 			if shown.gone {
 				snap.Claimed[issue.ID] = nil
@@ -295,9 +333,9 @@ func (s *story) printClaim(id tracker.ID) {
 		value any
 	}{
 		{"cause", string(c.StopReason)}, {"run", run}, {"due", due}, {"attempt", c.Attempt}, {"failures", c.Failures},
-		{"idle", c.Idle}, {"tokens", c.Tokens}, {"thread", c.Thread},
+		{"idle", c.Idle}, {"tokens", c.Tokens}, {"thread", c.Thread}, {"feedback", c.Feedback},
 	} {
-		if text := fmt.Sprint(field.value); text != "" && text != "0" {
+		if text := fmt.Sprint(field.value); text != "" && text != "0" && text != "false" {
 			line = append(line, field.name+"="+text)
 		}
 	}
@@ -334,6 +372,27 @@ func (s *story) printDelivery(id tracker.ID) {
 	}
 	if d.Refused != "" {
 		line = append(line, ": "+d.Refused)
+	}
+	s.print(line...)
+}
+
+// printTalk prints the fields of a conversation that are not zero.
+func (s *story) printTalk(issue *shownIssue) {
+	c, known := s.state.Conversations[issue.ID]
+	if !known {
+		return
+	}
+	line := []string{issue.Identifier}
+	for _, field := range []struct {
+		name  string
+		value any
+	}{
+		{"rounds", c.Rounds}, {"check-rounds", c.CheckRounds}, {"closed", c.Closed}, {"thread", c.Thread},
+		{"sessions", c.Sessions}, {"tokens", c.Tokens}, {"asked", c.Asked},
+	} {
+		if text := fmt.Sprint(field.value); text != "" && text != "0" && text != "false" {
+			line = append(line, field.name+"="+text)
+		}
 	}
 	s.print(line...)
 }

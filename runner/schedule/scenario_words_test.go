@@ -1,10 +1,12 @@
 package schedule_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -82,6 +84,12 @@ func (s *story) setPolicy(key, value string) bool {
 		p.Budget.TokensPerIssue = int64(s.number(value))
 	case "tick-tokens":
 		p.Budget.TokensPerTick = int64(s.number(value))
+	case "hands-over":
+		p.HandsOver, p.HandedOver = true, value
+	case "rounds":
+		p.MaxRounds = s.number(value)
+	case "check-rounds":
+		p.MaxCheckRounds = s.number(value)
 	case "delivers":
 		p.Delivers = true
 	case "day-tokens":
@@ -237,6 +245,8 @@ func (s *story) exit(name string, words []string) {
 			o.Delivered = true
 		case "refused":
 			o.Refused = value
+		case "question":
+			o.Question = value
 		case "unread":
 			o.Issue, o.Gone = nil, false
 		case "retry":
@@ -256,6 +266,49 @@ func (s *story) exit(name string, words []string) {
 	default:
 		s.print(name, "released", because(next.Why))
 	}
+}
+
+// say adds a comment to the conversation on an issue.
+func (s *story) say(name, author, text string) {
+	s.talks = true
+	w := &s.issue(name).world
+	c := tracker.Comment{ID: fmt.Sprint(len(w.Comments.List) + 1), Author: author, Text: text, At: s.now}
+	if author == "stranger" {
+		c.Distrust = "without write access"
+	}
+	w.Comments.List = append(w.Comments.List, c)
+}
+
+// pull changes the pull request of an issue.
+func (s *story) pull(name, state string, words []string) {
+	s.talks = true
+	head := s.state.Deliveries[s.id(name)].Head
+	p := &feedback.Pull{Number: 7, State: schedule.PullState(state), Head: head, Ours: head, Base: "main", Complete: true}
+	s.issue(name).world.Pull = p
+	s.settings(words, func(key, value string) bool {
+		switch key {
+		case "by":
+			p.By = value
+		case "fails":
+			for _, check := range list(value) {
+				p.Checks = append(p.Checks, feedback.Check{ID: check, Name: check, Verdict: "failure", At: s.now})
+			}
+		case "conflicts":
+			p.Conflicts = true
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func (s *story) identifier(id tracker.ID) string {
+	for _, issue := range s.issues {
+		if issue.ID == id {
+			return issue.Identifier
+		}
+	}
+	return string(id)
 }
 
 func (s *story) issue(name string) *shownIssue {

@@ -124,10 +124,15 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 		s.complete(id)
 	}
 	next := s.after(&c, o, p, now)
+	talk := s.conversation(id, now)
+	talk.end(o, c.StopReason, next.Phase)
 	if next.Phase == "" {
+		talk.release(c, next.Why.Reason, next.Clean)
 		delete(s.Claims, id)
+		s.converse(id, talk)
 		return next
 	}
+	s.converse(id, talk)
 	c.setPhase(next.Phase, next.Why.String(), now)
 	c.Due = next.Due
 	c.Setup = Setup{}
@@ -164,6 +169,10 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	if next, over := over(*c, o, p); over {
 		return next
 	}
+	if c.StopReason.parks() {
+		c.Feedback = c.Feedback || o.Issue != nil && !p.IneligibleToContinue(*o.Issue).None()
+		return parked(Why{c.StopReason, c.Why})
+	}
 	switch o.Class {
 	case Done:
 		return c.continued(o, p, now)
@@ -189,6 +198,9 @@ func over(c Claim, o Outcome, p Policy) (Next, bool) {
 	if o.Gone {
 		return Next{Why: Why{NotVisible, "the tracker no longer shows the issue"}}, true
 	}
+	if c.StopReason.parks() || c.Feedback && o.Class != Done {
+		p = p.Answering()
+	}
 	if o.Issue != nil {
 		if why := p.rules().ineligibleToContinue(o.Issue); !why.None() {
 			return Next{Why: why, Clean: why.Reason == Terminal}, true
@@ -204,6 +216,7 @@ func over(c Claim, o Outcome, p Policy) (Next, bool) {
 func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 	c.Failures = 0
 	c.Attempt = 1
+	c.Feedback = false // it was answered; if the issue is active it is worked on as any other
 	if c.Idle++; !o.Idle {
 		c.Idle = 0
 	}

@@ -35,6 +35,8 @@ type State struct {
 	// plan depends on it, since an issue that is active again is worked on
 	// again. It is not stored: the next run has History and the claims.
 	Completed []tracker.ID
+	// Finishing holds the issues that this tick has decided to finish; not stored.
+	Finishing map[tracker.ID]bool
 	Tick      Spent   // what this tick has used so far; not stored
 	Faults    []Fault // of this tick; not stored
 }
@@ -51,6 +53,7 @@ func (s *State) Clone() *State {
 	c.Deliveries = maps.Clone(s.Deliveries)
 	c.Conversations = maps.Clone(s.Conversations) // marks are replaced, never changed
 	c.Days = slices.Clone(s.Days)
+	c.Finishing = maps.Clone(s.Finishing)
 	c.History = slices.Clone(s.History)
 	return &c
 }
@@ -202,12 +205,12 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 }
 
 // NewTick begins a tick: it resets what counts per tick.
-func (s *State) NewTick() { s.Tick, s.Faults = Spent{}, nil }
+func (s *State) NewTick() { s.Tick, s.Faults, s.Finishing = Spent{}, nil, nil }
 
 // CarryOverTick copies what belongs to the current tick from old, an earlier read
 // of the same state.
 func (s *State) CarryOverTick(old *State) {
-	s.Tick, s.Faults, s.Completed = old.Tick, old.Faults, old.Completed
+	s.Tick, s.Faults, s.Completed, s.Finishing = old.Tick, old.Faults, old.Completed, old.Finishing
 }
 
 // maxHistory bounds how many past ticks the state keeps.

@@ -17,13 +17,14 @@ func TestANewTickResetsWhatTheLastOneSpent(t *testing.T) {
 	f := simple()
 	f.claim(todo(1), schedule.Running, nil)
 	f.state.Exit("1", schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized", Usage: schedule.Usage{Input: 5}}, f.policy, f.now)
-	days, pause, claim := f.state.Days, f.state.Pause, f.state.Claims["1"]
+	f.state.Finishing = map[tracker.ID]bool{"2": true}
+	days, pause, claim, talks := f.state.Days, f.state.Pause, f.state.Claims["1"], f.state.Conversations
 	f.state.NewTick()
 
 	if diff := cmp.Diff(schedule.Spent{}, f.state.Tick); diff != "" {
 		t.Errorf("the tick (-want +got):\n%s", diff)
 	}
-	want := &schedule.State{Claims: map[tracker.ID]schedule.Claim{"1": claim}, Days: days, Pause: pause, Self: me}
+	want := &schedule.State{Claims: map[tracker.ID]schedule.Claim{"1": claim}, Days: days, Pause: pause, Conversations: talks, Self: me}
 	if diff := cmp.Diff(want, f.state); diff != "" {
 		t.Errorf("the rest (-want +got):\n%s", diff)
 	}

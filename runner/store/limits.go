@@ -376,7 +376,8 @@ func knownCause(cause schedule.Reason) bool {
 	switch cause {
 	case schedule.Stalled, schedule.Terminal, schedule.NotActive, schedule.NotRoutable, schedule.NotDispatchable, schedule.NotVisible,
 		schedule.IssueBudget, schedule.TickBudget, schedule.DayBudget,
-		schedule.Interrupted, schedule.DeadlineReached, schedule.ClaimLost:
+		schedule.Interrupted, schedule.DeadlineReached, schedule.ClaimLost,
+		schedule.Merged, schedule.Closed, schedule.Commanded:
 		return true
 	}
 	return false

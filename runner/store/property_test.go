@@ -180,6 +180,7 @@ func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 			c.StopReason = rapid.SampledFrom([]schedule.Reason{
 				"", schedule.Stalled, schedule.Terminal, schedule.NotActive, schedule.NotRoutable, schedule.NotDispatchable, schedule.NotVisible, schedule.IssueBudget,
 				schedule.TickBudget, schedule.DayBudget, schedule.Interrupted, schedule.DeadlineReached, schedule.ClaimLost,
+				schedule.Merged, schedule.Closed, schedule.Commanded,
 			}).Draw(t, "cause")
 			fallthrough
 		case schedule.Running:

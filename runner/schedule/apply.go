@@ -1,0 +1,113 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Apply writes a decision into the state.
+func (s *State) Apply(d Decision, now time.Time) {
+	c, claimed := s.Claims[d.ID]
+	talk := s.conversation(d.ID, now)
+	if !claimed {
+		c = talk.nextClaim(d.ID)
+	}
+	switch d.Action {
+	case Dispatch:
+		if !claimed && !d.Answers {
+			c.sendBack(&talk, d.Feedback)
+		}
+		c.observe(d.Issue)
+		c.setPhase(Running, "", now)
+		c.Owner, c.Lease = s.Self, now.Add(leaseTime)
+		c.Sessions++
+		c.Feedback = d.Answers
+		if d.Feedback.Round == RoundSaid {
+			c.Idle = 0 // there is something to do again
+		}
+		talk.give(d.Feedback)
+		talk.hear(d.Feedback)
+		s.Tick.Sessions++
+		s.today(now).Sessions++
+	case Observe:
+		talk.hear(d.Feedback)
+		if d.Issue.ID != "" {
+			c.observe(d.Issue)
+		}
+	case Stop:
+		s.countTime(now.Sub(c.Since), now) // Exit adds the time after the stop
+		if d.Issue.ID != "" {
+			c.observe(d.Issue)
+		}
+		c.setPhase(Stopping, d.Why.String(), now)
+		c.StopReason = d.Why.Reason
+		if c.StopReason.parks() {
+			talk.park(d)
+		}
+	case Park:
+		c.observe(d.Issue)
+		c.setPhase(Parked, d.Why.String(), now)
+		c.Feedback, c.Idle = d.Answers, 0
+		talk.park(d)
+	case Free:
+		s.free(&c, &talk, d, now)
+	case Release:
+		talk.release(c, d.Why.Reason, d.Clean)
+	}
+	switch {
+	case d.Action == Release, d.Action == Finish:
+		delete(s.Claims, d.ID)
+	case d.Action != Observe || claimed:
+		s.Claims[d.ID] = c
+	}
+	s.converse(d.ID, talk)
+	if d.Action == Finish {
+		if s.Finishing == nil {
+			s.Finishing = map[tracker.ID]bool{}
+		}
+		s.Finishing[d.ID] = true
+	}
+}
+
+// free lets an issue go on. A session that runs is left alone: the command of a person
+// changes nothing for it.
+func (s *State) free(c *Claim, talk *Conversation, d Decision, now time.Time) {
+	if d.Why.Reason == Commanded && d.Feedback.Command == CommandResume {
+		s.Resume(now)
+	}
+	if c.holdsSlot() {
+		talk.obey(d.Feedback)
+		return
+	}
+	c.observe(d.Issue)
+	c.setFree(talk, d, now)
+}
+
+// sendBack begins the claim of an issue that somebody moved back to an active state. It
+// is looked at as a new one, unless there is feedback to go on with.
+func (c *Claim) sendBack(talk *Conversation, f Feedback) {
+	c.Tokens, talk.Rounds, talk.CheckRounds = 0, 0, 0
+	if f.Round == "" {
+		c.Thread, c.Attempt = "", 0
+	}
+}
+
+// setFree makes the claim due at once. If a person lets it go on, everything that is
+// counted until a person is asked begins again.
+func (c *Claim) setFree(talk *Conversation, d Decision, now time.Time) {
+	c.setPhase(Waiting, d.Why.String(), now)
+	c.Due = now
+	c.Feedback = d.Answers
+	if d.Why.Reason == Commanded {
+		talk.obey(d.Feedback)
+	}
+	if d.Why.Reason == Commanded || d.Feedback.Round == RoundSaid {
+		c.Tokens = 0
+		talk.Rounds, talk.CheckRounds = 0, 0
+	}
+	if d.Feedback.Command == CommandRetry {
+		c.Thread = ""
+	}
+	c.Attempt, c.Failures, c.Idle = attemptOn(c.Thread), 0, 0
+}

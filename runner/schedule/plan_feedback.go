@@ -1,0 +1,284 @@
+package schedule
+
+import (
+	"fmt"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// feedback returns what is unanswered on an issue, as far as the policy has sessions on
+// it, and whether its conversation was read. What this run has dealt with since then is
+// left out.
+func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
+	f, read = pl.snap.Feedback[id]
+	if !read {
+		return Feedback{}, false
+	}
+	talk := pl.talk(id)
+	off := f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0
+	if off || f.Mark.Equal(talk.Heard) {
+		f.Round, f.Fresh = "", false
+	}
+	if f.Mark.Equal(talk.Parked) {
+		f.Fresh = false
+	}
+	if f.Mark.Equal(talk.Heard) || f.Obeyed.Equal(talk.Obeyed) {
+		f.Command = ""
+	}
+	if _, delivered := pl.state.Deliveries[id]; !delivered {
+		f.Pull = "" // of a delivery that was forgotten since
+	}
+	return f, true
+}
+
+// talk returns the conversation on an issue as it is after what the plan has decided.
+func (pl *planner) talk(id tracker.ID) Conversation {
+	if c, changed := pl.talks[id]; changed {
+		return c
+	}
+	return pl.state.Conversations[id]
+}
+
+// setTalk changes the conversation on an issue for the rest of the plan.
+func (pl *planner) setTalk(id tracker.ID, c Conversation) {
+	if pl.talks == nil {
+		pl.talks = map[tracker.ID]Conversation{}
+	}
+	pl.talks[id] = c
+}
+
+// shown returns an issue with a claim or with feedback: nil if the tracker no longer
+// shows it. asked is false if it could not be read.
+func (pl *planner) shown(id tracker.ID) (issue *tracker.Issue, asked bool) {
+	if issue, asked = pl.snap.Claimed[id]; asked {
+		return issue, true
+	}
+	issue, asked = pl.listed[id]
+	return issue, asked
+}
+
+// answers reports whether a claim on the issue is one for feedback: without feedback
+// there would be none.
+func (pl *planner) answers(issue *tracker.Issue) bool {
+	return !pl.rules.ineligibleToContinue(issue).None()
+}
+
+// rulesOf returns the rules for the issue of a claim, or of none.
+func (pl *planner) rulesOf(c Claim) rules {
+	if c.Feedback || c.Phase == "" {
+		return pl.answering
+	}
+	return pl.rules
+}
+
+// unclaimed returns a claim without a phase for each issue that has a delivery and no
+// claim, and about which something must be decided. It notes what does not count.
+func (pl *planner) unclaimed() []Claim {
+	var claims []Claim
+	unread := false
+	for id := range pl.snap.Feedback {
+		_, claimed := pl.state.Claims[id]
+		_, delivered := pl.state.Deliveries[id]
+		if claimed || !delivered || pl.state.Finishing[id] {
+			continue
+		}
+		claims = append(claims, pl.noClaim(id))
+		_, asked := pl.snap.Claimed[id]
+		unread = unread || !asked
+	}
+	if unread {
+		pl.listed = map[tracker.ID]*tracker.Issue{}
+		for i := range pl.snap.Candidates {
+			issue := &pl.snap.Candidates[i]
+			if _, said := pl.snap.Feedback[issue.ID]; said {
+				pl.listed[issue.ID] = issue
+			}
+		}
+	}
+	return claims
+}
+
+// noClaim returns what an issue with a delivery has instead of a claim.
+func (pl *planner) noClaim(id tracker.ID) Claim {
+	c := pl.talk(id).nextClaim(id)
+	c.Identifier = pl.state.Deliveries[id].Identifier
+	return c
+}
+
+// pending reports whether something must be decided because of the feedback.
+func (f Feedback) pending() bool {
+	return f.Round != "" || f.Command != "" || f.Pull == PullMerged || f.Pull == PullClosed
+}
+
+// finish decides that nothing more is done about an issue: its pull request was merged,
+// or closed and the issue is over. An issue that a person moved back to an active state
+// after its hand-over is only separated from that pull request.
+func (pl *planner) finish(c Claim, known *tracker.Issue, f Feedback) {
+	d := Decision{Action: Finish, ID: c.ID, Feedback: f, Clean: true, Why: mergedOrClosed(f)}
+	issue := c.remembered()
+	if known != nil {
+		issue = *known
+		again := pl.p.HandsOver && pl.rules.ineligibleToContinue(known).None() && pl.talk(c.ID).Sessions > 0
+		d.Issue, d.Clean = issue, !again
+		d.Move = f.Pull == PullMerged && !again && !pl.rules.terminal[tracker.NormalState(known.State)]
+	}
+	pl.taken[c.ID] = true
+	pl.decide(d, issue, c.Phase)
+}
+
+// mergedOrClosed says what became of a pull request.
+func mergedOrClosed(f Feedback) Why {
+	who := orElse(f.PullBy, "somebody")
+	if f.Pull == PullMerged {
+		return Why{Merged, who + " merged the pull request"}
+	}
+	return Why{Closed, who + " closed the pull request without merging it"}
+}
+
+// isFinished reports whether nothing more is to be done about an issue because of its
+// pull request; known is nil if the tracker no longer shows it.
+func (pl *planner) isFinished(known *tracker.Issue, f Feedback) bool {
+	switch f.Pull {
+	case PullMerged:
+		return true
+	case PullClosed:
+		return known == nil || pl.answering.terminal[tracker.NormalState(known.State)]
+	}
+	return false
+}
+
+// obey decides what a pull request that was closed or reopened, and the command of a
+// person, mean for a claim without a session, or for an issue without a claim. It
+// reports false if there is neither.
+func (pl *planner) obey(c Claim, known *tracker.Issue, f Feedback) bool {
+	closed := pl.talk(c.ID).Closed
+	switch {
+	case f.Pull == PullClosed && closed && c.Phase == Parked && f.Command == "" && !f.Fresh:
+		pl.observe(c, known)
+		pl.note(*known, c.Phase, "", Why{IsParked, c.Why})
+	case f.Pull == PullClosed:
+		pl.park(c, known, f, mergedOrClosed(f))
+	case closed && f.Pull == PullOpen && c.Phase == Parked:
+		pl.release(c, *known, Why{Reopened, "the pull request was opened again"})
+	case f.Command == CommandStop, f.Command == CommandPark:
+		pl.park(c, known, f, commanded(f))
+	case f.Command == CommandRetry, f.Command == CommandResume:
+		pl.free(c, known, f, commanded(f))
+	default:
+		return false
+	}
+	return true
+}
+
+// commanded says who gave a command.
+func commanded(f Feedback) Why {
+	return Why{Commanded, fmt.Sprintf("%s wrote /symphony %s", orElse(f.By, "somebody"), f.Command)}
+}
+
+// free lets an issue go on, and starts a session on it if there is room.
+func (pl *planner) free(c Claim, known *tracker.Issue, f Feedback, why Why) {
+	d := Decision{Action: Free, ID: c.ID, Issue: *known, Why: why, Feedback: f, Answers: pl.answers(known)}
+	pl.resumes = pl.resumes || f.Command == CommandResume
+	pl.decide(d, *known, c.Phase)
+	talk := pl.talk(c.ID)
+	c.setFree(&talk, d, pl.now)
+	c.observe(*known)
+	pl.setTalk(c.ID, talk)
+	pl.resumeWaiting(c, known)
+}
+
+// park keeps an issue claimed until a person acts.
+func (pl *planner) park(c Claim, known *tracker.Issue, f Feedback, why Why) {
+	pl.taken[c.ID] = true
+	d := Decision{Action: Park, ID: c.ID, Issue: *known, Why: why, Feedback: f, Answers: pl.answers(known)}
+	pl.decide(d, *known, c.Phase)
+}
+
+// isAnswered reports whether feedback lets a parked issue go on. What a person says
+// does. A check that fails asks nobody, so it does only where the sessions had nothing
+// left to do.
+func (pl *planner) isAnswered(c Claim, f Feedback) bool {
+	talk, idle := pl.talk(c.ID), pl.p.Budget.IdleSessions
+	switch f.Round {
+	case RoundSaid:
+		return f.Fresh
+	case RoundChecks:
+		fresh := f.Mark.Checks != talk.Parked.Checks || f.Mark.Conflict != talk.Parked.Conflict
+		return fresh && idle > 0 && c.Idle >= idle && pl.roundsSpent(f, talk).None()
+	}
+	return false
+}
+
+// roundsSpent returns why no session on the feedback is started although it is new; zero
+// if one may be.
+func (pl *planner) roundsSpent(f Feedback, talk Conversation) Why {
+	switch {
+	case f.Round == "", talk.again(f):
+		return Why{}
+	case f.Round == RoundSaid && talk.Rounds >= pl.p.MaxRounds:
+		return unanswered(Why{RoundsSpent, fmt.Sprintf("spent %s of feedback.max_rounds %d on what people said", plural(talk.Rounds, "session"), pl.p.MaxRounds)}, f)
+	case f.Round == RoundChecks && talk.CheckRounds >= pl.p.MaxCheckRounds:
+		return unanswered(Why{RoundsSpent, fmt.Sprintf("spent %s of feedback.max_check_rounds %d on checks and conflicts", plural(talk.CheckRounds, "session"), pl.p.MaxCheckRounds)}, f)
+	}
+	return Why{}
+}
+
+// unanswered returns a reason with what is unanswered added, so that it does not seem
+// overlooked.
+func unanswered(why Why, f Feedback) Why {
+	if f.Round != "" && f.Summary != "" {
+		why.Detail = why.String() + "; unanswered: " + f.Summary
+	}
+	return why
+}
+
+// stillParked returns why a parked issue stays so although something may be unanswered.
+func stillParked(c Claim, f Feedback) Why {
+	if f.Round == "" {
+		return Why{IsParked, c.Why}
+	}
+	return Why{IsParked, c.Why + "; this does not let it go on: " + orElse(f.Summary, "what was said")}
+}
+
+// settleUnclaimed decides about feedback on an issue without a claim. If a session is
+// due, startNew has to start it.
+func (pl *planner) settleUnclaimed(c Claim, known *tracker.Issue, f Feedback) {
+	if f.Round == "" {
+		return
+	}
+	pl.taken[c.ID] = true
+	if why := pl.answering.ineligibleToStart(known); !why.None() {
+		pl.note(*known, "", "", unanswered(why, f))
+		return
+	}
+	if why := pl.mustPark(c, f); !why.None() && pl.answers(known) { // otherwise somebody moved it back
+		pl.park(c, known, f, why)
+		return
+	}
+	pl.due = append(pl.due, known)
+}
+
+// mustPark returns why a person is asked before the next session on an issue; zero if
+// nobody is.
+func (pl *planner) mustPark(c Claim, f Feedback) Why {
+	if b := pl.p.Budget; b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
+		return issueBudget(c, b)
+	}
+	return pl.roundsSpent(f, pl.talk(c.ID))
+}
+
+// startDue starts sessions on issues without a claim that are due because of their
+// feedback. People wait for an answer, so each goes before the candidates of its
+// priority; before is the next candidate, nil if there is none.
+func (pl *planner) startDue(before *tracker.Issue) {
+	for len(pl.due) > 0 && (before == nil || rank(pl.due[0].Priority) <= rank(before.Priority)) {
+		issue := pl.due[0]
+		pl.due = pl.due[1:]
+		if why := pl.noRoomFor(issue); !why.None() {
+			f, _ := pl.feedback(issue.ID)
+			pl.note(*issue, "", "", unanswered(why, f))
+			continue
+		}
+		pl.dispatch(*issue, "")
+	}
+}
