@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"path"
 )
 
@@ -64,6 +65,28 @@ func (r *Root) Begin(ctx context.Context, issue Issue) (Workspace, error) {
 		return Workspace{}, errors.Join(fmt.Errorf("make workspace %s: %w", ws.Path, err), r.clearPartial(ws))
 	}
 	return ws, nil
+}
+
+// Fill calls fill to write the files of a new workspace, and opens its folder for it.
+// Nothing of an agent may run there.
+func (r *Root) Fill(ws Workspace, fill func(folder *os.Root) error) error {
+	fail := func(err error) error { return fmt.Errorf("fill workspace %s: %w", ws.Path, err) }
+	info, err := r.find(ws)
+	if err == nil && info == nil {
+		err = errors.New("it is gone; the next attempt creates it again")
+	}
+	if err != nil {
+		return fail(err)
+	}
+	folder, err := r.dir.OpenRoot(ws.Key)
+	if err != nil {
+		return fail(err)
+	}
+	defer folder.Close()
+	if err := fill(folder); err != nil {
+		return fail(err)
+	}
+	return nil
 }
 
 // Finish records that a new workspace is filled. A process may run in it: the next

@@ -95,7 +95,7 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 		return fail(fmt.Errorf("%w: %w", ErrStore, err))
 	}
 	for _, name := range names {
-		if err := copyFile(into, path.Join("objects/pack", name), filepath.Join(s.repository(), "objects", "pack", name)); err != nil {
+		if err := copyFile(into, path.Join("objects/pack", name), filepath.Join(s.repository(), "objects", "pack", name), 0o444); err != nil {
 			return fail(err)
 		}
 	}
@@ -112,7 +112,7 @@ func (in *Incoming) CopyPacks(into *os.Root) error {
 		if ext := filepath.Ext(name); err != nil || ext != ".pack" && ext != ".idx" {
 			continue
 		}
-		err = copyFile(into, path.Join(folder, name), filepath.Join(in.dir, folder, name))
+		err = copyFile(into, path.Join(folder, name), filepath.Join(in.dir, folder, name), 0o444)
 		if errors.Is(err, fs.ErrExist) {
 			err = nil // the store has the same pack
 		}
@@ -124,13 +124,13 @@ func (in *Incoming) CopyPacks(into *os.Root) error {
 }
 
 // copyFile copies a file of the host. The copy shares no inode with it.
-func copyFile(into *os.Root, name, from string) error {
+func copyFile(into *os.Root, name, from string, mode fs.FileMode) error {
 	src, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	dst, err := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	dst, err := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
