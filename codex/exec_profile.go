@@ -18,7 +18,7 @@ import (
 // second way leaves no trace in the user's own home.
 
 // execAdvice says what to do about a server that cannot run programs.
-const execAdvice = "this Codex cannot run the host's programs in its sandbox: install Codex 0.169 or later, or remove repository and delivery from WORKFLOW.md"
+const execAdvice = "this server cannot run programs of the host in its sandbox: install Codex 0.169 or later"
 
 // serverSettings returns the rules of the profile as assignments of TOML, each on one
 // line, which config.toml and the argument -c take. Codex does not start with a profile

@@ -64,7 +64,9 @@ type Options struct {
 	// ProfileGiven reports that the app-server was started by the command of
 	// [CommandWithProfile].
 	ProfileGiven bool
-	NeedsExec    bool // Check fails if Exec will not work
+	// NoExec is called by Check if Exec will not work, with the [ErrNoExec] that says why.
+	// Its error is that of Check. nil checks nothing of the kind.
+	NoExec func(err error) error
 
 	// Events is called for every event, one call at a time. Calls for what the server
 	// sends come from the read loop. Events must return at once.

@@ -38,7 +38,8 @@ func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version 
 // kind [Warning].
 //
 // The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrNoSandbox], those of
-// [Session.CanExec] if Options.NeedsExec is set, and those of a call. After an error the session has failed to start.
+// [Session.CanExec], if Options.NoExec is set and returns them, and those of a call.
+// After an error the session has failed to start.
 func (s *Session) Check(ctx context.Context) error {
 	if err := s.check(ctx); err != nil {
 		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
@@ -61,10 +62,14 @@ func (s *Session) check(ctx context.Context) error {
 	if err := s.checkSkills(ctx); err != nil {
 		return err
 	}
-	if err := s.checkSandbox(ctx); err != nil || !s.o.NeedsExec {
+	if err := s.checkSandbox(ctx); err != nil || s.o.NoExec == nil {
 		return err
 	}
-	return s.CanExec(ctx)
+	err = s.CanExec(ctx)
+	if errors.Is(err, ErrNoExec) {
+		return s.o.NoExec(err)
+	}
+	return err
 }
 
 // checkLogin fails if a login is missing. It reports whether the model's provider

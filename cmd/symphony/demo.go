@@ -192,8 +192,9 @@ func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'",
 // the task list in its prompt says.
 type scriptedAgentCommand struct {
 	*app
-	home   string
-	config []string
+	home    string
+	config  []string
+	unknown []string
 }
 
 func (s *scriptedAgentCommand) command() *cobra.Command {
@@ -205,6 +206,7 @@ func (s *scriptedAgentCommand) command() *cobra.Command {
 		RunE:   func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context()) },
 	}
 	cmd.Flags().StringArrayVarP(&s.config, "config", "c", nil, "key=value, a setting as of Codex")
+	cmd.Flags().StringArrayVar(&s.unknown, "unknown", nil, "a method that it does not know, as an older Codex")
 	cmd.Flags().StringVar(&s.home, "home", "", "folder in which its threads are remembered")
 	return cmd
 }
@@ -212,7 +214,7 @@ func (s *scriptedAgentCommand) command() *cobra.Command {
 // Run serves one client on the standard streams. An exit that the script asks for is
 // an error that only sets the exit status.
 func (s *scriptedAgentCommand) Run(ctx context.Context) error {
-	err := scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: s.home, Config: s.config})
+	err := scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: s.home, Config: s.config, Unknown: s.unknown})
 	if _, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
 		s.reported = true
 	}

@@ -47,8 +47,16 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion
 		Account: a.account(), SessionDir: filepath.Join(folder, "codex"), Denied: attempt.DenyCredentials(a.getenv),
 		Prompt: wf.Prompt, Warn: func(text string) { a.printItem("warning   ", text) },
 	}
-	if wf.Settings.Repository != nil {
-		job.Repository = &attempt.Repository{}
+	if s := wf.Settings; s.Repository != nil {
+		job.Repository = &attempt.Repository{Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks}
+		if s.Delivery.Kind != workflow.KindNone {
+			job.Repository.Deliver = deliverNothing
+		}
 	}
 	return attempt.Preflight(ctx, job)
+}
+
+// deliverNothing is the Deliver of a check, which has no turn and so no work.
+func deliverNothing(context.Context, attempt.Delivery) (attempt.Delivered, error) {
+	return attempt.Delivered{}, nil
 }

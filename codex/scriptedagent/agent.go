@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os/signal"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -22,6 +23,9 @@ type Options struct {
 	// Config holds settings of the form key=value, as the argument -c of Codex takes
 	// them. Only the permission profiles that they define are used.
 	Config []string
+
+	// Unknown holds methods that the agent does not know, as an older Codex.
+	Unknown []string
 
 	// Log receives what Codex writes to standard error, such as complaints about lines
 	// that are not JSON. If it is nil, nothing is logged.
@@ -44,7 +48,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	w := newWire(ctx, in, out)
-	a := &agent{wire: w, home: o.Home, config: o.Config, log: o.Log, stop: stop, threads: make(map[string]*thread)}
+	a := &agent{wire: w, home: o.Home, config: o.Config, unknown: o.Unknown, log: o.Log, stop: stop, threads: make(map[string]*thread)}
 	defer a.close()
 	lines := w.in
 	for {
@@ -67,11 +71,12 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 // agent is one app-server. The goroutine of Serve owns its fields. A turn has a
 // goroutine of its own and uses only the fields that are marked as shared.
 type agent struct {
-	wire   *wire // shared
-	home   string
-	config []string
-	log    *slog.Logger
-	stop   context.CancelCauseFunc // shared
+	wire    *wire // shared
+	home    string
+	config  []string
+	unknown []string // methods
+	log     *slog.Logger
+	stop    context.CancelCauseFunc // shared
 
 	client       string // name of the client; empty until initialize
 	experimental bool
@@ -142,6 +147,8 @@ func (a *agent) handle(ctx context.Context, m message) (result object, then func
 		return a.initialize(ctx, m.Params)
 	case a.client == "":
 		return nil, nil, invalid("Not initialized")
+	case slices.Contains(a.unknown, m.Method):
+		return nil, nil, unknownMethod(m.Method)
 	}
 	switch m.Method {
 	case "account/login/start":
@@ -165,7 +172,11 @@ func (a *agent) handle(ctx context.Context, m message) (result object, then func
 	case "command/exec/terminate":
 		return a.terminateProgram(m.Params)
 	}
-	return nil, nil, invalid("Invalid request: unknown variant `%s`", m.Method)
+	return nil, nil, unknownMethod(m.Method)
+}
+
+func unknownMethod(name string) *wireError {
+	return invalid("Invalid request: unknown variant `%s`", name)
 }
 
 // version is the version of Codex whose protocol the agent speaks.

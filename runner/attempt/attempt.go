@@ -48,14 +48,18 @@ var errStopped = fmt.Errorf("not finished: the session was stopped, which leaves
 // Run makes one attempt and returns how it ended. It calls report from one
 // goroutine at a time and never after Run has returned, and stops when ctx is done.
 func Run(ctx context.Context, job Job, report func(Update)) schedule.Outcome {
+	a := newAttempt(job, report)
+	defer context.AfterFunc(ctx, func() { a.stopped() })()
+	err := a.run(ctx)
+	return a.outcome(ctx, err)
+}
+
+func newAttempt(job Job, report func(Update)) *attempt {
 	if job.Redact == nil {
 		job.Redact = func(text string) string { return text }
 	}
 	job.stoppedTime = cmp.Or(job.stoppedTime, stoppedTime)
-	a := &attempt{Job: job, report: report, stopped: sync.OnceValue(time.Now)}
-	defer context.AfterFunc(ctx, func() { a.stopped() })()
-	err := a.run(ctx)
-	return a.outcome(ctx, err)
+	return &attempt{Job: job, report: report, stopped: sync.OnceValue(time.Now)}
 }
 
 // attempt is an attempt in progress.
@@ -247,6 +251,7 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	}
 	if repo := a.Repository; repo != nil {
 		run.Branch, run.Base = repo.Checkout.Branch.String(), repo.Checkout.Base.String()
+		run.Uncommitted = a.work.byHost && kept
 		if a.work.aside {
 			run.Aside = git.AsideBranch
 		}
@@ -271,12 +276,12 @@ func (p prompts) first(resumed bool) string {
 // their callbacks.
 func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace.Process, codex.Options, error) {
 	var process *workspace.Process
-	runsPrograms := a.Repository != nil // of the host, inside the agent's sandbox
+	runsPrograms := a.Repository != nil // of the host, inside the agent's sandbox, if it can
 	options := codex.Options{
 		Version: a.Version, Cwd: ws.Path,
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
-		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.isRepository, NeedsExec: runsPrograms,
+		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.isRepository,
 		Deny: func(home string) []string {
 			readable := a.Denied.Readable
 			if process != nil {
@@ -284,6 +289,9 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 			}
 			return realPaths(a.deniedPaths(home), readable)
 		},
+	}
+	if runsPrograms {
+		options.NoExec = a.noExec
 	}
 	command := a.Codex.Command
 	switch {

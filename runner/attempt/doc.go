@@ -26,6 +26,11 @@
 // never opens the one that was there. Hooks that are trusted run outside the sandbox all
 // the same: then the process ends before them, and another one runs the turns.
 //
+// Where the server cannot run programs of the host in the sandbox, only sessions whose work
+// stays in the workspace can work (host_checkout.go): a new workspace gets the files of the
+// base from a checkout in a folder of the host, a kept one keeps its files and gets a new
+// .git, and hooks run outside the sandbox or not at all.
+//
 // The work comes out as a stream of bytes over the connection of the session (harvest.go)
 // and goes to Repository.Deliver (deliver.go). The agent can publish during a turn as well
 // (tools.go), and the session ends after a turn in which it did: the issue stays open until

@@ -28,6 +28,7 @@ type work struct {
 	ws       workspace.Workspace
 	began    time.Time
 	unfilled bool // the workspace is of no use for another session
+	byHost   bool // no program of the host can run in the sandbox
 	kept     bool // the workspace has what the last session left
 	aside    bool // on a branch of its own
 

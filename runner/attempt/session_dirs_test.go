@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -197,7 +198,7 @@ func TestPreflightChecksThatCodexRunsProgramsOfTheHost(t *testing.T) {
 				}
 			}
 			f.job.Denied.Paths = []string{f.path("home/.codex"), f.path("home/it's later")}
-			f.job.Repository = &Repository{}
+			f.job.Repository = &Repository{Deliver: func(context.Context, Delivery) (Delivered, error) { return Delivered{}, nil }}
 			f.job.Issue.ID, f.job.Issue.Identifier = "preflight", "preflight"
 			f.openWorkspaces()
 			if _, err := Preflight(t.Context(), f.job); err != nil {
