@@ -4,10 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,9 +17,12 @@ import (
 type trustChecker struct {
 	repo *repository
 
-	mu     sync.Mutex
-	facts  map[textVersion]editFacts
-	access map[string]writeAccess // by login in lower case
+	// access uses an answer of GitHub for half a polling interval, so that it never serves
+	// for longer than one.
+	access *client.Access
+
+	mu    sync.Mutex
+	facts map[textVersion]editFacts
 }
 
 // textVersion identifies what editFacts hold for: a text of an issue, and whether the
@@ -45,7 +45,7 @@ type editFacts struct {
 }
 
 func newTrustChecker(r *repository) *trustChecker {
-	return &trustChecker{repo: r, facts: make(map[textVersion]editFacts), access: make(map[string]writeAccess)}
+	return &trustChecker{repo: r, facts: make(map[textVersion]editFacts), access: client.NewAccess(r.client, r.cfg.Poll/2)}
 }
 
 // textVersionOf returns the version of the record's text.
@@ -212,41 +212,17 @@ func (t *trustChecker) labelDenial(ctx context.Context, r *record, f editFacts) 
 	return why, err
 }
 
-// writeAccess is GitHub's last answer about a person's permission.
-type writeAccess struct {
-	denial string // why the person's word does not count; "" when it does
-	etag   string
-	asked  time.Time
-}
-
-// writeDenial returns why an account is not a person with write access, "" when it
-// is. An answer of GitHub is used for half a polling interval, so that it never
-// serves for longer than one.
+// writeDenial returns why an account is not a person with write access, "" when it is.
 func (t *trustChecker) writeDenial(ctx context.Context, who *actor) (string, error) {
-	switch {
-	case who == nil || who.Login == "":
-		return "a deleted account", nil
-	case who.Typename != "User":
-		return fmt.Sprintf("%s is not a person", who.Login), nil
+	var account client.Account
+	if who != nil {
+		account = client.Account{Type: who.Typename, Login: who.Login}
 	}
-	login := strings.ToLower(who.Login)
-	t.mu.Lock()
-	known, ok := t.access[login]
-	t.mu.Unlock()
-	if ok && time.Since(known.asked) < t.repo.cfg.Poll/2 {
-		return known.denial, nil
-	}
-	known, err := t.repo.readWriteAccess(ctx, who.Login, known)
+	why, err := t.access.Denial(ctx, account)
 	if err != nil {
-		return "", err
+		return "", failed("decide whose text counts", err)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.access) >= maxCached {
-		clear(t.access)
-	}
-	t.access[login] = known
-	return known.denial, nil
+	return why, nil
 }
 
 // prefetchWriteAccess reads the permissions of several people concurrently, so that
@@ -256,36 +232,4 @@ func (t *trustChecker) prefetchWriteAccess(ctx context.Context, logins []string)
 		_, err := t.writeDenial(ctx, &actor{Typename: "User", Login: logins[i]})
 		return err
 	})
-}
-
-// readWriteAccess reads the permission of a person. When it has not changed from
-// known, the request costs nothing of the rate limit.
-func (r *repository) readWriteAccess(ctx context.Context, login string, known writeAccess) (writeAccess, error) {
-	op := fmt.Sprintf("read the permission of %s in %s", login, r.cfg.Repo)
-	asked := time.Now()
-	a, err := r.client.Do(ctx, client.Request{
-		Path: r.client.Path("/collaborators/%s/permission", url.PathEscape(login)), Permission: client.ReadMetadata, ETag: known.etag,
-	})
-	switch code := client.Status(err); {
-	case code == http.StatusNotModified && known.etag != "":
-		known.asked = asked
-		return known, nil
-	case code == http.StatusNotFound:
-		return writeAccess{denial: login + " is not a collaborator", asked: asked}, nil
-	case code >= 300 && code < 500 && code != http.StatusUnauthorized:
-		return writeAccess{denial: fmt.Sprintf("what %s may do cannot be read: give the token the permission metadata: read", login), asked: asked}, nil
-	case err != nil:
-		return writeAccess{}, failed(op, err)
-	}
-	var level struct {
-		Permission string `json:"permission"`
-	}
-	if err := r.client.Decode(a, &level); err != nil {
-		return writeAccess{}, failed(op, err)
-	}
-	p := writeAccess{etag: a.Header.Get("ETag"), asked: asked}
-	if level.Permission != "admin" && level.Permission != "write" {
-		p.denial = login + " has no write access"
-	}
-	return p, nil
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/shurcooL/graphql"
 
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -153,42 +150,6 @@ func (w writer) addLabel(ctx context.Context, op string, rec *record, label stri
 	return nil
 }
 
-// maxCommentPages bounds how many comments are searched for one by the program: the
-// newest 1,000. A comment that more people have answered than that is posted again.
-const maxCommentPages = 10
-
-// commentsQuery asks for a page of the comments of an issue, and whose the token is.
-type commentsQuery struct {
-	Viewer struct{ Login string }
-	Nodes  []*struct {
-		Issue struct {
-			Comments struct {
-				PageInfo struct {
-					HasPreviousPage bool
-					StartCursor     graphql.String
-				}
-				Nodes []*issueComment
-			} `graphql:"comments(last: 100, before: $before)"`
-		} `graphql:"... on Issue"`
-	} `graphql:"nodes(ids: $ids)"`
-}
-
-type issueComment struct {
-	ID     string
-	Body   string
-	Author *struct {
-		Typename string `graphql:"__typename"`
-		Login    string
-	}
-}
-
-// isBy reports whether the account of a token wrote the comment. The login of an App
-// has a suffix only where it asks for itself.
-func (c *issueComment) isBy(viewer string) bool {
-	login, bot := strings.CutSuffix(viewer, "[bot]")
-	return c.Author != nil && c.Author.Login == login && (c.Author.Typename == "Bot") == bot
-}
-
 // Comment posts a comment that ends with a hidden marker, or edits the one that does.
 func (w writer) Comment(ctx context.Context, id tracker.ID, key, text string) error {
 	op := fmt.Sprintf("comment on issue %q", clip(string(id)))
@@ -200,74 +161,17 @@ func (w writer) Comment(ctx context.Context, id tracker.ID, key, text string) er
 	if err != nil {
 		return err
 	}
-	marker := tracker.CommentMarker(key)
-	comment, err := w.findComment(ctx, op, rec.GetNodeID(), marker)
-	if err != nil {
-		return err
-	}
-	body := text + "\n\n" + marker
+	created, err := w.client.SetComment(ctx, client.Thread{Node: rec.GetNodeID(), Number: rec.GetNumber()}, tracker.CommentMarker(key), text)
+	e, typed := errors.AsType[*transport.Error](err)
 	switch {
-	case comment == nil:
-		return w.createComment(ctx, op, rec.GetNumber(), body)
-	case plainBody(comment.Body) == body:
+	case err == nil:
 		return nil
-	}
-	return w.editComment(ctx, op, comment.ID, body)
-}
-
-// plainBody returns the text of a comment as [writer.Comment] writes it.
-func plainBody(body string) string { return strings.TrimSpace(strings.ReplaceAll(body, "\r\n", "\n")) }
-
-// findComment returns the newest comment of the program that ends with a marker, nil
-// when there is none. A marker in a comment of somebody else counts for nothing.
-func (w writer) findComment(ctx context.Context, op, nodeID, marker string) (*issueComment, error) {
-	var before *graphql.String
-	for range maxCommentPages {
-		var data commentsQuery
-		err := w.client.Query(ctx, client.ReadIssues, &data, map[string]any{"ids": nodeIDs([]string{nodeID}), "before": before})
-		if err != nil {
-			return nil, failed(op, err)
-		}
-		if data.Viewer.Login == "" || len(data.Nodes) != 1 || data.Nodes[0] == nil {
-			return nil, fmt.Errorf("%s: %w: GitHub gave no comments: try again later", op, tracker.ErrResponse)
-		}
-		comments := data.Nodes[0].Issue.Comments
-		for _, c := range slices.Backward(comments.Nodes) {
-			if c != nil && c.isBy(data.Viewer.Login) && strings.HasSuffix(plainBody(c.Body), "\n"+marker) {
-				return c, nil
-			}
-		}
-		if !comments.PageInfo.HasPreviousPage {
-			return nil, nil
-		}
-		before = &comments.PageInfo.StartCursor
-	}
-	return nil, nil
-}
-
-func (w writer) createComment(ctx context.Context, op string, number int, body string) error {
-	err := w.client.CreateComment(ctx, number, body)
-	if err == nil {
-		return nil
-	}
-	if e, ok := errors.AsType[*transport.Error](err); ok && e.InDoubt() {
+	case !typed: // GitHub does not find the comment
+		return fmt.Errorf("%s: %w: %w", op, tracker.ErrStatus, err)
+	case created && e.InDoubt():
 		return tracker.PerhapsPosted(failed(op, err))
 	}
 	return failed(op, err)
-}
-
-func (w writer) editComment(ctx context.Context, op, nodeID, body string) error {
-	type UpdateIssueCommentInput struct {
-		ID   graphql.ID `json:"id"`
-		Body string     `json:"body"`
-	}
-	var done struct {
-		Update *struct {
-			IssueComment *struct{ ID string }
-		} `graphql:"updateIssueComment(input: $input)"`
-	}
-	err := w.client.Mutate(ctx, client.WriteIssues, &done, map[string]any{"input": UpdateIssueCommentInput{nodeID, body}})
-	return carriedOut(op, err, done.Update != nil && done.Update.IssueComment != nil)
 }
 
 // carriedOut returns the error of a mutation: GitHub answers null for what the token

@@ -171,7 +171,7 @@ func TestTheMarkerOfSomebodyElseCountsForNothing(t *testing.T) {
 
 func TestACommentIsFoundBelowManyOthers(t *testing.T) {
 	t.Parallel()
-	flood := slices.Repeat([]fakeIssueComment{{fakeUser{"mem", "User"}, "More."}}, 100*maxCommentPages-1)
+	flood := slices.Repeat([]fakeIssueComment{{fakeUser{"mem", "User"}, "More."}}, 100*commentPages-1)
 	ours := fakeIssueComment{app, "Begun.\r\n\r\n" + tracker.CommentMarker("summary")}
 	for name, row := range map[string]struct {
 		comments []fakeIssueComment
@@ -179,8 +179,8 @@ func TestACommentIsFoundBelowManyOthers(t *testing.T) {
 		pages    int
 	}{
 		"the newest":               {append(slices.Clone(flood), ours), "POST /graphql 200", 1},
-		"the oldest of the newest": {append([]fakeIssueComment{ours}, flood...), "POST /graphql 200", maxCommentPages},
-		"too old":                  {append([]fakeIssueComment{ours, flood[0]}, flood...), "POST /repos/acme/shop/issues/1/comments 201", maxCommentPages},
+		"the oldest of the newest": {append([]fakeIssueComment{ours}, flood...), "POST /graphql 200", commentPages},
+		"too old":                  {append([]fakeIssueComment{ours, flood[0]}, flood...), "POST /repos/acme/shop/issues/1/comments 201", commentPages},
 	} {
 		f := newFake(t)
 		f.put(func(i *fakeIssue) { i.comments = row.comments })
@@ -291,3 +291,6 @@ func TestTheMutationsFitTheSchemaThatGitHubPublishes(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// commentPages is how many pages of comments are searched.
+const commentPages = 10

@@ -27,6 +27,9 @@ type PullComment struct {
 	URL    string
 	At     time.Time // when it was published or last edited
 	Edited bool
+	// Distrust is why the word of the author does not count, as [Access.Judge] found; empty
+	// for a person with write access.
+	Distrust string
 }
 
 // Account is an account of GitHub as GraphQL names it: the login of a bot has no [bot].

@@ -1,0 +1,248 @@
+package discussion
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/feedback"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+// Discussion reaches the people of a tracker and of the pull requests in a repository.
+// Any number of goroutines may use it.
+type Discussion struct {
+	Issues tracker.Conversation // nil if the tracker cannot be listened to
+	Writer tracker.Writer
+	GitHub *client.Client // where the pull requests are; nil for none
+	Access *client.Access // to the repository of the pull requests; nil without GitHub
+	// Redact hides secrets in what was said, before anything cuts it; nil hides none.
+	Redact func(string) string
+
+	mu    sync.Mutex
+	nodes map[int]string // ids of pull requests in GraphQL, by number
+}
+
+// Topic is an issue about which something may have been said.
+type Topic struct {
+	ID     tracker.ID
+	Since  time.Time // what was said before is not of interest
+	Number int       // of its pull request; 0 for none
+	Head   string    // commit that the program published there last
+	Base   string    // branch that it was published for
+	Pull   string    // digest of the pull request, of which nothing is unanswered; empty to read all of it
+}
+
+// Heard is what was read about a topic.
+type Heard struct {
+	feedback.World
+	Pulled string // digest of the pull request; empty if there is none
+}
+
+// Read reads what was said about topics. A topic that the trackers do not know has no
+// entry. What the token may not read is a warning, one sentence each.
+func (d *Discussion) Read(ctx context.Context, topics []Topic) (heard map[tracker.ID]Heard, warnings []string, err error) {
+	heard = make(map[tracker.ID]Heard, len(topics))
+	since := make(map[tracker.ID]time.Time, len(topics))
+	for _, t := range topics {
+		heard[t.ID], since[t.ID] = Heard{}, t.Since
+	}
+	if d.Issues != nil {
+		comments, err := d.Issues.CommentsSince(ctx, since)
+		if err != nil {
+			return nil, nil, err
+		}
+		for id, list := range comments {
+			for i := range list.List {
+				list.List[i].Text = d.redact(list.List[i].Text)
+			}
+			h := heard[id]
+			h.Comments = list
+			heard[id] = h
+		}
+	}
+	if d.GitHub == nil {
+		return heard, nil, nil
+	}
+	warnings, err = d.readPulls(ctx, topics, heard)
+	return heard, warnings, err
+}
+
+// readPulls adds the pull requests of topics to what was heard.
+func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tracker.ID]Heard) ([]string, error) {
+	var numbers []int
+	for _, t := range topics {
+		if t.Number > 0 {
+			numbers = append(numbers, t.Number)
+		}
+	}
+	if len(numbers) == 0 {
+		return nil, nil
+	}
+	statuses, lacks, err := d.GitHub.PullStatuses(ctx, numbers)
+	if err != nil {
+		return nil, fmt.Errorf("read the pull requests: %w", err)
+	}
+	var warnings []string
+	for _, t := range topics {
+		status, known := statuses[t.Number]
+		if !known {
+			continue
+		}
+		d.remember(status)
+		h := heard[t.ID]
+		h.Pulled = digest(status)
+		h.Pull = pullOf(status, t)
+		if status.State == "OPEN" && h.Pulled != t.Pull {
+			more, err := d.readPull(ctx, status, t, h.Pull)
+			if err != nil {
+				return nil, fmt.Errorf("read pull request #%d: %w", t.Number, err)
+			}
+			lacks = append(lacks, more...)
+		}
+		heard[t.ID] = h
+	}
+	for _, lack := range lacks {
+		if text := lack.Error(); !slices.Contains(warnings, text) {
+			warnings = append(warnings, text)
+		}
+	}
+	return warnings, nil
+}
+
+// pullOf returns what the status of a pull request tells.
+func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
+	state := schedule.PullOpen
+	switch s.State {
+	case "MERGED":
+		state = schedule.PullMerged
+	case "CLOSED":
+		state = schedule.PullClosed
+	}
+	return &feedback.Pull{
+		Number: s.Number, URL: s.URL, State: state, By: s.By, Draft: s.Draft,
+		Head: s.Head, Ours: t.Head, Base: s.Base, For: t.Base, Conflicts: s.Mergeable == "CONFLICTING",
+	}
+}
+
+// readPull reads everything that is said about an open pull request.
+func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic, p *feedback.Pull) ([]client.Lack, error) {
+	said, err := d.GitHub.PullDiscussion(ctx, s.Node)
+	if err != nil {
+		return nil, err
+	}
+	p.Complete = true
+	comments, err := d.Access.Judge(ctx, said.Comments, t.Since)
+	if err != nil {
+		return nil, err
+	}
+	p.Comments.List = d.toComments(comments)
+	if len(comments) == len(said.Comments) { // otherwise the older ones are not of interest
+		p.Comments.Omitted = said.OmittedComments
+	}
+	for _, r := range said.Reviews {
+		judged, err := d.Access.Judge(ctx, []client.PullComment{r.PullComment}, t.Since)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range d.toComments(judged) {
+			p.Reviews = append(p.Reviews, feedback.Review{Comment: c, Verdict: feedback.Verdict(strings.ToLower(r.Verdict))})
+		}
+	}
+	for _, r := range said.Threads {
+		judged, err := d.Access.Judge(ctx, r.Comments, t.Since)
+		if err != nil {
+			return nil, err
+		}
+		p.Threads = append(p.Threads, feedback.Thread{
+			ID: r.Node, Path: r.Path, Line: r.Line, Code: d.redact(r.Code), Outdated: r.Outdated, Resolved: r.Resolved, Comments: d.toComments(judged),
+		})
+	}
+	return d.readChecks(ctx, s, p)
+}
+
+// toComments returns comments of pull requests as comments of issues are.
+func (d *Discussion) toComments(list []client.PullComment) []tracker.Comment {
+	comments := make([]tracker.Comment, len(list))
+	for i, c := range list {
+		comments[i] = tracker.Comment{
+			ID: c.Node, Author: c.Author.Login, Own: c.Own, Bot: c.Author.Type == "Bot", Distrust: c.Distrust,
+			Text: d.redact(c.Text), URL: c.URL, At: c.At,
+		}
+	}
+	return comments
+}
+
+// readChecks reads the checks of the commit that the program published, if one failed.
+func (d *Discussion) readChecks(ctx context.Context, s client.PullStatus, p *feedback.Pull) ([]client.Lack, error) {
+	if s.Checks != "FAILURE" && s.Checks != "ERROR" || p.Head != p.Ours {
+		return nil, nil
+	}
+	checks, err := d.GitHub.FailedChecks(ctx, p.Head)
+	if err != nil {
+		return nil, err
+	}
+	lacks, err := d.GitHub.ReadOutputs(ctx, checks.Failed)
+	if err != nil {
+		return nil, err
+	}
+	p.Running = checks.Running
+	for _, c := range checks.Failed {
+		p.Checks = append(p.Checks, feedback.Check{
+			ID: c.Node, Name: nameOf(c), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.redact), At: c.At,
+		})
+	}
+	return slices.Concat(checks.Lacks, lacks), nil
+}
+
+// digest returns a digest of a status that changes when anything is said or happens.
+func digest(s client.PullStatus) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", s))
+	return hex.EncodeToString(sum[:16])
+}
+
+// remember keeps the id of a pull request.
+func (d *Discussion) remember(s client.PullStatus) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.nodes == nil {
+		d.nodes = map[int]string{}
+	}
+	d.nodes[s.Number] = s.Node
+}
+
+// thread returns a pull request as its comments are written to.
+func (d *Discussion) thread(ctx context.Context, number int) (client.Thread, error) {
+	d.mu.Lock()
+	node := d.nodes[number]
+	d.mu.Unlock()
+	if node == "" {
+		statuses, _, err := d.GitHub.PullStatuses(ctx, []int{number})
+		if err != nil {
+			return client.Thread{}, err
+		}
+		status, known := statuses[number]
+		if !known {
+			return client.Thread{}, errors.New("GitHub does not find the pull request")
+		}
+		d.remember(status)
+		node = status.Node
+	}
+	return client.Thread{Node: node, Number: number}, nil
+}
+
+// redact hides secrets in a text.
+func (d *Discussion) redact(text string) string {
+	if d.Redact == nil {
+		return text
+	}
+	return d.Redact(text)
+}

@@ -1,0 +1,110 @@
+package discussion
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner/feedback"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/defuse"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+// Say makes a text of the program its comment with a key, where people look: on the pull
+// request with this number, or on the issue if it is 0. [tracker.Writer] says what keys
+// and texts may be.
+func (d *Discussion) Say(ctx context.Context, id tracker.ID, number int, key, text string) error {
+	if number == 0 || d.GitHub == nil {
+		return d.Writer.Comment(ctx, id, key, text)
+	}
+	text, err := tracker.PrepareComment(key, text)
+	if err != nil {
+		return err
+	}
+	on, err := d.thread(ctx, number)
+	if err == nil {
+		_, err = d.GitHub.SetComment(ctx, on, tracker.CommentMarker(key), text)
+	}
+	if err != nil {
+		return fmt.Errorf("comment on pull request #%d: %w", number, err)
+	}
+	return nil
+}
+
+// Reply posts the answer of an agent to an item of feedback, where its author reads it:
+// in the thread of a review, or else as a comment of its own, which a second answer to the
+// item replaces. With resolve it closes the thread. The text has no secrets.
+func (d *Discussion) Reply(ctx context.Context, id tracker.ID, number int, item feedback.Item, text string, resolve bool) error {
+	text = defuse.Body(text)
+	if strings.TrimSpace(text) == "" {
+		return errors.New("nothing is left of the text when it is made harmless: write it without hidden parts")
+	}
+	if item.Thread == "" || d.GitHub == nil {
+		if !item.OnPull {
+			number = 0
+		}
+		return d.Say(ctx, id, number, replyKey(item), "In reply to "+reference(item)+":\n\n"+text)
+	}
+	text, err := tracker.PrepareComment("reply", text)
+	if err == nil {
+		err = d.GitHub.ReplyToThread(ctx, item.Thread, text+"\n\n"+tracker.CommentMarker("reply"))
+	}
+	if err != nil || !resolve {
+		return err
+	}
+	if err := d.GitHub.ResolveThread(ctx, item.Thread); err != nil {
+		return fmt.Errorf("the answer is posted, and the thread is not resolved: %w", err)
+	}
+	return nil
+}
+
+// replyKey returns the key of the comment that answers an item.
+func replyKey(item feedback.Item) string {
+	sum := sha256.Sum256([]byte(string(item.Kind) + "\x00" + item.URL + "\x00" + item.Author + "\x00" + item.At.UTC().String()))
+	return "reply-" + hex.EncodeToString(sum[:8])
+}
+
+// reference names an item for people, without mentioning anybody.
+func reference(item feedback.Item) string {
+	text := defuse.Title(item.Author, "somebody")
+	if item.URL != "" && !strings.ContainsAny(item.URL, " ()<>\n") {
+		return fmt.Sprintf("[%s](%s)", strings.NewReplacer("[", "(", "]", ")").Replace(text), item.URL)
+	}
+	return text
+}
+
+// React tells the author of a command what became of it.
+func (d *Discussion) React(ctx context.Context, id tracker.ID, o feedback.Order, r tracker.Reaction) error {
+	if !o.OnPull {
+		return d.Issues.React(ctx, id, o.Comment, r)
+	}
+	content := "THUMBS_UP"
+	if r == tracker.Unknown {
+		content = "CONFUSED"
+	}
+	return d.GitHub.ReactTo(ctx, o.Comment, content)
+}
+
+// Merged removes what a merged pull request leaves: its branch, if it is still at the
+// head that was merged; and the issue is moved to a state unless that is empty or the
+// issue is finished or gone.
+func (d *Discussion) Merged(ctx context.Context, id tracker.ID, branch, head, state string) error {
+	var err error
+	if state != "" {
+		err = d.Writer.Move(ctx, id, state)
+		if errors.Is(err, tracker.ErrFinished) || errors.Is(err, tracker.ErrNotVisible) {
+			err = nil
+		}
+	}
+	if err == nil && d.GitHub != nil && branch != "" && head != "" {
+		err = d.GitHub.DeleteBranchAt(ctx, branch, head)
+		if errors.Is(err, client.ErrBranchMoved) {
+			err = nil // somebody goes on with it
+		}
+	}
+	return err
+}

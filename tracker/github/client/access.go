@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxPeople bounds the people whose permissions are remembered.
+const maxPeople = 1000
+
+// Access tells which accounts are people with write access to the repository of a
+// client. It asks GitHub about each of them again when an answer is older than its
+// limit. Any number of goroutines may use it.
+type Access struct {
+	client *Client
+	Limit  time.Duration // the age until which an answer is used
+
+	mu     sync.Mutex
+	people map[string]permission // by login in lower case
+}
+
+// NewAccess returns an Access that uses an answer of GitHub until it has this age.
+func NewAccess(c *Client, limit time.Duration) *Access {
+	return &Access{client: c, Limit: limit, people: map[string]permission{}}
+}
+
+// permission is GitHub's last answer about a person.
+type permission struct {
+	denial string // why the person's word does not count; "" when it does
+	etag   string
+	asked  time.Time
+}
+
+// Denial returns why an account is not a person with write access, "" when it is. What
+// GitHub does not tell counts as no.
+func (a *Access) Denial(ctx context.Context, who Account) (string, error) {
+	switch {
+	case who.Login == "":
+		return "a deleted account", nil
+	case who.Type != "User":
+		return fmt.Sprintf("%s is not a person", who.Login), nil
+	}
+	login := strings.ToLower(who.Login)
+	a.mu.Lock()
+	known, ok := a.people[login]
+	a.mu.Unlock()
+	if ok && time.Since(known.asked) < a.Limit {
+		return known.denial, nil
+	}
+	known, err := a.client.readPermission(ctx, who.Login, known)
+	if err != nil {
+		return "", err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.people) >= maxPeople {
+		clear(a.people)
+	}
+	a.people[login] = known
+	return known.denial, nil
+}
+
+// Judge returns the comments since a time, with why the words of their authors do not
+// count. It does not ask about the account of the token.
+func (a *Access) Judge(ctx context.Context, comments []PullComment, since time.Time) ([]PullComment, error) {
+	var judged []PullComment
+	for _, c := range comments {
+		if c.At.Before(since) {
+			continue
+		}
+		if !c.Own {
+			why, err := a.Denial(ctx, c.Author)
+			if err != nil {
+				return nil, err
+			}
+			c.Distrust = why
+		}
+		judged = append(judged, c)
+	}
+	return judged, nil
+}
+
+// readPermission reads the permission of a person. When it has not changed from known,
+// the request costs nothing of the rate limit.
+func (c *Client) readPermission(ctx context.Context, login string, known permission) (permission, error) {
+	asked := time.Now()
+	a, err := c.Do(ctx, Request{
+		Path: c.Path("/collaborators/%s/permission", url.PathEscape(login)), Permission: ReadMetadata, ETag: known.etag,
+	})
+	switch code := Status(err); {
+	case code == http.StatusNotModified && known.etag != "":
+		known.asked = asked
+		return known, nil
+	case code == http.StatusNotFound:
+		return permission{denial: login + " is not a collaborator", asked: asked}, nil
+	case code >= 300 && code < 500 && code != http.StatusUnauthorized && code != http.StatusTooManyRequests:
+		return permission{denial: fmt.Sprintf("what %s may do cannot be read: give the token the permission metadata: read", login), asked: asked}, nil
+	case err != nil:
+		return permission{}, fmt.Errorf("read the permission of %s in %s: %w", login, c.repo, err)
+	}
+	var level struct {
+		Permission string `json:"permission"`
+	}
+	if err := c.Decode(a, &level); err != nil {
+		return permission{}, fmt.Errorf("read the permission of %s in %s: %w", login, c.repo, err)
+	}
+	p := permission{etag: a.Header.Get("ETag"), asked: asked}
+	if level.Permission != "admin" && level.Permission != "write" {
+		p.denial = login + " has no write access"
+	}
+	return p, nil
+}

@@ -1,0 +1,107 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/shurcooL/graphql"
+)
+
+// IssueStatus tells how far the conversation on an issue is.
+type IssueStatus struct {
+	Node    string    // id in GraphQL
+	Updated time.Time // when GitHub says that the issue changed last
+	Edited  time.Time // when one of its comments changed last; zero for none
+}
+
+// maxIssues bounds the issues of one query.
+const maxIssues = 100
+
+type issueStatusNode struct {
+	ID             string
+	Number         int
+	UpdatedAt      time.Time
+	LatestComments nodes[struct{ UpdatedAt time.Time }] `graphql:"edited: comments(last: 1, orderBy: {field: UPDATED_AT, direction: ASC})"`
+}
+
+// IssueStatuses reads how far the conversations on issues are, with one request for each
+// 100 of them. A number that is none of an issue has no entry.
+func (c *Client) IssueStatuses(ctx context.Context, numbers []int) (map[int]IssueStatus, error) {
+	statuses := map[int]IssueStatus{}
+	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
+	for part := range slices.Chunk(numbers, maxIssues) {
+		data := reflect.New(numbersQuery[issueStatusNode]("issue", part))
+		if err := c.Query(ctx, ReadIssues, data.Interface(), c.repositoryVariables()); err != nil {
+			return nil, err
+		}
+		repository := data.Elem().Field(0)
+		if repository.IsNil() {
+			return nil, c.unseen()
+		}
+		for i := range part {
+			issue, _ := repository.Elem().Field(i).Interface().(*issueStatusNode)
+			if issue == nil {
+				continue
+			}
+			s := IssueStatus{Node: issue.ID, Updated: issue.UpdatedAt}
+			for _, comment := range issue.LatestComments.Nodes {
+				if comment != nil {
+					s.Edited = comment.UpdatedAt
+				}
+			}
+			statuses[issue.Number] = s
+		}
+	}
+	return statuses, nil
+}
+
+// numbersQuery returns the type of a query for parts of a repository that have numbers:
+//
+//	struct {
+//		Repository *struct {
+//			N12 *T `graphql:"n12: issue(number: 12)"`
+//			…
+//		} `graphql:"repository(owner: $owner, name: $name)"`
+//	}
+func numbersQuery[T any](field string, numbers []int) reflect.Type {
+	fields := make([]reflect.StructField, len(numbers))
+	for i, n := range numbers {
+		fields[i] = reflect.StructField{
+			Name: fmt.Sprintf("N%d", n), Type: reflect.TypeFor[*T](),
+			Tag: reflect.StructTag(fmt.Sprintf(`graphql:"n%d: %s(number: %d)"`, n, field, n)),
+		}
+	}
+	return reflect.StructOf([]reflect.StructField{{
+		Name: "Repository", Type: reflect.PointerTo(reflect.StructOf(fields)),
+		Tag: `graphql:"repository(owner: $owner, name: $name)"`,
+	}})
+}
+
+// IssueComments reads the newest 100 comments on the issue of an id in GraphQL, oldest
+// first, and how many older ones there are.
+func (c *Client) IssueComments(ctx context.Context, node string) (comments []PullComment, omitted int, err error) {
+	var data struct {
+		Node *struct {
+			Issue struct {
+				ID       string
+				Comments counted[commentNode] `graphql:"comments(last: 100)"`
+			} `graphql:"... on Issue"`
+		} `graphql:"node(id: $id)"`
+	}
+	if err := c.Query(ctx, ReadIssues, &data, map[string]any{"id": graphql.ID(node)}); err != nil {
+		return nil, 0, err
+	}
+	if data.Node == nil || data.Node.Issue.ID != node {
+		return nil, 0, c.unseen()
+	}
+	list := data.Node.Issue.Comments
+	for _, one := range list.Nodes {
+		if one != nil && one.PublishedAt != nil {
+			comments = append(comments, one.comment())
+		}
+	}
+	return comments, list.omitted(), nil
+}
