@@ -12,14 +12,37 @@ import (
 
 // checkSettings checks that the project exists and that its teams have the states
 // that the workflow names: every active one, that of the hand-over, and at least one
-// terminal one, because the usual list of terminal states has more names than a board.
+// terminal one, because the usual list of terminal states has more names than a board. It
+// warns of labels that do not exist.
 func (r *reader) checkSettings(ctx context.Context) error {
 	const op = "check the Linear project"
 	var scope scopeQuery
 	if err := r.query(ctx, op, &scope, map[string]any{"projectSlug": graphql.String(r.cfg.ProjectSlug)}); err != nil {
 		return err
 	}
-	return r.checkProject(ctx, op, scope.Projects)
+	if err := r.checkProject(ctx, op, scope.Projects); err != nil {
+		return err
+	}
+	return r.checkRequiredLabels(ctx)
+}
+
+// checkRequiredLabels logs a warning for each required label that Linear does not have:
+// no issue can carry it, so none is worked on.
+func (r *reader) checkRequiredLabels(ctx context.Context) error {
+	const op = "look for the required labels in Linear"
+	for _, label := range r.cfg.RequiredLabels {
+		var found labelQuery
+		if err := r.query(ctx, op, &found, map[string]any{"label": graphql.String(label)}); err != nil {
+			return err
+		}
+		if _, err := found.IssueLabels.nextCursor(); err != nil {
+			return fmt.Errorf("%s: %w", op, err)
+		}
+		if !slices.ContainsFunc(found.IssueLabels.Nodes, func(l teamLabel) bool { return !l.IsGroup }) {
+			r.wire.Log.Warn("no issue can be worked on: tracker.required_labels names a label that Linear does not have", "label", label)
+		}
+	}
+	return nil
 }
 
 // checkProject compares the project that Linear returned with the settings.

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -64,6 +65,31 @@ func TestAScopeThatExistsIsAccepted(t *testing.T) {
 	c.cfg.ActiveStates = []string{"state 59"}
 	if err := c.check(t); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestARequiredLabelThatLinearDoesNotHaveIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.labels = []object{
+		{"id": "label-1", "name": "Ready", "isGroup": false, "team": object(nil)},
+		{"id": "label-2", "name": "Kind", "isGroup": true, "team": object(nil)},
+	}
+	for label, warned := range map[string]bool{"ready": false, "readdy": true, "kind": true} {
+		c := f.serve(t)
+		var log bytes.Buffer
+		o := c.cfg.Options
+		o.RequiredLabels = []string{label}
+		adapter, err := c.cfg.Open(o, c.http, slog.New(slog.NewTextHandler(&log, nil)))
+		if err == nil {
+			err = adapter.Check(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), "tracker.required_labels names a label that Linear does not have"); got != warned {
+			t.Errorf("%s: warned %t\n%s", label, got, &log)
+		}
 	}
 }
 

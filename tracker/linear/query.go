@@ -95,6 +95,11 @@ type projectNode struct {
 	}] `graphql:"teams(first: 20)"`
 }
 
+// labelQuery asks for the labels of one name, of the workspace and of every team.
+type labelQuery struct {
+	IssueLabels page[teamLabel] `graphql:"issueLabels(first: 50, filter: {name: {eqIgnoreCase: $label}})"`
+}
+
 // projectsQuery asks for the projects that the key can see.
 type projectsQuery struct {
 	Projects page[struct {

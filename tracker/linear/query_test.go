@@ -115,13 +115,17 @@ func everyQuery(t *testing.T) map[string]string {
 	if _, err := c.IssuesByID(t.Context(), []tracker.ID{tracker.ID(o["id"].(string))}); err != nil {
 		t.Fatal(err)
 	}
+	c.cfg.RequiredLabels = []string{"ready"}
+	if err := c.check(t); err != nil {
+		t.Fatal(err)
+	}
 	c.cfg.ProjectSlug = "none"
 	trackertest.CheckError(t, c.check(t), tracker.ErrInvalidConfig)
 	named := make(map[string]string)
 	for _, query := range f.asked {
 		for name, part := range map[string]string{
 			"list": "filter: $filter", "read": "$ids", "labels": "{labels(first: 50", "relations": "{inverseRelations(first: 50",
-			"scope": "){projects(first: 1", "projects": "projects(first: 50)",
+			"scope": "){projects(first: 1", "projects": "projects(first: 50)", "label": "eqIgnoreCase: $label",
 		} {
 			if !strings.Contains(query, part) {
 				continue
@@ -178,7 +182,7 @@ func TestWhatIsAskedCostsWhatThePackageSays(t *testing.T) {
 	}
 	got["read of 3"] = complexity(t, schema, queries["read"], 3)
 	want := map[string]float64{
-		"first list": 3067, "list": 1898, "read": 1898, "read of 3": 116, "labels": 59, "relations": 174, "scope": 1170, "projects": 63,
+		"first list": 3067, "list": 1898, "read": 1898, "read of 3": 116, "labels": 59, "relations": 174, "scope": 1170, "projects": 63, "label": 123,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("change the package's documentation too (-want +got):\n%s", diff)
