@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -212,6 +213,31 @@ func TestNothingRunsBeforeMain(t *testing.T) {
 				t.Errorf("%s has an init function", s.name)
 			}
 		}
+	}
+}
+
+// maxPrepared is what one of our packages may allocate before main, in bytes: a
+// compiled regular expression takes 2,000 to 80,000, and most runs use few of them.
+const maxPrepared = 28 << 10
+
+func TestPackagesPrepareLittleBeforeMain(t *testing.T) {
+	t.Parallel()
+	p := emptyProject(t)
+	p.env = append(p.env, "GODEBUG=inittrace=1")
+	initialized := regexp.MustCompile(`(?m)^init (\S+) @.* clock, (\d+) bytes`).FindAllStringSubmatch(p.ok("--help").stderr, -1)
+	ours := 0
+	for _, line := range initialized {
+		name, isOurs := strings.CutPrefix(line[1], module+"/")
+		if !isOurs || name == "cmd/symphony" || slices.Contains(equipment, name) {
+			continue // no part of the program, or together with the variables of its tests
+		}
+		ours++
+		if allocated, _ := strconv.Atoi(line[2]); allocated > maxPrepared {
+			t.Errorf("%s allocates %d bytes before main, at most %d may be: prepare with sync.OnceValue what not every run needs", name, allocated, maxPrepared)
+		}
+	}
+	if ours == 0 {
+		t.Errorf("no package of ours is among the %d that were initialized", len(initialized))
 	}
 }
 

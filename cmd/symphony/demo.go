@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -162,8 +163,8 @@ func copyDemo(folder, command string, delivers bool) error {
 		}
 		text := strings.Replace(string(content), "command: "+realAgent, "command: "+strconv.Quote(command), 1)
 		if !delivers {
-			text = deliverSections.ReplaceAllString(text, "")
-			text = deliverStep.ReplaceAllString(text, "- [ ] Move this issue to `Review`")
+			text = deliverSections().ReplaceAllString(text, "")
+			text = deliverStep().ReplaceAllString(text, "- [ ] Move this issue to `Review`")
 		}
 		return os.WriteFile(target, []byte(text), 0o600)
 	})
@@ -171,20 +172,20 @@ func copyDemo(folder, command string, delivers bool) error {
 
 // What the sample files say of the delivery.
 var (
-	deliverSections = regexp.MustCompile(`(?m)^(repository|delivery):\n(  .*\n)+`)
-	deliverStep     = regexp.MustCompile("(?m)^- \\[ \\] Call `deliver` .*$")
+	deliverSections = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(repository|delivery):\n(  .*\n)+`) })
+	deliverStep     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?m)^- \\[ \\] Call `deliver` .*$") })
 )
 
 // quoteIfNeeded returns text as one word of a shell command, quoted if it is more than
 // one otherwise.
 func quoteIfNeeded(text string) string {
-	if plainWord.MatchString(text) {
+	if plainWord().MatchString(text) {
 		return text
 	}
 	return shellQuote(text)
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
 
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 

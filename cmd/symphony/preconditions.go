@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/prompt"
@@ -77,13 +78,15 @@ func (a *app) checkTrackerKey(wf workflow.Workflow) error {
 // ownProvider matches the options that give Codex a provider of its own on the
 // command line, which takes a key from codex.env or none at all. Codex itself reports
 // what it lacks, before the first turn.
-var ownProvider = regexp.MustCompile(`\bmodel_provider|\bopenai_base_url|(^|\s)--(oss|profile)\b|(^|\s)-p\b`)
+var ownProvider = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bmodel_provider|\bopenai_base_url|(^|\s)--(oss|profile)\b|(^|\s)-p\b`)
+})
 
 // checkLogin returns an error when Codex has no way to log in, as in a fork, where
 // every secret is empty.
 func (a *app) checkLogin(wf workflow.Workflow) error {
 	command := wf.Settings.Codex.Command
-	if filepath.Base(firstWord(command)) != "codex" || a.account().Key != "" || ownProvider.MatchString(command) {
+	if filepath.Base(firstWord(command)) != "codex" || a.account().Key != "" || ownProvider().MatchString(command) {
 		return nil
 	}
 	home := a.codexHome()

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // delimiter ends a value in the file of outputs. The library's is fixed, so
 // an author who knows it could end a value early and forge other outputs.
 const delimiter = "_GitHubActionsFileCommandDelimeter_"
 
-var outputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+var outputName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`) })
 
 // Output sets an output of the step. It fails with [ErrOutput] when the runner
 // would read something else than was meant, and with [ErrCommandFile] when the
@@ -18,7 +19,7 @@ var outputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 func (r *Runtime) Output(name, value string) error {
 	operation := fmt.Sprintf("set output %.80q", name)
 	switch {
-	case !outputName.MatchString(name):
+	case !outputName().MatchString(name):
 		return fmt.Errorf("%s: %w: use a letter or _, then letters, digits, - or _", operation, ErrOutput)
 	case strings.Contains(value, delimiter):
 		return fmt.Errorf("%s: %w: its value would end early and could forge other outputs; leave out %q", operation, ErrOutput, delimiter)

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -17,12 +18,14 @@ type token struct {
 
 // tokens matches the tokens of the engine's scanner: a property is one token with
 // its dot, a keyword one with its colon.
-var tokens = regexp.MustCompile(`(?s)[\s\v]+|"(?:[^"\\]|\\.)*"|'[^']*'|-?\d+(?:\.\d+)?|\.\.|` +
-	`\.?[\pL_][\pL\pM\p{Nd}_-]*\??:?|[=!<>]=|.`)
+var tokens = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)[\s\v]+|"(?:[^"\\]|\\.)*"|'[^']*'|-?\d+(?:\.\d+)?|\.\.|` +
+		`\.?[\pL_][\pL\pM\p{Nd}_-]*\??:?|[=!<>]=|.`)
+})
 
 func tokenize(args string) []token {
 	var all []token
-	for _, at := range tokens.FindAllStringIndex(args, -1) {
+	for _, at := range tokens().FindAllStringIndex(args, -1) {
 		if text := args[at[0]:at[1]]; strings.TrimSpace(text) != "" {
 			all = append(all, token{text, at[0]})
 		}

@@ -23,7 +23,7 @@ func draftMark(w Work, v delivery.Verdict) string {
 // hasDraftMark reports whether a body that the host wrote has the mark.
 func hasDraftMark(body string) bool {
 	body = withoutReturns(body)
-	m := marker.FindStringSubmatch(body)
+	m := marker().FindStringSubmatch(body)
 	return m != nil && m[2] != "" && isOurs(body)
 }
 

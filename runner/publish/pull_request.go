@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/tracker/defuse"
@@ -200,7 +201,9 @@ func markerText(s string) string {
 }
 
 // marker matches the first line of a body that the host wrote; see [draftMark].
-var marker = regexp.MustCompile(`^<!-- symphony: issue=\S+ head=[0-9a-f]{40} text=([0-9a-f]{64})( draft)? -->\n`)
+var marker = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^<!-- symphony: issue=\S+ head=[0-9a-f]{40} text=([0-9a-f]{64})( draft)? -->\n`)
+})
 
 // withoutReturns returns a body with the ends of lines that it was written with: GitHub
 // stores others.
@@ -209,7 +212,7 @@ func withoutReturns(body string) string { return strings.ReplaceAll(body, "\r\n"
 // isOurs reports whether a body is as the host wrote it.
 func isOurs(body string) bool {
 	body = withoutReturns(body)
-	m := marker.FindStringSubmatch(body)
+	m := marker().FindStringSubmatch(body)
 	return m != nil && m[1] == digest(strings.TrimSpace(body[len(m[0]):]))
 }
 

@@ -5,16 +5,19 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // variablePattern matches a reference to an environment variable, $NAME or ${NAME}.
-var variablePattern = regexp.MustCompile(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
+var variablePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
+})
 
 // variableName returns the environment variable that v is a reference to. It reports
 // false if v is anything else, or has other text around the reference.
 func variableName(v any) (name string, ok bool) {
 	text, ok := v.(string)
-	if !ok || text == "" || variablePattern.FindString(text) != text {
+	if !ok || text == "" || variablePattern().FindString(text) != text {
 		return "", false
 	}
 	return strings.Trim(text, "${}"), true
@@ -36,7 +39,7 @@ func (d *decoder) expandPath(text string) (string, error) {
 		text = d.lookupVariable(name)
 	} else {
 		var unset error
-		text = variablePattern.ReplaceAllStringFunc(text, func(ref string) string {
+		text = variablePattern().ReplaceAllStringFunc(text, func(ref string) string {
 			name, _ := variableName(ref)
 			value := d.lookupVariable(name)
 			if value == "" {

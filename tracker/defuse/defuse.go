@@ -10,6 +10,7 @@ package defuse
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -43,11 +44,11 @@ func Title(text, byDefault string) string {
 func Body(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	text = visible(text)
-	text = comment.ReplaceAllString(text, "")
-	text = entity.ReplaceAllStringFunc(text, func(e string) string { return "&amp;" + e[1:] })
-	text = tag.ReplaceAllString(text, "&lt;$1")
+	text = comment().ReplaceAllString(text, "")
+	text = entity().ReplaceAllStringFunc(text, func(e string) string { return "&amp;" + e[1:] })
+	text = tag().ReplaceAllString(text, "&lt;$1")
 	text = strings.ReplaceAll(text, "![", "!"+separator+"[")
-	text = command.ReplaceAllString(text, "$1\\/$2")
+	text = command().ReplaceAllString(text, "$1\\/$2")
 	return strings.TrimSpace(untrusted.Truncate(defuse(text), maxBody))
 }
 
@@ -56,7 +57,7 @@ func Body(text string) string {
 // trailer is indented.
 func Message(title, text string, trailers ...string) string {
 	body := strings.TrimSpace(untrusted.Truncate(defuse(visible(text)), maxBody))
-	body = trailer.ReplaceAllString(body, " $1")
+	body = trailer().ReplaceAllString(body, " $1")
 	parts := []string{title}
 	for _, part := range []string{body, strings.Join(trailers, "\n")} {
 		if part != "" {
@@ -76,28 +77,36 @@ func KeepClosing(text, reference string) string {
 var (
 	// entity matches what Markdown turns into a character that means something to a
 	// server. Servers look for mentions and references in the result.
-	entity = regexp.MustCompile(`(?i)&(#[0-9]+|#x[0-9a-f]+|commat|num|sol|colon|lowbar|excl|lsqb|lbrack|zerowidthspace|nobreak|shy|zwj|zwnj|lrm|rlm);?`)
+	entity = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)&(#[0-9]+|#x[0-9a-f]+|commat|num|sol|colon|lowbar|excl|lsqb|lbrack|zerowidthspace|nobreak|shy|zwj|zwnj|lrm|rlm);?`)
+	})
 	// comment matches an HTML comment, also one without an end.
-	comment = regexp.MustCompile(`(?s)<!--.*?(-->|$)`)
+	comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<!--.*?(-->|$)`) })
 	// tag matches the beginning of HTML. Autolinks such as <https://example.org> stay.
-	tag = regexp.MustCompile(`<([/!?]|[A-Za-z][A-Za-z0-9-]*(?:[\s/>]|$))`)
+	tag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([/!?]|[A-Za-z][A-Za-z0-9-]*(?:[\s/>]|$))`) })
 	// command matches a line that a bot obeys.
-	command = regexp.MustCompile(`(?m)^([ \t>*+-]*)/([A-Za-z])`)
+	command = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^([ \t>*+-]*)/([A-Za-z])`) })
 	// closing matches a word with which GitHub or Linear closes an issue that is named
 	// soon after it.
-	closing = regexp.MustCompile(`(?i)\b(?:clos|fix|resolv|complet|implement)(?:es|ed|ing|e|s|)[^\pL\pN][^\n]{0,80}\n?[^\n]{0,80}?(?:#\\?|/issues/|/pull/|/issue/|[a-z][a-z0-9]{0,9}-\\?)[0-9]`)
+	closing = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(?:clos|fix|resolv|complet|implement)(?:es|ed|ing|e|s|)[^\pL\pN][^\n]{0,80}\n?[^\n]{0,80}?(?:#\\?|/issues/|/pull/|/issue/|[a-z][a-z0-9]{0,9}-\\?)[0-9]`)
+	})
 	// skip matches what keeps checks from starting.
-	skip = regexp.MustCompile(`(?i)\[(skip ci|ci skip|no ci|skip actions|actions skip|skip-checks|skip checks|vercel skip|skip netlify|skip travis|skip appveyor|skip azurepipelines|azurepipelines skip)`)
+	skip = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\[(skip ci|ci skip|no ci|skip actions|actions skip|skip-checks|skip checks|vercel skip|skip netlify|skip travis|skip appveyor|skip azurepipelines|azurepipelines skip)`)
+	})
 	// trailer matches a line that git reads as a trailer.
-	trailer = regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z0-9-]*[ \t]*:|\(cherry picked from)`)
+	trailer = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z0-9-]*[ \t]*:|\(cherry picked from)`)
+	})
 )
 
 // defuse splits the words of a text that servers obey wherever they stand.
 func defuse(text string) string {
 	text = splitMentions(text)
-	text = skip.ReplaceAllString(text, "["+separator+"$1")
-	for closing.MatchString(text) { // a word may stand before another that closes
-		text = closing.ReplaceAllStringFunc(text, func(match string) string {
+	text = skip().ReplaceAllString(text, "["+separator+"$1")
+	for closing().MatchString(text) { // a word may stand before another that closes
+		text = closing().ReplaceAllStringFunc(text, func(match string) string {
 			_, n := utf8.DecodeRuneInString(match)
 			return match[:n] + separator + match[n:]
 		})

@@ -25,17 +25,17 @@ type document struct {
 }
 
 // fence matches the line before and after the front matter.
-var fence = regexp.MustCompile(`(?m)^---[ \t]*(?:\r?\n|\z)`)
+var fence = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^---[ \t]*(?:\r?\n|\z)`) })
 
 // splitDocument splits the content of an issue file into its parts.
 func splitDocument(content []byte) (document, error) {
 	rest := bytes.TrimPrefix(content, []byte("\uFEFF"))
-	at := fence.FindIndex(rest)
+	at := fence().FindIndex(rest)
 	if at == nil || at[0] != 0 {
 		return document{}, errNoFrontMatter
 	}
 	opened := len(content) - len(rest) + at[1]
-	end := fence.FindIndex(content[opened:])
+	end := fence().FindIndex(content[opened:])
 	if end == nil {
 		return document{}, errors.New(`its front matter has no end: write a line "---" after it`)
 	}
@@ -193,14 +193,9 @@ func appendComment(doc document, at, author, comment, marker string) []byte {
 	return append(bytes.Clone(doc.body), doc.lines(text.String())...)
 }
 
-// valueLines match a line that gives a key one value: the key, space, the value (plain,
-// quoted, a list in brackets, or empty), and space or a comment.
-var valueLines = map[string]*regexp.Regexp{
-	"state":      valueLine("state"),
-	"labels":     valueLine("labels"),
-	"updated_at": valueLine("updated_at"),
-}
-
+// valueLine returns a pattern that matches a line that gives a key one value: the key,
+// space, the value (plain, quoted, a list in brackets, or empty), and space or a
+// comment.
 func valueLine(key string) *regexp.Regexp {
 	const (
 		double = `"(?:[^"\\\r\n]|\\[^\r\n])*"`
@@ -269,7 +264,7 @@ func replaceValue(doc document, root, node *yaml.Node, key string, value yaml.No
 	value.LineComment = node.LineComment
 	*node = value
 
-	if lines := valueLines[key].FindAllSubmatchIndex(doc.frontMatter, -1); len(lines) == 1 {
+	if lines := valueLine(key).FindAllSubmatchIndex(doc.frontMatter, -1); len(lines) == 1 {
 		keyEnd, valueStart, valueEnd := lines[0][3], lines[0][6], lines[0][7]
 		space := doc.frontMatter[keyEnd:valueStart]
 		if len(space) == 0 {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -132,7 +133,9 @@ func (h *Host) makeDir(dir string) error {
 	return nil
 }
 
-var versionLine = regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
+var versionLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
+})
 
 // readVersion asks git for its version.
 func (h *Host) readVersion(ctx context.Context) (version, error) {
@@ -140,7 +143,7 @@ func (h *Host) readVersion(ctx context.Context) (version, error) {
 	if err != nil {
 		return version{}, fmt.Errorf("ask %s for its version: %w: %w", h.git, ErrNoGit, err)
 	}
-	m := versionLine.FindSubmatch(out)
+	m := versionLine().FindSubmatch(out)
 	if m == nil {
 		return version{}, fmt.Errorf("ask %s for its version: %w: it answers %q; install git %v or newer", h.git, ErrNoGit, sanitize(string(out)), oldest)
 	}
