@@ -37,15 +37,15 @@ func permissions(o Options, home string) map[string]any {
 		workspace[".git/config.worktree"] = "read"
 		workspace[".git/commondir"] = "read" // where git looks for both
 	}
-	files := map[string]any{
-		":workspace_roots": workspace,
-		":slash_tmp":       "read", // shared with everybody, such as the builds of other workspaces
-		":tmpdir":          "read",
-	}
+	paths := denied(o, home)
+	files := make(map[string]any, len(paths)+4)
+	files[":workspace_roots"] = workspace
+	files[":slash_tmp"] = "read" // shared with everybody, such as the builds of other workspaces
+	files[":tmpdir"] = "read"
 	if o.Temp != "" {
 		files[o.Temp] = "write"
 	}
-	for _, path := range denied(o, home) {
+	for _, path := range paths {
 		files[path] = "deny"
 	}
 	return map[string]any{

@@ -114,9 +114,9 @@ func expand(place string, lookup func(string) (string, bool)) (paths []string) {
 // not exist yet is kept: Codex looks again for every command.
 func realPaths(paths, keep []string) []string {
 	out := make([]string, 0, len(paths))
-	r := make(resolver, 2*len(paths))
+	r := resolver{}
 	for _, path := range paths {
-		path = r.resolve(filepath.Clean(path), 0).path
+		path = r.resolveEntry(filepath.Clean(path), 0).path
 		var kept []string
 		for _, k := range keep {
 			if k != path && inside(k, path) && exists(k) {
@@ -178,14 +178,17 @@ func (r resolver) resolve(path string, links int) place {
 
 // resolveEntry returns where a clean path leads, without the cache.
 func (r resolver) resolveEntry(path string, links int) place {
-	parent := filepath.Dir(path)
-	if parent == path {
-		return place{path: path}
+	parent, name := filepath.Split(path)
+	if name == "" {
+		return place{path: path} // the root
+	}
+	if len(parent) > 1 {
+		parent = parent[:len(parent)-1] // the slash
 	}
 	folder := r.resolve(parent, links)
 	at := path
 	if folder.path != parent {
-		at = filepath.Join(folder.path, filepath.Base(path))
+		at = filepath.Join(folder.path, name)
 	}
 	if folder.missing {
 		return place{at, true}

@@ -9,7 +9,8 @@ import (
 
 // The GraphQL client writes each query from the struct that receives its answer, so
 // the two cannot differ. Every field is used, because Linear charges for each field
-// times the size of its page.
+// times the size of its page. The names of the fields of issues and pages are written
+// down: for each request, the client derives the others again.
 
 // listQuery asks for candidates, or for any other list by state (SPEC §11.2).
 type listQuery struct {
@@ -31,42 +32,50 @@ type readQuery struct {
 }
 
 type issueNode struct {
-	ID          string
-	Identifier  string
-	Title       string
-	Description string
-	Priority    float64
-	BranchName  string
-	URL         string
-	CreatedAt   string
-	UpdatedAt   string
-	Trashed     bool
-	State       struct{ Name string }
-	Assignee    *assigneeNode
-	Team        struct {
-		ID  string
-		Key string
-	}
+	ID               string             `graphql:"id"`
+	Identifier       string             `graphql:"identifier"`
+	Title            string             `graphql:"title"`
+	Description      string             `graphql:"description"`
+	Priority         float64            `graphql:"priority"`
+	BranchName       string             `graphql:"branchName"`
+	URL              string             `graphql:"url"`
+	CreatedAt        string             `graphql:"createdAt"`
+	UpdatedAt        string             `graphql:"updatedAt"`
+	Trashed          bool               `graphql:"trashed"`
+	State            stateNode          `graphql:"state"`
+	Assignee         *assigneeNode      `graphql:"assignee"`
+	Team             teamNode           `graphql:"team"`
 	Labels           page[labelNode]    `graphql:"labels(first: 10)"`
 	InverseRelations page[relationNode] `graphql:"inverseRelations(first: 5)"`
 }
 
-type assigneeNode struct {
-	ID   string
-	IsMe bool
+type stateNode struct {
+	Name string `graphql:"name"`
 }
 
-type labelNode struct{ Name string }
+type labelNode struct {
+	Name string `graphql:"name"`
+}
+
+type assigneeNode struct {
+	ID   string `graphql:"id"`
+	IsMe bool   `graphql:"isMe"`
+}
+
+type teamNode struct {
+	ID  string `graphql:"id"`
+	Key string `graphql:"key"`
+}
 
 // relationNode is a relation in which the issue is the second one. The first one
 // blocks it, duplicates it, or is related to it.
 type relationNode struct {
-	Type  string
+	Type  string `graphql:"type"`
 	Issue struct {
-		ID         string
-		Identifier string
-		State      struct{ Name string }
-	}
+		ID         string    `graphql:"id"`
+		Identifier string    `graphql:"identifier"`
+		State      stateNode `graphql:"state"`
+	} `graphql:"issue"`
 }
 
 // labelsQuery asks for the labels of an issue that has more than one page of them.
@@ -126,11 +135,11 @@ const (
 
 // page is one page of a GraphQL connection.
 type page[T any] struct {
-	Nodes    []T
+	Nodes    []T `graphql:"nodes"`
 	PageInfo *struct {
-		HasNextPage *bool
-		EndCursor   string
-	}
+		HasNextPage *bool  `graphql:"hasNextPage"`
+		EndCursor   string `graphql:"endCursor"`
+	} `graphql:"pageInfo"`
 }
 
 // nextCursor returns the cursor of the next page, nil on the last page. It fails
