@@ -80,6 +80,9 @@ var (
 // duplicates. It ignores code, and words that look like a shell variable instead of a
 // skill because they contain capitals, underscores or braces.
 func skillMentions(prompt string) (names []string) {
+	if !strings.Contains(prompt, "$") {
+		return nil
+	}
 	fenced := false
 	for line := range strings.Lines(prompt) {
 		if start := strings.TrimSpace(line); strings.HasPrefix(start, "```") || strings.HasPrefix(start, "~~~") {

@@ -31,9 +31,10 @@ func (a *app) environmentSecrets() *redact.Redactor {
 			a.addSecret(r, value)
 		}
 	}
-	key, _ := a.getenv(appKeyVariable) // which need not have been pasted line by line
-	for _, line := range client.KeyLines(key) {
-		a.addSecret(r, line)
+	if key, ok := a.getenv(appKeyVariable); ok { // which need not have been pasted line by line
+		for _, line := range client.KeyLines(key) {
+			a.addSecret(r, line)
+		}
 	}
 	return r
 }
