@@ -92,7 +92,7 @@ func (r *Root) Fill(ws Workspace, fill func(folder *os.Root) error) error {
 // Finish records that a new workspace is filled. A process may run in it: the next
 // Begin searches for what is left of it.
 func (r *Root) Finish(ws Workspace) error {
-	if err := r.dir.Rename(partialFile(ws.Key), busyFile(ws.Key)); err != nil {
+	if err := r.metadata.Load().Rename(partialFile(ws.Key), busyFile(ws.Key)); err != nil {
 		return fmt.Errorf("mark workspace %s as finished: %w", ws.Path, err)
 	}
 	return nil

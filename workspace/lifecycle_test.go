@@ -129,7 +129,7 @@ func TestANoteIsKeptUntilTheWorkspaceIsRemoved(t *testing.T) {
 		t.Errorf("after the removal: %q, %v", r.Note(ws), err)
 	}
 	ws = prepare(t, r)
-	if err := os.Symlink("/etc/passwd", filepath.Join(r.Path(), noteFile(ws.Key))); err != nil || r.Note(ws) != "" {
+	if err := os.Symlink("/etc/passwd", filepath.Join(r.Path(), metadataDir, noteFile(ws.Key))); err != nil || r.Note(ws) != "" {
 		t.Errorf("through a link: %q, %v", r.Note(ws), err)
 	}
 }
@@ -222,6 +222,23 @@ func TestRemovingWhatIsNotThereIsNoError(t *testing.T) {
 		if failed, err := r.Remove(t.Context(), issue); failed != nil || err != nil {
 			t.Error(failed, err)
 		}
+	}
+}
+
+func TestWorkspacesAreMadeAfterTheirMetadataWereRemoved(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{})
+	prepare(t, r)
+	if err := os.RemoveAll(filepath.Join(r.path, metadataDir)); err != nil {
+		t.Fatal(err)
+	}
+	prepare(t, r) // the one that is there
+	if _, err := r.Prepare(t.Context(), Issue{ID: "id-2", Identifier: "A-2"}); err != nil {
+		t.Fatal(err)
+	}
+	known, unknown, err := r.Issues()
+	if err != nil || len(known) != 2 || len(unknown) > 0 {
+		t.Errorf("issues: %v, unknown: %v, error: %v", known, unknown, err)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"syscall"
 )
 
@@ -24,15 +23,17 @@ import (
 // the next run what to do: a partial workspace is deleted, and a busy one is
 // searched for the processes of the killed run. An idle one is not searched, which
 // saves reading /proc for every process of the machine.
+//
+// The folder stays open, because each session uses about ten of its files.
 const metadataDir = ".symphony"
 
 // maxRecordSize bounds what is read of a metadata file, in bytes.
 const maxRecordSize = 4 << 10
 
-func partialFile(key string) string { return path.Join(metadataDir, key+".partial") }
-func busyFile(key string) string    { return path.Join(metadataDir, key+".busy") }
-func idleFile(key string) string    { return path.Join(metadataDir, key+".json") }
-func noteFile(key string) string    { return path.Join(metadataDir, key+".note") }
+func partialFile(key string) string { return key + ".partial" }
+func busyFile(key string) string    { return key + ".busy" }
+func idleFile(key string) string    { return key + ".json" }
+func noteFile(key string) string    { return key + ".note" }
 
 // issueRecord is the content of a metadata file. The agent may have written it, so
 // it is checked as input and never used as a path.
@@ -70,17 +71,29 @@ func (r *Root) ensureRecord(ws Workspace) error {
 	return nil
 }
 
-// writeRecord writes a metadata file, and makes the folder of metadata if it is
-// missing.
+// openMetadata opens the folder of metadata, and makes it if it is missing.
+func (r *Root) openMetadata() error {
+	if err := r.dir.Mkdir(metadataDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	dir, err := r.dir.OpenRoot(metadataDir)
+	if err == nil {
+		r.metadata.Store(dir) // one that was removed is closed when nobody uses it any more
+	}
+	return err
+}
+
+// writeRecord writes a metadata file. If somebody has removed the folder of metadata, it
+// makes a new one.
 func (r *Root) writeRecord(name string, ws Workspace) error {
 	text, err := json.Marshal(issueRecord{ws.Issue.ID, ws.Issue.Identifier})
 	if err != nil {
 		return err
 	}
-	err = r.dir.WriteFile(name, text, 0o600)
+	err = r.metadata.Load().WriteFile(name, text, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = r.dir.Mkdir(metadataDir, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
-			err = r.dir.WriteFile(name, text, 0o600)
+		if err = r.openMetadata(); err == nil {
+			err = r.metadata.Load().WriteFile(name, text, 0o600)
 		}
 	}
 	return err
@@ -89,9 +102,9 @@ func (r *Root) writeRecord(name string, ws Workspace) error {
 // readRecord reads the metadata file of an idle or busy workspace.
 func (r *Root) readRecord(key string) (o issueRecord, err error) {
 	const flags = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
-	f, err := r.dir.OpenFile(idleFile(key), flags, 0)
+	f, err := r.metadata.Load().OpenFile(idleFile(key), flags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = r.dir.OpenFile(busyFile(key), flags, 0)
+		f, err = r.metadata.Load().OpenFile(busyFile(key), flags, 0)
 	}
 	if err != nil {
 		return issueRecord{}, err
@@ -106,7 +119,7 @@ func (r *Root) readRecord(key string) (o issueRecord, err error) {
 
 // exists reports whether the workspace has the named metadata file.
 func (r *Root) exists(ws Workspace, name string) (bool, error) {
-	switch _, err := r.dir.Lstat(name); {
+	switch _, err := r.metadata.Load().Lstat(name); {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, fs.ErrNotExist):
@@ -118,9 +131,9 @@ func (r *Root) exists(ws Workspace, name string) (bool, error) {
 
 // markPartial records that the workspace is being created or deleted.
 func (r *Root) markPartial(ws Workspace) error {
-	err := r.dir.Rename(idleFile(ws.Key), partialFile(ws.Key))
+	err := r.metadata.Load().Rename(idleFile(ws.Key), partialFile(ws.Key))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = r.dir.Rename(busyFile(ws.Key), partialFile(ws.Key))
+		err = r.metadata.Load().Rename(busyFile(ws.Key), partialFile(ws.Key))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = r.writeRecord(partialFile(ws.Key), ws)
@@ -133,7 +146,7 @@ func (r *Root) markPartial(ws Workspace) error {
 
 // markComplete records that the workspace was created and is idle.
 func (r *Root) markComplete(ws Workspace) error {
-	if err := r.dir.Rename(partialFile(ws.Key), idleFile(ws.Key)); err != nil {
+	if err := r.metadata.Load().Rename(partialFile(ws.Key), idleFile(ws.Key)); err != nil {
 		return fmt.Errorf("mark workspace %s as finished: %w", ws.Path, err)
 	}
 	return nil
@@ -142,7 +155,7 @@ func (r *Root) markComplete(ws Workspace) error {
 // clearPartial removes the metadata of a workspace that no longer exists.
 func (r *Root) clearPartial(ws Workspace) error {
 	for _, name := range []string{noteFile(ws.Key), partialFile(ws.Key)} {
-		if err := r.dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.metadata.Load().Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("mark workspace %s as gone: %w", ws.Path, err)
 		}
 	}
@@ -155,11 +168,11 @@ func (r *Root) SaveNote(ws Workspace, text string) error {
 	name := noteFile(ws.Key)
 	var err error
 	if text == "" {
-		if err = r.dir.Remove(name); errors.Is(err, fs.ErrNotExist) {
+		if err = r.metadata.Load().Remove(name); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
-	} else if err = r.dir.WriteFile(name+".new", []byte(text), 0o600); err == nil {
-		err = r.dir.Rename(name+".new", name)
+	} else if err = r.metadata.Load().WriteFile(name+".new", []byte(text), 0o600); err == nil {
+		err = r.metadata.Load().Rename(name+".new", name)
 	}
 	if err != nil {
 		return fmt.Errorf("save the note of workspace %s: %w", ws.Path, err)
@@ -169,7 +182,7 @@ func (r *Root) SaveNote(ws Workspace, text string) error {
 
 // Note returns the note of a workspace; empty when it has none that can be read.
 func (r *Root) Note(ws Workspace) string {
-	f, err := r.dir.OpenFile(noteFile(ws.Key), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := r.metadata.Load().OpenFile(noteFile(ws.Key), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}
@@ -184,7 +197,7 @@ func (r *Root) Note(ws Workspace) string {
 // markBusy records that a session is about to start in the workspace, and reports
 // whether the workspace was idle before.
 func (r *Root) markBusy(ws Workspace) (wasIdle bool, err error) {
-	err = r.dir.Rename(idleFile(ws.Key), busyFile(ws.Key))
+	err = r.metadata.Load().Rename(idleFile(ws.Key), busyFile(ws.Key))
 	switch {
 	case err == nil:
 		return true, nil
@@ -196,11 +209,13 @@ func (r *Root) markBusy(ws Workspace) (wasIdle bool, err error) {
 
 // markIdle records that no process runs in the workspace. If that fails the
 // workspace stays busy, which costs the next run a search.
-func (r *Root) markIdle(ws Workspace) { _ = r.dir.Rename(busyFile(ws.Key), idleFile(ws.Key)) }
+func (r *Root) markIdle(ws Workspace) {
+	_ = r.metadata.Load().Rename(busyFile(ws.Key), idleFile(ws.Key))
+}
 
 // isIdle reports whether the last session in the workspace ended under our control
 // and none of its processes survived it.
 func (r *Root) isIdle(ws Workspace) bool {
-	_, err := r.dir.Lstat(idleFile(ws.Key))
+	_, err := r.metadata.Load().Lstat(idleFile(ws.Key))
 	return err == nil
 }

@@ -104,7 +104,7 @@ func TestAnIdleWorkspaceIsNotSearchedForProcesses(t *testing.T) {
 
 func TestAWorkspaceThatMayNotBeIdleIsSearchedForProcesses(t *testing.T) {
 	t.Parallel()
-	record := func(r *Root) string { return filepath.Join(r.path, idleFile("ABC-1")) }
+	record := func(r *Root) string { return filepath.Join(r.path, metadataDir, idleFile("ABC-1")) }
 	for name, leave := range map[string]func(*Root, Workspace) error{
 		"a killed session": func(r *Root, ws Workspace) error { _, err := r.markBusy(ws); return err },
 		"no record":        func(r *Root, _ Workspace) error { return os.Remove(record(r)) },

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode"
@@ -70,9 +71,11 @@ type Root struct {
 	path string // absolute, without symbolic links
 	dir  *os.Root
 	bash string // absolute path
+
+	metadata atomic.Pointer[os.Root] // the folder metadataDir in dir
 }
 
-// Open makes the root if it is missing, and opens it. Symbolic links in its path are
+// Open makes the root and its folder of metadata if they are missing, and opens them. Symbolic links in its path are
 // followed, but only this once: the operator created them. The errors are [ErrRoot].
 // On Linux this process becomes the subreaper of its children.
 func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
@@ -97,10 +100,15 @@ func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
 	if err != nil {
 		return nil, rootError(cfg.Root, err)
 	}
-	return &Root{
+	r := &Root{
 		Grace: Grace{EOF: 2 * time.Second, Term: time.Second, Kill: time.Second},
 		cfg:   cfg, env: env, log: log, path: path, dir: dir, bash: bash,
-	}, nil
+	}
+	if err := r.openMetadata(); err != nil {
+		dir.Close()
+		return nil, rootError(cfg.Root, err)
+	}
+	return r, nil
 }
 
 // Check returns the error with which Open would refuse the configuration, without
@@ -136,7 +144,7 @@ func Check(cfg Config, env Env) error {
 func (r *Root) Path() string { return r.path }
 
 // Close releases the root. Processes that were started in it are not affected.
-func (r *Root) Close() error { return r.dir.Close() }
+func (r *Root) Close() error { return errors.Join(r.metadata.Load().Close(), r.dir.Close()) }
 
 // Keys returns the keys of the workspaces that exist, sorted.
 func (r *Root) Keys() ([]string, error) {
