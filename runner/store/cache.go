@@ -86,7 +86,7 @@ func (c *Cache) Save(ctx context.Context, s *schedule.State, rev Revision) (Revi
 // readHighWater returns the generation in the file, 0 if there is no valid one: a
 // value above maxGeneration can only be forged.
 func readHighWater(path string) int64 {
-	f, err := openRegular(path)
+	f, _, err := openRegular(path)
 	if err != nil {
 		return 0
 	}

@@ -25,6 +25,7 @@ func Encode(s *schedule.State, generation int64) ([]byte, error) {
 	enc := json.NewEncoder(&compact)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(r)
+	out.Grow(2 * compact.Len())
 	if err == nil {
 		err = json.Indent(&out, compact.Bytes(), "", "  ") // an indenting encoder copies all of it several times
 	}

@@ -179,7 +179,7 @@ func (f *File) save(ctx context.Context, s *schedule.State, rev Revision) (Revis
 // A strange repository can put anything there. A link is an error: a save would
 // replace the link, and must not write elsewhere. A pipe does not block.
 func readOrEmpty(path string) ([]byte, error) {
-	f, err := openRegular(path)
+	f, size, err := openRegular(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Encode(schedule.New(schedule.Owner{}), 0)
@@ -189,26 +189,27 @@ func readOrEmpty(path string) ([]byte, error) {
 		return nil, unreadable("%w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if err != nil {
+	var data bytes.Buffer
+	data.Grow(int(min(size, maxBytes)) + bytes.MinRead) // each save reads the file
+	if _, err := data.ReadFrom(io.LimitReader(f, maxBytes+1)); err != nil {
 		return nil, unreadable("%w", err)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
-// openRegular opens a regular file for reading. It follows no link and never
-// blocks; a link is an ELOOP.
-func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// openRegular opens a regular file for reading, and returns its size. It follows no
+// link and never blocks; a link is an ELOOP.
+func openRegular(path string) (f *os.File, size int64, err error) {
+	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("it is not a regular file (%v)", info.Mode())
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, 0, errors.Join(err, f.Close())
 	}
-	return f, nil
+	return f, info.Size(), nil
 }
