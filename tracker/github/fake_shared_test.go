@@ -19,7 +19,8 @@ import (
 )
 
 // TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes compares the server with which whole
-// runs are tested to GitHub's description, in the exchanges of a delivery.
+// runs are tested to GitHub's description, in the exchanges of a delivery and of what is
+// said about it.
 func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 	t.Parallel()
 	compare := describedExchange(t)
@@ -72,6 +73,7 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 		func() error { return writer{r}.Comment(t.Context(), id, "status", "Please look.") },
 		func() error { return writer{r}.Comment(t.Context(), id, "status", "Please look again.") },
 		func() error { return writer{r}.Label(t.Context(), id, "symphony", false) },
+		func() error { return readFeedback(t, g, r.client, commit) },
 		func() error { return writer{r}.Move(t.Context(), id, "closed") },
 		func() error { _, err := r.IssuesByState(t.Context(), []string{"open", "closed"}); return err },
 	} {
@@ -82,4 +84,42 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 	if i := g.Issue(n); i.State != "closed" || len(i.Labels) != 0 || len(i.Comments) != 1 || len(g.Pulls()) != 1 || exchanges.Load() < 15 {
 		t.Errorf("after %d exchanges the issue is %+v, and there are the pull requests %+v", exchanges.Load(), i, g.Pulls())
 	}
+}
+
+// readFeedback reads all that people and checks say about pull request 2, and answers.
+func readFeedback(t *testing.T, g *githubtest.GitHub, c *client.Client, head string) error {
+	g.AddComment(2, "kim", "Why?")
+	g.AddReview(2, githubtest.Review{By: "lee", Verdict: "APPROVED"})
+	g.SetCheck(head, githubtest.Check{Name: "test", State: "FAILURE", Log: "no\n"})
+	statuses, _, err := c.PullStatuses(t.Context(), []int{2})
+	if err != nil {
+		return err
+	}
+	said, err := c.PullDiscussion(t.Context(), statuses[2].Node)
+	if err != nil {
+		return err
+	}
+	checks, err := c.FailedChecks(t.Context(), statuses[2].Head)
+	if err != nil {
+		return err
+	}
+	if _, err := c.ReadOutputs(t.Context(), checks.Failed); err != nil {
+		return err
+	}
+	if len(said.Comments) != 1 || len(said.Reviews) != 1 || len(checks.Failed) != 1 || checks.Failed[0].Log != "no" {
+		t.Errorf("%+v, %+v", said, checks)
+	}
+	if err := c.ReactTo(t.Context(), said.Comments[0].Node, "EYES"); err != nil {
+		return err
+	}
+	var id int64
+	if _, err := fmt.Sscanf(said.Comments[0].Node, "IC_%d", &id); err != nil {
+		return err
+	}
+	for _, path := range []string{"/issues/2/comments", fmt.Sprintf("/issues/comments/%d/reactions", id)} {
+		if _, err := c.Do(t.Context(), client.Request{Path: c.Path("%s", path)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

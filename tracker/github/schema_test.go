@@ -77,7 +77,9 @@ const openapiEnv = "SYMPHONY_GITHUB_OPENAPI"
 var compared = []string{
 	"/repos/{owner}/{repo}/issues",
 	"/repos/{owner}/{repo}/issues/{issue_number}",
+	"/repos/{owner}/{repo}/issues/{issue_number}/comments",
 	"/repos/{owner}/{repo}/issues/{issue_number}/dependencies/blocked_by",
+	"/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions",
 	"/repos/{owner}/{repo}/collaborators/{username}/permission",
 	"/repos/{owner}/{repo}/labels",
 	"/repos/{owner}/{repo}/labels/{name:.+}",

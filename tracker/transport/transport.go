@@ -5,7 +5,8 @@
 // What a [Transport] ensures for every request, whichever library makes it:
 //
 //   - the token travels over https, or over http to a loopback address, and to no
-//     other host: a redirect is an error like any other status;
+//     other host: a redirect is an error like any other status, and what it leads to is
+//     read without the token, by [Transport.Tail];
 //   - no answer, error or log holds the token, also if the server repeats it;
 //   - each try has a time limit, and each answer a size limit;
 //   - a failure that may be temporary is repeated after a pause, three tries in all,

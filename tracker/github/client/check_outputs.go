@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -59,6 +60,9 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 		return nil, err
 	}
 	logs := 0
+	limit := c.Transport.Timeout
+	inTime, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the logs did not come within %v", limit))
+	defer cancel()
 	more := slices.ContainsFunc(failed, func(f FailedCheck) bool { return f.Verdict != cancelled })
 	for i := range failed {
 		check := &failed[i]
@@ -73,7 +77,7 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 			continue
 		}
 		logs++
-		log, err := c.jobLog(ctx, check.job)
+		log, err := c.jobLog(inTime, check.job)
 		switch {
 		case ctx.Err() != nil:
 			return nil, c.explain(transport.Interrupted(ctx), "")

@@ -303,3 +303,23 @@ func TestALogThatIsGoneIsNoError(t *testing.T) {
 		t.Errorf("%+v, %v", f, lacks)
 	}
 }
+
+func TestLogsThatDoNotComeTakeTheTimeOfOneTryTogether(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	head := g.Head("main")
+	hang := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	for _, name := range []string{"a", "b", "c"} {
+		g.SetCheck(head, githubtest.Check{Name: name, State: "FAILURE", LogHost: hang})
+	}
+	c.Transport.Timeout = 3 * time.Second
+	checks, _ := outputs(t, c, head)
+	for _, f := range checks.Failed {
+		if !strings.Contains(f.NoLog, "did not come within 3s") {
+			t.Errorf("%s: %q", f.Name, f.NoLog)
+		}
+	}
+	if asked := g.LogReads(); len(asked) != 1 {
+		t.Errorf("asked %v", asked)
+	}
+}

@@ -10,7 +10,8 @@
 // Every failure is a [transport.Error] that says what GitHub answered, and what a
 // person can do about it in the words of the settings: which permission is missing,
 // in the syntax of a workflow, or which setting names the wrong repository
-// (status.go). The users of the package map its kind to their own categories.
+// (status.go). The users of the package map its kind to their own categories. Where a
+// token may read a part alone, the answer has a [Lack] for each of the others.
 //
 // Of go-github this package uses the types alone: its client keeps a clock of the
 // rate limits and refuses requests by it, follows redirects, drops the cause of a

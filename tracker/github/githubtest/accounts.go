@@ -47,8 +47,11 @@ func userType(login string) string {
 }
 
 // user returns an account as the REST API gives it, which writes those of Apps with a
-// suffix.
+// suffix; null for a deleted one.
 func user(login string) object {
+	if login == "" {
+		return nil
+	}
 	shown := login
 	if userType(login) == "Bot" {
 		shown = strings.TrimSuffix(login, "[bot]") + "[bot]"

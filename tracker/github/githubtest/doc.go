@@ -17,11 +17,28 @@
 // have, there is one open pull request for a branch, issues and pull requests share
 // their numbers, and answers have an ETag.
 //
+// People say and do what people do there, and checks run:
+//
+//	c := g.AddComment(2, "kim", "Why?")       // on an issue or a pull request; EditComment, DeleteComment
+//	g.AddReview(2, githubtest.Review{By: "lee", Verdict: "CHANGES_REQUESTED", Lines: …})
+//	g.ReplyInThread(g.Threads(2)[0].ID, "kim", "Yes.")
+//	id := g.SetCheck(head, githubtest.Check{Name: "test", State: "IN_PROGRESS", Log: "no\n"})
+//	g.FinishCheck(id, "FAILURE")              // the log is on another host
+//	g.ForcePush("symphony/GH-1", files)       // threads follow their lines, or are outdated
+//	g.Retarget(2, "next")                     // ConvertToDraft, ClosePull, ReopenPull, Merge, Delete of its branch
+//	g.SetPermission("mallory", "none")        // people may read, [Member] may write
+//	seen := g.Reactions(c)
+//
+// The time of a pull request moves with all of this but edits, deletions, resolved
+// threads and checks: a program must not rely on more. Times are those of a clock of the
+// server that begins in March 2026 unless [GitHub.SetClock] gives another one.
+//
 // Any request can be made to fail, to lose its answer, or to wait: by its kind with
 // [storetest.Hub.Fail], by its place among all of them with [storetest.Hub.FailNth].
 // Fault.Before and Fault.After run while the request does, so a test can kill the
 // program in them. A token without a permission: [storetest.Hub.Deny], with "issues:
-// write" or "pull-requests: write" as well.
+// write" or "pull-requests: write" as well; without "checks: read", "statuses: read" or
+// "actions: read" GraphQL leaves out a part of its answer and says so.
 //
 // The tests of tracker/github compare what the server says with GitHub's description of
 // its API. Only tests import this package.
