@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -126,30 +127,34 @@ func runsPrograms(t *testing.T, s *codex.Session, cwd, temp string) {
 	}
 }
 
+// TestRealCodexStreamsMuchOutputInOrder takes more than may wait for a writer, and more
+// than a line may have: both limits are on what is there at once.
 func TestRealCodexStreamsMuchOutputInOrder(t *testing.T) {
 	t.Parallel()
-	eachProfile(t, func(c *testbed, s testSession) {
-		const size = 64 << 20
-		sum, total := sha256.New(), 0
-		_, err := s.Exec(c.t.Context(), codex.Exec{
-			Argv:      []string{"sh", "-c", "seq 1 100000000 | head -c 67108864"},
-			MaxOutput: size, Timeout: 10 * time.Minute, // on a machine that does much else
-			Stdout: writerFunc(func(b []byte) (int, error) {
-				total += len(b)
-				return sum.Write(b)
-			}),
-		})
-		if err != nil || total != size {
-			c.t.Fatalf("%d bytes, %v", total, err)
-		}
-		text := make([]byte, 0, size+16)
-		for i := 1; len(text) < size; i++ {
-			text = append(fmt.Append(text, i), '\n')
-		}
-		if want := sha256.Sum256(text[:size]); !bytes.Equal(sum.Sum(nil), want[:]) {
-			c.t.Error("the output is not that of the program")
-		}
+	codextest.Path(t)
+	c := newTestbed(t, plainModel)
+	s := c.connect(true)
+	const size = 33 << 20
+	sum, total := sha256.New(), 0
+	_, err := s.Exec(t.Context(), codex.Exec{
+		Argv:      []string{"sh", "-c", fmt.Sprintf("seq 1 100000000 | head -c %d", size)},
+		MaxOutput: size, Timeout: 10 * time.Minute, // on a machine that does much else
+		Stdout: writerFunc(func(b []byte) (int, error) {
+			total += len(b)
+			return sum.Write(b)
+		}),
 	})
+	if err != nil || total != size {
+		t.Fatalf("%d bytes, %v", total, err)
+	}
+	text := make([]byte, 0, size+16)
+	for i := int64(1); len(text) < size; i++ {
+		text = append(strconv.AppendInt(text, i, 10), '\n')
+	}
+	if want := sha256.Sum256(text[:size]); !bytes.Equal(sum.Sum(nil), want[:]) {
+		t.Error("the output is not that of the program")
+	}
+	c.close(s)
 }
 
 // writerFunc is a function as a writer.

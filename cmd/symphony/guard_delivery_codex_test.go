@@ -21,10 +21,19 @@ func TestRaidDeliversFromCodexsSandbox(t *testing.T) {
 	r.env = append(r.env, "OPENAI_BASE_URL="+m.URL()+"/v1")
 
 	const reach = `{ ls .git/config DIR/.symphony/repositories/*; cat DIR/.symphony/state.json; cat /proc/[0-9]*/environ | tr '\0' '\n' | grep GITHUB_; env | grep -i token; git push origin HEAD:refs/heads/stolen; git fetch origin; } > seen.txt 2>/dev/null; true`
-	scripts := []string{strings.ReplaceAll(reach, "DIR", r.dir)}
-	for _, name := range []string{"a bare repository in the root", "a branch that is a symbolic ref", "a branch of others at HEAD", "links that are written to",
-		"a worktree", "pipes", "a pipe beside the files", "devices", "a replaced commit", "no repository", "a file for .git"} {
-		scripts = append(scripts, strings.ReplaceAll(traps[name].script(), "OUTSIDE", r.dir+"/outside"))
+	set := func(names ...string) (script string) {
+		for _, name := range names {
+			script += strings.ReplaceAll(traps[name].script(), "OUTSIDE", r.dir+"/outside") + "\n"
+		}
+		return script
+	}
+	// What is in one workspace does not hide each other: files that the host does not
+	// pass to git are only beside other such files.
+	scripts := []string{
+		strings.ReplaceAll(reach, "DIR", r.dir) + "\n" + set("a replaced commit"),
+		set("a bare repository in the root"), set("a branch that is a symbolic ref"), set("a branch of others at HEAD"),
+		set("links that are written to", "a worktree", "a pipe beside the files"), set("pipes"), set("devices"),
+		set("no repository"), set("a file for .git"),
 	}
 	work := call("exec_command", map[string]any{"cmd": "echo good >> good.txt && git add -A && git commit -qm good", "yield_time_ms": 30000})
 	var issues []string
