@@ -127,7 +127,7 @@ func start(t testing.TB, cmd *exec.Cmd) *peer {
 func startAgent(t testing.TB, home string) *peer {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), agentHome+"="+home)
+	cmd.Env = append(os.Environ(), agentHome+"="+home, "GORACE=atexit_sleep_ms=0") // else it sleeps for a second before it exits
 	return start(t, cmd)
 }
 
