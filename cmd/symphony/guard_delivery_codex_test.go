@@ -27,12 +27,12 @@ func TestRaidDeliversFromCodexsSandbox(t *testing.T) {
 		}
 		return script
 	}
-	// What is in one workspace does not hide each other: files that the host does not
-	// pass to git are only beside other such files.
+	// One trap does not hide another in its workspace: links in .git, which end the
+	// harvest before git starts, are only beside other links there.
 	scripts := []string{
 		strings.ReplaceAll(reach, "DIR", r.dir) + "\n" + set("a replaced commit"),
 		set("a bare repository in the root"), set("a branch that is a symbolic ref"), set("a branch of others at HEAD"),
-		set("links that are written to", "a worktree", "a pipe beside the files"), set("pipes"), set("devices"),
+		set("links that are written to", "a worktree"), set("a pipe beside the files"), set("pipes"), set("devices"),
 		set("no repository"), set("a file for .git"),
 	}
 	work := call("exec_command", map[string]any{"cmd": "echo good >> good.txt && git add -A && git commit -qm good", "yield_time_ms": 30000})
