@@ -88,6 +88,7 @@ func (l *loop) reread(ctx context.Context) {
 // is unsaved to it, and stops the sessions whose claims another run has taken.
 func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	state.Self = l.Self
+	state.StartConversations(time.Now())
 	if wrong := state.BoundTimes(l.policy(), time.Now()); len(wrong) > 0 {
 		text := fmt.Sprintf("the state holds times that no run can have written: it was edited, or a clock is wrong; usual times count instead of: %s",
 			strings.Join(wrong[:min(len(wrong), 5)], ", "))

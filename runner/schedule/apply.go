@@ -76,11 +76,13 @@ func (s *State) free(c *Claim, talk *Conversation, d Decision, now time.Time) {
 	if d.Why.Reason == Commanded && d.Feedback.Command == CommandResume {
 		s.Resume(now)
 	}
+	if d.Issue.ID != "" {
+		c.observe(d.Issue)
+	}
 	if c.holdsSlot() {
 		talk.obey(d.Feedback)
 		return
 	}
-	c.observe(d.Issue)
 	c.setFree(talk, d, now)
 }
 

@@ -13,7 +13,8 @@
 //	    │        input needed│   ▼               ▼
 //	    │        budget spent│  waiting ◀────────┘     waiting ──due, eligible, room: Dispatch──▶ running
 //	    │        no progress ▼   ↺ due, but no room: it stays due
-//	    └──Release────────── parked      released when somebody changes the issue, it leaves the
+//	    └──Release────────── parked ──Free──▶ waiting     a person says something or gives a command
+//	                                     released when somebody changes the issue, it leaves the
 //	                                     active states, or an operator says so
 //
 // A session that is being stopped keeps its slot until its processes have ended:
@@ -33,13 +34,41 @@
 // the specification (SPEC §8.4) needs no action, and [Explain] says what the claim
 // waits for.
 //
+// A person who writes resume ends a pause of everything. Whether somebody does so is known
+// only when the plan is made, so it is then made again without the pause.
+//
 // All other changes of a claim are made by [State.Heartbeat] (a session sent an
 // update), [State.Reclassify] and [State.Exit] (a session ended), [State.Adopt]
 // (its owner died), and [State.Retry], [State.Release] and [State.Resume] (an
 // operator asked for it).
 //
-// A [Delivery] says where the work on an issue was published. It outlives the claim,
-// is written by [State.Deliver] before and after each push, and no plan depends on it.
+// A [Delivery] says where the work on an issue was published. It outlives the claim, and
+// is written by [State.Deliver] before and after each push.
+//
+// # The conversation on an issue
+//
+// A [Conversation] holds what of the words of people and the verdicts of checks is dealt
+// with, by marks that move forward only. It exists as long as the issue has a claim or a
+// delivery:
+//
+//	first Dispatch          Heard: what was said before is no feedback
+//	read, in each poll      Feedback: what is newer than Heard, and whether that is newer than Parked
+//	nothing is unanswered   Observe: Heard moves on
+//	a round is due          Dispatch: Given. Rounds grows, unless a session failed with the same
+//	done or asked           Exit: Heard = Given
+//	failed                  Exit: Heard stays, so the next session is given it again
+//	parked                  Parked: what is older does not let the issue go on
+//	a command               Stop, Park or Free: Obeyed
+//	claim released          Thread, Sessions and Tokens stay for the next claim
+//	merged                  Finish, in each tick until [State.Finished]: the delivery and this are dropped
+//
+// An issue that was handed over is in no active state. A claim for feedback ([Claim].Feedback)
+// is judged by [Policy.Answering] instead: until a session on it has ended well, when the
+// strict rules release it. An issue with a delivery and no claim passes through the
+// planner as a claim without a phase, so that there is one place for each decision.
+//
+// Feedback is read once in a poll, and plans are made more often. So a plan leaves out what
+// this run has dealt with since: what is before Heard, Parked and Obeyed.
 //
 // Planning does not depend on why a read failed. Claims of unknown issues stay as
 // they are: after a failed refresh sessions keep running, after a failed list

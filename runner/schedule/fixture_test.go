@@ -153,6 +153,12 @@ func genPolicy(t *rapid.T) schedule.Policy {
 			TokensPerDay:   rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens per day"),
 		},
 	}
+	if rapid.Bool().Draw(t, "feedback") {
+		p.MaxRounds = rapid.IntRange(0, 3).Draw(t, "max rounds")
+		p.MaxCheckRounds = rapid.IntRange(0, 3).Draw(t, "max check rounds")
+		p.HandsOver = rapid.Bool().Draw(t, "hands over")
+		p.HandedOver = rapid.SampledFrom([]string{"", "Backlog", "done"}).Draw(t, "handed over")
+	}
 	if !often(t, "states apart") {
 		p.TerminalStates = append(p.TerminalStates, "Rework") // both: terminal counts
 	}
@@ -199,6 +205,8 @@ func genClaim(t *rapid.T, f fixture, issue tracker.Issue) {
 		c.Attempt = rapid.IntRange(0, 3).Draw(t, "attempt")
 		c.Failures = rapid.IntRange(0, c.Attempt).Draw(t, "failures")
 		c.Tokens = rapid.Int64Range(0, 1100).Draw(t, "tokens")
+		c.Feedback = !often(t, "not for feedback")
+		c.Idle = rapid.IntRange(0, 3).Draw(t, "idle")
 		if holdsSlot(*c) {
 			c.Owner = rapid.SampledFrom([]schedule.Owner{me, me, other, local}).Draw(t, "owner")
 			c.Lease = ago("lease").Add(10 * time.Minute)
@@ -251,10 +259,53 @@ func genFixture(t *rapid.T) fixture {
 	if rapid.Bool().Draw(t, "sorted") {
 		slices.SortFunc(f.snap.Candidates, schedule.Compare)
 	}
+	genTalks(t, &f)
 	genLimits(t, f.state)
 	if !often(t, "no hold") {
 		f.snap.Hold = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md cannot be read"}
 	}
+	return f
+}
+
+// genTalks draws deliveries, and what is unanswered on issues, as far as it was read.
+func genTalks(t *rapid.T, f *fixture) {
+	if !rapid.Bool().Draw(t, "conversations") {
+		return
+	}
+	f.snap.Feedback = map[tracker.ID]schedule.Feedback{}
+	f.state.Conversations = map[tracker.ID]schedule.Conversation{}
+	mark := func(label string) schedule.Mark {
+		return schedule.Mark{At: noon.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, label)) * time.Minute)}
+	}
+	for n := range 10 {
+		id := todo(n).ID
+		c, claimed := f.state.Claims[id]
+		if rapid.Bool().Draw(t, "delivered") {
+			f.state.Deliver(id, schedule.Delivery{Identifier: todo(n).Identifier, Branch: "b", Number: n + 1})
+		} else if !claimed {
+			continue
+		}
+		f.state.Conversations[id] = schedule.Conversation{
+			Heard: mark("heard"), Given: mark("given"), Parked: mark("parked"), Obeyed: mark("obeyed"),
+			Closed: c.Phase == schedule.Parked && !often(t, "not closed"),
+			Rounds: rapid.IntRange(0, 3).Draw(t, "rounds"), CheckRounds: rapid.IntRange(0, 3).Draw(t, "check rounds"),
+			Thread: rapid.SampledFrom([]string{"", "t"}).Draw(t, "thread"), Sessions: rapid.IntRange(0, 2).Draw(t, "sessions"),
+			Tokens: rapid.Int64Range(0, 1100).Draw(t, "tokens"),
+		}
+		if often(t, "conversation read") {
+			f.snap.Feedback[id] = genFeedback(t, mark)
+		}
+	}
+}
+
+func genFeedback(t *rapid.T, mark func(string) schedule.Mark) schedule.Feedback {
+	f := schedule.Feedback{Mark: mark("mark"), Obeyed: mark("obeyed by then"), Summary: "1 comment by kim", By: "kim"}
+	f.Round = rapid.SampledFrom([]schedule.Round{schedule.RoundSaid, "", schedule.RoundChecks}).Draw(t, "round")
+	f.Fresh = f.Round == schedule.RoundSaid && rapid.Bool().Draw(t, "fresh")
+	f.Command = rapid.SampledFrom([]schedule.Command{
+		"", "", "", schedule.CommandRetry, schedule.CommandResume, schedule.CommandStop, schedule.CommandPark,
+	}).Draw(t, "command")
+	f.Pull = rapid.SampledFrom([]schedule.PullState{schedule.PullOpen, "", schedule.PullMerged, schedule.PullClosed}).Draw(t, "pull")
 	return f
 }
 

@@ -18,14 +18,17 @@ import (
 func TestPlanStartsWhatTheSpecificationSays(t *testing.T) {
 	check(t, func(t *rapid.T, f fixture) {
 		decisions := f.plan()
-		settled := slices.DeleteFunc(slices.Clone(decisions), func(d schedule.Decision) bool {
-			return d.Action == schedule.Dispatch
-		})
-		want := ids(modelStart(f.then(settled)))
+		want := ids(modelStart(f.settled()))
 		if diff := cmp.Diff(want, ids(dispatched(decisions))); diff != "" {
 			t.Fatalf("(-specification +plan):\n%s", diff)
 		}
 	})
+}
+
+// settled returns the fixture after everything that is decided has happened except that
+// sessions start.
+func (f fixture) settled() fixture {
+	return f.then(slices.DeleteFunc(f.plan(), func(d schedule.Decision) bool { return d.Action == schedule.Dispatch }))
 }
 
 // modelStart returns the issues to start, chosen one at a time, in a fixture in which
@@ -33,11 +36,11 @@ func TestPlanStartsWhatTheSpecificationSays(t *testing.T) {
 func modelStart(f fixture) []tracker.Issue {
 	started := []tracker.Issue{}
 	for {
-		best, found := tracker.Issue{}, false
+		best, found := candidate{}, false
 		for _, retry := range []bool{true, false} { // a retry that is due goes before a new issue
-			for _, issue := range modelCandidates(f, retry) {
-				if modelEligible(f, issue, started) && (!found || modelLess(issue, best)) {
-					best, found = issue, true
+			for _, c := range modelCandidates(f, retry) {
+				if modelEligible(f, c, started) && (!found || modelLess(c, best)) {
+					best, found = c, true
 				}
 			}
 			if found {
@@ -47,52 +50,92 @@ func modelStart(f fixture) []tracker.Issue {
 		if !found {
 			return started
 		}
-		started = append(started, best)
+		started = append(started, best.Issue)
 	}
 }
 
-// modelCandidates returns the issues of claims that are due, or of no claim.
-func modelCandidates(f fixture, retry bool) []tracker.Issue {
-	var issues []tracker.Issue
-	if !retry {
-		for _, issue := range f.snap.Candidates {
-			_, claimed := f.state.Claims[issue.ID]
-			known, asked := f.snap.Claimed[issue.ID]
-			switch {
-			case claimed:
-			case known != nil:
-				issues = append(issues, *known)
-			case !asked:
-				issues = append(issues, issue)
+// candidate is an issue that may be started, and whether it is due for feedback.
+type candidate struct {
+	tracker.Issue
+	feedback  bool
+	unclaimed bool
+}
+
+// modelCandidates returns the issues of claims that are due, or of no claim. What people
+// and checks say about an issue without a claim decides how it is started.
+func modelCandidates(f fixture, retry bool) []candidate {
+	var all []candidate
+	if retry {
+		for id, c := range f.state.Claims {
+			_, read := f.snap.Feedback[id]
+			unread := c.Feedback && !read && f.snap.Feedback != nil
+			if known := f.snap.Claimed[id]; c.Phase == schedule.Waiting && !c.Due.After(f.now) && known != nil && !unread {
+				all = append(all, candidate{*known, c.Feedback, false})
 			}
 		}
-		return issues
+		return all
 	}
-	for id, c := range f.state.Claims {
-		if known := f.snap.Claimed[id]; c.Phase == schedule.Waiting && !c.Due.After(f.now) && known != nil {
-			issues = append(issues, *known)
+	said := map[tracker.ID]bool{}
+	for id := range f.snap.Feedback {
+		_, claimed := f.state.Claims[id]
+		if said[id] = modelUnanswered(f, id); said[id] && !claimed && f.snap.Claimed[id] != nil {
+			all = append(all, candidate{*f.snap.Claimed[id], true, true})
 		}
 	}
-	return issues
+	for _, issue := range f.snap.Candidates {
+		_, claimed := f.state.Claims[issue.ID]
+		known, asked := f.snap.Claimed[issue.ID]
+		switch {
+		case claimed, said[issue.ID], f.state.Finishing[issue.ID]:
+		case known != nil:
+			all = append(all, candidate{*known, false, true})
+		case !asked:
+			all = append(all, candidate{issue, false, true})
+		}
+	}
+	return all
 }
 
-func modelEligible(f fixture, issue tracker.Issue, started []tracker.Issue) bool {
+// modelUnanswered reports whether something is unanswered on an issue that has a delivery,
+// for which the policy has sessions, or which has something else to be dealt with first.
+func modelUnanswered(f fixture, id tracker.ID) bool {
+	_, delivered := f.state.Deliveries[id]
+	said, talk := f.snap.Feedback[id], f.state.Conversations[id]
+	switch {
+	case !delivered || f.state.Finishing[id]:
+		return false
+	case said.Pull == schedule.PullMerged, said.Pull == schedule.PullClosed:
+		return true
+	case said.Mark.Equal(talk.Heard):
+		return false
+	case said.Command != "" && !said.Obeyed.Equal(talk.Obeyed):
+		return true
+	case said.Round == schedule.RoundSaid:
+		return f.policy.MaxRounds > 0
+	}
+	return said.Round == schedule.RoundChecks && f.policy.MaxCheckRounds > 0
+}
+
+func modelEligible(f fixture, issue candidate, started []tracker.Issue) bool {
 	// It has id, identifier, title, and state.
 	for _, field := range []string{string(issue.ID), issue.Identifier, issue.Title, issue.State} {
 		if strings.TrimSpace(field) == "" {
 			return false
 		}
 	}
-	// Its state is in active_states and not in terminal_states.
-	if !stateIn(issue.State, f.policy.ActiveStates) || stateIn(issue.State, f.policy.TerminalStates) {
+	// Its state is in active_states and not in terminal_states. It carries the required
+	// labels (SPEC §5.3.1).
+	active := stateIn(issue.State, f.policy.ActiveStates) && !stateIn(issue.State, f.policy.TerminalStates)
+	for _, label := range f.policy.RequiredLabels {
+		active = active && label != "" && slices.Contains(issue.Labels, label)
+	}
+	// Otherwise there is feedback on it, and it is not finished: that it was handed over to a
+	// terminal state does not finish it.
+	finished := stateIn(issue.State, f.policy.TerminalStates) && !sameState(issue.State, f.policy.HandedOver)
+	if !active && (!issue.feedback || finished) {
 		return false
 	}
-	// It carries the required labels, and the adapter consents (SPEC §5.3.1).
-	for _, label := range f.policy.RequiredLabels {
-		if label == "" || !slices.Contains(issue.Labels, label) {
-			return false
-		}
-	}
+	// The adapter consents.
 	if !issue.Dispatchable {
 		return false
 	}
@@ -130,7 +173,7 @@ func modelEligible(f fixture, issue tracker.Issue, started []tracker.Issue) bool
 		}
 	}
 	// If the issue state is Todo, do not dispatch when any blocker is non-terminal.
-	if sameState(issue.State, "Todo") {
+	if active && sameState(issue.State, "Todo") {
 		for _, blocker := range issue.BlockedBy {
 			if !stateIn(blocker.State, f.policy.TerminalStates) {
 				return false
@@ -140,9 +183,10 @@ func modelEligible(f fixture, issue tracker.Issue, started []tracker.Issue) bool
 	return true
 }
 
-// modelLess reports whether a is before b in the order of SPEC §8.2.
-func modelLess(a, b tracker.Issue) bool {
-	urgency := func(issue tracker.Issue) int {
+// modelLess reports whether a is before b in the order of SPEC §8.2. Among new issues,
+// those with feedback go first in their priority.
+func modelLess(a, b candidate) bool {
+	urgency := func(issue candidate) int {
 		for n := 1; n <= 4; n++ {
 			if issue.Priority != nil && *issue.Priority == n {
 				return n
@@ -152,6 +196,9 @@ func modelLess(a, b tracker.Issue) bool {
 	}
 	if urgency(a) != urgency(b) {
 		return urgency(a) < urgency(b)
+	}
+	if a.unclaimed && b.unclaimed && a.feedback != b.feedback {
+		return a.feedback
 	}
 	if a.CreatedAt.IsZero() != b.CreatedAt.IsZero() {
 		return b.CreatedAt.IsZero()

@@ -43,7 +43,8 @@ type Snapshot struct {
 	// when they are in the order of [Compare]. Claimed issues may be among them.
 	Candidates []tracker.Issue
 	// Claimed holds each claimed issue, and each one with feedback, as it was last read:
-	// nil if the tracker no longer shows it, absent if it could not be read.
+	// nil if the tracker no longer shows it, absent if it could not be read. Nothing is
+	// done about feedback on an issue that is absent.
 	Claimed map[tracker.ID]*tracker.Issue
 	// Malformed maps a claimed issue that is absent from Claimed to what is
 	// wrong with its record.
@@ -108,10 +109,9 @@ type planner struct {
 	freed    map[tracker.ID]bool // claims released by this plan
 	taken    map[tracker.ID]bool // issues dispatched by this plan, or that wait for a slot in it
 
-	talks   map[tracker.ID]Conversation   // as they are after this plan; other ones are as in the state
-	listed  map[tracker.ID]*tracker.Issue // candidates with feedback
-	due     []*tracker.Issue              // without a claim, because of their feedback, in order
-	resumes bool                          // a person ends the pause
+	talks   map[tracker.ID]Conversation // as they are after this plan; other ones are as in the state
+	due     []*tracker.Issue            // without a claim, because of their feedback, in order
+	resumes bool                        // a person ends the pause
 
 	decisions []Decision
 	explain   bool
@@ -179,8 +179,7 @@ func (pl *planner) holdReason(resumed bool) Why {
 
 // compareClaims orders claims as their issues would be dispatched.
 func (pl *planner) compareClaims(a, b Claim) int {
-	x, _ := pl.shown(a.ID)
-	y, _ := pl.shown(b.ID)
+	x, y := pl.snap.Claimed[a.ID], pl.snap.Claimed[b.ID]
 	switch {
 	case x != nil && y != nil:
 		return compare(x, y)

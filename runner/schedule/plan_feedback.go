@@ -11,7 +11,7 @@ import (
 // left out.
 func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	f, read = pl.snap.Feedback[id]
-	if !read {
+	if _, talks := pl.state.Conversations[id]; !read || !talks {
 		return Feedback{}, false
 	}
 	talk := pl.talk(id)
@@ -47,16 +47,6 @@ func (pl *planner) setTalk(id tracker.ID, c Conversation) {
 	pl.talks[id] = c
 }
 
-// shown returns an issue with a claim or with feedback: nil if the tracker no longer
-// shows it. asked is false if it could not be read.
-func (pl *planner) shown(id tracker.ID) (issue *tracker.Issue, asked bool) {
-	if issue, asked = pl.snap.Claimed[id]; asked {
-		return issue, true
-	}
-	issue, asked = pl.listed[id]
-	return issue, asked
-}
-
 // answers reports whether a claim on the issue is one for feedback: without feedback
 // there would be none.
 func (pl *planner) answers(issue *tracker.Issue) bool {
@@ -71,28 +61,24 @@ func (pl *planner) rulesOf(c Claim) rules {
 	return pl.rules
 }
 
+// startRules returns the rules for starting a session on the issue of a claim, or of
+// none. For feedback they are others only where there would be no session without it.
+func (pl *planner) startRules(c Claim, known *tracker.Issue) rules {
+	if (c.Feedback || c.Phase == "") && pl.answers(known) {
+		return pl.answering
+	}
+	return pl.rules
+}
+
 // unclaimed returns a claim without a phase for each issue that has a delivery and no
-// claim, and about which something must be decided. It notes what does not count.
+// claim, and whose conversation was read.
 func (pl *planner) unclaimed() []Claim {
 	var claims []Claim
-	unread := false
 	for id := range pl.snap.Feedback {
 		_, claimed := pl.state.Claims[id]
 		_, delivered := pl.state.Deliveries[id]
-		if claimed || !delivered || pl.state.Finishing[id] {
-			continue
-		}
-		claims = append(claims, pl.noClaim(id))
-		_, asked := pl.snap.Claimed[id]
-		unread = unread || !asked
-	}
-	if unread {
-		pl.listed = map[tracker.ID]*tracker.Issue{}
-		for i := range pl.snap.Candidates {
-			issue := &pl.snap.Candidates[i]
-			if _, said := pl.snap.Feedback[issue.ID]; said {
-				pl.listed[issue.ID] = issue
-			}
+		if !claimed && delivered && !pl.state.Finishing[id] {
+			claims = append(claims, pl.noClaim(id))
 		}
 	}
 	return claims
@@ -247,7 +233,7 @@ func (pl *planner) settleUnclaimed(c Claim, known *tracker.Issue, f Feedback) {
 		return
 	}
 	pl.taken[c.ID] = true
-	if why := pl.answering.ineligibleToStart(known); !why.None() {
+	if why := pl.startRules(c, known).ineligibleToStart(known); !why.None() {
 		pl.note(*known, "", "", unanswered(why, f))
 		return
 	}

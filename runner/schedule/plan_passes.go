@@ -35,7 +35,11 @@ func (pl *planner) reconcile(c Claim) {
 	}
 	if f.Command == CommandResume {
 		pl.resumes = true
-		pl.decide(Decision{Action: Free, ID: c.ID, Issue: issue, Why: commanded(f), Feedback: f}, issue, c.Phase)
+		d := Decision{Action: Free, ID: c.ID, Why: commanded(f), Feedback: f}
+		if known != nil {
+			d.Issue = *known
+		}
+		pl.decide(d, issue, c.Phase)
 		return
 	}
 	pl.observe(c, known)
@@ -92,9 +96,10 @@ func (pl *planner) settle(c Claim) {
 		pl.observe(c, nil)
 		return
 	}
-	known, asked := pl.shown(c.ID)
+	known, asked := pl.snap.Claimed[c.ID]
 	switch {
 	case !asked:
+		pl.taken[c.ID] = true
 		pl.note(c.remembered(), c.Phase, "", unanswered(pl.unknown(c.ID), f))
 		return
 	case pl.isFinished(known, f):
@@ -143,7 +148,7 @@ func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 		pl.park(c, known, f, why)
 		return
 	}
-	why := pl.rulesOf(c).ineligibleToStart(known)
+	why := pl.startRules(c, known).ineligibleToStart(known)
 	if why.None() && c.Feedback && !read && pl.snap.Feedback != nil {
 		why = Why{NotKnown, "what people and checks say about it could not be read"}
 	}

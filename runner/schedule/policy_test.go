@@ -115,3 +115,34 @@ func TestAnIneligibleIssueHasAReason(t *testing.T) {
 		})
 	}
 }
+
+func TestFeedbackIsAnsweredInAnyStateThatIsNotTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name       string
+		handedOver string
+		edit       func(*tracker.Issue)
+		want       schedule.Reason
+	}{
+		{name: "active", edit: func(*tracker.Issue) {}},
+		{name: "neither active nor terminal", edit: func(issue *tracker.Issue) { issue.State = "Review" }},
+		{name: "without the required label", edit: func(issue *tracker.Issue) { issue.Labels = nil }},
+		{name: "blocked", edit: func(issue *tracker.Issue) { issue.BlockedBy = []tracker.Blocker{{State: "Todo"}} }},
+		{name: "terminal", edit: func(issue *tracker.Issue) { issue.State = "Done" }, want: schedule.Terminal},
+		{name: "handed over to a terminal state", handedOver: " DONE", edit: func(issue *tracker.Issue) { issue.State = "Done" }},
+		{name: "in another terminal state", handedOver: "done", edit: func(issue *tracker.Issue) { issue.State = "Cancelled" }, want: schedule.Terminal},
+		{name: "refused by the adapter", edit: func(issue *tracker.Issue) { issue.Dispatchable = false }, want: schedule.NotDispatchable},
+		{name: "without a title", edit: func(issue *tracker.Issue) { issue.Title = "" }, want: schedule.Incomplete},
+	} {
+		policy := simple().policy
+		policy.RequiredLabels, policy.HandedOver, policy.HandsOver = []string{"agent"}, test.handedOver, true
+		issue := todo(1)
+		test.edit(&issue)
+		if got := policy.Answering().IneligibleToStart(issue).Reason; got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+		if why := policy.IneligibleToContinue(issue); policy.AnyState || test.handedOver != "" && why.None() {
+			t.Errorf("%s: the policy itself has changed: %+v", test.name, why)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -8,15 +9,17 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
 // TestClaimsSurviveAnySequenceOfEvents performs events in any order: plans with complete
 // and failed reads, updates, deliveries and ends of sessions, runs that die or work at
-// the same time, operators, edits, and time. After each step no issue has two sessions,
-// no claim is malformed or lost, and every delivery is as a session left it; if nothing
-// fails from then on, every issue gets done.
+// the same time, operators, edits, what people and checks say, pull requests, and time.
+// After each step no issue has two sessions, no claim is malformed or lost, every delivery
+// is as a session left it, and what was answered is not given again; if nothing fails from
+// then on, every issue gets done.
 func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -34,6 +37,9 @@ func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 			"release":   m.release,
 			"advance":   m.advance,
 			"edit":      m.edit,
+			"say":       m.say,
+			"pull":      m.pull,
+			"finished":  m.finished,
 			"tick":      func(*rapid.T) { m.state.NewTick() },
 		})
 		m.finish(t)
@@ -45,6 +51,9 @@ func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 type machine struct {
 	fixture
 	issues   []tracker.Issue                   // in the tracker
+	worlds   map[tracker.ID]feedback.World     // what is said about them
+	read     map[tracker.ID]schedule.Feedback  // when the conversations were read last
+	answered map[tracker.ID][]schedule.Mark    // what was given to sessions that did not fail
 	sessions map[tracker.ID]session            // the processes, by issue
 	left     map[tracker.ID]schedule.Delivery  // what sessions have published, or failed to
 	runs     []schedule.Owner                  // alive
@@ -55,11 +64,13 @@ type machine struct {
 type session struct {
 	owner schedule.Owner
 	usage schedule.Usage
+	given schedule.Feedback
 }
 
 func newMachine(t *rapid.T) *machine {
 	m := &machine{
 		fixture: simple(), sessions: map[tracker.ID]session{}, left: map[tracker.ID]schedule.Delivery{},
+		worlds: map[tracker.ID]feedback.World{}, answered: map[tracker.ID][]schedule.Mark{},
 		runs: []schedule.Owner{me}, ticks: map[schedule.Owner]schedule.Spent{},
 	}
 	m.policy = genPolicy(t)
@@ -83,14 +94,25 @@ func (m *machine) observe(t *rapid.T) schedule.Snapshot {
 	if !often(t, "claims read") {
 		snap.Claimed = nil
 	}
+	switch rapid.SampledFrom([]string{"read", "as before", "not read"}).Draw(t, "conversations") {
+	case "read":
+		m.read = snap.Feedback
+	case "as before": // sessions have ended since
+		snap.Feedback = m.read
+	default:
+		clear(snap.Feedback)
+	}
 	return snap
 }
 
 // truth returns a snapshot in which all reads succeed.
 func (m *machine) truth() schedule.Snapshot {
-	snap := schedule.Snapshot{Candidates: slices.Clone(m.issues), Claimed: map[tracker.ID]*tracker.Issue{}}
-	for id := range m.state.Claims {
+	snap := schedule.Snapshot{
+		Candidates: slices.Clone(m.issues), Claimed: map[tracker.ID]*tracker.Issue{}, Feedback: map[tracker.ID]schedule.Feedback{},
+	}
+	for id, talk := range m.state.Conversations {
 		snap.Claimed[id] = m.shown(id)
+		snap.Feedback[id] = feedback.Read(m.worlds[id], talk, feedback.Rules{}, m.now).Feedback
 	}
 	return snap
 }
@@ -114,20 +136,32 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 			if runs {
 				t.Fatalf("%s is started but already runs for %v", d.ID, process.owner)
 			}
-			m.sessions[d.ID] = session{owner: m.state.Self}
+			given := d.Feedback
+			if given.Round != "" && slices.ContainsFunc(m.answered[d.ID], given.Mark.Equal) {
+				t.Fatalf("%s is started for what was answered: %+v", d.ID, given)
+			}
+			m.sessions[d.ID] = session{owner: m.state.Self, given: given}
 		case schedule.Stop:
 			if !runs || process.owner != m.state.Self {
 				t.Fatalf("%s is stopped but is not ours", d.ID)
 			}
 		case schedule.Release:
 			shown := m.shown(d.ID)
-			wanted := shown != nil && stillActive(m.policy, *shown)
+			policy := m.policy
+			if c.Feedback {
+				policy = policy.Answering()
+			}
+			wanted := shown != nil && stillActive(policy, *shown) && d.Why.Reason != schedule.Reopened
 			changed := shown == nil || c.Content != "" && c.Content != shown.ContentDigest()
 			if wanted && (c.Phase != schedule.Parked || !changed) {
 				t.Fatalf("%s is released although nobody changed it: %+v", d.ID, d)
 			}
 		}
-		if !claimed && d.Action != schedule.Dispatch {
+		if runs && slices.Contains([]schedule.Action{schedule.Park, schedule.Release, schedule.Finish}, d.Action) {
+			t.Fatalf("%s of %s, which runs", d.Action, d.ID)
+		}
+		_, delivered := m.state.Deliveries[d.ID]
+		if onlyClaimed := d.Action == schedule.Stop || d.Action == schedule.Release; !claimed && d.Action != schedule.Dispatch && (onlyClaimed || !delivered) {
 			t.Fatalf("%s of %s, which is not claimed", d.Action, d.ID)
 		}
 		m.state.Apply(d, m.now)
@@ -208,6 +242,9 @@ func (m *machine) exit(t *rapid.T) {
 		if known || o.Refused != "" {
 			m.left[id] = d
 		}
+	}
+	if s.given.Round != "" && (o.Class == schedule.Done || o.Class == schedule.NeedsInput) {
+		m.answered[id] = append(m.answered[id], s.given.Mark)
 	}
 	delete(m.sessions, id)
 	m.counted(t, s.usage.Input-m.state.Claims[id].Live.Input, func() {
@@ -307,6 +344,45 @@ func (m *machine) edit(t *rapid.T) {
 	m.issues[n] = genIssue(t, n)
 }
 
+// say lets somebody say something about an issue.
+func (m *machine) say(t *rapid.T) {
+	id := rapid.SampledFrom(m.issues).Draw(t, "issue").ID
+	c := tracker.Comment{ID: fmt.Sprint(m.now.UnixNano(), len(m.worlds[id].Comments.List)), Author: "kim", At: m.now}
+	c.Text = rapid.SampledFrom([]string{
+		"Why?", "No.", "/symphony stop", "/symphony park\nIt is wrong.", "/symphony retry", "/symphony resume\nSorry.", "/symphony status", "/symphony sing",
+	}).Draw(t, "text")
+	if !often(t, "trusted") {
+		c.Distrust = "without write access"
+	}
+	w := m.worlds[id]
+	w.Comments.List = append(slices.Clone(w.Comments.List), c)
+	m.worlds[id] = w
+}
+
+// pull changes the pull request of an issue.
+func (m *machine) pull(t *rapid.T) {
+	id := rapid.SampledFrom(m.issues).Draw(t, "issue").ID
+	w := m.worlds[id]
+	w.Pull = &feedback.Pull{
+		State: rapid.SampledFrom([]schedule.PullState{schedule.PullOpen, schedule.PullOpen, schedule.PullMerged, schedule.PullClosed}).Draw(t, "state"),
+		Head:  fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "head")), Base: "main", Conflicts: !often(t, "no conflict"),
+	}
+	w.Pull.Ours = w.Pull.Head
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"lint", "test"}), 0, 2, rapid.ID).Draw(t, "failed") {
+		w.Pull.Checks = append(w.Pull.Checks, feedback.Check{Name: name, Verdict: "failure", At: m.now})
+	}
+	m.worlds[id] = w
+}
+
+// finished performs what the plan has decided to finish.
+func (m *machine) finished(*rapid.T) {
+	for id := range m.state.Finishing {
+		m.state.Finished(id)
+		delete(m.left, id)
+		delete(m.worlds, id)
+	}
+}
+
 // check tests what must hold after every step.
 func (m *machine) check(t *rapid.T) {
 	for id, c := range m.state.Claims {
@@ -329,6 +405,7 @@ func (m *machine) check(t *rapid.T) {
 	if len(m.state.Deliveries) != len(m.left) {
 		t.Fatalf("deliveries that nobody left: %+v", m.state.Deliveries)
 	}
+	m.checkConversations(t)
 	explained := map[tracker.ID]bool{}
 	for _, v := range schedule.Explain(m.state, m.truth(), m.policy, m.now) {
 		explained[v.Issue.ID] = v.Action != "" || v.Why.String() != ""
@@ -340,6 +417,27 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
+// checkConversations tests that there is a conversation about each issue with a claim or a
+// delivery, and that no rounds are started beyond their limits.
+func (m *machine) checkConversations(t *rapid.T) {
+	checkTalks(t, m.state)
+	for id := range m.state.Claims {
+		if _, talks := m.state.Conversations[id]; !talks {
+			t.Fatalf("no conversation about %s, which is claimed", id)
+		}
+	}
+	for id := range m.state.Deliveries {
+		if _, talks := m.state.Conversations[id]; !talks {
+			t.Fatalf("no conversation about %s, which has a delivery", id)
+		}
+	}
+	for id, c := range m.state.Conversations {
+		if c.Rounds > m.policy.MaxRounds || c.CheckRounds > m.policy.MaxCheckRounds {
+			t.Fatalf("too many rounds on %s: %+v", id, c)
+		}
+	}
+}
+
 // finish lets everything succeed: claims of dead runs are adopted, every session does
 // its work, and time passes. Then every eligible issue must be done, or parked.
 func (m *machine) finish(t *rapid.T) {
@@ -347,7 +445,7 @@ func (m *machine) finish(t *rapid.T) {
 	m.runs = []schedule.Owner{{Run: "102"}}
 	m.state.Self = m.runs[0]
 	m.state.Adopt(all(m.state, schedule.Dead), m.policy, m.now)
-	for range len(m.issues) + 1 { // a round ends at least one session
+	for range 2*len(m.issues) + 2 { // a round ends at least one session, or finishes an issue
 		m.state.NewTick()
 		m.pass(25 * time.Hour)
 		m.plan(t, m.truth())
@@ -358,6 +456,7 @@ func (m *machine) finish(t *rapid.T) {
 			delete(m.sessions, id)
 			m.state.Exit(id, schedule.Outcome{Class: schedule.Done, Turns: 1, Issue: issue}, m.policy, m.now)
 		}
+		m.finished(t)
 		m.check(t)
 	}
 	m.plan(t, m.truth())

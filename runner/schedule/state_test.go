@@ -136,8 +136,12 @@ func TestACloneSharesNothingThatChanges(t *testing.T) {
 	f.claim(todo(1), schedule.Running, nil)
 	f.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 5}, RateLimits: json.RawMessage(`{"left":1}`)}, f.now)
 	f.state.Deliver("1", schedule.Delivery{Identifier: "ABC-1", Number: 1})
+	f.state.StartConversations(f.now)
+	f.state.Finishing = map[tracker.ID]bool{"7": true}
 	before := f.dump(t)
 	clone := f.state.Clone()
+	clone.Apply(schedule.Decision{Action: schedule.Finish, ID: "8"}, f.now)
+	clone.Converse("1", func(talk *schedule.Conversation) { talk.Rounds = 3 })
 	clone.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 9}, RateLimits: json.RawMessage(`{"left":0}`)}, f.now)
 	clone.Exit("1", schedule.Outcome{Class: schedule.Done}, f.policy, f.now)
 	clone.Deliver("1", schedule.Delivery{Identifier: "ABC-1", Number: 2})
@@ -163,8 +167,13 @@ func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 
 	f.state.Deliver("8", schedule.Delivery{Identifier: "ABC-8", Number: 8, At: noon})
 	f.state.Deliver("9", schedule.Delivery{Identifier: "ABC-9", Number: 9, At: year2999})
+	heard := schedule.Mark{At: noon, IDs: []string{"a"}}
+	f.state.Conversations = map[tracker.ID]schedule.Conversation{"8": {
+		Heard: heard, Given: schedule.Mark{At: year2999}, Parked: schedule.Mark{At: year2999}, Obeyed: schedule.Mark{At: year2999, IDs: []string{"a"}},
+	}}
 
 	want := f.state.Clone()
+	want.Conversations["8"] = schedule.Conversation{Heard: heard, Given: schedule.Mark{At: noon}, Parked: schedule.Mark{At: noon}, Obeyed: heard}
 	want.Deliver("9", schedule.Delivery{Identifier: "ABC-9", Number: 9, At: noon})
 	change := func(id tracker.ID, with func(*schedule.Claim)) {
 		c := want.Claims[id]
@@ -184,6 +193,7 @@ func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"ABC-1 is due 2999-01-01T00:00:00Z", "ABC-1 is waiting since 2999-01-01T00:00:00Z",
 		"ABC-2 has a lease until 2999-01-01T00:00:00Z", "ABC-2 was heard of 2999-01-01T00:00:00Z", "ABC-9 was published 2999-01-01T00:00:00Z",
+		"the conversation on ABC-8 was read 2999-01-01T00:00:00Z", "the conversation on ABC-8 was read 2999-01-01T00:00:00Z", "the conversation on ABC-8 was read 2999-01-01T00:00:00Z",
 		"the pause lasts until 2999-01-01T00:00:00Z", "the tracker is left alone until 2999-01-01T00:00:00Z", "the pause began 2999-01-01T00:00:00Z",
 		"spending of 2026-03-12", "spending of 2999-01-01",
 	}, replaced); diff != "" {

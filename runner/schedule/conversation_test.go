@@ -1,0 +1,288 @@
+package schedule_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// at returns the mark of what was said until some minutes before noon.
+func at(minutesAgo int, names ...string) schedule.Mark {
+	return schedule.Mark{At: noon.Add(-time.Duration(minutesAgo) * time.Minute), IDs: names}
+}
+
+// said returns feedback of a person up to a mark.
+func said(m schedule.Mark) schedule.Feedback {
+	return schedule.Feedback{Round: schedule.RoundSaid, Summary: "1 comment by kim", Fresh: true, Mark: m}
+}
+
+// delivered returns a fixture in which an issue was handed over, and nothing was said
+// until an hour before noon.
+func delivered(id tracker.ID) fixture {
+	f := simple()
+	f.policy.MaxRounds, f.policy.MaxCheckRounds = 5, 3
+	f.state.Deliver(id, schedule.Delivery{Identifier: "ABC-" + string(id), Number: 7})
+	f.state.StartConversations(noon.Add(-time.Hour))
+	issue := todo(1)
+	issue.State = "Review"
+	f.snap.Claimed[id] = &issue
+	f.snap.Feedback = map[tracker.ID]schedule.Feedback{}
+	return f
+}
+
+func TestAConversationLastsAsLongAsAClaimOrADelivery(t *testing.T) {
+	t.Parallel()
+	f := simple()
+	talks := func(want string) {
+		t.Helper()
+		if got := strings.Join(slices.Sorted(maps.Keys(asStrings(f.state.Conversations))), " "); got != want {
+			t.Errorf("conversations about %q, want %q", got, want)
+		}
+	}
+	talks("")
+	for n := 1; n <= 3; n++ {
+		f.state.Apply(schedule.Decision{Action: schedule.Dispatch, ID: todo(n).ID, Issue: todo(n)}, noon)
+	}
+	talks("1 2 3")
+	if got, want := f.state.Conversations["1"].Heard, at(0); !got.Equal(want) {
+		t.Errorf("heard %+v, want all that was said before", got)
+	}
+	f.state.Deliver("1", published)
+	f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Gone: true}, f.policy, noon)
+	f.state.Exit("2", schedule.Outcome{Class: schedule.Done, Gone: true}, f.policy, noon)
+	f.state.Exit("3", schedule.Outcome{Class: schedule.NeedsInput}, f.policy, noon)
+	talks("1 3")
+	f.state.Release("3")
+	talks("1")
+	f.state.Finished("1")
+	talks("")
+	if len(f.state.Deliveries) > 0 {
+		t.Error("the delivery stays")
+	}
+}
+
+func asStrings(talks map[tracker.ID]schedule.Conversation) map[string]bool {
+	names := map[string]bool{}
+	for id := range talks {
+		names[string(id)] = true
+	}
+	return names
+}
+
+func TestADeliveryThatIsDroppedTakesItsConversationAlong(t *testing.T) {
+	t.Parallel()
+	f := simple()
+	f.claim(todo(0), schedule.Parked, nil)
+	for n := range 501 {
+		f.state.Deliver(todo(n).ID, schedule.Delivery{Identifier: todo(n).Identifier, At: noon.Add(time.Duration(n) * time.Second)})
+		f.state.StartConversations(noon)
+	}
+	_, claimed := f.state.Conversations["0"]
+	_, dropped := f.state.Conversations["1"]
+	if len(f.state.Conversations) != 500 || !claimed || dropped {
+		t.Errorf("%d conversations, about a claimed issue %v, about the dropped delivery %v", len(f.state.Conversations), claimed, dropped)
+	}
+}
+
+func TestAStateOfAnOlderVersionHasHeardWhatWasSaidBefore(t *testing.T) {
+	t.Parallel()
+	f := simple()
+	f.claim(todo(1), schedule.Parked, nil)
+	f.state.Deliver("2", published)
+	f.state.StartConversations(noon)
+	begun := schedule.Conversation{Heard: at(0), Given: at(0)}
+	want := map[tracker.ID]schedule.Conversation{"1": begun, "2": begun}
+	if diff := cmp.Diff(want, f.state.Conversations); diff != "" {
+		t.Error(diff)
+	}
+	f.state.StartConversations(noon.Add(time.Hour))
+	if diff := cmp.Diff(want, f.state.Conversations); diff != "" {
+		t.Errorf("one that has begun begins again: %s", diff)
+	}
+}
+
+func TestOnlyASessionThatDidNotFailHasHeardWhatItWasGiven(t *testing.T) {
+	t.Parallel()
+	for class, heard := range map[schedule.Class]bool{
+		schedule.Done: true, schedule.NeedsInput: true, schedule.Stopped: false, schedule.IssueFailed: false,
+		schedule.Transient: false, schedule.ThreadLost: false, schedule.Systemic: false,
+	} {
+		f := delivered("1")
+		f.snap.Feedback["1"] = said(at(10, "a", "b"))
+		f = f.then(f.plan())
+		f.state.Exit("1", schedule.Outcome{Class: class, Why: "as drawn", Issue: f.snap.Claimed["1"]}, f.policy, noon)
+		if got := f.state.Conversations["1"].Heard.Equal(at(10, "a", "b")); got != heard {
+			t.Errorf("%s: heard %v, want %v", class, got, heard)
+		}
+	}
+}
+
+// A run plans again after each end of a session, with what it read before.
+func TestWhatASessionAnsweredStartsNoOtherWhileItIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	f := delivered("1")
+	f.snap.Feedback["1"] = said(at(10))
+	f = f.then(f.plan())
+	f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Issue: f.snap.Claimed["1"]}, f.policy, noon)
+	if again := f.plan(); len(again) > 0 {
+		t.Errorf("decided %+v", again)
+	}
+}
+
+func TestASessionThatWasGivenNothingHasHeardNothing(t *testing.T) {
+	t.Parallel()
+	f := delivered("1")
+	issue := todo(1)
+	f.snap.Claimed["1"] = &issue
+	f.snap.Feedback["1"] = said(at(10))
+	f = f.then(f.plan())
+	f.state.Exit("1", schedule.Outcome{Class: schedule.Transient, Why: "busy", Issue: &issue}, f.policy, noon)
+
+	delete(f.snap.Feedback, "1") // it cannot be read, and the issue is active all the same
+	f.now = f.now.Add(time.Hour)
+	f = f.then(f.plan())
+	if c := f.state.Claims["1"]; c.Phase != schedule.Running {
+		t.Fatalf("not started: %+v", c)
+	}
+	f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Issue: &issue}, f.policy, noon)
+	if got := f.state.Conversations["1"].Heard; !got.Equal(at(60)) {
+		t.Errorf("heard %+v", got)
+	}
+}
+
+func TestCommentsDuringAStopDoNotLetTheIssueGoOn(t *testing.T) {
+	t.Parallel()
+	f, issue := running(todo(1)), todo(1)
+	f.policy.MaxRounds = 5
+	f.snap.Claimed["1"] = &issue
+	f.state.StartConversations(noon.Add(-time.Hour))
+	stop := said(at(10))
+	stop.Command, stop.By, stop.Obeyed = schedule.CommandStop, "kim", at(10)
+	f.snap.Feedback = map[tracker.ID]schedule.Feedback{"1": stop}
+	f = f.then(f.plan())
+	next := f.state.Exit("1", schedule.Outcome{Class: schedule.Stopped, Issue: f.snap.Claimed["1"]}, f.policy, noon)
+	if next.Phase != schedule.Parked || next.Why.Reason != schedule.Commanded {
+		t.Fatalf("after the stop: %+v", next)
+	}
+	if again := f.plan(); len(again) > 0 {
+		t.Errorf("decided %+v", again)
+	}
+	f.snap.Feedback["1"] = said(at(5))
+	if started := dispatched(f.plan()); len(started) != 1 {
+		t.Error("a new comment does not let it go on")
+	}
+}
+
+func TestAnEndThatASessionReachedDuringItsStopParksItAllTheSame(t *testing.T) {
+	t.Parallel()
+	for _, class := range []schedule.Class{schedule.Done, schedule.IssueFailed, schedule.Systemic, schedule.Transient, schedule.NeedsInput} {
+		for _, reason := range []schedule.Reason{schedule.Commanded, schedule.Closed} {
+			f := running(todo(1))
+			f.state.Apply(schedule.Decision{Action: schedule.Stop, ID: "1", Why: schedule.Why{Reason: reason, Detail: "kim said so"}}, noon)
+			review := todo(1)
+			review.State = "Review"
+			next := f.state.Exit("1", schedule.Outcome{Class: class, Why: "as drawn", Issue: &review}, f.policy, noon)
+			if c := f.state.Claims["1"]; next.Phase != schedule.Parked || c.Why != "kim said so" || !c.Feedback {
+				t.Errorf("%s during a stop (%s): %+v", class, reason, c)
+			}
+		}
+	}
+}
+
+func TestAClaimForFeedbackIsAnyOtherOnceItsIssueIsActive(t *testing.T) {
+	t.Parallel()
+	f, issue := running(todo(1)), todo(1)
+	c := f.state.Claims["1"]
+	c.Feedback = true
+	f.state.Claims["1"] = c
+	f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Issue: &issue}, f.policy, noon)
+	if c := f.state.Claims["1"]; c.Phase != schedule.Waiting || c.Feedback {
+		t.Errorf("after a session on an active issue: %+v", c)
+	}
+}
+
+func TestTheNextClaimBeginsWhereTheLastOneEnded(t *testing.T) {
+	t.Parallel()
+	f := delivered("1")
+	f.state.Conversations["1"] = schedule.Conversation{Heard: at(60), Given: at(60), Thread: "t", Sessions: 4, Tokens: 70}
+	f.snap.Feedback["1"] = said(at(10))
+	c := f.then(f.plan()).state.Claims["1"]
+	if c.Thread != "t" || c.Sessions != 5 || c.Tokens != 70 || c.Attempt != 1 {
+		t.Errorf("the next claim is %+v", c)
+	}
+
+	// The files of its thread are removed with its workspace.
+	f = running(todo(1))
+	f.state.Deliver("1", published)
+	done := todo(1)
+	done.State = "Done"
+	f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Thread: "t", Issue: &done}, f.policy, noon)
+	if talk := f.state.Conversations["1"]; talk.Thread != "" || talk.Sessions != 1 {
+		t.Errorf("of a finished issue stays %+v", talk)
+	}
+}
+
+func TestAnOperatorLetsRoundsBeginAgain(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]func(*schedule.State){
+		"retry":   func(s *schedule.State) { s.Retry("1", noon) },
+		"release": func(s *schedule.State) { s.Release("1") },
+	} {
+		f := delivered("1")
+		f.claim(todo(1), schedule.Parked, nil)
+		f.state.Conversations["1"] = schedule.Conversation{Heard: at(60), Rounds: 5, CheckRounds: 3, Tokens: 9, Thread: "t"}
+		act(f.state)
+		if talk := f.state.Conversations["1"]; talk.Rounds != 0 || talk.CheckRounds != 0 || !talk.Heard.Equal(at(60)) {
+			t.Errorf("after a %s: %+v", name, talk)
+		}
+	}
+}
+
+func TestWhatTheRunnerNotesNeedsAConversation(t *testing.T) {
+	t.Parallel()
+	f := delivered("1")
+	note := func(talk *schedule.Conversation) { talk.Posted = "digest" }
+	f.state.Converse("1", note)
+	f.state.Converse("2", note)
+	if len(f.state.Conversations) != 1 || f.state.Conversations["1"].Posted != "digest" {
+		t.Errorf("%+v", f.state.Conversations)
+	}
+}
+
+func TestAQuestionIsBounded(t *testing.T) {
+	t.Parallel()
+	f := running(todo(1))
+	f.state.Exit("1", schedule.Outcome{Class: schedule.NeedsInput, Question: "x" + strings.Repeat("é", 4000)}, f.policy, noon)
+	if got, want := f.state.Conversations["1"].Asked, "x"+strings.Repeat("é", 1999); got != want {
+		t.Errorf("%d bytes of the question are kept: %.20s", len(got), got)
+	}
+}
+
+func TestAMergedIssueIsNotStartedWhileItIsBeingFinished(t *testing.T) {
+	t.Parallel()
+	f := delivered("1")
+	issue := todo(1)
+	f.snap.Claimed["1"], f.snap.Candidates = &issue, []tracker.Issue{issue}
+	f.snap.Feedback["1"] = schedule.Feedback{Pull: schedule.PullMerged, PullBy: "kim"}
+	f = f.then(f.plan())
+	later := schedule.New(me)
+	later.Deliver("1", schedule.Delivery{Identifier: "ABC-1", Number: 7})
+	later.StartConversations(noon)
+	later.CarryOverTick(f.state) // another run has saved the state in between
+	f.state = later
+	f.snap.Feedback["1"] = schedule.Feedback{Pull: schedule.PullOpen}
+	if decisions := f.plan(); len(decisions) > 0 {
+		t.Errorf("decided %+v", decisions)
+	}
+	f.state.Finished("1")
+	if started := dispatched(f.plan()); len(started) != 1 {
+		t.Error("it is not looked at again")
+	}
+}
