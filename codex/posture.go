@@ -88,11 +88,11 @@ func denied(o Options, home string) []string {
 
 // inside reports whether path is folder or is below it.
 func inside(path, folder string) bool {
-	if path == folder || folder == "" {
-		return path == folder
+	if folder == "" {
+		return path == ""
 	}
-	folder = strings.TrimSuffix(folder, "/")
-	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
+	rest, ok := strings.CutPrefix(path, folder)
+	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(folder, "/"))
 }
 
 // hardenedSettings returns the settings of a thread that keep Codex from starting

@@ -110,13 +110,13 @@ func expand(place string, lookup func(string) (string, bool)) (paths []string) {
 }
 
 // realPaths returns the paths to deny so that nothing below paths can be read,
-// except what is in keep. Codex needs real paths, without links. A path that does
+// except what is in keep. Both hold clean paths. Codex needs real paths, without links. A path that does
 // not exist yet is kept: Codex looks again for every command.
 func realPaths(paths, keep []string) []string {
 	out := make([]string, 0, len(paths))
 	r := resolver{}
 	for _, path := range paths {
-		path = r.resolveEntry(filepath.Clean(path), 0).path
+		path = r.resolveEntry(path, 0).path
 		var kept []string
 		for _, k := range keep {
 			if k != path && inside(k, path) && exists(k) {
@@ -222,7 +222,7 @@ func inside(path, folder string) bool {
 func (a *attempt) deniedPaths(home string) []string {
 	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, []string{a.Workspaces.Path()})
 	if home != "" {
-		paths = append(paths, home)
+		paths = append(paths, filepath.Clean(home)) // as the server says it
 	}
 	if a.SessionDir != "" {
 		paths = append(paths, a.SessionDir)

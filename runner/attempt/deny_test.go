@@ -101,6 +101,19 @@ func TestADeniedFolderWithAProgramInItIsDeniedEntryByEntry(t *testing.T) {
 	}
 }
 
+func TestTheCodexHomeIsDeniedHoweverTheServerWritesIt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	f.openWorkspaces()
+	a := newAttempt(f.job, func(Update) {})
+	home := f.path("home")
+	for _, written := range []string{home, home + "/", home + "/./", f.path("other/..") + "/home"} {
+		if denied := realPaths(a.deniedPaths(written), nil); !slices.Contains(denied, home) {
+			t.Errorf("%s is not denied: %q", written, denied)
+		}
+	}
+}
+
 // BenchmarkRealPaths resolves the credential paths of a user who has none of them, as
 // each session does.
 func BenchmarkRealPaths(b *testing.B) {

@@ -3,6 +3,7 @@ package prompt
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -31,14 +32,14 @@ var plain = &typ{kind: scalar}
 
 // schema returns the types of the variables that every template knows. It derives
 // them from the bindings of an issue with every field set, so that the two cannot
-// differ.
-func schema() map[string]*typ {
+// differ. Nobody may change them.
+var schema = sync.OnceValue(func() map[string]*typ {
 	return typeOf(bindings(tracker.Issue{
 		Labels:    []string{""},
 		BlockedBy: make([]tracker.Blocker, 1),
 		NativeRef: map[string]string{"": ""},
 	}, Run{Feedback: make([]Feedback, 1)})).fields
-}
+})
 
 func typeOf(value any) *typ {
 	switch v := value.(type) {
