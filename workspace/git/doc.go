@@ -20,7 +20,7 @@
 // tick.
 //
 // [Store.Populate] writes a new .git into a folder that the agent has not seen yet.
-// It starts no process: it copies packs and writes a few small files. The workspace
+// It starts no process: it copies packs and writes a few small files, for the submodules too. The workspace
 // package moves the folder into the workspace ([workspace.Root.ReplaceGit]), and
 // [Host.CheckoutCommands] returns the commands that fill the work tree inside the sandbox.
 // Where no command of the host can run there, [Store.CheckOut] fills a folder of the host,
@@ -51,6 +51,10 @@
 // replace references, lazy fetches, helpers for credentials and every protocol but
 // that of the remote are off.
 //
+// Submodules are fetched by the host, each into a store of its own, and never by a git
+// that reads .gitmodules itself. Where they come from is decided by the base branch; see
+// [Store.Submodules].
+//
 // The token of a remote is in the environment of the commands that talk to it, and
 // nowhere else: in no argument, URL, file or error.
 //
@@ -77,6 +81,6 @@
 //
 // git 2.31 or newer (tested with 2.34, 2.39, 2.47 and 2.55), on systems with process groups and flock. Memory is not limited
 // where the system has no such limit, as on macOS. [Checkout] with Paths needs git 2.36.
-// The contents of LFS files and submodules are not provided. In a repository whose history is cut, the
-// merge base is looked for in what there is.
+// The contents of LFS files are not provided. Submodules come without their history. In a
+// repository whose history is cut, the merge base is looked for in what there is.
 package git

@@ -23,6 +23,11 @@ type Source struct {
 	// job's checkout, or empty. An empty store takes from it what it can, so that less
 	// comes over the network. No agent may have been able to write to it.
 	Seed string
+
+	// Submodules says that those of the base are fetched too, each into a store of its own;
+	// see [Store.Submodules]. With Paths, only those in these folders.
+	Submodules bool
+	Paths      []string
 }
 
 // Fetched describes what the store holds of its remote.
@@ -56,6 +61,11 @@ func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 		return Fetched{}, err
 	}
 	s.fetched = true
+	if from.Submodules {
+		if _, _, err := s.Submodules(ctx, fetched.Head, fetched.Head, from.Paths); err != nil {
+			return Fetched{}, fmt.Errorf("fetch the submodules of %s: %w", s.remote, err)
+		}
+	}
 	return fetched, nil
 }
 

@@ -51,6 +51,8 @@ taken=all
 status=0
 if [ "$what" = all ]; then
   g read-tree "$head"
+  # What is in the folder of a submodule, and which commit, is not work.
+  g ls-files -s -z | tr '\0\n' '\n\0' | sed -n 's/^160000 [0-9a-f]* 0	//p' | tr '\n\0' '\0\n' | g update-index -z --skip-worktree --stdin
   if [ $# -gt 0 ]; then # what was not checked out is not deleted
     g ls-files -z --deleted -- . "$@" >"$out/absent"
     g update-index -z --skip-worktree --stdin <"$out/absent"

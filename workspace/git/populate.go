@@ -30,7 +30,14 @@ type Checkout struct {
 	Paths    []string // folders whose files are checked out, with those beside and above them; empty is everything
 	ReadOnly bool     // there are files in folders that a sandbox may keep read-only; see [Store.ReadOnly]
 	Exclude  []string // patterns of files that are neither committed nor cleaned away, such as caches
+
+	// Submodules are those of Head that get their files, as [Store.Submodules] returns
+	// them; the folders of others stay empty.
+	Submodules []Submodule
 }
+
+// repositoryFolders are the folders of a new repository.
+var repositoryFolders = []string{"objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "hooks"}
 
 // AsideBranch is the local branch for work that could not be put on the issue's branch.
 const AsideBranch = "unpublished"
@@ -38,7 +45,8 @@ const AsideBranch = "unpublished"
 // Populate writes a new .git into an empty folder. The packs are copies, so that the
 // agent may do with them what it likes, and nothing in it leads back to the store. They
 // hold the whole repository, also if Paths is set. The only remote is the URL, without a
-// credential. The work tree is filled by the commands of [Host.CheckoutCommands].
+// credential. The work tree is filled by the commands of [Host.CheckoutCommands] and
+// [Host.SubmodulesCommand].
 //
 // No process is started: the folder may be below the root of the workspaces as long as
 // no agent can write to it. The error is of the file system, [ErrStore], or [ErrNoGit] if
@@ -62,7 +70,7 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 	if c.Base.IsZero() || c.Branch.IsZero() || c.BaseHead.IsZero() || c.Head.IsZero() {
 		return fail(errors.New("a branch or its commit is missing"))
 	}
-	for _, folder := range []string{"objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "hooks"} {
+	for _, folder := range repositoryFolders {
 		if err := into.Mkdir(folder, 0o755); err != nil {
 			return fail(err)
 		}
@@ -90,13 +98,26 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 			return fail(err)
 		}
 	}
+	if err := s.copyPacks(into, "objects/pack"); err != nil {
+		return fail(err)
+	}
+	for _, m := range c.Submodules {
+		if err := m.populate(into, c.Submodules); err != nil {
+			return fail(fmt.Errorf("submodule %s: %w", m.Path, err))
+		}
+	}
+	return nil
+}
+
+// copyPacks copies the packs of the store into a folder. s.packs must be held.
+func (s *Store) copyPacks(into *os.Root, folder string) error {
 	names, err := s.packFiles()
 	if err != nil {
-		return fail(fmt.Errorf("%w: %w", ErrStore, err))
+		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	for _, name := range names {
-		if err := copyFile(into, path.Join("objects/pack", name), filepath.Join(s.repository(), "objects", "pack", name), 0o444); err != nil {
-			return fail(err)
+		if err := copyFile(into, path.Join(folder, name), filepath.Join(s.repository(), "objects", "pack", name), 0o444); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -176,8 +197,9 @@ func (c Checkout) config(remote Remote) (string, error) {
 		if entry.head != "" {
 			text.WriteString(entry.head + "\n")
 		}
-		fmt.Fprintf(&text, "\t%s = \"%s\"\n", entry.key, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(entry.value))
+		fmt.Fprintf(&text, "\t%s = %s\n", entry.key, quoteValue(entry.value))
 	}
+	text.WriteString(configureSubmodules(c.Submodules, ""))
 	return text.String(), nil
 }
 
@@ -204,7 +226,7 @@ const removeOutside = `git=$1
 shift
 outside=$(outside_read_only)
 "$git" ls-files --killed -z -- $outside | xargs -0 rm -rf -- &&
-  "$git" -c sparse.expectFilesOutsideOfPatterns=false diff-files --name-only -z -- $outside "$@" | xargs -0 rm -rf --`
+  "$git" -c sparse.expectFilesOutsideOfPatterns=false diff-files --ignore-submodules=dirty --name-only -z -- $outside "$@" | xargs -0 rm -rf --`
 
 // CheckoutCommands returns the commands that bring the work tree to the commit of a new
 // .git, in this order. Files that are ignored stay, which keeps caches; named pipes do

@@ -38,6 +38,8 @@ type Remote struct {
 	scheme string // "https", "http" or "file"
 	token  Token
 	tokens TokenSource // in place of token; nil for none
+
+	isSubmodule bool // its address is from a .gitmodules, not from the settings
 }
 
 // ParseRemote returns the remote at a URL: https, http on this machine, or the

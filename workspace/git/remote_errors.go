@@ -67,8 +67,25 @@ func (r Remote) explain(verb string, err error) error {
 	}
 	for _, row := range remoteFailures {
 		if strings.Contains(exit.stderr, row.words) {
-			return fmt.Errorf("%s %s: %w: %s: %w", verb, r, row.kind, row.advice, err)
+			return fmt.Errorf("%s %s: %w: %s: %w", verb, r, row.kind, r.advise(row.kind, row.advice), err)
 		}
 	}
 	return fmt.Errorf("%s %s: %w", verb, r, err)
+}
+
+// advise returns what to do about an error of a kind. The address of a submodule is not
+// in the settings.
+func (r Remote) advise(kind error, advice string) string {
+	if !r.isSubmodule {
+		return advice
+	}
+	switch kind {
+	case ErrUnauthorized, ErrForbidden, ErrNotFound:
+		return "correct its address in .gitmodules, or let repository.token read it, which goes to the host of repository.url alone"
+	case ErrRenamed:
+		return "it has another address now; correct that in .gitmodules"
+	case ErrUnavailable:
+		return "check its address in .gitmodules and the network; it is tried again"
+	}
+	return advice
 }

@@ -38,6 +38,7 @@ type Store struct {
 	fetching sync.Mutex   // one Fetch at a time
 	fetched  bool         // whether a Fetch of this process has succeeded; needs fetching
 	packs    sync.RWMutex // held for writing while packs disappear
+	modules  moduleStores
 }
 
 // Store opens the store of a remote and makes it if it is missing. What a killed run
@@ -96,15 +97,16 @@ func (s *Store) takeLock(ctx context.Context) error {
 	}
 }
 
-// Close releases the store.
+// Close releases the store and those of its submodules.
 func (s *Store) Close() error {
+	modules := s.modules.close()
 	if s.lock == nil {
-		return nil
+		return modules
 	}
 	// A child that is just being started has a copy of the file until it executes its
 	// program; to close ours is not enough.
 	err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN)
-	return errors.Join(err, s.lock.Close())
+	return errors.Join(modules, err, s.lock.Close())
 }
 
 // Remote returns the remote of the store.

@@ -1,0 +1,319 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// The base branch decides what is fetched: which submodules there are, and where. A branch
+// that an agent may have pushed decides nothing but their commits. Each submodule has a
+// store of its own, which belongs to the store of the repository that it is in, and has
+// the commits that were asked for, without their history.
+
+// Bounds of the submodules of one commit.
+const (
+	maxSubmodules     = 50
+	maxSubmoduleDepth = 3 // submodules of submodules of submodules
+)
+
+// Submodule is a repository inside the one of a workspace.
+type Submodule struct {
+	Path   string // from the top of the workspace
+	Commit ObjectID
+
+	name   string // in .gitmodules
+	dir    string // of the repository, below .git
+	parent string // dir of the repository that it is in; empty for that of the workspace
+	store  *Store
+	base   ObjectID // that the base branch has of it, which the agent may check out; zero if it has none
+}
+
+// moduleStores are the open stores of submodules.
+type moduleStores struct {
+	mu    sync.Mutex
+	byURL map[string]*Store
+}
+
+// close closes all stores.
+func (m *moduleStores) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var errs []error
+	for _, store := range m.byURL {
+		errs = append(errs, store.Close())
+	}
+	m.byURL = nil
+	return errors.Join(errs...)
+}
+
+// Submodules returns the submodules of a commit that has been fetched, as base, a commit
+// of the base branch, names them: those with a place in the tree of head, each before
+// those inside it. With paths, only those in these folders. Commits that their stores do
+// not have are fetched.
+//
+// What only head can be blamed for is left out, and skipped says why: a commit that is
+// nowhere, or a submodule in a submodule with an address that base does not have. Of base
+// itself it is an error. The errors are those of Fetch.
+func (s *Store) Submodules(ctx context.Context, base, head ObjectID, paths []string) (list []Submodule, skipped []error, err error) {
+	ofBase := submoduleWalk{store: s, paths: paths}
+	err = ofBase.walk(ctx, s, base, base, Submodule{}, 1)
+	if err != nil || head == base {
+		return ofBase.list, nil, err
+	}
+	w := submoduleWalk{store: s, paths: paths, known: map[string]bool{}}
+	for _, m := range ofBase.list {
+		w.known[m.store.remote.url] = true
+	}
+	err = w.walk(ctx, s, base, head, Submodule{}, 1)
+	for i := range w.list {
+		m := &w.list[i]
+		if j := slices.IndexFunc(ofBase.list, func(b Submodule) bool { return b.Path == m.Path && b.store == m.store }); j >= 0 {
+			m.base = ofBase.list[j].Commit
+		}
+	}
+	return w.list, w.skipped, err
+}
+
+// submoduleWalk collects the submodules of a commit.
+type submoduleWalk struct {
+	store   *Store
+	paths   []string
+	known   map[string]bool // addresses that may be fetched; nil for all
+	list    []Submodule
+	skipped []error
+}
+
+// walk adds the submodules of a commit of a store. Named is the commit whose .gitmodules
+// counts, and in the submodule that the store is of, or the zero one.
+func (w *submoduleWalk) walk(ctx context.Context, store *Store, named, commit ObjectID, in Submodule, depth int) error {
+	found, err := store.findModules(ctx, named, commit)
+	if err != nil {
+		if in.Path != "" {
+			err = fmt.Errorf("submodule %s: %w", in.Path, err)
+		}
+		return w.skip(err)
+	}
+	for _, e := range found {
+		m := Submodule{Path: path.Join(in.Path, e.path), Commit: e.commit, name: e.name, dir: path.Join(in.dir, "modules", e.name), parent: in.dir}
+		if !isInCone(m.Path, w.paths) {
+			continue
+		}
+		if err := w.add(ctx, store, m, e.address, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a submodule and those inside it.
+func (w *submoduleWalk) add(ctx context.Context, parent *Store, m Submodule, address string, depth int) error {
+	fail := func(err error) error { return w.skip(fmt.Errorf("submodule %s: %w", m.Path, err)) }
+	remote, err := w.store.remote.submodule(parent.remote, address)
+	switch {
+	case err != nil:
+		return fail(err)
+	case w.known != nil && !w.known[remote.url]:
+		return fail(fmt.Errorf("%w: the base branch has no submodule from %s", ErrUnsupported, remote))
+	case len(w.list) >= maxSubmodules:
+		return fail(fmt.Errorf("%w: there are more than %d submodules; name the folders that are needed in repository.paths", ErrTooBig, maxSubmodules))
+	}
+	if m.store, err = w.store.moduleStore(ctx, remote); err == nil {
+		err = m.store.fetchCommit(ctx, m.Commit)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	w.list = append(w.list, m)
+	if depth == maxSubmoduleDepth {
+		return nil
+	}
+	return w.walk(ctx, m.store, m.Commit, m.Commit, m, depth+1)
+}
+
+// skip returns an error, or keeps it as a reason why something is left out: what a branch
+// of an agent names must not stop its own session, nor those of others.
+func (w *submoduleWalk) skip(err error) error {
+	ofBranch := errors.Is(err, errNoCommit) || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrRemote) || errors.Is(err, ErrTooBig)
+	if w.known == nil || !ofBranch {
+		return err
+	}
+	w.skipped = append(w.skipped, err)
+	return nil
+}
+
+// foundModule is a submodule that .gitmodules names, with its commit in the tree.
+type foundModule struct {
+	moduleEntry
+	commit ObjectID
+}
+
+// findModules returns the submodules that the .gitmodules of one commit names and
+// another one has.
+func (s *Store) findModules(ctx context.Context, named, commit ObjectID) ([]foundModule, error) {
+	blob, err := s.findModulesFile(ctx, named)
+	if err != nil || blob.IsZero() {
+		return nil, s.explainModules(named, err)
+	}
+	entries, err := s.readModules(ctx, blob)
+	if err != nil {
+		return nil, s.explainModules(named, err)
+	}
+	var found []foundModule
+	err = s.readTrees(ctx, func(w *treeWalk) error {
+		top, err := w.read(commit.String() + "^{tree}")
+		trees := map[string][]treeEntry{".": top}
+		for _, e := range entries {
+			if err != nil {
+				return err
+			}
+			var folder []treeEntry
+			folder, err = w.folder(trees, path.Dir(e.path))
+			i := slices.IndexFunc(folder, func(t treeEntry) bool { return t.name == path.Base(e.path) && t.mode == ModeSubmodule })
+			if i >= 0 {
+				found = append(found, foundModule{e, folder[i].id})
+			}
+		}
+		return err
+	})
+	return found, err
+}
+
+// explainModules returns an error about the .gitmodules of a commit.
+func (s *Store) explainModules(commit ObjectID, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s of the commit %s of %s: %w; correct it, or remove repository.submodules", modulesFile, commit, s.remote, err)
+}
+
+// findModulesFile returns the blob of the .gitmodules of a commit; zero if there is none.
+func (s *Store) findModulesFile(ctx context.Context, commit ObjectID) (blob ObjectID, err error) {
+	err = s.readTrees(ctx, func(w *treeWalk) error {
+		top, err := w.read(commit.String() + "^{tree}")
+		i := slices.IndexFunc(top, func(e treeEntry) bool { return e.name == modulesFile })
+		if err != nil || i < 0 {
+			return err
+		}
+		if mode := top[i].mode; mode != ModeFile && mode != ModeExecutable {
+			return fmt.Errorf("%w: it is no file", ErrUnsupported)
+		}
+		object, err := w.objects.ask(top[i].id.String())
+		switch {
+		case err != nil:
+			return err
+		case object.Size > maxModulesFile:
+			return fmt.Errorf("%w: it has %d bytes, and the limit is %d", ErrTooBig, object.Size, maxModulesFile)
+		}
+		blob = object.ID
+		_, err = w.objects.contents(object, maxModulesFile)
+		return err
+	})
+	return blob, err
+}
+
+// readTrees calls read with what reads trees of the store.
+func (s *Store) readTrees(ctx context.Context, read func(*treeWalk) error) error {
+	objects, err := s.host.openObjects(ctx, command{dir: s.dir, repository: s.repository(), confined: true}, nil)
+	if err != nil {
+		return err
+	}
+	return objects.close(read(&treeWalk{objects: objects, limits: s.host.limits}))
+}
+
+// moduleStore returns the store of a submodule, open until s is closed. It is another one
+// than that of a workspace that comes from the same remote.
+func (s *Store) moduleStore(ctx context.Context, remote Remote) (*Store, error) {
+	s.modules.mu.Lock()
+	defer s.modules.mu.Unlock()
+	if m := s.modules.byURL[remote.url]; m != nil {
+		return m, nil
+	}
+	sum := sha256.Sum256([]byte("submodule " + remote.url))
+	m := &Store{host: s.host, remote: remote, dir: filepath.Join(s.host.dir, hex.EncodeToString(sum[:16]))}
+	if err := m.open(ctx); err != nil {
+		m.Close()
+		return nil, fmt.Errorf("open the store of %s in %s: %w", remote, m.dir, err)
+	}
+	if s.modules.byURL == nil {
+		s.modules.byURL = map[string]*Store{}
+	}
+	s.modules.byURL[remote.url] = m
+	return m, nil
+}
+
+// errNoCommit: the repository of a submodule does not have a commit.
+var errNoCommit = errors.New("commit_not_found")
+
+// commitRef returns the reference that keeps a commit of a submodule.
+func commitRef(commit ObjectID) string { return "refs/symphony/commits/" + commit.String() }
+
+// fetchCommit fetches one commit into the store of a submodule, if it is not there.
+func (s *Store) fetchCommit(ctx context.Context, commit ObjectID) error {
+	s.fetching.Lock()
+	defer s.fetching.Unlock()
+	refs, err := s.refs(ctx)
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+	}
+	if refs[commitRef(commit)] == commit {
+		s.fetched = true
+		return nil
+	}
+	err = s.fetchMissing(ctx, commit)
+	if err != nil && !s.fetched && ctx.Err() == nil && isDamage(err) && !errors.Is(err, errNoCommit) {
+		if err := s.remake(ctx, err); err != nil { // nobody uses the store yet
+			return err
+		}
+		err = s.fetchMissing(ctx, commit)
+	}
+	if err != nil {
+		return err
+	}
+	s.fetched = true
+	s.joinPacks(ctx)
+	return nil
+}
+
+// fetchMissing does the work of fetchCommit. Only a commit gets a reference, for the rest
+// of the store relies on that: the branch of an agent may name any object.
+func (s *Store) fetchMissing(ctx context.Context, commit ObjectID) error {
+	c := command{fileSize: s.host.limits.storeFile, args: []string{
+		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--depth=1",
+		"--", s.remote.url, commit.String(),
+	}}
+	if folder := s.remote.Folder(); folder != "" {
+		c.bare = []string{folder}
+	}
+	err := s.network(ctx, c)
+	var exit *exitError
+	if errors.As(err, &exit) && (strings.Contains(exit.stderr, "not our ref") || strings.Contains(exit.stderr, "unadvertised object")) {
+		return fmt.Errorf("fetch %s: %w: %w: it does not have the commit %s, or does not give commits by their id; push it there", s.remote, ErrNotFound, errNoCommit, commit)
+	}
+	if err != nil {
+		return err
+	}
+	out, err := s.host.run(ctx, command{dir: s.dir, repository: s.repository(), confined: true, args: []string{"cat-file", "-t", commit.String()}})
+	if kind := strings.TrimSpace(string(out)); err == nil && kind != "commit" {
+		return fmt.Errorf("fetch %s: %w: %w: the object %s is a %s, not a commit", s.remote, ErrNotFound, errNoCommit, commit, sanitize(kind))
+	}
+	if err == nil {
+		_, err = s.host.run(ctx, command{dir: s.dir, repository: s.repository(), args: []string{"update-ref", commitRef(commit), commit.String()}})
+	}
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+	}
+	return nil
+}
+
+// isInCone reports whether a path is in one of the folders of a sparse checkout.
+func isInCone(path string, paths []string) bool {
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") })
+}
