@@ -33,7 +33,9 @@ type deliverer struct {
 // deliver publishes work, or returns why it may not leave.
 func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt.Delivered, error) {
 	if d.pushed { // the store does not have what was pushed
-		got, err := d.store.Fetch(ctx, d.Source)
+		source := d.Source
+		source.Submodules = false // no session begins with this
+		got, err := d.store.Fetch(ctx, source)
 		if err != nil {
 			return attempt.Delivered{}, err
 		}

@@ -163,7 +163,8 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 			Base: f.fetched.Base, BaseHead: f.fetched.Head, Branch: branch, Head: head, Pushed: there, User: f.of.User,
 			Paths: s.Repository.Paths,
 		},
-		Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks,
+		Submodules: s.Repository.Submodules,
+		Hooks:      s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks,
 		Verify: s.Delivery.Verify, VerifyRounds: s.Delivery.VerifyRounds, VerifyTimeout: s.Delivery.VerifyTimeout,
 	}
 	if f.of.Publisher == nil {

@@ -48,7 +48,7 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion
 		Prompt: wf.Prompt, Warn: func(text string) { a.printItem("warning   ", text) },
 	}
 	if s := wf.Settings; s.Repository != nil {
-		job.Repository = &attempt.Repository{Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks}
+		job.Repository = &attempt.Repository{Submodules: s.Repository.Submodules, Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks}
 		if s.Delivery.Kind != workflow.KindNone {
 			job.Repository.Deliver = deliverNothing
 		}

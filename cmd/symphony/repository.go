@@ -82,8 +82,11 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 	}
 	r := &runner.Repository{
 		Host: host, Remote: remote, Publisher: publisher,
-		Source: git.Source{Base: s.Repository.Base, Prefix: s.Repository.BranchPrefix},
-		User:   a.author(), Closing: closing(wf), Kept: filepath.Join(data, "refused"),
+		Source: git.Source{
+			Base: s.Repository.Base, Prefix: s.Repository.BranchPrefix,
+			Submodules: s.Repository.Submodules, Paths: s.Repository.Paths,
+		},
+		User: a.author(), Closing: closing(wf), Kept: filepath.Join(data, "refused"),
 	}
 	if folder, ok := a.getenv("GITHUB_WORKSPACE"); ok && a.actions.InActions() && s.Repository.Remote == a.ownURL() {
 		r.Source.Seed = folder

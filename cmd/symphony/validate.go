@@ -156,7 +156,11 @@ func (v *validateCommand) checkRepository(ctx context.Context, wf workflow.Workf
 			return "", err
 		}
 	}
-	return fmt.Sprintf("%s, base %s, delivery %s", r.Remote, found.Base, wf.Settings.Delivery.Kind), nil
+	what := fmt.Sprintf("%s, base %s, delivery %s", r.Remote, found.Base, wf.Settings.Delivery.Kind)
+	if r.Source.Submodules {
+		what += ", with submodules"
+	}
+	return what, nil
 }
 
 // quiet returns a logger that writes nothing.

@@ -252,6 +252,7 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	if repo := a.Repository; repo != nil {
 		run.Branch, run.Base = repo.Checkout.Branch.String(), repo.Checkout.Base.String()
 		run.Uncommitted = a.work.byHost && kept
+		run.Submodules = len(a.work.submodules) > 0
 		if a.work.aside {
 			run.Aside = git.AsideBranch
 		}

@@ -80,6 +80,9 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 	w := &a.work
 	defer func() { w.record(err == nil, err) }()
 	incoming, err := a.harvest(ctx)
+	if err == nil || errors.Is(err, git.ErrNothingNew) {
+		w.inside = a.changedSubmodules(ctx)
+	}
 	if err != nil {
 		return err
 	}

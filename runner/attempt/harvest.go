@@ -32,6 +32,9 @@ type work struct {
 	kept     bool // the workspace has what the last session left
 	aside    bool // on a branch of its own
 
+	submodules []git.Submodule // of the workspace
+	inside     []string        // paths of those that had changes when the work was taken last
+
 	start  git.ObjectID // where work began that the session continues; zero for Checkout.Head
 	tree   git.WorkTree // the files that the checkout made
 	hooked bool         // after_run has been started since the latest turn

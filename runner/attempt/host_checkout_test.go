@@ -169,6 +169,7 @@ func TestWhatNeedsProgramsOfTheHostDoesNotBeginWithoutThem(t *testing.T) {
 		want   string
 	}{
 		"a delivery":   {func(f *repositoryFixture) { f.job.Repository.Deliver = f.publish }, "or write delivery.kind none: exec_unavailable: this server cannot run programs of the host in its sandbox: install Codex 0.169 or later: permissionProfile/list: "},
+		"submodules":   {func(f *repositoryFixture) { f.job.Repository.Submodules = true }, "or remove repository.submodules: exec_unavailable: "},
 		"after_create": {func(f *repositoryFixture) { f.job.Repository.Hooks.AfterCreate = "true" }, "or write hooks.sandboxed: false and hooks.trusted: true: exec_unavailable: "},
 		"before_run":   {func(f *repositoryFixture) { f.job.Repository.Hooks.BeforeRun = "true" }, "hooks run in the agent's sandbox"},
 		"after_run":    {func(f *repositoryFixture) { f.job.Repository.Hooks.AfterRun = "true" }, "hooks run in the agent's sandbox"},

@@ -44,6 +44,9 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 		a.reread(context.WithoutCancel(ctx))
 	}
 	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, append(a.warnings, a.work.warnings...)
+	if inside := a.work.leftInside(); inside != "" {
+		o.Warnings = append(o.Warnings, strings.TrimSpace(inside))
+	}
 	o.Delivered, o.Refused = a.work.delivered, a.reasons(a.work.refused)
 	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
 		o.Idle = false

@@ -12,8 +12,8 @@ import (
 // Preflight checks, without a turn, whether the agent of a job can work at all;
 // see [codex.Preflight]. The workspaces of the job should be a scratch folder and its
 // issue a placeholder. If sessions will have a Repository, the job has one with their
-// hooks, and with a Deliver if they will; it needs nothing else. It returns the version of
-// the agent.
+// hooks and Submodules, and with a Deliver if they will; it needs nothing else. It returns
+// the version of the agent.
 func Preflight(ctx context.Context, job Job) (version string, err error) {
 	a := newAttempt(job, func(Update) {})
 	ws, err := a.Workspaces.Prepare(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})

@@ -37,6 +37,9 @@ type Repository struct {
 	Host     *git.Host
 	Store    *git.Store // has fetched what Checkout names
 	Checkout git.Checkout
+	// Submodules says that the submodules of Checkout.Head are in the workspace, as
+	// Checkout.BaseHead names them.
+	Submodules bool
 
 	// Hooks run in the sandbox: after_create and before_run when the files are there,
 	// after_run each time before the work is taken, which has what it leaves. They see,
@@ -242,8 +245,12 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 	if err != nil {
 		return err
 	}
+	commands := a.Repository.Host.CheckoutCommands(checkout)
+	if !ws.CreatedNow || len(checkout.Submodules) > 0 {
+		commands = append(commands, a.Repository.Host.SubmodulesCommand(checkout.Submodules))
+	}
 	var printed bytes.Buffer
-	for _, command := range a.Repository.Host.CheckoutCommands(checkout) {
+	for _, command := range commands {
 		result, err := session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Timeout: checkoutTime, MaxOutput: maxProgramOutput, Stdout: &printed})
 		if err == nil && result.ExitCode != 0 {
 			err = fmt.Errorf("%w with exit status %d: %s; the workspace is removed, and the next attempt makes a new one",
@@ -277,6 +284,12 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) (git.Che
 	}
 	if left != nil {
 		defer left.Close()
+	}
+	if err := a.findSubmodules(ctx); err != nil {
+		return checkout, err
+	}
+	checkout.Submodules = a.work.submodules
+	if left != nil {
 		if a.work.aside {
 			checkout.Aside = left.Tip
 		} else {

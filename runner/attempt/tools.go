@@ -67,10 +67,11 @@ func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (a
 		return "title or body is missing: " + advice, false
 	}
 	var got Delivered
+	var inside string
 	err := a.work.hold(ctx, func() error {
 		a.work.title, a.work.text = *input.Title, *input.Body
 		err := a.publishHeld(ctx, mustPass)
-		got = a.work.latest
+		got, inside = a.work.latest, a.work.leftInside()
 		return err
 	})
 	refused, isRefused := errors.AsType[*RefusedError](err)
@@ -78,10 +79,10 @@ func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (a
 	switch {
 	case err == nil:
 		a.work.done.Store(true)
-		return published(got) + "\nEnd your turn. What you still change before that is published as well.", true
+		return published(got) + inside + "\nEnd your turn. What you still change before that is published as well.", true
 	case errors.Is(err, git.ErrNothingNew):
 		a.work.done.Store(true)
-		return "There is nothing new to publish: " + err.Error() + ". End your turn, or make what the issue asks for and call deliver again.", true
+		return "There is nothing new to publish: " + err.Error() + "." + inside + " End your turn, or make what the issue asks for and call deliver again.", true
 	case errors.Is(err, ErrPerson):
 		return "Nothing was published: " + err.Error() + ". A person has to decide: end your turn.", false
 	case isRefused:

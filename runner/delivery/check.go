@@ -138,6 +138,9 @@ func (s Settings) changeProblem(c Change) string {
 	switch c.New.Mode {
 	case git.ModeFile, git.ModeExecutable, git.ModeLink:
 	case git.ModeSubmodule:
+		if c.Old.Mode == git.ModeSubmodule {
+			return "it is a submodule at another commit, and what changes in a submodule is not delivered; leave it as it is on the base branch"
+		}
 		return "it is a repository inside the repository; add its files instead, or remove it"
 	default:
 		return fmt.Sprintf("its mode %o is none of a file, an executable file or a symbolic link", c.New.Mode)

@@ -71,6 +71,9 @@ func repository(run Run) string {
 		text += ", and need not: at the end of the session everything in it that Git does not ignore, committed or not, is taken, checked and published on that branch. Open no pull request yourself." +
 			" When the work is done and tested, call the tool `deliver` with a title and a description for the people who will review it, and end your turn"
 	}
+	if run.Submodules {
+		text += ". What you change inside a submodule is not taken"
+	}
 	return text + ".\n\n"
 }
 

@@ -74,6 +74,16 @@ func TestAPromptSaysThatCommitsHaveBecomeChanges(t *testing.T) {
 	}
 }
 
+func TestAPromptSaysThatChangesInsideSubmodulesAreNotTaken(t *testing.T) {
+	t.Parallel()
+	for _, submodules := range []bool{false, true} {
+		got := mustRender(t, Run{Branch: "symphony/GH-7", Base: "main", Delivers: true, Submodules: submodules})
+		if strings.HasSuffix(got, ". What you change inside a submodule is not taken.\n\n") != submodules {
+			t.Errorf("submodules is %v: %s", submodules, got)
+		}
+	}
+}
+
 func TestAPromptNamesTheBranchWithWorkThatStandsAside(t *testing.T) {
 	t.Parallel()
 	for aside, want := range map[string]bool{"": false, "unpublished": true} {

@@ -68,7 +68,7 @@ func (d *decoder) table() []entry {
 		optional("repository.token", "$GITHUB_TOKEN, for a URL on the GitHub it belongs to", "credential for the repository: $NAME, or the credential itself; only the program has it, no child process", d.deferred),
 		withDefault("repository.branch_prefix", "symphony/", "what the branch of an issue begins with; the issue's identifier follows", d.branchPrefix),
 		optional("repository.lfs", "false", "not supported: files in Git LFS stay pointers", d.mustBeFalse("the content of Git LFS is not fetched: its files stay pointers in the workspaces; remove the key if the agent can work with that")),
-		optional("repository.submodules", "false", "not supported: the folders of submodules stay empty", d.mustBeFalse("submodules are not fetched: their folders stay empty in the workspaces; remove the key if the agent can work with that")),
+		optional("repository.submodules", "false", "whether submodules are in the workspaces, from the addresses that .gitmodules of the base branch has; changes inside them are not delivered; if not, their folders stay empty", d.boolean(&repo.Submodules)),
 		optional("repository.paths", "[]", "folders of a large repository whose files are in a workspace, with those beside and above them; a file that a workspace does not have counts as unchanged; empty is every folder; needs git 2.36", d.folders(&repo.Paths)),
 
 		optional("delivery.kind", "pull_request on GitHub, else branch", "where the work goes: pull_request, branch (of the repository), patch (files in delivery.folder) or none", d.word(func(word string) { del.Kind = DeliveryKind(word) }, string(KindPullRequest), string(KindBranch), string(KindPatch), string(KindNone))),

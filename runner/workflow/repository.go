@@ -20,6 +20,7 @@ type Repository struct {
 	SecretEnv    []string   // environment variables that hold the token, or would if nothing were written
 	BranchPrefix string     // of the issues' branches
 	Paths        []string   // folders whose files are in a workspace, with those beside and above them; empty for all
+	Submodules   bool       // whether the submodules of the base branch are in a workspace
 }
 
 // tokenVariable is the environment variable with the token for GitHub: of the job, or
@@ -40,6 +41,7 @@ func (d *decoder) decodeRepository() {
 	s.Repository = &d.repository
 	d.checkPrefix()
 	d.checkHooks()
+	d.checkSubmodules()
 	if address, ok := d.address(); ok {
 		s.Repository.Remote = address.text
 		d.decodeDelivery(address)
@@ -242,6 +244,15 @@ func (d *decoder) folders(to *[]string) func(value) {
 		if err := git.CheckPaths(*to); err != nil { // there are too many
 			d.reject(v, "%s", err)
 		}
+	}
+}
+
+// checkSubmodules records a problem for submodules that hooks outside the sandbox could
+// meet: git goes into them, and obeys there what the agent has written.
+func (d *decoder) checkSubmodules() {
+	s := &d.settings
+	if d.repository.Submodules && (!s.SandboxHooks || s.Workspace.Hooks.BeforeRemove != "") {
+		d.reject(d.written["repository.submodules"], "a hook outside the sandbox whose git goes into a submodule would run what the agent left there; remove this key, or hooks.sandboxed and hooks.before_remove")
 	}
 }
 

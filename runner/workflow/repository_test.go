@@ -217,13 +217,30 @@ func TestAWrongValueOfTheRepositoryIsAProblem(t *testing.T) {
 		"branch_prefix: 1":      `repository.branch_prefix is 1: must be text; put it in quotes if it is`,
 		"lfs: true":             `repository.lfs is true: the content of Git LFS is not fetched: its files stay pointers in the workspaces; remove the key if the agent can work with that`,
 		"lfs: often":            `repository.lfs is "often": must be true or false`,
-		"submodules: true":      `repository.submodules is true: submodules are not fetched: their folders stay empty in the workspaces; remove the key if the agent can work with that`,
+		"submodules: recursive": `repository.submodules is "recursive": must be true or false`,
 		"paths: docs":           `repository.paths is "docs": must be a list, such as [one, two]`,
 		"paths: [docs/*]":       `repository.paths[0] is "docs/*": path "docs/*": it is a pattern, or begins or ends with a space; write a folder from the top of the repository, for example services/api`,
 		"paths: [a, ../b]":      `repository.paths[1] is "../b": path "../b": it begins or ends with a slash, or has "." or ".." in it; write a folder from the top of the repository, for example services/api`,
 		"branch_prefix: " + strings.Repeat("a", 61): `repository.branch_prefix is "` + strings.Repeat("a", 59) + `…": is longer than 60 bytes; shorten it`,
 	} {
 		wantProblem(t, "repository:\n  url: .\n  "+key, "line 5: "+want)
+	}
+}
+
+func TestSubmodulesAreForHooksInTheSandbox(t *testing.T) {
+	t.Parallel()
+	const problem = "line 4: repository.submodules is true: a hook outside the sandbox whose git goes into a submodule would run what the agent left there; remove this key, or hooks.sandboxed and hooks.before_remove"
+	wantProblem(t, "repository:\n  submodules: true\n  url: .\nhooks: {sandboxed: false, trusted: true}", problem)
+	wantProblem(t, "repository:\n  submodules: true\n  url: .\nhooks: {before_remove: x, trusted: true}", problem)
+	for front, want := range map[string]bool{
+		"repository: {url: .}":                                                          false,
+		"repository: {url: ., submodules: false}":                                       false,
+		"repository: {url: ., submodules: true}":                                        true,
+		"repository: {url: ., submodules: true}\nhooks: {before_run: x, trusted: true}": true,
+	} {
+		if got := settings(t, front, with(nil)).Repository; got.Submodules != want {
+			t.Errorf("%s: %+v", front, got)
+		}
 	}
 }
 
