@@ -17,7 +17,7 @@ var variablePattern = sync.OnceValue(func() *regexp.Regexp {
 // false if v is anything else, or has other text around the reference.
 func variableName(v any) (name string, ok bool) {
 	text, ok := v.(string)
-	if !ok || text == "" || variablePattern().FindString(text) != text {
+	if !ok || !strings.HasPrefix(text, "$") || variablePattern().FindString(text) != text {
 		return "", false
 	}
 	return strings.Trim(text, "${}"), true
@@ -37,7 +37,7 @@ func (d *decoder) lookupVariable(name string) string {
 func (d *decoder) expandPath(text string) (string, error) {
 	if name, ok := variableName(text); ok {
 		text = d.lookupVariable(name)
-	} else {
+	} else if strings.Contains(text, "$") {
 		var unset error
 		text = variablePattern().ReplaceAllStringFunc(text, func(ref string) string {
 			name, _ := variableName(ref)
