@@ -364,3 +364,9 @@ func checkTalks(t rapid.TB, s *schedule.State) {
 		}
 	}
 }
+
+// delivered reports whether the work on an issue was published.
+func (f fixture) delivered(id tracker.ID) bool {
+	_, delivered := f.state.Deliveries[id]
+	return delivered
+}

@@ -1,0 +1,129 @@
+package schedule_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/feedback"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// TestFeedbackComesToAnEnd lets people, checks and sessions do anything, and then nobody
+// says anything more. If every session ends well, there is an end of sessions, and by then
+// everything is answered that is not left to a person or an issue that cannot be worked on.
+func TestFeedbackComesToAnEnd(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"plan":     func(t *rapid.T) { m.plan(t, m.truth()) },
+			"say":      m.say,
+			"pull":     m.pull,
+			"deliver":  m.deliver,
+			"exit":     m.exit,
+			"finished": m.finished,
+			"advance":  m.advance,
+		})
+		clear(m.sessions)
+		m.runs = []schedule.Owner{{Run: "102"}}
+		m.state.Self = m.runs[0]
+		m.state.Adopt(all(m.state, schedule.Dead), m.policy, m.now)
+		const most = 100
+		for left := most; !m.handOver(t); left-- {
+			if left == 0 {
+				t.Fatalf("there are still sessions after %d ticks: %+v", most, m.state.Claims)
+			}
+		}
+		for id, talk := range m.state.Conversations {
+			f := feedback.Read(m.worlds[id], talk, feedback.Rules{}, m.now).Feedback
+			c, issue := m.state.Claims[id], m.shown(id)
+			off := f.Round == schedule.RoundSaid && m.policy.MaxRounds == 0 || f.Round == schedule.RoundChecks && m.policy.MaxCheckRounds == 0
+			if f.Round == "" || off || c.Phase == schedule.Parked || !m.policy.Answering().IneligibleToStart(*issue).None() {
+				continue
+			}
+			if c.Phase == schedule.Waiting && !c.Feedback && !m.policy.IneligibleToStart(*issue).None() {
+				continue
+			}
+			t.Fatalf("unanswered on %s: %+v\nclaim %+v\nconversation %+v", id, f, c, talk)
+		}
+	})
+}
+
+// handOver makes a tick in which every session ends well and hands its issue over. It
+// reports whether nothing was decided.
+func (m *machine) handOver(t *rapid.T) (quiet bool) {
+	m.state.NewTick()
+	m.pass(25 * time.Hour)
+	m.snap = m.truth()
+	quiet = len(m.fixture.plan()) == 0 && len(m.sessions) == 0
+	m.plan(t, m.snap)
+	for id, s := range maps.Clone(m.sessions) {
+		for i := range m.issues {
+			if m.issues[i].ID == id {
+				m.issues[i].State = "Backlog"
+			}
+		}
+		delete(m.sessions, id)
+		if s.given.Round != "" {
+			m.answered[id] = append(m.answered[id], s.given.Mark)
+		}
+		m.state.Exit(id, schedule.Outcome{Class: schedule.Done, Turns: 1, Issue: m.shown(id)}, m.policy, m.now)
+	}
+	m.finished(t)
+	return quiet
+}
+
+func TestNoRoundIsBeyondItsLimit(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
+		decisions := f.plan()
+		after := f.then(decisions).state.Conversations
+		for _, d := range decisions {
+			before := f.state.Conversations[d.ID]
+			again := d.Feedback.Mark.Equal(before.Given) && !before.Given.Equal(before.Heard)
+			if d.Action != schedule.Dispatch || again {
+				continue
+			}
+			said, checks := d.Feedback.Round == schedule.RoundSaid, d.Feedback.Round == schedule.RoundChecks
+			if talk := after[d.ID]; said && talk.Rounds > f.policy.MaxRounds || checks && talk.CheckRounds > f.policy.MaxCheckRounds {
+				t.Fatalf("started a round of %s beyond its limit: %+v", d.ID, talk)
+			}
+		}
+	})
+}
+
+// What lets a parked issue go on is a command, something that a person said later, an
+// edit, a reopened pull request, or a check where the sessions had nothing left to do.
+func TestAParkedIssueWaitsForAPerson(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
+		for _, d := range f.plan() {
+			c, said := f.state.Claims[d.ID], f.snap.Feedback[d.ID]
+			if d.Action != schedule.Free || c.Phase != schedule.Parked {
+				continue
+			}
+			commanded := said.Command == schedule.CommandRetry || said.Command == schedule.CommandResume
+			idle := f.policy.Budget.IdleSessions > 0 && c.Idle >= f.policy.Budget.IdleSessions
+			if !commanded && !said.Fresh && !(idle && said.Round == schedule.RoundChecks) || said.Pull == schedule.PullClosed && f.delivered(d.ID) {
+				t.Fatalf("%s goes on, whose claim is %+v, because of %+v", d.ID, c, said)
+			}
+		}
+	})
+}
+
+func TestNothingIsFinishedWhileASessionWorksOnIt(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
+		for _, d := range f.plan() {
+			if d.Action != schedule.Finish {
+				continue
+			}
+			if said := f.snap.Feedback[d.ID]; holdsSlot(f.state.Claims[d.ID]) || !f.delivered(d.ID) || said.Pull != schedule.PullMerged && said.Pull != schedule.PullClosed {
+				t.Fatalf("finishes %s, whose claim is %+v, because of %+v", d.ID, f.state.Claims[d.ID], said)
+			}
+			if d.Move && stateIn(d.Issue.State, f.policy.TerminalStates) {
+				t.Fatalf("moves %s, which is %q", d.ID, d.Issue.State)
+			}
+		}
+	})
+}
