@@ -270,19 +270,33 @@ func TestAMergedIssueIsNotStartedWhileItIsBeingFinished(t *testing.T) {
 	f := delivered("1")
 	issue := todo(1)
 	f.snap.Claimed["1"], f.snap.Candidates = &issue, []tracker.Issue{issue}
-	f.snap.Feedback["1"] = schedule.Feedback{Pull: schedule.PullMerged, PullBy: "kim"}
+	f.snap.Feedback["1"] = schedule.Feedback{Mark: at(60), Pull: schedule.PullMerged, PullBy: "kim"}
 	f = f.then(f.plan())
 	later := schedule.New(me)
 	later.Deliver("1", schedule.Delivery{Identifier: "ABC-1", Number: 7})
 	later.StartConversations(noon)
 	later.CarryOverTick(f.state) // another run has saved the state in between
 	f.state = later
-	f.snap.Feedback["1"] = schedule.Feedback{Pull: schedule.PullOpen}
+	f.snap.Feedback["1"] = schedule.Feedback{Mark: at(0), Pull: schedule.PullOpen}
 	if decisions := f.plan(); len(decisions) > 0 {
 		t.Errorf("decided %+v", decisions)
 	}
 	f.state.Finished("1")
 	if started := dispatched(f.plan()); len(started) != 1 {
 		t.Error("it is not looked at again")
+	}
+}
+
+// A conversation that begins again, on an issue that was released and is claimed again, has
+// heard more than what was read before.
+func TestWhatWasReadOfAnEarlierConversationCountsNoMore(t *testing.T) {
+	t.Parallel()
+	f := simple()
+	issue := todo(1)
+	f.snap.Claimed["1"], f.snap.Candidates = &issue, []tracker.Issue{issue}
+	f.snap.Feedback = map[tracker.ID]schedule.Feedback{"1": {Mark: at(10)}}
+	f = f.then(f.plan())
+	if decisions := f.plan(); len(decisions) > 0 {
+		t.Errorf("decided %+v", decisions)
 	}
 }

@@ -67,7 +67,8 @@ func modelCandidates(f fixture, retry bool) []candidate {
 	var all []candidate
 	if retry {
 		for id, c := range f.state.Claims {
-			_, read := f.snap.Feedback[id]
+			said, read := f.snap.Feedback[id]
+			read = read && !said.Mark.At.Before(f.state.Conversations[id].Heard.At)
 			unread := c.Feedback && !read && f.snap.Feedback != nil
 			if known := f.snap.Claimed[id]; c.Phase == schedule.Waiting && !c.Due.After(f.now) && known != nil && !unread {
 				all = append(all, candidate{*known, c.Feedback, false})
@@ -102,7 +103,7 @@ func modelUnanswered(f fixture, id tracker.ID) bool {
 	_, delivered := f.state.Deliveries[id]
 	said, talk := f.snap.Feedback[id], f.state.Conversations[id]
 	switch {
-	case !delivered || f.state.Finishing[id]:
+	case !delivered || f.state.Finishing[id] || said.Mark.At.Before(talk.Heard.At):
 		return false
 	case said.Pull == schedule.PullMerged, said.Pull == schedule.PullClosed:
 		return true

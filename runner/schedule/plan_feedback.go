@@ -15,6 +15,9 @@ func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 		return Feedback{}, false
 	}
 	talk := pl.talk(id)
+	if f.Mark.At.Before(talk.Heard.At) {
+		return Feedback{}, false // read before the conversation began again
+	}
 	off := f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0
 	if off || f.Mark.Equal(talk.Heard) {
 		f.Round, f.Fresh = "", false
