@@ -23,8 +23,10 @@ type Comment struct {
 
 // Comments holds the comments of one conversation, oldest first.
 type Comments struct {
-	List    []Comment
-	Omitted int // older ones that were left out, because there are more than [MaxComments]
+	List []Comment
+	// Omitted counts the older ones that were left out because there are more than
+	// [MaxComments]: at least this number, as a tracker may not tell how many there are.
+	Omitted int
 }
 
 // MaxComments bounds the comments of one conversation that are read at once: the newest.

@@ -7,14 +7,17 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
+// check is a part of the suite.
+type check struct {
+	name string
+	run  func(*probe)
+}
+
 // Run checks an adapter. Each check is a subtest with a Harness of its own, which
 // open makes, empty and closed by t.Cleanup. In no check may the adapter show its
 // credential.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
-	checks := []struct {
-		name string
-		run  func(*probe)
-	}{
+	checks := []check{
 		{"NothingAskedIsAnsweredWithoutARequest", nothingAsked},
 		{"StatesMatchWhateverTheirCaseAndOuterSpace", statesMatch},
 		{"AListKeepsTheTrackersOrderOverPages", listOrder},
@@ -39,10 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"ToolsDoWhatTheyAreAsked", toolsDo},
 		{"ACancelledToolDoesNothing", toolsCancelled},
 	}
-	writes := []struct {
-		name string
-		run  func(*probe)
-	}{
+	writes := []check{
 		{"AMoveIsSeenByTheNextRead", moves},
 		{"AMoveToTheStateOfTheIssueChangesNothing", movesOnce},
 		{"AFinishedIssueIsNotMovedBack", finishedStays},
@@ -64,6 +64,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 			check.run(p)
 		})
 	}
+	runConversation(t, open)
 }
 
 // Harness is an adapter and the tracker behind it. Its functions report their own
@@ -94,6 +95,9 @@ type Harness struct {
 	// Comments returns the comments of an issue in the order of their creation, as the
 	// tracker keeps them.
 	Comments func(tracker.ID) []string
+
+	// Discussion lets accounts talk about issues; nil when the adapter has no conversations.
+	Discussion *Discussion
 
 	// Corrupt makes the record of an issue malformed without moving it.
 	Corrupt func(tracker.ID)

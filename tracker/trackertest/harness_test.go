@@ -65,6 +65,22 @@ var defects = map[string]string{
 	"no cause of a write":    "ACancelledWriteDoesNotWaitForTheTracker",
 	"sure of a lost answer":  "ACommentWhoseAnswerIsLostIsPostedOnce",
 	"posts again":            "ACommentWhoseAnswerIsLostIsPostedOnce",
+
+	"asks about nothing":         "NoIssueIsAskedAboutWithoutARequest",
+	"asks about each issue":      "WithoutNewsThereIsOneRequestForEachHundredIssues",
+	"newest first":               "CommentsSinceATimeAreReadOldestFirst",
+	"deaf to the same moment":    "CommentsSinceATimeAreReadOldestFirst",
+	"one time for all":           "EachIssueHasATimeOfItsOwn",
+	"deaf to edits":              "AnEditedCommentIsReadAgainAndADeletedOneIsNot",
+	"remembers what was deleted": "AnEditedCommentIsReadAgainAndADeletedOneIsNot",
+	"hears of what is gone":      "CommentsOnAnIssueThatIsGoneAreLeftOut",
+	"reads a flood":              "OfAFloodTheNewestCommentsAreRead",
+	"hears its agent":            "WhatTheProgramAndItsAgentSayIsTheirOwn",
+	"trusts everybody":           "TheWordOfAStrangerDoesNotCount",
+	"cleans text":                "TheTextOfACommentIsAsWritten",
+	"believes markers":           "TheTextOfACommentIsAsWritten",
+	"reacts twice":               "AReactionThatIsRepeatedChangesNothing",
+	"hears no refusal":           "ARefusalFailsEveryReadOfComments",
 }
 
 // TestEveryDefectIsFound runs the suite in a process of its own, because there it

@@ -30,13 +30,14 @@ type memoryTracker struct {
 	midway   bool
 	loses    bool // the answer to the next comment
 	comments map[tracker.ID][]memoryComment
+	said     int             // comments so far
 	hang     chan struct{}   // closed when a request waits
 	stale    []tracker.Issue // the first answer, for a defect
 }
 
 func (m *memoryTracker) harness() Harness {
 	return Harness{
-		Adapter: tracker.Adapter{Reader: m, Writer: m, Tools: []tracker.Tool{m.tool()}},
+		Adapter: tracker.Adapter{Reader: m, Writer: m, Conversation: m, Tools: []tracker.Tool{m.tool()}},
 		HandOver: func(state string) tracker.Adapter {
 			r := handOverReader{m, state}
 			return tracker.Adapter{Reader: r, Check: r.check}
@@ -55,6 +56,7 @@ func (m *memoryTracker) harness() Harness {
 			}
 			return texts
 		},
+		Discussion: m.discussion(),
 		LoseAnswer: func() { m.loses = true },
 		Corrupt:    func(id tracker.ID) { m.find(id).Title = "" },
 		Refuse:     func() { m.refused = true },
@@ -259,6 +261,9 @@ func (m *memoryTracker) tool() tracker.Tool {
 		Description: "Set the state.",
 		InputSchema: schema,
 		Call: func(ctx context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
+			if ctx.Err() == nil && m.saying(issue, arguments) {
+				return tracker.ToolResult{OK: true, Text: "said"}
+			}
 			var fields map[string]string
 			err := json.Unmarshal(arguments, &fields)
 			if m.defect == "gullible" {

@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// memoryComment is a comment of the program in a memoryTracker.
-type memoryComment struct{ key, text string }
+// memoryComment is a comment in a memoryTracker; only those of the program have a key.
+type memoryComment struct {
+	id, author, key, text string
+	at                    time.Time
+	reactions             []tracker.Reaction
+}
 
 // change begins a write: it returns the issue, or why it cannot be changed.
 func (m *memoryTracker) change(ctx context.Context, id tracker.ID) (*tracker.Issue, error) {
@@ -44,9 +49,6 @@ func (m *memoryTracker) Comment(ctx context.Context, id tracker.ID, key, text st
 	if _, err := m.change(ctx, id); err != nil {
 		return err
 	}
-	if m.comments == nil {
-		m.comments = make(map[tracker.ID][]memoryComment)
-	}
 	at := slices.IndexFunc(m.comments[id], func(c memoryComment) bool {
 		return c.key == key || m.defect == "one comment" || m.defect == "finds by text" && strings.Contains(text+c.text, tracker.CommentMarker(key))
 	})
@@ -63,7 +65,7 @@ func (m *memoryTracker) Comment(ctx context.Context, id tracker.ID, key, text st
 		m.comments[id][at].text = prepared
 		return nil
 	}
-	m.comments[id] = append(m.comments[id], memoryComment{key, prepared})
+	m.say(id, memoryComment{author: program, key: key, text: prepared, at: time.Now()})
 	if m.loses && m.defect == "posts again" {
 		return nil
 	}
