@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,6 +56,7 @@ func TestTheAdapterConforms(t *testing.T) {
 				}
 				return comments
 			},
+			Discussion: discussion(t, folder),
 			Put: func(issue tracker.Issue) tracker.ID {
 				if issue.ID == "" {
 					created++
@@ -77,6 +79,58 @@ func TestTheAdapterConforms(t *testing.T) {
 			Calls: map[string]string{"issue_update": `{"state": "Done", "comment": "All done."}`},
 		}
 	})
+}
+
+// discussion lets people write comments into the files of issues.
+func discussion(t *testing.T, folder string) *trackertest.Discussion {
+	change := func(id tracker.ID, edit func(string) string) {
+		t.Helper()
+		name := filepath.Join(folder, string(id)+".md")
+		content, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(name, []byte(edit(string(content))), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	written := func(author, text string, at time.Time) string {
+		return "\n### " + at.Format(time.RFC3339) + " " + author + "\n\n" + text + "\n"
+	}
+	discussed := map[tracker.ID]bool{}
+	return &trackertest.Discussion{
+		Trusted: "Kim Lee",
+		Say: func(id tracker.ID, author, text string, at time.Time) string {
+			comment := written(author, text, at)
+			added := comment
+			if !discussed[id] {
+				added = "\n## Comments\n" + comment
+			}
+			discussed[id] = true
+			appendTo(t, filepath.Join(folder, string(id)+".md"), added)
+			return comment
+		},
+		Edit: func(id tracker.ID, comment, text string, at time.Time) {
+			change(id, func(content string) string { return strings.Replace(content, comment, written("Kim Lee", text, at), 1) })
+		},
+		Retract: func(id tracker.ID, comment string) {
+			change(id, func(content string) string { return strings.Replace(content, comment, "", 1) })
+		},
+		ToolCall: func(_ tracker.ID, text string) (string, string) { return "issue_update", `{"comment": "` + text + `"}` },
+	}
+}
+
+// appendTo adds text to the end of a file.
+func appendTo(t *testing.T, name, text string) {
+	t.Helper()
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = file.WriteString(text)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // heading matches the headings of comments.

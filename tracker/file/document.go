@@ -60,18 +60,6 @@ func (d document) newline() string {
 	return "\n"
 }
 
-// oneHeading matches the heading of a comment by the agent or by the program.
-const oneHeading = `### \d{4}-\d\d-\d\dT[\d:]+Z (?:agent|symphony)[ \t]*\r?$`
-
-// commentsHeading matches the beginning of the comments. It needs both headings,
-// because people may describe an issue under "## Comments".
-var commentsHeading = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^## Comments[ \t]*\r?\n(?:[ \t]*\r?\n)*` + oneHeading)
-})
-
-// commentHeading matches the heading of each comment.
-var commentHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^` + oneHeading) })
-
 // description returns the body without its comments, with plain line ends.
 func (d document) description() string {
 	body := d.body
@@ -94,14 +82,17 @@ type change struct {
 	key     string // of the comment that is replaced if there is one
 	label   string // in normal form
 	remove  bool   // the label
-	at      time.Time
+
+	at       time.Time
+	modified time.Time // when somebody changed the file last
 }
 
 // empty reports whether nothing is changed.
 func (c change) empty() bool { return c.state == "" && c.comment == "" && c.label == "" }
 
 // apply returns the content with the change and touches nothing else: in the front
-// matter the values of state, labels and updated_at, and one comment of the body. Only where one
+// matter the values of state, labels and updated_at, one comment of the body, and the times
+// in the headings of comments, see [document.writeTimes]. Only where one
 // of these is written in a form that no edit of its line can replace, the whole
 // front matter is written again, with the same meaning.
 func (c change) apply(content []byte) ([]byte, error) {
@@ -123,14 +114,15 @@ func (c change) apply(content []byte) ([]byte, error) {
 	if doc.frontMatter, err = setValue(doc, "updated_at", yaml.Node{Kind: yaml.ScalarNode, Tag: "!!timestamp", Value: at}); err != nil {
 		return nil, err
 	}
+	doc.body = doc.writeTimes(c.modified)
 	switch start, end := doc.findComment(c.key); {
 	case c.comment == "":
 	case end > 0:
 		doc.body = slices.Concat(doc.body[:start], doc.lines("\n\n"+escapeHeadings(c.comment)+"\n\n"), doc.body[end:])
 	case c.key != "":
-		doc.body = appendComment(doc, at, "symphony", c.comment, tracker.CommentMarker(c.key))
+		doc.body = appendComment(doc, at, programAuthor, c.comment, tracker.CommentMarker(c.key))
 	default:
-		doc.body = appendComment(doc, at, "agent", c.comment, "")
+		doc.body = appendComment(doc, at, agentAuthor, c.comment, "")
 	}
 	return doc.bytes(), nil
 }
@@ -148,27 +140,20 @@ func escapeHeadings(text string) string { return commentHeading().ReplaceAllStri
 // body: from the end of its heading to its marker. The end is 0 when there is none.
 // What people wrote after the marker is not part of it.
 func (d document) findComment(key string) (start, end int) {
-	first := commentsHeading().FindIndex(d.body)
-	if key == "" || first == nil {
+	if key == "" {
 		return 0, 0
 	}
 	marker := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(tracker.CommentMarker(key)) + `[ \t]*\r?$`)
-	headings := commentHeading().FindAllIndex(d.body[first[0]:], -1)
-	for i, heading := range headings {
-		start, limit := first[0]+heading[1], len(d.body)
-		if i+1 < len(headings) {
-			limit = first[0] + headings[i+1][0]
-		}
-		author := bytes.TrimSpace(d.body[first[0]+heading[0] : start])
-		if at := marker.FindIndex(d.body[start:limit]); at != nil && bytes.HasSuffix(author, []byte(" symphony")) {
-			return start - bytes.Count(d.body[start-1:start], []byte("\r")), start + at[0]
+	for _, c := range d.comments() {
+		if at := marker.FindIndex(d.body[c.start:c.end]); at != nil && c.author == programAuthor {
+			return c.start, c.start + at[0]
 		}
 	}
 	return 0, 0
 }
 
-// comment returns the text of the program's comment with a key, "" when there is none.
-func (d document) comment(key string) string {
+// commentOf returns the text of the program's comment with a key, "" when there is none.
+func (d document) commentOf(key string) string {
 	start, end := d.findComment(key)
 	return strings.TrimSpace(strings.ReplaceAll(toValidText(d.body[start:end]), "\r\n", "\n"))
 }

@@ -49,14 +49,14 @@ func (f *folder) update(ctx context.Context, id string, arguments json.RawMessag
 		return "", err
 	}
 	var results []string
-	err = f.rewrite(ctx, id, func(content []byte) ([]byte, error) {
+	err = f.rewrite(ctx, id, func(content []byte, modified time.Time) ([]byte, error) {
 		issue, err := parse(id, content, time.Time{})
 		if err != nil {
 			return nil, fmt.Errorf("its file is malformed: %w", err)
 		}
 		results = nil
 		change := requested
-		change.at = time.Now()
+		change.at, change.modified = time.Now(), modified
 		switch {
 		case change.state == "":
 		case tracker.NormalState(change.state) == tracker.NormalState(issue.State):

@@ -28,10 +28,11 @@ var (
 	errGone    = errors.New("the issue is gone: stop working on it")
 )
 
-// rewrite replaces the file of an issue by the edit of its content, in one step.
+// rewrite replaces the file of an issue by the edit of its content, in one step. The
+// edit is told when the file was changed last.
 // When the file changes meanwhile, the edit is repeated on the new content; when it
 // does not exist, the error is [errGone].
-func (f *folder) rewrite(ctx context.Context, id string, edit func([]byte) ([]byte, error)) error {
+func (f *folder) rewrite(ctx context.Context, id string, edit func([]byte, time.Time) ([]byte, error)) error {
 	if !isIssueName(id) {
 		return errGone
 	}
@@ -56,7 +57,7 @@ func (f *folder) rewrite(ctx context.Context, id string, edit func([]byte) ([]by
 }
 
 // tryReplace attempts the replacement once; [errChanged] asks for another attempt.
-func tryReplace(root *os.Root, name string, edit func([]byte) ([]byte, error)) error {
+func tryReplace(root *os.Root, name string, edit func([]byte, time.Time) ([]byte, error)) error {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errGone
@@ -71,7 +72,7 @@ func tryReplace(root *os.Root, name string, edit func([]byte) ([]byte, error)) e
 	if err != nil {
 		return err
 	}
-	edited, err := edit(content)
+	edited, err := edit(content, info.ModTime())
 	if err != nil || bytes.Equal(edited, content) {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // add returns an edit that appends.
-func add(text string) func([]byte) ([]byte, error) {
-	return func(content []byte) ([]byte, error) { return append(bytes.Clone(content), text...), nil }
+func add(text string) func([]byte, time.Time) ([]byte, error) {
+	return func(content []byte, _ time.Time) ([]byte, error) { return append(bytes.Clone(content), text...), nil }
 }
 
 // names returns the names of all entries in the folder.
@@ -34,12 +34,12 @@ func TestWhatSomebodySavesDuringAWriteIsKept(t *testing.T) {
 	f := newFolder(t)
 	f.put(t, "A.md", "old, ")
 	saved := false
-	must(t, f.rewrite(t.Context(), "A", func(content []byte) ([]byte, error) {
+	must(t, f.rewrite(t.Context(), "A", func(content []byte, _ time.Time) ([]byte, error) {
 		if !saved {
 			saved = true
 			f.put(t, "A.md", "theirs, ")
 		}
-		return add("ours")(content)
+		return add("ours")(content, time.Time{})
 	}))
 	if got := f.content(t, "A.md"); got != "theirs, ours" {
 		t.Errorf("got %q", got)
@@ -50,9 +50,9 @@ func TestAWriteGivesUpOnAFileThatKeepsChanging(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	f.put(t, "A.md", "a")
-	err := f.rewrite(t.Context(), "A", func(content []byte) ([]byte, error) {
+	err := f.rewrite(t.Context(), "A", func(content []byte, _ time.Time) ([]byte, error) {
 		f.put(t, "A.md", string(content)+"a")
-		return add("ours")(content)
+		return add("ours")(content, time.Time{})
 	})
 	if !errors.Is(err, errChanged) {
 		t.Errorf("got %v, want %v", err, errChanged)
@@ -69,9 +69,9 @@ func TestAFileThatIsDeletedDuringAWriteStaysDeleted(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	f.put(t, "A.md", "a")
-	err := f.rewrite(t.Context(), "A", func(content []byte) ([]byte, error) {
+	err := f.rewrite(t.Context(), "A", func(content []byte, _ time.Time) ([]byte, error) {
 		must(t, os.Remove(f.file("A.md")))
-		return add("ours")(content)
+		return add("ours")(content, time.Time{})
 	})
 	if !errors.Is(err, errGone) || len(f.names(t)) != 0 {
 		t.Errorf("got %v and %q", err, f.names(t))

@@ -25,7 +25,7 @@ func (w *writer) Comment(ctx context.Context, id tracker.ID, key, text string) e
 	}
 	return w.rewrite(ctx, "comment on", id, func(content []byte, _ tracker.Issue) (change, error) {
 		doc, err := splitDocument(content)
-		if err != nil || doc.comment(key) == escapeHeadings(text) {
+		if err != nil || doc.commentOf(key) == escapeHeadings(text) {
 			return change{}, err
 		}
 		return change{comment: text, key: key}, nil
@@ -67,7 +67,7 @@ func (w *writer) Label(ctx context.Context, id tracker.ID, label string, on bool
 // file. The zero change writes nothing.
 func (w *writer) rewrite(ctx context.Context, op string, id tracker.ID, decide func([]byte, tracker.Issue) (change, error)) error {
 	op = fmt.Sprintf("%s the issue %q", op, id)
-	err := w.folder.rewrite(ctx, string(id), func(content []byte) ([]byte, error) {
+	err := w.folder.rewrite(ctx, string(id), func(content []byte, modified time.Time) ([]byte, error) {
 		issue, err := parse(string(id), content, time.Time{})
 		if err != nil {
 			return nil, fmt.Errorf("%w: its file is malformed: %w", tracker.ErrResponse, err)
@@ -76,7 +76,7 @@ func (w *writer) rewrite(ctx context.Context, op string, id tracker.ID, decide f
 		if err != nil || change.empty() {
 			return content, err
 		}
-		change.at = time.Now()
+		change.at, change.modified = time.Now(), modified
 		edited, err := change.apply(content)
 		if err == nil {
 			_, err = parse(string(id), edited, time.Time{})
