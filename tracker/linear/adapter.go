@@ -14,8 +14,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
-// Open returns the adapter of the project; see [tracker.Config]. Reader, writer and tool
-// are safe for concurrent use.
+// Open returns the adapter of the project; see [tracker.Config]. Reader, writer, conversation
+// and tool are safe for concurrent use.
 func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) (tracker.Adapter, error) {
 	cfg := *c
 	cfg.Options = o
@@ -24,10 +24,11 @@ func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) 
 		return tracker.Adapter{}, err
 	}
 	return tracker.Adapter{
-		Reader: r,
-		Writer: writer{r},
-		Tools:  []tracker.Tool{graphqlTool(cfg.Endpoint, r.wire)},
-		Check:  r.checkSettings,
+		Reader:       r,
+		Writer:       writer{r},
+		Conversation: conversation{r},
+		Tools:        []tracker.Tool{graphqlTool(cfg.Endpoint, r.wire)},
+		Check:        r.checkSettings,
 	}, nil
 }
 

@@ -32,6 +32,7 @@ func TestTheAdapterConforms(t *testing.T) {
 				}
 				return texts
 			},
+			Discussion: f.discussion(),
 			LoseAnswer: func() {
 				f.mu.Lock()
 				defer f.mu.Unlock()

@@ -42,6 +42,7 @@ type fake struct {
 	users    []object
 	labels   []object            // of the workspace and its teams
 	comments map[string][]object // by id of the issue
+	said     int                 // comments so far
 	loses    bool                // the answer to the next new comment
 	faults   []http.HandlerFunc  // each answers one request; a nil one leaves it alone
 	broken   http.HandlerFunc    // answers all
@@ -63,7 +64,8 @@ func newFake(t testing.TB) *fake {
 		state["id"] = "state-" + strings.ToLower(state["name"].(string))
 		f.states = append(f.states, state)
 	}
-	f.users = []object{{"id": "user-me", "isMe": true, "name": "Me"}, {"id": "user-kim", "isMe": false, "name": "Kim"}}
+	f.users = []object{newUser("Me"), newUser("Kim")}
+	f.users[0]["isMe"] = true
 	team := object{"id": "team-eng", "key": "ENG", "states": f.connection(&f.states)}
 	f.projects = []object{
 		{"id": "project-symphony", "name": "Symphony", "slugId": slug, "teams": f.connection(&[]object{team})},
@@ -93,7 +95,7 @@ func (f *fake) create(like tracker.Issue) object {
 		"trashed": nil, "assignee": nil, "url": fmt.Sprintf("https://linear.app/acme/issue/ENG-%d", n),
 		"branchName": fmt.Sprintf("kim/eng-%d", n),
 	}
-	o["comments"] = f.connection(new([]object))
+	o["comments"] = f.commentsOf(o["id"].(string))
 	f.issues = append(f.issues, o)
 	f.fill(o, like)
 	return o
@@ -164,13 +166,26 @@ func (f *fake) root() object {
 			if slices.ContainsFunc(f.allComments(), func(c object) bool { return input["id"] != nil && c["id"] == input["id"] }) {
 				return errors.New("Entity Comment already exists")
 			}
-			comment := object{"body": input["body"], "user": f.users[0]}
-			if input["id"] != nil { // as the program asks for it
-				comment["id"], comment["issue"] = input["id"], o
+			comment := f.say(id, object{"user": f.users[0], "body": input["body"]}, time.Now())
+			if input["id"] != nil {
+				comment["id"] = input["id"]
 			}
-			f.comments[id] = append(f.comments[id], comment)
-			o["comments"] = f.connection(new(f.comments[id]))
 			return object{"success": true, "comment": comment}
+		}),
+		"commentDelete": resolver(func(a map[string]any) any {
+			f.retract(a["id"].(string))
+			return object{"success": true}
+		}),
+		"reactionCreate": resolver(func(a map[string]any) any {
+			input := a["input"].(map[string]any)
+			for _, c := range f.allComments() {
+				if c["id"] == input["commentId"] {
+					c["reactions"] = append(c["reactions"].([]object), object{"id": input["id"]})
+					c["updatedAt"] = fakeTime(time.Now())
+					return object{"success": true}
+				}
+			}
+			return errors.New("Entity not found: Comment")
 		}),
 		"comments": resolver(func(a map[string]any) any {
 			return trackertest.Connection(trackertest.Filter(f.allComments(), a["filter"]), f.cursor)(a)
@@ -178,7 +193,7 @@ func (f *fake) root() object {
 		"commentUpdate": resolver(func(a map[string]any) any {
 			for _, c := range f.allComments() {
 				if c["id"] == a["id"] {
-					c["body"] = a["input"].(map[string]any)["body"]
+					f.edit(c, a["input"].(map[string]any)["body"].(string), time.Now())
 					return object{"success": true, "comment": c}
 				}
 			}

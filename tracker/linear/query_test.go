@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/symphony-runner/symphony/tracker"
@@ -115,6 +116,12 @@ func everyQuery(t *testing.T) map[string]string {
 	if _, err := c.IssuesByID(t.Context(), []tracker.ID{tracker.ID(o["id"].(string))}); err != nil {
 		t.Fatal(err)
 	}
+	for range 120 {
+		f.say(o["id"].(string), object{"user": f.users[1], "body": "Hello."}, time.Now())
+	}
+	if _, err := c.Conversation.CommentsSince(t.Context(), map[tracker.ID]time.Time{tracker.ID(o["id"].(string)): {}}); err != nil {
+		t.Fatal(err)
+	}
 	c.cfg.RequiredLabels = []string{"ready"}
 	if err := c.check(t); err != nil {
 		t.Fatal(err)
@@ -124,7 +131,8 @@ func everyQuery(t *testing.T) map[string]string {
 	named := make(map[string]string)
 	for _, query := range f.asked {
 		for name, part := range map[string]string{
-			"list": "filter: $filter", "read": "$ids", "labels": "{labels(first: 50", "relations": "{inverseRelations(first: 50",
+			"list": "filter: $filter", "read": "after: $after, filter: {id: {in: $ids}", "comments": "comments: {some:", "newest comments": "{comments(first: 100",
+			"older comments": "comments(first: 250", "labels": "{labels(first: 50", "relations": "{inverseRelations(first: 50",
 			"scope": "){projects(first: 1", "projects": "projects(first: 50)", "label": "eqIgnoreCase: $label",
 		} {
 			if !strings.Contains(query, part) {
@@ -181,8 +189,10 @@ func TestWhatIsAskedCostsWhatThePackageSays(t *testing.T) {
 		got[name] = complexity(t, schema, query, 50)
 	}
 	got["read of 3"] = complexity(t, schema, queries["read"], 3)
+	got["comments on 3"] = complexity(t, schema, queries["comments"], 3)
 	want := map[string]float64{
 		"first list": 3067, "list": 1898, "read": 1898, "read of 3": 116, "labels": 59, "relations": 174, "scope": 1170, "projects": 63, "label": 123,
+		"comments": 1473, "comments on 3": 91, "newest comments": 524, "older comments": 279,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("change the package's documentation too (-want +got):\n%s", diff)

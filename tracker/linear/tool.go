@@ -37,6 +37,7 @@ func graphqlTool(endpoint string, wire *transport.Transport) tracker.Tool {
 		Name: "linear_graphql",
 		Description: "Execute one GraphQL query or mutation against Linear, with the credential of the host. " +
 			"Mutations are for issues and other content: people, access, keys, webhooks, integrations and settings are refused. " +
+			"A comment that you write gets an id which says so, and you may change or delete only such comments. " +
 			"The result is Linear's answer; an answer of more than 65,536 bytes is cut, so ask for what you need.",
 		InputSchema: json.RawMessage(graphqlSchema),
 		Call: func(ctx context.Context, _ tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
@@ -45,6 +46,9 @@ func graphqlTool(endpoint string, wire *transport.Transport) tracker.Tool {
 				return errorResult("invalid_input", err)
 			}
 			if err := checkOperation(op.document); err != nil {
+				return errorResult("refused", err)
+			}
+			if err := op.markComments(); err != nil {
 				return errorResult("refused", err)
 			}
 			if !op.isMutation() { // a mutation that is sent again could be done twice

@@ -2,7 +2,6 @@ package linear
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -202,13 +201,10 @@ func (w writer) unknownLabelError(ctx context.Context, op, label, team string) e
 	return fmt.Errorf("%s: %w", op, tracker.UnknownNameError("label", label, names))
 }
 
-// commentID returns the id of the program's comment with a key. Linear takes the id of
-// a new comment from its author, so no second one can be posted. It must have the form
-// of a UUID of version 4.
+// commentID returns the id of the program's comment with a key, so that no second one can
+// be posted.
 func commentID(issue tracker.ID, key string) string {
-	sum := sha256.Sum256([]byte("symphony-comment\x00" + string(issue) + "\x00" + key))
-	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	return derivedID(programComment, "comment", string(issue), key)
 }
 
 // Comment posts a comment with the id that belongs to the key, or edits it.

@@ -2,6 +2,7 @@ package trackertest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,7 @@ func Connection(items []Object, cursor func(end int) any) Resolver {
 			start, _ = strconv.Atoi(strings.TrimPrefix(after, "cursor-"))
 		}
 		start = min(start, len(items))
-		end := min(start+first, len(items))
+		end := start + min(first, len(items)-start)
 		next := any(fmt.Sprintf("cursor-%d", end))
 		if cursor != nil {
 			next = cursor(end)
@@ -37,12 +38,14 @@ func matches(v any, filter map[string]any) bool {
 		case "and":
 			ok = !slices.ContainsFunc(condition.([]any), func(one any) bool { return !matches(v, one.(map[string]any)) })
 		case "some":
-			all := v.(Resolver)(map[string]any{"first": 1000}).(Object)["nodes"].([]Object)
+			all := v.(Resolver)(map[string]any{"first": math.MaxInt}).(Object)["nodes"].([]Object)
 			ok = slices.ContainsFunc(all, func(one Object) bool { return matches(one, condition.(map[string]any)) })
 		case "or":
 			ok = slices.ContainsFunc(condition.([]any), func(one any) bool { return matches(v, one.(map[string]any)) })
 		case "eq":
 			ok = v == condition
+		case "gte": // times in UTC, all of one form
+			ok = v.(string) >= condition.(string)
 		case "eqIgnoreCase":
 			ok = strings.EqualFold(v.(string), condition.(string))
 		case "in":

@@ -1,0 +1,52 @@
+package linear
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Linear takes the id of a new comment from its author. The ids of the comments that this
+// program posts, for itself and for the agent, have a beginning of their own, because the
+// key may be that of a person who writes comments too. They have the form of a UUID of
+// version 4, in which "SYMPHONY" is spelled.
+const (
+	programComment = "53594d50-484f-4e59-8"
+	agentComment   = "53594d50-484f-4e59-9"
+)
+
+// commentIDPattern matches the id of a comment as Linear writes it.
+var commentIDPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) })
+
+// isOurComment reports whether the program posted a comment with this id, if it is one of
+// the key's account.
+func isOurComment(id string) bool {
+	return strings.HasPrefix(id, programComment) || isAgentComment(id)
+}
+
+// isAgentComment reports the same of a comment that the agent posted with linear_graphql.
+func isAgentComment(id string) bool {
+	return strings.HasPrefix(id, agentComment) && commentIDPattern().MatchString(id)
+}
+
+// completeID returns an id that begins as said, and continues with random or derived bytes.
+func completeID(beginning string, rest []byte) string {
+	digits := fmt.Sprintf("%x", rest)
+	return beginning + digits[:3] + "-" + digits[3:15]
+}
+
+// newCommentID returns an id for a comment of the agent.
+func newCommentID() string {
+	rest := make([]byte, 8)
+	_, _ = rand.Read(rest) // it never fails
+	return completeID(agentComment, rest)
+}
+
+// derivedID returns the one id that belongs to some words.
+func derivedID(beginning string, words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	return completeID(beginning, sum[:8])
+}

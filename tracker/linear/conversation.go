@@ -1,0 +1,239 @@
+package linear
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/shurcooL/graphql"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// conversation implements [tracker.Conversation].
+type conversation struct{ *reader }
+
+// discussionQuery asks for those of some issues that have comments since a time, with the
+// newest of these comments. Linear charges for the sizes of the pages.
+type discussionQuery struct {
+	Issues page[struct {
+		ID       string
+		Trashed  bool
+		Comments page[commentNode] `graphql:"comments(first: 5, orderBy: updatedAt, filter: {updatedAt: {gte: $since}})"`
+	}] `graphql:"issues(first: $first, filter: {id: {in: $ids}, project: {slugId: {eq: $projectSlug}}, comments: {some: {updatedAt: {gte: $since}}}})"`
+}
+
+// newestCommentsQuery asks for the newest comments of an issue that has more than 5.
+type newestCommentsQuery struct {
+	Issue struct {
+		Comments page[commentNode] `graphql:"comments(first: 100, orderBy: updatedAt, filter: {updatedAt: {gte: $since}})"`
+	} `graphql:"issue(id: $id)"`
+}
+
+// olderCommentsQuery asks for the older comments of an issue, only to count them.
+type olderCommentsQuery struct {
+	Issue struct {
+		Comments page[struct{ ID string }] `graphql:"comments(first: 250, after: $after, orderBy: updatedAt, filter: {updatedAt: {gte: $since}})"`
+	} `graphql:"issue(id: $id)"`
+}
+
+type commentNode struct {
+	ID           string
+	Body         string
+	URL          string
+	CreatedAt    time.Time
+	EditedAt     *time.Time
+	User         *speakerNode
+	BotActor     *struct{ Name string }
+	ExternalUser *struct{ DisplayName string }
+}
+
+type speakerNode struct {
+	DisplayName string
+	Active      bool
+	Guest       bool
+	App         bool
+	IsMe        bool
+}
+
+// maxIssues bounds the issues of one query, and maxCountedPages the pages of older
+// comments that are counted.
+const (
+	maxIssues       = 100
+	maxCountedPages = 4
+)
+
+// CommentsSince asks for the comments of 100 issues at once, and again for an issue with
+// more than five.
+func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]time.Time) (map[tracker.ID]tracker.Comments, error) {
+	const op = "read the comments on Linear issues"
+	all := make(map[tracker.ID]tracker.Comments)
+	ids := distinctIDs(slices.Sorted(maps.Keys(since)))
+	for batch := range slices.Chunk(ids, maxIssues) {
+		earliest := since[tracker.ID(batch[0])]
+		var variables []graphql.ID
+		for _, id := range batch {
+			variables = append(variables, id)
+			if at := since[tracker.ID(id)]; at.Before(earliest) {
+				earliest = at
+			}
+		}
+		var answer discussionQuery
+		err := c.query(ctx, op, &answer, map[string]any{
+			"ids": variables, "projectSlug": graphql.String(c.cfg.ProjectSlug), "first": graphql.Int(len(batch)), "since": linearTime(earliest),
+		})
+		if err != nil {
+			return nil, err
+		}
+		if _, err := answer.Issues.nextCursor(); err != nil {
+			return nil, fmt.Errorf("%s: %w", op, err)
+		}
+		for _, issue := range answer.Issues.Nodes {
+			id := tracker.ID(issue.ID)
+			if _, asked := since[id]; issue.Trashed || !asked {
+				continue
+			}
+			comments, err := c.newest(ctx, op, id, issue.Comments, since[id])
+			if err != nil {
+				return nil, err
+			}
+			if len(comments.List) > 0 {
+				all[id] = comments
+			}
+		}
+	}
+	return all, nil
+}
+
+// newest returns the comments on an issue since a time, of which first is a page.
+func (c conversation) newest(ctx context.Context, op string, id tracker.ID, first page[commentNode], since time.Time) (tracker.Comments, error) {
+	more, err := first.nextCursor()
+	if err != nil {
+		return tracker.Comments{}, fmt.Errorf("%s: %w", op, err)
+	}
+	nodes, omitted := first.Nodes, 0
+	if more != nil && slices.ContainsFunc(nodes, func(n commentNode) bool { return !n.at().Before(since) }) {
+		variables := map[string]any{"id": graphql.String(id), "since": linearTime(since)}
+		var answer newestCommentsQuery
+		if err := c.query(ctx, op, &answer, variables); err != nil {
+			return tracker.Comments{}, err
+		}
+		nodes = answer.Issue.Comments.Nodes
+		if omitted, err = countOlder(c, ctx, op, answer.Issue.Comments, variables); err != nil {
+			return tracker.Comments{}, err
+		}
+	}
+	comments := tracker.Comments{Omitted: omitted}
+	for _, n := range nodes {
+		if !n.at().Before(since) {
+			comments.List = append(comments.List, n.comment())
+		}
+	}
+	slices.SortStableFunc(comments.List, func(a, b tracker.Comment) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+	})
+	return comments, nil
+}
+
+// countOlder returns how many comments there are after a page, or how many of them are on
+// the next pages. It changes the variables.
+func countOlder[T any](c conversation, ctx context.Context, op string, newest page[T], variables map[string]any) (int, error) {
+	after, err := newest.nextCursor()
+	count := 0
+	for n := 0; err == nil && after != nil && n < maxCountedPages; n++ {
+		var answer olderCommentsQuery
+		variables["after"] = after
+		if err := c.query(ctx, op, &answer, variables); err != nil {
+			return 0, err
+		}
+		count += len(answer.Issue.Comments.Nodes)
+		after, err = answer.Issue.Comments.nextCursor()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", op, err)
+	}
+	return count, nil
+}
+
+// linearTime returns the variable of a filter by time. The local type has the name that
+// the GraphQL client writes for it.
+func linearTime(at time.Time) any {
+	type DateTimeOrDuration string
+	return DateTimeOrDuration(at.UTC().Format("2006-01-02T15:04:05.000Z"))
+}
+
+// at returns when the comment was written or last edited. Its updatedAt also tells when
+// somebody reacted to it.
+func (n commentNode) at() time.Time {
+	if n.EditedAt != nil && n.EditedAt.After(n.CreatedAt) {
+		return n.EditedAt.UTC()
+	}
+	return n.CreatedAt.UTC()
+}
+
+// comment returns the comment as the rest of the program knows it.
+func (n commentNode) comment() tracker.Comment {
+	c := tracker.Comment{ID: n.ID, Text: n.Body, URL: n.URL, At: n.at()}
+	switch {
+	case n.ExternalUser != nil:
+		c.Author, c.Bot, c.Distrust = n.ExternalUser.DisplayName, true, "it comes from outside of the workspace"
+	case n.User == nil && n.BotActor != nil:
+		c.Author, c.Bot, c.Distrust = n.BotActor.Name, true, n.BotActor.Name+" is not a person"
+	case n.User == nil:
+		c.Distrust = "a deleted account"
+	case n.User.App || n.BotActor != nil:
+		c.Author, c.Bot, c.Distrust = n.User.DisplayName, true, n.User.DisplayName+" is not a person"
+	case !n.User.Active:
+		c.Author, c.Distrust = n.User.DisplayName, n.User.DisplayName+" is not active any more"
+	case n.User.Guest:
+		c.Author, c.Distrust = n.User.DisplayName, n.User.DisplayName+" is a guest"
+	default:
+		c.Author = n.User.DisplayName
+	}
+	// A person may give the program their own key, and then writes with the same account.
+	if n.User != nil && n.User.IsMe && (n.User.App || isOurComment(n.ID)) {
+		c.Own, c.Distrust = true, ""
+	}
+	return c
+}
+
+// reactionSubject asks for the reactions to a comment.
+type reactionSubject struct {
+	Comments page[struct {
+		Reactions []struct{ ID string }
+	}] `graphql:"comments(first: 1, filter: {id: {eq: $comment}})"`
+}
+
+// React adds a reaction with an id that belongs to the comment, so that there is no second
+// one.
+func (c conversation) React(ctx context.Context, id tracker.ID, comment string, r tracker.Reaction) error {
+	op := "react to a comment on Linear issue " + c.wire.Quote(string(id))
+	reaction := derivedID(programComment, "reaction", comment, string(r))
+	var subject reactionSubject
+	if err := c.query(ctx, op, &subject, map[string]any{"comment": graphql.ID(comment)}); err != nil {
+		return err
+	}
+	if _, err := subject.Comments.nextCursor(); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	if len(subject.Comments.Nodes) == 0 {
+		return fmt.Errorf("%s: %w: it is deleted, or the key cannot see it", op, tracker.ErrNotVisible)
+	}
+	if slices.Contains(subject.Comments.Nodes[0].Reactions, struct{ ID string }{reaction}) {
+		return nil
+	}
+	type ReactionCreateInput struct {
+		ID        string `json:"id"`
+		CommentID string `json:"commentId"`
+		Emoji     string `json:"emoji"`
+	}
+	emoji := map[tracker.Reaction]string{tracker.Obeyed: "👍", tracker.Unknown: "😕"}[r]
+	var done struct {
+		ReactionCreate succeeded `graphql:"reactionCreate(input: $input)"`
+	}
+	err := c.mutate(ctx, op, &done, map[string]any{"input": ReactionCreateInput{reaction, comment, emoji}})
+	return carriedOut(op, err, done.ReactionCreate)
+}
