@@ -83,6 +83,7 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 			}
 			return texts
 		},
+		Discussion: f.discussion(),
 		LoseAnswer: func() {
 			f.mu.Lock()
 			defer f.mu.Unlock()

@@ -52,7 +52,8 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 	return all, nil
 }
 
-// toComments returns comments as the rest of the program knows them.
+// toComments returns comments as the rest of the program knows them, in the order of their
+// last edits.
 func toComments(list []client.PullComment) []tracker.Comment {
 	comments := make([]tracker.Comment, len(list))
 	for i, c := range list {
@@ -61,6 +62,7 @@ func toComments(list []client.PullComment) []tracker.Comment {
 			Text: c.Text, URL: c.URL, At: c.At,
 		}
 	}
+	slices.SortStableFunc(comments, func(a, b tracker.Comment) int { return a.At.Compare(b.At) })
 	return comments
 }
 

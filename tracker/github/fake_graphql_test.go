@@ -2,6 +2,7 @@ package github
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -45,6 +46,7 @@ func (f *fake) root() object {
 	return object{
 		"viewer":                        object{"__typename": "User", "login": agentAccount},
 		"updateIssueComment":            f.mutation(f.editComment),
+		"addReaction":                   f.mutation(f.react),
 		"addProjectV2ItemById":          f.mutation(f.addItem),
 		"updateProjectV2ItemFieldValue": f.mutation(f.setStatus),
 		"clearProjectV2ItemFieldValue":  f.mutation(f.setStatus),
@@ -61,6 +63,10 @@ func (f *fake) root() object {
 				return f.project(int(number))
 			})}
 		}),
+		"repository": resolver(func(map[string]any) any {
+			return object{"issue": resolver(func(args map[string]any) any { return f.node(nodeID(atoi(fmt.Sprint(args["number"])))) })}
+		}),
+		"node": resolver(func(args map[string]any) any { return f.node(args["id"]) }),
 		"nodes": resolver(func(args map[string]any) any {
 			ids, _ := args["ids"].([]any)
 			list := []object{}
@@ -116,7 +122,7 @@ func (f *fake) issueNode(i *fakeIssue) object {
 		items = append(items, item)
 	}
 	node := object{
-		"__typename": "Issue", "id": nodeID(i.number), "title": i.title, "body": i.body, "lastEditedAt": nil, "editor": object(nil),
+		"__typename": "Issue", "id": nodeID(i.number), "number": i.number, "updatedAt": i.updated.Format(time.RFC3339), "title": i.title, "body": i.body, "lastEditedAt": nil, "editor": object(nil),
 		"comments":     f.commentPage(i),
 		"projectItems": object{"pageInfo": object{"hasNextPage": i.moreBoards}, "nodes": items},
 		"timelineItems": resolver(func(args map[string]any) any {

@@ -231,7 +231,7 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 		text := body(r)["body"].(string)
 		f.comments = append(f.comments, text)
 		if i := f.issues[atoi(r.PathValue("n"))]; i != nil {
-			i.comments = append(i.comments, fakeIssueComment{app, text})
+			i.comments = append(i.comments, fakeIssueComment{by: app, body: text})
 		}
 		return http.StatusCreated, map[string]any{"id": len(f.comments)}
 	})

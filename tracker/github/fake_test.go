@@ -79,12 +79,6 @@ type fakeComment struct {
 	text string
 }
 
-// fakeIssueComment is a comment on an issue of the fake, with its text.
-type fakeIssueComment struct {
-	by   fakeUser
-	body string
-}
-
 // app is the account of the token, [agentAccount], as the author of comments.
 var app = fakeUser{"symphony", "Bot"}
 

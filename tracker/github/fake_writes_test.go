@@ -15,31 +15,6 @@ func (f *fake) mutation(carry func(input map[string]any) object) resolver {
 	}
 }
 
-// commentPage returns the comments of an issue, page by page from the newest on.
-func (f *fake) commentPage(i *fakeIssue) resolver {
-	return func(args map[string]any) any {
-		end := len(i.comments)
-		if before, ok := args["before"].(string); ok {
-			end = atoi(strings.TrimPrefix(before, "before_"))
-		}
-		start := max(0, end-100)
-		nodes := []object{}
-		for n, c := range i.comments[start:end] {
-			nodes = append(nodes, object{"id": fmt.Sprintf("IC_%d_%d", i.number, start+n), "body": c.body, "author": actorNode(&c.by)})
-		}
-		return object{"nodes": nodes, "pageInfo": object{"hasPreviousPage": start > 0, "startCursor": fmt.Sprintf("before_%d", start)}}
-	}
-}
-
-func (f *fake) editComment(input map[string]any) object {
-	var issue, n int
-	if _, err := fmt.Sscanf(input["id"].(string), "IC_%d_%d", &issue, &n); err != nil {
-		return object{"issueComment": object(nil)}
-	}
-	f.issues[issue].comments[n].body = input["body"].(string)
-	return object{"issueComment": object{"id": input["id"]}}
-}
-
 func (f *fake) addItem(input map[string]any) object {
 	for _, i := range f.issues {
 		if nodeID(i.number) == input["contentId"] && input["projectId"] == projectID(3) {

@@ -155,14 +155,14 @@ func TestTheMarkerOfSomebodyElseCountsForNothing(t *testing.T) {
 	quoted := "I said:\n\n> " + tracker.CommentMarker("summary") + "\n\nNo."
 	var others []fakeIssueComment
 	for _, by := range []fakeUser{{"mem", "User"}, {app.Login, "User"}, {app.Login + "[bot]", "User"}, {"other-app", "Bot"}} {
-		others = append(others, fakeIssueComment{by, forged})
+		others = append(others, fakeIssueComment{by: by, body: forged})
 	}
-	others = append(others, fakeIssueComment{app, quoted})
+	others = append(others, fakeIssueComment{by: app, body: quoted})
 	f.put(func(i *fakeIssue) { i.comments = slices.Clone(others) })
 	w := writer{f.open()}
 	for _, text := range []string{"Begun.", "Done."} {
 		mustWrite(t, w.Comment(t.Context(), "1", "summary", text))
-		want := append(slices.Clone(others), fakeIssueComment{app, text + "\n\n" + tracker.CommentMarker("summary")})
+		want := append(slices.Clone(others), fakeIssueComment{by: app, body: text + "\n\n" + tracker.CommentMarker("summary")})
 		if diff := cmp.Diff(want, f.issues[1].comments, cmp.AllowUnexported(fakeIssueComment{})); diff != "" {
 			t.Errorf("comments (-want +got):\n%s", diff)
 		}
@@ -171,8 +171,8 @@ func TestTheMarkerOfSomebodyElseCountsForNothing(t *testing.T) {
 
 func TestACommentIsFoundBelowManyOthers(t *testing.T) {
 	t.Parallel()
-	flood := slices.Repeat([]fakeIssueComment{{fakeUser{"mem", "User"}, "More."}}, 100*commentPages-1)
-	ours := fakeIssueComment{app, "Begun.\r\n\r\n" + tracker.CommentMarker("summary")}
+	flood := slices.Repeat([]fakeIssueComment{{by: fakeUser{"mem", "User"}, body: "More."}}, 100*commentPages-1)
+	ours := fakeIssueComment{by: app, body: "Begun.\r\n\r\n" + tracker.CommentMarker("summary")}
 	for name, row := range map[string]struct {
 		comments []fakeIssueComment
 		want     string // the last request
