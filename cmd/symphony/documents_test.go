@@ -17,6 +17,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -202,6 +203,36 @@ func anchors(text string) map[string]bool {
 
 // TestEveryLinkOfTheDocumentsLeadsSomewhere checks the relative links: the file
 // must exist, and a heading of it when the link names one.
+// TestTheDocumentsSayInOneSentenceHowAParkedIssueGoesOn keeps other words for it out.
+func TestTheDocumentsSayInOneSentenceHowAParkedIssueGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"README.md", "runner/schedule/README.md"} {
+		if text := readText(t, filepath.Join(root, name)); strings.Count(text, schedule.GoOn) != 1 {
+			t.Errorf("%s does not say once %q", name, schedule.GoOn)
+		}
+	}
+	other := regexp.MustCompile(`(?i)comment is not enough|answer or change it|edit the issue|to let (one|it) go on, (answer|edit|comment|change)`)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && strings.HasPrefix(d.Name(), ".git") && d.Name() != ".github" {
+			if err == nil {
+				err = fs.SkipDir
+			}
+			return err
+		}
+		isText := slices.Contains([]string{".md", ".go", ".html", ".yml"}, filepath.Ext(path)) && !strings.HasSuffix(path, "_test.go")
+		if d.IsDir() || !isText {
+			return nil
+		}
+		if found := other.FindString(readText(t, path)); found != "" {
+			t.Errorf("%s says %q: use %q", path, found, schedule.GoOn)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
 	t.Parallel()
 	all := documents(t)

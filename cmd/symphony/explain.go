@@ -60,7 +60,7 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	} else if verdict, err = e.explainUnlisted(ctx, wf, name, r.Log); err != nil {
 		return err
 	}
-	return e.print(report.Verdict(redacted(verdict, e.redactor)))
+	return e.print(report.Verdict(redacted(verdict, e.redactor), tick.Talks))
 }
 
 // explainUnlisted returns the verdict on an issue that is neither claimed nor a

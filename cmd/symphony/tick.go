@@ -118,6 +118,9 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	if cause := t.event.Cause(); cause != "" {
+		r.Log.Info("started by an event", "event", cause)
+	}
 	r.Once = t.once || t.actions.InActions()
 	r.MaxIssues, r.Deadline, r.Logs = t.maxIssues, t.deadline, t.logs
 	if console.live {
@@ -170,6 +173,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 		tick.Errors = append(tick.Errors, err.Error())
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)
+	tick.StartedBy = t.event.Cause()
 	t.locateKept(&tick)
 	if t.openedAsJob(tick, wf) {
 		tick.Notices = append(tick.Notices, checksWait)

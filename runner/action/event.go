@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // maxEvent limits the payload, in bytes; the payload of a pull request is far shorter.
@@ -16,6 +19,8 @@ const maxEvent = 8 << 20
 // Event describes what started this run, as the runner reports it.
 type Event struct {
 	Name       string // such as schedule
+	Action     string // what happened, such as created; empty if the event has none
+	Subject    string // what it happened to, such as #7 or a branch; empty if the event has none
 	Actor      string
 	Ref        string // such as refs/heads/main
 	Repository string // owner/name
@@ -54,6 +59,7 @@ func (r *Runtime) Event() (Event, error) {
 	payload, err := readPayload(r.getenv("GITHUB_EVENT_PATH"))
 	if err == nil {
 		e.Visibility = payload.visibility()
+		e.Action, e.Subject = untrusted.OneLine(payload.Action, maxWord), payload.subject()
 	}
 	if !strings.HasPrefix(e.Name, "pull_request") {
 		return e, nil
@@ -66,19 +72,60 @@ func (r *Runtime) Event() (Event, error) {
 	return e, nil
 }
 
+// maxWord bounds a word of an event, in characters.
+const maxWord = 60
+
+// Cause returns what started the run, for people: "issue_comment created on #7 by kim".
+// It is empty outside Actions.
+func (e Event) Cause() string {
+	text := untrusted.OneLine(e.Name, maxWord)
+	if text == "" {
+		return ""
+	}
+	for _, part := range [][2]string{{" ", e.Action}, {" on ", e.Subject}, {" by ", untrusted.OneLine(e.Actor, maxWord)}} {
+		if part[1] != "" {
+			text += part[0] + part[1]
+		}
+	}
+	return text
+}
+
 // payload holds the parts of an event that we read.
 type payload struct {
-	Repository struct {
+	Action string `json:"action"`
+	Issue  struct {
+		Number int `json:"number"`
+	} `json:"issue"`
+	CheckSuite  run `json:"check_suite"`
+	WorkflowRun run `json:"workflow_run"`
+	Repository  struct {
 		Private    *bool  `json:"private"`
 		Visibility string `json:"visibility"`
 	} `json:"repository"`
 	PullRequest struct {
-		Head struct {
+		Number int `json:"number"`
+		Head   struct {
 			Repo struct {
 				FullName string `json:"full_name"` // where the code comes from; empty if that repository is gone
 			} `json:"repo"`
 		} `json:"head"`
 	} `json:"pull_request"`
+}
+
+// run holds the branch that checks ran on. Anybody may name a branch in a fork.
+type run struct {
+	Branch string `json:"head_branch"`
+}
+
+// subject returns what the event is about; empty if it is about nothing that we know.
+func (p payload) subject() string {
+	switch {
+	case p.Issue.Number > 0:
+		return "#" + strconv.Itoa(p.Issue.Number)
+	case p.PullRequest.Number > 0:
+		return "#" + strconv.Itoa(p.PullRequest.Number)
+	}
+	return untrusted.OneLine(cmp.Or(p.CheckSuite.Branch, p.WorkflowRun.Branch), maxWord)
 }
 
 // readPayload reads the file of the event. With an error it returns what could

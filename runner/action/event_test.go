@@ -136,3 +136,28 @@ func TestWindowsIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTheCauseOfARunIsTheEventItsSubjectAndItsActor(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ event, payload, want string }{
+		{"schedule", `{"schedule":"7 * * * *"}`, "schedule by kim"},
+		{"schedule", `{`, "schedule by kim"},
+		{"issues", `{"action":"labeled","issue":{"number":7,"title":"::error::x"}}`, "issues labeled on #7 by kim"},
+		{"issue_comment", `{"action":"created","issue":{"number":7},"comment":{"body":"x"}}`, "issue_comment created on #7 by kim"},
+		{"check_suite", `{"action":"completed","check_suite":{"head_branch":"symphony/GH-7"}}`, "check_suite completed on symphony/GH-7 by kim"},
+		{"workflow_run", `{"action":"completed","workflow_run":{"head_branch":"a\nb\u202e"}}`, "workflow_run completed on a b by kim"},
+		{"workflow_run", `{"action":"` + strings.Repeat("x", 1000) + `"}`, "workflow_run " + strings.Repeat("x", 59) + "… by kim"},
+		{"", `{"action":"created"}`, ""},
+	} {
+		r := newRunner(t)
+		path := filepath.Join(t.TempDir(), "event.json")
+		if err := os.WriteFile(path, []byte(row.payload), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.env["GITHUB_EVENT_PATH"], r.env["GITHUB_EVENT_NAME"], r.env["GITHUB_ACTOR"] = path, row.event, "kim"
+		e, err := r.runtime().Event()
+		if got := e.Cause(); got != row.want || err != nil {
+			t.Errorf("%s %.80s: %q, %v; want %q", row.event, row.payload, got, err, row.want)
+		}
+	}
+}

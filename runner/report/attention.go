@@ -46,7 +46,7 @@ func (v view) attention(d *document) {
 		body.add(l)
 	}
 	if len(parked) > 0 {
-		body.add(command{retryAdvice, retryCommand(parked)})
+		body.add(command{goOn(v.Talks), retryCommand(parked)})
 	}
 	v.keptWork(&body)
 	if len(body) == 0 {
@@ -55,8 +55,14 @@ func (v view) attention(d *document) {
 	d.add(section{heading: "What needs a person", body: body})
 }
 
-// retryAdvice begins the sentence that ends with a command to retry an issue.
-const retryAdvice = "To let one go on, answer or change it in the tracker, or run"
+// goOn tells how to let a parked issue go on where people can, or cannot, talk to the
+// program. What follows is a command to retry it.
+func goOn(talks bool) string {
+	if talks {
+		return schedule.GoOn + " Or run"
+	}
+	return schedule.GoOnByEdit + " Or run"
+}
 
 // warnings adds the failures that changed no result.
 func (v view) warnings(d *document) {

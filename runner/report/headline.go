@@ -18,6 +18,9 @@ func (v view) headline(d *document) {
 		h.lead, h.totals = h.totals, ""
 	}
 	d.add(h)
+	if v.StartedBy != "" {
+		d.add(paragraph{own("Started by "), foreign(v.StartedBy), own(".")})
+	}
 }
 
 // headlineText returns the verdict on the tick and its detail. A tick that failed

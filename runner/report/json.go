@@ -15,7 +15,7 @@ import (
 func (r Report) MarshalJSON() ([]byte, error) {
 	t := r.tick
 	doc := reportJSON{
-		Outcome: t.outcome(), Work: t.Work(), StartedAt: stamp(t.Started), EndedAt: stamp(t.Ended), Seconds: t.Ended.Sub(t.Started).Seconds(),
+		Outcome: t.outcome(), Work: t.Work(), StartedAt: stamp(t.Started), StartedBy: t.StartedBy, EndedAt: stamp(t.Ended), Seconds: t.Ended.Sub(t.Started).Seconds(),
 		Workflow: t.Workflow, Tracker: t.Tracker, DryRun: t.DryRun, Counts: t.Counts(),
 		Issues: make([]rowJSON, 0, len(t.Rows)), Verdicts: make([]verdictJSON, 0, len(t.Verdicts)), Pause: pauseOf(t.Pause),
 		Spent: spentJSON{Sessions: t.Spent.Sessions, Tokens: tokensOf(t.Spent.Usage), Seconds: t.Spent.Time.Seconds()},
@@ -59,6 +59,7 @@ type reportJSON struct {
 	Work       bool           `json:"work"`
 	StartedAt  *string        `json:"started_at"`
 	EndedAt    *string        `json:"ended_at"`
+	StartedBy  string         `json:"started_by"`
 	Seconds    float64        `json:"seconds"`
 	Workflow   string         `json:"workflow"`
 	Tracker    string         `json:"tracker"`

@@ -54,8 +54,8 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 		if refusal != "" {
 			text += ": " + inOneLine(refusal)
 		}
-		note(&errors, called+" is parked", sentence(text)+" To let it go on, answer or change it in the tracker, or run: "+
-			retryCommand([]schedule.Verdict{verdict}))
+		advice := " " + goOn(v.Talks) + ": " + retryCommand([]schedule.Verdict{verdict})
+		note(&errors, called+" is parked", sentence(Fit(text, 2*itemWidth-columns(advice)-1))+advice)
 	}
 	for _, row := range v.Rows {
 		called := name(row.Identifier, row.ID) + " " + v.issueOutcome(row)

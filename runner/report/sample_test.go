@@ -19,7 +19,7 @@ var (
 // tick returns a tick that listed its candidates, with some spending before it.
 func tick(edit func(*report.Tick)) report.Tick {
 	t := report.Tick{
-		Started: start, Ended: end, Workflow: "/repo/WORKFLOW.md", Tracker: "linear", Listed: true,
+		Started: start, Ended: end, Workflow: "/repo/WORKFLOW.md", Tracker: "linear", Listed: true, Talks: true,
 		Today:  schedule.Day{Date: "2025-11-21", Sessions: 14, Usage: schedule.Usage{Input: 100_000, Output: 23_400}, Time: 7505 * time.Second},
 		Claims: map[tracker.ID]schedule.Claim{},
 	}
@@ -129,6 +129,7 @@ func ticks() map[string]report.Tick {
 			t.Spent, t.Acted = schedule.Spent{Sessions: 5, Usage: schedule.Usage{Input: 5000, Output: 670}, Time: end.Sub(start)}, 5
 		}),
 		"all-parked": tick(func(t *report.Tick) {
+			t.Talks = false
 			for _, id := range []string{"ABC-1", "ABC-2", "ABC-3"} {
 				why := "3 sessions in a row changed nothing (budget.max_idle_sessions)"
 				t.Rows = append(t.Rows, row(id, "Think about it", schedule.Done, parks(why)))
@@ -307,6 +308,7 @@ func everything() report.Tick {
 		t.Verdicts = append(t.Verdicts,
 			verdict("GH-50", "Not ours", schedule.Running, "", schedule.InProgress, "a session works on it"),
 			verdict("GH-51", "Outsider", "", "", schedule.NotDispatchable, "its author is not a member of the repository; put the label \"safe\" on it after reading it"))
+		t.StartedBy = "issue_comment created on #7 by kim"
 		t.Notices = []string{noChecks}
 		t.Errors = []string{"preflight: sandbox_unavailable: bubblewrap: No permissions to create new namespace; run: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"}
 		t.Warnings = []string{`agent.max_concurent_agents is unknown: did you mean "agent.max_concurrent_agents"?`, "GH-90: workspace not removed: hook before_remove: exit status 1"}
@@ -429,6 +431,7 @@ func states() map[string]*schedule.State {
 		"ABC-7": waiting, "ABC-9": refused, "ABC-1": begun, "ABC-0": branch,
 		"ABC-6": {Identifier: "ABC-6", URL: "/repo/.symphony/patches/ABC-6.patch", At: end.Add(-time.Hour)},
 	}
+	full.Conversations = map[tracker.ID]schedule.Conversation{"ABC-9": {Posted: "5f"}}
 	full.Days = []schedule.Day{
 		{Date: "2025-11-20", Sessions: 40, Usage: schedule.Usage{Input: 9_000_000, Output: 400_000}, Time: 40_000 * time.Second},
 		{Date: "2025-11-21", Sessions: 3, Usage: schedule.Usage{Input: 1000}, Time: 65 * time.Second},

@@ -161,7 +161,18 @@ func (v StateView) parked(d *document, l Links) {
 	if len(claims) == 1 {
 		id = argument(name(claims[0].Identifier, claims[0].ID))
 	}
-	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, command{retryAdvice, l.retry(id)}}})
+	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, command{goOn(v.talks()), l.retry(id)}}})
+}
+
+// talks reports whether the people of an issue were reached, so that the program reads
+// what they answer.
+func (v StateView) talks() bool {
+	for _, c := range v.claims {
+		if v.state.Conversations[c.ID].Posted != "" || v.state.Deliveries[c.ID].Number > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // running adds the claims that a run works on.

@@ -109,7 +109,7 @@ func (p paragraph) writeText(w *textWriter) { w.prose("", w.plain(phrase(p)), ma
 
 // writeText writes the sentence, and the command on a line of its own.
 func (c command) writeText(w *textWriter) {
-	w.prose("  ", c.sentence+":", maxReason)
+	w.prose("  ", c.sentence+":", maxItem)
 	w.line("    " + c.line)
 }
 

@@ -16,6 +16,9 @@ type Tick struct {
 	Tracker  string // its kind
 	DryRun   bool
 	Service  bool // a run of many ticks, one after the other: the report is about all of them
+	Talks    bool // the program reads what people say about issues or pull requests
+
+	StartedBy string // the event that started the run, and of whom, as the runner reports it; empty outside Actions
 
 	Rows     []Row              // issues that were worked on, in the order of their first session
 	Verdicts []schedule.Verdict // what is planned (dry run), or was left alone, and why

@@ -7,10 +7,14 @@ import (
 )
 
 // VerdictView is the verdict of a plan on one issue, ready to be shown.
-type VerdictView struct{ verdict schedule.Verdict }
+type VerdictView struct {
+	verdict schedule.Verdict
+	talks   bool
+}
 
-// Verdict returns a view of a verdict.
-func Verdict(v schedule.Verdict) VerdictView { return VerdictView{v} }
+// Verdict returns a view of a verdict in a plan that could or could not read comments, see
+// [Tick].
+func Verdict(v schedule.Verdict, talks bool) VerdictView { return VerdictView{v, talks} }
 
 // Text returns the verdict in a sentence, and what would change it in another.
 func (v VerdictView) Text(width int) string {
@@ -90,7 +94,6 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.Changed:         "It is looked at as a new issue in the same tick.",
 	schedule.Commanded:       "It has its turn as soon as a slot is free.",
 	schedule.Unanswered:      "It has its turn as soon as a slot is free.",
-	schedule.RoundsSpent:     schedule.GoOn,
 	schedule.Closed:          "Reopen the pull request, or close the issue.",
 	schedule.Merged:          "Nothing to do.",
 	schedule.Reopened:        "It is looked at again in the same tick.",
@@ -104,14 +107,13 @@ func (v VerdictView) nextStep() string {
 	switch {
 	case v.verdict.Action == schedule.Dispatch:
 		return ""
-	case reason == schedule.Commanded && v.verdict.Action != schedule.Free:
-		return schedule.GoOn
 	case reason == "":
 		return "The next tick starts it if a slot is free."
 	case reason == schedule.NotDue:
 		return "To have it due at once, run: symphony state retry " + id
-	case reason == schedule.IsParked, reason == schedule.IssueBudget:
-		return "Answer or change it in the tracker, or run: symphony state retry " + id
+	case reason == schedule.IsParked, reason == schedule.IssueBudget, reason == schedule.RoundsSpent,
+		reason == schedule.Commanded && v.verdict.Action != schedule.Free:
+		return goOn(v.talks) + ": symphony state retry " + id
 	}
 	return nextSteps[reason]
 }

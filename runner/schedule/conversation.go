@@ -11,6 +11,9 @@ import (
 // GoOn tells people how to let a parked issue go on. Every text that says so uses it.
 const GoOn = "Reply in a comment on the issue or its pull request (write access is needed), or write /symphony retry there."
 
+// GoOnByEdit takes the place of [GoOn] where the program cannot read comments.
+const GoOnByEdit = "Change the issue in its tracker: its text, state, labels, priority or blockers."
+
 // Conversation holds what a run leaves to the next about what people and checks say
 // about an issue. There is one for each issue that has a claim or a delivery, and it ends
 // with the last of both.

@@ -1,0 +1,85 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// parkedEverywhere returns everything that tells people of one parked issue.
+func parkedEverywhere(talks bool) map[string]string {
+	claim := schedule.Claim{Identifier: "ABC-9", Phase: schedule.Parked, Why: question}
+	t := tick(func(t *report.Tick) {
+		t.Talks, t.Parked = talks, []tracker.ID{"ABC-9"}
+		addClaim(t, claim, schedule.IsParked, question)
+	})
+	s := schedule.New(schedule.Owner{})
+	claim.ID = "ABC-9"
+	s.Claims[claim.ID] = claim
+	if talks {
+		s.Conversations = map[tracker.ID]schedule.Conversation{claim.ID: {Posted: "5f"}}
+	}
+	errors, _, _ := report.Of(t).Notes()
+	v := verdict("ABC-9", "", schedule.Parked, "", schedule.IsParked, question)
+	spent := verdict("ABC-9", "", schedule.Parked, "", schedule.RoundsSpent, "spent 5 sessions of feedback.max_rounds 5")
+	stopped := verdict("ABC-9", "", schedule.Parked, schedule.Park, schedule.Commanded, "kim wrote /symphony stop")
+	return map[string]string{
+		"summary": report.Of(t).Markdown(), "text": report.Of(t).Text(80), "annotation": errors[0].Text,
+		"state page": report.State(s, end).Markdown(links), "state show": report.State(s, end).Text(80),
+		"explain": report.Verdict(v, talks).Text(80), "explain spent rounds": report.Verdict(spent, talks).Text(80),
+		"explain a stop": report.Verdict(stopped, talks).Text(80),
+	}
+}
+
+func TestOneSentenceSaysEverywhereHowAParkedIssueGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		talks       bool
+		want, never string
+	}{
+		{true, schedule.GoOn, schedule.GoOnByEdit},
+		{false, schedule.GoOnByEdit, schedule.GoOn}, // nobody reads a comment there
+	} {
+		for place, text := range parkedEverywhere(row.talks) {
+			text = strings.Join(strings.Fields(text), " ")
+			before, after, said := strings.Cut(text, row.want)
+			if !said || strings.Contains(after, row.want) || strings.Contains(text, row.never) {
+				t.Errorf("%s (talks: %t) says\n%s\nnot once %q", place, row.talks, text, row.want)
+			}
+			after = strings.NewReplacer("`", "", ":", "").Replace(after)
+			if !strings.HasPrefix(after, " Or run symphony state retry ABC-9") || strings.Contains(before, "symphony state retry") {
+				t.Errorf("%s: the command does not follow the sentence: %s", place, text)
+			}
+		}
+	}
+}
+
+func TestAnAnnotationSaysHowToGoOnHoweverLongTheReasonIs(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("the agent asks and asks ", 200)
+	parked := tick(func(t *report.Tick) {
+		t.Parked = []tracker.ID{"ABC-9"}
+		addClaim(t, schedule.Claim{Identifier: "ABC-9", Phase: schedule.Parked, Why: long}, schedule.IsParked, long)
+	})
+	errors, _, _ := report.Of(parked).Notes()
+	if !strings.HasSuffix(errors[0].Text, "symphony state retry ABC-9") || !strings.Contains(errors[0].Text, schedule.GoOn) {
+		t.Errorf("the annotation is\n%s", errors[0].Text)
+	}
+}
+
+func TestTheReportBeginsWithWhatStartedTheRun(t *testing.T) {
+	t.Parallel()
+	started := tick(func(t *report.Tick) { t.StartedBy = "issue_comment created on #7 by kim\n::error::*x*" })
+	for name, text := range map[string]string{"summary": report.Of(started).Markdown(), "text": report.Of(started).Text(160)} {
+		if !strings.Contains(strings.SplitN(text, "\n\n", 3)[1], "Started by issue") || strings.Contains(text, "\n::error") || strings.Contains(text, "*x*") && name == "summary" && !strings.Contains(text, `\*x`) {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+	started.StartedBy = ""
+	if text := report.Of(started).Markdown(); strings.Contains(text, "Started by") {
+		t.Errorf("outside Actions:\n%s", text)
+	}
+}
