@@ -34,7 +34,7 @@ type deliverer struct {
 func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt.Delivered, error) {
 	if d.pushed { // the store does not have what was pushed
 		source := d.Source
-		source.Submodules = false // no session begins with this
+		source.Submodules, source.LFS = false, false // no session begins with this
 		got, err := d.store.Fetch(ctx, source)
 		if err != nil {
 			return attempt.Delivered{}, err

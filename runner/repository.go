@@ -167,6 +167,9 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 		Hooks:      s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks,
 		Verify: s.Delivery.Verify, VerifyRounds: s.Delivery.VerifyRounds, VerifyTimeout: s.Delivery.VerifyTimeout,
 	}
+	if s.Repository.LFS {
+		r.LFS = &attempt.LFS{MaxBytes: s.Delivery.Policy.MaxLFS, History: s.Delivery.KeepHistory}
+	}
 	if f.of.Publisher == nil {
 		return r
 	}

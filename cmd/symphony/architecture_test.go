@@ -69,10 +69,11 @@ var levels = map[string]int{
 	"tracker/trackertest":       3,
 	"codex/codextest":           2,
 	"runner/store/storetest":    2,
+	"workspace/git/lfstest":     1,
 }
 
 // equipment is the packages that only tests and other test equipment may import.
-var equipment = []string{"codex/codextest", "tracker/trackertest", "tracker/github/githubtest", "runner/store/storetest"}
+var equipment = []string{"codex/codextest", "workspace/git/lfstest", "tracker/trackertest", "tracker/github/githubtest", "runner/store/storetest"}
 
 // owners says which packages may import a third-party library.
 var owners = map[string][]string{

@@ -84,7 +84,7 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 		Host: host, Remote: remote, Publisher: publisher,
 		Source: git.Source{
 			Base: s.Repository.Base, Prefix: s.Repository.BranchPrefix,
-			Submodules: s.Repository.Submodules, Paths: s.Repository.Paths,
+			Submodules: s.Repository.Submodules, Paths: s.Repository.Paths, LFS: s.Repository.LFS,
 		},
 		User: a.author(), Closing: closing(wf), Kept: filepath.Join(data, "refused"),
 	}

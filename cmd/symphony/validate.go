@@ -160,6 +160,9 @@ func (v *validateCommand) checkRepository(ctx context.Context, wf workflow.Workf
 	if r.Source.Submodules {
 		what += ", with submodules"
 	}
+	if r.Source.LFS {
+		what += ", with the contents of files in Git LFS"
+	}
 	return what, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,31 +85,47 @@ func (a *attempt) harvest(ctx context.Context) (*git.Incoming, error) {
 func (a *attempt) harvestBy(ctx context.Context, from git.From, command git.Command) (*git.Incoming, error) {
 	// With these, files that are not committed make the same commit each time.
 	date := fmt.Sprintf("%d +0000", a.work.began.Unix())
-	env := append(command.Env, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
+	command.Env = append(slices.Clone(command.Env), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
 
-	reader, writer := io.Pipe()
 	var incoming *git.Incoming
+	err := a.stream(ctx, command, maxHarvest, func(r io.Reader) (err error) {
+		incoming, err = a.Repository.Store.Receive(ctx, r, from)
+		return err
+	})
+	if err == nil {
+		err = a.takeObjects(ctx, incoming)
+	}
+	if err == nil {
+		return incoming, nil
+	}
+	if incoming != nil { // it had all it wanted before the program failed
+		err = errors.Join(err, incoming.Close())
+	}
+	return nil, err
+}
+
+// stream runs a command in the sandbox and calls read with its output. The error is that of
+// read, unless the command itself failed.
+func (a *attempt) stream(ctx context.Context, command git.Command, maxOutput int, read func(io.Reader) error) error {
+	reader, writer := io.Pipe()
 	var refused error
 	var receiving sync.WaitGroup
 	receiving.Go(func() {
-		incoming, refused = a.Repository.Store.Receive(ctx, reader, from)
+		refused = read(reader)
 		reader.CloseWithError(errReceived)
 	})
-	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: env, Timeout: harvestTime, MaxOutput: maxHarvest, Stdout: writer})
+	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Timeout: harvestTime, MaxOutput: maxOutput, Stdout: writer})
 	if err == nil && result.ExitCode != 0 {
 		err = &git.Refusal{Reason: fmt.Sprintf("git cannot read the repository of the workspace (exit status %d): %s",
 			result.ExitCode, untrusted.Output(a.Redact(result.Stderr), maxHookOutput))}
 	}
 	writer.CloseWithError(err) // nil means the end
 	receiving.Wait()
-	if err == nil || errors.Is(err, errReceived) {
-		return incoming, refused
+	switch {
+	case err == nil || errors.Is(err, errReceived):
+		return refused
+	case errors.Is(err, codex.ErrExecTimeout):
+		return &git.Refusal{Reason: fmt.Sprintf("it cannot be packed within %v: commit fewer files, and keep the history of the base", harvestTime), Err: err}
 	}
-	if incoming != nil { // it had all it wanted before the program failed
-		err = errors.Join(err, incoming.Close())
-	}
-	if errors.Is(err, codex.ErrExecTimeout) {
-		return nil, &git.Refusal{Reason: fmt.Sprintf("it cannot be packed within %v: commit fewer files, and keep the history of the base", harvestTime), Err: err}
-	}
-	return nil, err
+	return err
 }

@@ -54,7 +54,7 @@ func (a *attempt) noExec(err error) error {
 func (a *attempt) fillByHost(ctx context.Context, ws workspace.Workspace) error {
 	repo := a.Repository
 	a.work.byHost, a.work.kept = true, !ws.CreatedNow
-	checkout, files := repo.Checkout, filesOf(git.WorkTree{Paths: repo.Checkout.Paths})
+	checkout, files := repo.Checkout, filesOf(git.WorkTree{Paths: repo.Checkout.Paths, LFS: repo.LFS != nil})
 	checkout.Head = checkout.BaseHead
 	if !ws.CreatedNow {
 		start, ok := a.readStart(ws)
@@ -65,11 +65,11 @@ func (a *attempt) fillByHost(ctx context.Context, ws workspace.Workspace) error 
 			files = filling // some may be of another commit, or missing and not deleted
 		}
 	}
-	made, err := repo.Store.CheckOut(ctx, checkout)
+	made, err := a.checkOutByHost(ctx, &checkout)
 	if errors.Is(err, git.ErrStore) && checkout.Head != checkout.BaseHead { // somebody has rewritten the base
 		a.warn("the files of the workspace are compared with the base as it is now", err)
 		checkout.Head, files = checkout.BaseHead, filling
-		made, err = repo.Store.CheckOut(ctx, checkout)
+		made, err = a.checkOutByHost(ctx, &checkout)
 	}
 	if err != nil {
 		return fmt.Errorf("fill workspace %s: %w", ws.Path, err)
@@ -84,6 +84,22 @@ func (a *attempt) fillByHost(ctx context.Context, ws workspace.Workspace) error 
 	}
 	a.work.start = checkout.Head
 	return a.saveStart(git.ObjectID{}, files)
+}
+
+// checkOutByHost checks out in a folder of the host, with the contents of files in Git LFS
+// if they are wanted.
+func (a *attempt) checkOutByHost(ctx context.Context, checkout *git.Checkout) (*git.Files, error) {
+	made, err := a.Repository.Store.CheckOut(ctx, *checkout)
+	if err == nil && a.Repository.LFS != nil {
+		checkout.Objects, err = a.Repository.Store.Objects(ctx, checkout.Paths, checkout.BaseHead, checkout.Head)
+		if err == nil {
+			err = made.AddObjects(ctx, checkout.Objects)
+		}
+		if err != nil {
+			return nil, errors.Join(err, made.Close())
+		}
+	}
+	return made, err
 }
 
 // useFiles gives the workspace a new .git, and a new workspace its files.

@@ -45,12 +45,15 @@ func (a *attempt) saveStart(head git.ObjectID, files string) error {
 const filling = "-"
 
 // filesOf returns what stands in a note for a work tree: all or the hash of its paths,
-// and behind commas what the checkout has left out.
+// whether files in Git LFS have their contents, and behind commas what the checkout has left out.
 func filesOf(tree git.WorkTree) string {
 	files := "all"
 	if len(tree.Paths) > 0 {
 		sum := sha256.Sum256([]byte(strings.Join(tree.Paths, "\x00")))
 		files = hex.EncodeToString(sum[:8])
+	}
+	if tree.LFS {
+		files += "+lfs"
 	}
 	return strings.Join(append([]string{files}, tree.LeftOut...), ",")
 }
@@ -85,12 +88,12 @@ func (a *attempt) readStart(ws workspace.Workspace) (s start, ok bool) {
 func (a *attempt) harvestLeft(ctx context.Context, s start) (*git.Incoming, error) {
 	host := a.Repository.Host
 	_, left, _ := strings.Cut(s.files, ",")
-	tree := git.WorkTree{Paths: a.Repository.Checkout.Paths, LeftOut: git.LeftOut(strings.Split(left, ","))}
+	tree := git.WorkTree{Paths: a.Repository.Checkout.Paths, LeftOut: git.LeftOut(strings.Split(left, ",")), LFS: a.Repository.LFS != nil}
 	if s.files == filesOf(tree) {
 		return a.harvestBy(ctx, s.from, host.Harvest(s.from.Start, a.temp, tree))
 	}
 	if s.files != filling {
-		a.warn("changes that the last session did not commit were not taken along", errors.New("repository.paths has changed"))
+		a.warn("changes that the last session did not commit were not taken along", errors.New("repository.paths or repository.lfs has changed"))
 	}
 	return a.harvestBy(ctx, s.from, host.HarvestCommits(s.from.Start, a.temp))
 }

@@ -40,6 +40,7 @@ type Repository struct {
 	// Submodules says that the submodules of Checkout.Head are in the workspace, as
 	// Checkout.BaseHead names them.
 	Submodules bool
+	LFS        *LFS // nil leaves files in Git LFS pointers
 
 	// Hooks run in the sandbox: after_create and before_run when the files are there,
 	// after_run each time before the work is taken, which has what it leaves. They see,
@@ -261,7 +262,7 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 			return fmt.Errorf("fill workspace %s: %w", ws.Path, err)
 		}
 	}
-	a.work.tree = git.WorkTree{Paths: checkout.Paths, LeftOut: git.LeftOut(strings.Fields(printed.String()))}
+	a.work.tree = git.WorkTree{Paths: checkout.Paths, LeftOut: git.LeftOut(strings.Fields(printed.String())), LFS: checkout.Objects != nil}
 	return a.saveStart(git.ObjectID{}, filesOf(a.work.tree))
 }
 
@@ -280,6 +281,9 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) (git.Che
 	checkout := a.Repository.Checkout
 	left, err := a.leftover(ctx, ws)
 	if err != nil {
+		return checkout, err
+	}
+	if checkout.Objects, err = a.objects(ctx); err != nil {
 		return checkout, err
 	}
 	if left != nil {

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,7 +21,15 @@ type Change struct {
 	Old, New Entry
 	Binary   bool   // whether the new content has a NUL byte
 	Target   string // of the new link; empty for another entry
-	LFS      bool   // whether the old content is a pointer of Git LFS
+	LFS      bool   // whether the old content is a pointer of Git LFS, and the new one is none
+	Object   Object // that the new content stands for, if it is a pointer that the base does not have
+}
+
+// Object is an object of Git LFS that a change needs; the zero value is none.
+type Object struct {
+	ID    string
+	Size  int64 // in bytes
+	Taken bool  // whether it was taken with the work
 }
 
 // Work describes what an agent wants to deliver.
@@ -41,6 +50,8 @@ type Verdict struct {
 	Review []string
 	// Draft says that the pull request is a draft.
 	Draft bool
+	// Warnings holds what the report says of work that may leave.
+	Warnings []string
 }
 
 // Refusal is one reason why a delivery is refused.
@@ -87,6 +98,7 @@ func (v Verdict) Reasons() string {
 // It names every reason, in the order of the changes.
 func (s Settings) Check(w Work) Verdict {
 	v := s.checkBounds(w)
+	s.checkObjects(w, &v)
 	for _, change := range w.Changes {
 		if reason := s.changeProblem(change); reason != "" {
 			v.refuse(change.Path, reason)
@@ -97,9 +109,9 @@ func (s Settings) Check(w Work) Verdict {
 			v.refuse(change.Path, fmt.Sprintf("the path is protected (%s); leave it as it is on the base branch", pattern))
 		case Draft:
 			v.Draft = true
-			v.Review = append(v.Review, change.Path)
+			v.review(change.Path)
 		case Review:
-			v.Review = append(v.Review, change.Path)
+			v.review(change.Path)
 		}
 	}
 	for _, twins := range w.Twins {
@@ -124,6 +136,31 @@ func (s Settings) checkBounds(w Work) (v Verdict) {
 		v.refuse("", fmt.Sprintf("the new files have %d bytes, and delivery.max_bytes is %d; leave out what is generated", bytes, s.MaxBytes))
 	}
 	return v
+}
+
+// checkObjects adds to the verdict what the objects of Git LFS say that the work needs.
+func (s Settings) checkObjects(w Work, v *Verdict) {
+	var bytes int64
+	for _, change := range w.Changes {
+		if bytes += change.Object.Size; bytes < 0 { // more than an int64 has
+			bytes = math.MaxInt64
+			break
+		}
+	}
+	if s.LFS && bytes > s.MaxLFS {
+		v.refuse("", fmt.Sprintf("the new files in Git LFS have %d bytes, and delivery.max_lfs_bytes is %d; leave out what is generated", bytes, s.MaxLFS))
+		return
+	}
+	for _, change := range w.Changes {
+		switch {
+		case change.Object == (Object{}) || change.Object.Taken:
+		case s.LFS:
+			v.refuse(change.Path, "it is a pointer of Git LFS, and the workspace does not have its object; write the file itself, git makes the pointer")
+		default:
+			v.review(change.Path)
+			v.Warnings = append(v.Warnings, fmt.Sprintf("%s is a new pointer of Git LFS, and its object was not uploaded: unless the server has it, nobody can check the file out; see repository.lfs", quotePath(change.Path)))
+		}
+	}
 }
 
 // changeProblem returns why a change may not be delivered; empty when it may.
@@ -175,6 +212,13 @@ func (s Settings) removalProblem(c Change) string {
 
 func (v *Verdict) refuse(path, reason string) {
 	v.Refusals = append(v.Refusals, Refusal{Path: path, Reason: reason})
+}
+
+// review adds a path that the pull request names, once.
+func (v *Verdict) review(path string) {
+	if !slices.Contains(v.Review, path) {
+		v.Review = append(v.Review, path)
+	}
 }
 
 // Secret reports whether the work is refused because of a secret of the run, or of what

@@ -53,9 +53,7 @@ func (s Settings) addSecret(v *Verdict, path, where string, known bool) {
 	case s.Tokens == Allow:
 	case s.Tokens == Review, s.Tokens == Draft:
 		v.Draft = v.Draft || s.Tokens == Draft
-		if !slices.Contains(v.Review, path) {
-			v.Review = append(v.Review, path)
-		}
+		v.review(path)
 	default:
 		v.refuseSecret(shown, where+" looks like a token or a private key; remove it, or write one that cannot be taken for a real one")
 	}

@@ -35,6 +35,10 @@ type Settings struct {
 	MaxBytes   int64 // of all new content
 	MaxCommits int   // by the agent
 	MaxBinary  int64 // bytes of one binary file
+	MaxLFS     int64 // bytes of all new objects of Git LFS
+	// LFS says that objects of Git LFS are delivered with their pointers. Without it a new
+	// pointer is text that the pull request names.
+	LFS bool
 	// Allowed holds the patterns of the paths that a delivery may change; empty allows
 	// every path.
 	Allowed []string
@@ -48,7 +52,7 @@ type Settings struct {
 
 // Defaults returns the settings of a WORKFLOW.md that says nothing.
 func Defaults() Settings {
-	return Settings{MaxFiles: 100, MaxBytes: 4 << 20, MaxCommits: 50, MaxBinary: 1 << 20, Tokens: Refuse}
+	return Settings{MaxFiles: 100, MaxBytes: 4 << 20, MaxCommits: 50, MaxBinary: 1 << 20, MaxLFS: 32 << 20, Tokens: Refuse}
 }
 
 // builtIn returns the rules that every delivery obeys unless WORKFLOW.md says

@@ -14,6 +14,8 @@ import (
 const (
 	BundleFile = "work.bundle" // the commits, for git fetch
 	PatchFile  = "work.patch"  // the difference, for git apply
+
+	ObjectsFolder = "objects" // a folder with new objects of Git LFS, if there are any
 )
 
 // Keep writes work that was not published into a folder, which it makes, and returns
@@ -30,11 +32,19 @@ func Keep(ctx context.Context, in *git.Incoming, folder string, branch git.Branc
 			return nil, fmt.Errorf("keep the work: %w", err)
 		}
 	}
-	return []string{
+	commands = []string{
 		"git fetch " + BundleFile + " refs/heads/out:refs/heads/" + branch.String(),
 		"git diff " + in.MergeBase.String() + " " + branch.String(),
 		"git apply --index " + PatchFile,
-	}, nil
+	}
+	objects, err := in.WriteObjects(filepath.Join(folder, ObjectsFolder))
+	if err != nil {
+		return nil, fmt.Errorf("keep the work: %w", err)
+	}
+	if objects > 0 {
+		commands = append([]string{"mkdir -p .git/lfs && cp -R " + ObjectsFolder + " .git/lfs"}, commands...)
+	}
+	return commands, nil
 }
 
 // writeFile writes a file that only the user may read.

@@ -179,6 +179,11 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 func (p *Publisher) check(ctx context.Context, w Work, r *Result) ([]git.Change, error) {
 	changes, verdict, err := p.judge(ctx, w.Incoming, w.There)
 	r.Verdict = verdict
+	for _, warning := range verdict.Warnings {
+		if !slices.Contains(r.Warnings, warning) { // after a merge the work is checked again
+			r.Warnings = append(r.Warnings, warning)
+		}
+	}
 	return changes, err
 }
 
@@ -206,8 +211,12 @@ func (p *Publisher) message(w Work, title string) string {
 	return message
 }
 
-// push moves the branch to a commit, or to the one that GitHub makes of it.
+// push moves the branch to a commit, or to the one that GitHub makes of it. The objects of
+// Git LFS that it needs are there before it.
 func (p *Publisher) push(ctx context.Context, w Work, r *Result, commit git.ObjectID, title string, now time.Time) (err error) {
+	if err := w.Incoming.UploadObjects(ctx, w.Branch); err != nil {
+		return fmt.Errorf("publish %s: nothing was pushed: %w", w.Issue, err)
+	}
 	switch {
 	case p.GitHub == nil && w.Incoming.Remote().Folder() != "":
 		r.Record, err = p.deliverLocal(ctx, w, r.Record, commit, now)

@@ -48,14 +48,23 @@ func (p *Publisher) judge(ctx context.Context, in *git.Incoming, onto git.Object
 	}
 	work := delivery.Work{Commits: len(in.Commits)}
 	for _, c := range changed {
-		work.Changes = append(work.Changes, contents.change(c))
+		d := contents.change(c)
+		d.Object = newObject(in, c, contents[c.New])
+		work.Changes = append(work.Changes, d)
 	}
 	if work.Twins, err = findTwins(ctx, in, changed); err != nil {
 		return nil, v, err
 	}
 	v = p.Policy.Check(work)
 	for i, c := range changed {
-		p.Policy.CheckContent(&v, work.Changes[i], contents[c.Old], contents[c.New], p.Secrets)
+		old, now, err := p.scanned(in, work.Changes[i], contents[c.Old], contents[c.New])
+		if err != nil {
+			return nil, v, err
+		}
+		p.Policy.CheckContent(&v, work.Changes[i], old, now, p.Secrets)
+	}
+	if p.Folder != "" && p.Policy.LFS {
+		refuseObjects(&v, work)
 	}
 	if p.KeepHistory {
 		err = p.scanHistory(ctx, in, contents, &v)
@@ -161,6 +170,6 @@ func (p *Publisher) scanHistory(ctx context.Context, in *git.Incoming, seen cont
 		}
 		where := delivery.Change{Path: "a " + object.Type + " of the history (" + object.ID.String() + ")"}
 		p.Policy.CheckContent(v, where, nil, text, p.Secrets)
-		return nil
+		return p.scanObject(in, where.Path, text, v)
 	})
 }

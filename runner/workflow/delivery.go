@@ -81,6 +81,9 @@ func (d *decoder) decodeDelivery(a address) {
 	}
 	d.checkFolder()
 	d.warnAboutUnused()
+	if v := d.written["delivery.max_lfs_bytes"]; v.key != "" && !d.repository.LFS {
+		d.warn("delivery.max_lfs_bytes is not used, because repository.lfs is not true: write that too, or remove the key")
+	}
 	d.checkHandOver()
 	d.checkMergedState()
 	over := del.HandOver
@@ -285,10 +288,18 @@ func (d *decoder) strings(to *[]string) func(value) {
 	}
 }
 
+// maxLFSBytes bounds delivery.max_lfs_bytes: each object is scanned in memory.
+const maxLFSBytes = 1 << 30
+
 // bytes decodes a number of bytes.
 func (d *decoder) bytes(to *int64, low int64) func(value) {
+	return d.bytesBetween(to, low, math.MaxInt64)
+}
+
+// bytesBetween decodes a number of bytes in a range.
+func (d *decoder) bytesBetween(to *int64, low, high int64) func(value) {
 	return func(v value) {
-		if n, ok := d.integerBetween(v, low, math.MaxInt64); ok {
+		if n, ok := d.integerBetween(v, low, high); ok {
 			*to = n
 		}
 	}

@@ -95,6 +95,7 @@ func TestAWrongValueOfADeliveryIsAProblem(t *testing.T) {
 		"max_files: 0":                           `delivery.max_files is 0: ` + number,
 		"max_commits: many":                      `delivery.max_commits is "many": ` + number,
 		"max_bytes: 0":                           `delivery.max_bytes is 0: must be an integer from 1 to 9223372036854775807`,
+		"max_lfs_bytes: 1073741825":              `delivery.max_lfs_bytes is 1073741825: must be an integer from 1 to 1073741824`,
 		"max_binary_bytes: -1":                   `delivery.max_binary_bytes is -1: must be an integer from 0 to 9223372036854775807`,
 		"allowed: docs":                          `delivery.allowed is "docs": must be a list, such as [one, two]`,
 		"allowed: [a, /docs]":                    `delivery.allowed[1] is "/docs": the pattern begins with a slash or a dot; write it from the top of the repository, for example docs/**`,

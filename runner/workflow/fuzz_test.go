@@ -94,7 +94,7 @@ func checkDelivery(t rapid.TB, s workflow.Settings) {
 	if !slices.Contains([]workflow.DeliveryKind{"pull_request", "branch", "patch", "none"}, d.Kind) || d.Kind == "patch" && d.Folder == "" || d.Folder != "" && (!filepath.IsAbs(d.Folder) || d.Kind != "patch" && d.Kind != "branch") {
 		t.Errorf("kind %q, folder %q", d.Kind, d.Folder)
 	}
-	if p := d.Policy; min(p.MaxFiles, p.MaxCommits) < 1 || p.MaxBytes < 1 || p.MaxBinary < 0 || p.Tokens.Validate() != nil {
+	if p := d.Policy; min(p.MaxFiles, p.MaxCommits) < 1 || p.MaxBytes < 1 || p.MaxBinary < 0 || p.MaxLFS < 1 || p.MaxLFS > 1<<30 || p.LFS != r.LFS || p.Tokens.Validate() != nil {
 		t.Errorf("policy %+v", p)
 	}
 	for _, rule := range d.Policy.Protected {

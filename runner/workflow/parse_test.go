@@ -182,12 +182,12 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 			Port: &port,
 			Repository: &workflow.Repository{
 				Remote: "https://github.test/acme/shop", Base: branch(t, "develop"), BranchPrefix: "agent/",
-				Token: "shop_1", SecretEnv: []string{"GITHUB_TOKEN", "SHOP_TOKEN"}, Paths: []string{"services/api", "docs"},
+				Token: "shop_1", SecretEnv: []string{"GITHUB_TOKEN", "SHOP_TOKEN"}, LFS: true, Paths: []string{"services/api", "docs"},
 			},
 			Delivery: workflow.Delivery{
 				Kind: workflow.KindPullRequest,
 				Policy: delivery.Settings{
-					MaxFiles: 1, MaxBytes: 2, MaxCommits: 3, MaxBinary: 4,
+					MaxFiles: 1, MaxBytes: 2, MaxCommits: 3, MaxBinary: 4, MaxLFS: 5, LFS: true,
 					Allowed: []string{"src/**", "*.md"},
 					Protected: []delivery.Rule{
 						{Pattern: "src/z.go", Protection: delivery.Draft}, {Pattern: "*.lock", Protection: delivery.Allow},

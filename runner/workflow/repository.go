@@ -19,6 +19,7 @@ type Repository struct {
 	Token        string     // credential for Remote alone; empty for none
 	SecretEnv    []string   // environment variables that hold the token, or would if nothing were written
 	BranchPrefix string     // of the issues' branches
+	LFS          bool       // whether files in Git LFS have their contents in the workspaces
 	Paths        []string   // folders whose files are in a workspace, with those beside and above them; empty for all
 	Submodules   bool       // whether the submodules of the base branch are in a workspace
 }
@@ -39,6 +40,7 @@ func (d *decoder) decodeRepository() {
 		return
 	}
 	s.Repository = &d.repository
+	s.Delivery.Policy.LFS = s.Repository.LFS
 	d.checkPrefix()
 	d.checkHooks()
 	d.checkSubmodules()
@@ -217,17 +219,6 @@ func (d *decoder) checkPrefix() {
 	r := d.settings.Repository
 	if v := d.written["repository.base"]; r.BranchPrefix != "" && strings.HasPrefix(r.Base.String(), r.BranchPrefix) {
 		d.reject(v, "begins with repository.branch_prefix, %q, like the branches of issues; change one of them", r.BranchPrefix)
-	}
-}
-
-// mustBeFalse decodes a key that may only be false, for the reason.
-func (d *decoder) mustBeFalse(reason string) func(value) {
-	return func(v value) {
-		var on bool
-		d.boolean(&on)(v)
-		if on {
-			d.reject(v, "%s", reason)
-		}
 	}
 }
 

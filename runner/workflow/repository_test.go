@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -208,19 +209,18 @@ func TestATokenInTheFileIsWarnedOfAndNeverShown(t *testing.T) {
 func TestAWrongValueOfTheRepositoryIsAProblem(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{
-		"base: refs/heads/main": `repository.base is "refs/heads/main": branch "refs/heads/main": it means something else to git; choose another name`,
-		"base: [main]":          `repository.base is a list: must be text; put it in quotes if it is`,
-		"base: symphony/main":   `repository.base is "symphony/main": begins with repository.branch_prefix, "symphony/", like the branches of issues; change one of them`,
-		"branch_prefix: ' '":    `repository.branch_prefix is " ": must not be empty, because an issue named like a branch would get that branch; write for example symphony/`,
-		"branch_prefix: a..b":   `repository.branch_prefix is "a..b": cannot begin the name of a branch: branch "a..b1": git does not take "..", "@{" or a dot at the end; choose another name`,
-		"branch_prefix: /":      `repository.branch_prefix is "/": cannot begin the name of a branch: branch "/1": a part between slashes is empty, begins with a dot or ends with ".lock"; choose another name`,
-		"branch_prefix: 1":      `repository.branch_prefix is 1: must be text; put it in quotes if it is`,
-		"lfs: true":             `repository.lfs is true: the content of Git LFS is not fetched: its files stay pointers in the workspaces; remove the key if the agent can work with that`,
-		"lfs: often":            `repository.lfs is "often": must be true or false`,
-		"submodules: recursive": `repository.submodules is "recursive": must be true or false`,
-		"paths: docs":           `repository.paths is "docs": must be a list, such as [one, two]`,
-		"paths: [docs/*]":       `repository.paths[0] is "docs/*": path "docs/*": it is a pattern, or begins or ends with a space; write a folder from the top of the repository, for example services/api`,
-		"paths: [a, ../b]":      `repository.paths[1] is "../b": path "../b": it begins or ends with a slash, or has "." or ".." in it; write a folder from the top of the repository, for example services/api`,
+		"base: refs/heads/main":                     `repository.base is "refs/heads/main": branch "refs/heads/main": it means something else to git; choose another name`,
+		"base: [main]":                              `repository.base is a list: must be text; put it in quotes if it is`,
+		"base: symphony/main":                       `repository.base is "symphony/main": begins with repository.branch_prefix, "symphony/", like the branches of issues; change one of them`,
+		"branch_prefix: ' '":                        `repository.branch_prefix is " ": must not be empty, because an issue named like a branch would get that branch; write for example symphony/`,
+		"branch_prefix: a..b":                       `repository.branch_prefix is "a..b": cannot begin the name of a branch: branch "a..b1": git does not take "..", "@{" or a dot at the end; choose another name`,
+		"branch_prefix: /":                          `repository.branch_prefix is "/": cannot begin the name of a branch: branch "/1": a part between slashes is empty, begins with a dot or ends with ".lock"; choose another name`,
+		"branch_prefix: 1":                          `repository.branch_prefix is 1: must be text; put it in quotes if it is`,
+		"lfs: often":                                `repository.lfs is "often": must be true or false`,
+		"submodules: recursive":                     `repository.submodules is "recursive": must be true or false`,
+		"paths: docs":                               `repository.paths is "docs": must be a list, such as [one, two]`,
+		"paths: [docs/*]":                           `repository.paths[0] is "docs/*": path "docs/*": it is a pattern, or begins or ends with a space; write a folder from the top of the repository, for example services/api`,
+		"paths: [a, ../b]":                          `repository.paths[1] is "../b": path "../b": it begins or ends with a slash, or has "." or ".." in it; write a folder from the top of the repository, for example services/api`,
 		"branch_prefix: " + strings.Repeat("a", 61): `repository.branch_prefix is "` + strings.Repeat("a", 59) + `…": is longer than 60 bytes; shorten it`,
 	} {
 		wantProblem(t, "repository:\n  url: .\n  "+key, "line 5: "+want)
@@ -298,5 +298,17 @@ func TestTheExamplesOfTheReadmeAreGood(t *testing.T) {
 		if wf.Settings.Repository == nil || len(wf.Warnings) > 0 {
 			t.Errorf("%s\n%+v\n%q", front, wf.Settings.Repository, wf.Warnings)
 		}
+	}
+}
+
+func TestFilesInGitLFSHaveALimitOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := settings(t, "repository: {url: ., lfs: true}\ndelivery: {max_lfs_bytes: 7}", with(nil))
+	if !s.Repository.LFS || !s.Delivery.Policy.LFS || s.Delivery.Policy.MaxLFS != 7 {
+		t.Errorf("%+v, %+v", s.Repository, s.Delivery.Policy)
+	}
+	wf := parse(t, "tracker: {kind: file}\nrepository: {url: .}\ndelivery: {max_lfs_bytes: 7}", with(nil))
+	if s := wf.Settings; s.Repository.LFS || s.Delivery.Policy.LFS || !slices.ContainsFunc(wf.Warnings, func(w string) bool { return strings.HasPrefix(w, "delivery.max_lfs_bytes is not used") }) {
+		t.Errorf("%+v, %+v, %q", s.Repository, s.Delivery.Policy, wf.Warnings)
 	}
 }

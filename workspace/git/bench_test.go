@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/symphony-runner/symphony/workspace/git/lfstest"
 )
 
 // large makes an origin with 20,000 files in 200 folders and returns its delivery.
@@ -70,6 +72,48 @@ func BenchmarkWorkspaceOf20000Files(b *testing.B) {
 	b.ReportMetric(host.Seconds()*1000/float64(b.N), "populate-ms")
 	b.ReportMetric(whole.Seconds()*1000/float64(b.N), "workspace-ms")
 	b.ReportMetric(whole.Seconds()/clone.Seconds(), "of-clone")
+}
+
+// What 100 files in Git LFS, of 100 KB each, cost besides 20,000 other files.
+func BenchmarkGitLFSOf100Files(b *testing.B) {
+	d := &lfsDelivery{delivery: large(b), lfs: lfstest.New(b)}
+	files := map[string]string{".gitattributes": "*.bin filter=lfs -text\n"}
+	for i := range 100 {
+		files[fmt.Sprintf("lfs/%d.bin", i)] = d.lfs.Put(strings.Repeat(fmt.Sprintf("object %d\n", i), 10_000))
+	}
+	d.add(b, files)
+	d.serveLFS(b)
+	var download, host, whole, harvest time.Duration
+	for b.Loop() {
+		start := time.Now()
+		d.fetch(b)
+		download += time.Since(start)
+
+		into, err := os.OpenRoot(b.TempDir())
+		if err != nil {
+			b.Fatal(err)
+		}
+		start = time.Now()
+		if err := d.store.Populate(into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person, Objects: d.objects}); err != nil {
+			b.Fatal(err)
+		}
+		host += time.Since(start)
+		into.Close()
+
+		start = time.Now()
+		folder := d.workspace(b, "GH-1")
+		whole += time.Since(start)
+		write(b, filepath.Join(folder, "lfs", "0.bin"), "changed\n")
+		start = time.Now()
+		d.take(b, folder).Close()
+		harvest += time.Since(start)
+		remove(b, folder)
+		remove(b, d.store.lfsFolder())
+		d.store.trees = nil
+	}
+	for name, t := range map[string]time.Duration{"fetch-ms": download, "populate-ms": host, "workspace-ms": whole, "harvest-ms": harvest} {
+		b.ReportMetric(t.Seconds()*1000/float64(b.N), name)
+	}
 }
 
 // The host's part of a delivery may take 150 ms; the push is to a folder here.

@@ -13,7 +13,10 @@ import (
 // Files is the work tree of a [Checkout] in a folder of the host, for an agent in whose
 // sandbox the host can run no [Host.CheckoutCommands]. Close deletes it.
 type Files struct {
-	dir string // with the work tree and a repository that borrows the objects of the store
+	store *Store
+	dir   string // with the work tree and a repository that borrows the objects of the store
+
+	objects *Objects // of Git LFS; nil leaves pointers
 }
 
 func (f *Files) tree() string       { return filepath.Join(f.dir, "tree") }
@@ -26,7 +29,7 @@ func (s *Store) CheckOut(ctx context.Context, c Checkout) (*Files, error) {
 	if err := s.host.CanCheckOut(c.Paths); err != nil {
 		return nil, err
 	}
-	f := &Files{dir: filepath.Join(s.dir, incomingName, rand.Text())}
+	f := &Files{store: s, dir: filepath.Join(s.dir, incomingName, rand.Text())}
 	if err := f.fill(ctx, s, c); err != nil {
 		return nil, errors.Join(fmt.Errorf("check out %s of %s: %w", c.Head, s.remote, err), f.Close())
 	}
@@ -109,6 +112,13 @@ func (f *Files) CopyTo(ctx context.Context, into *os.Root) error {
 		name, err := filepath.Rel(f.tree(), path)
 		if err != nil {
 			return err
+		}
+		if p, ok := f.objects.pointerOf(name, path, entry); ok {
+			info, err := entry.Info()
+			if err != nil {
+				return err
+			}
+			return copyChecked(into, name, filepath.Join(f.store.lfsFolder(), p.file()), p, info.Mode().Perm())
 		}
 		return copyEntry(into, name, path, entry)
 	})

@@ -40,6 +40,19 @@
 //	[Incoming.DeliverLocal]  the same into a repository of the user on this machine
 //	[Incoming.WriteBundle], [Incoming.WritePatch]  the work as files, if it was refused
 //
+// # Git LFS
+//
+// With [Source].LFS, Fetch also downloads the objects of the files in Git LFS that the base
+// needs, and [Store.Objects] those of other commits of the remote: what an agent has made is
+// never a reason to download anything. Populate copies them into the new .git, and a filter
+// there, a shell script, puts them into the work tree and turns files into pointers; it runs
+// inside the sandbox alone (lfs_filter.sh).
+//
+// The harvest has pointers. [Host.ObjectsCommand] returns the command that prints the new
+// objects, again inside the sandbox, and [Incoming.TakeObjects] takes them into the
+// quarantine and compares each with its pointer. [Incoming.UploadObjects] brings them to
+// the remote, which has to happen before the push.
+//
 // [Host.Create] makes the sample repository of the demonstration.
 //
 // # Invariants
@@ -81,6 +94,6 @@
 //
 // git 2.31 or newer (tested with 2.34, 2.39, 2.47 and 2.55), on systems with process groups and flock. Memory is not limited
 // where the system has no such limit, as on macOS. [Checkout] with Paths needs git 2.36.
-// The contents of LFS files are not provided. Submodules come without their history. In a
+// Submodules come without their history, and files in Git LFS in them as pointers. In a
 // repository whose history is cut, the merge base is looked for in what there is.
 package git

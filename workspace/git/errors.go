@@ -45,6 +45,8 @@ var (
 	ErrMoved = errors.New("branch_moved")
 	// ErrRejected: the remote does not take the push, and never will take it like this.
 	ErrRejected = errors.New("push_rejected")
+	// ErrLFS: an object of Git LFS is missing on its server, or is not what its pointer says.
+	ErrLFS = errors.New("lfs_object_unusable")
 	// ErrTimeout: git did not end within the time for it.
 	ErrTimeout = errors.New("git_timeout")
 )

@@ -28,6 +28,10 @@ type Source struct {
 	// see [Store.Submodules]. With Paths, only those in these folders.
 	Submodules bool
 	Paths      []string
+
+	// LFS says that the objects of Git LFS that the base needs in Paths are fetched too; see
+	// [Store.Objects].
+	LFS bool
 }
 
 // Fetched describes what the store holds of its remote.
@@ -40,7 +44,7 @@ type Fetched struct {
 // Fetch reads the base and our branches from the remote. Branches that the remote no
 // longer has disappear from the store. If nothing is new, no more than the list of
 // branches is read. The errors are those of the remote, [ErrNoBase], [ErrEmpty],
-// [ErrUnsupported], [ErrTooBig] and [ErrStore].
+// [ErrUnsupported], [ErrTooBig] and [ErrStore], and with LFS [ErrLFS].
 func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 	if from.Prefix != "" {
 		if _, err := ParseBranch(from.Prefix + "x"); err != nil {
@@ -64,6 +68,11 @@ func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 	if from.Submodules {
 		if _, _, err := s.Submodules(ctx, fetched.Head, fetched.Head, from.Paths); err != nil {
 			return Fetched{}, fmt.Errorf("fetch the submodules of %s: %w", s.remote, err)
+		}
+	}
+	if from.LFS {
+		if _, err := s.Objects(ctx, from.Paths, fetched.Head); err != nil {
+			return Fetched{}, err
 		}
 	}
 	return fetched, nil

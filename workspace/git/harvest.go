@@ -21,9 +21,14 @@ var harvestScript string
 // A file outside of Paths that is missing is unchanged; one that the agent made there is
 // work. The workspace's own settings of a sparse checkout are not looked at, so a folder
 // of Paths that the agent makes disappear with them is deleted, as if by rm. Files in
-// folders that are left out, or that the sandbox keeps read-only, are unchanged.
+// folders that are left out, or that the sandbox keeps read-only, are unchanged. Files in
+// Git LFS are taken as pointers; for their objects see [Incoming.NewObjects].
 func (h *Host) Harvest(start ObjectID, temp string, tree WorkTree) Command {
-	return h.harvest(start, temp, append([]string{"all", strings.Join(tree.LeftOut, " ")}, excludeSparse(tree.Paths)...))
+	c := h.harvest(start, temp, append([]string{"all", strings.Join(tree.LeftOut, " ")}, excludeSparse(tree.Paths)...))
+	if tree.LFS {
+		c.Env = append(c.Env, lfsHarvestEnv...)
+	}
+	return c
 }
 
 // HarvestCommits returns the command that packs the agent's commits alone, for a work

@@ -42,29 +42,35 @@ type limits struct {
 	checkout time.Duration // one that writes a work tree
 	local    time.Duration // any other command
 	slow     time.Duration // without a byte from the remote
+	pause    time.Duration // before a request to a server of Git LFS is repeated
 	lock     time.Duration // to wait for a store that another process has open
 
 	storeFile int64 // bytes of one file that a fetch writes, which is usually one pack
 	packFiles int   // packs of a store, before they are joined
 	output    int64 // bytes that git prints
 
-	pack      int64 // bytes of an incoming pack
-	objects   int   // in an incoming pack
-	object    int64 // bytes of one incoming object
-	contents  int64 // bytes of all incoming objects
-	trees     int   // that a comparison reads
-	paths     int   // that a comparison finds
-	depth     int   // of folders
-	name      int64 // bytes of one path
+	pack        int64 // bytes of an incoming pack
+	objects     int   // in an incoming pack
+	object      int64 // bytes of one incoming object
+	contents    int64 // bytes of all incoming objects
+	trees       int   // that a comparison reads
+	paths       int   // that a comparison finds
+	depth       int   // of folders
+	name        int64 // bytes of one path
+	lfsObjects  int   // files in Git LFS of one checkout
+	lfsObject   int64 // bytes of one
+	lfsContents int64 // bytes of all
+
 	memory    int64 // bytes of address space of a command on incoming objects
 	processor int   // seconds of processor time of such a command
 }
 
 var defaultLimits = limits{
-	network: 10 * time.Minute, checkout: 10 * time.Minute, local: time.Minute, slow: 30 * time.Second, lock: 2 * time.Second,
+	network: 10 * time.Minute, checkout: 10 * time.Minute, local: time.Minute, slow: 30 * time.Second, pause: 500 * time.Millisecond, lock: 2 * time.Second,
 	storeFile: 4 << 30, packFiles: 50, output: 64 << 20,
 	pack: 64 << 20, objects: 50_000, object: 32 << 20, contents: 128 << 20,
 	trees: 20_000, paths: 5_000, depth: 100, name: 4 << 10,
+	lfsObjects: 5_000, lfsObject: 2 << 30, lfsContents: 4 << 30,
 	memory: 512 << 20, processor: 30,
 }
 

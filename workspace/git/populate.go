@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -29,6 +31,7 @@ type Checkout struct {
 	User     Person   // author and committer of what the agent commits
 	Paths    []string // folders whose files are checked out, with those beside and above them; empty is everything
 	ReadOnly bool     // there are files in folders that a sandbox may keep read-only; see [Store.ReadOnly]
+	Objects  *Objects // of Git LFS; nil leaves pointers
 	Exclude  []string // patterns of files that are neither committed nor cleaned away, such as caches
 
 	// Submodules are those of Head that get their files, as [Store.Submodules] returns
@@ -101,6 +104,11 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 	if err := s.copyPacks(into, "objects/pack"); err != nil {
 		return fail(err)
 	}
+	if c.Objects != nil {
+		if err := populateObjects(into, s.lfsFolder(), c.Objects.pointers); err != nil {
+			return fail(err)
+		}
+	}
 	for _, m := range c.Submodules {
 		if err := m.populate(into, c.Submodules); err != nil {
 			return fail(fmt.Errorf("submodule %s: %w", m.Path, err))
@@ -124,7 +132,7 @@ func (s *Store) copyPacks(into *os.Root, folder string) error {
 }
 
 // CopyPacks copies the work into a .git that [Store.Populate] has made, so that Head or
-// Aside can be its tip.
+// Aside can be its tip, with the objects of Git LFS that were taken with it.
 func (in *Incoming) CopyPacks(into *os.Root) error {
 	const folder = "objects/pack"
 	entries, err := os.ReadDir(filepath.Join(in.dir, folder))
@@ -137,6 +145,9 @@ func (in *Incoming) CopyPacks(into *os.Root) error {
 		if errors.Is(err, fs.ErrExist) {
 			err = nil // the store has the same pack
 		}
+	}
+	if err == nil {
+		err = populateObjects(into, in.lfsFolder(), slices.Collect(maps.Values(in.taken)))
 	}
 	if err != nil {
 		return fmt.Errorf("copy the work: %w", err)
@@ -200,6 +211,9 @@ func (c Checkout) config(remote Remote) (string, error) {
 		fmt.Fprintf(&text, "\t%s = %s\n", entry.key, quoteValue(entry.value))
 	}
 	text.WriteString(configureSubmodules(c.Submodules, ""))
+	if c.Objects != nil {
+		text.WriteString(lfsConfig())
+	}
 	return text.String(), nil
 }
 

@@ -154,6 +154,7 @@ var pushRefusals = []struct {
 	{"failed to update ref", ErrUnavailable, "another push is under way"},
 	{"(atomic transaction failed)", ErrUnavailable, "another push is under way"},
 	{"workflow", ErrRejected, "the token may not change workflow files"},
+	{"GH008", ErrRejected, "it has pointers of Git LFS whose objects the remote does not have; write the files themselves, with repository.lfs true"},
 	{"GH006", ErrRejected, "the branch is protected"},
 	{"GH013", ErrRejected, "a rule of the repository forbids it"},
 	{"rule violations", ErrRejected, "a rule of the repository forbids it"},

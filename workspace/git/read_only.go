@@ -31,6 +31,7 @@ done`
 type WorkTree struct {
 	Paths   []string // those of the [Checkout]
 	LeftOut []string // folders that the checkout has left out
+	LFS     bool     // whether files in Git LFS have their contents
 }
 
 // LeftOut returns the folders that a checkout has left out; names are the words that its

@@ -115,7 +115,7 @@ func TestFilesInFoldersThatTheSandboxKeepsReadOnlyStayAsTheyAre(t *testing.T) {
 			newer := git(t, d.origin, "rev-parse", "newer")
 			git(t, folder, "fetch", "-q", d.origin, "newer")
 			agent(strings.ReplaceAll(test.agent, "NEWER", newer) + "; echo new > app/a")
-			harvest := d.host.Harvest(d.from.Start, t.TempDir(), WorkTree{test.paths, leftOut})
+			harvest := d.host.Harvest(d.from.Start, t.TempDir(), WorkTree{Paths: test.paths, LeftOut: leftOut})
 			if got := d.changesOf(t, inSandbox(t, harvest), folder); got != test.want {
 				t.Errorf("the work is %q, want %q", got, test.want)
 			}

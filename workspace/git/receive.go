@@ -32,7 +32,8 @@ type Incoming struct {
 	store *Store
 	dir   string // the quarantine: a bare repository that borrows the objects of the store
 	sizes map[ObjectID]int64
-	work  []Change // between the merge base and the tip, once they have been compared
+	work  []Change           // between the merge base and the tip, once they have been compared
+	taken map[string]Pointer // objects of Git LFS in the quarantine, by their id
 }
 
 // Receive takes what the harvest printed into a quarantine, and checks it: the pack,

@@ -39,6 +39,9 @@ type Store struct {
 	fetched  bool         // whether a Fetch of this process has succeeded; needs fetching
 	packs    sync.RWMutex // held for writing while packs disappear
 	modules  moduleStores
+
+	lfs   chan struct{}           // has room for one who reads trees for Git LFS, or fetches its objects
+	trees map[lfsTree][]pointerAt // that were read; needs lfs
 }
 
 // Store opens the store of a remote and makes it if it is missing. What a killed run
@@ -46,7 +49,7 @@ type Store struct {
 // the remote does not have. Close it. The error is [ErrStore].
 func (h *Host) Store(ctx context.Context, remote Remote) (*Store, error) {
 	sum := sha256.Sum256([]byte(remote.url))
-	s := &Store{host: h, remote: remote, dir: filepath.Join(h.dir, hex.EncodeToString(sum[:16]))}
+	s := &Store{host: h, remote: remote, dir: filepath.Join(h.dir, hex.EncodeToString(sum[:16])), lfs: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open the store of %s in %s: %w", remote, s.dir, err)
@@ -67,6 +70,9 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(s.dir, incomingName)); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	if err := s.removeDrafts(); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	err = s.repair()

@@ -1,0 +1,51 @@
+package attempt
+
+import (
+	"context"
+	"io"
+
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// LFS says that files in Git LFS have their contents in the workspace, and bounds what is
+// taken from it.
+type LFS struct {
+	MaxBytes int64 // of all new objects; of work that has more, none is taken
+	History  bool  // whether those of all commits are taken, or those of the latest alone
+}
+
+// objects returns the objects of Git LFS that the workspace needs: of the base, which the
+// agent may merge, and of the commit where the work begins. nil is none.
+func (a *attempt) objects(ctx context.Context) (*git.Objects, error) {
+	r := a.Repository
+	if r.LFS == nil {
+		return nil, nil
+	}
+	return r.Store.Objects(ctx, r.Checkout.Paths, r.Checkout.BaseHead, a.from().Start)
+}
+
+// takeObjects takes the new objects of Git LFS of the work from the workspace, as the work
+// itself was taken. What is missing is for the policy to refuse.
+func (a *attempt) takeObjects(ctx context.Context, in *git.Incoming) error {
+	lfs := a.Repository.LFS
+	if lfs == nil {
+		return nil
+	}
+	wanted, err := in.NewObjects(ctx, lfs.History)
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, o := range wanted {
+		total += o.Size
+		if o.Size > lfs.MaxBytes || total > lfs.MaxBytes {
+			return nil
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return a.stream(ctx, a.Repository.Host.ObjectsCommand(wanted), int(total)+len(wanted), func(r io.Reader) error {
+		return in.TakeObjects(r, wanted)
+	})
+}

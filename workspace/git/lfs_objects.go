@@ -1,0 +1,358 @@
+package git
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// lfsName is the folder of a store with the objects of Git LFS. They are content of the
+// remote that was checked when it came; no agent can read the folder, and workspaces get
+// copies.
+const lfsName = "lfs"
+
+// Objects says which objects of Git LFS a workspace gets. nil is none: its files in Git
+// LFS are pointers.
+type Objects struct {
+	pointers []Pointer
+	files    map[pointerAt]bool // that have them
+}
+
+// Len returns the number of objects.
+func (o *Objects) Len() int { return len(o.pointers) }
+
+// Objects returns the objects of Git LFS that a checkout of these commits with paths needs.
+// It downloads those that the store does not have. The commits are those of the remote.
+// The errors are those of a Fetch, and [ErrLFS] for an object that is missing on the
+// server, or is not what its pointer says.
+func (s *Store) Objects(ctx context.Context, paths []string, commits ...ObjectID) (*Objects, error) {
+	fail := func(err error) (*Objects, error) {
+		return nil, fmt.Errorf("fetch the objects of Git LFS of %s: %w", s.remote, err)
+	}
+	select {
+	case s.lfs <- struct{}{}:
+		defer func() { <-s.lfs }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if s.trees == nil || len(s.trees) > 100 {
+		s.trees = map[lfsTree][]pointerAt{}
+	}
+	all, files := map[string]pointerAt{}, map[pointerAt]bool{}
+	for _, commit := range commits {
+		tree := lfsTree{commit, strings.Join(paths, "\x00")}
+		found, known := s.trees[tree]
+		if !known {
+			var err error
+			if found, err = s.pointers(ctx, commit, paths); err != nil {
+				return fail(err)
+			}
+			s.trees[tree] = found
+		}
+		for _, p := range found {
+			if other, twice := all[p.OID]; twice && other.Size != p.Size {
+				return fail(fmt.Errorf("%w: the pointers %s and %s name one object and two sizes; correct the wrong one", ErrLFS, sanitize(p.path), sanitize(other.path)))
+			}
+			all[p.OID], files[p] = p, true
+		}
+	}
+	objects := &Objects{files: files}
+	var missing []pointerAt
+	for _, p := range all {
+		objects.pointers = append(objects.pointers, p.Pointer)
+		if !hasObject(s.lfsFolder(), p.Pointer) {
+			missing = append(missing, p)
+		}
+	}
+	if err := s.fetchObjects(ctx, missing); err != nil {
+		return fail(err)
+	}
+	return objects, nil
+}
+
+func (s *Store) lfsFolder() string { return filepath.Join(s.dir, lfsName) }
+
+// fetchObjects brings objects from the remote into the store.
+func (s *Store) fetchObjects(ctx context.Context, missing []pointerAt) error {
+	slices.SortFunc(missing, func(a, b pointerAt) int { return strings.Compare(a.OID, b.OID) })
+	if len(missing) == 0 {
+		return nil
+	}
+	if folder := s.remote.Folder(); folder != "" {
+		return s.copyLocal(ctx, folder, missing)
+	}
+	for part := range slices.Chunk(missing, batchObjects) {
+		if err := s.download(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyLocal copies objects from a repository of the user on this machine.
+func (s *Store) copyLocal(ctx context.Context, folder string, missing []pointerAt) error {
+	from, err := s.localObjects(ctx, folder)
+	if err != nil {
+		return err
+	}
+	for _, p := range missing {
+		f, err := os.Open(filepath.Join(from, p.file()))
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: the repository does not have the object of %s; run git lfs fetch there", ErrLFS, sanitize(p.path))
+		}
+		if err == nil {
+			err = writeObject(s.lfsFolder(), p.Pointer, f)
+			f.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", sanitize(p.path), err)
+		}
+	}
+	return nil
+}
+
+// localObjects returns the folder with the objects of a repository of the user.
+func (s *Store) localObjects(ctx context.Context, folder string) (string, error) {
+	out, err := s.host.run(ctx, command{dir: folder, args: []string{"rev-parse", "--git-common-dir"}})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: it is no repository, or of another user: %w", folder, ErrFolder, err)
+	}
+	common := strings.TrimSuffix(string(out), "\n")
+	if !filepath.IsAbs(common) {
+		common = filepath.Join(folder, common)
+	}
+	return filepath.Join(common, "lfs", "objects"), nil
+}
+
+// download brings objects of one list into the store.
+func (s *Store) download(ctx context.Context, missing []pointerAt) error {
+	server, err := s.lfsServer(ctx)
+	if err != nil {
+		return err
+	}
+	wants := make([]Pointer, len(missing))
+	at := map[string]pointerAt{}
+	for i, p := range missing {
+		wants[i], at[p.OID] = p.Pointer, p
+	}
+	objects, err := server.batch(ctx, "download", "", wants)
+	if err != nil {
+		return err
+	}
+	return inParallel(ctx, objects, func(ctx context.Context, object lfsObject) error {
+		p := at[object.OID]
+		if refused := object.Error; refused != nil {
+			kind, _ := statusMeaning(refused.Code)
+			if !errors.Is(kind, ErrUnavailable) && !errors.Is(kind, ErrForbidden) {
+				kind = ErrLFS
+			}
+			return fmt.Errorf("%w: the server does not give the object of %s: %d%s; push it with git lfs, or remove repository.lfs", kind, sanitize(p.path), refused.Code, quoted(refused.Message))
+		}
+		action, ok := object.Actions["download"]
+		if !ok {
+			return fmt.Errorf("%w: the server gives no address for the object of %s; push it with git lfs, or remove repository.lfs", ErrLFS, sanitize(p.path))
+		}
+		return server.transfer(ctx, http.MethodGet, action, "download "+sanitize(p.path), nil, func(answer *http.Response) error {
+			if n := answer.ContentLength; n >= 0 && n != p.Size {
+				return fmt.Errorf("%w: %s: %d bytes come, and its pointer says %d; push it again with git lfs", ErrLFS, sanitize(p.path), n, p.Size)
+			}
+			if err := writeObject(s.lfsFolder(), p.Pointer, answer.Body); err != nil {
+				return fmt.Errorf("%s: %w", sanitize(p.path), err)
+			}
+			return nil
+		})
+	})
+}
+
+const lfsWorkers = 4 // transfers at once
+
+// inParallel calls use with each item, a few at a time. It returns the first error, which
+// ends the others.
+func inParallel[T any](ctx context.Context, items []T, use func(context.Context, T) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	queue := make(chan T)
+	var workers sync.WaitGroup
+	for range lfsWorkers {
+		workers.Go(func() {
+			for item := range queue {
+				if err := use(ctx, item); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, item := range items {
+		select {
+		case queue <- item:
+		case <-ctx.Done():
+		}
+	}
+	close(queue)
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// hasObject reports whether an object is in a folder of objects, in its whole length.
+func hasObject(folder string, p Pointer) bool {
+	info, err := os.Lstat(filepath.Join(folder, p.file()))
+	return err == nil && info.Mode().IsRegular() && info.Size() == p.Size
+}
+
+// writeObject writes an object that is read from r into a folder of objects. A kill leaves
+// the whole object or none. The error is [ErrLFS] unless r has exactly what the pointer
+// says.
+func writeObject(folder string, p Pointer, r io.Reader) error {
+	place := filepath.Join(folder, p.file())
+	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	draft := filepath.Join(folder, draftPrefix+rand.Text())
+	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	defer os.Remove(draft)
+	err = copyObject(f, r, p)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(draft, place); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	return nil
+}
+
+// draftPrefix begins the names of objects that are being written.
+const draftPrefix = "tmp-"
+
+// diskError is a failure to write.
+type diskWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *diskWriter) Write(p []byte) (n int, err error) {
+	n, err = w.Writer.Write(p)
+	w.err = err
+	return n, err
+}
+
+// copyObject copies an object and checks it.
+func copyObject(to io.Writer, from io.Reader, p Pointer) error {
+	hash := sha256.New()
+	disk := &diskWriter{Writer: to}
+	n, err := io.Copy(io.MultiWriter(disk, hash), io.LimitReader(from, p.Size))
+	var more [1]byte
+	switch {
+	case disk.err != nil:
+		return fmt.Errorf("%w: %w; make room there", ErrStore, disk.err)
+	case err != nil:
+		return fmt.Errorf("%w: the object is cut after %d of %d bytes: %s; it is tried again", ErrUnavailable, n, p.Size, sanitize(err.Error()))
+	case n < p.Size:
+		return fmt.Errorf("%w: the object has %d bytes, and its pointer says %d; push it again with git lfs", ErrLFS, n, p.Size)
+	}
+	if n, _ := io.ReadFull(from, more[:]); n > 0 {
+		return fmt.Errorf("%w: the object has more than the %d bytes that its pointer says; push it again with git lfs", ErrLFS, p.Size)
+	}
+	if sum := hex.EncodeToString(hash.Sum(nil)); sum != p.OID {
+		return fmt.Errorf("%w: the object has the SHA-256 %s, and its pointer says %s; push it again with git lfs", ErrLFS, sum, p.OID)
+	}
+	return nil
+}
+
+// removeDrafts removes what a killed run was writing.
+func (s *Store) removeDrafts() error {
+	drafts, err := filepath.Glob(filepath.Join(escapeGlob(s.lfsFolder()), draftPrefix+"*"))
+	indexes, err2 := filepath.Glob(filepath.Join(escapeGlob(s.dir), indexPrefix+"*"))
+	for _, name := range append(drafts, indexes...) {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return errors.Join(err, err2)
+}
+
+// populateObjects copies objects of a folder into a new .git. They share no inode.
+func populateObjects(into *os.Root, folder string, pointers []Pointer) error {
+	for _, p := range pointers {
+		name := path.Join("lfs", "objects", p.file())
+		if err := into.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		err := copyChecked(into, name, filepath.Join(folder, p.file()), p, 0o444)
+		if err != nil && !errors.Is(err, fs.ErrExist) { // the store and the work may both have it
+			return err
+		}
+	}
+	return nil
+}
+
+// copyChecked copies one object. One of the store that a fault of the disk has damaged is
+// removed: the next session fetches it.
+func copyChecked(into *os.Root, name, from string, p Pointer, mode fs.FileMode) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(copyObject(dst, src, p), dst.Close())
+	if errors.Is(err, ErrLFS) {
+		return errors.Join(fmt.Errorf("%w: an object of Git LFS is damaged; it is fetched again", ErrStore), os.Remove(from))
+	}
+	return err
+}
+
+// pointerOf returns the pointer in a file of a work tree that the host has checked out, if
+// the file is one in Git LFS.
+func (o *Objects) pointerOf(name, path string, entry fs.DirEntry) (Pointer, bool) {
+	if o == nil || !entry.Type().IsRegular() {
+		return Pointer{}, false
+	}
+	if info, err := entry.Info(); err != nil || info.Size() < minPointer || info.Size() > maxPointer {
+		return Pointer{}, false
+	}
+	text, err := os.ReadFile(path)
+	p, ok := ParsePointer(text)
+	return p, err == nil && ok && o.files[pointerAt{p, name}]
+}
+
+// AddObjects has CopyTo put the contents of files in Git LFS in the place of their pointers.
+// The index forgets what it knows of these files, so that git compares their contents.
+func (f *Files) AddObjects(ctx context.Context, objects *Objects) error {
+	f.objects = objects
+	c := command{dir: f.dir, repository: f.repository(), args: []string{"ls-files", "-s", "-z"}}
+	out, err := f.store.host.run(ctx, c)
+	if err != nil {
+		return fmt.Errorf("read the index of a checkout: %w", err)
+	}
+	names := map[string]bool{}
+	for file := range objects.files {
+		names[file.path] = true
+	}
+	var entries strings.Builder
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		if _, name, _ := strings.Cut(entry, "\t"); names[name] {
+			entries.WriteString(entry + "\x00")
+		}
+	}
+	c.args, c.stdin = []string{"update-index", "-z", "--index-info"}, strings.NewReader(entries.String())
+	if _, err := f.store.host.run(ctx, c); err != nil {
+		return fmt.Errorf("write the index of a checkout: %w", err)
+	}
+	return nil
+}
