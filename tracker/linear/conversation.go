@@ -45,6 +45,7 @@ type commentNode struct {
 	Body         string
 	URL          string
 	CreatedAt    time.Time
+	UpdatedAt    time.Time // also when somebody reacted
 	EditedAt     *time.Time
 	User         *speakerNode
 	BotActor     *struct{ Name string }
@@ -108,14 +109,15 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 	return all, nil
 }
 
-// newest returns the comments on an issue since a time, of which first is a page.
+// newest returns the comments on an issue since a time, of which first is a page. What
+// is on later pages was changed before everything on this one.
 func (c conversation) newest(ctx context.Context, op string, id tracker.ID, first page[commentNode], since time.Time) (tracker.Comments, error) {
 	more, err := first.nextCursor()
 	if err != nil {
 		return tracker.Comments{}, fmt.Errorf("%s: %w", op, err)
 	}
 	nodes, omitted := first.Nodes, 0
-	if more != nil && slices.ContainsFunc(nodes, func(n commentNode) bool { return !n.at().Before(since) }) {
+	if more != nil && !slices.ContainsFunc(nodes, func(n commentNode) bool { return n.UpdatedAt.Before(since) }) {
 		variables := map[string]any{"id": graphql.String(id), "since": linearTime(since)}
 		var answer newestCommentsQuery
 		if err := c.query(ctx, op, &answer, variables); err != nil {
@@ -165,8 +167,7 @@ func linearTime(at time.Time) any {
 	return DateTimeOrDuration(at.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
-// at returns when the comment was written or last edited. Its updatedAt also tells when
-// somebody reacted to it.
+// at returns when the comment was written or last edited.
 func (n commentNode) at() time.Time {
 	if n.EditedAt != nil && n.EditedAt.After(n.CreatedAt) {
 		return n.EditedAt.UTC()
