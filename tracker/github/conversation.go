@@ -15,8 +15,8 @@ import (
 // conversation implements [tracker.Conversation].
 type conversation struct{ *repository }
 
-// CommentsSince reads one query for each 100 issues, and the comments of those in which
-// something is new.
+// CommentsSince reads one query for each 100 issues, with their latest comments, and the
+// comments of those in which more is new.
 func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]time.Time) (map[tracker.ID]tracker.Comments, error) {
 	numbers := issueNumbers(slices.Sorted(maps.Keys(since)))
 	if len(numbers) == 0 {
@@ -34,9 +34,11 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 		if !there || status.Edited.Before(since[id]) {
 			continue
 		}
-		comments, omitted, err := c.client.IssueComments(ctx, status.Node)
-		if err != nil {
-			return nil, failed(op, err)
+		comments, omitted := status.Latest, 0
+		if !status.LatestSince.IsZero() && !status.LatestSince.Before(since[id]) {
+			if comments, omitted, err = c.client.IssueComments(ctx, status.Node); err != nil {
+				return nil, failed(op, err)
+			}
 		}
 		judged, err := c.trust.access.Judge(ctx, comments, since[id])
 		if err != nil {

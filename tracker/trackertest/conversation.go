@@ -39,6 +39,7 @@ func conversationChecks() []check {
 	return []check{
 		{"NoIssueIsAskedAboutWithoutARequest", nothingDiscussed},
 		{"WithoutNewsThereIsOneRequestForEachHundredIssues", silence},
+		{"ACommentAtTheTimeCostsNoMoreRequests", readBefore},
 		{"CommentsSinceATimeAreReadOldestFirst", commentsSince},
 		{"EachIssueHasATimeOfItsOwn", ownTimes},
 		{"AnEditedCommentIsReadAgainAndADeletedOneIsNot", editedComments},
@@ -135,6 +136,31 @@ func silence(p *probe) {
 	})
 	if p.Requests != nil && n != 2 {
 		p.t.Errorf("%d requests were made for 101 issues, want 2", n)
+	}
+}
+
+// readBefore asks since the last comments, as one does who has read them.
+func readBefore(p *probe) {
+	since := map[tracker.ID]time.Time{}
+	for n := range 3 {
+		id := p.put(fmt.Sprintf("read before %d", n))
+		for m := range 4 * (n + 1) {
+			p.Discussion.Say(id, p.Discussion.Trusted, fmt.Sprintf("Comment %d.", m), minute(m))
+			since[id] = minute(m)
+		}
+	}
+	for n := range 2 { // the first time an adapter may ask who the authors are
+		requests := p.requests(func() {
+			all, err := p.commentsSince(since)
+			for id := range since {
+				if err != nil || len(all[id].List) != 1 || all[id].Omitted != 0 {
+					p.t.Errorf("%v, %+v: want the last comment", err, all[id])
+				}
+			}
+		})
+		if n > 0 && p.Requests != nil && requests != 1 {
+			p.t.Errorf("%d requests were made, want 1", requests)
+		}
 	}
 }
 

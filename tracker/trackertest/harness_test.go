@@ -68,6 +68,7 @@ var defects = map[string]string{
 
 	"asks about nothing":         "NoIssueIsAskedAboutWithoutARequest",
 	"asks about each issue":      "WithoutNewsThereIsOneRequestForEachHundredIssues",
+	"reads again what was read":  "ACommentAtTheTimeCostsNoMoreRequests",
 	"newest first":               "CommentsSinceATimeAreReadOldestFirst",
 	"deaf to the same moment":    "CommentsSinceATimeAreReadOldestFirst",
 	"one time for all":           "EachIssueHasATimeOfItsOwn",

@@ -15,7 +15,14 @@ type IssueStatus struct {
 	Node    string    // id in GraphQL
 	Updated time.Time // when GitHub says that the issue changed last
 	Edited  time.Time // when one of its comments changed last; zero for none
+	// Latest holds the comments that changed last, in that order, and LatestSince when the
+	// first of these did; it is zero if there are no others.
+	Latest      []PullComment
+	LatestSince time.Time
 }
+
+// latestComments is how many comments are read with the status of an issue.
+const latestComments = 5
 
 // maxIssues bounds the issues of one query.
 const maxIssues = 100
@@ -24,7 +31,12 @@ type issueStatusNode struct {
 	ID             string
 	Number         int
 	UpdatedAt      time.Time
-	LatestComments nodes[struct{ UpdatedAt time.Time }] `graphql:"edited: comments(last: 1, orderBy: {field: UPDATED_AT, direction: ASC})"`
+	LatestComments nodes[latestCommentNode] `graphql:"latest: comments(last: 5, orderBy: {field: UPDATED_AT, direction: ASC})"`
+}
+
+type latestCommentNode struct {
+	commentNode
+	UpdatedAt time.Time
 }
 
 // IssueStatuses reads how far the conversations on issues are, with one request for each
@@ -46,16 +58,27 @@ func (c *Client) IssueStatuses(ctx context.Context, numbers []int) (map[int]Issu
 			if issue == nil {
 				continue
 			}
-			s := IssueStatus{Node: issue.ID, Updated: issue.UpdatedAt}
-			for _, comment := range issue.LatestComments.Nodes {
-				if comment != nil {
-					s.Edited = comment.UpdatedAt
-				}
-			}
-			statuses[issue.Number] = s
+			statuses[issue.Number] = issue.status()
 		}
 	}
 	return statuses, nil
+}
+
+func (n *issueStatusNode) status() IssueStatus {
+	s := IssueStatus{Node: n.ID, Updated: n.UpdatedAt}
+	for _, comment := range n.LatestComments.Nodes {
+		if comment == nil {
+			continue
+		}
+		if s.LatestSince.IsZero() && len(n.LatestComments.Nodes) == latestComments {
+			s.LatestSince = comment.UpdatedAt
+		}
+		s.Edited = comment.UpdatedAt
+		if comment.PublishedAt != nil {
+			s.Latest = append(s.Latest, comment.comment())
+		}
+	}
+	return s
 }
 
 // numbersQuery returns the type of a query for parts of a repository that have numbers:
