@@ -169,7 +169,7 @@ func TestAnUploadFollowsNoRedirect(t *testing.T) {
 				w.WriteHeader(422)
 			}
 			return r.Method == http.MethodPost && !strings.Contains(r.URL.Path, "batch")
-		}, ErrUnsupported, "have the server verify"},
+		}, ErrRejected, "have the server verify"},
 	} {
 		d.lfs.Disturb(test.disturb)
 		if err := in.UploadObjects(t.Context(), target); !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) {

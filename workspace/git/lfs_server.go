@@ -287,7 +287,10 @@ func (l *lfsServer) transferOnce(ctx context.Context, method string, a lfsAction
 func (l *lfsServer) finish(answer *http.Response, what string, watch *time.Timer, use func(*http.Response) error) error {
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		kind, advice := statusMeaning(answer.StatusCode)
+		unwanted := errors.Is(kind, ErrNotFound) || errors.Is(kind, ErrUnsupported)
 		switch {
+		case unwanted && answer.Request.Method != http.MethodGet: // which may be because of what the agent made
+			kind, advice = ErrRejected, "it does not take this object"
 		case errors.Is(kind, ErrNotFound):
 			kind = ErrLFS
 		case errors.Is(kind, ErrUnauthorized), errors.Is(kind, ErrRenamed):
