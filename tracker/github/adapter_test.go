@@ -100,6 +100,7 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 		Delete:  func(id tracker.ID) { f.change(atoi(string(id)), func(i *fakeIssue) { i.gone = http.StatusGone }) },
 		Corrupt: func(id tracker.ID) { f.change(atoi(string(id)), func(i *fakeIssue) { i.corrupt = true }) },
 		Refuse:  func() { f.failWith(http.StatusForbidden, nil, `{"message": "Resource not accessible"}`) },
+		Limit:   func() { f.failWith(http.StatusForbidden, map[string]string{"Retry-After": "60"}, `{}`) },
 		FailMidway: func() {
 			f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Query().Get("page") == "" && !strings.HasSuffix(r.URL.Path, "2") {

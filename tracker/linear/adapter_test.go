@@ -50,6 +50,9 @@ func TestTheAdapterConforms(t *testing.T) {
 			},
 			Corrupt: func(id tracker.ID) { f.find(string(id))["title"] = "" },
 			Refuse:  func() { f.broken = answer(401, `{"errors":[{"message":"no such key `+apiKey+`"}]}`) },
+			Limit: func() {
+				f.broken = answer(400, `{"errors":[{"message":"slow down","extensions":{"code":"RATELIMITED"}}]}`, "Retry-After", "60")
+			},
 			FailMidway: func() {
 				f.faults = []http.HandlerFunc{nil, answer(400, `{}`), nil, answer(400, `{}`)}
 			},

@@ -3,6 +3,7 @@ package trackertest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,6 +51,7 @@ func conversationChecks() []check {
 		{"TheTextOfACommentIsAsWritten", asWritten},
 		{"AReactionThatIsRepeatedChangesNothing", reactions},
 		{"ARefusalFailsEveryReadOfComments", discussionRefused},
+		{"ARateLimitOfCommentsSaysHowLongToWait", discussionLimited},
 		{"ACancelledReadOfCommentsFails", discussionCancelled},
 		{"ACancelledReadOfCommentsDoesNotWaitForTheTracker", discussionCancelledWaiting},
 	}
@@ -334,6 +336,19 @@ func discussionRefused(p *probe) {
 	p.checkFailed(nil, err)
 	if len(all) > 0 {
 		p.t.Errorf("a failed read gave the comments %+v", all)
+	}
+}
+
+func discussionLimited(p *probe) {
+	if p.Limit == nil {
+		p.t.Skip("this tracker has no rate limit")
+	}
+	id := p.put("limited")
+	p.Limit()
+	_, err := p.commentsSince(map[tracker.ID]time.Time{id: minute(0)})
+	limit, ok := errors.AsType[*tracker.RateLimitError](err)
+	if !ok || limit.RetryAfter < 59*time.Second || limit.RetryAfter > time.Minute {
+		p.t.Errorf("%v: want a rate limit of a minute", err)
 	}
 }
 

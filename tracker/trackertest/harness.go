@@ -104,6 +104,8 @@ type Harness struct {
 	// Refuse makes every request fail from now on, in a way that a retry does not
 	// change.
 	Refuse func()
+	// Limit makes every request fail from now on because of a rate limit of a minute.
+	Limit func()
 	// FailMidway makes every read of more than one page fail from now on, after its
 	// first page.
 	FailMidway func()

@@ -81,6 +81,7 @@ var defects = map[string]string{
 	"cleans text":                "TheTextOfACommentIsAsWritten",
 	"believes markers":           "TheTextOfACommentIsAsWritten",
 	"reacts twice":               "AReactionThatIsRepeatedChangesNothing",
+	"hides the limit":            "ARateLimitOfCommentsSaysHowLongToWait",
 	"hears no refusal":           "ARefusalFailsEveryReadOfComments",
 }
 

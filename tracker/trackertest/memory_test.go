@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -27,6 +28,7 @@ type memoryTracker struct {
 	issues   []tracker.Issue // in the order of creation; no title is malformed
 	requests int
 	refused  bool
+	limited  bool
 	midway   bool
 	loses    bool // the answer to the next comment
 	comments map[tracker.ID][]memoryComment
@@ -60,6 +62,7 @@ func (m *memoryTracker) harness() Harness {
 		LoseAnswer: func() { m.loses = true },
 		Corrupt:    func(id tracker.ID) { m.find(id).Title = "" },
 		Refuse:     func() { m.refused = true },
+		Limit:      func() { m.limited = true },
 		FailMidway: func() { m.midway = true },
 		Hang:       func() <-chan struct{} { m.hang = make(chan struct{}); return m.hang },
 		Requests:   func() int { return m.requests },
@@ -123,6 +126,10 @@ func (m *memoryTracker) request(ctx context.Context, nth int) error {
 		<-ctx.Done()
 	}
 	switch {
+	case m.limited && m.defect == "hides the limit":
+		return tracker.ErrRateLimited
+	case m.limited:
+		return &tracker.RateLimitError{Op: "read", RetryAfter: time.Minute}
 	case m.refused && m.defect == "leaks":
 		return fmt.Errorf("%w: token %s", tracker.ErrStatus, secret)
 	case m.refused && m.defect == "no category":
