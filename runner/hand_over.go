@@ -39,6 +39,9 @@ func handOver(ctx context.Context, job attempt.Job, to workflow.HandOver, o sche
 		return o
 	}
 	o.Issue = nil
+	if job.Policy.AnyState {
+		ctx = tracker.WithFeedback(ctx)
+	}
 	switch issues, err := job.Tracker.IssuesByID(ctx, []tracker.ID{job.Issue.ID}); {
 	case err != nil:
 		job.Log.Warn("the issue was not read after its hand-over", "error", err)

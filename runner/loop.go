@@ -60,6 +60,7 @@ type loop struct {
 	nextPoll  time.Time
 	limit     *rateLimit
 	files     files
+	talks     conversations
 	stopAt    time.Time   // when sessions are stopped for the deadline; zero is never
 	startBy   time.Time   // after which nothing starts because of the deadline; zero is never
 	cleaned   bool        // startup cleanup has begun
@@ -209,7 +210,7 @@ func (l *loop) overdue(now time.Time) bool { return !l.stopAt.IsZero() && !now.B
 // finished reports whether a single tick is over: nothing runs, and nothing that
 // falls due within maxWait would be started.
 func (l *loop) finished(now time.Time) bool {
-	if len(l.workers) > 0 || len(l.cleaning) > 0 || l.files.cancel != nil || l.awaitsTracker(now) {
+	if len(l.workers) > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil || l.awaitsTracker(now) {
 		return false
 	}
 	at, ok := l.state.Wake(l.policy(), now)
@@ -257,7 +258,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 	if l.files.cancel != nil {
 		l.files.cancel()
 	}
-	for len(l.workers) > 0 || len(l.cleaning) > 0 || l.files.cancel != nil {
+	for len(l.workers) > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil {
 		(<-l.inbox).applyTo(l)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
@@ -285,7 +286,9 @@ func (l *loop) policy() schedule.Policy {
 
 // snapshot returns what a plan made at now may use.
 func (l *loop) snapshot(now time.Time) schedule.Snapshot {
-	return l.issues.snapshot(l.state, l.cleaning, l.hold(now))
+	snap := l.issues.snapshot(l.state, l.cleaning, l.hold(now))
+	l.addFeedback(&snap)
+	return snap
 }
 
 // hold returns why nothing at all may be started now; zero if there is no reason.

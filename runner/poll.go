@@ -34,6 +34,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.unreadable("refresh claimed issues", err)
 	}
 	l.cleanUp(ctx)
+	l.listen(ctx)
 	if !l.issues.listed() || l.room(now) {
 		l.list(ctx)
 	}
@@ -76,6 +77,9 @@ func (l *loop) byState(ctx context.Context, states []string) ([]tracker.Issue, e
 // ones, or none. Nothing is known about a malformed issue afterwards: its claim
 // stays as it is, and the other issues are read again without it.
 func (l *loop) refresh(ctx context.Context, ids []tracker.ID) error {
+	if l.conn.Discussion != nil {
+		ctx = tracker.WithFeedback(ctx)
+	}
 	for len(ids) > 0 {
 		issues, err := l.conn.Tracker.IssuesByID(ctx, ids)
 		if err == nil {

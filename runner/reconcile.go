@@ -35,7 +35,9 @@ func (l *loop) reconcile(ctx context.Context) error {
 		err := l.commit(ctx, decisions)
 		switch {
 		case err == nil:
-			l.perform(decisions)
+			l.perform(ctx, decisions)
+			l.answerOrders(ctx)
+			l.speakOfParked(ctx)
 			return nil
 		case !errors.Is(err, store.ErrConflict):
 			return l.handleSaveError(err)
@@ -114,6 +116,9 @@ func (l *loop) apply(ctx context.Context, wf workflow.Workflow) error {
 			}
 		}
 		conn.Tracker.Reader = limitedReader{conn.Tracker.Reader, l.limit}
+		if label := wf.Settings.Feedback.Label; label != "" {
+			conn.Tracker.Reader = withoutLabel{conn.Tracker.Reader, tracker.NormalLabel(label)}
+		}
 		l.conn = conn
 	}
 	l.wf = wf

@@ -7,6 +7,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -32,8 +33,9 @@ type Workflows interface {
 type Connection struct {
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
-	Repository *Repository // nil leaves files and work to the hooks
-	Warnings   []string    // suspicious settings, one sentence each; the tracker has its own
+	Repository *Repository            // nil leaves files and work to the hooks
+	Discussion *discussion.Discussion // reaches the people of issues and pull requests; nil if nobody can be reached
+	Warnings   []string               // suspicious settings, one sentence each; the tracker has its own
 }
 
 // Runner performs ticks. Its fields are set once, before Run or Plan.

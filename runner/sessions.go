@@ -21,14 +21,18 @@ type worker struct {
 	cancel  context.CancelCauseFunc
 	last    attempt.Update // the merged updates so far
 	started time.Time
+
+	round string          // what the session was given, in one line; empty if it is none on feedback
+	head  string          // where the program had left the branch before the session
+	speak context.Context // of what is posted about the session when it has ended
 }
 
 // perform carries out decisions that have been saved.
-func (l *loop) perform(decisions []schedule.Decision) {
+func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 	for _, d := range decisions {
 		switch d.Action {
 		case schedule.Dispatch:
-			l.dispatch(d.Issue)
+			l.dispatch(ctx, d)
 		case schedule.Stop:
 			w := l.workers[d.ID]
 			w.log.Info("stopping", "session_id", w.last.Session, "pid", w.last.PID, "reason", d.Why.String())
@@ -38,6 +42,11 @@ func (l *loop) perform(decisions []schedule.Decision) {
 			if d.Clean {
 				l.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier})
 			}
+		case schedule.Free:
+			l.Log.Info("free to go on", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
+		case schedule.Finish:
+			l.Log.Info("finished", "issue_id", d.ID, "issue_identifier", l.nameOf(d.ID), "reason", d.Why.String())
+			l.finishMerged(ctx, d)
 		case schedule.Park:
 			l.tick.Parked = append(l.tick.Parked, d.ID)
 			l.Log.Warn("parked", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
@@ -48,21 +57,34 @@ func (l *loop) perform(decisions []schedule.Decision) {
 	}
 }
 
-// dispatch starts a session on an issue whose claim is saved.
-func (l *loop) dispatch(issue tracker.Issue) {
+// dispatch starts a session on an issue whose claim is saved. speak is the context of
+// what is posted about it afterwards.
+func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
+	issue := d.Issue
 	claim := l.state.Claims[issue.ID]
 	l.issues.learn(issue, l.issues.readAt[issue.ID])
 	log := l.Log.With("issue_id", issue.ID, "issue_identifier", issue.Identifier)
 	// Sessions do not use the context of the run: each is stopped with its own
 	// reason and waited for.
 	ctx, cancel := context.WithCancelCause(context.Background())
-	w := &worker{id: issue.ID, log: log, cancel: cancel, started: time.Now()}
+	w := &worker{
+		id: issue.ID, log: log, cancel: cancel, started: time.Now(), speak: speak,
+		head: l.state.Deliveries[issue.ID].Head,
+	}
+	if d.Feedback.Round != "" {
+		w.round = d.Feedback.Summary
+	}
 	l.workers[issue.ID] = w
 	job := attempt.Job{
 		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread,
 		Prompt: l.wf.Prompt, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version, Log: log,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
+		Talks: l.conn.Discussion != nil,
+	}
+	job.Feedback, job.Reply = l.itemsFor(d)
+	if claim.Feedback {
+		job.Policy = job.Policy.Answering()
 	}
 	if l.conn.Repository != nil {
 		job.Repository = l.repositoryFor(issue)
@@ -137,6 +159,7 @@ func (m exited) applyTo(l *loop) {
 	}
 	next := l.recordExit(m.id, m.outcome, now)
 	l.record(m, claim, next, now)
+	l.speakOfRound(m, next)
 	l.logSession(m, claim, next, now)
 	if next.Phase == schedule.Parked {
 		l.tick.Parked = append(l.tick.Parked, m.id)

@@ -54,3 +54,18 @@ type Conversation interface {
 	// does nothing where the tracker has no reactions.
 	React(ctx context.Context, id ID, comment string, r Reaction) error
 }
+
+type feedbackKey struct{}
+
+// WithFeedback returns a context in which [Reader.IssuesByID] decides whether an open issue
+// is dispatchable as for one that was worked on before and handed over: without regard to
+// its state and to labels, which may have vouched for it.
+func WithFeedback(ctx context.Context) context.Context {
+	return context.WithValue(ctx, feedbackKey{}, true)
+}
+
+// ForFeedback reports whether a context is one of [WithFeedback].
+func ForFeedback(ctx context.Context) bool {
+	is, _ := ctx.Value(feedbackKey{}).(bool)
+	return is
+}

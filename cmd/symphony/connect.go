@@ -8,10 +8,13 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/discussion"
+	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/file"
 	"github.com/symphony-runner/symphony/tracker/github"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/tracker/linear"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -72,9 +75,10 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 	}
 	var workspaces *workspace.Root
 	var repository *runner.Repository
+	var publisher *publish.Publisher
 	if dryRun {
 		if err = workspace.Check(folders, env); err == nil && wf.Settings.Repository != nil {
-			_, err = a.publisher(wf, log)
+			publisher, err = a.publisher(wf, log)
 		}
 	} else if repository, err = a.openRepository(ctx, wf, log); err == nil {
 		workspaces, err = workspace.Open(folders, env, log)
@@ -82,8 +86,25 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 	if err != nil {
 		return runner.Connection{}, err
 	}
-	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Warnings: slices.Concat(
+	if repository != nil {
+		publisher = repository.Publisher
+	}
+	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Discussion: a.discussion(wf, adapter, publisher), Warnings: slices.Concat(
 		env.Missing("hooks.env", wf.Settings.Workspace.Hooks.Env),
 		env.Missing("codex.env", wf.Settings.Codex.Env),
 	)}, nil
+}
+
+// discussion returns what reaches the people of a workflow's issues and pull requests;
+// nil if nobody can be reached.
+func (a *app) discussion(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *discussion.Discussion {
+	d := &discussion.Discussion{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: a.redactor.String}
+	if publisher != nil && publisher.GitHub != nil {
+		// For half a polling interval, so that an answer never serves for longer than one.
+		d.GitHub, d.Access = publisher.GitHub, client.NewAccess(publisher.GitHub, wf.Settings.Poll/2)
+	}
+	if d.Issues == nil && d.GitHub == nil {
+		return nil
+	}
+	return d
 }

@@ -77,12 +77,13 @@ func TestAHandOverThatTheTokenMayNotDoHoldsEverythingUntilItMay(t *testing.T) {
 func TestAPullRequestThatAPersonClosedIsGoneOnWithWhenItIsOpenAgain(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, sameWork)
+	s.hub.Edit(1, "- [ ] "+sameWork+"\n\n## Next turn\n\n- [ ] "+moreWork+"\n")
 	s.tick()
 	s.hub.ClosePull(2)
 	s.asksFor(moreWork)
 	head := s.hub.Head("symphony/GH-1")
 	s.tick()
-	s.checkSaid("GH-1 is parked", "somebody closed "+s.hub.CloneURL()+"/pull/2 without merging it; reopen it, or close the issue", "symphony state retry GH-1")
+	s.checkSaid("GH-1 is parked", "closed the pull request without merging it", "symphony state retry GH-1")
 	if now := s.hub.Head("symphony/GH-1"); now != head || len(s.hub.Pulls()) != 1 || s.hub.Pulls()[0].State != "closed" {
 		t.Errorf("the branch moved from %s to %s; pull requests %+v", head, now, s.hub.Pulls())
 	}

@@ -243,7 +243,7 @@ type prompts struct{ fresh, resumed string }
 func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err error) {
 	run := prompt.Run{
 		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), Delivers: a.delivers(),
-		Replies: a.Reply != nil, Asks: a.Asks,
+		Replies: a.Talks && a.Reply != nil, Asks: a.Talks,
 	}
 	for _, f := range a.Feedback {
 		f.Text, f.Code = a.Redact(f.Text), a.Redact(f.Code)
@@ -348,6 +348,9 @@ func (a *attempt) reread(ctx context.Context) bool {
 	a.issue, a.gone = nil, false
 	ctx, cancel := context.WithTimeout(ctx, rereadTime)
 	defer cancel()
+	if a.Policy.AnyState {
+		ctx = tracker.WithFeedback(ctx)
+	}
 	issues, err := a.Tracker.IssuesByID(ctx, []tracker.ID{a.Issue.ID})
 	switch {
 	case err != nil:
@@ -396,8 +399,8 @@ func (a *attempt) brief(text string) string {
 	return untrusted.OneLine(a.Redact(text), maxWhy)
 }
 
-// reasons returns the reasons of a refusal, one on each line, of at most maxReasons bytes
-// in all and without secrets.
+// reasons returns a text of several lines, such as the reasons of a refusal, of at most
+// maxReasons bytes and without secrets.
 func (a *attempt) reasons(text string) string {
 	return strings.TrimSpace(untrusted.Cut(untrusted.Lines(a.Redact(text)), maxReasons, ""))
 }

@@ -30,11 +30,13 @@ type Job struct {
 	SessionDir string      // folder for the files of sessions that belong to no workspace; empty for none
 	Denied     Denied      // what the agent may not read, besides the files of this program
 	Repository *Repository // where the work comes from and goes to; nil leaves both to the hooks
+	// Talks says that the agent can reach people: there are the tools reply and ask, and the
+	// runner brings its questions to people.
+	Talks bool
 	// Reply answers an item of Feedback for the agent, by its ID, and closes its thread if
 	// resolve is set. The text is as the agent wrote it. Its errors are shown to the agent.
-	// nil leaves out the tool reply.
+	// nil if there is no Feedback.
 	Reply     func(ctx context.Context, id, text string, resolve bool) error
-	Asks      bool                // there is the tool ask: the runner brings questions of the agent to people
 	Preflight *PreflightOnce      // shared by the sessions of a tick; nil checks nothing before the first turn
 	Redact    func(string) string // hides secrets in texts that leave the program; nil hides none
 	EventLog  string              // absolute path of a file for the session's wire and events; empty for none

@@ -29,6 +29,7 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	switch {
 	case waits || len(questions) > 0 && (err == nil || stopped): // a stop does not answer them
 		o.Class, o.Why = schedule.NeedsInput, a.brief("the agent asks: "+strings.Join(questions, " / "))
+		o.Question = a.reasons(strings.Join(questions, "\n\n"))
 	case stopped:
 		o.Class, o.Why = schedule.Stopped, context.Cause(ctx).Error()
 	case err != nil:

@@ -73,6 +73,9 @@ func (a *attempt) callReply(ctx context.Context, arguments json.RawMessage) (ans
 		}
 		return "The answer is posted.", true
 	}
+	if len(ids) == 0 {
+		return "there is no feedback to answer in this session", false
+	}
 	return fmt.Sprintf("there is no item %.20q: give one of %s", input.To, strings.Join(ids, ", ")), false
 }
 

@@ -39,6 +39,7 @@ func TestTheAgentAnswersTheFeedbackThatItWasGiven(t *testing.T) {
 			f := newFixture(t, callOf("reply", test.arguments))
 			var posted []string
 			f.job.Feedback = []prompt.Feedback{{ID: "1", Kind: prompt.FeedbackComment, Author: "kim", Text: "Why?"}, {ID: "2", Kind: prompt.FeedbackThread}, {Kind: prompt.FeedbackCheck}}
+			f.job.Talks = true
 			f.job.Reply = func(_ context.Context, id, text string, resolve bool) error {
 				if text == "fail" {
 					return errors.New("the thread is gone")
@@ -62,6 +63,7 @@ func TestTheAnswersOfASessionAreBounded(t *testing.T) {
 	f := newFixture(t, strings.Repeat(callOf("reply", `{"to":"1","text":"Hello"}`), maxReplies+2))
 	f.job.Feedback = []prompt.Feedback{{ID: "1", Kind: prompt.FeedbackComment}}
 	posted := 0
+	f.job.Talks = true
 	f.job.Reply = func(context.Context, string, string, bool) error { posted++; return nil }
 	f.run(t.Context())
 	if posted != maxReplies {
@@ -72,9 +74,10 @@ func TestTheAnswersOfASessionAreBounded(t *testing.T) {
 func TestAQuestionEndsTheSessionAndWaitsForAPerson(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, callOf("ask", `{"question":"Which database?","choices":["Postgres","SQLite"]}`)+"\n## Next turn\n\n- [ ] Create `x` containing `y`\n")
-	f.job.Asks, f.job.MaxTurns = true, 3
+	f.job.Talks, f.job.MaxTurns = true, 3
 	got := f.run(t.Context())
-	if got.Class != schedule.NeedsInput || got.Turns != 1 || !strings.Contains(got.Why, "the agent asks: Which database? - Postgres - SQLite") {
+	if got.Class != schedule.NeedsInput || got.Turns != 1 || !strings.Contains(got.Why, "the agent asks: Which database? - Postgres - SQLite") ||
+		got.Question != "Which database?\n- Postgres\n- SQLite" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -89,7 +92,7 @@ func TestWhatIsNoQuestionIsRefused(t *testing.T) {
 		`{"text":"a"}`: "call it with",
 	} {
 		f := newFixture(t, callOf("ask", arguments))
-		f.job.Asks = true
+		f.job.Talks = true
 		if got := f.run(t.Context()); got.Class != schedule.Done {
 			t.Errorf("%.60s: %+v", arguments, got)
 		}
@@ -124,5 +127,15 @@ func TestSecretsAreHiddenInTheFeedback(t *testing.T) {
 	}
 	if strings.Count(input, "[hidden before]") != 2 {
 		t.Errorf("the agent was given %s", input)
+	}
+}
+
+func TestASessionWithoutFeedbackHasNothingToAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, callOf("reply", `{"to":"1","text":"Hello"}`))
+	f.job.Talks = true
+	f.run(t.Context())
+	if log := f.readText(f.path("logs", "events.jsonl")); !strings.Contains(log, "there is no feedback to answer in this session") {
+		t.Errorf("the agent was not told so:\n%s", log)
 	}
 }

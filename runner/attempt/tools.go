@@ -30,11 +30,8 @@ func (a *attempt) tools() []codex.Tool {
 	if a.delivers() {
 		tools = append(tools, a.deliverTool())
 	}
-	if a.Reply != nil {
-		tools = append(tools, a.replyTool())
-	}
-	if a.Asks {
-		tools = append(tools, a.askTool())
+	if a.Talks { // both from the first session on: a thread keeps the tools that it began with
+		tools = append(tools, a.replyTool(), a.askTool())
 	}
 	return tools
 }

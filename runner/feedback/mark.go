@@ -23,10 +23,20 @@ func nameOf(c tracker.Comment) string {
 	return c.ID + "@" + strconv.FormatInt(c.At.Unix(), 10)
 }
 
+// begin returns the time after which comments are after a mark that does not name them. The
+// trackers' clocks have whole seconds: what was said in the second in which a
+// conversation began was said in it.
+func begin(m schedule.Mark) time.Time {
+	if second := m.At.Truncate(time.Second); second.Before(m.At) {
+		return second.Add(-time.Nanosecond)
+	}
+	return m.At
+}
+
 // isAfter reports whether a comment was published or edited after the mark was made.
 func isAfter(c tracker.Comment, m schedule.Mark) bool {
 	_, known := slices.BinarySearch(m.IDs, nameOf(c))
-	return c.At.After(m.At) && !known
+	return c.At.After(begin(m)) && !known
 }
 
 // timeOf returns the time in a name.
@@ -54,7 +64,8 @@ func extend(m schedule.Mark, comments []tracker.Comment) schedule.Mark {
 	if at.After(m.At) {
 		m.At = at.UTC()
 	}
-	m.IDs = slices.DeleteFunc(names, func(name string) bool { return !timeOf(name).After(m.At) })
+	from := begin(m)
+	m.IDs = slices.DeleteFunc(names, func(name string) bool { return !timeOf(name).After(from) })
 	slices.Sort(m.IDs)
 	m.IDs = slices.Compact(m.IDs)
 	return m

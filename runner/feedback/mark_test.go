@@ -29,7 +29,7 @@ func TestEachCommentIsNewOnceHoweverLateItBecomesVisible(t *testing.T) {
 			delay := time.Duration(rapid.IntRange(0, int(late/time.Second)-1).Draw(t, "delay")) * time.Second
 			all = append(all, published{tracker.Comment{ID: fmt.Sprint(i), At: at}, at.Add(delay)})
 		}
-		mark := schedule.Mark{At: noon}
+		mark := schedule.Mark{At: noon.Add(time.Duration(rapid.SampledFrom([]int{0, 300}).Draw(t, "milliseconds")) * time.Millisecond)}
 		seen := map[string]int{}
 		reads := rapid.SliceOf(rapid.IntRange(0, 1300)).Draw(t, "reads")
 		slices.Sort(reads)
@@ -37,7 +37,7 @@ func TestEachCommentIsNewOnceHoweverLateItBecomesVisible(t *testing.T) {
 			now := noon.Add(time.Duration(s) * time.Second)
 			var read []tracker.Comment
 			for _, c := range all {
-				if !c.visible.After(now) && !c.At.Before(mark.At) {
+				if !c.visible.After(now) && !c.At.Before(mark.At.Truncate(time.Second)) {
 					read = append(read, c.Comment)
 				}
 			}
@@ -87,5 +87,17 @@ func TestAMarkOfAFloodIsBoundedAndNamesTheNewest(t *testing.T) {
 		if isAfter(c, m) {
 			t.Fatalf("comment %s at %v is after the mark %v", c.ID, c.At, m.At)
 		}
+	}
+}
+
+func TestWhatIsSaidInTheSecondInWhichAConversationBeginsIsAfterIt(t *testing.T) {
+	t.Parallel()
+	began := schedule.Mark{At: noon.Add(300 * time.Millisecond)}
+	now, before := tracker.Comment{ID: "a", At: noon}, tracker.Comment{ID: "b", At: noon.Add(-time.Second)}
+	if !isAfter(now, began) || isAfter(before, began) {
+		t.Errorf("in the second: %t, before it: %t", isAfter(now, began), isAfter(before, began))
+	}
+	if m := extend(began, []tracker.Comment{now}); isAfter(now, m) {
+		t.Errorf("it is after the mark %+v that was made with it", m)
 	}
 }

@@ -25,6 +25,7 @@ func (r *repository) toIssues(ctx context.Context, records []*record, wanted map
 	for _, rec := range records {
 		r.markStateLabelsSeen(r.states.fromLabels(rec.labelNames()))
 	}
+	again := wanted == nil && tracker.ForFeedback(ctx)
 	var candidates []candidate
 	for _, rec := range records {
 		at, there := board[rec.GetNodeID()]
@@ -35,15 +36,15 @@ func (r *repository) toIssues(ctx context.Context, records []*record, wanted map
 			malformed = append(malformed, newMalformed(rec.GetNumber(), at.unknown))
 			continue
 		}
-		issue, why := r.toIssue(rec, at.name)
+		issue, why := r.toIssue(rec, at.name, again)
 		if wanted != nil && !wanted[tracker.NormalState(issue.State)] {
 			continue
 		}
-		if why == "" {
+		if why == "" && !again {
 			why = r.trust.recordDenial(rec)
 		}
 		if why == "" {
-			candidates = append(candidates, candidate{rec, len(issues)})
+			candidates = append(candidates, candidate{rec, len(issues), again})
 		}
 		issue.WhyNot = why
 		issues = append(issues, issue)
@@ -61,12 +62,14 @@ func (r *repository) toIssues(ctx context.Context, records []*record, wanted map
 // candidate is a record that could be worked on, as far as the record itself tells.
 type candidate struct {
 	*record
-	index int // of its issue in the result of toIssues
+	index int  // of its issue in the result of toIssues
+	again bool // it was worked on before, so a label that vouched for it may be off
 }
 
 // toIssue returns the normalised issue of SPEC §11.3 and the reason why it is not a
-// candidate, as far as its record tells. The reason is "" for a candidate.
-func (r *repository) toIssue(rec *record, status string) (tracker.Issue, string) {
+// candidate, as far as its record tells. The reason is "" for a candidate. An issue that
+// is worked on again may have any state and any labels.
+func (r *repository) toIssue(rec *record, status string, again bool) (tracker.Issue, string) {
 	labels := rec.normalLabels()
 	state, why := r.states.stateOf(rec, status)
 	issue := tracker.Issue{
@@ -88,6 +91,7 @@ func (r *repository) toIssue(rec *record, status string) (tracker.Issue, string)
 	case why != "":
 	case !rec.isOpen():
 		why = "it is closed"
+	case again:
 	case !r.states.isActive(state):
 		why = fmt.Sprintf("its state %q is not an active one", state)
 	case lacks:

@@ -106,7 +106,7 @@ func (t *trustChecker) setDispatchable(ctx context.Context, candidates []candida
 		return err
 	}
 	for i, c := range candidates {
-		why, err := t.denial(ctx, c.record, all[i])
+		why, err := t.denial(ctx, c, all[i])
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,8 @@ func (t *trustChecker) factsOf(ctx context.Context, candidates []candidate) ([]e
 }
 
 // denial returns why the issue is not trusted, "" when it is.
-func (t *trustChecker) denial(ctx context.Context, r *record, f editFacts) (string, error) {
+func (t *trustChecker) denial(ctx context.Context, c candidate, f editFacts) (string, error) {
+	r := c.record
 	switch {
 	case f.unreadable != "":
 		return f.unreadable, nil
@@ -167,7 +168,7 @@ func (t *trustChecker) denial(ctx context.Context, r *record, f editFacts) (stri
 	if why == "" || err != nil {
 		return "", err
 	}
-	if !t.hasTrustLabel(r) {
+	if !t.hasTrustLabel(r) && !(c.again && f.labelling != nil) {
 		return why + t.remedy(), nil
 	}
 	return t.labelDenial(ctx, r, f)

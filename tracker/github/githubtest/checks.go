@@ -143,8 +143,9 @@ func (g *GitHub) addLogs(root string) {
 	g.HandleFor("actions: read", "GET /actions/jobs/{id}/logs", "GET "+root+"/repos/"+g.Repo()+"/actions/jobs/{id}/logs", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		c := g.checkRun(atoi(r.PathValue("id")))
+		none := c == nil || c.Log == "" && c.LogHost == nil || c.runs()
 		g.mu.Unlock()
-		if c == nil || c.Log == "" && c.LogHost == nil || c.runs() {
+		if none {
 			write(w, r, http.StatusNotFound, []byte(`{"message": "Not Found"}`))
 			return
 		}

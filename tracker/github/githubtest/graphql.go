@@ -138,6 +138,13 @@ func (g *GitHub) repositoryNode() trackertest.Object {
 			}
 			return g.pullNode(t)
 		}),
+		"issue": trackertest.Resolver(func(arguments map[string]any) any {
+			t := g.thread(atoi(fmt.Sprint(arguments["number"])))
+			if t == nil || t.pull != nil {
+				return unknown(fmt.Sprintf("Could not resolve to an Issue with the number of %v.", arguments["number"]))
+			}
+			return g.issueNode(t)
+		}),
 		"object": trackertest.Resolver(func(arguments map[string]any) any {
 			return g.commitNode(fmt.Sprint(arguments["oid"]))
 		}),
@@ -170,7 +177,7 @@ func (g *GitHub) issueNode(t *thread) trackertest.Object {
 		edits = append(edits, trackertest.Object{"editedAt": last, "editor": editor})
 	}
 	return trackertest.Object{
-		"__typename": "Issue", "id": nodeID(t.Number), "title": t.Title, "body": t.Body, "lastEditedAt": last, "editor": editor,
+		"__typename": "Issue", "id": nodeID(t.Number), "number": t.Number, "updatedAt": stamp(t.updated), "title": t.Title, "body": t.Body, "lastEditedAt": last, "editor": editor,
 		"userContentEdits": trackertest.Object{"totalCount": len(edits), "nodes": edits},
 		"comments":         g.commentsOf(t),
 		"projectItems":     trackertest.Object{"nodes": []trackertest.Object{}, "pageInfo": trackertest.Object{"hasNextPage": false}},

@@ -1,0 +1,187 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/discussion"
+	"github.com/symphony-runner/symphony/runner/feedback"
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// conversations holds what the loop knows of what is said about issues. The zero value
+// is one that has heard nothing.
+type conversations struct {
+	news    map[tracker.ID]feedback.News // as last read
+	pulls   map[tracker.ID]*feedback.Pull
+	failed  map[string]bool // what could not be posted in this tick, and is not tried again
+	posting map[string]bool // what is being posted
+}
+
+// listen reads what was said about the issues with a claim or a delivery (SPEC §8.1: part
+// of a poll). If it cannot be read, the tick goes on without it.
+func (l *loop) listen(ctx context.Context) {
+	d := l.conn.Discussion
+	l.talks.news, l.talks.pulls, l.talks.failed = map[tracker.ID]feedback.News{}, map[tracker.ID]*feedback.Pull{}, map[string]bool{}
+	topics := l.topics()
+	if d == nil || len(topics) == 0 || l.unread != nil {
+		return
+	}
+	heard, warnings, err := d.Read(ctx, topics)
+	l.warn(warnings...)
+	if err != nil {
+		l.warnError("read what was said about the issues", err)
+		return
+	}
+	now := time.Now()
+	var unknown []tracker.ID
+	for _, t := range topics {
+		h := heard[t.ID]
+		talk := l.state.Conversations[t.ID]
+		n := feedback.Read(h.World, talk, feedback.Rules{Bots: l.wf.Settings.Feedback.Bots}, now)
+		l.talks.news[t.ID] = n
+		if h.Pull != nil {
+			l.talks.pulls[t.ID] = h.Pull
+		}
+		for _, sentence := range n.Ignored {
+			l.warn(l.nameOf(t.ID) + ": " + sentence)
+		}
+		if n.Settled && h.Pulled != "" && h.Pulled != talk.Pull {
+			l.converse(t.ID, func(c *schedule.Conversation) { c.Pull = h.Pulled })
+		}
+		if _, claimed := l.state.Claims[t.ID]; !claimed && (n.Feedback.Round != "" || n.Feedback.Command != "" || n.Feedback.Pull == schedule.PullMerged || n.Feedback.Pull == schedule.PullClosed) {
+			unknown = append(unknown, t.ID)
+		}
+	}
+	if err := l.refresh(ctx, unknown); err != nil {
+		l.warnError("read the issues that have feedback", err)
+	}
+}
+
+// topics returns what may have been talked about.
+func (l *loop) topics() []discussion.Topic {
+	var topics []discussion.Topic
+	add := func(id tracker.ID) {
+		delivery := l.state.Deliveries[id]
+		t := discussion.Topic{ID: id, Since: l.state.Conversations[id].Heard.At.Truncate(time.Second)}
+		if l.wf.Settings.Delivery.Kind == workflow.KindPullRequest {
+			t.Number, t.Head, t.Base, t.Pull = delivery.Number, delivery.Head, delivery.Base, l.state.Conversations[id].Pull
+		}
+		topics = append(topics, t)
+	}
+	for id := range l.state.Claims {
+		add(id)
+	}
+	for id := range l.state.Deliveries {
+		if _, claimed := l.state.Claims[id]; !claimed {
+			add(id)
+		}
+	}
+	return topics
+}
+
+// nameOf returns what people call an issue.
+func (l *loop) nameOf(id tracker.ID) string {
+	if c, claimed := l.state.Claims[id]; claimed && c.Identifier != "" {
+		return c.Identifier
+	}
+	if d, delivered := l.state.Deliveries[id]; delivered && d.Identifier != "" {
+		return d.Identifier
+	}
+	return string(id)
+}
+
+// addFeedback adds to a snapshot what is unanswered, and the issues that it is about.
+func (l *loop) addFeedback(snap *schedule.Snapshot) {
+	if l.conn.Discussion == nil {
+		return
+	}
+	snap.Feedback = make(map[tracker.ID]schedule.Feedback, len(l.talks.news))
+	for id, n := range l.talks.news {
+		snap.Feedback[id] = n.Feedback
+		if issue, known := l.issues.issues[id]; known && l.cleaning[id] == nil {
+			snap.Claimed[id] = issue
+		}
+	}
+}
+
+// converse changes the conversation on an issue, and repeats it if another run saves
+// first.
+func (l *loop) converse(id tracker.ID, change func(*schedule.Conversation)) {
+	note := func(s *schedule.State) { s.Converse(id, change) }
+	note(l.state)
+	l.unsaved.exits = append(l.unsaved.exits, note)
+}
+
+// itemsFor returns the feedback that a session on an issue is given, and the function that
+// answers it; nothing if the session is for something else.
+func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx context.Context, id, text string, resolve bool) error) {
+	if d.Feedback.Round == "" {
+		return nil, nil
+	}
+	items := l.talks.news[d.ID].Items
+	given := make([]prompt.Feedback, len(items))
+	for i, item := range items {
+		given[i] = item.Feedback
+	}
+	talk, number := l.conn.Discussion, l.numberOf(d.ID)
+	return given, func(ctx context.Context, id, text string, resolve bool) error {
+		for _, item := range items {
+			if item.ID == id {
+				return talk.Reply(ctx, d.ID, number, item, l.redact(text), resolve)
+			}
+		}
+		return fmt.Errorf("there is no item %q", id)
+	}
+}
+
+// numberOf returns the number of the open pull request of an issue, 0 if there is none.
+func (l *loop) numberOf(id tracker.ID) int {
+	if p := l.talks.pulls[id]; p != nil && p.State != schedule.PullOpen || l.wf.Settings.Delivery.Kind != workflow.KindPullRequest {
+		return 0
+	}
+	return l.state.Deliveries[id].Number
+}
+
+// redact hides secrets in a text.
+func (l *loop) redact(text string) string {
+	if l.Redact == nil {
+		return text
+	}
+	return l.Redact(text)
+}
+
+// withoutLabel hides the label of parked issues from the rest of the program: putting it
+// on is no change of an issue by a person.
+type withoutLabel struct {
+	tracker.Reader
+	label string // in normal form
+}
+
+func (r withoutLabel) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
+	issues, err := r.Reader.IssuesByState(ctx, states)
+	return r.hide(issues), err
+}
+
+func (r withoutLabel) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
+	issues, err := r.Reader.IssuesByID(ctx, ids)
+	return r.hide(issues), err
+}
+
+// hide returns the issues without the label. It changes no list of another.
+func (r withoutLabel) hide(issues []tracker.Issue) []tracker.Issue {
+	for i := range issues {
+		if issues[i].HasLabel(r.label) {
+			issues[i].Labels = slices.DeleteFunc(slices.Clone(issues[i].Labels), func(label string) bool { return label == r.label })
+		}
+		if len(issues[i].Labels) == 0 {
+			issues[i].Labels = nil // as in an issue that never had one
+		}
+	}
+	return issues
+}

@@ -1,0 +1,106 @@
+package feedback
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/defuse"
+)
+
+// Waiting returns the comment that tells the people of an issue that it is parked: why,
+// or the question of its agent, and how to let it go on.
+func Waiting(why, question string) string {
+	if question != "" {
+		return "The agent asks:\n\n" + quoted(question) + "\n\n" + schedule.GoOn
+	}
+	return "This issue waits for a person: " + defuse.Body(why) + ".\n\n" + schedule.GoOn
+}
+
+// GoesOn is what takes the place of [Waiting] when the issue goes on.
+const GoesOn = "This issue waited for a person. It goes on."
+
+// Digest returns a digest of what was said; empty for an empty text.
+func Digest(text string) string {
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Round describes a session on feedback that has ended.
+type Round struct {
+	Number       int    // of the sessions on feedback since somebody let the issue go on
+	On           string // what it was given, see [schedule.Feedback.Summary]
+	Outcome      schedule.Outcome
+	Next         schedule.Next
+	Before, Head string // where the program had left the branch before it, and has now
+}
+
+// Text returns the comment that tells people what became of their feedback.
+func (r Round) Text() string {
+	var result string
+	switch o := r.Outcome; {
+	case o.Class == schedule.NeedsInput:
+		result = "The agent has a question, which is in another comment."
+	case o.Refused != "":
+		result = "Its work was not published: " + defuse.Body(o.Refused)
+	case o.Class == schedule.Done && r.Head != "" && r.Head != r.Before:
+		result = "Its work is published as " + r.Head[:min(len(r.Head), 12)] + "."
+	case o.Class == schedule.Done:
+		result = "It changed nothing in the repository."
+	default:
+		result = "It did not come to an end: " + defuse.Body(o.Why)
+		if r.Next.Phase == schedule.Waiting {
+			result += ". It is tried again"
+		}
+		result += "."
+	}
+	return fmt.Sprintf("Session %d on feedback, for %s. %s", r.Number, defuse.Body(r.On), result)
+}
+
+// Standing describes how an issue stands.
+type Standing struct {
+	Phase    schedule.Phase // of its claim; empty for none
+	Why      string
+	Due      time.Time // of a waiting claim
+	Sessions int
+	Tokens   int64
+	URL      string // where its work is; empty for nowhere
+}
+
+// Text returns the comment that tells people how their issue stands.
+func (s Standing) Text(now time.Time) string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, "- "+fmt.Sprintf(format, args...)) }
+	switch s.Phase {
+	case schedule.Running:
+		add("a session works on it")
+	case schedule.Stopping:
+		add("its session is being ended: %s", defuse.Body(s.Why))
+	case schedule.Waiting:
+		if s.Due.After(now) {
+			add("it waits until %s: %s", s.Due.UTC().Format("2006-01-02 15:04 MST"), defuse.Body(s.Why))
+		} else {
+			add("it is due: the next run goes on with it")
+		}
+	case schedule.Parked:
+		add("it waits for a person: %s. %s", defuse.Body(s.Why), schedule.GoOn)
+	default:
+		add("%s", defuse.Body(s.Why))
+	}
+	add("%d sessions and %d tokens so far", s.Sessions, s.Tokens)
+	if s.URL != "" {
+		add("its work: %s", s.URL)
+	}
+	return "How this issue stands at " + now.UTC().Format("2006-01-02 15:04 MST") + ":\n\n" + strings.Join(lines, "\n")
+}
+
+// quoted returns the text of an agent as a quotation of Markdown.
+func quoted(text string) string {
+	return "> " + strings.ReplaceAll(strings.TrimSpace(defuse.Body(text)), "\n", "\n> ")
+}

@@ -1,0 +1,225 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/discussion"
+	"github.com/symphony-runner/symphony/runner/feedback"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// speakTime bounds everything that is posted about one issue at once. It is shorter than
+// what is reserved before a deadline.
+const speakTime = 8 * time.Second
+
+// The keys of the program's comments. There is one comment of each on an issue or its
+// pull request.
+const (
+	waitingKey = "waiting" // that the issue waits for a person
+	roundKey   = "round"   // what became of the latest feedback
+	statusKey  = "status"  // the answer to /symphony status
+)
+
+// post performs something on the tracker or on GitHub in the background. what names it,
+// and nothing is posted twice at once. After a failure, which is a warning, it is not
+// tried again before the next poll. done is called in the loop after a success.
+func (l *loop) post(ctx context.Context, what string, work func(context.Context) error, done func(*loop)) {
+	t := &l.talks
+	if t.posting == nil {
+		t.posting = map[string]bool{}
+	}
+	if t.posting[what] || t.failed[what] {
+		return
+	}
+	t.posting[what] = true
+	l.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, speakTime)
+		defer cancel()
+		err := work(ctx)
+		if errors.Is(err, tracker.ErrInDoubt) { // a repeated post changes nothing
+			err = work(ctx)
+		}
+		l.inbox <- posted{what, err, done}
+	})
+}
+
+// posted is the message that something was posted, or was not.
+type posted struct {
+	what string
+	err  error
+	done func(*loop)
+}
+
+func (m posted) applyTo(l *loop) {
+	delete(l.talks.posting, m.what)
+	if _, noLabel := errors.AsType[noLabelError](m.err); noLabel {
+		l.warn(m.err.Error())
+	} else if m.err != nil {
+		if l.talks.failed == nil {
+			l.talks.failed = map[string]bool{}
+		}
+		l.talks.failed[m.what] = true
+		l.warnError(m.what, m.err)
+		return
+	}
+	if m.done != nil {
+		m.done(l)
+	}
+}
+
+// answerOrders tells the people who gave commands what became of them, after the state
+// was saved.
+func (l *loop) answerOrders(ctx context.Context) {
+	for id, n := range l.talks.news {
+		if len(n.Orders) == 0 {
+			continue
+		}
+		talk := l.state.Conversations[id]
+		taken := n.Feedback.Command == "" || talk.Obeyed.Equal(n.Feedback.Obeyed) || talk.Heard.Equal(n.Feedback.Mark)
+		if !taken {
+			continue // it waits for a session to end
+		}
+		if n.Feedback.Command == "" && !talk.Heard.Equal(n.Feedback.Mark) { // what the plan need not know
+			l.converse(id, func(c *schedule.Conversation) { c.Obeyed = n.Feedback.Obeyed })
+		}
+		orders := n.Orders
+		n.Orders, n.Feedback.Command = nil, ""
+		l.talks.news[id] = n
+		d, number, status := l.conn.Discussion, l.numberOf(id), l.statusOf(id)
+		l.post(ctx, fmt.Sprintf("answer the commands on %s", l.nameOf(id)), func(ctx context.Context) error {
+			for _, o := range orders {
+				r := tracker.Obeyed
+				if !o.Known {
+					r = tracker.Unknown
+				}
+				if err := d.React(ctx, id, o, r); err != nil {
+					return err
+				}
+				if o.Command == schedule.CommandStatus {
+					if err := d.Say(ctx, id, number, statusKey, status); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}, nil)
+	}
+}
+
+// statusOf returns how an issue stands, for its people.
+func (l *loop) statusOf(id tracker.ID) string {
+	s := feedback.Standing{Why: "no session works on it, and nothing is due"}
+	if c, claimed := l.state.Claims[id]; claimed {
+		s.Phase, s.Why, s.Due, s.Sessions, s.Tokens = c.Phase, l.redact(c.Why), c.Due, c.Sessions, c.Tokens
+	} else {
+		talk := l.state.Conversations[id]
+		s.Sessions, s.Tokens = talk.Sessions, talk.Tokens
+	}
+	if d, delivered := l.state.Deliveries[id]; delivered {
+		s.URL = d.URL
+	}
+	return s.Text(time.Now())
+}
+
+// speakOfParked tells the people of each parked issue that it waits for them, where they
+// look, once for each reason, and that it goes on. It puts the label on, and takes it
+// off.
+func (l *loop) speakOfParked(ctx context.Context) {
+	d := l.conn.Discussion
+	if d == nil || d.Writer == nil {
+		return
+	}
+	for id, talk := range l.state.Conversations {
+		c := l.state.Claims[id]
+		waits, text := c.Phase == schedule.Parked, ""
+		if waits {
+			text = feedback.Waiting(l.redact(c.Why), l.redact(talk.Asked))
+		}
+		mark := feedback.Digest(text)
+		if talk.Posted == mark {
+			continue
+		}
+		what := "waits for them"
+		if !waits {
+			what, text = "goes on", feedback.GoesOn
+		}
+		number, label := l.numberOf(id), l.wf.Settings.Feedback.Label
+		l.post(ctx, fmt.Sprintf("tell the people of %s that it %s", l.nameOf(id), what), func(ctx context.Context) error {
+			if err := d.Say(ctx, id, number, waitingKey, text); err != nil && !errors.Is(err, tracker.ErrNotVisible) {
+				return err
+			}
+			return setLabel(ctx, d, id, label, waits)
+		}, func(l *loop) {
+			l.converse(id, func(c *schedule.Conversation) { c.Posted = mark })
+		})
+	}
+}
+
+// setLabel puts a label on an issue or takes it off. A label that the tracker does not
+// have is no failure to take off.
+func setLabel(ctx context.Context, d *discussion.Discussion, id tracker.ID, label string, on bool) error {
+	if label == "" {
+		return nil
+	}
+	err := d.Writer.Label(ctx, id, label, on)
+	switch {
+	case errors.Is(err, tracker.ErrNotVisible), !on && errors.Is(err, tracker.ErrInvalidConfig):
+		return nil
+	case errors.Is(err, tracker.ErrInvalidConfig):
+		return noLabelError{fmt.Errorf("feedback.label: %w; write label: \"\" to do without", err)}
+	}
+	return err
+}
+
+// noLabelError is the failure to put on a label that does not exist. Nothing would come
+// of another try, and all else was posted.
+type noLabelError struct{ error }
+
+// speakOfRound tells people what became of their feedback, when a session on it has
+// ended.
+func (l *loop) speakOfRound(m exited, next schedule.Next) {
+	if m.round == "" || l.conn.Discussion == nil {
+		return
+	}
+	talk := l.state.Conversations[m.id]
+	delivery := l.state.Deliveries[m.id]
+	text := feedback.Round{
+		Number: talk.Rounds + talk.CheckRounds, On: m.round, Outcome: m.outcome, Next: next,
+		Before: m.head, Head: delivery.Head,
+	}.Text()
+	d, number := l.conn.Discussion, l.numberOf(m.id)
+	l.post(m.speak, fmt.Sprintf("tell the people of %s what became of their feedback", l.nameOf(m.id)), func(ctx context.Context) error {
+		return d.Say(ctx, m.id, number, roundKey, l.redact(text))
+	}, nil)
+}
+
+// finishMerged performs a Finish: what a merged or closed pull request leaves is removed,
+// and the issue is finished in its tracker.
+func (l *loop) finishMerged(ctx context.Context, d schedule.Decision) {
+	if d.Clean {
+		l.remove(workspace.Issue{ID: string(d.ID), Identifier: l.nameOf(d.ID)})
+	}
+	branch, head, state := "", "", ""
+	if pull := l.talks.pulls[d.ID]; pull != nil && d.Feedback.Pull == schedule.PullMerged && d.Clean {
+		branch, head = l.state.Deliveries[d.ID].Branch, pull.Head
+	}
+	if d.Move {
+		state = l.wf.Settings.Delivery.MergedState
+	}
+	talk := l.conn.Discussion
+	l.post(ctx, fmt.Sprintf("finish %s", l.nameOf(d.ID)), func(ctx context.Context) error {
+		return talk.Merged(ctx, d.ID, branch, head, state)
+	}, func(l *loop) {
+		finished := func(s *schedule.State) { s.Finished(d.ID) }
+		finished(l.state)
+		l.unsaved.exits = append(l.unsaved.exits, finished)
+		delete(l.talks.news, d.ID)
+		l.issues.doubt(d.ID)
+		l.replan = true
+	})
+}
