@@ -2,6 +2,8 @@ package delivery
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -241,5 +243,38 @@ func TestSecretsDoNotLeave(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestAnObjectOfGitLFSIsTakenWithItsPointerOrNamed(t *testing.T) {
+	pointer := func(path string, size int64, taken bool) Change {
+		return Change{Path: path, New: Entry{git.ModeFile, 130}, Object: Object{ID: strings.Repeat("a", 64), Size: size, Taken: taken}}
+	}
+	on := Defaults()
+	on.LFS, on.MaxLFS = true, 10
+	for name, test := range map[string]struct {
+		settings Settings
+		changes  []Change
+		want     []string // the refusals
+	}{
+		"taken":          {on, []Change{pointer("a", 4, true), pointer("b", 6, true)}, nil},
+		"not there":      {on, []Change{pointer("a", 4, true), pointer("b", 6, false)}, []string{"b: it is a pointer of Git LFS, and the workspace does not have its object"}},
+		"too much":       {on, []Change{pointer("a", 5, false), pointer("b", 6, false)}, []string{"the new files in Git LFS have 11 bytes, and delivery.max_lfs_bytes is 10"}},
+		"more than that": {on, []Change{pointer("a", math.MaxInt64, false), pointer("b", math.MaxInt64, false)}, []string{"the new files in Git LFS have 9223372036854775807 bytes"}},
+		"switched off":   {Defaults(), []Change{pointer("a", math.MaxInt64, false)}, nil},
+	} {
+		v := test.settings.Check(Work{Changes: test.changes})
+		if len(v.Refusals) != len(test.want) {
+			t.Errorf("%s: %v", name, v.Refusals)
+			continue
+		}
+		for i, want := range test.want {
+			if !strings.Contains(v.Refusals[i].Error(), want) {
+				t.Errorf("%s: %v, want %q", name, v.Refusals[i], want)
+			}
+		}
+		if named := len(v.Warnings) == 1 && slices.Equal(v.Review, []string{"a"}); named != (name == "switched off") {
+			t.Errorf("%s: warnings %q, review %q", name, v.Warnings, v.Review)
+		}
 	}
 }
