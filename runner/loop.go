@@ -129,6 +129,9 @@ func (l *loop) open(ctx context.Context) error {
 	if err := l.load(ctx); err != nil {
 		return err
 	}
+	if err := l.takeOrder(); err != nil {
+		return err
+	}
 	l.adopt(ctx)
 	if l.tick.DryRun {
 		return nil
@@ -288,6 +291,7 @@ func (l *loop) policy() schedule.Policy {
 func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 	snap := l.issues.snapshot(l.state, l.cleaning, l.hold(now))
 	l.addFeedback(&snap)
+	l.addOrdered(&snap)
 	return snap
 }
 

@@ -33,6 +33,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	if err := l.refresh(ctx, slices.Sorted(maps.Keys(l.state.Claims))); err != nil {
 		l.unreadable("refresh claimed issues", err)
 	}
+	l.readOrdered(ctx)
 	l.cleanUp(ctx)
 	l.listen(ctx)
 	if !l.issues.listed() || l.room(now) {

@@ -61,6 +61,11 @@ type Runner struct {
 
 	Redact func(string) string // hides secrets in what leaves the program; nil hides none
 
+	// Order notes the command with which somebody started this run in a state, see
+	// [schedule.State.Order], and reports whether there was anything to note. Its error ends
+	// the run before anything is done. Nil for a run without a command.
+	Order func(s *schedule.State, now time.Time) (noted bool, err error)
+
 	Once         bool          // one tick, then return
 	MaxIssues    int           // sessions started in a tick at most; 0 leaves it to the workflow
 	Deadline     time.Duration // the tick ends before this much time has passed; 0 is never

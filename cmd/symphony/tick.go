@@ -31,6 +31,7 @@ type tickCommand struct {
 	logs       string        // a folder
 	reportFile string
 	failOn     string
+	order      order
 	event      action.Event // what started the job; zero outside Actions
 }
 
@@ -60,6 +61,8 @@ with a tick every polling.interval_ms; inside GitHub Actions it always does one.
 	flags.StringVar(&t.logs, "logs", "", "keep one event log per session in this `folder`")
 	flags.StringVar(&t.reportFile, "report", "", "write the report, as JSON, to this `file` too")
 	flags.StringVar(&t.failOn, "fail-on", failNever, "`when` to exit 1 after a completed tick: never, failed (or parked), parked")
+	flags.StringVar(&t.order.command, "command", "", "obey this `word` on --issue first, like a comment /symphony WORD: retry, stop, park, resume, status")
+	flags.StringVar(&t.order.issue, "issue", "", "the issue of --command, by its `name`, such as GH-7")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if flags.Changed("port") {
 			t.port = port
@@ -78,6 +81,9 @@ func (t *tickCommand) Run(ctx context.Context, args []string) error {
 	}
 	if !slices.Contains([]string{failNever, failFailed, failParked}, t.failOn) {
 		return fmt.Errorf("%w: %s is %q: want never, failed or parked", errUsage, t.option("fail-on"), t.failOn)
+	}
+	if err := t.checkOrder(); err != nil {
+		return err
 	}
 	path, err := workflowPath(args)
 	if err == nil && t.reportFile != "" {
@@ -123,6 +129,9 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	}
 	r.Once = t.once || t.actions.InActions()
 	r.MaxIssues, r.Deadline, r.Logs = t.maxIssues, t.deadline, t.logs
+	if t.order != (order{}) {
+		r.Order = t.takeOrder
+	}
 	if console.live {
 		r.Progress = console.show
 	}
@@ -174,6 +183,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)
 	tick.StartedBy = t.event.Cause()
+	t.answerOrder(&tick)
 	t.locateKept(&tick)
 	if t.openedAsJob(tick, wf) {
 		tick.Notices = append(tick.Notices, checksWait)

@@ -71,6 +71,8 @@ func (v view) idleReason() (lead, detail string) {
 		}
 	}
 	switch {
+	case v.Ordered && v.Acted == 0:
+		return "Nothing was started", "the command is kept for the run that works on the issue."
 	case v.Acted > 0 && v.DryRun:
 		return "Would start nothing", "there is only " + plural(v.Acted, "claim") + " of other runs to take over."
 	case v.Acted > 0:

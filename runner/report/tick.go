@@ -18,6 +18,7 @@ type Tick struct {
 	Service  bool // a run of many ticks, one after the other: the report is about all of them
 	Talks    bool // the program reads what people say about issues or pull requests
 
+	Ordered   bool   // a command of a person was taken that may be for another run
 	StartedBy string // the event that started the run, and of whom, as the runner reports it; empty outside Actions
 
 	Rows     []Row              // issues that were worked on, in the order of their first session
@@ -94,7 +95,7 @@ func (r *Row) Publish(d schedule.Delivery, pullRequest string) {
 
 // Work reports whether there was something to do besides looking: whether the tick
 // started, stopped, released, parked or took over an issue, or a dry run would.
-func (t Tick) Work() bool { return t.Acted > 0 || t.DryRun && t.planned() > 0 }
+func (t Tick) Work() bool { return t.Acted > 0 || t.Ordered || t.DryRun && t.planned() > 0 }
 
 // Counts holds the totals that scripts ask for.
 type Counts struct {

@@ -29,6 +29,7 @@ type Conversation struct {
 	CheckRounds int    // sessions on checks and conflicts alone, likewise
 	Asked       string // the agent's question that nobody has answered; empty for none
 	Posted      string // digest of what the program said last, so that it is not said again
+	Ordered     Order  // a command that was not given in a comment and is not obeyed yet; zero for none
 
 	// What the next claim of the issue begins with.
 	Thread   string
@@ -66,6 +67,12 @@ const (
 	CommandStatus Command = "status" // say how it stands
 )
 
+// Order is a command that a person gave by starting a run.
+type Order struct {
+	Command Command
+	By      string // may be empty
+}
+
 // PullState tells what became of the pull request of an issue.
 type PullState string
 
@@ -87,6 +94,7 @@ type Feedback struct {
 	Command Command // the latest of a trusted person that was not obeyed; a status is none
 	By      string  // who gave it
 	Obeyed  Mark    // the mark when it is obeyed
+	Ordered bool    // it is [Conversation.Ordered], not a comment
 
 	Pull   PullState
 	PullBy string // who merged or closed it; may be empty
@@ -146,6 +154,20 @@ func (s *State) Converse(id tracker.ID, change func(*Conversation)) {
 		s.Conversations[id] = c
 	}
 }
+
+// Order notes a command on an issue, for the run that can obey it: the one that works on
+// the issue, else any. It reports false for an issue without a claim and a delivery.
+func (s *State) Order(id tracker.ID, o Order, now time.Time) bool {
+	c := s.conversation(id, now)
+	c.Ordered = o
+	s.converse(id, c)
+	_, talks := s.Conversations[id]
+	return talks
+}
+
+// IsOrdered reports whether a command on the issue is not obeyed yet that was not given in
+// a comment.
+func (s *State) IsOrdered(id tracker.ID) bool { return s.Conversations[id].Ordered.Command != "" }
 
 // Finished forgets an issue whose [Finish] was performed. One that was not performed
 // is decided again in the next tick.
@@ -217,6 +239,10 @@ func (c Conversation) hasHeard(f Feedback) bool {
 
 // obey notes that the command was obeyed.
 func (c *Conversation) obey(f Feedback) {
+	if f.Ordered {
+		c.Ordered = Order{} // the comments are not obeyed with it
+		return
+	}
 	c.Obeyed, f.Command = f.Obeyed, ""
 	c.hear(f)
 }

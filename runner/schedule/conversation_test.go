@@ -300,3 +300,87 @@ func TestWhatWasReadOfAnEarlierConversationCountsNoMore(t *testing.T) {
 		t.Errorf("decided %+v", decisions)
 	}
 }
+
+// ordered returns a plan with a claimed issue on which somebody gave a command without a
+// comment, and whose comments may have been read.
+func ordered(t *testing.T, f fixture, command schedule.Command, read bool) fixture {
+	t.Helper()
+	issue := todo(1)
+	f.policy.MaxRounds = 5
+	f.snap.Claimed["1"] = &issue
+	f.state.StartConversations(noon.Add(-time.Hour))
+	if read {
+		f.snap.Feedback = map[tracker.ID]schedule.Feedback{"1": {Mark: at(1)}}
+	}
+	if !f.state.Order("1", schedule.Order{Command: command, By: "kim"}, noon) || !f.state.IsOrdered("1") {
+		t.Fatal("the command is not noted")
+	}
+	return f
+}
+
+func TestACommandThatStartedARunIsObeyedOnceLikeAComment(t *testing.T) {
+	t.Parallel()
+	for _, read := range []bool{true, false} { // also where nobody can comment
+		f := ordered(t, running(todo(1)), schedule.CommandStop, read)
+		stop := f.plan()
+		if len(stop) != 1 || stop[0].Action != schedule.Stop || stop[0].Why.Reason != schedule.Commanded {
+			t.Fatalf("stop: %+v", stop)
+		}
+		f = f.then(stop)
+		next := f.state.Exit("1", schedule.Outcome{Class: schedule.Stopped, Issue: f.snap.Claimed["1"]}, f.policy, noon)
+		if next.Phase != schedule.Parked || f.state.IsOrdered("1") {
+			t.Fatalf("after the stop: %+v, ordered: %t", next, f.state.IsOrdered("1"))
+		}
+		f = ordered(t, f, schedule.CommandRetry, read)
+		f.state.Converse("1", func(c *schedule.Conversation) { c.Rounds = 4 })
+		f = f.then(f.plan())
+		if c := f.state.Claims["1"]; c.Phase != schedule.Running || f.state.Conversations["1"].Rounds != 0 || f.state.IsOrdered("1") {
+			t.Errorf("after a retry: %+v", c)
+		}
+	}
+}
+
+func TestACommandWaitsForTheRunThatWorksOnTheIssue(t *testing.T) {
+	t.Parallel()
+	f := running(todo(1))
+	theirs := f.state.Claims["1"].Owner
+	f = ordered(t, f, schedule.CommandStop, true)
+	f.state.Self = schedule.Owner{Run: "another"}
+	if got := f.plan(); len(got) > 0 {
+		t.Fatalf("another run decided %+v", got)
+	}
+	f.state.Self = theirs // as it reads the state again
+	if got := f.plan(); len(got) != 1 || got[0].Action != schedule.Stop {
+		t.Errorf("the run of the session decided %+v", got)
+	}
+}
+
+func TestACommandLeavesTheCommandOfACommentForLater(t *testing.T) {
+	t.Parallel()
+	f := ordered(t, running(todo(1)), schedule.CommandResume, true)
+	f.snap.Feedback["1"] = schedule.Feedback{Mark: at(1), Command: schedule.CommandStop, By: "lee", Obeyed: at(2)}
+	f = f.then(f.plan())
+	if got := f.plan(); len(got) != 1 || got[0].Action != schedule.Stop || !strings.Contains(got[0].Why.Detail, "lee wrote") {
+		t.Errorf("after the resume: %+v", got)
+	}
+}
+
+func TestACommandNeedsAnIssueThatTheStateKnows(t *testing.T) {
+	t.Parallel()
+	f := running(todo(1))
+	if f.state.Order("2", schedule.Order{Command: schedule.CommandRetry}, noon) || len(f.state.Conversations) > 0 {
+		t.Errorf("noted: %+v", f.state.Conversations)
+	}
+	f.state.Deliver("2", schedule.Delivery{Identifier: "ABC-2", Branch: "b"})
+	if !f.state.Order("2", schedule.Order{Command: schedule.CommandRetry, By: "kim"}, noon) {
+		t.Fatal("not noted on a delivery")
+	}
+	issue := todo(2)
+	issue.State = "Review"
+	f.policy.HandedOver = "Review"
+	f.snap.Claimed["2"] = &issue
+	f = f.then(f.plan())
+	if c := f.state.Claims["2"]; c.Phase == "" || f.state.IsOrdered("2") {
+		t.Errorf("after a retry of an issue that was handed over: %+v", c)
+	}
+}

@@ -11,10 +11,13 @@ import (
 // left out.
 func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	f, read = pl.snap.Feedback[id]
-	if _, talks := pl.state.Conversations[id]; !read || !talks {
+	if _, talks := pl.state.Conversations[id]; !talks {
 		return Feedback{}, false
 	}
 	talk := pl.talk(id)
+	if !read {
+		return Feedback{}.withOrder(talk), false
+	}
 	if f.Mark.At.Before(talk.Heard.At) {
 		return Feedback{}, false // read before the conversation began again
 	}
@@ -31,7 +34,16 @@ func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	if _, delivered := pl.state.Deliveries[id]; !delivered {
 		f.Pull = "" // of a delivery that was forgotten since
 	}
-	return f, true
+	return f.withOrder(talk), true
+}
+
+// withOrder returns the feedback with a command that was not given in a comment. It goes
+// before one in a comment, which is not obeyed until then.
+func (f Feedback) withOrder(talk Conversation) Feedback {
+	if o := talk.Ordered; o.Command != "" {
+		f.Command, f.By, f.Ordered = o.Command, o.By, true
+	}
+	return f
 }
 
 // talk returns the conversation on an issue as it is after what the plan has decided.
@@ -74,10 +86,13 @@ func (pl *planner) startRules(c Claim, known *tracker.Issue) rules {
 }
 
 // unclaimed returns a claim without a phase for each issue that has a delivery and no
-// claim, and whose conversation was read.
+// claim, and whose conversation was read or on which a command waits.
 func (pl *planner) unclaimed() []Claim {
 	var claims []Claim
-	for id := range pl.snap.Feedback {
+	for id := range pl.state.Conversations {
+		if _, read := pl.snap.Feedback[id]; !read && !pl.state.IsOrdered(id) {
+			continue
+		}
 		_, claimed := pl.state.Claims[id]
 		_, delivered := pl.state.Deliveries[id]
 		if !claimed && delivered && !pl.state.Finishing[id] {
@@ -161,7 +176,11 @@ func (pl *planner) obey(c Claim, known *tracker.Issue, f Feedback) bool {
 
 // commanded says who gave a command.
 func commanded(f Feedback) Why {
-	return Why{Commanded, fmt.Sprintf("%s wrote /symphony %s", orElse(f.By, "somebody"), f.Command)}
+	verb := "wrote /symphony"
+	if f.Ordered {
+		verb = "started a run with the command"
+	}
+	return Why{Commanded, fmt.Sprintf("%s %s %s", orElse(f.By, "somebody"), verb, f.Command)}
 }
 
 // free lets an issue go on, and starts a session on it if there is room.

@@ -103,7 +103,8 @@ func sample() *schedule.State {
 			Given:  schedule.Mark{At: at(7, 0), IDs: []string{"IC_3@1772366821"}},
 			Parked: schedule.Mark{At: at(8, 0)}, Obeyed: schedule.Mark{At: at(9, 0)},
 			Pull: "91be", Closed: true, Rounds: 2, CheckRounds: 1, Asked: "Which colour?\n\t1. red", Posted: "77c2",
-			Thread: "th-0", Sessions: 3, Tokens: 99000,
+			Ordered: schedule.Order{Command: schedule.CommandStop, By: "kim"},
+			Thread:  "th-0", Sessions: 3, Tokens: 99000,
 		},
 		"b1": {Heard: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}

@@ -315,7 +315,19 @@ func (c conversation) clamped() conversation {
 	for _, m := range []*mark{&c.Heard, &c.Given, &c.Parked, &c.Obeyed} {
 		*m = m.clamped()
 	}
+	if c.Ordered.By = wholeOrEmpty(c.Ordered.By, maxName); !isCommand(c.Ordered.Command) {
+		c.Ordered = order{}
+	}
 	return c
+}
+
+// isCommand reports whether a command is one that waits for a run to obey it.
+func isCommand(c schedule.Command) bool {
+	switch c {
+	case schedule.CommandRetry, schedule.CommandResume, schedule.CommandStop, schedule.CommandPark:
+		return true
+	}
+	return false
 }
 
 // clamped returns the mark with its names kept whole or not at all. A comment whose name
@@ -343,7 +355,7 @@ func (c conversation) validate() error {
 	case min(c.Rounds, c.CheckRounds, c.Sessions) < 0 || c.Tokens < 0:
 		return errors.New("a count is negative")
 	case !reflect.DeepEqual(c, c.clamped()):
-		return errors.New("a text is too long or not plain, or a mark has too many names")
+		return errors.New("a text is too long or not plain, a mark has too many names, or a command is unknown")
 	case !allUTC(c.Heard.At, c.Given.At, c.Parked.At, c.Obeyed.At):
 		return errors.New("a time is not in UTC")
 	}

@@ -222,8 +222,9 @@ func genConversation(text text, size int) *rapid.Generator[schedule.Conversation
 		return schedule.Conversation{
 			Heard: mark("heard"), Given: mark("given"), Parked: mark("parked"), Obeyed: mark("obeyed"),
 			Pull: draw("pull"), Closed: rapid.Bool().Draw(t, "closed"), Posted: draw("posted"), Thread: draw("thread"),
-			Asked:  rapid.StringOfN(rapid.RuneFrom([]rune("aé☃𝄞\n\t`<")), 0, -1, maxAsked).Draw(t, "asked"),
-			Rounds: count().Draw(t, "rounds"), CheckRounds: count().Draw(t, "check rounds"), Sessions: count().Draw(t, "sessions"), Tokens: int64(count().Draw(t, "tokens")),
+			Ordered: rapid.SampledFrom([]schedule.Order{{}, {Command: schedule.CommandRetry, By: "kim"}, {Command: schedule.CommandPark}}).Draw(t, "ordered"),
+			Asked:   rapid.StringOfN(rapid.RuneFrom([]rune("aé☃𝄞\n\t`<")), 0, -1, maxAsked).Draw(t, "asked"),
+			Rounds:  count().Draw(t, "rounds"), CheckRounds: count().Draw(t, "check rounds"), Sessions: count().Draw(t, "sessions"), Tokens: int64(count().Draw(t, "tokens")),
 		}
 	})
 }

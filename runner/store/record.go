@@ -148,9 +148,15 @@ type conversation struct {
 	CheckRounds int        `json:"check_rounds,omitempty"`
 	Asked       string     `json:"asked,omitempty"`
 	Posted      string     `json:"posted,omitempty"`
+	Ordered     order      `json:"ordered,omitzero"`
 	Thread      string     `json:"thread,omitempty"`
 	Sessions    int        `json:"sessions,omitempty"`
 	Tokens      int64      `json:"tokens,omitempty"`
+}
+
+type order struct {
+	Command schedule.Command `json:"command"`
+	By      string           `json:"by,omitempty"`
 }
 
 type mark struct {
@@ -216,7 +222,7 @@ func newDelivery(id tracker.ID, d schedule.Delivery) delivery {
 func newConversation(id tracker.ID, c schedule.Conversation) conversation {
 	return conversation{
 		ID: id, Heard: newMark(c.Heard), Given: newMark(c.Given), Parked: newMark(c.Parked), Obeyed: newMark(c.Obeyed),
-		Pull: c.Pull, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted,
+		Pull: c.Pull, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: order(c.Ordered),
 		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }
@@ -281,7 +287,7 @@ func (d delivery) toSchedule() schedule.Delivery {
 func (c conversation) toSchedule() schedule.Conversation {
 	return schedule.Conversation{
 		Heard: schedule.Mark(c.Heard), Given: schedule.Mark(c.Given), Parked: schedule.Mark(c.Parked), Obeyed: schedule.Mark(c.Obeyed),
-		Pull: c.Pull, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted,
+		Pull: c.Pull, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: schedule.Order(c.Ordered),
 		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }

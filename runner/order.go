@@ -1,0 +1,57 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// takeOrder notes the command with which somebody started this run, if there is one. It
+// is kept in the state until a run has obeyed it: a session of another run is stopped by
+// that run, which reads the state at each poll.
+func (l *loop) takeOrder() error {
+	if l.Order == nil {
+		return nil
+	}
+	noted, err := l.Order(l.state, time.Now())
+	if err != nil || !noted {
+		return err
+	}
+	l.tick.Ordered = true
+	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
+		_, _ = l.Order(s, time.Now()) // an issue that another run has forgotten since needs nothing
+	})
+	return nil
+}
+
+// ordered returns the issues without a claim on which a command waits.
+func (l *loop) ordered() []tracker.ID {
+	var ids []tracker.ID
+	for id := range l.state.Conversations {
+		if _, claimed := l.state.Claims[id]; !claimed && l.state.IsOrdered(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// readOrdered reads those issues.
+func (l *loop) readOrdered(ctx context.Context) {
+	ids := l.ordered()
+	slices.Sort(ids)
+	if err := l.refresh(ctx, ids); err != nil {
+		l.unreadable("read the issues that a command is for", err)
+	}
+}
+
+// addOrdered adds those issues to a snapshot.
+func (l *loop) addOrdered(snap *schedule.Snapshot) {
+	for _, id := range l.ordered() {
+		if issue, known := l.issues.issues[id]; known && l.cleaning[id] == nil {
+			snap.Claimed[id] = issue
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// orderOn returns what a run is started with that gives a command on an issue.
+func orderOn(command schedule.Command) func(*schedule.State, time.Time) (bool, error) {
+	return func(s *schedule.State, now time.Time) (bool, error) {
+		return s.Order("A-1", schedule.Order{Command: command, By: "kim"}, now), nil
+	}
+}
+
+func TestACommandOfAnotherRunStopsASessionWithinAPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.flow.change(func(s *workflow.Settings) { s.Policy.Stall = 0 }, nil)
+		var took time.Duration
+		f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			began := time.Now()
+			<-ctx.Done()
+			took = time.Since(began)
+			return stopped(ctx)
+		}
+		other := f.run()
+		other.Self = schedule.Owner{Run: "2", Attempt: 1}
+		other.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Alive }
+		other.Order = orderOn(schedule.CommandStop)
+		time.AfterFunc(time.Hour, func() {
+			if tick, err := other.Run(t.Context()); err != nil || !tick.Work() || len(tick.Rows) > 0 {
+				t.Errorf("the run with the command: %v, work %t, %d issues", err, tick.Work(), len(tick.Rows))
+			}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+		defer cancel()
+		r := f.run()
+		r.Once = true
+		if _, err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if took < time.Hour || took > time.Hour+time.Minute {
+			t.Errorf("the session was stopped after %v", took)
+		}
+		if c := f.claims()["A-1"]; c.Phase != schedule.Parked || c.Why != "kim started a run with the command stop" || f.state().IsOrdered("A-1") {
+			t.Errorf("it left %+v", c)
+		}
+	})
+}
+
+func TestAPlanWithACommandHasWorkAndSavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.edit(func(s *schedule.State) {
+			s.Claims["A-1"] = schedule.Claim{ID: "A-1", Identifier: "A-1", Phase: schedule.Parked, Why: "which colour?"}
+		})
+		r := f.run()
+		r.Order = orderOn(schedule.CommandRetry)
+		tick, err := r.Plan(t.Context())
+		if err != nil || !tick.Work() || f.state().IsOrdered("A-1") {
+			t.Errorf("%v, work %t", err, tick.Work())
+		}
+	})
+}
+
+func TestARunWithACommandThatCannotBeNotedDoesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		worked := f.noteWork()
+		r, refused := f.run(), errors.New("no such issue")
+		r.Order = func(*schedule.State, time.Time) (bool, error) { return false, refused }
+		if _, err := r.Run(t.Context()); !errors.Is(err, refused) || len(*worked) > 0 {
+			t.Errorf("%v, worked on %v", err, *worked)
+		}
+	})
+}
