@@ -27,7 +27,7 @@ func (l *loop) finish(now time.Time) {
 	if l.state == nil {
 		return // the tick failed before it had a state
 	}
-	t.Service = !l.Once && !t.DryRun
+	t.Service, t.Talks = !l.Once && !t.DryRun, l.conn.Discussion != nil
 	t.Claims = maps.Clone(l.state.Claims)
 	t.Delivers, t.Deliveries = l.delivers(), maps.Clone(l.state.Deliveries)
 	t.Pause, t.Spent, t.Today = l.state.Pause, l.spent(), l.state.SpentToday(now)
