@@ -28,17 +28,22 @@
 // pull request, and attempt makes one run attempt: it composes workspace, prompt and
 // codex, and turns whatever happens into an outcome that schedule understands.
 //
+// What people and checks say about the work comes back by two packages: discussion reads
+// it and answers, feedback decides what of it nobody has answered. feedback is pure.
+//
 // # One tick
 //
 //	open   Workflows.Current, Connect, Store.Load; adopt the claims of dead runs
-//	┌─ round  reload WORKFLOW.md; at a poll: read the state again, clean up once, read claims and candidates
+//	┌─ round  reload WORKFLOW.md; at a poll: read the state again, clean up once, read claims and candidates,
+//	│         and what was said about the issues with a claim or a delivery
 //	│         plan    schedule.Plan; first read again the issues that would start on old knowledge,
 //	│                 and a list of candidates that is older than a poll
 //	│                 before the first session: fetch the repository, if there is one
 //	│         commit  Apply, then Store.Save: claims are durable BEFORE any effect;
 //	│                 if another run saved first: load, apply our exits, distrust all
 //	│                 that was read, plan again
-//	│         perform start and stop sessions, remove workspaces
+//	│         perform start and stop sessions, remove workspaces, finish what was merged
+//	│                 answer commands, and tell people that an issue waits for them
 //	│                 a session publishes its work: Store.Save, push, pull request, hand-over
 //	└─ wait   a session's update or exit, the poll timer, schedule's Wake, the deadline, a signal
 //	until nothing runs and nothing falls due soon; then save and report

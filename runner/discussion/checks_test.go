@@ -1,0 +1,79 @@
+package discussion
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/feedback"
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+func TestTheOutputOfACheckBeginsWithWhatSaysMost(t *testing.T) {
+	t.Parallel()
+	plain := func(text string) string { return text }
+	got := outputOf(client.FailedCheck{
+		Summary: "1 test failed", Steps: []string{"Build", "Test"},
+		Annotations: []client.Annotation{{Level: "FAILURE", Path: "cart.go", Line: 7, Title: "vet", Message: "unreachable"}},
+		Log:         "FAIL cart_test.go\n",
+	}, plain)
+	want := "1 test failed\n\nFailed steps: Build, Test\n\nfailure cart.go:7: vet unreachable\n\nThe end of the log:\n\nFAIL cart_test.go"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := outputOf(client.FailedCheck{NoLog: "the job was cancelled"}, plain); got != "There is no log: the job was cancelled" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A secret that is cut in half would not be recognized.
+func TestSecretsInALogAreHiddenBeforeItIsCut(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cret-value"
+	hide := func(text string) string { return strings.ReplaceAll(text, secret, "[hidden]") }
+	for cut := range len(secret) {
+		log := strings.Repeat("x", 50) + secret + strings.Repeat("y", maxLog-cut)
+		if got := outputOf(client.FailedCheck{Log: log}, hide); strings.Contains(got, secret[len(secret)-3:]) && cut > 2 {
+			t.Fatalf("a part of the secret is left: %q", got[:80])
+		}
+	}
+}
+
+func TestTheEndOfALogBeginsWithALine(t *testing.T) {
+	t.Parallel()
+	log := strings.Repeat("line\n", maxLog)
+	if got := lastBytes(log, 12); got != "line\nline\n" {
+		t.Errorf("got %q", got)
+	}
+	if got := lastBytes("short", 12); got != "short" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAnAnswerToAnItemReplacesItsOwnAlone(t *testing.T) {
+	t.Parallel()
+	one := feedback.Item{Feedback: prompt.Feedback{Kind: prompt.FeedbackComment, Author: "kim", URL: "https://example.org/1"}}
+	other := one
+	other.URL = "https://example.org/2"
+	if replyKey(one) != replyKey(one) || replyKey(one) == replyKey(other) {
+		t.Errorf("keys %s and %s", replyKey(one), replyKey(other))
+	}
+}
+
+func TestAnItemIsNamedWithoutMentioningAnybody(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ author, url, want string }{
+		{"kim", "https://example.org/1#c2", "[kim](https://example.org/1#c2)"},
+		{"kim", "", "kim"},
+		{"", "", "somebody"},
+		{"k](x)im", "https://example.org/1", "[k)(x)im](https://example.org/1)"},
+		{"kim", "https://example.org/1) [x](y", "kim"},
+	} {
+		item := feedback.Item{Feedback: prompt.Feedback{Author: row.author, URL: row.url}}
+		if got := reference(item); got != row.want {
+			t.Errorf("%+v: %q", row, got)
+		}
+	}
+}
