@@ -22,9 +22,10 @@ type worker struct {
 	last    attempt.Update // the merged updates so far
 	started time.Time
 
-	round string          // what the session was given, in one line; empty if it is none on feedback
-	head  string          // where the program had left the branch before the session
-	speak context.Context // of what is posted about the session when it has ended
+	round  string          // what the session was given, in one line; empty if it is none on feedback
+	rounds int             // how many sessions on feedback it makes, since somebody let the issue go on
+	head   string          // where the program had left the branch before the session
+	speak  context.Context // of what is posted about the session when it has ended
 }
 
 // perform carries out decisions that have been saved.
@@ -72,7 +73,8 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 		head: l.state.Deliveries[issue.ID].Head,
 	}
 	if d.Feedback.Round != "" {
-		w.round = d.Feedback.Summary
+		talk := l.state.Conversations[issue.ID]
+		w.round, w.rounds = d.Feedback.Summary, talk.Rounds+talk.CheckRounds
 	}
 	l.workers[issue.ID] = w
 	job := attempt.Job{

@@ -186,11 +186,9 @@ func (l *loop) speakOfRound(m exited, next schedule.Next) {
 	if m.round == "" || l.conn.Discussion == nil {
 		return
 	}
-	talk := l.state.Conversations[m.id]
-	delivery := l.state.Deliveries[m.id]
 	text := feedback.Round{
-		Number: talk.Rounds + talk.CheckRounds, On: m.round, Outcome: m.outcome, Next: next,
-		Before: m.head, Head: delivery.Head,
+		Number: m.rounds, On: m.round, Outcome: m.outcome, Next: next,
+		Delivers: l.delivers(), Before: m.head, Head: l.state.Deliveries[m.id].Head,
 	}.Text()
 	d, number := l.conn.Discussion, l.numberOf(m.id)
 	l.post(m.speak, fmt.Sprintf("tell the people of %s what became of their feedback", l.nameOf(m.id)), func(ctx context.Context) error {

@@ -38,6 +38,7 @@ type Round struct {
 	On           string // what it was given, see [schedule.Feedback.Summary]
 	Outcome      schedule.Outcome
 	Next         schedule.Next
+	Delivers     bool   // the program publishes the work
 	Before, Head string // where the program had left the branch before it, and has now
 }
 
@@ -51,8 +52,10 @@ func (r Round) Text() string {
 		result = "Its work was not published: " + defuse.Body(o.Refused)
 	case o.Class == schedule.Done && r.Head != "" && r.Head != r.Before:
 		result = "Its work is published as " + r.Head[:min(len(r.Head), 12)] + "."
-	case o.Class == schedule.Done:
+	case o.Class == schedule.Done && r.Delivers:
 		result = "It changed nothing in the repository."
+	case o.Class == schedule.Done:
+		result = "It came to its end."
 	default:
 		result = "It did not come to an end: " + defuse.Body(o.Why)
 		if r.Next.Phase == schedule.Waiting {
