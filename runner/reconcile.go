@@ -184,8 +184,10 @@ func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error 
 	for _, d := range decisions {
 		l.state.Apply(d, now)
 		starts = starts || d.Action == schedule.Dispatch
+		if d.Action != schedule.Observe { // which is nothing that people are told
+			l.tick.Acted++
+		}
 	}
-	l.tick.Acted += len(decisions)
 	if l.Once && len(l.workers) == 0 && !starts {
 		l.remember(now) // this may be the last save of the tick
 	}

@@ -30,7 +30,7 @@ type Tick struct {
 	Today    schedule.Day       // over all runs; without a date when the state was not read
 	Budget   schedule.Budget
 	NextDue  time.Time    // when the next waiting issue may continue; zero when none waits
-	Acted    int          // decisions that were performed, and claims taken over; the latter alone in a dry run
+	Acted    int          // decisions that were performed, without observations, and claims taken over; the latter alone in a dry run
 	Parked   []tracker.ID // issues that were parked in this tick, in that order
 	Stopped  string       // why the tick ended early, a [schedule.Reason]; empty when it did not
 	Notices  []string     // what people should know and is no failure
