@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/symphony-runner/symphony/codex/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
@@ -298,4 +300,23 @@ func TestATickWithoutASandboxBurnsNoTurn(t *testing.T) {
 		t.Errorf("validate: exit status %d\n%s", v.code, v.stdout)
 	}
 	p.noProcessLeft()
+}
+
+// TestTheRealCodexIsInTheConversations runs the scripts of conversations once more, with
+// the real Codex and a scripted model in place of the scripted agent.
+func TestTheRealCodexIsInTheConversations(t *testing.T) {
+	t.Parallel()
+	codex := codextest.Path(t)
+	params := scriptParams(func(env *testscript.Env, _ string) {
+		model := codextest.NewModel()
+		env.Defer(model.Close)
+		env.Setenv("AGENT", "exec "+shellQuote(codex)+" -c model=gpt-5.5 -c model_provider=scripted -c model_providers.scripted.name=scripted"+
+			" -c model_providers.scripted.base_url="+model.URL()+" -c model_providers.scripted.wire_api=responses -c features.plugins=false app-server")
+		setUpStory(env, model)
+	})
+	var err error
+	if params.Files, err = filepath.Glob(filepath.Join(scriptFolder, "conversation*.txt")); err != nil || len(params.Files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	testscript.Run(t, params)
 }

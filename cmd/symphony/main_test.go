@@ -225,11 +225,25 @@ func poll(holds func() bool) bool {
 
 // TestScripts runs the command line as users do; see testdata/script at the top.
 // In a script $AGENT is the command of the scripted agent, for codex.command,
-// and `await FILE TEXT` waits until a file holds a text.
+// and `await FILE TEXT` waits until a file holds a text. The commands github, linear and
+// workflow are of stories, see storyUsage.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("..", "..", "testdata", "script"),
+	params := scriptParams(func(env *testscript.Env, self string) {
+		env.Setenv("AGENT", "GORACE="+raceOptions+" exec "+self+" scripted-agent app-server --home "+filepath.Join(env.WorkDir, "agent"))
+		setUpStory(env, nil)
+	})
+	params.Dir = scriptFolder
+	testscript.Run(t, params)
+}
+
+// scriptFolder is the folder of the scripts.
+var scriptFolder = filepath.Join("..", "..", "testdata", "script")
+
+// scriptParams returns how scripts are run, with an agent that is set up with the path of
+// the program.
+func scriptParams(setUpAgent func(env *testscript.Env, self string)) testscript.Params {
+	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -239,15 +253,17 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("GORACE", raceOptions)
-			env.Setenv("AGENT", "GORACE="+raceOptions+" exec "+self+" scripted-agent app-server --home "+filepath.Join(env.WorkDir, "agent"))
 			env.Setenv("HOME", env.WorkDir)
+			setUpAgent(env, self)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"await":  await,
-			"expand": expand,
+			"await":    await,
+			"expand":   expand,
+			"github":   githubCommand,
+			"workflow": workflowCommand,
 		},
-	})
+	}
 }
 
 // await waits until a file holds a text: `await FILE TEXT`.

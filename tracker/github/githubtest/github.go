@@ -39,6 +39,7 @@ type GitHub struct {
 	lastID       int               // of comments, reviews and checks
 	levels       map[string]string // roles by login
 	keepBranches bool
+	labels       []string            // that exist besides those that something carries or carried
 	checks       map[string][]*check // by commit
 }
 

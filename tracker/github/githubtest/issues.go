@@ -218,9 +218,17 @@ func (g *GitHub) listed(r *http.Request) []object {
 	return list
 }
 
-// allLabels returns the labels that something carries or carried.
+// AddLabel makes a label of the repository.
+func (g *GitHub) AddLabel(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.labels = append(g.labels, name)
+}
+
+// allLabels returns the labels of the repository, and those that something carries or
+// carried.
 func (g *GitHub) allLabels() []string {
-	var all []string
+	all := slices.Clone(g.labels)
 	for _, t := range g.threads {
 		for _, l := range t.labelled {
 			all = append(all, l.label)
