@@ -62,13 +62,28 @@ func TestTheSecondRunOfTheActionGoesOnWithWhatTheFirstLeft(t *testing.T) {
 	}
 }
 
+func TestACommandIsAnInputOfTheAction(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.onHub()
+	m.job("max-issues", "1").perform().want(t, "success", "dispatched", "1", "parked", "1")
+	again := m.job("max-issues", "1", "command", "retry", "issue", "easy-1").perform()
+	again.want(t, "success", "dispatched", "1", "parked", "1")
+	if !strings.Contains(again.summary, "retry easy-1: EASY-1 is parked: the agent asks") || !strings.Contains(m.read("issues/EASY-2.md"), "state: Todo") {
+		t.Errorf("the issue of the command was not worked on:\n%s", again.summary)
+	}
+	m.job("command", "retry", "issue", "--dry-run").perform().want(t, "failure", "work", "")
+}
+
 // TestTheSampleRunOfTheReadmeRuns copies the workflow as a user does.
 func TestTheSampleRunOfTheReadmeRuns(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	hub := m.onHub()
 	j := m.job()
-	j.workflow = strings.Replace(readText(t, samplePath("github.yml")), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
+	// act copies the files of a checkout without a ref only; one that is empty is GitHub's default.
+	text := strings.Replace(readText(t, samplePath("github.yml")), "          ref: ${{ github.event.pull_request.base.repo.default_branch }} # never the files of a pull request\n", "", 1)
+	j.workflow = strings.Replace(text, "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
 	j.perform().want(t, "success", "work", "true", "dispatched", "2", "completed", "1", "parked", "1")
 	if page, _ := hub.File("symphony-state", "README.md"); !strings.Contains(page, "is kept between runs") {
 		t.Errorf("the state branch has the page:\n%s", page)

@@ -52,6 +52,9 @@ func TestBadInputsEndTheActionBeforeAnythingIsDone(t *testing.T) {
 		{bySymphony, "max-issues-negative", "max-issues", []string{"max-issues", "-1"}},
 		{bySymphony, "deadline", "deadline", []string{"deadline", "soon"}},
 		{bySymphony, "fail-on", "fail-on", []string{"fail-on", "everything"}},
+		{bySymphony, "command", `the input command is "merge": write one of retry`, []string{"command", "merge", "issue", "EASY-1"}},
+		{bySymphony, "command-of-two-lines", `"retry work=true"`, []string{"command", "retry\nwork=true", "issue", "EASY-1"}},
+		{bySymphony, "command-without-issue", "without the input issue", []string{"command", "retry"}},
 		{bySymphony, "state-branch", `"a..b"`, []string{"state-branch", "a..b"}},
 	}
 	for _, c := range cases {

@@ -31,6 +31,9 @@ func (s *State) Apply(d Decision, now time.Time) {
 		s.Tick.Sessions++
 		s.today(now).Sessions++
 	case Observe:
+		if d.Feedback.Ordered {
+			talk.obey(d.Feedback)
+		}
 		talk.hear(d.Feedback)
 		if d.Issue.ID != "" {
 			c.observe(d.Issue)

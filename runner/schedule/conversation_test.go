@@ -384,3 +384,20 @@ func TestACommandNeedsAnIssueThatTheStateKnows(t *testing.T) {
 		t.Errorf("after a retry of an issue that was handed over: %+v", c)
 	}
 }
+
+func TestACommandOnAnIssueThatIsOverIsDropped(t *testing.T) {
+	t.Parallel()
+	f := running()
+	f.state.Deliver("1", schedule.Delivery{Identifier: "ABC-1", Branch: "b"})
+	f = ordered(t, f, schedule.CommandRetry, false)
+	done := todo(1)
+	done.State = "Done"
+	f.snap.Claimed["1"] = &done
+	f = f.then(f.plan())
+	if f.state.IsOrdered("1") || len(f.state.Claims) > 0 {
+		t.Errorf("left: %+v %+v", f.state.Conversations, f.state.Claims)
+	}
+	if again := f.plan(); len(again) > 0 {
+		t.Errorf("decided %+v", again)
+	}
+}

@@ -171,9 +171,12 @@ func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 	if c.Phase == "" {
 		pl.taken[c.ID] = true
+		f, _ := pl.feedback(c.ID)
 		if !pl.freed[c.ID] {
-			f, _ := pl.feedback(c.ID)
 			pl.note(issue, "", "", unanswered(why, f))
+		}
+		if f.Ordered { // nothing comes of it, so that the issue is not read for it in every tick
+			pl.decide(Decision{Action: Observe, ID: c.ID, Feedback: f}, issue, "")
 		}
 		return
 	}
