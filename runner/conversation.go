@@ -39,11 +39,12 @@ func (l *loop) listen(ctx context.Context) {
 		return
 	}
 	now := time.Now()
+	rules := feedback.Rules{Bots: l.wf.Settings.Feedback.Bots, Drafts: l.wf.Settings.Delivery.Draft}
 	var unknown []tracker.ID
 	for _, t := range topics {
 		h := heard[t.ID]
 		talk := l.state.Conversations[t.ID]
-		n := feedback.Read(h.World, talk, feedback.Rules{Bots: l.wf.Settings.Feedback.Bots}, now)
+		n := feedback.Read(h.World, talk, rules, now)
 		l.talks.news[t.ID] = n
 		if h.Pull != nil {
 			l.talks.pulls[t.ID] = h.Pull

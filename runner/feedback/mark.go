@@ -61,7 +61,7 @@ func extend(m schedule.Mark, comments []tracker.Comment) schedule.Mark {
 	if len(names) > maxNames && timeOf(names[maxNames]).After(at) {
 		at = timeOf(names[maxNames])
 	}
-	if at.After(m.At) {
+	if at.After(begin(m)) { // which may be earlier in the same second: a flood is cut there
 		m.At = at.UTC()
 	}
 	from := begin(m)

@@ -23,7 +23,8 @@ const (
 
 // Rules say whose word counts besides that of people with write access.
 type Rules struct {
-	Bots []string // logins
+	Bots   []string // logins
+	Drafts bool     // the program opens its pull requests as drafts
 }
 
 // News is what was said about an issue that nobody has answered.
@@ -87,7 +88,7 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 	n.Feedback.Mark = extend(c.Heard, comments)
 	n.Feedback.Mark.Checks, n.Feedback.Mark.Conflict = c.Heard.Checks, c.Heard.Conflict
 	n.readOrders(obeyed, comments)
-	waits := n.readPull(w.Pull, c, said, now)
+	waits := n.readPull(w.Pull, c, rules, said, now)
 	if said {
 		n.Feedback.Round = schedule.RoundSaid
 	}
@@ -175,7 +176,7 @@ func (n *News) readOrders(obeyed schedule.Mark, comments []tracker.Comment) {
 
 // readPull adds what the pull request says besides its comments, and reports whether
 // more is to be expected of its checks.
-func (n *News) readPull(p *Pull, c schedule.Conversation, said bool, now time.Time) (waits bool) {
+func (n *News) readPull(p *Pull, c schedule.Conversation, rules Rules, said bool, now time.Time) (waits bool) {
 	if p == nil {
 		return false
 	}
@@ -183,8 +184,9 @@ func (n *News) readPull(p *Pull, c schedule.Conversation, said bool, now time.Ti
 	if p.State != schedule.PullOpen {
 		return false
 	}
-	if p.For != "" && p.Base != p.For {
-		n.Ignored = append(n.Ignored, fmt.Sprintf("somebody changed the base of %s from %s to %s: the work goes on against %s", p.URL, p.For, p.Base, p.For))
+	moved := p.For != "" && p.Base != p.For
+	if p.Complete { // otherwise it was said when it was read
+		n.Ignored = append(n.Ignored, p.changes(moved, rules.Drafts)...)
 	}
 	f := failuresOf(p, now)
 	if f.digest != "" && f.digest != c.Heard.Checks && (f.ended || said) {
@@ -194,7 +196,7 @@ func (n *News) readPull(p *Pull, c schedule.Conversation, said bool, now time.Ti
 		waits = true
 		n.Ignored = append(n.Ignored, fmt.Sprintf("%s of %s failed, and %d still run: they are waited for, at most %v", quote(f.names()), p.URL, p.Running, patience))
 	}
-	if p.Conflicts && p.Head != c.Heard.Conflict {
+	if p.Conflicts && !moved && p.Head != c.Heard.Conflict {
 		n.Items = append(n.Items, Item{OnPull: true, Feedback: prompt.Feedback{
 			Kind: prompt.FeedbackConflict, Author: p.Base, URL: p.URL,
 			Text: fmt.Sprintf("The branch conflicts with %s: merge origin/%s into it, and resolve the conflicts.", p.Base, p.Base),
@@ -202,6 +204,21 @@ func (n *News) readPull(p *Pull, c schedule.Conversation, said bool, now time.Ti
 		n.Feedback.Mark.Conflict, n.Feedback.Round = p.Head, schedule.RoundChecks
 	}
 	return waits
+}
+
+// changes says what people changed of a pull request that the program goes on with as it
+// was; moved tells that they changed its base.
+func (p *Pull) changes(moved, drafts bool) (sentences []string) {
+	if moved {
+		sentences = append(sentences, fmt.Sprintf("somebody changed the base of %s from %s to %s: the work goes on against %s, and whether it conflicts with %s is not looked at", p.URL, p.For, p.Base, p.For, p.Base))
+	}
+	if p.Draft && !drafts {
+		sentences = append(sentences, fmt.Sprintf("%s is a draft: what is said there counts all the same", p.URL))
+	}
+	if p.Ours != "" && p.Head != p.Ours {
+		sentences = append(sentences, fmt.Sprintf("somebody pushed to the branch of %s: the checks of their commit are theirs, and the next session begins with it", p.URL))
+	}
+	return sentences
 }
 
 // number makes the texts of the items fit to be given to the agent, drops the oldest of

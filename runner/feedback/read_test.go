@@ -71,10 +71,12 @@ func TestWhatCountsAsWork(t *testing.T) {
 		"a failed check":                       {open(Pull{Checks: []Check{red}}), schedule.RoundChecks, "check", ""},
 		"a failed check beside one that runs":  {open(Pull{Checks: []Check{red}, Running: 1}), "", "", `"unit" of https://example.org/pull/7 failed, and 1 still run`},
 		"checks that never end":                {open(Pull{Checks: []Check{{Name: "unit", Verdict: "failure", At: ago(31)}}, Running: 1}), schedule.RoundChecks, "check", ""},
-		"a failed check of what people pushed": {open(Pull{Head: "theirs", Ours: "ours", Checks: []Check{red}}), "", "", ""},
+		"a failed check of what people pushed": {open(Pull{Head: "theirs", Ours: "ours", Checks: []Check{red}}), "", "", "somebody pushed to the branch of https://example.org/pull/7"},
 		"a failed check and a comment":         {open(Pull{Checks: []Check{red}, Running: 1, Comments: tracker.Comments{List: []tracker.Comment{by("kim", "why?")}}}), schedule.RoundSaid, "comment check", ""},
 		"a conflict":                           {open(Pull{Conflicts: true, Base: "main"}), schedule.RoundChecks, "conflict", ""},
 		"another base":                         {open(Pull{Base: "next", For: "main"}), "", "", "somebody changed the base of https://example.org/pull/7 from main to next"},
+		"a conflict with another base":         {open(Pull{Base: "next", For: "main", Conflicts: true}), "", "", "whether it conflicts with next is not looked at"},
+		"a draft":                              {open(Pull{Draft: true}), "", "", "https://example.org/pull/7 is a draft: what is said there counts all the same"},
 		"more comments than are read":          {World{Comments: tracker.Comments{Omitted: 9_900}}, "", "", "9900 older comments were not read"},
 	} {
 		t.Run(name, func(t *testing.T) {
