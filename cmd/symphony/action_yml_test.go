@@ -130,7 +130,7 @@ func TestActionsOfOthersArePinnedByCommit(t *testing.T) {
 	versions := map[string]string{}
 	for _, path := range actionFiles(t) {
 		for line := range strings.Lines(readText(t, path)) {
-			_, used, found := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "- "), "uses: ")
+			used, found := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(line), "- "), "uses: ")
 			if !found || used == "./" || "uses: "+used == ownUse {
 				continue
 			}

@@ -57,7 +57,7 @@ func TestAnAnswerToAnItemReplacesItsOwnAlone(t *testing.T) {
 	one := feedback.Item{Feedback: prompt.Feedback{Kind: prompt.FeedbackComment, Author: "kim", URL: "https://example.org/1"}}
 	other := one
 	other.URL = "https://example.org/2"
-	if replyKey(one) != replyKey(one) || replyKey(one) == replyKey(other) {
+	if again := one; replyKey(one) != replyKey(again) || replyKey(one) == replyKey(other) {
 		t.Errorf("keys %s and %s", replyKey(one), replyKey(other))
 	}
 }

@@ -154,7 +154,7 @@ func (s *Store) download(ctx context.Context, missing []pointerAt) error {
 	return inParallel(ctx, objects, func(ctx context.Context, object lfsObject) error {
 		p := at[object.OID]
 		if refused := object.Error; refused != nil {
-			kind, _ := statusMeaning(refused.Code)
+			_, kind := statusMeaning(refused.Code)
 			if !errors.Is(kind, ErrUnavailable) && !errors.Is(kind, ErrForbidden) {
 				kind = ErrLFS
 			}

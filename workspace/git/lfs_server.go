@@ -163,7 +163,7 @@ func (l *lfsServer) explain(ctx context.Context, operation string, err error) er
 	if operation == "upload" {
 		need = "write"
 	}
-	kind, advice := statusMeaning(failed.Answer.Status)
+	advice, kind := statusMeaning(failed.Answer.Status)
 	switch {
 	case errors.Is(kind, ErrForbidden):
 		advice = "give the token the permission to " + need + " contents, or see whether the quota of Git LFS is used up"
@@ -181,25 +181,25 @@ func quoted(words string) string {
 	return fmt.Sprintf(" (%s)", sanitize(words))
 }
 
-// statusMeaning returns the category of a status that is none of success, and what to do.
-func statusMeaning(status int) (kind error, advice string) {
+// statusMeaning returns what to do about a status that is none of success, and its category.
+func statusMeaning(status int) (advice string, kind error) {
 	switch {
 	case status == http.StatusUnauthorized:
-		return ErrUnauthorized, "the token is missing, wrong or expired; correct repository.token"
+		return "the token is missing, wrong or expired; correct repository.token", ErrUnauthorized
 	case status == http.StatusForbidden, status == http.StatusInsufficientStorage, status == 509:
-		return ErrForbidden, "the permission for it is missing, or its quota is used up"
+		return "the permission for it is missing, or its quota is used up", ErrForbidden
 	case status == http.StatusNotFound, status == http.StatusGone:
-		return ErrNotFound, "it is not there"
+		return "it is not there", ErrNotFound
 	case status >= 300 && status < 400:
-		return ErrRenamed, "it has another address now; set repository.url to that of the repository"
+		return "it has another address now; set repository.url to that of the repository", ErrRenamed
 	case status == http.StatusTooManyRequests:
-		return ErrUnavailable, "it limits the rate; it is tried again"
+		return "it limits the rate; it is tried again", ErrUnavailable
 	case status == http.StatusNotImplemented:
-		return ErrUnsupported, "it cannot do this; remove repository.lfs"
+		return "it cannot do this; remove repository.lfs", ErrUnsupported
 	case status >= 500:
-		return ErrUnavailable, "it has a failure of its own; it is tried again"
+		return "it has a failure of its own; it is tried again", ErrUnavailable
 	}
-	return ErrUnsupported, "it does not take the request; remove repository.lfs"
+	return "it does not take the request; remove repository.lfs", ErrUnsupported
 }
 
 const (
@@ -286,7 +286,7 @@ func (l *lfsServer) transferOnce(ctx context.Context, method string, a lfsAction
 // finish calls use with an answer, or returns why it is none.
 func (l *lfsServer) finish(answer *http.Response, what string, watch *time.Timer, use func(*http.Response) error) error {
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
-		kind, advice := statusMeaning(answer.StatusCode)
+		advice, kind := statusMeaning(answer.StatusCode)
 		unwanted := errors.Is(kind, ErrNotFound) || errors.Is(kind, ErrUnsupported)
 		switch {
 		case unwanted && answer.Request.Method != http.MethodGet: // which may be because of what the agent made

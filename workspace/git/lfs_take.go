@@ -227,7 +227,7 @@ func (in *Incoming) upload(ctx context.Context, to Branch, objects []Pointer) er
 	}
 	return inParallel(ctx, answers, func(ctx context.Context, object lfsObject) error {
 		if refused := object.Error; refused != nil {
-			kind, _ := statusMeaning(refused.Code)
+			_, kind := statusMeaning(refused.Code)
 			if !errors.Is(kind, ErrUnavailable) && !errors.Is(kind, ErrForbidden) {
 				kind = ErrRejected
 			}

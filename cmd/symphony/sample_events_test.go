@@ -1,0 +1,172 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+// sampleFile is what the tests read of a sample of a user's workflow file.
+type sampleFile struct {
+	On   map[string]any
+	Jobs struct {
+		Tick struct {
+			If          string
+			Concurrency string
+			Steps       []step
+		}
+	}
+}
+
+func readSample(t *testing.T, name string) sampleFile {
+	t.Helper()
+	var f sampleFile
+	if err := yaml.Unmarshal([]byte(readText(t, samplePath(name))), &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestTheSamplesRunTheFilesOfTheDefaultBranch holds them to what makes events safe: the
+// files of a pull request would otherwise be the program's settings and hooks.
+func TestTheSamplesRunTheFilesOfTheDefaultBranch(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"github.yml", "linear.yml", "smallest.yml"} {
+		f := readSample(t, name)
+		for _, event := range []string{"pull_request_target", "pull_request", "push"} {
+			if _, listens := f.On[event]; listens {
+				t.Errorf("%s is started by %s", name, event)
+			}
+		}
+		checkout := f.Jobs.Tick.Steps[0].With
+		if _, listens := f.On["pull_request_review"]; listens && checkout["ref"] != "${{ github.event.pull_request.base.repo.default_branch }}" {
+			t.Errorf("%s checks out %q", name, checkout["ref"])
+		}
+		for event := range f.On {
+			if name != "smallest.yml" && !strings.Contains(f.Jobs.Tick.If, "github.event_name == '"+event+"'") {
+				t.Errorf("%s has no condition for %s", name, event)
+			}
+		}
+	}
+}
+
+// The events of the table, which differ from one that starts a tick in one thing each.
+const (
+	ourComment = `{"action":"created","sender":{"type":"User"},"issue":{"number":7,"user":{"type":"User"},"labels":[{"name":"symphony"}]},
+		"comment":{"author_association":"COLLABORATOR","body":"Use blue."}}`
+	pullComment = `{"action":"created","sender":{"type":"User"},"issue":{"number":9,"user":{"type":"Bot"},"labels":[],"pull_request":{"url":"x"}},
+		"comment":{"author_association":"MEMBER","body":"Use blue."}}`
+	ourReview = `{"action":"submitted","sender":{"type":"User"},"review":{"author_association":"OWNER","state":"changes_requested"},
+		"pull_request":{"head":{"ref":"symphony/GH-7","repo":{"full_name":"acme/shop"}},"base":{"repo":{"default_branch":"main"}}}}`
+	ourSuite = `{"action":"completed","check_suite":{"head_branch":"symphony/GH-7","conclusion":"failure"}}`
+	ourRun   = `{"action":"completed","workflow_run":{"head_branch":"symphony/GH-7","conclusion":"failure","head_repository":{"full_name":"acme/shop"}}}`
+	ourLabel = `{"action":"labeled","label":{"name":"symphony"},"issue":{"number":7}}`
+)
+
+// TestOnlyEventsThatMayBeWorkCostAJob has act evaluate the conditions of the samples.
+func TestOnlyEventsThatMayBeWorkCostAJob(t *testing.T) {
+	t.Parallel()
+	act := os.Getenv("SYMPHONY_TEST_ACT")
+	if act == "" {
+		t.Skip("no act: go install github.com/nektos/act@v0.2.89, and set SYMPHONY_TEST_ACT to its absolute path")
+	}
+	for name, row := range map[string]struct {
+		event, payload, old, new string
+		want                     string // the samples that start a tick
+	}{
+		"the schedule":                         {"schedule", `{}`, "", "", "github linear"},
+		"somebody starts it":                   {"workflow_dispatch", `{"inputs":{}}`, "", "", "github linear"},
+		"the label":                            {"issues", ourLabel, "", "", "github"},
+		"another label":                        {"issues", ourLabel, `"name":"symphony"`, `"name":"bug"`, ""},
+		"a comment":                            {"issue_comment", ourComment, "", "", "github"},
+		"a comment of a contributor":           {"issue_comment", ourComment, "COLLABORATOR", "CONTRIBUTOR", ""},
+		"a comment of a stranger":              {"issue_comment", ourComment, "COLLABORATOR", "NONE", ""},
+		"a comment of a bot":                   {"issue_comment", ourComment, `"sender":{"type":"User"}`, `"sender":{"type":"Bot"}`, ""},
+		"a comment that the program wrote":     {"issue_comment", ourComment, "Use blue.", `Waits.\n<!-- symphony-comment:waiting -->`, ""},
+		"a comment on another issue":           {"issue_comment", ourComment, `"name":"symphony"`, `"name":"symphony-docs"`, ""},
+		"a comment on a parked issue":          {"issue_comment", ourComment, `"name":"symphony"`, `"name":"needs-human"`, "github"},
+		"a command on any issue":               {"issue_comment", strings.Replace(ourComment, "Use blue.", "/symphony retry", 1), `[{"name":"symphony"}]`, `[]`, "github linear"},
+		"a command of a stranger":              {"issue_comment", strings.Replace(ourComment, "Use blue.", "/symphony retry", 1), "COLLABORATOR", "NONE", ""},
+		"a comment on a pull request of ours":  {"issue_comment", pullComment, "", "", "github linear"},
+		"a comment on one of a person":         {"issue_comment", pullComment, `"user":{"type":"Bot"}`, `"user":{"type":"User"}`, ""},
+		"a review":                             {"pull_request_review", ourReview, "", "", "github linear"},
+		"a review without a verdict":           {"pull_request_review", ourReview, "changes_requested", "commented", "github linear"},
+		"an approval":                          {"pull_request_review", ourReview, "changes_requested", "approved", ""},
+		"a review of a stranger":               {"pull_request_review", ourReview, "OWNER", "NONE", ""},
+		"a review of a bot":                    {"pull_request_review", ourReview, `"type":"User"`, `"type":"Bot"`, ""},
+		"a review of a fork":                   {"pull_request_review", ourReview, "acme/shop", "mallory/shop", ""},
+		"a review of another branch":           {"pull_request_review", ourReview, "symphony/GH-7", "fix", ""},
+		"a failed check":                       {"check_suite", ourSuite, "", "", "github linear"},
+		"a green check":                        {"check_suite", ourSuite, "failure", "success", ""},
+		"a failed check of another branch":     {"check_suite", ourSuite, "symphony/GH-7", "main", ""},
+		"a failed check of a fork":             {"check_suite", ourSuite, `"symphony/GH-7"`, "null", ""},
+		"a failed workflow":                    {"workflow_run", ourRun, "", "", "github linear"},
+		"a workflow that ran out of time":      {"workflow_run", ourRun, `"failure"`, `"timed_out"`, "github linear"},
+		"a cancelled workflow":                 {"workflow_run", ourRun, `"failure"`, `"cancelled"`, ""},
+		"a failed workflow of another branch":  {"workflow_run", ourRun, "symphony/GH-7", "main", ""},
+		"a failed workflow of a fork's branch": {"workflow_run", ourRun, "acme/shop", "mallory/shop", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if row.old != "" && !strings.Contains(row.payload, row.old) {
+				t.Fatalf("the payload has no %q", row.old)
+			}
+			payload := strings.Replace(row.payload, row.old, row.new, 1)
+			var started []string
+			for _, sample := range []string{"github", "linear"} {
+				if startsJob(t, act, readSample(t, sample+".yml"), row.event, payload) {
+					started = append(started, sample)
+				}
+			}
+			if got := strings.Join(started, " "); got != row.want {
+				t.Errorf("starts the jobs of %q, not of %q", got, row.want)
+			}
+		})
+	}
+}
+
+// startsJob reports whether an event starts the job of a sample, by act in a repository
+// of the name acme/shop. The steps are left out.
+func startsJob(t *testing.T, act string, f sampleFile, event, payload string) bool {
+	t.Helper()
+	if _, listens := f.On[event]; !listens {
+		return false
+	}
+	dir := t.TempDir()
+	workflow, err := yaml.Marshal(map[string]any{"on": slices.Sorted(maps.Keys(f.On)), "jobs": map[string]any{"tick": map[string]any{
+		"if": f.Jobs.Tick.If, "runs-on": "ubuntu-latest", "steps": []map[string]string{{"name": "reached", "run": "true"}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"tick.yml": string(workflow), "event.json": payload, "act/actrc": ""} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "tick.yml"},
+		{"-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit", "--quiet", "--message", "All"},
+		{"remote", "add", "origin", "https://github.com/acme/shop"}} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), act, event, "--dryrun", "--json", "-P", "ubuntu-latest=-self-hosted", "--eventpath", "event.json", "--workflows", "tick.yml")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir, "HOME="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("act: %v\n%s", err, out)
+	}
+	return strings.Contains(string(out), "reached")
+}
