@@ -17,7 +17,8 @@ import (
 //	<key>.busy      a session runs in the workspace
 //	<key>.json      the workspace is complete and no process runs in it
 //
-// A further file, <key>.note, holds what [Root.SaveNote] was given.
+// A further file, <key>.note, holds what [Root.SaveNote] was given, and the folder
+// <key>.work what [Root.SaveWork] was given.
 //
 // A state changes by a rename, so a run that is killed leaves the state that tells
 // the next run what to do: a partial workspace is deleted, and a busy one is
@@ -154,8 +155,8 @@ func (r *Root) markComplete(ws Workspace) error {
 
 // clearPartial removes the metadata of a workspace that no longer exists.
 func (r *Root) clearPartial(ws Workspace) error {
-	for _, name := range []string{noteFile(ws.Key), partialFile(ws.Key)} {
-		if err := r.metadata.Load().Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range []string{noteFile(ws.Key), workFolder(ws.Key), newWork(ws.Key), partialFile(ws.Key)} {
+		if err := r.metadata.Load().RemoveAll(name); err != nil {
 			return fmt.Errorf("mark workspace %s as gone: %w", ws.Path, err)
 		}
 	}

@@ -253,8 +253,8 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 		run.Branch, run.Base = repo.Checkout.Branch.String(), repo.Checkout.Base.String()
 		run.Uncommitted = a.work.byHost && kept
 		run.Submodules = len(a.work.submodules) > 0
-		if a.work.aside {
-			run.Aside = git.AsideBranch
+		for i := range a.work.aside {
+			run.Aside = append(run.Aside, git.AsideBranch(i))
 		}
 	}
 	if p.fresh, err = template.Render(a.Issue, run); err != nil || a.Thread == "" {

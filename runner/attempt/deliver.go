@@ -106,6 +106,9 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 	if err := a.saveStart(got.Head, filesOf(a.work.tree)); err != nil { // another run would deliver it again, which changes nothing
 		w.warnings = append(w.warnings, a.brief(err.Error()))
 	}
+	if err := a.dropAside(incoming.Commits); err != nil {
+		w.warnings = append(w.warnings, a.brief(err.Error()))
+	}
 	return nil
 }
 

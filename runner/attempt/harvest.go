@@ -28,10 +28,11 @@ type work struct {
 	session  *codex.Session
 	ws       workspace.Workspace
 	began    time.Time
-	unfilled bool // the workspace is of no use for another session
-	byHost   bool // no program of the host can run in the sandbox
-	kept     bool // the workspace has what the last session left
-	aside    bool // on a branch of its own
+	unfilled bool        // the workspace is of no use for another session
+	byHost   bool        // no program of the host can run in the sandbox
+	kept     bool        // the workspace has what the last session left
+	head     savedWork   // of an earlier session, with which the branch begins; zero for none
+	aside    []savedWork // of earlier sessions, each on a branch of its own
 
 	submodules []git.Submodule // of the workspace
 	inside     []string        // paths of those that had changes when the work was taken last
@@ -49,6 +50,12 @@ type work struct {
 	latest      Delivered     // the answer to it
 	changed     bool          // what is published was changed by this session
 	warnings    []string      // failures that do not change the outcome
+}
+
+// savedWork is work that is saved beside the workspace.
+type savedWork struct {
+	number int
+	tip    git.ObjectID
 }
 
 // hold waits until nothing is being published, and calls use.
@@ -78,18 +85,19 @@ var errReceived = errors.New("the rest of the work is not read")
 // workspace that git cannot read is a [*git.Refusal].
 func (a *attempt) harvest(ctx context.Context) (*git.Incoming, error) {
 	from := a.from()
-	return a.harvestBy(ctx, from, a.Repository.Host.Harvest(from.Start, a.temp, a.work.tree))
+	return a.harvestBy(ctx, from, a.Repository.Host.Harvest(from.Start, a.temp, a.work.tree), io.Discard)
 }
 
-// harvestBy does the work of harvest, by a command of the host.
-func (a *attempt) harvestBy(ctx context.Context, from git.From, command git.Command) (*git.Incoming, error) {
+// harvestBy does the work of harvest, by a command of the host. It writes what the command
+// prints to printed too.
+func (a *attempt) harvestBy(ctx context.Context, from git.From, command git.Command, printed io.Writer) (*git.Incoming, error) {
 	// With these, files that are not committed make the same commit each time.
 	date := fmt.Sprintf("%d +0000", a.work.began.Unix())
 	command.Env = append(slices.Clone(command.Env), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
 
 	var incoming *git.Incoming
 	err := a.stream(ctx, command, maxHarvest, func(r io.Reader) (err error) {
-		incoming, err = a.Repository.Store.Receive(ctx, r, from)
+		incoming, err = a.Repository.Store.Receive(ctx, io.TeeReader(r, printed), from)
 		return err
 	})
 	if err == nil {

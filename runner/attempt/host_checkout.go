@@ -57,7 +57,7 @@ func (a *attempt) fillByHost(ctx context.Context, ws workspace.Workspace) error 
 	checkout, files := repo.Checkout, filesOf(git.WorkTree{Paths: repo.Checkout.Paths, LFS: repo.LFS != nil})
 	checkout.Head = checkout.BaseHead
 	if !ws.CreatedNow {
-		start, ok := a.readStart(ws)
+		start, ok := parseStart(a.Workspaces.Note(ws))
 		if ok {
 			checkout.Head = start.from.Start
 		}

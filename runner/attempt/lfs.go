@@ -27,25 +27,30 @@ func (a *attempt) objects(ctx context.Context) (*git.Objects, error) {
 // takeObjects takes the new objects of Git LFS of the work from the workspace, as the work
 // itself was taken. What is missing is for the policy to refuse.
 func (a *attempt) takeObjects(ctx context.Context, in *git.Incoming) error {
-	lfs := a.Repository.LFS
-	if lfs == nil {
-		return nil
-	}
-	wanted, err := in.NewObjects(ctx, lfs.History)
-	if err != nil {
+	wanted, total, err := a.wantedObjects(ctx, in)
+	if err != nil || len(wanted) == 0 {
 		return err
-	}
-	total := int64(0)
-	for _, o := range wanted {
-		total += o.Size
-		if o.Size > lfs.MaxBytes || total > lfs.MaxBytes {
-			return nil
-		}
-	}
-	if len(wanted) == 0 {
-		return nil
 	}
 	return a.stream(ctx, a.Repository.Host.ObjectsCommand(wanted), int(total)+len(wanted), func(r io.Reader) error {
 		return in.TakeObjects(r, wanted)
 	})
+}
+
+// wantedObjects returns the objects of Git LFS to take with the work, and how many bytes
+// they have: none of work that has more than the limit.
+func (a *attempt) wantedObjects(ctx context.Context, in *git.Incoming) (wanted []git.NewObject, total int64, err error) {
+	lfs := a.Repository.LFS
+	if lfs == nil {
+		return nil, 0, nil
+	}
+	if wanted, err = in.NewObjects(ctx, lfs.History); err != nil {
+		return nil, 0, err
+	}
+	for _, o := range wanted {
+		total += o.Size
+		if o.Size > lfs.MaxBytes || total > lfs.MaxBytes {
+			return nil, 0, nil
+		}
+	}
+	return wanted, total, nil
 }

@@ -67,6 +67,52 @@ func TestWorkInGitLFSThatWasLeftIsContinued(t *testing.T) {
 	}
 }
 
+// The sessions between that which made the work and that which merges it have its objects no
+// longer in their workspaces: they stay beside, with the work.
+func TestObjectsOfGitLFSStayWithWorkBesideThatOfAPerson(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Run `printf new > model.bin && git commit -qam new && printf more > more.bin`\n")
+	f.inLFS()
+	upload := f.deliver
+	f.moves("person.txt")
+	if got := f.session(t.Context()); got.Delivered {
+		t.Fatalf("%+v", got)
+	}
+	f.deliver = upload
+	f.stopInCheckout()
+	f.setScript("- [ ] Run `test \"$(cat model.bin)\" = old && rm -rf .git`\n- [ ] Exit `7`\n")
+	f.session(t.Context())
+	f.setScript("- [ ] Say `ready`\n- [ ] Hang\n")
+	f.sessionUntil("ready", schedule.Interrupted)
+	f.setScript("- [ ] Run `test \"$(cat model.bin)\" = old && git merge -q --no-edit unpublished && test \"$(cat model.bin more.bin)\" = newmore`\n")
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
+		t.Errorf("%+v", got)
+	}
+	f.assertModel("new")
+	if got := f.readText(f.object("more")); got != "more" {
+		t.Errorf("the object of more.bin is %q", got)
+	}
+	f.assertNothingAside()
+}
+
+// The bounds may change between the sessions: what is published is within those of now.
+func TestSavedObjectsOfGitLFSAreWithinTheLimitsOfNow(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Run `printf new > model.bin`\n")
+	f.inLFS()
+	upload := f.deliver
+	f.moves("person.txt")
+	f.session(t.Context())
+	f.deliver = upload
+	f.setScript("- [ ] Say `ready`\n- [ ] Hang\n")
+	f.sessionUntil("ready", schedule.Interrupted)
+	f.job.Repository.LFS = &LFS{MaxBytes: 2}
+	f.setScript("- [ ] Run `git merge -q --no-edit unpublished && grep -q oid model.bin`\n")
+	if got := f.session(t.Context()); got.Class != schedule.Done || len(got.Warnings) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A workspace that was filled without the contents has other files than one with them.
 func TestWhenLFSIsSwitchedPointersAreNoWork(t *testing.T) {
 	t.Parallel()

@@ -212,6 +212,7 @@ func (a *attempt) runThread(ctx context.Context, session *codex.Session, ws work
 	if !settled {
 		taken = a.abandon(ctx, session)
 	}
+	a.endAside(settled && taken)
 	if !a.delivers() {
 		return err
 	}
@@ -263,7 +264,10 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 		}
 	}
 	a.work.tree = git.WorkTree{Paths: checkout.Paths, LeftOut: git.LeftOut(strings.Fields(printed.String())), LFS: checkout.Objects != nil}
-	return a.saveStart(git.ObjectID{}, filesOf(a.work.tree))
+	if err := a.saveStart(git.ObjectID{}, filesOf(a.work.tree)); err != nil || a.work.head.number == 0 {
+		return err
+	}
+	return a.Workspaces.DropWork(ws, a.work.head.number)
 }
 
 // seal prepares the .git of the host for the agent.
@@ -278,43 +282,53 @@ func (a *attempt) seal(ws workspace.Workspace) error {
 // renewGit gives the workspace a new .git: with what the last session left, if that
 // was not taken, else with what the remote has. It returns what is to be checked out.
 func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) (git.Checkout, error) {
-	checkout := a.Repository.Checkout
-	left, err := a.leftover(ctx, ws)
+	checkout, store := a.Repository.Checkout, a.Repository.Store
+	works, err := a.leftover(ctx, ws)
 	if err != nil {
 		return checkout, err
 	}
-	if checkout.Objects, err = a.objects(ctx); err != nil {
-		return checkout, err
-	}
-	if left != nil {
-		defer left.Close()
-	}
-	if err := a.findSubmodules(ctx); err != nil {
-		return checkout, err
-	}
-	checkout.Submodules = a.work.submodules
-	if left != nil {
-		if a.work.aside {
-			checkout.Aside = left.Tip
-		} else {
-			checkout.Head = left.Tip
+	defer closeAll(works)
+	checkout.ReadOnly, err = store.ReadOnly(ctx, nil, checkout.Head, checkout.BaseHead, checkout.Pushed)
+	for _, work := range works {
+		if err == nil && !checkout.ReadOnly {
+			checkout.ReadOnly, err = store.ReadOnly(ctx, work.Incoming, work.Tip)
+		}
+		saved := savedWork{work.number, work.Tip}
+		if a.work.head.number > 0 || !a.continues(work) {
+			a.work.aside, checkout.Aside = append(a.work.aside, saved), append(checkout.Aside, work.Tip)
+			continue
+		}
+		a.work.head, checkout.Head = saved, work.Tip
+		if checkout.Pushed.IsZero() { // the base may have moved, without the work
+			a.work.start = work.from.Start
 		}
 	}
-	checkout.ReadOnly, err = a.Repository.Store.ReadOnly(ctx, left, checkout.Head, checkout.BaseHead, checkout.Pushed, checkout.Aside)
+	if err == nil {
+		checkout.Objects, err = a.objects(ctx)
+	}
+	if err == nil {
+		err = a.findSubmodules(ctx)
+		checkout.Submodules = a.work.submodules
+	}
+	if err == nil {
+		err = a.saveStart(git.ObjectID{}, replacing)
+	}
 	if err != nil {
 		return checkout, err
 	}
 	err = a.Workspaces.ReplaceGit(ws, func(folder *os.Root) error {
-		err := a.Repository.Store.Populate(folder, checkout)
-		if err == nil && left != nil {
-			err = left.CopyPacks(folder)
+		err := store.Populate(folder, checkout)
+		for _, work := range works {
+			if err == nil {
+				err = work.CopyPacks(folder)
+			}
 		}
 		return err
 	})
-	if err != nil {
-		return checkout, err
+	if err == nil {
+		err = a.saveStart(git.ObjectID{}, filling)
 	}
-	return checkout, a.saveStart(git.ObjectID{}, filling)
+	return checkout, err
 }
 
 // errCheckout: git could not fill a workspace.

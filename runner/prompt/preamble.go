@@ -63,8 +63,12 @@ func repository(run Run) string {
 		return ""
 	}
 	text := fmt.Sprintf("The workspace is a Git repository on the branch `%s`, whose base is `%s`. ", run.Branch, run.Base)
-	if run.Aside != "" {
-		text += fmt.Sprintf("Others have pushed to it since the last session, whose work was not published and is on the local branch `%s`: merge that, as far as it is still of use. ", run.Aside)
+	switch len(run.Aside) {
+	case 0:
+	case 1:
+		text += fmt.Sprintf("Others have pushed to it since an earlier session, whose work was not published and is on the local branch `%s`: merge that, as far as it is still of use. ", run.Aside[0])
+	default:
+		text += fmt.Sprintf("Others have pushed to it since earlier sessions, whose work was not published and is on the local branches `%s`: merge them, as far as they are still of use. ", strings.Join(run.Aside, "`, `"))
 	}
 	text += "You cannot push from it or fetch into it"
 	if run.Delivers {

@@ -86,10 +86,17 @@ func TestAPromptSaysThatChangesInsideSubmodulesAreNotTaken(t *testing.T) {
 
 func TestAPromptNamesTheBranchWithWorkThatStandsAside(t *testing.T) {
 	t.Parallel()
-	for aside, want := range map[string]bool{"": false, "unpublished": true} {
-		got := mustRender(t, Run{Branch: "symphony/GH-7", Base: "main", WorkspaceKept: true, Aside: aside})
-		if strings.Contains(got, "on the local branch `unpublished`: merge that") != want {
-			t.Errorf("aside on %q: %s", aside, got)
+	for _, test := range []struct {
+		aside []string
+		want  string
+	}{
+		{nil, "whose base is `main`. You cannot push"},
+		{[]string{"unpublished"}, "on the local branch `unpublished`: merge that"},
+		{[]string{"unpublished", "unpublished-2"}, "on the local branches `unpublished`, `unpublished-2`: merge them"},
+	} {
+		got := mustRender(t, Run{Branch: "symphony/GH-7", Base: "main", WorkspaceKept: true, Aside: test.aside})
+		if !strings.Contains(got, test.want) {
+			t.Errorf("aside on %q: %s", test.aside, got)
 		}
 	}
 }

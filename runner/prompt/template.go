@@ -86,10 +86,10 @@ type Run struct {
 	// Branch is the branch of a workspace that the host fills, and Base the one that its
 	// work is for; empty if hooks fill it.
 	Branch, Base string
-	Uncommitted  bool   // what the last session committed in a kept workspace is there as changes
-	Aside        string // the branch with work of the last session that Branch does not have; empty for none
-	Submodules   bool   // there are submodules in such a workspace
-	Delivers     bool   // the work is taken from such a workspace, and there is the tool deliver
+	Uncommitted  bool     // what the last session committed in a kept workspace is there as changes
+	Aside        []string // branches with work of earlier sessions that Branch does not have
+	Submodules   bool     // there are submodules in such a workspace
+	Delivers     bool     // the work is taken from such a workspace, and there is the tool deliver
 
 	Feedback []Feedback // what was said about the work and nobody has answered, oldest first
 	Replies  bool       // there is the tool reply

@@ -301,6 +301,53 @@ func TestAStreamThatIsNotThatOfTheObjectsIsRefused(t *testing.T) {
 	}
 }
 
+// The file with saved objects is the host's. Even so no more comes out of it than the work
+// wants.
+func TestSavedObjectsAreCheckedWhenTheyAreRead(t *testing.T) {
+	t.Parallel()
+	d := newLFS(t)
+	folder := d.workspace(t, "GH-1")
+	write(t, filepath.Join(folder, "big.bin"), "changed\n")
+	in := d.take(t, folder)
+	defer in.Close()
+	var saved strings.Builder
+	if err := in.SaveObjects(&saved); err != nil {
+		t.Fatal(err)
+	}
+	changed := Pointer{lfstest.OID("changed\n"), 8}
+	line := changed.OID + " 8\n"
+	if saved.String() != line+"changed\n" {
+		t.Fatalf("saved: %q", saved.String())
+	}
+	const unreadable = "the objects of Git LFS cannot be read: "
+	for text, test := range map[string]struct {
+		has  bool
+		says string
+	}{
+		saved.String():                      {has: true},
+		"":                                  {},
+		lfstest.OID("abc") + " 3\nabc":      {}, // of other work
+		"../x 3\nabc" + saved.String():      {has: true},
+		line:                                {says: unreadable + "unexpected EOF"},
+		line + "chang":                      {says: unreadable + "unexpected EOF"},
+		line + "CHANGED\n":                  {says: `"big.bin" is in Git LFS, and the workspace has something else`},
+		saved.String() + "x":                {has: true, says: unreadable + "EOF"},
+		lfstest.OID("abc") + " 3\nab":       {says: unreadable + "EOF"},
+		changed.OID + " -8\nchanged\n":      {says: unreadable + "a line does not name an object"},
+		changed.OID + "\nchanged\n":         {says: unreadable + "a line does not name an object"},
+		strings.Repeat("0", 10_000) + "\nx": {says: unreadable + "bufio: buffer full"},
+	} {
+		in.taken = nil
+		err := in.TakeSaved(strings.NewReader(text), []NewObject{{changed, "big.bin"}})
+		if test.says == "" && err != nil || test.says != "" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.says)) {
+			t.Errorf("%q: %v, want %q", text, err, test.says)
+		}
+		if in.Has(changed) != test.has || test.has != (len(in.taken) > 0) {
+			t.Errorf("%q: taken: %v", text, in.taken)
+		}
+	}
+}
+
 // failing is a stream that ends with an error.
 type failing struct{ err error }
 

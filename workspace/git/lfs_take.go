@@ -97,40 +97,50 @@ func (h *Host) ObjectsCommand(objects []NewObject) Command {
 // [Incoming.Object]. r must return an error, not io.EOF, if the command failed. The error
 // for what is no such output is a [Refusal].
 func (in *Incoming) TakeObjects(r io.Reader, objects []NewObject) error {
-	if in.taken == nil {
-		in.taken = map[string]Pointer{}
-	}
-	failed := func(err error) error {
-		return &Refusal{Reason: fmt.Sprintf("the objects of Git LFS cannot be read: %v", err), Err: err}
-	}
 	from := bufio.NewReader(r)
 	for _, o := range objects {
 		flag, err := from.ReadByte()
 		switch {
 		case err != nil:
-			return failed(err)
+			return unreadable(err)
 		case flag == '-':
 			continue
 		case flag != '+':
 			return refuse("the objects of Git LFS cannot be read: %q is in the place of one", flag)
 		}
-		one := &exactly{r: from, left: o.Size}
-		err = writeObject(in.lfsFolder(), o.Pointer, one)
-		switch {
-		case errors.Is(err, ErrLFS) && one.err == nil:
-			return refuse("%q is in Git LFS, and the workspace has something else in the place of its object; write the file again, and commit it", sanitize(o.Path))
-		case one.err != nil:
-			return failed(one.err)
-		case err != nil:
-			return fmt.Errorf("take the objects of Git LFS: %w", err)
+		if err := in.takeObject(from, o); err != nil {
+			return err
 		}
-		in.taken[o.OID] = o.Pointer
 	}
 	if _, err := from.ReadByte(); err == nil {
 		return refuse("something follows the objects of Git LFS")
 	} else if err != io.EOF {
-		return failed(err)
+		return unreadable(err)
 	}
+	return nil
+}
+
+// unreadable returns the error for objects of Git LFS that end early or cannot be read.
+func unreadable(err error) error {
+	return &Refusal{Reason: fmt.Sprintf("the objects of Git LFS cannot be read: %v", err), Err: err}
+}
+
+// takeObject takes the next bytes of a stream into the quarantine as an object.
+func (in *Incoming) takeObject(from io.Reader, o NewObject) error {
+	one := &exactly{r: from, left: o.Size}
+	err := writeObject(in.lfsFolder(), o.Pointer, one)
+	switch {
+	case errors.Is(err, ErrLFS) && one.err == nil:
+		return refuse("%q is in Git LFS, and the workspace has something else in the place of its object; write the file again, and commit it", sanitize(o.Path))
+	case one.err != nil:
+		return unreadable(one.err)
+	case err != nil:
+		return fmt.Errorf("take the objects of Git LFS: %w", err)
+	}
+	if in.taken == nil {
+		in.taken = map[string]Pointer{}
+	}
+	in.taken[o.OID] = o.Pointer
 	return nil
 }
 

@@ -23,16 +23,16 @@ type Person struct {
 // Checkout describes the content of a new workspace.
 type Checkout struct {
 	Base     Branch
-	BaseHead ObjectID // where origin/<base> points
-	Branch   Branch   // of the issue; it is checked out
-	Head     ObjectID // where the branch starts
-	Pushed   ObjectID // where origin/<branch> points; zero if the remote does not have it
-	Aside    ObjectID // where [AsideBranch] points: earlier work that the branch does not have; zero for none
-	User     Person   // author and committer of what the agent commits
-	Paths    []string // folders whose files are checked out, with those beside and above them; empty is everything
-	ReadOnly bool     // there are files in folders that a sandbox may keep read-only; see [Store.ReadOnly]
-	Objects  *Objects // of Git LFS; nil leaves pointers
-	Exclude  []string // patterns of files that are neither committed nor cleaned away, such as caches
+	BaseHead ObjectID   // where origin/<base> points
+	Branch   Branch     // of the issue; it is checked out
+	Head     ObjectID   // where the branch starts
+	Pushed   ObjectID   // where origin/<branch> points; zero if the remote does not have it
+	Aside    []ObjectID // earlier work that the branch does not have; see [AsideBranch]
+	User     Person     // author and committer of what the agent commits
+	Paths    []string   // folders whose files are checked out, with those beside and above them; empty is everything
+	ReadOnly bool       // there are files in folders that a sandbox may keep read-only; see [Store.ReadOnly]
+	Objects  *Objects   // of Git LFS; nil leaves pointers
+	Exclude  []string   // patterns of files that are neither committed nor cleaned away, such as caches
 
 	// Submodules are those of Head that get their files, as [Store.Submodules] returns
 	// them; the folders of others stay empty.
@@ -42,8 +42,14 @@ type Checkout struct {
 // repositoryFolders are the folders of a new repository.
 var repositoryFolders = []string{"objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "hooks"}
 
-// AsideBranch is the local branch for work that could not be put on the issue's branch.
-const AsideBranch = "unpublished"
+// AsideBranch returns the name of the local branch for the work at an index of
+// [Checkout].Aside.
+func AsideBranch(index int) string {
+	if index == 0 {
+		return "unpublished"
+	}
+	return fmt.Sprintf("unpublished-%d", index+1)
+}
 
 // Populate writes a new .git into an empty folder. The packs are copies, so that the
 // agent may do with them what it likes, and nothing in it leads back to the store. They
@@ -132,7 +138,7 @@ func (s *Store) copyPacks(into *os.Root, folder string) error {
 }
 
 // CopyPacks copies the work into a .git that [Store.Populate] has made, so that Head or
-// Aside can be its tip, with the objects of Git LFS that were taken with it.
+// one of Aside can be its tip, with the objects of Git LFS that were taken with it.
 func (in *Incoming) CopyPacks(into *os.Root) error {
 	const folder = "objects/pack"
 	entries, err := os.ReadDir(filepath.Join(in.dir, folder))
@@ -174,8 +180,8 @@ func copyFile(into *os.Root, name, from string, mode fs.FileMode) error {
 // packed-refs, which wants them sorted.
 func (c Checkout) packedRefs() string {
 	refs := map[string]ObjectID{}
-	if !c.Aside.IsZero() {
-		refs[Branch{AsideBranch}.ref()] = c.Aside
+	for i, commit := range c.Aside {
+		refs[Branch{AsideBranch(i)}.ref()] = commit
 	}
 	refs[c.Branch.ref()], refs[c.Base.tracking()] = c.Head, c.BaseHead
 	if !c.Pushed.IsZero() {
