@@ -141,9 +141,10 @@ func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx contex
 	}
 }
 
-// numberOf returns the number of the open pull request of an issue, 0 if there is none.
+// numberOf returns the number of the pull request of an issue, 0 if there is none. Who
+// closes one looks there.
 func (l *loop) numberOf(id tracker.ID) int {
-	if p := l.talks.pulls[id]; p != nil && p.State != schedule.PullOpen || l.wf.Settings.Delivery.Kind != workflow.KindPullRequest {
+	if l.wf.Settings.Delivery.Kind != workflow.KindPullRequest {
 		return 0
 	}
 	return l.state.Deliveries[id].Number

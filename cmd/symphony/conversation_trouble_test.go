@@ -20,11 +20,15 @@ const (
 )
 
 // newTalk returns a shop whose work is delivered. What its agent is sent from then on
-// is in the file wire. The agent adds a line to log.txt in each of its next turns.
-func newTalk(t *testing.T) *shop {
+// is in the file wire. The agent adds a line to log.txt in each of its next turns, after
+// those that are given.
+func newTalk(t *testing.T, turns ...string) *shop {
 	t.Helper()
 	s := newShop(t, sameWork)
-	s.hub.Edit(1, "- [ ] "+sameWork+strings.Repeat("\n\n## Next turn\n\n- [ ] Append `more` to `log.txt`\n", 8))
+	for range 8 {
+		turns = append(turns, "Append `more` to `log.txt`")
+	}
+	s.hub.Edit(1, "- [ ] "+strings.Join(append([]string{sameWork}, turns...), "\n\n## Next turn\n\n- [ ] "))
 	var ahead atomic.Int64 // of our clock, in seconds: each event has one of its own
 	s.hub.SetClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Add(1)) * time.Second) })
 	for _, person := range []string{"kim", "lee"} {
