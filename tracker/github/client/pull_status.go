@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -91,7 +90,7 @@ func (c *Client) PullStatuses(ctx context.Context, numbers []int) (map[int]PullS
 	var lacks lackList
 	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
 	for part := range slices.Chunk(numbers, maxPulls) {
-		data := reflect.New(pullsQuery(part))
+		data := reflect.New(numbersQuery[pullNode]("pullRequest", part))
 		forbidden, err := c.queryVisible(ctx, ReadPullRequests, data.Interface(), c.repositoryVariables())
 		if err == nil {
 			err = c.lacksOfPaths(&lacks, ReadPullRequests, forbidden)
@@ -110,28 +109,6 @@ func (c *Client) PullStatuses(ctx context.Context, numbers []int) (map[int]PullS
 		}
 	}
 	return statuses, lacks, nil
-}
-
-// pullsQuery returns the type of a query for pull requests of a repository:
-//
-//	struct {
-//		Repository *struct {
-//			P12 *pullNode `graphql:"p12: pullRequest(number: 12)"`
-//			…
-//		} `graphql:"repository(owner: $owner, name: $name)"`
-//	}
-func pullsQuery(numbers []int) reflect.Type {
-	fields := make([]reflect.StructField, len(numbers))
-	for i, n := range numbers {
-		fields[i] = reflect.StructField{
-			Name: fmt.Sprintf("P%d", n), Type: reflect.TypeFor[*pullNode](),
-			Tag: reflect.StructTag(fmt.Sprintf(`graphql:"p%d: pullRequest(number: %d)"`, n, n)),
-		}
-	}
-	return reflect.StructOf([]reflect.StructField{{
-		Name: "Repository", Type: reflect.PointerTo(reflect.StructOf(fields)),
-		Tag: `graphql:"repository(owner: $owner, name: $name)"`,
-	}})
 }
 
 // repositoryVariables returns the variables of a query about the repository.
