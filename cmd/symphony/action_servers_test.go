@@ -17,6 +17,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -105,15 +106,16 @@ type linearProject struct {
 	team, project trackertest.Object
 	states        []trackertest.Object
 	issues        []trackertest.Object
+	comments      map[string][]trackertest.Object // by id of the issue
 }
 
-func newLinear(t *testing.T) *linearProject {
+func newLinear(t testing.TB) *linearProject {
 	t.Helper()
 	schema, err := trackertest.LoadSchema(filepath.Join(root, "testdata", "api", "linear.graphql"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &linearProject{schema: schema}
+	l := &linearProject{schema: schema, comments: map[string][]trackertest.Object{}}
 	for _, name := range []string{"Todo", "In Progress", "In Review", "Done", "Canceled", "Duplicate"} {
 		l.states = append(l.states, trackertest.Object{"id": "state " + name, "name": name})
 	}
@@ -148,13 +150,37 @@ func (l *linearProject) add(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, none := len(l.issues)+1, trackertest.Connection([]trackertest.Object{}, nil)
+	id := fmt.Sprintf("5b2f7d3e-0000-4000-8000-%012d", n)
 	identifier := fmt.Sprintf("ENG-%d", n)
 	l.issues = append(l.issues, trackertest.Object{
-		"id": fmt.Sprintf("5b2f7d3e-0000-4000-8000-%012d", n), "identifier": identifier, "title": fmt.Sprintf("Work %d", n), "description": text,
+		"id": id, "identifier": identifier, "title": fmt.Sprintf("Work %d", n), "description": text,
 		"priority": 0.0, "branchName": "kim/x", "url": "https://linear.app/acme/issue/" + identifier, "trashed": nil, "assignee": nil,
 		"createdAt": "2026-03-01T12:00:00.000Z", "updatedAt": "2026-03-01T12:00:00.000Z", "state": l.states[0], "team": l.team, "project": l.project,
-		"labels": none, "inverseRelations": none,
+		"labels": none, "inverseRelations": none, "comments": trackertest.Resolver(func(a map[string]any) any {
+			return trackertest.Connection(trackertest.Filter(l.comments[id], a["filter"]), nil)(a)
+		}),
 	})
+}
+
+// comment has a member comment on an issue.
+func (l *linearProject) comment(number int, by, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	issue := l.issues[number-1]
+	id, at := issue["id"].(string), time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+	said := fmt.Sprintf("0c0ffee0-0000-4000-8000-%012d", len(l.comments[id])+1)
+	l.comments[id] = append([]trackertest.Object{{ // the newest comes first
+		"id": said, "body": text, "url": "https://linear.app/acme/comment/" + said, "createdAt": at, "updatedAt": at, "editedAt": nil,
+		"user":     trackertest.Object{"displayName": by, "active": true, "guest": false, "app": false, "isMe": false},
+		"botActor": trackertest.Object(nil), "externalUser": trackertest.Object(nil),
+	}}, l.comments[id]...)
+}
+
+// stateOf returns the name of the state of an issue.
+func (l *linearProject) stateOf(number int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.issues[number-1]["state"].(trackertest.Object)["name"].(string)
 }
 
 // answer carries out one query or mutation.

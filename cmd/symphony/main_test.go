@@ -261,6 +261,7 @@ func scriptParams(setUpAgent func(env *testscript.Env, self string)) testscript.
 			"await":    await,
 			"expand":   expand,
 			"github":   githubCommand,
+			"linear":   linearCommand,
 			"workflow": workflowCommand,
 		},
 	}

@@ -46,6 +46,7 @@ func storyOf(ts *testscript.TestScript) *story {
 		s.hub.SetClock(time.Now)
 		s.hub.KeepBranches()
 		s.hub.Commit("main", map[string]string{"README.md": "# Shop\n"})
+		ts.Setenv("CLONE_URL", s.hub.CloneURL())
 	}
 	return s
 }
@@ -61,9 +62,10 @@ github approve|merge PULL WHO
 github show issue|comments|threads NUMBER
 github show pulls|branches
 github show commits BRANCH
-linear issue FILE
-linear comment WHO TEXT
-linear show issue|comments
+linear start                           sets LINEAR_URL and LINEAR_API_KEY
+linear issue FILE                      as in github issue; the title is "Work 1"
+linear comment NUMBER WHO TEXT
+linear show NUMBER                     the state of an issue
 workflow FILE                          a file of the repository's default branch, with ${NAME} of the environment
 workflow run EVENT                     the job begins; what follows runs in it`
 
@@ -118,6 +120,36 @@ func githubCommand(ts *testscript.TestScript, neg bool, args []string) {
 		for _, name := range slices.Sorted(maps.Keys(s.hub.Branches())) {
 			fmt.Fprintln(ts.Stdout(), name)
 		}
+	default:
+		ts.Fatalf("%s", storyUsage)
+	}
+}
+
+// linearCommand has people act on Linear, or shows what is there. It begins with
+// the verb start.
+func linearCommand(ts *testscript.TestScript, neg bool, args []string) {
+	s := storyOf(ts)
+	if neg || len(args) == 0 || (args[0] == "start") != (s.linear == nil) {
+		ts.Fatalf("%s", storyUsage)
+	}
+	number := 0
+	if len(args) > 1 && args[0] != "issue" {
+		var err error
+		number, err = strconv.Atoi(args[1])
+		ts.Check(err)
+	}
+	switch verb := args[0] + strconv.Itoa(len(args)); {
+	case verb == "start1":
+		s.linear = newLinear(s.t)
+		ts.Setenv("LINEAR_URL", s.linear.URL)
+		ts.Setenv("LINEAR_API_KEY", linearKey)
+	case verb == "issue2":
+		_, body := s.readIssue(ts, args[1])
+		s.linear.add(body)
+	case verb == "comment4":
+		s.linear.comment(number, args[2], args[3])
+	case verb == "show2":
+		fmt.Fprintf(ts.Stdout(), "ENG-%d is in %s\n", number, s.linear.stateOf(number))
 	default:
 		ts.Fatalf("%s", storyUsage)
 	}
