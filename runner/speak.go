@@ -123,7 +123,7 @@ func (l *loop) statusOf(id tracker.ID) string {
 	if d, delivered := l.state.Deliveries[id]; delivered {
 		s.URL = d.URL
 	}
-	return s.Text(time.Now())
+	return l.redact(s.Text(time.Now()))
 }
 
 // speakOfParked tells the people of each parked issue that it waits for them, where they
@@ -138,7 +138,7 @@ func (l *loop) speakOfParked(ctx context.Context) {
 		c := l.state.Claims[id]
 		waits, text := c.Phase == schedule.Parked, ""
 		if waits {
-			text = feedback.Waiting(l.redact(c.Why), l.redact(talk.Asked))
+			text = l.redact(feedback.Waiting(l.redact(c.Why), l.redact(talk.Asked)))
 		}
 		mark := feedback.Digest(text)
 		if talk.Posted == mark {

@@ -68,7 +68,7 @@ func (a *attempt) callReply(ctx context.Context, arguments json.RawMessage) (ans
 		if err := a.asked.reserve(); err != nil {
 			return err.Error(), false
 		}
-		if err := a.Reply(ctx, f.ID, input.Text, input.Resolve); err != nil {
+		if err := a.asked.inTurn(func() error { return a.Reply(ctx, f.ID, input.Text, input.Resolve) }); err != nil {
 			return "The answer was not posted: " + err.Error(), false
 		}
 		return "The answer is posted.", true
@@ -127,6 +127,15 @@ type asked struct {
 	mu        sync.Mutex
 	questions []string
 	replies   int
+
+	posting sync.Mutex // held while an answer is posted: two to one item are one comment
+}
+
+// inTurn runs post when no other one runs.
+func (q *asked) inTurn(post func() error) error {
+	q.posting.Lock()
+	defer q.posting.Unlock()
+	return post()
 }
 
 // add adds a question, and reports whether there was room for it.

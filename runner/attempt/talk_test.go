@@ -2,15 +2,20 @@ package attempt
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // callOf returns a step of the scripted agent.
@@ -137,5 +142,59 @@ func TestASessionWithoutFeedbackHasNothingToAnswer(t *testing.T) {
 	f.run(t.Context())
 	if log := f.readText(f.path("logs", "events.jsonl")); !strings.Contains(log, "there is no feedback to answer in this session") {
 		t.Errorf("the agent was not told so:\n%s", log)
+	}
+}
+
+// A keyed comment is found before it is posted: two answers at once would be two comments.
+func TestAnswersArePostedOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	a := &attempt{Job: Job{Feedback: []prompt.Feedback{{ID: "1"}}}}
+	answer := json.RawMessage(`{"to":"1","text":"Done."}`)
+	var posting, most atomic.Int32
+	var second sync.WaitGroup
+	var once sync.Once
+	a.Reply = func(context.Context, string, string, bool) error {
+		most.Store(max(most.Load(), posting.Add(1)))
+		once.Do(func() {
+			second.Go(func() { a.callReply(t.Context(), answer) })
+			for range 10_000 { // the other one has the time to begin
+				runtime.Gosched()
+			}
+		})
+		posting.Add(-1)
+		return nil
+	}
+	a.callReply(t.Context(), answer)
+	second.Wait()
+	if most.Load() != 1 {
+		t.Error("two answers were posted at once")
+	}
+}
+
+// What makes a text harmless takes comments and invisible characters away, which may stand
+// inside a secret.
+func TestNoToolOfTheTrackerSendsASecret(t *testing.T) {
+	t.Parallel()
+	for name, arguments := range map[string]string{
+		"as it is":               `{"body":{"body":"it is s3cret-value"}}`,
+		"in a list":              `{"list":["a",{"b":"s3cret-value"}]}`,
+		"as a name":              `{"s3cret-value":1}`,
+		"with escapes":           `{"body":"s3cret\u002dvalue"}`,
+		"around a comment":       `{"body":"s3cret<!-- x -->-value"}`,
+		"with invisible letters": `{"body":"s3cret\u200b-value"}`,
+	} {
+		calls := 0
+		a := &attempt{Job: Job{Redact: func(text string) string { return strings.ReplaceAll(text, "s3cret-value", "***") }}}
+		a.Tracker.Tools = []tracker.Tool{{Name: "api", Call: func(context.Context, tracker.Issue, json.RawMessage) tracker.ToolResult {
+			calls++
+			return tracker.ToolResult{OK: true}
+		}}}
+		tool := a.tools()[0]
+		if text, ok := tool.Call(t.Context(), json.RawMessage(arguments)); ok || calls > 0 || !strings.Contains(text, "secret of this run") {
+			t.Errorf("%s: %d calls, %q", name, calls, text)
+		}
+		if _, ok := tool.Call(t.Context(), json.RawMessage(`{"body":"s3cret - value"}`)); !ok {
+			t.Errorf("%s: a text without the secret was not sent", name)
+		}
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/defuse"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -22,6 +25,9 @@ func (a *attempt) tools() []codex.Tool {
 		tools = append(tools, codex.Tool{
 			Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema,
 			Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
+				if a.holdsSecret(arguments) {
+					return "the arguments hold a secret of this run, or what looks like one: nothing was sent. Leave it out", false
+				}
 				result := tool.Call(ctx, a.Issue, arguments)
 				return a.Redact(result.Text), result.OK
 			},
@@ -34,6 +40,40 @@ func (a *attempt) tools() []codex.Tool {
 		tools = append(tools, a.replyTool(), a.askTool())
 	}
 	return tools
+}
+
+// holdsSecret reports whether a text in the arguments of a tool holds a secret, as it is or
+// when it has been made harmless: that takes away what may stand inside a secret.
+func (a *attempt) holdsSecret(arguments json.RawMessage) bool {
+	var value any
+	if json.Unmarshal(arguments, &value) != nil {
+		return false // the tool refuses it
+	}
+	return anyText(value, func(text string) bool {
+		for _, sent := range []string{text, defuse.Body(text), untrusted.Lines(text)} {
+			if a.Redact(sent) != sent {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// anyText reports whether is does so for a text in a value of JSON, names included.
+func anyText(value any, is func(string) bool) bool {
+	switch v := value.(type) {
+	case string:
+		return is(v)
+	case []any:
+		return slices.ContainsFunc(v, func(one any) bool { return anyText(one, is) })
+	case map[string]any:
+		for name, one := range v {
+			if is(name) || anyText(one, is) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // deliverTool returns the tool with which the agent publishes its work during a turn.

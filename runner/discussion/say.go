@@ -37,9 +37,10 @@ func (d *Discussion) Say(ctx context.Context, id tracker.ID, number int, key, te
 
 // Reply posts the answer of an agent to an item of feedback, where its author reads it:
 // in the thread of a review, or else as a comment of its own, which a second answer to the
-// item replaces. With resolve it closes the thread. The text has no secrets.
+// item replaces. With resolve it closes the thread. Secrets are hidden last: a text that is
+// made harmless loses what may have stood inside one.
 func (d *Discussion) Reply(ctx context.Context, id tracker.ID, number int, item feedback.Item, text string, resolve bool) error {
-	text = defuse.Body(text)
+	text = d.redact(defuse.Body(text))
 	if strings.TrimSpace(text) == "" {
 		return errors.New("nothing is left of the text when it is made harmless: write it without hidden parts")
 	}

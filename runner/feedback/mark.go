@@ -39,14 +39,24 @@ func isAfter(c tracker.Comment, m schedule.Mark) bool {
 	return c.At.After(begin(m)) && !known
 }
 
+// earlier returns the earlier one of two times.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // timeOf returns the time in a name.
 func timeOf(name string) time.Time {
 	seconds, _ := strconv.ParseInt(name[strings.LastIndexByte(name, '@')+1:], 10, 64)
 	return time.Unix(seconds, 0)
 }
 
-// extend returns the mark after m and after all these comments.
-func extend(m schedule.Mark, comments []tracker.Comment) schedule.Mark {
+// extend returns the mark after m and after all these comments. What has a time after now,
+// by a wrong clock or a forged state, is known by name alone: nothing that is said later is
+// before the mark for it.
+func extend(m schedule.Mark, comments []tracker.Comment, now time.Time) schedule.Mark {
 	names := slices.Clone(m.IDs)
 	for _, c := range comments {
 		if isAfter(c, m) {
@@ -57,9 +67,12 @@ func extend(m schedule.Mark, comments []tracker.Comment) schedule.Mark {
 		return m
 	}
 	slices.SortFunc(names, func(a, b string) int { return timeOf(b).Compare(timeOf(a)) }) // the newest first
-	at := timeOf(names[0]).Add(-late)
-	if len(names) > maxNames && timeOf(names[maxNames]).After(at) {
-		at = timeOf(names[maxNames])
+	at := earlier(timeOf(names[0]), now).Add(-late)
+	if len(names) > maxNames {
+		if oldest := earlier(timeOf(names[maxNames]), now); oldest.After(at) {
+			at = oldest
+		}
+		names = names[:maxNames]
 	}
 	if at.After(begin(m)) { // which may be earlier in the same second: a flood is cut there
 		m.At = at.UTC()

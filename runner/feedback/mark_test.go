@@ -47,7 +47,7 @@ func TestEachCommentIsNewOnceHoweverLateItBecomesVisible(t *testing.T) {
 				}
 			}
 			before := mark
-			mark = extend(mark, read)
+			mark = extend(mark, read, now)
 			if mark.At.Before(before.At.Truncate(time.Second)) || len(mark.IDs) > maxNames {
 				t.Fatalf("the mark went from %v to %v", before, mark)
 			}
@@ -63,7 +63,7 @@ func TestEachCommentIsNewOnceHoweverLateItBecomesVisible(t *testing.T) {
 func TestAnEditedCommentIsNewAgain(t *testing.T) {
 	t.Parallel()
 	c := tracker.Comment{ID: "a", At: noon}
-	m := extend(schedule.Mark{At: noon.Add(-time.Hour)}, []tracker.Comment{c})
+	m := extend(schedule.Mark{At: noon.Add(-time.Hour)}, []tracker.Comment{c}, noon)
 	if isAfter(c, m) {
 		t.Error("the comment is after the mark that was made with it")
 	}
@@ -81,7 +81,7 @@ func TestAMarkOfAFloodIsBoundedAndNamesTheNewest(t *testing.T) {
 			flood = append(flood, tracker.Comment{ID: fmt.Sprint(i), At: noon.Add(time.Duration(i/second) * time.Second)})
 		}
 		for _, began := range []schedule.Mark{{}, {At: noon.Add(300 * time.Millisecond)}} {
-			m := extend(began, flood)
+			m := extend(began, flood, noon.Add(24*time.Hour))
 			if len(m.IDs) > maxNames {
 				t.Errorf("%d in a second: the mark has %d names", second, len(m.IDs))
 			}
@@ -101,7 +101,31 @@ func TestWhatIsSaidInTheSecondInWhichAConversationBeginsIsAfterIt(t *testing.T) 
 	if !isAfter(now, began) || isAfter(before, began) {
 		t.Errorf("in the second: %t, before it: %t", isAfter(now, began), isAfter(before, began))
 	}
-	if m := extend(began, []tracker.Comment{now}); isAfter(now, m) {
+	if m := extend(began, []tracker.Comment{now}, noon); isAfter(now, m) {
 		t.Errorf("it is after the mark %+v that was made with it", m)
+	}
+}
+
+// The name of a comment holds its time, and a state that was edited may hold any name.
+func TestATimeInTheFutureHidesNothingThatIsSaidLater(t *testing.T) {
+	t.Parallel()
+	many := make([]tracker.Comment, 3*maxNames)
+	for i := range many {
+		many[i] = tracker.Comment{ID: fmt.Sprint("x", i), At: noon.AddDate(900, 0, i)}
+	}
+	for name, test := range map[string]struct {
+		mark schedule.Mark
+		read []tracker.Comment
+	}{
+		"a name in the state":     {schedule.Mark{At: noon.Add(-time.Hour), IDs: []string{"x@32503680000"}}, nil},
+		"the clock of the server": {schedule.Mark{At: noon.Add(-time.Hour)}, many[:1]},
+		"a flood":                 {schedule.Mark{At: noon.Add(-time.Hour)}, many},
+	} {
+		heard := tracker.Comment{ID: "a", At: noon.Add(-time.Minute)}
+		m := extend(test.mark, append(slices.Clone(test.read), heard), noon)
+		later := tracker.Comment{ID: "b", At: noon.Add(time.Second)}
+		if isAfter(heard, m) || !isAfter(later, m) || len(m.IDs) > maxNames {
+			t.Errorf("%s: %t, %t, %d names, %v", name, isAfter(heard, m), isAfter(later, m), len(m.IDs), m.At)
+		}
 	}
 }

@@ -85,9 +85,9 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 		said = said || !r.quiet
 		n.Feedback.Fresh = n.Feedback.Fresh || !r.quiet && (c.Parked.IsZero() || isAfter(r.Comment, c.Parked))
 	}
-	n.Feedback.Mark = extend(c.Heard, comments)
+	n.Feedback.Mark = extend(c.Heard, comments, now)
 	n.Feedback.Mark.Checks, n.Feedback.Mark.Conflict = c.Heard.Checks, c.Heard.Conflict
-	n.readOrders(obeyed, comments)
+	n.readOrders(obeyed, comments, now)
 	waits := n.readPull(w.Pull, c, rules, said, now)
 	if said {
 		n.Feedback.Round = schedule.RoundSaid
@@ -157,11 +157,11 @@ func remarksOf(w World, asked bool) []remark {
 
 // readOrders notes the latest order that changes the plan, and the mark after all orders.
 // Of people who contradict each other the last one counts.
-func (n *News) readOrders(obeyed schedule.Mark, comments []tracker.Comment) {
+func (n *News) readOrders(obeyed schedule.Mark, comments []tracker.Comment, now time.Time) {
 	if len(n.Orders) == 0 {
 		return
 	}
-	n.Feedback.Obeyed = extend(obeyed, comments)
+	n.Feedback.Obeyed = extend(obeyed, comments, now)
 	by := map[string]bool{}
 	for _, o := range n.Orders {
 		if o.Known && o.Command != schedule.CommandStatus {

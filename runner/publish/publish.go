@@ -145,7 +145,7 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 			return r, err
 		}
 	}
-	title := defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default))
+	title := p.title(w)
 	commit, err := p.commit(ctx, w, changes, title, now)
 	switch {
 	case errors.Is(err, git.ErrNothingNew) && !w.There.IsZero():
@@ -202,9 +202,15 @@ func (p *Publisher) squash(ctx context.Context, w Work, changes []git.Change, ti
 	return w.Incoming.Squash(ctx, changes, w.There, git.Commit{Author: author, Committer: author, Message: p.message(w, title)})
 }
 
+// title returns the title of the pull request and of the commit. Secrets are hidden before
+// it is cut, and again when it is harmless: what is taken away may stand inside one.
+func (p *Publisher) title(w Work) string {
+	return p.Secrets.String(defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default)))
+}
+
 // message returns the message of a commit that the host makes.
 func (p *Publisher) message(w Work, title string) string {
-	message := defuse.Message(title, p.Secrets.String(w.Text))
+	message := p.Secrets.String(defuse.Message(title, p.Secrets.String(w.Text)))
 	if w.Closing != "" {
 		message += "\n" + w.Closing + "\n"
 	}

@@ -184,7 +184,7 @@ const byAgent = "<!-- symphony: by the agent -->"
 // nothing in the agent's text can hide it. The marker holds a digest of the rest.
 func (p *Publisher) body(w Work, v delivery.Verdict, head git.ObjectID) string {
 	text := paragraphs(w.Closing, w.Tested, reviewParagraph(v.Review))
-	if agent := defuse.Body(p.Secrets.String(w.Text)); strings.TrimSpace(agent) != "" {
+	if agent := p.Secrets.String(defuse.Body(p.Secrets.String(w.Text))); strings.TrimSpace(agent) != "" {
 		text = paragraphs(text, byAgent, agent)
 	}
 	return fmt.Sprintf("<!-- symphony: issue=%s head=%s text=%s%s -->\n%s\n", markerText(w.Issue), head, digest(text), draftMark(w, v), text)

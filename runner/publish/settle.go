@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/delivery"
-	"github.com/symphony-runner/symphony/tracker/defuse"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -70,8 +69,7 @@ func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, 
 	if r.Verdict, err = p.review(ctx, in); err != nil {
 		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
 	}
-	title := defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default))
-	return r, p.proposePullRequest(ctx, w, &r, pulls.open, title)
+	return r, p.proposePullRequest(ctx, w, &r, pulls.open, p.title(w))
 }
 
 // review returns what a pull request says of work that is published already. The
