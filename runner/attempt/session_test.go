@@ -261,10 +261,10 @@ func TestTheAnswerOfAToolHoldsNoSecret(t *testing.T) {
 	f := newFixture(t, "")
 	f.job.Redact = func(text string) string { return strings.ReplaceAll(text, "s3cret", "[hidden]") }
 	f.job.Tracker.Tools = []tracker.Tool{{Name: "echo", Call: func(_ context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
-		return tracker.ToolResult{OK: true, Text: issue.Identifier + string(arguments)}
+		return tracker.ToolResult{OK: true, Text: issue.Identifier + string(arguments) + "s3cret"}
 	}}}
 	tools := (&attempt{Job: f.job}).tools()
-	if text, ok := tools[0].Call(t.Context(), json.RawMessage(`"s3cret"`)); !ok || text != issueName+`"[hidden]"` {
+	if text, ok := tools[0].Call(t.Context(), json.RawMessage(`"a"`)); !ok || text != issueName+`"a"[hidden]` {
 		t.Errorf("%q, %v", text, ok)
 	}
 }
