@@ -315,13 +315,10 @@ func TestAKillAtAnyRequestOfAVerifiedDeliveryEndsInOnePullRequest(t *testing.T) 
 		if !strings.Contains(requests[at], "/git/") && at%4 > 0 || late != (at%2 == 1) || testing.Short() && at%5 > 0 {
 			continue
 		}
-		fresh, work := (at+n)%2 == 0, sameWork
-		if at%4 > 9 {
-			work = otherWork
-		}
+		fresh := (at+n)%2 == 0
 		t.Run(fmt.Sprintf("%02d late=%v fresh=%v %s", at+1, late, fresh, name(requests[at])), func(t *testing.T) {
 			t.Parallel()
-			s := newVerified(t, work)
+			s := newVerified(t, sameWork)
 			s.killAt(at+1, late, fresh)
 			s.assertDelivered()
 		})

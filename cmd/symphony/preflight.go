@@ -56,7 +56,7 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion
 	return attempt.Preflight(ctx, job)
 }
 
-// deliverNothing is the Deliver of a check, which has no turn and so no work.
+// deliverNothing publishes nothing: a check has no turn, and so no work.
 func deliverNothing(context.Context, attempt.Delivery) (attempt.Delivered, error) {
 	return attempt.Delivered{}, nil
 }

@@ -18,7 +18,7 @@ var submodulesScript string
 var submodulesChangedScript string
 
 // populate writes the repository of a submodule into a new .git, with copies of its packs.
-// All are the submodules of the workspace.
+// all holds the submodules of the workspace.
 func (m Submodule) populate(into *os.Root, all []Submodule) error {
 	for _, folder := range repositoryFolders {
 		if err := into.MkdirAll(path.Join(m.dir, folder), 0o755); err != nil {
