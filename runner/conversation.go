@@ -104,6 +104,10 @@ func (l *loop) addFeedback(snap *schedule.Snapshot) {
 	}
 	snap.Feedback = make(map[tracker.ID]schedule.Feedback, len(l.talks.news))
 	for id, n := range l.talks.news {
+		if _, talks := l.state.Conversations[id]; !talks {
+			delete(l.talks.news, id) // it ended since; the next one begins with nothing heard
+			continue
+		}
 		snap.Feedback[id] = n.Feedback
 		if issue, known := l.issues.issues[id]; known && l.cleaning[id] == nil {
 			snap.Claimed[id] = issue

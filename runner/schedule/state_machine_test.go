@@ -97,7 +97,11 @@ func (m *machine) observe(t *rapid.T) schedule.Snapshot {
 	switch rapid.SampledFrom([]string{"read", "as before", "not read"}).Draw(t, "conversations") {
 	case "read":
 		m.read = snap.Feedback
-	case "as before": // sessions have ended since
+	case "as before": // sessions have ended since, and conversations with their claims
+		maps.DeleteFunc(m.read, func(id tracker.ID, _ schedule.Feedback) bool {
+			_, talks := m.state.Conversations[id]
+			return !talks
+		})
 		snap.Feedback = m.read
 	default:
 		clear(snap.Feedback)
