@@ -91,7 +91,7 @@ func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, p
 		return err
 	}
 	r.report(PullOpened, pull)
-	r.Warnings = append(r.Warnings, p.decorate(ctx, pull.GetNumber())...)
+	r.Warnings = append(r.Warnings, p.decorate(ctx, pull)...)
 	return nil
 }
 
@@ -153,28 +153,6 @@ func (p *Publisher) updatePullRequest(ctx context.Context, w Work, pull *client.
 		return PullUnchanged, errMerged
 	}
 	return PullUnchanged, closed(w, got)
-}
-
-// decorate adds labels, people and teams to a new pull request. Each failure is a
-// warning.
-func (p *Publisher) decorate(ctx context.Context, number int) (warnings []string) {
-	for _, part := range []struct {
-		what  string
-		names []string
-		add   func(context.Context, int, []string) error
-	}{
-		{"labels", p.Pull.Labels, p.GitHub.AddLabels},
-		{"assignees", p.Pull.Assignees, p.GitHub.AddAssignees},
-		{"reviewers", p.Pull.Reviewers, p.GitHub.RequestReviewers},
-	} {
-		if len(part.names) == 0 {
-			continue
-		}
-		if err := part.add(ctx, number, part.names); err != nil {
-			warnings = append(warnings, fmt.Sprintf("pull request #%d has not got its %s (%s): %v", number, part.what, strings.Join(part.names, ", "), err))
-		}
-	}
-	return warnings
 }
 
 // byAgent stands before the agent's text, in which there are no comments.

@@ -68,6 +68,9 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 		},
 		func() error { return r.client.AddLabels(t.Context(), 2, []string{"agent"}) },
 		func() error { return r.client.AddAssignees(t.Context(), 2, []string{"kim"}) },
+		func() error {
+			return r.client.SetLabelsAndAssignees(t.Context(), 2, []string{"agent"}, []string{"kim"})
+		},
 		func() error { return r.client.RequestReviewers(t.Context(), 2, []string{"lee", "acme/team"}) },
 		func() error { _, err := r.client.PullRequests(t.Context(), branch); return err },
 		func() error { return writer{r}.Comment(t.Context(), id, "status", "Please look.") },

@@ -69,6 +69,16 @@ func (c *Client) MarkReady(ctx context.Context, pull *PullRequest) error {
 	return err
 }
 
+// SetLabelsAndAssignees replaces the labels of an issue or a pull request, and the people
+// who are assigned to it. GitHub changes neither if somebody cannot be assigned.
+func (c *Client) SetLabelsAndAssignees(ctx context.Context, number int, labels, logins []string) error {
+	_, err := c.Do(ctx, Request{
+		Method: http.MethodPatch, Path: c.Path("/issues/%d", number), Permission: WritePullRequests, Repeatable: true,
+		Body: map[string][]string{"labels": labels, "assignees": logins},
+	})
+	return err
+}
+
 // AddLabels puts labels on an issue or a pull request.
 func (c *Client) AddLabels(ctx context.Context, number int, labels []string) error {
 	_, err := c.Do(ctx, Request{

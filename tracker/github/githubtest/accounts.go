@@ -30,6 +30,9 @@ func (g *GitHub) addPermissionRoute(root string) {
 	})
 }
 
+// isAssignable reports whether an account can be assigned to issues and pull requests.
+func (g *GitHub) isAssignable(login string) bool { return g.levels[login] != "none" }
+
 // association returns what the author of something is to the repository.
 func (g *GitHub) association(login string) string {
 	if login == Member {

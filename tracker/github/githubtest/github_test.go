@@ -117,6 +117,9 @@ func TestWhatIsPushedOverHTTPIsWhatTheAPISees(t *testing.T) {
 	for _, add := range []func() error{
 		func() error { return c.AddLabels(t.Context(), 1, []string{"agent"}) },
 		func() error { return c.AddAssignees(t.Context(), 1, []string{"kim"}) },
+		func() error {
+			return c.SetLabelsAndAssignees(t.Context(), 1, []string{"agent"}, []string{"kim"})
+		},
 		func() error { return c.RequestReviewers(t.Context(), 1, []string{"lee", "acme/team"}) },
 	} {
 		if err := add(); err != nil {

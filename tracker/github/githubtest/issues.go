@@ -149,9 +149,25 @@ func (g *GitHub) addIssueRoutes(root string) {
 	g.handle(root, read, "GET /issues", func(r *http.Request) (int, any) { return http.StatusOK, g.listed(r) })
 	g.handle(root, read, "GET /issues/{n}", g.on(func(_ *http.Request, t *thread) (int, any) { return http.StatusOK, g.issueAnswer(t) }))
 	g.handle(root, change, "PATCH /issues/{n}", g.on(func(r *http.Request, t *thread) (int, any) {
-		var body struct{ State string }
+		var body struct {
+			State             string
+			Labels, Assignees []string // replace those that are there, unless nil
+		}
 		if !decode(r, &body) {
 			return http.StatusBadRequest, object{"message": "Problems parsing JSON"}
+		}
+		for _, login := range body.Assignees {
+			if !g.isAssignable(login) {
+				problem := object{"value": login, "resource": "Issue", "field": "assignees", "code": "invalid"}
+				return http.StatusUnprocessableEntity, object{"message": "Validation Failed", "errors": []object{problem}}
+			}
+		}
+		if body.Labels != nil {
+			t.Labels = slices.DeleteFunc(t.Labels, func(label string) bool { return !slices.Contains(body.Labels, label) })
+			g.putOn(t, account, body.Labels...)
+		}
+		if body.Assignees != nil {
+			t.Assignees = slices.Clone(body.Assignees)
 		}
 		g.setState(t, cmp.Or(body.State, t.State), account)
 		return http.StatusOK, g.issueAnswer(t)
@@ -191,7 +207,11 @@ func (g *GitHub) addIssueRoutes(root string) {
 		if !decode(r, &body) {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
 		}
-		t.Assignees = append(t.Assignees, body.Assignees...)
+		for _, login := range body.Assignees {
+			if g.isAssignable(login) && !slices.Contains(t.Assignees, login) {
+				t.Assignees = append(t.Assignees, login)
+			}
+		}
 		return http.StatusCreated, g.issueAnswer(t)
 	}))
 	g.handle(root, read, "GET /labels", func(*http.Request) (int, any) { return http.StatusOK, labelAnswers(g.allLabels()) })

@@ -263,7 +263,10 @@ func (g *GitHub) pullAnswer(t *thread) object {
 		return object{"label": owner + ":" + name, "ref": name, "sha": commit, "user": user(owner), "repo": more}
 	}
 	repo := object{"id": 1, "name": name, "full_name": g.Repo(), "owner": user(owner)}
-	merged := any(nil)
+	merged, assignees := any(nil), []object{}
+	for _, login := range t.Assignees {
+		assignees = append(assignees, user(login))
+	}
 	if t.pull.Merged {
 		merged = stamp(t.closedAt())
 	}
@@ -271,7 +274,7 @@ func (g *GitHub) pullAnswer(t *thread) object {
 		"id": t.Number, "node_id": pullNodeID(t.Number), "number": t.Number, "state": t.State, "title": t.Title, "draft": t.pull.Draft,
 		"body": strings.ReplaceAll(t.Body, "\n", "\r\n"), "html_url": g.pullURL(t.Number), "url": fmt.Sprintf("%s/repos/%s/pulls/%d", g.URL(), g.Repo(), t.Number),
 		"merged_at": merged, "created_at": stamp(t.created), "updated_at": stamp(t.updated), "user": user(t.Author),
-		"head": branch(t.pull.Head, t.head, repo), "base": branch(t.pull.Base, g.Head(t.pull.Base), repo), "labels": labelAnswers(t.Labels),
+		"head": branch(t.pull.Head, t.head, repo), "base": branch(t.pull.Base, g.Head(t.pull.Base), repo), "labels": labelAnswers(t.Labels), "assignees": assignees,
 	}
 }
 

@@ -1,0 +1,56 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+// decorate adds the labels, people and teams that a pull request lacks. Each failure is a
+// warning.
+func (p *Publisher) decorate(ctx context.Context, pull *client.PullRequest) (warnings []string) {
+	number := pull.GetNumber()
+	var hasLabels, hasAssignees []string
+	for _, label := range pull.Labels {
+		hasLabels = append(hasLabels, label.GetName())
+	}
+	for _, person := range pull.Assignees {
+		hasAssignees = append(hasAssignees, person.GetLogin())
+	}
+	labels, assignees := lacking(hasLabels, p.Pull.Labels), lacking(hasAssignees, p.Pull.Assignees)
+	if len(labels) > 0 && len(assignees) > 0 {
+		// One request replaces both lists, so it has what is there as well. GitHub refuses all
+		// of it for one name; then each list is added by itself, and has its own failure.
+		if p.GitHub.SetLabelsAndAssignees(ctx, number, append(hasLabels, labels...), append(hasAssignees, assignees...)) == nil {
+			labels, assignees = nil, nil
+		}
+	}
+	for _, part := range []struct {
+		what  string
+		names []string
+		add   func(context.Context, int, []string) error
+	}{
+		{"labels", labels, p.GitHub.AddLabels},
+		{"assignees", assignees, p.GitHub.AddAssignees},
+		{"reviewers", p.Pull.Reviewers, p.GitHub.RequestReviewers},
+	} {
+		if len(part.names) == 0 {
+			continue
+		}
+		if err := part.add(ctx, number, part.names); err != nil {
+			warnings = append(warnings, fmt.Sprintf("pull request #%d has not got its %s (%s): %v", number, part.what, strings.Join(part.names, ", "), err))
+		}
+	}
+	return warnings
+}
+
+// lacking returns the names that a list has not. Labels and logins differ by more than
+// the case of their letters.
+func lacking(list, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(list, func(has string) bool { return strings.EqualFold(has, name) })
+	})
+}
