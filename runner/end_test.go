@@ -15,6 +15,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
@@ -381,8 +382,8 @@ func TestAServiceKeepsPollingAndPicksUpChanges(t *testing.T) {
 		f := newFixture(t)
 		r := f.run()
 		r.Once = false
-		var seen []runner.Progress
-		r.Progress = func(p runner.Progress) { seen = append(seen, p) }
+		var seen []progress.Progress
+		r.Progress = func(p progress.Progress) { seen = append(seen, p) }
 		refresh := make(chan struct{}, 1)
 		r.Refresh = refresh
 		ctx, cancel := context.WithCancel(t.Context())

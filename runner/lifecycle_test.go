@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -99,7 +99,7 @@ func TestTheDisplayShowsThePhaseOfAnAttemptAndItsCompletion(t *testing.T) {
 		r := f.run()
 		var shown []schedule.AttemptStatus
 		var completed []tracker.ID
-		r.Progress = func(p runner.Progress) {
+		r.Progress = func(p progress.Progress) {
 			completed = p.Completed
 			for _, s := range p.Sessions {
 				if s.Status != "" && (len(shown) == 0 || shown[len(shown)-1] != s.Status) {

@@ -61,6 +61,7 @@ type loop struct {
 	limit     *rateLimit
 	files     files
 	talks     conversations
+	display   display
 	stopAt    time.Time   // when sessions are stopped for the deadline; zero is never
 	startBy   time.Time   // after which nothing starts because of the deadline; zero is never
 	cleaned   bool        // startup cleanup has begun
@@ -86,6 +87,9 @@ func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 	}
 	l.finish(time.Now())
 	l.closeFiles()
+	if l.display.stale {
+		l.show(time.Now())
+	}
 	return l.tick, err
 }
 
@@ -170,7 +174,13 @@ func (l *loop) run(ctx context.Context) error {
 func (l *loop) wait(ctx context.Context) {
 	timer := time.NewTimer(time.Until(l.alarm(time.Now())))
 	defer timer.Stop()
+	var show <-chan time.Time
+	if l.display.stale {
+		show = time.After(time.Until(l.display.shownAt.Add(showEvery)))
+	}
 	select {
+	case <-show:
+		l.progress()
 	case m := <-l.inbox:
 		m.applyTo(l)
 		l.drain()

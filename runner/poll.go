@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -40,7 +41,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.list(ctx)
 	}
 	if l.unread == nil {
-		l.resolve(trackerUnread)
+		l.resolve(progress.Tracker)
 	}
 }
 
@@ -119,6 +120,6 @@ func (l *loop) unreadable(what string, err error) {
 	if l.waits(time.Now()) {
 		return
 	}
-	l.problem(trackerUnread, l.unread.Error())
+	l.problem(progress.Tracker, l.unread.Error())
 	l.Log.Error("tracker not read: nothing starts until it can be", "operation", what, "error", err)
 }

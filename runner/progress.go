@@ -1,70 +1,91 @@
 package runner
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Progress describes what a run is doing at one moment, for a live display (SPEC
-// §13.3). It is a copy that does not change.
-type Progress struct {
-	Sessions []Session // sorted by identifier
-	Retrying []schedule.Claim
-	Parked   []schedule.Claim
-	Spent    schedule.Spent // by this run
-	Today    schedule.Day
-	Limits   []byte // the agent's rate limits, as it sent them
-	// Completed lists the issues of which a session ended normally in this run,
-	// the latest last; see [schedule.State].
-	Completed []tracker.ID
+const (
+	// showEvery is the time between two looks at the progress at least: sessions send
+	// more updates than anybody can read.
+	showEvery     = 100 * time.Millisecond
+	runEvents     = 50 // kept of the run
+	sessionEvents = 20 // kept of a session
+)
+
+// display is what the loop keeps for the display alone.
+type display struct {
+	events  progress.Events
+	shownAt time.Time
+	stale   bool // something has changed since
 }
 
-// Session describes a session in progress.
-type Session struct {
-	Claim   schedule.Claim
-	ID      string // the thread and the turn
-	PID     int    // process id of the agent; 0 before it was started
-	Status  schedule.AttemptStatus
-	Started time.Time
-	Event   string // its last event
-	Summary string // its last event in words
-}
-
-// Uncounted returns the time of the session that Progress.Today does not contain
-// yet. The time of a session that is being stopped is counted up to the stop.
-func (s Session) Uncounted(now time.Time) time.Duration {
-	if s.Claim.Since.IsZero() {
-		return 0 // another run has taken the claim
-	}
-	return now.Sub(s.Claim.Since)
-}
-
-// progress reports what is going on to the display, if there is one.
-func (l *loop) progress() {
-	if l.Progress == nil {
+// happened notes for the display what the run did about an issue.
+func (l *loop) happened(id tracker.ID, identifier, kind, text string) {
+	if l.Progress == nil || kind == string(schedule.Observe) {
 		return
 	}
-	p := Progress{Spent: l.spent(), Today: l.state.SpentToday(time.Now()), Limits: l.state.RateLimits, Completed: l.state.Completed}
+	l.display.events = l.display.events.Add(progress.Event{At: time.Now(), ID: id, Identifier: identifier, Kind: kind, Text: text}, runEvents)
+}
+
+// heard notes an update of a session for the display.
+func (l *loop) heard(m updated) {
+	if l.Progress == nil || m.update.Event == "" {
+		return
+	}
+	m.events = m.events.Add(progress.Event{At: m.update.At, ID: m.id, Identifier: l.nameOf(m.id), Kind: m.update.Event, Text: m.update.Summary}, sessionEvents)
+}
+
+// progress shows what is going on, if there is a display and it was not shown a moment
+// ago: then it will be soon.
+func (l *loop) progress() {
+	switch now := time.Now(); {
+	case l.Progress == nil:
+	case now.Sub(l.display.shownAt) < showEvery:
+		l.display.stale = true
+	default:
+		l.show(now)
+	}
+}
+
+// show passes on what is going on.
+func (l *loop) show(now time.Time) {
+	l.display.shownAt, l.display.stale = now, false
+	p := progress.Progress{
+		At: now, Started: l.tick.Started, Workflow: l.wf.Path, Tracker: l.wf.Settings.Tracker.Kind,
+		Slots: l.policy().MaxConcurrent, NextPoll: l.nextPoll, Deadline: l.stopAt, Pause: l.state.Pause,
+		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(l.state.Deliveries),
+		Spent: l.spent(), Today: l.state.SpentToday(now), Limits: l.state.RateLimits, Completed: l.state.Completed,
+		Events: l.display.events,
+	}
+	for _, t := range l.problems {
+		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
+	}
 	for _, w := range l.workers {
-		p.Sessions = append(p.Sessions, Session{
-			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started, Event: w.last.Event, Summary: w.last.Summary,
+		p.Sessions = append(p.Sessions, progress.Session{
+			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started,
+			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Events: w.events,
 		})
 	}
-	for _, c := range l.state.Claims {
+	for id, c := range l.state.Claims {
 		switch c.Phase {
 		case schedule.Waiting:
-			p.Retrying = append(p.Retrying, c)
+			p.Waiting = append(p.Waiting, c)
 		case schedule.Parked:
 			p.Parked = append(p.Parked, c)
 		}
+		if asked := l.state.Conversations[id].Asked; asked != "" {
+			p.Asked[id] = asked
+		}
 	}
-	byName := func(a, b schedule.Claim) int { return cmp.Compare(a.Identifier, b.Identifier) }
-	slices.SortFunc(p.Sessions, func(a, b Session) int { return byName(a.Claim, b.Claim) })
-	slices.SortFunc(p.Retrying, byName)
+	byName := func(a, b schedule.Claim) int { return tracker.CompareNaturally(a.Identifier, b.Identifier) }
+	slices.SortFunc(p.Sessions, func(a, b progress.Session) int { return byName(a.Claim, b.Claim) })
+	slices.SortFunc(p.Waiting, byName)
 	slices.SortFunc(p.Parked, byName)
 	l.Progress(p)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
@@ -38,6 +39,7 @@ func (l *loop) reconcile(ctx context.Context) error {
 			l.perform(ctx, decisions)
 			l.answerOrders(ctx)
 			l.speakOfParked(ctx)
+			l.progress()
 			return nil
 		case !errors.Is(err, store.ErrConflict):
 			return l.handleSaveError(err)
@@ -69,6 +71,7 @@ func (l *loop) handleSaveError(err error) error {
 		return err
 	}
 	l.Log.Error("state not saved: nothing was started", "error", err)
+	l.progress()
 	return nil
 }
 
@@ -83,13 +86,13 @@ func (l *loop) reload(ctx context.Context) {
 	}
 	if err == nil {
 		l.bad, l.badText = schedule.Why{}, ""
-		l.resolve(workflowInvalid)
+		l.resolve(progress.Workflow)
 		return
 	}
 	l.bad = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md is invalid: " + err.Error()}
 	if text := err.Error(); text != l.badText {
 		l.badText = text
-		l.problem(workflowInvalid, text)
+		l.problem(progress.Workflow, text)
 		l.Log.Error("workflow is invalid: nothing new starts until it is fixed", "error", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -114,10 +115,10 @@ func (m fetched) applyTo(l *loop) {
 	switch {
 	case m.err == nil:
 		f.fetched, f.current, f.pushed = m.got, true, map[tracker.ID]bool{}
-		l.resolve(repositoryUnread)
+		l.resolve(progress.Repository)
 		l.Log.Info("fetched", "remote", f.of.Remote, "base", m.got.Base, "head", m.got.Head, "branches", len(m.got.Branches))
 	case !interrupted:
-		l.problem(repositoryUnread, m.err.Error())
+		l.problem(progress.Repository, m.err.Error())
 		l.Log.Error("repository not fetched: nothing starts until it is", "error", m.err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/discussion"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -72,7 +73,7 @@ type Runner struct {
 	Logs         string        // absolute path of the folder for event logs; empty for none
 	Version      string        // of this program; sent to agents
 	Log          *slog.Logger
-	Progress     func(Progress)   // called after every change; may be nil, must be quick
-	OnSessionEnd func(SessionLog) // called after every session; may be nil, must be quick
-	Refresh      <-chan struct{}  // each receive causes a poll at once; may be nil
+	Progress     func(progress.Progress) // called soon after every change; may be nil, must be quick
+	OnSessionEnd func(SessionLog)        // called after every session; may be nil, must be quick
+	Refresh      <-chan struct{}         // each receive causes a poll at once; may be nil
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -26,11 +28,15 @@ type worker struct {
 	rounds int             // how many sessions on feedback it makes, since somebody let the issue go on
 	head   string          // where the program had left the branch before the session
 	speak  context.Context // of what is posted about the session when it has ended
+
+	eventLog string          // path of its event log; empty for none
+	events   progress.Events // its latest, for the display
 }
 
 // perform carries out decisions that have been saved.
 func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 	for _, d := range decisions {
+		l.happened(d.ID, cmp.Or(d.Issue.Identifier, l.nameOf(d.ID)), string(d.Action), d.Why.String())
 		switch d.Action {
 		case schedule.Dispatch:
 			l.dispatch(ctx, d)
@@ -52,9 +58,6 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 			l.tick.Parked = append(l.tick.Parked, d.ID)
 			l.Log.Warn("parked", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 		}
-	}
-	if len(decisions) > 0 {
-		l.progress()
 	}
 }
 
@@ -95,6 +98,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	if l.Logs != "" {
 		job.EventLog = filepath.Join(l.Logs, fmt.Sprintf("%s-%d.jsonl", workspace.Key(issue.Identifier), claim.Sessions))
 	}
+	w.eventLog = job.EventLog
 	log.Info("dispatched", "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
 	handOver := l.wf.Settings.Delivery.HandOver
 	l.wg.Go(func() { l.work(ctx, w, job, handOver) })
@@ -129,6 +133,7 @@ type updated struct {
 
 func (m updated) applyTo(l *loop) {
 	m.last = m.update.Merge(m.last)
+	l.heard(m)
 	l.heartbeat(m.id, m.update)
 	l.warn(m.update.Warnings...)
 	b := l.policy().Budget

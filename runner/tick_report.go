@@ -1,11 +1,14 @@
 package runner
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -14,7 +17,7 @@ import (
 func (l *loop) finish(now time.Time) {
 	t := &l.tick
 	if l.state != nil && l.state.Pause.Why == "" {
-		l.resolve(agentStopped)
+		l.resolve(progress.Agent)
 	}
 	t.Errors = l.errors()
 	t.Ended = now
@@ -90,19 +93,20 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	if !next.Due.IsZero() {
 		attrs = append(attrs, "due", next.Due.UTC().Format(time.RFC3339))
 	}
+	what, level := "failed", slog.LevelWarn
 	switch {
 	case o.Class == schedule.Done && l.tick.Delivers && !o.Delivered:
-		m.log.Info("ended with nothing to publish", attrs...)
+		what, level = "ended with nothing to publish", slog.LevelInfo
 	case o.Class == schedule.Done:
-		m.log.Info("completed", attrs...)
+		what, level = "completed", slog.LevelInfo
 	case o.Class == schedule.Stopped:
-		m.log.Info("stopped", attrs...)
+		what, level = "stopped", slog.LevelInfo
 	case o.Class == schedule.Systemic:
-		l.problem(agentStopped, o.Why)
-		m.log.Error("failed", attrs...)
-	default:
-		m.log.Warn("failed", attrs...)
+		l.problem(progress.Agent, o.Why)
+		level = slog.LevelError
 	}
+	m.log.Log(context.Background(), level, what, attrs...)
+	l.happened(m.id, claim.Identifier, what, o.Why)
 }
 
 // remember adds a tick that did something to the history. A tick that did nothing
@@ -137,30 +141,20 @@ const maxRemarks = 100
 
 // problem is an error that lasts until its source works again.
 type problem struct {
-	source source
+	source progress.Source
 	text   string
 }
 
-// source tells what an error comes from.
-type source int
-
-const (
-	trackerUnread    source = iota // until a poll succeeds
-	workflowInvalid                // until WORKFLOW.md can be used
-	repositoryUnread               // until the repository could be fetched
-	agentStopped                   // until the pause that it began is over
-)
-
 // problem adds an error to the report, once: polls and sessions repeat each
 // other.
-func (l *loop) problem(from source, text string) {
+func (l *loop) problem(from progress.Source, text string) {
 	if t := (problem{from, text}); !slices.Contains(l.problems, t) && len(l.problems) < maxRemarks {
 		l.problems = append(l.problems, t)
 	}
 }
 
 // resolve turns the errors of a source that works again into warnings.
-func (l *loop) resolve(from source) {
+func (l *loop) resolve(from progress.Source) {
 	l.problems = slices.DeleteFunc(l.problems, func(t problem) bool {
 		if t.source == from {
 			l.warn("over now: " + t.text)

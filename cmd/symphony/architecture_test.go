@@ -36,6 +36,7 @@ var levels = map[string]int{
 	"runner/report":   4,
 	"runner/publish":  4,
 	"runner/feedback": 4,
+	"runner/progress": 4,
 
 	// What should happen, decided without a clock and a network; and one adapter for
 	// each kind of tracker.
@@ -94,7 +95,7 @@ var owners = map[string][]string{
 }
 
 // pure packages have no clock, no goroutine and no context.
-var pure = []string{"runner/schedule", "runner/prompt", "runner/report", "runner/delivery", "runner/feedback"}
+var pure = []string{"runner/schedule", "runner/prompt", "runner/report", "runner/delivery", "runner/feedback", "runner/progress"}
 
 // capabilities are what only some packages or files may do. main.go alone meets the
 // process: everything else gets its environment, its output and its exit status as

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/report"
 )
@@ -28,7 +28,7 @@ type console struct {
 
 	mu    sync.Mutex
 	err   error // of the first log line that could not be written
-	state runner.Progress
+	state progress.Progress
 	drawn int // lines on the screen that are ours to erase
 	stop  chan struct{}
 	done  chan struct{}
@@ -73,7 +73,7 @@ func (c *console) tick() {
 }
 
 // show replaces what the display shows, from the next redraw.
-func (c *console) show(p runner.Progress) {
+func (c *console) show(p progress.Progress) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state = p
@@ -146,8 +146,8 @@ func (c *console) drawLocked() {
 const wideDisplay = 60
 
 // liveLines returns the display: a line for each session, and one for the rest.
-func liveLines(p runner.Progress, now time.Time, columns int) []string {
-	if len(p.Sessions)+len(p.Retrying)+len(p.Parked) == 0 {
+func liveLines(p progress.Progress, now time.Time, columns int) []string {
+	if len(p.Sessions)+len(p.Waiting)+len(p.Parked) == 0 {
 		return nil
 	}
 	var lines []string
@@ -156,14 +156,14 @@ func liveLines(p runner.Progress, now time.Time, columns int) []string {
 		if columns >= wideDisplay {
 			head += fmt.Sprintf("turn %-2d %9s tok  ", s.Claim.Turns, report.Number(s.Claim.Live.Total()))
 		}
-		what := s.Summary
+		what := s.Doing
 		if what == "" {
 			what = "preparing"
 		}
 		lines = append(lines, report.Fit(head+what, columns-1))
 	}
 	rest := []string{fmt.Sprintf("%d running", len(p.Sessions))}
-	if n := len(p.Retrying); n > 0 {
+	if n := len(p.Waiting); n > 0 {
 		rest = append(rest, fmt.Sprintf("%d waiting", n))
 	}
 	if n := len(p.Parked); n > 0 {

@@ -10,18 +10,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-var busy = runner.Progress{
-	Sessions: []runner.Session{
-		{Claim: schedule.Claim{Identifier: "A-1", Turns: 2, Live: schedule.Usage{Input: 12000, Output: 345}}, Started: time.Unix(0, 0), Summary: "running `npm test`"},
+var busy = progress.Progress{
+	Sessions: []progress.Session{
+		{Claim: schedule.Claim{Identifier: "A-1", Turns: 2, Live: schedule.Usage{Input: 12000, Output: 345}}, Started: time.Unix(0, 0), Doing: "running `npm test`"},
 		{Claim: schedule.Claim{Identifier: "A-2"}, Started: time.Unix(60, 0)},
 	},
-	Retrying: []schedule.Claim{{}},
-	Spent:    schedule.Spent{Usage: schedule.Usage{Input: 20000}},
+	Waiting: []schedule.Claim{{}},
+	Spent:   schedule.Spent{Usage: schedule.Usage{Input: 20000}},
 }
 
 func TestTheDisplayFitsTheTerminal(t *testing.T) {
@@ -42,7 +42,7 @@ func TestTheDisplayFitsTheTerminal(t *testing.T) {
 			t.Errorf("%d columns of 30: %q", n, line)
 		}
 	}
-	if lines := liveLines(runner.Progress{}, time.Unix(0, 0), 80); len(lines) != 0 {
+	if lines := liveLines(progress.Progress{}, time.Unix(0, 0), 80); len(lines) != 0 {
 		t.Errorf("nothing runs, and it shows %q", lines)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -31,7 +32,7 @@ func TestNoTextLeavesWithASecret(t *testing.T) {
 	checkRedacted[report.Tick](t, r, &others)
 	checkRedacted[schedule.State](t, r, &others)
 	checkRedacted[schedule.Verdict](t, r, &others)
-	checkRedacted[runner.Progress](t, r, &others)
+	checkRedacted[progress.Progress](t, r, &others)
 	slices.Sort(others)
 	want := []string{"schedule.Action", "schedule.AttemptStatus", "schedule.Class", "schedule.Command", "schedule.Phase", "schedule.Reason", "tracker.ID"}
 	if diff := cmp.Diff(want, slices.Compact(others)); diff != "" {

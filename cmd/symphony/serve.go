@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
@@ -52,7 +53,7 @@ func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *con
 	r.Refresh = refresh
 	s := &statusServer{redactor: t.redactor, refresh: refresh}
 	display := r.Progress
-	r.Progress = func(p runner.Progress) {
+	r.Progress = func(p progress.Progress) {
 		s.now.Store(&p)
 		if display != nil {
 			display(p)
@@ -78,7 +79,7 @@ func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *con
 // statusServer shows the latest progress. It reads nothing else and changes
 // nothing; a refresh asks the loop for an early poll.
 type statusServer struct {
-	now      atomic.Pointer[runner.Progress] // nil until the state is read
+	now      atomic.Pointer[progress.Progress] // nil until the state is read
 	refresh  chan<- struct{}
 	redactor *redact.Redactor
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -107,7 +107,7 @@ func get(t *testing.T, url string) string {
 }
 
 // ask returns the answer of a status server that shows the progress; nil is none yet.
-func ask(t *testing.T, p *runner.Progress, path string) (status int, body string) {
+func ask(t *testing.T, p *progress.Progress, path string) (status int, body string) {
 	t.Helper()
 	s := &statusServer{redactor: redact.New()}
 	s.now.Store(p)
@@ -124,7 +124,7 @@ func TestASnapshotThatIsNotThereYetIsUnavailableAndNotEmpty(t *testing.T) {
 		if status, body := ask(t, nil, path); status != http.StatusServiceUnavailable || !strings.Contains(body, `"code":"unavailable"`) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
-		if status, body := ask(t, &runner.Progress{}, path); status == http.StatusServiceUnavailable {
+		if status, body := ask(t, &progress.Progress{}, path); status == http.StatusServiceUnavailable {
 			t.Errorf("%s of an idle service: %d %s", path, status, body)
 		}
 	}
@@ -133,9 +133,9 @@ func TestASnapshotThatIsNotThereYetIsUnavailableAndNotEmpty(t *testing.T) {
 func TestTheTimeOfASessionThatIsBeingStoppedIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	page := statusOf(runner.Progress{
+	page := statusOf(progress.Progress{
 		Today: schedule.Day{Time: 85 * time.Second}, // of the stopped session, up to the stop
-		Sessions: []runner.Session{
+		Sessions: []progress.Session{
 			{Claim: schedule.Claim{ID: "1", Phase: schedule.Stopping, Since: now.Add(-5 * time.Second)}, Started: now.Add(-90 * time.Second)},
 			{Claim: schedule.Claim{ID: "2", Phase: schedule.Running, Since: now.Add(-10 * time.Second)}, Started: now.Add(-10 * time.Second)},
 			{Started: now.Add(-time.Hour)}, // another run has its claim
@@ -150,17 +150,17 @@ func TestTheSnapshotHasRowsTotalsAndRateLimits(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	due, heard := now.Add(time.Minute), now.Add(-time.Second)
-	p := runner.Progress{
-		Sessions: []runner.Session{{
+	p := progress.Progress{
+		Sessions: []progress.Session{{
 			Claim: schedule.Claim{
 				ID: "1", Identifier: "A-1", Title: "One", URL: "https://linear.app/acme/issue/A-1", State: "Todo", Phase: schedule.Running, Turns: 3, Tokens: 700, Since: now.Add(-90 * time.Second), Heard: heard,
 			},
 			ID: "thread-turn", PID: 42, Status: schedule.StatusStreamingTurn, Started: now.Add(-90 * time.Second),
 			Event: "notification", Summary: "running `make`",
 		}},
-		Retrying: []schedule.Claim{{ID: "2", Identifier: "A-2", State: "Todo", Phase: schedule.Waiting, Attempt: 2, Due: due, Why: "turn_failed"}},
-		Today:    schedule.Day{Usage: schedule.Usage{Input: 500, Output: 200}, Time: 10 * time.Second},
-		Limits:   []byte(`{"primary":{"usedPercent":43}}`), Completed: []tracker.ID{"9"},
+		Waiting: []schedule.Claim{{ID: "2", Identifier: "A-2", State: "Todo", Phase: schedule.Waiting, Attempt: 2, Due: due, Why: "turn_failed"}},
+		Today:   schedule.Day{Usage: schedule.Usage{Input: 500, Output: 200}, Time: 10 * time.Second},
+		Limits:  []byte(`{"primary":{"usedPercent":43}}`), Completed: []tracker.ID{"9"},
 	}
 	text, err := json.Marshal(statusOf(p, now))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -60,10 +60,10 @@ type statusRow struct {
 }
 
 // statusOf returns the page of a progress.
-func statusOf(p runner.Progress, now time.Time) statusPage {
+func statusOf(p progress.Progress, now time.Time) statusPage {
 	page := statusPage{
 		GeneratedAt: now.UTC(),
-		Counts:      statusCounts{Running: len(p.Sessions), Retrying: len(p.Retrying), Parked: len(p.Parked), Completed: len(p.Completed)},
+		Counts:      statusCounts{Running: len(p.Sessions), Retrying: len(p.Waiting), Parked: len(p.Parked), Completed: len(p.Completed)},
 		Running:     []statusRow{}, Retrying: []statusRow{}, Parked: []statusRow{},
 		Completed: append([]tracker.ID{}, p.Completed...),
 		Totals: statusTotals{
@@ -79,7 +79,7 @@ func statusOf(p runner.Progress, now time.Time) statusPage {
 		page.Totals.Seconds += s.Uncounted(now).Seconds()
 		page.Running = append(page.Running, row)
 	}
-	for _, c := range p.Retrying {
+	for _, c := range p.Waiting {
 		page.Retrying = append(page.Retrying, statusRowOf(c))
 	}
 	for _, c := range p.Parked {

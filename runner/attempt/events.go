@@ -31,6 +31,9 @@ func (a *attempt) onEvent(e codex.Event) {
 	}
 	if e.Summary != e.Method { // a bare method says nothing to people
 		u.Event, u.Summary = string(e.Kind), e.Summary
+		if e.Kind == codex.Notification && e.Usage == nil && e.RateLimits == nil {
+			u.Doing = e.Summary
+		}
 	}
 	if e.Usage != nil {
 		u.Usage = usage(*e.Usage)

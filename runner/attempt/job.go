@@ -57,6 +57,7 @@ type Update struct {
 	Status   schedule.AttemptStatus
 	Event    string   // the kind of event, SPEC §10.4
 	Summary  string   // the same in words, one short line
+	Doing    string   // the latest message, command, tool or file, likewise
 	Warnings []string // for people, independent of the outcome of the session
 }
 
@@ -93,6 +94,9 @@ func (u Update) Merge(old Update) Update {
 	}
 	if u.Summary == "" {
 		u.Event, u.Summary = old.Event, old.Summary
+	}
+	if u.Doing == "" {
+		u.Doing = old.Doing
 	}
 	return u
 }

@@ -83,25 +83,25 @@ func TestAMergedUpdateKeepsTheFieldsThatTheNewerOneLacks(t *testing.T) {
 			Turn: schedule.TurnBegan, Alive: true,
 			Usage: schedule.Usage{Input: 10, Output: 5}, Turns: 2, Thread: "thread", RateLimits: json.RawMessage(`{"a":1}`),
 		},
-		At: at, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "notification", Summary: "full",
+		At: at, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "notification", Summary: "full", Doing: "full",
 	}
 	later := at.Add(time.Second)
 	for name, test := range map[string]struct{ new, want Update }{
 		"a summary is replaced and the rest stays": {
 			Update{At: later, Event: "malformed", Summary: "noise"},
-			Update{Update: full.Update, At: later, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "malformed", Summary: "noise"},
+			Update{Update: full.Update, At: later, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "malformed", Summary: "noise", Doing: "full"},
 		},
 		"nothing but a time": {
 			Update{At: later},
-			Update{Update: full.Update, At: later, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "notification", Summary: "full"},
+			Update{Update: full.Update, At: later, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "notification", Summary: "full", Doing: "full"},
 		},
 		"everything is replaced": {
-			Update{schedule.Update{Turn: schedule.TurnEnded, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", nil},
-			Update{schedule.Update{Turn: schedule.TurnEnded, Alive: true, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", nil},
+			Update{schedule.Update{Turn: schedule.TurnEnded, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", "closing", nil},
+			Update{schedule.Update{Turn: schedule.TurnEnded, Alive: true, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", "closing", nil},
 		},
 		"tokens of one kind": {
 			Update{Update: schedule.Update{Usage: schedule.Usage{Output: 9}}, At: later, Event: "e", Summary: "s"},
-			Update{schedule.Update{Turn: schedule.TurnBegan, Alive: true, Usage: schedule.Usage{Input: 10, Output: 9}, Turns: 2, Thread: "thread", RateLimits: full.RateLimits}, later, "thread-2", 7, "StreamingTurn", "e", "s", nil},
+			Update{schedule.Update{Turn: schedule.TurnBegan, Alive: true, Usage: schedule.Usage{Input: 10, Output: 9}, Turns: 2, Thread: "thread", RateLimits: full.RateLimits}, later, "thread-2", 7, "StreamingTurn", "e", "s", "full", nil},
 		},
 	} {
 		for way, got := range map[string]Update{"": test.new.Merge(full), ", the wrong way round": full.Merge(test.new)} {
@@ -126,6 +126,7 @@ func drawUpdate(t *rapid.T) Update {
 		Status:  rapid.SampledFrom([]schedule.AttemptStatus{"", schedule.StatusBuildingPrompt, schedule.StatusStreamingTurn}).Draw(t, "status"),
 		Event:   rapid.SampledFrom([]string{"notification", "turn_failed"}).Draw(t, "event"),
 		Summary: rapid.SampledFrom([]string{"", "one", "two", "three"}).Draw(t, "summary"),
+		Doing:   rapid.SampledFrom([]string{"", "this", "that"}).Draw(t, "doing"),
 	}
 	if rapid.Bool().Draw(t, "limited") {
 		u.RateLimits = json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"a":1}`}).Draw(t, "limits"))
@@ -149,6 +150,7 @@ func TestMergingUpdatesLosesNothing(t *testing.T) {
 			want.Usage.Input = max(want.Usage.Input, u.Usage.Input)
 			want.Usage.Output = max(want.Usage.Output, u.Usage.Output)
 			want.Thread, want.Session = latest(u.Thread, want.Thread), latest(u.Session, want.Session)
+			want.Doing = latest(u.Doing, want.Doing)
 			if u.PID != 0 {
 				want.PID = u.PID
 			}

@@ -1,0 +1,104 @@
+// Package progress says what a run is doing at one moment (SPEC §13.3): the runner
+// fills a [Progress], and the displays draw it, on a terminal and on the status page.
+//
+// Its text is as the tracker and the agent wrote it. A display makes it fit for its
+// medium, and hides secrets in it.
+package progress
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Progress describes what a run is doing at one moment. It is a copy that does not
+// change. Lists of issues are in the natural order of their identifiers.
+type Progress struct {
+	At       time.Time // when it was so
+	Started  time.Time // when the run began
+	Workflow string    // path of WORKFLOW.md
+	Tracker  string    // its kind
+	Slots    int       // sessions at a time at most
+	NextPoll time.Time // zero until the first poll
+	Deadline time.Time // when sessions are stopped; zero for never
+
+	Trouble []Trouble      // what keeps work from starting
+	Pause   schedule.Pause // of everything, zero for none
+
+	Sessions   []Session
+	Waiting    []schedule.Claim // for their time, or for a slot
+	Parked     []schedule.Claim
+	Asked      map[tracker.ID]string // questions of the agent that nobody has answered
+	Deliveries map[tracker.ID]schedule.Delivery
+
+	Spent  schedule.Spent // by this run
+	Today  schedule.Day   // by all runs
+	Limits []byte         // the agent's rate limits, JSON as it sent them; nil for none
+	// Completed lists the issues of which a session ended normally in this run,
+	// the latest last; see [schedule.State].
+	Completed []tracker.ID
+
+	Events Events // the latest of the run, the oldest first
+}
+
+// Trouble is an error that lasts, and that a person must fix.
+type Trouble struct {
+	Source Source
+	Text   string
+}
+
+// Source tells what an error comes from.
+type Source string
+
+// The sources of errors that last.
+const (
+	Tracker    Source = "tracker"    // until a poll succeeds
+	Workflow   Source = "workflow"   // until WORKFLOW.md can be used
+	Repository Source = "repository" // until the repository could be fetched
+	Agent      Source = "agent"      // until the pause that it began is over
+)
+
+// Session describes a session in progress.
+type Session struct {
+	Claim   schedule.Claim
+	ID      string // the thread and the turn
+	PID     int    // process id of the agent; 0 before it was started
+	Status  schedule.AttemptStatus
+	Started time.Time
+	Event   string // its last event
+	Summary string // its last event in words
+	Doing   string // its latest message, command, tool or file in words; empty before the first
+	Log     string // path of its event log; empty for none
+	Events  Events // its latest, the oldest first
+}
+
+// Uncounted returns the time of the session that Progress.Today does not contain
+// yet. The time of a session that is being stopped is counted up to the stop.
+func (s Session) Uncounted(now time.Time) time.Duration {
+	if s.Claim.Since.IsZero() {
+		return 0 // another run has taken the claim
+	}
+	return now.Sub(s.Claim.Since)
+}
+
+// Event is something that happened.
+type Event struct {
+	At         time.Time
+	ID         tracker.ID // of its issue; empty for none
+	Identifier string
+	Kind       string // an event of SPEC §10.4, a decision of the plan, or how a session ended
+	Text       string // one line; may be empty
+}
+
+// Events holds the latest events, the oldest first.
+type Events []Event
+
+// Add returns the events with e, without the oldest where there would be more than limit.
+// A copy that was taken before does not change.
+func (es Events) Add(e Event, limit int) Events {
+	if drop := len(es) + 1 - limit; drop > 0 {
+		es = es[drop:]
+	}
+	return append(es[:len(es):len(es)], e)
+}

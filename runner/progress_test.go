@@ -1,0 +1,110 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// watch runs a single tick and returns everything that was shown of it.
+func (f *fixture) watch() []progress.Progress {
+	f.t.Helper()
+	var seen []progress.Progress
+	r := f.run()
+	r.Progress = func(p progress.Progress) { seen = append(seen, p) }
+	if _, err := r.Run(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+	return seen
+}
+
+func TestTheDisplayIsToldWhatRunsAndWhatHappened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-10", "Todo"), issue("A-9", "Todo"))
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			report(attempt.Update{At: time.Now(), Event: "notification", Summary: "running `make`", Doing: "running `make`"})
+			passes(ctx, time.Second)
+			report(attempt.Update{At: time.Now(), Event: "turn_completed", Summary: "the turn is complete"})
+			return f.handOver(ctx, job, report)
+		}
+		seen := f.watch()
+		var names, events []string
+		last := seen[len(seen)-1]
+		for _, p := range seen {
+			if len(p.Sessions) == 2 && p.Sessions[0].Event == "turn_completed" && p.Sessions[1].Event == "turn_completed" && names == nil {
+				for _, s := range p.Sessions {
+					names = append(names, s.Claim.Identifier+" "+s.Doing+", "+s.Events[len(s.Events)-1].Kind)
+				}
+			}
+		}
+		if diff := cmp.Diff([]string{"A-9 running `make`, turn_completed", "A-10 running `make`, turn_completed"}, names); diff != "" {
+			t.Errorf("the sessions: %s", diff)
+		}
+		for _, e := range last.Events {
+			if e.Identifier == "A-9" {
+				events = append(events, e.Kind)
+			}
+		}
+		if diff := cmp.Diff([]string{"dispatch", "completed"}, events); diff != "" {
+			t.Errorf("what happened to A-9: %s", diff)
+		}
+		if last.Slots != 10 || last.NextPoll.IsZero() || last.Workflow != "WORKFLOW.md" || last.Tracker != "file" {
+			t.Errorf("shown: %+v", last)
+		}
+	})
+}
+
+func TestManyUpdatesAreShownTenTimesASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			for n := range 1000 {
+				report(attempt.Update{At: time.Now(), Event: "notification", Summary: "step", Doing: fmt.Sprint("step ", n)})
+				passes(ctx, time.Millisecond)
+			}
+			passes(ctx, time.Second)
+			return f.handOver(ctx, job, report)
+		}
+		seen := f.watch()
+		if len(seen) > 20 { // one second of updates
+			t.Errorf("shown %d times", len(seen))
+		}
+		var doing string
+		for _, p := range seen {
+			for _, s := range p.Sessions {
+				doing = s.Doing
+			}
+		}
+		if doing != "step 999" {
+			t.Errorf("the last update that was shown is %q", doing)
+		}
+	})
+}
+
+func TestTheDisplayIsToldOfWhatKeepsWorkFromStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		r := f.run()
+		r.Once = false
+		var seen []progress.Progress
+		r.Progress = func(p progress.Progress) { seen = append(seen, p) }
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, func() { f.flow.change(func(*workflow.Settings) {}, errors.New("no prompt")) })
+		time.AfterFunc(2*time.Minute, cancel)
+		_, _ = r.Run(ctx) // interrupted, as every service ends
+		want := []progress.Trouble{{Source: progress.Workflow, Text: "no prompt"}}
+		if diff := cmp.Diff(want, seen[len(seen)-1].Trouble); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
