@@ -44,6 +44,9 @@ type Setting struct {
 	Path       bool // a relative path starts from the folder of WORKFLOW.md; ~ and $NAME are expanded
 	Credential bool // the value is in no error, and children get no variable that holds it
 
+	// Schema says the same as Want to editors, as a JSON schema that refuses only what
+	// Decode does; nil is any text.
+	Schema map[string]any
 	// Decode keeps a value, or reports that it is not what Want says.
 	Decode func(value any) (ok bool)
 }

@@ -97,6 +97,7 @@ func (a *app) command() *cobra.Command {
 		(&validateCommand{a}).command(),
 		(&explainCommand{a}).command(),
 		(&stateCommand{a}).command(),
+		(&schemaCommand{a}).command(),
 	)
 	return root
 }

@@ -86,9 +86,12 @@ func builtIn() []Rule {
 	return rules
 }
 
+// Protections returns the four words, the strongest first.
+func Protections() []Protection { return []Protection{Refuse, Review, Draft, Allow} }
+
 // Validate returns an error unless p is one of the four words.
 func (p Protection) Validate() error {
-	if words := []Protection{Refuse, Review, Draft, Allow}; !slices.Contains(words, p) {
+	if !slices.Contains(Protections(), p) {
 		return fmt.Errorf("%.60q is no policy; write refuse, review, draft or allow", string(p))
 	}
 	return nil

@@ -184,9 +184,9 @@ func (d *decoder) handOver(v value) {
 	for _, entry := range d.children(v.key, *v.node) {
 		switch entry.key {
 		case "delivery.hand_over.state":
-			d.text(&to.State)(entry)
+			d.text(&to.State).decode(entry)
 		case "delivery.hand_over.remove_label":
-			d.text(&to.RemoveLabel)(entry)
+			d.text(&to.RemoveLabel).decode(entry)
 		default:
 			d.reject(entry, "is unknown; write state or remove_label")
 		}
@@ -199,8 +199,8 @@ func (d *decoder) handOver(v value) {
 }
 
 // globs decodes the patterns of paths.
-func (d *decoder) globs(to *[]string) func(value) {
-	return func(v value) {
+func (d *decoder) globs(to *[]string) form {
+	return form{func(v value) {
 		d.list(v, func(item value, pattern string) {
 			if err := delivery.ValidatePattern(pattern); err != nil {
 				d.reject(item, "%s", err)
@@ -208,7 +208,7 @@ func (d *decoder) globs(to *[]string) func(value) {
 			}
 			*to = append(*to, pattern)
 		})
-	}
+	}, listSchema(nonemptySchema())}
 }
 
 // protected decodes a map from patterns to policies. The order in which they are
@@ -250,20 +250,20 @@ func (d *decoder) protected(v value) {
 }
 
 // protection decodes one of the four policies.
-func (d *decoder) protection(to *delivery.Protection) func(value) {
-	return func(v value) {
+func (d *decoder) protection(to *delivery.Protection) form {
+	return form{func(v value) {
 		word, _ := v.raw.(string)
 		if delivery.Protection(word).Validate() != nil {
-			d.reject(v, "must be %s", "refuse, review, draft or allow")
+			d.reject(v, "must be refuse, review, draft or allow")
 			return
 		}
 		*to = delivery.Protection(word)
-	}
+	}, choiceSchema(protectionWords()...)}
 }
 
 // word decodes one of some words.
-func (d *decoder) word(to func(word string), words ...string) func(value) {
-	return func(v value) {
+func (d *decoder) word(to func(word string), words ...string) form {
+	return form{func(v value) {
 		text, _ := v.raw.(string)
 		if !slices.Contains(words, text) {
 			last := len(words) - 1
@@ -271,12 +271,12 @@ func (d *decoder) word(to func(word string), words ...string) func(value) {
 			return
 		}
 		to(text)
-	}
+	}, choiceSchema(words...)}
 }
 
 // strings decodes names, each once.
-func (d *decoder) strings(to *[]string) func(value) {
-	return func(v value) {
+func (d *decoder) strings(to *[]string) form {
+	return form{func(v value) {
 		d.list(v, func(item value, name string) {
 			switch {
 			case name == "":
@@ -285,24 +285,20 @@ func (d *decoder) strings(to *[]string) func(value) {
 				*to = append(*to, name)
 			}
 		})
-	}
+	}, listSchema(nonemptySchema())}
 }
 
 // maxLFSBytes bounds delivery.max_lfs_bytes: each object is scanned in memory.
 const maxLFSBytes = 1 << 30
 
 // bytes decodes a number of bytes.
-func (d *decoder) bytes(to *int64, low int64) func(value) {
+func (d *decoder) bytes(to *int64, low int64) form {
 	return d.bytesBetween(to, low, math.MaxInt64)
 }
 
 // bytesBetween decodes a number of bytes in a range.
-func (d *decoder) bytesBetween(to *int64, low, high int64) func(value) {
-	return func(v value) {
-		if n, ok := d.integerBetween(v, low, high); ok {
-			*to = n
-		}
-	}
+func (d *decoder) bytesBetween(to *int64, low, high int64) form {
+	return d.number(low, high, func(_ value, n int64) { *to = n })
 }
 
 // folder decodes delivery.folder.

@@ -25,23 +25,29 @@ func Keys(trackers []tracker.Kind) []Key {
 	return keys
 }
 
-// entry is a row of the table: a key and the function that decodes its value.
+// entry is a row of the table: a key and what its value may be.
 type entry struct {
 	Key
-	decode        func(value)
+	form
 	decodeDefault bool // an absent key decodes as its Default does
+}
+
+// form says what the values of a key may be, to the program and to editors.
+type form struct {
+	decode func(value)
+	schema object // it refuses only what decode rejects
 }
 
 // withDefault returns the entry of a key whose default is decoded when the key is
 // absent.
-func withDefault(name, def, meaning string, decode func(value)) entry {
-	return entry{Key{name, def, meaning}, decode, true}
+func withDefault(name, def, meaning string, f form) entry {
+	return entry{Key{name, def, meaning}, f, true}
 }
 
 // optional returns the entry of a key that is skipped when it is absent. A default
 // that depends on other keys is set after all keys are read.
-func optional(name, def, meaning string, decode func(value)) entry {
-	return entry{Key{name, def, meaning}, decode, false}
+func optional(name, def, meaning string, f form) entry {
+	return entry{Key{name, def, meaning}, f, false}
 }
 
 // table returns every key that WORKFLOW.md may have, bound to the settings of d.
@@ -50,23 +56,23 @@ func (d *decoder) table() []entry {
 	policy, budget, codex, hooks := &s.Policy, &s.Policy.Budget, &s.Codex, &s.Workspace.Hooks
 	repo, del, limits := &d.repository, &s.Delivery, delivery.Defaults()
 	return []entry{
-		optional("tracker.kind", "", "the kind of tracker: "+strings.Join(kindNames(d.env.Trackers), ", ")+"; required", d.deferred),
-		optional("tracker.endpoint", d.defaultSetting("endpoint"), "the same as tracker.provider.endpoint", d.deferred),
-		optional("tracker.api_key", d.defaultSetting("api_key"), "the same as tracker.provider.api_key: $NAME, or the credential itself", d.deferred),
-		optional("tracker.project_slug", d.defaultSetting("project_slug"), "the same as tracker.provider.project_slug", d.deferred),
-		optional("tracker.provider", "{}", "settings of the kind of tracker", d.providerMap),
+		optional("tracker.kind", "", "the kind of tracker: "+strings.Join(kindNames(d.env.Trackers), ", ")+"; required", form{d.deferred, choiceSchema(kindNames(d.env.Trackers)...)}),
+		optional("tracker.endpoint", d.defaultSetting("endpoint"), "the same as tracker.provider.endpoint", form{d.deferred, textSchema()}),
+		optional("tracker.api_key", d.defaultSetting("api_key"), "the same as tracker.provider.api_key: $NAME, or the credential itself", form{d.deferred, textSchema()}),
+		optional("tracker.project_slug", d.defaultSetting("project_slug"), "the same as tracker.provider.project_slug", form{d.deferred, textSchema()}),
+		optional("tracker.provider", "{}", "settings of the kind of tracker", form{d.providerMap, object{"type": "object"}}),
 		optional("tracker.active_states", d.defaultStates(func(s tracker.States) []string { return s.Active }), "states an issue is worked on in; required where the kind has no default", d.states(&policy.ActiveStates, 1)),
 		optional("tracker.terminal_states", d.defaultStates(func(s tracker.States) []string { return s.Terminal }), "states in which an issue is finished and its workspace is removed; required where the kind has no default", d.states(&policy.TerminalStates, 0)),
 		optional("tracker.required_labels", "[]", "labels an issue must carry, all of them, to start and to go on", d.labels(&policy.RequiredLabels)),
 
 		withDefault("polling.interval_ms", "30000", "time between two ticks, and between two reads of the tracker within a tick", d.millis(&s.Poll, 1)),
 
-		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", d.workspaceRoot),
+		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", form{d.workspaceRoot, textSchema()}),
 
-		optional("repository.url", "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY", "where the files of the workspaces come from: an https URL, or a path, which may begin with ~ or $NAME; a relative one begins with a dot and is taken from the folder of WORKFLOW.md; by default the repository of the Actions job", d.deferred),
+		optional("repository.url", "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY", "where the files of the workspaces come from: an https URL, or a path, which may begin with ~ or $NAME; a relative one begins with a dot and is taken from the folder of WORKFLOW.md; by default the repository of the Actions job", form{d.deferred, textSchema()}),
 		optional("repository.base", "the remote's default branch", "branch on which the work begins, and which it is for", d.branch(&repo.Base)),
-		optional("repository.token", "$GITHUB_TOKEN, for a URL on the GitHub it belongs to", "credential for the repository: $NAME, or the credential itself; only the program has it, no child process", d.deferred),
-		withDefault("repository.branch_prefix", "symphony/", "what the branch of an issue begins with; the issue's identifier follows", d.branchPrefix),
+		optional("repository.token", "$GITHUB_TOKEN, for a URL on the GitHub it belongs to", "credential for the repository: $NAME, or the credential itself; only the program has it, no child process", form{d.deferred, textSchema()}),
+		withDefault("repository.branch_prefix", "symphony/", "what the branch of an issue begins with; the issue's identifier follows", form{d.branchPrefix, nonemptySchema()}),
 		optional("repository.lfs", "false", "bring the contents of files in Git LFS into the workspaces, and deliver changed ones with their objects; without it they are pointers there", d.boolean(&repo.LFS)),
 		optional("repository.submodules", "false", "whether submodules are in the workspaces, from the addresses that .gitmodules of the base branch has; changes inside them are not delivered; if not, their folders stay empty", d.boolean(&repo.Submodules)),
 		optional("repository.paths", "[]", "folders of a large repository whose files are in a workspace, with those beside and above them; a file that a workspace does not have counts as unchanged; empty is every folder; needs git 2.36", d.folders(&repo.Paths)),
@@ -78,19 +84,19 @@ func (d *decoder) table() []entry {
 		withDefault("delivery.max_binary_bytes", fmt.Sprint(limits.MaxBinary), "bytes of one binary file", d.bytes(&del.Policy.MaxBinary, 0)),
 		withDefault("delivery.max_lfs_bytes", fmt.Sprint(limits.MaxLFS), "bytes of all files in Git LFS that it adds or changes, at most 1 GiB", d.bytesBetween(&del.Policy.MaxLFS, 1, maxLFSBytes)),
 		optional("delivery.allowed", "[]", "patterns of the paths that a delivery may change; empty is every path", d.globs(&del.Policy.Allowed)),
-		optional("delivery.protected", "{}", "map from patterns to refuse, review, draft or allow: what happens to a delivery that changes such a path; the first that matches counts, and the built-in ones come after them", d.protected),
+		optional("delivery.protected", "{}", "map from patterns to refuse, review, draft or allow: what happens to a delivery that changes such a path; the first that matches counts, and the built-in ones come after them", form{d.protected, mapSchema(choiceSchema(protectionWords()...))}),
 		withDefault("delivery.tokens", string(limits.Tokens), "the same for a text that looks like a token or a private key; a secret of the run is always refused", d.protection(&del.Policy.Tokens)),
 		withDefault("delivery.history", "squash", "squash publishes one commit, keep the agent's own commits: their messages mention people and close issues as it likes", d.word(func(word string) { del.KeepHistory = word == "keep" }, "squash", "keep")),
 		withDefault("delivery.commits", "git", "git, or verified: GitHub makes the commit and signs it, for the token of a job or of an App; only with delivery.history squash", d.word(func(word string) { del.Verified = word == "verified" }, "git", "verified")),
 		optional("delivery.verify", "", "shell command that checks the work in the sandbox before it is published; its failure goes back to the agent", d.text(&del.Verify)),
 		withDefault("delivery.verify_rounds", "2", "turns in which the agent may fix work that fails delivery.verify; after them it is published as a draft that says so", d.integer(&del.VerifyRounds, 0)),
 		withDefault("delivery.verify_timeout_ms", "600000", "time that delivery.verify may take", d.millis(&del.VerifyTimeout, 1)),
-		optional("delivery.folder", ".symphony/patches", "folder for the patches of kind patch; kind branch writes patches too if it is written; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md", d.folder),
+		optional("delivery.folder", ".symphony/patches", "folder for the patches of kind patch; kind branch writes patches too if it is written; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md", form{d.folder, nonemptySchema()}),
 		optional("delivery.draft", "false", "open pull requests as drafts", d.boolean(&del.Draft)),
 		optional("delivery.labels", "[]", "labels of pull requests", d.strings(&del.Labels)),
 		optional("delivery.reviewers", "[]", "logins, and teams as owner/team, that are asked to review pull requests", d.strings(&del.Reviewers)),
 		optional("delivery.assignees", "[]", "logins that pull requests are assigned to", d.strings(&del.Assignees)),
-		optional("delivery.hand_over", "", "change of the issue when its work is published: {state: …}, or {remove_label: …} for one of tracker.required_labels", d.handOver),
+		optional("delivery.hand_over", "", "change of the issue when its work is published: {state: …}, or {remove_label: …} for one of tracker.required_labels", form{d.handOver, handOverSchema()}),
 
 		optional("delivery.merged_state", "closed for github, else Done or the first of tracker.terminal_states", "state of an issue whose pull request was merged, if it is not in a terminal state by then; one of tracker.terminal_states", d.text(&del.MergedState)),
 
@@ -99,14 +105,14 @@ func (d *decoder) table() []entry {
 		optional("feedback.bots", "[]", "logins of bots whose comments count like those of people with write access; their commands do not", d.strings(&s.Feedback.Bots)),
 		withDefault("feedback.label", "needs-human", "label of an issue that is parked, taken off when it goes on; empty for none", d.text(&s.Feedback.Label)),
 
-		optional("worker.ssh_hosts", "", "not supported: sessions run on this machine", d.rejectHosts),
-		optional("worker.max_concurrent_agents_per_host", "", "ignored: there is only one host", d.ignorePerHostLimit),
+		optional("worker.ssh_hosts", "", "not supported: sessions run on this machine", form{d.rejectHosts, emptyListSchema()}),
+		optional("worker.max_concurrent_agents_per_host", "", "ignored: there is only one host", d.ignoredLimit()),
 
 		optional("hooks.after_create", "", "script run in a new workspace; failure gives the workspace up", d.text(&hooks.AfterCreate)),
 		optional("hooks.before_run", "", "script run before each attempt; failure ends the attempt", d.text(&hooks.BeforeRun)),
 		optional("hooks.after_run", "", "script run after each attempt; failure is reported and changes nothing else", d.text(&hooks.AfterRun)),
 		optional("hooks.before_remove", "", "script run before a workspace is removed; failure is reported and changes nothing else", d.text(&hooks.BeforeRemove)),
-		withDefault("hooks.timeout_ms", defaultHookTimeout, "time each hook may take; an invalid value falls back to the default", d.hookTimeout),
+		withDefault("hooks.timeout_ms", defaultHookTimeout, "time each hook may take; an invalid value falls back to the default", form{d.hookTimeout, object{}}),
 		optional("hooks.env", "[]", "names of environment variables that hooks see besides the plain ones", d.names(&hooks.Env)),
 		optional("hooks.sandboxed", "true with repository, else false", "run hooks in the agent's sandbox, where they see the variables that both hooks.env and codex.env name; false needs hooks.trusted", d.boolean(&s.SandboxHooks)),
 		optional("hooks.trusted", "false", "with repository: hooks may run outside the sandbox in a folder where an agent has worked; before_remove always does", d.boolean(&s.TrustHooks)),
@@ -139,7 +145,7 @@ func (d *decoder) table() []entry {
 		withDefault("codex.max_memory_mb", "0", "memory that one process of a session may allocate, in MiB (Linux); 0 is unlimited: when the machine has none left, processes of sessions end first", d.integer(&s.Workspace.Limits.Memory, 0)),
 		optional("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denyPaths(&codex.Deny)),
 
-		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent", d.port),
+		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent", d.port()),
 	}
 }
 

@@ -112,6 +112,9 @@ func (d *decoder) flatten(top map[string]yaml.Node, table []entry) (unknown []st
 	}
 	d.written = make(map[string]value)
 	for _, section := range slices.Sorted(maps.Keys(top)) {
+		if section == schemaKey {
+			continue
+		}
 		if !sections[section] {
 			unknown = append(unknown, section)
 			continue

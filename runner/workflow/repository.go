@@ -176,8 +176,8 @@ func (d *decoder) decodeToken(a address) {
 }
 
 // branch decodes the name of a branch.
-func (d *decoder) branch(to *git.Branch) func(value) {
-	return func(v value) {
+func (d *decoder) branch(to *git.Branch) form {
+	return form{func(v value) {
 		name, ok := v.raw.(string)
 		if !ok {
 			d.reject(v, mustBeText)
@@ -189,7 +189,7 @@ func (d *decoder) branch(to *git.Branch) func(value) {
 			return
 		}
 		*to = b
-	}
+	}, nonemptySchema()}
 }
 
 // maxPrefix is the greatest length of repository.branch_prefix, in bytes.
@@ -223,8 +223,8 @@ func (d *decoder) checkPrefix() {
 }
 
 // folders decodes the folders of a sparse checkout.
-func (d *decoder) folders(to *[]string) func(value) {
-	return func(v value) {
+func (d *decoder) folders(to *[]string) form {
+	return form{func(v value) {
 		d.list(v, func(item value, folder string) {
 			if err := git.CheckPaths([]string{folder}); err != nil {
 				d.reject(item, "%s", err)
@@ -235,7 +235,7 @@ func (d *decoder) folders(to *[]string) func(value) {
 		if err := git.CheckPaths(*to); err != nil { // there are too many
 			d.reject(v, "%s", err)
 		}
-	}
+	}, listSchema(nonemptySchema())}
 }
 
 // checkSubmodules records a problem for submodules that hooks outside the sandbox could

@@ -33,8 +33,8 @@ func (d *decoder) list(v value, take func(item value, text string)) {
 // states decodes a list of state names, each once and at least atLeast of them. The
 // result is never nil, so that a list without a good name differs from an absent
 // list.
-func (d *decoder) states(to *[]string, atLeast int) func(value) {
-	return func(v value) {
+func (d *decoder) states(to *[]string, atLeast int) form {
+	return form{func(v value) {
 		*to = []string{}
 		if items, ok := v.raw.([]any); ok && len(items) < atLeast {
 			d.reject(v, "must name at least one state; remove the key for the default")
@@ -49,25 +49,25 @@ func (d *decoder) states(to *[]string, atLeast int) func(value) {
 				*to = append(*to, name)
 			}
 		})
-	}
+	}, nonemptyListSchema(atLeast)}
 }
 
 // labels decodes labels in normal form. A blank one is kept and matches no issue:
 // without it, issues would be dispatched that somebody meant to hold back.
-func (d *decoder) labels(to *[]string) func(value) {
-	return func(v value) {
+func (d *decoder) labels(to *[]string) form {
+	return form{func(v value) {
 		d.list(v, func(item value, label string) {
 			if label == "" {
 				d.warn("%s is blank, so no issue will be dispatched", item.key)
 			}
 			*to = append(*to, tracker.NormalLabel(label))
 		})
-	}
+	}, listSchema(textSchema())}
 }
 
 // names decodes names of environment variables.
-func (d *decoder) names(to *[]string) func(value) {
-	return func(v value) {
+func (d *decoder) names(to *[]string) form {
+	return form{func(v value) {
 		d.list(v, func(item value, name string) {
 			if ref, ok := variableName("$" + name); !ok || ref != name {
 				d.reject(item, "must be the name of an environment variable: letters, digits and _, not beginning with a digit")
@@ -75,12 +75,12 @@ func (d *decoder) names(to *[]string) func(value) {
 			}
 			*to = append(*to, name)
 		})
-	}
+	}, listSchema(nonemptySchema())}
 }
 
 // denyPaths decodes paths that the agent may not read.
-func (d *decoder) denyPaths(to *[]string) func(value) {
-	return func(v value) {
+func (d *decoder) denyPaths(to *[]string) form {
+	return form{func(v value) {
 		d.list(v, func(item value, text string) {
 			path, err := d.expandPath(text)
 			switch {
@@ -96,13 +96,13 @@ func (d *decoder) denyPaths(to *[]string) func(value) {
 				*to = append(*to, path)
 			}
 		})
-	}
+	}, listSchema(nonemptySchema())}
 }
 
 // byState decodes limits by the normal form of their state. Invalid entries are
 // ignored (SPEC §5.3.5).
-func (d *decoder) byState(to *map[string]int) func(value) {
-	return func(v value) {
+func (d *decoder) byState(to *map[string]int) form {
+	return form{func(v value) {
 		var entries map[string]any
 		if err := v.node.Decode(&entries); err != nil {
 			d.reject(v, "must be a map from state to limit, such as {todo: 2}")
@@ -124,31 +124,31 @@ func (d *decoder) byState(to *map[string]int) func(value) {
 			}
 		}
 		*to = limits
-	}
+	}, object{"type": "object"}}
 }
 
 // jsonValue decodes any YAML value to the JSON that Codex gets (SPEC §5.3.6).
-func (d *decoder) jsonValue(to *json.RawMessage) func(value) {
-	return func(v value) {
+func (d *decoder) jsonValue(to *json.RawMessage) form {
+	return form{func(v value) {
 		encoded, err := json.Marshal(v.raw)
 		if err != nil {
 			d.reject(v, "cannot be written as JSON; use text keys and plain values")
 			return
 		}
 		*to = encoded
-	}
+	}, object{}}
 }
 
 // jsonMap decodes a YAML map to the JSON that Codex gets.
-func (d *decoder) jsonMap(to *json.RawMessage) func(value) {
+func (d *decoder) jsonMap(to *json.RawMessage) form {
 	pass := d.jsonValue(to)
-	return func(v value) {
+	return form{func(v value) {
 		if _, ok := v.raw.(map[string]any); !ok {
 			d.reject(v, "must be a map, such as {type: readOnly}")
 			return
 		}
-		pass(v)
-	}
+		pass.decode(v)
+	}, object{"type": "object"}}
 }
 
 // rejectHosts rejects the SSH extension: running a session on this machine that was
@@ -192,28 +192,25 @@ func (d *decoder) integerBetween(v value, low, high int64) (int64, bool) {
 	return n, true
 }
 
-func (d *decoder) integer(to *int, low int64) func(value) {
-	return func(v value) {
-		if n, ok := d.integerBetween(v, low, math.MaxInt32); ok {
-			*to = int(n)
+// number returns the form of an integer between low and high.
+func (d *decoder) number(low, high int64, take func(v value, n int64)) form {
+	return form{func(v value) {
+		if n, ok := d.integerBetween(v, low, high); ok {
+			take(v, n)
 		}
-	}
+	}, integerSchema(low, high)}
 }
 
-func (d *decoder) tokens(to *int64) func(value) {
-	return func(v value) {
-		if n, ok := d.integerBetween(v, 0, math.MaxInt64); ok {
-			*to = n
-		}
-	}
+func (d *decoder) integer(to *int, low int64) form {
+	return d.number(low, math.MaxInt32, func(_ value, n int64) { *to = int(n) })
 }
 
-func (d *decoder) millis(to *time.Duration, low int64) func(value) {
-	return func(v value) {
-		if n, ok := d.integerBetween(v, low, maxMillis); ok {
-			*to = time.Duration(n) * time.Millisecond
-		}
-	}
+func (d *decoder) tokens(to *int64) form {
+	return d.number(0, math.MaxInt64, func(_ value, n int64) { *to = n })
+}
+
+func (d *decoder) millis(to *time.Duration, low int64) form {
+	return d.number(low, maxMillis, func(_ value, n int64) { *to = time.Duration(n) * time.Millisecond })
 }
 
 func (d *decoder) hookTimeout(v value) {
@@ -225,33 +222,33 @@ func (d *decoder) hookTimeout(v value) {
 	d.settings.Workspace.Hooks.Timeout = time.Duration(n) * time.Millisecond
 }
 
-func (d *decoder) boolean(to *bool) func(value) {
-	return func(v value) {
+func (d *decoder) boolean(to *bool) form {
+	return form{func(v value) {
 		on, ok := v.raw.(bool)
 		if !ok {
 			d.reject(v, "must be true or false")
 			return
 		}
 		*to = on
-	}
+	}, object{"type": "boolean"}}
 }
 
-func (d *decoder) port(v value) {
-	if n, ok := d.integerBetween(v, 0, math.MaxUint16); ok {
+func (d *decoder) port() form {
+	return d.number(0, math.MaxUint16, func(_ value, n int64) {
 		port := int(n)
 		d.settings.Port = &port
-	}
+	})
 }
 
-func (d *decoder) ignorePerHostLimit(v value) {
-	if _, ok := d.integerBetween(v, 1, math.MaxInt32); ok {
+func (d *decoder) ignoredLimit() form {
+	return d.number(1, math.MaxInt32, func(v value, _ int64) {
 		d.warn("%s is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says", v.key)
-	}
+	})
 }
 
 // text decodes a string as it is written. A blank one counts as absent.
-func (d *decoder) text(to *string) func(value) {
-	return func(v value) {
+func (d *decoder) text(to *string) form {
+	return form{func(v value) {
 		s, ok := v.raw.(string)
 		switch {
 		case !ok:
@@ -261,15 +258,15 @@ func (d *decoder) text(to *string) func(value) {
 		case strings.TrimSpace(s) != "":
 			*to = s
 		}
-	}
+	}, textSchema()}
 }
 
-func (d *decoder) command(to *string) func(value) {
+func (d *decoder) command(to *string) form {
 	text := d.text(to)
-	return func(v value) {
-		text(v)
+	return form{func(v value) {
+		text.decode(v)
 		if s, ok := v.raw.(string); ok && strings.TrimSpace(s) == "" {
 			d.reject(v, "must not be empty; remove the key for the default")
 		}
-	}
+	}, nonemptySchema()}
 }

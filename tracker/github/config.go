@@ -71,6 +71,8 @@ func Kind() tracker.Kind {
 
 // Settings describes the settings; see [tracker.Config].
 func (c *Config) Settings() []tracker.Setting {
+	text := map[string]any{"type": "string", "minLength": 1}
+	positive := map[string]any{"type": "integer", "minimum": 1}
 	return []tracker.Setting{
 		{
 			Name: "repo", Defaults: []any{"$GITHUB_REPOSITORY"}, Required: true,
@@ -94,7 +96,11 @@ func (c *Config) Settings() []tracker.Setting {
 			Name:    "project",
 			Meaning: "the board on which the state of an issue is the value of a single-select field; without an owner it is that of the repository, without a field Status",
 			Want:    "number, owner and field, as in {owner: acme, number: 3, field: Status}",
-			Decode:  c.decodeProject,
+			Schema: map[string]any{
+				"type": "object", "required": []any{"number"}, "additionalProperties": false,
+				"properties": map[string]any{"owner": text, "number": positive, "field": text},
+			},
+			Decode: c.decodeProject,
 		},
 		{
 			Name:    "state_label_prefix",
@@ -106,12 +112,14 @@ func (c *Config) Settings() []tracker.Setting {
 			Name: "priority_labels", Defaults: []any{map[string]any{"p0": 1, "p1": 2, "p2": 3, "p3": 4}},
 			Meaning: "the priority that a label gives, 1 before all others; of several the highest counts",
 			Want:    "labels with their priority, a whole number from 1, as in {urgent: 1, low: 4}",
+			Schema:  map[string]any{"type": "object", "additionalProperties": positive},
 			Decode:  c.decodePriorities,
 		},
 		{
 			Name: "trust", Defaults: []any{string(TrustMembers)},
 			Meaning: "whose issues may reach the agent: see [Trust](#trust)",
 			Want:    "members or anyone",
+			Schema:  map[string]any{"enum": []any{string(TrustMembers), string(TrustAnyone)}},
 			Decode:  tracker.DecodeChoice(&c.Trust, TrustMembers, TrustAnyone),
 		},
 		{
@@ -124,12 +132,14 @@ func (c *Config) Settings() []tracker.Setting {
 			Name: "tool_scope", Defaults: []any{string(ScopeIssue)},
 			Meaning: "what the tool may write: see [What the tool may do](#what-the-tool-may-do)",
 			Want:    "issue, repo or token",
+			Schema:  map[string]any{"enum": []any{string(ScopeIssue), string(ScopeRepo), string(ScopeToken)}},
 			Decode:  tracker.DecodeChoice(&c.ToolScope, ScopeIssue, ScopeRepo, ScopeToken),
 		},
 		{
 			Name:    "tool_labels",
 			Meaning: "labels that the agent may put on its issue and pull request and take off, besides those of the state",
 			Want:    "a list of labels, as in [needs-review, blocked]",
+			Schema:  map[string]any{"type": "array", "items": text},
 			Decode:  c.decodeToolLabels,
 		},
 	}

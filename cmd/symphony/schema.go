@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// schemaCommand prints the JSON schema of the front matter of WORKFLOW.md.
+type schemaCommand struct{ *app }
+
+func (s *schemaCommand) command() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of WORKFLOW.md's front matter, for editors",
+		Args:  usage(cobra.NoArgs),
+		RunE:  func(*cobra.Command, []string) error { return s.Run() },
+	}
+}
+
+// Run prints the schema.
+func (s *schemaCommand) Run() error {
+	schema, err := workflow.Schema(trackers())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.stdout, "%s\n", schema)
+	return nil
+}
