@@ -24,6 +24,11 @@ type Config interface {
 	Settings() []Setting
 	// States returns the states that issues can have with the decoded settings.
 	States() States
+	// Identifier returns the identifier that a person means by a name: by the identifier in
+	// upper or lower case, a part of it, or the address of the issue. It is "" for a name
+	// that no issue of the tracker can have. It makes no request, so the issue need not
+	// exist.
+	Identifier(name string) string
 	// Open connects to the tracker. It makes no request, and nothing has to be
 	// closed. Of the client only the transport is used: redirects, timeouts and
 	// retries are the adapter's own.

@@ -32,9 +32,11 @@ type Adapter struct {
 	Conversation Conversation
 	Tools        []Tool   // run on the host with the adapter's credential
 	Warnings     []string // what its settings weaken, one sentence each, for every report
-	// IDOf returns the id of the issue with an identifier. It is nil when the
-	// identifier does not determine the id.
-	IDOf func(identifier string) ID
+	// Find returns the id of the issue that a person means by a name, in whatever state the
+	// issue is, and "" when no visible issue has the name. It understands what
+	// [Config.Identifier] does, ids, and what only the tracker knows, such as the pull
+	// request of an issue. Its errors are those of [Reader].
+	Find func(ctx context.Context, name string) (ID, error)
 	// Check checks with the tracker that what the settings name exists. Its error is
 	// [ErrInvalidConfig] when it does not. It is nil when there is nothing to check. A
 	// list of candidates fails in the same way, before anything is spent on them.

@@ -116,7 +116,7 @@ func newLinear(t testing.TB) *linearProject {
 		t.Fatal(err)
 	}
 	l := &linearProject{schema: schema, comments: map[string][]trackertest.Object{}}
-	for _, name := range []string{"Todo", "In Progress", "In Review", "Done", "Canceled", "Duplicate"} {
+	for _, name := range []string{"Todo", "In Progress", "In Review", "Done", "Canceled", "Duplicate", "Backlog"} {
 		l.states = append(l.states, trackertest.Object{"id": "state " + name, "name": name})
 	}
 	l.team = trackertest.Object{"id": "team-eng", "key": "ENG", "states": trackertest.Connection(l.states, nil)}
@@ -153,7 +153,7 @@ func (l *linearProject) add(text string) {
 	id := fmt.Sprintf("5b2f7d3e-0000-4000-8000-%012d", n)
 	identifier := fmt.Sprintf("ENG-%d", n)
 	l.issues = append(l.issues, trackertest.Object{
-		"id": id, "identifier": identifier, "title": fmt.Sprintf("Work %d", n), "description": text,
+		"id": id, "identifier": identifier, "number": float64(n), "title": fmt.Sprintf("Work %d", n), "description": text,
 		"priority": 0.0, "branchName": "kim/x", "url": "https://linear.app/acme/issue/" + identifier, "trashed": nil, "assignee": nil,
 		"createdAt": "2026-03-01T12:00:00.000Z", "updatedAt": "2026-03-01T12:00:00.000Z", "state": l.states[0], "team": l.team, "project": l.project,
 		"labels": none, "inverseRelations": none, "comments": trackertest.Resolver(func(a map[string]any) any {
@@ -174,6 +174,14 @@ func (l *linearProject) comment(number int, by, text string) {
 		"user":     trackertest.Object{"displayName": by, "active": true, "guest": false, "app": false, "isMe": false},
 		"botActor": trackertest.Object(nil), "externalUser": trackertest.Object(nil),
 	}}, l.comments[id]...)
+}
+
+// move has a person give an issue a state.
+func (l *linearProject) move(number int, state string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.IndexFunc(l.states, func(s trackertest.Object) bool { return s["name"] == state })
+	l.issues[number-1]["state"] = l.states[at]
 }
 
 // stateOf returns the name of the state of an issue.

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,36 +49,34 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	if err != nil {
 		return err
 	}
-	named := func(v schedule.Verdict) bool {
-		return string(v.Issue.ID) == name || strings.EqualFold(v.Issue.Identifier, name)
-	}
-	var verdict schedule.Verdict
-	if i := slices.IndexFunc(tick.Verdicts, named); i >= 0 {
-		verdict = tick.Verdicts[i]
-	} else if verdict, err = e.explainUnlisted(ctx, wf, name, r.Log); err != nil {
+	verdict, err := e.find(ctx, wf, name, tick, r.Log)
+	if err != nil {
 		return err
 	}
 	return e.print(report.Verdict(redacted(verdict, e.redactor), tick.Talks))
 }
 
-// explainUnlisted returns the verdict on an issue that is neither claimed nor a
-// candidate.
-func (e *explainCommand) explainUnlisted(ctx context.Context, wf workflow.Workflow, name string, log *slog.Logger) (schedule.Verdict, error) {
+// find returns the verdict on the issue that a person means by a name. One that is neither
+// claimed nor a candidate is read from the tracker.
+func (e *explainCommand) find(ctx context.Context, wf workflow.Workflow, name string, tick report.Tick, log *slog.Logger) (schedule.Verdict, error) {
+	of := func(id tracker.ID) int {
+		return slices.IndexFunc(tick.Verdicts, func(v schedule.Verdict) bool { return v.Issue.ID == id })
+	}
+	if n, ok := matchIssue(wf, name, namesInTick(tick)); ok {
+		if i := of(n.ID); i >= 0 {
+			return tick.Verdicts[i], nil
+		}
+	}
 	adapter, err := e.openTracker(wf, log)
 	if err != nil {
 		return schedule.Verdict{}, err
 	}
-	id := tracker.ID(name)
-	if adapter.IDOf != nil {
-		id = adapter.IDOf(name)
-	}
-	issues, err := adapter.IssuesByID(ctx, []tracker.ID{id})
+	issue, err := findIssue(ctx, wf, adapter, &schedule.State{Claims: tick.Claims, Deliveries: tick.Deliveries}, name)
 	if err != nil {
 		return schedule.Verdict{}, err
 	}
-	if len(issues) == 0 {
-		return schedule.Verdict{}, fmt.Errorf("%w: no issue %q is claimed, in an active state, or known by this id to the %s tracker",
-			errUsage, name, wf.Settings.Tracker.Kind)
+	if i := of(issue.ID); i >= 0 {
+		return tick.Verdicts[i], nil
 	}
-	return schedule.Verdict{Issue: issues[0], Why: wf.Settings.Policy.IneligibleToStart(issues[0])}, nil
+	return schedule.Verdict{Issue: issue, Why: wf.Settings.Policy.IneligibleToStart(issue)}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // order is a command on one issue with which somebody starts a run. It needs no comment:
@@ -19,7 +19,7 @@ type order struct{ command, issue string }
 // checkOrder returns an error for flags that are no order.
 func (t *tickCommand) checkOrder() error {
 	o := &t.order
-	o.command, o.issue = strings.TrimSpace(o.command), strings.TrimPrefix(strings.TrimSpace(o.issue), "#")
+	o.command, o.issue = strings.TrimSpace(o.command), strings.TrimSpace(o.issue)
 	switch known := feedback.Commands(); {
 	case o.command == "" && o.issue == "":
 		return nil
@@ -36,25 +36,29 @@ func (t *tickCommand) checkOrder() error {
 }
 
 // takeOrder notes the command in a state. A status changes nothing.
-func (t *tickCommand) takeOrder(s *schedule.State, now time.Time) (noted bool, err error) {
-	id, err := findIssue(s, t.order.issue)
-	if err != nil || t.order.command == string(schedule.CommandStatus) {
-		return false, err
+func (t *tickCommand) takeOrder(wf workflow.Workflow, s *schedule.State, now time.Time) (noted bool, err error) {
+	known := namesIn(s)
+	n, ok := matchIssue(wf, t.order.issue, known)
+	if !ok {
+		return false, unknownIssueError("no issue that was worked on is", t.order.issue, "those that were", known)
 	}
-	return s.Order(id, schedule.Order{Command: schedule.Command(t.order.command), By: t.event.Actor}, now), nil
+	if t.order.command == string(schedule.CommandStatus) {
+		return false, nil
+	}
+	return s.Order(n.ID, schedule.Order{Command: schedule.Command(t.order.command), By: t.event.Actor}, now), nil
 }
 
 // answerOrder tells in the report of a tick how the issue stands after the command.
-func (t *tickCommand) answerOrder(tick *report.Tick) {
+func (t *tickCommand) answerOrder(tick *report.Tick, wf workflow.Workflow) {
 	if t.order == (order{}) {
 		return
 	}
-	state := &schedule.State{Claims: tick.Claims, Deliveries: tick.Deliveries}
-	id, err := findIssue(state, t.order.issue)
 	text := t.order.issue + ": no session works on it, and nothing is due."
-	for _, v := range tick.Verdicts {
-		if err == nil && v.Issue.ID == id || err != nil && strings.EqualFold(v.Issue.Identifier, t.order.issue) {
-			text = oneLine(report.Verdict(v, tick.Talks).Text(wide))
+	if n, ok := matchIssue(wf, t.order.issue, namesInTick(*tick)); ok {
+		for _, v := range tick.Verdicts {
+			if v.Issue.ID == n.ID {
+				text = oneLine(report.Verdict(v, tick.Talks).Text(wide))
+			}
 		}
 	}
 	tick.Notices = append(tick.Notices, fmt.Sprintf("%s %s: %s", t.order.command, t.order.issue, text))
@@ -62,27 +66,3 @@ func (t *tickCommand) answerOrder(tick *report.Tick) {
 
 // oneLine returns a text with single spaces for line breaks.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// findIssue returns the issue with a claim or a delivery that has this id or identifier.
-func findIssue(s *schedule.State, name string) (tracker.ID, error) {
-	known := map[string]tracker.ID{}
-	for id, d := range s.Deliveries {
-		known[d.Identifier] = id
-	}
-	for id, c := range s.Claims {
-		known[c.Identifier] = id
-	}
-	var names []string
-	for identifier, id := range known {
-		if string(id) == name || strings.EqualFold(identifier, name) {
-			return id, nil
-		}
-		names = append(names, identifier)
-	}
-	slices.Sort(names)
-	text := "there are none"
-	if len(names) > 0 {
-		text = "there are: " + strings.Join(names[:min(len(names), 20)], ", ")
-	}
-	return "", fmt.Errorf("%w: no issue %q that was worked on; %s", errUsage, name, text)
-}

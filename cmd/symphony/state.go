@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,7 +64,7 @@ func (s *stateCommand) command() *cobra.Command {
 
 // show prints the state.
 func (s *stateCommand) show(ctx context.Context) error {
-	kept, err := s.stateHere(stateReadOnly)
+	kept, _, err := s.stateHere(stateReadOnly)
 	if err != nil {
 		return err
 	}
@@ -79,8 +77,8 @@ func (s *stateCommand) show(ctx context.Context) error {
 
 // editClaim changes one claim and prints the result.
 func (s *stateCommand) editClaim(ctx context.Context, name, operation string, edit func(*schedule.State, tracker.ID) bool) error {
-	return s.edit(ctx, func(state *schedule.State) (string, error) {
-		claim, err := findClaim(state, name)
+	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
+		claim, err := findClaim(wf, state, name)
 		if err != nil {
 			return "", err
 		}
@@ -103,7 +101,7 @@ func (s *stateCommand) editClaim(ctx context.Context, name, operation string, ed
 
 // resume ends a pause.
 func (s *stateCommand) resume(ctx context.Context) error {
-	return s.edit(ctx, func(state *schedule.State) (string, error) {
+	return s.edit(ctx, func(_ workflow.Workflow, state *schedule.State) (string, error) {
 		why := state.Pause.Why
 		switch {
 		case why == "":
@@ -120,8 +118,8 @@ const maxEdits = 10
 
 // edit changes the state, also while a run has it open, and prints what change
 // returns.
-func (s *stateCommand) edit(ctx context.Context, change func(*schedule.State) (message string, err error)) error {
-	kept, err := s.stateHere(stateEdit)
+func (s *stateCommand) edit(ctx context.Context, change func(workflow.Workflow, *schedule.State) (message string, err error)) error {
+	kept, wf, err := s.stateHere(stateEdit)
 	if err != nil {
 		return err
 	}
@@ -132,7 +130,7 @@ func (s *stateCommand) edit(ctx context.Context, change func(*schedule.State) (m
 		if loadErr != nil {
 			return loadErr
 		}
-		if said, err = change(state); err != nil {
+		if said, err = change(wf, state); err != nil {
 			return err
 		}
 		_, err = kept.Save(ctx, state, rev)
@@ -144,36 +142,28 @@ func (s *stateCommand) edit(ctx context.Context, change func(*schedule.State) (m
 	return nil
 }
 
-// stateHere returns the state of --state or of the WORKFLOW.md in this folder, which
-// need not be valid for that.
-func (s *stateCommand) stateHere(use stateUse) (*stateStore, error) {
+// stateHere returns the state of --state or of the WORKFLOW.md in this folder, which need
+// not be valid for that: then it has only a path.
+func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, error) {
 	path, err := workflowPath(nil)
 	if err != nil {
-		return nil, err
+		return nil, workflow.Workflow{}, err
 	}
 	wf, err := s.workflows(path).Current()
 	if err != nil {
 		wf = workflow.Workflow{Path: path}
 	}
-	return s.openState(wf, use)
+	kept, err := s.openState(wf, use)
+	return kept, wf, err
 }
 
-// findClaim returns the claim by the issue's id or identifier.
-func findClaim(s *schedule.State, name string) (schedule.Claim, error) {
-	if c, ok := s.Claims[tracker.ID(name)]; ok {
-		return c, nil
-	}
-	var names []string
-	for _, c := range s.Claims {
-		if strings.EqualFold(c.Identifier, name) {
+// findClaim returns the claim of the issue that a person means by a name.
+func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {
+	if n, ok := matchIssue(wf, name, namesIn(state)); ok {
+		if c, claimed := state.Claims[n.ID]; claimed {
 			return c, nil
 		}
-		names = append(names, c.Identifier)
 	}
-	slices.Sort(names)
-	known := "there are no claims"
-	if len(names) > 0 {
-		known = "there are: " + strings.Join(names[:min(len(names), 20)], ", ")
-	}
-	return schedule.Claim{}, fmt.Errorf("%w: no claim of %q; %s", errUsage, name, known)
+	claimed := namesIn(&schedule.State{Claims: state.Claims})
+	return schedule.Claim{}, unknownIssueError("no claim of", name, "claims", claimed)
 }

@@ -65,6 +65,7 @@ github show commits BRANCH
 linear start                           sets LINEAR_URL and LINEAR_API_KEY
 linear issue FILE                      as in github issue; the title is "Work 1"
 linear comment NUMBER WHO TEXT
+linear move NUMBER STATE
 linear show NUMBER                     the state of an issue
 workflow FILE                          a file of the repository's default branch, with ${NAME} of the environment
 workflow run EVENT                     the job begins; what follows runs in it`
@@ -148,6 +149,8 @@ func linearCommand(ts *testscript.TestScript, neg bool, args []string) {
 		s.linear.add(body)
 	case verb == "comment4":
 		s.linear.comment(number, args[2], args[3])
+	case verb == "move3":
+		s.linear.move(number, args[2])
 	case verb == "show2":
 		fmt.Fprintf(ts.Stdout(), "ENG-%d is in %s\n", number, s.linear.stateOf(number))
 	default:

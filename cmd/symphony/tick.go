@@ -130,7 +130,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	r.Once = t.once || t.actions.InActions()
 	r.MaxIssues, r.Deadline, r.Logs = t.maxIssues, t.deadline, t.logs
 	if t.order != (order{}) {
-		r.Order = t.takeOrder
+		r.Order = func(s *schedule.State, now time.Time) (bool, error) { return t.takeOrder(wf, s, now) }
 	}
 	if console.live {
 		r.Progress = console.show
@@ -183,7 +183,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)
 	tick.StartedBy = t.event.Cause()
-	t.answerOrder(&tick)
+	t.answerOrder(&tick, wf)
 	t.locateKept(&tick)
 	if t.openedAsJob(tick, wf) {
 		tick.Notices = append(tick.Notices, checksWait)

@@ -50,7 +50,7 @@ func (c *Config) Open(o tracker.Options, _ *http.Client, _ *slog.Logger) (tracke
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is not a folder: %s", tracker.ErrInvalidConfig, c.Path, remedy)
 	}
 	f := &folder{path: c.Path}
-	return tracker.Adapter{Reader: f, Writer: &writer{f, o}, Conversation: f, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}, nil
+	return tracker.Adapter{Reader: f, Writer: &writer{f, o}, Conversation: f, Find: f.find, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}, nil
 }
 
 // warnings returns a warning about a folder that is thrown away with the job: every

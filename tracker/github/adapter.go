@@ -32,13 +32,7 @@ func (c *Config) Open(o tracker.Options, base *http.Client, log *slog.Logger) (t
 	}
 	return tracker.Adapter{
 		Reader: r, Writer: writer{r}, Conversation: conversation{r}, Tools: []tracker.Tool{r.tool()}, Warnings: cfg.warnings(),
-		IDOf: func(identifier string) tracker.ID {
-			if len(identifier) > 3 && strings.EqualFold(identifier[:3], "GH-") {
-				identifier = identifier[3:]
-			}
-			return tracker.ID(identifier)
-		},
-		Check: r.checkSettings,
+		Find: r.find, Check: r.checkSettings,
 	}, nil
 }
 

@@ -28,6 +28,7 @@ func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) 
 		Writer:       writer{r},
 		Conversation: conversation{r},
 		Tools:        []tracker.Tool{graphqlTool(cfg.Endpoint, r.wire)},
+		Find:         r.find,
 		Check:        r.checkSettings,
 	}, nil
 }

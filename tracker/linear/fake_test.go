@@ -90,7 +90,7 @@ func (f *fake) add(like tracker.Issue) object {
 func (f *fake) create(like tracker.Issue) object {
 	n := len(f.issues) + 1
 	o := object{
-		"id": fmt.Sprintf("5b2f7d3e-0000-4000-8000-%012d", n), "identifier": fmt.Sprintf("ENG-%d", n),
+		"id": fmt.Sprintf("5b2f7d3e-0000-4000-8000-%012d", n), "identifier": fmt.Sprintf("ENG-%d", n), "number": float64(n),
 		"team": object{"id": "team-eng", "key": "ENG", "states": f.connection(&f.states)}, "project": f.projects[0],
 		"trashed": nil, "assignee": nil, "url": fmt.Sprintf("https://linear.app/acme/issue/ENG-%d", n),
 		"branchName": fmt.Sprintf("kim/eng-%d", n),

@@ -31,6 +31,14 @@ type readQuery struct {
 	Issues page[issueNode] `graphql:"issues(first: $first, after: $after, filter: {id: {in: $ids}, project: {slugId: {eq: $projectSlug}}})"`
 }
 
+// findQuery asks for the id of an issue.
+type findQuery struct {
+	Issues page[struct {
+		ID      string
+		Trashed bool
+	}] `graphql:"issues(first: 1, filter: $filter)"`
+}
+
 type issueNode struct {
 	ID               string             `graphql:"id"`
 	Identifier       string             `graphql:"identifier"`

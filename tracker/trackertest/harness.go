@@ -23,6 +23,8 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"AListKeepsTheTrackersOrderOverPages", listOrder},
 		{"IssuesAreReadInTheOrderAskedEachOnce", readOrder},
 		{"WhatIsNotVisibleIsLeftOut", notVisible},
+		{"AnIssueIsFoundByItsNamesInAnyState", findsByName},
+		{"ARefusalFailsEveryFind", findsNothingRefused},
 		{"AChangeIsSeenByTheNextRead", changeIsSeen},
 		{"AnswersAreTheCallersOwn", answersAreOwn},
 		{"ReadsMayRunAtTheSameTime", readsTogether},

@@ -39,7 +39,7 @@ type memoryTracker struct {
 
 func (m *memoryTracker) harness() Harness {
 	return Harness{
-		Adapter: tracker.Adapter{Reader: m, Writer: m, Conversation: m, Tools: []tracker.Tool{m.tool()}},
+		Adapter: tracker.Adapter{Reader: m, Writer: m, Conversation: m, Tools: []tracker.Tool{m.tool()}, Find: m.findNamed},
 		HandOver: func(state string) tracker.Adapter {
 			r := handOverReader{m, state}
 			return tracker.Adapter{Reader: r, Check: r.check}
@@ -115,6 +115,23 @@ func (m *memoryTracker) find(id tracker.ID) *tracker.Issue {
 		return nil
 	}
 	return &m.issues[i]
+}
+
+// findNamed is the Find of the adapter.
+func (m *memoryTracker) findNamed(ctx context.Context, name string) (tracker.ID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.request(ctx, 0); err != nil && m.defect != "finds nothing in an outage" {
+		return "", err
+	}
+	for _, issue := range m.issues {
+		name := strings.TrimSpace(name)
+		named := string(issue.ID) == name || strings.EqualFold(issue.Identifier, name) && (m.defect != "finds exact names" || issue.Identifier == name)
+		if named && (m.defect != "finds active issues" || issue.State == "Todo") && !m.refused {
+			return issue.ID, nil
+		}
+	}
+	return "", nil
 }
 
 // request counts one exchange, the nth of a read, and fails it as the test wants.
