@@ -31,11 +31,13 @@ func findsByName(p *probe) {
 			p.t.Errorf("%q is deleted, and found as %q", identifier, got)
 		}
 	}
-	malformed := p.put("malformed")
-	identifier := p.mustRead(malformed)[0].Identifier
-	p.Corrupt(malformed)
-	if got := p.find(identifier); got != malformed {
-		p.t.Errorf("the malformed issue %q is %q, want %q", identifier, got, malformed)
+	if p.Corrupt != nil {
+		malformed := p.put("malformed")
+		identifier := p.mustRead(malformed)[0].Identifier
+		p.Corrupt(malformed)
+		if got := p.find(identifier); got != malformed {
+			p.t.Errorf("the malformed issue %q is %q, want %q", identifier, got, malformed)
+		}
 	}
 	for _, name := range []string{"", " ", "no-such-issue", "../../etc/passwd", "https://example.org/", "\x00", strings.Repeat("9", 400), "#-1", "0"} {
 		if got := p.find(name); got != "" {
@@ -45,6 +47,9 @@ func findsByName(p *probe) {
 }
 
 func findsNothingRefused(p *probe) {
+	if p.Refuse == nil {
+		p.t.Skip("the tracker refuses nothing")
+	}
 	id := p.put("asked for")
 	identifier := p.mustRead(id)[0].Identifier
 	p.Refuse()
