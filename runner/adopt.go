@@ -33,10 +33,18 @@ func (l *loop) askOwners(ctx context.Context) {
 		ctx, cancel = context.WithDeadline(ctx, l.startBy)
 		defer cancel()
 	}
+	var unasked []schedule.Owner
 	for _, owner := range l.state.Orphans() {
-		if _, asked := l.owners[owner]; !asked && ctx.Err() == nil {
-			l.owners[owner] = l.OwnerStatus(ctx, owner)
+		if _, asked := l.owners[owner]; !asked {
+			unasked = append(unasked, owner)
 		}
+	}
+	if len(unasked) == 0 || ctx.Err() != nil {
+		return
+	}
+	statuses := l.OwnerStatuses(ctx, unasked)
+	for _, owner := range unasked {
+		l.owners[owner] = statuses[owner]
 	}
 }
 

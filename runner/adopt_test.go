@@ -38,12 +38,12 @@ func TestEachOwnerIsAskedOnceHoweverOftenASaveConflicts(t *testing.T) {
 		}
 		asked := map[string]int{}
 		r := f.run()
-		r.OwnerStatus = func(_ context.Context, o schedule.Owner) schedule.OwnerStatus {
+		r.OwnerStatuses = eachOwner(func(_ context.Context, o schedule.Owner) schedule.OwnerStatus {
 			if asked[o.Run]++; o.Run == "dead" {
 				return schedule.Dead
 			}
 			return schedule.Alive
-		}
+		})
 		tick, err := r.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -62,10 +62,10 @@ func TestOwnersThatDoNotAnswerDelayTheTickForBoundedTime(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"), issue("B-1", "Todo"), issue("C-1", "Todo"))
 		f.runBy(map[tracker.ID]string{"A-1": "1", "B-1": "2"})
 		r := f.run()
-		r.OwnerStatus = func(ctx context.Context, _ schedule.Owner) schedule.OwnerStatus {
+		r.OwnerStatuses = eachOwner(func(ctx context.Context, _ schedule.Owner) schedule.OwnerStatus {
 			<-ctx.Done()
 			return schedule.Unknown
-		}
+		})
 		tick, err := r.Run(t.Context())
 		if took := tick.Ended.Sub(tick.Started); err != nil || took > 35*time.Second || tick.Counts().Completed != 1 {
 			t.Errorf("ended with %v after %v, completed %d", err, took, tick.Counts().Completed)
@@ -79,11 +79,11 @@ func TestAnInterruptedRunDoesNotWaitForTheStatusOfOwners(t *testing.T) {
 		f.runBy(map[tracker.ID]string{"A-1": "1"})
 		r := f.run()
 		ctx, cancel := context.WithCancel(t.Context())
-		r.OwnerStatus = func(ctx context.Context, _ schedule.Owner) schedule.OwnerStatus {
+		r.OwnerStatuses = eachOwner(func(ctx context.Context, _ schedule.Owner) schedule.OwnerStatus {
 			cancel()
 			<-ctx.Done()
 			return schedule.Dead // said too late: the next run takes it over
-		}
+		})
 		tick, err := r.Run(ctx)
 		if !errors.Is(err, schedule.ErrInterrupted) || tick.Stopped != "interrupted" || !tick.Ended.Equal(tick.Started) {
 			t.Errorf("ended with %v, %q, after %v", err, tick.Stopped, tick.Ended.Sub(tick.Started))
@@ -98,10 +98,10 @@ func TestARunThatEndsAsksForNoStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"))
 		r := f.run()
-		r.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus {
+		r.OwnerStatuses = eachOwner(func(context.Context, schedule.Owner) schedule.OwnerStatus {
 			t.Error("asked")
 			return schedule.Dead
-		}
+		})
 		f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
 			passes(ctx, time.Hour)
 			f.runBy(map[tracker.ID]string{"B-1": "2"}) // its save meets ours
@@ -125,12 +125,12 @@ func TestAServiceTakesOverTheClaimOfARunThatDiesLater(t *testing.T) {
 		r := f.run()
 		r.Once = false
 		began := time.Now()
-		r.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus {
+		r.OwnerStatuses = eachOwner(func(context.Context, schedule.Owner) schedule.OwnerStatus {
 			if time.Since(began) > 2*time.Minute {
 				return schedule.Dead
 			}
 			return schedule.Alive
-		}
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		started := 0
 		f.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {

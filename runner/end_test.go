@@ -328,7 +328,7 @@ func TestTheClaimsOfADeadRunAreAdopted(t *testing.T) {
 			t.Error("a claim was taken from an owner that may be alive")
 		}
 		r := f.run()
-		r.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Dead }
+		r.OwnerStatuses = eachOwner(func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Dead })
 		tick, err := r.Run(t.Context())
 		if err != nil || tick.Counts().Completed != 1 || tick.Rows[0].Attempt != 1 {
 			t.Errorf("ended with %v and %+v", err, tick.Rows)

@@ -68,10 +68,22 @@ func (f *fixture) run() *runner.Runner {
 		RunSession: func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			return f.sessions(ctx, job, report)
 		},
-		OwnerStatus: func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Unknown },
-		Self:        schedule.Owner{Host: "here", PID: 1},
-		Once:        true,
-		Log:         slog.New(slog.NewTextHandler(f.log, nil)),
+		OwnerStatuses: eachOwner(func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Unknown }),
+		Self:          schedule.Owner{Host: "here", PID: 1},
+		Once:          true,
+		Log:           slog.New(slog.NewTextHandler(f.log, nil)),
+	}
+}
+
+// eachOwner returns what a runner asks for the status of owners with, from a function
+// that knows that of one.
+func eachOwner(status func(context.Context, schedule.Owner) schedule.OwnerStatus) func(context.Context, []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus {
+	return func(ctx context.Context, owners []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus {
+		statuses := map[schedule.Owner]schedule.OwnerStatus{}
+		for _, o := range owners {
+			statuses[o] = status(ctx, o)
+		}
+		return statuses
 	}
 }
 

@@ -32,7 +32,7 @@ func TestACommandOfAnotherRunStopsASessionWithinAPoll(t *testing.T) {
 		}
 		other := f.run()
 		other.Self = schedule.Owner{Run: "2", Attempt: 1}
-		other.OwnerStatus = func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Alive }
+		other.OwnerStatuses = eachOwner(func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Alive })
 		other.Order = orderOn(schedule.CommandStop)
 		time.AfterFunc(time.Hour, func() {
 			if tick, err := other.Run(t.Context()); err != nil || !tick.Work() || len(tick.Rows) > 0 {

@@ -47,10 +47,10 @@ type Runner struct {
 	Store   Store
 	// RunSession runs one session to its end: attempt.Run.
 	RunSession func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
-	// OwnerStatus reports whether another owner of a claim is alive. It returns
-	// when ctx is done.
-	OwnerStatus func(context.Context, schedule.Owner) schedule.OwnerStatus
-	Self        schedule.Owner
+	// OwnerStatuses reports which of other owners of claims are alive. One that it leaves
+	// out is unknown. It returns when ctx is done.
+	OwnerStatuses func(context.Context, []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus
+	Self          schedule.Owner
 
 	Account attempt.Account // how sessions log in
 	// Login returns everything that sessions log in with, to detect changes. A

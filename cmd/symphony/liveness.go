@@ -25,22 +25,20 @@ func (a *app) owner() schedule.Owner {
 	}
 }
 
-// ownerStatus returns a function that reports whether another owner is alive. GitHub is
-// asked about a workflow run; where that is not possible, the run counts as dead if
+// ownerStatuses returns a function that reports which of other owners are alive. GitHub
+// is asked about workflow runs; where that is not possible, a run counts as dead if
 // the state was rolled back. On this machine, the holder of the lock of a state file
 // is the only live owner; without the lock its process is looked for. Where the
 // answer is unknown the lease decides.
-func (a *app) ownerStatus(wf workflow.Workflow, self schedule.Owner, state *stateStore) func(context.Context, schedule.Owner) schedule.OwnerStatus {
+func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *stateStore) func(context.Context, []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus {
 	var runs *client.Runs // nil: it cannot be asked
 	if repo, api, token, err := a.repository(wf); err == nil {
 		if c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token}, nil); err == nil {
 			runs = client.NewRuns(c)
 		}
 	}
-	known := func(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
+	here := func(o schedule.Owner) schedule.OwnerStatus {
 		switch {
-		case o.Run != "" && runs != nil:
-			return runStatus(runs.Ended(ctx, client.Job{Run: o.Run, Attempt: o.Attempt, Key: o.Job, Began: time.UnixMilli(o.Started)}))
 		case o.Host != self.Host || o.Run != "":
 			return schedule.Unknown
 		case !state.exclusive && workspace.Alive(o.PID):
@@ -48,22 +46,43 @@ func (a *app) ownerStatus(wf workflow.Workflow, self schedule.Owner, state *stat
 		}
 		return schedule.Dead
 	}
-	return func(ctx context.Context, o schedule.Owner) schedule.OwnerStatus {
-		status := known(ctx, o)
-		if _, _, back := state.rolledBack(); status == schedule.Unknown && back {
-			return schedule.Dead
+	return func(ctx context.Context, owners []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus {
+		ended := map[client.Job]bool{}
+		if runs != nil {
+			ended = runs.Ended(ctx, jobsOf(owners))
 		}
-		return status
+		_, _, back := state.rolledBack()
+		statuses := make(map[schedule.Owner]schedule.OwnerStatus, len(owners))
+		for _, o := range owners {
+			over, known := ended[jobOf(o)]
+			switch {
+			case !known:
+				statuses[o] = here(o)
+			case over:
+				statuses[o] = schedule.Dead
+			default:
+				statuses[o] = schedule.Alive
+			}
+			if back && statuses[o] == schedule.Unknown {
+				statuses[o] = schedule.Dead
+			}
+		}
+		return statuses
 	}
 }
 
-// runStatus returns what the end of a job says about the owner that ran in it.
-func runStatus(ended, known bool) schedule.OwnerStatus {
-	switch {
-	case !known:
-		return schedule.Unknown
-	case ended:
-		return schedule.Dead
+// jobsOf returns the jobs of the owners that are workflow runs.
+func jobsOf(owners []schedule.Owner) []client.Job {
+	var jobs []client.Job
+	for _, o := range owners {
+		if o.Run != "" {
+			jobs = append(jobs, jobOf(o))
+		}
 	}
-	return schedule.Alive
+	return jobs
+}
+
+// jobOf returns the job of a workflow run that an owner ran in.
+func jobOf(o schedule.Owner) client.Job {
+	return client.Job{Run: o.Run, Attempt: o.Attempt, Key: o.Job, Began: time.UnixMilli(o.Started)}
 }

@@ -63,18 +63,18 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 		Connect: func(ctx context.Context, wf workflow.Workflow) (runner.Connection, error) {
 			return a.connect(ctx, wf, log, dryRun)
 		},
-		Store:       state,
-		RunSession:  attempt.Run,
-		OwnerStatus: a.ownerStatus(wf, self, state),
-		Self:        self,
-		Account:     a.account(),
-		Login:       a.login,
-		SessionDir:  sessionFolder(wf.Path),
-		Denied:      a.denied(wf.Path),
-		Redact:      a.redactor.String,
-		Version:     version(),
-		Once:        a.actions.InActions(),
-		Log:         log,
+		Store:         state,
+		RunSession:    attempt.Run,
+		OwnerStatuses: a.ownerStatuses(wf, self, state),
+		Self:          self,
+		Account:       a.account(),
+		Login:         a.login,
+		SessionDir:    sessionFolder(wf.Path),
+		Denied:        a.denied(wf.Path),
+		Redact:        a.redactor.String,
+		Version:       version(),
+		Once:          a.actions.InActions(),
+		Log:           log,
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +20,18 @@ type Job struct {
 	Began   time.Time // some time while it ran
 }
 
-// Runs finds out which workflow runs have ended. Any number of goroutines may use it.
+// attempt is an attempt of a workflow run.
+type attempt struct {
+	run    int64
+	number int
+}
+
+// maxJobPages bounds the jobs of an attempt that are read: a run has at most 256 from
+// each matrix. Of a job beyond them it is not known that it has ended.
+const maxJobPages = 5
+
+// Runs finds out which jobs of workflow runs have ended. Any number of goroutines may use
+// it.
 type Runs struct {
 	client *Client
 
@@ -30,47 +42,76 @@ type Runs struct {
 // NewRuns returns a Runs for the repository of a client.
 func NewRuns(c *Client) *Runs { return &Runs{client: c, ended: map[Job]bool{}} }
 
-// Ended reports whether a job has ended: its attempt of the workflow run, or the job
-// in that, has ended or was deleted. It is not known if the run is not one of GitHub,
-// if GitHub cannot be asked, and if GitHub answers with an unknown status.
-func (r *Runs) Ended(ctx context.Context, j Job) (ended, known bool) {
+// Ended reports for each job whether it has ended: its attempt of the workflow run, or the
+// job in that, has ended or was deleted. It leaves out the jobs of which that is not
+// known: the run is not one of GitHub, GitHub cannot be asked, or answers with an unknown
+// status. It asks about each attempt once, and about its jobs while it runs.
+func (r *Runs) Ended(ctx context.Context, jobs []Job) map[Job]bool {
+	ended := make(map[Job]bool, len(jobs))
+	var asked []attempt // in the order of the jobs
+	of := map[attempt][]Job{}
 	r.mu.Lock()
-	ended = r.ended[j]
+	for _, j := range jobs {
+		// The id comes from a state that may be forged: only numbers go into a URL.
+		id, err := strconv.ParseInt(j.Run, 10, 64)
+		switch a := (attempt{id, j.Attempt}); {
+		case err != nil || id <= 0 || j.Attempt <= 0:
+		case r.ended[j]:
+			ended[j] = true
+		default:
+			if of[a] == nil {
+				asked = append(asked, a)
+			}
+			of[a] = append(of[a], j)
+		}
+	}
 	r.mu.Unlock()
-	if ended {
-		return true, true
+	for _, a := range asked {
+		if ctx.Err() != nil {
+			break
+		}
+		for j, over := range r.ask(ctx, a, of[a]) {
+			ended[j] = over
+			if over {
+				r.mu.Lock()
+				r.ended[j] = true
+				r.mu.Unlock()
+			}
+		}
 	}
-	if ended, known = r.ask(ctx, j); ended {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.ended[j] = true
-	}
-	return ended, known
+	return ended
 }
 
-func (r *Runs) ask(ctx context.Context, j Job) (ended, known bool) {
-	// The id comes from a state that may be forged: only numbers go into a URL.
-	id, err := strconv.ParseInt(j.Run, 10, 64)
-	if err != nil || id <= 0 || j.Attempt <= 0 {
-		return false, false
-	}
-	run, err := get[github.WorkflowRun](ctx, r.client, ReadActions, "/actions/runs/%d/attempts/%d", id, j.Attempt)
+// ask finds out which jobs of an attempt have ended.
+func (r *Runs) ask(ctx context.Context, a attempt, jobs []Job) map[Job]bool {
+	run, err := get[github.WorkflowRun](ctx, r.client, ReadActions, "/actions/runs/%d/attempts/%d", a.run, a.number)
 	switch {
 	case HasStatus(err, http.StatusNotFound):
-		mayRead := r.mayRead(ctx)
-		return mayRead, mayRead
+		if r.mayRead(ctx) {
+			return all(jobs, true)
+		}
+		return nil
 	case err != nil:
-		return false, false
-	case run.GetRunAttempt() > j.Attempt: // a re-run begins after the attempt before it has ended
-		return true, true
+		return nil
+	case run.GetRunAttempt() > a.number: // a re-run begins after the attempt before it has ended
+		return all(jobs, true)
 	}
 	switch run.GetStatus() {
 	case "completed":
-		return true, true
+		return all(jobs, true)
 	case "requested", "queued", "pending", "waiting", "in_progress":
-		return j.Key != "" && r.jobHasEnded(ctx, id, j), true
+		return r.jobsEnded(ctx, a, jobs)
 	}
-	return false, false
+	return nil
+}
+
+// all returns the same answer for all jobs.
+func all(jobs []Job, ended bool) map[Job]bool {
+	answer := make(map[Job]bool, len(jobs))
+	for _, j := range jobs {
+		answer[j] = ended
+	}
+	return answer
 }
 
 // mayRead reports whether the token may see runs, so that one that is not found was
@@ -80,18 +121,44 @@ func (r *Runs) mayRead(ctx context.Context) bool {
 	return err == nil && list.TotalCount != nil
 }
 
-// jobHasEnded reports whether a job has ended while its run continues. GitHub gives
-// the title of a job, which is its key unless the workflow sets another one, with
-// more text behind it in a matrix. So a job counts only if it also ran when ours
-// began. In doubt, the job has not ended.
-func (r *Runs) jobHasEnded(ctx context.Context, run int64, j Job) bool {
-	list, err := get[github.Jobs](ctx, r.client, ReadActions, "/actions/runs/%d/attempts/%d/jobs?per_page=100", run, j.Attempt)
-	if err != nil || list.GetTotalCount() > len(list.Jobs) {
-		return false
+// jobsEnded reports which jobs have ended while their run continues. In doubt, a job has
+// not ended.
+func (r *Runs) jobsEnded(ctx context.Context, a attempt, jobs []Job) map[Job]bool {
+	answer := all(jobs, false)
+	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.Key != "" }) {
+		return answer
 	}
+	list, complete := r.jobs(ctx, a)
+	if !complete {
+		return answer
+	}
+	for _, j := range jobs {
+		answer[j] = j.Key != "" && j.hasEnded(list)
+	}
+	return answer
+}
+
+// jobs reads the jobs of an attempt, and reports whether these are all.
+func (r *Runs) jobs(ctx context.Context, a attempt) (jobs []*github.WorkflowJob, complete bool) {
+	for page := range maxJobPages {
+		list, err := get[github.Jobs](ctx, r.client, ReadActions, "/actions/runs/%d/attempts/%d/jobs?per_page=100&page=%d", a.run, a.number, page+1)
+		if err != nil || list.TotalCount == nil || len(list.Jobs) == 0 {
+			return nil, false
+		}
+		if jobs = append(jobs, list.Jobs...); len(jobs) >= list.GetTotalCount() {
+			return jobs, true
+		}
+	}
+	return nil, false
+}
+
+// hasEnded reports whether a job of a run that continues is among the ended ones. GitHub
+// gives the title of a job, which is its key unless the workflow sets another one, with
+// more text behind it in a matrix. So a job counts only if it also ran when ours began.
+func (j Job) hasEnded(list []*github.WorkflowJob) bool {
 	over := false
-	for _, job := range list.Jobs {
-		if job.GetName() != j.Key && !strings.HasPrefix(job.GetName(), j.Key+" (") {
+	for _, job := range list {
+		if title := job.GetName(); title != j.Key && !strings.HasPrefix(title, j.Key+" (") {
 			continue
 		}
 		if job.GetStatus() != "completed" {

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -38,9 +39,9 @@ const (
 
 func life(t *testing.T, r *client.Runs, j client.Job) string {
 	t.Helper()
-	ended, known := r.Ended(t.Context(), j)
+	ended, known := r.Ended(t.Context(), []client.Job{j})[j]
 	switch {
-	case ended && known:
+	case ended:
 		return dead
 	case known:
 		return alive
@@ -104,22 +105,23 @@ func TestTheStatusOfAJob(t *testing.T) {
 		"a later attempt is all that is told": {mixed("77", 1), func(h *storetest.Hub) {
 			h.Fail(storetest.Attempt, storetest.Fault{Header: http.Header{"Content-Type": {"application/json"}}, Body: `{"id": 77, "run_attempt": 2, "status": "in_progress"}`})
 		}, dead},
-		"it was deleted":           {owner, func(h *storetest.Hub) { says("in_progress", "")(h); h.DeleteRun(77) }, dead},
-		"no run may be seen":       {owner, func(h *storetest.Hub) { says("in_progress", "")(h); h.Hide(true) }, unknown},
-		"the list says nothing":    {owner, func(h *storetest.Hub) { h.Fail(storetest.Runs, storetest.Fault{Body: "null"}) }, unknown},
-		"no workflow run":          {client.Job{}, says("completed", "success"), unknown},
-		"no attempt":               {mixed("77", 0), says("completed", "success"), unknown},
-		"a path for a run":         {mixed("../../77", 2), says("completed", "success"), unknown},
-		"its job is over":          {inJob, runs(running("lint"), over("tick", -5, 60)), dead},
-		"its job runs":             {inJob, runs(running("tick")), alive},
-		"its job of a matrix runs": {inJob, runs(over("tick (a)", -5, 60), running("tick (b)")), alive},
-		"its jobs are over":        {inJob, runs(over("tick (a)", -5, 60), over("tick (b)", -9, -7)), dead},
-		"a job of its name before": {inJob, runs(over("tick", -60, -10)), alive},
-		"its job has a title":      {inJob, runs(over("Tick the agents", -5, 60)), alive},
-		"its job is queued":        {inJob, runs(storetest.Job{Name: "tick", Status: "queued"}), alive},
-		"too many jobs to tell":    {inJob, runs(slices.Repeat([]storetest.Job{over("tick", -5, 60)}, 101)...), alive},
-		"jobs cannot be read":      {inJob, func(h *storetest.Hub) { runs()(h); h.Fail(storetest.Jobs, storetest.Fault{Status: 404}) }, alive},
-		"jobs are nothing":         {inJob, func(h *storetest.Hub) { runs()(h); h.Fail(storetest.Jobs, storetest.Fault{Body: "null"}) }, alive},
+		"it was deleted":                 {owner, func(h *storetest.Hub) { says("in_progress", "")(h); h.DeleteRun(77) }, dead},
+		"no run may be seen":             {owner, func(h *storetest.Hub) { says("in_progress", "")(h); h.Hide(true) }, unknown},
+		"the list says nothing":          {owner, func(h *storetest.Hub) { h.Fail(storetest.Runs, storetest.Fault{Body: "null"}) }, unknown},
+		"no workflow run":                {client.Job{}, says("completed", "success"), unknown},
+		"no attempt":                     {mixed("77", 0), says("completed", "success"), unknown},
+		"a path for a run":               {mixed("../../77", 2), says("completed", "success"), unknown},
+		"its job is over":                {inJob, runs(running("lint"), over("tick", -5, 60)), dead},
+		"its job runs":                   {inJob, runs(running("tick")), alive},
+		"its job of a matrix runs":       {inJob, runs(over("tick (a)", -5, 60), running("tick (b)")), alive},
+		"its jobs are over":              {inJob, runs(over("tick (a)", -5, 60), over("tick (b)", -9, -7)), dead},
+		"a job of its name before":       {inJob, runs(over("tick", -60, -10)), alive},
+		"its job has a title":            {inJob, runs(over("Tick the agents", -5, 60)), alive},
+		"its job is queued":              {inJob, runs(storetest.Job{Name: "tick", Status: "queued"}), alive},
+		"its job is the last of a fleet": {inJob, runs(append(slices.Repeat([]storetest.Job{running("shard")}, 300), over("tick", -5, 60))...), dead},
+		"too many jobs to tell":          {inJob, runs(slices.Repeat([]storetest.Job{over("tick", -5, 60)}, 501)...), alive},
+		"jobs cannot be read":            {inJob, func(h *storetest.Hub) { runs()(h); h.Fail(storetest.Jobs, storetest.Fault{Status: 404}) }, alive},
+		"jobs are nothing":               {inJob, func(h *storetest.Hub) { runs()(h); h.Fail(storetest.Jobs, storetest.Fault{Body: "null"}) }, alive},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,5 +169,36 @@ func TestTheStatusOfADeadRunIsReadOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[storetest.Op]int{storetest.Attempt: 4}, h.Asked()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestARunIsAskedOnceForAllItsJobs(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	h := newHub(t)
+	var jobs []client.Job
+	var list []storetest.Job
+	for n := range 256 {
+		key := fmt.Sprint("shard-", n)
+		jobs = append(jobs, client.Job{Run: "77", Attempt: 1, Key: key, Began: began})
+		status := "completed"
+		if n%2 == 0 {
+			status = "in_progress"
+		}
+		list = append(list, storetest.Job{Name: key, Status: status, Started: began.Add(-time.Second), Completed: began.Add(time.Minute)})
+	}
+	jobs = append(jobs, client.Job{Run: "78", Attempt: 1, Key: "tick"}, client.Job{Run: "no number", Attempt: 1})
+	h.SetRun(storetest.Run{ID: 77, Status: "in_progress", Jobs: list})
+	h.SetRun(storetest.Run{ID: 78, Status: "completed"})
+	r := openRuns(t, h)
+	want := map[client.Job]bool{jobs[256]: true}
+	for n, j := range jobs[:256] {
+		want[j] = n%2 != 0
+	}
+	if diff := cmp.Diff(want, r.Ended(t.Context(), jobs)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[storetest.Op]int{storetest.Attempt: 2, storetest.Jobs: 3}, h.Asked()); diff != "" {
+		t.Errorf("requests: %s", diff)
 	}
 }
