@@ -40,12 +40,13 @@ var levels = map[string]int{
 
 	// What should happen, decided without a clock and a network; and one adapter for
 	// each kind of tracker.
-	"runner/schedule": 3,
-	"runner/prompt":   3,
-	"runner/delivery": 3,
-	"tracker/file":    3,
-	"tracker/github":  3,
-	"tracker/linear":  3,
+	"runner/schedule":   3,
+	"runner/prompt":     3,
+	"runner/transcript": 3,
+	"runner/delivery":   3,
+	"tracker/file":      3,
+	"tracker/github":    3,
+	"tracker/linear":    3,
 
 	// The three leaves, tracker, codex and workspace, which never import each other, and
 	// what stands alone beside them.
@@ -91,7 +92,7 @@ var owners = map[string][]string{
 	"github.com/shurcooL/graphql":                {"tracker/linear", "tracker/github", "tracker/github/client"},
 	"github.com/vektah/gqlparser/v2":             {"tracker/linear", "tracker/trackertest", "tracker/github/githubtest"},
 	"github.com/sethvargo/go-githubactions":      {"runner/action"},
-	"github.com/mattn/go-runewidth":              {"runner/report"},
+	"github.com/mattn/go-runewidth":              {"runner/report", "runner/transcript"},
 }
 
 // pure packages have no clock, no goroutine and no context.

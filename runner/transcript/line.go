@@ -1,0 +1,56 @@
+package transcript
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+)
+
+// Line is one line of an event log. It has one of Msg, Omitted (which may come with
+// Msg), Event, Session, Hook and Outcome.
+type Line struct {
+	Millis  int64           `json:"t_ms"`                    // since the session began
+	Dir     string          `json:"dir,omitempty"`           // of Msg: ">" to the agent, "<" from it
+	Msg     json.RawMessage `json:"msg,omitempty"`           // a message of the protocol; a string if it was no JSON
+	Omitted int             `json:"omitted_bytes,omitempty"` // bytes of a long message that are not in Msg
+	Event   *codex.Event    `json:"event,omitempty"`
+	Session *Session        `json:"session,omitempty"` // the first line
+	Hook    *Hook           `json:"hook,omitempty"`
+	Outcome *Outcome        `json:"outcome,omitempty"` // the last line of a session that has ended
+}
+
+// Session says whose log it is. It is the first line.
+type Session struct {
+	Began      time.Time `json:"began"`
+	IssueID    string    `json:"issue_id"`
+	Identifier string    `json:"identifier"`
+	Title      string    `json:"title,omitempty"`
+	URL        string    `json:"url,omitempty"`
+	State      string    `json:"state,omitempty"` // of the issue
+	Attempt    int       `json:"attempt"`         // 0 is the first run
+	Number     int       `json:"number"`          // of the session on the issue; 1 is the first
+	Run        string    `json:"run,omitempty"`   // the workflow run; empty outside of Actions
+}
+
+// Hook says how a hook ended.
+type Hook struct {
+	Name   string `json:"name"`
+	Exit   *int   `json:"exit,omitempty"`  // its exit status; nil if it has none
+	Error  string `json:"error,omitempty"` // why it failed; empty if it did not
+	Output string `json:"output,omitempty"`
+	Millis int64  `json:"took_ms"`
+}
+
+// Outcome says how a session ended.
+type Outcome struct {
+	Class    string   `json:"class"`            // of [schedule.Class]
+	Status   string   `json:"status,omitempty"` // of [schedule.AttemptStatus]
+	Why      string   `json:"why,omitempty"`
+	Question string   `json:"question,omitempty"` // what the agent asks people
+	Refused  string   `json:"refused,omitempty"`  // why its work was not published
+	Warnings []string `json:"warnings,omitempty"`
+	Turns    int      `json:"turns"`
+	Input    int64    `json:"input_tokens"`
+	Output   int64    `json:"output_tokens"`
+}

@@ -1,0 +1,318 @@
+package transcript
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+)
+
+// maxLine bounds a line of a log, in bytes. This program writes shorter ones.
+const maxLine = 1 << 20
+
+// Reader turns the lines of an event log into entries. It keeps what it needs to know of
+// the lines before, so a log is read from its first line. The zero value is ready.
+type Reader struct {
+	// Redact hides secrets in what is shown. A log has no secret that was known when it was
+	// written; nil hides no others.
+	Redact func(string) string
+
+	session Session
+	outcome *Outcome
+	partial []byte // of a line whose end has not come; Feed
+	tooLong int    // bytes of a line that is too long, whose end has not come
+
+	now     time.Duration     // of the latest line, since the session began
+	cwd     string            // the agent's workspace
+	thread  string            // the session's own
+	turn    turn              // the latest
+	begun   []item            // items that have started and not ended, in their order
+	totals  map[string]tokens // of each thread, as the agent counts them
+	spent   tokens            // of the session
+	notice  string            // the latest notice, which is not repeated
+	damaged bool              // the latest line could not be read
+}
+
+// turn is a turn of the agent.
+type turn struct {
+	number int // 1 is the first
+	id     string
+	open   bool
+	began  time.Duration
+	before tokens // what the session had used before it
+}
+
+// tokens counts the tokens of a model.
+type tokens struct {
+	Input  int64 `json:"inputTokens"`
+	Output int64 `json:"outputTokens"`
+}
+
+func (t tokens) total() int64 { return t.Input + t.Output }
+
+// Session returns whose log it is; the zero value before its first line.
+func (r *Reader) Session() Session { return r.session }
+
+// Outcome returns how the session ended, nil if the log does not say it yet.
+func (r *Reader) Outcome() *Outcome { return r.outcome }
+
+// Doing returns what the agent does now, in one line: its latest command, change or call
+// that has not ended. It is empty if there is none.
+func (r *Reader) Doing() string {
+	if len(r.begun) == 0 {
+		return ""
+	}
+	e := r.itemEntry(r.begun[len(r.begun)-1])
+	if e.Kind == KindCommand {
+		return "running `" + e.Title + "`"
+	}
+	return e.Title
+}
+
+// Feed takes the next part of a log, which may end anywhere, and returns the entries of
+// the lines that it completes.
+func (r *Reader) Feed(part []byte) []Entry {
+	var all []Entry
+	for {
+		end := bytes.IndexByte(part, '\n')
+		if end < 0 {
+			break
+		}
+		switch {
+		case r.tooLong > 0:
+			all = append(all, r.unreadable(r.tooLong+end))
+			r.tooLong = 0
+		case len(r.partial) > 0:
+			all = append(all, r.Line(append(r.partial, part[:end]...))...)
+			r.partial = r.partial[:0]
+		default:
+			all = append(all, r.Line(part[:end])...)
+		}
+		part = part[end+1:]
+	}
+	switch {
+	case r.tooLong > 0:
+		r.tooLong += len(part)
+	case len(r.partial)+len(part) > maxLine:
+		r.tooLong, r.partial = len(r.partial)+len(part), nil
+	default:
+		r.partial = append(r.partial, part...)
+	}
+	return all
+}
+
+// End returns the entries of what the log does not tell the end of: what the agent was
+// doing, and a last line that is not whole. Nothing follows in a log of a session that
+// was killed.
+func (r *Reader) End() []Entry {
+	all := r.unfinished()
+	if n := len(r.partial) + r.tooLong; n > 0 {
+		all = append(all, r.entry(KindNotice, fmt.Sprintf("the log ends inside a line, after %s", count(int64(n), "byte"))))
+		r.partial, r.tooLong = nil, 0
+	}
+	if r.outcome == nil && r.now > 0 {
+		e := r.entry(KindOutcome, "the log ends before the session does")
+		e.Failed = true
+		all = append(all, e)
+	}
+	return all
+}
+
+// unfinished returns the entries of what the agent was doing when nothing more came.
+func (r *Reader) unfinished() []Entry {
+	var all []Entry
+	for _, it := range r.begun {
+		e := r.itemEntry(it)
+		e.Failed, e.Exit = true, nil
+		e.Text = strings.TrimPrefix(e.Text+"\n(it was not finished)", "\n")
+		all = append(all, e)
+	}
+	r.begun = nil
+	return all
+}
+
+// Line takes the next line of a log, without its line end, and returns its entries. Most
+// lines have none or one.
+func (r *Reader) Line(line []byte) []Entry {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return nil
+	}
+	var l Line
+	if len(line) > maxLine || json.Unmarshal(line, &l) != nil {
+		if r.damaged {
+			return nil
+		}
+		r.damaged = true
+		return []Entry{r.unreadable(len(line))}
+	}
+	r.damaged = false
+	r.now = time.Duration(min(max(l.Millis, 0), maxMillis)) * time.Millisecond
+	switch {
+	case l.Session != nil:
+		return r.onSession(*l.Session)
+	case l.Hook != nil:
+		return []Entry{r.hookEntry(*l.Hook)}
+	case l.Outcome != nil:
+		return append(r.unfinished(), r.outcomeEntry(*l.Outcome))
+	case l.Event != nil:
+		return r.onEvent(*l.Event)
+	case l.Msg == nil:
+		return nil // the size of a message alone
+	}
+	var m message
+	if json.Unmarshal(l.Msg, &m) != nil {
+		return nil // what is no message of the protocol has an event
+	}
+	m.omitted = max(l.Omitted, 0)
+	if l.Dir == ">" {
+		return r.onSent(m)
+	}
+	return r.onReceived(m)
+}
+
+// maxMillis bounds the time of a line: a forged one could not be added to a date.
+const maxMillis = int64(1000 * time.Hour / time.Millisecond)
+
+// entry returns an entry of now with a title, which is cleaned.
+func (r *Reader) entry(kind Kind, title string) Entry {
+	e := Entry{Kind: kind, Title: r.line(title), Since: r.now}
+	if !r.session.Began.IsZero() {
+		e.At = r.session.Began.Add(r.now)
+	}
+	return e
+}
+
+// unreadable returns the entry of a line that cannot be read.
+func (r *Reader) unreadable(size int) Entry {
+	e := r.entry(KindNotice, fmt.Sprintf("a line of the log cannot be read (%s)", count(int64(size), "byte")))
+	e.Omitted, e.Failed = size, true
+	return e
+}
+
+// noticeEntries returns a notice, unless the one before it said the same.
+func (r *Reader) noticeEntries(text string, failed bool) []Entry {
+	if text == "" || text == r.notice {
+		return nil
+	}
+	r.notice = text
+	e := r.entry(KindNotice, text)
+	e.Failed = failed
+	if r.lines(text) != e.Title { // it does not fit into a title
+		e.Title = "warning"
+		if failed {
+			e.Title = "error"
+		}
+		e.Text, e.Omitted = r.bounded(text)
+	}
+	return []Entry{e}
+}
+
+// onSession begins a session: a log that is continued has several.
+func (r *Reader) onSession(s Session) []Entry {
+	*r = Reader{Redact: r.Redact, session: s, now: r.now, partial: r.partial, tooLong: r.tooLong}
+	e := r.entry(KindSession, strings.TrimSpace(s.Identifier+" "+s.Title))
+	about := []string{fmt.Sprintf("attempt %d, session %d", s.Attempt+1, s.Number)}
+	if !s.Began.IsZero() {
+		about = append(about, s.Began.UTC().Format("2006-01-02 15:04:05 UTC"))
+	}
+	if s.State != "" {
+		about = append(about, "state "+s.State)
+	}
+	if s.Run != "" {
+		about = append(about, "workflow run "+s.Run)
+	}
+	e.Text = r.line(strings.Join(about, ", "))
+	if s.URL != "" {
+		e.Text += "\n" + r.line(s.URL)
+	}
+	return []Entry{e}
+}
+
+// hookEntry returns the entry of a hook.
+func (r *Reader) hookEntry(h Hook) Entry {
+	e := r.entry(KindHook, "hook "+h.Name+" succeeded")
+	if e.Failed = h.Error != ""; e.Failed {
+		e.Title = r.line("hook " + h.Name + " failed")
+	}
+	e.Exit, e.Took = h.Exit, time.Duration(min(max(h.Millis, 0), maxMillis))*time.Millisecond
+	text := h.Output
+	if h.Error != "" {
+		text = strings.Trim(text+"\n"+h.Error, "\n")
+	}
+	e.Text, e.Omitted = r.bounded(text)
+	return e
+}
+
+// outcomes holds the classes of an outcome in words.
+var outcomes = map[string]string{
+	"done": "the session ended well", "stopped": "the session was stopped", "issue": "the session failed",
+	"transient": "the session failed, and another one may succeed", "thread_lost": "the session failed, and its thread is lost",
+	"systemic": "the session failed as every other one would", "needs_input": "the session waits for a person",
+}
+
+// outcomeEntry returns the entry of the end of the session.
+func (r *Reader) outcomeEntry(o Outcome) Entry {
+	r.outcome = &o
+	e := r.entry(KindOutcome, cmp.Or(outcomes[o.Class], "the session ended: "+o.Class))
+	e.Failed = !slices.Contains([]string{"done", "stopped", "needs_input"}, o.Class)
+	e.Took = r.now
+	var text []string
+	for _, part := range []string{o.Why, o.Question, o.Refused} {
+		if part != "" && (len(text) == 0 || !strings.Contains(text[0], part)) {
+			text = append(text, part)
+		}
+	}
+	for _, w := range o.Warnings {
+		text = append(text, "warning: "+w)
+	}
+	text = append(text, fmt.Sprintf("%s, %s (%s in, %s out)", count(int64(o.Turns), "turn"), count(o.Input+o.Output, "token"), grouped(o.Input), grouped(o.Output)))
+	e.Text, e.Omitted = r.bounded(strings.Join(text, "\n"))
+	return e
+}
+
+// onEvent takes an event of the session. Those that the protocol tells as well are not
+// shown again.
+func (r *Reader) onEvent(e codex.Event) []Entry {
+	switch e.Kind {
+	case codex.SessionStarted, codex.Notification, codex.OtherMessage:
+		return nil
+	case codex.TurnCompleted, codex.TurnFailed, codex.TurnCancelled, codex.TurnEndedWithError, codex.TurnInputRequired:
+		if r.turn.open {
+			return r.endTurn(e.Kind == codex.TurnCompleted, string(e.Kind), e.Summary)
+		}
+		if e.Kind == codex.TurnInputRequired {
+			return r.noticeEntries(e.Summary, false)
+		}
+		return nil
+	case codex.ApprovalAutoApproved:
+		return r.noticeEntries(e.Summary, false)
+	}
+	return r.noticeEntries(e.Summary, e.Kind != codex.Warning)
+}
+
+// endTurn returns the entry of the end of the turn.
+func (r *Reader) endTurn(completed bool, status, why string) []Entry {
+	r.turn.open = false
+	how := "completed"
+	if !completed {
+		how = strings.TrimPrefix(strings.ReplaceAll(status, "_", " "), "turn ")
+	}
+	e := r.entry(KindTurn, fmt.Sprintf("turn %d %s", r.turn.number, how))
+	e.Failed, e.Took = !completed, r.now-r.turn.began
+	used := tokens{r.spent.Input - r.turn.before.Input, r.spent.Output - r.turn.before.Output}
+	text := fmt.Sprintf("%s (%s in, %s out)", count(used.total(), "token"), grouped(used.Input), grouped(used.Output))
+	if r.turn.number > 1 {
+		text += fmt.Sprintf("; %s so far", grouped(r.spent.total()))
+	}
+	if !completed && why != "" && why != r.notice {
+		text = why + "\n" + text
+	}
+	e.Text, e.Omitted = r.bounded(text)
+	return []Entry{e}
+}

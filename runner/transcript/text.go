@@ -1,0 +1,183 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// Style says how [Text] writes.
+type Style struct {
+	Width int  // of a line, in columns; not positive does not wrap
+	Color bool // with the escape codes of a terminal
+}
+
+const (
+	minWidth = 20
+	// margin is before the lines below a title. On a narrow screen they have less.
+	margin, narrowMargin = 10, 2
+	narrow               = 60
+	// shownLines bounds the lines of a text, half of them from its end. Messages and
+	// outcomes are shown in full, a prompt and a diff with more.
+	shownLines, moreLines = 30, 80
+	shownThoughts         = 6
+)
+
+// Text returns an entry as a person reads it on a terminal or in a file, with a line end.
+// What is long loses its middle; the page of [WritePage] has more.
+func Text(e Entry, s Style) string {
+	var b strings.Builder
+	paint := painter(s.Color)
+	title := e.Title
+	if e.Kind == KindCommand {
+		title = "$ " + title
+	}
+	if details := e.Details(); details != "" {
+		title += "  (" + details + ")"
+	}
+	color := titleColors[e.Kind]
+	if e.Failed {
+		color = red
+	}
+	indent := strings.Repeat(" ", margin)
+	lead := fmt.Sprintf("%-*s", margin, e.Clock())
+	switch {
+	case s.Width > 0 && s.Width < narrow:
+		indent, lead = strings.Repeat(" ", narrowMargin), e.Clock()+" "
+	case len(lead) > margin:
+		lead = e.Clock() + "  "
+	}
+	if e.Kind == KindSession {
+		lead = ""
+	}
+	room := 0
+	if s.Width > 0 {
+		room = max(s.Width, minWidth)
+	}
+	for i, line := range wrap(title, room-runewidth.StringWidth(lead), room > 0) {
+		if i == 0 {
+			b.WriteString(paint(dim, lead))
+		} else {
+			b.WriteString(strings.Repeat(" ", runewidth.StringWidth(lead)))
+		}
+		b.WriteString(paint(color, line) + "\n")
+	}
+	if e.Kind == KindSession {
+		indent = ""
+	}
+	write := func(text, color string, limit int) {
+		if text == "" {
+			return
+		}
+		for _, line := range shorten(strings.Split(text, "\n"), limit) {
+			of := color
+			if e.Kind == KindFiles {
+				of = diffColor(line)
+			}
+			for _, part := range wrap(expand(line), room-len(indent), room > 0) {
+				b.WriteString(strings.TrimRight(indent+paint(of, part), " ") + "\n")
+			}
+		}
+	}
+	input := e.Input
+	if e.Kind == KindTool && input != "" {
+		input = "with " + input
+	}
+	write(input, dim, shownLines)
+	write(e.Text, textColors[e.Kind], linesOf(e.Kind))
+	return b.String()
+}
+
+// linesOf returns how many lines of the text of an entry are shown; 0 is all of them.
+func linesOf(k Kind) int {
+	switch k {
+	case KindPrompt, KindFiles:
+		return moreLines
+	case KindThought:
+		return shownThoughts
+	case KindMessage, KindOutcome, KindSession:
+		return 0
+	}
+	return shownLines
+}
+
+// shorten returns the first and the last lines of at most n, with a note between them; 0
+// is all.
+func shorten(lines []string, n int) []string {
+	if n == 0 || len(lines) <= n+1 {
+		return lines
+	}
+	head := (n + 1) / 2
+	short := append([]string{}, lines[:head]...)
+	short = append(short, fmt.Sprintf("[… %d lines are left out …]", len(lines)-n))
+	return append(short, lines[len(lines)-n/2:]...)
+}
+
+// expand replaces tabs, whose width a terminal decides, by spaces.
+func expand(line string) string { return strings.ReplaceAll(line, "\t", "    ") }
+
+// wrap returns a line in parts of at most width columns, between words where it can.
+func wrap(line string, width int, bounded bool) []string {
+	if !bounded || len(line) <= width {
+		return []string{line}
+	}
+	width = max(width, minWidth/2)
+	var parts []string
+	begin, space, columns, since := 0, 0, 0, 0 // since counts the columns behind the space
+	for i, c := range line {
+		w := runewidth.RuneWidth(c)
+		if columns+w > width && i > begin {
+			end := i
+			if space > begin+(i-begin)/2 {
+				end, columns = space, since
+			} else {
+				columns = 0
+			}
+			parts = append(parts, strings.TrimRight(line[begin:end], " "))
+			begin = end
+			if c == ' ' && end == i {
+				begin, w = i+1, 0
+			}
+		}
+		columns, since = columns+w, since+w
+		if c == ' ' {
+			space, since = i+1, 0
+		}
+	}
+	return append(parts, line[begin:])
+}
+
+// The colors of a terminal.
+const (
+	bold, dim                 = "1", "2"
+	red, green, yellow, boldC = "31", "32", "33", "1;36"
+)
+
+var titleColors = map[Kind]string{
+	KindSession: bold, KindPrompt: boldC, KindMessage: bold, KindTurn: boldC, KindCommand: yellow, KindFiles: yellow, KindTool: yellow,
+	KindThought: dim, KindOutcome: "1;32",
+}
+
+var textColors = map[Kind]string{KindCommand: dim, KindTool: dim, KindThought: dim, KindHook: dim, KindPrompt: dim}
+
+// diffColor returns the color of a line of a diff.
+func diffColor(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return green
+	case strings.HasPrefix(line, "-"):
+		return red
+	}
+	return dim
+}
+
+// painter returns a function that colors a text, or leaves it as it is.
+func painter(colors bool) func(color, text string) string {
+	return func(color, text string) string {
+		if !colors || color == "" || text == "" {
+			return text
+		}
+		return "\x1b[" + color + "m" + text + "\x1b[0m"
+	}
+}
