@@ -23,14 +23,16 @@ type Comment struct {
 
 // Comments holds the comments of one conversation, oldest first.
 type Comments struct {
-	List []Comment
-	// Omitted counts the older ones that were left out because there are more than
-	// [MaxComments]: at least this number, as a tracker may not tell how many there are.
-	Omitted int
+	List    []Comment
+	Omitted bool // there are more than [MaxComments], and the older ones are left out
+	// Unread says that there are so many that they are read another time: List is empty,
+	// and nothing of the conversation may count as read.
+	Unread bool
 }
 
 // MaxComments bounds the comments of one conversation that are read at once: the newest.
-const MaxComments = 100
+// It is more than GitHub allows on an issue, so nobody can push out what others said.
+const MaxComments = 10_000
 
 // Reaction tells the author of a comment what became of it.
 type Reaction string

@@ -82,21 +82,41 @@ func TestAFloodOfCommentsIsBoundedAndSaidAndGivenOnce(t *testing.T) {
 	t.Parallel()
 	s := newTalk(t)
 	s.hub.SetClock(time.Now) // all of it in a second or two
-	for n := range 10_000 {
+	for n := range 3_000 {
 		s.hub.AddComment(1, "kim", fmt.Sprintf("issue remark %d.", n))
 		s.hub.AddComment(talkPull, "kim", fmt.Sprintf("pull remark %d.", n))
 	}
 	asked := len(s.hub.Log())
 	s.checkSessions(1, "after the flood")
-	if n := len(s.hub.Log()) - asked; n > 60 {
+	if n := len(s.hub.Log()) - asked; n > 160 {
 		t.Errorf("the flood made %d requests", n)
 	}
 	if told := s.read("wire"); len(told) > 120_000 {
 		t.Errorf("the agent was sent %d bytes", len(told))
 	}
-	s.checkTold([]string{"pull remark 9999."}, "issue remark 9899.", "pull remark 9899.")
+	s.checkTold([]string{"pull remark 2999."}, "issue remark 2949.", "pull remark 2949.")
 	s.checkSessions(0, "when nothing was said since the flood")
-	s.checkSaid("19800 older comments were not read, since there are more than 100", "older items of feedback are not given to the agent")
+	s.checkSaid("older items of feedback are not given to the agent")
+}
+
+func TestAFloodOfStrangersHidesNothing(t *testing.T) {
+	t.Parallel()
+	s := newTalk(t)
+	s.hub.SetClock(time.Now)
+	s.hub.AddComment(1, "kim", "Paint it red.")
+	s.hub.AddReview(talkPull, githubtest.Review{By: "lee", Verdict: "COMMENTED", Body: "Name it well.", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "Where is the brake?"}}})
+	thread := s.hub.Threads(talkPull)[0].ID
+	for n := range 400 {
+		for _, number := range []int{1, talkPull} {
+			s.hub.AddComment(number, "mallory", fmt.Sprintf("Spam %d.", n))
+		}
+		s.hub.AddReview(talkPull, githubtest.Review{By: "mallory", Verdict: "COMMENTED", Body: "Spam.", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "Spam."}}})
+		s.hub.ReplyInThread(thread, "mallory", "Spam.")
+	}
+	s.checkSessions(1, "after the flood")
+	s.checkTold([]string{"Paint it red.", "Name it well.", "Where is the brake?"}, "Spam")
+	s.checkSaid("2000 comments by mallory: neither shown to the agent nor counted")
+	s.checkSessions(0, "when nothing was said since the flood")
 }
 
 func TestAReviewOfALineThatIsGoneIsGivenWithoutIt(t *testing.T) {

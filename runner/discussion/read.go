@@ -135,19 +135,16 @@ func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
 
 // readPull reads everything that is said about an open pull request.
 func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic, p *feedback.Pull) ([]client.Lack, error) {
-	said, err := d.GitHub.PullDiscussion(ctx, s.Node)
+	said, err := d.GitHub.PullDiscussion(ctx, s.Node, t.Since)
 	if err != nil {
 		return nil, err
 	}
-	p.Complete = true
+	p.Complete, p.Unread, p.Omitted = true, said.Extent == client.Postponed, said.Extent == client.Omits
 	comments, err := d.Access.Judge(ctx, said.Comments, t.Since)
 	if err != nil {
 		return nil, err
 	}
-	p.Comments.List = d.toComments(comments)
-	if len(comments) == len(said.Comments) { // otherwise the older ones are not of interest
-		p.Comments.Omitted = said.OmittedComments
-	}
+	p.Comments = d.toComments(comments)
 	for _, r := range said.Reviews {
 		judged, err := d.Access.Judge(ctx, []client.PullComment{r.PullComment}, t.Since)
 		if err != nil {

@@ -55,6 +55,13 @@ type remark struct {
 // Read returns what is unanswered on an issue at a time. c is what earlier runs left.
 func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 	var n News
+	if w.isUnread() { // a mark knows one place for all that is said
+		if w.Pull != nil {
+			n.Feedback.Pull, n.Feedback.PullBy = w.Pull.State, w.Pull.By
+		}
+		n.Ignored = unread(w)
+		return n
+	}
 	remarks := remarksOf(w, c.Asked != "")
 	comments := make([]tracker.Comment, 0, len(remarks))
 	ignored := distrusted{}
@@ -98,7 +105,7 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 	n.Feedback.Summary = summarize(n.Items)
 	n.number()
 	n.Ignored = append(n.Ignored, ignored.sentences()...)
-	n.Ignored = append(n.Ignored, omitted(w)...)
+	n.Ignored = append(n.Ignored, unread(w)...)
 	n.Settled = n.Feedback.Round == "" && len(n.Orders) == 0 && !waits
 	return n
 }
@@ -130,7 +137,7 @@ func remarksOf(w World, asked bool) []remark {
 		add(c, Item{Feedback: prompt.Feedback{Kind: kind}}, remark{order: true})
 	}
 	if w.Pull != nil {
-		for _, c := range w.Pull.Comments.List {
+		for _, c := range w.Pull.Comments {
 			add(c, Item{Feedback: prompt.Feedback{Kind: kind}, OnPull: true}, remark{order: true, onPull: true})
 		}
 		for _, r := range w.Pull.Reviews {

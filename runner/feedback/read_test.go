@@ -61,7 +61,7 @@ func TestWhatCountsAsWork(t *testing.T) {
 		"what we said ourselves":               {onIssue(own), "", "", ""},
 		"a bot that WORKFLOW.md names":         {onIssue(bot), schedule.RoundSaid, "comment", ""},
 		"a comment without words":              {onIssue(by("kim", " \n")), "", "", ""},
-		"a comment on the pull request":        {open(Pull{Comments: tracker.Comments{List: []tracker.Comment{by("kim", "why?")}}}), schedule.RoundSaid, "comment", ""},
+		"a comment on the pull request":        {open(Pull{Comments: []tracker.Comment{by("kim", "why?")}}), schedule.RoundSaid, "comment", ""},
 		"an approval":                          {open(Pull{Reviews: []Review{{by("kim", ""), Approved}}}), "", "", ""},
 		"an approval with words":               {open(Pull{Reviews: []Review{{by("kim", "nice"), Approved}}}), "", "", ""},
 		"a review that asks for changes":       {open(Pull{Reviews: []Review{{by("kim", ""), ChangesRequested}}}), schedule.RoundSaid, "review", ""},
@@ -72,12 +72,12 @@ func TestWhatCountsAsWork(t *testing.T) {
 		"a failed check beside one that runs":  {open(Pull{Checks: []Check{red}, Running: 1}), "", "", `"unit" of https://example.org/pull/7 failed, and 1 still run`},
 		"checks that never end":                {open(Pull{Checks: []Check{{Name: "unit", Verdict: "failure", At: ago(31)}}, Running: 1}), schedule.RoundChecks, "check", ""},
 		"a failed check of what people pushed": {open(Pull{Head: "theirs", Ours: "ours", Checks: []Check{red}}), "", "", "somebody pushed to the branch of https://example.org/pull/7"},
-		"a failed check and a comment":         {open(Pull{Checks: []Check{red}, Running: 1, Comments: tracker.Comments{List: []tracker.Comment{by("kim", "why?")}}}), schedule.RoundSaid, "comment check", ""},
+		"a failed check and a comment":         {open(Pull{Checks: []Check{red}, Running: 1, Comments: []tracker.Comment{by("kim", "why?")}}), schedule.RoundSaid, "comment check", ""},
 		"a conflict":                           {open(Pull{Conflicts: true, Base: "main"}), schedule.RoundChecks, "conflict", ""},
 		"another base":                         {open(Pull{Base: "next", For: "main"}), "", "", "somebody changed the base of https://example.org/pull/7 from main to next"},
 		"a conflict with another base":         {open(Pull{Base: "next", For: "main", Conflicts: true}), "", "", "whether it conflicts with next is not looked at"},
 		"a draft":                              {open(Pull{Draft: true}), "", "", "https://example.org/pull/7 is a draft: what is said there counts all the same"},
-		"more comments than are read":          {World{Comments: tracker.Comments{Omitted: 9_900}}, "", "", "9900 older comments were not read"},
+		"more comments than are read":          {World{Comments: tracker.Comments{Omitted: true}}, "", "", "the newest 10000 comments were read, and what was said before was not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,6 +101,27 @@ func TestWhatCountsAsWork(t *testing.T) {
 				t.Errorf("it is given again: %+v", after.Items)
 			}
 		})
+	}
+}
+
+func TestNothingCountsAsReadWhileAPartOfItIsRead(t *testing.T) {
+	t.Parallel()
+	comments := tracker.Comments{List: []tracker.Comment{by("kim", "/symphony stop\nNot like this.")}}
+	pull := Pull{State: schedule.PullOpen, Checks: []Check{{Name: "unit", Verdict: "failure"}}, Comments: comments.List}
+	unreadPull := pull
+	unreadPull.Unread, unreadPull.Comments = true, nil
+	for name, w := range map[string]World{
+		"of the issue":        {Comments: tracker.Comments{Unread: true}, Pull: &pull},
+		"of the pull request": {Comments: comments, Pull: &unreadPull},
+	} {
+		n := Read(w, heard, Rules{}, noon)
+		want := schedule.Feedback{Pull: schedule.PullOpen}
+		if diff := cmp.Diff(want, n.Feedback); diff != "" || len(n.Items)+len(n.Orders) > 0 || n.Settled {
+			t.Errorf("%s: %+v\n%s", name, n, diff)
+		}
+		if len(n.Ignored) != 1 || !strings.Contains(n.Ignored[0], "it is read another time") {
+			t.Errorf("%s: it says %q", name, n.Ignored)
+		}
 	}
 }
 

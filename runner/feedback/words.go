@@ -107,14 +107,13 @@ func (d distrusted) sentences() []string {
 	return lines
 }
 
-// omitted says which comments were not read because there are too many.
-func omitted(w World) []string {
-	count := w.Comments.Omitted
-	if w.Pull != nil {
-		count += w.Pull.Comments.Omitted
+// unread says which comments were not read because there are too many.
+func unread(w World) (sentences []string) {
+	if w.isUnread() {
+		sentences = append(sentences, "so much was said that it is read another time, at the latest in some runs: nothing of it is lost")
 	}
-	if count == 0 {
-		return nil
+	if w.Comments.Omitted || w.Pull != nil && w.Pull.Omitted {
+		sentences = append(sentences, fmt.Sprintf("the newest %d comments were read, and what was said before was not", tracker.MaxComments))
 	}
-	return []string{fmt.Sprintf("%d older comments were not read, since there are more than %d", count, tracker.MaxComments)}
+	return sentences
 }

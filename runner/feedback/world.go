@@ -13,6 +13,9 @@ type World struct {
 	Pull     *Pull            // nil if there is none, or if it could not be read
 }
 
+// isUnread reports whether a part of the conversation is read another time.
+func (w World) isUnread() bool { return w.Comments.Unread || w.Pull != nil && w.Pull.Unread }
+
 // Pull is a pull request of the program.
 type Pull struct {
 	Number    int
@@ -26,7 +29,9 @@ type Pull struct {
 	For       string // branch that the work was published for; somebody retargeted it if Base differs
 	Conflicts bool   // it cannot be merged because of its base
 	Complete  bool   // what follows was read; otherwise it is as it was when it was read last
-	Comments  tracker.Comments
+	Unread    bool   // so much was said that it is read another time: nothing of it is here
+	Omitted   bool   // of one of the lists, there are more than [tracker.MaxComments]: the older ones are left out
+	Comments  []tracker.Comment
 	Reviews   []Review
 	Threads   []Thread
 	Checks    []Check // of Head

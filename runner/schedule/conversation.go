@@ -89,7 +89,7 @@ type Feedback struct {
 	Round   Round  // what a session would be for; empty when nothing is unanswered
 	Fresh   bool   // some of it is newer than the mark at which the issue was parked
 	Summary string // what is unanswered, in one line: "2 comments of kim, 1 failed check"
-	Mark    Mark   // what a session that starts now is given
+	Mark    Mark   // what a session that starts now is given; zero if it was too much to be read
 
 	Command Command // the latest of a trusted person that was not obeyed; a status is none
 	By      string  // who gave it

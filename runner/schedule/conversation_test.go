@@ -37,6 +37,26 @@ func delivered(id tracker.ID) fixture {
 	return f
 }
 
+func TestAConversationThatWasNotReadStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, pull := range []schedule.PullState{"", schedule.PullOpen, schedule.PullMerged} {
+		f := delivered("1")
+		f.state.Converse("1", func(c *schedule.Conversation) { c.Obeyed = at(5, "a") })
+		f.snap.Feedback["1"] = schedule.Feedback{Pull: pull}
+		before := f.state.Conversations["1"]
+		plan := schedule.Plan(f.state, f.snap, f.policy, noon)
+		for _, d := range plan {
+			f.state.Apply(d, noon)
+		}
+		if diff := cmp.Diff(before, f.state.Conversations["1"]); diff != "" {
+			t.Errorf("%q (-before +after):\n%s", pull, diff)
+		}
+		if finishes := len(plan) == 1 && plan[0].Action == schedule.Finish; finishes != (pull == schedule.PullMerged) {
+			t.Errorf("%q: %+v", pull, plan)
+		}
+	}
+}
+
 func TestAConversationLastsAsLongAsAClaimOrADelivery(t *testing.T) {
 	t.Parallel()
 	f := simple()

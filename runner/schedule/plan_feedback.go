@@ -19,7 +19,7 @@ func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	if !read {
 		return Feedback{}.withOrder(talk), false
 	}
-	if f.Mark.At.Before(talk.Heard.At.Truncate(time.Second)) { // marks move by whole seconds
+	if !f.Mark.IsZero() && f.Mark.At.Before(talk.Heard.At.Truncate(time.Second)) { // marks move by whole seconds
 		return Feedback{}, false // read before the conversation began again
 	}
 	off := f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0

@@ -15,8 +15,8 @@ import (
 // conversation implements [tracker.Conversation].
 type conversation struct{ *repository }
 
-// CommentsSince reads one query for each 100 issues, with their latest comments, and the
-// comments of those in which more is new.
+// CommentsSince sends one query for each 100 issues, with their latest comments, and reads
+// the comments of those in which more is new.
 func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]time.Time) (map[tracker.ID]tracker.Comments, error) {
 	numbers := issueNumbers(slices.Sorted(maps.Keys(since)))
 	if len(numbers) == 0 {
@@ -28,27 +28,24 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 		return nil, failed(op, err)
 	}
 	all := map[tracker.ID]tracker.Comments{}
-	for _, n := range numbers {
-		id := tracker.ID(strconv.Itoa(n))
+	for id, from := range since { // in another order each time: what waits is not always the same
+		n, _ := strconv.Atoi(string(id))
 		status, there := statuses[n]
-		if !there || status.Edited.Before(since[id]) {
+		if !there || strconv.Itoa(n) != string(id) || status.Edited.Before(from) {
 			continue
 		}
-		comments, omitted := status.Latest, 0
-		if !status.LatestSince.IsZero() && !status.LatestSince.Before(since[id]) {
-			if comments, omitted, err = c.client.IssueComments(ctx, status.Node); err != nil {
+		comments, extent := status.Latest, client.Whole
+		if !status.LatestSince.IsZero() && !status.LatestSince.Before(from) {
+			if comments, extent, err = c.client.IssueComments(ctx, status.Node, from); err != nil {
 				return nil, failed(op, err)
 			}
 		}
-		judged, err := c.trust.access.Judge(ctx, comments, since[id])
+		judged, err := c.trust.access.Judge(ctx, comments, from)
 		if err != nil {
 			return nil, failed(op, err)
 		}
-		if len(judged) < len(comments) {
-			omitted = 0 // those that were not read are older
-		}
-		if len(judged) > 0 {
-			all[id] = tracker.Comments{List: toComments(judged), Omitted: omitted}
+		if len(judged) > 0 || extent == client.Postponed {
+			all[id] = tracker.Comments{List: toComments(judged), Omitted: extent == client.Omits, Unread: extent == client.Postponed}
 		}
 	}
 	return all, nil

@@ -54,22 +54,34 @@ func (i *fakeIssue) commentNode(index int) object {
 // commentPage returns the comments of an issue, page by page from the newest on.
 func (f *fake) commentPage(i *fakeIssue) resolver {
 	return func(args map[string]any) any {
-		nodes := []object{}
+		var there []int
 		for index := range i.comments {
 			if !i.comments[index].deleted {
-				nodes = append(nodes, i.commentNode(index))
+				there = append(there, index)
 			}
 		}
 		if args["orderBy"] != nil {
-			slices.SortStableFunc(nodes, func(a, b object) int { return cmp.Compare(a["updatedAt"].(string), b["updatedAt"].(string)) })
+			slices.SortStableFunc(there, func(a, b int) int { return i.comments[a].changed().Compare(i.comments[b].changed()) })
 		}
-		end := len(nodes)
+		end := len(there)
 		if before, ok := args["before"].(string); ok {
 			end = atoi(strings.TrimPrefix(before, "before_"))
 		}
 		start := max(0, end-atoi(fmt.Sprint(args["last"])))
-		return object{"nodes": nodes[start:end], "totalCount": len(nodes), "pageInfo": object{"hasPreviousPage": start > 0, "startCursor": fmt.Sprintf("before_%d", start)}}
+		nodes := []object{}
+		for _, index := range there[start:end] {
+			nodes = append(nodes, i.commentNode(index))
+		}
+		return object{"nodes": nodes, "totalCount": len(there), "pageInfo": object{"hasPreviousPage": start > 0, "startCursor": fmt.Sprintf("before_%d", start)}}
 	}
+}
+
+// changed returns when the comment was written or edited; zero where the issue tells.
+func (c *fakeIssueComment) changed() time.Time {
+	if c.edited.IsZero() {
+		return c.at
+	}
+	return c.edited
 }
 
 func (f *fake) editComment(input map[string]any) object {

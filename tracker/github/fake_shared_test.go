@@ -98,7 +98,7 @@ func readFeedback(t *testing.T, g *githubtest.GitHub, c *client.Client, head str
 	if err != nil {
 		return err
 	}
-	said, err := c.PullDiscussion(t.Context(), statuses[2].Node)
+	said, err := c.PullDiscussion(t.Context(), statuses[2].Node, time.Time{})
 	if err != nil {
 		return err
 	}

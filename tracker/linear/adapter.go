@@ -43,6 +43,7 @@ type reader struct {
 	cfg             Config
 	wire            *transport.Transport
 	settingsChecked atomic.Bool // the project and its states are known to fit cfg
+	commentPages    transport.Pages
 }
 
 // query sends the query that the struct into describes, and decodes the answer into

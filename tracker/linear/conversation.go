@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -29,14 +30,7 @@ type discussionQuery struct {
 // newestCommentsQuery asks for the newest comments of an issue that has more than 5.
 type newestCommentsQuery struct {
 	Issue struct {
-		Comments page[commentNode] `graphql:"comments(first: 100, orderBy: updatedAt, filter: {updatedAt: {gte: $since}})"`
-	} `graphql:"issue(id: $id)"`
-}
-
-// olderCommentsQuery asks for the older comments of an issue, only to count them.
-type olderCommentsQuery struct {
-	Issue struct {
-		Comments page[struct{ ID string }] `graphql:"comments(first: 250, after: $after, orderBy: updatedAt, filter: {updatedAt: {gte: $since}})"`
+		Comments page[commentNode] `graphql:"comments(first: 100, after: $after, orderBy: updatedAt, filter: {updatedAt: {gte: $since}})"`
 	} `graphql:"issue(id: $id)"`
 }
 
@@ -60,11 +54,11 @@ type speakerNode struct {
 	IsMe        bool
 }
 
-// maxIssues bounds the issues of one query, and maxCountedPages the pages of older
-// comments that are counted.
+// maxIssues bounds the issues of one query, and commentsPage is how many comments it
+// returns of an issue with many.
 const (
-	maxIssues       = 100
-	maxCountedPages = 4
+	maxIssues    = 100
+	commentsPage = 100
 )
 
 // CommentsSince asks for the comments of 100 issues at once, and again for an issue with
@@ -92,7 +86,8 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 		if _, err := answer.Issues.nextCursor(); err != nil {
 			return nil, fmt.Errorf("%s: %w", op, err)
 		}
-		for _, issue := range answer.Issues.Nodes {
+		for _, n := range rand.Perm(len(answer.Issues.Nodes)) { // what waits is not always the same
+			issue := answer.Issues.Nodes[n]
 			id := tracker.ID(issue.ID)
 			if _, asked := since[id]; issue.Trashed || !asked {
 				continue
@@ -101,7 +96,7 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 			if err != nil {
 				return nil, err
 			}
-			if len(comments.List) > 0 {
+			if len(comments.List) > 0 || comments.Unread {
 				all[id] = comments
 			}
 		}
@@ -116,48 +111,47 @@ func (c conversation) newest(ctx context.Context, op string, id tracker.ID, firs
 	if err != nil {
 		return tracker.Comments{}, fmt.Errorf("%s: %w", op, err)
 	}
-	nodes, omitted := first.Nodes, 0
+	nodes, all := first.Nodes, tracker.Comments{}
 	if more != nil && !slices.ContainsFunc(nodes, func(n commentNode) bool { return n.UpdatedAt.Before(since) }) {
-		variables := map[string]any{"id": graphql.String(id), "since": linearTime(since)}
-		var answer newestCommentsQuery
-		if err := c.query(ctx, op, &answer, variables); err != nil {
-			return tracker.Comments{}, err
-		}
-		nodes = answer.Issue.Comments.Nodes
-		if omitted, err = countOlder(c, ctx, op, answer.Issue.Comments, variables); err != nil {
-			return tracker.Comments{}, err
-		}
+		nodes, all, err = c.newestPages(ctx, op, id, since)
 	}
-	comments := tracker.Comments{Omitted: omitted}
+	if err != nil || all.Unread {
+		return all, err
+	}
 	for _, n := range nodes {
 		if !n.at().Before(since) {
-			comments.List = append(comments.List, n.comment())
+			all.List = append(all.List, n.comment())
 		}
 	}
-	slices.SortStableFunc(comments.List, func(a, b tracker.Comment) int {
+	slices.SortStableFunc(all.List, func(a, b tracker.Comment) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 	})
-	return comments, nil
+	return all, nil
 }
 
-// countOlder returns how many comments there are after a page, or how many of them are on
-// the next pages. It changes the variables.
-func countOlder[T any](c conversation, ctx context.Context, op string, newest page[T], variables map[string]any) (int, error) {
-	after, err := newest.nextCursor()
-	count := 0
-	for n := 0; err == nil && after != nil && n < maxCountedPages; n++ {
-		var answer olderCommentsQuery
-		variables["after"] = after
-		if err := c.query(ctx, op, &answer, variables); err != nil {
-			return 0, err
+// newestPages returns the comments on an issue that changed since a time, and whether
+// there are too many.
+func (c conversation) newestPages(ctx context.Context, op string, id tracker.ID, since time.Time) (nodes []commentNode, extent tracker.Comments, err error) {
+	var after *graphql.String
+	for {
+		var answer newestCommentsQuery
+		err := c.query(ctx, op, &answer, map[string]any{"id": graphql.String(id), "since": linearTime(since), "after": after})
+		if err != nil {
+			return nil, extent, err
 		}
-		count += len(answer.Issue.Comments.Nodes)
-		after, err = answer.Issue.Comments.nextCursor()
+		nodes = append(nodes, answer.Issue.Comments.Nodes...)
+		if after, err = answer.Issue.Comments.nextCursor(); err != nil {
+			return nil, extent, fmt.Errorf("%s: %w", op, err)
+		}
+		switch {
+		case after == nil:
+			return nodes, extent, nil
+		case len(nodes) >= tracker.MaxComments:
+			return nodes, tracker.Comments{Omitted: true}, nil
+		case !c.commentPages.Take(len(nodes) > commentsPage):
+			return nil, tracker.Comments{Unread: true}, nil
+		}
 	}
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", op, err)
-	}
-	return count, nil
 }
 
 // linearTime returns the variable of a filter by time. The local type has the name that

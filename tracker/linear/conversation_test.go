@@ -57,3 +57,34 @@ func TestAnIssueThatIsReadSinceLongAgoCostsNoRequestForAnother(t *testing.T) {
 		t.Errorf("%d requests, want 1 (-want +got):\n%s", requests, diff)
 	}
 }
+
+func TestAFloodThatCostsTooManyRequestsIsReadLater(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	c := f.serve(t)
+	noon := time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC)
+	since := map[tracker.ID]time.Time{}
+	for range 3 {
+		id := f.add(tracker.Issue{Title: "flooded", State: "Todo"})["id"].(string)
+		for n := range 5_100 {
+			f.say(id, object{"user": f.users[1], "body": fmt.Sprint("Flood ", n)}, noon.Add(time.Duration(n)*time.Second))
+		}
+		since[tracker.ID(id)] = noon
+	}
+	all, err := c.Conversation.CommentsSince(t.Context(), since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, unread := 0, 0
+	for _, comments := range all {
+		switch {
+		case comments.Unread && len(comments.List) == 0:
+			unread++
+		case len(comments.List) == 5_100 && !comments.Omitted:
+			read++
+		}
+	}
+	if read != 2 || unread != 1 || f.counted() != 1+51+51+1 {
+		t.Errorf("%d conversations were read, %d are read later, in %d requests: want what 100 pages allow", read, unread, f.counted())
+	}
+}

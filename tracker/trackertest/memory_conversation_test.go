@@ -130,8 +130,12 @@ func (m *memoryTracker) heard(id tracker.ID, since time.Time) (list tracker.Comm
 	} else {
 		slices.Reverse(list.List)
 	}
-	if n := len(list.List) - tracker.MaxComments; n > 0 && m.defect != "reads a flood" {
-		list.List, list.Omitted = list.List[n:], n
+	bound := tracker.MaxComments
+	if m.defect == "loses words in a flood" {
+		bound = 100
+	}
+	if n := len(list.List) - bound; n > 0 && m.defect != "reads a flood" {
+		list.List, list.Omitted = list.List[n:], true
 	}
 	return list
 }

@@ -67,6 +67,7 @@ type Client struct {
 	root  string // of the REST API, without a slash at its end
 	names Names
 	graph *graphql.Client
+	pages transport.Pages // further ones of what people say
 }
 
 // New returns a Client. It checks the settings, and sends no request. A nil base is

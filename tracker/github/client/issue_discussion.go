@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"time"
-
-	"github.com/shurcooL/graphql"
 )
 
 // IssueStatus tells how far the conversation on an issue is.
@@ -31,12 +29,7 @@ type issueStatusNode struct {
 	ID             string
 	Number         int
 	UpdatedAt      time.Time
-	LatestComments nodes[latestCommentNode] `graphql:"latest: comments(last: 5, orderBy: {field: UPDATED_AT, direction: ASC})"`
-}
-
-type latestCommentNode struct {
-	commentNode
-	UpdatedAt time.Time
+	LatestComments nodes[changedComment] `graphql:"latest: comments(last: 5, orderBy: {field: UPDATED_AT, direction: ASC})"`
 }
 
 // IssueStatuses reads how far the conversations on issues are, with one request for each
@@ -103,28 +96,13 @@ func numbersQuery[T any](field string, numbers []int) reflect.Type {
 	}})
 }
 
-// IssueComments reads the newest 100 comments on the issue of an id in GraphQL, oldest
-// first, and how many older ones there are.
-func (c *Client) IssueComments(ctx context.Context, node string) (comments []PullComment, omitted int, err error) {
-	var data struct {
-		Node *struct {
-			Issue struct {
-				ID       string
-				Comments counted[commentNode] `graphql:"comments(last: 100)"`
-			} `graphql:"... on Issue"`
-		} `graphql:"node(id: $id)"`
+// IssueComments reads the comments on the issue of an id in GraphQL that changed since a
+// time.
+func (c *Client) IssueComments(ctx context.Context, node string, since time.Time) ([]PullComment, Extent, error) {
+	page, err := c.commentsBefore(ctx, node, nil)
+	if err != nil {
+		return nil, Whole, err
 	}
-	if err := c.Query(ctx, ReadIssues, &data, map[string]any{"id": graphql.ID(node)}); err != nil {
-		return nil, 0, err
-	}
-	if data.Node == nil || data.Node.Issue.ID != node {
-		return nil, 0, c.unseen()
-	}
-	list := data.Node.Issue.Comments
-	for _, one := range list.Nodes {
-		if one != nil && one.PublishedAt != nil {
-			comments = append(comments, one.comment())
-		}
-	}
-	return comments, list.omitted(), nil
+	r := &backReader{Client: c, node: node, since: since}
+	return r.comments(ctx, page)
 }

@@ -3,19 +3,20 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shurcooL/graphql"
 )
 
-// PullDiscussion holds what is said about a pull request: of each list the newest 100,
-// oldest first.
+// PullDiscussion holds what is said about a pull request, oldest first.
 type PullDiscussion struct {
 	Comments []PullComment
 	Reviews  []PullReview
 	Threads  []ReviewThread
-
-	OmittedComments, OmittedReviews, OmittedThreads int // older ones
+	// Extent tells how much there is of the list that was read least. A postponed
+	// discussion has no lists.
+	Extent Extent
 }
 
 // PullComment is what one account said about a pull request.
@@ -53,15 +54,21 @@ type ReviewThread struct {
 	Resolved bool
 	Code     string // the part of the diff
 	Comments []PullComment
-	Omitted  int // older comments than the newest 100
 }
 
-// PullDiscussion reads what is said about the pull request of an id in GraphQL. It
-// leaves out what is not published yet.
-func (c *Client) PullDiscussion(ctx context.Context, node string) (PullDiscussion, error) {
+// PullDiscussion reads what was said since a time about the pull request of an id in
+// GraphQL, and all its threads. It leaves out what is not published yet. Older comments
+// that stand beside newer ones may be there too. An edited review or comment of a thread
+// is seen among the newest 100 of its list, and where more are new.
+func (c *Client) PullDiscussion(ctx context.Context, node string, since time.Time) (PullDiscussion, error) {
 	var data struct {
 		Node *struct {
-			Pull discussionNode `graphql:"... on PullRequest"`
+			Pull struct {
+				ID       string
+				Comments commentList          `graphql:"comments(last: 100, orderBy: {field: UPDATED_AT, direction: ASC})"`
+				Reviews  pageBack[reviewNode] `graphql:"reviews(last: 100)"`
+				Threads  pageBack[threadNode] `graphql:"reviewThreads(last: 100)"`
+			} `graphql:"... on PullRequest"`
 		} `graphql:"node(id: $id)"`
 	}
 	if err := c.Query(ctx, ReadPullRequests, &data, map[string]any{"id": graphql.ID(node)}); err != nil {
@@ -70,23 +77,82 @@ func (c *Client) PullDiscussion(ctx context.Context, node string) (PullDiscussio
 	if data.Node == nil || data.Node.Pull.ID != node {
 		return PullDiscussion{}, c.unseen()
 	}
-	return data.Node.Pull.discussion(), nil
+	var (
+		pull    = data.Node.Pull
+		r       = &backReader{Client: c, node: node, since: since}
+		d       PullDiscussion
+		extents [3]Extent
+		err     error
+	)
+	if d.Comments, extents[0], err = r.comments(ctx, pull.Comments); err == nil {
+		d.Reviews, extents[1], err = r.reviews(ctx, pull.Reviews)
+	}
+	if err == nil {
+		d.Threads, extents[2], err = r.threads(ctx, pull.Threads)
+	}
+	if d.Extent = slices.Max(extents[:]); err != nil || d.Extent == Postponed {
+		return PullDiscussion{Extent: d.Extent}, err
+	}
+	return d, nil
 }
 
-type discussionNode struct {
-	ID       string
-	Comments counted[commentNode] `graphql:"comments(last: 100)"`
-	Reviews  counted[reviewNode]  `graphql:"reviews(last: 100)"`
-	Threads  counted[threadNode]  `graphql:"reviewThreads(last: 100)"`
+// reviews reads the reviews of a pull request; page is the last part of their list.
+func (r *backReader) reviews(ctx context.Context, page pageBack[reviewNode]) ([]PullReview, Extent, error) {
+	nodes, extent, err := readBack(r, page, func(n *reviewNode) time.Time { return n.at(r.since) }, func(before *graphql.String) (pageBack[reviewNode], error) {
+		part, err := readPart[struct {
+			Pull struct {
+				Reviews pageBack[reviewNode] `graphql:"reviews(last: 100, before: $before)"`
+			} `graphql:"... on PullRequest"`
+		}](ctx, r.Client, r.node, before)
+		return part.Pull.Reviews, err
+	})
+	var reviews []PullReview
+	for _, one := range nodes {
+		if one.PublishedAt != nil {
+			reviews = append(reviews, PullReview{one.comment(), one.State})
+		}
+	}
+	return reviews, extent, err
 }
 
-// counted is a part of a list in GraphQL, whose items may be null.
-type counted[T any] struct {
-	TotalCount int
-	Nodes      []*T
+// threads reads all threads of a pull request, since any of them may have a new comment;
+// page is the last part of their list.
+func (r *backReader) threads(ctx context.Context, page pageBack[threadNode]) ([]ReviewThread, Extent, error) {
+	nodes, extent, err := readBack(r, page, nil, func(before *graphql.String) (pageBack[threadNode], error) {
+		part, err := readPart[struct {
+			Pull struct {
+				Threads pageBack[threadNode] `graphql:"reviewThreads(last: 100, before: $before)"`
+			} `graphql:"... on PullRequest"`
+		}](ctx, r.Client, r.node, before)
+		return part.Pull.Threads, err
+	})
+	var threads []ReviewThread
+	for _, one := range nodes {
+		if err != nil {
+			break
+		}
+		var comments []*reviewCommentNode
+		var of Extent
+		comments, of, err = r.thread(ctx, one)
+		extent = max(extent, of)
+		if thread := one.thread(comments); len(thread.Comments) > 0 {
+			threads = append(threads, thread)
+		}
+	}
+	return threads, extent, err
 }
 
-func (l counted[T]) omitted() int { return max(l.TotalCount-len(l.Nodes), 0) }
+// thread reads the comments of a thread.
+func (r *backReader) thread(ctx context.Context, thread *threadNode) ([]*reviewCommentNode, Extent, error) {
+	return readBack(r, thread.Comments, func(n *reviewCommentNode) time.Time { return n.at(r.since) }, func(before *graphql.String) (pageBack[reviewCommentNode], error) {
+		part, err := readPart[struct {
+			Thread struct {
+				Comments pageBack[reviewCommentNode] `graphql:"comments(last: 100, before: $before)"`
+			} `graphql:"... on PullRequestReviewThread"`
+		}](ctx, r.Client, thread.ID, before)
+		return part.Thread.Comments, err
+	})
+}
 
 type commentNode struct {
 	ID              string
@@ -115,30 +181,16 @@ type threadNode struct {
 	OriginalLine *int
 	IsOutdated   bool
 	IsResolved   bool
-	Comments     counted[reviewCommentNode] `graphql:"comments(last: 100)"`
+	Comments     pageBack[reviewCommentNode] `graphql:"comments(last: 100)"`
 }
 
-func (n *discussionNode) discussion() PullDiscussion {
-	d := PullDiscussion{OmittedComments: n.Comments.omitted(), OmittedReviews: n.Reviews.omitted(), OmittedThreads: n.Threads.omitted()}
-	for _, one := range n.Comments.Nodes {
-		if one != nil && one.PublishedAt != nil {
-			d.Comments = append(d.Comments, one.comment())
-		}
+// at returns when the comment was published or last edited; otherwise if it is not
+// published.
+func (n *commentNode) at(otherwise time.Time) time.Time {
+	if n.PublishedAt == nil {
+		return otherwise
 	}
-	for _, one := range n.Reviews.Nodes {
-		if one != nil && one.PublishedAt != nil {
-			d.Reviews = append(d.Reviews, PullReview{one.comment(), one.State})
-		}
-	}
-	for _, one := range n.Threads.Nodes {
-		if one == nil {
-			continue
-		}
-		if thread := one.thread(); len(thread.Comments) > 0 {
-			d.Threads = append(d.Threads, thread)
-		}
-	}
-	return d
+	return n.comment().At
 }
 
 func (n *commentNode) comment() PullComment {
@@ -154,16 +206,16 @@ func (n *commentNode) comment() PullComment {
 	return comment
 }
 
-func (n *threadNode) thread() ReviewThread {
-	t := ReviewThread{Node: n.ID, Path: n.Path, Outdated: n.IsOutdated, Resolved: n.IsResolved, Omitted: n.Comments.omitted()}
+func (n *threadNode) thread(comments []*reviewCommentNode) ReviewThread {
+	t := ReviewThread{Node: n.ID, Path: n.Path, Outdated: n.IsOutdated, Resolved: n.IsResolved}
 	switch {
 	case n.Line != nil:
 		t.Line = *n.Line
 	case n.OriginalLine != nil:
 		t.Line, t.Outdated = *n.OriginalLine, true
 	}
-	for _, one := range n.Comments.Nodes {
-		if one != nil && one.PublishedAt != nil {
+	for _, one := range comments {
+		if one.PublishedAt != nil {
 			t.Comments, t.Code = append(t.Comments, one.comment()), one.DiffHunk
 		}
 	}

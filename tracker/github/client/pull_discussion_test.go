@@ -21,7 +21,7 @@ import (
 // discussion returns what is said about a pull request.
 func discussion(t *testing.T, c *client.Client, number int) client.PullDiscussion {
 	t.Helper()
-	d, err := c.PullDiscussion(t.Context(), status(t, c, number).Node)
+	d, err := c.PullDiscussion(t.Context(), status(t, c, number).Node, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,27 +97,112 @@ func TestAnEditMovesACommentAndADeletionRemovesIt(t *testing.T) {
 	}
 }
 
-func TestOfACommentFloodTheNewestHundredAreRead(t *testing.T) {
+// flood has strangers say so much in each list of a pull request.
+func flood(g *githubtest.GitHub, number, count int) {
+	thread := g.Threads(number)[0].ID
+	for n := range count {
+		g.AddComment(number, "mallory", "spam")
+		g.ReplyInThread(thread, "mallory", "spam")
+		review := githubtest.Review{By: "mallory", Verdict: "COMMENTED", Body: "spam"}
+		if n == 0 {
+			for range count {
+				review.Lines = append(review.Lines, githubtest.LineComment{Path: "cart.go", Line: 2, Body: "spam"})
+			}
+		}
+		g.AddReview(number, review)
+	}
+}
+
+func TestAFloodOfStrangersPushesNothingOutOfADiscussion(t *testing.T) {
 	t.Parallel()
 	g, c := newPulls(t)
 	n, _ := openPull(t, g, c, "symphony/GH-1")
-	g.AddReview(n, githubtest.Review{By: "lee", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "first"}}})
-	thread := g.Threads(n)[0].ID
-	for range 9_999 {
-		g.AddComment(n, "mallory", "spam")
-		g.ReplyInThread(thread, "mallory", "spam")
-	}
+	before := g.AddComment(n, "kim", "before")
+	g.AddReview(n, githubtest.Review{By: "lee", Verdict: "COMMENTED", Body: "a review", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "a line"}}})
+	g.ReplyInThread(g.Threads(n)[0].ID, "kim", "a reply")
+	g.AddComment(n, "kim", "a comment")
+	since := discussion(t, c, n).Reviews[0].At
+	flood(g, n, 250)
+	g.EditComment(before, "edited")
 	g.AddComment(n, "kim", "the last")
+	node := status(t, c, n).Node
 	g.Asked()
-	d := discussion(t, c, n)
-	if len(d.Comments) != 100 || d.OmittedComments != 9_900 || d.Comments[99].Text != "the last" {
-		t.Errorf("%d comments, %d omitted", len(d.Comments), d.OmittedComments)
+	d, err := c.PullDiscussion(t.Context(), node, since)
+	if err != nil || d.Extent != client.Whole {
+		t.Fatal(d.Extent, err)
 	}
-	if r := d.Threads[0]; len(r.Comments) != 100 || r.Omitted != 9_900 || r.Code == "" {
-		t.Errorf("%d comments in the thread, %d omitted, code %q", len(r.Comments), r.Omitted, r.Code)
+	var said []string
+	note := func(c client.PullComment) {
+		if c.Author.Login != "mallory" {
+			said = append(said, c.Text)
+		}
 	}
-	if asked := g.Asked()[githubtest.GraphQL]; asked != 2 {
-		t.Errorf("asked %d times for the status and the discussion", asked)
+	for _, one := range d.Comments {
+		note(one)
+	}
+	for _, one := range d.Reviews {
+		note(one.PullComment)
+	}
+	for _, thread := range d.Threads {
+		for _, one := range thread.Comments {
+			note(one)
+		}
+	}
+	if diff := cmp.Diff([]string{"a comment", "edited", "the last", "a review", "a line", "a reply"}, said); diff != "" {
+		t.Error(diff)
+	}
+	if asked := g.Asked()[githubtest.GraphQL]; asked != 1+2+2+2+2 {
+		t.Errorf("asked %d times: want once, and twice more for each of four lists", asked)
+	}
+	if again, err := c.PullDiscussion(t.Context(), node, d.Comments[len(d.Comments)-1].At); err != nil || len(again.Comments) > 100 {
+		t.Errorf("%d comments, %v", len(again.Comments), err)
+	}
+	if asked := g.Asked()[githubtest.GraphQL]; asked != 1+2 {
+		t.Errorf("asked %d times when nothing was said since: want once, and twice more for the threads", asked)
+	}
+}
+
+func TestADiscussionThatWouldCostTooManyRequestsIsReadLater(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	other, _ := openPull(t, g, c, "symphony/GH-2")
+	for i := range 10_100 {
+		g.AddComment(n, "mallory", fmt.Sprint("spam ", i))
+	}
+	for range 101 {
+		g.AddComment(other, "mallory", "spam")
+	}
+	first, second := status(t, c, n).Node, status(t, c, other).Node
+	g.Asked()
+	d, err := c.PullDiscussion(t.Context(), first, time.Time{})
+	if err != nil || d.Extent != client.Omits || len(d.Comments) != 10_000 || d.Comments[0].Text != "spam 100" {
+		t.Errorf("%d comments, extent %d, %v: want the newest 10,000", len(d.Comments), d.Extent, err)
+	}
+	if d, err = c.PullDiscussion(t.Context(), first, d.Comments[9_999].At); err != nil || d.Extent != client.Whole {
+		t.Errorf("extent %d, %v: the newest page is read whatever was read before", d.Extent, err)
+	}
+	c.PullDiscussion(t.Context(), second, time.Time{}) // takes the last page of these minutes
+	d, err = c.PullDiscussion(t.Context(), second, time.Time{})
+	if err != nil || d.Extent != client.Postponed || len(d.Comments) > 0 {
+		t.Errorf("%d comments, extent %d, %v: want none", len(d.Comments), d.Extent, err)
+	}
+	if asked := g.Asked()[githubtest.GraphQL]; asked != 100+1+2+1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+func TestAFloodOfEveryListOfADiscussionIsReadTheFirstTime(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	for range 6_000 {
+		g.AddComment(n, "mallory", "spam")
+		g.AddReview(n, githubtest.Review{By: "mallory", Verdict: "COMMENTED", Body: "spam"})
+	}
+	d, err := c.PullDiscussion(t.Context(), status(t, c, n).Node, time.Time{})
+	if err != nil || d.Extent != client.Whole || len(d.Comments) != 6_000 || len(d.Reviews) != 6_000 {
+		t.Errorf("%d comments, %d reviews, extent %d, %v: want all", len(d.Comments), len(d.Reviews), d.Extent, err)
 	}
 }
 
@@ -155,15 +240,15 @@ func TestAThreadFollowsItsLineUntilThatIsGone(t *testing.T) {
 func TestALineThatIsGoneMakesAThreadOutdated(t *testing.T) {
 	t.Parallel()
 	g, c := newPulls(t)
-	const of = `{"data": {"node": {"id": "PR_1", "reviewThreads": {"totalCount": 1, "nodes": [null, {"id": "PRRT_1", "path": "cart.go", %s, "isOutdated": false,
-		"comments": {"totalCount": 1, "nodes": [null, {"id": "PRRC_1", "publishedAt": "2026-03-01T12:00:00Z"}, {"id": "draft", "publishedAt": null}]}}]}}}}`
+	const of = `{"data": {"node": {"id": "PR_1", "reviewThreads": {"nodes": [null, {"id": "PRRT_1", "path": "cart.go", %s, "isOutdated": false,
+		"comments": {"nodes": [null, {"id": "PRRC_1", "publishedAt": "2026-03-01T12:00:00Z"}, {"id": "draft", "publishedAt": null}]}}]}}}}`
 	for lines, want := range map[string]client.ReviewThread{
 		`"line": null, "originalLine": 7`:    {Line: 7, Outdated: true},
 		`"line": 9, "originalLine": 7`:       {Line: 9},
 		`"line": null, "originalLine": null`: {}, // of the file as a whole
 	} {
 		g.Fail(githubtest.GraphQL, storetest.Fault{Body: fmt.Sprintf(of, lines), Header: http.Header{"Content-Type": {"application/json"}}})
-		d, err := c.PullDiscussion(t.Context(), "PR_1")
+		d, err := c.PullDiscussion(t.Context(), "PR_1", time.Time{})
 		if err != nil || len(d.Threads) != 1 || len(d.Threads[0].Comments) != 1 {
 			t.Fatalf("%s: %+v, %v", lines, d, err)
 		}
@@ -178,7 +263,7 @@ func TestADiscussionOfWhatIsNoPullRequestIsAnError(t *testing.T) {
 	g, c := newPulls(t)
 	g.AddIssue(githubtest.Issue{Title: "No pull request"})
 	for _, node := range []string{"I_1", "PR_7", ""} {
-		if d, err := c.PullDiscussion(t.Context(), node); !client.HasStatus(err, http.StatusNotFound) {
+		if d, err := c.PullDiscussion(t.Context(), node, time.Time{}); !client.HasStatus(err, http.StatusNotFound) {
 			t.Errorf("%q: %+v, %v", node, d, err)
 		}
 	}

@@ -181,7 +181,7 @@ func (g *GitHub) rollup(commit string) any {
 			for _, c := range list {
 				nodes = append(nodes, g.checkNode(c))
 			}
-			return connection(nodes, arguments)
+			return connection(nodes, asItIs, arguments)
 		}),
 	}
 }
@@ -216,7 +216,7 @@ func (g *GitHub) checkNode(c *check) trackertest.Object {
 			for _, s := range c.Steps {
 				nodes = append(nodes, trackertest.Object{"name": s.Name, "conclusion": s.Conclusion})
 			}
-			return connection(nodes, arguments)
+			return connection(nodes, asItIs, arguments)
 		}),
 		"annotations": trackertest.Resolver(func(arguments map[string]any) any {
 			nodes := []trackertest.Object{}
@@ -226,7 +226,7 @@ func (g *GitHub) checkNode(c *check) trackertest.Object {
 					"location": trackertest.Object{"start": trackertest.Object{"line": a.Line}},
 				})
 			}
-			return connection(nodes, arguments)
+			return connection(nodes, asItIs, arguments)
 		}),
 	}
 	suite := trackertest.Object{"id": fmt.Sprintf("CS_%d", c.id), "app": trackertest.Object{"slug": c.App}, "workflowRun": trackertest.Object(nil)}

@@ -244,18 +244,21 @@ func (g *GitHub) commentsOf(t *thread) trackertest.Resolver {
 				slices.Reverse(list)
 			}
 		}
-		nodes := make([]trackertest.Object, len(list))
-		for i, c := range list {
-			nodes[i] = g.commentNode(t, c, "IssueComment")
-		}
-		return connection(nodes, arguments)
+		return connection(list, func(c *comment) trackertest.Object { return g.commentNode(t, c, "IssueComment") }, arguments)
 	}
 }
 
 // connection returns the part of a list that the arguments select. As at GitHub, nodes
 // need first or last, which is at most 100.
-func connection(nodes []trackertest.Object, arguments map[string]any) trackertest.Object {
-	from, to := 0, len(nodes)
+func connection[T any](items []T, node func(T) trackertest.Object, arguments map[string]any) trackertest.Object {
+	nodes := func(from, to int) []trackertest.Object {
+		part := make([]trackertest.Object, to-from)
+		for i, item := range items[from:to] {
+			part[i] = node(item)
+		}
+		return part
+	}
+	from, to := 0, len(items)
 	position := func(key string, otherwise int) int {
 		cursor, _ := arguments[key].(string)
 		if n, ok := strings.CutPrefix(cursor, "cursor-"); ok {
@@ -271,7 +274,7 @@ func connection(nodes []trackertest.Object, arguments map[string]any) trackertes
 		}
 		return atoi(fmt.Sprint(arguments[key]))
 	}
-	answer := trackertest.Object{"totalCount": len(nodes)}
+	answer := trackertest.Object{"totalCount": len(items)}
 	switch first, last := bound("first"), bound("last"); {
 	case first == 0 && last == 0:
 		missing := trackertest.Failure{Type: "MISSING_PAGINATION_BOUNDARIES", Text: "You must provide a `first` or `last` value to properly paginate."}
@@ -281,13 +284,16 @@ func connection(nodes []trackertest.Object, arguments map[string]any) trackertes
 		answer["nodes"] = trackertest.Failure{Type: "EXCESSIVE_PAGINATION", Text: "Requesting more than 100 records exceeds the limit."}
 	case first > 0:
 		to = min(from+first, to)
-		answer["nodes"] = nodes[from:to]
+		answer["nodes"] = nodes(from, to)
 	default:
 		from = max(to-last, from)
-		answer["nodes"] = nodes[from:to]
+		answer["nodes"] = nodes(from, to)
 	}
 	answer["pageInfo"] = trackertest.Object{
-		"hasPreviousPage": from > 0, "hasNextPage": to < len(nodes), "startCursor": fmt.Sprintf("cursor-%d", from), "endCursor": fmt.Sprintf("cursor-%d", to),
+		"hasPreviousPage": from > 0, "hasNextPage": to < len(items), "startCursor": fmt.Sprintf("cursor-%d", from), "endCursor": fmt.Sprintf("cursor-%d", to),
 	}
 	return answer
 }
+
+// asItIs returns a node of a [connection].
+func asItIs(node trackertest.Object) trackertest.Object { return node }

@@ -117,6 +117,9 @@ func (g *GitHub) node(id any) any {
 			return g.pullNode(t)
 		}
 	}
+	if t, d := g.discussion(id); d != nil {
+		return g.discussionNode(t, d)
+	}
 	for _, list := range g.checks {
 		for _, c := range list {
 			if node := g.checkNode(c); node["id"] == id {
@@ -190,7 +193,7 @@ func (g *GitHub) issueNode(t *thread) trackertest.Object {
 					})
 				}
 			}
-			return connection(nodes, arguments)
+			return connection(nodes, asItIs, arguments)
 		}),
 	}
 }

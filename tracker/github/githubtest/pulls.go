@@ -314,11 +314,5 @@ func (g *GitHub) pullNode(t *thread) trackertest.Object {
 
 // list returns the connection of a list.
 func list[T any](items []T, node func(T) trackertest.Object) trackertest.Resolver {
-	return func(arguments map[string]any) any {
-		nodes := make([]trackertest.Object, len(items))
-		for i, item := range items {
-			nodes[i] = node(item)
-		}
-		return connection(nodes, arguments)
-	}
+	return func(arguments map[string]any) any { return connection(items, node, arguments) }
 }

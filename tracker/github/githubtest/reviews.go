@@ -244,15 +244,11 @@ func (g *GitHub) discussionNode(t *thread, d *discussion) trackertest.Object {
 		line = d.line
 	}
 	return trackertest.Object{
-		"id": d.node(), "path": d.path, "line": line, "originalLine": d.original, "isOutdated": d.line == 0, "isResolved": d.resolved,
-		"comments": trackertest.Resolver(func(arguments map[string]any) any {
-			nodes := []trackertest.Object{}
-			for _, c := range d.comments {
-				node := g.commentNode(t, c, "PullRequestReviewComment")
-				node["diffHunk"] = d.hunk
-				nodes = append(nodes, node)
-			}
-			return connection(nodes, arguments)
+		"__typename": "PullRequestReviewThread", "id": d.node(), "path": d.path, "line": line, "originalLine": d.original, "isOutdated": d.line == 0, "isResolved": d.resolved,
+		"comments": list(d.comments, func(c *comment) trackertest.Object {
+			node := g.commentNode(t, c, "PullRequestReviewComment")
+			node["diffHunk"] = d.hunk
+			return node
 		}),
 	}
 }

@@ -1,0 +1,150 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/shurcooL/graphql"
+)
+
+// pageBack is the last part of a list in GraphQL, and where the part before it ends. Its
+// items may be null.
+type pageBack[T any] struct {
+	Nodes    []*T
+	PageInfo struct {
+		HasPreviousPage bool
+		StartCursor     graphql.String
+	}
+}
+
+// before returns the cursor to the part before, nil if there is none.
+func (p pageBack[T]) before() *graphql.String {
+	if !p.PageInfo.HasPreviousPage || p.PageInfo.StartCursor == "" {
+		return nil
+	}
+	return &p.PageInfo.StartCursor
+}
+
+// Extent tells how much of a list was read.
+type Extent int
+
+// The extents.
+const (
+	Whole     Extent = iota // all that was asked for
+	Omits                   // the newest 10,000 items
+	Postponed               // nothing, since too many pages were read in the last minutes
+)
+
+// The bounds of the pages of one list, and of all lists of a conversation.
+const (
+	maxBack      = 100
+	maxBackOfAll = 3 * maxBack
+)
+
+// backReader reads the lists of one conversation from their ends on back.
+type backReader struct {
+	*Client
+	node  string    // id in GraphQL of what the conversation is on
+	since time.Time // what changed before is not of interest
+	read  int       // further pages of all lists
+}
+
+// next reports whether one more page of a list may be read; otherwise extent says how
+// much there is without it.
+func (r *backReader) next(pages int) (extent Extent, ok bool) {
+	switch {
+	case pages == maxBack, r.read == maxBackOfAll:
+		return Omits, false
+	case !r.pages.Take(r.read > 0):
+		return Postponed, false
+	}
+	r.read++
+	return Whole, true
+}
+
+// readBack returns the items of a list from a page on back to the first page that has one
+// from before the time of the reader, oldest first. more reads the page before a cursor.
+// at returns when an item was added or changed, whatever the list is ordered by; nil reads
+// the whole list.
+func readBack[T any](r *backReader, page pageBack[T], at func(*T) time.Time, more func(before *graphql.String) (pageBack[T], error)) ([]*T, Extent, error) {
+	pages := [][]*T{page.Nodes}
+	isBefore := func(one *T) bool { return at != nil && one != nil && at(one).Before(r.since) }
+	for before := page.before(); before != nil && !slices.ContainsFunc(page.Nodes, isBefore); before = page.before() {
+		switch extent, ok := r.next(len(pages)); {
+		case extent == Omits:
+			return oldestFirst(pages), Omits, nil
+		case !ok:
+			return nil, extent, nil
+		}
+		var err error
+		if page, err = more(before); err != nil {
+			return nil, Whole, err
+		}
+		pages = append(pages, page.Nodes)
+	}
+	return oldestFirst(pages), Whole, nil
+}
+
+// oldestFirst joins pages that were read from the newest on.
+func oldestFirst[T any](pages [][]*T) []*T {
+	slices.Reverse(pages)
+	return slices.DeleteFunc(slices.Concat(pages...), func(one *T) bool { return one == nil })
+}
+
+// commentList is a list of comments in the order of their last changes, so that an edited
+// one is among the newest.
+type commentList = pageBack[changedComment]
+
+type changedComment struct {
+	commentNode
+	UpdatedAt time.Time // not earlier than the time of the comment; also when it is hidden
+}
+
+// comments reads the comments on an issue or a pull request; page is the last part of
+// their list.
+func (r *backReader) comments(ctx context.Context, page commentList) ([]PullComment, Extent, error) {
+	nodes, extent, err := readBack(r, page, func(n *changedComment) time.Time { return n.UpdatedAt }, func(before *graphql.String) (commentList, error) {
+		return r.commentsBefore(ctx, r.node, before)
+	})
+	var comments []PullComment
+	for _, one := range nodes {
+		if one.PublishedAt != nil {
+			comments = append(comments, one.comment())
+		}
+	}
+	return comments, extent, err
+}
+
+// commentsBefore reads the 100 comments before a cursor, nil for the last ones.
+func (c *Client) commentsBefore(ctx context.Context, node string, before *graphql.String) (commentList, error) {
+	list, err := readPart[struct {
+		Issue struct {
+			ID       string
+			Comments commentList `graphql:"comments(last: 100, before: $before, orderBy: {field: UPDATED_AT, direction: ASC})"`
+		} `graphql:"... on Issue"`
+		Pull struct {
+			Comments commentList `graphql:"comments(last: 100, before: $before, orderBy: {field: UPDATED_AT, direction: ASC})"`
+		} `graphql:"... on PullRequest"`
+	}](ctx, c, node, before)
+	if list.Issue.ID != "" {
+		return list.Issue.Comments, err
+	}
+	return list.Pull.Comments, err
+}
+
+// readPart reads the part of a list before a cursor, of what an id in GraphQL names.
+func readPart[T any](ctx context.Context, c *Client, node string, before *graphql.String) (T, error) {
+	var data struct {
+		Node *T `graphql:"node(id: $id)"`
+	}
+	err := c.Query(ctx, ReadPullRequests, &data, map[string]any{"id": graphql.ID(node), "before": before})
+	if err == nil && data.Node == nil {
+		err = c.unseen()
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return *data.Node, nil
+}
