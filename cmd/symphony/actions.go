@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
@@ -48,7 +52,7 @@ func (a *app) stateOption() string {
 var invalidFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^invalid argument (".*") for "--([a-z-]+)" flag: `) })
 
 // flagError turns an error of the command-line library into an error of usage.
-func (a *app) flagError(err error) error {
+func (a *app) flagError(cmd *cobra.Command, err error) error {
 	if parts := invalidFlag().FindStringSubmatch(err.Error()); parts != nil && a.actions.InActions() {
 		want := "a whole number"
 		if parts[2] == "deadline" {
@@ -56,7 +60,13 @@ func (a *app) flagError(err error) error {
 		}
 		return fmt.Errorf("%w: %s is %s: write %s", errUsage, a.option(parts[2]), parts[1], want)
 	}
-	return fmt.Errorf("%w: %w; see symphony --help", errUsage, err)
+	hint := "see " + cmd.CommandPath() + " --help"
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if near := nearestFlag(cmd, unknown.GetSpecifiedName()); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+	}
+	return fmt.Errorf("%w: %w; %s", errUsage, err, hint)
 }
 
 // printError prints an error that ends the program: as an annotation inside Actions,

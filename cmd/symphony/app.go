@@ -84,13 +84,14 @@ func (a *app) command() *cobra.Command {
 	root := (&tickCommand{app: a}).command()
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return a.flagError(err)
-	})
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Version = buildVersion()
+	root.SetFlagErrorFunc(a.flagError)
+	root.SetHelpFunc(a.help)
+	root.SetHelpCommand((&helpCommand{a}).command())
+	root.CompletionOptions.DisableDefaultCmd = true
 	shared := root.PersistentFlags()
 	shared.StringVar(&a.state, "state", "", "`where` claims are kept: file:PATH, branch:NAME or cache:PATH (default file:.symphony/state.json beside WORKFLOW.md)")
-	shared.StringVar(&a.logFormat, "log-format", "text", "format of logs and the report: text or json")
+	shared.StringVar(&a.logFormat, "log-format", "text", "`format` of logs and the report: text or json")
 	root.AddCommand(
 		(&demoCommand{app: a}).command(),
 		(&scriptedAgentCommand{app: a}).command(),
@@ -98,7 +99,9 @@ func (a *app) command() *cobra.Command {
 		(&explainCommand{a}).command(),
 		(&stateCommand{a}).command(),
 		(&schemaCommand{a}).command(),
+		(&completionCommand{a}).command(),
 	)
+	a.completeFlags(root)
 	return root
 }
 

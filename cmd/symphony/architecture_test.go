@@ -84,6 +84,7 @@ var owners = map[string][]string{
 	"github.com/bmatcuk/doublestar/v4":           {"runner/delivery"},
 	"golang.org/x/text":                          {"runner/delivery"},
 	"github.com/spf13/cobra":                     {"cmd/symphony"},
+	"github.com/spf13/pflag":                     {"cmd/symphony"},
 	"golang.org/x/term":                          {"cmd/symphony"},
 	"golang.org/x/sync":                          {"tracker/github"},
 	"github.com/google/go-cmp":                   {"tracker/trackertest"},

@@ -34,10 +34,12 @@ type demoCommand struct {
 
 func (d *demoCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "One tick over three sample issues in a temporary folder, without credentials",
-		Args:  usage(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return d.Run(cmd.Context()) },
+		Use:               "demo",
+		Short:             "One tick over three sample issues in a temporary folder, without credentials",
+		Example:           "symphony demo\nsymphony demo --codex # with your own Codex and its login",
+		Args:              usage(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return d.Run(cmd.Context()) },
 	}
 	cmd.Flags().BoolVar(&d.codex, "codex", false, "let your own Codex work on them, with your login")
 	return cmd
@@ -200,11 +202,12 @@ type scriptedAgentCommand struct {
 
 func (s *scriptedAgentCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:    "scripted-agent [app-server]",
-		Short:  "A small Codex app-server that does what the task list in its prompt says",
-		Hidden: true,
-		Args:   usage(cobra.MaximumNArgs(1)),
-		RunE:   func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context()) },
+		Use:     "scripted-agent [app-server]",
+		Short:   "A small Codex app-server that does what the task list in its prompt says",
+		Example: "symphony scripted-agent app-server --home agent",
+		Hidden:  true,
+		Args:    usage(cobra.MaximumNArgs(1)),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context()) },
 	}
 	cmd.Flags().StringArrayVarP(&s.config, "config", "c", nil, "key=value, a setting as of Codex")
 	cmd.Flags().StringArrayVar(&s.unknown, "unknown", nil, "a method that it does not know, as an older Codex")

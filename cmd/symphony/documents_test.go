@@ -41,7 +41,7 @@ func generated(t *testing.T) map[string]map[string]string {
 			"workflow-linear": sampleRun(t, "linear.yml"),
 		},
 		".github/SECURITY.md":       {"guard": guardTable(t), "key-places": keyPlaces()},
-		"cmd/symphony/README.md":    {"help": helpText(t)},
+		"cmd/symphony/README.md":    {"help": helpText(t), "exit": exitTable(), "environment": environmentTable()},
 		"runner/workflow/README.md": {"keys": keyTable()},
 	}
 	for _, k := range trackers() {

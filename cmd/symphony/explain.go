@@ -18,10 +18,13 @@ type explainCommand struct{ *app }
 
 func (e *explainCommand) command() *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain ID [path-to-WORKFLOW.md]",
-		Short: "Say why an issue would or would not be worked on now",
-		Args:  usage(cobra.RangeArgs(1, 2)),
-		RunE:  func(cmd *cobra.Command, args []string) error { return e.Run(cmd.Context(), args[0], args[1:]) },
+		Use:               "explain ID [path-to-WORKFLOW.md]",
+		Short:             "Say why an issue would or would not be worked on now",
+		Example:           "symphony explain GH-7\nsymphony --state branch:symphony-state explain GH-7 # with the state of the Action",
+		Annotations:       ofWorkflow(),
+		Args:              usage(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: e.completeIssueOf,
+		RunE:              func(cmd *cobra.Command, args []string) error { return e.Run(cmd.Context(), args[0], args[1:]) },
 	}
 }
 

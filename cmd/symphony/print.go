@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -90,4 +91,28 @@ func version() string {
 		return info.Main.Version
 	}
 	return "dev"
+}
+
+// buildVersion returns the version with what the binary was built from, for --version.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return version()
+	}
+	of := make(map[string]string)
+	for _, s := range info.Settings {
+		of[s.Key] = s.Value
+	}
+	revision := of["vcs.revision"]
+	revision = revision[:min(len(revision), 12)]
+	if revision != "" && of["vcs.modified"] == "true" {
+		revision += " with changes"
+	}
+	var details []string
+	for _, detail := range []string{revision, info.GoVersion, of["GOOS"] + "/" + of["GOARCH"]} {
+		if detail != "" {
+			details = append(details, detail)
+		}
+	}
+	return fmt.Sprintf("%s (%s)", version(), strings.Join(details, ", "))
 }

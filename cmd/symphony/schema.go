@@ -13,10 +13,12 @@ type schemaCommand struct{ *app }
 
 func (s *schemaCommand) command() *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON schema of WORKFLOW.md's front matter, for editors",
-		Args:  usage(cobra.NoArgs),
-		RunE:  func(*cobra.Command, []string) error { return s.Run() },
+		Use:               "schema",
+		Short:             "Print the JSON schema of WORKFLOW.md's front matter, for editors",
+		Example:           "symphony schema >workflow.schema.json",
+		Args:              usage(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return s.Run() },
 	}
 }
 

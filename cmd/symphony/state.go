@@ -22,41 +22,57 @@ type stateCommand struct{ *app }
 
 func (s *stateCommand) command() *cobra.Command {
 	state := &cobra.Command{
-		Use:   "state",
-		Short: "Show or change what is kept between runs",
-		Args:  usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:         "state",
+		Short:       "Show or change what is kept between runs",
+		Example:     "symphony state show\nsymphony --state branch:symphony-state state show # as the Action keeps it",
+		Annotations: ofWorkflow(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
 			return fmt.Errorf("%w: say what to do: show, retry ID, release ID or resume", errUsage)
 		},
 	}
 	state.AddCommand(
 		&cobra.Command{
-			Use:   "show",
-			Short: "Print every claim, deliveries, pauses and spending",
-			Args:  usage(cobra.NoArgs),
-			RunE:  func(cmd *cobra.Command, _ []string) error { return s.show(cmd.Context()) },
+			Use:               "show",
+			Short:             "Print every claim, deliveries, pauses and spending",
+			Example:           "symphony state show\nsymphony --state branch:symphony-state --log-format json state show # for a script",
+			Annotations:       ofWorkflow(),
+			Args:              usage(cobra.NoArgs),
+			ValidArgsFunction: cobra.NoFileCompletions,
+			RunE:              func(cmd *cobra.Command, _ []string) error { return s.show(cmd.Context()) },
 		},
 		&cobra.Command{
-			Use:   "retry ID",
-			Short: "Make a parked or waiting issue due at once, with a clean record",
-			Args:  usage(cobra.ExactArgs(1)),
+			Use:               "retry ID",
+			Short:             "Make a parked or waiting issue due at once, with a clean record",
+			Example:           "symphony state retry GH-7",
+			Annotations:       ofWorkflow(),
+			Args:              usage(cobra.ExactArgs(1)),
+			ValidArgsFunction: s.completeClaim,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return s.editClaim(cmd.Context(), args[0], "retry", func(state *schedule.State, id tracker.ID) bool { return state.Retry(id, time.Now()) })
 			},
 		},
 		&cobra.Command{
-			Use:   "release ID",
-			Short: "Forget a parked or waiting issue's claim and its history, not its delivery",
-			Args:  usage(cobra.ExactArgs(1)),
+			Use:               "release ID",
+			Short:             "Forget a parked or waiting issue's claim and its history, not its delivery",
+			Example:           "symphony state release GH-7",
+			Annotations:       ofWorkflow(),
+			Args:              usage(cobra.ExactArgs(1)),
+			ValidArgsFunction: s.completeClaim,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return s.editClaim(cmd.Context(), args[0], "release", func(state *schedule.State, id tracker.ID) bool { return state.Release(id) })
 			},
 		},
 		&cobra.Command{
-			Use:   "resume",
-			Short: "End the pause after a systemic failure: one session tries first",
-			Args:  usage(cobra.NoArgs),
-			RunE:  func(cmd *cobra.Command, _ []string) error { return s.resume(cmd.Context()) },
+			Use:               "resume",
+			Short:             "End the pause after a systemic failure: one session tries first",
+			Example:           "symphony state resume",
+			Annotations:       ofWorkflow(),
+			Args:              usage(cobra.NoArgs),
+			ValidArgsFunction: cobra.NoFileCompletions,
+			RunE:              func(cmd *cobra.Command, _ []string) error { return s.resume(cmd.Context()) },
 		},
 	)
 	return state

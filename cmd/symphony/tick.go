@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -49,8 +50,19 @@ func (t *tickCommand) command() *cobra.Command {
 		Long: `Symphony reads issues from a tracker, gives each a workspace, and drives a Codex
 session in it until the issue is handed over. Without --once it runs until stopped,
 with a tick every polling.interval_ms; inside GitHub Actions it always does one.`,
-		Args: usage(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return t.Run(cmd.Context(), args) },
+		Example: `symphony --once --dry-run # what would happen, and why not more
+symphony --once # one tick
+symphony # a tick every polling.interval_ms, until it is stopped
+symphony --once --command retry --issue GH-7 # first retry GH-7`,
+		Annotations: ofWorkflow(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && !mayBeFile(args[0]) {
+				return unknownCommand(cmd, args[0])
+			}
+			return usage(cobra.MaximumNArgs(1))(cmd, args)
+		},
+		ValidArgsFunction: completeWorkflow,
+		RunE:              func(cmd *cobra.Command, args []string) error { return t.Run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&t.once, "once", false, "one tick, then exit")
@@ -69,6 +81,13 @@ with a tick every polling.interval_ms; inside GitHub Actions it always does one.
 		}
 	}
 	return cmd
+}
+
+// mayBeFile reports whether an argument is, or looks like, the path of a file and not a
+// misspelt command.
+func mayBeFile(arg string) bool {
+	_, err := os.Lstat(arg)
+	return err == nil || strings.ContainsAny(arg, "/.")
 }
 
 // Run checks the flags and performs the tick of the workflow that args name.

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/runner/feedback"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// completionCommand prints the script with which a shell completes command lines of the
+// program: commands, flags, their values, and issues.
+type completionCommand struct{ *app }
+
+func (c *completionCommand) command() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish",
+		Short: "Print a script with which your shell completes commands, flags and issues",
+		Long: `Print a script with which your shell completes commands, flags, their values and issues.
+
+Issues come from the state and the tracker where both are files on this machine: a key
+that you press sends no request.`,
+		Example: `source <(symphony completion bash) # in this shell; in ~/.bashrc, in every one
+symphony completion zsh >"${fpath[1]}/_symphony" # zsh
+symphony completion fish >~/.config/fish/completions/symphony.fish # fish`,
+		Args:      usage(cobra.ExactArgs(1)),
+		ValidArgs: []cobra.Completion{"bash", "zsh", "fish"},
+		RunE:      func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Root(), args[0]) },
+	}
+}
+
+// Run prints the script of a shell.
+func (c *completionCommand) Run(root *cobra.Command, shell string) error {
+	switch shell {
+	case "bash":
+		return root.GenBashCompletionV2(c.stdout, true)
+	case "zsh":
+		return root.GenZshCompletion(c.stdout)
+	case "fish":
+		return root.GenFishCompletion(c.stdout, true)
+	}
+	return fmt.Errorf("%w: shell %q: want bash, zsh or fish", errUsage, shell)
+}
+
+// completeFlags sets how the values of flags are completed.
+func (a *app) completeFlags(root *cobra.Command) {
+	words := func(words ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	}
+	for name, complete := range map[string]cobra.CompletionFunc{
+		"log-format": words("text", "json"),
+		"fail-on":    words(failNever, failFailed, failParked),
+		"command":    words(feedback.Commands()...),
+		"issue":      a.completeIssue,
+		"state":      cobra.FixedCompletions([]cobra.Completion{"file:", "branch:", "cache:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace),
+		"logs":       cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+	} {
+		if err := root.RegisterFlagCompletionFunc(name, complete); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
+}
+
+// completeWorkflow completes the path of a WORKFLOW.md.
+func completeWorkflow(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []cobra.Completion{"md"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// completeIssueOf completes the name of an issue, and after it the path of a WORKFLOW.md.
+func (a *app) completeIssueOf(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return completeWorkflow(cmd, args[1:], prefix)
+	}
+	return a.completeIssue(cmd, args, prefix)
+}
+
+// completeIssue completes the name of an issue that has a claim or is a candidate.
+func (a *app) completeIssue(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.localIssues(cmd.Context(), true), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeClaim completes the name of an issue that has a claim.
+func (a *app) completeClaim(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.localIssues(cmd.Context(), false), cobra.ShellCompDirectiveNoFileComp
+}
+
+// maxLookup bounds the time that a person waits for the completion of an issue.
+const maxLookup = time.Second
+
+// localIssues returns the identifiers of the issues with a claim, and of the candidates
+// if they are wanted, with their titles. It reads only files of this machine: whatever
+// would need a request, or cannot be read, is left out. So is an identifier that would be
+// more than a word of a command line.
+func (a *app) localIssues(ctx context.Context, candidates bool) []cobra.Completion {
+	ctx, cancel := context.WithTimeout(ctx, maxLookup)
+	defer cancel()
+	titles := make(map[string]string)
+	add := func(identifier, title string) {
+		if plainWord().MatchString(identifier) && !strings.HasPrefix(identifier, "-") {
+			titles[identifier] = a.redactor.String(untrusted.OneLine(title, 60))
+		}
+	}
+	kept, wf, err := (&stateCommand{a}).stateHere(stateReadOnly)
+	if isLocal := !strings.HasPrefix(a.state, "branch:"); err == nil && isLocal {
+		state, _, err := kept.Load(ctx)
+		if err != nil {
+			state = new(schedule.State)
+		}
+		for _, c := range state.Claims {
+			add(c.Identifier, c.Title)
+		}
+	}
+	if candidates && wf.Settings.Tracker.Kind == "file" {
+		if adapter, err := a.openTracker(wf, quiet()); err == nil {
+			issues, _ := adapter.IssuesByState(ctx, wf.Settings.Policy.ActiveStates) // none without an answer
+			for _, issue := range issues {
+				add(issue.Identifier, issue.Title)
+			}
+		}
+	}
+	var found []cobra.Completion
+	for _, identifier := range slices.Sorted(maps.Keys(titles)) {
+		found = append(found, cobra.CompletionWithDesc(identifier, titles[identifier]))
+	}
+	return found
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// TestCompletionSendsNoRequest presses the key where an answer is only on a server.
+func TestCompletionSendsNoRequest(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("a request: %s %s", r.Method, r.URL)
+	}))
+	defer server.Close()
+	p := emptyProject(t)
+	p.env = append(p.env, "GITHUB_API_URL="+server.URL, "GITHUB_TOKEN=ghs_api0123456789", "GITHUB_REPOSITORY=acme/shop", "LINEAR_API_KEY=lin_api_0123456789")
+	for _, tracker := range []string{"{kind: github}", "{kind: linear, project_slug: abc, endpoint: " + server.URL + "}"} {
+		p.write("WORKFLOW.md", "---\ntracker: "+tracker+"\n---\nGo.\n")
+		for _, args := range [][]string{
+			{"explain", ""}, {"state", "retry", ""}, {"--once", "--command", "retry", "--issue", ""},
+			{"--state", "branch:symphony-state", "explain", ""}, {"--state", "branch:symphony-state", "state", "retry", ""},
+		} {
+			if out := p.ok(append([]string{"__complete"}, args...)...).stdout; out != ":4\n" {
+				t.Errorf("%q completes %q", args, out)
+			}
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// helpWidth is the width of help, except on a narrower terminal.
+const helpWidth = 80
+
+// readsWorkflow is the annotation of the commands that read a WORKFLOW.md, and so the
+// environment.
+const readsWorkflow = "reads-workflow"
+
+// ofWorkflow returns the annotations of a command that reads a WORKFLOW.md.
+func ofWorkflow() map[string]string { return map[string]string{readsWorkflow: "yes"} }
+
+// row is a line of a table in help: a term and what it means.
+type row struct{ term, meaning string }
+
+// exitMeanings describes the exit statuses.
+var exitMeanings = []row{
+	{fmt.Sprint(exitDone), "done; a failed agent run is a completed tick, and shows in the report (see --fail-on)"},
+	{fmt.Sprint(exitFailed), "failed: the tracker or the state could not be read, or a report, an output or standard output not written"},
+	{fmt.Sprint(exitUsage), "bad usage or an invalid WORKFLOW.md; nothing was touched"},
+	{fmt.Sprint(exitTaken), "another run holds the state"},
+	{fmt.Sprint(exitInterrupted), "interrupted: sessions were ended gracefully, and continue next time"},
+}
+
+// environmentMeanings describes the environment variables that a user may set. Those
+// that belong to a job of Actions are not among them.
+var environmentMeanings = []row{
+	{"GITHUB_TOKEN", "token for the tracker, the repository and the state on GitHub"},
+	{"GITHUB_REPOSITORY", "OWNER/NAME, for a WORKFLOW.md that names none; as in a job"},
+	{"GITHUB_SERVER_URL, GITHUB_API_URL", "a GitHub that is not github.com"},
+	{"LINEAR_API_KEY", "key for the tracker linear"},
+	{"OPENAI_API_KEY, CODEX_API_KEY", "key for Codex; without one, its own login is used"},
+	{"OPENAI_BASE_URL", "where that key goes, if not to OpenAI"},
+	{"CODEX_HOME", "Codex's own folder, with its login, if not ~/.codex"},
+	{appIDVariable + ", " + appKeyVariable, "a GitHub App that fetches, pushes and opens pull requests"},
+	{"TMPDIR", "where temporary folders are made, if not in /tmp"},
+	{"TERM", "dumb switches the live display off"},
+}
+
+// help prints the help of a command.
+func (a *app) help(cmd *cobra.Command, _ []string) {
+	columns := min(width(a.stdout), helpWidth)
+	cmd.InitDefaultHelpFlag()
+	cmd.InitDefaultVersionFlag()
+	var b strings.Builder
+	about := cmd.Long
+	if about == "" {
+		about = cmd.Short + "."
+	}
+	for paragraph := range strings.SplitSeq(about, "\n\n") {
+		b.WriteString(report.Wrapped("", strings.ReplaceAll(paragraph, "\n", " "), columns) + "\n")
+	}
+	b.WriteString("Usage:\n")
+	if cmd.Runnable() {
+		b.WriteString(report.Wrapped("  ", cmd.UseLine(), columns))
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString(report.Wrapped("  ", cmd.CommandPath()+" COMMAND", columns))
+	}
+	var commands []row
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			commands = append(commands, row{sub.Name(), sub.Short})
+		}
+	}
+	writeRows(&b, "Commands", commands, columns)
+	writeRows(&b, "Flags", flagRows(cmd.LocalFlags()), columns)
+	writeRows(&b, "Global flags", flagRows(cmd.InheritedFlags()), columns)
+	var examples []row
+	for line := range strings.Lines(cmd.Example) {
+		command, meaning, _ := strings.Cut(strings.TrimSpace(line), " # ")
+		examples = append(examples, row{strings.TrimSpace(command), strings.TrimSpace(meaning)})
+	}
+	writeRows(&b, "Examples", examples, columns)
+	writeRows(&b, "Exit status", exitRows(cmd), columns)
+	if cmd.Annotations[readsWorkflow] != "" {
+		writeRows(&b, "Environment", environmentMeanings, columns)
+	}
+	_, _ = a.stdout.Write([]byte(b.String())) // see output
+}
+
+// exitRows returns the rows of the exit statuses: in full for a tick, in short for other
+// commands.
+func exitRows(cmd *cobra.Command) []row {
+	if !cmd.HasParent() {
+		return exitMeanings
+	}
+	var rows []row
+	for _, r := range exitMeanings {
+		short, _, _ := strings.Cut(r.meaning, ";")
+		short, _, _ = strings.Cut(short, ":")
+		rows = append(rows, row{r.term, short})
+	}
+	return rows
+}
+
+// flagRows returns the rows of the flags that are not hidden.
+func flagRows(flags *pflag.FlagSet) []row {
+	var rows []row
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		name, meaning := pflag.UnquoteUsage(f)
+		term := "    --" + f.Name
+		if f.Shorthand != "" {
+			term = "-" + f.Shorthand + ", --" + f.Name
+		}
+		if name != "" {
+			term += " " + name
+		}
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "0s" && f.DefValue != "[]" {
+			meaning += fmt.Sprintf(" (default %s)", f.DefValue)
+		}
+		rows = append(rows, row{term, meaning})
+	})
+	return rows
+}
+
+// writeRows writes a section of help. Meanings begin in one column and are wrapped; a term
+// that does not leave room for its meaning has a line of its own, which is not wrapped.
+func writeRows(b *strings.Builder, heading string, rows []row, columns int) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n", heading)
+	widest := 0
+	for _, r := range rows {
+		if n := utf8.RuneCountInString(r.term); n <= columns*2/5 {
+			widest = max(widest, n)
+		}
+	}
+	if widest == 0 {
+		widest = 4
+	}
+	for _, r := range rows {
+		lead := fmt.Sprintf("  %-*s  ", widest, r.term)
+		switch {
+		case r.meaning == "":
+			b.WriteString("  " + r.term + "\n")
+		case utf8.RuneCountInString(r.term) > widest:
+			b.WriteString("  " + r.term + "\n")
+			lead = strings.Repeat(" ", widest+4)
+			fallthrough
+		default:
+			b.WriteString(report.Wrapped(lead, r.meaning, columns))
+		}
+	}
+}
+
+// helpCommand prints the help of a command.
+type helpCommand struct{ *app }
+
+func (h *helpCommand) command() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Print the help of a command",
+		Example: "symphony help state retry",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(found, strings.Join(args, " "))
+			}
+			h.help(found, nil)
+			return nil
+		},
+	}
+}
+
+// unknownCommand returns the error for a name that no command below parent has.
+func unknownCommand(parent *cobra.Command, name string) error {
+	hint := "see " + parent.CommandPath() + " --help"
+	if near := nearestCommand(parent, name); near != "" {
+		hint = fmt.Sprintf("did you mean %s %s?", parent.CommandPath(), near)
+	}
+	if !parent.HasParent() {
+		return fmt.Errorf("%w: %q is neither a command nor a file; %s", errUsage, name, hint)
+	}
+	return fmt.Errorf("%w: %s has no command %q; %s", errUsage, parent.CommandPath(), name, hint)
+}
+
+// nearestCommand returns the name of the command below parent that is most similar to a
+// misspelt one; it is empty if none is.
+func nearestCommand(parent *cobra.Command, name string) string {
+	var names []string
+	for _, sub := range parent.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return tracker.Nearest(strings.ToLower(name), names)
+}
+
+// nearestFlag returns the flag of a command that is most similar to a misspelt one, with
+// its dashes; it is empty if none is.
+func nearestFlag(cmd *cobra.Command, name string) string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if near := tracker.Nearest(strings.ToLower(name), names); near != "" {
+		return "--" + near
+	}
+	return ""
+}
