@@ -91,6 +91,20 @@ func TestManyUpdatesAreShownTenTimesASecond(t *testing.T) {
 	})
 }
 
+func TestTheFirstThingThatIsShownIsWhatEarlierRunsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.edit(func(s *schedule.State) {
+			s.Claims["1"] = schedule.Claim{ID: "1", Identifier: "A-1", Phase: schedule.Waiting, Due: time.Now().Add(time.Hour)}
+			s.Claims["2"] = schedule.Claim{ID: "2", Identifier: "A-2", Phase: schedule.Parked, Why: "which bank?"}
+		})
+		first := f.watch()[0]
+		if len(first.Waiting) != 1 || len(first.Parked) != 1 || !first.NextPoll.IsZero() || first.Root != f.root.Path() || first.Talks {
+			t.Errorf("shown first: %+v", first)
+		}
+	})
+}
+
 func TestTheDisplayIsToldOfWhatKeepsWorkFromStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -29,6 +29,9 @@ var levels = map[string]int{
 	// What is said about issues and their pull requests, read from outside.
 	"runner/discussion": 5,
 
+	// The displays of what a run does.
+	"runner/statuspage": 5,
+
 	// The parts of a tick: a session, the settings, the state, the report, a delivery.
 	"runner/attempt":  4,
 	"runner/workflow": 4,

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -284,20 +283,6 @@ func TestEveryDocumentIsReachedFromTheReadme(t *testing.T) {
 	for document := range all {
 		if !reached[document] && !strings.HasPrefix(document, "cmd/symphony/demo/") {
 			t.Errorf("no link leads from README.md to %s", document)
-		}
-	}
-}
-
-// TestTheReadmeNamesEveryFieldOfTheStatusAPI compares the answers of the status
-// server with the document for its readers.
-func TestTheReadmeNamesEveryFieldOfTheStatusAPI(t *testing.T) {
-	t.Parallel()
-	text := readText(t, filepath.Join(root, "runner", "report", "README.md"))
-	for _, answer := range []any{statusPage{}, statusCounts{}, statusTotals{}, statusRow{}} {
-		for field := range reflect.TypeOf(answer).Fields() {
-			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); !strings.Contains(text, "`"+name+"`") {
-				t.Errorf("runner/report/README.md does not name %s", name)
-			}
 		}
 	}
 }

@@ -20,6 +20,7 @@ type Progress struct {
 	Workflow string    // path of WORKFLOW.md
 	Tracker  string    // its kind
 	Slots    int       // sessions at a time at most
+	Root     string    // path of the folder of the workspaces
 	NextPoll time.Time // zero until the first poll
 	Deadline time.Time // when sessions are stopped; zero for never
 
@@ -30,6 +31,7 @@ type Progress struct {
 	Waiting    []schedule.Claim // for their time, or for a slot
 	Parked     []schedule.Claim
 	Asked      map[tracker.ID]string // questions of the agent that nobody has answered
+	Talks      bool                  // comments are read, so people can answer in one
 	Deliveries map[tracker.ID]schedule.Delivery
 
 	Spent  schedule.Spent // by this run

@@ -1,0 +1,424 @@
+package statuspage
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+const secret = "hunter2hunter2"
+
+// sample returns the progress of a run in which everything happens once.
+func sample() progress.Progress {
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	return progress.Progress{
+		At: noon, Started: at(-3600), Workflow: "/srv/WORKFLOW.md", Tracker: "github", Slots: 3, Root: "/srv/workspaces", Talks: true,
+		NextPoll: at(20), Deadline: at(3600),
+		Trouble: []progress.Trouble{{Source: progress.Tracker, Text: "tracker_unreadable: 502; wait, or check the token"}},
+		Pause:   schedule.Pause{Why: "usage limit reached", Since: at(-60), Until: at(600)},
+		Sessions: []progress.Session{{
+			Claim: schedule.Claim{
+				ID: "11", Identifier: "GH-1", Title: "Fix the cart", URL: "https://github.com/acme/shop/issues/1", State: "Todo", Phase: schedule.Running,
+				Since: at(-90), Heard: at(-2), Turns: 3, Live: schedule.Usage{Input: 500, Output: 200}, Attempt: 1, Sessions: 2, Tokens: 1700,
+			},
+			ID: "thread-turn", PID: 42, Status: schedule.StatusStreamingTurn, Started: at(-90), Event: "notification", Summary: "running `make`",
+			Doing: "running `make`", Log: "/srv/sessions/GH-1/1.jsonl",
+			Events: progress.Events{{At: at(-80), ID: "11", Identifier: "GH-1", Kind: "session_started"}, {At: at(-1), ID: "11", Identifier: "GH-1", Kind: "notification", Text: "running `make`"}},
+		}},
+		Waiting: []schedule.Claim{{
+			ID: "12", Identifier: "GH-2", Title: "Sell more", URL: "https://github.com/acme/shop/issues/2", State: "Todo", Phase: schedule.Waiting,
+			Since: at(-5), Attempt: 2, Due: at(60), Why: "turn_failed: exit status 1", Sessions: 2, Failures: 2, Tokens: 900,
+		}},
+		Parked: []schedule.Claim{{
+			ID: "13", Identifier: "GH-3", Title: "Pay", URL: "https://github.com/acme/shop/issues/3", State: "Todo", Phase: schedule.Parked,
+			Since: at(-30), Attempt: 1, Why: "needs input: Which bank?", Sessions: 1, Tokens: 100,
+		}},
+		Asked: map[tracker.ID]string{"13": "Which bank?\nOld or new?"},
+		Deliveries: map[tracker.ID]schedule.Delivery{
+			"13": {Identifier: "GH-3", Branch: "symphony/GH-3", Base: "main", Head: "abc123", Number: 7, URL: "https://github.com/acme/shop/pull/7", At: at(-40)},
+			"14": {Identifier: "GH-4", Branch: "symphony/GH-4", Base: "main", Head: "def456", URL: "/srv/GH-4.patch", At: at(-400), Refused: "2 files are protected"},
+		},
+		Spent:  schedule.Spent{Sessions: 4, Usage: schedule.Usage{Input: 2000, Output: 700}, Time: 10 * time.Second},
+		Today:  schedule.Day{Date: "2026-01-02", Sessions: 9, Usage: schedule.Usage{Input: 9000, Output: 1000}, Time: 20 * time.Second},
+		Limits: []byte(`{"primary": {"usedPercent": 43}}`), Completed: []tracker.ID{"14"},
+		Events: progress.Events{{At: at(-90), ID: "11", Identifier: "GH-1", Kind: "dispatch", Text: "a slot is free"}},
+	}
+}
+
+// ask returns the answer to a request of a server that shows the progress; nil is none yet.
+func ask(t testing.TB, p *progress.Progress, method, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	s := New(redact.New(secret), make(chan struct{}, 1))
+	if p != nil {
+		s.Show(*p)
+	}
+	return askServer(t, s, method, path, headers...)
+}
+
+func askServer(t testing.TB, s *Server, method, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	request := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+	request.Host = "localhost:4000"
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	if host := request.Header.Get("Host"); host != "" {
+		request.Host = host
+	}
+	answer := httptest.NewRecorder()
+	s.Handler().ServeHTTP(answer, request)
+	return answer
+}
+
+// fields returns a JSON document as values.
+func fields(t *testing.T, document any) (got map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(document)
+	if err == nil {
+		err = json.Unmarshal(text, &got)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func show(p progress.Progress) *view { return viewOf(p, redact.New(secret)) }
+
+// parse returns the value of a text of JSON.
+func parse(t *testing.T, text string) (v map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
+	t.Parallel()
+	want := parse(t, `{
+		"generated_at": "2026-01-02T12:00:00Z",
+		"counts": {"running": 1, "retrying": 1, "parked": 1, "completed": 1},
+		"running": [{
+			"issue_id": "11", "issue_identifier": "GH-1", "issue_url": "https://github.com/acme/shop/issues/1", "state": "Todo",
+			"session_id": "thread-turn", "turn_count": 3, "last_event": "notification", "last_message": "running `+"`make`"+`",
+			"started_at": "2026-01-02T11:58:30Z", "last_event_at": "2026-01-02T11:59:59Z",
+			"tokens": {"input_tokens": 500, "output_tokens": 200, "total_tokens": 700},
+			"title": "Fix the cart", "phase": "running", "attempt": 1, "attempt_status": "StreamingTurn", "codex_app_server_pid": 42,
+			"doing": "running `+"`make`"+`", "issue_total_tokens": 1700, "sessions": 2
+		}],
+		"retrying": [{
+			"issue_id": "12", "issue_identifier": "GH-2", "issue_url": "https://github.com/acme/shop/issues/2",
+			"attempt": 2, "due_at": "2026-01-02T12:01:00Z", "error": "turn_failed: exit status 1",
+			"title": "Sell more", "phase": "waiting", "state": "Todo", "issue_total_tokens": 900, "sessions": 2
+		}],
+		"codex_totals": {"input_tokens": 2000, "output_tokens": 700, "total_tokens": 2700, "seconds_running": 100},
+		"rate_limits": {"primary": {"usedPercent": 43}},
+		"parked": [{
+			"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3", "title": "Pay", "phase": "parked",
+			"state": "Todo", "attempt": 1, "error": "needs input: Which bank?", "parked_at": "2026-01-02T11:59:30Z",
+			"question": "Which bank?\nOld or new?", "go_on": "`+schedule.GoOn+`", "issue_total_tokens": 100, "sessions": 1
+		}],
+		"deliveries": [{
+			"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3",
+			"branch": "symphony/GH-3", "base": "main", "head": "abc123", "pull_request": 7, "pull_request_url": "https://github.com/acme/shop/pull/7",
+			"patch": "", "pushed_at": "2026-01-02T11:59:20Z", "pushing": false, "refused": ""
+		}, {
+			"issue_id": "14", "issue_identifier": "GH-4", "issue_url": "",
+			"branch": "symphony/GH-4", "base": "main", "head": "def456", "pull_request": 0, "pull_request_url": "",
+			"patch": "/srv/GH-4.patch", "pushed_at": "2026-01-02T11:53:20Z", "pushing": false, "refused": "2 files are protected"
+		}],
+		"completed": ["14"],
+		"recent_events": [{"at": "2026-01-02T11:58:30Z", "event": "dispatch", "message": "a slot is free", "issue_id": "11", "issue_identifier": "GH-1"}],
+		"trouble": [{"source": "tracker", "message": "tracker_unreadable: 502; wait, or check the token"}],
+		"pause": {"since": "2026-01-02T11:59:00Z", "until": "2026-01-02T12:10:00Z", "error": "usage limit reached"},
+		"today": {"date": "2026-01-02", "sessions": 9, "input_tokens": 9000, "output_tokens": 1000, "total_tokens": 10000, "seconds_running": 110},
+		"max_concurrent_agents": 3, "next_poll_at": "2026-01-02T12:00:20Z", "deadline_at": "2026-01-02T13:00:00Z", "started_at": "2026-01-02T11:00:00Z",
+		"workflow": "/srv/WORKFLOW.md", "tracker": "github"
+	}`)
+	if diff := cmp.Diff(want, fields(t, show(sample()).stateJSON(noon))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheStateOfAnIdleRunHasZerosAndEmptyLists(t *testing.T) {
+	t.Parallel()
+	want := parse(t, `{
+		"generated_at": "2026-01-02T12:00:00Z", "counts": {"running": 0, "retrying": 0, "parked": 0, "completed": 0}, "running": [], "retrying": [],
+		"codex_totals": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0}, "rate_limits": null,
+		"parked": [], "deliveries": [], "completed": [], "recent_events": [], "trouble": [], "pause": null,
+		"today": {"date": "", "sessions": 0, "input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0},
+		"max_concurrent_agents": 0, "next_poll_at": null, "deadline_at": null, "started_at": null, "workflow": "", "tracker": ""
+	}`)
+	if diff := cmp.Diff(want, fields(t, show(progress.Progress{}).stateJSON(noon))); diff != "" {
+		t.Error(diff)
+	}
+	fresh := progress.Progress{Sessions: []progress.Session{{Claim: schedule.Claim{ID: "1", Identifier: "A-1"}}}}
+	row := parse(t, `{
+		"issue_id": "1", "issue_identifier": "A-1", "issue_url": "", "state": "", "session_id": "", "turn_count": 0, "last_event": "", "last_message": "",
+		"started_at": null, "last_event_at": null, "tokens": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0},
+		"title": "", "phase": "", "attempt": 0, "attempt_status": "", "codex_app_server_pid": 0, "doing": "", "issue_total_tokens": 0, "sessions": 0
+	}`)
+	if diff := cmp.Diff(any(row), fields(t, show(fresh).stateJSON(noon))["running"].([]any)[0]); diff != "" {
+		t.Errorf("a session that has just begun: %s", diff)
+	}
+}
+
+func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
+	t.Parallel()
+	v := show(sample())
+	for name, want := range map[string]string{
+		"GH-1": `{
+			"issue_identifier": "GH-1", "issue_id": "11", "status": "running", "workspace": {"path": "/srv/workspaces/GH-1"},
+			"attempts": {"restart_count": 1, "current_retry_attempt": 1},
+			"running": {
+				"state": "Todo", "session_id": "thread-turn", "turn_count": 3, "last_event": "notification", "last_message": "running ~make~",
+				"started_at": "2026-01-02T11:58:30Z", "last_event_at": "2026-01-02T11:59:59Z", "tokens": {"input_tokens": 500, "output_tokens": 200, "total_tokens": 700},
+				"attempt": 1, "attempt_status": "StreamingTurn", "codex_app_server_pid": 42, "doing": "running ~make~"
+			},
+			"retry": null,
+			"logs": {"codex_session_logs": [{"label": "latest", "path": "/srv/sessions/GH-1/1.jsonl", "url": "http://localhost:4000/issues/GH-1"}]},
+			"recent_events": [
+				{"at": "2026-01-02T11:58:30Z", "event": "dispatch", "message": "a slot is free"}, {"at": "2026-01-02T11:58:40Z", "event": "session_started", "message": ""},
+				{"at": "2026-01-02T11:59:59Z", "event": "notification", "message": "running ~make~"}
+			],
+			"last_error": "", "tracked": {},
+			"title": "Fix the cart", "issue_url": "https://github.com/acme/shop/issues/1", "state": "Todo", "phase": "running", "issue_total_tokens": 1700, "sessions": 2,
+			"parked": null, "delivery": null
+		}`,
+		"GH-2": `{
+			"issue_identifier": "GH-2", "issue_id": "12", "status": "retrying", "workspace": {"path": "/srv/workspaces/GH-2"},
+			"attempts": {"restart_count": 1, "current_retry_attempt": 2}, "running": null,
+			"retry": {"attempt": 2, "due_at": "2026-01-02T12:01:00Z", "error": "turn_failed: exit status 1", "state": "Todo"},
+			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "turn_failed: exit status 1", "tracked": {},
+			"title": "Sell more", "issue_url": "https://github.com/acme/shop/issues/2", "state": "Todo", "phase": "waiting", "issue_total_tokens": 900, "sessions": 2,
+			"parked": null, "delivery": null
+		}`,
+		"13": `{
+			"issue_identifier": "GH-3", "issue_id": "13", "status": "parked", "workspace": {"path": "/srv/workspaces/GH-3"},
+			"attempts": {"restart_count": 0, "current_retry_attempt": 1}, "running": null, "retry": null,
+			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "needs input: Which bank?", "tracked": {},
+			"title": "Pay", "issue_url": "https://github.com/acme/shop/issues/3", "state": "Todo", "phase": "parked", "issue_total_tokens": 100, "sessions": 1,
+			"parked": {
+				"state": "Todo", "attempt": 1, "error": "needs input: Which bank?", "parked_at": "2026-01-02T11:59:30Z", "question": "Which bank?\nOld or new?",
+				"go_on": "` + schedule.GoOn + `"
+			},
+			"delivery": {
+				"branch": "symphony/GH-3", "base": "main", "head": "abc123", "pull_request": 7, "pull_request_url": "https://github.com/acme/shop/pull/7",
+				"patch": "", "pushed_at": "2026-01-02T11:59:20Z", "pushing": false, "refused": ""
+			}
+		}`,
+		"gh-4": `{
+			"issue_identifier": "GH-4", "issue_id": "14", "status": "delivered", "workspace": {"path": "/srv/workspaces/GH-4"},
+			"attempts": {"restart_count": 0, "current_retry_attempt": 0}, "running": null, "retry": null,
+			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "", "tracked": {},
+			"title": "", "issue_url": "", "state": "", "phase": "", "issue_total_tokens": 0, "sessions": 0, "parked": null,
+			"delivery": {
+				"branch": "symphony/GH-4", "base": "main", "head": "def456", "pull_request": 0, "pull_request_url": "",
+				"patch": "/srv/GH-4.patch", "pushed_at": "2026-01-02T11:53:20Z", "pushing": false, "refused": "2 files are protected"
+			}
+		}`,
+	} {
+		i := v.find(name)
+		if i == nil {
+			t.Errorf("%s is not found", name)
+			continue
+		}
+		if diff := cmp.Diff(parse(t, strings.ReplaceAll(want, "~", "`")), fields(t, v.detailJSON(i, "http://localhost:4000"))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestTheTimeOfASessionThatIsBeingStoppedIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	p := progress.Progress{
+		Spent: schedule.Spent{Time: 85 * time.Second}, // of the stopped session, up to the stop
+		Sessions: []progress.Session{
+			{Claim: schedule.Claim{ID: "1", Phase: schedule.Stopping, Since: noon.Add(-5 * time.Second)}, Started: noon.Add(-90 * time.Second)},
+			{Claim: schedule.Claim{ID: "2", Phase: schedule.Running, Since: noon.Add(-10 * time.Second)}, Started: noon.Add(-10 * time.Second)},
+			{Started: noon.Add(-time.Hour)}, // another run has its claim
+		},
+	}
+	if got := show(p).stateJSON(noon).Totals.Seconds; got != 100 {
+		t.Errorf("%v s, want 100", got)
+	}
+}
+
+func TestASnapshotThatIsNotThereYetIsUnavailableAndNotEmpty(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/", "/api/v1/state", "/api/v1/A-1"} {
+		if answer := ask(t, nil, http.MethodGet, path); answer.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
+		}
+		if answer := ask(t, &progress.Progress{}, http.MethodGet, path); answer.Code == http.StatusServiceUnavailable {
+			t.Errorf("%s of an idle service: %d %s", path, answer.Code, answer.Body)
+		}
+	}
+}
+
+func TestEveryErrorOfTheAPIIsJSON(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	for _, c := range []struct {
+		progress     *progress.Progress
+		method, path string
+		headers      []string
+		status       int
+		code, allow  string
+	}{
+		{progress: nil, method: "GET", path: "/api/v1/state", status: 503, code: "unavailable"},
+		{progress: &p, method: "POST", path: "/api/v1/state", status: 405, code: "method_not_allowed", allow: "GET, HEAD"},
+		{progress: &p, method: "DELETE", path: "/api/v1/GH-1", status: 405, code: "method_not_allowed", allow: "GET, HEAD"},
+		{progress: &p, method: "GET", path: "/api/v1/refresh", status: 405, code: "method_not_allowed", allow: "POST"},
+		{progress: &p, method: "GET", path: "/api/v1/GH-9", status: 404, code: "issue_not_found"},
+		{progress: &p, method: "GET", path: "/api/v1/GH-1/log", status: 404, code: "not_found"},
+		{progress: &p, method: "GET", path: "/api/v2/state", status: 404, code: "not_found"},
+		{progress: &p, method: "GET", path: "/api", status: 404, code: "not_found"},
+		{progress: &p, method: "GET", path: "/api/v1/state", headers: []string{"Host", "rebound.example"}, status: 403, code: "forbidden"},
+		{progress: &p, method: "GET", path: "/api/v1/state", headers: []string{"Host", "127.0.0.1.nip.io:4000"}, status: 403, code: "forbidden"},
+		{progress: &p, method: "POST", path: "/api/v1/refresh", headers: []string{"Origin", "https://evil.example"}, status: 403, code: "forbidden"},
+		{progress: &p, method: "GET", path: "/api/v1/state", headers: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, status: 403, code: "forbidden"},
+	} {
+		name := fmt.Sprint(c.method, " ", c.path, " ", c.headers)
+		answer := ask(t, c.progress, c.method, c.path, c.headers...)
+		var body struct{ Error map[string]string }
+		if err := json.Unmarshal(answer.Body.Bytes(), &body); err != nil {
+			t.Errorf("%s: %v: %s", name, err, answer.Body)
+		}
+		if answer.Code != c.status || body.Error["code"] != c.code || body.Error["message"] == "" || len(body.Error) != 2 || answer.Header().Get("Allow") != c.allow || answer.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s %v", name, answer.Code, answer.Body, answer.Header())
+		}
+	}
+}
+
+func TestTheServerAnswersOnLoopbackNamesAndFollowedLinks(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	for _, headers := range [][]string{
+		{"Host", "localhost"}, {"Host", "LOCALHOST:1"}, {"Host", "127.0.0.1:80"}, {"Host", "[::1]:80"}, {"Host", "[::1]"},
+		{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors"}, {"Sec-Fetch-Site", "none"},
+	} {
+		if answer := ask(t, &p, http.MethodGet, "/api/v1/state", headers...); answer.Code != http.StatusOK {
+			t.Errorf("%v: %d %s", headers, answer.Code, answer.Body)
+		}
+	}
+}
+
+func TestARefreshThatWaitsServesTheNextOneToo(t *testing.T) {
+	t.Parallel()
+	refresh := make(chan struct{}, 1)
+	s := New(redact.New(), refresh)
+	for _, coalesced := range []bool{false, true} {
+		answer := askServer(t, s, http.MethodPost, "/api/v1/refresh")
+		got := parse(t, answer.Body.String())
+		at, err := time.Parse(time.RFC3339, got["requested_at"].(string))
+		if err != nil || at.IsZero() {
+			t.Errorf("requested_at is %v", got["requested_at"])
+		}
+		delete(got, "requested_at")
+		want := map[string]any{"queued": true, "coalesced": coalesced, "operations": []any{"poll", "reconcile"}}
+		if diff := cmp.Diff(want, got); diff != "" || answer.Code != http.StatusAccepted {
+			t.Errorf("%d %s", answer.Code, diff)
+		}
+	}
+	<-refresh
+	if len(refresh) != 0 {
+		t.Error("two polls were asked for")
+	}
+}
+
+func TestTextOfStrangersIsOneSafeLineWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	hostile := "\x1b[31m" + secret[:7] + "\u200b" + secret[7:] + "\u202e\nX"
+	p := sample()
+	p.Workflow, p.Pause.Why, p.Trouble[0].Text, p.Events[0].Text, p.Events[0].Kind, p.Limits = hostile, hostile, hostile, hostile, hostile, []byte(`{"a":"`+secret+`"}`)
+	s := &p.Sessions[0]
+	s.Claim.Title, s.Claim.State, s.Claim.URL, s.Claim.Identifier = hostile, hostile, "javascript:alert(1)", hostile
+	s.Doing, s.Summary, s.Event, s.ID, s.Log, s.Events[0].Text = hostile, hostile, hostile, hostile, hostile, hostile
+	p.Waiting[0].Why, p.Parked[0].Why, p.Asked["13"] = hostile, hostile, hostile
+	p.Deliveries["13"] = schedule.Delivery{Identifier: hostile, Branch: hostile, Base: hostile, Head: hostile, Number: 1, URL: "https://github.com@evil.example/", Refused: hostile}
+	p.Deliveries["14"] = schedule.Delivery{Identifier: hostile, URL: "https://evil.example/?" + secret}
+	v := show(p)
+	documents := []any{v.stateJSON(noon)}
+	for _, i := range v.byName {
+		documents = append(documents, v.detailJSON(i, ""))
+	}
+	for _, document := range documents {
+		forEachText(fields(t, document), func(path, text string) {
+			question := strings.HasSuffix(path, ".question")
+			if strings.Contains(text, secret) || strings.ContainsAny(text, "\x1b\u200b\u202e") || strings.Contains(text, "\n") && !question {
+				t.Errorf("%s is %q", path, text)
+			}
+			if strings.HasSuffix(path, "_url") && text != "" && !strings.HasPrefix(text, "https://github.com/") {
+				t.Errorf("%s leads to %q", path, text)
+			}
+		})
+	}
+	if got := v.Running[0].Title; got != "[31m*** X" {
+		t.Errorf("the title is %q", got)
+	}
+}
+
+// forEachText calls visit with every text in a JSON value.
+func forEachText(value any, visit func(path, text string)) {
+	var walk func(path string, value any)
+	walk = func(path string, value any) {
+		switch v := value.(type) {
+		case string:
+			visit(path, v)
+		case []any:
+			for i, one := range v {
+				walk(fmt.Sprintf("%s[%d]", path, i), one)
+			}
+		case map[string]any:
+			for name, one := range v {
+				walk(path+"."+name, one)
+			}
+		}
+	}
+	walk("", value)
+}
+
+func TestTheReadmeNamesEveryFieldOfTheAPI(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[reflect.Type]bool{}
+	var check func(of reflect.Type)
+	check = func(of reflect.Type) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct || of == reflect.TypeFor[time.Time]() || seen[of] {
+			return
+		}
+		seen[of] = true
+		for field := range of.Fields() {
+			if name := field.Tag.Get("json"); name != "" && !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("README.md does not name %s", name)
+			}
+			check(field.Type)
+		}
+	}
+	for _, document := range []any{stateJSON{}, detailJSON{}, refreshJSON{}} {
+		check(reflect.TypeOf(document))
+	}
+}

@@ -1,0 +1,142 @@
+package statuspage
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/redact"
+)
+
+// Server shows the latest progress of a run. It reads nothing else and changes nothing;
+// a refresh asks the run for an early poll.
+type Server struct {
+	redactor *redact.Redactor
+	refresh  chan<- struct{}
+	latest   atomic.Pointer[snapshot] // nil until the state is read
+	clients  clients
+}
+
+// snapshot is one progress, and what was made of it so far.
+type snapshot struct {
+	progress progress.Progress
+	view     func() *view
+}
+
+// New returns a server that hides what the redactor hides. A request for an early poll
+// sends to refresh, unless one is waiting there: it must have a capacity.
+func New(r *redact.Redactor, refresh chan<- struct{}) *Server {
+	return &Server{redactor: r, refresh: refresh, clients: newClients()}
+}
+
+// Show replaces what the server shows.
+func (s *Server) Show(p progress.Progress) {
+	snap := &snapshot{progress: p}
+	snap.view = sync.OnceValue(func() *view { return viewOf(snap.progress, s.redactor) })
+	s.latest.Store(snap)
+	s.clients.wake()
+}
+
+// Close ends the updates of open pages. Other requests are answered as before.
+func (s *Server) Close() { s.clients.close() }
+
+// Handler returns the handler of all requests.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	handle := func(method, path string, serve http.HandlerFunc) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == method || method == http.MethodGet && r.Method == http.MethodHead {
+				serve(w, r)
+				return
+			}
+			allowed := method
+			if method == http.MethodGet {
+				allowed += ", " + http.MethodHead
+			}
+			w.Header().Set("Allow", allowed)
+			s.fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path+" answers "+allowed+" alone")
+		})
+	}
+	handle(http.MethodGet, "/{$}", s.shown(s.servePage))
+	handle(http.MethodGet, "/api/v1/state", s.shown(s.serveState))
+	handle(http.MethodGet, "/api/v1/{issue}", s.shown(s.serveIssueState))
+	handle(http.MethodPost, "/api/v1/refresh", s.serveRefresh)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, http.StatusNotFound, "not_found", "there is nothing at "+clean(s.redactor, r.URL.Path, maxName))
+	})
+	return withHeaders(s.localOnly(mux))
+}
+
+// shown calls serve with the latest view. Until there is one it answers that there is
+// none (SPEC §13.3): an empty one would say that nothing runs.
+func (s *Server) shown(serve func(http.ResponseWriter, *http.Request, *view)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		snap := s.latest.Load()
+		if snap == nil {
+			w.Header().Set("Retry-After", "1")
+			s.fail(w, r, http.StatusServiceUnavailable, "unavailable", "the state is not read yet: ask again")
+			return
+		}
+		serve(w, r, snap.view())
+	}
+}
+
+// serveRefresh asks the run for a poll at once. Requests that come before it began are
+// served by the same poll.
+func (s *Server) serveRefresh(w http.ResponseWriter, _ *http.Request) {
+	answer := refreshJSON{Queued: true, RequestedAt: time.Now().UTC(), Operations: []string{"poll", "reconcile"}}
+	select {
+	case s.refresh <- struct{}{}:
+	default:
+		answer.Coalesced = true
+	}
+	writeJSON(w, http.StatusAccepted, answer)
+}
+
+// localOnly refuses requests that a web page of somebody else makes through the user's
+// browser. They name another host (the name of that page, when its address was changed to
+// the local one), or the browser says that they come from another site. A link that
+// somebody follows is no such request.
+func (s *Server) localOnly(next http.Handler) http.Handler {
+	const code = "forbidden"
+	cross := http.NewCrossOriginProtection()
+	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, http.StatusForbidden, code, "this request comes from a page of another origin")
+	}))
+	return cross.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch site := r.Header.Get("Sec-Fetch-Site"); {
+		case !isLoopback(r.Host):
+			s.fail(w, r, http.StatusForbidden, code, "this server answers on localhost only")
+		case (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate":
+			s.fail(w, r, http.StatusForbidden, code, "this request comes from a page of another origin")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	}))
+}
+
+// isLoopback reports whether a host, with a port or without, names this machine.
+func isLoopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// fail answers with an error: the API's as JSON, a page's as a page.
+func (s *Server) fail(w http.ResponseWriter, _ *http.Request, status int, code, message string) {
+	writeJSON(w, status, errorJSON{Error: errorDetail{Code: code, Message: message}})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v) // a client that hangs up is no failure
+}
