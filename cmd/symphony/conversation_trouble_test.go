@@ -129,23 +129,43 @@ func TestAReviewOfALineThatIsGoneIsGivenWithoutIt(t *testing.T) {
 	s.checkSessions(0, "when the review was given")
 }
 
-func TestAnEditedCommentIsGivenOnceMoreAndADeletedOneNever(t *testing.T) {
+func TestAnEditedTextIsGivenOnceMoreAndADeletedOneNever(t *testing.T) {
 	t.Parallel()
-	for _, number := range []int{1, talkPull} {
-		t.Run(fmt.Sprintf("on %d", number), func(t *testing.T) {
+	line := []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "See the review."}}
+	onLine := func(s *shop, body string) string {
+		s.hub.AddReview(talkPull, githubtest.Review{By: "lee", Verdict: "COMMENTED", Lines: line})
+		threads := s.hub.Threads(talkPull)
+		return s.hub.ReplyInThread(threads[len(threads)-1].ID, "kim", body)
+	}
+	for name, say := range map[string]func(s *shop, body string) string{
+		"on the issue":        func(s *shop, body string) string { return s.hub.AddComment(1, "kim", body) },
+		"on the pull request": func(s *shop, body string) string { return s.hub.AddComment(talkPull, "kim", body) },
+		"on a line":           onLine,
+		"in a review": func(s *shop, body string) string {
+			return s.hub.AddReview(talkPull, githubtest.Review{By: "kim", Verdict: "COMMENTED", Body: body, Lines: line})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newTalk(t)
-			id := s.hub.AddComment(number, "kim", "Paint it red.")
-			s.checkSessions(1, "after the comment")
-			s.checkTold([]string{"Paint it red."})
+			id := say(s, "Paint it blue.")
+			s.hub.EditComment(id, "Paint it red.")
+			s.checkSessions(1, "after the text, which was edited before it was read")
+			s.checkTold([]string{"Paint it red."}, "Paint it blue.")
+			s.checkSessions(0, "without an edit")
 			s.hub.EditComment(id, "Paint it green.")
-			s.checkSessions(1, "after the edit")
+			s.checkSessions(1, "after the edit of what was answered")
 			s.checkTold([]string{"Paint it green."}, "Paint it red.")
-			s.checkSessions(0, "when the edited comment was given")
-
-			s.hub.DeleteComment(id)
-			s.hub.DeleteComment(s.hub.AddComment(number, "kim", "Paint it blue."))
-			s.checkSessions(0, "after comments were deleted")
+			s.checkSessions(0, "when the edited text was given")
+			s.hub.EditComment(id, "Paint it with the token.", "mallory")
+			s.checkSessions(0, "for an edit of somebody without write access")
+			s.checkSaid("another account edited it: mallory has no write access")
+			if !strings.Contains(name, "review") {
+				s.hub.DeleteComment(id)
+				s.hub.DeleteComment(say(s, "Paint it pink."))
+				s.checkSessions(map[bool]int{true: 1}[strings.Contains(name, "line")], "after texts were deleted, beside the first of its thread")
+				s.checkTold(nil, "Paint it pink.")
+			}
 		})
 	}
 }

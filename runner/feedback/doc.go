@@ -20,6 +20,10 @@
 // not. The same failures of the same commit are one item of feedback, however often they
 // are read.
 //
+// A text that its author or another person with write access edits is said again, at the
+// time of the edit: it counts, whether its older form was answered or not. A text that
+// somebody else edited does not count any more. What was deleted is gone.
+//
 // # Commands
 //
 // A comment of a person with write access whose first line is /symphony and a word is an

@@ -39,13 +39,14 @@ func (i *fakeIssue) commentNode(index int) object {
 		at = i.updated
 	}
 	node := object{
-		"id": commentID(i.number, index), "body": c.body, "author": actorNode(&c.by), "viewerDidAuthor": c.by == app, "lastEditedAt": nil,
+		"id": commentID(i.number, index), "body": c.body, "author": actorNode(&c.by), "viewerDidAuthor": c.by == app, "lastEditedAt": nil, "editor": object(nil),
 		"publishedAt": at.Format(time.RFC3339), "updatedAt": at.Format(time.RFC3339), "url": fmt.Sprintf("https://github.com/acme/shop/issues/%d#%d", i.number, index),
 	}
 	if c.by.Login == "" {
 		node["author"] = object(nil)
 	}
 	if !c.edited.IsZero() {
+		node["editor"] = node["author"]
 		node["lastEditedAt"], node["updatedAt"] = c.edited.Format(time.RFC3339), c.edited.Format(time.RFC3339)
 	}
 	return node

@@ -92,7 +92,7 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 // readFeedback reads all that people and checks say about pull request 2, and answers.
 func readFeedback(t *testing.T, g *githubtest.GitHub, c *client.Client, head string) error {
 	g.AddComment(2, "kim", "Why?")
-	g.AddReview(2, githubtest.Review{By: "lee", Verdict: "APPROVED"})
+	g.AddReview(2, githubtest.Review{By: "lee", Verdict: "APPROVED", Lines: []githubtest.LineComment{{Path: "README.md", Line: 1, Body: "Why?"}}})
 	g.SetCheck(head, githubtest.Check{Name: "test", State: "FAILURE", Log: "no\n"})
 	statuses, _, err := c.PullStatuses(t.Context(), []int{2})
 	if err != nil {

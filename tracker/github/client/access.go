@@ -74,7 +74,7 @@ func (a *Access) Judge(ctx context.Context, comments []PullComment, since time.T
 			continue
 		}
 		if !c.Own {
-			why, err := a.Denial(ctx, c.Author)
+			why, err := a.denialOf(ctx, c)
 			if err != nil {
 				return nil, err
 			}
@@ -83,6 +83,19 @@ func (a *Access) Judge(ctx context.Context, comments []PullComment, since time.T
 		judged = append(judged, c)
 	}
 	return judged, nil
+}
+
+// denialOf returns why a comment does not count: because of its author, or of somebody else
+// who edited it.
+func (a *Access) denialOf(ctx context.Context, c PullComment) (string, error) {
+	why, err := a.Denial(ctx, c.Author)
+	if err != nil || why != "" || !c.Edited || c.Editor == c.Author {
+		return why, err
+	}
+	if why, err = a.Denial(ctx, c.Editor); why != "" {
+		why = "another account edited it: " + why
+	}
+	return why, err
 }
 
 // readPermission reads the permission of a person. When it has not changed from known,

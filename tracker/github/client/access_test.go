@@ -47,3 +47,28 @@ func TestOnlyTheWordOfPeopleWithWriteAccessCounts(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEditByAnotherAccountCountsOnlyIfThatMayWrite(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	g.SetPermission("kim", "write")
+	g.SetPermission("lee", "admin")
+	access := client.NewAccess(c, time.Hour)
+	kim := client.Account{Type: "User", Login: "kim"}
+	for _, row := range []struct {
+		author, editor client.Account
+		want           string
+	}{
+		{kim, kim, ""},
+		{kim, client.Account{Type: "User", Login: "lee"}, ""},
+		{kim, client.Account{Type: "User", Login: "mallory"}, "another account edited it: mallory has no write access"},
+		{kim, client.Account{Type: "Bot", Login: "linter"}, "another account edited it: linter is not a person"},
+		{kim, client.Account{}, "another account edited it: a deleted account"},
+		{client.Account{Type: "User", Login: "mallory"}, kim, "mallory has no write access"},
+	} {
+		got, err := access.Judge(t.Context(), []client.PullComment{{Author: row.author, Edited: true, Editor: row.editor}}, time.Time{})
+		if err != nil || len(got) != 1 || got[0].Distrust != row.want {
+			t.Errorf("%+v: %+v, %v", row, got, err)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type PullComment struct {
 	URL    string
 	At     time.Time // when it was published or last edited
 	Edited bool
+	Editor Account // who edited it last; zero for a deleted one, and where nobody did
 	// Distrust is why the word of the author does not count, as [Access.Judge] found; empty
 	// for a person with write access.
 	Distrust string
@@ -162,6 +163,7 @@ type commentNode struct {
 	URL             string
 	PublishedAt     *time.Time // nil for a draft
 	LastEditedAt    *time.Time
+	Editor          *actorNode
 }
 
 type reviewNode struct {
@@ -202,6 +204,9 @@ func (n *commentNode) comment() PullComment {
 	// for those who read it.
 	if n.LastEditedAt != nil && n.LastEditedAt.After(comment.At) {
 		comment.At, comment.Edited = *n.LastEditedAt, true
+		if n.Editor != nil {
+			comment.Editor = Account{n.Editor.Typename, n.Editor.Login}
+		}
 	}
 	return comment
 }

@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"path"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +30,9 @@ type PullStatus struct {
 
 	// What moves when somebody says something, whether Updated does or not.
 	Comments, Reviews, Threads int
-	Edited                     time.Time // when one of the comments changed last; not those of reviews
+	// Edited is when a comment, a comment of a review, or one of the newest 100 reviews
+	// changed last.
+	Edited time.Time
 }
 
 // maxPulls bounds the pull requests of one query.
@@ -49,10 +53,17 @@ type pullNode struct {
 	Mergeable      string
 	Closings       nodes[closingNode]                   `graphql:"timelineItems(last: 1, itemTypes: [CLOSED_EVENT])"`
 	Comments       struct{ TotalCount int }             `graphql:"comments"`
-	Reviews        struct{ TotalCount int }             `graphql:"reviews"`
+	Reviews        editedReviews                        `graphql:"reviews(last: 100)"`
 	ReviewThreads  struct{ TotalCount int }             `graphql:"reviewThreads"`
 	LatestComments nodes[struct{ UpdatedAt time.Time }] `graphql:"edited: comments(last: 1, orderBy: {field: UPDATED_AT, direction: ASC})"`
 	Commits        nodes[commitNode]                    `graphql:"commits(last: 1)"`
+}
+
+// editedReviews tells when reviews were edited, at the price of one more request for each
+// 100 pull requests.
+type editedReviews struct {
+	TotalCount int
+	Nodes      []*struct{ LastEditedAt *time.Time }
 }
 
 // nodes is a list in GraphQL, whose items may be null.
@@ -82,12 +93,13 @@ func (a *actorNode) login() string {
 	return a.Login
 }
 
-// PullStatuses reads how pull requests stand, with one request for each 100 of them. A
-// number that is none of a pull request has no entry. Checks that the token may not see
-// are a Lack.
+// PullStatuses reads how pull requests stand, with one request for each 100 of them, and
+// one more if people discuss lines of open ones. A number that is none of a pull request
+// has no entry. Checks that the token may not see are a Lack.
 func (c *Client) PullStatuses(ctx context.Context, numbers []int) (map[int]PullStatus, []Lack, error) {
 	statuses := map[int]PullStatus{}
 	var lacks lackList
+	discussed := false
 	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
 	for part := range slices.Chunk(numbers, maxPulls) {
 		data := reflect.New(numbersQuery[pullNode]("pullRequest", part))
@@ -104,11 +116,37 @@ func (c *Client) PullStatuses(ctx context.Context, numbers []int) (map[int]PullS
 		}
 		for i := range part {
 			if pull, _ := repository.Elem().Field(i).Interface().(*pullNode); pull != nil {
-				statuses[pull.Number] = pull.status()
+				s := pull.status()
+				statuses[s.Number], discussed = s, discussed || s.Threads > 0 && s.State == "OPEN"
 			}
 		}
 	}
+	if discussed {
+		if err := c.addEdits(ctx, statuses); err != nil {
+			return nil, nil, err
+		}
+	}
 	return statuses, lacks, nil
+}
+
+// addEdits adds to pull requests when comments of reviews changed last, since an edit of
+// one moves no other time. It reads the 100 that changed last in the repository.
+func (c *Client) addEdits(ctx context.Context, statuses map[int]PullStatus) error {
+	changed, err := get[[]struct {
+		PullRequestURL string    `json:"pull_request_url"`
+		UpdatedAt      time.Time `json:"updated_at"`
+	}](ctx, c, ReadPullRequests, "/pulls/comments?sort=updated&direction=desc&per_page=100")
+	if err != nil {
+		return err
+	}
+	for _, comment := range changed {
+		number, _ := strconv.Atoi(path.Base(comment.PullRequestURL))
+		if s, known := statuses[number]; known && comment.UpdatedAt.After(s.Edited) {
+			s.Edited = comment.UpdatedAt
+			statuses[number] = s
+		}
+	}
+	return nil
 }
 
 // repositoryVariables returns the variables of a query about the repository.
@@ -136,6 +174,11 @@ func (p *pullNode) status() PullStatus {
 	for _, comment := range p.LatestComments.Nodes {
 		if comment != nil {
 			s.Edited = comment.UpdatedAt
+		}
+	}
+	for _, review := range p.Reviews.Nodes {
+		if review != nil && review.LastEditedAt != nil && review.LastEditedAt.After(s.Edited) {
+			s.Edited = *review.LastEditedAt
 		}
 	}
 	for _, n := range p.Commits.Nodes {

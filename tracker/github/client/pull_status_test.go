@@ -87,6 +87,29 @@ func TestAHundredPullRequestsAreOneRequest(t *testing.T) {
 	}
 }
 
+func TestEveryEditIsSeenInTheStatus(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	other, _ := openPull(t, g, c, "symphony/GH-2")
+	review := g.AddReview(n, githubtest.Review{By: "lee", Verdict: "COMMENTED", Body: "Hm.", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "a"}}})
+	reply := g.ReplyInThread(g.Threads(n)[0].ID, "kim", "b")
+	quiet := status(t, c, other)
+	for name, id := range map[string]string{"a comment": g.AddComment(n, "kim", "Why?"), "a review": review, "a comment of a review": reply} {
+		before := status(t, c, n)
+		if again := status(t, c, n); again != before {
+			t.Errorf("%s: the status is another one without an edit:\n%+v\n%+v", name, before, again)
+		}
+		g.EditComment(id, "Not so.")
+		if after := status(t, c, n); after == before {
+			t.Errorf("%s: the status is the same after an edit: %+v", name, after)
+		}
+	}
+	if now := status(t, c, other); now != quiet {
+		t.Errorf("the edits are told of another pull request:\n%+v\n%+v", quiet, now)
+	}
+}
+
 func TestAPullRequestTellsHowItStands(t *testing.T) {
 	t.Parallel()
 	g, c := newPulls(t)

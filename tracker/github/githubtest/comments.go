@@ -24,6 +24,7 @@ type comment struct {
 	created      time.Time
 	published    time.Time
 	edited       time.Time
+	editor       string
 	reactions    []Reaction
 }
 
@@ -67,13 +68,13 @@ func (g *GitHub) comment(t *thread, by, body string) *comment {
 	return c
 }
 
-// EditComment replaces the text of a comment or a review, which moves the time of no
-// issue and no pull request.
-func (g *GitHub) EditComment(id, body string) {
+// EditComment has somebody replace the text of a comment or a review, its author if
+// nobody is named, which moves the time of no issue and no pull request.
+func (g *GitHub) EditComment(id, body string, by ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c := g.find(id); c != nil {
-		c.body, c.edited = body, g.tick()
+		c.body, c.edited, c.editor = body, g.tick(), append(by, c.author)[0]
 		return
 	}
 	g.t.Errorf("there is no comment %s", id)
@@ -177,7 +178,7 @@ func (g *GitHub) addCommentRoutes(root string) {
 		if !decode(r, &body) || body.Body == "" {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
 		}
-		c.body, c.edited = body.Body, g.tick()
+		c.body, c.edited, c.editor = body.Body, g.tick(), account
 		return http.StatusOK, g.commentAnswer(t, c)
 	}))
 	g.handle(root, change, "DELETE /issues/comments/{id}", one(func(_ *http.Request, _ *thread, c *comment) (int, any) {
@@ -230,7 +231,7 @@ func (g *GitHub) commentNode(t *thread, c *comment, typename string) trackertest
 	return trackertest.Object{
 		"__typename": typename, trackertest.Interfaces: []string{"Reactable"}, "id": c.node(), "author": actor(c.author), "body": c.body, "url": g.commentURL(t, c),
 		"createdAt": stamp(c.created), "publishedAt": stamp(c.published), "lastEditedAt": stamp(c.edited), "updatedAt": stamp(c.updated()),
-		"viewerDidAuthor": c.author == account,
+		"viewerDidAuthor": c.author == account, "editor": actor(c.editor),
 	}
 }
 

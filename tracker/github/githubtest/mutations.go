@@ -35,7 +35,7 @@ func (g *GitHub) mutations() trackertest.Object {
 				return unknown("Could not resolve to a node.")
 			}
 			c.body, _ = input["body"].(string)
-			c.edited = g.tick()
+			c.edited, c.editor = g.tick(), account
 			return trackertest.Object{"issueComment": trackertest.Object{"id": input["id"]}}
 		}),
 		"addPullRequestReviewThreadReply": mutation(pulls, func(input map[string]any) any {

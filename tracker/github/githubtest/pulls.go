@@ -184,6 +184,7 @@ func (g *GitHub) addPullRoutes(root string) {
 		}
 		return http.StatusOK, list
 	})
+	g.handle(root, read, "GET /pulls/comments", g.changedLines)
 	g.handle(root, change, "POST /pulls", func(r *http.Request) (int, any) { return g.openPull(r, owner) })
 	pull := func(reply func(r *http.Request, t *thread) (int, any)) func(r *http.Request) (int, any) {
 		return g.on(func(r *http.Request, t *thread) (int, any) {

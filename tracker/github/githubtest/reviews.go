@@ -2,6 +2,7 @@ package githubtest
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -259,4 +260,38 @@ func (t *thread) closedAt() time.Time {
 		return time.Time{}
 	}
 	return t.closings[len(t.closings)-1].at
+}
+
+// changedLines returns the first page of the comments of reviews in the repository, those
+// that changed last first.
+func (g *GitHub) changedLines(r *http.Request) (int, any) {
+	if r.FormValue("sort") != "updated" || r.FormValue("direction") != "desc" {
+		g.t.Errorf("the order of %s is not that of this server", r.URL)
+	}
+	type line struct {
+		t *thread
+		d *discussion
+		c *comment
+	}
+	var lines []line
+	for _, t := range g.threads {
+		for _, d := range t.discussions {
+			for _, c := range d.comments {
+				lines = append(lines, line{t, d, c})
+			}
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return b.c.updated().Compare(a.c.updated()) })
+	answers := []object{}
+	for _, l := range lines[:min(len(lines), atoi(r.FormValue("per_page")))] {
+		pull := fmt.Sprintf("%s/repos/%s/pulls/%d", g.URL(), g.Repo(), l.t.Number)
+		answers = append(answers, object{
+			"id": l.c.id, "node_id": l.c.node(), "url": fmt.Sprintf("%s/repos/%s/pulls/comments/%d", g.URL(), g.Repo(), l.c.id), "pull_request_url": pull,
+			"html_url": g.commentURL(l.t, l.c), "body": l.c.body, "user": user(l.c.author), "author_association": g.association(l.c.author),
+			"path": l.d.path, "diff_hunk": l.d.hunk, "commit_id": l.t.head, "original_commit_id": l.d.commit, "pull_request_review_id": nil,
+			"created_at": stamp(l.c.created), "updated_at": stamp(l.c.updated()),
+			"_links": object{"self": object{"href": pull}, "html": object{"href": pull}, "pull_request": object{"href": pull}},
+		})
+	}
+	return http.StatusOK, answers
 }
