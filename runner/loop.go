@@ -161,7 +161,10 @@ func (l *loop) run(ctx context.Context) error {
 			return l.stopAll(ctx, schedule.Interrupted, schedule.ErrInterrupted)
 		case l.overdue(now):
 			l.Log.Warn("deadline reached: stopping", "deadline", l.Deadline)
-			return l.stopAll(ctx, schedule.DeadlineReached, nil)
+			if err := l.stopAll(ctx, schedule.DeadlineReached, nil); err != nil {
+				return err
+			}
+			return l.files.err
 		case l.Once && l.finished(now):
 			return l.ended(ctx)
 		}
@@ -269,7 +272,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 		cancel(schedule.StopError(reason))
 	}
 	if l.files.cancel != nil {
-		l.files.cancel()
+		l.files.cancel(schedule.StopError(reason))
 	}
 	for len(l.workers) > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil {
 		(<-l.inbox).applyTo(l)

@@ -107,7 +107,7 @@ func (r *remote) session(ctx context.Context, job attempt.Job, _ func(attempt.Up
 			return err
 		}
 		defer root.Close()
-		return job.Repository.Store.Populate(root, job.Repository.Checkout)
+		return job.Repository.Store.Populate(ctx, root, job.Repository.Checkout)
 	}
 	if err := fill(); err != nil {
 		return schedule.Outcome{Class: schedule.IssueFailed, Why: err.Error()}

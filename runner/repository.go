@@ -3,8 +3,10 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"reflect"
+	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/progress"
@@ -35,10 +37,11 @@ type files struct {
 	of      *Repository // whose store is open; nil before the first fetch
 	store   *git.Store  // nil until it could be opened
 	fetched git.Fetched
-	current bool                // whether fetched is of this tick
-	pushed  map[tracker.ID]bool // whose branches were moved since the last fetch
-	err     error               // of the last fetch; nothing starts until the next
-	cancel  context.CancelFunc  // of the fetch in progress; nil for none
+	current bool                    // whether fetched is of this tick
+	pushed  map[tracker.ID]bool     // whose branches were moved since the last fetch
+	err     error                   // of the last fetch; nothing starts until the next
+	cancel  context.CancelCauseFunc // of the fetch in progress; nil for none
+	began   time.Time               // of the latest fetch
 }
 
 // filesHold returns why no session can start with the files that there are.
@@ -82,8 +85,8 @@ func (l *loop) filesReady(ctx context.Context, starting []tracker.ID) bool {
 
 // fetch begins to read the remote. The loop goes on: a large repository takes minutes.
 func (l *loop) fetch(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	l.files.cancel = cancel
+	ctx, cancel := context.WithCancelCause(ctx)
+	l.files.cancel, l.files.began = cancel, time.Now()
 	of, store := l.files.of, l.files.store
 	l.Log.Info("fetching", "remote", of.Remote)
 	l.wg.Go(func() {
@@ -108,8 +111,7 @@ type fetched struct {
 
 func (m fetched) applyTo(l *loop) {
 	f := &l.files
-	interrupted := errors.Is(m.err, context.Canceled)
-	f.cancel()
+	f.cancel(nil)
 	f.cancel, f.store, f.err = nil, m.store, m.err
 	l.replan = true
 	switch {
@@ -117,7 +119,13 @@ func (m fetched) applyTo(l *loop) {
 		f.fetched, f.current, f.pushed = m.got, true, map[tracker.ID]bool{}
 		l.resolve(progress.Repository)
 		l.Log.Info("fetched", "remote", f.of.Remote, "base", m.got.Base, "head", m.got.Head, "branches", len(m.got.Branches))
-	case !interrupted:
+	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)) && f.current:
+		f.err = nil // sessions had what they needed
+	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)):
+		f.err = fmt.Errorf("fetch %s: %w: not done after %v, when the deadline came; nothing of it is kept: give the run more time (--deadline), or a job whose checkout has the whole history (fetch-depth: 0)",
+			f.of.Remote, git.ErrTimeout, time.Since(f.began).Round(time.Second))
+		l.problem(progress.Repository, f.err.Error())
+	case !errors.Is(m.err, context.Canceled) && !errors.Is(m.err, schedule.ErrInterrupted):
 		l.problem(progress.Repository, m.err.Error())
 		l.Log.Error("repository not fetched: nothing starts until it is", "error", m.err)
 	}

@@ -110,9 +110,9 @@ func (a *attempt) useFiles(ctx context.Context, ws workspace.Workspace, made *gi
 		}
 	}
 	return a.Workspaces.ReplaceGit(ws, func(folder *os.Root) error {
-		if err := a.Repository.Store.Populate(folder, checkout); err != nil {
+		if err := a.Repository.Store.Populate(ctx, folder, checkout); err != nil {
 			return err
 		}
-		return made.CopyIndex(folder)
+		return made.CopyIndex(ctx, folder)
 	})
 }

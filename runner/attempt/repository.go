@@ -317,10 +317,10 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) (git.Che
 		return checkout, err
 	}
 	err = a.Workspaces.ReplaceGit(ws, func(folder *os.Root) error {
-		err := store.Populate(folder, checkout)
+		err := store.Populate(ctx, folder, checkout)
 		for _, work := range works {
 			if err == nil {
-				err = work.CopyPacks(folder)
+				err = work.CopyPacks(ctx, folder)
 			}
 		}
 		return err

@@ -138,7 +138,7 @@ func (f *fixture) session(agent func(folder string)) Work {
 	root, err := os.OpenRoot(filepath.Join(folder, ".git"))
 	f.check(err)
 	defer root.Close()
-	f.check(f.store.Populate(root, git.Checkout{
+	f.check(f.store.Populate(f.t.Context(), root, git.Checkout{
 		Base: fetched.Base, BaseHead: fetched.Head, Branch: f.branch, Head: start, Pushed: there,
 		User: git.Person{Name: "Agent", Email: "agent@example.com"},
 	}))

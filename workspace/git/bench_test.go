@@ -56,7 +56,7 @@ func BenchmarkWorkspaceOf20000Files(b *testing.B) {
 			b.Fatal(err)
 		}
 		start = time.Now()
-		if err := d.store.Populate(into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person}); err != nil {
+		if err := d.store.Populate(b.Context(), into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person}); err != nil {
 			b.Fatal(err)
 		}
 		host += time.Since(start)
@@ -94,7 +94,7 @@ func BenchmarkGitLFSOf100Files(b *testing.B) {
 			b.Fatal(err)
 		}
 		start = time.Now()
-		if err := d.store.Populate(into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person, Objects: d.objects}); err != nil {
+		if err := d.store.Populate(b.Context(), into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person, Objects: d.objects}); err != nil {
 			b.Fatal(err)
 		}
 		host += time.Since(start)

@@ -90,8 +90,8 @@ func (f *Files) borrow(s *Store, c Checkout) error {
 
 // CopyIndex copies the index into a .git that [Store.Populate] has made for the same
 // Checkout. git compares the files of that work tree with it by their content.
-func (f *Files) CopyIndex(into *os.Root) error {
-	if err := copyFile(into, "index", filepath.Join(f.repository(), "index"), 0o644); err != nil {
+func (f *Files) CopyIndex(ctx context.Context, into *os.Root) error {
+	if err := copyFile(ctx, into, "index", filepath.Join(f.repository(), "index"), 0o644); err != nil {
 		return fmt.Errorf("copy the index: %w", err)
 	}
 	return nil
@@ -118,9 +118,9 @@ func (f *Files) CopyTo(ctx context.Context, into *os.Root) error {
 			if err != nil {
 				return err
 			}
-			return copyChecked(into, name, filepath.Join(f.store.lfsFolder(), p.file()), p, info.Mode().Perm())
+			return copyChecked(ctx, into, name, filepath.Join(f.store.lfsFolder(), p.file()), p, info.Mode().Perm())
 		}
-		return copyEntry(into, name, path, entry)
+		return copyEntry(ctx, into, name, path, entry)
 	})
 	if err != nil {
 		return fmt.Errorf("copy the files: %w", err)
@@ -129,7 +129,7 @@ func (f *Files) CopyTo(ctx context.Context, into *os.Root) error {
 }
 
 // copyEntry copies an entry of a work tree that git has made.
-func copyEntry(into *os.Root, name, from string, entry fs.DirEntry) error {
+func copyEntry(ctx context.Context, into *os.Root, name, from string, entry fs.DirEntry) error {
 	switch entry.Type() {
 	case fs.ModeDir:
 		err := into.Mkdir(name, 0o755)
@@ -148,7 +148,7 @@ func copyEntry(into *os.Root, name, from string, entry fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	return copyFile(into, name, from, info.Mode().Perm())
+	return copyFile(ctx, into, name, from, info.Mode().Perm())
 }
 
 // Close deletes the folder.

@@ -52,7 +52,7 @@ func checkOut(t testing.TB, m *machine, s *Store, c Checkout) string {
 	defer dotGit.Close()
 	files, err := s.CheckOut(t.Context(), c)
 	if err == nil {
-		err = errors.Join(s.Populate(dotGit, c), files.CopyIndex(dotGit), files.CopyTo(t.Context(), into), files.Close())
+		err = errors.Join(s.Populate(t.Context(), dotGit, c), files.CopyIndex(t.Context(), dotGit), files.CopyTo(t.Context(), into), files.Close())
 	}
 	if err != nil {
 		t.Fatal(err)

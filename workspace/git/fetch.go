@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -116,7 +117,7 @@ func (s *Store) fetch(ctx context.Context, from Source) (Fetched, error) {
 	if maps.Equal(here, wanted) && !deepen {
 		return there, nil
 	}
-	stale := slices.DeleteFunc(slices.Collect(maps.Keys(here)), func(ref string) bool { return !wanted[ref].IsZero() })
+	stale := slices.DeleteFunc(slices.Collect(maps.Keys(here)), func(ref string) bool { return !wanted[ref].IsZero() || ref == seedRef })
 	if err := s.deleteRefs(ctx, stale...); err != nil {
 		return Fetched{}, err
 	}
@@ -135,7 +136,7 @@ func (s *Store) fetch(ctx context.Context, from Source) (Fetched, error) {
 	if from.Prefix != "" {
 		args = append(args, "+refs/heads/"+from.Prefix+"*:"+trackingPrefix+from.Prefix+"*")
 	}
-	if err := s.network(ctx, command{args: args, fileSize: s.host.limits.storeFile}); err != nil {
+	if err := s.fetchFrom(ctx, s.remote, command{args: args}); err != nil {
 		return Fetched{}, err
 	}
 	if err := s.deleteRefs(ctx, seedRef); err != nil {
@@ -167,11 +168,21 @@ func (s *Store) collect(refs map[string]ObjectID, base Branch, prefix string) (F
 	return f, nil
 }
 
-// network runs a command of the store that talks to the remote.
-func (s *Store) network(ctx context.Context, c command) error {
-	c.dir, c.repository, c.remote = s.dir, s.repository(), &s.remote
+// fetchFrom runs a fetch into the store. Nothing is left of one that fails, which may have
+// written gigabytes.
+func (s *Store) fetchFrom(ctx context.Context, remote Remote, c command) error {
+	c.dir, c.repository, c.remote = s.dir, s.repository(), &remote
+	c.timeout, c.fileSize = s.host.limits.history, s.host.limits.storeFile
 	_, err := s.host.run(ctx, c)
-	return s.remote.explain(c.args[0], err)
+	if err == nil {
+		return nil
+	}
+	s.packs.Lock()
+	defer s.packs.Unlock()
+	if left := repairPacks(s.packFolder()); left != nil {
+		s.host.log.WarnContext(ctx, "what a fetch left is not deleted, or the store is damaged", "store", s.dir, "error", left)
+	}
+	return remote.explain(c.args[0], err)
 }
 
 // listRemote returns what the remote has of the source.
@@ -343,26 +354,37 @@ func (s *Store) deleteRefs(ctx context.Context, refs ...string) error {
 // seedRef holds what a seed gives until the remote has been read.
 const seedRef = "refs/symphony/seed"
 
-// seed fetches the newest commit of a clone on this machine. It only saves time, so a
-// failure is no error.
+// seed fetches the newest commit of a clone on this machine, with its history if the clone
+// has that. It only saves time, so a failure is no error.
 func (s *Store) seed(ctx context.Context, folder string) {
 	remote := fileRemote(folder)
+	fetch := func(depth ...string) error {
+		args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no"}, depth...)
+		return s.fetchFrom(ctx, remote, command{bare: []string{folder}, args: append(args, "--", remote.url, "+HEAD:"+seedRef)})
+	}
 	err := s.host.checkFolder(folder)
 	if err == nil {
-		_, err = s.host.run(ctx, command{
-			dir: s.dir, repository: s.repository(), remote: &remote, bare: []string{folder}, fileSize: s.host.limits.storeFile,
-			args: []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--depth=1", "--", remote.url, "+HEAD:" + seedRef},
-		})
+		if !isWhole(folder) || fetch() != nil {
+			err = fetch("--depth=1")
+		}
 	}
 	if err != nil {
 		s.host.log.DebugContext(ctx, "store not seeded from the clone: everything comes over the network", "clone", folder, "error", err)
 	}
 }
 
+// isWhole reports whether a clone seems to have its whole history. git takes nothing from
+// one that does not, unless the depth is given.
+func isWhole(folder string) bool {
+	entry, err := os.Stat(filepath.Join(folder, ".git"))
+	_, shallow := os.Stat(filepath.Join(folder, ".git", "shallow"))
+	return err == nil && entry.IsDir() && errors.Is(shallow, fs.ErrNotExist)
+}
+
 // joinPacks joins the packs of the store if there are many. Objects that no branch
 // leads to any more are kept: work that started from them may be under way.
 func (s *Store) joinPacks(ctx context.Context) {
-	packs, err := filepath.Glob(filepath.Join(escapeGlob(s.repository()), "objects", "pack", "*.pack"))
+	packs, err := filepath.Glob(filepath.Join(escapeGlob(s.packFolder()), "pack-*.pack"))
 	if err != nil || len(packs) <= s.host.limits.packFiles {
 		return
 	}
@@ -377,7 +399,7 @@ func (s *Store) joinPacks(ctx context.Context) {
 
 // packFiles returns the names of the store's packs and of what belongs to them.
 func (s *Store) packFiles() ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(s.repository(), "objects", "pack"))
+	entries, err := os.ReadDir(s.packFolder())
 	if err != nil {
 		return nil, err
 	}

@@ -413,11 +413,8 @@ func TestAHistoryLargerThanTheLimitIsRefused(t *testing.T) {
 	if _, err := s.Fetch(t.Context(), ours); !errors.Is(err, ErrTooBig) || !strings.Contains(err.Error(), "larger than the limit") {
 		t.Errorf("the error is %v", err)
 	}
-	left, _ := filepath.Glob(filepath.Join(s.repository(), "objects", "pack", "*"))
-	s.Close()
-	s = m.store(t, s.remote)
-	if again, _ := filepath.Glob(filepath.Join(s.repository(), "objects", "pack", "*")); len(again) > 0 {
-		t.Errorf("half packs %v, then %v", left, again)
+	if left := packFolderOf(t, s); len(left) > 0 {
+		t.Errorf("half packs are left: %v", left)
 	}
 }
 

@@ -38,7 +38,8 @@ type Host struct {
 
 // limits bound what git and the agent's work may cost.
 type limits struct {
-	network  time.Duration // one command that talks to a remote
+	history  time.Duration // a fetch, which may bring a long history over a slow line
+	network  time.Duration // another command that talks to a remote
 	checkout time.Duration // one that writes a work tree
 	local    time.Duration // any other command
 	slow     time.Duration // without a byte from the remote
@@ -66,7 +67,7 @@ type limits struct {
 }
 
 var defaultLimits = limits{
-	network: 10 * time.Minute, checkout: 10 * time.Minute, local: time.Minute, slow: 30 * time.Second, pause: 500 * time.Millisecond, lock: 2 * time.Second,
+	history: time.Hour, network: 10 * time.Minute, checkout: 10 * time.Minute, local: time.Minute, slow: 30 * time.Second, pause: 500 * time.Millisecond, lock: 2 * time.Second,
 	storeFile: 4 << 30, packFiles: 50, output: 64 << 20,
 	pack: 64 << 20, objects: 50_000, object: 32 << 20, contents: 128 << 20,
 	trees: 20_000, paths: 5_000, depth: 100, name: 4 << 10,

@@ -165,7 +165,7 @@ func TestSessionsUseAStoreAtTheSameTime(t *testing.T) {
 				return
 			}
 			defer into.Close()
-			if err := d.store.Populate(into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person}); err != nil {
+			if err := d.store.Populate(t.Context(), into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person}); err != nil {
 				t.Error(err)
 			}
 			if out, err := plain(t, folder, "", "--git-dir=.", "fsck", "--strict"); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -12,13 +13,13 @@ import (
 )
 
 // populateObjects copies objects of a folder into a new .git. They share no inode.
-func populateObjects(into *os.Root, folder string, pointers []Pointer) error {
+func populateObjects(ctx context.Context, into *os.Root, folder string, pointers []Pointer) error {
 	for _, p := range pointers {
 		name := path.Join("lfs", "objects", p.file())
 		if err := into.MkdirAll(path.Dir(name), 0o755); err != nil {
 			return err
 		}
-		err := copyChecked(into, name, filepath.Join(folder, p.file()), p, 0o444)
+		err := copyChecked(ctx, into, name, filepath.Join(folder, p.file()), p, 0o444)
 		if err != nil && !errors.Is(err, fs.ErrExist) { // the store and the work may both have it
 			return err
 		}
@@ -28,7 +29,7 @@ func populateObjects(into *os.Root, folder string, pointers []Pointer) error {
 
 // copyChecked copies one object. One of the store that a fault of the disk has damaged is
 // removed: the next session fetches it.
-func copyChecked(into *os.Root, name, from string, p Pointer, mode fs.FileMode) error {
+func copyChecked(ctx context.Context, into *os.Root, name, from string, p Pointer, mode fs.FileMode) error {
 	src, err := os.Open(from)
 	if err != nil {
 		return err
@@ -38,11 +39,27 @@ func copyChecked(into *os.Root, name, from string, p Pointer, mode fs.FileMode) 
 	if err != nil {
 		return err
 	}
-	err = errors.Join(copyObject(dst, src, p), dst.Close())
+	err = errors.Join(copyObject(dst, readUntil{ctx, src}, p), dst.Close())
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if errors.Is(err, ErrLFS) {
 		return errors.Join(fmt.Errorf("%w: an object of Git LFS is damaged; it is fetched again", ErrStore), os.Remove(from))
 	}
 	return err
+}
+
+// readUntil reads until a context ends.
+type readUntil struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r readUntil) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
 }
 
 // pointerOf returns the pointer in a file of a work tree that the host has checked out, if

@@ -239,8 +239,8 @@ func TestWorkThatWasLeftKeepsItsObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer into.Close()
-	err = d.store.Populate(into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: in.Tip, User: person, Objects: d.objects})
-	if err := errors.Join(err, in.CopyPacks(into)); err != nil {
+	err = d.store.Populate(t.Context(), into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: in.Tip, User: person, Objects: d.objects})
+	if err := errors.Join(err, in.CopyPacks(t.Context(), into)); err != nil {
 		t.Fatal(err)
 	}
 	for _, command := range d.host.CheckoutCommands(Checkout{}) {
@@ -262,7 +262,7 @@ func TestADamagedObjectOfTheStoreIsFetchedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer into.Close()
-	err = d.store.Populate(into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person, Objects: d.objects})
+	err = d.store.Populate(t.Context(), into, Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person, Objects: d.objects})
 	if !errors.Is(err, ErrStore) || !strings.Contains(err.Error(), "is damaged; it is fetched again") {
 		t.Errorf("%v", err)
 	}
@@ -406,8 +406,10 @@ func TestACheckoutOfTheHostHasTheContentsOfFilesInGitLFS(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, fill := range map[string]func(*os.Root) error{
-		"":     func(into *os.Root) error { return made.CopyTo(t.Context(), into) },
-		".git": func(into *os.Root) error { return errors.Join(d.store.Populate(into, c), made.CopyIndex(into)) },
+		"": func(into *os.Root) error { return made.CopyTo(t.Context(), into) },
+		".git": func(into *os.Root) error {
+			return errors.Join(d.store.Populate(t.Context(), into, c), made.CopyIndex(t.Context(), into))
+		},
 	} {
 		into, err := os.OpenRoot(filepath.Join(folder, name))
 		if err != nil {

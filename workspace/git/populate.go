@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -57,10 +58,10 @@ func AsideBranch(index int) string {
 // credential. The work tree is filled by the commands of [Host.CheckoutCommands] and
 // [Host.SubmodulesCommand].
 //
-// No process is started: the folder may be below the root of the workspaces as long as
+// It ends when ctx does. No process is started: the folder may be below the root of the workspaces as long as
 // no agent can write to it. The error is of the file system, [ErrStore], or [ErrNoGit] if
 // git is too old for Paths.
-func (s *Store) Populate(into *os.Root, c Checkout) error {
+func (s *Store) Populate(ctx context.Context, into *os.Root, c Checkout) error {
 	fail := func(err error) error { return fmt.Errorf("make .git in %s: %w", into.Name(), err) }
 	if err := s.host.CanCheckOut(c.Paths); err != nil {
 		return fail(err)
@@ -107,16 +108,16 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 			return fail(err)
 		}
 	}
-	if err := s.copyPacks(into, "objects/pack"); err != nil {
+	if err := s.copyPacks(ctx, into, "objects/pack"); err != nil {
 		return fail(err)
 	}
 	if c.Objects != nil {
-		if err := populateObjects(into, s.lfsFolder(), c.Objects.pointers); err != nil {
+		if err := populateObjects(ctx, into, s.lfsFolder(), c.Objects.pointers); err != nil {
 			return fail(err)
 		}
 	}
 	for _, m := range c.Submodules {
-		if err := m.populate(into, c.Submodules); err != nil {
+		if err := m.populate(ctx, into, c.Submodules); err != nil {
 			return fail(fmt.Errorf("submodule %s: %w", m.Path, err))
 		}
 	}
@@ -124,13 +125,13 @@ func (s *Store) Populate(into *os.Root, c Checkout) error {
 }
 
 // copyPacks copies the packs of the store into a folder. s.packs must be held.
-func (s *Store) copyPacks(into *os.Root, folder string) error {
+func (s *Store) copyPacks(ctx context.Context, into *os.Root, folder string) error {
 	names, err := s.packFiles()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	for _, name := range names {
-		if err := copyFile(into, path.Join(folder, name), filepath.Join(s.repository(), "objects", "pack", name), 0o444); err != nil {
+		if err := copyFile(ctx, into, path.Join(folder, name), filepath.Join(s.packFolder(), name), 0o444); err != nil {
 			return err
 		}
 	}
@@ -139,7 +140,7 @@ func (s *Store) copyPacks(into *os.Root, folder string) error {
 
 // CopyPacks copies the work into a .git that [Store.Populate] has made, so that Head or
 // one of Aside can be its tip, with the objects of Git LFS that were taken with it.
-func (in *Incoming) CopyPacks(into *os.Root) error {
+func (in *Incoming) CopyPacks(ctx context.Context, into *os.Root) error {
 	const folder = "objects/pack"
 	entries, err := os.ReadDir(filepath.Join(in.dir, folder))
 	for _, entry := range entries {
@@ -147,13 +148,13 @@ func (in *Incoming) CopyPacks(into *os.Root) error {
 		if ext := filepath.Ext(name); err != nil || ext != ".pack" && ext != ".idx" {
 			continue
 		}
-		err = copyFile(into, path.Join(folder, name), filepath.Join(in.dir, folder, name), 0o444)
+		err = copyFile(ctx, into, path.Join(folder, name), filepath.Join(in.dir, folder, name), 0o444)
 		if errors.Is(err, fs.ErrExist) {
 			err = nil // the store has the same pack
 		}
 	}
 	if err == nil {
-		err = populateObjects(into, in.lfsFolder(), slices.Collect(maps.Values(in.taken)))
+		err = populateObjects(ctx, into, in.lfsFolder(), slices.Collect(maps.Values(in.taken)))
 	}
 	if err != nil {
 		return fmt.Errorf("copy the work: %w", err)
@@ -161,8 +162,12 @@ func (in *Incoming) CopyPacks(into *os.Root) error {
 	return nil
 }
 
-// copyFile copies a file of the host. The copy shares no inode with it.
-func copyFile(into *os.Root, name, from string, mode fs.FileMode) error {
+// copyPart is how much of a file is copied before a copy looks whether it is to end.
+const copyPart = 16 << 20 // bytes
+
+// copyFile copies a file of the host. The copy shares no inode with it. A pack can have
+// gigabytes, so the copy ends when ctx does.
+func copyFile(ctx context.Context, into *os.Root, name, from string, mode fs.FileMode) error {
 	src, err := os.Open(from)
 	if err != nil {
 		return err
@@ -172,7 +177,16 @@ func copyFile(into *os.Root, name, from string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(dst, src)
+	for err == nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+			break
+		}
+		_, err = io.CopyN(dst, src, copyPart)
+	}
+	if err == io.EOF {
+		err = nil
+	}
 	return errors.Join(err, dst.Close())
 }
 

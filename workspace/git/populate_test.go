@@ -45,7 +45,7 @@ func populateGit(t testing.TB, s *Store, folder string, c Checkout) {
 		t.Fatal(err)
 	}
 	defer into.Close()
-	if err := s.Populate(into, c); err != nil {
+	if err := s.Populate(t.Context(), into, c); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -278,7 +278,7 @@ func TestAWorkspaceThatCannotBeMadeIsAnError(t *testing.T) {
 		}
 		c := good
 		change(&c, folder)
-		if err := s.Populate(into, c); err == nil {
+		if err := s.Populate(t.Context(), into, c); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		into.Close()

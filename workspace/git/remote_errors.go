@@ -61,7 +61,11 @@ func (r Remote) explain(verb string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrTimeout):
-		return fmt.Errorf("%s %s: %w: %w; it is too large or too slow", verb, r, ErrUnavailable, err)
+		advice := "check the network; it is tried again"
+		if verb == "fetch" {
+			advice = "nothing of it is kept: use a faster connection, or a job whose checkout has the whole history (fetch-depth: 0)"
+		}
+		return fmt.Errorf("%s %s: %w: %w; %s", verb, r, ErrUnavailable, err, r.advise(ErrUnavailable, advice))
 	case !errors.As(err, &exit):
 		return fmt.Errorf("%s %s: %w", verb, r, err)
 	}

@@ -146,11 +146,12 @@ func (h *Host) start(ctx context.Context, c command) (*process, error) {
 		c.remote = remote
 	}
 	timeout := c.timeout
-	if timeout == 0 {
-		timeout = h.limits.local
-	}
-	if c.remote != nil {
+	switch {
+	case timeout > 0:
+	case c.remote != nil:
 		timeout = h.limits.network
+	default:
+		timeout = h.limits.local
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("git %s: %w: not done within %v", c.args[0], ErrTimeout, timeout))
 	p := &process{verb: c.args[0], ctx: ctx, cancel: cancel, mask: func(s string) string { return s }, done: make(chan struct{})}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -23,6 +25,8 @@ type server struct {
 	requests []string                                                 // methods and paths, without those that lacked the token
 	before   func(w http.ResponseWriter, r *http.Request) (done bool) // may answer instead; nil for nothing
 	token    Token                                                    // that it wants
+	sent     func(r *http.Request, n int)                             // is told of the bytes of an answer; nil for nobody
+	received atomic.Int64                                             // bytes of requests
 }
 
 // serve serves the repositories of a folder.
@@ -52,10 +56,14 @@ func serve(t testing.TB, folder string) *server {
 		}
 		s.mu.Lock()
 		s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
-		before := s.before
+		before, sent := s.before, s.sent
 		s.mu.Unlock()
 		if before != nil && before(w, r) {
 			return
+		}
+		r.Body = countedBody{r.Body, &s.received}
+		if sent != nil {
+			w = countedAnswer{w, r, sent}
 		}
 		if protocol := r.Header.Get("Git-Protocol"); protocol != "" {
 			h := *handler
@@ -74,6 +82,37 @@ func (s *server) answer(f func(w http.ResponseWriter, r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = f
+}
+
+// watch has the server tell of all it sends from now on. A panic with http.ErrAbortHandler
+// there cuts the connection.
+func (s *server) watch(f func(r *http.Request, n int)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = f
+}
+
+type countedAnswer struct {
+	http.ResponseWriter
+	r    *http.Request
+	sent func(r *http.Request, n int)
+}
+
+func (c countedAnswer) Write(b []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(b)
+	c.sent(c.r, n)
+	return n, err
+}
+
+type countedBody struct {
+	io.ReadCloser
+	n *atomic.Int64
+}
+
+func (c countedBody) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	c.n.Add(int64(n))
+	return n, err
 }
 
 // accept makes the server want another token from now on.

@@ -186,7 +186,7 @@ func TestAnOldFileThatCannotBeRemovedIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer into.Close()
-	if err := d.store.Populate(into, d.sparseCheckout(t)); err != nil {
+	if err := d.store.Populate(t.Context(), into, d.sparseCheckout(t)); err != nil {
 		t.Fatal(err)
 	}
 	unprivileged := ownedByNobody(t, folder)
@@ -255,7 +255,7 @@ func TestAnOldGitMakesNoSparseWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer into.Close()
-	if err := d.store.Populate(into, d.sparseCheckout(t)); !errors.Is(err, ErrNoGit) || !strings.Contains(err.Error(), "repository.paths needs git 2.36.0 or newer, not 2.35.9") {
+	if err := d.store.Populate(t.Context(), into, d.sparseCheckout(t)); !errors.Is(err, ErrNoGit) || !strings.Contains(err.Error(), "repository.paths needs git 2.36.0 or newer, not 2.35.9") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -286,7 +286,7 @@ func TestPathsOfASparseCheckoutAreFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer into.Close()
-	if err := d.store.Populate(into, c); err == nil {
+	if err := d.store.Populate(t.Context(), into, c); err == nil {
 		t.Error("a path that leaves the repository is taken")
 	}
 }

@@ -121,6 +121,9 @@ func (s *Store) Remote() Remote { return s.remote }
 // repository returns the path of the bare repository.
 func (s *Store) repository() string { return filepath.Join(s.dir, repositoryName) }
 
+// packFolder returns the path of the folder of the packs.
+func (s *Store) packFolder() string { return filepath.Join(s.repository(), "objects", "pack") }
+
 // remake deletes the repository, because of reason, and makes an empty one.
 func (s *Store) remake(ctx context.Context, reason error) error {
 	s.packs.Lock()
@@ -166,7 +169,7 @@ func (s *Store) repair() error {
 	if err != nil {
 		return err
 	}
-	return repairPacks(filepath.Join(dir, "objects", "pack"))
+	return repairPacks(s.packFolder())
 }
 
 // makeRepository makes the folders and files of a bare repository without branches, or
@@ -209,8 +212,9 @@ func makeFolder(path string) error {
 	return os.Chmod(path, 0o700)
 }
 
-// repairPacks removes what does not belong to a complete pack, and the marks by which a
-// killed fetch kept a pack from being joined with others. The error says that a pack does
+// repairPacks removes what does not belong to a complete pack, which also means packs that a
+// killed git was making of others, and the marks by which a killed fetch kept a pack from
+// being joined with others. The error says that a pack does
 // not fit its index.
 func repairPacks(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -223,7 +227,7 @@ func repairPacks(dir string) error {
 	}
 	for name := range names {
 		base, isPack := strings.CutSuffix(name, ".pack")
-		if index := strings.TrimSuffix(name, filepath.Ext(name)); !names[index+".pack"] || !names[index+".idx"] || filepath.Ext(name) == ".keep" {
+		if index := strings.TrimSuffix(name, filepath.Ext(name)); !strings.HasPrefix(name, "pack-") || !names[index+".pack"] || !names[index+".idx"] || filepath.Ext(name) == ".keep" {
 			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 				return err
 			}

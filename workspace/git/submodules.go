@@ -285,14 +285,14 @@ func (s *Store) fetchCommit(ctx context.Context, commit ObjectID) error {
 // fetchMissing does the work of fetchCommit. Only a commit gets a reference, for the rest
 // of the store relies on that: the branch of an agent may name any object.
 func (s *Store) fetchMissing(ctx context.Context, commit ObjectID) error {
-	c := command{fileSize: s.host.limits.storeFile, args: []string{
+	c := command{args: []string{
 		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--depth=1",
 		"--", s.remote.url, commit.String(),
 	}}
 	if folder := s.remote.Folder(); folder != "" {
 		c.bare = []string{folder}
 	}
-	err := s.network(ctx, c)
+	err := s.fetchFrom(ctx, s.remote, c)
 	var exit *exitError
 	if errors.As(err, &exit) && (strings.Contains(exit.stderr, "not our ref") || strings.Contains(exit.stderr, "unadvertised object")) {
 		return fmt.Errorf("fetch %s: %w: %w: it does not have the commit %s, or does not give commits by their id; push it there", s.remote, ErrNotFound, errNoCommit, commit)

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -19,7 +20,7 @@ var submodulesChangedScript string
 
 // populate writes the repository of a submodule into a new .git, with copies of its packs.
 // all holds the submodules of the workspace.
-func (m Submodule) populate(into *os.Root, all []Submodule) error {
+func (m Submodule) populate(ctx context.Context, into *os.Root, all []Submodule) error {
 	for _, folder := range repositoryFolders {
 		if err := into.MkdirAll(path.Join(m.dir, folder), 0o755); err != nil {
 			return err
@@ -50,7 +51,7 @@ func (m Submodule) populate(into *os.Root, all []Submodule) error {
 			return err
 		}
 	}
-	return m.store.copyPacks(into, path.Join(m.dir, "objects/pack"))
+	return m.store.copyPacks(ctx, into, path.Join(m.dir, "objects/pack"))
 }
 
 // configureSubmodules returns the configuration of the submodules in one repository, as
