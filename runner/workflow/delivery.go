@@ -82,7 +82,7 @@ func (d *decoder) decodeDelivery(a address) {
 	d.checkFolder()
 	d.warnAboutUnused()
 	if v := d.written["delivery.max_lfs_bytes"]; v.key != "" && !d.repository.LFS {
-		d.warn("delivery.max_lfs_bytes is not used, because repository.lfs is not true: write that too, or remove the key")
+		d.warn(v, "delivery.max_lfs_bytes is not used, because repository.lfs is not true: write that too, or remove the key")
 	}
 	d.checkHandOver()
 	d.checkMergedState()
@@ -102,7 +102,7 @@ func (d *decoder) checkFolder() {
 	}
 	if del.Folder != "" && root != "" && isBelow(del.Folder, root) {
 		v := d.written["delivery.folder"]
-		d.add(Problem{Key: "delivery.folder", Line: v.line, Reason: "is below workspace.root, where agents can write; name another folder"})
+		d.add(Problem{Key: "delivery.folder", Line: v.line, Column: v.column, Reason: "is below workspace.root, where agents can write; name another folder"})
 	}
 }
 
@@ -116,12 +116,12 @@ func (d *decoder) warnAboutUnused() {
 	var unused []string
 	for key := range d.written {
 		name, isDelivery := strings.CutPrefix(key, "delivery.")
-		if isDelivery && name != "kind" && !d.settings.Delivery.Kind.uses(name) {
+		if isDelivery && name != "kind" && !strings.Contains(name, ".") && !d.settings.Delivery.Kind.uses(name) {
 			unused = append(unused, key)
 		}
 	}
 	if slices.Sort(unused); len(unused) > 0 {
-		d.warn("delivery.kind is %s, which does not use %s; remove what is not used, or write another kind", d.settings.Delivery.Kind, strings.Join(unused, ", "))
+		d.warn(d.written[unused[0]], "delivery.kind is %s, which does not use %s; remove what is not used, or write another kind", d.settings.Delivery.Kind, strings.Join(unused, ", "))
 	}
 }
 
@@ -144,15 +144,17 @@ func (d *decoder) checkHandOver() {
 	cfg := s.Tracker.Config
 	switch {
 	case v.key == "" && s.Delivery.Kind != KindNone:
-		d.warn("delivery.hand_over is missing: an issue whose work is published gets further sessions until its agent or a person moves it on; write {state: …} or {remove_label: …}")
+		d.warn(v, "delivery.hand_over is missing: an issue whose work is published gets further sessions until its agent or a person moves it on; write {state: …} or {remove_label: …}")
 	case cfg == nil: // the kind of tracker is a problem already
 	case over.State != "" && containsState(s.Policy.ActiveStates, over.State):
-		d.add(Problem{Key: "delivery.hand_over.state", Value: display(over.State), Line: v.line,
+		v := d.written["delivery.hand_over.state"]
+		d.add(Problem{Key: v.key, Value: display(over.State), Line: v.line, Column: v.column,
 			Reason: "is one of tracker.active_states, so the issue would be worked on again; name a state in which people look at it"})
 	case over.State != "":
-		d.checkState("delivery.hand_over.state", over.State, v.line, cfg.States())
+		d.checkState(d.written["delivery.hand_over.state"], over.State, cfg.States())
 	case over.RemoveLabel != "" && !slices.Contains(s.Policy.RequiredLabels, tracker.NormalLabel(over.RemoveLabel)):
-		d.add(Problem{Key: "delivery.hand_over.remove_label", Value: display(over.RemoveLabel), Line: v.line,
+		v := d.written["delivery.hand_over.remove_label"]
+		d.add(Problem{Key: v.key, Value: display(over.RemoveLabel), Line: v.line, Column: v.column,
 			Reason: "is not one of tracker.required_labels, so the issue would be worked on again without it; add it there, or name one of them"})
 	}
 }
@@ -165,7 +167,7 @@ func (d *decoder) checkMergedState() {
 	terminal := s.Policy.TerminalStates
 	switch {
 	case state != "" && !containsState(terminal, state):
-		d.add(Problem{Key: "delivery.merged_state", Value: display(state), Line: v.line,
+		d.add(Problem{Key: "delivery.merged_state", Value: display(state), Line: v.line, Column: v.column,
 			Reason: "is none of tracker.terminal_states, so the issue would not be finished; name one of them"})
 	case s.Delivery.Kind != KindPullRequest: // the program does not see a merge
 		state = ""
@@ -181,7 +183,8 @@ func (d *decoder) checkMergedState() {
 func (d *decoder) handOver(v value) {
 	to := &d.settings.Delivery.HandOver
 	problems := len(d.problems)
-	for _, entry := range d.children(v.key, *v.node) {
+	for _, entry := range d.children(v) {
+		d.written[entry.key] = entry
 		switch entry.key {
 		case "delivery.hand_over.state":
 			d.text(&to.State).decode(entry)
@@ -225,7 +228,7 @@ func (d *decoder) protected(v value) {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		pattern, policy := node.Content[i], node.Content[i+1]
 		rule := delivery.Rule{Pattern: strings.TrimSpace(pattern.Value), Protection: delivery.Protection(policy.Value)}
-		entry := Problem{Key: v.key + "." + truncate(rule.Pattern), Line: pattern.Line}
+		entry := Problem{Key: v.key + "." + truncate(rule.Pattern), Line: pattern.Line, Column: pattern.Column}
 		if pattern.Kind != yaml.ScalarNode || pattern.Tag == "!!merge" {
 			entry.Key, entry.Reason = v.key, "must have patterns as its keys; write them out"
 			d.add(entry)

@@ -44,7 +44,7 @@ func TestABrokenFileNamesTheLineAndWhatToDo(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("#", 600)
 	for content, want := range map[string]string{
-		"\xff": "workflow_parse_error: not valid UTF-8; save it as UTF-8",
+		"\xff": "workflow_parse_error: line 1: not valid UTF-8; save it as UTF-8",
 		"---\na: " + strings.Repeat("x", 64<<10) + "\n---\n": "workflow_parse_error: the front matter is larger than 65536 bytes; shorten it, or close it with a line of exactly \"---\"",
 		strings.Repeat("x", 1<<20+1):                         "workflow_parse_error: larger than 1048576 bytes; shorten it",
 		"---\na: 1\n":                                        `workflow_parse_error: line 1: the front matter never ends; close it with a line of exactly "---"`,
@@ -53,21 +53,21 @@ func TestABrokenFileNamesTheLineAndWhatToDo(t *testing.T) {
 		"---\n- a\n---\n":                                    "workflow_front_matter_not_a_map: line 2: write settings as `key: value`",
 		"---\n\ntext\n---\n":                                 "workflow_front_matter_not_a_map: line 3: write settings as `key: value`",
 		"---\nnull\n---\n":                                   "workflow_front_matter_not_a_map: line 2: write settings as `key: value`",
-		"---\na: 1\nb: c: d\n---\n":                          "workflow_parse_error: near line 3: mapping values are not allowed in this context; correct the YAML there or below",
-		"---\r\na: 1\r\nb: c: d\r\n---\r\n":                  "workflow_parse_error: near line 3: mapping values are not allowed in this context; correct the YAML there or below",
-		"---\na: 1\nb: @x\nc: 1\n---\n":                      "workflow_parse_error: near line 3: found character that cannot start any token; correct the YAML there or below",
-		"---\na: 1\nb:\n\t- c\n---\n":                        "workflow_parse_error: near line 4: found character that cannot start any token; correct the YAML there or below",
-		"---\na: 1\nb: [1, 2\nc: 4\n---\n":                   "workflow_parse_error: near line 2: did not find expected ',' or ']'; correct the YAML there or below",
-		"---\na:\n  b: 1\n c: 2\nd: 3\n---\n":                "workflow_parse_error: near line 1: did not find expected key; correct the YAML there or below",
-		"---\n" + long + "\nb: ]\n---\n":                     "workflow_parse_error: near line 2: did not find expected node content; correct the YAML there or below",
-		"---\na: *x\n---\n":                                  "workflow_parse_error: unknown anchor 'x' referenced; correct the YAML there or below",
+		"---\na: 1\nb: c: d\n---\n":                          "workflow_parse_error: line 3: mapping values are not allowed in this context; correct the YAML",
+		"---\r\na: 1\r\nb: c: d\r\n---\r\n":                  "workflow_parse_error: line 3: mapping values are not allowed in this context; correct the YAML",
+		"---\na: 1\nb: @x\nc: 1\n---\n":                      "workflow_parse_error: line 3: found character that cannot start any token; correct the YAML",
+		"---\na: 1\nb:\n\t- c\n---\n":                        "workflow_parse_error: line 4: a tab indents the line; write spaces",
+		"---\na: 1\nb: [1, 2\nc: 4\n---\n":                   "workflow_parse_error: line 3: did not find expected ',' or ']'; correct the YAML",
+		"---\na:\n  b: 1\n c: 2\nd: 3\n---\n":                "workflow_parse_error: line 4: did not find expected key; correct the YAML",
+		"---\n" + long + "\nb: ]\n---\n":                     "workflow_parse_error: line 3: did not find expected node content; correct the YAML",
+		"---\na: *x\n---\n":                                  "workflow_parse_error: line 2: the anchor x is not defined; write &x before a value above, or the value itself",
 		"---\na: 1\n...\nb: 2\n---\n":                        "workflow_parse_error: another YAML document begins after the first; keep only one",
 		"---\na: 1\n--- {b: 2}\n\n\n---\n":                   "workflow_parse_error: line 3: another YAML document begins after the first; keep only one",
-		"---\na: 1\nb:\n  c: 1\n  c: 2\n---\n":               "workflow_parse_error: yaml: unmarshal errors:\n  line 5: mapping key \"c\" already defined at line 4; correct the front matter",
-		"---\na:\n- {b: {c: 1, c: 2}}\n---\n":                "workflow_parse_error: yaml: unmarshal errors:\n  line 3: mapping key \"c\" already defined at line 3; correct the front matter",
-		"---\nagent: {[a]: 1}\n---\n":                        "workflow_parse_error: yaml: invalid map key: []interface {}{\"a\"}; correct the front matter",
-		"---\nb: 1\na: !secret k\n---\n":                     "workflow_parse_error: line 3: the tag !secret is not supported; remove it and quote the value if it is text",
-		"---\na: &a [*a]\n---\n":                             "workflow_parse_error: yaml: anchor 'a' value contains itself; correct the front matter",
+		"---\na: 1\nb:\n  c: 1\n  c: 2\n---\n":               "workflow_parse_error: line 5: b.c: is written twice, first on line 4; keep one of them",
+		"---\na:\n- {b: {c: 1, c: 2}}\n---\n":                "workflow_parse_error: line 3: a[0].b.c: is written twice, first on line 3; keep one of them",
+		"---\nagent: {[a]: 1}\n---\n":                        "workflow_parse_error: line 2: agent: a key is a map or a list; write text",
+		"---\nb: 1\na: !secret k\n---\n":                     "workflow_parse_error: line 3: a: the tag !secret is not supported; remove it and quote the value if it is text",
+		"---\na: &a [*a]\n---\n":                             "workflow_parse_error: line 2: a[0]: the anchor a contains itself; write the value out",
 	} {
 		wf, err := workflow.Parse(path, []byte(content), with(nil))
 		if diff := cmp.Diff("workflow /repo/WORKFLOW.md: "+want, fmt.Sprint(err)); diff != "" {

@@ -118,7 +118,7 @@ func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
 				MaxToolCalls: 1000,
 			},
 		},
-		Prompt: "Do it.",
+		Prompt: "Do it.", PromptLine: 4,
 	}
 	if diff := cmp.Diff(want, parse(t, "tracker: {kind: file}", with(nil))); diff != "" {
 		t.Error(diff)
@@ -203,7 +203,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 			Feedback:   workflow.Feedback{Bots: []string{"linter[bot]", "renovate"}, Label: "waits"},
 			TrustHooks: true,
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.",
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 106,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"delivery.kind is pull_request, which does not use delivery.folder; remove what is not used, or write another kind",

@@ -92,9 +92,9 @@ func (d *decoder) workspaceRoot(v value) {
 	case err != nil:
 		d.reject(v, "%s", err)
 	case root == "":
-		d.warn("%s is %s, which is empty: the default is used instead", v.key, display(text))
+		d.warn(v, "%s is %s, which is empty: the default is used instead", v.key, display(text))
 	case d.env.Actions && (root == "/tmp" || strings.HasPrefix(root, "/tmp/")):
-		d.warn("%s is under /tmp, which a sandboxed agent may write; use a folder under $RUNNER_TEMP, or remove the key", v.key)
+		d.warn(v, "%s is under /tmp, which a sandboxed agent may write; use a folder under $RUNNER_TEMP, or remove the key", v.key)
 	}
 	d.settings.Workspace.Root = root
 }

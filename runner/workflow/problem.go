@@ -23,26 +23,35 @@ var (
 	ErrInvalid = errors.New("invalid_workflow_config")
 )
 
-// Problem describes one wrong or missing value.
+// Problem describes one wrong or missing value, wrong YAML (without a key or a value), or
+// what a warning is about.
 type Problem struct {
 	Key      string // e.g. agent.max_turns
 	Value    string // as a person would write it; empty when missing or possibly secret
 	Reason   string // what is wrong, and how to fix it
 	Line     int    // in the file; 0 when the key is not in it
+	Column   int    // on the line, from 1; 0 when it is not known
 	Category error  // a narrower category than ErrInvalid; usually nil
 }
 
 // String returns the problem on one line: line, key, value, category, reason.
 func (p Problem) String() string {
-	var b strings.Builder
-	if p.Line > 0 {
-		fmt.Fprintf(&b, "line %d: ", p.Line)
+	if p.Line == 0 {
+		return p.Text()
 	}
+	return fmt.Sprintf("line %d: %s", p.Line, p.Text())
+}
+
+// Text returns the problem without its line.
+func (p Problem) Text() string {
+	var b strings.Builder
 	b.WriteString(p.Key)
 	if p.Value != "" {
 		b.WriteString(" is " + p.Value)
 	}
-	b.WriteString(": ")
+	if p.Key != "" {
+		b.WriteString(": ")
+	}
 	if p.Category != nil {
 		b.WriteString(p.Category.Error() + ": ")
 	}

@@ -63,7 +63,7 @@ type address struct {
 func (d *decoder) address() (address, bool) {
 	v := d.written["repository.url"]
 	fail := func(category error, reason string) (address, bool) {
-		d.add(Problem{Key: "repository.url", Line: v.line, Category: category, Reason: reason})
+		d.add(Problem{Key: "repository.url", Line: v.line, Column: v.column, Category: category, Reason: reason})
 		return address{}, false
 	}
 	text, err := d.addressText(v)
@@ -133,7 +133,7 @@ func (d *decoder) tokenHost() string {
 // unless it is written.
 func (d *decoder) decodeToken(a address) {
 	r, v := d.settings.Repository, d.written["repository.token"]
-	p := Problem{Key: "repository.token", Line: v.line} // never with the value
+	p := Problem{Key: "repository.token", Line: v.line, Column: v.column} // never with the value
 	r.SecretEnv = []string{tokenVariable}
 	variable := ""
 	switch raw := v.raw.(type) {
@@ -163,7 +163,7 @@ func (d *decoder) decodeToken(a address) {
 	case a.host == "":
 		r.Token = ""
 		if v.raw != nil {
-			d.warn("repository.token is not used, because repository.url is a path; remove it")
+			d.warn(v, "repository.token is not used, because repository.url is a path; remove it")
 		}
 	case r.Token != "" || v.raw == nil && d.env.App:
 	case variable != "" && (v.raw != nil || a.scheme == "https" && kind.pushes()):
@@ -261,7 +261,7 @@ func (d *decoder) checkHooks() {
 		d.reject(v, "hooks would run "+outside+"remove the key, or write hooks.trusted: true as well if they can stand that")
 	}
 	if v, written := d.written["hooks.before_remove"]; written && hooks.BeforeRemove != "" && !s.TrustHooks {
-		d.add(Problem{Key: v.key, Line: v.line, Reason: "can only run " + outside + "remove the hook, or write hooks.trusted: true if it can stand that"})
+		d.add(Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "can only run " + outside + "remove the hook, or write hooks.trusted: true if it can stand that"})
 	}
 	if !s.SandboxHooks {
 		return
@@ -273,6 +273,6 @@ func (d *decoder) checkHooks() {
 		}
 	}
 	if len(unseen) > 0 {
-		d.warn("hooks will not see %s: they run in the sandbox, where they see what both hooks.env and codex.env name; add it to codex.env, which shows it to the agent too, or remove it from hooks.env", strings.Join(unseen, ", "))
+		d.warn(d.written["hooks.env"], "hooks will not see %s: they run in the sandbox, where they see what both hooks.env and codex.env name; add it to codex.env, which shows it to the agent too, or remove it from hooks.env", strings.Join(unseen, ", "))
 	}
 }

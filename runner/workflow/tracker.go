@@ -16,7 +16,7 @@ func (d *decoder) decodeTracker() {
 	v := d.written["tracker.kind"]
 	i := slices.IndexFunc(d.env.Trackers, func(k tracker.Kind) bool { return k.Name == v.raw })
 	if i < 0 {
-		p := Problem{Key: "tracker.kind", Line: v.line, Category: tracker.ErrUnsupportedKind}
+		p := Problem{Key: "tracker.kind", Line: v.line, Column: v.column, Category: tracker.ErrUnsupportedKind}
 		if v.raw != nil {
 			p.Value = display(v.raw)
 		}
@@ -87,26 +87,40 @@ func (d *decoder) decodeStates(has tracker.States) {
 			*states = standard
 		}
 		for _, state := range *states {
-			d.checkState(key, state, d.written[key].line, has)
+			d.checkState(d.stateItem(key, state), state, has)
 		}
 	}
 	check("tracker.active_states", &policy.ActiveStates, has.Active)
 	check("tracker.terminal_states", &policy.TerminalStates, has.Terminal)
 	for _, state := range policy.ActiveStates {
 		if containsState(policy.TerminalStates, state) {
+			v := d.stateItem("tracker.active_states", state)
 			d.add(Problem{
-				Key: "tracker.active_states", Value: display(state), Line: d.written["tracker.active_states"].line,
+				Key: v.key, Value: display(state), Line: v.line, Column: v.column,
 				Reason: "is a terminal state too, so its issues could never be worked on; keep it in one of the lists",
 			})
 		}
 	}
 }
 
-// checkState records a problem for a state that the tracker does not have.
-func (d *decoder) checkState(key, state string, line int, has tracker.States) {
+// stateItem returns the place at which a list names a state. Its key is that of the list.
+func (d *decoder) stateItem(key, state string) value {
+	v := d.written[key]
+	items, _ := v.raw.([]any)
+	for i, item := range items {
+		text, _ := item.(string)
+		if node := v.item(i); node != nil && tracker.NormalState(text) == tracker.NormalState(state) {
+			return value{key: key, line: node.Line, column: node.Column}
+		}
+	}
+	return value{key: key, line: v.line, column: v.column}
+}
+
+// checkState records a problem for a state, named at v, that the tracker does not have.
+func (d *decoder) checkState(v value, state string, has tracker.States) {
 	if has.Only != nil && !containsState(has.Only, state) {
 		d.add(Problem{
-			Key: key, Value: display(state), Line: line, Category: tracker.ErrInvalidConfig,
+			Key: v.key, Value: display(state), Line: v.line, Column: v.column, Category: tracker.ErrInvalidConfig,
 			Reason: fmt.Sprintf("is no state that an issue can have; %s there are %s alone", has.Reason, strings.Join(has.Only, " and ")),
 		})
 	}
@@ -137,7 +151,7 @@ func (d *decoder) deferred(value) {}
 // providerMap keeps the settings in tracker.provider for decodeTracker.
 func (d *decoder) providerMap(v value) {
 	d.provider = make(map[string]value)
-	for _, setting := range d.children(v.key, *v.node) {
+	for _, setting := range d.children(v) {
 		d.provider[strings.TrimPrefix(setting.key, v.key+".")] = setting
 	}
 }
@@ -157,7 +171,7 @@ func (d *decoder) mergeSettings() map[string]value {
 		other, both := settings[name]
 		if both && !reflect.DeepEqual(d.resolve(v.raw), d.resolve(other.raw)) {
 			d.add(Problem{
-				Key: key, Line: v.line, Category: tracker.ErrInvalidConfig,
+				Key: key, Line: v.line, Column: v.column, Category: tracker.ErrInvalidConfig,
 				Reason: fmt.Sprintf("differs from %s on line %d; keep one of them", other.key, other.line),
 			})
 		}
@@ -182,7 +196,7 @@ func (d *decoder) resolveSetting(s tracker.Setting, raw any, v value) any {
 		d.settings.Tracker.Credentials = append(d.settings.Tracker.Credentials, text)
 	}
 	if ref, _ := variableName(raw); resolved == nil && v.line > 0 && !s.Required {
-		d.warn("%s counts as missing: the environment variable %s is not set or empty", v.key, ref)
+		d.warn(v, "%s counts as missing: the environment variable %s is not set or empty", v.key, ref)
 	}
 	return resolved
 }
@@ -225,7 +239,7 @@ func (d *decoder) resolve(raw any) any {
 // that does not exist or is not written. It shows neither a credential nor the value
 // of a variable.
 func (d *decoder) addTrackerProblem(found tracker.Problem, s tracker.Setting, v value) {
-	p := Problem{Key: v.key, Line: v.line, Category: found.Category, Reason: found.Reason}
+	p := Problem{Key: v.key, Line: v.line, Column: v.column, Category: found.Category, Reason: found.Reason}
 	if p.Key == "" {
 		p.Key = settingKey(found.Setting)
 	}

@@ -21,7 +21,10 @@ func (d *decoder) list(v value, take func(item value, text string)) {
 		return
 	}
 	for i, raw := range items {
-		item := value{key: fmt.Sprintf("%s[%d]", v.key, i), line: v.line, raw: raw}
+		item := value{key: fmt.Sprintf("%s[%d]", v.key, i), line: v.line, column: v.column, raw: raw}
+		if node := v.item(i); node != nil {
+			item.line, item.column, item.node = node.Line, node.Column, node
+		}
 		if text, ok := raw.(string); ok {
 			take(item, strings.TrimSpace(text))
 		} else {
@@ -58,7 +61,7 @@ func (d *decoder) labels(to *[]string) form {
 	return form{func(v value) {
 		d.list(v, func(item value, label string) {
 			if label == "" {
-				d.warn("%s is blank, so no issue will be dispatched", item.key)
+				d.warn(item, "%s is blank, so no issue will be dispatched", item.key)
 			}
 			*to = append(*to, tracker.NormalLabel(label))
 		})
@@ -114,11 +117,11 @@ func (d *decoder) byState(to *map[string]int) form {
 			n, ok := toInteger(entries[name])
 			switch {
 			case state == "":
-				d.warn("%s has an entry without a state, which is ignored", v.key)
+				d.warn(v, "%s has an entry without a state, which is ignored", v.key)
 			case !ok || n < 1 || n > math.MaxInt32:
-				d.warn("%s.%s is %s, not an integer from 1 to %d, and is ignored", v.key, truncate(name), display(entries[name]), math.MaxInt32)
+				d.warn(v, "%s.%s is %s, not an integer from 1 to %d, and is ignored", v.key, truncate(name), display(entries[name]), math.MaxInt32)
 			case limits[state] != 0:
-				d.warn("%s.%s names its state a second time and is ignored", v.key, truncate(name))
+				d.warn(v, "%s.%s names its state a second time and is ignored", v.key, truncate(name))
 			default:
 				limits[state] = int(n)
 			}
@@ -216,7 +219,7 @@ func (d *decoder) millis(to *time.Duration, low int64) form {
 func (d *decoder) hookTimeout(v value) {
 	n, ok := toInteger(v.raw)
 	if !ok || n < 1 || n > maxMillis {
-		d.warn("%s is %s, not an integer from 1 to %d: %s is used instead", v.key, display(v.raw), maxMillis, defaultHookTimeout)
+		d.warn(v, "%s is %s, not an integer from 1 to %d: %s is used instead", v.key, display(v.raw), maxMillis, defaultHookTimeout)
 		n, _ = toInteger(defaultHookTimeout)
 	}
 	d.settings.Workspace.Hooks.Timeout = time.Duration(n) * time.Millisecond
@@ -242,7 +245,7 @@ func (d *decoder) port() form {
 
 func (d *decoder) ignoredLimit() form {
 	return d.number(1, math.MaxInt32, func(v value, _ int64) {
-		d.warn("%s is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says", v.key)
+		d.warn(v, "%s is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says", v.key)
 	})
 }
 

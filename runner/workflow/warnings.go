@@ -13,11 +13,15 @@ import (
 
 // describeUnknown lists unknown keys, each with the known key that was probably
 // meant.
-func describeUnknown(unknown []string, table []entry) string {
+func describeUnknown(unknown []Problem) string {
 	const limit = 20
 	var named []string
-	for _, name := range unknown[:min(len(unknown), limit)] {
-		named = append(named, truncate(name)+suggestion(name, table))
+	for _, p := range unknown[:min(len(unknown), limit)] {
+		name := truncate(p.Key)
+		if _, hint, ok := strings.Cut(p.Reason, "; "); ok {
+			name += " (" + hint + ")"
+		}
+		named = append(named, name)
 	}
 	if more := len(unknown) - limit; more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
@@ -46,7 +50,7 @@ func suggestion(name string, table []entry) string {
 		knownSection, knownKey, _ := strings.Cut(e.Name, ".")
 		switch {
 		case e.Name == name:
-			return fmt.Sprintf(" (write %s inside %s)", knownKey, knownSection)
+			return fmt.Sprintf("; write %s inside %s", knownKey, knownSection)
 		case dotted:
 			consider(e.Name, tracker.EditDistance(name, e.Name))
 		default:
@@ -60,7 +64,7 @@ func suggestion(name string, table []entry) string {
 	if best == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
+	return fmt.Sprintf("; did you mean %s?", best)
 }
 
 // knownTokenShapes returns a redactor that finds tokens of well-known services.
@@ -76,9 +80,10 @@ func (d *decoder) warnAboutCredentials(content []byte) {
 		credentials = append(credentials, d.written["tracker."+name], d.provider[name])
 	}
 	for _, v := range credentials {
-		if _, isReference := variableName(v.raw); v.raw != nil && v.raw != "" && !isReference {
+		text, _ := v.raw.(string)
+		if _, isReference := variableName(text); text != "" && !isReference {
 			lines = append(lines, v.line)
-			d.warn("%s on line %d is the credential itself: set an environment variable to it, write $NAME here, and replace the credential, which everybody who reads the file has", v.key, v.line)
+			d.warn(v, "%s on line %d is the credential itself: set an environment variable to it, write $NAME here, and replace the credential, which everybody who reads the file has", v.key, v.line)
 		}
 	}
 	number := 0
@@ -91,6 +96,6 @@ func (d *decoder) warnAboutCredentials(content []byte) {
 		if len(lines) > limit {
 			return
 		}
-		d.warn("line %d looks as if it held a credential: pass it in an environment variable, and replace it if it is one", number)
+		d.warn(value{line: number}, "line %d looks as if it held a credential: pass it in an environment variable, and replace it if it is one", number)
 	}
 }

@@ -31,8 +31,10 @@ type Env struct {
 type Workflow struct {
 	Path     string // absolute
 	Settings Settings
-	Prompt   string   // the Markdown body, trimmed
-	Warnings []string // for people: ignored or suspicious settings, one sentence each
+	Prompt   string // the Markdown body, trimmed
+	// PromptLine is the line of the file on which Prompt begins.
+	PromptLine int
+	Warnings   []string // for people: ignored or suspicious settings, one sentence each
 }
 
 // Settings holds the typed values of the front matter (SPEC §4.1.3).

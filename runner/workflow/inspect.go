@@ -1,0 +1,109 @@
+package workflow
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Inspection is everything that can be said about a workflow file without a network: for
+// people who want to see all problems at once. A workflow that is to be used comes from
+// [Parse].
+type Inspection struct {
+	// Workflow is what could be understood. Keys with a problem have their defaults, or no
+	// value.
+	Workflow Workflow
+	Problems Problems // what keeps the file from being used, by line
+	Warnings Problems // what people should know, by line; each unknown key by itself
+
+	HasPrompt bool // the prompt could be told from the front matter
+	readable  bool // so could the settings
+}
+
+// Inspect returns what the content of a file says; see [Parse].
+func Inspect(path string, content []byte, env Env) Inspection {
+	in := Inspection{Workflow: Workflow{Path: path}}
+	if !filepath.IsAbs(path) {
+		in.Problems = Problems{{Key: path, Reason: "the path of the file is relative; give an absolute one"}}
+		return in
+	}
+	d := &decoder{env: env, dir: filepath.Dir(path)}
+	if d.env.Lookup == nil {
+		d.env.Lookup = func(string) (string, bool) { return "", false }
+	}
+	parts, broken := split(content)
+	if broken != nil {
+		in.Problems = Problems{*broken}
+		return in
+	}
+	in.HasPrompt = true
+	in.Workflow.Prompt, in.Workflow.PromptLine = string(parts.prompt), parts.line
+	top, syntax := decodeFront(parts.front)
+	d.problems = syntax
+	in.readable = top != nil
+	if in.readable {
+		d.decodeAll(top, content)
+		in.Workflow.Settings = d.settings
+	}
+	if len(d.unknown) > 0 {
+		in.Workflow.Warnings = append(in.Workflow.Warnings, "unknown keys are ignored: "+describeUnknown(d.unknown))
+	}
+	for _, w := range d.warnings {
+		in.Workflow.Warnings = append(in.Workflow.Warnings, w.Reason)
+	}
+	byLine := func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) }
+	in.Problems, in.Warnings = d.problems, slices.Concat(d.unknown, d.warnings)
+	slices.SortStableFunc(in.Problems, byLine)
+	slices.SortStableFunc(in.Warnings, byLine)
+	return in
+}
+
+// decodeAll decodes the settings.
+func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
+	sections := keyNodes(top)
+	d.repositoryOn = sections["repository"] != nil || sections["delivery"] != nil
+	d.decode(top)
+	d.applyDerivedDefaults()
+	d.decodeTracker()
+	d.decodeRepository()
+	d.warnAboutCredentials(content)
+}
+
+// Sound reports whether the settings could be read, and none of these keys, or of the keys
+// in these sections, has a problem.
+func (in Inspection) Sound(keys ...string) bool {
+	return in.readable && !slices.ContainsFunc(in.Problems, func(p Problem) bool {
+		return slices.ContainsFunc(keys, func(key string) bool {
+			return p.Key == key || strings.HasPrefix(p.Key, key+".") || strings.HasPrefix(p.Key, key+"[")
+		})
+	})
+}
+
+// err returns the error of [Parse]. Wrong YAML hides wrong values, which it may cause.
+func (in Inspection) err() error {
+	if len(in.Problems) == 0 {
+		return nil
+	}
+	var syntax []string
+	var category error
+	for _, p := range in.Problems {
+		if errors.Is(p.Category, ErrParse) || errors.Is(p.Category, ErrNotAMap) {
+			category = cmp.Or(category, p.Category)
+			p.Category = nil
+			syntax = append(syntax, p.String())
+		}
+	}
+	if category != nil {
+		return fmt.Errorf("%w: %s", category, strings.Join(syntax, "\n  "))
+	}
+	err := error(in.Problems)
+	for _, warning := range in.Workflow.Warnings {
+		err = fmt.Errorf("%w\n  warning: %s", err, warning)
+	}
+	return err
+}
