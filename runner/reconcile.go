@@ -101,7 +101,7 @@ func (l *loop) reload(ctx context.Context) {
 // refuses a prompt that cannot be rendered for any issue: otherwise each session
 // would fail, and every issue would be charged.
 func (l *loop) apply(ctx context.Context, wf workflow.Workflow) error {
-	if err := prompt.Check(wf.Prompt); err != nil {
+	if err := prompt.Check(wf.Prompt, wf.PromptLine); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
 	if l.conn.Workspaces == nil || !reflect.DeepEqual(wf.Settings, l.wf.Settings) {

@@ -82,7 +82,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	l.workers[issue.ID] = w
 	job := attempt.Job{
 		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread,
-		Prompt: l.wf.Prompt, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
+		Prompt: l.wf.Prompt, PromptLine: l.wf.PromptLine, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version, Log: log,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
 		Talks: l.conn.Discussion != nil,

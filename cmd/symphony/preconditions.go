@@ -18,7 +18,7 @@ import (
 // contradict each other, before anything is touched. Inside Actions it also applies
 // what the job's own workflow file says.
 func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
-	if err := prompt.Check(wf.Prompt); err != nil {
+	if err := prompt.Check(wf.Prompt, wf.PromptLine); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
 	if most := wf.Settings.Policy.MaxPerTick; t.maxIssues > most {

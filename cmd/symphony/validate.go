@@ -44,7 +44,7 @@ func (v *validateCommand) Run(ctx context.Context, args []string) error {
 		v.printItem("warning   ", warning)
 	}
 	problems := []error{
-		v.check("prompt", "", prompt.Check(wf.Prompt)),
+		v.check("prompt", "", prompt.Check(wf.Prompt, wf.PromptLine)),
 		v.check("tracker", wf.Settings.Tracker.Kind, v.checkTracker(ctx, wf)),
 		v.check("state", "", v.checkState(ctx, wf)),
 	}

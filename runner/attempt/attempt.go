@@ -93,7 +93,7 @@ type attempt struct {
 // run makes the attempt, from the workspace to after_run.
 func (a *attempt) run(ctx context.Context) error {
 	a.enter(schedule.StatusPreparingWorkspace)
-	template, err := prompt.Parse(a.Prompt)
+	template, err := prompt.ParseAt(a.Prompt, a.PromptLine)
 	if err == nil {
 		err = template.Check() // make no workspace for a prompt that cannot be rendered
 	}

@@ -21,6 +21,7 @@ type Job struct {
 	Refused    string            // why the work of the last session was not published, which the first prompt says; empty for nothing
 	Feedback   []prompt.Feedback // what was said about the work and nobody has answered, oldest first
 	Prompt     string            // the template, SPEC §5.4
+	PromptLine int               // of WORKFLOW.md, on which it begins; 0 counts as 1
 	MaxTurns   int               // of the session; positive
 	Codex      codex.Config
 	Policy     schedule.Policy // decides whether a session continues with the issue

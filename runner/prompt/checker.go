@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,8 +20,11 @@ type checker struct {
 	names    map[string]*typ // these, and what has been assigned
 	blocks   []block         // open, outermost first
 	out      strings.Builder // the source, rewritten for the engine
-	problems []error         // unknown names and values of the wrong type
+	problems Problems        // of the syntax, unknown names, and values of the wrong type
 	used     map[string]bool // the names that the source reads
+	// unbalanced says that a tag which closes or opens a block was not understood, so that
+	// nothing more can be said about what is open.
+	unbalanced bool
 }
 
 type block struct {
@@ -30,66 +34,66 @@ type block struct {
 	each *typ   // of a loop, while in its body
 }
 
-// check returns the source rewritten for the engine, the names that it reads, the
-// problems with its names and types, and an error if its syntax is wrong.
-func check(source string) (rewritten string, used map[string]bool, problems []error, err error) {
+// check returns the source rewritten for the engine, the names that it reads, and its
+// problems. The source begins on a line of a file. With a problem of the syntax, the
+// rewritten source has no meaning.
+func check(source string, line int) (rewritten string, used map[string]bool, problems Problems) {
 	c := &checker{schema: schema(), used: map[string]bool{}}
 	c.names = maps.Clone(c.schema)
-	for _, tok := range parser.Scan(source, parser.SourceLoc{LineNo: 1}, nil) {
-		if err := c.token(tok); err != nil {
-			return "", nil, nil, err
-		}
+	for _, tok := range parser.Scan(source, parser.SourceLoc{LineNo: line}, nil) {
+		c.token(tok)
 	}
-	if n := len(c.blocks); n > 0 {
+	if n := len(c.blocks); n > 0 && !c.unbalanced {
 		open := c.blocks[n-1]
-		return "", nil, nil, fmt.Errorf("line %d: {%% %s %%} is never closed; add {%% end%s %%}", open.line, open.tag, open.tag)
+		c.wrongSyntax(open.line, "{%% %s %%} is never closed; add {%% end%s %%}", open.tag, open.tag)
 	}
-	return c.out.String(), c.used, c.problems, nil
+	slices.SortStableFunc(c.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return c.out.String(), c.used, c.problems
 }
 
-func (c *checker) token(tok parser.Token) error {
+// wrongSyntax records a problem of the syntax.
+func (c *checker) wrongSyntax(line int, format string, args ...any) {
+	c.problems = append(c.problems, Problem{line, fmt.Sprintf(format, args...), ErrParse})
+}
+
+func (c *checker) token(tok parser.Token) {
 	args := tok.Args
-	var err error
 	switch verbatim := c.inside("raw", "comment"); {
 	case verbatim && tok.Name != "end"+c.blocks[len(c.blocks)-1].tag:
 	case tok.Type == parser.TextTokenType:
-		err = unclosed(tok)
+		c.unclosed(tok)
 	case tok.Type == parser.ObjTokenType:
-		args, err = c.output(tok)
+		args = c.output(tok)
 	case tok.Type == parser.TagTokenType:
-		args, err = c.tag(tok)
+		args = c.tag(tok)
 	}
 	if args == tok.Args {
 		c.out.WriteString(tok.Source)
-		return err
+		return
 	}
 	at := strings.LastIndex(tok.Source, tok.Args)
 	c.out.WriteString(tok.Source[:at] + args + tok.Source[at+len(tok.Args):])
-	return err
 }
 
-// unclosed returns an error for {{ or {% without its end, which the engine would
-// print as text.
-func unclosed(tok parser.Token) error {
+// unclosed records each {{ or {% without its end, which the engine would print as text.
+func (c *checker) unclosed(tok parser.Token) {
 	for i, line := range strings.Split(tok.Source, "\n") {
 		if strings.Contains(line, "{{") {
-			return fmt.Errorf("line %d: {{ without }} on the same line; close it, or put {%% raw %%} around text that has {{", tok.SourceLoc.LineNo+i)
-		}
-		if strings.Contains(line, "{%") {
-			return fmt.Errorf("line %d: {%% without a tag and %%}; close it, or put {%% raw %%} around text that has {%%", tok.SourceLoc.LineNo+i)
+			c.wrongSyntax(tok.SourceLoc.LineNo+i, "{{ without }} on the same line; close it, or put {%% raw %%} around text that has {{")
+		} else if strings.Contains(line, "{%") {
+			c.unbalanced = true
+			c.wrongSyntax(tok.SourceLoc.LineNo+i, "{%% without a tag and %%}; close it, or put {%% raw %%} around text that has {%%")
 		}
 	}
-	return nil
 }
 
-func (c *checker) output(tok parser.Token) (string, error) {
+func (c *checker) output(tok parser.Token) string {
 	e := c.expression(tok)
 	s := e.condition()
 	if s.kind == rangeType {
 		e.report(token{}, "%s is a range, which cannot be printed; go over it with {%% for %%}", tok.Args)
 	}
-	args, err := e.done()
-	return "(" + args + ") | show", err
+	return "(" + e.done() + ") | show"
 }
 
 func (c *checker) expression(tok parser.Token) *expression {

@@ -66,15 +66,16 @@ func (e *expression) expect(text string) { e.bad = !e.accept(text) || e.bad }
 // suppresses follow-up problems.
 func (e *expression) report(at token, format string, a ...any) *typ {
 	line := e.line + strings.Count(e.args[:at.at], "\n")
-	e.problems = append(e.problems, fmt.Errorf("line %d: %s", line, fmt.Sprintf(format, a...)))
+	e.problems = append(e.problems, Problem{line, fmt.Sprintf(format, a...), ErrRender})
 	return &typ{kind: unknown}
 }
 
-// done returns args with the edits applied. It fails when the grammar does not
+// done returns args with the edits applied. It records a problem when the grammar does not
 // allow args.
-func (e *expression) done() (string, error) {
+func (e *expression) done() string {
 	if e.bad || len(e.lex) > 0 {
-		return "", fmt.Errorf("line %d: syntax error in %q; write values, filters and comparisons only", e.line, e.args)
+		e.wrongSyntax(e.line, "syntax error in %q; write values, filters and comparisons only", e.args)
+		return ""
 	}
 	slices.SortStableFunc(e.edits, func(a, b edit) int { return a.from - b.from })
 	var out strings.Builder
@@ -85,7 +86,7 @@ func (e *expression) done() (string, error) {
 		at = edit.to
 	}
 	out.WriteString(e.args[at:])
-	return out.String(), nil
+	return out.String()
 }
 
 func (e *expression) condition() *typ {

@@ -16,35 +16,34 @@ var tags = []string{
 
 // tag checks one tag and returns its arguments, rewritten for the engine. The
 // engine itself checks which clause may stand in which block.
-func (c *checker) tag(tok parser.Token) (string, error) {
+func (c *checker) tag(tok parser.Token) string {
 	e := c.expression(tok)
 	if takesNoArguments(tok.Name) && tok.Args != "" {
-		return "", fmt.Errorf("line %d: {%% %s %%} takes no arguments; remove %q, or write elsif for another condition", e.line, tok.Name, tok.Args)
-	}
-	if len(c.blocks) > maxNesting {
-		return "", fmt.Errorf("line %d: more than %d blocks are open; close some", e.line, maxNesting)
+		c.wrongSyntax(e.line, "{%% %s %%} takes no arguments; remove %q, or write elsif for another condition", tok.Name, tok.Args)
+		e = c.expression(parser.Token{SourceLoc: tok.SourceLoc})
 	}
 	opened := block{tag: tok.Name, line: tok.SourceLoc.LineNo}
 	switch tok.Name {
 	case "include", "render":
-		return "", fmt.Errorf("line %d: {%% %s %%} is not available, since a prompt reads no files; write the text here", e.line, tok.Name)
+		c.wrongSyntax(e.line, "{%% %s %%} is not available, since a prompt reads no files; write the text here", tok.Name)
+		return ""
 	case "break", "continue", "cycle":
 		if !c.inLoop() {
-			return "", fmt.Errorf("line %d: {%% %s %%} is outside of a loop; put it in a {%% for %%}", e.line, tok.Name)
+			c.wrongSyntax(e.line, "{%% %s %%} is outside of a loop; put it in a {%% for %%}", tok.Name)
 		}
-		return tok.Args, nil
+		return tok.Args
 	case "comment", "raw":
-		c.blocks = append(c.blocks, opened)
-		return tok.Args, nil
+		c.open(opened)
+		return tok.Args
 	case "capture":
 		opened.name = e.binds()
-		c.blocks = append(c.blocks, opened)
+		c.open(opened)
 	case "for", "tablerow":
 		opened.name, opened.each = e.loop()
-		c.blocks = append(c.blocks, opened)
+		c.open(opened)
 	case "if", "unless", "case":
 		e.condition()
-		c.blocks = append(c.blocks, opened)
+		c.open(opened)
 	case "elsif":
 		e.condition()
 	case "when":
@@ -58,30 +57,44 @@ func (c *checker) tag(tok parser.Token) (string, error) {
 			c.blocks[len(c.blocks)-1].each = nil
 		}
 	default:
-		return "", c.end(tok)
+		c.end(tok)
+		return ""
 	}
 	return e.done()
 }
 
-// end closes the innermost block, or fails when the tag does not close it.
-func (c *checker) end(tok parser.Token) error {
+// open adds a block to those that are open.
+func (c *checker) open(b block) {
+	if len(c.blocks) == maxNesting+1 {
+		c.wrongSyntax(b.line, "more than %d blocks are open; close some", maxNesting)
+	}
+	c.blocks = append(c.blocks, b)
+}
+
+// end closes the innermost block, or records a problem when the tag does not close it.
+func (c *checker) end(tok parser.Token) {
 	line, last := tok.SourceLoc.LineNo, len(c.blocks)-1
 	opener, isEnd := strings.CutPrefix(tok.Name, "end")
+	known := isEnd && slices.Contains(tags, opener)
 	switch {
-	case !isEnd || !slices.Contains(tags, opener):
-		return fmt.Errorf("line %d: unknown tag %q; %s", line, tok.Name, suggestion(tok.Name, "", tags))
+	case c.unbalanced && isEnd: // what it closes is not known
+		return
+	case !known:
+		c.wrongSyntax(line, "unknown tag %q; %s", tok.Name, suggestion(tok.Name, "", tags))
 	case last < 0:
-		return fmt.Errorf("line %d: {%% %s %%} closes nothing; remove it", line, tok.Name)
+		c.wrongSyntax(line, "{%% %s %%} closes nothing; remove it", tok.Name)
 	case c.blocks[last].tag != opener:
 		open := c.blocks[last]
-		return fmt.Errorf("line %d: {%% %s %%} stands where {%% %s %%} of line %d is open; add {%% end%s %%} before it",
-			line, tok.Name, open.tag, open.line, open.tag)
+		c.wrongSyntax(line, "{%% %s %%} stands where {%% %s %%} of line %d is open; add {%% end%s %%} before it",
+			tok.Name, open.tag, open.line, open.tag)
+	default:
+		if opener == "capture" {
+			c.names[c.blocks[last].name] = plain
+		}
+		c.blocks = c.blocks[:last]
+		return
 	}
-	if opener == "capture" {
-		c.names[c.blocks[last].name] = plain
-	}
-	c.blocks = c.blocks[:last]
-	return nil
+	c.unbalanced = true
 }
 
 func takesNoArguments(tag string) bool {

@@ -38,38 +38,89 @@ const fallback = `You are working on an issue from the tracker: {{ issue.identif
 // Template is a parsed prompt. It is immutable, and safe for concurrent use.
 type Template struct {
 	source string // rewritten for the engine
+	line   int    // of the file, on which the source begins
 	err    error  // returned by Check
 	// printsFeedback says that the template names the feedback, so that nothing else has to
 	// tell the agent of it.
 	printsFeedback bool
 }
 
-// Parse reads a template; a blank source gives a minimal default. A syntax error
-// is an [ErrParse]. Unknown names and filters are reported by [Template.Check]
-// and [Template.Render], since SPEC §5.5 counts them as failures of a render.
-// Errors count lines from the first line of source.
-func Parse(source string) (*Template, error) {
+// Problem describes what is wrong on one line of a template.
+type Problem struct {
+	Line     int    // 0 when it is not known
+	Reason   string // what is wrong, and how to fix it
+	Category error  // ErrParse or ErrRender
+}
+
+// Error returns category, line and reason.
+func (p Problem) Error() string {
+	if p.Line == 0 {
+		return fmt.Sprintf("prompt: %v: %s", p.Category, p.Reason)
+	}
+	return fmt.Sprintf("prompt: %v: line %d: %s", p.Category, p.Line, p.Reason)
+}
+
+func (p Problem) Unwrap() error { return p.Category }
+
+// Problems holds all problems of one template, in the order of their lines.
+type Problems []Problem
+
+// Error returns each problem on a line of its own.
+func (ps Problems) Error() string { return errors.Join(ps.Unwrap()...).Error() }
+
+// Unwrap returns the problems for errors.Is.
+func (ps Problems) Unwrap() []error {
+	list := make([]error, len(ps))
+	for i, p := range ps {
+		list[i] = p
+	}
+	return list
+}
+
+// Parse reads a template; a blank source gives a minimal default. With a syntax error it
+// fails with all [Problems], of which one at least is an [ErrParse]. Unknown names and
+// filters alone are reported by [Template.Check] and [Template.Render], since SPEC §5.5
+// counts them as failures of a render. Errors count lines from the first line of source.
+func Parse(source string) (*Template, error) { return ParseAt(source, 1) }
+
+// ParseAt parses a template that begins on a line of a file, from whose first line errors
+// count. Line 0 counts as 1.
+func ParseAt(source string, line int) (*Template, error) {
+	line = max(line, 1)
 	if strings.TrimSpace(source) == "" {
 		source = fallback
 	}
 	if len(source) > maxChars {
-		return nil, fmt.Errorf("prompt: %w: the template has %d bytes; shorten it to %d", ErrParse, len(source), maxChars)
+		return nil, Problems{{0, fmt.Sprintf("the template has %d bytes; shorten it to %d", len(source), maxChars), ErrParse}}
 	}
 	source = strings.ToValidUTF8(source, "\uFFFD")
-	rewritten, names, problems, err := check(source)
-	if err == nil {
-		err = withEngine(func(e *liquid.Engine) error {
-			_, err := compile(e, source, "")
+	rewritten, names, problems := check(source, line)
+	if !errors.Is(problems, ErrParse) {
+		err := withEngine(func(e *liquid.Engine) error {
+			_, err := compile(e, source, "", line)
 			return err
 		})
+		if err != nil {
+			problems = append(problems, syntaxProblem(err))
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("prompt: %w: %w", ErrParse, err)
+	if errors.Is(problems, ErrParse) {
+		return nil, problems
 	}
-	for i, problem := range problems {
-		problems[i] = fmt.Errorf("prompt: %w: %w", ErrRender, problem)
+	t := &Template{source: rewritten, line: line, printsFeedback: names[feedbackVariable]}
+	if len(problems) > 0 {
+		t.err = problems
 	}
-	return &Template{rewritten, errors.Join(problems...), names[feedbackVariable]}, nil
+	return t, nil
+}
+
+// syntaxProblem returns the problem that the engine has with a source.
+func syntaxProblem(err error) Problem {
+	p := Problem{0, err.Error(), ErrParse}
+	if failure, ok := errors.AsType[liquid.SourceError](err); ok {
+		p.Line = failure.LineNumber()
+	}
+	return p
 }
 
 // Check reports every unknown name and filter, and every value in a place that
@@ -107,7 +158,7 @@ func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	}
 	var text string
 	err := withEngine(func(e *liquid.Engine) (err error) {
-		text, err = execute(e, t.source, bindings(issue, run))
+		text, err = t.execute(e, bindings(issue, run))
 		return err
 	})
 	if err != nil {
@@ -125,10 +176,10 @@ func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	return text, nil
 }
 
-// Check reports what is wrong with a template whatever the issue, as [ErrParse]
-// or [ErrRender].
-func Check(source string) error {
-	t, err := Parse(source)
+// Check returns what is wrong with a template whatever the issue, as [Problems]; nil for
+// nothing. The source begins on a line of a file.
+func Check(source string, line int) error {
+	t, err := ParseAt(source, line)
 	if err != nil {
 		return err
 	}
@@ -137,18 +188,18 @@ func Check(source string) error {
 
 // compile parses a source with the engine. With a path, errors name the innermost
 // line; without one they quote the source.
-func compile(e *liquid.Engine, source, path string) (template *liquid.Template, err error) {
+func compile(e *liquid.Engine, source, path string, line int) (template *liquid.Template, err error) {
 	defer recovered(&err)
-	template, failure := e.ParseTemplateLocation([]byte(source), path, 1)
+	template, failure := e.ParseTemplateLocation([]byte(source), path, line)
 	if failure != nil {
 		return nil, failure
 	}
 	return template, nil
 }
 
-func execute(e *liquid.Engine, source string, vars map[string]any) (_ string, err error) {
+func (t *Template) execute(e *liquid.Engine, vars map[string]any) (_ string, err error) {
 	defer recovered(&err)
-	template, err := compile(e, source, "prompt")
+	template, err := compile(e, t.source, "prompt", t.line)
 	if err != nil {
 		return "", err
 	}
