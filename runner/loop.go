@@ -56,6 +56,7 @@ type loop struct {
 	workers   map[tracker.ID]*worker
 	cleaning  map[tracker.ID]context.CancelCauseFunc
 	wg        sync.WaitGroup
+	pruning   sync.Mutex // held while old event logs are removed
 	inbox     chan message
 	nextPoll  time.Time
 	limit     *rateLimit
@@ -148,6 +149,7 @@ func (l *loop) open(ctx context.Context) error {
 // run repeats rounds and waits until there is nothing left to do.
 func (l *loop) run(ctx context.Context) error {
 	defer l.wg.Wait()
+	l.wg.Go(l.pruneLogs)
 	l.replan = true
 	for {
 		if l.replan && ctx.Err() == nil {

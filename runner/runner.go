@@ -70,7 +70,8 @@ type Runner struct {
 	Once         bool          // one tick, then return
 	MaxIssues    int           // sessions started in a tick at most; 0 leaves it to the workflow
 	Deadline     time.Duration // the tick ends before this much time has passed; 0 is never
-	Logs         string        // absolute path of the folder for event logs; empty for none
+	Logs         string        // absolute path of a folder for whole event logs, and for work that is not published; empty for none
+	Transcripts  string        // absolute path of the folder where event logs are kept without Logs, within limits; empty for none
 	Version      string        // of this program; sent to agents
 	Log          *slog.Logger
 	Progress     func(progress.Progress) // called soon after every change; may be nil, must be quick

@@ -3,7 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -95,18 +94,18 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 		job.Repository = l.repositoryFor(issue)
 		job.Refused = l.state.Deliveries[issue.ID].Refused
 	}
-	if l.Logs != "" {
-		job.EventLog = filepath.Join(l.Logs, fmt.Sprintf("%s-%d.jsonl", workspace.Key(issue.Identifier), claim.Sessions))
+	logs := l.logOptions(w, issue, claim)
+	if logs.Folder != "" {
+		w.eventLog = filepath.Join(logs.Folder, logs.Name)
 	}
-	w.eventLog = job.EventLog
 	log.Info("dispatched", "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
 	handOver := l.wf.Settings.Delivery.HandOver
-	l.wg.Go(func() { l.work(ctx, w, job, handOver) })
+	l.wg.Go(func() { l.work(ctx, w, job, logs, handOver) })
 }
 
 // work runs a session in the worker's own goroutine. Updates that arrive while
 // the loop is busy are merged, so a session never waits for the loop.
-func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, to workflow.HandOver) {
+func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, logs attempt.LogOptions, to workflow.HandOver) {
 	defer w.cancel(nil)
 	updates := newMailbox()
 	l.wg.Go(func() {
@@ -115,14 +114,18 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, to workflow
 		}
 		updates.drained <- struct{}{}
 	})
+	if logs.Folder != "" {
+		job.EventLog = attempt.OpenEventLog(logs)
+	}
 	var log SessionLog
 	outcome := l.RunSession(ctx, job, func(u attempt.Update) {
 		log.append(u)
 		updates.put(u)
 	})
-	outcome = handOver(ctx, job, to, outcome)
+	outcome = job.EventLog.End(handOver(ctx, job, to, outcome))
 	updates.close()
 	l.inbox <- exited{w, outcome, log}
+	l.pruneLogs()
 }
 
 // updated is the message that a session sent an update.

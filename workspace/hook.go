@@ -17,6 +17,7 @@ type HookError struct {
 	Hook   string // its name, such as after_run
 	Err    error
 	Output string // the end of its output, in one sanitized line
+	Lines  string // the same as the hook printed it
 }
 
 func (e *HookError) Unwrap() error { return e.Err }
@@ -138,10 +139,10 @@ func (r *Root) execHook(ctx context.Context, name, script string, ws Workspace, 
 	case <-s.done:
 	case <-ctx.Done():
 		ended := s.terminate(ctx, 0)
-		return errors.Join(&HookError{Hook: name, Err: context.Cause(ctx), Output: s.output.String()}, ended)
+		return errors.Join(&HookError{Hook: name, Err: context.Cause(ctx), Output: s.output.String(), Lines: s.output.lines()}, ended)
 	}
 	if s.exitErr != nil {
-		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, s.exitErr), Output: s.output.String()}
+		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, s.exitErr), Output: s.output.String(), Lines: s.output.lines()}
 	}
 	return s.killErr
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -80,6 +81,19 @@ func (t *tail) String() string {
 		return "[...] " + line
 	}
 	return line
+}
+
+// lines returns the tail as it was written, without the beginning of a line that is not
+// whole.
+func (t *tail) lines() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.truncated {
+		if _, rest, ok := bytes.Cut(t.buf, []byte("\n")); ok {
+			return "[...]\n" + string(rest)
+		}
+	}
+	return string(t.buf)
 }
 
 // collect reads a child's output to its end into the tail, and logs each line, or the

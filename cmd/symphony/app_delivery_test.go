@@ -54,7 +54,7 @@ func TestAnAppDeliversSignedCommits(t *testing.T) {
 	if rest > 6 {
 		t.Errorf("%d requests for a pull request: %q", rest, g.Log())
 	}
-	written := r.stdout + r.stderr + p.read("report.json") + p.read("logs/A-1-1.jsonl")
+	written := r.stdout + r.stderr + p.read("report.json") + p.eventLog("logs", "A-1")
 	for _, secret := range append([]string{issuedToken}, strings.Split(strings.TrimSpace(appKeyFile()), "\n")...) {
 		if strings.Contains(written, secret) && !strings.HasPrefix(secret, "-----") {
 			t.Errorf("%s was written", secret)

@@ -96,7 +96,7 @@ type recording struct{ thread, turn map[string]any }
 // recorded reads it from an event log, and makes the folder that it names.
 func recorded(b *testing.B, p *project) (r recording) {
 	b.Helper()
-	for line := range strings.Lines(p.read("logs/A-0-1.jsonl")) {
+	for line := range strings.Lines(p.eventLog("logs", "A-0")) {
 		var said struct {
 			Dir string
 			Msg struct {

@@ -78,7 +78,7 @@ func TestTheRealCodexWorksOnIssues(t *testing.T) {
 		if text := p.read("issues/" + issue + ".md"); !strings.Contains(text, "state: Review") {
 			t.Errorf("%s was not handed over:\n%s", issue, text)
 		}
-		if log := p.read("logs/" + issue + "-1.jsonl"); !strings.Contains(log, "turn/completed") {
+		if log := p.eventLog("logs", issue); !strings.Contains(log, "turn/completed") {
 			t.Errorf("the event log of %s does not tell of its turn", issue)
 		}
 	}

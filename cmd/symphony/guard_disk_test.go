@@ -144,7 +144,7 @@ func TestRaidReadsWhatCodexDenyNames(t *testing.T) {
 func TestRaidReadsWhatOtherSessionsMakeMeanwhile(t *testing.T) {
 	t.Parallel()
 	late := []string{
-		"workspaces/LATE/work", "workspaces/.symphony/LATE.json", "logs/LATE-1.jsonl", "elsewhere/state.json",
+		"workspaces/LATE/work", "workspaces/.symphony/LATE.json", "logs/LATE/1.jsonl", ".symphony/sessions/LATE/1.jsonl", "elsewhere/state.json",
 		".symphony/state.json", ".symphony/codex/home/LATE/sessions/rollout.jsonl", ".symphony/codex/tmp/LATE/file",
 	}
 	for name, posture := range map[string]string{"guard off": noGuard, "guarded": ""} {

@@ -104,7 +104,7 @@ codex:
 		t.Errorf("the environments were not looked at, so this shows nothing:\n%s\n%s",
 			p.read("workspaces/A-1/environ"), p.read("workspaces/A-1/hooked"))
 	}
-	if text := p.read("logs/A-1-1.jsonl"); !strings.Contains(text, "account/login/start") {
+	if text := p.eventLog("logs", "A-1"); !strings.Contains(text, "account/login/start") {
 		t.Error("the event log does not tell of the login")
 	}
 }

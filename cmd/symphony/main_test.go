@@ -100,6 +100,16 @@ func (p *project) write(name, text string) {
 	}
 }
 
+// eventLog returns the event log of the only session on an issue, below a folder of logs.
+func (p *project) eventLog(folder, issue string) string {
+	p.t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.dir, folder, issue, "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		p.t.Fatalf("event logs of %s: %v (%v)", issue, files, err)
+	}
+	return p.read(strings.TrimPrefix(files[0], p.dir+"/"))
+}
+
 func (p *project) read(name string) string {
 	p.t.Helper()
 	content, err := os.ReadFile(filepath.Join(p.dir, name))

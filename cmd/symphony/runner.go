@@ -70,6 +70,7 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 		Account:       a.account(),
 		Login:         a.login,
 		SessionDir:    sessionFolder(wf.Path),
+		Transcripts:   transcriptFolder(wf.Path),
 		Denied:        a.denied(wf.Path),
 		Redact:        a.redactor.String,
 		Version:       version(),

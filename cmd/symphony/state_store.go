@@ -122,6 +122,12 @@ func sessionFolder(workflowPath string) string {
 	return filepath.Join(dataFolder(workflowPath), "codex")
 }
 
+// transcriptFolder returns the folder where the sessions of a workflow leave their event
+// logs.
+func transcriptFolder(workflowPath string) string {
+	return filepath.Join(dataFolder(workflowPath), "sessions")
+}
+
 func (a *app) fileState(path string, use stateUse) *stateStore {
 	return &stateStore{redactor: a.redactor, exclusive: use != stateReadOnly, open: func(ctx context.Context) (backend, error) {
 		var f *store.File

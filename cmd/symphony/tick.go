@@ -70,7 +70,7 @@ symphony --once --command retry --issue GH-7 # first retry GH-7`,
 	flags.DurationVar(&t.deadline, "deadline", 0, "stop gracefully before this much time has passed")
 	flags.IntVar(&t.maxIssues, "max-issues", 0, "start at most this many issues in a tick (0: the limit of the workflow)")
 	port := flags.Int("port", 0, "serve status on 127.0.0.1:`N` (long-running mode; 0: any free port)")
-	flags.StringVar(&t.logs, "logs", "", "keep one event log per session in this `folder`")
+	flags.StringVar(&t.logs, "logs", "", "keep whole event logs in this `folder`, and never remove one (default .symphony/sessions, the latest)")
 	flags.StringVar(&t.reportFile, "report", "", "write the report, as JSON, to this `file` too")
 	flags.StringVar(&t.failOn, "fail-on", failNever, "`when` to exit 1 after a completed tick: never, failed (or parked), parked")
 	flags.StringVar(&t.order.command, "command", "", "obey this `word` on --issue first, like a comment /symphony WORD: retry, stop, park, resume, status")

@@ -168,7 +168,7 @@ func TestWorkOfSeveralSessionsStandsAside(t *testing.T) {
 	}
 	f.deliver = func(Delivery) error { return nil }
 	f.setScript("- [ ] Run `test ! -e a.txt && test ! -e c.txt && test -e again.txt && git merge -q --no-edit unpublished && test -e c.txt && git merge -q --no-edit unpublished-2`\n")
-	f.job.EventLog = f.path("logs", "later.jsonl")
+	f.logs = f.path("later-logs")
 	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
 		t.Errorf("%+v", got)
 	}

@@ -105,9 +105,10 @@ func (a *attempt) run(ctx context.Context) error {
 	if a.Repository != nil {
 		prepare = a.Workspaces.Begin
 	}
+	began := time.Now()
 	ws, err := prepare(ctx, issue)
 	if err != nil {
-		return err
+		return a.logHook(began, err)
 	}
 	a.enter(schedule.StatusBuildingPrompt)
 	prompts, err := a.prompts(template, !ws.CreatedNow)
@@ -120,7 +121,7 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 	defer a.afterRun(ctx, ws)
 	a.enter(schedule.StatusLaunchingAgentProcess)
-	if err := a.Workspaces.BeforeRun(ctx, ws); err != nil {
+	if err := a.beforeRun(ctx, ws); err != nil {
 		return err
 	}
 	before := a.fingerprint(ctx, ws)
@@ -134,6 +135,12 @@ func (a *attempt) run(ctx context.Context) error {
 	return err
 }
 
+// beforeRun runs the hook.
+func (a *attempt) beforeRun(ctx context.Context, ws workspace.Workspace) error {
+	began := time.Now()
+	return a.logHook(began, a.Workspaces.BeforeRun(ctx, ws))
+}
+
 // afterRun runs the hook after every attempt, also a failed one (SPEC §5.3.4). Its
 // failure does not change the outcome but is reported: the commits that a hook
 // pushes, for example, exist nowhere else. In a stopped session it has less time.
@@ -141,7 +148,8 @@ func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
 	a.enter(schedule.StatusFinishing)
 	rest, cancel := a.restOf(ctx)
 	defer cancel()
-	if err := a.Workspaces.AfterRun(rest, ws); err != nil {
+	began := time.Now()
+	if err := a.logHook(began, a.Workspaces.AfterRun(rest, ws)); err != nil {
 		a.warnings = append(a.warnings, a.brief(err.Error())) // package workspace has logged it
 	}
 }
@@ -188,14 +196,8 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, open ope
 		return err
 	}
 	a.pid = process.PID()
-	events := openEventLog(a.EventLog, a.Redact, a.logger())
-	defer func() {
-		if err := events.close(); err != nil {
-			a.warnings = append(a.warnings, a.brief(err.Error()))
-		}
-	}()
 	a.enter(schedule.StatusInitializingSession)
-	err = a.runSession(ctx, process, options, events, open, use)
+	err = a.runSession(ctx, process, options, open, use)
 	a.enter(schedule.StatusFinishing)
 	process.SetLogger(a.Log.With("session_id", a.lastSession))
 	if errors.Is(err, codex.ErrPortExit) {
@@ -205,12 +207,12 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, open ope
 }
 
 // runSession opens a session with the agent process and calls use with it.
-func (a *attempt) runSession(ctx context.Context, process *workspace.Process, options codex.Options, events *eventLog, open openSession, use func(*codex.Session) error) error {
+func (a *attempt) runSession(ctx context.Context, process *workspace.Process, options codex.Options, open openSession, use func(*codex.Session) error) error {
 	options.Events = func(e codex.Event) {
-		events.event(e)
+		a.EventLog.event(e)
 		a.onEvent(e)
 	}
-	options.Wire = events.wire
+	options.Wire = a.EventLog.wire
 	session, err := open(ctx, process, options)
 	if err != nil {
 		return err

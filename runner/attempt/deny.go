@@ -230,8 +230,8 @@ func (a *attempt) deniedPaths(home string) []string {
 	if a.Repository != nil && a.Repository.Host != nil { // the preflight has none
 		paths = append(paths, a.Repository.Host.Dir())
 	}
-	if a.EventLog != "" {
-		paths = append(paths, filepath.Dir(a.EventLog))
+	if logs := a.EventLog.folder(); logs != "" {
+		paths = append(paths, logs)
 	}
 	return paths
 }

@@ -4,139 +4,299 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/transcript"
+	"github.com/symphony-runner/symphony/workspace"
 )
 
 const (
-	maxEventLine = 64 << 10 // a longer message is replaced by its size
-	maxEventLog  = 64 << 20 // bytes of one log; later messages are not written
+	maxEventLine = 64 << 10 // of a longer message the long texts lose their middle
+	maxShortened = 4 << 20  // of a message above this only the size is kept
+	// The bounds of a log, in bytes, with and without the pieces of texts. What comes later
+	// is not written, except the hooks and the outcome.
+	maxWholeLog, maxEventLog = 64 << 20, 16 << 20
 )
 
-// eventLog writes the wire and the events of a session to a file, one JSON object a
-// line: {"t_ms", "dir": ">" to the agent, "<" from it, "msg"} or {"t_ms", "event"}.
-// A log that cannot be written is a warning, not a failure (SPEC §13.2). The zero
-// value writes nothing.
-type eventLog struct {
+// LogOptions say where and how an event log is written.
+type LogOptions struct {
+	Folder  string // absolute; the agent can read nothing in it
+	Name    string // of the file in it, see [transcript.Name]
+	Session transcript.Session
+	Pieces  bool                // also the pieces of which texts and outputs arrive
+	Redact  func(string) string // hides secrets; nil hides none
+	Log     *slog.Logger
+}
+
+// EventLog writes the wire and the events of a session to a file, one [transcript.Line]
+// after the other. A log that cannot be written is a warning, not a failure (SPEC §13.2).
+// A nil EventLog writes nothing.
+type EventLog struct {
+	LogOptions
+
 	mu      sync.Mutex
 	file    *os.File
 	out     *bufio.Writer
-	redact  func(string) string
-	log     *slog.Logger
-	began   time.Time
 	written int   // bytes
+	limit   int   // of them
 	stopped error // why the log ended early; nil while it is written
+	broken  bool  // it cannot be written any more
 }
 
-// eventLine is one line of the event log.
-type eventLine struct {
-	Millis  int64           `json:"t_ms"`
-	Dir     string          `json:"dir,omitempty"`
-	Msg     json.RawMessage `json:"msg,omitempty"`
-	Omitted int             `json:"omitted_bytes,omitempty"` // bytes of a message that is too long to keep, or the output of a program of the host
-	Event   *codex.Event    `json:"event,omitempty"`
-}
-
-// openEventLog opens the log at path and appends to what it holds. If path is empty
-// or cannot be opened, the log writes nothing; close returns why.
-func openEventLog(path string, redact func(string) string, log *slog.Logger) *eventLog {
-	l := &eventLog{redact: redact, log: log, began: time.Now()}
-	if path == "" {
-		return l
+// OpenEventLog makes the log of a session and writes its first line.
+func OpenEventLog(o LogOptions) *EventLog {
+	if o.Redact == nil {
+		o.Redact = func(text string) string { return text }
 	}
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err == nil {
-		l.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	l := &EventLog{LogOptions: o, limit: maxEventLog}
+	if o.Pieces {
+		l.limit = maxWholeLog
 	}
-	if err != nil {
-		l.stop(fmt.Errorf("no event log for this session: %w; check --logs", err))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var err error
+	if l.file, err = transcript.Create(o.Folder, o.Name); err != nil {
+		l.stop(fmt.Errorf("no event log for this session: %w; make the folder of the logs writable", err))
+		l.broken = true
 		return l
 	}
 	l.out = bufio.NewWriter(l.file)
+	l.writeLine(transcript.Line{Session: &l.Session})
 	return l
 }
 
-// wire writes one message. The reader and the writer of the session call it.
-func (l *eventLog) wire(dir byte, line []byte) {
-	if l.out == nil {
-		return
+// End writes how the session ended, closes the log, and returns the outcome with a
+// warning if the log is not complete.
+func (l *EventLog) End(o schedule.Outcome) schedule.Outcome {
+	if l == nil {
+		return o
 	}
-	e := eventLine{Dir: string(dir)}
-	switch {
-	case len(line) > maxEventLine || isProgramOutput(line):
-		e.Omitted = len(line)
-	case json.Valid(line):
-		e.Msg = line
-	default:
-		e.Msg, _ = json.Marshal(string(line))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writeLine(transcript.Line{Outcome: &transcript.Outcome{
+		Class: string(o.Class), Status: string(o.Status), Why: o.Why, Question: o.Question, Refused: o.Refused, Warnings: o.Warnings,
+		Turns: o.Turns, Input: o.Usage.Input, Output: o.Usage.Output,
+	}})
+	if l.file != nil {
+		if err := l.file.Close(); err != nil {
+			l.fail(err)
+		}
 	}
-	l.write(e)
+	if l.stopped != nil {
+		o.Warnings = append(o.Warnings, l.Redact(l.stopped.Error()))
+	}
+	return o
 }
 
-// isProgramOutput reports whether a message is output of a program of the host. It can
-// be a pack with all the agent's work, which no redaction can read.
-func isProgramOutput(line []byte) bool {
-	const head = 100 // bytes in which the method is
-	return bytes.Contains(line[:min(len(line), head)], []byte(`"method":"command/exec/outputDelta"`))
+// folder returns the folder of all logs, empty if the session has none.
+func (l *EventLog) folder() string {
+	if l == nil {
+		return ""
+	}
+	return l.Folder
+}
+
+// wire writes one message. The reader and the writer of the session call it.
+func (l *EventLog) wire(dir byte, line []byte) {
+	if l == nil {
+		return
+	}
+	piece := isPiece(line)
+	if piece && !l.Pieces {
+		return
+	}
+	m := transcript.Line{Dir: string(dir)}
+	switch {
+	case isProgramOutput(line):
+		m.Omitted = len(line)
+	case len(line) > maxEventLine:
+		m.Msg = shorten([]byte(l.redactLong(line)))
+		m.Omitted = max(len(line)-len(m.Msg), 1)
+	case json.Valid(line):
+		m.Msg = line
+	default:
+		m.Msg, _ = json.Marshal(string(line)) // a string always marshals
+	}
+	l.write(m, !piece)
+}
+
+// redactLong hides the secrets of a long message before it is shortened: a part of one is
+// not found any more. A message that is too long for that is nothing.
+func (l *EventLog) redactLong(line []byte) string {
+	if len(line) > maxShortened {
+		return ""
+	}
+	return l.Redact(string(line))
 }
 
 // event writes one event, unless the wire already has it.
-func (l *eventLog) event(event codex.Event) {
-	if l.out == nil || event.Kind == codex.Notification || event.Kind == codex.OtherMessage {
+func (l *EventLog) event(event codex.Event) {
+	if l == nil || event.Kind == codex.Notification || event.Kind == codex.OtherMessage {
 		return
 	}
-	l.write(eventLine{Event: &event})
+	l.write(transcript.Line{Event: &event}, true)
 }
 
-// write appends a line, unless the log has stopped.
-func (l *eventLog) write(e eventLine) {
+// hook writes how a hook ended. The output is what it printed at its end.
+func (l *EventLog) hook(name, output string, exit *int, took time.Duration, failure string) {
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stopped != nil {
+	l.writeLine(transcript.Line{Hook: &transcript.Hook{Name: name, Exit: exit, Error: failure, Output: output, Millis: took.Milliseconds()}})
+}
+
+// write appends a line, unless the log has reached its limit.
+func (l *EventLog) write(e transcript.Line, flush bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.stopped != nil:
+		return
+	case l.written > l.limit:
+		l.stop(fmt.Errorf("the event log ends early: it has reached its limit of %d bytes", l.limit))
 		return
 	}
-	if l.written > maxEventLog {
-		l.stop(fmt.Errorf("the event log ends early: it has reached its limit of %d bytes", maxEventLog))
+	l.append(e)
+	if flush { // somebody may be following it
+		l.flush()
+	}
+}
+
+// writeLine appends a line also above the limit. l.mu must be held.
+func (l *EventLog) writeLine(e transcript.Line) {
+	l.append(e)
+	l.flush()
+}
+
+// append appends a line. l.mu must be held.
+func (l *EventLog) append(e transcript.Line) {
+	if l.broken {
 		return
 	}
-	e.Millis = time.Since(l.began).Milliseconds()
+	e.Millis = max(time.Since(l.Session.Began), 0).Milliseconds()
 	var line strings.Builder
 	out := json.NewEncoder(&line)
 	out.SetEscapeHTML(false) // people read it
 	err := out.Encode(e)
 	if err == nil {
 		n := 0
-		n, err = l.out.WriteString(l.redact(line.String()))
+		n, err = l.out.WriteString(l.Redact(line.String()))
 		l.written += n
 	}
 	if err != nil {
-		l.stop(fmt.Errorf("the event log ends early: %w; check the disk of --logs", err))
+		l.fail(err)
 	}
 }
 
-// stop ends the log for good and logs why. l.mu must be held, or the log not be in
-// use yet.
-func (l *eventLog) stop(err error) {
+// flush gives what was appended to the system. l.mu must be held.
+func (l *EventLog) flush() {
+	if l.broken {
+		return
+	}
+	if err := l.out.Flush(); err != nil {
+		l.fail(err)
+	}
+}
+
+// fail ends a log that cannot be written. l.mu must be held.
+func (l *EventLog) fail(err error) {
+	l.broken = true
+	if l.stopped == nil {
+		l.stop(fmt.Errorf("the event log ends early: %w; look for room on the disk of the logs", err))
+	}
+}
+
+// stop ends the log and logs why. l.mu must be held.
+func (l *EventLog) stop(err error) {
 	l.stopped = err
-	l.log.Warn(err.Error())
+	l.Log.Warn(err.Error())
 }
 
-// close closes the file. It returns why the log is not complete, which is logged
-// too.
-func (l *eventLog) close() error {
-	if l.out == nil {
-		return l.stopped
+// methodOf returns the beginning of a message from its method on. Codex writes the method
+// first.
+func methodOf(line []byte) []byte {
+	const head = 100 // bytes in which the method is
+	_, method, _ := bytes.Cut(line[:min(len(line), head)], []byte(`"method":"`))
+	return method
+}
+
+// isPiece reports whether a message is a piece of a text or of an output, which arrives as
+// a whole when it is complete.
+func isPiece(line []byte) bool {
+	method, _, _ := bytes.Cut(methodOf(line), []byte(`"`))
+	return bytes.HasSuffix(method, []byte("elta"))
+}
+
+// isProgramOutput reports whether a message is output of a program of the host. It can
+// be a pack with all the agent's work, which no redaction can read.
+func isProgramOutput(line []byte) bool {
+	return bytes.HasPrefix(methodOf(line), []byte("command/exec/outputDelta"))
+}
+
+// logHook writes into the event log how a hook failed outside of the sandbox, if that is
+// the error, and returns the error.
+func (a *attempt) logHook(began time.Time, err error) error {
+	failed, ok := errors.AsType[*workspace.HookError](err)
+	if !ok {
+		return err
 	}
-	if err := l.out.Flush(); err != nil && l.stopped == nil {
-		l.stop(fmt.Errorf("the event log ends early: %w; check the disk of --logs", err))
+	var status *int
+	if exit, ok := errors.AsType[*workspace.ExitError](failed); ok {
+		status = &exit.Code
 	}
-	l.file.Close()
-	return l.stopped
+	a.EventLog.hook(failed.Hook, failed.Lines, status, time.Since(began), a.brief(failed.Error()))
+	return err
+}
+
+// shorten returns a message, which is JSON, whose long texts and lists have lost their
+// middle or end so that it has at most maxEventLine bytes; nil if that is not possible.
+func shorten(message []byte) json.RawMessage {
+	in := json.NewDecoder(bytes.NewReader(message))
+	in.UseNumber()
+	var v any
+	if in.Decode(&v) != nil {
+		return nil
+	}
+	for limit := maxEventLine / 4; limit >= 64; limit /= 4 {
+		var b bytes.Buffer
+		out := json.NewEncoder(&b)
+		out.SetEscapeHTML(false)
+		if out.Encode(shortenValue(v, limit)) == nil && b.Len() <= maxEventLine {
+			return bytes.TrimSpace(b.Bytes())
+		}
+	}
+	return nil
+}
+
+// shortenValue returns a value of JSON with texts of about limit bytes, and lists of a
+// sixteenth as many elements.
+func shortenValue(v any, limit int) any {
+	switch v := v.(type) {
+	case string:
+		short, _ := transcript.WithoutMiddle(v, limit)
+		return short
+	case []any:
+		short := make([]any, min(len(v), max(limit/16, 1)))
+		for i := range short {
+			short[i] = shortenValue(v[i], limit)
+		}
+		return short
+	case map[string]any:
+		short := make(map[string]any, len(v))
+		for name, of := range v {
+			short[name] = shortenValue(of, limit)
+		}
+		return short
+	}
+	return v
 }

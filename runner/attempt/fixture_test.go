@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/file"
 	"github.com/symphony-runner/symphony/workspace"
@@ -46,10 +48,13 @@ type fixture struct {
 	hooks    workspace.Hooks
 	grace    workspace.Grace
 	onUpdate func(Update) // called for each update
+	logs     string       // the folder of the event logs; empty for none
+	pieces   bool         // they have the pieces of texts
 
 	updates  []Update // of the last run
 	returned bool     // whether the last run has returned
 	log      *logBuffer
+	runs     int
 }
 
 // newFixture returns a fixture whose issue is the script. Its hooks and its agent
@@ -57,6 +62,7 @@ type fixture struct {
 func newFixture(t testing.TB, script string) *fixture {
 	t.Helper()
 	f := &fixture{t: t, dir: t.TempDir(), grace: patient, onUpdate: func(Update) {}, log: &logBuffer{}}
+	f.logs = f.path("logs")
 	for _, name := range []string{"issues", "home"} {
 		if err := os.Mkdir(filepath.Join(f.dir, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -72,7 +78,7 @@ func newFixture(t testing.TB, script string) *fixture {
 		t.Fatal(err)
 	}
 	f.job = Job{
-		MaxTurns: 1, Tracker: adapter, EventLog: f.path("logs", "events.jsonl"), Version: "1", Log: log,
+		MaxTurns: 1, Tracker: adapter, Version: "1", Log: log,
 		Codex: codex.Config{
 			Command:     "echo $$ > " + quote(f.path("agent.pid")) + "\n" + f.trace("agent") + "\n" + f.agent(),
 			ReadTimeout: time.Minute, TurnTimeout: forever,
@@ -153,6 +159,7 @@ func (f *fixture) run(ctx context.Context) schedule.Outcome {
 	f.t.Helper()
 	f.openWorkspaces()
 	f.updates, f.returned = nil, false
+	f.job.EventLog = f.openLog()
 	outcome := Run(ctx, f.job, func(u Update) {
 		if f.returned {
 			f.t.Errorf("an update after the end: %+v", u)
@@ -161,6 +168,7 @@ func (f *fixture) run(ctx context.Context) schedule.Outcome {
 		f.onUpdate(u)
 	})
 	f.returned = true
+	outcome = f.job.EventLog.End(outcome)
 	if pid, started := f.readPID("agent.pid"); started {
 		f.assertDead(pid)
 	}
@@ -231,18 +239,70 @@ type eventLogLine struct {
 	Msg     any            `json:"msg"`
 	Omitted int            `json:"omitted_bytes"`
 	Event   map[string]any `json:"event"`
+
+	Session *transcript.Session `json:"session"`
+	Hook    *transcript.Hook    `json:"hook"`
+	Outcome *transcript.Outcome `json:"outcome"`
 }
 
-// readEventLog returns the lines of the job's event log.
-func (f *fixture) readEventLog() []eventLogLine {
+// wire returns the lines of messages.
+func (f *fixture) wire() []eventLogLine {
+	return slices.DeleteFunc(f.readEventLog(), func(l eventLogLine) bool { return l.Dir == "" })
+}
+
+// hooksLogged returns the hooks in the event logs.
+func (f *fixture) hooksLogged() (all []transcript.Hook) {
+	for _, l := range f.readEventLog() {
+		if l.Hook != nil {
+			l.Hook.Millis = 0
+			all = append(all, *l.Hook)
+		}
+	}
+	return all
+}
+
+// openLog opens the event log of the next run.
+func (f *fixture) openLog() *EventLog {
+	if f.logs == "" {
+		return nil
+	}
+	f.runs++
+	began := time.Now()
+	return OpenEventLog(LogOptions{
+		Folder: f.logs, Name: transcript.Name(issueName, began, f.runs), Pieces: f.pieces, Redact: f.job.Redact, Log: f.job.Log,
+		Session: transcript.Session{Began: began, IssueID: string(f.job.Issue.ID), Identifier: f.job.Issue.Identifier, Number: f.runs},
+	})
+}
+
+// logFile returns the path of the only event log.
+func (f *fixture) logFile() string {
 	f.t.Helper()
-	file, err := os.Open(f.job.EventLog)
+	files, err := transcript.List(os.DirFS(f.logs))
+	if err != nil || len(files) != 1 {
+		f.t.Fatalf("%v (%v)", files, err)
+	}
+	return filepath.Join(f.logs, files[0].Path)
+}
+
+// readLog returns the text of the event logs.
+func (f *fixture) readLog() string {
+	f.t.Helper()
+	files, err := transcript.List(os.DirFS(f.logs))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	defer file.Close()
+	text := ""
+	for _, file := range files {
+		text += f.readText(filepath.Join(f.logs, file.Path))
+	}
+	return text
+}
+
+// readEventLog returns the lines of the event logs.
+func (f *fixture) readEventLog() []eventLogLine {
+	f.t.Helper()
 	var all []eventLogLine
-	lines := bufio.NewScanner(file)
+	lines := bufio.NewScanner(strings.NewReader(f.readLog()))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var k eventLogLine

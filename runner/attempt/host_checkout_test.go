@@ -84,7 +84,7 @@ func TestTheNextSessionOfSuchAServerGoesOnInTheWorkspace(t *testing.T) {
 	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Idle {
 		t.Errorf("%+v", got)
 	}
-	if !strings.Contains(f.readText(f.job.EventLog), "what they changed is not committed") {
+	if !strings.Contains(f.readLog(), "what they changed is not committed") {
 		t.Error("the agent is not told")
 	}
 	if status := f.readText(f.path("root", "status")); status != " D README.md\n?? a.txt\n?? b.txt\n" {

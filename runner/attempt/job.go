@@ -40,7 +40,7 @@ type Job struct {
 	Reply     func(ctx context.Context, id, text string, resolve bool) error
 	Preflight *PreflightOnce      // shared by the sessions of a tick; nil checks nothing before the first turn
 	Redact    func(string) string // hides secrets in texts that leave the program; nil hides none
-	EventLog  string              // absolute path of a file for the session's wire and events; empty for none
+	EventLog  *EventLog           // of the session; nil for none. The caller ends it
 	Version   string              // of this program, sent to the agent
 	Warn      func(string)        // gets the warnings of [Preflight]; nil drops them
 	Log       *slog.Logger

@@ -168,7 +168,7 @@ func TestCodexWorksOnFilesInGitLFS(t *testing.T) {
 	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
 		t.Fatalf("%+v", got)
 	}
-	if log := f.readText(f.job.EventLog); !strings.Contains(log, "the command ran") {
+	if log := f.readLog(); !strings.Contains(log, "the command ran") {
 		t.Error("the command did not run")
 	}
 	f.assertModel("new")

@@ -157,7 +157,8 @@ func (a *attempt) runWithTrustedHooks(ctx context.Context, ws workspace.Workspac
 		return err
 	}
 	if ws.CreatedNow {
-		if err = a.Workspaces.AfterCreate(ctx, ws); err == nil {
+		began := time.Now()
+		if err = a.logHook(began, a.Workspaces.AfterCreate(ctx, ws)); err == nil {
 			err = a.finishWorkspace(ws)
 		}
 		if err != nil {
@@ -165,7 +166,7 @@ func (a *attempt) runWithTrustedHooks(ctx context.Context, ws workspace.Workspac
 		}
 	}
 	defer a.afterRun(ctx, ws)
-	if err := a.Workspaces.BeforeRun(ctx, ws); err != nil {
+	if err := a.beforeRun(ctx, ws); err != nil {
 		return err
 	}
 	return a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {

@@ -44,7 +44,7 @@ func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
 				t.Fatalf("%+v", got)
 			}
 			f.assertPublished("2", "a.txt", "b.txt", "c.txt")
-			if log := f.readText(f.job.EventLog); !strings.Contains(log, "the command ran") || strings.Contains(log, "deltaBase64") {
+			if log := f.readLog(); !strings.Contains(log, "the command ran") || strings.Contains(log, "deltaBase64") {
 				t.Error("the event log tells of no command, or holds the pack with the work")
 			}
 			if len(f.deliveries) != 2 || f.deliveries[1].Title != "Add a and b" || f.deliveries[1].Tested != passed {
@@ -98,14 +98,14 @@ func TestCodexWorksInARepositoryThatHasItsSettings(t *testing.T) {
 			if got := f.session(t.Context()); got.Class != schedule.IssueFailed || !strings.Contains(got.Why, failure.Error()) {
 				t.Errorf("%+v", got)
 			}
-			if log := f.readText(f.job.EventLog); !strings.Contains(log, "so far 0") {
+			if log := f.readLog(); !strings.Contains(log, "so far 0") {
 				t.Error("the agent could not work")
 			}
 			failure = nil
 			if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
 				t.Errorf("%+v", got)
 			}
-			if log := f.readText(f.job.EventLog); !strings.Contains(log, "again 0") {
+			if log := f.readLog(); !strings.Contains(log, "again 0") {
 				t.Error("the agent could not work again")
 			}
 			if got := f.git(f.origin, "diff", "--name-status", "main", f.branch.String()); got != test.want {
@@ -169,7 +169,7 @@ func TestCodexWorksAgainAfterAHostileSession(t *testing.T) {
 			if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
 				t.Errorf("%+v", got)
 			}
-			if log := f.readText(f.job.EventLog); !strings.Contains(log, "hostile 0") || !strings.Contains(log, "the second worked") {
+			if log := f.readLog(); !strings.Contains(log, "hostile 0") || !strings.Contains(log, "the second worked") {
 				t.Error("the commands did not run")
 			}
 			if files, _ := f.published(); !slices.Contains(files, "a.txt") {
@@ -213,7 +213,7 @@ func TestCodexLeavesItsWorkInAWorkspaceThatTheHostHasFilled(t *testing.T) {
 		if got := f.session(t.Context()); got.Class != schedule.Done || len(got.Warnings) > 0 {
 			t.Fatalf("%+v", got)
 		}
-		if !strings.Contains(f.readText(f.job.EventLog), want) {
+		if !strings.Contains(f.readLog(), want) {
 			t.Errorf("the log does not say %q", want)
 		}
 	}

@@ -28,6 +28,7 @@ func TestTheWorkOfASessionIsPublishedAtItsEnd(t *testing.T) {
 	f := newRepositoryFixture(t, "- [ ] Run `test \"$(cat README.md)\" = hello && test \"$(git branch --show-current)\" = symphony/ABC-1 && git status --porcelain > ../status`\n"+
 		"- [ ] Create `a.txt` containing `one`\n- [ ] Run `git add -A && git commit -qm one`\n"+
 		"- [ ] Create `b.txt` containing `two`\n- [ ] Run `mkdir cache && touch cache/x`\n")
+	f.pieces = true
 	got := f.session(t.Context())
 	if got.Class != schedule.Done || !got.Delivered || got.Idle || len(got.Warnings) > 0 {
 		t.Errorf("%+v", got)
@@ -36,7 +37,7 @@ func TestTheWorkOfASessionIsPublishedAtItsEnd(t *testing.T) {
 	if status := f.readText(f.path("root", "status")); status != "" {
 		t.Errorf("the agent began with changes: %s", status)
 	}
-	if log := f.readText(f.job.EventLog); strings.Contains(log, "deltaBase64") || !strings.Contains(log, "omitted_bytes") {
+	if log := f.readLog(); strings.Contains(log, "deltaBase64") || !strings.Contains(log, "omitted_bytes") {
 		t.Error("the event log holds the pack with the work")
 	}
 	if len(f.deliveries) != 1 || f.deliveries[0].Unproven || f.deliveries[0].Tested != "" {
@@ -81,7 +82,7 @@ func TestWorkIsPublishedDuringTheSession(t *testing.T) {
 			if diff := cmp.Diff(test.titles, titles); diff != "" {
 				t.Error(diff)
 			}
-			log := f.readText(f.job.EventLog)
+			log := f.readLog()
 			if refused := strings.Contains(name, "refused"); refused != strings.Contains(log, "- .github/x: the path is protected") {
 				t.Errorf("the agent is told of the refusal: %v", !refused)
 			}
@@ -103,7 +104,7 @@ func TestASessionThatMakesNothingPublishesNothing(t *testing.T) {
 	if f.isPublished() {
 		t.Error("something is published")
 	}
-	if !strings.Contains(f.readText(f.job.EventLog), "There is nothing new to publish: take the agent's work: nothing_new. End your turn") {
+	if !strings.Contains(f.readLog(), "There is nothing new to publish: take the agent's work: nothing_new. End your turn") {
 		t.Error("the agent is not told that there is nothing new")
 	}
 }

@@ -24,7 +24,7 @@ func TestALaterSessionContinuesTheThread(t *testing.T) {
 		t.Fatalf("%+v", first)
 	}
 	f.job.Thread, f.job.Issue, f.job.Attempt = first.Thread, *first.Issue, 1
-	f.job.EventLog = f.path("logs", "second.jsonl")
+	f.logs = f.path("second-logs")
 	second := f.run(t.Context())
 
 	// Tokens that the thread used before are not counted again.
@@ -71,7 +71,7 @@ func TestAResumedThreadIsGivenThePromptOfTheNewAttempt(t *testing.T) {
 			f.setScript("The issue was edited.\n")
 			f.job.Thread, f.job.Attempt, f.job.MaxTurns = first.Thread, 1, 2
 			f.job.Prompt = "The prompt was edited. {{ issue.description }} {{ attempt }} {{ run.resumed }} {{ run.workspace_kept }}"
-			f.job.EventLog = f.path("logs", "second.jsonl")
+			f.logs = f.path("second-logs")
 			second := f.run(t.Context())
 			turns := f.requests("turn/start")
 			if len(turns) != 2 || turns[0].Thread != first.Thread || turns[1].Thread != first.Thread {
@@ -110,7 +110,7 @@ func TestASessionWhoseThreadCannotBeResumedStartsANewOne(t *testing.T) {
 			if err := lose(f); err != nil {
 				t.Fatal(err)
 			}
-			f.job.EventLog = f.path("logs", "second.jsonl")
+			f.logs = f.path("second-logs")
 			got := f.run(t.Context())
 			if got.Class != schedule.Done || got.Thread == "" || got.Thread == first.Thread || got.Thread == f.job.Thread {
 				t.Errorf("%+v", got)

@@ -45,8 +45,9 @@ func (a *attempt) sandboxedHook(ctx context.Context, session *codex.Session, nam
 	hooks := a.Repository.Hooks
 	log := a.logger().With("hook", name)
 	log.InfoContext(ctx, "hook started")
+	began := time.Now()
 	code, output, err := a.shell(ctx, session, script, hooks.Timeout, hooks.Env)
-	failed := &workspace.HookError{Hook: name, Output: untrusted.Output(output, maxHookOutput)}
+	failed := &workspace.HookError{Hook: name, Output: untrusted.Output(output, maxHookOutput), Lines: output}
 	switch {
 	case errors.Is(err, codex.ErrExecTimeout):
 		failed.Err = fmt.Errorf("%w: it ran longer than hooks.timeout_ms (%d)", workspace.ErrHookTimeout, hooks.Timeout.Milliseconds())
@@ -59,10 +60,11 @@ func (a *attempt) sandboxedHook(ctx context.Context, session *codex.Session, nam
 	case code != 0:
 		failed.Err = fmt.Errorf("%w: %w", workspace.ErrHook, &workspace.ExitError{Code: code, Output: failed.Output})
 	default:
+		a.EventLog.hook(name, output, &code, time.Since(began), "")
 		return nil
 	}
 	log.WarnContext(ctx, "hook failed", "error", failed)
-	return failed
+	return a.logHook(began, failed)
 }
 
 // sandboxedAfterRun runs after_run, whose failure changes no outcome, unless it runs

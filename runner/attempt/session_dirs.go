@@ -42,15 +42,10 @@ func Forget(sessionDir, identifier string) error {
 	return errors.Join(os.RemoveAll(filepath.Join(homesDir(sessionDir), key)), forceRemoveAll(filepath.Join(tempsDir(sessionDir), key)))
 }
 
-// prepareDirs makes the folders of the session: that of the event log, a temporary
-// one that the agent may write and, with a key, a Codex home. It first removes what
-// an earlier session left, except the thread that is to be resumed.
+// prepareDirs makes the folders of the session: a temporary one that the agent may write
+// and, with a key, a Codex home. It first removes what an earlier session left, except
+// the thread that is to be resumed.
 func (a *attempt) prepareDirs() error {
-	if a.EventLog != "" {
-		// Make it now: a folder that is made later could be read by a command that
-		// runs already. If that fails, opening the log reports it.
-		_ = os.MkdirAll(filepath.Dir(a.EventLog), 0o700)
-	}
 	if a.SessionDir == "" {
 		if a.Account.Key != "" || a.Repository != nil {
 			return errors.New("an API key or a repository needs a folder for the sessions' own files, and none is given")

@@ -109,7 +109,7 @@ func TestAKeyWithoutAFolderIsNotUsed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
 	f.job.Account.Key = "sk-secret"
-	if got := f.run(t.Context()); got.Class != schedule.IssueFailed || f.readText(f.job.EventLog) != "" {
+	if got := f.run(t.Context()); got.Class != schedule.IssueFailed || len(f.wire()) > 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -157,7 +157,7 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 	f.onUpdate = func(Update) { look() }
 	first := f.run(t.Context())
 	if first.Class != schedule.Done || first.Thread == "" {
-		t.Fatalf("%+v\n%s", first, f.readText(f.job.EventLog))
+		t.Fatalf("%+v\n%s", first, f.readLog())
 	}
 	home := filepath.Join(f.job.SessionDir, "home", issueName)
 	if left := filesBelow(t, home); len(left) != 1 || !strings.HasSuffix(left[0], first.Thread+".jsonl") {
@@ -175,7 +175,7 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 	if len(found) > 0 || strings.Contains(f.log.bytes.String(), f.job.Account.Key) {
 		t.Errorf("the key is in %v, or in the log", found)
 	}
-	if text := f.readText(f.job.EventLog); !strings.Contains(text, "the command ran") || !strings.Contains(text, "[key]") {
+	if text := f.readLog(); !strings.Contains(text, "the command ran") || !strings.Contains(text, "[key]") {
 		t.Error("the event log does not tell of the command, or of the login")
 	}
 	for _, r := range m.Requests() {

@@ -244,12 +244,12 @@ func TestWhatASessionSaysHoldsNoSecret(t *testing.T) {
 				t.Errorf("%s: %s", got.Class, got.Why)
 			}
 			said := fmt.Sprintf("%+v", f.updates)
-			for what, text := range map[string]string{"updates": said, "event log": f.readText(f.job.EventLog), "log": f.log.bytes.String()} {
+			for what, text := range map[string]string{"updates": said, "event log": f.readLog(), "log": f.log.bytes.String()} {
 				if strings.Contains(text, secret) {
 					t.Errorf("the %s: %s", what, text)
 				}
 			}
-			if !strings.Contains(said, "it is [hidden]") || !strings.Contains(f.readText(f.job.EventLog), "it is [hidden]") {
+			if !strings.Contains(said, "it is [hidden]") || !strings.Contains(f.readLog(), "it is [hidden]") {
 				t.Errorf("nothing was said, so this shows nothing: %s", said)
 			}
 		})

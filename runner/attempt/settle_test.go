@@ -75,7 +75,7 @@ func TestWorkThatAPersonMustDecideAboutParksTheIssue(t *testing.T) {
 	if got.Class != schedule.NeedsInput || !strings.Contains(got.Why, "pull request 1 was closed") || got.Delivered || !got.Idle {
 		t.Errorf("%+v", got)
 	}
-	if !strings.Contains(f.readText(f.job.EventLog), "A person has to decide: end your turn.") {
+	if !strings.Contains(f.readLog(), "A person has to decide: end your turn.") {
 		t.Error("the agent is told to try again")
 	}
 	f.deliver = func(Delivery) error { return nil }
@@ -92,7 +92,7 @@ func TestTheNextSessionIsToldWhyTheWorkWasRefused(t *testing.T) {
 	first := f.session(t.Context())
 	f.job.Refused, f.job.Thread = first.Refused, first.Thread
 	f.job.Redact = strings.NewReplacer("protected", "[hidden]").Replace
-	f.job.EventLog = f.path("logs", "second.jsonl")
+	f.logs = f.path("second-logs")
 	got := f.session(t.Context())
 	if got.Class != schedule.Done || !got.Delivered || got.Refused != "" {
 		t.Errorf("%+v", got)

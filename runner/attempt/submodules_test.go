@@ -62,7 +62,7 @@ func TestASessionHasSubmodulesAndDoesNotDeliverThem(t *testing.T) {
 			if test.changes != "" {
 				f.assertChanges(test.changes)
 			}
-			if told := strings.Contains(f.readText(f.job.EventLog), " "+insideIsLeftOut); told != test.left {
+			if told := strings.Contains(f.readLog(), " "+insideIsLeftOut); told != test.left {
 				t.Errorf("the agent is told: %v", told)
 			}
 			if reported := len(got.Warnings) == 1 && got.Warnings[0] == insideIsLeftOut; reported != test.left || !test.left && len(got.Warnings) > 0 {
@@ -119,14 +119,14 @@ func TestCodexWorksWithSubmodules(t *testing.T) {
 	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) != 1 || got.Warnings[0] != insideIsLeftOut {
 		t.Fatalf("%+v", got)
 	}
-	if log := f.readText(f.job.EventLog); !strings.Contains(log, "the command ran") || !strings.Contains(log, insideIsLeftOut) || !strings.Contains(log, "hostile 0") {
+	if log := f.readLog(); !strings.Contains(log, "the command ran") || !strings.Contains(log, insideIsLeftOut) || !strings.Contains(log, "hostile 0") {
 		t.Error("the commands did not run, or the agent was not told what is left out")
 	}
 	f.assertChanges("A a.txt")
 	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
 		t.Errorf("%+v", got)
 	}
-	if !strings.Contains(f.readText(f.job.EventLog), "the second worked") {
+	if !strings.Contains(f.readLog(), "the second worked") {
 		t.Error("the second session did not work")
 	}
 	f.assertChanges("A a.txt\nA b.txt")

@@ -53,7 +53,7 @@ func TestTheAgentAnswersTheFeedbackThatItWasGiven(t *testing.T) {
 			if diff := cmp.Diff(test.posted, posted); diff != "" || got.Class != schedule.Done {
 				t.Errorf("%+v\n%s", got, diff)
 			}
-			if log := f.readText(f.path("logs", "events.jsonl")); !strings.Contains(strings.ReplaceAll(log, `\\\"`, `\"`), test.says) {
+			if log := f.readLog(); !strings.Contains(strings.ReplaceAll(log, `\\\"`, `\"`), test.says) {
 				t.Errorf("the agent was not told %q:\n%s", test.says, log)
 			}
 		})
@@ -98,7 +98,7 @@ func TestWhatIsNoQuestionIsRefused(t *testing.T) {
 		if got := f.run(t.Context()); got.Class != schedule.Done {
 			t.Errorf("%.60s: %+v", arguments, got)
 		}
-		if log := f.readText(f.path("logs", "events.jsonl")); !strings.Contains(log, says) {
+		if log := f.readLog(); !strings.Contains(log, says) {
 			t.Errorf("%.60s: the agent was not told %q", arguments, says)
 		}
 	}
@@ -108,7 +108,7 @@ func TestTheToolsOfAConversationAreThereOnlyWithOne(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "- [ ] Say `hello`\n")
 	f.run(t.Context())
-	if log := f.readText(f.path("logs", "events.jsonl")); strings.Contains(log, `"reply"`) || strings.Contains(log, `"ask"`) {
+	if log := f.readLog(); strings.Contains(log, `"reply"`) || strings.Contains(log, `"ask"`) {
 		t.Errorf("there are tools for a conversation:\n%s", log)
 	}
 }
@@ -137,7 +137,7 @@ func TestASessionWithoutFeedbackHasNothingToAnswer(t *testing.T) {
 	f := newFixture(t, callOf("reply", `{"to":"1","text":"Hello"}`))
 	f.job.Talks = true
 	f.run(t.Context())
-	if log := f.readText(f.path("logs", "events.jsonl")); !strings.Contains(log, "there is no feedback to answer in this session") {
+	if log := f.readLog(); !strings.Contains(log, "there is no feedback to answer in this session") {
 		t.Errorf("the agent was not told so:\n%s", log)
 	}
 }

@@ -104,7 +104,7 @@ func TestATrustedHookDoesNotRunOnWhatAHostileAgentLeft(t *testing.T) {
 			if len(got.Warnings) == 0 || !strings.Contains(got.Warnings[0], "hook after_run: not started: ") || !strings.Contains(got.Warnings[0], "git must not run there") {
 				t.Errorf("%+v", got)
 			}
-			f.job.EventLog = f.path("logs", "second.jsonl")
+			f.logs = f.path("second-logs")
 			f.setScript("- [ ] Create `a.txt` containing `one`\n")
 			if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
 				t.Errorf("%+v", got)

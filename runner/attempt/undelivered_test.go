@@ -17,7 +17,7 @@ func TestWithoutADeliveryTheWorkStaysInTheWorkspace(t *testing.T) {
 	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n- [ ] Run `git add -A && git commit -qm one`\n- [ ] Create `b.txt` containing `two`\n")
 	f.job.Repository.Deliver, f.job.Repository.Verify, f.job.Repository.Hooks.AfterRun = nil, "false", "touch after"
 	for _, idle := range []bool{false, true} {
-		f.job.EventLog = f.path("logs", "events.jsonl")
+		f.logs = f.path("events-logs")
 		got := f.session(t.Context())
 		if got.Class != schedule.Done || got.Delivered || len(got.Warnings) > 0 || got.Turns != 1 || got.Idle != idle {
 			t.Errorf("%+v", got)
@@ -27,7 +27,7 @@ func TestWithoutADeliveryTheWorkStaysInTheWorkspace(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if log := f.readText(f.job.EventLog); strings.Contains(log, "`deliver`") || strings.Contains(log, `"deliver"`) {
+		if log := f.readLog(); strings.Contains(log, "`deliver`") || strings.Contains(log, `"deliver"`) {
 			t.Error("the agent is told of the tool")
 		}
 		f.setScript("- [ ] Run `test -e a.txt && test -e b.txt`\n")
@@ -65,7 +65,7 @@ func TestTheFirstPromptIsTrueAboutWhatTheWorkspaceHas(t *testing.T) {
 			}
 			has := map[bool]string{true: "The workspace was kept", false: "The workspace is new"}
 			for _, thread := range []string{first.Thread, ""} {
-				f.job.Thread, f.job.EventLog = thread, f.path("logs", "later"+thread+".jsonl")
+				f.job.Thread, f.logs = thread, f.path("later"+thread+"-logs")
 				f.job.Prompt = "kept: {{ run.workspace_kept }}, resumed: {{ run.resumed }}"
 				f.session(t.Context())
 				text := f.requests("turn/start")[0].Text

@@ -53,7 +53,7 @@ func TestTheWorkIsCheckedBeforeItIsPublished(t *testing.T) {
 					t.Error(diff)
 				}
 			}
-			if told := strings.Contains(f.readText(f.job.EventLog), "Fix the work and call deliver again."); told != (name == "in the tool as well") {
+			if told := strings.Contains(f.readLog(), "Fix the work and call deliver again."); told != (name == "in the tool as well") {
 				t.Errorf("the tool reports the failure: %v", told)
 			}
 		})

@@ -33,7 +33,7 @@ func (r *Reader) line(text string) string {
 // bounded returns a clean text of at most about maxText bytes, and how many bytes of its
 // middle are missing. Half a line is better than none: a program may print one alone.
 func (r *Reader) bounded(text string) (shown string, omitted int) {
-	return withoutMiddle(r.lines(text), maxText)
+	return WithoutMiddle(r.lines(text), maxText)
 }
 
 // redact hides the secrets of a clean text: what a control character divides is one
@@ -45,9 +45,9 @@ func (r *Reader) redact(text string) string {
 	return r.Redact(text)
 }
 
-// withoutMiddle returns the two ends of a text of more than n bytes, with a note between
+// WithoutMiddle returns the two ends of a text of more than n bytes, with a note between
 // them, and the number of bytes that are missing.
-func withoutMiddle(text string, n int) (shown string, omitted int) {
+func WithoutMiddle(text string, n int) (shown string, omitted int) {
 	if len(text) <= n {
 		return text, 0
 	}

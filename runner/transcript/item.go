@@ -129,7 +129,7 @@ func (r *Reader) commandEntry(e *Entry, i item) {
 	}
 	e.Kind, e.Title, e.Exit = KindCommand, r.line(command), i.ExitCode
 	if full := r.lines(command); full != e.Title {
-		e.Input, e.Omitted = withoutMiddle(full, maxText)
+		e.Input, e.Omitted = WithoutMiddle(full, maxText)
 	}
 	text, omitted := r.bounded(i.AggregatedOutput)
 	e.Text, e.Omitted = text, e.Omitted+omitted

@@ -137,7 +137,11 @@ func (p *Program) CheckHandedOver(identifier string) {
 	if r := p.run(p.binary, []string{"state", "show"}); !strings.HasPrefix(r.Stdout, "No claims") {
 		p.t.Errorf("the claim was not released:\n%s%s", r.Stdout, r.Stderr)
 	}
-	if log := p.read("logs/" + identifier + "-1.jsonl"); !strings.Contains(log, "turn/completed") {
+	logs, _ := filepath.Glob(filepath.Join(p.dir, "logs", identifier, "*.jsonl")) // the pattern is valid
+	if len(logs) != 1 {
+		p.t.Fatalf("event logs of %s: %v", identifier, logs)
+	}
+	if log := p.read(strings.TrimPrefix(logs[0], p.dir+"/")); !strings.Contains(log, "turn/completed") {
 		p.t.Errorf("the event log does not tell of the turn:\n%s", log)
 	}
 	env := "\n" + p.read("workspaces/"+identifier+"/agent.env")

@@ -1,0 +1,219 @@
+package transcript
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	suffix    = ".jsonl"
+	timeForm  = "20060102T150405.000Z" // sorts by time
+	ignoreAll = "*\n"                  // of a .gitignore: nobody publishes what an agent read by accident
+)
+
+// Name returns the file of a session below the folder of logs. key is the workspace key
+// of the issue.
+func Name(key string, began time.Time, number int) string {
+	return fmt.Sprintf("%s/%s-%d%s", key, began.UTC().Format(timeForm), number, suffix)
+}
+
+// File is a log below a folder of logs.
+type File struct {
+	Path   string // with slashes
+	Key    string // the workspace key of the issue
+	Began  time.Time
+	Number int // of the session on the issue
+	Size   int64
+}
+
+// fileOf returns the log that a name is of.
+func fileOf(key, name string) (File, bool) {
+	began, number, _ := strings.Cut(strings.TrimSuffix(name, suffix), "-")
+	at, err := time.Parse(timeForm, began)
+	n, wrong := strconv.Atoi(number)
+	f := File{Path: path.Join(key, name), Key: key, Began: at, Number: n}
+	return f, err == nil && wrong == nil && Name(key, at, n) == f.Path
+}
+
+// List returns the logs below a folder of logs, the oldest first. It passes over what is
+// no regular file with the name of a log; links too. A folder that does not exist has none.
+func List(folder fs.FS) ([]File, error) {
+	keys, err := fs.ReadDir(folder, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []File
+	for _, key := range keys {
+		if !key.IsDir() {
+			continue
+		}
+		entries, err := fs.ReadDir(folder, key.Name())
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			f, ok := fileOf(key.Name(), entry.Name())
+			if !ok || !entry.Type().IsRegular() {
+				continue
+			}
+			info, err := entry.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it was pruned meanwhile
+			}
+			if err != nil {
+				return nil, err
+			}
+			f.Size = info.Size()
+			all = append(all, f)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b File) int { return a.Began.Compare(b.Began) })
+	return all, nil
+}
+
+// Create makes the log of a name that [Name] returned, and locks it until it is closed.
+// It makes the folders that are missing. No link leads it out of the folder.
+func Create(folder, name string) (*os.File, error) {
+	if err := os.MkdirAll(path.Dir(folder), 0o700); err != nil {
+		return nil, err
+	}
+	made := os.Mkdir(folder, 0o700)
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if made == nil {
+		if err := root.WriteFile(".gitignore", []byte(ignoreAll), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_ = flock(f, syscall.LOCK_EX|syscall.LOCK_NB) // only an unusual file system has no locks
+	return f, nil
+}
+
+// IsBeingWritten reports whether the session of an open log runs.
+func IsBeingWritten(f *os.File) bool {
+	err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
+	if err == nil {
+		_ = flock(f, syscall.LOCK_UN) // closing it does the same
+	}
+	return errors.Is(err, syscall.EWOULDBLOCK)
+}
+
+// flock calls flock(2) until no signal interrupts it. The lock ends with its process.
+func flock(f *os.File, how int) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), how)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// Open opens a log that [List] returned. No link leads it out of the folder.
+func Open(folder, name string) (*os.File, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return openIn(root, name)
+}
+
+// openIn opens a log for reading. It does not wait for a named pipe.
+func openIn(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Limits bounds the logs that are kept below a folder.
+type Limits struct {
+	Sessions int           // of one issue
+	Bytes    int64         // of all
+	Age      time.Duration // since the session began
+}
+
+// Prune removes logs, the oldest first, until the rest is within the limits. It never
+// removes one that is being written. A folder that does not exist is no error.
+func Prune(folder string, l Limits, now time.Time) error {
+	root, err := os.OpenRoot(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	files, err := List(root.FS())
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	sessions := map[string]int{}
+	for _, f := range files {
+		bytes += f.Size
+		sessions[f.Key]++
+	}
+	var failed []error
+	for _, f := range files {
+		if now.Sub(f.Began) <= l.Age && sessions[f.Key] <= l.Sessions && bytes <= l.Bytes {
+			continue
+		}
+		removed, err := removeIdle(root, f)
+		if removed {
+			bytes -= f.Size
+			sessions[f.Key]--
+			if sessions[f.Key] == 0 {
+				_ = root.Remove(f.Key) // unless something else is there
+			}
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// removeIdle removes a log unless it is being written, and reports whether it did.
+func removeIdle(root *os.Root, f File) (removed bool, err error) {
+	open, err := openIn(root, f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil // another process was faster
+	}
+	if err != nil {
+		return false, err
+	}
+	defer open.Close()
+	if IsBeingWritten(open) {
+		return false, nil
+	}
+	err = root.Remove(f.Path)
+	return err == nil, err
+}

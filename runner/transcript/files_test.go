@@ -1,0 +1,188 @@
+package transcript
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// write makes a log of n bytes, as it is left by a session, and returns its name.
+func write(t *testing.T, folder, key string, began time.Time, n int) string {
+	t.Helper()
+	name := Name(key, began, 1)
+	f, err := Create(folder, name)
+	if err == nil {
+		_, err = f.Write(make([]byte, n))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	return name
+}
+
+func names(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := List(os.DirFS(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []string{}
+	for _, f := range files {
+		all = append(all, f.Path)
+	}
+	return all
+}
+
+func TestALogIsItsUsersAlone(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), ".symphony", "sessions")
+	name := write(t, folder, "GH-7", noon, 1)
+	for path, want := range map[string]os.FileMode{"..": 0o700, ".": 0o700, "GH-7": 0o700, name: 0o600, ".gitignore": 0o600} {
+		if info, err := os.Stat(filepath.Join(folder, path)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v (%v)", path, info, err)
+		}
+	}
+	if f, err := Create(folder, name); err == nil {
+		f.Close()
+		t.Error("a log was written a second time")
+	}
+}
+
+func TestOnlyLogsAreListed(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	second := write(t, folder, "GH-7", noon.Add(time.Hour), 5)
+	first := write(t, folder, "GH-9", noon, 7)
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(folder, Name("GH-7", noon, 9))
+	for _, err := range []error{
+		os.Symlink(outside, link), os.Symlink(t.TempDir(), filepath.Join(folder, "GH-8")),
+		syscall.Mkfifo(filepath.Join(folder, Name("GH-7", noon, 8)), 0o600),
+		os.WriteFile(filepath.Join(folder, "GH-7", "20260301T120000.000Z-1.html"), nil, 0o600),
+		os.WriteFile(filepath.Join(folder, "GH-7", "20260301T120000.000Z-01.jsonl"), nil, 0o600),
+		os.WriteFile(filepath.Join(folder, "20260301T120000.000Z-1.jsonl"), nil, 0o600),
+		os.MkdirAll(filepath.Join(folder, "refused", "GH-7", "x"), 0o700),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []File{{Path: first, Key: "GH-9", Began: noon, Number: 1, Size: 7}, {Path: second, Key: "GH-7", Began: noon.Add(time.Hour), Number: 1, Size: 5}}
+	got, err := List(os.DirFS(folder))
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for _, name := range []string{Name("GH-7", noon, 9), Name("GH-7", noon, 8), "../" + filepath.Base(filepath.Dir(outside)) + "/outside"} {
+		if f, err := Open(folder, name); err == nil {
+			f.Close()
+			t.Errorf("%s was opened", name)
+		}
+	}
+	if got, err := List(os.DirFS(filepath.Join(folder, "none"))); err != nil || got != nil {
+		t.Errorf("%v %v", got, err)
+	}
+	if got, err := List(fstest.MapFS{first: {Data: []byte("x")}}); err != nil || len(got) != 1 || got[0].Path != first {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+func TestTheOldestLogsArePruned(t *testing.T) {
+	t.Parallel()
+	lax := Limits{Sessions: 100, Bytes: 1 << 30, Age: 1000 * time.Hour}
+	for name, test := range map[string]struct {
+		limits func(*Limits)
+		want   []int // the hours of those that are left
+	}{
+		"nothing is over":    {func(*Limits) {}, []int{0, 1, 2, 3, 4, 5}},
+		"sessions per issue": {func(l *Limits) { l.Sessions = 2 }, []int{2, 3, 4, 5}}, // GH-0 has 0 2 4, GH-1 has 1 3 5
+		"bytes":              {func(l *Limits) { l.Bytes = 25 }, []int{4, 5}},
+		"age":                {func(l *Limits) { l.Age = 3 * time.Hour }, []int{2, 3, 4, 5}},
+		"all":                {func(l *Limits) { l.Bytes = 0 }, nil},
+	} {
+		folder := t.TempDir()
+		var all []string
+		for hour := range 6 {
+			all = append(all, write(t, folder, []string{"GH-0", "GH-1"}[hour%2], noon.Add(time.Duration(hour)*time.Hour), 10))
+		}
+		limits := lax
+		test.limits(&limits)
+		if err := Prune(folder, limits, noon.Add(5*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{}
+		for _, hour := range test.want {
+			want = append(want, all[hour])
+		}
+		if diff := cmp.Diff(want, names(t, folder)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if _, err := os.Stat(filepath.Join(folder, "GH-0")); len(want) == 0 && err == nil {
+			t.Errorf("%s: an empty folder is left", name)
+		}
+	}
+}
+
+func TestALogThatIsBeingWrittenIsNotPruned(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	name := Name("GH-7", noon, 1)
+	writer, err := Create(folder, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := write(t, folder, "GH-7", noon.Add(time.Hour), 1)
+	if err := Prune(folder, Limits{}, noon.Add(2*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{name}, names(t, folder)); diff != "" {
+		t.Errorf("%s is left, %s is not:\n%s", name, other, diff)
+	}
+	reader, err := Open(folder, name)
+	if err != nil || !IsBeingWritten(reader) {
+		t.Errorf("the session does not seem to run (%v)", err)
+	}
+	writer.Close()
+	if IsBeingWritten(reader) {
+		t.Error("the session seems to run")
+	}
+	reader.Close()
+	if err := Prune(folder, Limits{}, noon); err != nil || len(names(t, folder)) > 0 {
+		t.Errorf("%v (%v)", names(t, folder), err)
+	}
+	if err := Prune(filepath.Join(folder, "none"), Limits{}, noon); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoLinkLeadsOutOfTheFolder(t *testing.T) {
+	t.Parallel()
+	folder, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(folder, "GH-7")); err != nil {
+		t.Fatal(err)
+	}
+	kept := write(t, outside, "x", noon, 1)
+	if f, err := Create(folder, Name("GH-7", noon, 1)); err == nil {
+		f.Close()
+		t.Error("a log was written through a link")
+	}
+	if err := os.Symlink(filepath.Join(outside, "x"), filepath.Join(folder, "GH-8")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Prune(folder, Limits{}, noon.Add(time.Hour)); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{kept}, names(t, outside)); diff != "" {
+		t.Error(diff)
+	}
+}
