@@ -55,7 +55,7 @@ type tokens struct {
 
 func (t tokens) total() int64 { return t.Input + t.Output }
 
-// Session returns whose log it is; the zero value before its first line.
+// Session returns whose log it is, with clean texts; the zero value before its first line.
 func (r *Reader) Session() Session { return r.session }
 
 // Outcome returns how the session ended, nil if the log does not say it yet.
@@ -215,6 +215,9 @@ func (r *Reader) noticeEntries(text string, failed bool) []Entry {
 
 // onSession begins a session: a log that is continued has several.
 func (r *Reader) onSession(s Session) []Entry {
+	for _, text := range []*string{&s.IssueID, &s.Identifier, &s.Title, &s.URL, &s.State, &s.Run} {
+		*text = r.line(*text)
+	}
 	*r = Reader{Redact: r.Redact, session: s, now: r.now, partial: r.partial, tooLong: r.tooLong}
 	e := r.entry(KindSession, strings.TrimSpace(s.Identifier+" "+s.Title))
 	about := []string{fmt.Sprintf("attempt %d, session %d", s.Attempt+1, s.Number)}
@@ -227,9 +230,9 @@ func (r *Reader) onSession(s Session) []Entry {
 	if s.Run != "" {
 		about = append(about, "workflow run "+s.Run)
 	}
-	e.Text = r.line(strings.Join(about, ", "))
+	e.Text = strings.Join(about, ", ")
 	if s.URL != "" {
-		e.Text += "\n" + r.line(s.URL)
+		e.Text += "\n" + s.URL
 	}
 	return []Entry{e}
 }
