@@ -9,9 +9,11 @@ import (
 	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // conversations holds what the loop knows of what is said about issues. The zero value
@@ -62,6 +64,19 @@ func (l *loop) listen(ctx context.Context) {
 	if err := l.refresh(ctx, unknown); err != nil {
 		l.warnError("read the issues that have feedback", err)
 	}
+	for _, t := range topics {
+		if l.pullOf(t.ID) != t.PullRequest { // the issue has another name than the state says
+			delete(l.talks.news, t.ID)
+			delete(l.talks.pulls, t.ID)
+			l.warnForeign(t.ID)
+		}
+	}
+}
+
+// warnForeign says that the delivery of an issue is not on the issue's own branch.
+func (l *loop) warnForeign(id tracker.ID) {
+	d := l.state.Deliveries[id]
+	l.warn(fmt.Sprintf("%s: the state says that its work is on %q, which is not its branch: pull request #%d is left alone", l.nameOf(id), d.Branch, d.Number))
 }
 
 // topics returns what may have been talked about.
@@ -70,8 +85,10 @@ func (l *loop) topics() []discussion.Topic {
 	add := func(id tracker.ID) {
 		delivery := l.state.Deliveries[id]
 		t := discussion.Topic{ID: id, Since: l.state.Conversations[id].Heard.At.Truncate(time.Second)}
-		if l.wf.Settings.Delivery.Kind == workflow.KindPullRequest {
-			t.Number, t.Head, t.Base, t.Pull = delivery.Number, delivery.Head, delivery.Base, l.state.Conversations[id].Pull
+		if t.PullRequest = l.pullOf(id); t.Number > 0 {
+			t.Head, t.Base, t.Pull = delivery.Head, delivery.Base, l.state.Conversations[id].Pull
+		} else if delivery.Number > 0 && l.wf.Settings.Delivery.Kind == workflow.KindPullRequest {
+			l.warnForeign(id)
 		}
 		topics = append(topics, t)
 	}
@@ -134,24 +151,32 @@ func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx contex
 	for i, item := range items {
 		given[i] = item.Feedback
 	}
-	talk, number := l.conn.Discussion, l.numberOf(d.ID)
+	talk, pull := l.conn.Discussion, l.pullOf(d.ID)
 	return given, func(ctx context.Context, id, text string, resolve bool) error {
 		for _, item := range items {
 			if item.ID == id {
-				return talk.Reply(ctx, d.ID, number, item, l.redact(text), resolve)
+				return talk.Reply(ctx, d.ID, pull, item, l.redact(text), resolve)
 			}
 		}
 		return fmt.Errorf("there is no item %q", id)
 	}
 }
 
-// numberOf returns the number of the pull request of an issue, 0 if there is none. Who
-// closes one looks there.
-func (l *loop) numberOf(id tracker.ID) int {
-	if l.wf.Settings.Delivery.Kind != workflow.KindPullRequest {
-		return 0
+// pullOf returns the pull request of an issue, zero if there is none. Who closes one looks
+// there. What the state says counts only for a branch that is the issue's own.
+func (l *loop) pullOf(id tracker.ID) discussion.PullRequest {
+	d := l.state.Deliveries[id]
+	if d.Number == 0 || l.wf.Settings.Delivery.Kind != workflow.KindPullRequest || l.conn.Repository == nil {
+		return discussion.PullRequest{}
 	}
-	return l.state.Deliveries[id].Number
+	identifier := l.nameOf(id)
+	if issue := l.issues.issues[id]; issue != nil {
+		identifier = issue.Identifier
+	}
+	if branch, _ := git.ParseBranch(d.Branch); !publish.IsOwn(l.branchOf(identifier), branch) {
+		return discussion.PullRequest{}
+	}
+	return discussion.PullRequest{Number: d.Number, Branch: d.Branch}
 }
 
 // redact hides secrets in a text.

@@ -90,7 +90,7 @@ func (l *loop) answerOrders(ctx context.Context) {
 		orders := n.Orders
 		n.Orders, n.Feedback.Command = nil, ""
 		l.talks.news[id] = n
-		d, number, status := l.conn.Discussion, l.numberOf(id), l.statusOf(id)
+		d, pull, status := l.conn.Discussion, l.pullOf(id), l.statusOf(id)
 		l.post(ctx, fmt.Sprintf("answer the commands on %s", l.nameOf(id)), func(ctx context.Context) error {
 			for _, o := range orders {
 				r := tracker.Obeyed
@@ -101,7 +101,7 @@ func (l *loop) answerOrders(ctx context.Context) {
 					return err
 				}
 				if o.Command == schedule.CommandStatus {
-					if err := d.Say(ctx, id, number, statusKey, status); err != nil {
+					if err := d.Say(ctx, id, pull, statusKey, status); err != nil {
 						return err
 					}
 				}
@@ -148,9 +148,9 @@ func (l *loop) speakOfParked(ctx context.Context) {
 		if !waits {
 			what, text = "goes on", feedback.GoesOn
 		}
-		number, label := l.numberOf(id), l.wf.Settings.Feedback.Label
+		pull, label := l.pullOf(id), l.wf.Settings.Feedback.Label
 		l.post(ctx, fmt.Sprintf("tell the people of %s that it %s", l.nameOf(id), what), func(ctx context.Context) error {
-			if err := d.Say(ctx, id, number, waitingKey, text); err != nil && !errors.Is(err, tracker.ErrNotVisible) {
+			if err := d.Say(ctx, id, pull, waitingKey, text); err != nil && !errors.Is(err, tracker.ErrNotVisible) {
 				return err
 			}
 			return setLabel(ctx, d, id, label, waits)
@@ -190,9 +190,9 @@ func (l *loop) speakOfRound(m exited, next schedule.Next) {
 		Number: m.rounds, On: m.round, Outcome: m.outcome, Next: next,
 		Delivers: l.delivers(), Before: m.head, Head: l.state.Deliveries[m.id].Head,
 	}.Text()
-	d, number := l.conn.Discussion, l.numberOf(m.id)
+	d, pull := l.conn.Discussion, l.pullOf(m.id)
 	l.post(m.speak, fmt.Sprintf("tell the people of %s what became of their feedback", l.nameOf(m.id)), func(ctx context.Context) error {
-		return d.Say(ctx, m.id, number, roundKey, l.redact(text))
+		return d.Say(ctx, m.id, pull, roundKey, l.redact(text))
 	}, nil)
 }
 
@@ -204,7 +204,7 @@ func (l *loop) finishMerged(ctx context.Context, d schedule.Decision) {
 	}
 	branch, head, state := "", "", ""
 	if pull := l.talks.pulls[d.ID]; pull != nil && d.Feedback.Pull == schedule.PullMerged && d.Clean {
-		branch, head = l.state.Deliveries[d.ID].Branch, pull.Head
+		branch, head = pull.Branch, pull.Head // as GitHub says, which is the issue's own
 	}
 	if d.Move {
 		state = l.wf.Settings.Delivery.MergedState

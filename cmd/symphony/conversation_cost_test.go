@@ -20,27 +20,13 @@ func (s *shop) openDeliveries(count int) (pulls []int) {
 	s.t.Helper()
 	s.hub.Git("update-ref", "refs/heads/work", "refs/heads/main")
 	commit := s.hub.Commit("work", map[string]string{"work.txt": "done\n"})
-	text, _ := s.hub.File("symphony-state", "state.json")
-	state, generation, err := store.Decode([]byte(text))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	state, generation := s.state()
 	state.Claims, state.Deliveries, state.Conversations = nil, nil, nil
 	now := time.Now().UTC()
 	for range count {
 		issue := s.hub.AddIssue(githubtest.Issue{Title: "One of many"})
 		branch := fmt.Sprintf("symphony/GH-%d", issue)
-		s.hub.Git("update-ref", "refs/heads/"+branch, commit)
-		request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.hub.URL()+"/repos/acme/shop/pulls", strings.NewReader(fmt.Sprintf(`{"title": "Work", "head": %q, "base": "main"}`, branch)))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer ghs_0123456789abcdefTOKEN")
-		answer, err := s.hub.Client().Do(request)
-		if err != nil || answer.StatusCode != http.StatusCreated {
-			s.t.Fatal(err, answer)
-		}
-		answer.Body.Close()
+		s.openPull(branch, commit)
 		pulls = append(pulls, issue+1)
 		state.Deliver(tracker.ID(fmt.Sprint(issue)), schedule.Delivery{
 			Identifier: fmt.Sprintf("GH-%d", issue), Branch: branch, Base: "main", Head: commit, At: now,
@@ -48,12 +34,45 @@ func (s *shop) openDeliveries(count int) (pulls []int) {
 		})
 	}
 	state.StartConversations(now)
+	s.saveState(state, generation)
+	return pulls
+}
+
+// openPull opens a pull request of a branch at a commit.
+func (s *shop) openPull(branch, commit string) {
+	s.t.Helper()
+	s.hub.Git("update-ref", "refs/heads/"+branch, commit)
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.hub.URL()+"/repos/acme/shop/pulls", strings.NewReader(fmt.Sprintf(`{"title": "Work", "head": %q, "base": "main"}`, branch)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer ghs_0123456789abcdefTOKEN")
+	answer, err := s.hub.Client().Do(request)
+	if err != nil || answer.StatusCode != http.StatusCreated {
+		s.t.Fatal(err, answer)
+	}
+	answer.Body.Close()
+}
+
+// state returns the saved state and its generation.
+func (s *shop) state() (*schedule.State, int64) {
+	s.t.Helper()
+	text, _ := s.hub.File("symphony-state", "state.json")
+	state, generation, err := store.Decode([]byte(text))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return state, generation
+}
+
+// saveState replaces the saved state of a generation.
+func (s *shop) saveState(state *schedule.State, generation int64) {
+	s.t.Helper()
 	data, err := store.Encode(state, generation+1)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.hub.Commit("symphony-state", map[string]string{"state.json": string(data)})
-	return pulls
 }
 
 // cost returns how many requests the next run makes, by kind, and whether it saves

@@ -15,6 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Discussion reaches the people of a tracker and of the pull requests in a repository.
@@ -28,17 +29,37 @@ type Discussion struct {
 	Redact func(string) string
 
 	mu    sync.Mutex
-	nodes map[int]string // ids of pull requests in GraphQL, by number
+	nodes map[PullRequest]string // ids in GraphQL
+}
+
+// PullRequest names the pull request of an issue, which comes from a state that another
+// run has saved: it is read and written to only if GitHub says that it is of this branch
+// of the repository. The zero value names none.
+type PullRequest struct {
+	Number int
+	Branch string
+}
+
+// errForeign reports that a pull request is not the one of the branch.
+var errForeign = errors.New("it is not the pull request of the issue")
+
+// check returns an error that is [errForeign] unless the status is the one of the pull
+// request.
+func (p PullRequest) check(s client.PullStatus) error {
+	if s.Fork || s.HeadRef != p.Branch {
+		return fmt.Errorf("%w: #%d is not of the branch %s", errForeign, p.Number, untrusted.OneLine(p.Branch, 100))
+	}
+	return nil
 }
 
 // Topic is an issue about which something may have been said.
 type Topic struct {
-	ID     tracker.ID
-	Since  time.Time // what was said before is not of interest
-	Number int       // of its pull request; 0 for none
-	Head   string    // commit that the program published there last
-	Base   string    // branch that it was published for
-	Pull   string    // digest of the pull request, of which nothing is unanswered; empty to read all of it
+	ID    tracker.ID
+	Since time.Time // what was said before is not of interest
+	PullRequest
+	Head string // commit that the program published there last
+	Base string // branch that it was published for
+	Pull string // digest of the pull request, of which nothing is unanswered; empty to read all of it
 }
 
 // Heard is what was read about a topic.
@@ -97,7 +118,11 @@ func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tr
 		if !known {
 			continue
 		}
-		d.remember(status)
+		if err := t.check(status); err != nil {
+			warnings = append(warnings, fmt.Sprintf("what is said about the work on issue %s is not read on pull request #%d: %v", untrusted.OneLine(string(t.ID), 100), t.Number, err))
+			continue
+		}
+		d.remember(t.PullRequest, status)
 		h := heard[t.ID]
 		h.Pulled = digest(status)
 		h.Pull = pullOf(status, t)
@@ -128,7 +153,7 @@ func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
 		state = schedule.PullClosed
 	}
 	return &feedback.Pull{
-		Number: s.Number, URL: s.URL, State: state, By: s.By, Draft: s.Draft,
+		Number: s.Number, URL: s.URL, Branch: s.HeadRef, State: state, By: s.By, Draft: s.Draft,
 		Head: s.Head, Ours: t.Head, Base: s.Base, For: t.Base, Conflicts: s.Mergeable == "CONFLICTING",
 	}
 }
@@ -207,33 +232,36 @@ func digest(s client.PullStatus) string {
 }
 
 // remember keeps the id of a pull request.
-func (d *Discussion) remember(s client.PullStatus) {
+func (d *Discussion) remember(p PullRequest, s client.PullStatus) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.nodes == nil {
-		d.nodes = map[int]string{}
+		d.nodes = map[PullRequest]string{}
 	}
-	d.nodes[s.Number] = s.Node
+	d.nodes[p] = s.Node
 }
 
 // thread returns a pull request as its comments are written to.
-func (d *Discussion) thread(ctx context.Context, number int) (client.Thread, error) {
+func (d *Discussion) thread(ctx context.Context, p PullRequest) (client.Thread, error) {
 	d.mu.Lock()
-	node := d.nodes[number]
+	node := d.nodes[p]
 	d.mu.Unlock()
 	if node == "" {
-		statuses, _, err := d.GitHub.PullStatuses(ctx, []int{number})
+		statuses, _, err := d.GitHub.PullStatuses(ctx, []int{p.Number})
 		if err != nil {
 			return client.Thread{}, err
 		}
-		status, known := statuses[number]
+		status, known := statuses[p.Number]
 		if !known {
 			return client.Thread{}, errors.New("GitHub does not find the pull request")
 		}
-		d.remember(status)
+		if err := p.check(status); err != nil {
+			return client.Thread{}, err
+		}
+		d.remember(p, status)
 		node = status.Node
 	}
-	return client.Thread{Node: node, Number: number}, nil
+	return client.Thread{Node: node, Number: p.Number}, nil
 }
 
 // redact hides secrets in a text.

@@ -15,22 +15,24 @@ import (
 )
 
 // Say makes a text of the program its comment with a key, where people look: on the pull
-// request with this number, or on the issue if it is 0. [tracker.Writer] says what keys
+// request of the issue, or on the issue if it has none. [tracker.Writer] says what keys
 // and texts may be.
-func (d *Discussion) Say(ctx context.Context, id tracker.ID, number int, key, text string) error {
-	if number == 0 || d.GitHub == nil {
+func (d *Discussion) Say(ctx context.Context, id tracker.ID, pull PullRequest, key, text string) error {
+	if pull.Number == 0 || d.GitHub == nil {
 		return d.Writer.Comment(ctx, id, key, text)
 	}
-	text, err := tracker.PrepareComment(key, text)
-	if err != nil {
-		return err
+	on, err := d.thread(ctx, pull)
+	if errors.Is(err, errForeign) {
+		return d.Writer.Comment(ctx, id, key, text)
 	}
-	on, err := d.thread(ctx, number)
+	if err == nil {
+		text, err = tracker.PrepareComment(key, text)
+	}
 	if err == nil {
 		_, err = d.GitHub.SetComment(ctx, on, tracker.CommentMarker(key), text)
 	}
 	if err != nil {
-		return fmt.Errorf("comment on pull request #%d: %w", number, err)
+		return fmt.Errorf("comment on pull request #%d: %w", pull.Number, err)
 	}
 	return nil
 }
@@ -39,16 +41,16 @@ func (d *Discussion) Say(ctx context.Context, id tracker.ID, number int, key, te
 // in the thread of a review, or else as a comment of its own, which a second answer to the
 // item replaces. With resolve it closes the thread. Secrets are hidden last: a text that is
 // made harmless loses what may have stood inside one.
-func (d *Discussion) Reply(ctx context.Context, id tracker.ID, number int, item feedback.Item, text string, resolve bool) error {
+func (d *Discussion) Reply(ctx context.Context, id tracker.ID, pull PullRequest, item feedback.Item, text string, resolve bool) error {
 	text = d.redact(defuse.Body(text))
 	if strings.TrimSpace(text) == "" {
 		return errors.New("nothing is left of the text when it is made harmless: write it without hidden parts")
 	}
 	if item.Thread == "" || d.GitHub == nil {
 		if !item.OnPull {
-			number = 0
+			pull = PullRequest{}
 		}
-		return d.Say(ctx, id, number, replyKey(item), "In reply to "+reference(item)+":\n\n"+text)
+		return d.Say(ctx, id, pull, replyKey(item), "In reply to "+reference(item)+":\n\n"+text)
 	}
 	text, err := tracker.PrepareComment("reply", text)
 	if err == nil {

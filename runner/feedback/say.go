@@ -9,6 +9,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker/defuse"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Waiting returns the comment that tells the people of an issue that it is parked: why,
@@ -76,6 +77,9 @@ type Standing struct {
 	URL      string // where its work is; empty for nowhere
 }
 
+// maxURL bounds the address of the work, which a state has kept.
+const maxURL = 500
+
 // Text returns the comment that tells people how their issue stands.
 func (s Standing) Text(now time.Time) string {
 	var lines []string
@@ -98,7 +102,7 @@ func (s Standing) Text(now time.Time) string {
 	}
 	add("%d sessions and %d tokens so far", s.Sessions, s.Tokens)
 	if s.URL != "" {
-		add("its work: %s", s.URL)
+		add("its work: %s", defuse.Body(untrusted.OneLine(s.URL, maxURL)))
 	}
 	return "How this issue stands at " + now.UTC().Format("2006-01-02 15:04 MST") + ":\n\n" + strings.Join(lines, "\n")
 }

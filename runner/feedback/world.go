@@ -20,6 +20,7 @@ func (w World) isUnread() bool { return w.Comments.Unread || w.Pull != nil && w.
 type Pull struct {
 	Number    int
 	URL       string
+	Branch    string // of the program, which need not exist any more
 	State     schedule.PullState
 	By        string // who merged or closed it; may be empty
 	Draft     bool

@@ -22,11 +22,18 @@ const maxNames = 10
 func Locate(own git.Branch, last Record, fetched git.Fetched) (branch git.Branch, there git.ObjectID) {
 	id, exists := fetched.Branches[last.Branch]
 	delivered := !last.Head.IsZero() || id == last.Pushing
-	name, _ := splitNumber(own.String())
-	if lastName, _ := splitNumber(last.Branch.String()); exists && delivered && lastName == name {
+	if exists && delivered && IsOwn(own, last.Branch) {
 		return last.Branch, id
 	}
 	return own, fetched.Branches[own]
+}
+
+// IsOwn reports whether a branch is an issue's own, or one beside it, which was taken
+// because the own one was in use. The zero branch is nobody's.
+func IsOwn(own, branch git.Branch) bool {
+	name, _ := splitNumber(own.String())
+	of, _ := splitNumber(branch.String())
+	return of != "" && of == name
 }
 
 // splitNumber returns a name and the number that [numbered] has put behind it, or 1.

@@ -22,6 +22,7 @@ type PullStatus struct {
 	By        string    // who merged or closed it; empty for an open one, and for a deleted account
 	Head      string    // commit
 	HeadRef   string    // name of the branch, which need not exist any more
+	Fork      bool      // the branch is in another repository
 	Base      string    // name of the branch that it is for
 	Draft     bool      // not ready for review
 	Updated   time.Time // when GitHub says that it changed last
@@ -47,6 +48,7 @@ type pullNode struct {
 	MergedBy       *actorNode
 	HeadRefOid     string
 	HeadRefName    string
+	FromFork       bool `graphql:"isCrossRepository"`
 	BaseRefName    string
 	IsDraft        bool
 	UpdatedAt      time.Time
@@ -157,7 +159,7 @@ func (c *Client) repositoryVariables() map[string]any {
 
 func (p *pullNode) status() PullStatus {
 	s := PullStatus{
-		Node: p.ID, Number: p.Number, URL: p.URL, State: p.State, Head: p.HeadRefOid, HeadRef: p.HeadRefName, Base: p.BaseRefName,
+		Node: p.ID, Number: p.Number, URL: p.URL, State: p.State, Head: p.HeadRefOid, HeadRef: p.HeadRefName, Fork: p.FromFork, Base: p.BaseRefName,
 		Draft: p.IsDraft, Updated: p.UpdatedAt, Mergeable: p.Mergeable,
 		Comments: p.Comments.TotalCount, Reviews: p.Reviews.TotalCount, Threads: p.ReviewThreads.TotalCount,
 	}
