@@ -24,6 +24,8 @@ var (
 	ErrHookTimeout = errors.New("hook_timeout")
 	// ErrNotFound: the login shell does not find the agent's command (SPEC §10.6).
 	ErrNotFound = errors.New("codex_not_found")
+	// ErrKilled: nothing starts any more, see [Root.Killed].
+	ErrKilled = errors.New("killed")
 	// ErrUnresponsive: a process, or a descendant of it, survived SIGKILL.
 	ErrUnresponsive = errors.New("unresponsive_process")
 )

@@ -64,6 +64,9 @@ type Grace struct {
 // concurrently for different issues.
 type Root struct {
 	Grace Grace // Open sets it to 2 s, 1 s and 1 s; it may be changed only before the first use
+	// Killed kills every process at once when it is closed, and none is started after
+	// that. It may be set only before the first use; nil for never.
+	Killed <-chan struct{}
 
 	cfg  Config
 	env  Env

@@ -57,6 +57,11 @@ type launchOptions struct {
 // collected in session.output. The caller waits for done or calls terminate, and then
 // calls session.markIdle.
 func (r *Root) launch(ctx context.Context, l launchOptions) (*session, error) {
+	select {
+	case <-r.Killed:
+		return nil, ErrKilled
+	default:
+	}
 	dir, err := r.openVerified(l.ws)
 	if err != nil {
 		return nil, err
@@ -113,6 +118,9 @@ func (s *session) run(ctx context.Context, cmd *exec.Cmd, started chan<- error, 
 	started <- nil
 	var collecting sync.WaitGroup
 	collecting.Go(func() { s.output.collect(ctx, stderr, s.log.Load()) })
+	if s.root.Killed != nil {
+		go s.obeyKill()
+	}
 
 	waited := cmd.Wait()
 	close(s.exited)
@@ -155,6 +163,15 @@ func (s *session) terminate(ctx context.Context, patience time.Duration) error {
 		return s.killErr
 	}
 	return fmt.Errorf("end process %d in %s: %w: SIGKILL has no effect; see `ps -o stat,wchan -p %[1]d`", s.leader, s.ws.Path, ErrUnresponsive)
+}
+
+// obeyKill kills the session when the root's processes are killed.
+func (s *session) obeyKill() {
+	select {
+	case <-s.root.Killed:
+		s.signal(syscall.SIGKILL)
+	case <-s.exited:
+	}
 }
 
 // markIdle marks the workspace as idle if the session has ended, all its processes are

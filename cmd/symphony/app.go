@@ -21,6 +21,8 @@ type process struct {
 	stdin   io.Reader
 	stdout  io.Writer
 	stderr  io.Writer
+
+	interrupts *interrupts
 }
 
 // getenv returns the value of an environment variable; the last one counts.

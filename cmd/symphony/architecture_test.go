@@ -31,6 +31,7 @@ var levels = map[string]int{
 
 	// The displays of what a run does.
 	"runner/statuspage": 5,
+	"runner/terminal":   5,
 
 	// The parts of a tick: a session, the settings, the state, the report, a delivery.
 	"runner/attempt":  4,
@@ -90,6 +91,9 @@ var owners = map[string][]string{
 	"github.com/spf13/pflag":                     {"cmd/symphony"},
 	"golang.org/x/term":                          {"cmd/symphony"},
 	"golang.org/x/sync":                          {"tracker/github"},
+	"golang.org/x/sys":                           {"runner/terminal"},
+	"charm.land/bubbletea/v2":                    {"runner/terminal"},
+	"charm.land/lipgloss/v2":                     {"runner/terminal"},
 	"github.com/google/go-cmp":                   {"tracker/trackertest"},
 	"github.com/google/go-github/v62":            {"tracker/github/client"},
 	"github.com/bradleyfalzon/ghinstallation/v2": {"tracker/github/client"},

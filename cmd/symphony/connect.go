@@ -86,6 +86,9 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 	if err != nil {
 		return runner.Connection{}, err
 	}
+	if workspaces != nil {
+		workspaces.Killed = a.interrupts.killed
+	}
 	if repository != nil {
 		publisher = repository.Publisher
 	}

@@ -44,7 +44,7 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	if err != nil {
 		return err
 	}
-	r, err := e.runner(source, wf, state, e.console(false), true)
+	r, err := e.runner(source, wf, state, e.console(false, wf.Path), true)
 	if err != nil {
 		return err
 	}

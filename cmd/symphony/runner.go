@@ -87,7 +87,7 @@ func (a *app) logger(console *console) (*slog.Logger, error) {
 		if a.actions.InActions() {
 			return slog.New(a.redactor.Handler(a.actions.Handler(slog.LevelInfo))), nil
 		}
-		return slog.New(a.redactor.Handler(slog.NewTextHandler(console, nil))), nil
+		return slog.New(a.redactor.Handler(console.handler())), nil
 	case "json":
 		return slog.New(a.redactor.Handler(slog.NewJSONHandler(console, nil))), nil
 	}

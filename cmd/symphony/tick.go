@@ -128,7 +128,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 		return err
 	}
 	defer surviveBrokenPipes()()
-	console := t.console(t.logFormat == "text" && !t.dryRun)
+	console := t.console(t.logFormat == "text" && !t.dryRun, wf.Path)
 	defer console.close()
 	use := stateOfRun
 	if t.dryRun {
@@ -151,7 +151,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	if t.order != (order{}) {
 		r.Order = func(s *schedule.State, now time.Time) (bool, error) { return t.takeOrder(wf, s, now) }
 	}
-	if console.live {
+	if console.isLive() {
 		r.Progress = console.show
 	}
 	if t.actions.InActions() {

@@ -81,8 +81,8 @@ func isBreak(r rune) bool {
 // terminal tells the width of characters, whatever the locale of the process.
 var terminal = &runewidth.Condition{StrictEmojiNeutral: true}
 
-// columns returns the width of text that consists of [visible] characters.
-func columns(s string) int {
+// Columns returns the width on a terminal of text that [Fit] returned.
+func Columns(s string) int {
 	n := 0
 	for _, r := range s {
 		n += runeColumns(r)

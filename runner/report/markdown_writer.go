@@ -74,7 +74,7 @@ func moment(at time.Time) markdown {
 // detail if both are short.
 func (h headline) writeMarkdown(w *markdownWriter) {
 	lead, detail := h.lead, h.detail
-	if whole := lead + ": " + detail; detail != "" && columns(Fit(whole, itemWidth)) <= titleWidth {
+	if whole := lead + ": " + detail; detail != "" && Columns(Fit(whole, itemWidth)) <= titleWidth {
 		lead, detail = whole, ""
 	}
 	w.lines("### " + markdown(h.emoji) + " " + escapeMarkdown(strings.TrimSuffix(lead, "."), itemWidth))

@@ -55,7 +55,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 			text += ": " + inOneLine(refusal)
 		}
 		advice := " " + goOn(v.Talks) + ": " + retryCommand([]schedule.Verdict{verdict})
-		note(&errors, called+" is parked", sentence(Fit(text, 2*itemWidth-columns(advice)-1))+advice)
+		note(&errors, called+" is parked", sentence(Fit(text, 2*itemWidth-Columns(advice)-1))+advice)
 	}
 	for _, row := range v.Rows {
 		called := name(row.Identifier, row.ID) + " " + v.issueOutcome(row)

@@ -75,7 +75,7 @@ func Wrapped(lead, text string, width int) string {
 	w := newTextWriter(width, time.Time{}) // it shows no instant
 	for line := range strings.Lines(text) {
 		w.prose(lead, line, len(line))
-		lead = strings.Repeat(" ", columns(lead))
+		lead = strings.Repeat(" ", Columns(lead))
 	}
 	if w.text.Len() == 0 {
 		w.line(lead)
@@ -86,9 +86,9 @@ func Wrapped(lead, text string, width int) string {
 // prose writes running text, wrapped into at most n lines. The first one begins
 // with lead, the others are indented as far.
 func (w *textWriter) prose(lead, text string, n int) {
-	for i, line := range wrap(text, w.width-columns(lead), n) {
+	for i, line := range wrap(text, w.width-Columns(lead), n) {
 		if i == 1 {
-			lead = strings.Repeat(" ", columns(lead))
+			lead = strings.Repeat(" ", Columns(lead))
 		}
 		w.line(lead + line)
 	}
@@ -119,12 +119,12 @@ func (c code) writeText(w *textWriter) {
 	for _, command := range c {
 		lead, rest := "    ", strings.TrimSpace(Fit(command, itemWidth))
 		for {
-			head, tail := splitWord(rest, w.width-columns(lead))
+			head, tail := splitWord(rest, w.width-Columns(lead))
 			if tail == "" {
 				w.line(lead + head)
 				break
 			}
-			head, _ = splitWord(rest, w.width-columns(lead)-len(`\`))
+			head, _ = splitWord(rest, w.width-Columns(lead)-len(`\`))
 			next := ""
 			if space := strings.LastIndexByte(head, ' '); space >= 0 {
 				head, next = head[:space+1], lead
@@ -154,7 +154,7 @@ func (l list) writeText(w *textWriter) {
 			lead = fmt.Sprintf("  %4d  ", item.count)
 		}
 		w.prose(lead, w.plain(item.text), maxItem)
-		indent := strings.Repeat(" ", columns(lead))
+		indent := strings.Repeat(" ", Columns(lead))
 		for _, sub := range item.sub {
 			if item.long {
 				w.prose(indent+"- ", w.plain(sub), maxItem)
@@ -225,7 +225,7 @@ func (t table) writeText(w *textWriter) {
 // fits reports whether no cell of a column is wider than the column.
 func fits(lines [][]string, i, width int) bool {
 	for _, cells := range lines[1:] {
-		if columns(cells[i]) > width {
+		if Columns(cells[i]) > width {
 			return false
 		}
 	}
@@ -241,7 +241,7 @@ func tableLine(cols []column, cells []string, widths []int) string {
 			continue
 		}
 		cell := Fit(cells[i], width)
-		pad := strings.Repeat(" ", width-columns(cell))
+		pad := strings.Repeat(" ", width-Columns(cell))
 		if cols[i].kind == numberColumn {
 			parts = append(parts, pad+cell)
 		} else {
@@ -258,12 +258,12 @@ func columnWidths(cols []column, lines [][]string, width int) []int {
 	spare := width + len(columnGap)
 	for i, c := range cols {
 		for _, cells := range lines[1:] {
-			natural[i] = max(natural[i], columns(cells[i]))
+			natural[i] = max(natural[i], Columns(cells[i]))
 		}
 		if natural[i] == 0 {
 			continue
 		}
-		head := columns(lines[0][i])
+		head := Columns(lines[0][i])
 		natural[i] = max(natural[i], head)
 		widths[i] = natural[i]
 		if c.min > 0 {
@@ -318,7 +318,7 @@ func wrap(text string, width, n int) []string {
 	for i := 0; i < len(words); i++ {
 		word := words[i]
 		if line != "" {
-			if columns(line)+1+columns(word) <= width {
+			if Columns(line)+1+Columns(word) <= width {
 				line += " " + word
 				continue
 			}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// maxLogFile bounds each of the two files of a log, in bytes.
+const maxLogFile = 10 << 20
+
+// logFile is the whole log of a run that shows a display: DIR/symphony.log. What would
+// make it too large begins a new one, and the old one becomes DIR/symphony.log.1.
+type logFile struct {
+	name string
+
+	mu   sync.Mutex
+	f    *os.File
+	size int64
+}
+
+// openLogFile opens the log in a folder, which it makes if it is missing.
+func openLogFile(folder string) (*logFile, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	l := &logFile{name: filepath.Join(folder, "symphony.log")}
+	return l, l.open()
+}
+
+// open opens the file. It may come with a repository that somebody else wrote: a link is
+// not followed, and what is no file is not written to.
+func (l *logFile) open() error {
+	f, err := os.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file: remove it", l.name)
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	l.f, l.size = f, info.Size()
+	return nil
+}
+
+// path returns the name of the file; empty for none.
+func (l *logFile) path() string {
+	if l == nil {
+		return ""
+	}
+	return l.name
+}
+
+// Write implements [io.Writer].
+func (l *logFile) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.size > 0 && l.size+int64(len(text)) > maxLogFile {
+		l.f.Close()
+		if err := os.Rename(l.name, l.name+".1"); err != nil {
+			return 0, err
+		}
+		if err := l.open(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := l.f.Write(text)
+	l.size += int64(n)
+	return n, err
+}

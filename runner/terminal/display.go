@@ -1,0 +1,256 @@
+package terminal
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+)
+
+const (
+	redraw  = 250 * time.Millisecond // between two frames
+	fps     = 10                     // at which bubbletea looks for a new frame, after a resize as well
+	maxKept = 1000                   // log lines kept until they are printed
+)
+
+// Options are what a display works with.
+type Options struct {
+	Screen  *os.File  // the terminal; log lines go there too
+	Keys    io.Reader // the terminal's input, if it is one
+	Environ []string  // says which colours the terminal has
+	Redact  func(string) string
+	// Interrupt is called for the key q, each time. It does what Ctrl-C does.
+	Interrupt func()
+	LogFile   string // where the whole log is, for people; empty for none
+}
+
+// Display shows a run on a terminal until Close. Its methods may be used concurrently.
+type Display struct {
+	o       Options
+	signals chan os.Signal // SIGTSTP: Ctrl-Z
+	done    chan struct{}  // closed when signals is read no more
+
+	turning sync.Mutex // held while the terminal is taken over or given back
+
+	mu       sync.Mutex
+	progress progress.Progress
+	log      []string
+	dropped  int // log lines that are not kept any more
+	ending   bool
+	failed   error // of the first write
+	closed   bool
+	screen   *screen // nil while the ordinary screen is shown
+}
+
+// screen is what a display holds of the terminal while it draws.
+type screen struct {
+	program *tea.Program
+	ended   chan struct{}
+	keys    *keys
+}
+
+// Possible reports whether the display can be shown: both are the terminal, and we are
+// its foreground job, which alone may change its modes.
+func Possible(f *os.File) bool { return isForeground(int(f.Fd())) }
+
+// Start takes over the terminal.
+func Start(o Options) *Display {
+	d := &Display{o: o, signals: make(chan os.Signal, 1), done: make(chan struct{})}
+	d.enter()
+	signal.Notify(d.signals, syscall.SIGTSTP)
+	go d.suspend()
+	return d
+}
+
+// Show replaces what is shown, from the next frame.
+func (d *Display) Show(p progress.Progress) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.progress = p
+}
+
+// End shows from now on that the run is being ended.
+func (d *Display) End() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ending = true
+	if d.screen != nil {
+		go d.screen.program.Send(changed{})
+	}
+}
+
+// Write adds log lines. They are shown above the rest, and stay on the ordinary screen
+// when the display is over.
+func (d *Display) Write(text []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.screen == nil {
+		return d.print(text)
+	}
+	for line := range bytes.Lines(text) {
+		d.log = append(d.log, string(bytes.TrimSuffix(line, []byte("\n"))))
+	}
+	if over := len(d.log) - maxKept; over > 0 {
+		d.log = append([]string(nil), d.log[over:]...)
+		d.dropped += over
+	}
+	return len(text), nil
+}
+
+// print writes to the ordinary screen. d.mu must be held.
+func (d *Display) print(text []byte) (int, error) {
+	n, err := d.o.Screen.Write(text)
+	if d.failed == nil {
+		d.failed = err
+	}
+	return n, err
+}
+
+// Err returns why log lines were lost; nil when none was.
+func (d *Display) Err() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed
+}
+
+// Close gives the terminal back as it was and prints the log lines. What is written
+// later is printed at once.
+func (d *Display) Close() {
+	d.mu.Lock()
+	wasClosed := d.closed
+	d.closed = true
+	d.mu.Unlock()
+	if wasClosed {
+		<-d.done
+		return
+	}
+	signal.Stop(d.signals)
+	close(d.signals)
+	<-d.done
+	d.leave()
+}
+
+// suspend leaves the terminal to the shell at each Ctrl-Z, until the user returns.
+func (d *Display) suspend() {
+	defer close(d.done)
+	for range d.signals {
+		d.leave()
+		continued := make(chan os.Signal, 1)
+		signal.Notify(continued, syscall.SIGCONT)
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+		<-continued
+		signal.Stop(continued)
+		if isForeground(int(d.o.Screen.Fd())) { // otherwise it continues in the background
+			d.enter()
+		}
+	}
+}
+
+// enter takes over the terminal.
+func (d *Display) enter() {
+	d.turning.Lock()
+	defer d.turning.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &screen{ended: make(chan struct{})}
+	if f, ok := d.o.Keys.(*os.File); ok {
+		s.keys = readKeys(f, d.key)
+	}
+	s.program = tea.NewProgram(model{d: d},
+		tea.WithInput(nil), // see package doc: nothing is asked, and Ctrl-C stays a signal
+		tea.WithOutput(d.o.Screen), tea.WithEnvironment(d.o.Environ), tea.WithoutSignalHandler(), tea.WithFPS(fps))
+	d.screen = s
+	go func() {
+		defer close(s.ended)
+		if _, err := s.program.Run(); err != nil { // bubbletea has restored the screen
+			go d.leave()
+		}
+	}()
+}
+
+// leave gives the terminal back and prints the log lines.
+func (d *Display) leave() {
+	d.turning.Lock()
+	defer d.turning.Unlock()
+	d.mu.Lock()
+	s := d.screen
+	d.mu.Unlock()
+	if s == nil {
+		return
+	}
+	s.program.Quit()
+	<-s.ended
+	s.keys.close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dropped > 0 {
+		_, _ = d.print(fmt.Appendf(nil, "… %d earlier lines are in %s\n", d.dropped, d.o.LogFile))
+	}
+	for _, line := range d.log {
+		_, _ = d.print([]byte(line + "\n"))
+	}
+	d.log, d.dropped, d.screen = nil, 0, nil
+}
+
+// key handles a key.
+func (d *Display) key(b byte) {
+	if b == 'q' || b == 'Q' {
+		d.o.Interrupt()
+	}
+}
+
+// frame returns what to draw now.
+func (d *Display) frame(now time.Time) Frame {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return Frame{Progress: d.progress, Now: now, Log: d.log, Ending: d.ending, Redact: d.o.Redact}
+}
+
+// model draws the display.
+type model struct {
+	d             *Display
+	columns, rows int
+	content       string
+}
+
+// changed asks for a new frame, and tick asks for one each time.
+type (
+	changed struct{}
+	tick    time.Time
+)
+
+func next() tea.Cmd { return tea.Tick(redraw, func(t time.Time) tea.Msg { return tick(t) }) }
+
+// Init implements [tea.Model].
+func (m model) Init() tea.Cmd { return next() }
+
+// Update implements [tea.Model].
+func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.columns, m.rows = msg.Width, msg.Height
+	case changed:
+	case tick:
+		cmd = next()
+	default:
+		return m, nil
+	}
+	m.content = m.d.frame(time.Now()).Render(m.columns, m.rows)
+	return m, cmd
+}
+
+// View implements [tea.Model].
+func (m model) View() tea.View {
+	v := tea.NewView(m.content)
+	v.AltScreen, v.DisableBracketedPasteMode = true, true
+	return v
+}

@@ -1,0 +1,367 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// Frame is what a display shows at one moment.
+type Frame struct {
+	Progress progress.Progress
+	Now      time.Time           // its location is that of all times shown
+	Log      []string            // log lines, the oldest first; may be nil
+	Ending   bool                // the run is being ended, and a second key kills it
+	Redact   func(string) string // hides secrets; nil hides none
+}
+
+// Sizes at which a frame shows more, or bounds of what it shows.
+const (
+	roomy       = 12 // lines from which sections have headings
+	maxTrouble  = 3  // lines of a trouble
+	maxGoOn     = 2  // lines of the sentence below the parked issues
+	maxEvents   = 5
+	maxColumns  = 500
+	maxRows     = 500
+	silentAfter = time.Minute // a session in a turn that says nothing for so long matters
+)
+
+// Render returns the frame as lines of text with ANSI styles, joined by line feeds: at
+// most rows lines of at most columns columns.
+func (f Frame) Render(columns, rows int) string {
+	columns, rows = min(columns, maxColumns), min(rows, maxRows)
+	if columns < 1 || rows < 1 {
+		return ""
+	}
+	p := painter{Frame: f, columns: columns, isRoomy: rows >= roomy}
+	if rows == 1 {
+		return strings.Join(append(p.footer(), p.header(1)...)[:1], "\n")
+	}
+	top := p.header(1)
+	if p.isRoomy {
+		top = p.header(min(3, rows/8+1))
+	}
+	bottom := p.footer()
+	if !f.Ending && rows < 4 {
+		bottom = nil
+	}
+	rest := rows - len(top) - len(bottom)
+	trouble := p.trouble()
+	if most := max(1, rest/3); len(trouble) > most {
+		trouble = trouble[:most]
+	}
+	top = append(top, trouble[:min(len(trouble), rest)]...)
+	rest = rows - len(top) - len(bottom)
+
+	sections := p.sections()
+	grant(sections, rest)
+	var body []string
+	for _, s := range sections {
+		body = append(body, s.draw(&p)...)
+	}
+	lines := slices.Concat(p.log(rest-len(body)), top, body, bottom)
+	return strings.Join(lines, "\n")
+}
+
+// section is a part of the frame with a row for each of its items.
+type section struct {
+	items   int
+	least   int // lines that it gets before others get more
+	extra   int // lines besides those of the items
+	granted int // lines
+	// rows returns the heading, if there is room for one, and n rows, which are those
+	// that matter most.
+	rows func(n int) []string // for n of 1 or more
+	noun string // of the items; empty if nobody misses those that are not shown
+}
+
+// want returns the lines with which the section shows everything.
+func (s *section) want() int {
+	if s.items == 0 {
+		return 0
+	}
+	return s.items + s.extra
+}
+
+// grant distributes lines among sections: each gets its least, then the first ones what
+// they want.
+func grant(sections []*section, lines int) {
+	for _, least := range []bool{true, false} {
+		for _, s := range sections {
+			most := s.want()
+			if least {
+				most = min(most, s.least+s.extra)
+			}
+			more := min(max(0, most-s.granted), lines)
+			s.granted += more
+			lines -= more
+		}
+	}
+}
+
+// draw returns the lines of the section, as many as were granted.
+func (s *section) draw(p *painter) []string {
+	if s.granted == 0 || s.items == 0 {
+		return nil
+	}
+	shown := s.granted - s.extra
+	if shown >= s.items {
+		return s.rows(s.items)
+	}
+	if s.noun == "" {
+		if shown < 1 {
+			return nil
+		}
+		return s.rows(shown)
+	}
+	if shown <= 1 {
+		return []string{p.line(styleDim, fmt.Sprintf("… %d %s", s.items, s.noun))}
+	}
+	return append(s.rows(shown-1), p.line(styleDim, fmt.Sprintf("… %d more %s", s.items-(shown-1), s.noun)))
+}
+
+// sections returns what is below the header, the most important first.
+func (p *painter) sections() []*section {
+	heading := 0
+	if p.isRoomy {
+		heading = 1
+	}
+	sessions := &section{items: len(p.Progress.Sessions), least: 8, extra: heading, rows: p.sessionRows, noun: "sessions"}
+	parked := &section{items: len(p.Progress.Parked), least: 3, extra: heading + len(p.goOn()), rows: p.parkedRows, noun: "parked"}
+	waiting := &section{items: len(p.Progress.Waiting), least: 2, extra: heading, rows: p.waitingRows, noun: "waiting"}
+	events := &section{items: min(len(p.Progress.Events), maxEvents), least: 3, extra: heading, rows: p.eventRows}
+	return []*section{sessions, parked, waiting, events}
+}
+
+// header returns what is true of the whole run, in at most n lines.
+func (p *painter) header(n int) []string {
+	g := p.Progress
+	pieces := []string{cmp.Or(p.clean(baseName(g.Workflow)), "symphony")}
+	if g.Tracker != "" {
+		pieces = append(pieces, p.clean(g.Tracker))
+	}
+	pieces = append(pieces, fmt.Sprintf("%d of %d slots", len(g.Sessions), g.Slots), report.Number(g.Spent.Usage.Total())+" tokens")
+	if k := len(g.Parked); k > 0 {
+		pieces = append(pieces, fmt.Sprintf("%d parked", k))
+	}
+	if k := len(g.Waiting); k > 0 {
+		pieces = append(pieces, fmt.Sprintf("%d waiting", k))
+	}
+	if !g.Deadline.IsZero() {
+		pieces = append(pieces, "deadline "+p.in(g.Deadline))
+	}
+	if !g.NextPoll.IsZero() {
+		pieces = append(pieces, "next poll "+p.in(g.NextPoll))
+	}
+	if limits := p.limits(); limits != "" {
+		pieces = append(pieces, limits)
+	}
+	if today := g.Today.Usage.Total(); today != g.Spent.Usage.Total() && today > 0 {
+		pieces = append(pieces, report.Number(today)+" tokens today")
+	}
+	var lines []string
+	for len(pieces) > 0 && len(lines) < n {
+		line := pieces[0]
+		pieces = pieces[1:]
+		for len(pieces) > 0 && width(line+separator+pieces[0]) <= p.columns {
+			line += separator + pieces[0]
+			pieces = pieces[1:]
+		}
+		style := styleDim
+		if len(lines) == 0 {
+			style = styleTitle
+		}
+		lines = append(lines, p.line(style, line))
+	}
+	return lines
+}
+
+const separator = " · "
+
+// trouble returns what keeps work from starting.
+func (p *painter) trouble() []string {
+	var lines []string
+	add := func(style *style, lead, text string) {
+		for i, line := range p.wrap(text, p.columns-width(lead)) {
+			if i == maxTrouble {
+				break
+			}
+			if i > 0 {
+				lead = strings.Repeat(" ", width(lead))
+			}
+			lines = append(lines, p.line(style, lead+line))
+		}
+	}
+	for _, t := range p.Progress.Trouble {
+		add(styleBad, "✗ "+string(t.Source)+": ", t.Text)
+	}
+	if pause := p.Progress.Pause; pause.Why != "" {
+		text := pause.Why
+		if !pause.Until.IsZero() {
+			text = "until " + p.clock(pause.Until) + ": " + text
+		}
+		add(styleWarn, "‖ paused: ", text)
+	}
+	return lines
+}
+
+// footer returns what a key does.
+func (p *painter) footer() []string {
+	if p.Ending {
+		what := "Ending"
+		if n := len(p.Progress.Sessions); n == 1 {
+			what += " 1 session"
+		} else if n > 1 {
+			what += fmt.Sprintf(" %d sessions", n)
+		}
+		return []string{p.line(styleWarn, what+", up to 10 s. q or Ctrl-C again kills at once.")}
+	}
+	return []string{p.line(styleDim, "q or Ctrl-C ends the run")}
+}
+
+// log returns the latest log lines, at most n.
+func (p *painter) log(n int) []string {
+	n = min(n, len(p.Log))
+	if n <= 0 {
+		return nil
+	}
+	lines := make([]string, n)
+	for i, line := range p.Log[len(p.Log)-n:] {
+		lines[i] = p.line(stylePlain, line)
+	}
+	return lines
+}
+
+// sessionRows returns the table of n sessions: those that are being stopped and those
+// that are silent come first in the choice, not in the table.
+func (p *painter) sessionRows(n int) []string {
+	rank := func(s progress.Session) int {
+		switch {
+		case s.Claim.Phase == schedule.Stopping:
+			return 0
+		case !s.Claim.TurnSince.IsZero() && p.Now.Sub(s.Claim.Heard) > silentAfter:
+			return 1
+		}
+		return 2
+	}
+	t := table{columns: []column{
+		{head: "ISSUE", most: 24},
+		{head: "STATE", most: 14, drop: 1},
+		{head: "TITLE", least: 12, most: 40, drop: 3, stretch: true},
+		{head: "PHASE", most: 18, drop: 4},
+		{head: "AGE", right: true, drop: 5},
+		{head: "TOKENS", right: true, drop: 2},
+		{head: "NOW", least: 24, stretch: true},
+	}}
+	for _, s := range choose(p.Progress.Sessions, n, rank) {
+		now := p.clean(s.Doing)
+		if s.Claim.Phase == schedule.Stopping {
+			now = p.clean("stopping: " + s.Claim.Why)
+		}
+		t.add(p.clean(s.Claim.Identifier), p.clean(s.Claim.State), p.clean(s.Claim.Title), phase(s),
+			age(p.Now.Sub(s.Started)), report.Number(s.Claim.Live.Total()), cmp.Or(now, phase(s)))
+	}
+	return t.lines(p)
+}
+
+// waitingRows returns the table of the n claims that are due first.
+func (p *painter) waitingRows(n int) []string {
+	byDue := slices.SortedStableFunc(slices.Values(p.Progress.Waiting), func(a, b schedule.Claim) int { return a.Due.Compare(b.Due) })
+	last := byDue[n-1].Due
+	rank := func(c schedule.Claim) int { return c.Due.Compare(last) }
+	t := table{columns: []column{
+		{head: "WAITING", most: 24},
+		{head: "STATE", most: 14, drop: 2},
+		{head: "TITLE", least: 12, most: 40, drop: 3, stretch: true},
+		{head: "ATTEMPT", right: true, drop: 1},
+		{head: "NEXT", most: 12},
+		{head: "WHY", least: 24, stretch: true},
+	}}
+	for _, c := range choose(p.Progress.Waiting, n, rank) {
+		next := p.in(c.Due)
+		if !c.Due.After(p.Now) {
+			next = "for a slot"
+		}
+		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), fmt.Sprint(c.Attempt), next, p.clean(c.Why))
+	}
+	return t.lines(p)
+}
+
+// parkedRows returns the table of n parked claims and, if there is room, how to let them
+// go on.
+func (p *painter) parkedRows(n int) []string {
+	t := table{columns: []column{
+		{head: "PARKED", most: 24},
+		{head: "STATE", most: 14, drop: 1},
+		{head: "TITLE", least: 12, most: 40, drop: 2, stretch: true},
+		{head: "WAITS FOR A PERSON", least: 24, stretch: true},
+	}}
+	for _, c := range p.Progress.Parked[:n] {
+		why := c.Why
+		if asked := p.Progress.Asked[c.ID]; asked != "" {
+			why = "asks: " + asked
+		}
+		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), p.clean(why))
+	}
+	return append(t.lines(p), p.goOn()...)
+}
+
+// goOn returns how to let a parked issue go on, if there is room.
+func (p *painter) goOn() []string {
+	if !p.isRoomy {
+		return nil
+	}
+	how := schedule.GoOnByEdit
+	if p.Progress.Talks {
+		how = schedule.GoOn
+	}
+	lines := p.wrap("→ "+how, p.columns)
+	for i, line := range lines {
+		lines[i] = p.line(styleWarn, line)
+	}
+	return lines[:min(len(lines), maxGoOn)]
+}
+
+// eventRows returns the n latest events.
+func (p *painter) eventRows(n int) []string {
+	t := table{columns: []column{
+		{head: "EVENTS", drop: 1},
+		{head: "", most: 24},
+		{head: "", least: 16, stretch: true},
+	}}
+	events := p.Progress.Events
+	for _, e := range events[len(events)-n:] {
+		text := e.Kind
+		if e.Text != "" {
+			text += ": " + e.Text
+		}
+		t.add(p.clock(e.At), p.clean(e.Identifier), p.clean(text))
+	}
+	return t.lines(p)
+}
+
+// choose returns n items in their order: those of the lowest ranks, of equal ranks the
+// first.
+func choose[T any](items []T, n int, rank func(T) int) []T {
+	if n >= len(items) {
+		return items
+	}
+	order := make([]int, len(items))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(items[a]), rank(items[b])) })
+	order = order[:max(0, n)]
+	slices.Sort(order)
+	chosen := make([]T, len(order))
+	for i, at := range order {
+		chosen[i] = items[at]
+	}
+	return chosen
+}

@@ -1,0 +1,280 @@
+package terminal_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/terminal"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var now = time.Date(2026, 11, 22, 14, 5, 6, 0, time.UTC)
+
+// sizes are those at which each frame is drawn.
+var sizes = []struct{ columns, rows int }{{80, 24}, {40, 12}, {120, 50}, {20, 5}, {1, 1}}
+
+// session returns a session that began some seconds ago.
+func session(identifier, title string, seconds int, doing string) progress.Session {
+	return progress.Session{
+		Claim: schedule.Claim{
+			ID: tracker.ID(identifier), Identifier: identifier, Title: title, State: "In Progress", Phase: schedule.Running,
+			Turns: 2, Live: schedule.Usage{Input: 12000, Output: 345}, TurnSince: now, Heard: now,
+		},
+		Status: schedule.StatusStreamingTurn, Started: now.Add(-time.Duration(seconds) * time.Second), Doing: doing,
+	}
+}
+
+func claim(identifier, title, why string, due time.Duration) schedule.Claim {
+	return schedule.Claim{ID: tracker.ID(identifier), Identifier: identifier, Title: title, State: "Todo", Attempt: 1, Why: why, Due: now.Add(due)}
+}
+
+// busy returns a run of which everything is to be shown.
+func busy() terminal.Frame {
+	starting := session("GH-11", "Start slowly", 3, "")
+	starting.Status, starting.Claim.Live = schedule.StatusLaunchingAgentProcess, schedule.Usage{}
+	stopping := session("GH-12", "Stop", 4000, "running `sleep 1000`")
+	stopping.Claim.Phase, stopping.Claim.Why = schedule.Stopping, "stalled: silent for 5m"
+	return terminal.Frame{
+		Now: now,
+		Progress: progress.Progress{
+			At: now, Workflow: "/home/kim/shop/WORKFLOW.md", Tracker: "github", Talks: true, Slots: 10,
+			NextPoll: now.Add(12400 * time.Millisecond), Deadline: now.Add(17 * time.Minute),
+			Sessions: []progress.Session{
+				session("GH-9", "Fix the login of people with two accounts", 65, "running `npm test -- --watch=false`"),
+				session("GH-10", "修正ログイン画面の表示が崩れる問題", 600, "Now I look at how the session cookie is made."),
+				starting, stopping,
+			},
+			Waiting: []schedule.Claim{
+				claim("GH-3", "Later", "turn_failed: other: exit code 1", 42*time.Second),
+				claim("GH-4", "Soon", "the last session ended normally", -time.Second),
+			},
+			Parked: []schedule.Claim{claim("GH-1", "Choose", "the agent asks", 0), claim("GH-2", "Spend", "budget: 2M tokens spent", 0)},
+			Asked:  map[tracker.ID]string{"GH-1": "Which colour should the button have?"},
+			Spent:  schedule.Spent{Usage: schedule.Usage{Input: 27000, Output: 800}},
+			Today:  schedule.Day{Usage: schedule.Usage{Input: 1_200_000}},
+			Limits: []byte(`{"primary":{"usedPercent":34.4,"windowDurationMins":300,"resetsAt":0},"secondary":{"usedPercent":100,"windowDurationMins":10080,"resetsAt":1795370400}}`),
+			Events: progress.Events{
+				{At: now.Add(-65 * time.Second), ID: "9", Identifier: "GH-9", Kind: "dispatch"},
+				{At: now.Add(-10 * time.Second), ID: "3", Identifier: "GH-3", Kind: "failed", Text: "turn_failed: other: exit code 1"},
+			},
+		},
+		Log: []string{"14:04:01 GH-9 dispatched", "14:04:56 warn: GH-3 failed: turn_failed: other: exit code 1"},
+	}
+}
+
+// frames returns the frames of the golden files.
+func frames() map[string]terminal.Frame {
+	ending := busy()
+	ending.Ending = true
+	troubled := busy()
+	troubled.Progress.Trouble = []progress.Trouble{
+		{Source: progress.Workflow, Text: "WORKFLOW.md:9: invalid_settings: agent.max_turns is \"many\": want a number of 1 or more; the last good settings stay in force until you fix it"},
+		{Source: progress.Tracker, Text: "tracker_unreachable: no route to host; symphony reads it again at the next poll"},
+	}
+	troubled.Progress.Pause = schedule.Pause{Why: "usageLimitExceeded: buy credits or wait", Until: now.Add(time.Hour)}
+	many := busy()
+	many.Progress.Sessions = nil
+	for i := range 32 {
+		many.Progress.Sessions = append(many.Progress.Sessions, session(fmt.Sprintf("GH-%d", i+1), "A title", 10*i, fmt.Sprintf("editing file%d.go", i)))
+	}
+	many.Progress.Sessions[30].Claim.Phase = schedule.Stopping
+	many.Progress.Sessions[29].Claim.Heard = now.Add(-2 * time.Minute)
+	return map[string]terminal.Frame{
+		"busy": busy(), "ending": ending, "troubled": troubled, "many": many, "hostile": hostile(),
+		"new": {Now: now, Progress: progress.Progress{Workflow: "WORKFLOW.md", Slots: 3}},
+	}
+}
+
+// nasty is text that must not get through to a terminal, or not like this.
+var nasty = []string{
+	"\x1b[2J\x1b[1;1Hpwned \x1b]0;title\x07\x1b]8;;http://evil.example\x1b\\link\x1b[?1049l",
+	"first\r\nGH-1  In Progress  all is well\r\x1b[A\x9b31mred",
+	"user\u202egnp.exe\u202c \u200bzero\u200d\ufeff\u00ad z\u0300\u0301\u0302\u0303\u0304\u0305algo",
+	"👩‍💻 ship it 🚀🚀🚀 ❤️ 🇩🇪 👍🏽",
+	"修正ログイン画面の表示が崩れる問題を直してください、お願いします",
+	strings.Repeat("unbroken", 200),
+	"\xff\xfe broken utf-8 \xc3", "", " ",
+}
+
+// hostile returns a frame of which every text is nasty.
+func hostile() terminal.Frame {
+	f := busy()
+	p := &f.Progress
+	p.Sessions, p.Waiting, p.Parked, p.Events = nil, nil, nil, nil
+	for i, text := range nasty {
+		s := session(text, text, i, text)
+		s.Claim.State = text
+		p.Sessions = append(p.Sessions, s)
+		p.Waiting = append(p.Waiting, claim(text, text, text, time.Minute))
+		p.Parked = append(p.Parked, claim(text, text, text, 0))
+		p.Events = append(p.Events, progress.Event{At: now, Identifier: text, Kind: text, Text: text})
+		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Tracker, Text: text})
+	}
+	p.Workflow, p.Tracker, p.Pause.Why = nasty[0], nasty[1], nasty[2]
+	p.Asked = map[tracker.ID]string{tracker.ID(nasty[0]): nasty[1]}
+	f.Log = nasty
+	return f
+}
+
+func TestFramesReadAsInTheGoldenFiles(t *testing.T) {
+	t.Parallel()
+	for name, frame := range frames() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b strings.Builder
+			for _, size := range sizes {
+				drawn := frame.Render(size.columns, size.rows)
+				fits(t, drawn, size.columns, size.rows)
+				fmt.Fprintf(&b, "== %d × %d ==\n%s\n", size.columns, size.rows, plain(drawn))
+			}
+			path := filepath.Join("testdata", name+".txt")
+			if *update {
+				if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), b.String()); diff != "" {
+				t.Errorf("(-want +got; -update writes it)\n%s", diff)
+			}
+		})
+	}
+}
+
+var styles = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// plain returns text without its styles.
+func plain(drawn string) string { return styles.ReplaceAllString(drawn, "") }
+
+// fits fails the test if a frame is larger than its screen, or does anything to a
+// terminal except writing text in styles.
+func fits(t interface{ Errorf(string, ...any) }, drawn string, columns, rows int) {
+	if drawn == "" {
+		return
+	}
+	lines := strings.Split(drawn, "\n")
+	if len(lines) > max(rows, 1) {
+		t.Errorf("%d lines on %d rows:\n%s", len(lines), rows, plain(drawn))
+	}
+	for _, line := range lines {
+		text := plain(line)
+		if n := lipgloss.Width(text); n > columns || report.Columns(text) > columns {
+			t.Errorf("%d columns of %d: %q", n, columns, text)
+		}
+		if visible := report.Fit(text, len(text)+1); visible != text {
+			t.Errorf("%q is not what a terminal shows: that is %q", text, visible)
+		}
+	}
+}
+
+func TestNoFrameIsLargerThanItsScreen(t *testing.T) {
+	t.Parallel()
+	all := frames()
+	rapid.Check(t, func(t *rapid.T) {
+		f := all[rapid.SampledFrom([]string{"busy", "ending", "troubled", "many", "hostile", "new"}).Draw(t, "frame")]
+		p := f.Progress
+		keep := func(name string, most int) int { return rapid.IntRange(0, most).Draw(t, name) }
+		p.Sessions = p.Sessions[:keep("sessions", len(p.Sessions))]
+		p.Waiting = p.Waiting[:keep("waiting", len(p.Waiting))]
+		p.Parked = p.Parked[:keep("parked", len(p.Parked))]
+		p.Events = p.Events[:keep("events", len(p.Events))]
+		p.Trouble = p.Trouble[:keep("trouble", len(p.Trouble))]
+		if len(p.Sessions) > 0 {
+			s := p.Sessions[0]
+			s.Doing, s.Claim.Title, s.Claim.Identifier = rapid.String().Draw(t, "doing"), rapid.String().Draw(t, "title"), rapid.String().Draw(t, "identifier")
+			p.Sessions = append([]progress.Session{s}, p.Sessions[1:]...)
+		}
+		f.Progress = p
+		columns, rows := rapid.IntRange(-1, 310).Draw(t, "columns"), rapid.IntRange(-1, 110).Draw(t, "rows")
+		fits(t, f.Render(columns, rows), columns, rows)
+	})
+}
+
+func TestWhatASessionDoesIsTheLastToGo(t *testing.T) {
+	t.Parallel()
+	f := busy()
+	f.Progress.Sessions = f.Progress.Sessions[:1]
+	for columns := 40; columns <= 200; columns++ {
+		if drawn := plain(f.Render(columns, 24)); !strings.Contains(drawn, "running `npm test -") {
+			t.Errorf("%d columns do not say what GH-9 does:\n%s", columns, drawn)
+		}
+	}
+	if drawn := plain(f.Render(20, 24)); !strings.Contains(drawn, "GH-9") || !strings.Contains(drawn, "running `n") {
+		t.Errorf("20 columns:\n%s", drawn)
+	}
+}
+
+func TestManySessionsShowThoseThatMatterAndCountTheRest(t *testing.T) {
+	t.Parallel()
+	drawn := plain(frames()["many"].Render(80, 24))
+	for _, want := range []string{"GH-1 ", "GH-30 ", "GH-31 ", "more sessions", "32 of 10 slots"} {
+		if !strings.Contains(drawn, want) {
+			t.Errorf("no %q in\n%s", want, drawn)
+		}
+	}
+}
+
+// What is cut off is redacted first: of half a secret nothing would be found.
+func TestNoPartOfASecretIsShownAtAnyWidth(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2hunter2hunter2"
+	f := busy()
+	f.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "***") }
+	f.Progress.Workflow = secret
+	f.Progress.Tracker = secret
+	f.Progress.Pause.Why = secret
+	f.Progress.Trouble = []progress.Trouble{{Source: progress.Tracker, Text: "a long text about " + secret}}
+	f.Log = []string{secret}
+	broken := secret[:7] + "\u200b" + secret[7:] // whole again when it is shown
+	for i := range f.Progress.Sessions {
+		s := &f.Progress.Sessions[i]
+		s.Claim.Identifier, s.Claim.Title, s.Claim.State, s.Doing, s.Claim.Why = broken, "A "+broken, broken, "running "+broken, broken
+	}
+	for _, claims := range [][]schedule.Claim{f.Progress.Waiting, f.Progress.Parked} {
+		for i := range claims {
+			claims[i].Identifier, claims[i].Title, claims[i].Why = secret, secret, broken
+		}
+	}
+	f.Progress.Asked["GH-1"] = secret
+	f.Progress.Events[0].Text, f.Progress.Events[1].Identifier = secret, secret
+	for columns := 1; columns < 200; columns++ {
+		for _, rows := range []int{1, 5, 24, 60} {
+			if drawn := plain(f.Render(columns, rows)); strings.Contains(drawn, "hunt") {
+				t.Fatalf("%d × %d:\n%s", columns, rows, drawn)
+			}
+		}
+	}
+}
+
+func BenchmarkFrameOfAHundredSessions(b *testing.B) {
+	f := busy()
+	f.Progress.Sessions = nil
+	for i := range 100 {
+		f.Progress.Sessions = append(f.Progress.Sessions, session(fmt.Sprintf("GH-%d", i), "A title of some length", i, "running `go test ./...`"))
+	}
+	for _, size := range []struct{ columns, rows int }{{80, 24}, {200, 50}, {300, 110}} {
+		b.Run(fmt.Sprintf("%dx%d", size.columns, size.rows), func(b *testing.B) {
+			for b.Loop() {
+				f.Render(size.columns, size.rows)
+			}
+		})
+	}
+}

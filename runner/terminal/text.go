@@ -1,0 +1,211 @@
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// style is a style of text. Only the sixteen colours of the terminal's own theme are
+// used, which are readable on light and on dark.
+type style = lipgloss.Style
+
+var (
+	stylePlain = newStyle(lipgloss.NewStyle())
+	styleTitle = newStyle(lipgloss.NewStyle().Bold(true))
+	styleHead  = newStyle(lipgloss.NewStyle().Faint(true))
+	styleDim   = styleHead
+	styleIssue = newStyle(lipgloss.NewStyle().Foreground(lipgloss.Cyan))
+	styleWarn  = newStyle(lipgloss.NewStyle().Foreground(lipgloss.Yellow))
+	styleBad   = newStyle(lipgloss.NewStyle().Foreground(lipgloss.Red))
+)
+
+func newStyle(s lipgloss.Style) *style { return &s }
+
+// painter draws the parts of a frame of one size.
+type painter struct {
+	Frame
+	columns int
+	isRoomy bool
+}
+
+// maxText bounds the text of which a part is drawn, in columns.
+const maxText = 1000
+
+// clean returns text from outside without what steers a terminal, then without secrets.
+// It is not cut to a width yet: a part of a secret would not be found.
+func (p *painter) clean(text string) string {
+	if text == "" {
+		return ""
+	}
+	if !isPlain(text) || len(text) > maxText {
+		text = report.Fit(strings.Map(unanimous, text), maxText)
+	}
+	if p.Redact != nil {
+		text = p.Redact(text)
+	}
+	return text
+}
+
+// isPlain reports whether text is printable ASCII, of which each byte takes one column.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// unanimous replaces the characters of which terminals disagree how wide they are: the
+// letters of which flags consist, and the colours of skin. It keeps all others.
+func unanimous(r rune) rune {
+	switch {
+	case r >= '\U0001F1E6' && r <= '\U0001F1FF':
+		return r - '\U0001F1E6' + 'A'
+	case r >= '\U0001F3FB' && r <= '\U0001F3FF':
+		return -1
+	}
+	return r
+}
+
+// line returns one line of the frame.
+func (p *painter) line(s *style, text string) string {
+	return s.Render(fit(p.clean(text), p.columns))
+}
+
+// wrap returns text from outside in lines of at most the given width, except where a
+// word is longer.
+func (p *painter) wrap(text string, columns int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(p.clean(text)) {
+		switch {
+		case line == "":
+			line = word
+		case width(line)+1+width(word) <= columns:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	return append(lines, line)
+}
+
+// fit returns clean text in at most the given number of columns.
+func fit(text string, columns int) string {
+	if isPlain(text) && len(text) <= columns {
+		return text
+	}
+	return report.Fit(text, columns)
+}
+
+// width returns the columns that clean text takes.
+func width(text string) int {
+	if isPlain(text) {
+		return len(text)
+	}
+	return report.Columns(text)
+}
+
+// phase returns the phase of an attempt (SPEC §7.2) in words.
+func phase(s progress.Session) string {
+	if s.Claim.Phase == schedule.Stopping {
+		return "stopping"
+	}
+	switch s.Status {
+	case schedule.StatusPreparingWorkspace:
+		return "preparing"
+	case schedule.StatusBuildingPrompt:
+		return "building prompt"
+	case schedule.StatusLaunchingAgentProcess:
+		return "launching agent"
+	case schedule.StatusInitializingSession:
+		return "initializing"
+	case schedule.StatusStreamingTurn:
+		return "streaming turn " + strconv.Itoa(max(1, s.Claim.Turns))
+	case schedule.StatusFinishing:
+		return "finishing"
+	}
+	return "starting"
+}
+
+// age returns a duration in whole seconds.
+func age(d time.Duration) string { return report.Duration(max(0, d).Truncate(time.Second)) }
+
+// in returns how far away an instant is.
+func (p *painter) in(at time.Time) string {
+	if !at.After(p.Now) {
+		return "now"
+	}
+	return "in " + age(at.Sub(p.Now)+time.Second-1)
+}
+
+// clock returns the time of an instant.
+func (p *painter) clock(at time.Time) string {
+	at = at.In(p.Now.Location())
+	if p.Now.Sub(at).Abs() > 12*time.Hour {
+		return at.Format("Jan 2 15:04")
+	}
+	return at.Format("15:04:05")
+}
+
+// span returns a time in minutes, in whole hours or days if it can.
+func span(minutes int64) string {
+	switch {
+	case minutes%(24*60) == 0:
+		return fmt.Sprintf("%d d", minutes/(24*60))
+	case minutes%60 == 0:
+		return fmt.Sprintf("%d h", minutes/60)
+	}
+	return fmt.Sprintf("%d min", minutes)
+}
+
+// baseName returns the last element of a path.
+func baseName(file string) string {
+	if file == "" {
+		return ""
+	}
+	return path.Base(file)
+}
+
+// limits returns how much of the agent's rate limits is used. What the agent sent is not
+// known to have any shape.
+func (p *painter) limits() string {
+	type window struct {
+		Used    *float64 `json:"usedPercent"`
+		Minutes int64    `json:"windowDurationMins"`
+		Resets  int64    `json:"resetsAt"`
+	}
+	var snapshot struct{ Primary, Secondary *window }
+	if json.Unmarshal(p.Progress.Limits, &snapshot) != nil {
+		return ""
+	}
+	var parts []string
+	for _, w := range []*window{snapshot.Primary, snapshot.Secondary} {
+		if w == nil || w.Used == nil {
+			continue
+		}
+		part := fmt.Sprintf("%.0f %%", min(max(*w.Used, 0), 999))
+		if w.Minutes > 0 && w.Minutes < 1<<20 {
+			part += " of " + span(w.Minutes)
+		}
+		if resets := time.Unix(w.Resets, 0); *w.Used >= 100 && resets.After(p.Now) {
+			part += ", again " + p.clock(resets)
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "limits " + strings.Join(parts, ", ")
+}
