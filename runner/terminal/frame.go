@@ -78,7 +78,7 @@ type section struct {
 	// rows returns the heading, if there is room for one, and n rows, which are those
 	// that matter most.
 	rows func(n int) []string // for n of 1 or more
-	noun string // of the items; empty if nobody misses those that are not shown
+	noun string               // of the items; empty if nobody misses those that are not shown
 }
 
 // want returns the lines with which the section shows everything.
