@@ -21,6 +21,18 @@ func newAside(t *testing.T) *repositoryFixture {
 	return f
 }
 
+// assertDelivers runs a session, and fails the test unless it leaves the branch of the
+// issue with the given files, and nothing to warn of.
+func (f *repositoryFixture) assertDelivers(files string) {
+	f.t.Helper()
+	if got := f.session(f.t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
+		f.t.Errorf("%+v", got)
+	}
+	if got, _ := f.published(); strings.Join(got, " ") != files {
+		f.t.Errorf("published: %v", got)
+	}
+}
+
 // moves has a person push to the issue's branch when the next session delivers.
 func (f *repositoryFixture) moves(file string) {
 	f.t.Helper()
@@ -132,13 +144,8 @@ func TestWorkThatAnAgentDoesNotMergeIsNotOfferedAgain(t *testing.T) {
 	t.Parallel()
 	f := newAside(t)
 	f.setScript("- [ ] Run `touch c.txt`\n")
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-		t.Errorf("%+v", got)
-	}
+	f.assertDelivers(".gitignore README.md c.txt person.txt")
 	f.assertNothingAside()
-	if files, _ := f.published(); strings.Join(files, " ") != ".gitignore README.md c.txt person.txt" {
-		t.Errorf("published: %v", files)
-	}
 }
 
 // Work that a session has merged and could not publish is work of that session.
@@ -148,12 +155,7 @@ func TestMergedWorkIsNoLongerAside(t *testing.T) {
 	f.setScript(merge + "- [ ] Say `ready`\n- [ ] Hang\n")
 	f.sessionUntil("ready", schedule.Interrupted)
 	f.setScript("- [ ] Run `test -e a.txt && test -e c.txt && ! git rev-parse -q --verify unpublished && touch d.txt`\n")
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-		t.Errorf("%+v", got)
-	}
-	if files, _ := f.published(); strings.Join(files, " ") != ".gitignore README.md a.txt b.txt c.txt d.txt person.txt" {
-		t.Errorf("published: %v", files)
-	}
+	f.assertDelivers(".gitignore README.md a.txt b.txt c.txt d.txt person.txt")
 	f.assertNothingAside()
 }
 
@@ -169,14 +171,9 @@ func TestWorkOfSeveralSessionsStandsAside(t *testing.T) {
 	f.deliver = func(Delivery) error { return nil }
 	f.setScript("- [ ] Run `test ! -e a.txt && test ! -e c.txt && test -e again.txt && git merge -q --no-edit unpublished && test -e c.txt && git merge -q --no-edit unpublished-2`\n")
 	f.logs = f.path("later-logs")
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-		t.Errorf("%+v", got)
-	}
+	f.assertDelivers(".gitignore README.md a.txt again.txt b.txt c.txt person.txt")
 	if text := f.requests("turn/start")[0].Text; !strings.Contains(text, "on the local branches `unpublished`, `unpublished-2`: merge them") {
 		t.Errorf("the agent is told\n%s", text)
-	}
-	if files, _ := f.published(); strings.Join(files, " ") != ".gitignore README.md a.txt again.txt b.txt c.txt person.txt" {
-		t.Errorf("published: %v", files)
 	}
 	f.assertNothingAside()
 }

@@ -129,11 +129,7 @@ func TestTheTokenReachesNoOtherHostOfGitLFS(t *testing.T) {
 // An upload, which a redirect would take elsewhere, follows none.
 func TestAnUploadFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
-	d := newLFS(t)
-	folder := d.workspace(t, "GH-1")
-	write(t, filepath.Join(folder, "big.bin"), "changed\n")
-	in := d.take(t, folder)
-	defer in.Close()
+	d, _, in := newLFSChange(t)
 	for _, test := range []struct {
 		name    string
 		disturb func(w http.ResponseWriter, r *http.Request) bool
@@ -264,11 +260,7 @@ func TestHostileObjectsOfGitLFSAreRefused(t *testing.T) {
 // What comes in the place of objects is no more than they say.
 func TestAStreamThatIsNotThatOfTheObjectsIsRefused(t *testing.T) {
 	t.Parallel()
-	d := newLFS(t)
-	folder := d.workspace(t, "GH-1")
-	write(t, filepath.Join(folder, "big.bin"), "changed\n")
-	in := d.take(t, folder)
-	defer in.Close()
+	_, _, in := newLFSChange(t)
 	objects := []NewObject{{Pointer{lfstest.OID("abc"), 3}, "a.bin"}, {Pointer{lfstest.OID("de"), 2}, "b.bin"}}
 	for stream, says := range map[string]string{
 		"":            "cannot be read: EOF",
@@ -305,11 +297,7 @@ func TestAStreamThatIsNotThatOfTheObjectsIsRefused(t *testing.T) {
 // wants.
 func TestSavedObjectsAreCheckedWhenTheyAreRead(t *testing.T) {
 	t.Parallel()
-	d := newLFS(t)
-	folder := d.workspace(t, "GH-1")
-	write(t, filepath.Join(folder, "big.bin"), "changed\n")
-	in := d.take(t, folder)
-	defer in.Close()
+	_, _, in := newLFSChange(t)
 	var saved strings.Builder
 	if err := in.SaveObjects(&saved); err != nil {
 		t.Fatal(err)
