@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -28,6 +29,7 @@ type job struct {
 	run           string
 	inputs        map[string]string
 	env           []string    // of the job
+	start         []string    // arguments of act: the event and its inputs; nil is a schedule with the event of the machine
 	workflow      string      // a user's workflow, with the Action as the step symphony; empty: one with the inputs
 	interruptWhen func() bool // when to interrupt the step Run as a cancelled job does, of which act may not print the end; nil is never
 }
@@ -152,10 +154,17 @@ func (j *job) arguments(kept string) []string {
 		j.t.Fatal(err)
 	}
 	j.writeFile(filepath.Join(j.home, "act", "actrc"), "") // without it, act asks which image to take
-	args := []string{"schedule", "--json", "-P", "ubuntu-latest=-self-hosted", "-P", "ubuntu-24.04=-self-hosted", "--eventpath", j.event,
+	start := j.start
+	if start == nil {
+		start = []string{"schedule", "--eventpath", j.event}
+	}
+	args := slices.Concat(start, []string{"--json", "-P", "ubuntu-latest=-self-hosted", "-P", "ubuntu-24.04=-self-hosted",
 		"--cache-server-path", filepath.Join(j.home, "cache-server"), "--cache-server-addr", "127.0.0.1", "--artifact-server-addr", "127.0.0.1",
 		"--action-cache-path", filepath.Join(j.home, "actions"), "--local-repository", "symphony-runner/symphony@v1=" + j.action,
-		"-s", "GITHUB_TOKEN=" + j.token}
+		"-s", "GITHUB_TOKEN=" + j.token})
+	if pin := checkoutPin().FindString(j.workflow); pin != "" {
+		args = append(args, "--local-repository", pin+"="+filepath.Join(shims, "checkout"))
+	}
 	for name, folder := range map[string]string{"actions/cache": ".", "actions/setup-go": ".", "actions/upload-artifact": "upload"} {
 		args = append(args, "--local-repository", pinned(j.t, name)+"="+filepath.Join(shims, folder))
 	}
@@ -328,3 +337,6 @@ func pinned(t testing.TB, name string) string {
 	t.Fatalf("action.yml does not use %s", name)
 	return ""
 }
+
+// checkoutPin matches the actions/checkout of a user's workflow.
+var checkoutPin = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`actions/checkout@[0-9a-f]{40}`) })

@@ -81,9 +81,7 @@ func TestTheSampleRunOfTheReadmeRuns(t *testing.T) {
 	m := newMachine(t)
 	hub := m.onHub()
 	j := m.job()
-	// act copies the files of a checkout without a ref only; one that is empty is GitHub's default.
-	text := strings.Replace(readText(t, samplePath("github.yml")), "          ref: ${{ github.event.pull_request.base.repo.default_branch }} # never the files of a pull request\n", "", 1)
-	j.workflow = strings.Replace(text, "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
+	j.workflow = strings.Replace(readText(t, samplePath("github.yml")), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
 	j.perform().want(t, "success", "work", "true", "dispatched", "2", "completed", "1", "parked", "1")
 	if page, _ := hub.File("symphony-state", "README.md"); !strings.Contains(page, "is kept between runs") {
 		t.Errorf("the state branch has the page:\n%s", page)

@@ -95,6 +95,7 @@ func (a *app) command() *cobra.Command {
 	shared.StringVar(&a.state, "state", "", "`where` claims are kept: file:PATH, branch:NAME or cache:PATH (default file:.symphony/state.json beside WORKFLOW.md)")
 	shared.StringVar(&a.logFormat, "log-format", "text", "`format` of logs and the report: text or json")
 	root.AddCommand(
+		(&initCommand{app: a}).command(),
 		(&demoCommand{app: a}).command(),
 		(&scriptedAgentCommand{app: a}).command(),
 		(&validateCommand{a}).command(),

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
-	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -31,9 +30,9 @@ func generated(t *testing.T) map[string]map[string]string {
 	action := readAction(t)
 	parts := map[string]map[string]string{
 		"README.md": {
-			"workflow-smallest": sampleRun(t, "smallest.yml"),
-			"inputs":            action.inputTable(),
-			"outputs":           action.outputTable(),
+			"first-run": firstRun(t),
+			"inputs":    action.inputTable(),
+			"outputs":   action.outputTable(),
 		},
 		".github/action/README.md": {
 			"workflow-github": sampleRun(t, "github.yml"),
@@ -287,19 +286,15 @@ func TestEveryDocumentIsReachedFromTheReadme(t *testing.T) {
 	}
 }
 
-// TestTheExampleOfTheReadmeWorks takes the two example files out of the README
-// and runs the commands that are shown below them.
+// TestTheExampleOfTheReadmeWorks runs the commands that are shown for a laptop, with the
+// agent of this program.
 func TestTheExampleOfTheReadmeWorks(t *testing.T) {
 	t.Parallel()
-	blocks := regexp.MustCompile("(?s)```markdown\n(.*?)```").FindAllStringSubmatch(readText(t, filepath.Join(root, "README.md")), -1)
-	if len(blocks) < 2 {
-		t.Fatal("the README has no example of a WORKFLOW.md and of an issue")
+	commands := regexp.MustCompile(`(?m)^    symphony ?(.*?) +# .*$`).FindAllStringSubmatch(readText(t, filepath.Join(root, "README.md")), -1)
+	if len(commands) != 5 {
+		t.Fatalf("the README shows the commands %q", commands)
 	}
-	p := newProject(t, scripted(t, filepath.Join(t.TempDir(), "agent")), nil)
-	command := strings.SplitN(p.read("WORKFLOW.md"), "codex:\n", 2)[1]
-	command = "workspace: {root: workspaces}\ncodex:\n" + strings.SplitN(command, "\n", 2)[0] + "\nrepository:"
-	p.write("WORKFLOW.md", strings.Replace(blocks[0][1], "repository:", command, 1))
-	p.write("issues/SHOP-1.md", blocks[1][1]+"\n- [ ] Create `cart.go` containing `package shop`\n- [ ] Call `deliver` with `{\"title\": \"Keep the cart\", \"body\": \"It has wheels.\"}`\n")
+	p := emptyProject(t)
 	git := func(args ...string) string {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", p.dir, "-c", "user.name=Kim", "-c", "user.email=kim@example.org", "-c", "commit.gpgSign=false"}, args...)...).CombinedOutput()
@@ -309,23 +304,20 @@ func TestTheExampleOfTheReadmeWorks(t *testing.T) {
 		return strings.TrimSpace(string(out))
 	}
 	git("init", "--quiet", "--initial-branch=main")
-	git("add", "WORKFLOW.md", "issues")
-	git("commit", "--quiet", "--message", "Begin")
-
-	wf, err := workflow.NewSource(filepath.Join(p.dir, "WORKFLOW.md"), workflow.Env{TempDir: t.TempDir(), Trackers: trackers()}).Current()
-	if err != nil || len(wf.Warnings) > 0 {
-		t.Fatalf("the example has problems: %v %q", err, wf.Warnings)
+	git("commit", "--quiet", "--allow-empty", "--message", "Begin")
+	for _, command := range commands[:4] {
+		out := p.ok(strings.Fields(command[1])...).stdout
+		switch command[1] {
+		case "init --tracker file":
+			p.replace("agent:\n", "workspace: {root: workspaces}\ncodex: {command: "+mustJSON(t, scripted(t, filepath.Join(t.TempDir(), "agent")))+"}\nagent:\n")
+			p.write("issues/FIRST-1.md", p.read("issues/FIRST-1.md")+"\n- [ ] Create `TESTS.md` containing `go test`\n- [ ] Call `deliver` with `{\"title\": \"Say how\", \"body\": \"In a line.\"}`\n")
+		case "--once --dry-run":
+			if !strings.Contains(out, "FIRST-1") {
+				t.Errorf("the plan does not name the issue:\n%s", out)
+			}
+		}
 	}
-	template, err := prompt.Parse(wf.Prompt)
-	if err != nil || template.Check() != nil {
-		t.Fatalf("the example's prompt has problems: %v %v", err, template.Check())
-	}
-	p.ok("validate")
-	if plan := p.ok("--once", "--dry-run").stdout; !strings.Contains(plan, "SHOP-1") {
-		t.Errorf("the plan does not name the issue:\n%s", plan)
-	}
-	p.ok("--once")
-	if files := git("diff", "--name-only", "main", "symphony/SHOP-1"); files != "cart.go" || !strings.Contains(p.read("issues/SHOP-1.md"), "state: Review") {
-		t.Errorf("the branch of the example issue changes %q, and the issue is\n%s", files, p.read("issues/SHOP-1.md"))
+	if files := git("diff", "--name-only", "main", "symphony/FIRST-1"); files != "TESTS.md" || !strings.Contains(p.read("issues/FIRST-1.md"), "state: Review") {
+		t.Errorf("the branch of the first issue changes %q, and the issue is\n%s", files, p.read("issues/FIRST-1.md"))
 	}
 }

@@ -50,7 +50,8 @@ func (t *tickCommand) command() *cobra.Command {
 		Long: `Symphony reads issues from a tracker, gives each a workspace, and drives a Codex
 session in it until the issue is handed over. Without --once it runs until stopped,
 with a tick every polling.interval_ms; inside GitHub Actions it always does one.`,
-		Example: `symphony --once --dry-run # what would happen, and why not more
+		Example: `symphony init # write a WORKFLOW.md and the workflow of GitHub Actions
+symphony --once --dry-run # what would happen, and why not more
 symphony --once # one tick
 symphony # a tick every polling.interval_ms, until it is stopped
 symphony --once --command retry --issue GH-7 # first retry GH-7`,

@@ -98,7 +98,7 @@ func newGitHub(t *testing.T) *githubtest.GitHub {
 // worksOn runs the program once, in which the agent works on the issue in one session.
 func (f *fake) worksOn(t *testing.T, g *githubtest.GitHub, p *trackertest.Program, agent string, issue object) {
 	t.Helper()
-	r := f.tick(t, p, agent, "https://github.com", g.ServerURL())
+	r := f.tick(t, p, agent, "url: https://github.com", "url: "+g.ServerURL())
 	if r.Code != 0 || !strings.Contains(r.Stdout, "1 completed") {
 		t.Fatalf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
 	}
