@@ -106,7 +106,7 @@ func (j *job) perform() outcome {
 	j.tell("in_progress", "")
 	cmd := exec.CommandContext(t.Context(), act, j.arguments(kept)...)
 	cmd.Dir = j.dir
-	var out transcript
+	var out shellSession
 	path := j.path
 	if j.interruptWhen == nil {
 		var shells string

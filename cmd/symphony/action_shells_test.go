@@ -75,16 +75,16 @@ func (j *job) waitingShells() (folder string, resume *os.File) {
 	return folder, resume
 }
 
-// transcript collects what act prints. Each time that it has a failed step's last
+// shellSession collects what act prints. Each time that it has a failed step's last
 // line, it lets the shell of the step end.
-type transcript struct {
+type shellSession struct {
 	text    bytes.Buffer
 	resume  *os.File // nil if no shell waits
 	resumed int
 }
 
 // Write implements [io.Writer].
-func (w *transcript) Write(p []byte) (int, error) {
+func (w *shellSession) Write(p []byte) (int, error) {
 	n, err := w.text.Write(p)
 	if w.resume == nil {
 		return n, err

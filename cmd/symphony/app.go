@@ -100,6 +100,7 @@ func (a *app) command() *cobra.Command {
 		(&scriptedAgentCommand{app: a}).command(),
 		(&validateCommand{a}).command(),
 		(&explainCommand{a}).command(),
+		(&logCommand{app: a}).command(),
 		(&stateCommand{a}).command(),
 		(&schemaCommand{a}).command(),
 		(&completionCommand{a}).command(),

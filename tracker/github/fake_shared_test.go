@@ -77,6 +77,7 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 		func() error { return writer{r}.Comment(t.Context(), id, "status", "Please look again.") },
 		func() error { return writer{r}.Label(t.Context(), id, "symphony", false) },
 		func() error { return readFeedback(t, g, r.client, commit) },
+		func() error { return readArtifacts(t, g, r.client) },
 		func() error { return writer{r}.Move(t.Context(), id, "closed") },
 		func() error { _, err := r.IssuesByState(t.Context(), []string{"open", "closed"}); return err },
 	} {
@@ -87,6 +88,17 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 	if i := g.Issue(n); i.State != "closed" || len(i.Labels) != 0 || len(i.Comments) != 1 || len(g.Pulls()) != 1 || exchanges.Load() < 15 {
 		t.Errorf("after %d exchanges the issue is %+v, and there are the pull requests %+v", exchanges.Load(), i, g.Pulls())
 	}
+}
+
+// readArtifacts reads the artifacts of a workflow run.
+func readArtifacts(t *testing.T, g *githubtest.GitHub, c *client.Client) error {
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-77", Files: map[string]string{"report.json": "{}"}})
+	artifacts, err := c.Artifacts(t.Context(), 77)
+	if err != nil || len(artifacts) != 1 {
+		return fmt.Errorf("%v (%w)", artifacts, err)
+	}
+	_, err = c.ReadArtifact(t.Context(), artifacts[0])
+	return err
 }
 
 // readFeedback reads all that people and checks say about pull request 2, and answers.

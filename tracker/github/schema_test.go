@@ -84,6 +84,7 @@ var compared = []string{
 	"/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions",
 	"/repos/{owner}/{repo}/collaborators/{username}/permission",
 	"/repos/{owner}/{repo}/labels",
+	"/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts",
 	"/repos/{owner}/{repo}/labels/{name:.+}",
 }
 

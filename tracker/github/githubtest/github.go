@@ -41,6 +41,7 @@ type GitHub struct {
 	keepBranches bool
 	labels       []string            // that exist besides those that something carries or carried
 	checks       map[string][]*check // by commit
+	artifacts    []*artifact
 }
 
 // New starts a server for the length of the test.
@@ -55,6 +56,7 @@ func New(t testing.TB, cfg storetest.Config) *GitHub {
 	g.addCommentRoutes(root(cfg))
 	g.addPermissionRoute(root(cfg))
 	g.addLogs(root(cfg))
+	g.addArtifacts(root(cfg))
 	g.addPullRoutes(root(cfg))
 	g.addGraphQL(root(cfg))
 	g.addGit()

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/transcript"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// logCommand shows what a session did. It needs the event logs alone, and neither a valid
+// WORKFLOW.md nor the tracker.
+type logCommand struct {
+	*app
+	follow  bool
+	list    bool
+	session int // 0: the newest
+	html    bool
+	json    bool
+	output  string // a file; empty for standard output
+	logs    string // the folder of --logs; empty for the default
+	run     string // a workflow run; empty for this machine
+}
+
+// maxShown bounds what is shown of a log, in bytes. This program writes shorter ones.
+const maxShown = 128 << 20
+
+func (l *logCommand) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "log [ID] [path-to-WORKFLOW.md]",
+		Short: "Show what a session did",
+		Long: `Show what a session did: the prompt, what the agent thought, said, ran and changed,
+the tokens of each turn, and how the session ended.
+
+Without an ID it is the newest session of all issues. Sessions leave their logs in
+.symphony/sessions beside WORKFLOW.md; those of a workflow run are in its artifact.`,
+		Example: `symphony log GH-7 # its newest session
+symphony log -f GH-7 # the same, until it ends
+symphony log --list # which sessions there are
+symphony log --html -o page.html GH-7 # a page that stands alone
+symphony log --run 1234567890 GH-7 # of a workflow run`,
+		Annotations:       ofWorkflow(),
+		Args:              usage(cobra.MaximumNArgs(2)),
+		ValidArgsFunction: l.completeIssueOf,
+		RunE:              func(cmd *cobra.Command, args []string) error { return l.Run(cmd.Context(), args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&l.follow, "follow", "f", false, "show what a running session does until it ends")
+	flags.BoolVar(&l.list, "list", false, "list the sessions instead, the oldest first")
+	flags.IntVar(&l.session, "session", 0, "show the session with this `number`, as --list has it")
+	flags.BoolVar(&l.html, "html", false, "write a page that stands alone")
+	flags.BoolVar(&l.json, "json", false, "write the event log as it is, one JSON object a line")
+	flags.StringVarP(&l.output, "output", "o", "", "write to this `file`")
+	flags.StringVar(&l.logs, "logs", "", "read the logs in this `folder`, which a run had as --logs")
+	flags.StringVar(&l.run, "run", "", "read the artifact of this workflow `run`, by its number or its page")
+	return cmd
+}
+
+// Run shows a session on the issue that args name.
+func (l *logCommand) Run(ctx context.Context, args []string) error {
+	formats := 0
+	for _, set := range []bool{l.list, l.html, l.json || l.logFormat == "json"} {
+		if set {
+			formats++
+		}
+	}
+	switch {
+	case formats > 1:
+		return fmt.Errorf("%w: choose one of --list, --html and --json", errUsage)
+	case l.follow && (l.html || l.list || l.run != ""):
+		return fmt.Errorf("%w: --follow shows text or --json of a session on this machine", errUsage)
+	case l.run != "" && l.logs != "":
+		return fmt.Errorf("%w: choose one of --run and --logs", errUsage)
+	}
+	name := ""
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	source, err := l.open(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	files, err := source.find(name)
+	if err != nil {
+		return err
+	}
+	if l.list {
+		return l.write(func(w io.Writer) error { return l.writeList(w, source, files) })
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%w: no session has left a log in %s", errUsage, source.name)
+	}
+	file, err := l.choose(files)
+	if err != nil {
+		return err
+	}
+	log, err := source.openLog(file)
+	if err != nil {
+		return fmt.Errorf("open the log of the session: %w", err)
+	}
+	defer log.Close()
+	return l.write(func(w io.Writer) error { return l.show(ctx, w, log, file) })
+}
+
+// choose returns the session to show: the newest, or the newest with the number.
+func (l *logCommand) choose(files []transcript.File) (transcript.File, error) {
+	var numbers []string
+	for i := len(files) - 1; i >= 0; i-- {
+		if l.session == 0 || files[i].Number == l.session {
+			return files[i], nil
+		}
+		numbers = append(numbers, fmt.Sprint(files[i].Number))
+	}
+	return transcript.File{}, fmt.Errorf("%w: no session %d; there are: %s", errUsage, l.session, strings.Join(numbers[:min(len(numbers), maxSuggested)], ", "))
+}
+
+// write calls write with standard output or the file of --output, which it makes readable
+// for its user alone.
+func (l *logCommand) write(write func(io.Writer) error) error {
+	if l.output == "" {
+		return write(l.stdout)
+	}
+	f, err := os.OpenFile(l.output, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("%w: --output: %w", errUsage, err)
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", l.output, err)
+	}
+	return nil
+}
+
+// show shows a log in the format of the flags.
+func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file transcript.File) error {
+	bounded := io.LimitReader(log, maxShown)
+	reader := &transcript.Reader{Redact: l.redactor.String}
+	switch {
+	case l.html:
+		return writeLogPage(w, bounded, reader)
+	case l.json || l.logFormat == "json":
+		return l.follower(log, reader, w, func(part []byte, _ []transcript.Entry) error {
+			_, err := w.Write(part)
+			return err
+		}).copy(ctx)
+	}
+	f := l.follower(log, reader, w, nil)
+	style := transcript.Style{Color: f.terminal && l.colors()}
+	if f.terminal {
+		style.Width, _ = terminalWidth(w)
+	}
+	f.show = func(_ []byte, entries []transcript.Entry) error {
+		for _, e := range entries {
+			if _, err := io.WriteString(w, transcript.Text(e, style)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return f.copy(ctx)
+}
+
+// writeLogPage writes a log as a page.
+func writeLogPage(w io.Writer, log io.Reader, reader *transcript.Reader) error {
+	var entries []transcript.Entry
+	part := make([]byte, 64<<10)
+	for {
+		n, err := log.Read(part)
+		entries = append(entries, reader.Feed(part[:n])...)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	entries = append(entries, reader.End()...)
+	s := reader.Session()
+	return transcript.WritePage(w, strings.TrimSpace(fmt.Sprintf("%s, session %d", s.Identifier, s.Number)), entries)
+}
+
+// followEvery is how often a log that is being written is looked at.
+const followEvery = 200 * time.Millisecond
+
+// follower copies a log to where it is shown.
+type follower struct {
+	log      io.Reader
+	reader   *transcript.Reader
+	redact   func(string) string
+	w        io.Writer
+	terminal bool // what is shown below the last entry can be replaced
+	follow   bool
+	show     func(lines []byte, entries []transcript.Entry) error
+	partial  []byte // a line whose end has not come
+	doing    string // what is shown below the last entry
+}
+
+func (l *logCommand) follower(log io.Reader, reader *transcript.Reader, w io.Writer, show func([]byte, []transcript.Entry) error) *follower {
+	_, terminal := terminalWidth(w)
+	return &follower{log: log, reader: reader, redact: l.redactor.String, w: w, terminal: terminal, follow: l.follow, show: show}
+}
+
+// copy shows the log to its end, or to the end of the session.
+func (f *follower) copy(ctx context.Context) error {
+	part := make([]byte, 64<<10)
+	for total := 0; total < maxShown; {
+		running := f.follow && f.isRunning() // before the read: what is written until it ends is read
+		n, err := f.log.Read(part)
+		total += n
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read the log of the session: %w", err)
+		}
+		if err := f.take(part[:n]); err != nil {
+			return err
+		}
+		if n > 0 || err == nil {
+			continue
+		}
+		if !running || f.reader.Outcome() != nil {
+			break
+		}
+		f.showDoing(f.reader.Doing())
+		select {
+		case <-time.After(followEvery):
+		case <-ctx.Done():
+			f.showDoing("")
+			return schedule.ErrInterrupted
+		}
+	}
+	f.showDoing("")
+	return f.show([]byte(f.redact(string(f.partial))), f.reader.End())
+}
+
+// isRunning reports whether the session of the log runs.
+func (f *follower) isRunning() bool {
+	file, ok := f.log.(*os.File)
+	return ok && transcript.IsBeingWritten(file)
+}
+
+// take shows a part of the log. Of a line that is not whole it shows nothing.
+func (f *follower) take(part []byte) error {
+	lines, rest := []byte(nil), part
+	if end := bytes.LastIndexByte(part, '\n') + 1; end > 0 {
+		lines, rest = append(f.partial, part[:end]...), part[end:]
+		f.partial = nil
+	}
+	f.partial = append(f.partial, rest...)
+	entries := f.reader.Feed(part)
+	if len(lines) == 0 {
+		return nil
+	}
+	f.showDoing("")
+	return f.show([]byte(f.redact(string(lines))), entries)
+}
+
+// showDoing replaces the line below the last entry of a terminal.
+func (f *follower) showDoing(doing string) {
+	if !f.terminal || !f.follow || doing == f.doing {
+		return
+	}
+	columns, _ := terminalWidth(f.w)
+	if f.doing = doing; doing != "" {
+		doing = untrusted.Truncate("… "+doing, max(columns-1, 1))
+	}
+	_, _ = io.WriteString(f.w, "\r\x1b[K"+doing) // see output
+}
+
+// colors reports whether the environment wants colors on a terminal.
+func (a *app) colors() bool {
+	no, _ := a.getenv("NO_COLOR")
+	terminal, _ := a.getenv("TERM")
+	return no == "" && terminal != "dumb"
+}
+
+// writeList writes which sessions there are, the oldest first.
+func (l *logCommand) writeList(w io.Writer, source *logSource, files []transcript.File) error {
+	if len(files) == 0 {
+		_, err := fmt.Fprintln(w, "No sessions.")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "issue\tsession\tbegan\ttook\tended\tlog")
+	for _, file := range files {
+		s := source.summary(file)
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\n", s.identifier, file.Number, file.Began.UTC().Format("2006-01-02 15:04:05"), s.took, s.ended, source.path(file))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+// runPage matches the page of a workflow run below its server: its repository and its
+// number.
+var runPage = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([^/:]+/[^/]+)/actions/runs/([0-9]+)(?:[/?#].*)?$`)
+})
+
+// artifactPrefix begins the names of the artifacts that the Action uploads.
+const artifactPrefix = "symphony-"
+
+// fetchRun returns the logs in the artifact of the workflow run that --run names, with its
+// name for people.
+func (l *logCommand) fetchRun(ctx context.Context, wf workflow.Workflow) (name string, logs fs.FS, err error) {
+	number := l.run
+	repo, _ := l.getenv("GITHUB_REPOSITORY")
+	repo = cmp.Or(repo, trackerRepository(wf))
+	api, _ := l.getenv("GITHUB_API_URL")
+	server, _ := l.getenv("GITHUB_SERVER_URL")
+	server = strings.TrimRight(cmp.Or(server, "https://github.com"), "/")
+	if page := runPage().FindStringSubmatch(strings.TrimPrefix(l.run, server+"/")); page != nil {
+		repo, number = page[1], page[2]
+	}
+	run, err := strconv.ParseInt(number, 10, 64)
+	switch {
+	case err != nil || run <= 0:
+		return "", nil, fmt.Errorf("%w: --run %q: write the number of a workflow run, or the address of its page on %s", errUsage, l.run, server)
+	case repo == "":
+		return "", nil, fmt.Errorf("%w: --run: the repository is not known: set GITHUB_REPOSITORY to owner/name, or write the address of the page of the run", errUsage)
+	}
+	_, host, _ := strings.Cut(server, "://")
+	token := l.githubLogin(host)
+	if token == "" {
+		return "", nil, fmt.Errorf("%w: --run needs a token that may read Actions: set GH_TOKEN, as with GH_TOKEN=$(gh auth token)", errUsage)
+	}
+	l.addSecret(l.redactor, token)
+	c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token, Names: client.Names{Token: "GH_TOKEN"}}, http.DefaultTransport)
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: --run: %w", errUsage, err)
+	}
+	artifacts, err := c.Artifacts(ctx, run)
+	if err != nil {
+		return "", nil, fmt.Errorf("list the artifacts of workflow run %d: %w", run, err)
+	}
+	var all layers
+	for _, a := range artifacts {
+		if a.Expired || !strings.HasPrefix(a.Name, artifactPrefix) {
+			continue
+		}
+		files, err := c.ReadArtifact(ctx, a)
+		if err != nil {
+			return "", nil, fmt.Errorf("read the artifact of workflow run %d: %w", run, err)
+		}
+		if logs, err := fs.Sub(files, "logs"); err == nil {
+			all = append(all, logs)
+		}
+	}
+	if len(all) == 0 {
+		return "", nil, fmt.Errorf("%w: workflow run %d has no artifact of Symphony, or has it no more: it had nothing to do, or upload-logs was not true", errUsage, run)
+	}
+	return fmt.Sprintf("the artifact of workflow run %d", run), all, nil
+}
+
+// githubLogin returns the token of the user for a host of GitHub: that of the environment,
+// or the one that gh keeps in its folder. gh keeps tokens in the keyring of the system
+// where there is one; this program starts no process to ask for it.
+func (a *app) githubLogin(host string) string {
+	for _, name := range []string{"GH_TOKEN", "GITHUB_TOKEN"} {
+		if token, _ := a.getenv(name); token != "" {
+			return token
+		}
+	}
+	folder, _ := a.getenv("GH_CONFIG_DIR")
+	if folder == "" {
+		config, _ := a.getenv("XDG_CONFIG_HOME")
+		home, _ := a.getenv("HOME")
+		folder = filepath.Join(cmp.Or(config, filepath.Join(home, ".config")), "gh")
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "hosts.yml"))
+	if err != nil {
+		return ""
+	}
+	return client.TokenOfGH(text, host)
+}
+
+// layers are file systems. A folder has the entries of all of them, of which the first with
+// a name counts.
+type layers []fs.FS
+
+func (l layers) Open(name string) (fs.File, error) {
+	for _, layer := range l {
+		if f, err := layer.Open(name); err == nil {
+			return f, nil
+		}
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+func (l layers) ReadDir(name string) ([]fs.DirEntry, error) {
+	found := false
+	entries := map[string]fs.DirEntry{}
+	for _, layer := range l {
+		list, err := fs.ReadDir(layer, name)
+		found = found || err == nil
+		for _, entry := range list {
+			if _, known := entries[entry.Name()]; !known {
+				entries[entry.Name()] = entry
+			}
+		}
+	}
+	if !found {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
+	}
+	all := make([]fs.DirEntry, 0, len(entries))
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		all = append(all, entries[name])
+	}
+	return all, nil
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+)
+
+// logOf returns the event log of a session on an issue, which says something.
+func logOf(identifier, says string) string {
+	text, _ := json.Marshal(says) // a string always marshals
+	return fmt.Sprintf(`{"t_ms":0,"session":{"began":"2026-03-01T12:00:00Z","issue_id":%q,"identifier":%[1]q,"title":"Carts","number":1,"run":"77"}}
+{"t_ms":5,"dir":"<","msg":{"method":"item/completed","params":{"item":{"type":"agentMessage","text":%s}}}}
+{"t_ms":9,"outcome":{"class":"done"}}
+`, identifier, text)
+}
+
+const logName = "20260301T120000.000Z-1.jsonl"
+
+// atGitHub returns a project beside a GitHub whose run 77 has two artifacts, of its two
+// attempts.
+func atGitHub(t *testing.T) (*project, *githubtest.GitHub) {
+	t.Helper()
+	const token = "ghs_0123456789abcdefTOKEN"
+	g := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: token})
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-77-1-abc", Files: map[string]string{"logs/GH-7/" + logName: logOf("GH-7", "the first"), "report.json": "{}"}})
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-77-2-def", Files: map[string]string{
+		"logs/GH-8/" + logName: logOf("GH-8", "the token is "+token), "logs/GH-7/20260301T130000.000Z-2.jsonl": logOf("GH-7", "the second"),
+	}})
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-77-0-old", Expired: true, Files: map[string]string{}})
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "coverage", Packed: []byte("no zip")})
+	g.AddArtifact(githubtest.Artifact{Run: 78, Name: "coverage", Packed: []byte("no zip")})
+	p := emptyProject(t)
+	p.env = append(p.env, "GITHUB_API_URL="+g.URL(), "GITHUB_SERVER_URL="+g.ServerURL(), "GITHUB_REPOSITORY=acme/shop", "GH_TOKEN="+token)
+	return p, g
+}
+
+func TestTheLogsOfAWorkflowRunAreReadFromItsArtifacts(t *testing.T) {
+	t.Parallel()
+	p, g := atGitHub(t)
+	if r := p.ok("log", "--run", "77", "gh-7"); !strings.HasPrefix(r.stdout, "GH-7 Carts\n") || !strings.Contains(r.stdout, "the second") || strings.Contains(r.stdout, "the first") {
+		t.Error(r.stdout)
+	}
+	if r := p.ok("log", "--run", g.ServerURL()+"/acme/shop/actions/runs/77/attempts/1?pr=3", "--session", "1", "GH-7"); !strings.Contains(r.stdout, "the first") {
+		t.Error(r.stdout)
+	}
+	r := p.ok("log", "--run", "77", "--list")
+	for _, want := range []string{"GH-7", "GH-8", "the artifact of workflow run 77/GH-7/" + logName, "the session ended well"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("no %q in\n%s", want, r.stdout)
+		}
+	}
+	for _, format := range []string{"--json", "--html", "--list=false"} {
+		if r := p.ok("log", "--run", "77", format, "GH-8"); strings.Contains(r.stdout, "TOKEN") || !strings.Contains(r.stdout, "the token is ***") {
+			t.Errorf("%s shows the token, or not the message:\n%s", format, r.stdout)
+		}
+	}
+}
+
+func TestARunWithoutLogsSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		run   string
+		unset string
+		want  string
+	}{
+		"no artifact":    {"78", "", "workflow run 78 has no artifact of Symphony"},
+		"no such run":    {"79", "", "workflow run 79 has no artifact of Symphony"},
+		"no number":      {"seven", "", "write the number of a workflow run"},
+		"another server": {"https://evil.example/acme/shop/actions/runs/77", "", "or the address of its page on http://127.0.0.1"},
+		"no token":       {"77", "GH_TOKEN", "set GH_TOKEN, as with GH_TOKEN=$(gh auth token)"},
+		"no repository":  {"77", "GITHUB_REPOSITORY", "set GITHUB_REPOSITORY to owner/name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, g := atGitHub(t)
+			if test.unset != "" {
+				p.env = append(p.env, test.unset+"=")
+			}
+			if r := p.run("log", "--run", test.run); r.code != exitUsage || !strings.Contains(r.stderr, test.want) {
+				t.Errorf("%d: %s", r.code, r.stderr)
+			}
+			if strings.Contains(name, "server") && len(g.Asked()) > 0 {
+				t.Errorf("it asked %v", g.Asked())
+			}
+		})
+	}
+}
+
+func TestTheTokenOfGHIsUsedForItsHost(t *testing.T) {
+	t.Parallel()
+	p, g := atGitHub(t)
+	host := strings.TrimPrefix(g.ServerURL(), "http://")
+	p.env = append(p.env, "GH_TOKEN=", "GITHUB_TOKEN=")
+	p.write(".config/gh/hosts.yml", "\""+host+"\":\n    oauth_token: ghs_0123456789abcdefTOKEN\n")
+	p.ok("log", "--run", "77", "GH-7")
+	p.write(".config/gh/hosts.yml", "github.com:\n    oauth_token: ghs_0123456789abcdefTOKEN\n")
+	if r := p.run("log", "--run", "77", "GH-7"); r.code != exitUsage {
+		t.Errorf("%d: %s", r.code, r.stderr)
+	}
+}
+
+// A zip can have names that lead elsewhere, and a small one can hold more than any disk.
+func TestAHostileArtifactHarmsNothing(t *testing.T) {
+	t.Parallel()
+	p, g := atGitHub(t)
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	add := func(name string, fill func(w func(string))) {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(func(text string) {
+			if _, err := w.Write([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	for _, name := range []string{"../../evil", "/evil", "logs/../../evil/" + logName, "logs/GH-1/../../" + logName, `logs\GH-2\` + logName} {
+		add(name, func(w func(string)) { w(logOf("evil", "evil")) })
+	}
+	zeros := strings.Repeat("\x00", 1<<20)
+	add("logs/GH-9/"+logName, func(w func(string)) {
+		w(logOf("GH-9", "hello\x1b[2J\u202e"))
+		for range 300 {
+			w(zeros)
+		}
+	})
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g.AddArtifact(githubtest.Artifact{Run: 79, Name: "symphony-79", Packed: packed.Bytes()})
+	r := p.ok("log", "--run", "79", "--list")
+	if strings.Contains(r.stdout, "evil") || !strings.Contains(r.stdout, "GH-9") {
+		t.Error(r.stdout)
+	}
+	if r := p.ok("log", "--run", "79", "GH-9"); !strings.Contains(r.stdout, "hello") || strings.ContainsAny(r.stdout, "\x1b\x00\u202e") || len(r.stdout) > 10_000 {
+		t.Errorf("%d bytes: %.500q", len(r.stdout), r.stdout)
+	}
+	if found, _ := filepath.Glob(filepath.Join(p.dir, "*")); len(found) > 0 {
+		t.Errorf("it wrote %v", found)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(p.dir), "evil")); err == nil {
+		t.Error("it wrote outside of its folder")
+	}
+}

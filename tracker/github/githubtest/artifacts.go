@@ -1,0 +1,115 @@
+package githubtest
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"time"
+)
+
+// Artifact is what a workflow run has uploaded.
+type Artifact struct {
+	Run     int64
+	Name    string
+	Files   map[string]string
+	Packed  []byte // in place of Files
+	Size    int64  // as it is told; 0 for the size of what is packed
+	Expired bool
+}
+
+type artifact struct {
+	Artifact
+	id     int
+	packed []byte
+	made   time.Time
+}
+
+// AddArtifact adds an artifact of a workflow run.
+func (g *GitHub) AddArtifact(a Artifact) {
+	g.t.Helper()
+	packed := a.Packed
+	if packed == nil {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		for _, name := range slices.Sorted(maps.Keys(a.Files)) {
+			f, err := w.Create(name)
+			if err == nil {
+				_, err = f.Write([]byte(a.Files[name]))
+			}
+			if err != nil {
+				g.t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			g.t.Fatal(err)
+		}
+		packed = b.Bytes()
+	}
+	if a.Size == 0 {
+		a.Size = int64(len(packed))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.artifacts = append(g.artifacts, &artifact{a, g.newID(), packed, g.tick()})
+}
+
+// addArtifacts adds the requests for artifacts. An artifact is on another host.
+func (g *GitHub) addArtifacts(root string) {
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			g.t.Errorf("the host of the artifacts got a token")
+		}
+		g.mu.Lock()
+		a := g.artifact(r.URL.Path)
+		g.mu.Unlock()
+		if a == nil || r.URL.RawQuery != signature {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		http.ServeContent(w, r, "artifact.zip", time.Time{}, bytes.NewReader(a.packed))
+	}))
+	g.t.Cleanup(host.Close)
+	g.handle(root, "actions: read", "GET /actions/runs/{id}/artifacts", func(r *http.Request) (int, any) {
+		list := []object{}
+		for _, a := range g.artifacts {
+			if fmt.Sprint(a.Run) != r.PathValue("id") {
+				continue
+			}
+			at := fmt.Sprintf("%s%s/repos/%s/actions/artifacts/%d", g.server, root, g.Repo(), a.id)
+			list = append(list, object{
+				"id": a.id, "node_id": fmt.Sprint("A", a.id), "name": a.Name, "size_in_bytes": a.Size, "url": at, "archive_download_url": at + "/zip",
+				"expired": a.Expired, "created_at": stamp(a.made), "updated_at": stamp(a.made), "expires_at": stamp(a.made.AddDate(0, 0, 90)),
+			})
+		}
+		return http.StatusOK, object{"total_count": len(list), "artifacts": list}
+	})
+	g.HandleFor("actions: read", "GET /actions/artifacts/{id}/zip", "GET "+root+"/repos/"+g.Repo()+"/actions/artifacts/{id}/zip", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		a := g.artifact("/" + r.PathValue("id"))
+		g.mu.Unlock()
+		switch {
+		case a == nil:
+			write(w, r, http.StatusNotFound, []byte(`{"message": "Not Found"}`))
+		case a.Expired:
+			write(w, r, http.StatusGone, []byte(`{"message": "Artifact has expired"}`))
+		default:
+			w.Header().Set("Location", fmt.Sprintf("%s/%d?%s", host.URL, a.id, signature))
+			w.WriteHeader(http.StatusFound)
+		}
+	}))
+}
+
+// artifact returns the artifact at a path of its host, nil if there is none. g.mu must be
+// held.
+func (g *GitHub) artifact(path string) *artifact {
+	for _, a := range g.artifacts {
+		if path == fmt.Sprintf("/%d", a.id) {
+			return a
+		}
+	}
+	return nil
+}
