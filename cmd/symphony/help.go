@@ -45,8 +45,11 @@ var environmentMeanings = []row{
 	{"OPENAI_BASE_URL", "where that key goes, if not to OpenAI"},
 	{"CODEX_HOME", "Codex's own folder, with its login, if not ~/.codex"},
 	{appIDVariable + ", " + appKeyVariable, "a GitHub App that fetches, pushes and opens pull requests"},
+	{"GH_TOKEN", "token for log --run, before GITHUB_TOKEN and that of gh"},
+	{"GH_CONFIG_DIR, XDG_CONFIG_HOME", "where gh keeps its token, if not in ~/.config/gh"},
 	{"TMPDIR", "where temporary folders are made, if not in /tmp"},
-	{"TERM", "dumb switches the live display off"},
+	{"TERM", "dumb switches the live display and colors off"},
+	{"NO_COLOR", "switches colors off"},
 }
 
 // help prints the help of a command.

@@ -55,8 +55,8 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 		t.Fatalf("%v, %v", issues, err)
 	}
 	id, branch := tracker.ID(fmt.Sprint(n)), "symphony/GH-1"
-	commit := g.Git("-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit-tree", "-p", "main", "-m", "Keep the cart", "main^{tree}")
-	g.Git("update-ref", "refs/heads/"+branch, commit)
+	g.Git("update-ref", "refs/heads/"+branch, "main")
+	commit := g.Commit(branch, map[string]string{"README.md": "A cart.\n"})
 	title, text, base := "Keep the cart", "It has wheels.", "main"
 	for _, do := range []func() error{
 		func() error {
