@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -26,6 +27,19 @@ func (l *loop) logOptions(w *worker, issue tracker.Issue, claim schedule.Claim) 
 	}
 	if o.Folder == "" {
 		o.Folder, o.Pieces = l.Transcripts, false
+	}
+	return o
+}
+
+// endLog ends the event log of a session, and writes the page of a log that is kept for
+// people who do not have this program.
+func (l *loop) endLog(log *attempt.EventLog, o schedule.Outcome) schedule.Outcome {
+	o = log.End(o)
+	if log == nil || l.Logs == "" || !l.Pages {
+		return o
+	}
+	if err := transcript.WritePageOf(l.Logs, log.Name, l.Redact); err != nil {
+		o.Warnings = append(o.Warnings, fmt.Sprintf("the event log has no page: %v", err))
 	}
 	return o
 }

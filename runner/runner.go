@@ -72,6 +72,7 @@ type Runner struct {
 	Deadline     time.Duration // the tick ends before this much time has passed; 0 is never
 	Logs         string        // absolute path of a folder for whole event logs, and for work that is not published; empty for none
 	Transcripts  string        // absolute path of the folder where event logs are kept without Logs, within limits; empty for none
+	Pages        bool          // each event log below Logs has a page for people beside it
 	Version      string        // of this program; sent to agents
 	Log          *slog.Logger
 	Progress     func(progress.Progress) // called soon after every change; may be nil, must be quick

@@ -19,6 +19,7 @@ type SessionLog struct {
 	Took    time.Duration
 	Lines   []string // in their order; only the last ones if there were too many
 	Omitted int      // number of lines dropped before them
+	File    string   // path of the event log, which has all; empty for none
 
 	Delivers bool // the workflow publishes the agents' work; see [report.Tick]
 }
@@ -47,6 +48,6 @@ func (l *loop) logSession(m exited, claim schedule.Claim, next schedule.Next, no
 	}
 	session := m.session
 	session.Claim, session.Outcome, session.Next, session.Took = claim, m.outcome, next, now.Sub(m.started)
-	session.Delivers = l.tick.Delivers
+	session.Delivers, session.File = l.tick.Delivers, m.eventLog
 	l.OnSessionEnd(session)
 }

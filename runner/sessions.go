@@ -122,7 +122,7 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, logs attemp
 		log.append(u)
 		updates.put(u)
 	})
-	outcome = job.EventLog.End(handOver(ctx, job, to, outcome))
+	outcome = l.endLog(job.EventLog, handOver(ctx, job, to, outcome))
 	updates.close()
 	l.inbox <- exited{w, outcome, log}
 	l.pruneLogs()

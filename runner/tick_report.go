@@ -72,6 +72,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	row.Identifier, row.Title, row.URL, row.State = claim.Identifier, claim.Title, claim.URL, claim.State
 	row.Attempt, row.Class, row.Status, row.Why, row.Next = claim.Attempt, o.Class, o.Status, o.Why, next
 	row.Delivered, row.Refused = o.Delivered, o.Refused
+	row.Log.File = m.eventLog
 	row.Sessions++
 	row.Turns += o.Turns
 	row.Usage.Input += o.Usage.Input

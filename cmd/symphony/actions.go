@@ -91,19 +91,22 @@ var errorTitles = map[int]string{
 }
 
 // printSession prints what an ended session said, as a group under its outcome.
-func (a *app) printSession(s runner.SessionLog) {
+func (t *tickCommand) printSession(s runner.SessionLog) {
 	title := fmt.Sprintf("%s %s · %s · turns: %d · tokens: %s · %s", s.Claim.Identifier, s.Claim.Title, report.Outcome(s.Outcome, s.Next, s.Delivers),
 		s.Outcome.Turns, report.Number(s.Outcome.Usage.Total()), report.Duration(s.Took))
 	lines := s.Lines
 	if s.Omitted > 0 {
-		lines = append([]string{fmt.Sprintf("(%d lines before; the event log has all)", s.Omitted)}, lines...)
+		lines = append([]string{fmt.Sprintf("(%d lines before)", s.Omitted)}, lines...)
 	}
 	if s.Outcome.Why != "" {
 		lines = append(lines, s.Outcome.Why)
 	}
 	lines = append(lines, s.Outcome.Warnings...)
+	if log := t.logPlace(s.Claim.Identifier, s.File); log.Artifact != "" {
+		lines = append(lines, fmt.Sprintf("The session's log: %s of the artifact %s", log.File, log.Artifact))
+	}
 	if len(lines) == 0 {
 		lines = []string{"(it said nothing)"}
 	}
-	a.actions.Group(a.redactor.String(title), a.redactor.String(strings.Join(lines, "\n")))
+	t.actions.Group(t.redactor.String(title), t.redactor.String(strings.Join(lines, "\n")))
 }

@@ -143,11 +143,10 @@ func (l *logCommand) write(write func(io.Writer) error) error {
 
 // show shows a log in the format of the flags.
 func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file transcript.File) error {
-	bounded := io.LimitReader(log, maxShown)
 	reader := &transcript.Reader{Redact: l.redactor.String}
 	switch {
 	case l.html:
-		return writeLogPage(w, bounded, reader)
+		return transcript.CopyPage(w, io.LimitReader(log, maxShown), l.redactor.String)
 	case l.json || l.logFormat == "json":
 		return l.follower(log, reader, w, func(part []byte, _ []transcript.Entry) error {
 			_, err := w.Write(part)
@@ -168,25 +167,6 @@ func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file 
 		return nil
 	}
 	return f.copy(ctx)
-}
-
-// writeLogPage writes a log as a page.
-func writeLogPage(w io.Writer, log io.Reader, reader *transcript.Reader) error {
-	var entries []transcript.Entry
-	part := make([]byte, 64<<10)
-	for {
-		n, err := log.Read(part)
-		entries = append(entries, reader.Feed(part[:n])...)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	entries = append(entries, reader.End()...)
-	s := reader.Session()
-	return transcript.WritePage(w, strings.TrimSpace(fmt.Sprintf("%s, session %d", s.Identifier, s.Number)), entries)
 }
 
 // followEvery is how often a log that is being written is looked at.

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/workspace"
 )
 
 // runFollows reports whether this is the plan of the Action, which runs the same
@@ -82,6 +84,38 @@ func (t *tickCommand) locateKept(tick *report.Tick) {
 	if lost {
 		tick.Notices = append(tick.Notices, keptBriefly)
 	}
+}
+
+// locateLogs says of the event logs of a tick where people find them: which file of which
+// artifact, or which command shows them.
+func (t *tickCommand) locateLogs(tick *report.Tick) {
+	for i := range tick.Rows {
+		row := &tick.Rows[i]
+		row.Log = t.logPlace(row.Identifier, row.Log.File)
+	}
+}
+
+// logPlace returns where people find the event log of a session on an issue. A log that
+// stays on a runner, which loses it, is nowhere.
+func (t *tickCommand) logPlace(identifier, file string) report.Log {
+	if file == "" {
+		return report.Log{}
+	}
+	if t.actions.InActions() {
+		artifact, _ := t.getenv("SYMPHONY_ARTIFACT")
+		inLogs, err := filepath.Rel(t.logs, file)
+		if artifact == "" || t.logs == "" || err != nil || !filepath.IsLocal(inLogs) {
+			return report.Log{}
+		}
+		return report.Log{File: transcript.PageName(filepath.Join(filepath.Base(t.logs), inLogs)), Artifact: artifact}
+	}
+	log := report.Log{File: file}
+	here, err := filepath.Abs("WORKFLOW.md")
+	isPlain := workspace.Key(identifier) == identifier && !strings.HasPrefix(identifier, "-") // a word for a shell
+	if err == nil && isPlain && strings.HasPrefix(file, transcriptFolder(here)+"/") {
+		log.Command = "symphony log " + identifier
+	}
+	return log
 }
 
 func annotate(notes []report.Note, show func(title, text string)) {

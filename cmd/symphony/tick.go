@@ -149,6 +149,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	}
 	r.Once = t.once || t.actions.InActions()
 	r.MaxIssues, r.Deadline, r.Logs = t.maxIssues, t.deadline, t.logs
+	r.Pages = t.actions.InActions()
 	if t.order != (order{}) {
 		r.Order = func(s *schedule.State, now time.Time) (bool, error) { return t.takeOrder(wf, s, now) }
 	}
@@ -205,6 +206,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	tick.StartedBy = t.event.Cause()
 	t.answerOrder(&tick, wf)
 	t.locateKept(&tick)
+	t.locateLogs(&tick)
 	if t.openedAsJob(tick, wf) {
 		tick.Notices = append(tick.Notices, checksWait)
 	}

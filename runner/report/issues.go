@@ -42,12 +42,27 @@ func (v view) issues(d *document) {
 		if why := v.failureReason(r); why != "" {
 			row.remarks = append(row.remarks, remark{text: why, lines: maxReason})
 		}
+		if place := r.Log.place(); place != "" && v.issueOutcome(r) == failed {
+			row.remarks = append(row.remarks, remark{text: "The session's log: " + place, lines: maxReason})
+		}
 		for _, warning := range r.Warnings { // at length: the end of a hook's output counts
 			row.remarks = append(row.remarks, remark{text: warning, lines: maxItem})
 		}
 		t.rows = append(t.rows, row)
 	}
 	d.add(t)
+}
+
+// place returns where a log is and what shows it, in words.
+func (l Log) place() string {
+	place := l.File
+	if l.Artifact != "" {
+		place += " of the artifact " + l.Artifact
+	}
+	if l.Command != "" {
+		place = l.Command + " (" + place + ")"
+	}
+	return place
 }
 
 // The outcomes of an issue, besides completed and failed.

@@ -104,6 +104,12 @@ type rowJSON struct {
 	Delivery *rowPlaceJSON `json:"delivery"`
 	Refused  string        `json:"refused"`
 	Kept     *keptJSON     `json:"kept"`
+	Log      *logJSON      `json:"log"`
+}
+
+type logJSON struct {
+	File     string `json:"file"`
+	Artifact string `json:"artifact"`
 }
 
 // placeJSON holds where work was published.
@@ -200,6 +206,9 @@ func (t Tick) rowOf(row Row) rowJSON {
 	}
 	if k := row.Kept; k.Folder != "" {
 		r.Kept = &keptJSON{k.Folder, k.Artifact, append([]string{}, k.Commands...)}
+	}
+	if row.Log.File != "" {
+		r.Log = &logJSON{row.Log.File, row.Log.Artifact}
 	}
 	return r
 }

@@ -75,7 +75,7 @@ func parks(why string) schedule.Next {
 }
 
 const (
-	turnFailed  = "run turn 2: turn_failed: other: the model's answer could not be applied: patch does not match src/login/session.go; read the event log of the session with --logs to see what the agent tried before it gave up"
+	turnFailed  = "run turn 2: turn_failed: other: the model's answer could not be applied: patch does not match src/login/session.go; see the session's log, which has all that the agent tried before it gave up"
 	noQuota     = "turn_failed: usageLimitExceeded: You've hit your usage limit; add credits or wait until it resets"
 	trackerBad  = "list candidates: tracker_status: POST https://api.linear.app/graphql: 502 Bad Gateway; look at https://status.linear.app, the next tick tries again"
 	pushRefused = "hook after_run: hook_failed: exit status 1; its last output: \"[...] Write access to repository not granted. | fatal: unable to access 'https://github.com/acme/shop.git/': The requested URL returned error: 403 | no commit of refs/heads/symphony/ABC-1 was pushed\"; fix hooks.after_run in WORKFLOW.md"
@@ -90,7 +90,10 @@ func ticks() map[string]report.Tick {
 			t.Rows = []report.Row{
 				with(row("ABC-1", "Add a dark mode to the settings page", schedule.Done, handedOver), func(r *report.Row) { r.State = "Review" }),
 				with(row("ABC-12", "Remove the deprecated v1 endpoints", schedule.Done, done), func(r *report.Row) { r.State = "Done" }),
-				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.IssueFailed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 1 }),
+				with(row("ABC-7", "Sessions expire while the user is still typing", schedule.IssueFailed, waits(turnFailed, end.Add(10*time.Second))), func(r *report.Row) {
+					r.Why, r.Attempt = turnFailed, 1
+					r.Log = report.Log{File: "/home/kim/shop/.symphony/sessions/ABC-7/20251121T120003.500Z-2.jsonl", Command: "symphony log ABC-7"}
+				}),
 			}
 			t.Spent, t.Acted = schedule.Spent{Sessions: 3, Usage: schedule.Usage{Input: 3000, Output: 402}, Time: end.Sub(start)}, 3
 			addClaim(t, schedule.Claim{Identifier: "ABC-7", Phase: schedule.Waiting, Due: end.Add(10 * time.Second), Why: turnFailed}, schedule.NotDue, "waits")
@@ -281,7 +284,10 @@ func everything() report.Tick {
 			with(row("GH-1041", "Add a dark mode to the settings page, with a switch that follows the system", schedule.Done, handedOver), func(r *report.Row) {
 				r.State, r.Turns, r.Usage.Input, r.Took = "Human Review", 14, 1_234_567, 11*time.Minute
 			}),
-			with(row("GH-7", "Sessions expire while the user is still typing", schedule.IssueFailed, waits(turnFailed, t.Ended.Add(40*time.Second))), func(r *report.Row) { r.Why, r.Attempt = turnFailed, 3 }),
+			with(row("GH-7", "Sessions expire while the user is still typing", schedule.IssueFailed, waits(turnFailed, t.Ended.Add(40*time.Second))), func(r *report.Row) {
+				r.Why, r.Attempt = turnFailed, 3
+				r.Log = report.Log{File: "logs/GH-7/20251121T120003.500Z-4.html", Artifact: "symphony-logs-4711"}
+			}),
 			row("GH-8", "Long work that goes on", schedule.Done, waits("continuation", t.Ended.Add(time.Second))),
 			with(row("GH-9", "Export to the warehouse", schedule.NeedsInput, parks(question)), func(r *report.Row) { r.Why = question }),
 			with(row("GH-11", "Flaky test in the scheduler", schedule.IssueFailed, parks("10 failures in a row (budget.max_attempts_per_issue), the last: turn_failed: badRequest")), func(r *report.Row) { r.Why = "turn_failed: badRequest" }),
@@ -375,6 +381,7 @@ func hostile() report.Tick {
 				r.Refused = "- " + text + "\n- ::error::" + text
 				r.Kept = report.Kept{Folder: text, Artifact: text, Commands: []string{text, "``` " + text, "::error::" + text}}
 			}
+			r.Log = report.Log{File: text, Artifact: text, Command: text}
 			t.Rows = append(t.Rows, r)
 			addClaim(t, schedule.Claim{Identifier: r.Identifier, Phase: schedule.Waiting, Due: end.Add(time.Second)}, schedule.NotDue, text)
 			t.Verdicts = append(t.Verdicts, verdict("N-"+text, text, "", "", schedule.NotDispatchable, text))

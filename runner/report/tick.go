@@ -70,6 +70,7 @@ type Row struct {
 	Delivery    schedule.Delivery // where this tick published its work; zero for nowhere
 	PullRequest string            // what this tick did: "opened", "updated" (its text, or by a push) or "unchanged"; empty without one
 	Kept        Kept              // work that was not published
+	Log         Log               // of the last session
 }
 
 // Kept holds where work that was not published is kept for a person, and how to use it
@@ -79,6 +80,13 @@ type Kept struct {
 	Artifact string   // of the workflow run, which holds the folder; empty when it is on this machine
 	Commands []string // of a shell in a clone of the repository that has the files
 	Secret   bool     // it is not kept, because the files would hold a secret
+}
+
+// Log says where the event log of a session is. The zero value is for a session without one.
+type Log struct {
+	File     string
+	Artifact string // of the workflow run, which holds the file; empty when it is on this machine
+	Command  string // shows it; empty for none
 }
 
 // whatHappened holds what may happen to a pull request; what comes later counts more.

@@ -155,6 +155,28 @@ func openIn(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
+// PageName returns the file of the page of a log.
+func PageName(name string) string { return strings.TrimSuffix(name, suffix) + ".html" }
+
+// WritePageOf writes the page of a log beside it.
+func WritePageOf(folder, name string, redact func(string) string) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	log, err := openIn(root, name)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	page, err := root.OpenFile(PageName(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(CopyPage(page, log, redact), page.Close())
+}
+
 // Limits bounds the logs that are kept below a folder.
 type Limits struct {
 	Sessions int           // of one issue

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"html/template"
 	"io"
 	"strings"
@@ -51,6 +53,30 @@ func WritePage(w io.Writer, title string, entries []Entry) error {
 		title, "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
 		template.CSS(CSS), views,
 	})
+}
+
+// CopyPage reads a log and writes its page.
+func CopyPage(w io.Writer, log io.Reader, redact func(string) string) error {
+	reader := &Reader{Redact: redact}
+	var entries []Entry
+	part := make([]byte, 64<<10)
+	for {
+		n, err := log.Read(part)
+		entries = append(entries, reader.Feed(part[:n])...)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	entries = append(entries, reader.End()...)
+	s := reader.Session()
+	title := "Transcript of a session"
+	if s.Identifier != "" {
+		title = fmt.Sprintf("%s, session %d", s.Identifier, s.Number)
+	}
+	return WritePage(w, title, entries)
 }
 
 // view is what the templates need of an entry.
