@@ -9,8 +9,8 @@ import (
 type Comment struct {
 	ID     string // stable and unique in its conversation; opaque
 	Author string // what people call the account; empty for a deleted one
-	// Own says that the program or its agent wrote it: the account of the credential, where
-	// nobody else writes with that account.
+	// Own says that the program or its agent wrote it. The account of the credential does not
+	// tell this if it is a person's, who writes comments too.
 	Own bool
 	Bot bool // the account is not a person
 	// Distrust is why the word of the author does not count, in a few words; empty for a

@@ -79,15 +79,27 @@ func PlainText(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// CommentMarker returns the line, invisible in Markdown, that ends the program's
-// comment with a key where the tracker has no better way to find it again.
-func CommentMarker(key string) string { return markerStart + key + " -->" }
+// AgentKey is the key of what an agent posts with a [Tool] where comments have markers.
+const AgentKey = "agent"
 
-const markerStart = "<!-- symphony-comment: "
+// The parts of a marker before and after its key.
+const markerStart, markerEnd = "<!-- symphony-comment: ", " -->"
 
-// HasCommentMarker reports whether a comment is one of the program's. No other text of
-// its account holds a marker.
-func HasCommentMarker(comment string) bool { return strings.Contains(comment, markerStart) }
+// CommentMarker returns the line, invisible in Markdown, that ends a comment of the program
+// or its agent where the tracker has no better way to know it.
+func CommentMarker(key string) string { return markerStart + key + markerEnd }
+
+// MarkedKey returns the key of the [CommentMarker] that is the last line of a comment; empty
+// if none is. A marker that is quoted, or that a person writes below, marks nothing.
+func MarkedKey(comment string) string {
+	comment = strings.TrimRight(comment, " \t\r\n")
+	key, starts := strings.CutPrefix(comment[strings.LastIndexAny(comment, "\r\n")+1:], markerStart)
+	key, ends := strings.CutSuffix(key, markerEnd)
+	if !starts || !ends || !keyPattern().MatchString(key) {
+		return ""
+	}
+	return key
+}
 
 // Finishes reports whether a state is a terminal one of the workflow.
 func (o Options) Finishes(state string) bool {

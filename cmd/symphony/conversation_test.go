@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
-// say returns what the program wrote as comments on an issue or a pull request.
+// ourComments returns what the program itself, not its agent, wrote as comments on an
+// issue or a pull request.
 func (s *shop) ourComments(number int) (texts []string) {
 	for _, c := range s.hub.Issue(number).Comments {
-		if strings.Contains(c.Body, "<!-- symphony-comment:") {
+		if key := tracker.MarkedKey(c.Body); key != "" && key != tracker.AgentKey {
 			texts = append(texts, c.Body)
 		}
 	}

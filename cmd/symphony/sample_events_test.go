@@ -106,6 +106,7 @@ func TestOnlyEventsThatMayBeWorkCostAJob(t *testing.T) {
 		"a review":                             {"pull_request_review", ourReview, "", "", "github linear"},
 		"a review without a verdict":           {"pull_request_review", ourReview, "changes_requested", "commented", "github linear"},
 		"an approval":                          {"pull_request_review", ourReview, "changes_requested", "approved", ""},
+		"a review that the agent wrote":        {"pull_request_review", ourReview, `"state"`, `"body":"Done.\n\n<!-- symphony-comment: agent -->","state"`, ""},
 		"a review of a stranger":               {"pull_request_review", ourReview, "OWNER", "NONE", ""},
 		"a review of a bot":                    {"pull_request_review", ourReview, `"type":"User"`, `"type":"Bot"`, ""},
 		"a review of a fork":                   {"pull_request_review", ourReview, "acme/shop", "mallory/shop", ""},

@@ -233,7 +233,7 @@ func (c Config) warnings() []string {
 	}
 	switch c.ToolScope {
 	case ScopeRepo:
-		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"repo\": the agent may change every issue, pull request, comment and branch of %s, not only its own; merges and the default branch are refused", c.Repo))
+		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"repo\": the agent may change every issue, pull request and branch of %s, not only its own; merges and the default branch are refused", c.Repo))
 	case ScopeToken:
 		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"token\": the agent may merge, approve, release and start workflows in %s, and change every issue and branch; settings and secrets are refused", c.Repo))
 	}

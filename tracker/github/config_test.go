@@ -52,7 +52,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		t.Errorf("warnings %q: want one on trust, one on the tool and one on closed issues", got)
 	}
 	cfg.ToolScope = ScopeRepo
-	if got := cfg.warnings(); !strings.Contains(got[1], "every issue, pull request, comment and branch of acme/shop") {
+	if got := cfg.warnings(); !strings.Contains(got[1], "every issue, pull request and branch of acme/shop") {
 		t.Errorf("warnings %q: want one that says what the tool may change", got)
 	}
 }

@@ -32,14 +32,14 @@ func (f *fake) comment(id any) *fakeIssueComment {
 }
 
 // commentNode returns a comment as GraphQL does.
-func (i *fakeIssue) commentNode(index int) object {
+func (f *fake) commentNode(i *fakeIssue, index int) object {
 	c := i.comments[index]
 	at := c.at
 	if at.IsZero() {
 		at = i.updated
 	}
 	node := object{
-		"id": commentID(i.number, index), "body": c.body, "author": actorNode(&c.by), "viewerDidAuthor": c.by == app, "lastEditedAt": nil, "editor": object(nil),
+		"id": commentID(i.number, index), "body": c.body, "author": actorNode(&c.by), "viewerDidAuthor": c.by == f.account, "lastEditedAt": nil, "editor": object(nil),
 		"publishedAt": at.Format(time.RFC3339), "updatedAt": at.Format(time.RFC3339), "url": fmt.Sprintf("https://github.com/acme/shop/issues/%d#%d", i.number, index),
 	}
 	if c.by.Login == "" {
@@ -71,7 +71,7 @@ func (f *fake) commentPage(i *fakeIssue) resolver {
 		start := max(0, end-atoi(fmt.Sprint(args["last"])))
 		nodes := []object{}
 		for _, index := range there[start:end] {
-			nodes = append(nodes, i.commentNode(index))
+			nodes = append(nodes, f.commentNode(i, index))
 		}
 		return object{"nodes": nodes, "totalCount": len(there), "pageInfo": object{"hasPreviousPage": start > 0, "startCursor": fmt.Sprintf("before_%d", start)}}
 	}
@@ -105,6 +105,14 @@ func (f *fake) react(input map[string]any) object {
 	return object{"subject": object{"id": input["subjectId"]}}
 }
 
+// restLogin returns the login of an account as the REST API writes it.
+func (u fakeUser) restLogin() string {
+	if u.Type == "Bot" {
+		return u.Login + "[bot]"
+	}
+	return u.Login
+}
+
 // discussion lets accounts of the fake talk.
 func (f *fake) discussion() *trackertest.Discussion {
 	f.permissions["reader"] = "read"
@@ -115,7 +123,14 @@ func (f *fake) discussion() *trackertest.Discussion {
 		edit(f.comment(comment))
 	}
 	return &trackertest.Discussion{
-		Trusted:   "mem",
+		Trusted: "mem",
+		Owner: func() string {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.account = fakeUser{"owner", "User"}
+			f.permissions["owner"] = "write"
+			return "owner"
+		},
 		Strangers: []string{"mallory", "reader", "linter", "acme", ""},
 		Say: func(id tracker.ID, author, text string, at time.Time) string {
 			f.mu.Lock()

@@ -44,7 +44,7 @@ func (f *fake) graphql(w http.ResponseWriter, r *http.Request) {
 
 func (f *fake) root() object {
 	return object{
-		"viewer":                        object{"__typename": "User", "login": agentAccount},
+		"viewer":                        object{"__typename": "User", "login": f.account.restLogin()},
 		"updateIssueComment":            f.mutation(f.editComment),
 		"addReaction":                   f.mutation(f.react),
 		"addProjectV2ItemById":          f.mutation(f.addItem),

@@ -231,7 +231,7 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 		text := body(r)["body"].(string)
 		f.comments = append(f.comments, text)
 		if i := f.issues[atoi(r.PathValue("n"))]; i != nil {
-			i.comments = append(i.comments, fakeIssueComment{by: app, body: text})
+			i.comments = append(i.comments, fakeIssueComment{by: f.account, body: text})
 		}
 		return http.StatusCreated, map[string]any{"id": len(f.comments)}
 	})
@@ -271,6 +271,7 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 		}
 		return http.StatusOK, map[string]any{"body": c.text, "user": map[string]any{"login": c.by}, key: fmt.Sprintf("%s/repos/%s/%s/%d", f.server.URL, fakeRepo, kind, c.on)}
 	}
+	handle("GET /pulls/{n}/reviews/{id}", func(r *http.Request) (int, any) { return comment("reviews", "pull_request_url", r.PathValue("id")) })
 	handle("GET /pulls/comments/{id}", func(r *http.Request) (int, any) { return comment("pulls", "pull_request_url", r.PathValue("id")) })
 	handle("GET /issues/{n}/{part}", func(r *http.Request) (int, any) {
 		if r.PathValue("n") == "comments" {
@@ -295,7 +296,7 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 	handle("PUT /contents/{path...}", func(r *http.Request) (int, any) {
 		return http.StatusOK, map[string]any{"path": r.PathValue("path"), "branch": body(r)["branch"]}
 	})
-	for _, made := range []string{"POST /pulls", "POST /pulls/{n}/reviews", "POST /git/trees", "PATCH /git/refs/heads/{ref...}"} {
+	for _, made := range []string{"POST /pulls", "POST /pulls/{n}/reviews", "PUT /pulls/{n}/reviews/{id}", "POST /pulls/{n}/reviews/{id}/events", "PATCH /issues/comments/{id}", "PATCH /pulls/comments/{id}", "POST /git/trees", "PATCH /git/refs/heads/{ref...}"} {
 		handle(made, func(r *http.Request) (int, any) { return http.StatusOK, body(r) })
 	}
 	handle("POST /git/refs", func(r *http.Request) (int, any) {

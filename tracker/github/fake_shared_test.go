@@ -2,12 +2,15 @@ package github
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -78,6 +81,7 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 		func() error { return writer{r}.Label(t.Context(), id, "symphony", false) },
 		func() error { return readFeedback(t, g, r.client, commit) },
 		func() error { return readArtifacts(t, g, r.client) },
+		func() error { return review(t, g, r) },
 		func() error { return writer{r}.Move(t.Context(), id, "closed") },
 		func() error { _, err := r.IssuesByState(t.Context(), []string{"open", "closed"}); return err },
 	} {
@@ -99,6 +103,44 @@ func readArtifacts(t *testing.T, g *githubtest.GitHub, c *client.Client) error {
 	}
 	_, err = c.ReadArtifact(t.Context(), artifacts[0])
 	return err
+}
+
+// review has the tool review pull request 2, comment on it and change what it said, by all
+// that the widest scope allows.
+func review(t *testing.T, g *githubtest.GitHub, wide *repository) error {
+	g.Commit("symphony/GH-1", map[string]string{"cart.go": "package cart\n"})
+	cfg := wide.cfg
+	cfg.ToolScope = ScopeToken
+	r, err := newRepository(cfg, http.DefaultTransport, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	var last struct{ ID int }
+	for _, call := range []struct{ method, path, body string }{
+		{"POST", "pulls/2/reviews", `{"body": "Draft.", "comments": [{"path": "cart.go", "line": 1, "body": "Why?"}]}`},
+		{"PUT", "pulls/2/reviews/LAST", `{"body": "A better draft."}`},
+		{"POST", "pulls/2/reviews/LAST/events", `{"event": "COMMENT"}`},
+		{"PUT", "pulls/2/reviews/LAST", `{"body": "Done."}`},
+		{"POST", "pulls/2/comments", `{"path": "cart.go", "line": 1, "body": "And this?", "commit_id": "` + g.Head("symphony/GH-1") + `"}`},
+		{"PATCH", "pulls/comments/LAST", `{"body": "And that?"}`},
+		{"POST", "pulls/2/comments/LAST/replies", `{"body": "Like so."}`},
+		{"DELETE", "pulls/comments/LAST", `null`},
+		{"POST", "issues/2/comments", `{"body": "I am at it."}`},
+		{"PATCH", "issues/comments/LAST", `{"body": "I was at it."}`},
+		{"DELETE", "issues/comments/LAST", `null`},
+	} {
+		path := strings.ReplaceAll(call.path, "LAST", strconv.Itoa(last.ID))
+		got := r.tool().Call(t.Context(), ownIssueOfTests, json.RawMessage(fmt.Sprintf(`{"method": %q, "path": "/repos/acme/shop/%s", "body": %s}`, call.method, path, call.body)))
+		if !got.OK {
+			return fmt.Errorf("%s %s: %s", call.method, path, got.Text)
+		}
+		if _, answer, ok := strings.Cut(got.Text, "\n"); ok {
+			if err := json.Unmarshal([]byte(answer), &last); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // readFeedback reads all that people and checks say about pull request 2, and answers.

@@ -47,9 +47,10 @@ type fake struct {
 	changed     map[string][]string // files that a commit changes
 	heads       map[int]string      // owner/name:branch that a pull request comes from
 	threads     map[string]fakeComment
-	noSummary   bool // as servers without dependencies
-	noBlockers  bool // the same: their endpoint is missing
-	perPage     int  // caps per_page when above 0
+	account     fakeUser // of the token
+	noSummary   bool     // as servers without dependencies
+	noBlockers  bool     // the same: their endpoint is missing
+	perPage     int      // caps per_page when above 0
 	fault       func(w http.ResponseWriter, r *http.Request) bool
 	observe     func(r *http.Request, body []byte, status int, h http.Header, answer []byte)
 }
@@ -79,7 +80,7 @@ type fakeComment struct {
 	text string
 }
 
-// app is the account of the token, [agentAccount], as the author of comments.
+// app is the account of an App's token, [agentAccount], as the author of comments.
 var app = fakeUser{"symphony", "Bot"}
 
 // fakeUser is an account of the fake.
@@ -116,7 +117,7 @@ func (b *lockedBuffer) String() string {
 func newFake(t testing.TB) *fake {
 	f := &fake{
 		t: t, log: new(lockedBuffer), schema: schema(t), issues: make(map[int]*fakeIssue), clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		permissions: map[string]string{"mem": "write"}, boards: make(map[int]*fakeBoard), refs: make(map[string]string), changed: make(map[string][]string),
+		account: app, permissions: map[string]string{"mem": "write"}, boards: make(map[int]*fakeBoard), refs: make(map[string]string), changed: make(map[string][]string),
 	}
 	f.observe = describedExchange(t)
 	mux := http.NewServeMux()

@@ -76,9 +76,11 @@ type call struct {
 	branch string // the branch that it changes; "" for none
 	commit string // the commit that it makes the head of the branch; "" for none
 
-	// What checkOwn asks GitHub about, in the scope issue alone; "" for nothing.
+	speaks bool // it says something in a conversation
+
+	// What checkOwn asks GitHub about; "" for nothing.
+	changed        string // a comment or review that the agent must have posted
 	pull           string // the number of a pull request that must be the own one
-	comment        string // a comment that the agent must have written
 	repliesTo      string // a comment that must belong to the pull request
 	replacesLabels bool   // the call names all labels that remain
 }
@@ -169,7 +171,7 @@ func (r *repository) authorizeCall(issue tracker.Issue, arguments json.RawMessag
 			}
 		}
 	}
-	return c, c.defuseBody()
+	return c, c.finishTexts()
 }
 
 // routeOf returns the route of a call that the scope has; nil for none.

@@ -85,6 +85,16 @@ func rejectApproval(cfg Config, c *call) error {
 	return errors.New("event must be COMMENT or REQUEST_CHANGES: approving is for people")
 }
 
+// rejectOrder rejects the start of a workflow with the input by which people give this
+// program commands, as they do in comments.
+func rejectOrder(_ Config, c *call) error {
+	inputs, _ := c.Body["inputs"].(map[string]any)
+	if _, orders := inputs["command"]; orders {
+		return errors.New("body.inputs.command is refused: it gives Symphony a command, which is for people")
+	}
+	return nil
+}
+
 // plainBranchName matches names that can only mean a branch, not a revision or
 // another ref.
 var plainBranchName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`) })

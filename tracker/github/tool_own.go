@@ -56,13 +56,6 @@ func ownPull(_ Config, c *call) error {
 	return nil
 }
 
-// ownComment lets checkOwn ask whether the comment is by the token's account, and on the
-// own issue or pull request.
-func ownComment(_ Config, c *call) error {
-	c.comment = c.target.segments[2]
-	return nil
-}
-
 // ownReply lets checkOwn ask whether the comment that is replied to belongs to the pull
 // request of the path.
 func ownReply(_ Config, c *call) error {

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 )
 
 // toolMemory holds what GitHub said about numbers that agents gave and what never
-// changes: whose a comment is, and from which branch a pull request comes. A key is the
+// changes: from which branch a pull request comes, and on which one a comment is. A key is the
 // issue of the session and the path.
 type toolMemory struct {
 	mu      sync.Mutex
@@ -65,16 +66,20 @@ func (m *toolMemory) login(ctx context.Context, c *client.Client) (string, error
 	return account, nil
 }
 
-// checkOwn rejects a call of the scope issue whose target is, by what GitHub says, not
-// the session's own.
+// checkOwn rejects a call whose target is, by what GitHub says, not what the session may
+// change.
 func (r *repository) checkOwn(ctx context.Context, c *call) error {
+	if c.changed != "" {
+		if err := r.checkChanged(ctx, c); err != nil {
+			return err
+		}
+	}
 	for _, check := range []struct {
 		number  string // "" when the call has none
 		isOwn   func(context.Context, *call) (bool, error)
 		problem string
 	}{
 		{c.pull, r.isOwnPull, fmt.Sprintf("#%s is neither the issue nor the pull request of this session", c.pull)},
-		{c.comment, r.isOwnComment, fmt.Sprintf("comment %s is not one that you wrote on the issue or the pull request of this session", c.comment)},
 		{c.repliesTo, r.isOnPull, fmt.Sprintf("comment %s is not one of pull request #%s", c.repliesTo, c.pull)},
 	} {
 		if check.number == "" {
@@ -94,6 +99,38 @@ func (r *repository) checkOwn(ctx context.Context, c *call) error {
 	return nil
 }
 
+// checkChanged rejects a call that changes a comment or a review that the agent did not
+// post, or in the scope issue one that is elsewhere. It asks each time: a person may have
+// made the comment theirs.
+func (r *repository) checkChanged(ctx context.Context, c *call) error {
+	comment, err := r.client.Comment(ctx, strings.Join(c.target.segments, "/"))
+	if client.HasStatus(err, http.StatusNotFound) {
+		return fmt.Errorf("comment %s does not exist", c.changed)
+	}
+	account := ""
+	if err == nil {
+		account, err = r.memory.login(ctx, r.client)
+	}
+	switch {
+	case err != nil:
+		return uncheckable(err)
+	case comment.User.GetLogin() != account:
+		return fmt.Errorf("comment %s was not posted by this tool, but by %s: write a comment of your own", c.changed, cmp.Or(clip(comment.User.GetLogin()), "somebody else"))
+	case tracker.MarkedKey(comment.Body) != tracker.AgentKey:
+		return fmt.Errorf("comment %s does not end with the mark of what this tool posts, so a person or the program wrote it: write a comment of your own", c.changed)
+	case !r.cfg.ToolScope.bindsToIssue() || comment.Number() == string(c.issue.ID):
+		return nil
+	}
+	own, err := r.comesFromOwnBranch(ctx, c, comment.Number())
+	if err != nil {
+		return uncheckable(err)
+	}
+	if !own {
+		return notOwn(r.cfg, c, fmt.Errorf("comment %s is not on the issue or the pull request of this session", c.changed))
+	}
+	return nil
+}
+
 // isOwnPull asks whether the pull request of the call comes from the own branch of this
 // repository.
 func (r *repository) isOwnPull(ctx context.Context, c *call) (bool, error) {
@@ -105,26 +142,6 @@ func (r *repository) comesFromOwnBranch(ctx context.Context, c *call, number str
 		pull, err := r.client.PullRequest(ctx, number)
 		head := pull.GetHead()
 		return head.GetRef() == r.cfg.branchOf(c.issue.Identifier) && strings.EqualFold(head.GetRepo().GetFullName(), r.cfg.Repo), err
-	})
-}
-
-// isOwnComment asks whether the comment in the path is by the token's account, but not
-// one of the program, and on the own issue or pull request.
-func (r *repository) isOwnComment(ctx context.Context, c *call) (bool, error) {
-	at := strings.Join(c.target.segments, "/")
-	return r.memory.recall(fmt.Sprintf("%s %s", c.issue.ID, at), func() (bool, error) {
-		comment, err := r.client.Comment(ctx, at)
-		if err != nil {
-			return false, err
-		}
-		account, err := r.memory.login(ctx, r.client)
-		if err != nil || comment.User.GetLogin() != account || tracker.HasCommentMarker(comment.Body) {
-			return false, err
-		}
-		if comment.Number() == string(c.issue.ID) {
-			return true, nil
-		}
-		return r.comesFromOwnBranch(ctx, c, comment.Number())
 	})
 }
 

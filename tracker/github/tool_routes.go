@@ -55,20 +55,20 @@ func readRoutes() []string {
 func ownRoutes() []toolRoute {
 	return []toolRoute{
 		{"PATCH", "issues/#", ScopeIssue, []callCheck{rejectTrustLabel}, []callCheck{ownIssue, onlyKeys("state", "state_reason")}},
-		{"POST", "issues/#/comments", ScopeIssue, nil, []callCheck{ownThread, onlyKeys("body")}},
-		{"PATCH", "issues/comments/#", ScopeIssue, nil, []callCheck{ownComment, onlyKeys("body")}},
+		{"POST", "issues/#/comments", ScopeIssue, []callCheck{speaks}, []callCheck{ownThread, onlyKeys("body")}},
+		{"PATCH", "issues/comments/#", ScopeIssue, []callCheck{speaks, changesComment}, []callCheck{onlyKeys("body")}},
 		{"POST", "issues/#/labels", ScopeIssue, []callCheck{rejectTrustLabel}, []callCheck{ownThread, onlyKeys("labels"), labelsToAdd}},
 		{"PUT", "issues/#/labels", ScopeIssue, []callCheck{rejectTrustLabel}, []callCheck{ownThread, onlyKeys("labels"), labelsToHave}},
 		{"DELETE", "issues/#/labels/*", ScopeIssue, nil, []callCheck{ownThread, onlyKeys(), labelToRemove}},
 
 		{"POST", "pulls", ScopeIssue, nil, []callCheck{unlessDelivered, ownHead, onlyKeys("title", "head", "base", "body", "draft", "maintainer_can_modify")}},
 		{"PATCH", "pulls/#", ScopeIssue, nil, []callCheck{unlessDelivered, ownPull, onlyKeys("title", "body")}},
-		{"POST", "pulls/#/comments", ScopeIssue, nil, []callCheck{
+		{"POST", "pulls/#/comments", ScopeIssue, []callCheck{speaks}, []callCheck{
 			ownPull, onlyKeys("body", "commit_id", "path", "position", "line", "side", "start_line", "start_side", "subject_type"),
 		}},
-		{"POST", "pulls/#/comments/#/replies", ScopeIssue, nil, []callCheck{ownPull, ownReply, onlyKeys("body")}},
-		{"PATCH", "pulls/comments/#", ScopeIssue, nil, []callCheck{ownComment, onlyKeys("body")}},
-		{"POST", "pulls/#/reviews", ScopeIssue, []callCheck{rejectApproval}, []callCheck{ownPull, onlyKeys("body", "event", "comments", "commit_id")}},
+		{"POST", "pulls/#/comments/#/replies", ScopeIssue, []callCheck{speaks}, []callCheck{ownPull, ownReply, onlyKeys("body")}},
+		{"PATCH", "pulls/comments/#", ScopeIssue, []callCheck{speaks, changesComment}, []callCheck{onlyKeys("body")}},
+		{"POST", "pulls/#/reviews", ScopeIssue, []callCheck{speaks, marksVerdict, rejectApproval}, []callCheck{ownPull, onlyKeys("body", "event", "comments", "commit_id")}},
 
 		{"PUT", "contents/**", ScopeIssue, []callCheck{requireBranch, rejectWorkflowFile}, []callCheck{unlessDelivered, ownBranch, onlyKeys("message", "content", "sha", "branch")}},
 		{"DELETE", "contents/**", ScopeIssue, []callCheck{requireBranch, rejectWorkflowFile}, []callCheck{unlessDelivered, ownBranch, onlyKeys("message", "sha", "branch")}},
@@ -116,15 +116,15 @@ func tokenRoutes() []toolRoute {
 		{"DELETE", "pulls/comments/#", ScopeToken, nil, nil},
 		{"POST", "pulls/comments/#/reactions", ScopeToken, nil, nil},
 		{"PUT", "pulls/#/merge", ScopeToken, nil, nil},
-		{"PUT", "pulls/#/reviews/#", ScopeToken, nil, nil},
+		{"PUT", "pulls/#/reviews/#", ScopeToken, []callCheck{speaks, changesComment}, nil},
 		{"DELETE", "pulls/#/reviews/#", ScopeToken, nil, nil},
 		{"PUT", "pulls/#/reviews/#/dismissals", ScopeToken, nil, nil},
-		{"POST", "pulls/#/reviews/#/events", ScopeToken, nil, nil},
+		{"POST", "pulls/#/reviews/#/events", ScopeToken, []callCheck{speaks, marksVerdict}, nil},
 
 		{"POST", "actions/jobs/#/rerun", ScopeToken, nil, nil},
 		{"POST", "actions/runs/#/rerun", ScopeToken, nil, nil},
 		{"POST", "actions/runs/#/rerun-failed-jobs", ScopeToken, nil, nil},
-		{"POST", "actions/workflows/*/dispatches", ScopeToken, nil, nil},
+		{"POST", "actions/workflows/*/dispatches", ScopeToken, []callCheck{rejectOrder}, nil},
 		{"POST", "check-runs", ScopeToken, nil, nil},
 		{"PATCH", "check-runs/#", ScopeToken, nil, nil},
 		{"POST", "dispatches", ScopeToken, nil, nil},

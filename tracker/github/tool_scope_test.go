@@ -25,10 +25,13 @@ func newBusyFake(t testing.TB) *fake {
 	f.heads = map[int]string{
 		5: "acme/shop:symphony/GH-1", 6: "acme/shop:symphony/GH-2", 7: "evil/shop:symphony/GH-1", 8: "acme/shop:symphony/gh-1",
 	}
+	said := "I am at it.\n\n" + tracker.CommentMarker(tracker.AgentKey)
 	f.threads = map[string]fakeComment{
-		"issues/11": {by: agentAccount, on: 1}, "issues/12": {by: "mem", on: 1}, "issues/13": {by: agentAccount, on: 2}, "issues/14": {by: agentAccount, on: 5}, "issues/15": {by: agentAccount, on: 6},
-		"issues/16": {by: agentAccount, on: 1, text: "Delivered.\n\n" + tracker.CommentMarker("summary")},
-		"pulls/21":  {by: agentAccount, on: 5}, "pulls/22": {by: "mem", on: 5}, "pulls/23": {by: agentAccount, on: 6},
+		"issues/11": {agentAccount, 1, said}, "issues/12": {"mem", 1, said}, "issues/13": {agentAccount, 2, said}, "issues/14": {agentAccount, 5, said}, "issues/15": {agentAccount, 6, said},
+		"issues/16": {agentAccount, 1, "Delivered.\n\n" + tracker.CommentMarker("summary")}, "issues/17": {agentAccount, 1, "By hand."},
+		"issues/18": {agentAccount, 1, "> I am at it.\n> " + tracker.CommentMarker(tracker.AgentKey)}, "issues/19": {"", 1, said},
+		"pulls/21": {agentAccount, 5, said}, "pulls/22": {"mem", 5, said}, "pulls/23": {agentAccount, 6, said}, "pulls/24": {agentAccount, 5, "By hand."},
+		"reviews/31": {agentAccount, 5, said}, "reviews/32": {agentAccount, 5, "By hand."}, "reviews/33": {"mem", 5, said},
 	}
 	return f
 }
@@ -83,15 +86,15 @@ func TestInTheScopeOfAnIssueTheToolWritesToItAlone(t *testing.T) {
 		"a dot that looks like one":        {"PUT contents/．．/x", file("symphony/GH-1"), "looks like"},
 
 		"edit of the own comment":                   {"PATCH issues/comments/11", text, own},
-		"edit of a person's comment":                {"PATCH issues/comments/12", text, "not one that you wrote"},
-		"edit of the own comment elsewhere":         {"PATCH issues/comments/13", text, "not one that you wrote"},
+		"edit of a person's comment":                {"PATCH issues/comments/12", text, "comment 12 was not posted by this tool, but by mem: write a comment of your own"},
+		"edit of the own comment elsewhere":         {"PATCH issues/comments/13", text, "comment 13 is not on the issue or the pull request of this session. " + other},
 		"edit of the own one on the pull request":   {"PATCH issues/comments/14", text, own},
-		"edit of the own one on another":            {"PATCH issues/comments/15", text, "not one that you wrote"},
-		"edit of a comment of the program":          {"PATCH issues/comments/16", text, "not one that you wrote"},
-		"edit of a comment that is not there":       {"PATCH issues/comments/99", text, "not one that you wrote"},
+		"edit of the own one on another":            {"PATCH issues/comments/15", text, "comment 15 is not on"},
+		"edit of a comment of the program":          {"PATCH issues/comments/16", text, "comment 16 does not end with the mark of what this tool posts, so a person or the program wrote it"},
+		"edit of a comment that is not there":       {"PATCH issues/comments/99", text, "comment 99 does not exist"},
 		"edit of the own review comment":            {"PATCH pulls/comments/21", text, own},
-		"edit of a person's review comment":         {"PATCH pulls/comments/22", text, "not one that you wrote"},
-		"edit of the own review comment on another": {"PATCH pulls/comments/23", text, "not one that you wrote"},
+		"edit of a person's review comment":         {"PATCH pulls/comments/22", text, "but by mem"},
+		"edit of the own review comment on another": {"PATCH pulls/comments/23", text, "comment 23 is not on"},
 		"deletion of the own comment":               {"DELETE issues/comments/11", nil, other},
 		"reply":                                     {"POST pulls/5/comments/22/replies", text, own},
 		"reply to a comment of another":             {"POST pulls/5/comments/23/replies", text, "comment 23 is not one of pull request #5"},
@@ -205,9 +208,9 @@ func TestWhatIsKnownOfANumberIsAskedOnce(t *testing.T) {
 	comment("PATCH", "issues/comments/12")
 	comment("PATCH", "issues/comments/12")
 	wantRequests(t, f,
-		"GET /repos/acme/shop/issues/comments/11 200", "POST /graphql 200", "PATCH /repos/acme/shop/issues/comments/11 405",
-		"GET /repos/acme/shop/issues/comments/14 200", "PATCH /repos/acme/shop/issues/comments/14 405",
-		"GET /repos/acme/shop/issues/comments/12 200")
+		"GET /repos/acme/shop/issues/comments/11 200", "POST /graphql 200", "PATCH /repos/acme/shop/issues/comments/11 200",
+		"GET /repos/acme/shop/issues/comments/14 200", "PATCH /repos/acme/shop/issues/comments/14 200",
+		"GET /repos/acme/shop/issues/comments/12 200", "GET /repos/acme/shop/issues/comments/12 200") // somebody may have made it theirs
 	comment("POST", "issues/9/comments") // it is not there yet
 	f.heads[9] = "acme/shop:symphony/GH-1"
 	comment("POST", "issues/9/comments")

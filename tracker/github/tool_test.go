@@ -224,7 +224,7 @@ func TestTheToolDoesWhatItIsAsked(t *testing.T) {
 			t.Errorf("%s: OK %t, %q, want %q", call, got.OK, got.Text, want)
 		}
 	}
-	if diff := cmp.Diff([]string{"Done."}, f.comments); diff != "" {
+	if diff := cmp.Diff([]string{"Done.\n\n<!-- symphony-comment: agent -->"}, f.comments); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -4,14 +4,40 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/defuse"
 )
 
-// defuseBody makes the texts in the body of a call harmless: they are posted in the name
-// of the token. A line that closes the issue of the session keeps doing so.
-func (c *call) defuseBody() error { return c.defuseTexts(c.Body) }
+// speaks notes that a call says something in a conversation. It ends with the agent's
+// marker then, whatever the token, so that nobody takes it for the word of a person.
+func speaks(_ Config, c *call) error {
+	c.speaks = true
+	return nil
+}
 
-func (c *call) defuseTexts(body map[string]any) error {
+// marksVerdict gives a review a text, which has the marker, if its verdict counts without
+// one.
+func marksVerdict(_ Config, c *call) error {
+	_, hasText := c.Body["body"]
+	if event := c.Body["event"]; !hasText && event != nil && event != "COMMENT" {
+		c.Body["body"] = ""
+	}
+	return nil
+}
+
+// changesComment lets checkOwn ask whether the agent posted the comment or review in the
+// path, in every scope: to write into another one is to speak in the name of its author.
+func changesComment(_ Config, c *call) error {
+	c.changed = c.target.segments[len(c.target.segments)-1]
+	return nil
+}
+
+// finishTexts makes the texts in the body of a call fit to be posted in the name of the
+// token: harmless, and with a marker where people talk. A line that closes the issue of
+// the session keeps doing so.
+func (c *call) finishTexts() error { return c.finishTextsOf(c.Body) }
+
+func (c *call) finishTextsOf(body map[string]any) error {
 	for key, value := range body {
 		var harmless func(string) string
 		switch key {
@@ -22,7 +48,7 @@ func (c *call) defuseTexts(body map[string]any) error {
 		case "message", "commit_message":
 			harmless = defuseMessage
 		case "comments": // of a review
-			if err := c.defuseEach(value); err != nil {
+			if err := c.finishEach(value); err != nil {
 				return err
 			}
 			continue
@@ -33,20 +59,27 @@ func (c *call) defuseTexts(body map[string]any) error {
 		if !ok {
 			return fmt.Errorf("body.%s must be text", key)
 		}
-		body[key] = defuse.KeepClosing(harmless(text), "#"+string(c.issue.ID))
+		finished := defuse.KeepClosing(harmless(text), "#"+string(c.issue.ID))
+		if finished == "" && strings.TrimSpace(text) != "" {
+			return fmt.Errorf("nothing is left of body.%s when it is made harmless: write it without hidden parts", key)
+		}
+		if key == "body" && c.speaks && (finished != "" || body["event"] != nil && body["event"] != "COMMENT") {
+			finished = strings.TrimSpace(finished + "\n\n" + tracker.CommentMarker(tracker.AgentKey))
+		}
+		body[key] = finished
 	}
 	return nil
 }
 
-// defuseEach makes the texts in a list of bodies harmless.
-func (c *call) defuseEach(value any) error {
+// finishEach does the same for a list of bodies.
+func (c *call) finishEach(value any) error {
 	list, ok := value.([]any)
 	for _, v := range list {
 		body, isObject := v.(map[string]any)
 		if ok = ok && isObject; !ok {
 			break
 		}
-		if err := c.defuseTexts(body); err != nil {
+		if err := c.finishTextsOf(body); err != nil {
 			return err
 		}
 	}

@@ -13,12 +13,13 @@ func TestWhatTheAgentPostsCommandsAndNotifiesNobody(t *testing.T) {
 	t.Parallel()
 	const evil = "@dependabot merge\n/approve\nFixes #2\nFixes #1\n<!-- hidden -->"
 	const harmless = "@\u200bdependabot merge\n\\/approve\nF\u200bixes #2\nFixes #1"
+	const said = harmless + "\n\n<!-- symphony-comment: agent -->"
 	for call, want := range map[string]map[string]any{
-		"POST issues/1/comments":           {"body": harmless},
-		"PATCH issues/comments/11":         {"body": harmless},
-		"POST pulls/5/comments/22/replies": {"body": harmless},
+		"POST issues/1/comments":           {"body": said},
+		"PATCH issues/comments/11":         {"body": said},
+		"POST pulls/5/comments/22/replies": {"body": said},
 		"POST pulls":                       {"title": "@\u200bdependabot merge /approve F\u200bixes #2 F\u200bixes #1 <!-- hidden -->", "body": harmless, "head": "symphony/GH-1"},
-		"POST pulls/5/reviews":             {"body": harmless, "comments": []any{map[string]any{"body": harmless, "path": "@a"}}},
+		"POST pulls/5/reviews":             {"body": said, "comments": []any{map[string]any{"body": said, "path": "@a"}}},
 		"POST git/commits":                 {"message": "@\u200bdependabot merge\n\n/approve\nF\u200bixes #2\nFixes #1\n<!-- hidden -->"},
 	} {
 		for _, scope := range []Scope{ScopeIssue, ScopeRepo, ScopeToken} {

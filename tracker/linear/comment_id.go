@@ -21,8 +21,8 @@ const (
 // commentIDPattern matches the id of a comment as Linear writes it.
 var commentIDPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) })
 
-// isOurComment reports whether the program posted a comment with this id, if it is one of
-// the key's account.
+// isOurComment reports whether the program or its agent posted a comment with this id. Only
+// who calls the API chooses one.
 func isOurComment(id string) bool {
 	return strings.HasPrefix(id, programComment) || isAgentComment(id)
 }

@@ -188,9 +188,14 @@ func (n commentNode) comment() tracker.Comment {
 	default:
 		c.Author = n.User.DisplayName
 	}
-	// A person may give the program their own key, and then writes with the same account.
-	if n.User != nil && n.User.IsMe && (n.User.App || isOurComment(n.ID)) {
+	// A person may give the program their own key, and then writes with the same account. One
+	// whose key it had before, or who works on the issue with another one, did not write what
+	// has such an id.
+	switch ours, posted := n.User != nil && n.User.IsMe, isOurComment(n.ID); {
+	case ours && (n.User.App || posted), posted && c.Bot:
 		c.Own, c.Distrust = true, ""
+	case posted && c.Distrust == "":
+		c.Distrust = "it was posted by this program or its agent with the key of " + n.User.DisplayName
 	}
 	return c
 }

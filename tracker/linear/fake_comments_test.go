@@ -78,6 +78,7 @@ func (f *fake) speakers() map[string]object {
 func (f *fake) discussion() *trackertest.Discussion {
 	return &trackertest.Discussion{
 		Trusted:   "kim",
+		Owner:     func() string { return "me" },
 		Strangers: []string{"guest", "former", "app", "", "Zapbot", "a user", "through"},
 		Say: func(id tracker.ID, author, text string, at time.Time) string {
 			f.mu.Lock()

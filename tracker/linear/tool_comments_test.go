@@ -166,18 +166,31 @@ func TestCommentsOfAnApplicationAreItsOwn(t *testing.T) {
 	}
 }
 
-func TestAStrangerWithAnIDOfTheProgramIsAStranger(t *testing.T) {
+// TestWhatIsPostedWithAnotherKeyIsNobodysWord has comments with ids of the program by others
+// than the owner of the key: its agent wrote them with the key that it had before, or
+// somebody forged them.
+func TestWhatIsPostedWithAnotherKeyIsNobodysWord(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.add(tracker.Issue{Title: "one", State: "Todo"})
-	guest := newUser("Guest")
-	guest["guest"] = true
-	for n, user := range []object{f.users[1], guest} {
-		f.say(firstID, object{"id": fmt.Sprintf("%s000-00000000000%d", programComment, n), "user": user, "body": "Hello."}, time.Now())
+	guest, app := newUser("Guest"), newUser("App")
+	guest["guest"], app["app"] = true, true
+	for n, user := range []object{f.users[1], guest, app} {
+		for _, beginning := range []string{programComment, agentComment} {
+			f.say(firstID, object{"id": fmt.Sprintf("%s000-00000000000%d", beginning, n), "user": user, "body": "/symphony retry"}, time.Now())
+		}
 	}
 	c := f.serve(t)
 	all, err := c.Conversation.CommentsSince(t.Context(), map[tracker.ID]time.Time{firstID: {}})
-	if list := all[firstID].List; err != nil || len(list) != 2 || list[0].Own || list[1].Own || list[0].Distrust != "" || list[1].Distrust == "" {
-		t.Errorf("%+v, %v", list, err)
+	if err != nil || len(all[firstID].List) != 6 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, said := range all[firstID].List {
+		if said.Own != (said.Author == "app") || !said.Own && said.Distrust == "" {
+			t.Errorf("%+v", said)
+		}
+	}
+	if list := f.spoken(t, c); len(list) > 0 {
+		t.Errorf("%q counts", list)
 	}
 }

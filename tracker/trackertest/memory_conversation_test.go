@@ -20,6 +20,7 @@ const (
 func (m *memoryTracker) discussion() *Discussion {
 	return &Discussion{
 		Trusted:   "kim",
+		Owner:     func() string { return "owner" },
 		Strangers: []string{"mallory"},
 		Say: func(id tracker.ID, author, text string, at time.Time) string {
 			return m.say(id, memoryComment{author: author, text: text, at: at})
@@ -115,8 +116,10 @@ func (m *memoryTracker) heard(id tracker.ID, since time.Time) (list tracker.Comm
 		switch m.defect {
 		case "hears its agent":
 			said.Own = c.author == program
+		case "deaf to its owner":
+			said.Own = said.Own || c.author == "owner"
 		case "believes markers":
-			said.Own = said.Own || tracker.HasCommentMarker(c.text)
+			said.Own = said.Own || tracker.MarkedKey(c.text) != ""
 		case "cleans text":
 			said.Text = strings.ReplaceAll(c.text, "\r\n", "\n")
 		}

@@ -25,6 +25,7 @@ type Hub struct {
 	t      testing.TB
 	repo   string
 	token  string
+	others map[string]bool // more valid tokens
 	root   string
 	server *httptest.Server
 	mux    *http.ServeMux
@@ -50,7 +51,7 @@ type Hub struct {
 func New(t testing.TB, cfg Config) *Hub {
 	t.Helper()
 	h := &Hub{
-		t: t, repo: "octo/state-keeper", root: "/api/v3", token: cfg.Token, mux: http.NewServeMux(), git: newGitRepo(t),
+		t: t, repo: "octo/state-keeper", root: "/api/v3", token: cfg.Token, others: map[string]bool{}, mux: http.NewServeMux(), git: newGitRepo(t),
 		asked: map[Op]int{}, faults: map[Op][]Fault{}, faultsAt: map[int]Fault{}, denied: map[string]bool{}, protected: map[string]bool{}, runs: map[int64][]Run{},
 		trunk: "main",
 	}

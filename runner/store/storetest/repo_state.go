@@ -49,6 +49,18 @@ func (h *Hub) signs() bool {
 	return !h.unsigned
 }
 
+// AcceptToken makes another token valid besides that of [Config].
+func (h *Hub) AcceptToken(token string) { h.locked(func() { h.others[token] = true }) }
+
+// TokenOf returns the token of a request.
+func TokenOf(req *http.Request) string {
+	if _, password, ok := req.BasicAuth(); ok {
+		return password
+	}
+	_, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+	return token
+}
+
 // locked runs change with h.mu held.
 func (h *Hub) locked(change func()) {
 	h.mu.Lock()
@@ -61,12 +73,9 @@ func (h *Hub) locked(change func()) {
 func (h *Hub) lastingFault(permission string, req *http.Request) (status int, header http.Header, v any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
-	if _, password, ok := req.BasicAuth(); ok {
-		token = password
-	}
+	token := TokenOf(req)
 	switch {
-	case token == "" || h.token != "" && token != h.token:
+	case token == "" || h.token != "" && token != h.token && !h.others[token]:
 		return http.StatusUnauthorized, http.Header{"Www-Authenticate": {`Basic realm="GitHub"`}}, errorMessage("Bad credentials")
 	case time.Now().Before(h.limited):
 		return http.StatusForbidden, http.Header{

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // maxPeople bounds the people whose permissions are remembered.
@@ -65,20 +67,30 @@ func (a *Access) Denial(ctx context.Context, who Account) (string, error) {
 	return known.denial, nil
 }
 
-// Judge returns the comments since a time, with why the words of their authors do not
-// count. It does not ask about the account of the token.
+// marked is why a comment of a person does not count that ends like one of the program: it
+// may have been posted for the agent with the token of that person.
+const marked = "the last line is the mark of what the program and its agent post: write it again without that line"
+
+// Judge returns the comments since a time, with whether they are the program's or its
+// agent's, and why the words of the others do not count. Nobody else writes as an App, but
+// a person whose token the program has does: then the mark tells. A mark makes nothing
+// count that would not without it.
 func (a *Access) Judge(ctx context.Context, comments []PullComment, since time.Time) ([]PullComment, error) {
 	var judged []PullComment
 	for _, c := range comments {
 		if c.At.Before(since) {
 			continue
 		}
+		isMarked, isBot := tracker.MarkedKey(c.Text) != "", c.Author.Type == "Bot"
+		c.Own = c.Ours && (isBot || isMarked) || isBot && isMarked
 		if !c.Own {
 			why, err := a.denialOf(ctx, c)
 			if err != nil {
 				return nil, err
 			}
-			c.Distrust = why
+			if c.Distrust = why; why == "" && isMarked {
+				c.Distrust = marked
+			}
 		}
 		judged = append(judged, c)
 	}

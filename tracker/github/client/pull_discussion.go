@@ -23,14 +23,16 @@ type PullDiscussion struct {
 type PullComment struct {
 	Node   string  // id in GraphQL
 	Author Account // zero for a deleted one
-	Own    bool    // the account of the token wrote it
+	Ours   bool    // the account of the token wrote it
 	Text   string
 	URL    string
 	At     time.Time // when it was published or last edited
 	Edited bool
 	Editor Account // who edited it last; zero for a deleted one, and where nobody did
-	// Distrust is why the word of the author does not count, as [Access.Judge] found; empty
-	// for a person with write access.
+	// Own and Distrust are what [Access.Judge] found: whether the program or its agent wrote
+	// it, and otherwise why the word of the author does not count; empty for a person with
+	// write access.
+	Own      bool
 	Distrust string
 }
 
@@ -196,7 +198,7 @@ func (n *commentNode) at(otherwise time.Time) time.Time {
 }
 
 func (n *commentNode) comment() PullComment {
-	comment := PullComment{Node: n.ID, Own: n.ViewerDidAuthor, Text: n.Body, URL: n.URL, At: *n.PublishedAt}
+	comment := PullComment{Node: n.ID, Ours: n.ViewerDidAuthor, Text: n.Body, URL: n.URL, At: *n.PublishedAt}
 	if n.Author != nil {
 		comment.Author = Account{n.Author.Typename, n.Author.Login}
 	}

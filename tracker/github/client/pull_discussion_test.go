@@ -51,7 +51,7 @@ func TestADiscussionHasCommentsReviewsAndThreads(t *testing.T) {
 			{Author: kim, Text: "Why?", At: at(2)},
 			{Author: client.Account{Type: "Bot", Login: "dependabot"}, Text: "Bump.", At: at(3)},
 			{Text: "I am gone.", At: at(4)},
-			{Author: client.Account{Type: "Bot", Login: "github-actions"}, Own: true, Text: "I am at it.", At: at(5)},
+			{Author: client.Account{Type: "Bot", Login: "github-actions"}, Ours: true, Text: "I am at it.", At: at(5)},
 		},
 		// The comments of a review were created before it was published.
 		Reviews: []client.PullReview{
@@ -290,7 +290,7 @@ func TestAThreadIsAnsweredAndResolved(t *testing.T) {
 	if diff := cmp.Diff(want, g.Threads(n)); diff != "" {
 		t.Error(diff)
 	}
-	if r := discussion(t, c, n).Threads[0]; !r.Resolved || !r.Comments[1].Own {
+	if r := discussion(t, c, n).Threads[0]; !r.Resolved || !r.Comments[1].Ours {
 		t.Errorf("%+v", r)
 	}
 	g.FailNth(1, storetest.Fault{Lose: true})

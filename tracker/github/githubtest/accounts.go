@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
@@ -33,6 +34,20 @@ func (g *GitHub) addPermissionRoute(root string) {
 // isAssignable reports whether an account can be assigned to issues and pull requests.
 func (g *GitHub) isAssignable(login string) bool { return g.levels[login] != "none" }
 
+// SetAccount gives a token an account, and makes the token valid: that of a person, or of
+// an App, whose login ends with [bot]. Other tokens are those of jobs.
+func (g *GitHub) SetAccount(token, login string) {
+	g.AcceptToken(token)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.accounts[token] = login
+}
+
+// accountOf returns the account that a request acts as. g.mu must be held.
+func (g *GitHub) accountOf(r *http.Request) string {
+	return cmp.Or(g.accounts[storetest.TokenOf(r)], account)
+}
+
 // association returns what the author of something is to the repository.
 func (g *GitHub) association(login string) string {
 	if login == Member {
@@ -55,11 +70,7 @@ func user(login string) object {
 	if login == "" {
 		return nil
 	}
-	shown := login
-	if userType(login) == "Bot" {
-		shown = strings.TrimSuffix(login, "[bot]") + "[bot]"
-	}
-	v := object{"login": shown, "id": 1, "node_id": "U_" + login, "type": userType(login), "site_admin": false, "gravatar_id": ""}
+	v := object{"login": restLogin(login), "id": 1, "node_id": "U_" + login, "type": userType(login), "site_admin": false, "gravatar_id": ""}
 	for _, key := range []string{
 		"avatar_url", "events_url", "followers_url", "following_url", "gists_url", "html_url", "organizations_url",
 		"received_events_url", "repos_url", "starred_url", "subscriptions_url", "url",
@@ -67,6 +78,15 @@ func user(login string) object {
 		v[key] = "https://api.github.com/users/x"
 	}
 	return v
+}
+
+// restLogin returns the login of an account as the REST API writes it, and GraphQL where an
+// App asks for itself.
+func restLogin(login string) string {
+	if userType(login) == "Bot" {
+		return strings.TrimSuffix(login, "[bot]") + "[bot]"
+	}
+	return login
 }
 
 // actor returns an account as GraphQL gives it, null for a deleted one.

@@ -159,7 +159,7 @@ func (g *GitHub) addCommentRoutes(root string) {
 		if !decode(r, &body) || body.Body == "" {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
 		}
-		return http.StatusCreated, g.commentAnswer(t, g.comment(t, account, body.Body))
+		return http.StatusCreated, g.commentAnswer(t, g.comment(t, g.as, body.Body))
 	}))
 	one := func(reply func(r *http.Request, t *thread, c *comment) (int, any)) func(r *http.Request) (int, any) {
 		return func(r *http.Request) (int, any) {
@@ -178,7 +178,7 @@ func (g *GitHub) addCommentRoutes(root string) {
 		if !decode(r, &body) || body.Body == "" {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
 		}
-		c.body, c.edited, c.editor = body.Body, g.tick(), account
+		c.body, c.edited, c.editor = body.Body, g.tick(), g.as
 		return http.StatusOK, g.commentAnswer(t, c)
 	}))
 	g.handle(root, change, "DELETE /issues/comments/{id}", one(func(_ *http.Request, _ *thread, c *comment) (int, any) {
@@ -190,8 +190,8 @@ func (g *GitHub) addCommentRoutes(root string) {
 		if !decode(r, &body) || restReactions[body.Content] == "" {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
 		}
-		c.react(account, restReactions[body.Content])
-		return http.StatusCreated, object{"id": g.newID(), "node_id": "REA_1", "user": user(account), "content": body.Content, "created_at": stamp(g.tick())}
+		c.react(g.as, restReactions[body.Content])
+		return http.StatusCreated, object{"id": g.newID(), "node_id": "REA_1", "user": user(g.as), "content": body.Content, "created_at": stamp(g.tick())}
 	}))
 	g.handle(root, read, "GET /issues/comments/{id}/reactions", one(func(_ *http.Request, _ *thread, c *comment) (int, any) {
 		list := []object{}
@@ -231,7 +231,7 @@ func (g *GitHub) commentNode(t *thread, c *comment, typename string) trackertest
 	return trackertest.Object{
 		"__typename": typename, trackertest.Interfaces: []string{"Reactable"}, "id": c.node(), "author": actor(c.author), "body": c.body, "url": g.commentURL(t, c),
 		"createdAt": stamp(c.created), "publishedAt": stamp(c.published), "lastEditedAt": stamp(c.edited), "updatedAt": stamp(c.updated()),
-		"viewerDidAuthor": c.author == account, "editor": actor(c.editor),
+		"viewerDidAuthor": c.author == g.as, "editor": actor(c.editor),
 	}
 }
 

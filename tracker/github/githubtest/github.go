@@ -19,7 +19,7 @@ import (
 // Member is the login of a person with write access to the repository.
 const Member = "kim"
 
-// account is the account of the token as the REST API and GraphQL write it.
+// account is the account of a workflow's job, without the suffix of a bot.
 const account, accountType = "github-actions", "Bot"
 
 // GitHub is a GitHub server with one repository. See the documentation of the package.
@@ -38,6 +38,8 @@ type GitHub struct {
 	now          func() time.Time  // in place of clock; nil for none
 	lastID       int               // of comments, reviews and checks
 	levels       map[string]string // roles by login
+	accounts     map[string]string // by token, those that are not of a job
+	as           string            // the account of the request that is answered
 	keepBranches bool
 	labels       []string            // that exist besides those that something carries or carried
 	checks       map[string][]*check // by commit
@@ -50,10 +52,11 @@ func New(t testing.TB, cfg storetest.Config) *GitHub {
 	h := storetest.New(t, cfg)
 	g := &GitHub{
 		Hub: h, t: t, server: strings.TrimSuffix(h.URL(), root(cfg)), schema: loadSchema(t),
-		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), levels: map[string]string{Member: "write"}, checks: map[string][]*check{},
+		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), levels: map[string]string{Member: "write"}, accounts: map[string]string{}, as: account, checks: map[string][]*check{},
 	}
 	g.addIssueRoutes(root(cfg))
 	g.addCommentRoutes(root(cfg))
+	g.addReviewRoutes(root(cfg))
 	g.addPermissionRoute(root(cfg))
 	g.addLogs(root(cfg))
 	g.addArtifacts(root(cfg))
@@ -136,6 +139,7 @@ func (g *GitHub) handle(root, permission, pattern string, reply func(r *http.Req
 	method, path, _ := strings.Cut(pattern, " ")
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
+		g.as = g.accountOf(r)
 		status, v := reply(r)
 		if list, ok := v.([]object); ok {
 			v = g.page(w, r, list)

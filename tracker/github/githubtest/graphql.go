@@ -62,6 +62,7 @@ func (g *GitHub) addGraphQL(root string) {
 			return
 		}
 		g.mu.Lock()
+		g.as = g.accountOf(r)
 		g.syncPulls()
 		data, errors := trackertest.Execute(doc.Operations[0], g.graph(), in.Variables)
 		answer := object{"data": data}
@@ -82,7 +83,7 @@ func (g *GitHub) addGraphQL(root string) {
 // used.
 func (g *GitHub) graph() trackertest.Object {
 	graph := g.mutations()
-	graph["viewer"] = trackertest.Object{"__typename": accountType, "login": account + "[bot]"}
+	graph["viewer"] = trackertest.Object{"__typename": userType(g.as), "login": restLogin(g.as)}
 	graph["node"] = trackertest.Resolver(func(arguments map[string]any) any { return g.node(arguments["id"]) })
 	graph["nodes"] = trackertest.Resolver(func(arguments map[string]any) any {
 		ids, _ := arguments["ids"].([]any)

@@ -164,12 +164,12 @@ func (g *GitHub) addIssueRoutes(root string) {
 		}
 		if body.Labels != nil {
 			t.Labels = slices.DeleteFunc(t.Labels, func(label string) bool { return !slices.Contains(body.Labels, label) })
-			g.putOn(t, account, body.Labels...)
+			g.putOn(t, g.as, body.Labels...)
 		}
 		if body.Assignees != nil {
 			t.Assignees = slices.Clone(body.Assignees)
 		}
-		g.setState(t, cmp.Or(body.State, t.State), account)
+		g.setState(t, cmp.Or(body.State, t.State), g.as)
 		return http.StatusOK, g.issueAnswer(t)
 	}))
 	g.handle(root, read, "GET /issues/{n}/{part}", g.on(func(r *http.Request, t *thread) (int, any) {
@@ -191,7 +191,7 @@ func (g *GitHub) addIssueRoutes(root string) {
 		if !decode(r, &body) || len(body.Labels) == 0 {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
 		}
-		g.putOn(t, account, body.Labels...)
+		g.putOn(t, g.as, body.Labels...)
 		return http.StatusOK, labelAnswers(t.Labels)
 	}))
 	g.handle(root, change, "DELETE /issues/{n}/labels/{name}", g.on(func(r *http.Request, t *thread) (int, any) {

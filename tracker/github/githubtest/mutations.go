@@ -35,11 +35,11 @@ func (g *GitHub) mutations() trackertest.Object {
 				return unknown("Could not resolve to a node.")
 			}
 			c.body, _ = input["body"].(string)
-			c.edited, c.editor = g.tick(), account
+			c.edited, c.editor = g.tick(), g.as
 			return trackertest.Object{"issueComment": trackertest.Object{"id": input["id"]}}
 		}),
 		"addPullRequestReviewThreadReply": mutation(pulls, func(input map[string]any) any {
-			c := g.reply(input["pullRequestReviewThreadId"], account, fmt.Sprint(input["body"]))
+			c := g.reply(input["pullRequestReviewThreadId"], g.as, fmt.Sprint(input["body"]))
 			if c == nil {
 				return unknown("Could not resolve to a node.")
 			}
@@ -58,7 +58,7 @@ func (g *GitHub) mutations() trackertest.Object {
 			if c == nil {
 				return unknown("Could not resolve to a node.")
 			}
-			c.react(account, fmt.Sprint(input["content"]))
+			c.react(g.as, fmt.Sprint(input["content"]))
 			return trackertest.Object{"subject": trackertest.Object{"id": c.node()}}
 		}),
 		"updateRefs": mutation(contents, g.updateRefs),

@@ -186,17 +186,8 @@ func (g *GitHub) addPullRoutes(root string) {
 	})
 	g.handle(root, read, "GET /pulls/comments", g.changedLines)
 	g.handle(root, change, "POST /pulls", func(r *http.Request) (int, any) { return g.openPull(r, owner) })
-	pull := func(reply func(r *http.Request, t *thread) (int, any)) func(r *http.Request) (int, any) {
-		return g.on(func(r *http.Request, t *thread) (int, any) {
-			g.syncPulls()
-			if t.pull == nil {
-				return http.StatusNotFound, notFound
-			}
-			return reply(r, t)
-		})
-	}
-	g.handle(root, read, "GET /pulls/{n}", pull(func(_ *http.Request, t *thread) (int, any) { return http.StatusOK, g.pullAnswer(t) }))
-	g.handle(root, change, "PATCH /pulls/{n}", pull(func(r *http.Request, t *thread) (int, any) {
+	g.handle(root, read, "GET /pulls/{n}", g.onPull(func(_ *http.Request, t *thread) (int, any) { return http.StatusOK, g.pullAnswer(t) }))
+	g.handle(root, change, "PATCH /pulls/{n}", g.onPull(func(r *http.Request, t *thread) (int, any) {
 		var body struct{ Title, Body, State *string }
 		if !decode(r, &body) {
 			return http.StatusBadRequest, object{"message": "Problems parsing JSON"}
@@ -210,10 +201,10 @@ func (g *GitHub) addPullRoutes(root string) {
 		if body.State != nil {
 			state = *body.State
 		}
-		g.setState(t, state, account)
+		g.setState(t, state, g.as)
 		return http.StatusOK, g.pullAnswer(t)
 	}))
-	g.handle(root, change, "POST /pulls/{n}/requested_reviewers", pull(func(r *http.Request, t *thread) (int, any) {
+	g.handle(root, change, "POST /pulls/{n}/requested_reviewers", g.onPull(func(r *http.Request, t *thread) (int, any) {
 		var body struct {
 			Reviewers []string
 			Teams     []string `json:"team_reviewers"`
@@ -251,7 +242,7 @@ func (g *GitHub) openPull(r *http.Request, owner string) (int, any) {
 			return invalid("", fmt.Sprintf("A pull request already exists for %s:%s.", owner, head))
 		}
 	}
-	t := g.open(Issue{Title: body.Title, Body: body.Body, State: "open", Author: account})
+	t := g.open(Issue{Title: body.Title, Body: body.Body, State: "open", Author: g.as})
 	t.pull, t.head = &Pull{Head: head, Base: body.Base, Draft: body.Draft}, g.Head(head)
 	return http.StatusCreated, g.pullAnswer(t)
 }

@@ -38,6 +38,7 @@ type Thread struct {
 type review struct {
 	comment
 	verdict string
+	begun   []*discussion // those of its comments
 }
 
 // discussion is a Thread of a pull request.
@@ -64,22 +65,30 @@ func (g *GitHub) AddReview(number int, r Review) string {
 		return ""
 	}
 	added := &review{comment: comment{id: g.newID(), kind: "PRR", author: r.By, body: r.Body, created: g.tick()}, verdict: r.Verdict}
-	var begun []*discussion
 	for _, on := range r.Lines {
-		c := &comment{id: g.newID(), kind: "PRRC", author: r.By, body: on.Body, created: g.tick()}
-		d := &discussion{id: g.newID(), path: on.Path, commit: t.head, original: on.Line, line: on.Line, comments: []*comment{c}}
-		if d.hunk = g.hunkAt(t, on.Path, on.Line); d.hunk == "" {
-			g.t.Errorf("the diff of #%d does not show line %d of %s", number, on.Line, on.Path)
+		if g.hunkAt(t, on.Path, on.Line) == "" {
+			g.t.Errorf("the diff of #%d does not show line %d of %s", t.Number, on.Line, on.Path)
 		}
-		begun = append(begun, d)
 	}
+	added.begun = g.begin(t, r.By, r.Lines)
 	t.updated = g.tick()
 	added.published = t.updated
-	for _, d := range begun {
+	for _, d := range added.begun {
 		d.comments[0].published = t.updated
 	}
-	t.reviews, t.discussions = append(t.reviews, added), append(t.discussions, begun...)
+	t.reviews, t.discussions = append(t.reviews, added), append(t.discussions, added.begun...)
 	return added.node()
+}
+
+// begin returns new discussions, whose comments are not published yet. g.mu must be held.
+func (g *GitHub) begin(t *thread, by string, lines []LineComment) (begun []*discussion) {
+	for _, on := range lines {
+		c := &comment{id: g.newID(), kind: "PRRC", author: by, body: on.Body, created: g.tick()}
+		begun = append(begun, &discussion{
+			id: g.newID(), path: on.Path, commit: t.head, original: on.Line, line: on.Line, hunk: g.hunkAt(t, on.Path, on.Line), comments: []*comment{c},
+		})
+	}
+	return begun
 }
 
 // Approve has somebody approve a pull request without a word.
@@ -100,6 +109,21 @@ func (g *GitHub) DismissReview(id string) {
 		}
 	}
 	g.t.Errorf("there is no review %s", id)
+}
+
+// Reviews returns the texts of the reviews of a pull request that are published and have one.
+func (g *GitHub) Reviews(number int) []Comment {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var list []Comment
+	if t := g.pull(number); t != nil {
+		for _, r := range t.reviews {
+			if !r.published.IsZero() && r.body != "" {
+				list = append(list, Comment{r.author, r.body})
+			}
+		}
+	}
+	return list
 }
 
 // Threads returns the discussions of a pull request in the order in which they began.
