@@ -101,6 +101,9 @@ func MarkedKey(comment string) string {
 	return key
 }
 
+// IsMarked reports whether a comment ends with a [CommentMarker].
+func IsMarked(comment string) bool { return MarkedKey(comment) != "" }
+
 // Finishes reports whether a state is a terminal one of the workflow.
 func (o Options) Finishes(state string) bool {
 	state = NormalState(state)

@@ -104,7 +104,7 @@ func (a *app) discussion(wf workflow.Workflow, adapter tracker.Adapter, publishe
 	d := &discussion.Discussion{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: a.redactor.String}
 	if publisher != nil && publisher.GitHub != nil {
 		// For half a polling interval, so that an answer never serves for longer than one.
-		d.GitHub, d.Access = publisher.GitHub, client.NewAccess(publisher.GitHub, wf.Settings.Poll/2)
+		d.GitHub, d.Access = publisher.GitHub, client.NewAccess(publisher.GitHub, wf.Settings.Poll/2, tracker.IsMarked)
 	}
 	if d.Issues == nil && d.GitHub == nil {
 		return nil

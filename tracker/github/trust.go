@@ -45,7 +45,7 @@ type editFacts struct {
 }
 
 func newTrustChecker(r *repository) *trustChecker {
-	return &trustChecker{repo: r, facts: make(map[textVersion]editFacts), access: client.NewAccess(r.client, r.cfg.Poll/2)}
+	return &trustChecker{repo: r, facts: make(map[textVersion]editFacts), access: client.NewAccess(r.client, r.cfg.Poll/2, tracker.IsMarked)}
 }
 
 // textVersionOf returns the version of the record's text.

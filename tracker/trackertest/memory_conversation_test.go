@@ -119,7 +119,7 @@ func (m *memoryTracker) heard(id tracker.ID, since time.Time) (list tracker.Comm
 		case "deaf to its owner":
 			said.Own = said.Own || c.author == "owner"
 		case "believes markers":
-			said.Own = said.Own || tracker.MarkedKey(c.text) != ""
+			said.Own = said.Own || tracker.IsMarked(c.text)
 		case "cleans text":
 			said.Text = strings.ReplaceAll(c.text, "\r\n", "\n")
 		}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/symphony-runner/symphony/tracker"
 )
 
 // maxPeople bounds the people whose permissions are remembered.
@@ -19,16 +17,18 @@ const maxPeople = 1000
 // client. It asks GitHub about each of them again when an answer is older than its
 // limit. Any number of goroutines may use it.
 type Access struct {
-	client *Client
-	Limit  time.Duration // the age until which an answer is used
+	client   *Client
+	isMarked func(text string) bool // whether a text ends like those of the program and its agent
+	Limit    time.Duration          // the age until which an answer is used
 
 	mu     sync.Mutex
 	people map[string]permission // by login in lower case
 }
 
-// NewAccess returns an Access that uses an answer of GitHub until it has this age.
-func NewAccess(c *Client, limit time.Duration) *Access {
-	return &Access{client: c, Limit: limit, people: map[string]permission{}}
+// NewAccess returns an Access that uses an answer of GitHub until it has this age. isMarked
+// reports whether a text ends with the mark of the program or its agent.
+func NewAccess(c *Client, limit time.Duration, isMarked func(text string) bool) *Access {
+	return &Access{client: c, isMarked: isMarked, Limit: limit, people: map[string]permission{}}
 }
 
 // permission is GitHub's last answer about a person.
@@ -81,7 +81,7 @@ func (a *Access) Judge(ctx context.Context, comments []PullComment, since time.T
 		if c.At.Before(since) {
 			continue
 		}
-		isMarked, isBot := tracker.MarkedKey(c.Text) != "", c.Author.Type == "Bot"
+		isMarked, isBot := a.isMarked(c.Text), c.Author.Type == "Bot"
 		c.Own = c.Ours && (isBot || isMarked) || isBot && isMarked
 		if !c.Own {
 			why, err := a.denialOf(ctx, c)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
@@ -12,7 +13,7 @@ func TestThePermissionOfAPersonIsAskedForAgainWhenItIsTooOld(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[time.Duration]int32{time.Hour: 1, 0: 3} {
 		s := newServer(t, 200, nil, `{"permission": "write"}`)
-		access := client.NewAccess(s.client(t), limit)
+		access := client.NewAccess(s.client(t), limit, tracker.IsMarked)
 		for _, login := range []string{"kim", "Kim", "KIM"} {
 			if why, err := access.Denial(t.Context(), client.Account{Type: "User", Login: login}); why != "" || err != nil {
 				t.Errorf("%s: %q, %v", login, why, err)
@@ -39,7 +40,7 @@ func TestOnlyTheWordOfPeopleWithWriteAccessCounts(t *testing.T) {
 		{client.Account{Type: "Bot", Login: "linter"}, 200, `{"permission": "admin"}`, "linter is not a person"},
 		{client.Account{}, 200, `{"permission": "admin"}`, "a deleted account"},
 	} {
-		access := client.NewAccess(newServer(t, row.status, nil, row.body).client(t), time.Hour)
+		access := client.NewAccess(newServer(t, row.status, nil, row.body).client(t), time.Hour, tracker.IsMarked)
 		said := []client.PullComment{{Author: row.who, At: time.Unix(9, 0)}, {Author: row.who, At: time.Unix(1, 0)}}
 		got, err := access.Judge(t.Context(), said, time.Unix(9, 0))
 		if err != nil || len(got) != 1 || got[0].Own || !strings.Contains(got[0].Distrust, row.want) || (row.want == "") != (got[0].Distrust == "") {
@@ -53,7 +54,7 @@ func TestAnEditByAnotherAccountCountsOnlyIfThatMayWrite(t *testing.T) {
 	g, c := newPulls(t)
 	g.SetPermission("kim", "write")
 	g.SetPermission("lee", "admin")
-	access := client.NewAccess(c, time.Hour)
+	access := client.NewAccess(c, time.Hour, tracker.IsMarked)
 	kim := client.Account{Type: "User", Login: "kim"}
 	for _, row := range []struct {
 		author, editor client.Account
@@ -113,7 +114,7 @@ func TestWhoseWordACommentIs(t *testing.T) {
 	} {
 		permission := map[string]string{"kim": "write", "mallory": "read"}[row.by.Login]
 		s := newServer(t, 200, nil, `{"permission": "`+permission+`"}`)
-		got, err := client.NewAccess(s.client(t), time.Hour).Judge(t.Context(), []client.PullComment{{Author: row.by, Ours: row.ours, Text: row.text}}, time.Time{})
+		got, err := client.NewAccess(s.client(t), time.Hour, tracker.IsMarked).Judge(t.Context(), []client.PullComment{{Author: row.by, Ours: row.ours, Text: row.text}}, time.Time{})
 		if err != nil || len(got) != 1 || got[0].Own != row.own || !strings.Contains(got[0].Distrust, row.distrust) || (row.distrust == "") != (got[0].Distrust == "") {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
