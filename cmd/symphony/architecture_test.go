@@ -76,10 +76,12 @@ var levels = map[string]int{
 	"codex/codextest":           2,
 	"runner/store/storetest":    2,
 	"workspace/git/lfstest":     1,
+
+	"runner/statuspage/browsertest": 1,
 }
 
 // equipment is the packages that only tests and other test equipment may import.
-var equipment = []string{"codex/codextest", "workspace/git/lfstest", "tracker/trackertest", "tracker/github/githubtest", "runner/store/storetest"}
+var equipment = []string{"codex/codextest", "workspace/git/lfstest", "tracker/trackertest", "tracker/github/githubtest", "runner/store/storetest", "runner/statuspage/browsertest"}
 
 // owners says which packages may import a third-party library.
 var owners = map[string][]string{
@@ -114,8 +116,8 @@ var capabilities = []struct {
 	owners    []string // packages and files
 }{
 	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories.
-	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "codex/codextest", "tracker/trackertest", "runner/store/storetest"}},
-	{"os", "Getenv", append([]string{"codex/codextest", "tracker/trackertest"}, mainFile...)},
+	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "codex/codextest", "tracker/trackertest", "runner/store/storetest", "runner/statuspage/browsertest"}},
+	{"os", "Getenv", append([]string{"codex/codextest", "tracker/trackertest", "runner/statuspage/browsertest"}, mainFile...)},
 	{"os", "Environ", mainFile},
 	{"os", "LookupEnv", nil},
 	{"os", "ExpandEnv", nil},

@@ -52,7 +52,10 @@ func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *con
 			display(p)
 		}
 	}
-	server := &http.Server{Handler: page.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	server := &http.Server{
+		Handler: page.Handler(), MaxHeaderBytes: 64 << 10,
+		ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, // an open page extends the second
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -82,6 +82,12 @@ func TestTheStatusServerShowsWhatRuns(t *testing.T) {
 		t.Errorf("a request for another host: %v %v", answer, err)
 	}
 
+	// A page that is open does not keep the service from ending.
+	open, err := http.Get(url + "/events")
+	if err != nil || open.StatusCode != http.StatusOK {
+		t.Fatal(open, err)
+	}
+	defer open.Body.Close()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

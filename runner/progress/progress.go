@@ -21,6 +21,7 @@ type Progress struct {
 	Tracker  string    // its kind
 	Slots    int       // sessions at a time at most
 	Root     string    // path of the folder of the workspaces
+	Logs     string    // path of the folder of the event logs; empty for none
 	NextPoll time.Time // zero until the first poll
 	Deadline time.Time // when sessions are stopped; zero for never
 

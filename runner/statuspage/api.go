@@ -230,12 +230,12 @@ type errorDetail struct {
 	Message string `json:"message"`
 }
 
-func (s *Server) serveState(w http.ResponseWriter, _ *http.Request, v *view) {
-	writeJSON(w, http.StatusOK, v.stateJSON(time.Now()))
+func (s *Server) serveState(w http.ResponseWriter, _ *http.Request, snap *snapshot) {
+	writeJSON(w, http.StatusOK, snap.view().stateJSON(time.Now()))
 }
 
-func (s *Server) serveIssueState(w http.ResponseWriter, r *http.Request, v *view) {
-	name := r.PathValue("issue")
+func (s *Server) serveIssueState(w http.ResponseWriter, r *http.Request, snap *snapshot) {
+	v, name := snap.view(), r.PathValue("issue")
 	i := v.find(name)
 	if i == nil {
 		s.fail(w, r, http.StatusNotFound, "issue_not_found", unknownIssue(clean(s.redactor, name, maxName)))
@@ -268,7 +268,7 @@ func (v *view) stateJSON(now time.Time) stateJSON {
 		doc.Retrying = append(doc.Retrying, retryingJSON{i.names(), i.retryJSON(), i.claimJSON()})
 	}
 	for _, i := range v.Parked {
-		doc.Parked = append(doc.Parked, parkedJSON{i.names(), i.parkJSON(v.goOn()), i.claimJSON()})
+		doc.Parked = append(doc.Parked, parkedJSON{i.names(), i.parkJSON(v.GoOn()), i.claimJSON()})
 	}
 	for _, i := range v.Delivered {
 		doc.Deliveries = append(doc.Deliveries, deliveryJSON{i.names(), i.Delivery.json()})
@@ -304,15 +304,19 @@ func (v *view) detailJSON(i *issue, base string) detailJSON {
 		retry := i.retryJSON()
 		doc.Status, doc.Retry, doc.LastError = "retrying", &retry, i.Why
 	case i.claim.Phase == schedule.Parked:
-		park := i.parkJSON(v.goOn())
+		park := i.parkJSON(v.GoOn())
 		doc.Status, doc.Parked, doc.LastError = "parked", &park, i.Why
 	}
 	if i.Delivery != nil {
 		delivered := i.Delivery.json()
 		doc.Delivery = &delivered
 	}
-	if i.Log != "" {
-		doc.Logs.Sessions = append(doc.Logs.Sessions, logJSON{"latest", i.Log, base + issuePath(i.Name)})
+	path := i.Log
+	if name := v.logOf(i); path == "" && name != "" {
+		path = filepath.Join(v.raw.Logs, filepath.FromSlash(name))
+	}
+	if path != "" {
+		doc.Logs.Sessions = append(doc.Logs.Sessions, logJSON{"latest", path, base + i.Path})
 	}
 	for _, e := range i.Events {
 		doc.Events = append(doc.Events, e.json())
@@ -328,8 +332,8 @@ func (v *view) workspaceOf(i *issue) string {
 	return filepath.Join(v.raw.Root, workspace.Key(i.claim.Identifier))
 }
 
-// goOn returns how people let a parked issue go on.
-func (v *view) goOn() string {
+// GoOn returns how people let a parked issue go on.
+func (v *view) GoOn() string {
 	if v.raw.Talks {
 		return schedule.GoOn
 	}

@@ -6,45 +6,87 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/transcript"
 )
 
-//go:embed page.html style.css
+//go:embed page.html issue.html style.css live.js icon.svg
 var files embed.FS
 
 // assets is what the pages are made of.
 type assets struct {
 	pages  *template.Template
+	build  string // of the style and the script
 	policy string // Content-Security-Policy
+	icon   []byte
 }
 
+// loadAssets reads the files of the pages once, and not before somebody looks.
 var loadAssets = sync.OnceValue(func() assets {
 	read := func(name string) string {
 		text, _ := files.ReadFile(name) // embedded: it is there
 		return string(text)
 	}
-	style := read("style.css")
+	style, script := read("style.css")+transcript.CSS, read("live.js")
+	build := hashOf(style + script)
 	functions := template.FuncMap{
-		"style": func() template.CSS { return template.CSS(style) },
-		"count": report.Number,
-		"path":  issuePath,
-		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
+		"style":  func() template.CSS { return template.CSS(style) },
+		"script": func() template.JS { return template.JS(script) },
+		"build":  func() string { return build },
+		"count":  report.Number,
+		"length": length,
+		"plural": plural,
+		"at":     func(as string, t time.Time) timeAs { return timeAs{t, as} },
+		"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"clock":  clock,
 	}
 	return assets{
+		build: build,
 		pages: template.Must(template.New("").Funcs(functions).ParseFS(files, "*.html")),
-		policy: "default-src 'none'; style-src " + hashOf(style) + "; img-src 'self'; connect-src 'self'; " +
+		policy: "default-src 'none'; script-src '" + hashOf(script) + "'; style-src '" + hashOf(style) + "'; img-src 'self'; connect-src 'self'; " +
 			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		icon: []byte(read("icon.svg")),
 	}
 })
 
-// hashOf returns the source of a Content-Security-Policy that allows a text inside a page.
+// timeAs is a time, and how the script shows it: its age, how long ago it was, or in
+// which time it will be.
+type timeAs struct {
+	At time.Time
+	As string
+}
+
+// hashOf returns the name by which a Content-Security-Policy allows a text.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// clock returns a time in UTC for readers without a script. It depends on the time alone,
+// so that a section that says the same is the same.
+func clock(t time.Time) string { return t.UTC().Format("Jan 2 15:04:05") }
+
+// length returns the length of a window of rate limits, which is whole hours or days.
+func length(d time.Duration) string {
+	switch day := 24 * time.Hour; {
+	case d%day == 0:
+		return plural(int(d/day), "day")
+	case d%time.Hour == 0:
+		return plural(int(d/time.Hour), "hour")
+	}
+	return report.Duration(d)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // withHeaders adds the headers that every answer has.
@@ -55,16 +97,100 @@ func withHeaders(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (s *Server) servePage(w http.ResponseWriter, _ *http.Request, v *view) {
-	var page strings.Builder
-	if err := loadAssets().pages.ExecuteTemplate(&page, "page.html", v); err != nil {
-		panic(err) // a template that does not fit its data: a test renders each
+// page is what every page has.
+type page struct {
+	Title string
+	Where string // the workflow and the tracker
+	Live  string // the path of the updates; empty for a page without
+}
+
+// section is a part of a page that is replaced when it changes.
+type section struct {
+	ID   string        `json:"id"`
+	HTML template.HTML `json:"html"`
+}
+
+// sectionsOf renders sections of a page.
+func sectionsOf(data any, names ...string) []section {
+	var all []section
+	for _, name := range names {
+		all = append(all, section{name, template.HTML(render(name, data))})
 	}
+	return all
+}
+
+// render returns a template with its data. Both are ours: a test renders each.
+func render(name string, data any) string {
+	var b strings.Builder
+	if err := loadAssets().pages.ExecuteTemplate(&b, name, data); err != nil {
+		return template.HTMLEscapeString(err.Error())
+	}
+	return b.String()
+}
+
+func writePage(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write([]byte(page.String())) // a reader that hangs up is no failure
+	w.WriteHeader(status)
+	w.Write([]byte(text)) // a reader that hangs up is no failure
+}
+
+// overview is the page of the whole run, or of one of its lists. It is made once for each
+// progress.
+type overview struct {
+	page
+	Sections []section
+}
+
+// lists has the path of each page of the run, and the sections on it.
+var lists = map[string][]string{
+	"/":          {"health", "running", "parked", "waiting", "delivered", "events"},
+	"/running":   {"running"},
+	"/parked":    {"parked"},
+	"/waiting":   {"waiting"},
+	"/delivered": {"delivered"},
+}
+
+func overviewOf(v *view, path string) *overview {
+	return &overview{
+		page:     page{Title: v.title(), Where: v.where(), Live: strings.TrimSuffix(path, "/") + "/events"},
+		Sections: sectionsOf(shownView{v, path != "/"}, lists[path]...),
+	}
+}
+
+// pageOf returns a handler of the page of the run at a path.
+func (s *Server) pageOf(path string) http.HandlerFunc {
+	return s.shown(func(w http.ResponseWriter, _ *http.Request, snap *snapshot) {
+		writePage(w, http.StatusOK, render("page", snap.overviews[path]()))
+	})
+}
+
+func (s *Server) serveIcon(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "image/svg+xml")
+	w.Write(loadAssets().icon)
+}
+
+// where says what the run works for.
+func (v *view) where() string {
+	if v.Tracker == "" {
+		return v.Workflow
+	}
+	return v.Workflow + " · " + v.Tracker
+}
+
+// title is that of the page of the run: what counts for somebody who sees no more.
+func (v *view) title() string {
+	text := plural(len(v.Running), "session") + " · Symphony"
+	if n := len(v.Parked); n > 0 {
+		text = strconv.Itoa(n) + " parked · " + text
+	}
+	if len(v.Trouble) > 0 || v.isPaused() {
+		text = "Trouble · " + text
+	}
+	return text
 }

@@ -19,31 +19,36 @@ type Server struct {
 	redactor *redact.Redactor
 	refresh  chan<- struct{}
 	latest   atomic.Pointer[snapshot] // nil until the state is read
-	clients  clients
+	clients  *clients
+	every    time.Duration // between two updates of a page at least
+	patience time.Duration // with a page that is slow
 }
 
 // snapshot is one progress, and what was made of it so far.
 type snapshot struct {
-	progress progress.Progress
-	view     func() *view
+	view      func() *view
+	overviews map[string]func() *overview // by path
 }
 
 // New returns a server that hides what the redactor hides. A request for an early poll
 // sends to refresh, unless one is waiting there: it must have a capacity.
 func New(r *redact.Redactor, refresh chan<- struct{}) *Server {
-	return &Server{redactor: r, refresh: refresh, clients: newClients()}
+	return &Server{redactor: r, refresh: refresh, clients: newClients(), every: updateEvery, patience: patience}
 }
 
 // Show replaces what the server shows.
 func (s *Server) Show(p progress.Progress) {
-	snap := &snapshot{progress: p}
-	snap.view = sync.OnceValue(func() *view { return viewOf(snap.progress, s.redactor) })
+	v := sync.OnceValue(func() *view { return viewOf(p, s.redactor) })
+	snap := &snapshot{view: v, overviews: make(map[string]func() *overview, len(lists))}
+	for path := range lists {
+		snap.overviews[path] = sync.OnceValue(func() *overview { return overviewOf(v(), path) })
+	}
 	s.latest.Store(snap)
 	s.clients.wake()
 }
 
 // Close ends the updates of open pages. Other requests are answered as before.
-func (s *Server) Close() { s.clients.close() }
+func (s *Server) Close() { s.clients.end() }
 
 // Handler returns the handler of all requests.
 func (s *Server) Handler() http.Handler {
@@ -62,7 +67,14 @@ func (s *Server) Handler() http.Handler {
 			s.fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path+" answers "+allowed+" alone")
 		})
 	}
-	handle(http.MethodGet, "/{$}", s.shown(s.servePage))
+	for path := range lists {
+		at := strings.TrimSuffix(path, "/")
+		handle(http.MethodGet, path+map[bool]string{true: "{$}"}[path == "/"], s.pageOf(path))
+		handle(http.MethodGet, at+"/events", s.eventsOf(path))
+	}
+	handle(http.MethodGet, "/issues/{issue}", s.shown(s.serveIssue))
+	handle(http.MethodGet, "/issues/{issue}/events", s.serveIssueEvents)
+	handle(http.MethodGet, "/icon.svg", s.serveIcon)
 	handle(http.MethodGet, "/api/v1/state", s.shown(s.serveState))
 	handle(http.MethodGet, "/api/v1/{issue}", s.shown(s.serveIssueState))
 	handle(http.MethodPost, "/api/v1/refresh", s.serveRefresh)
@@ -72,9 +84,9 @@ func (s *Server) Handler() http.Handler {
 	return withHeaders(s.localOnly(mux))
 }
 
-// shown calls serve with the latest view. Until there is one it answers that there is
+// shown calls serve with the latest snapshot. Until there is one it answers that there is
 // none (SPEC §13.3): an empty one would say that nothing runs.
-func (s *Server) shown(serve func(http.ResponseWriter, *http.Request, *view)) http.HandlerFunc {
+func (s *Server) shown(serve func(http.ResponseWriter, *http.Request, *snapshot)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		snap := s.latest.Load()
 		if snap == nil {
@@ -82,7 +94,7 @@ func (s *Server) shown(serve func(http.ResponseWriter, *http.Request, *view)) ht
 			s.fail(w, r, http.StatusServiceUnavailable, "unavailable", "the state is not read yet: ask again")
 			return
 		}
-		serve(w, r, snap.view())
+		serve(w, r, snap)
 	}
 }
 
@@ -130,9 +142,23 @@ func isLoopback(hostport string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// fail answers with an error: the API's as JSON, a page's as a page.
-func (s *Server) fail(w http.ResponseWriter, _ *http.Request, status int, code, message string) {
+// fail answers with an error: in JSON, except to somebody who looks at a page.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	if !strings.HasPrefix(r.URL.Path, "/api") && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		title := http.StatusText(status)
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Refresh", "1")
+		}
+		writePage(w, status, render("problem", problemPage{page{Title: title}, message}))
+		return
+	}
 	writeJSON(w, status, errorJSON{Error: errorDetail{Code: code, Message: message}})
+}
+
+// problemPage tells somebody why there is no other page.
+type problemPage struct {
+	page
+	Message string
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

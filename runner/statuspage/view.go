@@ -43,7 +43,7 @@ type view struct {
 	Events            []event
 	Limits            json.RawMessage
 
-	byName map[string]*issue
+	byName map[string]*issue // and by id
 }
 
 // issue is an issue with a claim or a delivery.
@@ -52,6 +52,7 @@ type issue struct {
 	session *progress.Session // likewise; nil for one that does not run
 
 	ID, Name, Title string
+	Path            string // of its page
 	URL             string // empty unless it is a web address
 	State, Why      string
 	Doing, Summary  string
@@ -99,13 +100,14 @@ func viewOf(p progress.Progress, r *redact.Redactor) *view {
 	}
 	v.Events = events(p.Events)
 	byID := map[tracker.ID]*issue{}
+	var all []*issue
 	add := func(list *[]*issue, c schedule.Claim) *issue {
 		i := &issue{
 			claim: c, ID: line(string(c.ID), maxName), Name: line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName),
 			Title: line(c.Title, maxTitle), URL: webAddress(r, c.URL), State: line(c.State, maxName), Why: line(c.Why, maxLine),
 			Question: cleanLines(r, p.Asked[c.ID], maxQuestion),
 		}
-		*list = append(*list, i)
+		*list, all = append(*list, i), append(all, i)
 		byID[c.ID] = i
 		return i
 	}
@@ -139,19 +141,23 @@ func viewOf(p progress.Progress, r *redact.Redactor) *view {
 	for _, id := range p.Completed {
 		v.Completed = append(v.Completed, line(string(id), maxName))
 	}
-	for _, i := range byID {
+	for _, i := range all {
+		v.byName[strings.ToLower(i.ID)] = i
+	}
+	for _, i := range all {
+		if name := strings.ToLower(i.Name); v.byName[name] == nil {
+			v.byName[name] = i
+		}
+		i.Path = issuePath(i.Name)
+		if v.find(i.Name) != i { // another one has this name
+			i.Path = issuePath(i.ID)
+		}
 		for _, e := range v.Events {
 			if e.ID == i.ID {
 				i.Events = append(i.Events, e)
 			}
 		}
 		slices.SortStableFunc(i.Events, func(a, b event) int { return a.At.Compare(b.At) })
-	}
-	for _, i := range byID {
-		v.byName[strings.ToLower(i.ID)] = i
-	}
-	for _, i := range byID {
-		v.byName[strings.ToLower(i.Name)] = i
 	}
 	return v
 }

@@ -145,7 +145,7 @@ func (d *decoder) table() []entry {
 		withDefault("codex.max_memory_mb", "0", "memory that one process of a session may allocate, in MiB (Linux); 0 is unlimited: when the machine has none left, processes of sessions end first", d.integer(&s.Workspace.Limits.Memory, 0)),
 		optional("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denyPaths(&codex.Deny)),
 
-		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent", d.port()),
+		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent; a change needs a restart", d.port()),
 	}
 }
 

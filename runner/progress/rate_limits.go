@@ -1,0 +1,42 @@
+package progress
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Window is a window of the agent's rate limits.
+type Window struct {
+	Used   float64       // percent
+	Length time.Duration // zero if it is not known
+	Resets time.Time     // when it begins again; zero if it is not known
+}
+
+// Windows returns the windows of rate limits as the agent sent them, see
+// [Progress.Limits]. What it sent need not have any shape: what is no window is left out.
+func Windows(limits []byte) []Window {
+	type window struct {
+		Used    *float64 `json:"usedPercent"`
+		Minutes int64    `json:"windowDurationMins"`
+		Resets  int64    `json:"resetsAt"`
+	}
+	var snapshot struct{ Primary, Secondary *window }
+	if json.Unmarshal(limits, &snapshot) != nil {
+		return nil
+	}
+	var all []Window
+	for _, w := range []*window{snapshot.Primary, snapshot.Secondary} {
+		if w == nil || w.Used == nil {
+			continue
+		}
+		one := Window{Used: min(max(*w.Used, 0), 999)}
+		if w.Minutes > 0 && w.Minutes < 1<<20 {
+			one.Length = time.Duration(w.Minutes) * time.Minute
+		}
+		if w.Resets > 0 && w.Resets < 1<<35 {
+			one.Resets = time.Unix(w.Resets, 0).UTC()
+		}
+		all = append(all, one)
+	}
+	return all
+}

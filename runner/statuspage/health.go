@@ -1,0 +1,208 @@
+package statuspage
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// This file has what the templates read of a view.
+
+// verdict is the first line of the page.
+type verdict struct{ Class, Text string }
+
+// problem is what keeps work from starting, and what happens next.
+type problem struct {
+	Source, Text, Hint string
+	Until              time.Time // zero if it does not end by itself
+}
+
+// Verdict returns how the run is.
+func (v *view) Verdict() verdict {
+	switch {
+	case v.isPaused():
+		return verdict{"bad", "Paused: no session can work"}
+	case len(v.Trouble) > 0:
+		return verdict{"bad", "Nothing new starts until this is fixed"}
+	case v.raw.NextPoll.IsZero():
+		return verdict{"calm", "Starting: the tracker is being read"}
+	case len(v.Running) > 0:
+		return verdict{"good", "Working on " + plural(len(v.Running), "issue")}
+	case len(v.Waiting) > 0:
+		return verdict{"calm", plural(len(v.Waiting), "issue") + " to be tried again"}
+	case len(v.Parked) > 0:
+		return verdict{"calm", "Nothing to do until a person answers"}
+	}
+	return verdict{"calm", "Nothing to do"}
+}
+
+// isPaused reports whether a pause keeps everything from starting.
+func (v *view) isPaused() bool { return v.Pause != "" && v.raw.Pause.Until.After(v.raw.At) }
+
+// Problems returns what keeps work from starting.
+func (v *view) Problems() []problem {
+	var all []problem
+	if v.isPaused() {
+		all = append(all, problem{"Pause", v.Pause, "One session tries again", v.raw.Pause.Until})
+	}
+	for _, t := range v.Trouble {
+		switch progress.Source(t.Source) {
+		case progress.Workflow:
+			all = append(all, problem{"Workflow", t.Text, "Fix the file: it is read again by itself. Sessions in progress go on with what it said before.", time.Time{}})
+		case progress.Tracker:
+			all = append(all, problem{"Tracker", t.Text, "It is read again", v.raw.NextPoll})
+		case progress.Repository:
+			all = append(all, problem{"Repository", t.Text, "It is fetched again", v.raw.NextPoll})
+		case progress.Agent:
+			if !v.isPaused() || t.Text != v.Pause {
+				all = append(all, problem{"Agent", t.Text, "", time.Time{}})
+			}
+		default:
+			all = append(all, problem{t.Source, t.Text, "", time.Time{}})
+		}
+	}
+	return all
+}
+
+func (v *view) Slots() int                 { return v.raw.Slots }
+func (v *view) NextPoll() time.Time        { return v.raw.NextPoll }
+func (v *view) Deadline() time.Time        { return v.raw.Deadline }
+func (v *view) Started() time.Time         { return v.raw.Started }
+func (v *view) Spent() schedule.Spent      { return v.raw.Spent }
+func (v *view) Today() schedule.Day        { return v.raw.Today }
+func (v *view) Windows() []progress.Window { return progress.Windows(v.Limits) }
+
+// maxRows is how many rows of a table the page of the run shows. The others are on a page
+// of their own, so that the first one is small however much there is.
+const maxRows = 25
+
+// shownView is a view as one page shows it.
+type shownView struct {
+	*view
+	all bool // of the rows
+}
+
+// RetryID stands for an issue in a command.
+func (v shownView) RetryID() string { return "ID" }
+
+// rows is what a page shows of a list.
+type rows struct {
+	Rows []*issue
+	More int // that are left out
+}
+
+// Some returns the rows of a list that the page shows.
+func (v shownView) Some(list []*issue) rows {
+	if v.all || len(list) <= maxRows {
+		return rows{Rows: list}
+	}
+	return rows{list[:maxRows], len(list) - maxRows}
+}
+
+// maxRecent is how many events are shown.
+const maxRecent = 50
+
+// happened is an event on a page.
+type happened struct {
+	event
+	Issue *issue // with a page to link to; nil for none
+}
+
+// Recent returns the latest events of the run, the latest first.
+func (v *view) Recent() []happened {
+	return recent(v.Events, func(e event) *issue { return v.find(e.ID) })
+}
+
+func recent(events []event, issueOf func(event) *issue) []happened {
+	var all []happened
+	for i := len(events) - 1; i >= 0 && len(all) < maxRecent; i-- {
+		all = append(all, happened{events[i], issueOf(events[i])})
+	}
+	return all
+}
+
+// Words returns the kind of an event in words.
+func (e event) Words() string { return words(e.Kind) }
+
+func (i *issue) Claim() schedule.Claim { return i.claim }
+func (i *issue) HasClaim() bool        { return i.claim.Phase != "" }
+func (i *issue) Running() bool         { return i.session != nil }
+func (i *issue) IsWaiting() bool       { return i.claim.Phase == schedule.Waiting }
+func (i *issue) Stopping() bool        { return i.claim.Phase == schedule.Stopping }
+func (i *issue) IsParked() bool        { return i.claim.Phase == schedule.Parked }
+
+// Started returns when the session of the issue began; zero without one.
+func (i *issue) Started() time.Time {
+	if i.session == nil {
+		return time.Time{}
+	}
+	return i.session.Started
+}
+
+// Status returns the phase of the attempt in words; empty without one.
+func (i *issue) Status() string {
+	if i.session == nil {
+		return ""
+	}
+	return words(string(i.session.Status))
+}
+
+// PID returns the process id of the agent, empty for none.
+func (i *issue) PID() string {
+	if i.session == nil || i.session.PID == 0 {
+		return ""
+	}
+	return strconv.Itoa(i.session.PID)
+}
+
+// PhaseWord returns what the issue waits for.
+func (i *issue) PhaseWord() string {
+	switch i.claim.Phase {
+	case schedule.Running:
+		return "Running"
+	case schedule.Stopping:
+		return "Stopping"
+	case schedule.Waiting:
+		return "Waiting"
+	case schedule.Parked:
+		return "Parked for a person"
+	}
+	return "Delivered"
+}
+
+// PhaseClass returns the class of the phase.
+func (i *issue) PhaseClass() string {
+	switch {
+	case i.IsParked():
+		return "call"
+	case i.Running():
+		return "good"
+	}
+	return "calm"
+}
+
+// Recent returns the latest events of the issue, the latest first.
+func (i *issue) Recent() []happened {
+	return recent(i.Events, func(event) *issue { return nil })
+}
+
+// words returns a name such as turn_completed or StreamingTurn as words.
+func words(name string) string {
+	var b []byte
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '_':
+			b = append(b, ' ')
+		case c >= 'A' && c <= 'Z':
+			if i > 0 && name[i-1] >= 'a' && name[i-1] <= 'z' {
+				b = append(b, ' ')
+			}
+			b = append(b, c|0x20)
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,209 @@
+package statuspage
+
+import (
+	"html/template"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/runner/transcript"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+const (
+	// maxRead bounds how much of a log is read at a time. Of a longer one the end is shown.
+	maxRead = 4 << 20
+	// maxEntries bounds how many entries of a transcript a page begins with.
+	maxEntries = 200
+)
+
+// issuePage is the page of one issue.
+type issuePage struct {
+	page
+	Name       string
+	Sections   []section
+	Transcript []template.HTML
+	Omitted    bool // the beginning of the transcript is not there
+}
+
+// aboutIssue is what the sections of an issue's page are made of.
+type aboutIssue struct {
+	*issue
+	View *view
+}
+
+// Issue returns the issue, for templates that need it by itself.
+func (a aboutIssue) Issue() *issue { return a.issue }
+
+// RetryID returns the name of the issue in a command that people copy, "ID" if a shell
+// might read it as more than a word.
+func (a aboutIssue) RetryID() string {
+	if workspace.Key(a.Name) == a.Name && !strings.HasPrefix(a.Name, "-") {
+		return a.Name
+	}
+	return "ID"
+}
+
+// GoOn returns how to let the issue go on if it is parked.
+func (a aboutIssue) GoOn() string { return a.View.GoOn() }
+
+// Workspace returns the path of the workspace of the issue.
+func (a aboutIssue) Workspace() string { return a.View.workspaceOf(a.issue) }
+
+// issuePageOf returns the page of an issue, without its transcript.
+func issuePageOf(v *view, i *issue) issuePage {
+	title := i.Name
+	if i.Title != "" {
+		title += " " + i.Title
+	}
+	return issuePage{
+		page: page{Title: title + " · Symphony", Where: v.where(), Live: i.Path + "/events"}, Name: i.Name,
+		Sections: sectionsOf(aboutIssue{i, v}, "about", "history"),
+	}
+}
+
+func (s *Server) serveIssue(w http.ResponseWriter, r *http.Request, snap *snapshot) {
+	v, name := snap.view(), r.PathValue("issue")
+	i := v.find(name)
+	if i == nil {
+		s.fail(w, r, http.StatusNotFound, "issue_not_found", unknownIssue(clean(s.redactor, name, maxName)))
+		return
+	}
+	p := issuePageOf(v, i)
+	log := follower{redactor: s.redactor, folder: v.raw.Logs}
+	defer log.close()
+	if more := log.read(v.logOf(i)); more != nil {
+		p.Transcript, p.Omitted = more.Entries, more.Omitted
+	}
+	writePage(w, http.StatusOK, render("issue-page", p))
+}
+
+// serveIssueEvents tells the page of an issue what changes.
+func (s *Server) serveIssueEvents(w http.ResponseWriter, r *http.Request) {
+	var sent changes
+	log := follower{redactor: s.redactor}
+	defer log.close()
+	s.stream(w, r, func(snap *snapshot) *update {
+		v := snap.view()
+		i := v.find(r.PathValue("issue"))
+		if i == nil {
+			return nil // it was released: the page keeps what it has
+		}
+		p := issuePageOf(v, i)
+		log.folder = v.raw.Logs
+		name := log.name
+		if i.session != nil || name == "" {
+			name = v.logOf(i)
+		}
+		return sent.of(p.Title, p.Sections, log.read(name))
+	})
+}
+
+// logOf returns the event log of the session of an issue, or of its last one: a name below
+// the folder of logs. It is empty for none.
+func (v *view) logOf(i *issue) string {
+	if v.raw.Logs == "" {
+		return ""
+	}
+	if i.session != nil {
+		name, err := filepath.Rel(v.raw.Logs, i.session.Log)
+		if err != nil || i.session.Log == "" {
+			return ""
+		}
+		return filepath.ToSlash(name)
+	}
+	files, _ := transcript.List(os.DirFS(v.raw.Logs)) // without them there is nothing to show
+	key := workspace.Key(i.claim.Identifier)
+	for _, f := range slices.Backward(files) {
+		if f.Key == key {
+			return f.Path
+		}
+	}
+	return ""
+}
+
+// follower reads the event log of an issue's sessions as it grows. A log that ends is
+// read to its end; another one takes its place.
+type follower struct {
+	redactor *redact.Redactor
+	folder   string // of the logs
+	name     string // of the log that is read; empty before the first
+	file     *os.File
+	reader   transcript.Reader
+}
+
+// read returns what the log of a name says since the last call, nil for nothing.
+func (f *follower) read(name string) *newEntries {
+	var more newEntries
+	if name != "" && name != f.name {
+		file, omitted, err := openLog(f.folder, name)
+		if err != nil {
+			return nil // it is not there yet
+		}
+		f.close()
+		f.name, f.file, f.reader = name, file, transcript.Reader{Redact: f.redactor.String}
+		more.Restart, more.Omitted = true, omitted
+		if omitted {
+			f.skipLine()
+		}
+	}
+	if f.file == nil {
+		return nil
+	}
+	part, _ := io.ReadAll(io.LimitReader(f.file, maxRead)) // what cannot be read now is read later
+	for _, e := range f.reader.Feed(part) {
+		if e.Kind != transcript.KindSession { // the page says it above
+			more.Entries = append(more.Entries, transcript.HTML(e))
+		}
+	}
+	if over := len(more.Entries) - maxEntries; over > 0 {
+		more.Entries = more.Entries[over:]
+		more.Omitted = more.Omitted || more.Restart
+	}
+	if !more.Restart && len(more.Entries) == 0 {
+		return nil
+	}
+	return &more
+}
+
+// openLog opens a log for reading. Of one that is too long it skips the beginning.
+func openLog(folder, name string) (file *os.File, omitted bool, err error) {
+	file, err = transcript.Open(folder, name)
+	if err != nil {
+		return nil, false, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Size() > maxRead {
+		omitted = true
+		_, err = file.Seek(-maxRead, io.SeekEnd)
+	}
+	if err != nil {
+		file.Close()
+		return nil, false, err
+	}
+	return file, omitted, nil
+}
+
+// skipLine reads up to the next line end: the line before it is not whole.
+func (f *follower) skipLine() {
+	at, _ := f.file.Seek(0, io.SeekCurrent)
+	part := make([]byte, 1<<20)
+	n, _ := io.ReadFull(f.file, part)
+	for i, c := range part[:n] {
+		if c == '\n' {
+			f.file.Seek(at+int64(i)+1, io.SeekStart)
+			return
+		}
+	}
+}
+
+func (f *follower) close() {
+	if f.file != nil {
+		f.file.Close()
+	}
+	f.file, f.name = nil, ""
+}

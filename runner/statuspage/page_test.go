@@ -1,0 +1,181 @@
+package statuspage
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+func TestEveryAnswerForbidsWhatAPageDoesNotNeed(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	for _, path := range []string{"/", "/issues/GH-1", "/issues/none", "/icon.svg", "/api/v1/state", "/api/v1/none", "/nothing"} {
+		h := ask(t, &p, http.MethodGet, path).Header()
+		policy := h.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none';", "script-src 'sha256-", "style-src 'sha256-", "base-uri 'none';", "form-action 'none';", "frame-ancestors 'none'"} {
+			if !strings.Contains(policy, want) {
+				t.Errorf("%s: the policy has no %q: %s", path, want, policy)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") || strings.Contains(policy, "*") {
+			t.Errorf("%s: %s", path, policy)
+		}
+		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "same-origin"} {
+			if h.Get(name) != want {
+				t.Errorf("%s: %s: %q", path, name, h.Get(name))
+			}
+		}
+	}
+}
+
+func TestAPageSaysWhatKeepsWorkFromStarting(t *testing.T) {
+	t.Parallel()
+	soon := schedule.Pause{Why: "usage limit reached", Until: noon.Add(time.Hour)}
+	for name, c := range map[string]struct {
+		change func(*progress.Progress)
+		want   []string
+		not    string
+	}{
+		"nothing":              {func(p *progress.Progress) {}, []string{"good", "Working on 1 issue"}, "Pause"},
+		"a pause":              {func(p *progress.Progress) { p.Pause = soon }, []string{"bad", "Paused: no session can work", "usage limit reached", "One session tries again"}, "Agent"},
+		"a pause that is over": {func(p *progress.Progress) { p.Pause = soon; p.Pause.Until = noon }, []string{"good"}, "usage limit reached"},
+		"the pause's error":    {func(p *progress.Progress) { p.Pause = soon; p.Trouble = trouble1(progress.Agent, soon.Why) }, []string{"usage limit reached"}, "<b>Agent"},
+		"a workflow":           {func(p *progress.Progress) { p.Trouble = trouble1(progress.Workflow, "line 3: no prompt") }, []string{"bad", "<b>Workflow</b>", "line 3: no prompt", "Fix the file"}, ""},
+		"a tracker":            {func(p *progress.Progress) { p.Trouble = trouble1(progress.Tracker, "502") }, []string{"bad", "<b>Tracker</b>", "502", "It is read again"}, ""},
+		"a repository":         {func(p *progress.Progress) { p.Trouble = trouble1(progress.Repository, "no route") }, []string{"bad", "<b>Repository</b>", "no route", "It is fetched again"}, ""},
+		"no poll yet":          {func(p *progress.Progress) { p.NextPoll = time.Time{} }, []string{"calm", "Starting"}, "data-as=\"in\" datetime=\"0001"},
+		"nothing to do":        {func(p *progress.Progress) { p.Sessions, p.Waiting, p.Parked = nil, nil, nil }, []string{"calm", "Nothing to do", "Nothing runs.", "Nothing waits.", "Nothing is parked."}, ""},
+	} {
+		p := sample()
+		p.Trouble, p.Pause = nil, schedule.Pause{}
+		c.change(&p)
+		page := ask(t, &p, http.MethodGet, "/").Body.String()
+		_, health, _ := strings.Cut(page, `<section id="health" class="health `)
+		for _, want := range c.want {
+			if !strings.Contains(health, want) {
+				t.Errorf("%s: the page does not say %q:\n%s", name, want, health)
+			}
+		}
+		if c.not != "" && strings.Contains(health, c.not) {
+			t.Errorf("%s: the page says %q", name, c.not)
+		}
+	}
+}
+
+func trouble1(source progress.Source, text string) []progress.Trouble {
+	return []progress.Trouble{{Source: source, Text: text}}
+}
+
+func TestAPageSaysHowToLetAParkedIssueGoOn(t *testing.T) {
+	t.Parallel()
+	for _, talks := range []bool{true, false} {
+		p := sample()
+		p.Talks = talks
+		want, not := schedule.GoOn, schedule.GoOnByEdit
+		if !talks {
+			want, not = not, want
+		}
+		for _, path := range []string{"/", "/issues/GH-3"} {
+			page := ask(t, &p, http.MethodGet, path).Body.String()
+			if !strings.Contains(page, want) || strings.Contains(page, not) || !strings.Contains(page, "Which bank?\nOld or new?") || !strings.Contains(page, "symphony state retry") {
+				t.Errorf("%s, with comments %v:\n%s", path, talks, page)
+			}
+		}
+	}
+}
+
+func TestIssuesOfOneNameHaveAPageEach(t *testing.T) {
+	t.Parallel()
+	p := progress.Progress{Waiting: []schedule.Claim{
+		{ID: "1", Identifier: "A/1 ?", Title: "first"}, {ID: "2", Identifier: "A/1 ?", Title: "second"}, {ID: "3", Identifier: "2", Title: "third"},
+	}}
+	v := show(p)
+	for n, i := range v.Waiting {
+		if page := ask(t, &p, http.MethodGet, i.Path); page.Code != http.StatusOK || !strings.Contains(page.Body.String(), "<bdi>"+p.Waiting[n].Title+"</bdi></span></h1>") {
+			t.Errorf("%s: %d", i.Path, page.Code)
+		}
+	}
+}
+
+func TestWhatThePageOfTheRunHasNoRoomForIsOnAnother(t *testing.T) {
+	t.Parallel()
+	p := crowd(maxRows + 3)
+	first, all := ask(t, &p, http.MethodGet, "/").Body.String(), ask(t, &p, http.MethodGet, "/waiting").Body.String()
+	if n := strings.Count(first, "/issues/GH-1"); n < maxRows || strings.Contains(first, p.Waiting[maxRows].Identifier+"<") || !strings.Contains(first, `<a href="/waiting">3 more that wait</a>`) {
+		t.Errorf("the page of the run:\n%s", first)
+	}
+	for _, c := range p.Waiting {
+		if !strings.Contains(all, c.Identifier+"<") {
+			t.Errorf("the page of what waits does not show %s", c.Identifier)
+		}
+	}
+	if strings.Contains(all, "more that wait") || strings.Contains(all, "Delivered") {
+		t.Errorf("the page of what waits:\n%s", all)
+	}
+}
+
+func TestRateLimitsAreToldAsPeopleReadThem(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	p.Limits = []byte(`{"primary":{"usedPercent":43.4,"windowDurationMins":300,"resetsAt":1795348800},"secondary":{"usedPercent":7,"windowDurationMins":10080}}`)
+	page := ask(t, &p, http.MethodGet, "/").Body.String()
+	for _, want := range []string{"Rate limit of 5 hours", "43 %", `datetime="2026-11-22T12:00:00Z"`, "Rate limit of 7 days", "7 %"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(page, "usedPercent") {
+		t.Error("the page shows raw JSON")
+	}
+}
+
+func TestEveryTemplateFitsItsData(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]progress.Progress{
+		"nothing": {}, "sample": sample(), "crowd": crowd(60), "a delivery alone": {Deliveries: map[tracker.ID]schedule.Delivery{"1": {Pushing: "abc"}}},
+	} {
+		v := show(p)
+		pages := []string{render("problem", problemPage{page{Title: "T"}, "M"})}
+		for path := range lists {
+			pages = append(pages, render("page", overviewOf(v, path)))
+		}
+		for _, i := range v.byName {
+			pages = append(pages, render("issue-page", issuePageOf(v, i)))
+		}
+		for _, page := range pages {
+			if !strings.HasSuffix(strings.TrimSpace(page), "</html>") || strings.Contains(page, "template:") || strings.Contains(page, "0001-01-01") || strings.Contains(page, "ZgotmplZ") {
+				t.Errorf("%s:\n%s", name, page)
+			}
+		}
+	}
+}
+
+// BenchmarkShow is what a change costs while nobody looks.
+func BenchmarkShow(b *testing.B) {
+	s, _ := serve(b, crowd(1000))
+	p := crowd(1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Show(p)
+	}
+}
+
+// BenchmarkPage is what the page costs after a change; a second reader gets the same.
+func BenchmarkPage(b *testing.B) {
+	p := crowd(1000)
+	for _, c := range []struct{ name, path string }{{"page", "/"}, {"all", "/waiting"}, {"state", "/api/v1/state"}, {"issue", "/issues/GH-100"}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			size := 0
+			for b.Loop() {
+				size = ask(b, &p, http.MethodGet, c.path).Body.Len()
+			}
+			b.ReportMetric(float64(size), "B/answer")
+		})
+	}
+}
