@@ -81,6 +81,7 @@ type Options struct {
 	BranchPrefix                 string        // before the identifier in the name of an issue's branch; empty for symphony/
 	HandOver                     string        // the state that the host gives an issue whose work is published; empty for none
 	Delivered                    bool          // the host publishes an agent's work; its tools then change no files, branches or pull requests
+	Workspaces                   string        // the folder in which agents write; empty if it is not known
 	Checkout                     string        // a folder that is thrown away when the run ends, as the checkout of an Actions job; empty for none
 }
 

@@ -31,7 +31,7 @@ func (a *app) openTracker(wf workflow.Workflow, log *slog.Logger) (tracker.Adapt
 	s := wf.Settings
 	o := tracker.Options{
 		ActiveStates: s.Policy.ActiveStates, TerminalStates: s.Policy.TerminalStates,
-		RequiredLabels: s.Policy.RequiredLabels, Poll: s.Poll,
+		RequiredLabels: s.Policy.RequiredLabels, Poll: s.Poll, Workspaces: s.Workspace.Root,
 	}
 	if s.Repository != nil {
 		o.Delivered, o.BranchPrefix = s.Delivery.Kind != workflow.KindNone, s.Repository.BranchPrefix

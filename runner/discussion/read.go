@@ -83,7 +83,8 @@ func (d *Discussion) Read(ctx context.Context, topics []Topic) (heard map[tracke
 		}
 		for id, list := range comments {
 			for i := range list.List {
-				list.List[i].Text = d.redact(list.List[i].Text)
+				c := &list.List[i]
+				c.Author, c.Text = d.redact(c.Author), d.redact(c.Text)
 			}
 			h := heard[id]
 			h.Comments = list
@@ -96,6 +97,9 @@ func (d *Discussion) Read(ctx context.Context, topics []Topic) (heard map[tracke
 	warnings, err = d.readPulls(ctx, topics, heard)
 	return heard, warnings, err
 }
+
+// maxFailed is how many pull requests that cannot be read are taken for an outage.
+const maxFailed = 3
 
 // readPulls adds the pull requests of topics to what was heard.
 func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tracker.ID]Heard) ([]string, error) {
@@ -113,6 +117,7 @@ func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tr
 		return nil, fmt.Errorf("read the pull requests: %w", err)
 	}
 	var warnings []string
+	failed := 0
 	for _, t := range topics {
 		status, known := statuses[t.Number]
 		if !known {
@@ -129,7 +134,12 @@ func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tr
 		if status.State == "OPEN" && h.Pulled != t.Pull {
 			more, err := d.readPull(ctx, status, t, h.Pull)
 			if err != nil {
-				return nil, fmt.Errorf("read pull request #%d: %w", t.Number, err)
+				err = fmt.Errorf("read pull request #%d: %w", t.Number, err)
+				if failed++; failed == maxFailed || ctx.Err() != nil {
+					return nil, err
+				}
+				h.Pull.Unread = true // which must not make the others unheard
+				warnings = append(warnings, err.Error())
 			}
 			lacks = append(lacks, more...)
 		}
@@ -185,7 +195,7 @@ func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic,
 			return nil, err
 		}
 		p.Threads = append(p.Threads, feedback.Thread{
-			ID: r.Node, Path: r.Path, Line: r.Line, Code: d.redact(r.Code), Outdated: r.Outdated, Resolved: r.Resolved, Comments: d.toComments(judged),
+			ID: r.Node, Path: d.redact(r.Path), Line: r.Line, Code: d.redact(r.Code), Outdated: r.Outdated, Resolved: r.Resolved, Comments: d.toComments(judged),
 		})
 	}
 	return d.readChecks(ctx, s, p)
@@ -196,7 +206,7 @@ func (d *Discussion) toComments(list []client.PullComment) []tracker.Comment {
 	comments := make([]tracker.Comment, len(list))
 	for i, c := range list {
 		comments[i] = tracker.Comment{
-			ID: c.Node, Author: c.Author.Login, Own: c.Own, Bot: c.Author.Type == "Bot", Distrust: c.Distrust,
+			ID: c.Node, Author: d.redact(c.Author.Login), Own: c.Own, Bot: c.Author.Type == "Bot", Distrust: c.Distrust,
 			Text: d.redact(c.Text), URL: c.URL, At: c.At,
 		}
 	}
@@ -219,7 +229,7 @@ func (d *Discussion) readChecks(ctx context.Context, s client.PullStatus, p *fee
 	p.Running = checks.Running
 	for _, c := range checks.Failed {
 		p.Checks = append(p.Checks, feedback.Check{
-			ID: c.Node, Name: nameOf(c), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.redact), At: c.At,
+			ID: c.Node, Name: d.redact(nameOf(c)), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.redact), At: c.At,
 		})
 	}
 	return slices.Concat(checks.Lacks, lacks), nil

@@ -107,10 +107,10 @@ func (d distrusted) sentences() []string {
 	return lines
 }
 
-// unread says which comments were not read because there are too many.
+// unread says which comments were not read.
 func unread(w World) (sentences []string) {
 	if w.isUnread() {
-		sentences = append(sentences, "so much was said that it is read another time, at the latest in some runs: nothing of it is lost")
+		sentences = append(sentences, "not all that was said could be read now, since it is too much or for the reason of another warning: it is read another time, and nothing of it is lost")
 	}
 	if w.Comments.Omitted || w.Pull != nil && w.Pull.Omitted {
 		sentences = append(sentences, fmt.Sprintf("the newest %d comments were read, and what was said before was not", tracker.MaxComments))

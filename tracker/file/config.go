@@ -34,8 +34,8 @@ func (c *Config) Settings() []tracker.Setting {
 func (c *Config) States() tracker.States { return tracker.DefaultStates() }
 
 // Open connects to the folder, which must be an absolute path and exist; otherwise
-// the error is [tracker.ErrInvalidConfig]. Nothing stays open between calls. Reader,
-// writer and tool may be used at the same time.
+// the error is [tracker.ErrInvalidConfig], as for a folder in which agents write. Nothing
+// stays open between calls. Reader, writer and tool may be used at the same time.
 func (c *Config) Open(o tracker.Options, _ *http.Client, _ *slog.Logger) (tracker.Adapter, error) {
 	if !filepath.IsAbs(c.Path) {
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: the folder %q is not an absolute path",
@@ -48,6 +48,10 @@ func (c *Config) Open(o tracker.Options, _ *http.Client, _ *slog.Logger) (tracke
 	}
 	if !info.IsDir() {
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is not a folder: %s", tracker.ErrInvalidConfig, c.Path, remedy)
+	}
+	if o.Workspaces != "" && isWithin(o.Workspaces, c.Path) {
+		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is in workspace.root, where an agent could write issues and comments of people: move one of the two",
+			tracker.ErrInvalidConfig, c.Path)
 	}
 	f := &folder{path: c.Path}
 	return tracker.Adapter{Reader: f, Writer: &writer{f, o}, Conversation: f, Find: f.find, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}, nil
@@ -63,14 +67,19 @@ func warnings(path, checkout string) []string {
 		"let a later step of the job commit and push %s, or use tracker.kind github or linear", path)}
 }
 
-// isWithin reports whether path leads into folder.
+// isWithin reports whether path leads into folder, which need not exist yet.
 func isWithin(folder, path string) bool {
-	resolve := func(path string) string {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return real
-		}
-		return path
-	}
-	inside, err := filepath.Rel(resolve(folder), resolve(path))
+	inside, err := filepath.Rel(realPath(folder), realPath(path))
 	return err == nil && filepath.IsLocal(inside)
+}
+
+// realPath returns an absolute path without links, as far as it exists.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(realPath(parent), filepath.Base(path))
+	}
+	return path
 }

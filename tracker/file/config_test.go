@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,6 +95,41 @@ func TestAFolderInTheCheckoutIsWarnedOf(t *testing.T) {
 		}
 		if len(adapter.Warnings) != test.want || test.want > 0 && !strings.Contains(adapter.Warnings[0], "commit and push "+test.path) {
 			t.Errorf("%+v: %q", test, adapter.Warnings)
+		}
+	}
+}
+
+func TestAFolderOfIssuesInWhichAgentsWriteIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"root/issues", "root/A-1", "issues", "rooted"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "root", "issues"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		issues, root string
+		refused      bool
+	}{
+		{"root/issues", "root", true},
+		{"root", "root", true},
+		{"link", "root", true},
+		{"issues", "root", false},
+		{"rooted", "root", false},
+		{"issues", "issues/workspaces", false}, // the folders below it are not read
+		{"issues", "none/root", false},
+		{"issues", "", false},
+	} {
+		root := row.root
+		if root != "" {
+			root = dir + "/" + row.root
+		}
+		_, err := (&Config{Path: filepath.Join(dir, row.issues)}).Open(tracker.Options{Workspaces: root}, nil, nil)
+		if refused := errors.Is(err, tracker.ErrInvalidConfig); refused != row.refused || refused && !strings.Contains(err.Error(), "is in workspace.root") {
+			t.Errorf("issues in %s and workspaces in %s: %v", row.issues, row.root, err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -53,6 +54,9 @@ const (
 	RateLimited             // the server asks to wait
 	Unreadable              // the answer is too large, or is not what was asked for
 )
+
+// ErrTooLong reports an answer that is too long to be read. A request for less may succeed.
+var ErrTooLong = errors.New("the answer is too long")
 
 // Error is the failure of a request.
 type Error struct {

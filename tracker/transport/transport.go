@@ -197,7 +197,7 @@ func (t *Transport) send(req *http.Request, authorization string) (Answer, *Erro
 	case len(answer.Body) > t.MaxAnswer:
 		return Answer{}, &Error{
 			Kind: Unreadable, Reason: fmt.Sprintf("the answer has more than %d bytes", t.MaxAnswer),
-			Remedy: "ask for less, or see what " + t.root.Host + " sends",
+			Remedy: "ask for less, or see what " + t.root.Host + " sends", Err: ErrTooLong,
 		}
 	}
 	if wait, limited := t.Limited(answer); limited {

@@ -2,10 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/shurcooL/graphql"
+
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // pageBack is the last part of a list in GraphQL, and where the part before it ends. Its
@@ -24,6 +27,20 @@ func (p pageBack[T]) before() *graphql.String {
 		return nil
 	}
 	return &p.PageInfo.StartCursor
+}
+
+// pageSizes are how many items of each list are asked for at once, and in each of them:
+// fewer only after an answer that was too long, since anybody may write long texts.
+var pageSizes = []int{100, 30, 10, 3}
+
+// readSized reads pages of the greatest size of which the answer is not too long.
+func readSized[T any](read func(size graphql.Int) (T, error)) (page T, err error) {
+	for _, size := range pageSizes {
+		if page, err = read(graphql.Int(size)); !errors.Is(err, transport.ErrTooLong) {
+			break
+		}
+	}
+	return page, err
 }
 
 // Extent tells how much of a list was read.
@@ -116,15 +133,15 @@ func (r *backReader) comments(ctx context.Context, page commentList) ([]PullComm
 	return comments, extent, err
 }
 
-// commentsBefore reads the 100 comments before a cursor, nil for the last ones.
+// commentsBefore reads the comments before a cursor, nil for the last ones.
 func (c *Client) commentsBefore(ctx context.Context, node string, before *graphql.String) (commentList, error) {
 	list, err := readPart[struct {
 		Issue struct {
 			ID       string
-			Comments commentList `graphql:"comments(last: 100, before: $before, orderBy: {field: UPDATED_AT, direction: ASC})"`
+			Comments commentList `graphql:"comments(last: $size, before: $before, orderBy: {field: UPDATED_AT, direction: ASC})"`
 		} `graphql:"... on Issue"`
 		Pull struct {
-			Comments commentList `graphql:"comments(last: 100, before: $before, orderBy: {field: UPDATED_AT, direction: ASC})"`
+			Comments commentList `graphql:"comments(last: $size, before: $before, orderBy: {field: UPDATED_AT, direction: ASC})"`
 		} `graphql:"... on PullRequest"`
 	}](ctx, c, node, before)
 	if list.Issue.ID != "" {
@@ -135,16 +152,18 @@ func (c *Client) commentsBefore(ctx context.Context, node string, before *graphq
 
 // readPart reads the part of a list before a cursor, of what an id in GraphQL names.
 func readPart[T any](ctx context.Context, c *Client, node string, before *graphql.String) (T, error) {
-	var data struct {
-		Node *T `graphql:"node(id: $id)"`
-	}
-	err := c.Query(ctx, ReadPullRequests, &data, map[string]any{"id": graphql.ID(node), "before": before})
-	if err == nil && data.Node == nil {
-		err = c.unseen()
-	}
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return *data.Node, nil
+	return readSized(func(size graphql.Int) (T, error) {
+		var data struct {
+			Node *T `graphql:"node(id: $id)"`
+		}
+		err := c.Query(ctx, ReadPullRequests, &data, map[string]any{"id": graphql.ID(node), "before": before, "size": size})
+		if err == nil && data.Node == nil {
+			err = c.unseen()
+		}
+		if err != nil {
+			var none T
+			return none, err
+		}
+		return *data.Node, nil
+	})
 }

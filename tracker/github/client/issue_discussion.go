@@ -2,10 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // IssueStatus tells how far the conversation on an issue is.
@@ -38,23 +41,37 @@ func (c *Client) IssueStatuses(ctx context.Context, numbers []int) (map[int]Issu
 	statuses := map[int]IssueStatus{}
 	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
 	for part := range slices.Chunk(numbers, maxIssues) {
-		data := reflect.New(numbersQuery[issueStatusNode]("issue", part))
-		if err := c.Query(ctx, ReadIssues, data.Interface(), c.repositoryVariables()); err != nil {
+		if err := c.addIssueStatuses(ctx, statuses, part); err != nil {
 			return nil, err
-		}
-		repository := data.Elem().Field(0)
-		if repository.IsNil() {
-			return nil, c.unseen()
-		}
-		for i := range part {
-			issue, _ := repository.Elem().Field(i).Interface().(*issueStatusNode)
-			if issue == nil {
-				continue
-			}
-			statuses[issue.Number] = issue.status()
 		}
 	}
 	return statuses, nil
+}
+
+// addIssueStatuses adds the statuses of some issues, by two requests where the answer of
+// one would be too long.
+func (c *Client) addIssueStatuses(ctx context.Context, statuses map[int]IssueStatus, numbers []int) error {
+	data := reflect.New(numbersQuery[issueStatusNode]("issue", numbers))
+	err := c.Query(ctx, ReadIssues, data.Interface(), c.repositoryVariables())
+	if half := len(numbers) / 2; half > 0 && errors.Is(err, transport.ErrTooLong) {
+		if err = c.addIssueStatuses(ctx, statuses, numbers[:half]); err == nil {
+			err = c.addIssueStatuses(ctx, statuses, numbers[half:])
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	repository := data.Elem().Field(0)
+	if repository.IsNil() {
+		return c.unseen()
+	}
+	for i := range numbers {
+		if issue, _ := repository.Elem().Field(i).Interface().(*issueStatusNode); issue != nil {
+			statuses[issue.Number] = issue.status()
+		}
+	}
+	return nil
 }
 
 func (n *issueStatusNode) status() IssueStatus {

@@ -64,17 +64,21 @@ type ReviewThread struct {
 // that stand beside newer ones may be there too. An edited review or comment of a thread
 // is seen among the newest 100 of its list, and where more are new.
 func (c *Client) PullDiscussion(ctx context.Context, node string, since time.Time) (PullDiscussion, error) {
-	var data struct {
+	type discussion struct {
 		Node *struct {
 			Pull struct {
 				ID       string
-				Comments commentList          `graphql:"comments(last: 100, orderBy: {field: UPDATED_AT, direction: ASC})"`
-				Reviews  pageBack[reviewNode] `graphql:"reviews(last: 100)"`
-				Threads  pageBack[threadNode] `graphql:"reviewThreads(last: 100)"`
+				Comments commentList          `graphql:"comments(last: $size, orderBy: {field: UPDATED_AT, direction: ASC})"`
+				Reviews  pageBack[reviewNode] `graphql:"reviews(last: $size)"`
+				Threads  pageBack[threadNode] `graphql:"reviewThreads(last: $size)"`
 			} `graphql:"... on PullRequest"`
 		} `graphql:"node(id: $id)"`
 	}
-	if err := c.Query(ctx, ReadPullRequests, &data, map[string]any{"id": graphql.ID(node)}); err != nil {
+	data, err := readSized(func(size graphql.Int) (data discussion, err error) {
+		err = c.Query(ctx, ReadPullRequests, &data, map[string]any{"id": graphql.ID(node), "size": size})
+		return data, err
+	})
+	if err != nil {
 		return PullDiscussion{}, err
 	}
 	if data.Node == nil || data.Node.Pull.ID != node {
@@ -85,7 +89,6 @@ func (c *Client) PullDiscussion(ctx context.Context, node string, since time.Tim
 		r       = &backReader{Client: c, node: node, since: since}
 		d       PullDiscussion
 		extents [3]Extent
-		err     error
 	)
 	if d.Comments, extents[0], err = r.comments(ctx, pull.Comments); err == nil {
 		d.Reviews, extents[1], err = r.reviews(ctx, pull.Reviews)
@@ -104,7 +107,7 @@ func (r *backReader) reviews(ctx context.Context, page pageBack[reviewNode]) ([]
 	nodes, extent, err := readBack(r, page, func(n *reviewNode) time.Time { return n.at(r.since) }, func(before *graphql.String) (pageBack[reviewNode], error) {
 		part, err := readPart[struct {
 			Pull struct {
-				Reviews pageBack[reviewNode] `graphql:"reviews(last: 100, before: $before)"`
+				Reviews pageBack[reviewNode] `graphql:"reviews(last: $size, before: $before)"`
 			} `graphql:"... on PullRequest"`
 		}](ctx, r.Client, r.node, before)
 		return part.Pull.Reviews, err
@@ -124,7 +127,7 @@ func (r *backReader) threads(ctx context.Context, page pageBack[threadNode]) ([]
 	nodes, extent, err := readBack(r, page, nil, func(before *graphql.String) (pageBack[threadNode], error) {
 		part, err := readPart[struct {
 			Pull struct {
-				Threads pageBack[threadNode] `graphql:"reviewThreads(last: 100, before: $before)"`
+				Threads pageBack[threadNode] `graphql:"reviewThreads(last: $size, before: $before)"`
 			} `graphql:"... on PullRequest"`
 		}](ctx, r.Client, r.node, before)
 		return part.Pull.Threads, err
@@ -150,7 +153,7 @@ func (r *backReader) thread(ctx context.Context, thread *threadNode) ([]*reviewC
 	return readBack(r, thread.Comments, func(n *reviewCommentNode) time.Time { return n.at(r.since) }, func(before *graphql.String) (pageBack[reviewCommentNode], error) {
 		part, err := readPart[struct {
 			Thread struct {
-				Comments pageBack[reviewCommentNode] `graphql:"comments(last: 100, before: $before)"`
+				Comments pageBack[reviewCommentNode] `graphql:"comments(last: $size, before: $before)"`
 			} `graphql:"... on PullRequestReviewThread"`
 		}](ctx, r.Client, thread.ID, before)
 		return part.Thread.Comments, err
@@ -185,7 +188,7 @@ type threadNode struct {
 	OriginalLine *int
 	IsOutdated   bool
 	IsResolved   bool
-	Comments     pageBack[reviewCommentNode] `graphql:"comments(last: 100)"`
+	Comments     pageBack[reviewCommentNode] `graphql:"comments(last: $size)"`
 }
 
 // at returns when the comment was published or last edited; otherwise if it is not

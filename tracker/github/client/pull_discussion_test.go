@@ -192,6 +192,55 @@ func TestADiscussionThatWouldCostTooManyRequestsIsReadLater(t *testing.T) {
 	}
 }
 
+func TestADiscussionOfLongTextsIsReadInParts(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	long := strings.Repeat("spam ", 1_000)
+	var lines []githubtest.LineComment
+	for range 12 {
+		lines = append(lines, githubtest.LineComment{Path: "cart.go", Line: 1, Body: long})
+	}
+	g.AddReview(n, githubtest.Review{By: "mallory", Verdict: "COMMENTED", Body: long, Lines: lines})
+	for _, thread := range g.Threads(n) {
+		for range 12 {
+			g.ReplyInThread(thread.ID, "mallory", long)
+		}
+	}
+	for range 40 {
+		g.AddComment(n, "mallory", long)
+	}
+	g.AddComment(n, "kim", "the last")
+	node := status(t, c, n).Node
+	c.Transport.MaxAnswer = 300_000
+	d, err := c.PullDiscussion(t.Context(), node, time.Time{})
+	if err != nil || d.Extent != client.Whole || len(d.Comments) != 41 || len(d.Threads) != 12 || len(d.Threads[0].Comments) != 13 {
+		t.Errorf("%d comments, %d threads, %v: want all", len(d.Comments), len(d.Threads), err)
+	}
+	c.Transport.MaxAnswer = 3_000
+	if _, err := c.PullDiscussion(t.Context(), node, time.Time{}); !errors.Is(err, transport.ErrTooLong) {
+		t.Errorf("%v: want an answer that is too long even for the smallest part", err)
+	}
+}
+
+func TestTheStatusesOfIssuesWithLongCommentsAreReadInParts(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	var numbers []int
+	for range 9 {
+		n := g.AddIssue(githubtest.Issue{Title: "One"})
+		for range 5 {
+			g.AddComment(n, "mallory", strings.Repeat("spam ", 1_000))
+		}
+		numbers = append(numbers, n)
+	}
+	c.Transport.MaxAnswer = 60_000
+	statuses, err := c.IssueStatuses(t.Context(), numbers)
+	if err != nil || len(statuses) != len(numbers) || len(statuses[numbers[8]].Latest) != 5 {
+		t.Errorf("%d statuses, %v: want all", len(statuses), err)
+	}
+}
+
 func TestAFloodOfEveryListOfADiscussionIsReadTheFirstTime(t *testing.T) {
 	t.Parallel()
 	g, c := newPulls(t)

@@ -120,6 +120,17 @@ func (g *GitHub) Reactions(id string) []Reaction {
 	return nil
 }
 
+// React has somebody react to a comment or a review.
+func (g *GitHub) React(id, by, content string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c := g.find(id); c != nil {
+		c.react(by, content)
+		return
+	}
+	g.t.Errorf("there is no comment %s", id)
+}
+
 // react adds a reaction that is not there. g.mu must be held.
 func (c *comment) react(by, content string) {
 	if r := (Reaction{by, content}); !slices.Contains(c.reactions, r) {

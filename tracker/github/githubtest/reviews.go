@@ -60,6 +60,7 @@ func (d *discussion) node() string { return fmt.Sprintf("PRRT_%d", d.id) }
 func (g *GitHub) AddReview(number int, r Review) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.syncPulls()
 	t := g.pull(number)
 	if t == nil {
 		return ""
@@ -215,7 +216,7 @@ type hunk struct {
 // hunks returns the diff of a file between two commits.
 func (g *GitHub) hunks(context int, from, to, path string) []hunk {
 	var list []hunk
-	for line := range strings.SplitSeq(g.Git("diff", fmt.Sprintf("--unified=%d", context), from, to, "--", path), "\n") {
+	for line := range strings.SplitSeq(g.Git("diff", fmt.Sprintf("--unified=%d", context), from, to, "--", ":(literal)"+path), "\n") {
 		if numbers, ok := strings.CutPrefix(line, "@@ -"); ok {
 			numbers, _, _ = strings.Cut(numbers, " @@")
 			before, after, _ := strings.Cut(numbers, " +")
