@@ -166,7 +166,7 @@ func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx contex
 // there. What the state says counts only for a branch that is the issue's own.
 func (l *loop) pullOf(id tracker.ID) discussion.PullRequest {
 	d := l.state.Deliveries[id]
-	if d.Number == 0 || l.wf.Settings.Delivery.Kind != workflow.KindPullRequest || l.conn.Repository == nil {
+	if d.Number == 0 || l.wf.Settings.Delivery.Kind != workflow.KindPullRequest {
 		return discussion.PullRequest{}
 	}
 	identifier := l.nameOf(id)

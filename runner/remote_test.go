@@ -64,7 +64,7 @@ func newRemote(t *testing.T, issues ...tracker.Issue) *remote {
 		Publisher: &publish.Publisher{Policy: delivery.Defaults(), Secrets: redact.New(), Author: someone},
 	}
 	r.flow.change(func(s *workflow.Settings) {
-		s.Repository = &workflow.Repository{Remote: r.origin}
+		s.Repository = &workflow.Repository{Remote: r.origin, BranchPrefix: "symphony/"}
 		s.Delivery = workflow.Delivery{Kind: workflow.KindBranch, HandOver: workflow.HandOver{State: "Review"}}
 		s.SandboxHooks = true
 	}, nil)

@@ -150,10 +150,10 @@ func (l *loop) closeFiles() {
 	l.files = files{}
 }
 
-// branchOf returns the branch of an issue. It is zero for a prefix that makes no
-// branch, which package workflow refuses.
+// branchOf returns the branch of an issue, also for a plan, which opens no repository. It is
+// zero for a prefix that makes no branch, which package workflow refuses.
 func (l *loop) branchOf(identifier string) git.Branch {
-	branch, _ := git.BranchFor(l.conn.Repository.Source.Prefix, workspace.Key(identifier))
+	branch, _ := git.BranchFor(l.wf.Settings.Repository.BranchPrefix, workspace.Key(identifier))
 	return branch
 }
 
