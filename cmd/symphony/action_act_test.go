@@ -171,7 +171,7 @@ func (j *job) arguments(kept string) []string {
 	for _, entry := range slices.Concat([]string{
 		"GITHUB_API_URL=" + j.api, "GITHUB_SERVER_URL=" + j.server, "GITHUB_RUN_ID=" + j.run, "GITHUB_RUN_ATTEMPT=1",
 		"GITHUB_WORKFLOW_REF=" + j.repository + "/" + workflowFile + "@refs/heads/main",
-		"NPM_CONFIG_REGISTRY=" + j.registry, "ACT_STORE=" + j.store(), "KEEP=" + kept,
+		"NPM_CONFIG_REGISTRY=" + j.registry, "ACT_STORE=" + j.store(), "KEEP=" + kept, "CHECKOUT=" + j.dir,
 	}, j.jobEnv, j.env) {
 		args = append(args, "--env", entry)
 	}

@@ -75,13 +75,19 @@ func TestACommandIsAnInputOfTheAction(t *testing.T) {
 	m.job("command", "retry", "issue", "--dry-run").perform().want(t, "failure", "work", "")
 }
 
+// sampleRunOfGitHub returns the sample workflow of GitHub, whose step has a name for tests.
+func sampleRunOfGitHub(t *testing.T) string {
+	t.Helper()
+	return strings.Replace(readText(t, samplePath("github.yml")), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
+}
+
 // TestTheSampleRunOfTheReadmeRuns copies the workflow as a user does.
 func TestTheSampleRunOfTheReadmeRuns(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	hub := m.onHub()
 	j := m.job()
-	j.workflow = strings.Replace(readText(t, samplePath("github.yml")), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
+	j.workflow = sampleRunOfGitHub(t)
 	j.perform().want(t, "success", "work", "true", "dispatched", "2", "completed", "1", "parked", "1")
 	if page, _ := hub.File("symphony-state", "README.md"); !strings.Contains(page, "is kept between runs") {
 		t.Errorf("the state branch has the page:\n%s", page)
