@@ -341,6 +341,12 @@ func (l *loop) pollOnce(ctx context.Context) error {
 // Plan returns what a tick would do now, and why not more. It changes nothing:
 // neither the state, nor a workspace, nor an issue.
 func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
+	l, err := r.plan(ctx)
+	return l.tick, err
+}
+
+// plan returns a loop that has planned once and started nothing, with the report of it.
+func (r *Runner) plan(ctx context.Context) (*loop, error) {
 	l := newLoop(r)
 	l.tick.DryRun = true
 	l.cleaned = true // nothing is removed
@@ -349,5 +355,5 @@ func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
 		err = l.pollOnce(ctx)
 	}
 	l.finish(time.Now())
-	return l.tick, err
+	return l, err
 }

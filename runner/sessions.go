@@ -79,10 +79,24 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 		w.round, w.rounds = d.Feedback.Summary, talk.Rounds+talk.CheckRounds
 	}
 	l.workers[issue.ID] = w
+	job := l.jobFor(d, claim)
+	job.Log = log
+	logs := l.logOptions(w, issue, claim)
+	if logs.Folder != "" {
+		w.eventLog = filepath.Join(logs.Folder, logs.Name)
+	}
+	log.Info("dispatched", "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
+	handOver := l.wf.Settings.Delivery.HandOver
+	l.wg.Go(func() { l.work(ctx, w, job, logs, handOver) })
+}
+
+// jobFor returns what a session on an issue needs, whose claim this is.
+func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
+	issue := d.Issue
 	job := attempt.Job{
 		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread,
 		Prompt: l.wf.Prompt, PromptLine: l.wf.PromptLine, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
-		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version, Log: log,
+		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
 		Talks: l.conn.Discussion != nil,
 	}
@@ -94,13 +108,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 		job.Repository = l.repositoryFor(issue)
 		job.Refused = l.state.Deliveries[issue.ID].Refused
 	}
-	logs := l.logOptions(w, issue, claim)
-	if logs.Folder != "" {
-		w.eventLog = filepath.Join(logs.Folder, logs.Name)
-	}
-	log.Info("dispatched", "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
-	handOver := l.wf.Settings.Delivery.HandOver
-	l.wg.Go(func() { l.work(ctx, w, job, logs, handOver) })
+	return job
 }
 
 // work runs a session in the worker's own goroutine. Updates that arrive while

@@ -101,6 +101,7 @@ func (a *app) command() *cobra.Command {
 		(&validateCommand{a}).command(),
 		(&explainCommand{a}).command(),
 		(&logCommand{app: a}).command(),
+		(&promptCommand{a}).command(),
 		(&stateCommand{a}).command(),
 		(&schemaCommand{a}).command(),
 		(&completionCommand{a}).command(),

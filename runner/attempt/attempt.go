@@ -267,6 +267,21 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	return p, err
 }
 
+// FirstPrompt returns the prompt of a job's first turn in a new workspace and a new
+// thread. What only a workspace shows, such as submodules, is not in it.
+func FirstPrompt(job Job) (string, error) {
+	template, err := prompt.ParseAt(job.Prompt, job.PromptLine)
+	if err != nil {
+		return "", err
+	}
+	if job.Redact == nil {
+		job.Redact = func(text string) string { return text }
+	}
+	job.Thread = ""
+	p, err := (&attempt{Job: job}).prompts(template, false)
+	return p.fresh, err
+}
+
 // first returns the text of the first turn.
 func (p prompts) first(resumed bool) string {
 	if resumed {

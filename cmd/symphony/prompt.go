@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// promptCommand prints the prompt of an issue. It changes nothing.
+type promptCommand struct{ *app }
+
+func (p *promptCommand) command() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prompt ID [path-to-WORKFLOW.md]",
+		Short: "Print the prompt that a session on an issue would get now",
+		Long: `Print the prompt that a session on an issue would get now, in a new workspace and a new thread: the template of WORKFLOW.md with the issue, and what the program itself says before and after it, such as the branch, why work was refused, and what was said about it since.
+
+Control characters and secrets are left out.`,
+		Example:           "symphony prompt GH-7\nsymphony --state branch:symphony-state prompt GH-7 # with the state of the Action",
+		Annotations:       ofWorkflow(),
+		Args:              usage(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: p.completeIssueOf,
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.Run(cmd.Context(), args[0], args[1:]) },
+	}
+}
+
+// Run prints the prompt of the issue that a person means by a name.
+func (p *promptCommand) Run(ctx context.Context, name string, args []string) error {
+	path, err := workflowPath(args)
+	if err != nil {
+		return err
+	}
+	source := p.workflows(path)
+	wf, err := source.Current()
+	if err != nil {
+		return err
+	}
+	state, err := p.openState(wf, stateReadOnly)
+	if err != nil {
+		return err
+	}
+	r, err := p.runner(source, wf, state, p.console(false, wf.Path), true)
+	if err != nil {
+		return err
+	}
+	var repository *runner.Repository
+	if wf.Settings.Repository != nil {
+		folder, err := os.MkdirTemp(p.tempDir(), "symphony-prompt-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(folder)
+		if repository, err = p.openRepositoryIn(ctx, folder, wf, r.Log); err != nil {
+			return err
+		}
+	}
+	issue, text, err := r.Prompt(ctx, repository, func(tick report.Tick) (tracker.Issue, error) {
+		verdict, err := (&explainCommand{p.app}).find(ctx, wf, name, tick, r.Log)
+		return verdict.Issue, err
+	})
+	if err != nil {
+		return err
+	}
+	return p.print(issuePrompt{Issue: issue.Identifier, Prompt: untrusted.Lines(text)})
+}
+
+// issuePrompt is the prompt of an issue as it is printed.
+type issuePrompt struct {
+	Issue  string `json:"issue"`
+	Prompt string `json:"prompt"`
+}
+
+// Text returns the prompt, which is not wrapped.
+func (p issuePrompt) Text(int) string { return p.Prompt + "\n" }
+
+// MarshalJSON returns the prompt with the identifier of its issue.
+func (p issuePrompt) MarshalJSON() ([]byte, error) {
+	type fields issuePrompt
+	return json.Marshal(fields(p))
+}
