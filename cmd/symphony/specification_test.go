@@ -121,7 +121,7 @@ var conformance = []struct {
 		"testdata/plan/continuation.txtar", "testdata/plan/retry-backoff-then-parked.txtar", "runner/schedule.TestBackoffFollowsTheFormula",
 	}},
 	{"17.4", "an entry that waits has its attempt, due time, identifier and error", []string{
-		"runner/schedule.TestTheEndOfASessionUpdatesItsClaim", "cmd/symphony.TestTheSnapshotHasRowsTotalsAndRateLimits",
+		"runner/schedule.TestTheEndOfASessionUpdatesItsClaim", "runner/statuspage.TestTheStateHasEveryFieldOfTheSpecificationAndOurs",
 	}},
 	{"17.4", "a session that stalls is killed and tried again", []string{
 		"testdata/plan/stall.txtar", "runner.TestASilentSessionIsStoppedAndWaits", "runner/attempt.TestAFrozenAgentIsStopped",
@@ -130,7 +130,7 @@ var conformance = []struct {
 		"testdata/plan/per-state-slots.txtar", "testdata/plan/due-while-full-goes-first.txtar",
 	}},
 	{"17.4", "the snapshot has rows of what runs and waits, totals and rate limits, and says when it is unavailable", []string{
-		"cmd/symphony.TestTheSnapshotHasRowsTotalsAndRateLimits", "cmd/symphony.TestASnapshotThatIsNotThereYetIsUnavailableAndNotEmpty",
+		"runner/statuspage.TestTheStateHasEveryFieldOfTheSpecificationAndOurs", "runner/statuspage.TestASnapshotThatIsNotThereYetIsUnavailableAndNotEmpty",
 		"cmd/symphony.TestTheStatusServerShowsWhatRuns",
 	}},
 
