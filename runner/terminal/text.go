@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"strconv"
@@ -178,29 +177,16 @@ func baseName(file string) string {
 	return path.Base(file)
 }
 
-// limits returns how much of the agent's rate limits is used. What the agent sent is not
-// known to have any shape.
+// limits returns how much of the agent's rate limits is used.
 func (p *painter) limits() string {
-	type window struct {
-		Used    *float64 `json:"usedPercent"`
-		Minutes int64    `json:"windowDurationMins"`
-		Resets  int64    `json:"resetsAt"`
-	}
-	var snapshot struct{ Primary, Secondary *window }
-	if json.Unmarshal(p.Progress.Limits, &snapshot) != nil {
-		return ""
-	}
 	var parts []string
-	for _, w := range []*window{snapshot.Primary, snapshot.Secondary} {
-		if w == nil || w.Used == nil {
-			continue
+	for _, w := range progress.Windows(p.Progress.Limits) {
+		part := fmt.Sprintf("%.0f %%", w.Used)
+		if w.Length > 0 {
+			part += " of " + span(int64(w.Length/time.Minute))
 		}
-		part := fmt.Sprintf("%.0f %%", min(max(*w.Used, 0), 999))
-		if w.Minutes > 0 && w.Minutes < 1<<20 {
-			part += " of " + span(w.Minutes)
-		}
-		if resets := time.Unix(w.Resets, 0); *w.Used >= 100 && resets.After(p.Now) {
-			part += ", again " + p.clock(resets)
+		if w.Used >= 100 && w.Resets.After(p.Now) {
+			part += ", again " + p.clock(w.Resets)
 		}
 		parts = append(parts, part)
 	}
