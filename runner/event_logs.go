@@ -18,7 +18,7 @@ var keptLogs = transcript.Limits{Sessions: 20, Bytes: 256 << 20, Age: 30 * 24 * 
 // folder if there is none.
 func (l *loop) logOptions(w *worker, issue tracker.Issue, claim schedule.Claim) attempt.LogOptions {
 	o := attempt.LogOptions{
-		Folder: l.Logs, Pieces: true, Redact: l.Redact, Log: w.log,
+		Folder: l.Logs, Whole: true, Redact: l.Redact, Log: w.log,
 		Name: transcript.Name(workspace.Key(issue.Identifier), w.started, claim.Sessions),
 		Session: transcript.Session{
 			Began: w.started.UTC(), IssueID: string(issue.ID), Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL, State: issue.State,
@@ -26,7 +26,7 @@ func (l *loop) logOptions(w *worker, issue tracker.Issue, claim schedule.Claim) 
 		},
 	}
 	if o.Folder == "" {
-		o.Folder, o.Pieces = l.Transcripts, false
+		o.Folder, o.Whole = l.Transcripts, false
 	}
 	return o
 }
@@ -44,14 +44,19 @@ func (l *loop) endLog(log *attempt.EventLog, o schedule.Outcome) schedule.Outcom
 	return o
 }
 
-// pruneLogs removes the oldest event logs where there are too many. A failure is no
-// reason to stop anything.
+// pruneEvery is how often old event logs are looked for while sessions end: each time all
+// of them are listed.
+const pruneEvery = time.Minute
+
+// pruneLogs removes the oldest event logs where there are too many, unless it has just
+// done so. A failure is no reason to stop anything.
 func (l *loop) pruneLogs() {
-	if l.Transcripts == "" || l.Logs != "" {
-		return
-	}
 	l.pruning.Lock()
 	defer l.pruning.Unlock()
+	if l.Transcripts == "" || l.Logs != "" || time.Since(l.pruned) < pruneEvery {
+		return
+	}
+	l.pruned = time.Now()
 	if err := transcript.Prune(l.Transcripts, keptLogs, time.Now()); err != nil {
 		l.Log.Warn("old event logs were not removed", "error", err)
 	}

@@ -56,7 +56,8 @@ type loop struct {
 	workers   map[tracker.ID]*worker
 	cleaning  map[tracker.ID]context.CancelCauseFunc
 	wg        sync.WaitGroup
-	pruning   sync.Mutex // held while old event logs are removed
+	pruning   sync.Mutex // held while old event logs are removed; guards pruned
+	pruned    time.Time  // when that was done last
 	inbox     chan message
 	nextPoll  time.Time
 	limit     *rateLimit
@@ -148,8 +149,14 @@ func (l *loop) open(ctx context.Context) error {
 
 // run repeats rounds and waits until there is nothing left to do.
 func (l *loop) run(ctx context.Context) error {
-	defer l.wg.Wait()
 	l.wg.Go(l.pruneLogs)
+	defer func() {
+		l.wg.Wait()
+		if len(l.tick.Rows) > 0 {
+			l.pruned = time.Time{}
+			l.pruneLogs()
+		}
+	}()
 	l.replan = true
 	for {
 		if l.replan && ctx.Err() == nil {

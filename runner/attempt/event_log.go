@@ -21,8 +21,8 @@ import (
 const (
 	maxEventLine = 64 << 10 // of a longer message the long texts lose their middle
 	maxShortened = 4 << 20  // of a message above this only the size is kept
-	// The bounds of a log, in bytes, with and without the pieces of texts. What comes later
-	// is not written, except the hooks and the outcome.
+	// The bounds of a log that is whole and of one that is not, in bytes. What comes later is
+	// not written, except the hooks and the outcome.
 	maxWholeLog, maxEventLog = 64 << 20, 16 << 20
 )
 
@@ -31,7 +31,7 @@ type LogOptions struct {
 	Folder  string // absolute; the agent can read nothing in it
 	Name    string // of the file in it, see [transcript.Name]
 	Session transcript.Session
-	Pieces  bool                // also the pieces of which texts and outputs arrive
+	Whole   bool                // also the pieces of which texts and outputs arrive, and what a reader learns elsewhere
 	Redact  func(string) string // hides secrets; nil hides none
 	Log     *slog.Logger
 }
@@ -57,7 +57,7 @@ func OpenEventLog(o LogOptions) *EventLog {
 		o.Redact = func(text string) string { return text }
 	}
 	l := &EventLog{LogOptions: o, limit: maxEventLog}
-	if o.Pieces {
+	if o.Whole {
 		l.limit = maxWholeLog
 	}
 	l.mu.Lock()
@@ -109,13 +109,14 @@ func (l *EventLog) wire(dir byte, line []byte) {
 	if l == nil {
 		return
 	}
-	piece := isPiece(line)
-	if piece && !l.Pieces {
+	method := methodOf(line)
+	piece := isPiece(method)
+	if !l.Whole && (piece || repeats[string(method)]) {
 		return
 	}
 	m := transcript.Line{Dir: string(dir)}
 	switch {
-	case isProgramOutput(line):
+	case string(method) == "command/exec/outputDelta": // it can be a pack with all the agent's work, which no redaction can read
 		m.Omitted = len(line)
 	case len(line) > maxEventLine:
 		m.Msg = shorten([]byte(l.redactLong(line)))
@@ -184,18 +185,28 @@ func (l *EventLog) append(e transcript.Line) {
 		return
 	}
 	e.Millis = max(time.Since(l.Session.Began), 0).Milliseconds()
-	var line strings.Builder
-	out := json.NewEncoder(&line)
-	out.SetEscapeHTML(false) // people read it
-	err := out.Encode(e)
+	line, err := encode(e)
 	if err == nil {
 		n := 0
-		n, err = l.out.WriteString(l.Redact(line.String()))
+		n, err = l.out.WriteString(l.Redact(line))
 		l.written += n
 	}
 	if err != nil {
 		l.fail(err)
 	}
+}
+
+// encode returns a line of a log. That of a message, of which there are most, is not
+// encoded again.
+func encode(e transcript.Line) (string, error) {
+	if e.Msg != nil && e.Omitted == 0 {
+		return fmt.Sprintf("{\"t_ms\":%d,\"dir\":%q,\"msg\":%s}\n", e.Millis, e.Dir, e.Msg), nil
+	}
+	var line strings.Builder
+	out := json.NewEncoder(&line)
+	out.SetEscapeHTML(false) // people read it
+	err := out.Encode(e)
+	return line.String(), err
 }
 
 // flush gives what was appended to the system. l.mu must be held.
@@ -222,25 +233,23 @@ func (l *EventLog) stop(err error) {
 	l.Log.Warn(err.Error())
 }
 
-// methodOf returns the beginning of a message from its method on. Codex writes the method
-// first.
+// methodOf returns the method of a message, empty if it does not begin with it.
 func methodOf(line []byte) []byte {
 	const head = 100 // bytes in which the method is
 	_, method, _ := bytes.Cut(line[:min(len(line), head)], []byte(`"method":"`))
+	method, _, _ = bytes.Cut(method, []byte(`"`))
 	return method
 }
 
-// isPiece reports whether a message is a piece of a text or of an output, which arrives as
-// a whole when it is complete.
-func isPiece(line []byte) bool {
-	method, _, _ := bytes.Cut(methodOf(line), []byte(`"`))
-	return bytes.HasSuffix(method, []byte("elta"))
-}
+// isPiece reports whether a method is that of a piece of a text or of an output, which
+// arrives as a whole when it is complete.
+func isPiece(method []byte) bool { return bytes.HasSuffix(method, []byte("elta")) }
 
-// isProgramOutput reports whether a message is output of a program of the host. It can
-// be a pack with all the agent's work, which no redaction can read.
-func isProgramOutput(line []byte) bool {
-	return bytes.HasPrefix(methodOf(line), []byte("command/exec/outputDelta"))
+// repeats holds the methods of messages that say what others say as well, or what is of no
+// use to readers.
+var repeats = map[string]bool{
+	"thread/started": true, "thread/status/changed": true, "thread/readState/changed": true, "thread/name/updated": true,
+	"account/rateLimits/updated": true, "remoteControl/status/changed": true, "turn/diff/updated": true,
 }
 
 // logHook writes into the event log how a hook failed outside of the sandbox, if that is

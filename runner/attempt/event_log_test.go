@@ -19,7 +19,7 @@ func TestTheEventLogKeepsTheWireAndTheEvents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send a line of `65536` bytes\n- [ ] Send a line of `65537` bytes\n"+
 		"- [ ] Ask for approval of `true`\n- [ ] Move this issue to `Review`\n")
-	f.pieces = true
+	f.whole = true
 	f.run(t.Context())
 
 	info, err := os.Stat(f.logFile())
@@ -156,15 +156,16 @@ func TestAnEventLogSaysWhoseItIsAndHowItEnded(t *testing.T) {
 	}
 }
 
-func TestPiecesOfATextAreLoggedOnlyIfTheyAreWanted(t *testing.T) {
+func TestWhatAReaderLearnsElsewhereIsLoggedOnlyIfItIsWanted(t *testing.T) {
 	t.Parallel()
-	for _, pieces := range []bool{true, false} {
+	for _, whole := range []bool{true, false} {
 		f := newFixture(t, "- [ ] Flood `300`\n- [ ] Say `hello`\n")
-		f.pieces = pieces
+		f.whole = whole
 		f.run(t.Context())
 		log := f.readLog()
-		if got := strings.Count(log, `elta"`) >= 300; got != pieces || !strings.Contains(log, `"item/completed"`) {
-			t.Errorf("wanted: %t, logged: %t", pieces, got)
+		pieces, repeated := strings.Count(log, `elta"`) >= 300, strings.Contains(log, "thread/status/changed")
+		if pieces != whole || repeated != whole || !strings.Contains(log, `"item/completed"`) {
+			t.Errorf("wanted: %t, logged: %t, %t", whole, pieces, repeated)
 		}
 	}
 }
@@ -194,9 +195,9 @@ func TestFailedHooksLeaveTheirOutput(t *testing.T) {
 
 func TestAnEventLogEndsAtItsBound(t *testing.T) {
 	t.Parallel()
-	for _, pieces := range []bool{true, false} {
+	for _, whole := range []bool{true, false} {
 		f := newFixture(t, "")
-		f.pieces = pieces
+		f.whole = whole
 		l := f.openLog()
 		line := []byte(`{"text":"` + strings.Repeat("x", 1000) + `"}`)
 		l.written = l.limit - 10*len(line) // as if the log were nearly full

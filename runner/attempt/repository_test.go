@@ -28,7 +28,7 @@ func TestTheWorkOfASessionIsPublishedAtItsEnd(t *testing.T) {
 	f := newRepositoryFixture(t, "- [ ] Run `test \"$(cat README.md)\" = hello && test \"$(git branch --show-current)\" = symphony/ABC-1 && git status --porcelain > ../status`\n"+
 		"- [ ] Create `a.txt` containing `one`\n- [ ] Run `git add -A && git commit -qm one`\n"+
 		"- [ ] Create `b.txt` containing `two`\n- [ ] Run `mkdir cache && touch cache/x`\n")
-	f.pieces = true
+	f.whole = true
 	got := f.session(t.Context())
 	if got.Class != schedule.Done || !got.Delivered || got.Idle || len(got.Warnings) > 0 {
 		t.Errorf("%+v", got)
