@@ -22,6 +22,9 @@ type Kind struct {
 type Config interface {
 	// Settings describes every setting of the kind, bound to a field of the Config.
 	Settings() []Setting
+	// Scope returns what issues are read from, as people name it: a repository, a project or
+	// a folder.
+	Scope() string
 	// States returns the states that issues can have with the decoded settings.
 	States() States
 	// Identifier returns the identifier that a person means by a name: by the identifier in

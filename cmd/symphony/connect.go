@@ -64,15 +64,7 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 	if err != nil {
 		return runner.Connection{}, err
 	}
-	secrets := slices.Concat(wf.Settings.SecretEnv(), keyNames)
-	env := workspace.Env{Parent: a.environ, Deny: secrets}
-	folders := wf.Settings.Workspace
-	if wf.Settings.Repository != nil {
-		folders.Hooks.GuardGit = true
-		if h := &folders.Hooks; wf.Settings.SandboxHooks {
-			h.AfterCreate, h.BeforeRun, h.AfterRun = "", "", "" // sessions run them, in the agent's sandbox
-		}
-	}
+	env, folders := a.childEnv(wf), a.workspaceConfig(wf)
 	var workspaces *workspace.Root
 	var repository *runner.Repository
 	var publisher *publish.Publisher
@@ -96,6 +88,24 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 		env.Missing("hooks.env", wf.Settings.Workspace.Hooks.Env),
 		env.Missing("codex.env", wf.Settings.Codex.Env),
 	)}, nil
+}
+
+// childEnv returns what the children of a workflow may see of the environment.
+func (a *app) childEnv(wf workflow.Workflow) workspace.Env {
+	return workspace.Env{Parent: a.environ, Deny: slices.Concat(wf.Settings.SecretEnv(), keyNames)}
+}
+
+// workspaceConfig returns the workspaces of a workflow, with the hooks that run outside of
+// the agent's sandbox.
+func (a *app) workspaceConfig(wf workflow.Workflow) workspace.Config {
+	folders := wf.Settings.Workspace
+	if wf.Settings.Repository != nil {
+		folders.Hooks.GuardGit = true
+		if h := &folders.Hooks; wf.Settings.SandboxHooks {
+			h.AfterCreate, h.BeforeRun, h.AfterRun = "", "", "" // sessions run them, in the agent's sandbox
+		}
+	}
+	return folders
 }
 
 // discussion returns what reaches the people of a workflow's issues and pull requests;

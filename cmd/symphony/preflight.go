@@ -29,7 +29,7 @@ func (a *app) account() attempt.Account {
 
 // preflight checks whether sessions can work, in a workspace of its own and without
 // hooks, and returns Codex's version. It starts no turn and asks no model.
-func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion string, err error) {
+func (a *app) preflight(ctx context.Context, wf workflow.Workflow, warn func(string)) (codexVersion string, err error) {
 	folder, err := os.MkdirTemp(a.tempDir(), "symphony-preflight-")
 	if err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow) (codexVersion
 		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
 		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
 		Account: a.account(), SessionDir: filepath.Join(folder, "codex"), Denied: attempt.DenyCredentials(a.getenv),
-		Prompt: wf.Prompt, Warn: func(text string) { a.printItem("warning   ", text) },
+		Prompt: wf.Prompt, Warn: warn,
 	}
 	if s := wf.Settings; s.Repository != nil {
 		job.Repository = &attempt.Repository{Submodules: s.Repository.Submodules, Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks}

@@ -91,7 +91,12 @@ func (a *app) logger(console *console) (*slog.Logger, error) {
 	case "json":
 		return slog.New(a.redactor.Handler(slog.NewJSONHandler(console, nil))), nil
 	}
-	return nil, fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
+	return nil, a.wrongLogFormat()
+}
+
+// wrongLogFormat returns the error for a --log-format that there is not.
+func (a *app) wrongLogFormat() error {
+	return fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
 }
 
 // denied returns what agents may not read of the user's keys and of what this

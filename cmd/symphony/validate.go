@@ -1,18 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/file"
+	"github.com/symphony-runner/symphony/workspace"
 )
 
 // validateCommand checks a workflow and what it needs. It makes and changes nothing.
@@ -32,110 +39,204 @@ func (v *validateCommand) command() *cobra.Command {
 
 // Run runs every check that can be run, whatever the others found.
 func (v *validateCommand) Run(ctx context.Context, args []string) error {
+	if v.logFormat != "text" && v.logFormat != "json" {
+		return v.wrongLogFormat()
+	}
 	path, err := workflowPath(args)
 	if err != nil {
 		return err
 	}
-	wf, err := v.workflows(path).Current()
-	if err := v.check("workflow", path, err); err != nil {
-		return invalid(err) // without settings there is nothing more to check
+	return v.validate(ctx, path, checkTimeout)
+}
+
+// checkTimeout bounds each check that asks the network or starts a process.
+const checkTimeout = time.Minute
+
+// validate checks the workflow file at a path. No check takes longer than the limit.
+func (v *validateCommand) validate(ctx context.Context, path string, limit time.Duration) error {
+	found := newValidation(v.app, path)
+	in, err := v.workflows(path).Inspect()
+	if err != nil {
+		found.run("workflow", func() (string, error) { return "", err })
+		return found.finish()
 	}
-	for _, warning := range wf.Warnings {
-		v.printItem("warning   ", warning)
+	wf := in.Workflow
+	v.addWorkflowSecrets(wf)
+	// check makes a check of what keys say, or skips it if they are not sound.
+	check := func(name string, keys []string, do func(context.Context, *validation, workflow.Workflow) (string, error)) {
+		if len(keys) > 0 && !in.Sound(keys...) {
+			found.skip(name, "the settings "+strings.Join(keys, ", ")+" cannot be used: fix them first")
+			return
+		}
+		found.run(name, func() (string, error) {
+			ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v: check the network, and try again", limit))
+			defer cancel()
+			return do(ctx, found, wf)
+		})
 	}
-	problems := []error{
-		v.check("prompt", "", prompt.Check(wf.Prompt, wf.PromptLine)),
-		v.check("tracker", wf.Settings.Tracker.Kind, v.checkTracker(ctx, wf)),
-		v.check("state", "", v.checkState(ctx, wf)),
+	found.run("workflow", func() (string, error) { return v.checkSettings(found, in), nil })
+	if in.HasPrompt {
+		found.run("prompt", func() (string, error) { return checkPrompt(found, in.Workflow) })
+	} else {
+		found.skip("prompt", "it cannot be told from the front matter: fix that first")
 	}
+	check("tracker", []string{"tracker"}, v.checkTracker)
+	check("state", v.neededForState(), v.checkState)
 	if v.hasApp() {
-		id, _ := v.getenv(appIDVariable)
-		problems = append(problems, v.check("app", id, v.checkAppToken(ctx, wf)))
+		check("app", []string{"tracker", "repository"}, v.checkAppToken)
 	}
+	check("workspace", []string{"workspace"}, v.checkWorkspace)
 	if wf.Settings.Repository != nil {
-		found, err := v.checkRepository(ctx, wf)
-		problems = append(problems, v.check("repository", found, err))
+		check("repository", []string{"repository", "delivery"}, v.checkRepository)
 	}
-	for _, weakness := range wf.Settings.Codex.PostureWarnings() {
-		v.printItem("warning   ", weakness)
-	}
-	version, err := v.preflight(ctx, wf)
-	problems = append(problems, v.check("codex", strings.TrimSpace(wf.Settings.Codex.Command+" "+version), err))
+	check("codex", []string{"codex.command"}, v.checkCodex)
 	if ctx.Err() != nil {
 		return fmt.Errorf("validate: %w", ctx.Err())
 	}
-	return invalid(problems...)
+	return found.finish()
 }
 
-// check prints the result of one check. It returns nil, or an error that names what
-// was checked.
-func (v *validateCommand) check(what, detail string, err error) error {
-	if err == nil {
-		v.printItem(fmt.Sprintf("ok        %-9s ", what), detail)
-		return nil
+// checkSettings reports what the front matter says and what is wrong with it.
+func (v *validateCommand) checkSettings(found *validation, in workflow.Inspection) string {
+	for _, p := range in.Warnings {
+		found.setting(warning, p)
 	}
-	v.printItem(fmt.Sprintf("problem   %-9s ", what), err.Error())
-	return errors.New(what)
+	for _, p := range in.Problems {
+		found.setting(resultProblem, p)
+	}
+	v.checkVariables(found, in)
+	return fmt.Sprintf("%s: %s", found.Workflow, count(in.Keys(), "key"))
 }
 
-// invalid returns the error of a validation in which checks have failed, nil when
-// none has. Standard output has their problems in full.
-func invalid(failed ...error) error {
-	var names []string
-	for _, err := range failed {
-		if err != nil {
-			names = append(names, err.Error())
+// checkPrompt checks the template.
+func checkPrompt(found *validation, wf workflow.Workflow) (string, error) {
+	if wf.Prompt == "" {
+		return "the default one, because nothing follows the front matter", nil
+	}
+	lines := strings.Count(wf.Prompt, "\n") + 1
+	return fmt.Sprintf("%s:%d: %s", found.Workflow, wf.PromptLine, count(lines, "line")), prompt.Check(wf.Prompt, wf.PromptLine)
+}
+
+// count returns a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// checkVariables warns of environment variables that hooks or the agent are to see and that
+// are not there.
+func (v *validateCommand) checkVariables(found *validation, in workflow.Inspection) {
+	env := v.childEnv(in.Workflow)
+	s := in.Workflow.Settings
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{{"hooks.env", s.Workspace.Hooks.Env}, {"codex.env", s.Codex.Env}} {
+		line, column := in.Place(list.key)
+		for _, text := range env.Missing(list.key, list.names) {
+			found.add(finding{Check: "workflow", Severity: warning, place: place{found.Workflow, line, column}, Key: list.key, Message: text})
 		}
 	}
-	if len(names) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: validate found problems with: %s; standard output describes them", errUsage, strings.Join(names, ", "))
 }
 
 // checkTracker asks the tracker for the issues in active states, for which the
 // credential, the scope and the network have to work.
-func (v *validateCommand) checkTracker(ctx context.Context, wf workflow.Workflow) error {
-	log := slog.New(v.redactor.Handler(slog.NewTextHandler(v.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	conn, err := v.connect(ctx, wf, log, true)
+func (v *validateCommand) checkTracker(ctx context.Context, found *validation, wf workflow.Workflow) (string, error) {
+	adapter, err := v.openTracker(wf, slog.New(warnings{found, "tracker"}))
 	if err != nil {
-		return err
+		return "", err
 	}
-	for _, warning := range slices.Concat(conn.Tracker.Warnings, conn.Warnings) {
-		v.printItem("warning   ", warning)
+	for _, text := range adapter.Warnings {
+		found.warn("tracker", text)
 	}
-	if conn.Tracker.Check != nil {
-		if err := conn.Tracker.Check(ctx); err != nil {
-			return err
-		}
+	if cfg, isFile := wf.Settings.Tracker.Config.(*file.Config); isFile {
+		found.issues = cfg.Path
 	}
-	_, err = conn.Tracker.IssuesByState(ctx, wf.Settings.Policy.ActiveStates)
-	return err
+	var problems []error
+	if adapter.Check != nil {
+		problems = append(problems, adapter.Check(ctx))
+	}
+	ctx = tracker.WithDropped(ctx, func(m tracker.Malformed) { found.malformed("tracker", m) })
+	states := wf.Settings.Policy.ActiveStates
+	issues, err := adapter.IssuesByState(ctx, states)
+	if err == nil || !saysAgain(problems, err) {
+		problems = append(problems, err)
+	}
+	candidates := slices.DeleteFunc(slices.Clone(issues), func(issue tracker.Issue) bool {
+		return wf.Settings.Policy.IneligibleToStart(issue) != schedule.Why{}
+	})
+	what := count(len(candidates), "candidate")
+	if others := len(issues) - len(candidates); others > 0 {
+		what = fmt.Sprintf("%s and %s that may not be started", what, count(others, "issue"))
+	}
+	scope := wf.Settings.Tracker.Config.Scope()
+	if found.issues != "" {
+		scope = shownPath(scope)
+	}
+	return fmt.Sprintf("%s %s, %s in %s", wf.Settings.Tracker.Kind, scope, what, strings.Join(states, ", ")), errors.Join(problems...)
+}
+
+// saysAgain reports whether an error is one of the others.
+func saysAgain(others []error, err error) bool {
+	return slices.ContainsFunc(others, func(other error) bool { return other != nil && other.Error() == err.Error() })
+}
+
+// neededForState returns the keys that name the place of the state.
+func (v *validateCommand) neededForState() []string {
+	if repository, _ := v.getenv("GITHUB_REPOSITORY"); strings.HasPrefix(v.state, "branch:") && repository == "" {
+		return []string{"tracker"}
+	}
+	return nil
 }
 
 // checkState reads the state.
-func (v *validateCommand) checkState(ctx context.Context, wf workflow.Workflow) error {
-	state, err := v.openState(wf, stateReadOnly)
+func (v *validateCommand) checkState(ctx context.Context, found *validation, wf workflow.Workflow) (string, error) {
+	kept, err := v.openState(wf, stateReadOnly)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, _, err = state.Load(ctx)
-	return err
+	if kept.warn != nil {
+		kept.warn = func(text string) { found.warn("state", text) }
+	}
+	state, _, err := kept.Load(ctx)
+	if err != nil {
+		return "", err
+	}
+	where := cmp.Or(v.state, "file:"+shownPath(filepath.Join(dataFolder(wf.Path), "state.json")))
+	return fmt.Sprintf("%s, %s", where, count(len(state.Claims), "claim")), nil
+}
+
+// checkWorkspace checks the folder of the workspaces, without making it.
+func (v *validateCommand) checkWorkspace(_ context.Context, _ *validation, wf workflow.Workflow) (string, error) {
+	folders := v.workspaceConfig(wf)
+	return folders.Root, workspace.Check(folders, v.childEnv(wf))
 }
 
 // checkAppToken gets a token of the GitHub App, for which all its settings have to be
 // right.
-func (v *validateCommand) checkAppToken(ctx context.Context, wf workflow.Workflow) error {
+func (v *validateCommand) checkAppToken(ctx context.Context, _ *validation, wf workflow.Workflow) (string, error) {
+	id, _ := v.getenv(appIDVariable)
 	tokens, err := v.repositoryToken(wf, quiet())
 	if err == nil && tokens != nil {
 		_, err = tokens(ctx)
 	}
-	return err
+	return id, err
+}
+
+// checkCodex starts Codex, and warns of settings that weaken its sandbox.
+func (v *validateCommand) checkCodex(ctx context.Context, found *validation, wf workflow.Workflow) (string, error) {
+	for _, weakness := range wf.Settings.Codex.PostureWarnings() {
+		found.warn("codex", weakness)
+	}
+	version, err := v.preflight(ctx, wf, func(text string) { found.warn("codex", text) })
+	return strings.TrimSpace(wf.Settings.Codex.Command + " " + version), err
 }
 
 // checkRepository asks the remote for its branches, and GitHub for its pull requests.
 // It returns what was found.
-func (v *validateCommand) checkRepository(ctx context.Context, wf workflow.Workflow) (string, error) {
+func (v *validateCommand) checkRepository(ctx context.Context, _ *validation, wf workflow.Workflow) (string, error) {
 	folder, err := os.MkdirTemp(v.tempDir(), "symphony-validate-")
 	if err != nil {
 		return "", err

@@ -23,6 +23,17 @@ type Inspection struct {
 
 	HasPrompt bool // the prompt could be told from the front matter
 	readable  bool // so could the settings
+	written   map[string]value
+}
+
+// Inspect reads the file and returns what it says. It fails with [ErrMissingFile] alone, and
+// does not change what [Source.Current] returns.
+func (s *Source) Inspect() (Inspection, error) {
+	path, content, err := read(s.path)
+	if err != nil {
+		return Inspection{}, err
+	}
+	return Inspect(path, content, s.env), nil
 }
 
 // Inspect returns what the content of a file says; see [Parse].
@@ -48,7 +59,7 @@ func Inspect(path string, content []byte, env Env) Inspection {
 	in.readable = top != nil
 	if in.readable {
 		d.decodeAll(top, content)
-		in.Workflow.Settings = d.settings
+		in.Workflow.Settings, in.written = d.settings, d.written
 	}
 	if len(d.unknown) > 0 {
 		in.Workflow.Warnings = append(in.Workflow.Warnings, "unknown keys are ignored: "+describeUnknown(d.unknown))
@@ -82,6 +93,15 @@ func (in Inspection) Sound(keys ...string) bool {
 			return p.Key == key || strings.HasPrefix(p.Key, key+".") || strings.HasPrefix(p.Key, key+"[")
 		})
 	})
+}
+
+// Keys returns the number of keys that are written.
+func (in Inspection) Keys() int { return len(in.written) }
+
+// Place returns where a key is written, zeros if it is not.
+func (in Inspection) Place(key string) (line, column int) {
+	v := in.written[key]
+	return v.line, v.column
 }
 
 // err returns the error of [Parse]. Wrong YAML hides wrong values, which it may cause.

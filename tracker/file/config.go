@@ -30,6 +30,9 @@ func (c *Config) Settings() []tracker.Setting {
 	}}
 }
 
+// Scope returns the folder.
+func (c *Config) Scope() string { return c.Path }
+
 // States returns the default states: people write any state into a file.
 func (c *Config) States() tracker.States { return tracker.DefaultStates() }
 

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,15 +14,13 @@ import (
 // name do not exist on GitHub. A missing trust label is only logged as a warning:
 // without it no issue by an outsider is worked on, which is safe.
 func (r *repository) checkSettings(ctx context.Context) error {
-	if _, err := r.projectStatuses(ctx, nil); err != nil {
-		return err
-	}
+	_, boardErr := r.projectStatuses(ctx, nil)
 	if r.states.prefix == "" && r.cfg.TrustLabel == "" {
-		return nil
+		return boardErr
 	}
 	labels, err := r.listLabels(ctx)
 	if err != nil {
-		return err
+		return errors.Join(boardErr, err)
 	}
 	normal := func(label string) bool { return tracker.NormalLabel(label) == r.cfg.TrustLabel }
 	if r.cfg.TrustLabel != "" && !slices.ContainsFunc(labels, normal) {
@@ -29,10 +28,10 @@ func (r *repository) checkSettings(ctx context.Context) error {
 			"trust_label", r.cfg.TrustLabel, "repository", r.cfg.Repo, "labels", quotedList(labels))
 	}
 	if err := r.checkStateLabelPrefix(labels); err != nil {
-		return err
+		return errors.Join(boardErr, err)
 	}
-	_, err = r.missingStateLabel(labels)
-	return err
+	_, err = r.missingStateLabels(labels)
+	return errors.Join(boardErr, err)
 }
 
 // checkStateLabelsOnce distinguishes a repository without work from a misspelt
@@ -57,8 +56,8 @@ func (r *repository) checkStateLabelsOnce(ctx context.Context, issues []tracker.
 	if err := r.checkStateLabelPrefix(labels); err != nil {
 		return err
 	}
-	key, err := r.missingStateLabel(labels)
-	if key == handOverKey {
+	handOver, err := r.missingStateLabels(labels)
+	if handOver {
 		return err
 	}
 	if err != nil {
@@ -103,40 +102,44 @@ func (r *repository) checkStateLabelPrefix(labels []string) error {
 	return invalid("state_label_prefix", "is %q, and no label of %s begins with it: its labels are %s", r.states.prefix, r.cfg.Repo, quotedList(labels))
 }
 
-// missingStateLabel returns the key of the first state of the workflow without a label,
-// and an error that names it.
-func (r *repository) missingStateLabel(labels []string) (key string, err error) {
+// missingStateLabels returns an error that names each state of the workflow without a label,
+// and reports whether that of the hand-over is one of them.
+func (r *repository) missingStateLabels(labels []string) (handOver bool, err error) {
 	if r.states.prefix == "" {
-		return "", nil
+		return false, nil
 	}
 	exist := r.states.fromLabels(labels)
-	key, name := r.cfg.missingState(exist)
-	if key == "" {
-		return "", nil
+	var problems []error
+	for _, missing := range r.cfg.missingStates(exist) {
+		handOver = handOver || missing.key == handOverKey
+		problems = append(problems, fmt.Errorf("github tracker: %w: %s: there is no label %q: make it, or write another state: the labels give %s, "+
+			"besides them there are %q (no such label) and %q",
+			tracker.ErrInvalidConfig, missing.key, r.states.prefix+missing.state, quotedList(exist), stateOpen, stateClosed))
 	}
-	return key, fmt.Errorf("github tracker: %w: %s: there is no label %q: make it, or write another state: the labels give %s, "+
-		"besides them there are %q (no such label) and %q",
-		tracker.ErrInvalidConfig, key, r.states.prefix+name, quotedList(exist), stateOpen, stateClosed)
+	return handOver, errors.Join(problems...)
 }
 
 // handOverKey is the key of the state of the hand-over.
 const handOverKey = "delivery.hand_over.state"
 
-// missingState returns the first state of the workflow that is not in exist, with
-// the key that names it. Both are "" when every state exists.
-func (c Config) missingState(exist []string) (key, state string) {
+// missingState is a state of the workflow that does not exist, with the key that names it.
+type missingState struct{ key, state string }
+
+// missingStates returns the states of the workflow that are not in exist.
+func (c Config) missingStates(exist []string) []missingState {
 	exist = append(normalStates(exist), stateOpen, stateClosed)
-	unknown := func(name string) bool { return !slices.Contains(exist, tracker.NormalState(name)) }
-	if c.HandOver != "" && unknown(c.HandOver) { // first, because a list of candidates fails for it alone
-		return handOverKey, c.HandOver
+	var missing []missingState
+	check := func(key string, states ...string) {
+		for _, state := range states {
+			if normal := tracker.NormalState(state); normal != "" && !slices.Contains(exist, normal) {
+				missing = append(missing, missingState{key, state})
+			}
+		}
 	}
-	if i := slices.IndexFunc(c.ActiveStates, unknown); i >= 0 {
-		return "tracker.active_states", c.ActiveStates[i]
-	}
-	if i := slices.IndexFunc(c.TerminalStates, unknown); i >= 0 {
-		return "tracker.terminal_states", c.TerminalStates[i]
-	}
-	return "", ""
+	check(handOverKey, c.HandOver)
+	check("tracker.active_states", c.ActiveStates...)
+	check("tracker.terminal_states", c.TerminalStates...)
+	return missing
 }
 
 // quotedList returns the names, quoted and separated by commas. It leaves out all

@@ -50,6 +50,43 @@ func TestSettingsThatNameWhatGitHubHasNotAreRefused(t *testing.T) {
 	}
 }
 
+func TestEveryStateThatDoesNotExistIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, provider := range map[string]map[string]any{"labels": {"state_label_prefix": "status:"}, "board": {"project": map[string]any{"number": 3}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			f.labels = []string{"status:todo"}
+			f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo"}}}
+			cfg := f.config(provider, []string{"Doing", "todo", "Ready"}, []string{"Shipped", "closed"})
+			cfg.HandOver = "In Reviews"
+			err := f.openConfig(cfg).checkSettings(t.Context())
+			if !errors.Is(err, tracker.ErrInvalidConfig) {
+				t.Fatal(err)
+			}
+			lines := strings.Split(err.Error(), "\n")
+			for i, want := range []string{"In Reviews", "Doing", "Ready", "Shipped"} {
+				if i >= len(lines) || !strings.Contains(lines[i], want+`"`) {
+					t.Errorf("problem %d does not name %q:\n%v", i+1, want, err)
+				}
+			}
+			if len(lines) != 4 {
+				t.Errorf("%d problems, want 4", len(lines))
+			}
+		})
+	}
+}
+
+func TestABoardThatCannotBeReadHidesNoLabels(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	r := f.openWith(map[string]any{"project": map[string]any{"number": 9}, "trust_label": "approved"}, []string{"todo"}, []string{"done"})
+	err := r.checkSettings(t.Context())
+	if !errors.Is(err, tracker.ErrInvalidConfig) || !strings.Contains(f.log.String(), "no label vouches for an issue") {
+		t.Errorf("%v\n%s", err, f.log)
+	}
+}
+
 func TestSettingsWithoutNamesCostNothingToCheck(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

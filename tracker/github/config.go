@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -211,6 +212,15 @@ func (c *Config) decodePriorities(value any) bool {
 		c.PriorityLabels[tracker.NormalLabel(label)] = n
 	}
 	return ok
+}
+
+// Scope returns the repository, and the board that gives the states.
+func (c *Config) Scope() string {
+	if c.Project == nil {
+		return c.Repo
+	}
+	owner, _, _ := strings.Cut(c.Repo, "/")
+	return fmt.Sprintf("%s on project %s/%d", c.Repo, cmp.Or(c.Project.Owner, owner), c.Project.Number)
 }
 
 // States returns the states that issues can have. With labels or a board, people

@@ -198,15 +198,15 @@ func (f projectField) names() []string {
 	return options
 }
 
-// checkStatusOptions returns an error that names the first state of the workflow
-// that the board's field does not have.
+// checkStatusOptions returns an error that names each state of the workflow that the
+// board's field does not have.
 func (r *repository) checkStatusOptions(field projectField) error {
 	options := field.names()
-	key, name := r.cfg.missingState(options)
-	if key == "" {
-		return nil
+	var problems []error
+	for _, missing := range r.cfg.missingStates(options) {
+		problems = append(problems, fmt.Errorf("github tracker: %w: %s: %q is not an option of the field %q: the board has %s, "+
+			"besides them there are %q (no status) and %q",
+			tracker.ErrInvalidConfig, missing.key, missing.state, field.Name, quotedList(options), stateOpen, stateClosed))
 	}
-	return fmt.Errorf("github tracker: %w: %s: %q is not an option of the field %q: the board has %s, "+
-		"besides them there are %q (no status) and %q",
-		tracker.ErrInvalidConfig, key, name, field.Name, quotedList(options), stateOpen, stateClosed)
+	return errors.Join(problems...)
 }

@@ -2,6 +2,7 @@ package linear
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,10 +21,15 @@ func (r *reader) checkSettings(ctx context.Context) error {
 	if err := r.query(ctx, op, &scope, map[string]any{"projectSlug": graphql.String(r.cfg.ProjectSlug)}); err != nil {
 		return err
 	}
-	if err := r.checkProject(ctx, op, scope.Projects); err != nil {
-		return err
+	problems := []error{r.checkProject(ctx, op, scope.Projects)}
+	if len(scope.Projects.Nodes) > 0 {
+		if names, complete, err := scope.Projects.Nodes[0].stateNames(); err == nil && complete {
+			for _, state := range r.cfg.unusedTerminalStates(names) {
+				r.wire.Log.Warn("the project does not have one of tracker.terminal_states", "state", state, "states", quotedList(names))
+			}
+		}
 	}
-	return r.checkRequiredLabels(ctx)
+	return errors.Join(append(problems, r.checkRequiredLabels(ctx))...)
 }
 
 // checkRequiredLabels logs a warning for each required label that Linear does not have:
@@ -87,21 +93,34 @@ func (p projectNode) stateNames() (names []string, complete bool, err error) {
 	return names, complete, err
 }
 
-// checkStates compares the states of the workflow with those that exist.
+// checkStates compares the states of the workflow with those that exist, and returns an
+// error for each that is missing. Of the terminal states one is enough.
 func (c Config) checkStates(exist []string) error {
+	var problems []error
 	missing := func(state string) bool {
 		return !slices.ContainsFunc(exist, func(name string) bool { return tracker.NormalState(name) == tracker.NormalState(state) })
 	}
-	if i := slices.IndexFunc(c.ActiveStates, missing); i >= 0 {
-		return invalid("tracker.active_states: the project has no state %q: it has %s", c.ActiveStates[i], quotedList(exist))
+	for _, state := range c.ActiveStates {
+		if missing(state) {
+			problems = append(problems, invalid("tracker.active_states: the project has no state %q: it has %s", state, quotedList(exist)))
+		}
 	}
 	if len(c.TerminalStates) > 0 && !slices.ContainsFunc(c.TerminalStates, func(state string) bool { return !missing(state) }) {
-		return invalid("tracker.terminal_states: the project has none of %s: it has %s", quotedList(c.TerminalStates), quotedList(exist))
+		problems = append(problems, invalid("tracker.terminal_states: the project has none of %s: it has %s", quotedList(c.TerminalStates), quotedList(exist)))
 	}
 	if c.HandOver != "" && missing(c.HandOver) {
-		return invalid("delivery.hand_over.state: the project has no state %q: it has %s", c.HandOver, quotedList(exist))
+		problems = append(problems, invalid("delivery.hand_over.state: the project has no state %q: it has %s", c.HandOver, quotedList(exist)))
 	}
-	return nil
+	return errors.Join(problems...)
+}
+
+// unusedTerminalStates returns the terminal states that somebody listed and the project
+// does not have. Those of the usual list are not among them.
+func (c Config) unusedTerminalStates(exist []string) []string {
+	known := slices.Concat(exist, tracker.DefaultStates().Terminal)
+	return slices.DeleteFunc(slices.Clone(c.TerminalStates), func(state string) bool {
+		return slices.ContainsFunc(known, func(name string) bool { return tracker.NormalState(name) == tracker.NormalState(state) })
+	})
 }
 
 // unknownProjectError returns an error that names the projects that the key can see.

@@ -42,6 +42,27 @@ func TestAScopeThatDoesNotExistIsRefusedWithWhatExists(t *testing.T) {
 	}
 }
 
+func TestEveryStateThatDoesNotExistIsNamed(t *testing.T) {
+	t.Parallel()
+	c := newFake(t).serve(t, func(c *Config) {
+		c.ActiveStates, c.TerminalStates, c.HandOver = []string{"Doing", "Todo", "Ready"}, []string{"Closed", "Shipped", "Done"}, "In Reviews"
+	})
+	var log bytes.Buffer
+	adapter, err := c.cfg.Open(c.cfg.Options, c.http, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = adapter.Check(t.Context())
+	trackertest.CheckError(t, err, tracker.ErrInvalidConfig, `no state "Doing"`, `no state "Ready"`, `no state "In Reviews"`)
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 3 {
+		t.Errorf("%d problems, want 3:\n%v", len(lines), err)
+	}
+	// The usual terminal states need not exist, but somebody wrote this one.
+	if !strings.Contains(log.String(), "state=Shipped") || strings.Contains(log.String(), "state=Closed") {
+		t.Errorf("the log warns of others than Shipped:\n%s", &log)
+	}
+}
+
 func TestAKeyThatSeesNoProjectIsTold(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

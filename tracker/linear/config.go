@@ -70,6 +70,9 @@ func decodeText(to *string, checks ...func(string) bool) func(any) bool {
 	}
 }
 
+// Scope returns the project.
+func (c *Config) Scope() string { return "project " + c.ProjectSlug }
+
 // States returns the default states: the teams of a workspace define their own.
 func (c *Config) States() tracker.States { return tracker.DefaultStates() }
 

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// TestAServerThatNeverAnswersHidesNothing validates a workflow whose tracker takes every
+// request and answers none: the check ends, and those after it are made.
+func TestAServerThatNeverAnswersHidesNothing(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // to its end, or the server does not notice a client that gives up
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	p := emptyProject(t)
+	p.write("WORKFLOW.md", "---\ntracker: {kind: linear, project_slug: abc, api_key: $KEY, endpoint: "+server.URL+"}\ncodex: {command: no-such-codex}\n---\n{{ nothing }}\n")
+	var stdout, stderr bytes.Buffer
+	a := &app{process: process{environ: []string{"KEY=lin_hunter2", "HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=/usr/bin:/bin"}, stdout: &stdout, stderr: &stderr}, logFormat: "json"}
+	a.detectActions()
+	a.redactor = a.environmentSecrets()
+	err := (&validateCommand{a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), 200*time.Millisecond)
+	if !errors.Is(err, errUsage) {
+		t.Fatal(err)
+	}
+	var got validation
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
+		t.Fatalf("%v\n%s", err, &stdout)
+	}
+	results := map[string]string{}
+	for _, c := range got.Checks {
+		results[c.Name] = c.Result
+	}
+	for name, want := range map[string]string{"workflow": "ok", "prompt": "problem", "tracker": "problem", "state": "ok", "codex": "problem"} {
+		if results[name] != want {
+			t.Errorf("%s: %q, want %q", name, results[name], want)
+		}
+	}
+	i := slices.IndexFunc(got.Findings, func(f finding) bool { return f.Check == "tracker" })
+	if i < 0 || !strings.Contains(got.Findings[i].Message, "it took longer than 200ms: check the network") {
+		t.Errorf("the timeout is not named:\n%s", &stdout)
+	}
+	if strings.Contains(stdout.String(), "hunter2") {
+		t.Error("the key is shown")
+	}
+}
+
+// TestWhatAFileHoldsCannotControlATerminal validates files with escape sequences in every
+// place that is quoted.
+func TestWhatAFileHoldsCannotControlATerminal(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b]0;owned\x07\u202e\u009b31m"
+	p := emptyProject(t)
+	p.write("WORKFLOW.md", "---\ntracker:\n  kind: file\n  \"knd\\e]0;owned\\a\\u202e\": 1\n  active_states: [\"\\e[31mTodo\"]\nagent: {max_turns: \"\\e[2J\"}\n"+
+		"codex: {command: \"no-such-codex '\\e[31m'\"}\ndelivery: {kind: none, protected: {\"\\e[1m\": \"\\e[31m\"}}\n---\n{{ issue."+evil+" }} {% "+evil+" %} {{ 'a' | x"+evil+" }}\n")
+	p.write("issues/A"+evil+".md", "---\ntitle: x\nstate: Todo\n---\n")
+	p.write("issues/B-1.md", "---\ntitle: "+evil+"\n---\n")
+	for _, format := range []string{"text", "json"} {
+		r := p.run("validate", "--log-format", format)
+		if r.code != exitUsage {
+			t.Errorf("exit status %d\n%s", r.code, r.stderr)
+		}
+		if text := r.stdout + r.stderr; untrusted.Lines(text) != text {
+			t.Errorf("the %s controls a terminal:\n%q", format, text)
+		}
+	}
+}
