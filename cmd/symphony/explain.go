@@ -56,7 +56,15 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	if err != nil {
 		return err
 	}
-	return e.print(report.Verdict(redacted(verdict, e.redactor), tick.Talks))
+	policy := wf.Settings.Policy
+	free := policy.MaxConcurrent
+	for _, c := range tick.Claims {
+		if c.Phase == schedule.Running || c.Phase == schedule.Stopping {
+			free--
+		}
+	}
+	standing := report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
+	return e.print(report.Verdict(redacted(verdict, e.redactor), tick.Talks).Within(standing))
 }
 
 // find returns the verdict on the issue that a person means by a name. One that is neither

@@ -1,36 +1,111 @@
 package report
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // VerdictView is the verdict of a plan on one issue, ready to be shown.
 type VerdictView struct {
-	verdict schedule.Verdict
-	talks   bool
+	verdict  schedule.Verdict
+	talks    bool
+	standing Standing
+}
+
+// Standing describes the plan around a verdict. The zero value says nothing of it.
+type Standing struct {
+	Active []string // the active states of the workflow
+	// Place is the issue's place among the Of candidates that could start if there were
+	// enough Slots, the first one's being 1; 0 if it is none of them.
+	Place, Of, Slots int
+}
+
+// Stand returns the place of an issue in a plan whose sessions may take a number of slots.
+func Stand(plan []schedule.Verdict, id tracker.ID, slots int, active []string) Standing {
+	s := Standing{Active: active, Slots: slots}
+	for _, v := range plan { // in the order in which they would start
+		if v.Action == schedule.Dispatch || v.Action == "" && competes[v.Why.Reason] {
+			s.Of++
+			if v.Issue.ID == id {
+				s.Place = s.Of
+			}
+		}
+	}
+	return s
+}
+
+// competes holds the reasons for which an issue that may be started waits for its turn.
+var competes = map[schedule.Reason]bool{
+	schedule.NoSlots: true, schedule.NoStateSlots: true, schedule.BatchSpent: true, schedule.TickBudget: true, schedule.DayBudget: true,
+	schedule.Paused: true, schedule.OnHold: true, schedule.OutOfTime: true,
+}
+
+// Within returns the view with what is said of the plan around it.
+func (v VerdictView) Within(s Standing) VerdictView {
+	v.standing = s
+	return v
+}
+
+// rank says which place the issue has among the candidates; it is empty for one that is no
+// candidate, or the only one.
+func (v VerdictView) rank() string {
+	s := v.standing
+	if s.Place == 0 || s.Of < 2 {
+		return ""
+	}
+	return fmt.Sprintf("It is the %s of %d candidates for %s.", ordinal(s.Place), s.Of, plural(s.Slots, "slot"))
+}
+
+// ordinal returns a number as in 1st, 2nd and 11th.
+func ordinal(n int) string {
+	suffix := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
 }
 
 // Verdict returns a view of a verdict in a plan that could or could not read comments, see
 // [Tick].
-func Verdict(v schedule.Verdict, talks bool) VerdictView { return VerdictView{v, talks} }
+func Verdict(v schedule.Verdict, talks bool) VerdictView {
+	return VerdictView{verdict: v, talks: talks}
+}
 
 // Text returns the verdict in a sentence, and what would change it in another.
 func (v VerdictView) Text(width int) string {
 	w := newTextWriter(width, time.Time{}) // it shows no instant
 	w.prose("", v.finding(), maxItem)
+	w.prose("", v.rank(), maxItem)
 	w.prose("", v.nextStep(), maxItem)
 	return w.String()
 }
 
 // MarshalJSON returns the verdict for scripts: the members of a verdict in
-// [Report.MarshalJSON], and next_step, what would change it, in words.
+// [Report.MarshalJSON], next_step, what would change it, in words, and its place among the
+// candidates for the slots.
 func (v VerdictView) MarshalJSON() ([]byte, error) {
+	s := v.standing
+	if s.Place == 0 {
+		s = Standing{}
+	}
 	return encode(struct {
 		verdictJSON
-		NextStep string `json:"next_step"`
-	}{verdictOf(v.verdict), v.nextStep()})
+		NextStep   string `json:"next_step"`
+		Place      int    `json:"place,omitempty"`
+		Candidates int    `json:"candidates,omitempty"`
+		Slots      int    `json:"slots,omitempty"`
+	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots})
 }
 
 // finding says what would be done about the issue, and why.
@@ -115,5 +190,9 @@ func (v VerdictView) nextStep() string {
 		reason == schedule.Commanded && v.verdict.Action != schedule.Free:
 		return goOn(v.talks) + ": symphony state retry " + id
 	}
-	return nextSteps[reason]
+	step := nextSteps[reason]
+	if active := v.standing.Active; len(active) > 0 && (reason == schedule.NotActive || reason == schedule.Terminal) {
+		step = strings.Replace(step, "tracker.active_states", "tracker.active_states ("+strings.Join(active, ", ")+")", 1)
+	}
+	return step
 }
