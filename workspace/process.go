@@ -103,7 +103,7 @@ func (p *Process) Err() error {
 	<-p.session.done
 	var exit *ExitError
 	if errors.As(p.session.exitErr, &exit) && (exit.Code == 126 || exit.Code == 127) {
-		return fmt.Errorf("%w: install codex where `bash -lc 'command -v codex; echo $PATH'` finds it, or give codex.command an absolute path: run %q: %w",
+		return fmt.Errorf("%w: install codex where `bash -lc 'command -v codex; echo $PATH'` finds it, as with npm install --global @openai/codex, or give codex.command an absolute path: run %q: %w",
 			ErrNotFound, p.command, exit)
 	}
 	return p.session.exitErr

@@ -65,7 +65,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	// check makes a check of what keys say, or skips it if they are not sound.
 	check := func(name string, keys []string, do func(context.Context, *validation, workflow.Workflow) (string, error)) {
 		if len(keys) > 0 && !in.Sound(keys...) {
-			found.skip(name, "the settings "+strings.Join(keys, ", ")+" cannot be used: fix them first")
+			found.skip(name, "fix the problems of "+strings.Join(keys, ", ")+" first")
 			return
 		}
 		found.run(name, func() (string, error) {
@@ -78,7 +78,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	if in.HasPrompt {
 		found.run("prompt", func() (string, error) { return checkPrompt(found, in.Workflow) })
 	} else {
-		found.skip("prompt", "it cannot be told from the front matter: fix that first")
+		found.skip("prompt", "fix the front matter first")
 	}
 	check("tracker", []string{"tracker"}, v.checkTracker)
 	check("state", v.neededForState(), v.checkState)

@@ -15,6 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/transport"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
@@ -225,7 +226,8 @@ func (v *validation) finish() error {
 	return fmt.Errorf("%w: validate found problems with: %s; standard output describes them", errUsage, strings.Join(failed, ", "))
 }
 
-// warnings is the log of an adapter during a check: its warnings are findings.
+// warnings is the log of an adapter during a check: its warnings are findings, except those
+// about requests that are sent again.
 type warnings struct {
 	found *validation
 	check string
@@ -234,6 +236,9 @@ type warnings struct {
 func (w warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
 func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == transport.Repeated {
+		return nil
+	}
 	text := r.Message
 	r.Attrs(func(a slog.Attr) bool {
 		text += fmt.Sprintf(" · %s: %s", a.Key, a.Value)

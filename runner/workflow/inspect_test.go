@@ -82,7 +82,7 @@ func TestAFileThatCannotBeReadHasOneProblem(t *testing.T) {
 		problem   string
 		hasPrompt bool
 	}{
-		"":                                      {"0:0: tracker.kind: unsupported_tracker_kind: must be one of file, github, linear", true},
+		"":                                      {"0:0: tracker.kind: unsupported_tracker_kind: is missing; write one of file, github, linear", true},
 		strings.Repeat("x", 5<<20):              {"0:0: workflow_parse_error: larger than 1048576 bytes; shorten it", false},
 		"---\na: 1\n---\n\n\xff":                {"5:0: workflow_parse_error: not valid UTF-8; save it as UTF-8", false},
 		"\x7fELF\x01\x01\x00\n\x80":             {"2:0: workflow_parse_error: not valid UTF-8; save it as UTF-8", false},

@@ -266,7 +266,7 @@ func TestNullIsTheSameAsAbsent(t *testing.T) {
 func TestAllProblemsAreReportedAtOnceInTheOrderOfLines(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		`tracker.api_key: missing_tracker_api_key: is missing; set the environment variable LINEAR_API_KEY`,
+		`tracker.api_key: missing_tracker_api_key: is missing; set the environment variable LINEAR_API_KEY: export LINEAR_API_KEY=lin_api_…`,
 		`tracker.project_slug: missing_tracker_project_slug: is missing; write the project's slugId, in quotes when it looks like a number`,
 		`line 3: polling.interval_ms is "soon": must be an integer from 1 to ` + maxMillis,
 		`line 5: agent.max_turns is 0: must be an integer from 1 to 2147483647`,
@@ -296,7 +296,7 @@ func TestWarningsComeWithProblems(t *testing.T) {
 	t.Parallel()
 	wf, err := workflow.Parse(path, []byte("---\ntrackers: {kind: file}\n---\n"), with(nil))
 	want := "workflow /repo/WORKFLOW.md: invalid_workflow_config:\n" +
-		"  tracker.kind: unsupported_tracker_kind: must be one of file, github, linear\n" +
+		"  tracker.kind: unsupported_tracker_kind: is missing; write one of file, github, linear\n" +
 		"  warning: unknown keys are ignored: trackers (did you mean tracker?)"
 	if diff := cmp.Diff(want, err.Error()); diff != "" || !errors.Is(err, workflow.ErrInvalid) || !errors.Is(err, tracker.ErrUnsupportedKind) {
 		t.Error(err, diff)

@@ -167,7 +167,7 @@ func (d *decoder) decodeToken(a address) {
 		}
 	case r.Token != "" || v.raw == nil && d.env.App:
 	case variable != "" && (v.raw != nil || a.scheme == "https" && kind.pushes()):
-		p.Reason = "is missing; set the environment variable " + variable
+		p.Reason = missingVariable(variable, map[string]string{tokenVariable: "$(gh auth token)"}[variable])
 		d.add(p)
 	case a.scheme == "https" && kind.pushes():
 		p.Reason = fmt.Sprintf("is missing; write $NAME with the name of an environment variable: the token of GitHub in %s is not sent to %s unless it is written", tokenVariable, a.host)

@@ -146,7 +146,7 @@ func TestTheTokenOfTheJobReachesNoOtherHost(t *testing.T) {
 func TestAMissingTokenIsAProblemWhereItIsNeeded(t *testing.T) {
 	t.Parallel()
 	for front, want := range map[string]string{
-		"repository: {url: https://github.com/a/b}":                                   "repository.token: is missing; set the environment variable GITHUB_TOKEN",
+		"repository: {url: https://github.com/a/b}":                                   "repository.token: is missing; set the environment variable GITHUB_TOKEN: export GITHUB_TOKEN=$(gh auth token)",
 		"repository: {url: https://github.com/a/b, token: $SHOP}":                     "line 3: repository.token: is missing; set the environment variable SHOP",
 		"repository: {url: https://git.test/a/b}":                                     "repository.token: is missing; write $NAME with the name of an environment variable: the token of GitHub in GITHUB_TOKEN is not sent to git.test unless it is written",
 		"repository: {url: https://git.test/a/b, token: [hunter2]}":                   "line 3: repository.token: must be text: $NAME with the name of an environment variable",

@@ -20,7 +20,11 @@ func (d *decoder) decodeTracker() {
 		if v.raw != nil {
 			p.Value = display(v.raw)
 		}
-		p.Reason = "must be one of " + strings.Join(kindNames(d.env.Trackers), ", ")
+		p.Reason = "must be one of "
+		if v.raw == nil {
+			p.Reason = "is missing; write one of "
+		}
+		p.Reason += strings.Join(kindNames(d.env.Trackers), ", ")
 		d.add(p)
 		return
 	}
@@ -235,6 +239,16 @@ func (d *decoder) resolve(raw any) any {
 	}
 }
 
+// missingVariable returns the reason for a value whose environment variable is not set, with
+// a command that sets it to a value, if one is given.
+func missingVariable(name, value string) string {
+	reason := "is missing; set the environment variable " + name
+	if value != "" {
+		reason += ": export " + name + "=" + value
+	}
+	return reason
+}
+
 // addTrackerProblem records the problem of a setting. s and v are zero for a setting
 // that does not exist or is not written. It shows neither a credential nor the value
 // of a variable.
@@ -248,7 +262,7 @@ func (d *decoder) addTrackerProblem(found tracker.Problem, s tracker.Setting, v 
 		raw = s.Defaults[0]
 	}
 	if name, isReference := variableName(raw); isReference && found.Missing {
-		p.Reason = "is missing; set the environment variable " + name
+		p.Reason = missingVariable(name, s.Export)
 	} else if !found.Missing && !s.Credential && s.Name != "" {
 		p.Value = display(raw)
 	}

@@ -15,13 +15,13 @@ import (
 
 func TestTheKindMustBeAKnownOne(t *testing.T) {
 	t.Parallel()
-	const want = "unsupported_tracker_kind: must be one of file, github, linear"
+	const must, missing = "unsupported_tracker_kind: must be one of file, github, linear", "unsupported_tracker_kind: is missing; write one of file, github, linear"
 	for front, problem := range map[string]string{
-		"":                          "tracker.kind: " + want,
-		"tracker: {kind: jira}":     `line 2: tracker.kind is "jira": ` + want,
-		"tracker: {kind: Linear}":   `line 2: tracker.kind is "Linear": ` + want,
-		"tracker: {kind: [linear]}": `line 2: tracker.kind is a list: ` + want,
-		"tracker: {kind: }":         "tracker.kind: " + want,
+		"":                          "tracker.kind: " + missing,
+		"tracker: {kind: jira}":     `line 2: tracker.kind is "jira": ` + must,
+		"tracker: {kind: Linear}":   `line 2: tracker.kind is "Linear": ` + must,
+		"tracker: {kind: [linear]}": `line 2: tracker.kind is a list: ` + must,
+		"tracker: {kind: }":         "tracker.kind: " + missing,
 	} {
 		if diff := cmp.Diff([]string{problem}, problems(t, front, with(nil))); diff != "" {
 			t.Errorf("%s\n%s", front, diff)
@@ -116,11 +116,11 @@ func TestAMissingTrackerSettingIsAProblemWithItsCategory(t *testing.T) {
 	}{
 		`tracker: {kind: linear, project_slug: x}`: {
 			map[string]string{"LINEAR_API_KEY": " "}, tracker.ErrMissingSecret,
-			"tracker.api_key: missing_tracker_api_key: is missing; set the environment variable LINEAR_API_KEY",
+			"tracker.api_key: missing_tracker_api_key: is missing; set the environment variable LINEAR_API_KEY: export LINEAR_API_KEY=lin_api_…",
 		},
 		`tracker: {kind: linear, project_slug: x, api_key: $OTHER}`: {
 			key, tracker.ErrMissingSecret,
-			"line 2: tracker.api_key: missing_tracker_api_key: is missing; set the environment variable OTHER",
+			"line 2: tracker.api_key: missing_tracker_api_key: is missing; set the environment variable OTHER: export OTHER=lin_api_…",
 		},
 		`tracker: {kind: linear, project_slug: x, api_key: ""}`: {
 			key, tracker.ErrMissingSecret,
@@ -128,7 +128,7 @@ func TestAMissingTrackerSettingIsAProblemWithItsCategory(t *testing.T) {
 		},
 		`tracker: {kind: linear, project_slug: x, provider: {api_key: $OTHER}}`: {
 			key, tracker.ErrMissingSecret,
-			"line 2: tracker.provider.api_key: missing_tracker_api_key: is missing; set the environment variable OTHER",
+			"line 2: tracker.provider.api_key: missing_tracker_api_key: is missing; set the environment variable OTHER: export OTHER=lin_api_…",
 		},
 		`tracker: {kind: linear}`: {
 			key, tracker.ErrInvalidConfig,
@@ -144,11 +144,11 @@ func TestAMissingTrackerSettingIsAProblemWithItsCategory(t *testing.T) {
 		},
 		`tracker: {kind: github} `: {
 			map[string]string{"GITHUB_REPOSITORY": "o/r"}, tracker.ErrMissingSecret,
-			"tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN",
+			"tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN: export GITHUB_TOKEN=$(gh auth token)",
 		},
 		`tracker: {kind: github}`: {
 			map[string]string{"GITHUB_TOKEN": "ghs_1"}, tracker.ErrInvalidConfig,
-			"tracker.provider.repo: invalid_tracker_config: is missing; set the environment variable GITHUB_REPOSITORY",
+			"tracker.provider.repo: invalid_tracker_config: is missing; set the environment variable GITHUB_REPOSITORY: export GITHUB_REPOSITORY=OWNER/NAME",
 		},
 		`tracker: {kind: github, provider: {api_url: $NONE}}`: { // a token of another server must not go to github.com
 			map[string]string{"GITHUB_TOKEN": "ghs_1", "GITHUB_REPOSITORY": "o/r"}, tracker.ErrInvalidConfig,
@@ -189,7 +189,7 @@ tracker:
     priority_labels: {urgent: 0}
     tool_scope: $SCOPE`, "\n")
 	want := []string{
-		"tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN",
+		"tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN: export GITHUB_TOKEN=$(gh auth token)",
 		"line 4: tracker.endpoint: invalid_tracker_config: is unknown; write api_url",
 		`line 5: tracker.active_states is "Todo": invalid_tracker_config: is no state that an issue can have; without tracker.provider.state_label_prefix or project there are open and closed alone`,
 		`line 7: tracker.provider.repo is "shop": invalid_tracker_config: must be owner/name`,

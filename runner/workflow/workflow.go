@@ -2,8 +2,10 @@ package workflow
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,7 +132,11 @@ func (s *Source) Current() (Workflow, error) {
 // reads at most one byte more than a workflow may have.
 func read(path string) (string, []byte, error) {
 	fail := func(err error) (string, []byte, error) {
-		return "", nil, fmt.Errorf("read workflow: %w: %w; create the file, or name another one", ErrMissingFile, err)
+		todo := "name a file that can be read"
+		if errors.Is(err, fs.ErrNotExist) {
+			todo = "write one with: symphony init"
+		}
+		return "", nil, fmt.Errorf("read workflow: %w: %w; %s", ErrMissingFile, err, todo)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {

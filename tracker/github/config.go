@@ -76,13 +76,13 @@ func (c *Config) Settings() []tracker.Setting {
 	positive := map[string]any{"type": "integer", "minimum": 1}
 	return []tracker.Setting{
 		{
-			Name: "repo", Defaults: []any{"$GITHUB_REPOSITORY"}, Required: true,
+			Name: "repo", Defaults: []any{"$GITHUB_REPOSITORY"}, Required: true, Export: "OWNER/NAME",
 			Meaning: "the repository whose issues are worked on",
 			Want:    "owner/name",
 			Decode:  tracker.DecodeText(&c.Repo, client.IsRepo),
 		},
 		{
-			Name: "api_key", Defaults: []any{"$GITHUB_TOKEN"}, Required: true, Credential: true, Missing: tracker.ErrMissingSecret, Mistaken: []string{"token"},
+			Name: "api_key", Defaults: []any{"$GITHUB_TOKEN"}, Required: true, Credential: true, Missing: tracker.ErrMissingSecret, Mistaken: []string{"token"}, Export: "$(gh auth token)",
 			Meaning: "the token, sent to api_url alone",
 			Want:    "a token without space or a line break",
 			Decode:  tracker.DecodeText(&c.Token, isOneWord),

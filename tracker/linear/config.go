@@ -33,7 +33,7 @@ type Config struct {
 func (c *Config) Settings() []tracker.Setting {
 	return []tracker.Setting{
 		{
-			Name: "api_key", Defaults: []any{"$LINEAR_API_KEY"}, Required: true, Credential: true, Missing: errMissingKey,
+			Name: "api_key", Defaults: []any{"$LINEAR_API_KEY"}, Required: true, Credential: true, Missing: errMissingKey, Export: "lin_api_…",
 			Meaning: "the key, sent as it is in the Authorization header; write \"Bearer \" before an OAuth token",
 			Want:    "the key alone, without a line break or another control character",
 			Decode:  decodeText(&c.APIKey, func(key string) bool { return !strings.ContainsFunc(key, unicode.IsControl) }),

@@ -34,6 +34,10 @@ import (
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
+// Repeated is the message of a warning about a request that failed and is sent again. If it
+// fails to the end, an error says so too.
+const Repeated = "request repeated"
+
 const (
 	// Tries bounds how often a request is sent.
 	Tries = 3
@@ -142,7 +146,7 @@ func (t *Transport) Do(req *http.Request) (Answer, error) {
 		if !repeatable || !worthwhile || try == Tries || ctx.Err() != nil {
 			return Answer{}, failure
 		}
-		t.Log.Warn("request repeated", "host", t.root.Host, "wait", pause.Round(time.Millisecond), "reason", failure)
+		t.Log.Warn(Repeated, "host", t.root.Host, "wait", pause.Round(time.Millisecond), "reason", failure)
 		if err := sleep(ctx, pause); err != nil {
 			return Answer{}, Interrupted(ctx)
 		}
