@@ -190,7 +190,7 @@ func TestNoSecretOfTheProgramIsRepeated(t *testing.T) {
 	summary := s.inActions()
 	s.env = append(s.env, "DEPLOY_TOKEN="+secret)
 	s.hub.SetPermission("kim "+secret, "write")
-	s.hub.AddComment(2, "kim "+secret, "Use "+secret+" or "+token+" please.")
+	s.hub.AddComment(2, "kim "+secret, "Use "+secret+" or "+token+" or "+token[:9]+"\u3164\ufe00"+token[9:]+" please.")
 	s.hub.AddComment(1, "kim", "/symphony "+secret)
 	s.hub.AddComment(1, "mallory "+secret, secret)
 	s.hub.AddReview(2, githubtest.Review{By: "kim " + secret, Verdict: "COMMENTED", Body: secret, Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: secret}}})

@@ -83,8 +83,7 @@ func (d *Discussion) Read(ctx context.Context, topics []Topic) (heard map[tracke
 		}
 		for id, list := range comments {
 			for i := range list.List {
-				c := &list.List[i]
-				c.Author, c.Text = d.redact(c.Author), d.redact(c.Text)
+				list.List[i] = d.clean(list.List[i])
 			}
 			h := heard[id]
 			h.Comments = list
@@ -195,7 +194,7 @@ func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic,
 			return nil, err
 		}
 		p.Threads = append(p.Threads, feedback.Thread{
-			ID: r.Node, Path: d.redact(r.Path), Line: r.Line, Code: d.redact(r.Code), Outdated: r.Outdated, Resolved: r.Resolved, Comments: d.toComments(judged),
+			ID: r.Node, Path: d.cleanText(r.Path), Line: r.Line, Code: d.cleanText(r.Code), Outdated: r.Outdated, Resolved: r.Resolved, Comments: d.toComments(judged),
 		})
 	}
 	return d.readChecks(ctx, s, p)
@@ -205,10 +204,10 @@ func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic,
 func (d *Discussion) toComments(list []client.PullComment) []tracker.Comment {
 	comments := make([]tracker.Comment, len(list))
 	for i, c := range list {
-		comments[i] = tracker.Comment{
-			ID: c.Node, Author: d.redact(c.Author.Login), Own: c.Own, Bot: c.Author.Type == "Bot", Distrust: c.Distrust,
-			Text: d.redact(c.Text), URL: c.URL, At: c.At,
-		}
+		comments[i] = d.clean(tracker.Comment{
+			ID: c.Node, Author: c.Author.Login, Own: c.Own, Bot: c.Author.Type == "Bot", Distrust: c.Distrust,
+			Text: c.Text, URL: c.URL, At: c.At,
+		})
 	}
 	return comments
 }
@@ -229,7 +228,7 @@ func (d *Discussion) readChecks(ctx context.Context, s client.PullStatus, p *fee
 	p.Running = checks.Running
 	for _, c := range checks.Failed {
 		p.Checks = append(p.Checks, feedback.Check{
-			ID: c.Node, Name: d.redact(nameOf(c)), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.redact), At: c.At,
+			ID: c.Node, Name: d.cleanText(nameOf(c)), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.cleanText), At: c.At,
 		})
 	}
 	return slices.Concat(checks.Lacks, lacks), nil
@@ -273,6 +272,22 @@ func (d *Discussion) thread(ctx context.Context, p PullRequest) (client.Thread, 
 	}
 	return client.Thread{Node: node, Number: p.Number}, nil
 }
+
+// clean returns a comment without secrets, and without the text if nobody's word for it
+// counts: there may be thousands of these.
+func (d *Discussion) clean(c tracker.Comment) tracker.Comment {
+	c.Author = d.cleanText(c.Author)
+	if c.Distrust != "" && !c.Bot {
+		c.Text = ""
+		return c
+	}
+	c.Text = d.cleanText(c.Text)
+	return c
+}
+
+// cleanText hides secrets in a text that was read. Hidden characters go first, since a
+// secret may stand around them.
+func (d *Discussion) cleanText(text string) string { return d.redact(untrusted.Lines(text)) }
 
 // redact hides secrets in a text.
 func (d *Discussion) redact(text string) string {

@@ -132,16 +132,26 @@ func isWord(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
 }
 
-// visible returns a text without control characters and without characters that a
-// person cannot see. Those that compose emoji stay.
+// visible returns a text without characters that a person cannot see. Those that compose
+// emoji stay.
 func visible(text string) string {
-	return strings.Map(func(r rune) rune {
+	var b strings.Builder
+	before := rune(0)
+	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
 		switch {
-		case r == '\n', r == '\t', r == '\u200d', r == '\ufe0f':
-			return r
-		case r == utf8.RuneError, unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
-			return -1
+		case r == '\n', r == '\t', untrusted.IsEmojiStyle(before, r), r == '\u200d' && isEmoji(before):
+		case r == utf8.RuneError, untrusted.IsHidden(r):
+			continue
+		case untrusted.IsBlank(r):
+			r = ' '
 		}
-		return r
-	}, strings.ToValidUTF8(text, "\ufffd"))
+		b.WriteRune(r)
+		before = r
+	}
+	return b.String()
+}
+
+// isEmoji reports whether a character may be followed by another one of the same emoji.
+func isEmoji(r rune) bool {
+	return r == '\ufe0f' || r > unicode.MaxLatin1 && unicode.Is(unicode.S, r)
 }

@@ -42,6 +42,10 @@ func TestATextNotifiesClosesAndCommandsNothing(t *testing.T) {
 		"checks that do not start":         {"Add a cart [skip ci]", "Add a cart [\u200bskip ci]"},
 		"a direction that is turned":       {"a\u202eb\u2066c", "abc"},
 		"an escape of a terminal":          {"a\x1b[31mb", "a[31mb"},
+		"fillers and selectors":            {"fi\ufe00x\u3164es #1 a\U000e0100\u115f\uffa0\u180bb", "f\u200bixes #1 ab"},
+		"emoji":                            {"❤\ufe0f 🧑\u200d🚀 🏳\ufe0f\u200d🌈", "❤\ufe0f 🧑\u200d🚀 🏳\ufe0f\u200d🌈"},
+		"what only looks like emoji":       {"a\ufe0fb\u200dc❤\ufe0f\ufe0f\u200d\u200dd", "abc❤\ufe0f\u200dd"},
+		"blanks":                           {"a\u2800b", "a b"},
 		"ends of lines":                    {"a\r\nb\rc", "a\nb\nc"},
 	} {
 		t.Run(name, func(t *testing.T) {

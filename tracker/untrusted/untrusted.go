@@ -15,21 +15,40 @@ import (
 
 const ellipsis = "…"
 
-// OneLine returns s as one line of at most n runes, see [Truncate]. White space
-// becomes single spaces. Control characters, and format characters such as those that
-// change the direction of writing, are removed: the text can neither forge a line of a
-// log nor control a terminal. Invalid UTF-8 becomes U+FFFD.
+// IsHidden reports whether a character shows nothing where it stands, so that text can be
+// hidden in it: control and format characters, private ones, and those that Unicode has
+// programs ignore, such as fillers and variation selectors. Line ends and tabs are too.
+func IsHidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// IsEmojiStyle reports whether a character is the selector that makes the symbol before it
+// a picture. Nothing can be hidden in one, and names and texts are full of it.
+func IsEmojiStyle(before, r rune) bool {
+	return r == '\ufe0f' && before > unicode.MaxLatin1 && unicode.In(before, unicode.S, unicode.Po)
+}
+
+// IsBlank reports whether a character shows nothing, has a width, and is no white space.
+func IsBlank(r rune) bool { return r == '\u2800' || r == '\U0001d159' }
+
+// OneLine returns s as one line of at most n runes, see [Truncate]. White space and blank
+// characters become single spaces. Hidden characters, such as those that change the
+// direction of writing, are removed, see [IsHidden]: the text can neither forge a line of
+// a log nor control a terminal. Invalid UTF-8 becomes U+FFFD.
 func OneLine(s string, n int) string {
 	var b strings.Builder
 	runes, space := 0, false
+	before := rune(0)
 	for _, r := range s {
 		switch {
-		case unicode.IsSpace(r):
-			space = b.Len() > 0
+		case unicode.IsSpace(r) || IsBlank(r):
+			space, before = b.Len() > 0, ' '
 			continue
-		case !unicode.IsGraphic(r):
+		case (IsHidden(r) || !unicode.IsGraphic(r)) && !IsEmojiStyle(before, r):
 			continue
 		}
+		before = r
 		if space {
 			b.WriteByte(' ')
 			runes, space = runes+1, false
@@ -42,14 +61,20 @@ func OneLine(s string, n int) string {
 	return Truncate(b.String(), n)
 }
 
-// Lines returns s without the characters that [OneLine] removes, except line ends and
-// tabs. Invalid UTF-8 becomes U+FFFD.
+// Lines returns s without hidden characters, see [IsHidden], except line ends and tabs.
+// Blank ones become spaces. Invalid UTF-8 becomes U+FFFD.
 func Lines(s string) string {
+	before := rune(0)
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
-			return r
+		switch {
+		case IsBlank(r):
+			r = ' '
+		case r == '\n' || r == '\t':
+		case (IsHidden(r) || !unicode.IsGraphic(r)) && !IsEmojiStyle(before, r):
+			return -1
 		}
-		return -1
+		before = r
+		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 

@@ -38,6 +38,57 @@ func TestLinesKeepTheirEndsAndLoseWhatSteersATerminal(t *testing.T) {
 	}
 }
 
+// hiding are characters that show nothing, and of which at least one kind is in each text
+// that hides something.
+var hiding = []rune{
+	0x00ad, 0x034f, 0x061c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180b, 0x180c, 0x180d, 0x180e, 0x180f, 0x200b, 0x200c, 0x200d, 0x200e, 0x2060, 0x2064, 0x2066, 0x206f,
+	0x3164, 0xfe00, 0xfe0e, 0xfe0f, 0xfeff, 0xffa0, 0xfff0, 0xfffb, 0x1bca0, 0x1d173, 0xe0001, 0xe0041, 0xe007f, 0xe0100, 0xe01ef, 0xe000, 0x1b, 0x9b,
+}
+
+func TestNothingIsHiddenInAText(t *testing.T) {
+	t.Parallel()
+	for _, r := range hiding {
+		in := "a" + strings.Repeat(string(r), 3) + "b"
+		if line, lines := OneLine(in, 10), Lines(in); line != "ab" || lines != "ab" || !IsHidden(r) {
+			t.Errorf("%U: OneLine gives %q, Lines gives %q", r, line, lines)
+		}
+	}
+	for in, want := range map[string]string{
+		"a\u2800\u2800b":        "a  b", // blank, with a width
+		"♥\ufe0f ‼\ufe0f x":     "♥\ufe0f ‼\ufe0f x",
+		"♥\ufe0f\ufe0f\ufe0f x": "♥\ufe0f x",
+		"x\ufe0f.\ufe0f\ufe0f":  "x.",
+		"☎\ufe0e x":             "☎ x",
+		"한글 가나 हिन्दी ไทย é̂": "한글 가나 हिन्दी ไทย é̂",
+	} {
+		if got := Lines(in); got != want {
+			t.Errorf("Lines(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestOfHiddenCharactersOnlyTheStyleOfAnEmojiStays is about any mix of what is shown and
+// what is not.
+func TestOfHiddenCharactersOnlyTheStyleOfAnEmojiStays(t *testing.T) {
+	t.Parallel()
+	piece := rapid.OneOf(rapid.SampledFrom(hiding), rapid.SampledFrom([]rune("a ♥‼🧑\u2800\n")), rapid.Rune())
+	rapid.Check(t, func(t *rapid.T) {
+		in := string(rapid.SliceOf(piece).Draw(t, "in"))
+		for name, got := range map[string]string{"OneLine": OneLine(in, 1000), "Lines": Lines(in)} {
+			before := rune(0)
+			for _, r := range got {
+				if IsHidden(r) && !IsEmojiStyle(before, r) && (name == "OneLine" || r != '\n' && r != '\t') || IsBlank(r) {
+					t.Errorf("%s(%q) = %q, which has %U", name, in, got, r)
+				}
+				before = r
+			}
+		}
+		if got := Lines(in); Lines(got) != got {
+			t.Errorf("Lines(%q) = %q is not stable", in, got)
+		}
+	})
+}
+
 func TestOutputIsOneLineAndKeepsItsEnd(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
