@@ -254,10 +254,10 @@ func (v *view) stateJSON(now time.Time) stateJSON {
 		GeneratedAt: now.UTC(),
 		Counts:      countsJSON{Running: len(v.Running), Retrying: len(v.Waiting), Parked: len(v.Parked), Completed: len(v.Completed)},
 		Running:     make([]runningJSON, 0, len(v.Running)), Retrying: make([]retryingJSON, 0, len(v.Waiting)),
-		Totals: totalsJSON{tokensOf(v.raw.Spent.Usage), v.runningFor(now).Seconds()}, RateLimits: v.Limits,
+		Totals: totalsJSON{tokensOf(v.raw.Spent.Usage), inSeconds(v.runningFor(now))}, RateLimits: v.Limits,
 		Parked: make([]parkedJSON, 0, len(v.Parked)), Deliveries: make([]deliveryJSON, 0, len(v.Delivered)),
 		Completed: append([]string{}, v.Completed...), Events: make([]runEventJSON, 0, len(v.Events)), Trouble: make([]troubleJSON, 0, len(v.Trouble)),
-		Today: todayJSON{totalsJSON{tokensOf(v.raw.Today.Usage), (v.raw.Today.Time + v.uncounted(now)).Seconds()}, v.raw.Today.Date, v.raw.Today.Sessions},
+		Today: todayJSON{totalsJSON{tokensOf(v.raw.Today.Usage), inSeconds(v.raw.Today.Time + v.uncounted(now))}, v.raw.Today.Date, v.raw.Today.Sessions},
 		Slots: v.raw.Slots, NextPollAt: stamp(v.raw.NextPoll), DeadlineAt: stamp(v.raw.Deadline), StartedAt: stamp(v.raw.Started),
 		Workflow: v.Workflow, Tracker: v.Tracker,
 	}
@@ -372,6 +372,9 @@ func (d *delivery) json() deliveredJSON {
 func (e event) json() eventJSON { return eventJSON{stamp(e.At), e.Kind, e.Text} }
 
 func tokensOf(u schedule.Usage) tokensJSON { return tokensJSON{u.Input, u.Output, u.Total()} }
+
+// inSeconds returns d in seconds, to the millisecond.
+func inSeconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
 // stamp returns t in UTC, nil if it is zero.
 func stamp(t time.Time) *time.Time {

@@ -2,10 +2,12 @@ package statuspage
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // This file has what the templates read of a view.
@@ -132,6 +134,15 @@ func (i *issue) Running() bool         { return i.session != nil }
 func (i *issue) IsWaiting() bool       { return i.claim.Phase == schedule.Waiting }
 func (i *issue) Stopping() bool        { return i.claim.Phase == schedule.Stopping }
 func (i *issue) IsParked() bool        { return i.claim.Phase == schedule.Parked }
+
+// Reason returns why the issue is where it is. What its question says is left to the
+// question.
+func (i *issue) Reason() string {
+	if asked := strings.Join(strings.Fields(i.Question), " "); asked != "" && strings.Contains(i.Why, strings.TrimSuffix(untrusted.Truncate(asked, 80), "…")) {
+		return "The agent asks:"
+	}
+	return i.Why
+}
 
 // Started returns when the session of the issue began; zero without one.
 func (i *issue) Started() time.Time {

@@ -89,6 +89,20 @@ func TestAPageSaysHowToLetAParkedIssueGoOn(t *testing.T) {
 	}
 }
 
+func TestAQuestionIsShownOnceAndItsReasonIfItIsAnother(t *testing.T) {
+	t.Parallel()
+	for why, want := range map[string]int{"the agent asks: Which bank? Old or new?": 0, "stopped by kim": 1} {
+		p := sample()
+		p.Parked[0].Why = why
+		for _, path := range []string{"/", "/issues/GH-3"} {
+			page := ask(t, &p, http.MethodGet, path).Body.String()
+			if strings.Count(page, why) != want || strings.Count(page, "Which bank?") != 1 || strings.Count(page, "The agent asks:") != 1-want {
+				t.Errorf("%s, parked because of %q:\n%s", path, why, page)
+			}
+		}
+	}
+}
+
 func TestIssuesOfOneNameHaveAPageEach(t *testing.T) {
 	t.Parallel()
 	p := progress.Progress{Waiting: []schedule.Claim{
