@@ -24,9 +24,10 @@
 // Above them are five pure or nearly pure packages: workflow turns WORKFLOW.md into
 // settings, prompt turns an issue into text, schedule decides what should happen now,
 // delivery decides what an agent's work may change, report turns what happened into
-// text and JSON. store keeps claims between runs, publish brings work to a branch and a
-// pull request, and attempt makes one run attempt: it composes workspace, prompt and
-// codex, and turns whatever happens into an outcome that schedule understands.
+// text and JSON. Beside them transcript shows what a session did. store keeps claims
+// between runs, publish brings work to a branch and a pull request, and attempt makes
+// one run attempt: it composes workspace, prompt and codex, and turns whatever happens
+// into an outcome that schedule understands.
 //
 // What people and checks say about the work comes back by two packages: discussion reads
 // it and answers, feedback decides what of it nobody has answered. feedback is pure.

@@ -53,9 +53,9 @@ func TestTheSecondRunOfTheActionGoesOnWithWhatTheFirstLeft(t *testing.T) {
 				t.Errorf("artifacts: %v, want those of the two runs with work", artifacts)
 			}
 			for _, name := range artifacts {
-				logs := m.stored(name + "/logs/EASY-*")
-				if len(logs) == 0 || len(m.stored(name+"/report.json")) != 1 {
-					t.Errorf("artifact %s holds the logs %v", name, logs)
+				logs, pages := m.stored(name+"/logs/EASY-*/*.jsonl"), m.stored(name+"/logs/EASY-*/*.html")
+				if len(logs) == 0 || len(pages) != len(logs) || len(m.stored(name+"/report.json")) != 1 {
+					t.Errorf("artifact %s holds the logs %v and the pages %v", name, logs, pages)
 				}
 			}
 		})

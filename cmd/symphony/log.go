@@ -218,7 +218,11 @@ func (f *follower) copy(ctx context.Context) error {
 		}
 	}
 	f.showDoing("")
-	return f.show([]byte(f.redact(string(f.partial))), f.reader.End())
+	entries := f.reader.End
+	if f.reader.Outcome() == nil && f.isRunning() { // then it is not followed
+		entries = f.reader.Now
+	}
+	return f.show([]byte(f.redact(string(f.partial))), entries())
 }
 
 // isRunning reports whether the session of the log runs.

@@ -123,6 +123,15 @@ func (r *Reader) End() []Entry {
 	return all
 }
 
+// Now returns the entries of what a session that runs is doing. Its log goes on.
+func (r *Reader) Now() []Entry {
+	var all []Entry
+	for _, it := range r.begun {
+		all = append(all, r.itemEntry(it))
+	}
+	return append(all, r.entry(KindNotice, "the session is running"))
+}
+
 // unfinished returns the entries of what the agent was doing when nothing more came.
 func (r *Reader) unfinished() []Entry {
 	var all []Entry
@@ -244,11 +253,7 @@ func (r *Reader) hookEntry(h Hook) Entry {
 		e.Title = r.line("hook " + h.Name + " failed")
 	}
 	e.Exit, e.Took = h.Exit, time.Duration(min(max(h.Millis, 0), maxMillis))*time.Millisecond
-	text := h.Output
-	if h.Error != "" {
-		text = strings.Trim(text+"\n"+h.Error, "\n")
-	}
-	e.Text, e.Omitted = r.bounded(text)
+	e.Text, e.Omitted = r.bounded(strings.TrimRight(h.Output, "\n") + "\n" + h.Error)
 	return e
 }
 
