@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,13 +36,13 @@ func (s *stateCommand) command() *cobra.Command {
 	}
 	state.AddCommand(
 		&cobra.Command{
-			Use:               "show",
-			Short:             "Print every claim, deliveries, pauses and spending",
-			Example:           "symphony state show\nsymphony --state branch:symphony-state --log-format json state show # for a script",
+			Use:               "show [ID]",
+			Short:             "Print every claim, deliveries, pauses and spending, or only those of an issue",
+			Example:           "symphony state show\nsymphony state show GH-7\nsymphony --state branch:symphony-state --log-format json state show # for a script",
 			Annotations:       ofWorkflow(),
-			Args:              usage(cobra.NoArgs),
-			ValidArgsFunction: cobra.NoFileCompletions,
-			RunE:              func(cmd *cobra.Command, _ []string) error { return s.show(cmd.Context()) },
+			Args:              usage(cobra.MaximumNArgs(1)),
+			ValidArgsFunction: s.completeClaim,
+			RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd.Context(), args) },
 		},
 		&cobra.Command{
 			Use:               "retry ID",
@@ -78,15 +79,24 @@ func (s *stateCommand) command() *cobra.Command {
 	return state
 }
 
-// show prints the state.
-func (s *stateCommand) show(ctx context.Context) error {
-	kept, _, err := s.stateHere(stateReadOnly)
+// show prints the state, or what it holds about the issue that args name.
+func (s *stateCommand) show(ctx context.Context, args []string) error {
+	kept, wf, err := s.stateHere(stateReadOnly)
 	if err != nil {
 		return err
 	}
 	state, _, err := kept.Load(ctx)
 	if err != nil {
 		return err
+	}
+	for _, name := range args {
+		known := namesIn(state)
+		n, ok := matchIssue(wf, name, known)
+		if !ok {
+			return unknownIssueError("the state knows no issue", name, "those it knows", known)
+		}
+		maps.DeleteFunc(state.Claims, func(id tracker.ID, _ schedule.Claim) bool { return id != n.ID })
+		maps.DeleteFunc(state.Deliveries, func(id tracker.ID, _ schedule.Delivery) bool { return id != n.ID })
 	}
 	return s.print(report.State(redacted(state, s.redactor), time.Now()))
 }
