@@ -212,7 +212,14 @@ func (a *app) repository(wf workflow.Workflow) (repo, api, token string, err err
 	token, _ = a.getenv("GITHUB_TOKEN")
 	repo = cmp.Or(repo, trackerRepository(wf))
 	if repo == "" || token == "" {
-		return "", "", "", fmt.Errorf("%w: %s: set GITHUB_REPOSITORY to owner/name, and GITHUB_TOKEN to a token that may write its contents", errUsage, a.stateOption())
+		var missing []string
+		if repo == "" {
+			missing = append(missing, "GITHUB_REPOSITORY=OWNER/NAME")
+		}
+		if token == "" {
+			missing = append(missing, "GITHUB_TOKEN=$(gh auth token)")
+		}
+		return "", "", "", fmt.Errorf("%w: %s needs the repository and a token that may write its contents: export %s", errUsage, a.stateOption(), strings.Join(missing, " "))
 	}
 	return repo, api, token, nil
 }
