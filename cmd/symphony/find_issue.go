@@ -11,6 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // namedIssue is an issue with what people call it.
@@ -139,7 +140,7 @@ func unknownIssueError(missing, name, kind string, known []namedIssue) error {
 	var names []string
 	for _, n := range known {
 		if n.Identifier != "" {
-			names = append(names, n.Identifier)
+			names = append(names, untrusted.OneLine(n.Identifier, 100))
 		}
 	}
 	slices.Sort(names)

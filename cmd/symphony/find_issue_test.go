@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// stateOfNames is a state with claims and deliveries that have names in common.
+func stateOfNames() *schedule.State {
+	return &schedule.State{
+		Claims: map[tracker.ID]schedule.Claim{
+			"11":  {ID: "11", Identifier: "GH-11", URL: "https://github.com/acme/shop/issues/11"},
+			"111": {ID: "111", Identifier: "GH-111", URL: "https://github.com/acme/shop/issues/111"},
+		},
+		Deliveries: map[tracker.ID]schedule.Delivery{
+			"11": {Identifier: "GH-11", Number: 12, URL: "https://github.com/acme/shop/pull/12"},
+			"9":  {Identifier: "GH-9", Number: 111, URL: "https://github.com/acme/shop/pull/111"},
+			"7":  {Identifier: "GH-7", URL: "patches/GH-7.patch"},
+		},
+	}
+}
+
+func TestANameMeansOneIssueOfTheState(t *testing.T) {
+	t.Parallel()
+	valid := workflow.Workflow{Settings: workflow.Settings{Tracker: workflow.Tracker{Kind: "github", Config: &github.Config{Repo: "acme/shop"}}}}
+	for name, want := range map[string]string{
+		"GH-11": "GH-11", "gh-11": "GH-11", "11": "GH-11", "#11": "GH-11", " #11 ": "GH-11",
+		"https://github.com/acme/shop/issues/11": "GH-11", "https://github.com/acme/shop/issues/11#issuecomment-3": "GH-11",
+		"#12": "GH-11", "GH-12": "GH-11", "https://github.com/acme/shop/pull/12": "GH-11", "https://github.com/acme/shop/pull/12/files": "GH-11",
+		"#111": "GH-111", "https://github.com/acme/shop/issues/1": "", // an issue goes before a pull request of its number
+		"GH-9": "GH-9", "GH-7": "GH-7", "patches/GH-7.patch": "GH-7",
+		"1": "", "GH-1": "", "GH-1111": "", "": "", "#": "", "https://github.com/acme/other/pull/12": "",
+	} {
+		for kind, wf := range map[string]workflow.Workflow{"valid": valid, "invalid": {Path: "/x"}} {
+			n, ok := matchIssue(wf, name, namesIn(stateOfNames()))
+			if n.Identifier != want || ok != (want != "") {
+				t.Errorf("%s workflow: %q means %q, want %q", kind, name, n.Identifier, want)
+			}
+		}
+	}
+	if n, _ := matchIssue(valid, "acme/shop#12", namesIn(stateOfNames())); n.Identifier != "GH-11" {
+		t.Errorf("acme/shop#12 means %q", n.Identifier)
+	}
+	if n, _ := matchIssue(valid, "acme/other#11", namesIn(stateOfNames())); n.Identifier != "" {
+		t.Errorf("an issue of another repository means %q", n.Identifier)
+	}
+}
+
+func TestAnUnknownNameIsAnsweredInOneCleanLine(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var known []namedIssue
+		for range rapid.IntRange(0, 40).Draw(t, "known") {
+			known = append(known, namedIssue{Identifier: rapid.String().Draw(t, "identifier")})
+		}
+		err := unknownIssueError("no claim of", rapid.String().Draw(t, "name"), "claims", known)
+		if text := err.Error(); !errors.Is(err, errUsage) || strings.Contains(text, "\n") || untrusted.Lines(text) != text {
+			t.Fatalf("%q", text)
+		}
+	})
+	for name, want := range map[string]string{"GH11": "GH-11", "gj-11": "GH-11", "GH-12": "", "GH-1": "", "keep-the-crat": "keep-the-cart"} {
+		text := fmt.Sprint(unknownIssueError("no claim of", name, "claims", []namedIssue{{Identifier: "GH-11"}, {Identifier: "keep-the-cart"}}))
+		if strings.Contains(text, "did you mean "+want+"?") != (want != "") || !strings.Contains(text, "claims: GH-11, keep-the-cart") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
