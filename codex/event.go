@@ -37,6 +37,7 @@ type Event struct {
 	Session    string    // Thread-Turn (SPEC §4.2); "" between turns
 	Method     string    // of the protocol; "" for an event of our own
 	Summary    string    // for people: one line of at most 120 characters, 500 of a Warning
+	Doing      string    // what the agent does now, as the Summary; "" when the event does not say
 	Usage      *Usage    // of the session so far, when it changed
 	RateLimits json.RawMessage
 
@@ -61,7 +62,8 @@ func (s *Session) emit(e Event) {
 	if e.Kind == Warning {
 		limit = messageRunes // it says what is lost, and what to do
 	}
-	e.Time, e.PID, e.Summary = time.Now().UTC(), s.o.PID, untrusted.OneLine(e.Summary, limit)
+	e.Time, e.PID = time.Now().UTC(), s.o.PID
+	e.Summary, e.Doing = untrusted.OneLine(e.Summary, limit), untrusted.OneLine(e.Doing, summaryRunes)
 	s.mu.Lock()
 	e.Thread = s.thread
 	if s.turn != nil && s.turn.id != "" {

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,15 +51,21 @@ func TestSummariesAreForPeople(t *testing.T) {
 		item(`{"type":"commandExecution","command":"/bin/bash -lc 'npm test'","commandActions":[{"type":"unknown","command":"npm test"}]}`): "running `npm test`",
 		item(`{"type":"commandExecution","command":"/bin/bash -lc 'a | b'","commandActions":[{"command":"a"},{"command":"b"}]}`):            "running `/bin/bash -lc 'a | b'`",
 		item(`{"type":"commandExecution","command":["old"]}`):                                                                               "running ``",
-		item(`{"type":"fileChange","changes":[{"path":"/w/a"},{"path":"/w/b"},{"path":"/w/c"}]}`):                                           "editing 3 files",
-		item(`{"type":"fileChange","changes":[{"path":"/w/a","kind":{"type":"add"}}]}`):                                                     "editing /w/a",
+		item(`{"type":"fileChange","changes":[{"path":"/w/a"},{"path":"/w/b"},{"path":"/w/c"}]}`):                                           "editing a and 2 more",
+		item(`{"type":"fileChange","changes":[]}`):                                                                                          "editing files",
+		item(`{"type":"fileChange","changes":[{"path":"/w/a","kind":{"type":"add"}}]}`):                                                     "editing a",
+		item(`{"type":"fileChange","changes":[{"path":"/elsewhere/a"}]}`):                                                                   "editing /elsewhere/a",
 		item(`{"type":"dynamicToolCall","tool":"echo","arguments":{}}`):                                                                     "calling echo",
 		item(`{"type":"mcpToolCall","server":"db","tool":"query"}`):                                                                         "calling db.query",
 		item(`{"type":"agentMessage","text":"Now\n\n  this.\u001b[31m"}`):                                                                   "Now this.[31m",
 		item(`{"type":"agentMessage","text":"` + strings.Repeat("é", summaryRunes+1) + `"}`):                                                strings.Repeat("é", summaryRunes-1) + "…",
 		item(`{"type":"agentMessage","text":""}`):                                                                                           "writing",
 		item(`{"type":"reasoning","summary":[]}`):                                                                                           "thinking",
-		item(`{"type":"webSearch","query":"x"}`):                                                                                            "searching the web",
+		item(`{"type":"reasoning","summary":["**First**","**Inspecting** the tests"]}`):                                                     "thinking: Inspecting the tests",
+		item(`{"type":"plan","text":"1. Look"}`):                                                                                            "planning: 1. Look",
+		item(`{"type":"webSearch","query":"x"}`):                                                                                            "searching the web for x",
+		item(`{"type":"webSearch"}`):                                                                                                        "searching the web",
+		item(`{"type":"imageView","path":"/w/a.png"}`):                                                                                      "looking at an image",
 		item(`{"type":"contextCompaction"}`):                                                                                                "compacting its context",
 		item(`{"type":"sleep"}`):                                                                                                            "sleep",
 		item(`{"id":"no type"}`):                                                                                                            "item/started",
@@ -70,9 +77,32 @@ func TestSummariesAreForPeople(t *testing.T) {
 		`{"method":"codex/event/task_complete","params":{}}`:                                                                                "codex/event/task_complete",
 		`{"method":"brand/new"}`:                                                                                                            "brand/new",
 	} {
-		_, j, _, _ := runTurn(t, Options{}, message, completed)
+		_, j, _, _ := runTurn(t, Options{Cwd: "/w"}, message, completed)
 		if !j.says(Notification, want) {
 			t.Errorf("%.100s: no %q in %+v", message, want, j.all())
+		}
+	}
+}
+
+func TestAnEventSaysWhatTheAgentDoesNowOnlyIfItDoes(t *testing.T) {
+	t.Parallel()
+	command := func(method, rest string) string {
+		return `{"method":"` + method + `","params":{"threadId":"thread-1","turnId":"turn-1","item":{"type":"commandExecution","command":"make"` + rest + `}}}`
+	}
+	for _, test := range []struct{ message, doing, summary string }{
+		{command("item/started", ""), "running `make`", "running `make`"},
+		{command("item/completed", `,"exitCode":0`), "ran `make`", "running `make`"}, // the same summary again: the story drops it
+		{command("item/completed", `,"exitCode":2`), "ran `make`, exit code 2", "ran `make`, exit code 2"},
+		{`{"method":"error","params":{"error":{"message":"no network"},"willRetry":true}}`, "Codex retries: no network", "Codex retries: no network"},
+		{`{"method":"thread/tokenUsage/updated","params":{"threadId":"thread-1","turnId":"turn-1","tokenUsage":{"total":{"inputTokens":27000,"outputTokens":800},"last":{"inputTokens":27000,"outputTokens":800}}}}`, "", "thread/tokenUsage/updated"},
+		{`{"method":"account/rateLimits/updated","params":{"rateLimits":{"primary":{"usedPercent":3}}}}`, "", "account/rateLimits/updated"},
+		{`{"method":"configWarning","params":{"summary":"no bwrap"}}`, "", "no bwrap"},
+		{`{"method":"item/started","params":{"item":{"type":"userMessage"}}}`, "", "item/started"},
+	} {
+		_, j, _, _ := runTurn(t, Options{}, test.message, completed)
+		events := slices.DeleteFunc(j.all(), func(e Event) bool { return e.Kind != Notification || e.Method == "turn/completed" })
+		if len(events) != 1 || events[0].Doing != test.doing || events[0].Summary != test.summary {
+			t.Errorf("%s:\n%+v\nwant %q and %q", test.message, events, test.doing, test.summary)
 		}
 	}
 }

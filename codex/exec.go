@@ -184,7 +184,8 @@ func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
 	run := newExecOutput(x.MaxOutput)
 	id := s.addExec(run)
 	defer s.removeExec(id)
-	s.emit(Event{Kind: Notification, Method: execMethod, Summary: "the host runs `" + strings.Join(x.Argv, " ") + "`", Progress: true})
+	what := "the host runs `" + strings.Join(x.Argv, " ") + "`"
+	s.emit(Event{Kind: Notification, Method: execMethod, Summary: what, Doing: what, Progress: true})
 
 	var wg sync.WaitGroup
 	var reply execReply

@@ -39,6 +39,7 @@ func (s *Session) handleNotification(method string, params json.RawMessage) erro
 		s.onRateLimits(&e, snapshot)
 	case "codex/event/stream_error": // older servers' error with willRetry
 		e.Progress, e.Summary = false, "Codex retries: "+streamError(params)
+		e.Doing = e.Summary
 	case "thread/closed":
 		s.onThreadClosed(params)
 	case "thread/archived":
@@ -98,6 +99,7 @@ func (s *Session) onError(e Event, params json.RawMessage) error {
 	if p.WillRetry {
 		e.Progress, e.Summary = false, "Codex retries: "+cmp.Or(f.Details, f.Message)
 	}
+	e.Doing = e.Summary
 	s.emit(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +125,7 @@ func (s *Session) onUsage(e *Event, params json.RawMessage) {
 	ours := s.turn != nil && s.turn.id != "" && (turn == "" || turn == s.turn.id)
 	s.meter.report(cmp.Or(thread, s.thread, s.o.Resume), total, last, ours)
 	spent := s.meter.spent()
-	e.Usage, e.Summary = &spent, fmt.Sprintf("%d tokens used", spent.Total())
+	e.Usage = &spent // the summary stays the method: a count of tokens is nothing that the agent does
 }
 
 // onRateLimits records a snapshot of the account's limits and adds it to the event.
@@ -192,10 +194,13 @@ func (s *Session) onSettings(params json.RawMessage) {
 type item struct {
 	Type           string
 	Text           string
+	Summary        []string // of reasoning
 	Command        string
 	CommandActions []struct{ Command string }
+	ExitCode       *int
 	Changes        []struct{ Path string }
 	Server, Tool   string
+	Query          string
 	Questions      []struct {
 		Title   string
 		Options []string
@@ -210,7 +215,15 @@ func (s *Session) onItem(e *Event, params json.RawMessage) {
 	}
 	var p struct{ Item item }
 	decodeLenient(params, &p)
-	e.Summary = cmp.Or(p.Item.summary(), e.Method)
+	e.Doing = p.Item.summary(s.o.Cwd)
+	e.Summary = cmp.Or(e.Doing, e.Method)
+	if e.Method == "item/completed" && p.Item.Type == "commandExecution" {
+		e.Doing = "ran `" + p.Item.command() + "`"
+		if code := p.Item.ExitCode; code != nil && *code != 0 {
+			e.Doing += fmt.Sprintf(", exit code %d", *code)
+			e.Summary = e.Doing
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn == nil {
@@ -234,16 +247,21 @@ func (i item) acts() bool {
 	return true
 }
 
-// summary describes the item in a few words for people.
-func (i item) summary() string {
+// summary describes the item in a few words for people. Paths are shown as seen from
+// the workspace. It is empty for our own input.
+func (i item) summary(cwd string) string {
 	switch i.Type {
 	case "commandExecution":
 		return "running `" + i.command() + "`"
 	case "fileChange":
-		if len(i.Changes) == 1 {
-			return "editing " + i.Changes[0].Path
+		if len(i.Changes) == 0 {
+			return "editing files"
 		}
-		return fmt.Sprintf("editing %d files", len(i.Changes))
+		first := strings.TrimPrefix(i.Changes[0].Path, cwd+"/")
+		if more := len(i.Changes) - 1; more > 0 {
+			return fmt.Sprintf("editing %s and %d more", first, more)
+		}
+		return "editing " + first
 	case "dynamicToolCall":
 		return "calling " + i.Tool
 	case "mcpToolCall":
@@ -251,9 +269,19 @@ func (i item) summary() string {
 	case "agentMessage":
 		return cmp.Or(i.Text, "writing")
 	case "reasoning":
-		return "thinking"
+		if len(i.Summary) == 0 {
+			return "thinking"
+		}
+		return "thinking: " + strings.ReplaceAll(i.Summary[len(i.Summary)-1], "**", "")
+	case "plan":
+		return "planning: " + i.Text
 	case "webSearch":
-		return "searching the web"
+		if i.Query == "" {
+			return "searching the web"
+		}
+		return "searching the web for " + i.Query
+	case "imageView":
+		return "looking at an image"
 	case "contextCompaction":
 		return "compacting its context"
 	case "userMessage": // our own input

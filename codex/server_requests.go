@@ -132,7 +132,8 @@ func (s *Session) elicitation(_ context.Context, m message) (any, *refusal) {
 // blockTurn makes the turn in progress fail with questions that only a person can
 // answer.
 func (s *Session) blockTurn(m message, questions ...string) {
-	s.emit(Event{Kind: Notification, Method: *m.Method, Summary: "asks a person: " + strings.Join(questions, "; "), Progress: true})
+	asks := "asks a person: " + strings.Join(questions, "; ")
+	s.emit(Event{Kind: Notification, Method: *m.Method, Summary: asks, Doing: asks, Progress: true})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != nil {

@@ -63,7 +63,7 @@ func (s *Session) callTool(ctx context.Context, m message) (any, *refusal) {
 	if ctx.Err() != nil {
 		return answerText("the session is over", false), nil
 	}
-	s.emit(Event{Kind: Notification, Method: *m.Method, Summary: "calling " + name, Progress: true})
+	s.emit(Event{Kind: Notification, Method: *m.Method, Summary: "calling " + name, Doing: "calling " + name, Progress: true})
 	return answerText(tool.call(ctx, toolArguments(m.Params))), nil
 }
 

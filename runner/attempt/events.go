@@ -24,16 +24,13 @@ func (a *attempt) enter(phase schedule.AttemptStatus) {
 // session was closed. It reports the event as a sign of life, and logs the events
 // that an operator looks for.
 func (a *attempt) onEvent(e codex.Event) {
-	e.Summary = a.Redact(e.Summary)
+	e.Summary, e.Doing = a.Redact(e.Summary), a.Redact(e.Doing)
 	u := Update{
 		Update: schedule.Update{Alive: e.Progress, RateLimits: e.RateLimits},
-		At:     e.Time, Session: e.Session, PID: e.PID,
+		At:     e.Time, Session: e.Session, PID: e.PID, Doing: e.Doing,
 	}
 	if e.Summary != e.Method { // a bare method says nothing to people
 		u.Event, u.Summary = string(e.Kind), e.Summary
-		if e.Kind == codex.Notification && e.Usage == nil && e.RateLimits == nil {
-			u.Doing = e.Summary
-		}
 	}
 	if e.Usage != nil {
 		u.Usage = usage(*e.Usage)

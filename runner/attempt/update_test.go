@@ -60,7 +60,7 @@ func TestUpdatesTellWhatASessionDoes(t *testing.T) {
 	if diff := cmp.Diff(want, signs); diff != "" {
 		t.Errorf("signs of turns (-want +got):\n%s", diff)
 	}
-	for _, want := range []string{"two lines", "running `true`", "editing " + f.inWorkspace("new.txt")} {
+	for _, want := range []string{"two lines", "running `true`", "editing new.txt"} {
 		if summaries[shortened(want)] == 0 {
 			t.Errorf("no update says %q: %v", want, summaries)
 		}
