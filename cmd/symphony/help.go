@@ -48,9 +48,7 @@ var environmentMeanings = []row{
 	{"GH_TOKEN", "token for log --run, before GITHUB_TOKEN and that of gh"},
 	{"GH_CONFIG_DIR, XDG_CONFIG_HOME", "where gh keeps its token, if not in ~/.config/gh"},
 	{"TMPDIR", "where temporary folders are made, if not in /tmp"},
-	{"GH_TOKEN, GH_CONFIG_DIR, XDG_CONFIG_HOME", "for symphony log --run: a token, or where gh keeps its own"},
 	{"TERM=dumb, NO_COLOR, CI", "plain logs in place of the live display"},
-	{"NO_COLOR", "switches colors off"},
 }
 
 // help prints the help of a command.

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	redraw  = 250 * time.Millisecond // between two frames
-	fps     = 10                     // at which bubbletea looks for a new frame, after a resize as well
+	redraw  = 500 * time.Millisecond // between two frames
+	fps     = 10                     // at which bubbletea looks for a new frame, such as that after a resize
 	maxKept = 1000                   // log lines kept until they are printed
 )
 

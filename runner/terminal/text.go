@@ -14,9 +14,9 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// style is a style of text. Only the sixteen colours of the terminal's own theme are
-// used, which are readable on light and on dark.
-type style = lipgloss.Style
+// style is a style of text, as what is written before and after it. Only the sixteen
+// colours of the terminal's own theme are used, which are readable on light and on dark.
+type style struct{ before, after string }
 
 var (
 	stylePlain = newStyle(lipgloss.NewStyle())
@@ -28,7 +28,19 @@ var (
 	styleBad   = newStyle(lipgloss.NewStyle().Foreground(lipgloss.Red))
 )
 
-func newStyle(s lipgloss.Style) *style { return &s }
+func newStyle(s lipgloss.Style) *style {
+	before, after, _ := strings.Cut(s.Render("x"), "x")
+	return &style{before, after}
+}
+
+// Render returns text in the style. The text is one line without tabs: then lipgloss
+// would do no more, but it costs ten times as much.
+func (s *style) Render(text string) string {
+	if text == "" {
+		return ""
+	}
+	return s.before + text + s.after
+}
 
 // painter draws the parts of a frame of one size.
 type painter struct {

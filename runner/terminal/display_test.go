@@ -1,0 +1,117 @@
+package terminal_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/terminal"
+)
+
+// openTerminal returns both sides of a terminal: that of the program and that of the
+// window.
+func openTerminal(t testing.TB, columns, rows int) (program, window *os.File) {
+	t.Helper()
+	window, program, err := pty.Open()
+	if err != nil {
+		t.Skip(err) // no terminals here
+	}
+	t.Cleanup(func() { program.Close(); window.Close() })
+	if err := pty.Setsize(window, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)}); err != nil {
+		t.Fatal(err)
+	}
+	return program, window
+}
+
+// drain reads what is drawn until the terminal is closed.
+func drain(window *os.File) (drawn func() string) {
+	var mu sync.Mutex
+	var all bytes.Buffer
+	go func() {
+		chunk := make([]byte, 1<<16)
+		for {
+			n, err := window.Read(chunk)
+			mu.Lock()
+			all.Write(chunk[:n])
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return all.String()
+	}
+}
+
+func TestLogLinesAreOnTheOrdinaryScreenOnceTheDisplayIsClosed(t *testing.T) {
+	t.Parallel()
+	program, window := openTerminal(t, 80, 24)
+	drawn := drain(window)
+	d := terminal.Start(terminal.Options{Screen: program, Environ: []string{"TERM=xterm"}, LogFile: "the.log"})
+	for i := range 1010 {
+		fmt.Fprintf(d, "line %d\n", i)
+	}
+	d.Close()
+	d.Close() // again does nothing
+	fmt.Fprintln(d, "line after")
+	program.Close()
+	const last = "line after\r\n"
+	for !strings.Contains(drawn(), last) {
+		time.Sleep(time.Millisecond) // the reader of the terminal has no other way to say that it is done
+	}
+	_, ordinary, left := strings.Cut(drawn(), "\x1b[?1049l")
+	if !left {
+		t.Fatalf("the alternate screen was not left: %q", drawn())
+	}
+	if !strings.Contains(ordinary, "… 10 earlier lines are in the.log\r\nline 10\r\n") || strings.Count(ordinary, "line 1009\r\n") != 1 || strings.Contains(ordinary, "line 9\r\n") {
+		t.Errorf("the ordinary screen gets %q", ordinary)
+	}
+	if err := d.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkDisplayOfAHundredSessions draws at the real rate and reports the share of a
+// core that it takes.
+func BenchmarkDisplayOfAHundredSessions(b *testing.B) {
+	program, window := openTerminal(b, 200, 50)
+	go io.Copy(io.Discard, window)
+	var steps [10]progress.Progress
+	for step := range steps {
+		steps[step] = busy().Progress
+		steps[step].Sessions = nil
+		for i := range 100 {
+			steps[step].Sessions = append(steps[step].Sessions, session(fmt.Sprintf("GH-%d", i), "A title of some length", i, fmt.Sprintf("running step %d", 7*step+i)))
+		}
+	}
+	d := terminal.Start(terminal.Options{Screen: program, Environ: []string{"TERM=xterm-256color"}})
+	defer d.Close()
+	before, began, step := cpuTime(b), time.Now(), 0
+	for b.Loop() {
+		d.Show(steps[step%len(steps)])
+		step++
+		time.Sleep(100 * time.Millisecond)
+	}
+	b.ReportMetric(100*float64(cpuTime(b)-before)/float64(time.Since(began)), "%core")
+}
+
+// cpuTime returns what this process has used.
+func cpuTime(t testing.TB) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
