@@ -29,6 +29,9 @@
 // one run attempt: it composes workspace, prompt and codex, and turns whatever happens
 // into an outcome that schedule understands.
 //
+// What a run does at one moment is a progress.Progress. The runner fills it, and the
+// packages terminal and statuspage show it.
+//
 // What people and checks say about the work comes back by two packages: discussion reads
 // it and answers, feedback decides what of it nobody has answered. feedback is pure.
 //

@@ -107,6 +107,9 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 		level = slog.LevelError
 	}
 	m.log.Log(context.Background(), level, what, attrs...)
+	if next.Phase == schedule.Parked {
+		what = string(next.Phase)
+	}
 	l.happened(m.id, claim.Identifier, what, o.Why)
 }
 

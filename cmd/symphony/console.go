@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -85,7 +86,7 @@ func (c *console) Write(text []byte) (int, error) {
 // failure returns why log lines were lost; nil when none was.
 func (c *console) failure() error {
 	if c.display != nil {
-		return c.display.Err()
+		return errors.Join(c.display.Err(), c.file.failure())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

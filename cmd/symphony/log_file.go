@@ -19,6 +19,7 @@ type logFile struct {
 	mu   sync.Mutex
 	f    *os.File
 	size int64
+	err  error // of the first line that was lost
 }
 
 // openLogFile opens the log in a folder, which it makes if it is missing.
@@ -27,7 +28,10 @@ func openLogFile(folder string) (*logFile, error) {
 		return nil, err
 	}
 	l := &logFile{name: filepath.Join(folder, "symphony.log")}
-	return l, l.open()
+	if err := l.open(); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // open opens the file. It may come with a repository that somebody else wrote: a link is
@@ -61,6 +65,15 @@ func (l *logFile) path() string {
 func (l *logFile) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	n, err := l.write(text)
+	if l.err == nil {
+		l.err = err
+	}
+	return n, err
+}
+
+// write writes text, into a new file if need be. l.mu must be held.
+func (l *logFile) write(text []byte) (int, error) {
 	if l.size > 0 && l.size+int64(len(text)) > maxLogFile {
 		l.f.Close()
 		if err := os.Rename(l.name, l.name+".1"); err != nil {
@@ -73,4 +86,14 @@ func (l *logFile) Write(text []byte) (int, error) {
 	n, err := l.f.Write(text)
 	l.size += int64(n)
 	return n, err
+}
+
+// failure returns why lines were lost; nil when none was.
+func (l *logFile) failure() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
 }

@@ -35,6 +35,21 @@ func TestALogFileStaysBoundedAndKeepsTheOneBefore(t *testing.T) {
 	}
 }
 
+func TestALogFileSaysThatLinesAreLost(t *testing.T) {
+	t.Parallel()
+	l, err := openLogFile(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Write([]byte("kept\n")); err != nil || l.failure() != nil {
+		t.Fatal(err, l.failure())
+	}
+	l.f.Close() // as a disk that fails
+	if _, err := l.Write([]byte("lost\n")); err == nil || l.failure() == nil {
+		t.Errorf("the write says %v, and later %v", err, l.failure())
+	}
+}
+
 // The folder may come with a repository of somebody else.
 func TestALogFileIsNeverWrittenThroughALinkOrToWhatIsNoFile(t *testing.T) {
 	t.Parallel()

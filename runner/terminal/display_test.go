@@ -115,3 +115,29 @@ func cpuTime(t testing.TB) time.Duration {
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
+
+func TestADisplayThatPanicsGivesTheTerminalBack(t *testing.T) {
+	t.Parallel()
+	program, window := openTerminal(t, 80, 24)
+	drawn := drain(window)
+	d := terminal.Start(terminal.Options{Screen: program, Environ: []string{"TERM=xterm"}, Redact: func(text string) string {
+		if text == "github" {
+			panic("redact")
+		}
+		return text
+	}})
+	until := func(text string) {
+		for !strings.Contains(drawn(), text) {
+			time.Sleep(time.Millisecond) // see above
+		}
+	}
+	until("\x1b[?1049h")
+	fmt.Fprintln(d, "line before")
+	d.Show(busy().Progress)
+	until("\x1b[?1049l")
+	until("line before\r\n")
+	if _, ordinary, _ := strings.Cut(drawn(), "\x1b[?1049l"); !strings.Contains(ordinary, "\x1b[?25h") {
+		t.Errorf("the cursor stays hidden: %q", drawn())
+	}
+	d.Close()
+}

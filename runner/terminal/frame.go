@@ -25,7 +25,7 @@ type Frame struct {
 const (
 	roomy       = 12 // lines from which sections have headings
 	maxTrouble  = 3  // lines of a trouble
-	maxGoOn     = 2  // lines of the sentence below the parked issues
+	maxGoOn     = 3  // lines of the sentence below the parked issues
 	maxEvents   = 5
 	maxColumns  = 500
 	maxRows     = 500

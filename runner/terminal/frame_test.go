@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/vt"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -277,4 +279,52 @@ func BenchmarkFrameOfAHundredSessions(b *testing.B) {
 			}
 		})
 	}
+}
+
+// What a terminal makes of a frame is what the frame says: everything is as wide as it
+// was counted, and nothing does anything.
+func TestATerminalShowsAFrameCellByCell(t *testing.T) {
+	t.Parallel()
+	for name, frame := range frames() {
+		for _, size := range sizes {
+			drawn := frame.Render(size.columns, size.rows)
+			screen := vt.NewEmulator(size.columns, size.rows)
+			screen.SetCallbacks(vt.Callbacks{
+				Title:     func(title string) { t.Errorf("%s sets the title %q", name, title) },
+				AltScreen: func(bool) { t.Errorf("%s changes the screen", name) },
+				Bell:      func() { t.Errorf("%s rings", name) },
+			})
+			screen.WriteString(strings.ReplaceAll(drawn, "\n", "\r\n"))
+			var shown []string
+			for y := range strings.Count(drawn, "\n") + 1 {
+				var line strings.Builder
+				for x := 0; x < size.columns; {
+					cell := screen.CellAt(x, y)
+					if cell == nil || cell.Width == 0 {
+						line.WriteByte(' ')
+						x++
+						continue
+					}
+					line.WriteString(cell.Content)
+					x += cell.Width
+				}
+				shown = append(shown, strings.TrimRight(line.String(), " "))
+			}
+			if diff := cmp.Diff(cells(plain(drawn)), cells(strings.Join(shown, "\n"))); diff != "" {
+				t.Errorf("%s at %d × %d (-frame +terminal):\n%s", name, size.columns, size.rows, diff)
+			}
+		}
+	}
+}
+
+// cells returns text without marks, which the emulator drops, and without spaces at the
+// ends of lines.
+func cells(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, text)
+	return regexp.MustCompile(`(?m) +$`).ReplaceAllString(text, "")
 }

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestTheFirstInterruptionEndsAndTheSecondOneKills(t *testing.T) {
+	t.Parallel()
+	ctx, i := newInterrupts(t.Context())
+	var called []string
+	i.onEach(func() { called = append(called, "ended") }, func() { called = append(called, "killed") })
+	killed := func() bool {
+		select {
+		case <-i.killed:
+			return true
+		default:
+			return false
+		}
+	}
+	for n, want := range []struct {
+		count         int
+		ended, killed bool
+	}{{0, false, false}, {1, true, false}, {2, true, true}, {3, true, true}} {
+		if n > 0 {
+			if count := i.interrupt(); count != want.count {
+				t.Errorf("interruption %d is counted as %d", n, count)
+			}
+		}
+		if ended := ctx.Err() != nil; ended != want.ended || killed() != want.killed {
+			t.Errorf("after %d: ended %v, killed %v", n, ended, killed())
+		}
+	}
+	if !slices.Equal(called, []string{"ended", "killed"}) {
+		t.Errorf("called %q", called)
+	}
+}
