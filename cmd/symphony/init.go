@@ -112,6 +112,9 @@ func questions() []question {
 			},
 			take: func(s *setup, answer string) error {
 				server, name, ok := parseRepository(answer)
+				if answer == "" && s.GitHub() && !s.Local() {
+					return nil // it is the one in which Actions runs
+				}
 				if !ok {
 					return errors.New("want OWNER/NAME, or https://HOST/OWNER/NAME")
 				}
@@ -223,12 +226,10 @@ func (i *initCommand) ask(ctx context.Context, found setup, given func(flag stri
 			if err := i.askOne(ctx, lines, q, standard, &s); err != nil {
 				return s, err
 			}
-		case standard != "":
+		default:
 			if err := q.take(&s, standard); err != nil {
-				return s, fmt.Errorf("%w: init: --%s %q: %w", errUsage, q.name, standard, err)
+				return s, fmt.Errorf("%w: init: write --%s, %s: %w", errUsage, q.name, strings.ReplaceAll(q.usage, "`", ""), err)
 			}
-		case q.name != "repository" || s.URL() == "" && (s.Linear() || s.Local()):
-			return s, fmt.Errorf("%w: init: write --%s: %s", errUsage, q.name, strings.ReplaceAll(q.usage, "`", ""))
 		}
 	}
 	return s, nil

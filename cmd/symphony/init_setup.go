@@ -142,7 +142,8 @@ func (s setup) steps() []nextStep {
 	if s.Linear() {
 		secrets = append(secrets, "LINEAR_API_KEY")
 	}
-	act := `act workflow_dispatch --input dry-run=true -s GITHUB_TOKEN="$(gh auth token)"`
+	// Of all workflows only ours: any other one may deploy.
+	act := `act workflow_dispatch -W .github/workflows/symphony.yml --input dry-run=true -s GITHUB_TOKEN="$(gh auth token)"`
 	for _, name := range secrets {
 		steps = append(steps, nextStep{"gh secret set " + name + repo, "asks for the key"})
 		act += " -s " + name

@@ -105,9 +105,9 @@ func TestWhatInitWritesIsValid(t *testing.T) {
 	}
 }
 
-// TestTheSamplesAreWhatInitWrites keeps the samples of testdata/workflows: UPDATE_README=1
+// TestTheSamplesOfTheReadmeAreWhatInitWrites keeps the samples of testdata/workflows: UPDATE_README=1
 // writes them.
-func TestTheSamplesAreWhatInitWrites(t *testing.T) {
+func TestTheSamplesOfTheReadmeAreWhatInitWrites(t *testing.T) {
 	t.Parallel()
 	for tracker, args := range map[string][]string{"github": nil, "linear": {"--project", "0c79b11b75ea"}} {
 		p := checkout(t, "https://github.com/acme/shop")

@@ -109,14 +109,6 @@ func TestWhatTheSchemaRefusesTheProgramRejects(t *testing.T) {
 	})
 }
 
-// meaningful holds the keys of which the program refuses more than a type, a range or a
-// choice: by what the text means, by another key, or by the environment.
-var meaningful = []string{
-	"hooks.env", "codex.env", "codex.deny", "repository.url", "repository.base", "repository.paths", "repository.branch_prefix", "repository.lfs",
-	"repository.submodules", "tracker.endpoint", "tracker.api_key", "tracker.project_slug", "tracker.provider", "tracker.active_states",
-	"tracker.terminal_states", "delivery.merged_state", "delivery.hand_over", "delivery.folder", "delivery.verify", "workspace.root", "hooks.sandboxed", "hooks.before_remove",
-}
-
 // TestTheSchemaRefusesEveryWrongTypeThatTheProgramRejects sets each key to each value
 // that has no text whose meaning could be wrong.
 func TestTheSchemaRefusesEveryWrongTypeThatTheProgramRejects(t *testing.T) {
