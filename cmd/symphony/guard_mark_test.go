@@ -103,7 +103,7 @@ func TestRaidSpeaksByEveryPathWithEveryToken(t *testing.T) {
 		post("POST", "pulls/2/reviews", `{"body":"`+evil+`","comments":[{`+line+`,"body":"`+evil+`"}]}`) +
 		post("POST", "pulls/2/comments", `{`+line+`,"body":"`+evil+`"}`) +
 		post("POST", "actions/workflows/symphony.yml/dispatches", `{"ref":"main","inputs":{"command":"retry","issue":"1"}}`)
-	for id := range 60 {
+	for id := range 20 { // the server counts from 1, and there are four when the session begins
 		turn += post("PATCH", fmt.Sprintf("issues/comments/%d", id), `{"body":"OVERWRITTEN\n\n/symphony retry"}`) +
 			post("PATCH", fmt.Sprintf("pulls/comments/%d", id), `{"body":"OVERWRITTEN"}`) +
 			post("POST", fmt.Sprintf("pulls/2/comments/%d/replies", id%8), `{"body":"`+evil+`"}`) +
