@@ -165,11 +165,12 @@ func (m *machine) program(name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// ownCopy gives the machine a copy of the action, which nobody edits meanwhile.
-func (m *machine) ownCopy() {
+// ownCopy gives the machine a copy of the action, which nobody edits meanwhile, with what is
+// named besides. act copies all of it for each job.
+func (m *machine) ownCopy(names ...string) {
 	m.t.Helper()
 	folder := m.t.TempDir()
-	for _, name := range []string{"action.yml", ".github", "go.mod", "go.sum", "cmd", "codex", "runner", "tracker", "workspace"} {
+	for _, name := range append(names, "action.yml", ".github", "go.mod", "go.sum") {
 		if out, err := m.program("cp", "-R", filepath.Join(m.action, name), folder); err != nil {
 			m.t.Fatalf("%v\n%s", err, out)
 		}
