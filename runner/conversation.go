@@ -50,6 +50,9 @@ func (l *loop) listen(ctx context.Context) {
 		l.talks.news[t.ID] = n
 		if h.Pull != nil {
 			l.talks.pulls[t.ID] = h.Pull
+			if standing := h.Pull.Standing; standing != talk.Checks {
+				l.converse(t.ID, func(c *schedule.Conversation) { c.Checks = standing })
+			}
 		}
 		for _, sentence := range n.Ignored {
 			l.warn(l.nameOf(t.ID) + ": " + sentence)

@@ -151,6 +151,22 @@ func TestTheLastSaveAddsTheTickToTheHistory(t *testing.T) {
 	})
 }
 
+func TestTheHistoryTellsOfFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.sessions = func(ctx context.Context, job attempt.Job, on func(attempt.Update)) schedule.Outcome {
+			if job.Issue.Identifier == "A-1" {
+				return schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed"}
+			}
+			return f.handOver(ctx, job, on)
+		}
+		f.tick(t.Context())
+		if past := f.state().History; len(past) != 1 || past[0].Failed != 1 || past[0].Done != 1 {
+			t.Errorf("%+v", past)
+		}
+	})
+}
+
 func TestTheLogOfASessionIsPassedOnWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // finish completes the report with the claims, the spending and the issues that
@@ -33,6 +34,10 @@ func (l *loop) finish(now time.Time) {
 	t.Service, t.Talks = !l.Once && !t.DryRun, l.conn.Discussion != nil
 	t.Claims = maps.Clone(l.state.Claims)
 	t.Delivers, t.Deliveries = l.delivers(), maps.Clone(l.state.Deliveries)
+	t.Checks = make(map[tracker.ID]schedule.Checks, len(l.state.Conversations))
+	for id, c := range l.state.Conversations {
+		t.Checks[id] = c.Checks
+	}
 	t.Pause, t.Spent, t.Today = l.state.Pause, l.spent(), l.state.SpentToday(now)
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
 	for i, row := range t.Rows {
@@ -127,6 +132,9 @@ func (l *loop) remember(now time.Time) {
 		p.Sessions += row.Sessions
 		if l.tick.Completed(row) {
 			p.Done++
+		}
+		if l.tick.Failed(row) {
+			p.Failed++
 		}
 	}
 	l.state.AppendHistory(p)

@@ -64,7 +64,7 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 		}
 	}
 	standing := report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
-	return e.print(report.Verdict(redacted(verdict, e.redactor), tick.Talks).Within(standing))
+	return e.print(report.Verdict(redacted(verdict, e.redactor), tick.Talks, e.state).Within(standing))
 }
 
 // find returns the verdict on the issue that a person means by a name. One that is neither

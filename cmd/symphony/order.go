@@ -57,7 +57,7 @@ func (t *tickCommand) answerOrder(tick *report.Tick, wf workflow.Workflow) {
 	if n, ok := matchIssue(wf, t.order.issue, namesInTick(*tick)); ok {
 		for _, v := range tick.Verdicts {
 			if v.Issue.ID == n.ID {
-				text = oneLine(report.Verdict(v, tick.Talks).Text(wide))
+				text = oneLine(report.Verdict(v, tick.Talks, t.state).Text(wide))
 			}
 		}
 	}

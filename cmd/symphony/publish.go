@@ -38,12 +38,24 @@ func (t *tickCommand) publish(tick report.Tick, wf workflow.Workflow, failed boo
 		annotate(problems, t.actions.Error)
 		annotate(warnings, t.actions.Warning)
 		annotate(notices, t.actions.Notice)
-		errs = append(errs, t.actions.Summary(r.Markdown()))
+		errs = append(errs, t.actions.Summary(r.Markdown(t.links())))
 	}
 	for _, output := range t.outputs(tick, wf) {
 		errs = append(errs, t.actions.Output(output[0], output[1]))
 	}
 	return errors.Join(errs...)
+}
+
+// links returns where the summary of a step leads.
+func (t *tickCommand) links() report.Links {
+	l := t.repositoryLinks(t.event.Repository)
+	branch, isBranch := strings.CutPrefix(t.state, "branch:")
+	if isBranch {
+		l.Branch = branch
+	}
+	l.Run = t.event.RunID
+	l.Artifact, _ = t.getenv("SYMPHONY_ARTIFACT")
+	return l
 }
 
 // checksWait is the notice for pull requests that the job's own token opened.

@@ -187,14 +187,28 @@ func (a *app) branchState(wf workflow.Workflow, name string) (*stateStore, error
 	if err != nil {
 		return nil, err
 	}
-	server, _ := a.getenv("GITHUB_SERVER_URL")
-	links := report.Links{Server: cmp.Or(server, "https://github.com"), Repository: repo, Branch: name}
+	links := a.repositoryLinks(repo)
+	links.Branch = name
 	b, err := store.OpenBranch(store.BranchConfig{Repo: repo, Branch: name, APIURL: api, Token: token, Page: a.statusPage(links)}, http.DefaultClient)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errUsage, a.stateOption(), err)
 	}
 	open := func(context.Context) (backend, error) { return backend{Store: b}, nil }
 	return &stateStore{open: open, checkWrite: b.CheckWrite, redactor: a.redactor}, nil
+}
+
+// repositoryLinks returns the links to a repository and, inside Actions, to the workflow
+// that runs there.
+func (a *app) repositoryLinks(repo string) report.Links {
+	server, _ := a.getenv("GITHUB_SERVER_URL")
+	l := report.Links{Server: cmp.Or(server, "https://github.com"), Repository: repo}
+	if a.actions.InActions() {
+		event, _ := a.actions.Event() // without the payload if that cannot be read
+		if file, found := strings.CutPrefix(event.File, ".github/workflows/"); found {
+			l.Workflow = file
+		}
+	}
+	return l
 }
 
 // statusPage returns the function that writes the README.md of the state branch.

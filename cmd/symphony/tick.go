@@ -204,6 +204,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)
 	tick.StartedBy = t.event.Cause()
+	tick.Scheduled, tick.State = t.actions.InActions(), t.state
 	t.answerOrder(&tick, wf)
 	t.locateKept(&tick)
 	t.locateLogs(&tick)

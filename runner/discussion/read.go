@@ -161,8 +161,13 @@ func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
 	case "CLOSED":
 		state = schedule.PullClosed
 	}
+	standing := map[string]schedule.Checks{
+		"SUCCESS": schedule.ChecksGreen, "FAILURE": schedule.ChecksRed, "ERROR": schedule.ChecksRed,
+		"PENDING": schedule.ChecksRunning, "EXPECTED": schedule.ChecksRunning,
+	}
 	return &feedback.Pull{
-		Number: s.Number, URL: s.URL, Branch: s.HeadRef, State: state, By: s.By, Draft: s.Draft,
+		Standing: standing[s.Checks],
+		Number:   s.Number, URL: s.URL, Branch: s.HeadRef, State: state, By: s.By, Draft: s.Draft,
 		Head: s.Head, Ours: t.Head, Base: s.Base, For: t.Base, Conflicts: s.Mergeable == "CONFLICTING",
 	}
 }

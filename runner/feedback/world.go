@@ -35,8 +35,9 @@ type Pull struct {
 	Comments  []tracker.Comment
 	Reviews   []Review
 	Threads   []Thread
-	Checks    []Check // of Head
-	Running   int     // checks of Head that have not ended
+	Checks    []Check         // of Head, that failed; read only if it is Ours
+	Standing  schedule.Checks // of all checks of Head
+	Running   int             // checks of Head that have not ended
 }
 
 // Review is the verdict of a review, with its text.

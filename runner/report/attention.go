@@ -46,22 +46,13 @@ func (v view) attention(d *document) {
 		body.add(l)
 	}
 	if len(parked) > 0 {
-		body.add(command{goOn(v.Talks), retryCommand(parked)})
+		body.add(goOnOr(v.Talks, v.State, retryName(parked)))
 	}
 	v.keptWork(&body)
 	if len(body) == 0 {
 		return
 	}
 	d.add(section{heading: "What needs a person", body: body})
-}
-
-// goOn tells how to let a parked issue go on where people can, or cannot, talk to the
-// program. What follows is a command to retry it.
-func goOn(talks bool) string {
-	if talks {
-		return schedule.GoOn + " Or run"
-	}
-	return schedule.GoOnByEdit + " Or run"
 }
 
 // warnings adds the failures that changed no result.
@@ -130,13 +121,12 @@ func (v view) parkedReason(verdict schedule.Verdict) (text, refusal string) {
 	return text, refusal
 }
 
-// retryCommand returns the command that releases one of the parked issues.
-func retryCommand(parked []schedule.Verdict) string {
-	id := "ID"
-	if len(parked) == 1 {
-		id = argument(name(parked[0].Issue.Identifier, parked[0].Issue.ID))
+// retryName returns the name of one of the parked issues for a command.
+func retryName(parked []schedule.Verdict) string {
+	if len(parked) != 1 {
+		return "ID"
 	}
-	return "symphony state retry " + id
+	return argument(name(parked[0].Issue.Identifier, parked[0].Issue.ID))
 }
 
 // name returns what people call an issue.

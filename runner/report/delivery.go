@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -124,3 +125,24 @@ func keptIn(k Kept) string {
 
 // rowLink returns the name of the issue of a row with a link to it.
 func rowLink(r Row) span { return issueName(r.Identifier, r.ID, r.URL) }
+
+// branchBeside returns the branch of work that is elsewhere too: without that
+// [whereDelivered] shows it.
+func branchBeside(d schedule.Delivery) string {
+	if d.Number == 0 && d.URL == "" {
+		return ""
+	}
+	return d.Branch
+}
+
+// checks tells how the checks of the pull request of a row stand. Of what this tick pushed
+// nothing is known yet.
+func (v view) checks(r Row) string {
+	if v.place(r).Number == 0 {
+		return ""
+	}
+	if r.PullRequest == "opened" || r.PullRequest == "updated" {
+		return cmp.Or(string(v.Checks[r.ID]), "not known yet")
+	}
+	return string(v.Checks[r.ID])
+}

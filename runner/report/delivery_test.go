@@ -131,7 +131,7 @@ func TestManyRefusalsAreCutAndSaySo(t *testing.T) {
 			t.Rows = append(t.Rows, refusedRow(fmt.Sprintf("GH-%d", i), "", waits("refused", end)))
 		}
 		t.Rows[0].Refused = strings.Repeat("- one of many reasons\n", 100)
-	})).Markdown()
+	})).Markdown(links)
 	for want, n := range map[string]int{
 		"one of many reasons": 25, "… and 75 more\n": 1,
 		"its work was refused": 20, "… and 10 more with refused work": 1,

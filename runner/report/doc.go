@@ -9,13 +9,14 @@
 //
 // Each section is written once, into a document of headings, paragraphs, lists
 // and tables (document.go). Two printers read it: text_writer.go for a terminal,
-// markdown_writer.go for a page. Both show the same words in the same order; the
+// markdown_writer.go for a page. Both show the same words; the
 // terminal cuts columns and tells instants from now, the page links, folds long
-// sections and tells instants in UTC.
+// sections and tells instants in UTC, and the page of the state also how long ago.
 //
-// A report begins with what matters most: the verdict on the tick, the issues
-// that were worked on and where their work is, what a person must do, then what was
-// left alone and why, and the cost. "Nothing to do" and "the tracker could not be
+// A report holds the verdict on the tick, what a person must do, the issues that were
+// worked on and where their work is, what was left alone and why, and the cost. A page
+// is read from its beginning, so what a person must do comes first; a terminal shows the
+// end, so there it comes after the issues. "Nothing to do" and "the tracker could not be
 // read" never look alike: a tick that failed says so in its first line.
 //
 // Titles, reasons and errors come from trackers, agents and hooks. Whatever they

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +14,15 @@ import (
 type document []block
 
 func (d *document) add(blocks ...block) { *d = append(*d, blocks...) }
+
+// endsInSection reports whether what is added now would read as a part of a section.
+func (d document) endsInSection() bool {
+	if len(d) == 0 {
+		return false
+	}
+	_, is := d[len(d)-1].(section)
+	return is
+}
 
 // block is a headline, paragraph, list, table, command, code or section.
 type block interface {
@@ -79,6 +89,19 @@ type table struct {
 	short   int // rows that a terminal shows; 0 is all of them
 }
 
+// move puts a column in another place.
+func (t *table) move(from, to int) {
+	t.columns = moved(t.columns, from, to)
+	for i := range t.rows {
+		t.rows[i].cells = moved(t.rows[i].cells, from, to)
+	}
+}
+
+func moved[T any](list []T, from, to int) []T {
+	one := list[from]
+	return slices.Insert(slices.Delete(list, from, from+1), to, one)
+}
+
 // tableRow is a row of a table.
 type tableRow struct {
 	cells   []phrase
@@ -101,6 +124,7 @@ type column struct {
 	kind  columnKind
 	min   int  // width that it needs on a terminal to be useful; 0 is that of its text
 	max   int  // width at which it yields room to others; 0 is that of its text
+	page  bool // it is shown on pages alone
 	drop  int  // order in which columns are dropped on a narrow terminal, 1 first; 0 is never dropped
 	width int  // the most columns that a page shows of a cell; 0 is nameWidth
 	prose bool // of sentences: on a terminal without room for them they stand below their rows
@@ -158,3 +182,25 @@ func number[T int | int64](n T) phrase { return phrase{own(Number(int64(n)))} }
 
 // duration returns a cell with a duration.
 func duration(d time.Duration) phrase { return phrase{own(Duration(d))} }
+
+// forTerminal returns the table without the columns that only pages show.
+func (t table) forTerminal() table {
+	if !slices.ContainsFunc(t.columns, func(c column) bool { return c.page }) {
+		return t
+	}
+	all := t
+	t.columns, t.rows = nil, make([]tableRow, len(all.rows))
+	for i, row := range all.rows {
+		t.rows[i].remarks = row.remarks
+	}
+	for i, c := range all.columns {
+		if c.page {
+			continue
+		}
+		t.columns = append(t.columns, c)
+		for n, row := range all.rows {
+			t.rows[n].cells = append(t.rows[n].cells, row.cells[i])
+		}
+	}
+	return t
+}

@@ -91,6 +91,15 @@ func clock(at, now time.Time) string {
 	return at.Format("Jan 2 15:04")
 }
 
+// minute is [clock] without seconds.
+func minute(at, now time.Time) string {
+	at, now = at.UTC(), now.UTC()
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format("15:04")
+	}
+	return at.Format("Jan 2 15:04")
+}
+
 // relative returns how far an instant is from now.
 func relative(at, now time.Time) string {
 	switch d := at.Sub(now); {

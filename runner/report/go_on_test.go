@@ -27,10 +27,10 @@ func parkedEverywhere(talks bool) map[string]string {
 	spent := verdict("ABC-9", "", schedule.Parked, "", schedule.RoundsSpent, "spent 5 sessions of feedback.max_rounds 5")
 	stopped := verdict("ABC-9", "", schedule.Parked, schedule.Park, schedule.Commanded, "kim wrote /symphony stop")
 	return map[string]string{
-		"summary": report.Of(t).Markdown(), "text": report.Of(t).Text(80), "annotation": errors[0].Text,
+		"summary": report.Of(t).Markdown(links), "text": report.Of(t).Text(80), "annotation": errors[0].Text,
 		"state page": report.State(s, end).Markdown(links), "state show": report.State(s, end).Text(80),
-		"explain": report.Verdict(v, talks).Text(80), "explain spent rounds": report.Verdict(spent, talks).Text(80),
-		"explain a stop": report.Verdict(stopped, talks).Text(80),
+		"explain": report.Verdict(v, talks, "").Text(80), "explain spent rounds": report.Verdict(spent, talks, "").Text(80),
+		"explain a stop": report.Verdict(stopped, talks, "").Text(80),
 	}
 }
 
@@ -73,13 +73,13 @@ func TestAnAnnotationSaysHowToGoOnHoweverLongTheReasonIs(t *testing.T) {
 func TestTheReportBeginsWithWhatStartedTheRun(t *testing.T) {
 	t.Parallel()
 	started := tick(func(t *report.Tick) { t.StartedBy = "issue_comment created on #7 by kim\n::error::*x*" })
-	for name, text := range map[string]string{"summary": report.Of(started).Markdown(), "text": report.Of(started).Text(160)} {
+	for name, text := range map[string]string{"summary": report.Of(started).Markdown(links), "text": report.Of(started).Text(160)} {
 		if !strings.Contains(strings.SplitN(text, "\n\n", 3)[1], "Started by issue") || strings.Contains(text, "\n::error") || strings.Contains(text, "*x*") && name == "summary" && !strings.Contains(text, `\*x`) {
 			t.Errorf("%s:\n%s", name, text)
 		}
 	}
 	started.StartedBy = ""
-	if text := report.Of(started).Markdown(); strings.Contains(text, "Started by") {
+	if text := report.Of(started).Markdown(links); strings.Contains(text, "Started by") {
 		t.Errorf("outside Actions:\n%s", text)
 	}
 }

@@ -49,12 +49,20 @@ func TestDocumentsReadAsInTheGoldenFiles(t *testing.T) {
 }
 
 // links are those of a run in Actions that keeps its state in a branch.
-var links = report.Links{Server: "https://github.com", Repository: "acme/shop", Branch: "symphony-state"}
+var links = report.Links{
+	Server: "https://github.com", Repository: "acme/shop", Branch: "symphony-state", Workflow: "symphony.yml", Run: "4711", Artifact: "symphony-4711-1",
+}
+
+// inActions returns a tick as a scheduled run performs it, which keeps its state in a branch.
+func inActions(t report.Tick) report.Tick {
+	t.Scheduled, t.State = true, "branch:symphony-state"
+	return t
+}
 
 func TestPagesReadAsInTheGoldenFiles(t *testing.T) {
 	t.Parallel()
 	for name, tick := range ticks() {
-		compare(t, filepath.Join("testdata", "tick-"+name+".md"), report.Of(tick).Markdown())
+		compare(t, filepath.Join("testdata", "tick-"+name+".md"), report.Of(inActions(tick)).Markdown(links))
 	}
 	for name, state := range states() {
 		compare(t, filepath.Join("testdata", "state-"+name+".md"), report.State(state, end).Markdown(links))
@@ -69,7 +77,7 @@ func TestNotesReadAsInTheGoldenFile(t *testing.T) {
 			continue
 		}
 		fmt.Fprintf(&b, "== %s\n", name)
-		errors, warnings, notices := report.Of(ticks()[name]).Notes()
+		errors, warnings, notices := report.Of(inActions(ticks()[name])).Notes()
 		for i, notes := range [][]report.Note{errors, warnings, notices} {
 			for _, note := range notes {
 				fmt.Fprintf(&b, "%-7s [%s] %s\n", []string{"error", "warning", "notice"}[i], note.Title, note.Text)
@@ -86,7 +94,7 @@ func TestJSONReadsAsInTheGoldenFiles(t *testing.T) {
 		"tick-no-issues":  report.Of(ticks()["no-issues"]),
 		"state-full":      report.State(states()["full"], end),
 		"state-empty":     report.State(states()["empty"], end),
-		"verdict":         report.Verdict(verdicts()[3], true),
+		"verdict":         report.Verdict(verdicts()[3], true, ""),
 	} {
 		text, err := json.MarshalIndent(document, "", "  ")
 		if err != nil {
@@ -100,7 +108,7 @@ func TestVerdictsReadAsInTheGoldenFile(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, v := range verdicts() {
-		fmt.Fprintf(&b, "-- %s %s %s\n%s", v.Phase, v.Action, v.Why.Reason, report.Verdict(v, true).Text(80))
+		fmt.Fprintf(&b, "-- %s %s %s\n%s", v.Phase, v.Action, v.Why.Reason, report.Verdict(v, true, "").Text(80))
 	}
 	compare(t, filepath.Join("testdata", "verdicts.txt"), b.String())
 }

@@ -21,6 +21,9 @@ func (v view) headline(d *document) {
 	if v.StartedBy != "" {
 		d.add(paragraph{own("Started by "), foreign(v.StartedBy), own(".")})
 	}
+	if places := v.links.places(); len(places) > 0 {
+		d.add(paragraph(places))
+	}
 }
 
 // headlineText returns the verdict on the tick and its detail. A tick that failed

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
@@ -23,10 +24,12 @@ func (v view) issues(d *document) {
 		{head: "Title", min: 16, max: 80, drop: 4, width: titleWidth},
 		{head: "Outcome"},
 		{head: "Delivered", min: 10, max: 40, width: titleWidth, prose: true},
+		{head: "Branch", page: true, width: titleWidth},
+		{head: "Checks", page: true},
 		{head: "Turns", kind: numberColumn, drop: 2},
 		{head: "Tokens", kind: numberColumn, drop: 3},
 		{head: "Time", kind: numberColumn, drop: 1},
-		{head: "Next (UTC)", min: 26, max: 26, width: titleWidth, prose: true},
+		{head: v.nextHead(), min: 26, max: 26, width: titleWidth, prose: true},
 	}}
 	shown := v.Rows[:min(len(v.Rows), maxIssues)]
 	t.left = len(v.Rows) - len(shown)
@@ -34,7 +37,7 @@ func (v view) issues(d *document) {
 		place := v.place(r)
 		row := tableRow{cells: []phrase{
 			{rowLink(r)}, cell(r.Title), cell(v.issueOutcome(r)), whereDelivered(place, r.PullRequest),
-			number(r.Turns), number(r.Usage.Total()), duration(r.Took), cell(v.next(r)),
+			cell(branchBeside(place)), cell(v.checks(r)), number(r.Turns), number(r.Usage.Total()), duration(r.Took), cell(v.next(r)),
 		}}
 		if place.URL != "" {
 			row.remarks = append(row.remarks, remark{text: place.URL, lines: maxReason, linked: place.Number > 0})
@@ -49,6 +52,13 @@ func (v view) issues(d *document) {
 			row.remarks = append(row.remarks, remark{text: warning, lines: maxItem})
 		}
 		t.rows = append(t.rows, row)
+	}
+	if v.page { // a phone shows what is to the left
+		t.move(len(t.columns)-1, 3)
+	}
+	if d.endsInSection() { // which it is no part of
+		d.add(section{heading: "Issues", body: document{t}})
+		return
 	}
 	d.add(t)
 }
@@ -118,6 +128,13 @@ func (t Tick) Completed(r Row) bool {
 	return word == completed || word == handedOver
 }
 
+// Failed reports whether the last session on the issue of a row failed, or its work was
+// refused.
+func (t Tick) Failed(r Row) bool {
+	word := t.issueOutcome(r)
+	return word == failed || word == refused
+}
+
 // next says what becomes of an issue, in few words. Its claim may have changed
 // since its session ended: then the end of the tick counts. Why an issue is
 // parked stands below, with all that needs a person.
@@ -138,13 +155,48 @@ func (v view) next(row Row) string {
 	due := row.Next.Due
 	switch {
 	case row.Class == schedule.Systemic && v.pausing():
+		if v.Scheduled {
+			return "retry after the pause, in " + v.nextRun(v.Pause.Until)
+		}
 		return "after the pause, " + relative(v.Pause.Until, v.Ended)
 	case due.After(v.Ended) && row.Class != schedule.Done:
+		if v.Scheduled {
+			return "retry in " + v.nextRun(due)
+		}
 		return fmt.Sprintf("retry at %s (%s)", clock(due, v.Ended), relative(due, v.Ended))
 	case v.issueOutcome(row) == failed, v.issueOutcome(row) == refused:
-		return "retry next tick"
+		return "retry " + v.nextTick()
 	}
-	return "continues next tick"
+	return "continues " + v.nextTick()
+}
+
+// nextHead returns the head of the column with what next says. Where a schedule starts
+// runs it is words.
+func (v view) nextHead() string {
+	if v.Scheduled {
+		return "Next"
+	}
+	return "Next (UTC)"
+}
+
+// shortestSchedule is the time between two runs of the fastest schedule that GitHub has.
+const shortestSchedule = 5 * time.Minute
+
+// nextRun names the run that goes on with what is due at a time, where a schedule starts
+// runs.
+func (v view) nextRun(due time.Time) string {
+	if due.Sub(v.Ended) <= shortestSchedule {
+		return "the next scheduled run"
+	}
+	return "the first run after " + minute(due, v.Ended) + " UTC"
+}
+
+// nextTick names the tick after this one.
+func (v view) nextTick() string {
+	if v.Scheduled {
+		return "in the next scheduled run"
+	}
+	return "next tick"
 }
 
 // released says why the claim on an issue was released. An issue that somebody took

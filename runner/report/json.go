@@ -292,6 +292,7 @@ type pastTickJSON struct {
 	Stopped   string  `json:"stopped"`
 	Sessions  int     `json:"sessions"`
 	Completed int     `json:"completed"`
+	Failed    int     `json:"failed"`
 	Parked    int     `json:"parked"`
 	Tokens    int64   `json:"total_tokens"`
 }
@@ -299,7 +300,7 @@ type pastTickJSON struct {
 func pastTickOf(t schedule.TickRecord) pastTickJSON {
 	return pastTickJSON{
 		Run: t.Run, Attempt: t.Attempt, StartedAt: stamp(t.Started), EndedAt: stamp(t.Ended), Seconds: t.Ended.Sub(t.Started).Seconds(),
-		Stopped: t.Stopped, Sessions: t.Sessions, Completed: t.Done, Parked: t.Parked, Tokens: t.Tokens,
+		Stopped: t.Stopped, Sessions: t.Sessions, Completed: t.Done, Failed: t.Failed, Parked: t.Parked, Tokens: t.Tokens,
 	}
 }
 

@@ -9,12 +9,15 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// Links holds the addresses that a page links to. The zero value is for a page
-// without links to runs.
+// Links holds what the addresses that a page links to are made of. The zero value is for
+// a page without links to runs.
 type Links struct {
 	Server     string // such as https://github.com
 	Repository string // owner/name
-	Branch     string // that keeps the state, for commands to copy; empty when none does
+	Branch     string // that keeps the state; empty when none does
+	Workflow   string // file that runs the ticks, such as symphony.yml; empty when unknown
+	Run        string // id of this run; empty outside Actions
+	Artifact   string // name of what this run uploads; empty for nothing
 }
 
 // The pattern of a repository is wider than that of package client, which checks names
@@ -22,7 +25,45 @@ type Links struct {
 var (
 	repository = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$`) })
 	runID      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{1,20}$`) })
+	// plainPath matches names of files and branches that need no escapes in an address.
+	plainPath = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
+	})
 )
+
+// page returns the address of a page of the repository; empty if that is not known.
+func (l Links) page(path string) string {
+	if !repository().MatchString(l.Repository) {
+		return ""
+	}
+	return strings.TrimSuffix(l.Server, "/") + "/" + l.Repository + "/" + path
+}
+
+// places returns links to what belongs to a run: the page of the state, the page on which
+// people start a run, and the artifact.
+func (l Links) places() phrase {
+	var p phrase
+	add := func(text, path string) {
+		address := l.page(path)
+		if href(address) == "" {
+			return
+		}
+		if len(p) > 0 {
+			p = append(p, own(" · "))
+		}
+		p = append(p, span{text: text, url: address, name: true})
+	}
+	if plainPath().MatchString(l.Branch) {
+		add("All issues", "blob/"+l.Branch+"/README.md")
+	}
+	if plainPath().MatchString(l.Workflow) {
+		add("Run workflow", "actions/workflows/"+l.Workflow)
+	}
+	if runID().MatchString(l.Run) && l.Artifact != "" {
+		add("Logs of the sessions", "actions/runs/"+l.Run+"#artifacts")
+	}
+	return p
+}
 
 // run returns the name of a run of a workflow with a link to it. Its id comes
 // from the state, which anybody who may write to the branch can write.
@@ -31,11 +72,12 @@ func (l Links) run(id string, attempt int) phrase {
 		return nil
 	}
 	address := ""
-	if runID().MatchString(id) && repository().MatchString(l.Repository) {
-		address = strings.TrimSuffix(l.Server, "/") + "/" + l.Repository + "/actions/runs/" + id
+	if runID().MatchString(id) {
+		path := "actions/runs/" + id
 		if attempt > 0 {
-			address += "/attempts/" + strconv.Itoa(attempt)
+			path += "/attempts/" + strconv.Itoa(attempt)
 		}
+		address = l.page(path)
 	}
 	text := id
 	if attempt > 1 {
@@ -52,15 +94,10 @@ func (l Links) owner(o schedule.Owner) phrase {
 	return l.run(o.Run, o.Attempt)
 }
 
-// retry returns the command that releases a parked issue.
-func (l Links) retry(id string) string {
-	command := "symphony state retry " + id
-	if l.Branch != "" {
-		branch := "NAME"
-		if plain := strings.ReplaceAll(l.Branch, "/", "-"); argument(plain) == plain {
-			branch = l.Branch
-		}
-		command += " --state branch:" + branch
+// state returns where the state is, as --state takes it.
+func (l Links) state() string {
+	if l.Branch == "" {
+		return ""
 	}
-	return command
+	return "branch:" + l.Branch
 }

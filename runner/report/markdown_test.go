@@ -24,7 +24,7 @@ func TestPagesHoldNoMarkupOfStrangers(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		checkMarkdown(t, report.Of(anyTick().Draw(t, "tick")).Markdown())
+		checkMarkdown(t, report.Of(anyTick().Draw(t, "tick")).Markdown(links))
 		view := report.State(anyState().Draw(t, "state"), anyTime().Draw(t, "now"))
 		l := report.Links{Server: fragments().Draw(t, "server"), Repository: fragments().Draw(t, "repository"), Branch: fragments().Draw(t, "branch")}
 		checkMarkdown(t, view.Markdown(l))
@@ -42,7 +42,7 @@ func FuzzMarkdown(f *testing.F) {
 		r.Delivery = schedule.Delivery{Branch: text, Head: text, URL: text, Number: len(text) % 2}
 		r.Kept = report.Kept{Folder: text, Commands: []string{text}}
 		tick := report.Tick{Listed: true, Rows: []report.Row{r}, Warnings: []string{text}}
-		checkMarkdown(t, report.Of(tick).Markdown())
+		checkMarkdown(t, report.Of(tick).Markdown(links))
 	})
 }
 
@@ -185,7 +185,7 @@ func pages(text string) []string {
 	s.Days = []schedule.Day{{Date: text}}
 	s.History = []schedule.TickRecord{{Run: text, Stopped: text}}
 	return []string{
-		report.Of(plan).Markdown(), report.Of(worked).Markdown(), report.Of(paused).Markdown(),
+		report.Of(plan).Markdown(links), report.Of(worked).Markdown(links), report.Of(paused).Markdown(links),
 		report.State(s, end).Markdown(report.Links{Server: text, Repository: text, Branch: "state"}),
 	}
 }
@@ -254,12 +254,12 @@ func TestOnlyPlainWebAddressesBecomeLinks(t *testing.T) {
 				r := row("X", "", schedule.Done, done)
 				r.URL = ""
 				t.Rows = []report.Row{with(r, edit)}
-			})).Markdown()
+			})).Markdown(report.Links{})
 		}
 		for where, page := range map[string]string{
 			"the issue":             one(func(r *report.Row) { r.URL = address }),
 			"the pull request":      one(func(r *report.Row) { r.Delivery = place }),
-			"a pull request before": report.State(state, end).Markdown(links),
+			"a pull request before": report.State(state, end).Markdown(report.Links{}),
 		} {
 			got := ""
 			if m := target.FindStringSubmatch(page); m != nil {

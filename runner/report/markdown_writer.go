@@ -22,7 +22,8 @@ const maxRemarks = 20
 // line between them, so that a page can be cut between any two of them.
 type markdownWriter struct {
 	text  strings.Builder
-	level markdown // of the headings of sections
+	level markdown  // of the headings of sections
+	now   time.Time // from which ages are told; zero tells none
 }
 
 func (w *markdownWriter) String() string { return w.text.String() }
@@ -46,7 +47,7 @@ func (w *markdownWriter) lines(lines ...markdown) {
 
 // rendered returns a phrase in Markdown, with at most width columns of each of
 // its spans.
-func rendered(p phrase, width int) markdown {
+func (w *markdownWriter) rendered(p phrase, width int) markdown {
 	var out markdown
 	for _, s := range p {
 		switch {
@@ -57,7 +58,7 @@ func rendered(p phrase, width int) markdown {
 		case s.name:
 			out += link(s.text, s.url, nameWidth)
 		case !s.at.IsZero():
-			out += moment(s.at) + " UTC"
+			out += moment(s.at) + " UTC" + w.age(s.at)
 		default:
 			out += escapeMarkdown(s.text, width)
 		}
@@ -67,7 +68,15 @@ func rendered(p phrase, width int) markdown {
 
 // moment returns an instant in UTC for a page that is read at any time.
 func moment(at time.Time) markdown {
-	return escapeMarkdown(at.UTC().Format("2006-01-02 15:04:05"), nameWidth)
+	return escapeMarkdown(at.UTC().Format("2006-01-02 15:04"), nameWidth)
+}
+
+// age tells how long ago an instant was when the page was made; empty for what comes.
+func (w *markdownWriter) age(at time.Time) markdown {
+	if w.now.IsZero() || !w.now.After(at) {
+		return ""
+	}
+	return " " + escapeMarkdown("("+relative(at, w.now)+")", nameWidth)
 }
 
 // writeMarkdown writes the verdict as the heading of the page, together with its
@@ -86,7 +95,7 @@ func (h headline) writeMarkdown(w *markdownWriter) {
 }
 
 // writeMarkdown writes the paragraph.
-func (p paragraph) writeMarkdown(w *markdownWriter) { w.lines(rendered(phrase(p), whyWidth)) }
+func (p paragraph) writeMarkdown(w *markdownWriter) { w.lines(w.rendered(phrase(p), whyWidth)) }
 
 // writeMarkdown writes the sentence, with the command as code at its end.
 func (c command) writeMarkdown(w *markdownWriter) {
@@ -136,13 +145,13 @@ func (l list) writeMarkdown(w *markdownWriter) {
 		if item.count > 0 {
 			line += markdown(fmt.Sprintf("**%d** ", item.count))
 		}
-		lines = append(lines, line+rendered(item.text, itemWidth))
+		lines = append(lines, line+w.rendered(item.text, itemWidth))
 		for _, sub := range item.sub {
 			width := whyWidth
 			if item.long {
 				width = itemWidth
 			}
-			lines = append(lines, "  - "+rendered(sub, width))
+			lines = append(lines, "  - "+w.rendered(sub, width))
 		}
 		if item.left > 0 {
 			lines = append(lines, markdown("  - "+leftOut(item.left)))
@@ -160,7 +169,7 @@ func leftOut(n int) string { return fmt.Sprintf("… and %d more", n) }
 // writeMarkdown writes the table, how many of its rows had no room, and the remarks
 // on its rows.
 func (t table) writeMarkdown(w *markdownWriter) {
-	cells, shown := markdownCells(t)
+	cells, shown := w.cells(t)
 	head, rule := "|", "|"
 	for i, c := range t.columns {
 		if !shown[i] {
@@ -197,8 +206,8 @@ func (t table) writeMarkdown(w *markdownWriter) {
 	w.remarks(t)
 }
 
-// markdownCells returns the cells of a table, and which columns have any text.
-func markdownCells(t table) (cells [][]markdown, shown []bool) {
+// cells returns the cells of a table, and which columns have any text.
+func (w *markdownWriter) cells(t table) (cells [][]markdown, shown []bool) {
 	shown = make([]bool, len(t.columns))
 	for _, row := range t.rows {
 		line := make([]markdown, len(row.cells))
@@ -207,9 +216,9 @@ func markdownCells(t table) (cells [][]markdown, shown []bool) {
 			if width == 0 {
 				width = nameWidth
 			}
-			line[i] = rendered(cell, width)
+			line[i] = w.rendered(cell, width)
 			if t.columns[i].kind == instantColumn {
-				line[i] = markdown(strings.TrimSuffix(string(line[i]), " UTC")) // the head says it
+				line[i] = markdown(strings.Replace(string(line[i]), " UTC", "", 1)) // the head says it
 			}
 			shown[i] = shown[i] || line[i] != ""
 		}

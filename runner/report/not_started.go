@@ -114,7 +114,7 @@ func (v view) notStarted(d *document) {
 		issues += len(group.verdicts)
 		l.items = append(l.items, v.skipItem(group))
 	}
-	d.add(section{heading: "Not started", detail: plural(issues, "issue"), folded: l.lines() > maxOpen, body: document{l}})
+	d.add(section{heading: "Not started", detail: plural(issues, "issue"), folded: l.lines() > maxOpen && !v.DryRun, body: document{l}})
 }
 
 // skipItem returns the item of a group, with an item below it for each issue that
@@ -178,7 +178,15 @@ func (v view) waiting(d *document) {
 		due, at, why := v.due(verdict)
 		t.add(phrase{v.issueLink(verdict.Issue)}, cell(verdict.Issue.Title), cell(due), cell(at), cell(why))
 	}
-	d.add(section{heading: "Waiting", detail: plural(len(waiting), "issue"), folded: len(waiting) > maxOpen, body: document{t}})
+	d.add(section{heading: "Waiting", detail: plural(len(waiting), "issue"), folded: len(waiting) > maxOpen && !v.DryRun, body: document{t}})
+}
+
+// nextDue names the tick in which what is due now has its turn.
+func (v view) nextDue() string {
+	if v.Scheduled {
+		return "the next scheduled run"
+	}
+	return "next tick"
 }
 
 // due returns when a waiting issue continues, from now and in UTC, and what it
@@ -188,10 +196,12 @@ func (v view) due(verdict schedule.Verdict) (due, at, why string) {
 	switch {
 	case claim.Due.IsZero():
 		return "", "", verdict.Why.String()
+	case claim.Due.After(v.Ended) && v.Scheduled:
+		return v.nextRun(claim.Due), "", claim.Why
 	case claim.Due.After(v.Ended):
 		return relative(claim.Due, v.Ended), clock(claim.Due, v.Ended), claim.Why
 	case verdict.Action == schedule.Dispatch:
-		return "next tick", "", claim.Why
+		return v.nextDue(), "", claim.Why
 	}
 	if text, known := skipTexts[verdict.Why.Reason]; known && !text.details {
 		return "now", "", text.words

@@ -54,7 +54,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 		if refusal != "" {
 			text += ": " + inOneLine(refusal)
 		}
-		advice := " " + goOn(v.Talks) + ": " + retryCommand([]schedule.Verdict{verdict})
+		advice := " " + inText(v.Talks, v.State, retryName([]schedule.Verdict{verdict}))
 		note(&errors, called+" is parked", sentence(Fit(text, 2*itemWidth-Columns(advice)-1))+advice)
 	}
 	for _, row := range v.Rows {

@@ -56,7 +56,7 @@ func pictured() report.Tick {
 // Markdown of a report, drawn as GitHub draws it. -update writes both.
 func TestThePictureInTheReadmeIsASummary(t *testing.T) {
 	t.Parallel()
-	text := report.Of(pictured()).Markdown()
+	text := report.Of(pictured()).Markdown(links)
 	compare(t, filepath.Join("testdata", "summary.md"), text)
 	picture := draw(text)
 	compare(t, filepath.Join("..", "..", ".github", "summary.svg"), picture)

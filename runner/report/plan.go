@@ -8,6 +8,9 @@ import (
 
 // plan adds the table of what a dry run would do, in order.
 func (v view) plan(d *document) {
+	if !v.DryRun || v.planned() == 0 {
+		return
+	}
 	t := table{room: tableRoom, columns: []column{
 		{head: "Would"},
 		{head: "Issue", min: 12, max: 20},
@@ -21,7 +24,7 @@ func (v view) plan(d *document) {
 		t.add(cell(actionWord(verdict.Action)), phrase{v.issueLink(verdict.Issue)}, cell(verdict.Issue.Title),
 			cell(verdict.Issue.State), cell(v.purpose(verdict)))
 	}
-	d.add(t)
+	d.add(section{heading: "The plan", body: document{t}})
 }
 
 // decided returns the verdicts with a decision, at most maxIssues of them, and

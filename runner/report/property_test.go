@@ -28,7 +28,7 @@ func TestTextOfAStateAndAVerdictStaysOnItsPage(t *testing.T) {
 		state := anyState().Draw(t, "state")
 		columns := rapid.IntRange(40, 250).Draw(t, "width")
 		checkPage(t, report.State(state, anyTime().Draw(t, "now")).Text(columns), columns)
-		checkPage(t, report.Verdict(anyVerdict().Draw(t, "verdict"), rapid.Bool().Draw(t, "talks")).Text(columns), columns)
+		checkPage(t, report.Verdict(anyVerdict().Draw(t, "verdict"), rapid.Bool().Draw(t, "talks"), rapid.SampledFrom([]string{"", "branch:symphony-state", "cache:/c", "branch:$(x)"}).Draw(t, "state")).Text(columns), columns)
 	})
 }
 
@@ -60,7 +60,7 @@ func TestAFailedTickNeverLooksLikeNothingToDo(t *testing.T) {
 		tick.Rows = nil
 		doc := decode(t, report.Of(tick))
 		first, _, _ := strings.Cut(report.Of(tick).Text(200), "\n")
-		heading, _, _ := strings.Cut(report.Of(tick).Markdown(), "\n")
+		heading, _, _ := strings.Cut(report.Of(tick).Markdown(links), "\n")
 		if strings.Contains(heading, "⚪") || strings.Contains(heading, "🟢") || strings.Contains(heading, "Nothing") {
 			t.Errorf("%q", heading)
 		}

@@ -19,48 +19,44 @@ func (r Report) Text(width int) string {
 	return w.String()
 }
 
-// Markdown returns the report for the summary of a step, in GitHub's Markdown.
-// It begins with a heading and has an empty line between blocks, so that it can be
-// cut between any two of them.
-func (r Report) Markdown() string {
+// Markdown returns the report for the summary of a step, in GitHub's Markdown. What a
+// person must do comes first, and links lead on. It begins with a heading and has an empty
+// line between blocks, so that it can be cut between any two of them.
+func (r Report) Markdown(l Links) string {
 	w := &markdownWriter{level: "####"}
-	w.print(newView(r.tick).document())
+	v := newView(r.tick)
+	v.page, v.links = true, l
+	w.print(v.document())
 	return w.String()
 }
 
-// document returns the report: the verdict on the tick first, then what was
-// worked on, what a person must do, what was left alone and why, and what it
-// cost. On the page of a plan that has work only the verdict stands open: the
-// summary of the tick itself follows it.
+// document returns the report: the verdict on the tick, what was worked on or would be,
+// what a person must do, what was left alone and why, and what it cost. On a page what a
+// person must do stands first: below the tables nobody sees it on a phone.
 func (v view) document() document {
 	var d document
 	v.headline(&d)
-	if v.DryRun && v.planned() > 0 {
-		var plan document
-		v.issues(&plan)
-		v.plan(&plan)
-		v.rest(&plan)
-		d.add(section{heading: "The plan", folded: true, body: plan})
-		return d
+	if v.page {
+		v.attention(&d)
 	}
 	v.issues(&d)
-	v.rest(&d)
+	v.plan(&d)
+	if !v.page {
+		v.attention(&d)
+	}
+	v.warnings(&d)
+	v.notices(&d)
+	v.notStarted(&d)
+	v.waiting(&d)
+	v.spending(&d)
 	return d
-}
-
-// rest adds all that follows the issues.
-func (v view) rest(d *document) {
-	v.attention(d)
-	v.warnings(d)
-	v.notices(d)
-	v.notStarted(d)
-	v.waiting(d)
-	v.spending(d)
 }
 
 // view is a tick with its indexes. Its methods fill the sections of the report.
 type view struct {
 	Tick
+	page     bool // it is for a page, which has links
+	links    Links
 	worked   map[tracker.ID]bool             // whether an issue has a row
 	verdicts map[tracker.ID]schedule.Verdict // the last one of an issue: a released issue may be started again
 }

@@ -274,6 +274,7 @@ func delivered() report.Tick {
 		}
 		addClaim(t, schedule.Claim{Identifier: "ABC-10", Phase: schedule.Waiting, Due: end.Add(20 * time.Second), Why: "turn_failed: serverOverloaded"}, schedule.NotDue, "waits")
 		t.Notices = []string{noChecks}
+		t.Checks = map[tracker.ID]schedule.Checks{"ABC-2": schedule.ChecksRunning, "ABC-10": schedule.ChecksRed}
 	})
 }
 
@@ -438,14 +439,14 @@ func states() map[string]*schedule.State {
 		"ABC-7": waiting, "ABC-9": refused, "ABC-1": begun, "ABC-0": branch,
 		"ABC-6": {Identifier: "ABC-6", URL: "/repo/.symphony/patches/ABC-6.patch", At: end.Add(-time.Hour)},
 	}
-	full.Conversations = map[tracker.ID]schedule.Conversation{"ABC-9": {Posted: "5f"}}
+	full.Conversations = map[tracker.ID]schedule.Conversation{"ABC-9": {Posted: "5f"}, "ABC-7": {Checks: schedule.ChecksRed}}
 	full.Days = []schedule.Day{
 		{Date: "2025-11-20", Sessions: 40, Usage: schedule.Usage{Input: 9_000_000, Output: 400_000}, Time: 40_000 * time.Second},
 		{Date: "2025-11-21", Sessions: 3, Usage: schedule.Usage{Input: 1000}, Time: 65 * time.Second},
 	}
 	full.History = []schedule.TickRecord{
 		{Started: start.Add(-26 * time.Hour), Ended: start.Add(-25 * time.Hour), Sessions: 2, Done: 1, Tokens: 1_200_000},
-		{Run: "4710", Attempt: 1, Started: start.Add(-time.Hour), Ended: start.Add(-30 * time.Minute), Stopped: "deadline", Sessions: 4, Done: 3, Parked: 1, Tokens: 45_100},
+		{Run: "4710", Attempt: 1, Started: start.Add(-time.Hour), Ended: start.Add(-30 * time.Minute), Stopped: "deadline", Sessions: 4, Done: 3, Failed: 2, Parked: 1, Tokens: 45_100},
 		{Run: "4711", Attempt: 2, Started: start, Ended: end, Sessions: 1, Done: 1, Tokens: 1200},
 	}
 	return map[string]*schedule.State{"empty": empty, "full": full, "past-pause": pastPause, "hostile": hostileState()}

@@ -76,30 +76,34 @@ func phaseRank(phase schedule.Phase) int {
 // days and the last ticks.
 func (v StateView) Text(width int) string {
 	w := newTextWriter(width, v.now)
-	w.print(v.document(Links{}))
+	w.print(v.document(Links{}, false))
 	return w.String()
 }
 
 // Markdown returns the status page that is committed beside the state, in
-// GitHub's Markdown: what [StateView.Text] shows, with links to runs. It depends
-// on the state alone and not on the time at which it is made, so it says no
-// "ago": the page of a state that did not change is the same.
+// GitHub's Markdown: what [StateView.Text] shows, with links to runs. It says when it was
+// made, and its ages are as of then: it is made when the state is saved, and read later.
 func (v StateView) Markdown(l Links) string {
-	w := &markdownWriter{level: "##"}
+	w := &markdownWriter{level: "##", now: v.now}
 	w.lines("# Symphony")
-	w.lines("What is kept between runs, as of the last change. This page is for people: `state.json` beside it is what counts.")
-	w.print(v.document(l))
+	w.lines("As of **" + moment(v.now) + " UTC**, when something changed last; ages are as of then. This page is for people: `state.json` beside it is what counts.")
+	here := l
+	here.Branch = "" // this is its page
+	if places := here.places(); len(places) > 0 {
+		w.print(document{paragraph(places)})
+	}
+	w.print(v.document(l, true))
 	return w.String()
 }
 
 // document returns the state: the claims, what needs a person first, then the
 // spending and the last ticks.
-func (v StateView) document(l Links) document {
+func (v StateView) document(l Links, page bool) document {
 	d := document{paragraph{strong(v.summary())}}
 	if pause := v.state.Pause; pause.Why != "" {
 		d.add(paragraph{strong("Paused"), own(" until "), instantSpan(pause.Until), own("; after that one session tries first whether this is fixed: "), foreign(pause.Why)})
 	}
-	v.parked(&d, l)
+	v.parked(&d, l, page)
 	v.running(&d, l)
 	v.waiting(&d)
 	v.deliveries(&d)
@@ -141,7 +145,7 @@ func (v StateView) in(phases ...schedule.Phase) []schedule.Claim {
 
 // parked adds the claims that wait for a person. The three tables of claims are
 // declared one by one, because they have few columns in common.
-func (v StateView) parked(d *document, l Links) {
+func (v StateView) parked(d *document, l Links, page bool) {
 	claims := v.in(schedule.Parked)
 	if len(claims) == 0 {
 		return
@@ -157,11 +161,14 @@ func (v StateView) parked(d *document, l Links) {
 	for _, c := range claims {
 		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), cell(c.Why))
 	}
+	if page { // a phone shows what is to the left
+		t.move(len(t.columns)-1, 1)
+	}
 	id := "ID"
 	if len(claims) == 1 {
 		id = argument(name(claims[0].Identifier, claims[0].ID))
 	}
-	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, command{goOn(v.talks()), l.retry(id)}}})
+	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, goOnOr(v.talks(), l.state(), id)}})
 }
 
 // talks reports whether the people of an issue were reached, so that the program reads
@@ -226,6 +233,7 @@ func (v StateView) deliveries(d *document) {
 		{head: "Issue", min: 12, max: 20},
 		{head: "Where", min: 12, max: 40, width: titleWidth},
 		{head: "Branch", min: 16, max: 40, drop: 1},
+		{head: "Checks", min: 5, drop: 3},
 		{head: "Pushed", kind: instantColumn, drop: 2},
 		{head: "Refused", min: 14, width: whyWidth, prose: true},
 	}}
@@ -243,7 +251,7 @@ func (v StateView) deliveries(d *document) {
 			where = append(where, own(" being pushed"))
 		}
 		row := tableRow{cells: []phrase{
-			{issueName(p.Identifier, p.id, v.state.Claims[p.id].URL)}, where, branch, instantCell(p.At), cell(inOneLine(p.Refused)),
+			{issueName(p.Identifier, p.id, v.state.Claims[p.id].URL)}, where, branch, cell(string(v.state.Conversations[p.id].Checks)), instantCell(p.At), cell(inOneLine(p.Refused)),
 		}}
 		if p.Number > 0 && p.URL != "" {
 			row.remarks = []remark{{text: p.URL, lines: maxReason, linked: true}}
@@ -274,12 +282,12 @@ func (v StateView) ticks(d *document, l Links) {
 	}
 	t := table{room: shortRoom, short: shownTicks, columns: []column{
 		{head: "Started", kind: instantColumn}, {head: "Took", kind: numberColumn, drop: 2}, {head: "Sessions", kind: numberColumn, drop: 4},
-		{head: "Completed", kind: numberColumn, drop: 5}, {head: "Parked", kind: numberColumn, drop: 6}, {head: "Tokens", kind: numberColumn},
+		{head: "Completed", kind: numberColumn, drop: 5}, {head: "Failed", kind: numberColumn, drop: 7}, {head: "Parked", kind: numberColumn, drop: 6}, {head: "Tokens", kind: numberColumn},
 		{head: "Ended by", min: 8, max: 16, drop: 3}, {head: "Run", drop: 1},
 	}}
 	for _, tick := range slices.Backward(v.state.History) {
 		t.add(instantCell(tick.Started), duration(tick.Ended.Sub(tick.Started)), number(tick.Sessions), number(tick.Done),
-			number(tick.Parked), number(tick.Tokens), cell(tick.Stopped), l.run(tick.Run, tick.Attempt))
+			number(tick.Failed), number(tick.Parked), number(tick.Tokens), cell(tick.Stopped), l.run(tick.Run, tick.Attempt))
 	}
 	d.add(section{heading: "Last ticks that did something", body: document{t}})
 }

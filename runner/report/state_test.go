@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -46,20 +44,31 @@ func TestAStatusPageHasABoundWhateverTheStateHolds(t *testing.T) {
 	}
 }
 
-func TestAStatusPageDoesNotDependOnTheTime(t *testing.T) {
+// TestAStatusPageTellsItsDateAndAgesAsOfThen holds it to one instant: the page is read
+// later than it is made.
+func TestAStatusPageTellsItsDateAndAgesAsOfThen(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		state := anyState().Draw(t, "state")
-		a := report.State(state, anyTime().Draw(t, "now")).Markdown(links)
-		b := report.State(state, anyTime().Draw(t, "later")).Markdown(links)
-		if a != b {
-			t.Errorf("%s\nbecame\n%s", a, b)
+	page := report.State(states()["full"], end).Markdown(links)
+	for _, want := range []string{
+		"As of **2025-11-21 12:00 UTC**, when something changed last; ages are as of then.",
+		"(replica / primary) | Export | 2025-11-20 10:00 (1d02h ago) | 3 | 45.1k |", // parked: what it asks stands to the left
+		"| 2025-11-21 11:57 (3m00s ago) |",                                          // runs
+		"| 2025-11-21 12:01 | 3 | 1.23M |",                                          // is due later: that is no age
+		"| 2025-11-20 10:00 (1d02h ago) |",                                          // delivered
+		"| 2025-11-21 11:00 (1h00m ago) | 30m00s | 4 | 3 | 2 | 1 |",                 // a tick with two failures
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not show %q:\n%s", want, page)
 		}
-	})
+	}
+	if again := report.State(states()["full"], end).Markdown(links); again != page {
+		t.Errorf("the page of the same instant differs:\n%s", again)
+	}
 }
 
 func TestRunsAreLinkedWhereTheyAreKnown(t *testing.T) {
 	t.Parallel()
+	plain := report.Links{Server: "https://github.com", Repository: "acme/shop"}
 	const run = "https://github.com/acme/shop/actions/runs/12/attempts/3"
 	for _, c := range []struct {
 		links   report.Links
@@ -67,11 +76,11 @@ func TestRunsAreLinkedWhereTheyAreKnown(t *testing.T) {
 		attempt int
 		want    string
 	}{
-		{links, "12", 3, run},
-		{links, "12", 0, "https://github.com/acme/shop/actions/runs/12"},
+		{plain, "12", 3, run},
+		{plain, "12", 0, "https://github.com/acme/shop/actions/runs/12"},
 		{report.Links{Server: "https://ghe.example/", Repository: "a/b"}, "12", 1, "https://ghe.example/a/b/actions/runs/12/attempts/1"},
-		{links, "../../evil", 1, ""},
-		{links, "", 1, ""},
+		{plain, "../../evil", 1, ""},
+		{plain, "", 1, ""},
 		{report.Links{}, "12", 1, ""},
 		{report.Links{Server: "https://github.com"}, "12", 1, ""},
 		{report.Links{Server: "https://github.com", Repository: "a/../b"}, "12", 1, ""},

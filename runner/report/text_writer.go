@@ -176,6 +176,7 @@ func (w *textWriter) more(lead string, n int) {
 
 // writeText writes the table. Rows are never wrapped: what does not fit is cut.
 func (t table) writeText(w *textWriter) {
+	t = t.forTerminal()
 	rows := t.rows
 	if t.short > 0 {
 		rows = rows[:min(len(rows), t.short)]

@@ -17,6 +17,10 @@ type Tick struct {
 	DryRun   bool
 	Service  bool // a run of many ticks, one after the other: the report is about all of them
 	Talks    bool // the program reads what people say about issues or pull requests
+	// Scheduled says that a schedule or an event starts each tick, as in Actions: what is due
+	// waits for the next run.
+	Scheduled bool
+	State     string // where the state is, as --state takes it; empty for the default of every command
 
 	Ordered   bool   // a command of a person was taken that may be for another run
 	StartedBy string // the event that started the run, and of whom, as the runner reports it; empty outside Actions
@@ -45,6 +49,7 @@ type Tick struct {
 	// completed when its work is published.
 	Delivers   bool
 	Deliveries map[tracker.ID]schedule.Delivery // those of all runs that are left at the end
+	Checks     map[tracker.ID]schedule.Checks   // of the heads of pull requests, as they were read last
 }
 
 // Row is one issue that was worked on in the tick, over all its sessions.
@@ -118,10 +123,10 @@ type Counts struct {
 func (t Tick) Counts() Counts {
 	c := Counts{Dispatched: t.Spent.Sessions}
 	for _, row := range t.Rows {
-		switch t.issueOutcome(row) {
-		case completed, handedOver:
+		switch {
+		case t.Completed(row):
 			c.Completed++
-		case failed, refused:
+		case t.Failed(row):
 			c.Failed++
 		}
 	}

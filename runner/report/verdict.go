@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 type VerdictView struct {
 	verdict  schedule.Verdict
 	talks    bool
+	state    string
 	standing Standing
 }
 
@@ -76,10 +78,10 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// Verdict returns a view of a verdict in a plan that could or could not read comments, see
-// [Tick].
-func Verdict(v schedule.Verdict, talks bool) VerdictView {
-	return VerdictView{verdict: v, talks: talks}
+// Verdict returns a view of a verdict in a plan that could or could not read comments, with
+// the state at a place; for both see [Tick].
+func Verdict(v schedule.Verdict, talks bool, state string) VerdictView {
+	return VerdictView{verdict: v, talks: talks, state: state}
 }
 
 // Text returns the verdict in a sentence, and what would change it in another.
@@ -163,7 +165,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.BatchSpent:      "It has its turn in the next tick; agent.max_issues_per_tick is the size of the batch.",
 	schedule.TickBudget:      "It has its turn in the next tick; budget.max_tokens_per_tick is the limit.",
 	schedule.DayBudget:       "It has its turn tomorrow (UTC); budget.max_tokens_per_day is the limit.",
-	schedule.Paused:          "Fix the cause. One session tries first after the pause, when the key, login or codex settings change, or after: symphony state resume.",
+	schedule.Paused:          "Fix the cause. One session tries first after the pause, when the key, login or codex settings change, or after: ",
 	schedule.OnHold:          "Fix that, then try again: nothing starts before.",
 	schedule.OutOfTime:       "It has its turn in the next tick; the deadline is the limit.",
 	schedule.Changed:         "It is looked at as a new issue in the same tick.",
@@ -184,11 +186,15 @@ func (v VerdictView) nextStep() string {
 		return ""
 	case reason == "":
 		return "The next tick starts it if a slot is free."
+	case reason == schedule.NotDue && stateCommand(v.state, "") == "":
+		return "To have it due at once, write /symphony retry in a comment on it."
 	case reason == schedule.NotDue:
-		return "To have it due at once, run: symphony state retry " + id
+		return "To have it due at once, run: " + stateCommand(v.state, "retry "+id)
+	case reason == schedule.Paused:
+		return nextSteps[reason] + cmp.Or(stateCommand(v.state, "resume"), "/symphony resume in a comment on it")
 	case reason == schedule.IsParked, reason == schedule.IssueBudget, reason == schedule.RoundsSpent,
 		reason == schedule.Commanded && v.verdict.Action != schedule.Free:
-		return goOn(v.talks) + ": symphony state retry " + id
+		return inText(v.talks, v.state, id)
 	}
 	step := nextSteps[reason]
 	if active := v.standing.Active; len(active) > 0 && (reason == schedule.NotActive || reason == schedule.Terminal) {

@@ -24,6 +24,7 @@ type Conversation struct {
 	Obeyed Mark // the commands up to here are obeyed; zero for those up to Heard
 
 	Pull        string // digest of the pull request when all of it was last read; empty for never
+	Checks      Checks // of the head of the pull request, as they were read last; empty for none, and when it moved since
 	Closed      bool   // the issue is parked because its pull request was closed without a merge
 	Rounds      int    // sessions on what people said, since somebody let the issue go on
 	CheckRounds int    // sessions on checks and conflicts alone, likewise
@@ -36,6 +37,17 @@ type Conversation struct {
 	Sessions int
 	Tokens   int64
 }
+
+// Checks says how the checks of a commit stand, in the word that people are shown.
+type Checks string
+
+// The checks of a commit. The zero value is for a commit without checks, and for what is
+// not known.
+const (
+	ChecksGreen   Checks = "green"
+	ChecksRed     Checks = "red"
+	ChecksRunning Checks = "running"
+)
 
 // Mark is a place in a conversation. A comment may become visible after a later one, so
 // those of the last minutes are known by name.

@@ -35,6 +35,10 @@ func (s *State) Deliver(id tracker.ID, d Delivery) {
 	if s.Deliveries == nil {
 		s.Deliveries = map[tracker.ID]Delivery{}
 	}
+	if c, talks := s.Conversations[id]; talks && c.Checks != "" && d.Head != s.Deliveries[id].Head {
+		c.Checks = "" // those of another commit
+		s.Conversations[id] = c
+	}
 	s.Deliveries[id] = d
 	for len(s.Deliveries) > maxDeliveries {
 		s.dropDelivery(s.oldestDelivery(id))

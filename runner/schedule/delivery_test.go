@@ -37,6 +37,24 @@ func TestADeliveryIsReplacedAndRemoved(t *testing.T) {
 	}
 }
 
+func TestAPushClearsWhatIsKnownOfTheChecks(t *testing.T) {
+	t.Parallel()
+	s := schedule.New(me)
+	s.Deliver("1", published)
+	s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Checks: schedule.ChecksGreen}}
+	next := published
+	next.Pushing = strings.Repeat("b", 40)
+	s.Deliver("1", next) // it has only begun
+	if got := s.Conversations["1"].Checks; got != schedule.ChecksGreen {
+		t.Errorf("before the push: %q", got)
+	}
+	next.Head, next.Pushing = next.Pushing, ""
+	s.Deliver("1", next)
+	if got := s.Conversations["1"].Checks; got != "" {
+		t.Errorf("the new commit is said to be %q", got)
+	}
+}
+
 func TestTheOldestDeliveriesAreDropped(t *testing.T) {
 	t.Parallel()
 	f := simple()

@@ -226,6 +226,7 @@ type TickRecord struct {
 	Stopped  string // why it ended early; empty when it did not
 	Sessions int    // sessions that ended in it
 	Done     int    // issues whose last session in it succeeded
+	Failed   int    // issues whose last session in it failed, or whose work was refused
 	Parked   int    // issues that were parked in it
 	Tokens   int64  // input and output
 }

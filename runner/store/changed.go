@@ -137,6 +137,9 @@ func deliveryVerb(was, is schedule.Delivery) string {
 func conversationVerb(old, new *schedule.State, id tracker.ID) string {
 	was, had := old.Conversations[id]
 	is, has := new.Conversations[id]
+	if old.Deliveries[id].Head != new.Deliveries[id].Head {
+		is.Checks = was.Checks // a push clears them
+	}
 	switch {
 	case reflect.DeepEqual(was, is), claimVerb(old, new, id) != "":
 		return ""

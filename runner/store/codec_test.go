@@ -225,7 +225,10 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"posted": "77c2"`, `"posted": "77\nc2"`, `conversation "a1": a text is too long or not plain`},
 		{`"asked": "Which`, `"asked": "\u001b[2JWhich`, `conversation "a1": a text is too long or not plain`},
 		{`"asked": "Which`, `"asked": "` + strings.Repeat("é", 2000) + `Which`, `conversation "a1": a text is too long`},
-		{`"command": "stop"`, `"command": "merge"`, `conversation "a1": a text is too long or not plain, a mark has too many names, or a command is unknown`},
+		{`"command": "stop"`, `"command": "merge"`, `conversation "a1": a text is too long or not plain, a mark has too many names, or a word is unknown`},
+		{`"checks": "red"`, `"checks": "purple"`, `conversation "a1": a text is too long or not plain, a mark has too many names, or a word is unknown`},
+		{`"failed": 1`, `"failed": -1`, `past tick 1: a count is negative`},
+		{`"failed": 1`, `"failed": 2147483648`, `past tick 1: a count is too large`},
 		{`"by": "kim"`, `"by": "kim\u0007"`, `conversation "a1": a text is too long or not plain`},
 		{`"rounds": 2`, `"rounds": -2`, `conversation "a1": a count is negative`},
 		{`"rounds": 2`, `"rounds": 2147483648`, `conversation "a1": a count is too large`},
@@ -312,7 +315,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 		Sessions: most, Failures: most, Idle: most, Tokens: most,
 	}
 	s.Days = []schedule.Day{{Date: "2026-03-01", Sessions: most, Usage: schedule.Usage{Input: most, Output: most}, Time: most}}
-	s.History = []schedule.TickRecord{{Attempt: most, Sessions: most, Done: most, Parked: most, Tokens: most}}
+	s.History = []schedule.TickRecord{{Attempt: most, Sessions: most, Done: most, Failed: most, Parked: most, Tokens: most}}
 	s.Deliver("1", schedule.Delivery{Number: most})
 	s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Rounds: most, CheckRounds: most, Sessions: most, Tokens: most}}
 
@@ -327,7 +330,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 		Sessions: maxCount, Failures: maxCount, Idle: maxCount, Tokens: schedule.MaxTokens,
 	}
 	want.Days = []schedule.Day{{Date: "2026-03-01", Sessions: maxCount, Usage: full, Time: time.Duration(most).Truncate(time.Second) - time.Second + 854*time.Millisecond}}
-	want.History = []schedule.TickRecord{{Attempt: maxCount, Sessions: maxCount, Done: maxCount, Parked: maxCount, Tokens: schedule.MaxTokens}}
+	want.History = []schedule.TickRecord{{Attempt: maxCount, Sessions: maxCount, Done: maxCount, Failed: maxCount, Parked: maxCount, Tokens: schedule.MaxTokens}}
 	want.Deliver("1", schedule.Delivery{Number: maxCount})
 	want.Conversations = map[tracker.ID]schedule.Conversation{"1": {Rounds: maxCount, CheckRounds: maxCount, Sessions: maxCount, Tokens: schedule.MaxTokens}}
 	if diff := cmp.Diff(want, got); diff != "" {

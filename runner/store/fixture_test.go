@@ -86,7 +86,7 @@ func sample() *schedule.State {
 	s.History = []schedule.TickRecord{
 		{
 			Run: "16383", Attempt: 1, Started: at(0, 7).Add(-time.Hour), Ended: at(9, 0).Add(-time.Hour), Stopped: "the deadline",
-			Sessions: 3, Done: 2, Parked: 1, Tokens: 4321,
+			Sessions: 3, Done: 2, Failed: 1, Parked: 1, Tokens: 4321,
 		},
 		{Started: at(0, 0), Ended: at(1, 0)},
 	}
@@ -102,7 +102,7 @@ func sample() *schedule.State {
 			Heard:  schedule.Mark{At: at(0, 0), IDs: []string{"IC_1@1772366400", "IC_2@1772366401"}, Checks: "8f3a", Conflict: "c0ffee"},
 			Given:  schedule.Mark{At: at(7, 0), IDs: []string{"IC_3@1772366821"}},
 			Parked: schedule.Mark{At: at(8, 0)}, Obeyed: schedule.Mark{At: at(9, 0)},
-			Pull: "91be", Closed: true, Rounds: 2, CheckRounds: 1, Asked: "Which colour?\n\t1. red", Posted: "77c2",
+			Pull: "91be", Checks: schedule.ChecksRed, Closed: true, Rounds: 2, CheckRounds: 1, Asked: "Which colour?\n\t1. red", Posted: "77c2",
 			Ordered: schedule.Order{Command: schedule.CommandStop, By: "kim"},
 			Thread:  "th-0", Sessions: 3, Tokens: 99000,
 		},
@@ -116,7 +116,7 @@ func sample() *schedule.State {
 func sampleOfVersion1() *schedule.State {
 	s := sample()
 	s.Wait = schedule.TrackerWait{}
-	s.Days[0].Time = s.Days[0].Time.Truncate(time.Second)
+	s.Days[0].Time, s.History[0].Failed = s.Days[0].Time.Truncate(time.Second), 0
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
 	s.Deliveries, s.Conversations = nil, nil
 	for id, c := range s.Claims {

@@ -256,7 +256,7 @@ func (d day) validate() error {
 func (p tickRecord) clamped() tickRecord {
 	p.Run = wholeOrEmpty(p.Run, maxName) // a part of a number is another run
 	p.Stopped = oneLine(p.Stopped, maxWhy)
-	for _, n := range []*int{&p.Attempt, &p.Sessions, &p.Done, &p.Parked} {
+	for _, n := range []*int{&p.Attempt, &p.Sessions, &p.Done, &p.Failed, &p.Parked} {
 		*n = min(*n, maxCount)
 	}
 	p.Tokens = min(p.Tokens, schedule.MaxTokens)
@@ -265,13 +265,13 @@ func (p tickRecord) clamped() tickRecord {
 
 func (p tickRecord) validate() error {
 	switch {
-	case max(p.Attempt, p.Sessions, p.Done, p.Parked) > maxCount || p.Tokens > schedule.MaxTokens:
+	case max(p.Attempt, p.Sessions, p.Done, p.Failed, p.Parked) > maxCount || p.Tokens > schedule.MaxTokens:
 		return errors.New("a count is too large")
 	case p != p.clamped():
 		return errors.New("a text is too long or not plain")
 	case !allUTC(p.Started, p.Ended):
 		return errors.New("a time is not in UTC")
-	case min(p.Attempt, p.Sessions, p.Done, p.Parked) < 0 || p.Tokens < 0:
+	case min(p.Attempt, p.Sessions, p.Done, p.Failed, p.Parked) < 0 || p.Tokens < 0:
 		return errors.New("a count is negative")
 	}
 	return nil
@@ -318,6 +318,11 @@ func (c conversation) clamped() conversation {
 	if c.Ordered.By = wholeOrEmpty(c.Ordered.By, maxName); !isCommand(c.Ordered.Command) {
 		c.Ordered = order{}
 	}
+	switch c.Checks {
+	case schedule.ChecksGreen, schedule.ChecksRed, schedule.ChecksRunning:
+	default:
+		c.Checks = "" // not known
+	}
 	return c
 }
 
@@ -355,7 +360,7 @@ func (c conversation) validate() error {
 	case min(c.Rounds, c.CheckRounds, c.Sessions) < 0 || c.Tokens < 0:
 		return errors.New("a count is negative")
 	case !reflect.DeepEqual(c, c.clamped()):
-		return errors.New("a text is too long or not plain, a mark has too many names, or a command is unknown")
+		return errors.New("a text is too long or not plain, a mark has too many names, or a word is unknown")
 	case !allUTC(c.Heard.At, c.Given.At, c.Parked.At, c.Obeyed.At):
 		return errors.New("a time is not in UTC")
 	}

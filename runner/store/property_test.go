@@ -139,7 +139,7 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 			s.History = append(s.History, schedule.TickRecord{
 				Run: text(min(size, maxName)).Draw(t, "run"), Attempt: count().Draw(t, "attempt"),
 				Started: genTime().Draw(t, "started"), Ended: genTime().Draw(t, "ended"), Stopped: text(size).Draw(t, "stopped"),
-				Sessions: count().Draw(t, "sessions"), Done: count().Draw(t, "done"), Parked: count().Draw(t, "parked"), Tokens: int64(count().Draw(t, "tokens")),
+				Sessions: count().Draw(t, "sessions"), Done: count().Draw(t, "done"), Failed: count().Draw(t, "failed"), Parked: count().Draw(t, "parked"), Tokens: int64(count().Draw(t, "tokens")),
 			})
 		}
 		for i := range rapid.IntRange(0, 3).Draw(t, "deliveries") {
@@ -221,7 +221,7 @@ func genConversation(text text, size int) *rapid.Generator[schedule.Conversation
 		}
 		return schedule.Conversation{
 			Heard: mark("heard"), Given: mark("given"), Parked: mark("parked"), Obeyed: mark("obeyed"),
-			Pull: draw("pull"), Closed: rapid.Bool().Draw(t, "closed"), Posted: draw("posted"), Thread: draw("thread"),
+			Pull: draw("pull"), Checks: rapid.SampledFrom([]schedule.Checks{"", schedule.ChecksGreen, schedule.ChecksRed, schedule.ChecksRunning}).Draw(t, "checks"), Closed: rapid.Bool().Draw(t, "closed"), Posted: draw("posted"), Thread: draw("thread"),
 			Ordered: rapid.SampledFrom([]schedule.Order{{}, {Command: schedule.CommandRetry, By: "kim"}, {Command: schedule.CommandPark}}).Draw(t, "ordered"),
 			Asked:   rapid.StringOfN(rapid.RuneFrom([]rune("aé☃𝄞\n\t`<")), 0, -1, maxAsked).Draw(t, "asked"),
 			Rounds:  count().Draw(t, "rounds"), CheckRounds: count().Draw(t, "check rounds"), Sessions: count().Draw(t, "sessions"), Tokens: int64(count().Draw(t, "tokens")),

@@ -119,6 +119,7 @@ type tickRecord struct {
 	Stopped  string    `json:"stopped,omitempty"`
 	Sessions int       `json:"sessions,omitempty"`
 	Done     int       `json:"done,omitempty"`
+	Failed   int       `json:"failed,omitempty"`
 	Parked   int       `json:"parked,omitempty"`
 	Tokens   int64     `json:"tokens,omitempty"`
 }
@@ -137,21 +138,22 @@ type delivery struct {
 }
 
 type conversation struct {
-	ID          tracker.ID `json:"id"`
-	Heard       mark       `json:"heard,omitzero"`
-	Given       mark       `json:"given,omitzero"`
-	Parked      mark       `json:"parked,omitzero"`
-	Obeyed      mark       `json:"obeyed,omitzero"`
-	Pull        string     `json:"pull,omitempty"`
-	Closed      bool       `json:"closed,omitempty"`
-	Rounds      int        `json:"rounds,omitempty"`
-	CheckRounds int        `json:"check_rounds,omitempty"`
-	Asked       string     `json:"asked,omitempty"`
-	Posted      string     `json:"posted,omitempty"`
-	Ordered     order      `json:"ordered,omitzero"`
-	Thread      string     `json:"thread,omitempty"`
-	Sessions    int        `json:"sessions,omitempty"`
-	Tokens      int64      `json:"tokens,omitempty"`
+	ID          tracker.ID      `json:"id"`
+	Heard       mark            `json:"heard,omitzero"`
+	Given       mark            `json:"given,omitzero"`
+	Parked      mark            `json:"parked,omitzero"`
+	Obeyed      mark            `json:"obeyed,omitzero"`
+	Pull        string          `json:"pull,omitempty"`
+	Checks      schedule.Checks `json:"checks,omitempty"`
+	Closed      bool            `json:"closed,omitempty"`
+	Rounds      int             `json:"rounds,omitempty"`
+	CheckRounds int             `json:"check_rounds,omitempty"`
+	Asked       string          `json:"asked,omitempty"`
+	Posted      string          `json:"posted,omitempty"`
+	Ordered     order           `json:"ordered,omitzero"`
+	Thread      string          `json:"thread,omitempty"`
+	Sessions    int             `json:"sessions,omitempty"`
+	Tokens      int64           `json:"tokens,omitempty"`
 }
 
 type order struct {
@@ -222,7 +224,7 @@ func newDelivery(id tracker.ID, d schedule.Delivery) delivery {
 func newConversation(id tracker.ID, c schedule.Conversation) conversation {
 	return conversation{
 		ID: id, Heard: newMark(c.Heard), Given: newMark(c.Given), Parked: newMark(c.Parked), Obeyed: newMark(c.Obeyed),
-		Pull: c.Pull, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: order(c.Ordered),
+		Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: order(c.Ordered),
 		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }
@@ -287,7 +289,7 @@ func (d delivery) toSchedule() schedule.Delivery {
 func (c conversation) toSchedule() schedule.Conversation {
 	return schedule.Conversation{
 		Heard: schedule.Mark(c.Heard), Given: schedule.Mark(c.Given), Parked: schedule.Mark(c.Parked), Obeyed: schedule.Mark(c.Obeyed),
-		Pull: c.Pull, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: schedule.Order(c.Ordered),
+		Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: schedule.Order(c.Ordered),
 		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }

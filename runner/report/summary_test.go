@@ -1,0 +1,173 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// inOrder fails the test unless a page has all texts, each after the one before it.
+func inOrder(t *testing.T, page string, texts ...string) {
+	t.Helper()
+	rest := page
+	for _, text := range texts {
+		_, after, found := strings.Cut(rest, text)
+		if !found {
+			t.Errorf("%q is missing, or stands before another part of\n%s", text, page)
+			return
+		}
+		rest = after
+	}
+}
+
+func TestTheSummaryBeginsWithWhatAPersonMustDo(t *testing.T) {
+	t.Parallel()
+	page := report.Of(inActions(everything())).Markdown(links)
+	inOrder(t, page, "### 🟡", "#### What needs a person", "is parked: the agent asks", schedule.GoOn, "#### Issues", "| [GH-1041]", "#### Warnings", "Not started", "#### Waiting")
+	if lines := strings.Split(page, "\n"); !strings.Contains(strings.Join(lines[:9], "\n"), "What needs a person") {
+		t.Errorf("nobody sees it on a phone:\n%s", page)
+	}
+	// Nothing below a table is read on a terminal, where the end is what people see.
+	inOrder(t, report.Of(everything()).Text(160), "GH-1041", "What needs a person:", schedule.GoOn)
+}
+
+func TestTheSummaryOfADryRunHidesNothing(t *testing.T) {
+	t.Parallel()
+	plan := many(30)
+	plan.DryRun, plan.Rows = true, nil
+	for i := range plan.Verdicts {
+		if i%3 == 0 {
+			plan.Verdicts[i].Action = schedule.Dispatch
+		}
+	}
+	for name, tick := range map[string]report.Tick{"the sample": dryRun(), "many issues": plan} {
+		page := report.Of(inActions(tick)).Markdown(links)
+		if strings.Contains(page, "<details>") {
+			t.Errorf("%s: something is folded:\n%s", name, page)
+		}
+		inOrder(t, page, "### 🔵 Would start", "#### The plan", "| start |")
+	}
+}
+
+func TestTheSummaryLeadsToThePagesOfItsRun(t *testing.T) {
+	t.Parallel()
+	const all = "https://ghe.example/acme/shop/blob/state/of/us/README.md"
+	for _, row := range []struct {
+		links report.Links
+		want  string // the line; empty for none
+	}{
+		{report.Links{}, ""},
+		{report.Links{Server: "https://ghe.example/", Repository: "acme/shop", Branch: "state/of/us"}, "[All issues](" + all + ")"},
+		{
+			report.Links{Server: "https://ghe.example", Repository: "acme/shop", Branch: "state/of/us", Workflow: "tick.yml", Run: "12", Artifact: "symphony-12-1"},
+			"[All issues](" + all + ") · [Run workflow](https://ghe.example/acme/shop/actions/workflows/tick.yml) · [Logs of the sessions](https://ghe.example/acme/shop/actions/runs/12#artifacts)",
+		},
+		{report.Links{Server: "https://ghe.example", Repository: "acme/shop", Run: "12"}, ""}, // nothing is uploaded
+		{report.Links{Server: "https://ghe.example", Repository: "acme/../shop", Branch: "state", Workflow: "tick.yml"}, ""},
+		{report.Links{Server: "javascript:x", Repository: "acme/shop", Branch: "state", Workflow: "tick.yml"}, ""},
+		{report.Links{Server: "https://ghe.example", Repository: "acme/shop", Branch: "a](b", Workflow: "../x", Run: "1/2", Artifact: "x"}, ""},
+	} {
+		page := report.Of(inActions(dryRun())).Markdown(row.links)
+		line := ""
+		for _, text := range strings.Split(page, "\n") {
+			if strings.HasPrefix(text, "[") {
+				line = text
+				break
+			}
+		}
+		if line != row.want {
+			t.Errorf("%+v:\n%q, want\n%q", row.links, line, row.want)
+		}
+	}
+}
+
+// TestInActionsTheNextStepIsARun holds to what people can wait for: no run begins in
+// 10 seconds because something is due then.
+func TestInActionsTheNextStepIsARun(t *testing.T) {
+	t.Parallel()
+	due := func(after time.Duration) report.Tick {
+		return tick(func(t *report.Tick) {
+			next := waits("turn_failed: other", t.Ended.Add(after))
+			t.Rows = []report.Row{row("GH-7", "Carts", schedule.Transient, next)}
+			addClaim(t, schedule.Claim{Identifier: "GH-7", Phase: schedule.Waiting, Due: next.Due}, schedule.NotDue, "waits")
+			addClaim(t, schedule.Claim{Identifier: "GH-8", Phase: schedule.Waiting, Due: next.Due, Why: "no slot"}, schedule.NotDue, "waits")
+		})
+	}
+	for after, want := range map[time.Duration]string{
+		7900 * time.Millisecond: "the next scheduled run |", 5 * time.Minute: "the next scheduled run |",
+		6 * time.Minute: "the first run after 12:06 UTC |", 20 * time.Hour: "the first run after Nov 22 08:00 UTC |",
+	} {
+		page := report.Of(inActions(due(after))).Markdown(links)
+		if !strings.Contains(page, "| retry in "+want) || !strings.Contains(page, "| "+want+" no slot |") || strings.Contains(page, "(in ") || strings.Contains(page, "| in ") {
+			t.Errorf("due in %v:\n%s", after, page)
+		}
+	}
+	worked := report.Of(inActions(delivered())).Markdown(links)
+	if !strings.Contains(worked, "continues in the next scheduled run") || strings.Contains(worked, "next tick") {
+		t.Errorf("what is due at once:\n%s", worked)
+	}
+	if text := report.Of(due(10 * time.Second)).Text(160); !strings.Contains(text, "retry at 12:00:14 (in 10s)") {
+		t.Errorf("a service goes on by itself:\n%s", text)
+	}
+}
+
+func TestTheSummaryTellsTheBranchAndTheChecksOfAPullRequest(t *testing.T) {
+	t.Parallel()
+	page := report.Of(inActions(delivered())).Markdown(links)
+	for _, want := range []string{
+		"| Outcome | Next | Delivered | Branch | Checks | Turns |",
+		"opened | symphony/ABC-1 | not known yet |", // they begin with the push
+		"updated | symphony/ABC-2 | running |",
+		"[\\#3](https://github.com/acme/shop/pull/3) | symphony/ABC-10 | red |",
+		"| symphony/ABC-5 |  |  |", // a branch without a pull request stands once
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q:\n%s", want, page)
+		}
+	}
+}
+
+// TestTheCommandsOfAReportReachItsState holds each place that prints one to where the state
+// is.
+func TestTheCommandsOfAReportReachItsState(t *testing.T) {
+	t.Parallel()
+	for state, option := range map[string]string{
+		"":                                     "",
+		"branch:symphony-state":                " --state branch:symphony-state",
+		"branch:team/state":                    " --state branch:team/state",
+		"branch:$(reboot)":                     " --state branch:NAME",
+		"branch:a b":                           " --state branch:NAME",
+		"file:/var/lib/symphony/state.json":    " --state file:/var/lib/symphony/state.json",
+		"file:/var/lib/it's/state.json":        " --state file:PATH",
+		"cache:/home/runner/cache":             "none", // nobody reaches the cache of a job
+		"branch:" + strings.Repeat("long", 99): " --state branch:NAME",
+	} {
+		parked := tick(func(t *report.Tick) {
+			t.State, t.Parked = state, []tracker.ID{"ABC-9"}
+			addClaim(t, schedule.Claim{Identifier: "ABC-9", Phase: schedule.Parked, Why: question}, schedule.IsParked, question)
+		})
+		errors, _, _ := report.Of(parked).Notes()
+		isParked, isPaused := verdict("ABC-9", "", schedule.Parked, "", schedule.IsParked, question), verdict("ABC-9", "", "", "", schedule.Paused, "paused")
+		for place, text := range map[string]string{
+			"summary": report.Of(parked).Markdown(links), "text": report.Of(parked).Text(160), "annotation": errors[0].Text, "explain": report.Verdict(isParked, true, state).Text(400),
+		} {
+			has := strings.Contains(text, "symphony state retry ABC-9"+option)
+			if option == "none" {
+				has = !strings.Contains(text, "symphony state")
+			} else if option == "" {
+				has = has && !strings.Contains(text, "--state")
+			}
+			if !has || !strings.Contains(text, schedule.GoOn) {
+				t.Errorf("%s, with the state %q:\n%s", place, state, text)
+			}
+		}
+		resume := report.Verdict(isPaused, true, state).Text(400)
+		if option != "none" && !strings.Contains(resume, "symphony state resume"+option) || option == "none" && !strings.Contains(resume, "/symphony resume in a comment") {
+			t.Errorf("with the state %q: %s", state, resume)
+		}
+	}
+}
