@@ -118,8 +118,8 @@ func (s *stateCommand) editClaim(ctx context.Context, name, operation string, ed
 			return claim.Identifier + ": released", nil
 		}
 		if pause := state.Pause; pause.Why != "" && pause.Until.After(time.Now()) {
-			return fmt.Sprintf("%s: due now, but nothing starts until %s (end the pause with: symphony state resume): %s",
-				claim.Identifier, pause.Until.Format(time.RFC3339), pause.Why), nil
+			return fmt.Sprintf("%s: due now, but nothing starts until %s (end the pause with: %s): %s",
+				claim.Identifier, pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.state, "resume"), "symphony state resume"), pause.Why), nil
 		}
 		return claim.Identifier + ": due now", nil
 	})

@@ -1,10 +1,15 @@
 package report
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
+
+// plainPlace matches the names of files and branches that a shell reads as they are.
+var plainPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$`) })
 
 // goOn tells how to let a parked issue go on where people can, or cannot, talk to the
 // program.
@@ -17,7 +22,7 @@ func goOn(talks bool) string {
 
 // goOnOr tells the same, and the command that does it; state is that of [Tick].
 func goOnOr(talks bool, state, id string) block {
-	line := stateCommand(state, "retry "+id)
+	line := StateCommand(state, "retry "+id)
 	if line == "" {
 		return paragraph{own(goOn(talks))}
 	}
@@ -26,16 +31,16 @@ func goOnOr(talks bool, state, id string) block {
 
 // inText returns [goOnOr] as running text.
 func inText(talks bool, state, id string) string {
-	if line := stateCommand(state, "retry "+id); line != "" {
+	if line := StateCommand(state, "retry "+id); line != "" {
 		return goOn(talks) + " Or run: " + line
 	}
 	return goOn(talks)
 }
 
-// stateCommand returns the command that people run to change the state, which is as they
+// StateCommand returns the command that people run to change the state, which is as they
 // can copy it; empty if no command of theirs reaches it, as in the cache of a job. Words
 // that a shell may read as more than that are left to them.
-func stateCommand(state, words string) string {
+func StateCommand(state, words string) string {
 	command := "symphony state " + words
 	kind, place, _ := strings.Cut(state, ":")
 	switch {
@@ -44,7 +49,7 @@ func stateCommand(state, words string) string {
 	case kind == "cache":
 		return ""
 	}
-	if !plainPath().MatchString(strings.TrimPrefix(place, "/")) || len(place) > 200 {
+	if !plainPlace().MatchString(place) {
 		place = map[string]string{"branch": "NAME"}[kind]
 		if place == "" {
 			place = "PATH"

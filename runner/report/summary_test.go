@@ -142,6 +142,7 @@ func TestTheCommandsOfAReportReachItsState(t *testing.T) {
 		"branch:$(reboot)":                     " --state branch:NAME",
 		"branch:a b":                           " --state branch:NAME",
 		"file:/var/lib/symphony/state.json":    " --state file:/var/lib/symphony/state.json",
+		"file:.symphony/state.json":            " --state file:.symphony/state.json",
 		"file:/var/lib/it's/state.json":        " --state file:PATH",
 		"cache:/home/runner/cache":             "none", // nobody reaches the cache of a job
 		"branch:" + strings.Repeat("long", 99): " --state branch:NAME",

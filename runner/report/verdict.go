@@ -186,12 +186,12 @@ func (v VerdictView) nextStep() string {
 		return ""
 	case reason == "":
 		return "The next tick starts it if a slot is free."
-	case reason == schedule.NotDue && stateCommand(v.state, "") == "":
+	case reason == schedule.NotDue && StateCommand(v.state, "") == "":
 		return "To have it due at once, write /symphony retry in a comment on it."
 	case reason == schedule.NotDue:
-		return "To have it due at once, run: " + stateCommand(v.state, "retry "+id)
+		return "To have it due at once, run: " + StateCommand(v.state, "retry "+id)
 	case reason == schedule.Paused:
-		return nextSteps[reason] + cmp.Or(stateCommand(v.state, "resume"), "/symphony resume in a comment on it")
+		return nextSteps[reason] + cmp.Or(StateCommand(v.state, "resume"), "/symphony resume in a comment on it")
 	case reason == schedule.IsParked, reason == schedule.IssueBudget, reason == schedule.RoundsSpent,
 		reason == schedule.Commanded && v.verdict.Action != schedule.Free:
 		return inText(v.talks, v.state, id)
