@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -107,6 +108,7 @@ type linearProject struct {
 	states        []trackertest.Object
 	issues        []trackertest.Object
 	comments      map[string][]trackertest.Object // by id of the issue
+	said          int                             // by people
 }
 
 func newLinear(t testing.TB) *linearProject {
@@ -139,6 +141,29 @@ func newLinear(t testing.TB) *linearProject {
 			l.issues[i]["state"] = l.states[s]
 			return trackertest.Object{"success": true}
 		}),
+		"comments": trackertest.Resolver(func(a map[string]any) any {
+			all := slices.Concat(slices.Collect(maps.Values(l.comments))...)
+			return trackertest.Connection(trackertest.Filter(all, a["filter"]), nil)(a)
+		}),
+		"commentCreate": trackertest.Resolver(func(a map[string]any) any {
+			input := a["input"].(map[string]any)
+			issue := slices.IndexFunc(l.issues, func(o trackertest.Object) bool { return o["id"] == input["issueId"] })
+			if issue < 0 {
+				return errors.New("Entity not found")
+			}
+			l.say(issue, fmt.Sprint(input["id"]), keysOwner, fmt.Sprint(input["body"]))
+			return trackertest.Object{"success": true}
+		}),
+		"commentUpdate": trackertest.Resolver(func(a map[string]any) any {
+			for _, list := range l.comments {
+				if i := slices.IndexFunc(list, func(o trackertest.Object) bool { return o["id"] == a["id"] }); i >= 0 {
+					at := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+					list[i]["body"], list[i]["updatedAt"], list[i]["editedAt"] = a["input"].(map[string]any)["body"], at, at
+					return trackertest.Object{"success": true}
+				}
+			}
+			return errors.New("Entity not found")
+		}),
 	}
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.answer(w, r, root) }))
 	t.Cleanup(l.Close)
@@ -162,18 +187,35 @@ func (l *linearProject) add(text string) {
 	})
 }
 
+// keysOwner is the person whose key the program has.
+const keysOwner = "kim"
+
 // comment has a member comment on an issue.
 func (l *linearProject) comment(number int, by, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	issue := l.issues[number-1]
-	id, at := issue["id"].(string), time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
-	said := fmt.Sprintf("0c0ffee0-0000-4000-8000-%012d", len(l.comments[id])+1)
+	l.said++
+	l.say(number-1, fmt.Sprintf("0c0ffee0-0000-4000-8000-%012d", l.said), by, text)
+}
+
+// say adds a comment with an id to an issue. l.mu must be held.
+func (l *linearProject) say(issue int, said, by, text string) {
+	id, at := l.issues[issue]["id"].(string), time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 	l.comments[id] = append([]trackertest.Object{{ // the newest comes first
 		"id": said, "body": text, "url": "https://linear.app/acme/comment/" + said, "createdAt": at, "updatedAt": at, "editedAt": nil,
-		"user":     trackertest.Object{"displayName": by, "active": true, "guest": false, "app": false, "isMe": false},
-		"botActor": trackertest.Object(nil), "externalUser": trackertest.Object(nil),
+		"user":     trackertest.Object{"displayName": by, "active": true, "guest": false, "app": false, "isMe": by == keysOwner},
+		"botActor": trackertest.Object(nil), "externalUser": trackertest.Object(nil), "issue": trackertest.Object{"id": id}, "reactions": []trackertest.Object{},
 	}}, l.comments[id]...)
+}
+
+// texts returns what was said on an issue, the latest first.
+func (l *linearProject) texts(number int) (texts []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.comments[l.issues[number-1]["id"].(string)] {
+		texts = append(texts, fmt.Sprint(c["body"]))
+	}
+	return texts
 }
 
 // move has a person give an issue a state.

@@ -175,6 +175,42 @@ func TestRaidSpeaksByEveryPathWithEveryToken(t *testing.T) {
 	}
 }
 
+// TestTheOwnerOfALinearKeyIsHeardAndTheirAgentIsNot lets the agent answer its own question
+// and give orders with the key of a person, who then says the same.
+func TestTheOwnerOfALinearKeyIsHeardAndTheirAgentIsNot(t *testing.T) {
+	t.Parallel()
+	l := newLinear(t)
+	p := newProject(t, agentCommand(t), nil)
+	p.env = append(p.env, "LINEAR_API_KEY="+linearKey)
+	p.replace("kind: file", "kind: linear\n  endpoint: "+l.URL+"\n  project_slug: 0c79b11b75ea\n  active_states: [Todo]\n  terminal_states: [Done]\nfeedback: {label: \"\"}\nagent: {max_turns: 1}")
+	const issue = "5b2f7d3e-0000-4000-8000-000000000001"
+	says := func(query string) string {
+		return useTool("linear_graphql", mustJSON(t, map[string]any{"query": query}))
+	}
+	l.add("- [ ] Run `true`\n" +
+		says(`mutation { commentCreate(input: {issueId: "`+issue+`", body: "/symphony resume"}) { success } }`) +
+		says(`mutation { commentCreate(input: {issueId: "`+issue+`", id: "0c0ffee0-0000-4000-8000-00000000000f", body: "Red."}) { success } }`) +
+		says(`mutation { commentUpdate(id: "0c0ffee0-0000-4000-8000-000000000001", input: {body: "OVERWRITTEN"}) { success } }`) +
+		useTool("ask", `{"question":"Which colour?"}`) + "\n## Next turn\n\n- [ ] Run `echo red > colour.txt`\n")
+	l.comment(1, keysOwner, "Written before.")
+	l.comments[issue][0]["createdAt"], l.comments[issue][0]["updatedAt"] = "2026-03-01T12:00:00.000Z", "2026-03-01T12:00:00.000Z"
+	out := p.ok("--once").stdout
+	for range 2 {
+		out += p.ok("--once").stdout
+	}
+	if got := strings.Count(out, "1 issue worked on"); got != 1 || !strings.Contains(out, "the agent asks: Which colour?") {
+		t.Fatalf("%d sessions:\n%s\n%q", got, out, l.texts(1))
+	}
+	all := strings.Join(l.texts(1), "\n--\n")
+	if !strings.Contains(all, "/symphony resume") || !strings.Contains(all, "Red.") || !strings.Contains(all, "The agent asks:") || strings.Contains(all, "OVERWRITTEN") {
+		t.Errorf("this shows little, or a person's comment was changed:\n%s", all)
+	}
+	l.comment(1, keysOwner, "Red.") // the same words count from the person
+	if answered := p.ok("--once").stdout; !strings.Contains(answered, "1 issue worked on") {
+		t.Errorf("the owner of the key is not heard:\n%s", answered)
+	}
+}
+
 // TestAMarkThatAPersonPastesIsSaid has a person with write access post a copy of what the
 // agent said: it does not count, and the report says how it would.
 func TestAMarkThatAPersonPastesIsSaid(t *testing.T) {
