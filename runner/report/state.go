@@ -86,7 +86,7 @@ func (v StateView) Text(width int) string {
 func (v StateView) Markdown(l Links) string {
 	w := &markdownWriter{level: "##", now: v.now}
 	w.lines("# Symphony")
-	w.lines("As of **" + moment(v.now) + " UTC**, when something changed last; ages are as of then. This page is for people: `state.json` beside it is what counts.")
+	w.lines("What is kept between runs, as of **" + moment(v.now) + " UTC**, when it changed last; ages are as of then. This page is for people: `state.json` beside it is what counts.")
 	here := l
 	here.Branch = "" // this is its page
 	if places := here.places(); len(places) > 0 {
