@@ -118,6 +118,9 @@ func (s *Server) eventsOf(path string) http.HandlerFunc {
 // stream sends updates to a page as server-sent events, until it hangs up, is too slow or
 // the server ends. next returns the next update, nil for none.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, next func(*snapshot) *update) {
+	if r.Method == http.MethodHead {
+		return // there is nothing to wait for
+	}
 	wake, leave, ok := s.clients.join()
 	if !ok {
 		w.Header().Set("Retry-After", "5")
@@ -146,7 +149,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, next func(*snaps
 			select {
 			case <-wake:
 				waiting = false
-			case <-time.After(heartbeat):
+			case <-time.After(s.heartbeat):
 				if !send(":\n\n") {
 					return
 				}

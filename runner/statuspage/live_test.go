@@ -102,6 +102,40 @@ func TestAPageThatIsOpenedBeforeTheStateIsReadGetsItThen(t *testing.T) {
 	}
 }
 
+func TestAPageWithoutNewsIsSentASignOfLife(t *testing.T) {
+	t.Parallel()
+	s, url := serve(t, sample())
+	s.every, s.heartbeat = time.Millisecond, time.Millisecond
+	client := http.Client{Timeout: time.Minute} // which is the failure
+	answer, err := client.Get(url + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	signs := 0
+	for signs < 3 && lines.Scan() {
+		if lines.Text() == ":" { // a comment, which a browser ignores
+			signs++
+		}
+	}
+	if signs < 3 {
+		t.Errorf("%d signs of life, then %v", signs, lines.Err())
+	}
+}
+
+func TestALookAtTheHeadersOfUpdatesIsNoOpenPage(t *testing.T) {
+	t.Parallel()
+	_, url := serve(t, sample())
+	client := http.Client{Timeout: time.Minute}
+	for range maxClients + 1 {
+		if answer, err := client.Head(url + "/events"); err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatal(answer, err)
+		}
+	}
+}
+
 func TestTheNumberOfOpenPagesIsBounded(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, sample())

@@ -16,12 +16,13 @@ import (
 // Server shows the latest progress of a run. It reads nothing else and changes nothing;
 // a refresh asks the run for an early poll.
 type Server struct {
-	redactor *redact.Redactor
-	refresh  chan<- struct{}
-	latest   atomic.Pointer[snapshot] // nil until the state is read
-	clients  *clients
-	every    time.Duration // between two updates of a page at least
-	patience time.Duration // with a page that is slow
+	redactor  *redact.Redactor
+	refresh   chan<- struct{}
+	latest    atomic.Pointer[snapshot] // nil until the state is read
+	clients   *clients
+	every     time.Duration // between two updates of a page at least
+	heartbeat time.Duration // between two signs of life of a page without updates
+	patience  time.Duration // with a page that is slow
 }
 
 // snapshot is one progress, and what was made of it so far.
@@ -33,7 +34,7 @@ type snapshot struct {
 // New returns a server that hides what the redactor hides. A request for an early poll
 // sends to refresh, unless one is waiting there: it must have a capacity.
 func New(r *redact.Redactor, refresh chan<- struct{}) *Server {
-	return &Server{redactor: r, refresh: refresh, clients: newClients(), every: updateEvery, patience: patience}
+	return &Server{redactor: r, refresh: refresh, clients: newClients(), every: updateEvery, heartbeat: heartbeat, patience: patience}
 }
 
 // Show replaces what the server shows.
