@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -31,17 +30,15 @@ func (l *loop) logOptions(w *worker, issue tracker.Issue, claim schedule.Claim) 
 	return o
 }
 
-// endLog ends the event log of a session, and writes the page of a log that is kept for
-// people who do not have this program.
-func (l *loop) endLog(log *attempt.EventLog, o schedule.Outcome) schedule.Outcome {
-	o = log.End(o)
+// writePage writes the page of an event log that is kept for people who do not have this
+// program.
+func (l *loop) writePage(w *worker, log *attempt.EventLog) {
 	if log == nil || l.Logs == "" || !l.Pages {
-		return o
+		return
 	}
 	if err := transcript.WritePageOf(l.Logs, log.Name, l.Redact); err != nil {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("the event log has no page: %v", err))
+		w.log.Warn("the event log has no page", "error", err)
 	}
-	return o
 }
 
 // pruneEvery is how often old event logs are looked for while sessions end: each time all

@@ -130,9 +130,10 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, logs attemp
 		log.append(u)
 		updates.put(u)
 	})
-	outcome = l.endLog(job.EventLog, handOver(ctx, job, to, outcome))
+	outcome = job.EventLog.End(handOver(ctx, job, to, outcome))
 	updates.close()
 	l.inbox <- exited{w, outcome, log}
+	l.writePage(w, job.EventLog) // only now: nothing waits for it but the end of the run
 	l.pruneLogs()
 }
 

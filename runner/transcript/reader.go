@@ -149,7 +149,7 @@ func (r *Reader) unfinished() []Entry {
 // lines have none or one.
 func (r *Reader) Line(line []byte) []Entry {
 	line = bytes.TrimSpace(line)
-	if len(line) == 0 {
+	if len(line) == 0 || isPiece(line) {
 		return nil
 	}
 	var l Line
@@ -183,6 +183,15 @@ func (r *Reader) Line(line []byte) []Entry {
 		return r.onSent(m)
 	}
 	return r.onReceived(m)
+}
+
+// isPiece reports whether a line is a message with a piece of a text, of which a whole log
+// has most. It comes as a whole later.
+func isPiece(line []byte) bool {
+	const head = 120 // bytes in which the method is; in a string its quotes have backslashes
+	_, method, _ := bytes.Cut(line[:min(len(line), head)], []byte(`"method":"`))
+	method, _, _ = bytes.Cut(method, []byte(`"`))
+	return bytes.HasSuffix(method, []byte("elta"))
 }
 
 // maxMillis bounds the time of a line: a forged one could not be added to a date.

@@ -97,6 +97,17 @@ func TestWhatTheAgentDoesIsKnownUntilItEnds(t *testing.T) {
 	}
 }
 
+func TestPiecesOfATextAreNotShown(t *testing.T) {
+	t.Parallel()
+	log := `{"t_ms":1,"dir":"<","msg":{"method":"item/agentMessage/delta","params":{"delta":"hel"}}}
+{"t_ms":2,"dir":"<","msg":{"method":"item/completed","params":{"item":{"type":"agentMessage","text":"\"method\":\"elta\""}}}}
+{"t_ms":9,"outcome":{"class":"done"}}
+`
+	if diff := cmp.Diff([]string{"message: message", "outcome: the session ended well"}, titles(t, log)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // titles returns what a log shows, in one line for each entry.
 func titles(t testing.TB, log string) (all []string) {
 	t.Helper()
