@@ -10,8 +10,11 @@
 // each other, on the tracker and on the environment: repository.go and delivery.go
 // decode it last. warnings.go finds misspelt keys and credentials in the file.
 //
-// [Parse] is the pure part. [Source] reads the file for it, again before every pass:
-// it keeps the last good workflow when an edit is bad, and returns the error.
+// [Parse] is the pure part, and [Inspect] what it is made of: it returns everything that can
+// be said about a file that is wrong, with the line and column of each problem, for `symphony
+// validate`. frontmatter.go reads the YAML and finds what has no meaning in it. [Source]
+// reads the file for both, again before every pass: it keeps the last good workflow when an
+// edit is bad, and returns the error.
 //
 // The package decides what a file means and whether it can be used at all. It
 // never renders the prompt, connects to a tracker or looks for Codex, and it

@@ -119,10 +119,11 @@ var (
 	unknownAnchor = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^unknown anchor '(.*)' referenced$`) })
 )
 
-// Up to this size of the front matter the line of a syntax error is looked for.
+// Up to this size of the front matter the line of a syntax error is looked for: it is parsed
+// once for each line.
 const (
-	maxExactLines = 400
-	maxExactBytes = 16 << 10
+	maxExactLines = 200
+	maxExactBytes = 8 << 10
 )
 
 // syntaxProblem returns the problem of YAML that cannot be parsed. The line of yaml.v3 is
