@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
@@ -75,5 +77,32 @@ func TestWhatAFileHoldsCannotControlATerminal(t *testing.T) {
 		if text := r.stdout + r.stderr; untrusted.Lines(text) != text {
 			t.Errorf("the %s controls a terminal:\n%q", format, text)
 		}
+	}
+}
+
+// TestValidateOnlyReads validates with a token that may read everything and write nothing.
+func TestValidateOnlyReads(t *testing.T) {
+	t.Parallel()
+	g := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: "ghs_0123456789abcdefTOKEN"})
+	g.Commit("main", map[string]string{"README.md": "# Shop\n"})
+	g.AddIssue(githubtest.Issue{Title: "Carts forget", Labels: []string{"symphony"}})
+	p := newProject(t, scripted(t, t.TempDir()), nil)
+	p.replace("kind: file", "kind: github\n  required_labels: [symphony]\ndelivery:\n  hand_over: {remove_label: symphony}")
+	p.env = append(p.env, g.Env()...)
+	g.Archive(true)
+	before := len(g.Log())
+	r := p.ok("validate", "--state", "branch:symphony-state")
+	if want := "github acme/shop, 1 candidate in open\n"; !strings.Contains(r.stdout, want) {
+		t.Errorf("want %q in:\n%s", want, r.stdout)
+	}
+	reads := 0
+	for _, request := range g.Log()[before:] {
+		if !strings.HasPrefix(request, "GET ") && !strings.HasSuffix(request, "/graphql") && !strings.Contains(request, "git-upload-pack") {
+			t.Errorf("validate sends %s", request)
+		}
+		reads++
+	}
+	if reads < 3 {
+		t.Errorf("%d requests: %q", reads, g.Log()[before:])
 	}
 }
