@@ -48,7 +48,8 @@ var environmentMeanings = []row{
 	{"GH_TOKEN", "token for log --run, before GITHUB_TOKEN and that of gh"},
 	{"GH_CONFIG_DIR, XDG_CONFIG_HOME", "where gh keeps its token, if not in ~/.config/gh"},
 	{"TMPDIR", "where temporary folders are made, if not in /tmp"},
-	{"TERM=dumb, NO_COLOR, CI", "plain logs in place of the live display"},
+	{"TERM=dumb, NO_COLOR", "no colors, and plain logs in place of the live display"},
+	{"CI", "plain logs in place of the live display"},
 }
 
 // help prints the help of a command.

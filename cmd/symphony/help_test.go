@@ -129,6 +129,15 @@ func TestHelpNamesEveryVariableThatTheProgramReads(t *testing.T) {
 	if read < 15 {
 		t.Errorf("only %d calls of getenv were found", read)
 	}
+	named := map[string]bool{}
+	for _, r := range environmentMeanings {
+		for name := range strings.SplitSeq(r.term, ", ") {
+			if named[name] {
+				t.Errorf("the help says twice what %s is for", name)
+			}
+			named[name] = true
+		}
+	}
 }
 
 func TestTheVersionSaysWhatTheProgramWasBuiltFrom(t *testing.T) {
