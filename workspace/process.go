@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Process is a running agent. Read reads its stdout and Write writes its stdin,
@@ -96,6 +98,10 @@ func (p *Process) Stderr() string { return p.session.output.String() }
 // it started is dead.
 func (p *Process) Done() <-chan struct{} { return p.session.done }
 
+// maxCommand bounds the part of a command that an error shows, in runes. What follows the
+// program is the posture, which takes some thousand.
+const maxCommand = 100
+
 // Err waits for Done and returns how the agent ended: nil for exit status 0, else
 // an [*ExitError], which is also [ErrNotFound] when the shell did not find the
 // command or may not run it.
@@ -104,7 +110,7 @@ func (p *Process) Err() error {
 	var exit *ExitError
 	if errors.As(p.session.exitErr, &exit) && (exit.Code == 126 || exit.Code == 127) {
 		return fmt.Errorf("%w: install codex where `bash -lc 'command -v codex; echo $PATH'` finds it, as with npm install --global @openai/codex, or give codex.command an absolute path: run %q: %w",
-			ErrNotFound, p.command, exit)
+			ErrNotFound, untrusted.OneLine(p.command, maxCommand), exit)
 	}
 	return p.session.exitErr
 }

@@ -68,9 +68,10 @@ func TestEverythingThatAnAgentWroteIsReadBeforeTheEnd(t *testing.T) {
 
 func TestACommandThatIsNotFoundIsReportedAsSuch(t *testing.T) {
 	t.Parallel()
-	p, _ := start(t, open(t, Hooks{}), "no-such-codex app-server")
+	posture := strings.Repeat(" -c 'a=true'", 500) // nobody reads it in an error
+	p, _ := start(t, open(t, Hooks{}), "no-such-codex app-server"+posture)
 	err := p.Err()
-	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "bash -lc 'command -v codex") || !strings.Contains(err.Error(), "no-such-codex") {
+	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "bash -lc 'command -v codex") || !strings.Contains(err.Error(), `run "no-such-codex app-server -c`) || len(err.Error()) > 600 {
 		t.Error(err)
 	}
 }
