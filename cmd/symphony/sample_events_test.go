@@ -40,10 +40,13 @@ func TestTheSamplesRunTheFilesOfTheDefaultBranch(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"github.yml", "linear.yml"} {
 		f := readSample(t, name)
-		for _, event := range []string{"pull_request_target", "pull_request", "push"} {
+		for _, event := range []string{"pull_request_target", "push"} {
 			if _, listens := f.On[event]; listens {
 				t.Errorf("%s is started by %s", name, event)
 			}
+		}
+		if types := fmt.Sprint(f.On["pull_request"]); types != "map[types:[closed]]" { // not by what is pushed to one
+			t.Errorf("%s is started by pull requests: %s", name, types)
 		}
 		var checkouts []step
 		for _, s := range f.Jobs.Tick.Steps {
@@ -51,8 +54,8 @@ func TestTheSamplesRunTheFilesOfTheDefaultBranch(t *testing.T) {
 				checkouts = append(checkouts, s)
 			}
 		}
-		const review = "github.event_name %s 'pull_request_review'"
-		if len(checkouts) != 2 || checkouts[0].If != fmt.Sprintf(review, "!=") || checkouts[1].If != fmt.Sprintf(review, "==") ||
+		const ofPull = "startsWith(github.event_name, 'pull_request')"
+		if len(checkouts) != 2 || checkouts[0].If != "${{ !"+ofPull+" }}" || checkouts[1].If != ofPull ||
 			checkouts[1].With["ref"] != "${{ github.event.pull_request.base.repo.default_branch }}" {
 			t.Errorf("%s checks out %+v", name, checkouts)
 		}
@@ -72,6 +75,8 @@ const (
 		"comment":{"author_association":"MEMBER","body":"Use blue."}}`
 	ourReview = `{"action":"submitted","sender":{"type":"User"},"review":{"author_association":"OWNER","state":"changes_requested"},
 		"pull_request":{"head":{"ref":"symphony/GH-7","repo":{"full_name":"acme/shop"}},"base":{"repo":{"default_branch":"main"}}}}`
+	ourMerge = `{"action":"closed","sender":{"type":"User"},
+		"pull_request":{"merged":true,"head":{"ref":"symphony/GH-7","repo":{"full_name":"acme/shop"}},"base":{"repo":{"default_branch":"main"}}}}`
 	ourSuite = `{"action":"completed","check_suite":{"head_branch":"symphony/GH-7","conclusion":"failure"}}`
 	ourRun   = `{"action":"completed","workflow_run":{"head_branch":"symphony/GH-7","conclusion":"failure","head_repository":{"full_name":"acme/shop"}}}`
 	ourLabel = `{"action":"labeled","label":{"name":"symphony"},"issue":{"number":7}}`
@@ -111,6 +116,12 @@ func TestOnlyEventsThatMayBeWorkCostAJob(t *testing.T) {
 		"a review of a bot":                    {"pull_request_review", ourReview, `"type":"User"`, `"type":"Bot"`, ""},
 		"a review of a fork":                   {"pull_request_review", ourReview, "acme/shop", "mallory/shop", ""},
 		"a review of another branch":           {"pull_request_review", ourReview, "symphony/GH-7", "fix", ""},
+		"a merge":                              {"pull_request", ourMerge, "", "", "github linear"},
+		"a pull request that is closed":        {"pull_request", ourMerge, `"merged":true`, `"merged":false`, "github linear"},
+		"a push to a pull request":             {"pull_request", ourMerge, `"closed"`, `"synchronize"`, ""},
+		"a merge of another branch":            {"pull_request", ourMerge, "symphony/GH-7", "fix", ""},
+		"a merge of a fork":                    {"pull_request", ourMerge, "acme/shop", "mallory/shop", ""},
+		"a merge of a fork that is gone":       {"pull_request", ourMerge, `{"full_name":"acme/shop"}`, "null", ""},
 		"a failed check":                       {"check_suite", ourSuite, "", "", "github linear"},
 		"a green check":                        {"check_suite", ourSuite, "failure", "success", ""},
 		"a failed check of another branch":     {"check_suite", ourSuite, "symphony/GH-7", "main", ""},
