@@ -41,7 +41,7 @@ func (l *loop) listen(ctx context.Context) {
 		return
 	}
 	now := time.Now()
-	rules := feedback.Rules{Bots: l.wf.Settings.Feedback.Bots, Drafts: l.wf.Settings.Delivery.Draft}
+	rules := feedback.Rules{Bots: l.wf.Settings.Feedback.Bots}
 	var unknown []tracker.ID
 	for _, t := range topics {
 		h := heard[t.ID]

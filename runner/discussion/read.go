@@ -167,7 +167,7 @@ func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
 	}
 	return &feedback.Pull{
 		Standing: standing[s.Checks],
-		Number:   s.Number, URL: s.URL, Branch: s.HeadRef, State: state, By: s.By, Draft: s.Draft,
+		Number:   s.Number, URL: s.URL, Branch: s.HeadRef, State: state, By: s.By, Drafted: s.Drafted,
 		Head: s.Head, Ours: t.Head, Base: s.Base, For: t.Base, Conflicts: s.Mergeable == "CONFLICTING",
 	}
 }

@@ -23,8 +23,7 @@ const (
 
 // Rules say whose word counts besides that of people with write access.
 type Rules struct {
-	Bots   []string // logins
-	Drafts bool     // the program opens its pull requests as drafts
+	Bots []string // logins
 }
 
 // News is what was said about an issue that nobody has answered.
@@ -193,7 +192,7 @@ func (n *News) readPull(p *Pull, c schedule.Conversation, rules Rules, said bool
 	}
 	moved := p.For != "" && p.Base != p.For
 	if p.Complete { // otherwise it was said when it was read
-		n.Ignored = append(n.Ignored, p.changes(moved, rules.Drafts)...)
+		n.Ignored = append(n.Ignored, p.changes(moved)...)
 	}
 	f := failuresOf(p, now)
 	if f.digest != "" && f.digest != c.Heard.Checks && (f.ended || said) {
@@ -215,12 +214,12 @@ func (n *News) readPull(p *Pull, c schedule.Conversation, rules Rules, said bool
 
 // changes says what people changed of a pull request that the program goes on with as it
 // was; moved tells that they changed its base.
-func (p *Pull) changes(moved, drafts bool) (sentences []string) {
+func (p *Pull) changes(moved bool) (sentences []string) {
 	if moved {
 		sentences = append(sentences, fmt.Sprintf("somebody changed the base of %s from %s to %s: the work goes on against %s, and whether it conflicts with %s is not looked at", p.URL, p.For, p.Base, p.For, p.Base))
 	}
-	if p.Draft && !drafts {
-		sentences = append(sentences, fmt.Sprintf("%s is a draft: what is said there counts all the same", p.URL))
+	if p.Drafted != "" {
+		sentences = append(sentences, fmt.Sprintf("%s made %s a draft: what is said there counts all the same", untrusted.OneLine(p.Drafted, 40), p.URL))
 	}
 	if p.Ours != "" && p.Head != p.Ours {
 		sentences = append(sentences, fmt.Sprintf("somebody pushed to the branch of %s: the checks of their commit are theirs, and the next session begins with it", p.URL))

@@ -76,7 +76,7 @@ func TestWhatCountsAsWork(t *testing.T) {
 		"a conflict":                           {open(Pull{Conflicts: true, Base: "main"}), schedule.RoundChecks, "conflict", ""},
 		"another base":                         {open(Pull{Base: "next", For: "main"}), "", "", "somebody changed the base of https://example.org/pull/7 from main to next"},
 		"a conflict with another base":         {open(Pull{Base: "next", For: "main", Conflicts: true}), "", "", "whether it conflicts with next is not looked at"},
-		"a draft":                              {open(Pull{Draft: true}), "", "", "https://example.org/pull/7 is a draft: what is said there counts all the same"},
+		"a draft":                              {open(Pull{Drafted: "kim"}), "", "", "kim made https://example.org/pull/7 a draft: what is said there counts all the same"},
 		"more comments than are read":          {World{Comments: tracker.Comments{Omitted: true}}, "", "", "the newest 10000 comments were read, and what was said before was not"},
 	} {
 		t.Run(name, func(t *testing.T) {

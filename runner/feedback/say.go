@@ -18,8 +18,18 @@ func Waiting(why, question string) string {
 	if question != "" {
 		return "The agent asks:\n\n" + quoted(question) + "\n\n" + schedule.GoOn
 	}
-	return "This issue waits for a person: " + defuse.Body(why) + ".\n\n" + schedule.GoOn
+	return "This issue waits for a person: " + reason(why) + ".\n\n" + schedule.GoOn
 }
+
+// The bounds of reasons in a comment. That of one line, in characters, is less than what
+// the state keeps, so that the next run says the same.
+const (
+	maxReason  = 300
+	maxRefused = 2_000 // bytes of the list of what was refused
+)
+
+// reason returns why something happened as one line of a comment.
+func reason(why string) string { return defuse.Body(untrusted.OneLine(why, maxReason)) }
 
 // GoesOn is what takes the place of [Waiting] when the issue goes on.
 const GoesOn = "This issue waited for a person. It goes on."
@@ -50,7 +60,7 @@ func (r Round) Text() string {
 	case o.Class == schedule.NeedsInput:
 		result = "The agent has a question, which is in another comment."
 	case o.Refused != "":
-		result = "Its work was not published: " + defuse.Body(o.Refused)
+		result = "Its work was not published: " + defuse.Body(untrusted.Cut(untrusted.Lines(o.Refused), maxRefused, ""))
 	case o.Class == schedule.Done && r.Head != "" && r.Head != r.Before:
 		result = "Its work is published as " + r.Head[:min(len(r.Head), 12)] + "."
 	case o.Class == schedule.Done && r.Delivers:
@@ -58,7 +68,7 @@ func (r Round) Text() string {
 	case o.Class == schedule.Done:
 		result = "It came to its end."
 	default:
-		result = "It did not come to an end: " + defuse.Body(o.Why)
+		result = "It did not come to an end: " + reason(o.Why)
 		if r.Next.Phase == schedule.Waiting {
 			result += ". It is tried again"
 		}
@@ -88,17 +98,17 @@ func (s Standing) Text(now time.Time) string {
 	case schedule.Running:
 		add("a session works on it")
 	case schedule.Stopping:
-		add("its session is being ended: %s", defuse.Body(s.Why))
+		add("its session is being ended: %s", reason(s.Why))
 	case schedule.Waiting:
 		if s.Due.After(now) {
-			add("it waits until %s: %s", s.Due.UTC().Format("2006-01-02 15:04 MST"), defuse.Body(s.Why))
+			add("it waits until %s: %s", s.Due.UTC().Format("2006-01-02 15:04 MST"), reason(s.Why))
 		} else {
 			add("it is due: the next run goes on with it")
 		}
 	case schedule.Parked:
-		add("it waits for a person: %s. %s", defuse.Body(s.Why), schedule.GoOn)
+		add("it waits for a person: %s. %s", reason(s.Why), schedule.GoOn)
 	default:
-		add("%s", defuse.Body(s.Why))
+		add("%s", reason(s.Why))
 	}
 	add("%d sessions and %d tokens so far", s.Sessions, s.Tokens)
 	if s.URL != "" {

@@ -54,6 +54,24 @@ func TestTheAgentsWordsAreHarmlessInWhatIsPosted(t *testing.T) {
 	}
 }
 
+func TestReasonsInCommentsAreShortAndStayTheSameInTheState(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("it failed with \n a long text ", 100)
+	kept := long[:500] // what a state keeps is shorter
+	if now, next := Waiting(long, ""), Waiting(kept, ""); now != next || len(now) > 600 || !strings.Contains(now, "…. Reply") && !strings.Contains(now, "….\n\n"+schedule.GoOn) {
+		t.Errorf("it says %q, and then %q", now, next)
+	}
+	for _, text := range []string{
+		Round{Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: long}}.Text(),
+		Round{Outcome: schedule.Outcome{Class: schedule.IssueFailed, Refused: long}}.Text(),
+		Standing{Phase: schedule.Parked, Why: long}.Text(time.Now()),
+	} {
+		if len(text) > 2_300 {
+			t.Errorf("%d bytes: %q", len(text), text)
+		}
+	}
+}
+
 func TestAStandingSaysWhatIsNext(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]Standing{

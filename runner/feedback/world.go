@@ -23,7 +23,7 @@ type Pull struct {
 	Branch    string // of the program, which need not exist any more
 	State     schedule.PullState
 	By        string // who merged or closed it; may be empty
-	Draft     bool
+	Drafted   string // who made it a draft after it was opened; empty for nobody
 	Head      string // commit
 	Ours      string // commit that the program published last; people pushed if Head differs
 	Base      string // branch

@@ -25,6 +25,7 @@ type PullStatus struct {
 	Fork      bool      // the branch is in another repository
 	Base      string    // name of the branch that it is for
 	Draft     bool      // not ready for review
+	Drafted   string    // who made it a draft after it was opened; empty if nobody did, and for a deleted account
 	Updated   time.Time // when GitHub says that it changed last
 	Mergeable string    // MERGEABLE, CONFLICTING, or UNKNOWN as long as GitHub has not tried it
 	Checks    string    // of Head: SUCCESS, FAILURE, ERROR, PENDING or EXPECTED; empty for none, and if they cannot be read
@@ -54,6 +55,7 @@ type pullNode struct {
 	UpdatedAt      time.Time
 	Mergeable      string
 	Closings       nodes[closingNode]                   `graphql:"timelineItems(last: 1, itemTypes: [CLOSED_EVENT])"`
+	Conversions    nodes[conversionNode]                `graphql:"drafted: timelineItems(last: 1, itemTypes: [CONVERT_TO_DRAFT_EVENT])"`
 	Comments       struct{ TotalCount int }             `graphql:"comments"`
 	Reviews        editedReviews                        `graphql:"reviews(last: 100)"`
 	ReviewThreads  struct{ TotalCount int }             `graphql:"reviewThreads"`
@@ -73,6 +75,10 @@ type nodes[T any] struct{ Nodes []*T }
 
 type closingNode struct {
 	Event struct{ Actor *actorNode } `graphql:"... on ClosedEvent"`
+}
+
+type conversionNode struct {
+	Event struct{ Actor *actorNode } `graphql:"... on ConvertToDraftEvent"`
 }
 
 type commitNode struct {
@@ -171,6 +177,11 @@ func (p *pullNode) status() PullStatus {
 			if closing != nil {
 				s.By = closing.Event.Actor.login()
 			}
+		}
+	}
+	for _, conversion := range p.Conversions.Nodes {
+		if conversion != nil && p.IsDraft {
+			s.Drafted = conversion.Event.Actor.login()
 		}
 	}
 	for _, comment := range p.LatestComments.Nodes {

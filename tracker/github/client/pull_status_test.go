@@ -87,6 +87,25 @@ func TestAHundredPullRequestsAreOneRequest(t *testing.T) {
 	}
 }
 
+func TestADraftThatNobodyMadeOneIsNobodys(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	opened, _ := openPull(t, g, c, "symphony/GH-1")
+	g.Git("update-ref", "refs/heads/symphony/GH-2", "refs/heads/symphony/GH-1")
+	title, head, base, draft := "Cart", "symphony/GH-2", "main", true
+	pull, err := c.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Head: &head, Base: &base, Draft: &draft})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := status(t, c, pull.GetNumber()); !s.Draft || s.Drafted != "" {
+		t.Errorf("opened as a draft: %+v", s)
+	}
+	g.ConvertToDraft(opened)
+	if s := status(t, c, opened); !s.Draft || s.Drafted != githubtest.Member {
+		t.Errorf("made a draft: %+v", s)
+	}
+}
+
 func TestEveryEditIsSeenInTheStatus(t *testing.T) {
 	t.Parallel()
 	g, c := newPulls(t)
@@ -129,7 +148,7 @@ func TestAPullRequestTellsHowItStands(t *testing.T) {
 		{"a review of two lines", func() {
 			g.AddReview(n, githubtest.Review{By: "lee", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "a"}, {Path: "cart.go", Line: 2, Body: "b"}}})
 		}, func() { want.Reviews++; want.Threads += 2 }},
-		{"a draft", func() { g.ConvertToDraft(n) }, func() { want.Draft = true }},
+		{"a draft", func() { g.ConvertToDraft(n) }, func() { want.Draft, want.Drafted = true, githubtest.Member }},
 		{"retargeted", func() { g.Retarget(n, "next") }, func() { want.Base = "next" }},
 		{"force-pushed", func() { head = g.ForcePush("symphony/GH-1", map[string]string{"main.go": "package shop\n"}) }, func() { want.Head = head }},
 		{"in conflict", func() { g.Commit("next", map[string]string{"main.go": "package store\n"}) }, func() { want.Mergeable = "CONFLICTING" }},

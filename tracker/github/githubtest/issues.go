@@ -23,14 +23,15 @@ type Issue struct {
 // thread is an issue or a pull request.
 type thread struct {
 	Issue
-	pull      *Pull // nil for an issue
-	comments  []*comment
-	labelled  []labelling
-	created   time.Time
-	updated   time.Time
-	edited    []time.Time // by a member
-	closings  []closing
-	reviewers []string
+	pull        *Pull // nil for an issue
+	comments    []*comment
+	labelled    []labelling
+	created     time.Time
+	updated     time.Time
+	edited      []time.Time // by a member
+	closings    []closing
+	conversions []closing // to a draft
+	reviewers   []string
 
 	// Of a pull request.
 	head        string // commit; of one that is not open the last

@@ -103,6 +103,7 @@ func (g *GitHub) ConvertToDraft(number int) {
 	defer g.mu.Unlock()
 	if t := g.pull(number); t != nil {
 		t.pull.Draft, t.updated = true, g.tick()
+		t.conversions = append(t.conversions, closing{Member, t.updated})
 	}
 }
 
@@ -293,8 +294,14 @@ func (g *GitHub) pullNode(t *thread) trackertest.Object {
 			}
 			return mergeable
 		}),
-		"timelineItems": list(t.closings, func(c closing) trackertest.Object {
-			return trackertest.Object{"__typename": "ClosedEvent", "actor": actor(c.by), "createdAt": stamp(c.at)}
+		"timelineItems": trackertest.Resolver(func(arguments map[string]any) any {
+			events, typename := t.closings, "ClosedEvent"
+			if kinds, _ := arguments["itemTypes"].([]any); slices.Contains(kinds, any("CONVERT_TO_DRAFT_EVENT")) {
+				events, typename = t.conversions, "ConvertToDraftEvent"
+			}
+			return connection(events, func(c closing) trackertest.Object {
+				return trackertest.Object{"__typename": typename, "actor": actor(c.by), "createdAt": stamp(c.at)}
+			}, arguments)
 		}),
 		"reviews":       list(t.reviews, func(r *review) trackertest.Object { return g.reviewNode(t, r) }),
 		"reviewThreads": list(t.discussions, func(d *discussion) trackertest.Object { return g.discussionNode(t, d) }),
