@@ -257,6 +257,19 @@ func TestCtrlZLeavesTheTerminalToTheShell(t *testing.T) {
 	}
 }
 
+func TestTheTerminalIsGivenBackBeforeADump(t *testing.T) {
+	t.Parallel()
+	p := crowd(t, 1)
+	w := p.open(80, 24, "--once")
+	w.awaits("part one")
+	w.types("\x1c") // Ctrl-\
+	const exitOfADump = 2
+	w.ends(exitOfADump)
+	if _, ordinary, left := strings.Cut(w.written.String(), "\x1b[?1049l"); !left || !strings.Contains(ordinary, "SIGQUIT") || !strings.Contains(ordinary, "A-1 turn started") {
+		t.Errorf("the ordinary screen gets\n%s", ordinary)
+	}
+}
+
 func TestPlainLogsWhereADisplayIsNotWanted(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]struct {

@@ -35,7 +35,7 @@ type Options struct {
 // Display shows a run on a terminal until Close. Its methods may be used concurrently.
 type Display struct {
 	o       Options
-	signals chan os.Signal // SIGTSTP: Ctrl-Z
+	signals chan os.Signal // of Ctrl-Z and Ctrl-\, whose default would leave the terminal as it is
 	done    chan struct{}  // closed when signals is read no more
 
 	turning sync.Mutex // held while the terminal is taken over or given back
@@ -65,8 +65,8 @@ func Possible(f *os.File) bool { return isForeground(int(f.Fd())) }
 func Start(o Options) *Display {
 	d := &Display{o: o, signals: make(chan os.Signal, 1), done: make(chan struct{})}
 	d.enter()
-	signal.Notify(d.signals, syscall.SIGTSTP)
-	go d.suspend()
+	signal.Notify(d.signals, syscall.SIGTSTP, syscall.SIGQUIT)
+	go d.obey()
 	return d
 }
 
@@ -138,11 +138,17 @@ func (d *Display) Close() {
 	d.leave()
 }
 
-// suspend leaves the terminal to the shell at each Ctrl-Z, until the user returns.
-func (d *Display) suspend() {
+// obey gives the terminal back before it does what a signal says: SIGTSTP suspends the
+// program until the user returns, SIGQUIT ends it with a dump of its goroutines.
+func (d *Display) obey() {
 	defer close(d.done)
-	for range d.signals {
+	for sig := range d.signals {
 		d.leave()
+		if sig == syscall.SIGQUIT {
+			signal.Reset(syscall.SIGQUIT)
+			_ = syscall.Kill(syscall.Getpid(), syscall.SIGQUIT)
+			continue
+		}
 		continued := make(chan os.Signal, 1)
 		signal.Notify(continued, syscall.SIGCONT)
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
