@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // watch runs a single tick and returns everything that was shown of it.
@@ -119,6 +121,31 @@ func TestTheDisplayIsToldOfWhatKeepsWorkFromStarting(t *testing.T) {
 		want := []progress.Trouble{{Source: progress.Workflow, Text: "no prompt"}}
 		if diff := cmp.Diff(want, seen[len(seen)-1].Trouble); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+func TestASessionThatAsksIsNotShownAsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			passes(ctx, time.Second)
+			return schedule.Outcome{Class: schedule.NeedsInput, Why: "the agent asks: Which bank?", Question: "Which bank?"}
+		}
+		seen := f.watch()
+		last := seen[len(seen)-1]
+		var events []string
+		for _, e := range last.Events {
+			events = append(events, e.Kind)
+		}
+		if diff := cmp.Diff([]string{"dispatch", "parked"}, events); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(map[tracker.ID]string{"A-1": "Which bank?"}, last.Asked); diff != "" {
+			t.Errorf("questions: %s", diff)
+		}
+		if log := f.log.String(); strings.Contains(log, "msg=failed") || !strings.Contains(log, `msg="asks a person" issue_id=A-1`) {
+			t.Errorf("the log:\n%s", log)
 		}
 	})
 }

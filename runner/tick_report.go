@@ -107,6 +107,8 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 		what, level = "completed", slog.LevelInfo
 	case o.Class == schedule.Stopped:
 		what, level = "stopped", slog.LevelInfo
+	case o.Class == schedule.NeedsInput:
+		what = "asks a person"
 	case o.Class == schedule.Systemic:
 		l.problem(progress.Agent, o.Why)
 		level = slog.LevelError
