@@ -56,9 +56,12 @@ func pictured() report.Tick {
 // Markdown of a report, drawn as GitHub draws it. -update writes both.
 func TestThePictureInTheReadmeIsASummary(t *testing.T) {
 	t.Parallel()
-	text := report.Of(pictured()).Markdown(links)
+	text := report.Of(inActions(pictured())).Markdown(links)
 	compare(t, filepath.Join("testdata", "summary.md"), text)
-	picture := draw(text)
+	picture, widest := draw(text)
+	if widest > pictureWidth {
+		t.Errorf("a table of the picture is cut: it needs %g of %g pixels", widest, pictureWidth)
+	}
 	compare(t, filepath.Join("..", "..", ".github", "summary.svg"), picture)
 	if len(picture) > 60_000 {
 		t.Errorf("the picture has %d bytes", len(picture))
@@ -70,14 +73,16 @@ type canvas struct {
 	out           strings.Builder
 	y             float64 // the lower edge of what is drawn
 	width, margin float64
+	widest        float64 // that a table needs
 }
 
-const textSize, lineHeight = 13.0, 20.0
+const textSize, lineHeight, pictureWidth = 13.0, 20.0, 1200.0
 
 // draw renders the Markdown that a report consists of: headings, paragraphs,
-// lists and tables, with links, code and bold words in them.
-func draw(markdown string) string {
-	c := &canvas{width: 900, margin: 24, y: 14}
+// lists and tables, with links, code and bold words in them. widest is what the widest
+// table needs.
+func draw(markdown string) (picture string, widest float64) {
+	c := &canvas{width: pictureWidth, margin: 24, y: 14}
 	lines := strings.Split(strings.TrimSpace(markdown), "\n")
 	for i := 0; i < len(lines); i++ {
 		switch line := lines[i]; {
@@ -111,7 +116,7 @@ text { fill: #f0f6fc } .l { fill: #4493f8 } .page { fill: #0d1117; stroke: #3d44
 </style>
 <rect class="page" x=".5" y=".5" width="%g" height="%g" rx="6"/>
 %s</svg>
-`, c.width, c.y+16, textSize, c.width-1, c.y+15, c.out.String())
+`, c.width, c.y+16, textSize, c.width-1, c.y+15, c.out.String()), c.widest
 }
 
 // span is text of one kind: h (bold), l (a link), c (code), or plain.
@@ -238,6 +243,7 @@ func (c *canvas) table(lines []string) {
 	for _, width := range widths {
 		total += width
 	}
+	c.widest = max(c.widest, total+2*c.margin)
 	rule := func(x1, y1, x2, y2 float64) {
 		fmt.Fprintf(&c.out, "<path class=\"rule\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x1, y1, x2, y2)
 	}
