@@ -1,0 +1,157 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// listRemote returns what the remote has of the source.
+func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
+	patterns := []string{"HEAD"}
+	if !from.Base.IsZero() {
+		patterns = append(patterns, from.Base.ref())
+	}
+	inTheWay := foldersOf(from.Prefix)
+	if from.Prefix != "" {
+		patterns = append(append(patterns, "refs/heads/"+from.Prefix+"*"), inTheWay...)
+	}
+	list, err := s.list(ctx, patterns...)
+	if err != nil {
+		return Fetched{}, err
+	}
+	for _, ref := range inTheWay {
+		if !list.refs[ref].IsZero() {
+			name := strings.TrimPrefix(ref, "refs/heads/")
+			return Fetched{}, fmt.Errorf("fetch %s: %w: its branch %s leaves no room for branches below %s; rename it, or set repository.branch_prefix",
+				s.remote, ErrUnsupported, name, from.Prefix)
+		}
+	}
+	found := Fetched{Base: from.Base, Branches: map[Branch]ObjectID{}}
+	if found.Base.IsZero() {
+		found.Base = list.head
+	}
+	if from.Base.IsZero() && (found.Base.IsZero() || from.Prefix != "" && strings.HasPrefix(found.Base.name, from.Prefix)) {
+		return s.listLatestBase(ctx, from, found.Base)
+	}
+	if !found.Base.IsZero() && list.refs[found.Base.ref()].IsZero() && from.Base.IsZero() {
+		// The default branch was not known when the list was asked for.
+		list.refs[found.Base.ref()] = list.refs["HEAD"]
+	}
+	found.Head = list.refs[found.Base.ref()]
+	if found.Head.IsZero() {
+		return Fetched{}, s.noBase(ctx, from.Base)
+	}
+	for ref, id := range list.refs {
+		name, ok := strings.CutPrefix(ref, "refs/heads/"+from.Prefix)
+		if !ok || from.Prefix == "" {
+			continue
+		}
+		if b, err := ParseBranch(from.Prefix + name); err == nil && b != found.Base {
+			found.Branches[b] = id
+		}
+	}
+	return found, nil
+}
+
+// foldersOf returns the references that cannot be there beside branches with the prefix:
+// a branch is a file for git, and the prefix names folders.
+func foldersOf(prefix string) (refs []string) {
+	for i, c := range prefix {
+		if c == '/' {
+			refs = append(refs, "refs/heads/"+prefix[:i])
+		}
+	}
+	return refs
+}
+
+// listLatestBase returns what the remote has of the source, with the base of the latest
+// fetch, because head, the default branch of the remote, can be none.
+func (s *Store) listLatestBase(ctx context.Context, from Source, head Branch) (Fetched, error) {
+	refs, err := s.refs(ctx)
+	if err != nil {
+		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+	}
+	var bases []Branch
+	for ref := range refs {
+		if name, ok := strings.CutPrefix(ref, trackingPrefix); ok && (from.Prefix == "" || !strings.HasPrefix(name, from.Prefix)) {
+			if b, err := ParseBranch(name); err == nil {
+				bases = append(bases, b)
+			}
+		}
+	}
+	switch {
+	case len(bases) == 1:
+		from.Base = bases[0]
+		return s.listRemote(ctx, from)
+	case head.IsZero():
+		return Fetched{}, s.noBase(ctx, head)
+	}
+	return Fetched{}, fmt.Errorf("fetch %s: %w: its HEAD names %s, which is a branch for deliveries; set repository.base", s.remote, ErrNoBase, head)
+}
+
+// noBase returns why the remote does not have the base.
+func (s *Store) noBase(ctx context.Context, base Branch) error {
+	all, err := s.list(ctx, "refs/heads/*")
+	switch {
+	case err != nil:
+		return err
+	case len(all.refs) == 0:
+		return fmt.Errorf("fetch %s: %w: it has no branch yet; push a first commit to it, or correct repository.url", s.remote, ErrEmpty)
+	case base.IsZero():
+		return fmt.Errorf("fetch %s: %w: its HEAD names no branch that exists; set repository.base", s.remote, ErrNoBase)
+	}
+	names := slices.Sorted(maps.Keys(all.refs))
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], "refs/heads/")
+	}
+	return fmt.Errorf("fetch %s: %w: it has no branch %q; set repository.base to one that it has: %s", s.remote, ErrNoBase, base, sanitize(strings.Join(names[:min(len(names), 5)], ", ")))
+}
+
+// listing holds the output of git ls-remote.
+type listing struct {
+	head Branch // that HEAD names, or the zero Branch
+	refs map[string]ObjectID
+}
+
+// list asks the remote for its references.
+func (s *Store) list(ctx context.Context, patterns ...string) (listing, error) {
+	c := command{
+		dir: s.dir, repository: s.repository(), remote: &s.remote,
+		args: append([]string{"ls-remote", "--symref", "--quiet", "--", s.remote.url}, patterns...),
+	}
+	out, err := s.host.run(ctx, c)
+	if err != nil {
+		return listing{}, s.remote.explain("ls-remote", err)
+	}
+	l, err := parseListing(string(out))
+	if err != nil {
+		return listing{}, fmt.Errorf("fetch %s: %w", s.remote, err)
+	}
+	return l, nil
+}
+
+// parseListing reads the output of git ls-remote --symref.
+func parseListing(text string) (listing, error) {
+	l := listing{refs: map[string]ObjectID{}}
+	for line := range strings.Lines(text) {
+		value, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok {
+			return listing{}, fmt.Errorf("%w: its list of branches has the line %q", ErrUnsupported, sanitize(line))
+		}
+		if target, isLink := strings.CutPrefix(value, "ref: "); isLink {
+			if target, ok := strings.CutPrefix(target, "refs/heads/"); ok && name == "HEAD" {
+				l.head, _ = ParseBranch(target) // a name that is not taken is no base
+			}
+			continue // a clone has refs/remotes/origin/HEAD as well
+		}
+		id, err := ParseObjectID(value)
+		if err != nil {
+			return listing{}, err
+		}
+		l.refs[name] = id
+	}
+	return l, nil
+}
