@@ -38,6 +38,10 @@ func (l *loop) finish(now time.Time) {
 	for id, c := range l.state.Conversations {
 		t.Checks[id] = c.Checks
 	}
+	t.Ignored = make(map[tracker.ID][]string, len(l.talks.news))
+	for id, n := range l.talks.news {
+		t.Ignored[id] = n.Ignored
+	}
 	t.Pause, t.Spent, t.Today = l.state.Pause, l.spent(), l.state.SpentToday(now)
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
 	for i, row := range t.Rows {

@@ -64,7 +64,8 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 		}
 	}
 	standing := report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
-	return e.print(report.Verdict(redacted(verdict, e.redactor), tick.Talks, e.state).Within(standing))
+	ignored := tick.Ignored[verdict.Issue.ID]
+	return e.print(report.Verdict(redacted(verdict, e.redactor), tick.Talks, e.state).Within(standing).Besides(redacted(ignored, e.redactor)))
 }
 
 // find returns the verdict on the issue that a person means by a name. One that is neither

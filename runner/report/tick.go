@@ -50,6 +50,10 @@ type Tick struct {
 	Delivers   bool
 	Deliveries map[tracker.ID]schedule.Delivery // those of all runs that are left at the end
 	Checks     map[tracker.ID]schedule.Checks   // of the heads of pull requests, as they were read last
+
+	// Ignored holds what was said about issues and does not count, and why: one sentence each,
+	// as last read. Warnings has each as well.
+	Ignored map[tracker.ID][]string
 }
 
 // Row is one issue that was worked on in the tick, over all its sessions.

@@ -16,6 +16,7 @@ type VerdictView struct {
 	talks    bool
 	state    string
 	standing Standing
+	ignored  []string
 }
 
 // Standing describes the plan around a verdict. The zero value says nothing of it.
@@ -52,6 +53,13 @@ func (v VerdictView) Within(s Standing) VerdictView {
 	return v
 }
 
+// Besides returns the view with what was said about the issue and does not count, for each
+// of which a sentence says why.
+func (v VerdictView) Besides(ignored []string) VerdictView {
+	v.ignored = ignored
+	return v
+}
+
 // rank says which place the issue has among the candidates; it is empty for one that is no
 // candidate, or the only one.
 func (v VerdictView) rank() string {
@@ -84,18 +92,22 @@ func Verdict(v schedule.Verdict, talks bool, state string) VerdictView {
 	return VerdictView{verdict: v, talks: talks, state: state}
 }
 
-// Text returns the verdict in a sentence, and what would change it in another.
+// Text returns the verdict in a sentence, what would change it in another, and what was said
+// and does not count.
 func (v VerdictView) Text(width int) string {
 	w := newTextWriter(width, time.Time{}) // it shows no instant
 	w.prose("", v.finding(), maxItem)
 	w.prose("", v.rank(), maxItem)
 	w.prose("", v.nextStep(), maxItem)
+	for _, s := range v.ignored {
+		w.prose("", sentence(s), maxItem)
+	}
 	return w.String()
 }
 
 // MarshalJSON returns the verdict for scripts: the members of a verdict in
-// [Report.MarshalJSON], next_step, what would change it, in words, and its place among the
-// candidates for the slots.
+// [Report.MarshalJSON], next_step, what would change it, in words, its place among the
+// candidates for the slots, and ignored, what was said and does not count.
 func (v VerdictView) MarshalJSON() ([]byte, error) {
 	s := v.standing
 	if s.Place == 0 {
@@ -103,11 +115,12 @@ func (v VerdictView) MarshalJSON() ([]byte, error) {
 	}
 	return encode(struct {
 		verdictJSON
-		NextStep   string `json:"next_step"`
-		Place      int    `json:"place,omitempty"`
-		Candidates int    `json:"candidates,omitempty"`
-		Slots      int    `json:"slots,omitempty"`
-	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots})
+		NextStep   string   `json:"next_step"`
+		Place      int      `json:"place,omitempty"`
+		Candidates int      `json:"candidates,omitempty"`
+		Slots      int      `json:"slots,omitempty"`
+		Ignored    []string `json:"ignored,omitempty"`
+	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots, v.ignored})
 }
 
 // finding says what would be done about the issue, and why.
