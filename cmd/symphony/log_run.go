@@ -29,11 +29,10 @@ var runPage = sync.OnceValue(func() *regexp.Regexp {
 const artifactPrefix = "symphony-"
 
 // fetchRun returns the logs in the artifact of the workflow run that --run names, with its
-// name for people.
-func (l *logCommand) fetchRun(ctx context.Context, wf workflow.Workflow) (name string, logs fs.FS, err error) {
+// name for people. The run is one of the repository of the WORKFLOW.md at path.
+func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Workflow) (name string, logs fs.FS, err error) {
 	number := l.run
-	repo, _ := l.getenv("GITHUB_REPOSITORY")
-	repo = cmp.Or(repo, trackerRepository(wf))
+	repo := l.ownRepository(path, wf)
 	api, _ := l.getenv("GITHUB_API_URL")
 	server, _ := l.getenv("GITHUB_SERVER_URL")
 	server = strings.TrimRight(cmp.Or(server, "https://github.com"), "/")

@@ -65,6 +65,16 @@ func TestTheLogsOfAWorkflowRunAreReadFromItsArtifacts(t *testing.T) {
 	}
 }
 
+func TestARunIsOneOfTheRepositoryOfTheCheckout(t *testing.T) {
+	t.Parallel()
+	p, g := atGitHub(t)
+	p.write(".git/config", "[remote \"origin\"]\n\turl = "+g.ServerURL()+"/acme/shop.git\n")
+	p.env = append(p.env, "GITHUB_REPOSITORY=")
+	if r := p.ok("log", "--run", "77", "GH-7"); !strings.HasPrefix(r.stdout, "GH-7 Carts\n") {
+		t.Error(r.stdout)
+	}
+}
+
 func TestARunWithoutLogsSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -39,7 +39,7 @@ func (l *logCommand) open(ctx context.Context, args []string) (*logSource, error
 		l.addWorkflowSecrets(wf)
 	}
 	if l.run != "" {
-		s.name, s.files, err = l.fetchRun(ctx, s.workflow)
+		s.name, s.files, err = l.fetchRun(ctx, path, s.workflow)
 		return s, err
 	}
 	s.folder = transcriptFolder(path)

@@ -26,7 +26,7 @@ func (a *app) workflows(path string) *workflow.Source {
 	home, _ := a.getenv("HOME")
 	runnerTemp, _ := a.getenv("RUNNER_TEMP")
 	return workflow.NewSource(path, workflow.Env{
-		Lookup: a.getenv, Home: home, TempDir: a.tempDir(), Actions: a.actions.InActions(), RunnerTemp: runnerTemp, App: a.hasApp(),
+		Lookup: a.lookupNear(path), Home: home, TempDir: a.tempDir(), Actions: a.actions.InActions(), RunnerTemp: runnerTemp, App: a.hasApp(),
 		Trackers: trackers(),
 	})
 }

@@ -180,8 +180,8 @@ func (a *app) cacheState(path, highWaterPath string, use stateUse) *stateStore {
 	return s
 }
 
-// branchState returns the state on a branch of the repository that
-// GITHUB_REPOSITORY, or else the github tracker, names.
+// branchState returns the state on a branch of the workflow's own repository; see
+// [app.ownRepository].
 func (a *app) branchState(wf workflow.Workflow, name string) (*stateStore, error) {
 	repo, api, token, err := a.repository(wf)
 	if err != nil {
@@ -221,10 +221,9 @@ func (a *app) statusPage(l report.Links) func(*schedule.State, time.Time) string
 // repository returns the repository that has the state branch and the workflow runs,
 // the API that serves it, and the token.
 func (a *app) repository(wf workflow.Workflow) (repo, api, token string, err error) {
-	repo, _ = a.getenv("GITHUB_REPOSITORY")
+	repo = a.ownRepository(wf.Path, wf)
 	api, _ = a.getenv("GITHUB_API_URL")
 	token, _ = a.getenv("GITHUB_TOKEN")
-	repo = cmp.Or(repo, trackerRepository(wf))
 	if repo == "" || token == "" {
 		var missing []string
 		if repo == "" {

@@ -81,7 +81,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 		found.skip("prompt", "fix the front matter first")
 	}
 	check("tracker", []string{"tracker"}, v.checkTracker)
-	check("state", v.neededForState(), v.checkState)
+	check("state", v.neededForState(path), v.checkState)
 	if v.hasApp() {
 		check("app", []string{"tracker", "repository"}, v.checkAppToken)
 	}
@@ -105,7 +105,11 @@ func (v *validateCommand) checkSettings(found *validation, in workflow.Inspectio
 		found.setting(resultProblem, p)
 	}
 	v.checkVariables(found, in)
-	return fmt.Sprintf("%s: %s", found.Workflow, count(in.Keys(), "key"))
+	what := fmt.Sprintf("%s: %s", found.Workflow, count(in.Keys(), "key"))
+	if name, isOrigin := v.repositoryNear(in.Workflow.Path); isOrigin {
+		what += ", in the repository " + name + " (origin of this checkout)"
+	}
+	return what
 }
 
 // checkPrompt checks the template.
@@ -184,8 +188,8 @@ func saysAgain(others []error, err error) bool {
 }
 
 // neededForState returns the keys that name the place of the state.
-func (v *validateCommand) neededForState() []string {
-	if repository, _ := v.getenv("GITHUB_REPOSITORY"); strings.HasPrefix(v.state, "branch:") && repository == "" {
+func (v *validateCommand) neededForState(path string) []string {
+	if repository := v.ownRepository(path, workflow.Workflow{}); strings.HasPrefix(v.state, "branch:") && repository == "" {
 		return []string{"tracker"}
 	}
 	return nil

@@ -69,7 +69,7 @@ func (d *decoder) table() []entry {
 
 		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", form{d.workspaceRoot, textSchema()}),
 
-		optional("repository.url", "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY", "where the files of the workspaces come from: an https URL, or a path, which may begin with ~ or $NAME; a relative one begins with a dot and is taken from the folder of WORKFLOW.md; by default the repository of the Actions job", form{d.deferred, textSchema()}),
+		optional("repository.url", "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY", "where the files of the workspaces come from: an https URL, or a path, which may begin with ~ or $NAME; a relative one begins with a dot and is taken from the folder of WORKFLOW.md; by default the repository of the Actions job, or elsewhere that of origin in the checkout", form{d.deferred, textSchema()}),
 		optional("repository.base", "the remote's default branch", "branch on which the work begins, and which it is for", d.branch(&repo.Base)),
 		optional("repository.token", "$GITHUB_TOKEN, for a URL on the GitHub it belongs to", "credential for the repository: $NAME, or the credential itself; only the program has it, no child process", form{d.deferred, textSchema()}),
 		withDefault("repository.branch_prefix", "symphony/", "what the branch of an issue begins with; the issue's identifier follows", form{d.branchPrefix, nonemptySchema()}),

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// repositoryNear returns the repository that GITHUB_REPOSITORY names. Where that is not set,
+// outside of Actions, it is the one that the checkout around the WORKFLOW.md at path came
+// from, and isOrigin is true. The name is empty if neither says one.
+func (a *app) repositoryNear(path string) (name string, isOrigin bool) {
+	name, _ = a.getenv("GITHUB_REPOSITORY")
+	if name = strings.TrimSpace(name); name != "" || path == "" || a.actions.InActions() {
+		return name, false
+	}
+	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
+		if info, err := os.Lstat(filepath.Join(folder, ".git")); err == nil {
+			name = a.originIn(folder, info)
+			return name, name != ""
+		}
+		if folder == filepath.Dir(folder) {
+			return "", false
+		}
+	}
+}
+
+// originIn returns the name of the repository that the checkout in a folder came from. It is
+// empty if that is on no server that this program asks by default. Like git it does not
+// believe the checkout of another user, who would choose whose issues are worked on.
+func (a *app) originIn(folder string, own os.FileInfo) string {
+	if owner, ok := own.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
+		return ""
+	}
+	config, err := checkoutConfig(folder)
+	if err != nil {
+		return ""
+	}
+	asked, _ := a.getenv("GITHUB_SERVER_URL")
+	server, name, ok := parseRepository(originOf(config))
+	if !ok || hostOf(server) != hostOf(cmp.Or(asked, gitHub)) {
+		return ""
+	}
+	return name
+}
+
+// hostOf returns the host of an address, without its port: ssh has another one.
+func hostOf(address string) string {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
+}
+
+// ownRepository returns the repository that has the state branch and the workflow runs of
+// the WORKFLOW.md at path: the one of the environment, else of its tracker, else the one that
+// its checkout came from. It is empty if nothing says one.
+func (a *app) ownRepository(path string, wf workflow.Workflow) string {
+	name, isOrigin := a.repositoryNear(path)
+	if written := trackerRepository(wf); name == "" || isOrigin && written != "" {
+		return written
+	}
+	return name
+}
+
+// lookupNear returns the lookup of environment variables for the WORKFLOW.md at path.
+func (a *app) lookupNear(path string) func(name string) (value string, set bool) {
+	return func(name string) (string, bool) {
+		if name == "GITHUB_REPOSITORY" {
+			if repository, isOrigin := a.repositoryNear(path); isOrigin {
+				return repository, true
+			}
+		}
+		return a.getenv(name)
+	}
+}

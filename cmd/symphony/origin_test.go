@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestOutsideOfActionsOriginIsTheRepository asks what the program takes for its repository
+// where nothing names one.
+func TestOutsideOfActionsOriginIsTheRepository(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		origin string
+		env    []string
+		folder string // of WORKFLOW.md
+		want   string
+	}{
+		"https":                        {origin: "https://github.com/acme/shop.git", want: "acme/shop"},
+		"ssh":                          {origin: "git@github.com:acme/shop.git", want: "acme/shop"},
+		"below the root":               {origin: "git@github.com:acme/shop.git", folder: "tools/bot", want: "acme/shop"},
+		"another server":               {origin: "https://git.example.org/acme/shop"},
+		"a name that holds another":    {origin: "https://github.com.evil.example/acme/shop"},
+		"the server of GITHUB_SERVER_": {origin: "ssh://git@git.example.org:2222/acme/shop", env: []string{"GITHUB_SERVER_URL=https://git.example.org/"}, want: "acme/shop"},
+		"github.com is not that":       {origin: "https://github.com/acme/shop", env: []string{"GITHUB_SERVER_URL=https://git.example.org"}},
+		"a name that is set":           {origin: "https://github.com/acme/shop", env: []string{"GITHUB_REPOSITORY=acme/other"}, want: "acme/other"},
+		"in Actions":                   {origin: "https://github.com/acme/shop", env: []string{"GITHUB_ACTIONS=true"}},
+		"no remote":                    {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := checkout(t, test.origin)
+			a := &app{process: process{environ: test.env, stdout: t.Output(), stderr: t.Output()}}
+			a.detectActions()
+			path := filepath.Join(p.dir, test.folder, "WORKFLOW.md")
+			if got, _ := a.repositoryNear(path); got != test.want {
+				t.Errorf("%q, not %q", got, test.want)
+			}
+			if got, _ := a.lookupNear(path)("GITHUB_REPOSITORY"); got != test.want {
+				t.Errorf("a lookup finds %q, not %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestOriginIsThatOfTheWorkflowNotOfWhereItIsRun runs the program in a workspace, whose
+// configuration of git an agent may have written.
+func TestOriginIsThatOfTheWorkflowNotOfWhereItIsRun(t *testing.T) {
+	t.Parallel()
+	p := checkout(t, "https://github.com/acme/shop")
+	workspace := filepath.Join(p.dir, ".symphony", "workspaces", "GH-7")
+	if err := os.MkdirAll(filepath.Join(workspace, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(workspace, ".git", "config"), []byte("[remote \"origin\"]\n\turl = https://github.com/evil/shop\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	workflow := filepath.Join(p.dir, "WORKFLOW.md")
+	p.write("WORKFLOW.md", "---\ntracker: {kind: github}\n---\nGo.\n")
+	p.dir = workspace
+	p.env = append(p.env, "GITHUB_TOKEN=ghs_api0123456789", "GITHUB_API_URL=http://127.0.0.1:1", "GITHUB_REPOSITORY=")
+	r := p.run("validate", workflow)
+	if !strings.Contains(r.stdout, "in the repository acme/shop (origin of this checkout)") || strings.Contains(r.stdout, "evil") {
+		t.Error(r.stdout)
+	}
+}
