@@ -320,6 +320,26 @@ func TestTheServerAnswersOnLoopbackNamesAndFollowedLinks(t *testing.T) {
 	}
 }
 
+func TestARefreshTakesNoBodyOrAnEmptyObject(t *testing.T) {
+	t.Parallel()
+	for body, status := range map[string]int{
+		"": 202, "{}": 202, " {\n} ": 202,
+		`{"issue":"GH-1"}`: 400, "null": 400, "[]": 400, "{": 400, "{}{}": 400, "poll": 400, "{" + strings.Repeat(" ", 1<<20) + "}": 400,
+	} {
+		refresh := make(chan struct{}, 1)
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/refresh", strings.NewReader(body))
+		request.Host = "localhost:4000"
+		answer := httptest.NewRecorder()
+		New(redact.New(), refresh).Handler().ServeHTTP(answer, request)
+		if answer.Code != status || (status == http.StatusAccepted) != (len(refresh) == 1) {
+			t.Errorf("%.20q: %d %s, and %d polls", body, answer.Code, answer.Body, len(refresh))
+		}
+		if status == http.StatusBadRequest && !strings.Contains(answer.Body.String(), `"code":"bad_request"`) {
+			t.Errorf("%.20q: %s", body, answer.Body)
+		}
+	}
+}
+
 func TestARefreshThatWaitsServesTheNextOneToo(t *testing.T) {
 	t.Parallel()
 	refresh := make(chan struct{}, 1)

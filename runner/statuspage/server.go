@@ -1,7 +1,9 @@
 package statuspage
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -101,7 +103,11 @@ func (s *Server) shown(serve func(http.ResponseWriter, *http.Request, *snapshot)
 
 // serveRefresh asks the run for a poll at once. Requests that come before it began are
 // served by the same poll.
-func (s *Server) serveRefresh(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) serveRefresh(w http.ResponseWriter, r *http.Request) {
+	if !isEmptyObject(http.MaxBytesReader(w, r.Body, maxRefreshBody)) {
+		s.fail(w, r, http.StatusBadRequest, "bad_request", "want no body, or {}")
+		return
+	}
 	answer := refreshJSON{Queued: true, RequestedAt: time.Now().UTC(), Operations: []string{"poll", "reconcile"}}
 	select {
 	case s.refresh <- struct{}{}:
@@ -109,6 +115,19 @@ func (s *Server) serveRefresh(w http.ResponseWriter, _ *http.Request) {
 		answer.Coalesced = true
 	}
 	writeJSON(w, http.StatusAccepted, answer)
+}
+
+// maxRefreshBody bounds the body of a request for a poll, in bytes.
+const maxRefreshBody = 1 << 10
+
+// isEmptyObject reports whether a body is empty, or {}.
+func isEmptyObject(body io.Reader) bool {
+	text, err := io.ReadAll(body)
+	if err != nil || len(bytes.TrimSpace(text)) == 0 {
+		return err == nil
+	}
+	var members map[string]json.RawMessage
+	return json.Unmarshal(text, &members) == nil && members != nil && len(members) == 0
 }
 
 // localOnly refuses requests that a web page of somebody else makes through the user's
