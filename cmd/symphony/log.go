@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +70,7 @@ symphony log --run 1234567890 GH-7 # of a workflow run`,
 // Run shows a session on the issue that args name.
 func (l *logCommand) Run(ctx context.Context, args []string) error {
 	formats := 0
-	for _, set := range []bool{l.list, l.html, l.json || l.logFormat == "json"} {
+	for _, set := range []bool{l.list, l.html, l.json} {
 		if set {
 			formats++
 		}
@@ -266,17 +267,37 @@ func (a *app) colors() bool {
 	return no == "" && terminal != "dumb"
 }
 
-// writeList writes which sessions there are, the oldest first.
+// listedSession is a session in the list as JSON.
+type listedSession struct {
+	Issue   string    `json:"issue"`
+	Session int       `json:"session"`
+	Began   time.Time `json:"began"`
+	Took    string    `json:"took,omitempty"`
+	Ended   string    `json:"ended"`
+	Log     string    `json:"log"`
+}
+
+// writeList writes which sessions there are, the oldest first: as a table, or as JSON if
+// that is the format of reports.
 func (l *logCommand) writeList(w io.Writer, source *logSource, files []transcript.File) error {
-	if len(files) == 0 {
+	sessions := make([]listedSession, len(files))
+	for i, file := range files {
+		s := source.summary(file)
+		sessions[i] = listedSession{s.identifier, file.Number, file.Began.UTC(), s.took, s.ended, source.path(file)}
+	}
+	if l.logFormat == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(sessions)
+	}
+	if len(sessions) == 0 {
 		_, err := fmt.Fprintln(w, "No sessions.")
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "issue\tsession\tbegan\ttook\tended\tlog")
-	for _, file := range files {
-		s := source.summary(file)
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\n", s.identifier, file.Number, file.Began.UTC().Format("2006-01-02 15:04:05"), s.took, s.ended, source.path(file))
+	for _, s := range sessions {
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\n", s.Issue, s.Session, s.Began.Format("2006-01-02 15:04:05"), s.Took, s.Ended, s.Log)
 	}
 	return table.Flush()
 }
