@@ -25,7 +25,7 @@ func (l *loop) logOptions(w *worker, issue tracker.Issue, claim schedule.Claim) 
 		},
 	}
 	if o.Folder == "" {
-		o.Folder, o.Whole = l.Transcripts, false
+		o.Folder, o.Whole, o.Foreign = l.Transcripts, false, true
 	}
 	return o
 }

@@ -22,10 +22,16 @@ type logFile struct {
 	err  error // of the first line that was lost
 }
 
-// openLogFile opens the log in a folder, which it makes if it is missing.
+// openLogFile opens the log in a folder, which it makes if it is missing. The folder too
+// is no link.
 func openLogFile(folder string) (*logFile, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
+	}
+	if info, err := os.Lstat(folder); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a link: remove it", folder)
 	}
 	l := &logFile{name: filepath.Join(folder, "symphony.log")}
 	if err := l.open(); err != nil {

@@ -71,3 +71,21 @@ func TestALogFileIsNeverWrittenThroughALinkOrToWhatIsNoFile(t *testing.T) {
 		}
 	}
 }
+
+func TestALogFileIsNeverMadeInAFolderThatIsALink(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), t.TempDir()
+	folder := filepath.Join(dir, ".symphony")
+	if err := os.Symlink(outside, folder); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := openLogFile(folder); err == nil {
+		l.f.Close()
+		t.Error("opened")
+	} else if !strings.Contains(err.Error(), folder+" is a link") {
+		t.Error(err)
+	}
+	if made, err := os.ReadDir(outside); err != nil || len(made) > 0 {
+		t.Errorf("it made %v (%v)", made, err)
+	}
+}

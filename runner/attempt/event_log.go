@@ -31,7 +31,8 @@ type LogOptions struct {
 	Folder  string // absolute; the agent can read nothing in it
 	Name    string // of the file in it, see [transcript.Name]
 	Session transcript.Session
-	Whole   bool                // also the pieces of which texts and outputs arrive, and what a reader learns elsewhere
+	Whole   bool                // also when pieces of texts and outputs arrive, and what a reader learns elsewhere
+	Foreign bool                // the folder may come with a repository: a link in its place is refused
 	Redact  func(string) string // hides secrets; nil hides none
 	Log     *slog.Logger
 }
@@ -63,7 +64,13 @@ func OpenEventLog(o LogOptions) *EventLog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error
-	if l.file, err = transcript.Create(o.Folder, o.Name); err != nil {
+	if o.Foreign {
+		err = transcript.CheckFolder(o.Folder)
+	}
+	if err == nil {
+		l.file, err = transcript.Create(o.Folder, o.Name)
+	}
+	if err != nil {
 		l.stop(fmt.Errorf("no event log for this session: %w; make the folder of the logs writable", err))
 		l.broken = true
 		return l
@@ -116,7 +123,7 @@ func (l *EventLog) wire(dir byte, line []byte) {
 	}
 	m := transcript.Line{Dir: string(dir)}
 	switch {
-	case string(method) == "command/exec/outputDelta": // it can be a pack with all the agent's work, which no redaction can read
+	case piece: // a secret can be spread over pieces, or encoded in them, which no redaction finds
 		m.Omitted = len(line)
 	case len(line) > maxEventLine:
 		m.Msg = shorten([]byte(l.redactLong(line)))

@@ -50,6 +50,7 @@ type fixture struct {
 	onUpdate func(Update) // called for each update
 	logs     string       // the folder of the event logs; empty for none
 	whole    bool         // they have everything
+	foreign  bool         // their folder may be a trap
 
 	updates  []Update // of the last run
 	returned bool     // whether the last run has returned
@@ -269,7 +270,7 @@ func (f *fixture) openLog() *EventLog {
 	f.runs++
 	began := time.Now()
 	return OpenEventLog(LogOptions{
-		Folder: f.logs, Name: transcript.Name(issueName, began, f.runs), Whole: f.whole, Redact: f.job.Redact, Log: f.job.Log,
+		Folder: f.logs, Name: transcript.Name(issueName, began, f.runs), Whole: f.whole, Foreign: f.foreign, Redact: f.job.Redact, Log: f.job.Log,
 		Session: transcript.Session{Began: began, IssueID: string(f.job.Issue.ID), Identifier: f.job.Issue.Identifier, Number: f.runs},
 	})
 }

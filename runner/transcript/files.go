@@ -14,9 +14,12 @@ import (
 )
 
 const (
-	suffix    = ".jsonl"
-	timeForm  = "20060102T150405.000Z" // sorts by time
-	ignoreAll = "*\n"                  // of a .gitignore: nobody publishes what an agent read by accident
+	suffix   = ".jsonl"
+	timeForm = "20060102T150405.000Z" // sorts by time
+	// keyLetters are what a workspace key is made of.
+	keyLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+	ignoreAll = "*\n" // of a .gitignore: nobody publishes what an agent read by accident
 )
 
 // Name returns the file of a session below the folder of logs. key is the workspace key
@@ -34,8 +37,12 @@ type File struct {
 	Size   int64
 }
 
-// fileOf returns the log that a name is of.
+// fileOf returns the log that a name is of. Of a folder that somebody else wrote also the
+// key is checked: people read it on a terminal.
 func fileOf(key, name string) (File, bool) {
+	if strings.Trim(key, keyLetters) != "" {
+		return File{}, false
+	}
 	began, number, _ := strings.Cut(strings.TrimSuffix(name, suffix), "-")
 	at, err := time.Parse(timeForm, began)
 	n, wrong := strconv.Atoi(number)
@@ -80,6 +87,24 @@ func List(folder fs.FS) ([]File, error) {
 	}
 	slices.SortStableFunc(all, func(a, b File) int { return a.Began.Compare(b.Began) })
 	return all, nil
+}
+
+// CheckFolder returns an error if a folder of logs, or the one above it, is a link or no
+// folder. It is for a folder that may come with the repository of somebody else: a link
+// would lead out of it.
+func CheckFolder(folder string) error {
+	for _, name := range []string{path.Dir(folder), folder} {
+		info, err := os.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%s is a link or no folder: remove it", name)
+		}
+	}
+	return nil
 }
 
 // Create makes the log of a name that [Name] returned, and locks it until it is closed.
@@ -185,8 +210,12 @@ type Limits struct {
 }
 
 // Prune removes logs, the oldest first, until the rest is within the limits. It never
-// removes one that is being written. A folder that does not exist is no error.
+// removes one that is being written. A folder that does not exist is no error, one that
+// [CheckFolder] refuses is.
 func Prune(folder string, l Limits, now time.Time) error {
+	if err := CheckFolder(folder); err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

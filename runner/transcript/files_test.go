@@ -186,3 +186,44 @@ func TestNoLinkLeadsOutOfTheFolder(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestAFolderNameThatIsNoKeyHasNoLogs(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{"GH-7._a/20260301T120000.000Z-1.jsonl": {Data: []byte("{}")}}
+	for _, key := range []string{"\x1b[2Jcleared", "two\nlines", "\u202eback", "\u009bc1", "a b", "é"} {
+		files[key+"/20260301T120000.000Z-1.jsonl"] = &fstest.MapFile{Data: []byte("{}")}
+	}
+	got, err := List(files)
+	if err != nil || len(got) != 1 || got[0].Key != "GH-7._a" {
+		t.Errorf("%+v (%v)", got, err)
+	}
+}
+
+func TestLogsAreNotLookedForBehindALink(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	old := write(t, filepath.Join(outside, "sessions"), "GH-7", noon, 1)
+	link := filepath.Join(t.TempDir(), ".symphony")
+	below := filepath.Join(t.TempDir(), ".symphony", "sessions")
+	for _, err := range []error{os.Symlink(outside, link), os.Mkdir(filepath.Dir(below), 0o700), os.Symlink(filepath.Join(outside, "sessions"), below)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, folder := range []string{filepath.Join(link, "sessions"), below} {
+		if err := CheckFolder(folder); err == nil {
+			t.Errorf("%s: a link is no error", folder)
+		}
+		if err := Prune(folder, Limits{}, noon.Add(time.Hour)); err == nil {
+			t.Errorf("%s: pruned", folder)
+		}
+	}
+	if got := names(t, filepath.Join(outside, "sessions")); len(got) != 1 || got[0] != old {
+		t.Errorf("left: %v", got)
+	}
+	for _, folder := range []string{filepath.Join(outside, "sessions"), filepath.Join(t.TempDir(), ".symphony", "sessions")} {
+		if err := CheckFolder(folder); err != nil {
+			t.Error(err)
+		}
+	}
+}
