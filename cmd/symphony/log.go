@@ -136,6 +136,11 @@ func (l *logCommand) write(write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("%w: --output: %w", errUsage, err)
 	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // it may have been there, with another mode
+		if err := f.Chmod(0o600); err != nil {
+			return fmt.Errorf("%w: --output: %w", errUsage, errors.Join(err, f.Close()))
+		}
+	}
 	if err := errors.Join(write(f), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", l.output, err)
 	}
@@ -144,17 +149,20 @@ func (l *logCommand) write(write func(io.Writer) error) error {
 
 // show shows a log in the format of the flags.
 func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file transcript.File) error {
-	reader := &transcript.Reader{Redact: l.redactor.String}
+	f := l.follower(log, &transcript.Reader{Redact: l.redactor.String}, w)
 	switch {
 	case l.html:
 		return transcript.CopyPage(w, io.LimitReader(log, maxShown), l.redactor.String)
 	case l.json || l.logFormat == "json":
-		return l.follower(log, reader, w, func(part []byte, _ []transcript.Entry) error {
+		f.show = func(part []byte, _ []transcript.Entry) error {
+			if f.terminal { // a log of somebody else can have what steers it, and a secret around that
+				part = []byte(l.redactor.String(untrusted.Lines(string(part))))
+			}
 			_, err := w.Write(part)
 			return err
-		}).copy(ctx)
+		}
+		return f.copy(ctx)
 	}
-	f := l.follower(log, reader, w, nil)
 	style := transcript.Style{Color: f.terminal && l.colors()}
 	if f.terminal {
 		style.Width, _ = terminalWidth(w)
@@ -186,9 +194,9 @@ type follower struct {
 	doing    string // what is shown below the last entry
 }
 
-func (l *logCommand) follower(log io.Reader, reader *transcript.Reader, w io.Writer, show func([]byte, []transcript.Entry) error) *follower {
+func (l *logCommand) follower(log io.Reader, reader *transcript.Reader, w io.Writer) *follower {
 	_, terminal := terminalWidth(w)
-	return &follower{log: log, reader: reader, redact: l.redactor.String, w: w, terminal: terminal, follow: l.follow, show: show}
+	return &follower{log: log, reader: reader, redact: l.redactor.String, w: w, terminal: terminal, follow: l.follow}
 }
 
 // copy shows the log to its end, or to the end of the session.

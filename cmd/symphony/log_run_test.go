@@ -163,3 +163,22 @@ func TestAHostileArtifactHarmsNothing(t *testing.T) {
 		t.Error("it wrote outside of its folder")
 	}
 }
+
+func TestTheFileOfALogIsItsUsersAlone(t *testing.T) {
+	t.Parallel()
+	p, _ := atGitHub(t)
+	for name, mode := range map[string]os.FileMode{"new": 0, "there": 0o644} {
+		path := filepath.Join(p.dir, name)
+		if mode != 0 {
+			p.write(name, "old")
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.ok("log", "--run", "77", "-o", path, "GH-7")
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || info.Size() == 0 {
+			t.Errorf("%s: %v (%v)", name, info, err)
+		}
+	}
+	p.ok("log", "--run", "77", "-o", "/dev/null", "GH-7") // a device keeps its mode
+}

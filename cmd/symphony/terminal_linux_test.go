@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // window is a terminal in which the program runs.
@@ -154,6 +155,23 @@ func (w *window) modes() uint32 {
 		w.t.Fatal(err)
 	}
 	return modes.Lflag
+}
+
+func TestTheJSONOfALogDoesNotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	p, g := atGitHub(t)
+	g.AddArtifact(githubtest.Artifact{Run: 80, Name: "symphony-80", Files: map[string]string{
+		"logs/GH-7/" + logName: logOf("GH-7", "right\u202eleft ghs_01234567\u200b89abcdefTOKEN") + "\x1b[31mred\x1b]0;title\x07\u009b2J\n",
+	}})
+	w := p.open(200, 20, "log", "--run", "80", "--json", "GH-7")
+	w.ends(0)
+	got := w.written.String()
+	if strings.ContainsAny(got, "\x1b\x07\u009b\u202e") || strings.Contains(got, "TOKEN") || !strings.Contains(got, "rightleft ***") {
+		t.Errorf("%q", got)
+	}
+	if r := p.ok("log", "--run", "80", "--json", "GH-7"); !strings.Contains(r.stdout, "\x1b[31mred") {
+		t.Errorf("another program does not get the log as it is: %q", r.stdout)
+	}
 }
 
 // crowd returns a project with issues on which the agent works until it is stopped.
