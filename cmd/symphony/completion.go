@@ -110,7 +110,8 @@ func (a *app) localIssues(ctx context.Context, candidates bool) []cobra.Completi
 	titles := make(map[string]string)
 	add := func(identifier, title string) {
 		if plainWord().MatchString(identifier) && !strings.HasPrefix(identifier, "-") {
-			titles[identifier] = a.redactor.String(untrusted.OneLine(title, 60))
+			whole := untrusted.OneLine(title, len(title)) // half a secret is not found
+			titles[identifier] = untrusted.OneLine(a.redactor.String(whole), 60)
 		}
 	}
 	kept, wf, err := (&stateCommand{a}).stateHere(stateReadOnly)

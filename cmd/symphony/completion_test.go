@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -25,5 +26,14 @@ func TestCompletionSendsNoRequest(t *testing.T) {
 				t.Errorf("%q completes %q", args, out)
 			}
 		}
+	}
+}
+
+// TestCompletionShowsNoPartOfASecret has one where the title is cut.
+func TestCompletionShowsNoPartOfASecret(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "true", map[string]string{"ABC-1": "---\ntitle: " + strings.Repeat("x", 40) + " ghp_0123456789abcdefghijABCDEFGHIJ012345\nstate: Todo\n---\n"})
+	if out := p.ok("__complete", "explain", "").stdout; !strings.Contains(out, "xxx ***") || strings.Contains(out, "ghp_") {
+		t.Errorf("completes %q", out)
 	}
 }

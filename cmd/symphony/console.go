@@ -18,6 +18,7 @@ type console struct {
 	display *terminal.Display // nil: a plain writer
 	out     io.Writer
 	file    *logFile // the whole log while there is a display; nil for none
+	redact  func(string) string
 
 	mu  sync.Mutex
 	err error // of the first log line that could not be written
@@ -26,7 +27,7 @@ type console struct {
 // console returns the console of standard error. It is live if that is wanted and
 // possible; then the whole log is kept in a file beside the state.
 func (a *app) console(live bool, workflowPath string) *console {
-	c := &console{out: a.stderr}
+	c := &console{out: a.stderr, redact: a.redactor.String}
 	screen, ok := a.stderr.(*os.File)
 	if !live || !ok || !a.wantsDisplay() || !term.IsTerminal(int(screen.Fd())) || !terminal.Possible(screen) {
 		return c
@@ -64,9 +65,9 @@ func (c *console) handler() slog.Handler {
 	case c.display == nil:
 		return slog.NewTextHandler(c, nil)
 	case c.file == nil:
-		return terminal.NewLogHandler(c)
+		return terminal.NewLogHandler(c, c.redact)
 	}
-	return slog.NewMultiHandler(terminal.NewLogHandler(c), slog.NewTextHandler(c.file, nil))
+	return slog.NewMultiHandler(terminal.NewLogHandler(c, c.redact), slog.NewTextHandler(c.file, nil))
 }
 
 // Write writes log lines.

@@ -16,13 +16,17 @@ import (
 type LogHandler struct {
 	mu    *sync.Mutex
 	w     io.Writer
-	issue string // identifier, or empty
-	why   string // of With
-	inner bool   // in a group, whose attributes are not shown
+	hide  func(string) string // hides secrets; nil hides none
+	issue string              // identifier, or empty
+	why   string              // of With
+	inner bool                // in a group, whose attributes are not shown
 }
 
 // NewLogHandler returns a handler that writes each record as one line, with one Write.
-func NewLogHandler(w io.Writer) *LogHandler { return &LogHandler{mu: new(sync.Mutex), w: w} }
+// redact hides secrets; nil hides none.
+func NewLogHandler(w io.Writer, redact func(string) string) *LogHandler {
+	return &LogHandler{mu: new(sync.Mutex), w: w, hide: redact}
+}
 
 // Enabled implements [slog.Handler].
 func (*LogHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
@@ -45,6 +49,10 @@ func (h *LogHandler) Handle(_ context.Context, r slog.Record) error {
 	text := strings.Join(words, " ")
 	if line.why != "" {
 		text += ": " + line.why
+	}
+	if h.hide != nil { // before the cut: half a secret is not found; and twice: a hidden character may stand inside one
+		text = h.hide(text)
+		text = h.hide(untrusted.OneLine(text, len(text)))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

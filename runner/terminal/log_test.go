@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestALogLineSaysWhenWhichIssueAndWhatInOneHarmlessLine(t *testing.T) {
 		{slog.LevelInfo, func(l *slog.Logger) *slog.Logger { return l.WithGroup("g") }, "grouped", []any{"reason", "hidden"}, "14:05:06 grouped\n"},
 	} {
 		var out bytes.Buffer
-		var h slog.Handler = terminal.NewLogHandler(&out)
+		var h slog.Handler = terminal.NewLogHandler(&out, nil)
 		if test.log != nil {
 			h = test.log(slog.New(h)).Handler()
 		}
@@ -41,7 +42,26 @@ func TestALogLineSaysWhenWhichIssueAndWhatInOneHarmlessLine(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
-	if terminal.NewLogHandler(nil).Enabled(t.Context(), slog.LevelDebug) {
+	if terminal.NewLogHandler(nil, nil).Enabled(t.Context(), slog.LevelDebug) {
 		t.Error("debug records are logged")
+	}
+}
+
+// The scrollback keeps log lines, where what splits a secret is not visible.
+func TestNoPartOfASecretIsLogged(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2hunter2hunter2"
+	for name, text := range map[string]string{
+		"whole":                          secret,
+		"split by a hidden character":    secret[:7] + "\u200b" + secret[7:],
+		"split by a control character":   secret[:7] + "\x00" + secret[7:],
+		"at the end of the longest line": strings.Repeat("x", 480) + secret[:7] + "\u200b" + secret[7:],
+	} {
+		var out bytes.Buffer
+		log := slog.New(terminal.NewLogHandler(&out, func(text string) string { return strings.ReplaceAll(text, secret, "***") }))
+		log.Info("said", "reason", text)
+		if got := out.String(); strings.Contains(got, "hunt") || !strings.Contains(got, "***") && len(text) < 100 {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }

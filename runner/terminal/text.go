@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"strconv"
 	"strings"
@@ -52,19 +53,26 @@ type painter struct {
 // maxText bounds the text of which a part is drawn, in columns.
 const maxText = 1000
 
-// clean returns text from outside without what steers a terminal, then without secrets.
-// It is not cut to a width yet: a part of a secret would not be found.
+// clean returns text from outside without what steers a terminal and without secrets, of
+// which some are known by their lines, and some are whole only when what is invisible is
+// gone. It is cut last, and not to a width yet: a part of a secret would not be found.
 func (p *painter) clean(text string) string {
 	if text == "" {
 		return ""
 	}
-	if !isPlain(text) || len(text) > maxText {
-		text = report.Fit(strings.Map(unanimous, text), maxText)
+	text = p.redacted(text)
+	if !isPlain(text) {
+		text = p.redacted(report.Fit(strings.Map(unanimous, text), math.MaxInt))
 	}
-	if p.Redact != nil {
-		text = p.Redact(text)
+	return fit(text, maxText)
+}
+
+// redacted returns text without secrets.
+func (p *painter) redacted(text string) string {
+	if p.Redact == nil {
+		return text
 	}
-	return text
+	return p.Redact(text)
 }
 
 // isPlain reports whether text is printable ASCII, of which each byte takes one column.
