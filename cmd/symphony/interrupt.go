@@ -18,6 +18,7 @@ type interrupts struct {
 	mu                sync.Mutex
 	count             int
 	onEnd, onceKilled func()
+	release           func() // gives the signals back to the system; nil while none is watched
 }
 
 // newInterrupts returns a context that the first interruption ends.
@@ -31,18 +32,18 @@ func newInterrupts(parent context.Context) (context.Context, *interrupts) {
 func (i *interrupts) watch() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	i.mu.Lock()
+	i.release = func() { signal.Stop(signals) }
+	i.mu.Unlock()
 	go func() {
 		for range signals {
-			if i.interrupt() > 1 {
-				signal.Stop(signals)
-				return
-			}
+			go i.interrupt() // a terminal that takes nothing may hold it up
 		}
 	}()
 }
 
-// onEach sets what is called, before anything else, by the first interruption and by the
-// second one.
+// onEach sets what is called by the first interruption, before anything else, and by the
+// second one. It may block: then a further signal still ends the process.
 func (i *interrupts) onEach(ended, killed func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -52,19 +53,23 @@ func (i *interrupts) onEach(ended, killed func()) {
 // interrupt ends or kills the run. It returns how often it was called.
 func (i *interrupts) interrupt() int {
 	i.mu.Lock()
-	defer i.mu.Unlock()
+	i.count++
+	count, onEnd, onceKilled, release := i.count, i.onEnd, i.onceKilled, i.release
+	i.mu.Unlock()
 	call := func(f func()) {
 		if f != nil {
 			f()
 		}
 	}
-	switch i.count++; i.count {
+	switch count {
 	case 1:
-		call(i.onEnd)
+		call(onEnd)
 		i.end()
 	case 2:
+		call(release)
+		i.end() // the first one may be held up
 		close(i.killed)
-		call(i.onceKilled)
+		call(onceKilled)
 	}
-	return i.count
+	return count
 }

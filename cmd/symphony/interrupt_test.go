@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -33,5 +34,30 @@ func TestTheFirstInterruptionEndsAndTheSecondOneKills(t *testing.T) {
 	}
 	if !slices.Equal(called, []string{"ended", "killed"}) {
 		t.Errorf("called %q", called)
+	}
+}
+
+// TestATerminalThatTakesNothingHoldsUpNoFurtherInterruption has the first two wait for a
+// terminal: the third signal finds the handler of the system.
+func TestATerminalThatTakesNothingHoldsUpNoFurtherInterruption(t *testing.T) {
+	t.Parallel()
+	ctx, i := newInterrupts(t.Context())
+	stuck, released := make(chan struct{}), make(chan struct{})
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer close(stuck)
+	began := make(chan struct{}, 2)
+	block := func() { began <- struct{}{}; <-stuck }
+	i.onEach(block, block)
+	i.release = func() { close(released) }
+	for range 2 {
+		wait.Go(func() { i.interrupt() })
+		<-began
+	}
+	<-released
+	<-i.killed
+	<-ctx.Done()
+	if count := i.interrupt(); count != 3 {
+		t.Errorf("the third one is counted as %d", count)
 	}
 }
