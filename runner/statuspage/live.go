@@ -118,6 +118,11 @@ func (s *Server) eventsOf(path string) http.HandlerFunc {
 // stream sends updates to a page as server-sent events, until it hangs up, is too slow or
 // the server ends. next returns the next update, nil for none.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, next func(*snapshot) *update) {
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+		// A page of somebody else can open frames, which would use up all clients.
+		s.fail(w, r, http.StatusForbidden, "forbidden", "only the script of a page is sent its updates")
+		return
+	}
 	if r.Method == http.MethodHead {
 		return // there is nothing to wait for
 	}

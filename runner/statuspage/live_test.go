@@ -87,6 +87,30 @@ func TestAnOpenPageIsSentTheSectionsThatChanged(t *testing.T) {
 	}
 }
 
+// A page of somebody else can load a page of ours in a frame, as often as it likes.
+func TestUpdatesAreNotSentToAFrame(t *testing.T) {
+	t.Parallel()
+	_, url := serve(t, sample())
+	for _, path := range []string{"/events", "/running/events", "/issues/GH-1/events"} {
+		for _, site := range []string{"cross-site", "none"} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Sec-Fetch-Site", site)
+			req.Header.Set("Sec-Fetch-Mode", "navigate")
+			answer, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != http.StatusForbidden {
+				t.Errorf("%s from %s: %s", path, site, answer.Status)
+			}
+		}
+	}
+}
+
 func TestAPageThatIsOpenedBeforeTheStateIsReadGetsItThen(t *testing.T) {
 	t.Parallel()
 	s := New(redact.New(), nil)
