@@ -172,3 +172,15 @@ func TestWhatDecoratesAPullRequestFailsByItself(t *testing.T) {
 		})
 	}
 }
+
+// TestALostAnswerDoesNotRemoveWhatSomebodyAddsMeanwhile has a person add a label before
+// the request would be repeated.
+func TestALostAnswerDoesNotRemoveWhatSomebodyAddsMeanwhile(t *testing.T) {
+	t.Parallel()
+	f := newDecorated(t)
+	w := f.session(f.adds("a", "1\n"))
+	f.github.Fail("PATCH /issues/{n}", storetest.Fault{Status: http.StatusBadGateway, After: func() {
+		f.check(f.GitHub.AddLabels(t.Context(), 1, []string{"urgent"}))
+	}})
+	f.wantDecorated(f.publish(w), githubtest.Pull{Labels: []string{"urgent", "agent", "review"}, Assignees: []string{"kim"}, Reviewers: []string{"lee", "core"}})
+}

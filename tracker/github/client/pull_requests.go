@@ -70,10 +70,11 @@ func (c *Client) MarkReady(ctx context.Context, pull *PullRequest) error {
 }
 
 // SetLabelsAndAssignees replaces the labels of an issue or a pull request, and the people
-// who are assigned to it. GitHub changes neither if somebody cannot be assigned.
+// who are assigned to it. GitHub changes neither if somebody cannot be assigned. It is
+// sent once: a second one would remove what somebody added meanwhile.
 func (c *Client) SetLabelsAndAssignees(ctx context.Context, number int, labels, logins []string) error {
 	_, err := c.Do(ctx, Request{
-		Method: http.MethodPatch, Path: c.Path("/issues/%d", number), Permission: WritePullRequests, Repeatable: true,
+		Method: http.MethodPatch, Path: c.Path("/issues/%d", number), Permission: WritePullRequests,
 		Body: map[string][]string{"labels": labels, "assignees": logins},
 	})
 	return err
