@@ -28,7 +28,7 @@ type display struct {
 
 // happened notes for the display what the run did about an issue.
 func (l *loop) happened(id tracker.ID, identifier, kind, text string) {
-	if l.Progress == nil || kind == string(schedule.Observe) {
+	if l.Progress == nil {
 		return
 	}
 	l.display.events = l.display.events.Add(progress.Event{At: time.Now(), ID: id, Identifier: identifier, Kind: kind, Text: text}, runEvents)

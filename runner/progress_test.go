@@ -57,7 +57,7 @@ func TestTheDisplayIsToldWhatRunsAndWhatHappened(t *testing.T) {
 				events = append(events, e.Kind)
 			}
 		}
-		if diff := cmp.Diff([]string{"dispatch", "completed"}, events); diff != "" {
+		if diff := cmp.Diff([]string{"dispatched", "completed"}, events); diff != "" {
 			t.Errorf("what happened to A-9: %s", diff)
 		}
 		if last.Slots != 10 || last.NextPoll.IsZero() || last.Workflow != "WORKFLOW.md" || last.Tracker != "file" {
@@ -138,7 +138,7 @@ func TestASessionThatAsksIsNotShownAsAFailure(t *testing.T) {
 		for _, e := range last.Events {
 			events = append(events, e.Kind)
 		}
-		if diff := cmp.Diff([]string{"dispatch", "parked"}, events); diff != "" {
+		if diff := cmp.Diff([]string{"dispatched", "parked"}, events); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff(map[tracker.ID]string{"A-1": "Which bank?"}, last.Asked); diff != "" {

@@ -35,27 +35,29 @@ type worker struct {
 // perform carries out decisions that have been saved.
 func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 	for _, d := range decisions {
-		l.happened(d.ID, cmp.Or(d.Issue.Identifier, l.nameOf(d.ID)), string(d.Action), d.Why.String())
+		if d.Action != schedule.Observe {
+			l.happened(d.ID, cmp.Or(d.Issue.Identifier, l.nameOf(d.ID)), d.Action.Happened(), d.Why.String())
+		}
 		switch d.Action {
 		case schedule.Dispatch:
 			l.dispatch(ctx, d)
 		case schedule.Stop:
 			w := l.workers[d.ID]
-			w.log.Info("stopping", "session_id", w.last.Session, "pid", w.last.PID, "reason", d.Why.String())
+			w.log.Info(d.Action.Happened(), "session_id", w.last.Session, "pid", w.last.PID, "reason", d.Why.String())
 			w.cancel(schedule.StopError(d.Why.Reason))
 		case schedule.Release:
-			l.Log.Info("released", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
+			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 			if d.Clean {
 				l.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier})
 			}
 		case schedule.Free:
-			l.Log.Info("free to go on", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
+			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 		case schedule.Finish:
-			l.Log.Info("finished", "issue_id", d.ID, "issue_identifier", l.nameOf(d.ID), "reason", d.Why.String())
+			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", l.nameOf(d.ID), "reason", d.Why.String())
 			l.finishMerged(ctx, d)
 		case schedule.Park:
 			l.tick.Parked = append(l.tick.Parked, d.ID)
-			l.Log.Warn("parked", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
+			l.Log.Warn(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 		}
 	}
 }
@@ -85,7 +87,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	if logs.Folder != "" {
 		w.eventLog = filepath.Join(logs.Folder, logs.Name)
 	}
-	log.Info("dispatched", "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
+	log.Info(d.Action.Happened(), "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
 	handOver := l.wf.Settings.Delivery.HandOver
 	l.wg.Go(func() { l.work(ctx, w, job, logs, handOver) })
 }

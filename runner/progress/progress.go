@@ -6,6 +6,7 @@
 package progress
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -74,6 +75,20 @@ type Session struct {
 	Doing   string // its latest message, command, tool or file in words; empty before the first
 	Log     string // path of its event log; empty for none
 	Events  Events // its latest, the oldest first
+}
+
+// PhaseWords returns the phase of the attempt (SPEC §7.2) in words: a StreamingTurn is
+// "streaming turn 2" in the second turn. Every display says it like this.
+func (s Session) PhaseWords() string {
+	switch {
+	case s.Claim.Phase == schedule.Stopping:
+		return string(s.Claim.Phase)
+	case s.Status == "":
+		return "starting"
+	case s.Status == schedule.StatusStreamingTurn:
+		return s.Status.Words() + " " + strconv.Itoa(max(1, s.Claim.Turns))
+	}
+	return s.Status.Words()
 }
 
 // Uncounted returns the time of the session that Progress.Today does not contain

@@ -23,6 +23,28 @@ const (
 	Finish   Action = "finish"   // its pull request was merged, or its work is over: delete its claim and clean up
 )
 
+// Happened returns what is told about an issue once the action was taken: the log, the
+// displays and the API all say this.
+func (a Action) Happened() string {
+	switch a {
+	case Dispatch:
+		return "dispatched"
+	case Observe:
+		return "observed"
+	case Stop:
+		return "stopping" // its session still has to end
+	case Release:
+		return "released"
+	case Park:
+		return "parked"
+	case Free:
+		return "free to go on"
+	case Finish:
+		return "finished"
+	}
+	return string(a)
+}
+
 // Decision represents one step of a plan. [State.Apply] writes it into the state,
 // then the runner performs it.
 type Decision struct {

@@ -1,6 +1,10 @@
 package schedule
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
 
 // Reason tells why something was decided, or was not: a stable word for logs and
 // reports. As the reason of a stop it decides what happens to the claim; the text
@@ -122,6 +126,18 @@ const (
 	StatusCanceledByReconciliation AttemptStatus = "CanceledByReconciliation"
 	StatusInterrupted              AttemptStatus = "Interrupted"
 )
+
+// Words returns the name in lower-case words, as people read it.
+func (s AttemptStatus) Words() string {
+	var b strings.Builder
+	for i, r := range string(s) {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
 
 // Status returns the status of an attempt that was stopped for the reason.
 func (r Reason) Status() AttemptStatus {

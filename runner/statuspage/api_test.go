@@ -56,7 +56,7 @@ func sample() progress.Progress {
 		Spent:  schedule.Spent{Sessions: 4, Usage: schedule.Usage{Input: 2000, Output: 700}, Time: 10 * time.Second},
 		Today:  schedule.Day{Date: "2026-01-02", Sessions: 9, Usage: schedule.Usage{Input: 9000, Output: 1000}, Time: 20 * time.Second},
 		Limits: []byte(`{"primary": {"usedPercent": 43}}`), Completed: []tracker.ID{"14"},
-		Events: progress.Events{{At: at(-90), ID: "11", Identifier: "GH-1", Kind: "dispatch", Text: "a slot is free"}},
+		Events: progress.Events{{At: at(-90), ID: "11", Identifier: "GH-1", Kind: "dispatched", Text: "a slot is free"}},
 	}
 }
 
@@ -144,7 +144,7 @@ func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 			"patch": "/srv/GH-4.patch", "pushed_at": "2026-01-02T11:53:20Z", "pushing": false, "refused": "2 files are protected"
 		}],
 		"completed": ["14"],
-		"recent_events": [{"at": "2026-01-02T11:58:30Z", "event": "dispatch", "message": "a slot is free", "issue_id": "11", "issue_identifier": "GH-1"}],
+		"recent_events": [{"at": "2026-01-02T11:58:30Z", "event": "dispatched", "message": "a slot is free", "issue_id": "11", "issue_identifier": "GH-1"}],
 		"trouble": [{"source": "tracker", "message": "tracker_unreadable: 502; wait, or check the token"}],
 		"pause": {"since": "2026-01-02T11:59:00Z", "until": "2026-01-02T12:10:00Z", "error": "usage limit reached"},
 		"today": {"date": "2026-01-02", "sessions": 9, "input_tokens": 9000, "output_tokens": 1000, "total_tokens": 10000, "seconds_running": 110},
@@ -194,7 +194,7 @@ func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 			"retry": null,
 			"logs": {"codex_session_logs": [{"label": "latest", "path": "/srv/sessions/GH-1/1.jsonl", "url": "http://localhost:4000/issues/GH-1"}]},
 			"recent_events": [
-				{"at": "2026-01-02T11:58:30Z", "event": "dispatch", "message": "a slot is free"}, {"at": "2026-01-02T11:58:40Z", "event": "session_started", "message": ""},
+				{"at": "2026-01-02T11:58:30Z", "event": "dispatched", "message": "a slot is free"}, {"at": "2026-01-02T11:58:40Z", "event": "session_started", "message": ""},
 				{"at": "2026-01-02T11:59:59Z", "event": "notification", "message": "running ~make~"}
 			],
 			"last_error": "", "tracked": {},

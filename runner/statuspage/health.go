@@ -126,7 +126,7 @@ func recent(events []event, issueOf func(event) *issue) []happened {
 }
 
 // Words returns the kind of an event in words.
-func (e event) Words() string { return words(e.Kind) }
+func (e event) Words() string { return strings.ReplaceAll(e.Kind, "_", " ") }
 
 func (i *issue) Claim() schedule.Claim { return i.claim }
 func (i *issue) HasClaim() bool        { return i.claim.Phase != "" }
@@ -157,7 +157,7 @@ func (i *issue) Status() string {
 	if i.session == nil {
 		return ""
 	}
-	return words(string(i.session.Status))
+	return i.session.PhaseWords()
 }
 
 // PID returns the process id of the agent, empty for none.
@@ -197,23 +197,4 @@ func (i *issue) PhaseClass() string {
 // Recent returns the latest events of the issue, the latest first.
 func (i *issue) Recent() []happened {
 	return recent(i.Events, func(event) *issue { return nil })
-}
-
-// words returns a name such as turn_completed or StreamingTurn as words.
-func words(name string) string {
-	var b []byte
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c == '_':
-			b = append(b, ' ')
-		case c >= 'A' && c <= 'Z':
-			if i > 0 && name[i-1] >= 'a' && name[i-1] <= 'z' {
-				b = append(b, ' ')
-			}
-			b = append(b, c|0x20)
-		default:
-			b = append(b, c)
-		}
-	}
-	return string(b)
 }

@@ -211,18 +211,36 @@ func (p *painter) trouble() []string {
 	return lines
 }
 
-// footer returns what a key does.
+// footer returns what a key does, as fully as the width allows: whoever reads half of it
+// does not know what the next key does.
 func (p *painter) footer() []string {
-	if p.Ending {
-		what := "Ending"
-		if n := len(p.Progress.Sessions); n == 1 {
-			what += " 1 session"
-		} else if n > 1 {
-			what += fmt.Sprintf(" %d sessions", n)
-		}
-		return []string{p.line(styleWarn, what+", up to 10 s. q or Ctrl-C again kills at once.")}
+	if !p.Ending {
+		return []string{p.line(styleDim, p.fullest("q or Ctrl-C ends the run", "q ends the run", "q ends"))}
 	}
-	return []string{p.line(styleDim, "q or Ctrl-C ends the run")}
+	sessions, count := "", ""
+	if n := len(p.Progress.Sessions); n > 0 {
+		count = fmt.Sprintf(" %d", n)
+		sessions = count + " sessions"
+		if n == 1 {
+			sessions = count + " session"
+		}
+	}
+	return []string{p.line(styleWarn, p.fullest(
+		"Ending"+sessions+", up to 10 s. q or Ctrl-C again kills at once.",
+		"Ending"+count+", up to 10 s; q again kills",
+		"q again kills",
+		"q kills",
+	))}
+}
+
+// fullest returns the first of the forms that fits in a line, the last if none does.
+func (p *painter) fullest(forms ...string) string {
+	for _, form := range forms {
+		if width(form) <= p.columns {
+			return form
+		}
+	}
+	return forms[len(forms)-1]
 }
 
 // log returns the latest log lines, at most n.
@@ -262,10 +280,10 @@ func (p *painter) sessionRows(n int) []string {
 	for _, s := range choose(p.Progress.Sessions, n, rank) {
 		now := p.clean(s.Doing)
 		if s.Claim.Phase == schedule.Stopping {
-			now = p.clean("stopping: " + s.Claim.Why)
+			now = p.clean(titled(s.PhaseWords(), s.Claim.Why))
 		}
-		t.add(p.clean(s.Claim.Identifier), p.clean(s.Claim.State), p.clean(s.Claim.Title), phase(s),
-			age(p.Now.Sub(s.Started)), report.Number(s.Claim.Live.Total()), cmp.Or(now, phase(s)))
+		t.add(p.clean(s.Claim.Identifier), p.clean(s.Claim.State), p.clean(s.Claim.Title), s.PhaseWords(),
+			age(p.Now.Sub(s.Started)), report.Number(s.Claim.Live.Total()), cmp.Or(now, s.PhaseWords()))
 	}
 	return t.lines(p)
 }
@@ -337,11 +355,7 @@ func (p *painter) eventRows(n int) []string {
 	}}
 	events := p.Progress.Events
 	for _, e := range events[len(events)-n:] {
-		text := e.Kind
-		if e.Text != "" {
-			text += ": " + e.Text
-		}
-		t.add(p.clock(e.At), p.clean(e.Identifier), p.clean(text))
+		t.add(p.clock(e.At), p.clean(e.Identifier), p.clean(titled(e.Kind, e.Text)))
 	}
 	return t.lines(p)
 }

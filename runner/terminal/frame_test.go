@@ -71,7 +71,7 @@ func busy() terminal.Frame {
 			Today:  schedule.Day{Usage: schedule.Usage{Input: 1_200_000}},
 			Limits: []byte(`{"primary":{"usedPercent":34.4,"windowDurationMins":300,"resetsAt":0},"secondary":{"usedPercent":100,"windowDurationMins":10080,"resetsAt":1795370400}}`),
 			Events: progress.Events{
-				{At: now.Add(-65 * time.Second), ID: "9", Identifier: "GH-9", Kind: "dispatch"},
+				{At: now.Add(-65 * time.Second), ID: "9", Identifier: "GH-9", Kind: schedule.Dispatch.Happened()},
 				{At: now.Add(-10 * time.Second), ID: "3", Identifier: "GH-3", Kind: "failed", Text: "turn_failed: other: exit code 1"},
 			},
 		},
@@ -342,4 +342,33 @@ func cells(text string) string {
 		return r
 	}, text)
 	return regexp.MustCompile(`(?m) +$`).ReplaceAllString(text, "")
+}
+
+func TestTheFooterSaysWhatAKeyDoesAndIsNeverCut(t *testing.T) {
+	t.Parallel()
+	one := busy()
+	one.Progress.Sessions = one.Progress.Sessions[:1]
+	for name, frame := range map[string]terminal.Frame{"many sessions": busy(), "one session": one, "no session": {Now: now}} {
+		for _, frame.Ending = range []bool{false, true} {
+			before := ""
+			for columns := 7; columns <= 100; columns++ {
+				lines := strings.Split(plain(frame.Render(columns, 12)), "\n")
+				footer := lines[len(lines)-1]
+				does := "ends"
+				if frame.Ending {
+					does = "kills"
+				}
+				if !strings.Contains(footer, does) || strings.Contains(footer, "…") {
+					t.Errorf("%s, ending: %t, %d columns: %q", name, frame.Ending, columns, footer)
+				}
+				if len(footer) < len(before) {
+					t.Errorf("%s, ending: %t, %d columns say less than fewer: %q, %q", name, frame.Ending, columns, footer, before)
+				}
+				before = footer
+			}
+			if want := "Ctrl-C"; !strings.Contains(before, want) {
+				t.Errorf("%s, ending: %t: there is room for %s: %q", name, frame.Ending, want, before)
+			}
+		}
+	}
 }

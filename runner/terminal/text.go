@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/report"
-	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 // style is a style of text, as what is written before and after it. Only the sixteen
@@ -136,26 +134,12 @@ func width(text string) int {
 	return report.Columns(text)
 }
 
-// phase returns the phase of an attempt (SPEC §7.2) in words.
-func phase(s progress.Session) string {
-	if s.Claim.Phase == schedule.Stopping {
-		return "stopping"
+// titled returns text below its title; the title alone if the text says nothing.
+func titled(title, text string) string {
+	if strings.TrimSpace(text) == "" {
+		return title
 	}
-	switch s.Status {
-	case schedule.StatusPreparingWorkspace:
-		return "preparing"
-	case schedule.StatusBuildingPrompt:
-		return "building prompt"
-	case schedule.StatusLaunchingAgentProcess:
-		return "launching agent"
-	case schedule.StatusInitializingSession:
-		return "initializing"
-	case schedule.StatusStreamingTurn:
-		return "streaming turn " + strconv.Itoa(max(1, s.Claim.Turns))
-	case schedule.StatusFinishing:
-		return "finishing"
-	}
-	return "starting"
+	return title + ": " + text
 }
 
 // age returns a duration in whole seconds.

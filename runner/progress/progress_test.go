@@ -1,0 +1,27 @@
+package progress_test
+
+import (
+	"testing"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+func TestThePhaseIsTheNameOfTheSpecificationInWords(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]progress.Session{
+		"starting":                {},
+		"preparing workspace":     {Status: schedule.StatusPreparingWorkspace},
+		"building prompt":         {Status: schedule.StatusBuildingPrompt},
+		"launching agent process": {Status: schedule.StatusLaunchingAgentProcess},
+		"initializing session":    {Status: schedule.StatusInitializingSession},
+		"streaming turn 1":        {Status: schedule.StatusStreamingTurn},
+		"streaming turn 3":        {Status: schedule.StatusStreamingTurn, Claim: schedule.Claim{Turns: 3}},
+		"finishing":               {Status: schedule.StatusFinishing},
+		"stopping":                {Status: schedule.StatusStreamingTurn, Claim: schedule.Claim{Phase: schedule.Stopping}},
+	} {
+		if got := s.PhaseWords(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
