@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -98,9 +99,24 @@ func (p *Process) Stderr() string { return p.session.output.String() }
 // it started is dead.
 func (p *Process) Done() <-chan struct{} { return p.session.done }
 
-// maxCommand bounds the part of a command that an error shows, in runes. What follows the
-// program is the posture, which takes some thousand.
-const maxCommand = 100
+// notFound matches the name of a program in what a shell says when it does not find it.
+var notFound = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\S+): (?:command )?not found`) })
+
+// missingProgram returns which program of a command the shell did not find or may not run.
+// Of a command whose shell does not say so, it is the first word.
+func missingProgram(command, output string) string {
+	program, verb := "the command", "cannot be run"
+	if words := strings.Fields(command); len(words) > 0 {
+		program = words[0]
+	}
+	if said := notFound().FindStringSubmatch(output); said != nil {
+		program, verb = said[1], "is not found"
+	}
+	return untrusted.OneLine(program, maxProgram) + " " + verb
+}
+
+// maxProgram bounds the name of a program in an error, in runes.
+const maxProgram = 100
 
 // Err waits for Done and returns how the agent ended: nil for exit status 0, else
 // an [*ExitError], which is also [ErrNotFound] when the shell did not find the
@@ -109,8 +125,8 @@ func (p *Process) Err() error {
 	<-p.session.done
 	var exit *ExitError
 	if errors.As(p.session.exitErr, &exit) && (exit.Code == 126 || exit.Code == 127) {
-		return fmt.Errorf("%w: install codex where `bash -lc 'command -v codex; echo $PATH'` finds it, as with npm install --global @openai/codex, or give codex.command an absolute path: run %q: %w",
-			ErrNotFound, untrusted.OneLine(p.command, maxCommand), exit)
+		return fmt.Errorf("%w: %s where `bash -lc 'echo $PATH'` looks: npm install --global @openai/codex, or give codex.command an absolute path: %w",
+			ErrNotFound, missingProgram(p.command, exit.Output), exit)
 	}
 	return p.session.exitErr
 }

@@ -71,8 +71,26 @@ func TestACommandThatIsNotFoundIsReportedAsSuch(t *testing.T) {
 	posture := strings.Repeat(" -c 'a=true'", 500) // nobody reads it in an error
 	p, _ := start(t, open(t, Hooks{}), "no-such-codex app-server"+posture)
 	err := p.Err()
-	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "bash -lc 'command -v codex") || !strings.Contains(err.Error(), `run "no-such-codex app-server -c`) || len(err.Error()) > 600 {
+	const says = "codex_not_found: no-such-codex is not found where `bash -lc 'echo $PATH'` looks: npm install --global @openai/codex, or give codex.command an absolute path: exit status 127; "
+	if !errors.Is(err, ErrNotFound) || !strings.HasPrefix(err.Error(), says) || strings.Contains(err.Error(), "a=true") {
 		t.Error(err)
+	}
+}
+
+// TestAProgramThatAnotherOneNeedsIsNotTakenForCodex runs a command that is there and ends
+// with 127 because of another program.
+func TestAProgramThatAnotherOneNeedsIsNotTakenForCodex(t *testing.T) {
+	t.Parallel()
+	for output, want := range map[string]string{
+		"bash: line 3: codex: command not found":              "codex is not found",
+		"sh: 1: node: not found":                              "node is not found",
+		"/usr/bin/env: 'node': No such file or directory":     "codex cannot be run",
+		"bash: line 3: /opt/codex: No such file or directory": "codex cannot be run",
+		"": "codex cannot be run",
+	} {
+		if got := missingProgram("codex app-server -c 'a=true'", output); got != want {
+			t.Errorf("%q: %q, want %q", output, got, want)
+		}
 	}
 }
 

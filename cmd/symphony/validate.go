@@ -89,7 +89,11 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	if wf.Settings.Repository != nil {
 		check("repository", []string{"repository", "delivery"}, v.checkRepository)
 	}
-	check("codex", []string{"codex.command"}, v.checkCodex)
+	if in.Readable() {
+		check("codex", []string{"codex.command"}, v.checkCodex)
+	} else {
+		check("codex", nil, v.checkDefaultCodex)
+	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("validate: %w", ctx.Err())
 	}
@@ -236,6 +240,17 @@ func (v *validateCommand) checkCodex(ctx context.Context, found *validation, wf 
 	}
 	version, err := v.preflight(ctx, wf, func(text string) { found.warn("codex", text) })
 	return strings.TrimSpace(wf.Settings.Codex.Command + " " + version), err
+}
+
+// checkDefaultCodex starts Codex as a workflow without settings does, for a front matter
+// that cannot be read.
+func (v *validateCommand) checkDefaultCodex(ctx context.Context, found *validation, wf workflow.Workflow) (string, error) {
+	const why = "by the default codex.command, because the front matter cannot be read"
+	what, err := v.checkCodex(ctx, found, wf)
+	if err != nil {
+		return "", fmt.Errorf("%w (%s)", err, why)
+	}
+	return what + ", " + why, nil
 }
 
 // checkRepository asks the remote for its branches, and GitHub for its pull requests.

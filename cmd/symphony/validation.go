@@ -157,6 +157,7 @@ func advice(reason string) string {
 func (v *validation) malformed(check string, m tracker.Malformed) {
 	f := finding{Check: check, Severity: resultProblem, Message: m.String()}
 	if v.issues != "" && m.ID != "" {
+		f.Message = m.Reason // the name of the file is that of the issue
 		f.File = shownPath(filepath.Join(v.issues, string(m.ID)+".md"))
 	}
 	v.add(f)
@@ -199,7 +200,7 @@ func (v *validation) problems() int {
 // printLine prints a line of the text.
 func (v *validation) printLine(word, check, text string) {
 	if v.a.logFormat != "json" {
-		v.a.printItem(fmt.Sprintf("%-9s %-10s ", word, check), text)
+		v.a.printItem(fmt.Sprintf("%-9s %-11s ", word, check), text)
 	}
 }
 

@@ -393,14 +393,14 @@ func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) strin
 }
 
 // addExitStatus adds to the error of a closed connection how the process ended. A
-// command that was not found is the cause of all the rest, so it comes first.
+// command that was not found is the cause of all the rest, so it stands alone.
 func addExitStatus(err error, process *workspace.Process) error {
 	select {
 	case <-process.Done():
 		exit := process.Err()
 		switch {
 		case errors.Is(exit, workspace.ErrNotFound):
-			return fmt.Errorf("%w: %w", exit, err)
+			return exit
 		case exit != nil:
 			return fmt.Errorf("%w: %w", err, exit)
 		}

@@ -245,7 +245,7 @@ func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
 	}{
 		"is not there": {
 			"no-such-codex app-server",
-			schedule.Systemic, []string{"codex_not_found", "no-such-codex app-server"},
+			schedule.Systemic, []string{"codex_not_found: no-such-codex is not found where "},
 		},
 		"exits at once": {
 			"echo my last words >&2; exit 7",

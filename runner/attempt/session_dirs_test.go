@@ -280,7 +280,7 @@ func TestPreflightOfAScriptedAgent(t *testing.T) {
 		t.Errorf("%q, %v", version, err)
 	}
 	f.job.Codex.Command = "no-such-codex"
-	if _, err := Preflight(t.Context(), f.job); err == nil || !strings.HasPrefix(err.Error(), "codex_not_found: install codex where ") {
+	if _, err := Preflight(t.Context(), f.job); err == nil || !strings.HasPrefix(err.Error(), "codex_not_found: no-such-codex is not found where ") || strings.Contains(err.Error(), "port_exit") || strings.Contains(err.Error(), "default_permissions") {
 		t.Error(err)
 	}
 }

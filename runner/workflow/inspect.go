@@ -16,7 +16,7 @@ import (
 // [Parse].
 type Inspection struct {
 	// Workflow is what could be understood. Keys with a problem have their defaults, or no
-	// value.
+	// value; so have all keys of a front matter that cannot be read.
 	Workflow Workflow
 	Problems Problems // what keeps the file from being used, by line
 	Warnings Problems // what people should know, by line; each unknown key by itself
@@ -47,6 +47,7 @@ func Inspect(path string, content []byte, env Env) Inspection {
 	if d.env.Lookup == nil {
 		d.env.Lookup = func(string) (string, bool) { return "", false }
 	}
+	in.Workflow.Settings = defaults(d.env, d.dir)
 	parts, broken := split(content)
 	if broken != nil {
 		in.Problems = Problems{*broken}
@@ -74,6 +75,15 @@ func Inspect(path string, content []byte, env Env) Inspection {
 	return in
 }
 
+// defaults returns the settings of a workflow in which nothing is written, without a
+// tracker.
+func defaults(env Env, dir string) Settings {
+	d := &decoder{env: env, dir: dir}
+	d.decode(&yaml.Node{Kind: yaml.MappingNode})
+	d.applyDerivedDefaults()
+	return d.settings
+}
+
 // decodeAll decodes the settings.
 func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	sections := keyNodes(top)
@@ -85,11 +95,14 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.warnAboutCredentials(content)
 }
 
+// Readable reports whether the settings could be told from what else the file holds.
+func (in Inspection) Readable() bool { return in.readable }
+
 // Sound reports whether the settings could be read, and none of these keys, or of the keys
-// in these sections, has a problem.
+// in these sections, has a problem. A key that nothing reads is no problem of the others.
 func (in Inspection) Sound(keys ...string) bool {
 	return in.readable && !slices.ContainsFunc(in.Problems, func(p Problem) bool {
-		return slices.ContainsFunc(keys, func(key string) bool {
+		return !p.Unknown && slices.ContainsFunc(keys, func(key string) bool {
 			return p.Key == key || strings.HasPrefix(p.Key, key+".") || strings.HasPrefix(p.Key, key+"[")
 		})
 	})

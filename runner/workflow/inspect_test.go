@@ -223,3 +223,31 @@ func TestASyntaxErrorIsOnTheLineOnWhichItIs(t *testing.T) {
 		}
 	})
 }
+
+// TestAKeyThatNothingReadsLeavesTheOthersSound inspects trackers with unknown settings.
+func TestAKeyThatNothingReadsLeavesTheOthersSound(t *testing.T) {
+	t.Parallel()
+	for front, want := range map[string]bool{
+		"tracker: {kind: file, provider: {pth: x}}":                           true,
+		"tracker: {kind: file, provider: {pth: x, path: 5}}":                  false,
+		"tracker: {kind: file, provider: {pth: x}, active_states: [5]}":       false,
+		"tracker: {kind: file, provider: {pth: x}}\nagent: {max_turns: many}": true,
+	} {
+		in, problems, _ := inspect("---\n" + front + "\n---\n")
+		if len(problems) == 0 || in.Sound("tracker") != want {
+			t.Errorf("%s: sound %t, want %t; %q", front, in.Sound("tracker"), want, problems)
+		}
+	}
+}
+
+// TestAFrontMatterThatCannotBeReadLeavesTheDefaults inspects wrong YAML: what needs no
+// setting can still be checked.
+func TestAFrontMatterThatCannotBeReadLeavesTheDefaults(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{"---\ntracker:\n\tkind: file\n---\n", "---\ntracker: {kind: file}\n", "---\n- tracker\n---\n"} {
+		in, _, _ := inspect(content)
+		if s := in.Workflow.Settings; in.Readable() || s.Codex.Command != "codex app-server" || s.MaxTurns != 20 {
+			t.Errorf("%q: readable %t, command %q, %d turns", content, in.Readable(), s.Codex.Command, s.MaxTurns)
+		}
+	}
+}

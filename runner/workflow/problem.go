@@ -32,6 +32,7 @@ type Problem struct {
 	Line     int    // in the file; 0 when the key is not in it
 	Column   int    // on the line, from 1; 0 when it is not known
 	Category error  // a narrower category than ErrInvalid; usually nil
+	Unknown  bool   // nothing reads the key, so the others are as they would be without it
 }
 
 // String returns the problem on one line: line, key, value, category, reason.

@@ -253,7 +253,7 @@ func missingVariable(name, value string) string {
 // that does not exist or is not written. It shows neither a credential nor the value
 // of a variable.
 func (d *decoder) addTrackerProblem(found tracker.Problem, s tracker.Setting, v value) {
-	p := Problem{Key: v.key, Line: v.line, Column: v.column, Category: found.Category, Reason: found.Reason}
+	p := Problem{Key: v.key, Line: v.line, Column: v.column, Category: found.Category, Reason: found.Reason, Unknown: s.Name == ""}
 	if p.Key == "" {
 		p.Key = settingKey(found.Setting)
 	}

@@ -208,7 +208,7 @@ func (s *snapshot) issue(ctx context.Context, r *record) (tracker.Issue, error) 
 // asMalformed returns the record as a malformed one.
 func (r *record) asMalformed(id string) tracker.Malformed {
 	return tracker.Malformed{
-		ID: tracker.ID(id), Identifier: id, Reason: fmt.Sprintf("the file %q: %v", fileName(id), r.malformed),
+		ID: tracker.ID(id), Identifier: id, Reason: r.malformed.Error(),
 	}
 }
 

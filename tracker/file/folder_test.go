@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -80,13 +79,13 @@ func TestOnlyPlainMarkdownFilesAreIssues(t *testing.T) {
 	}
 	for _, id := range []string{"new\nline", "dir", "pipe", "outside", "inside"} {
 		_, err := f.IssuesByID(t.Context(), []tracker.ID{tracker.ID(id)})
-		trackertest.CheckError(t, err, tracker.ErrResponse, fmt.Sprintf("%q", id+".md"))
+		trackertest.CheckError(t, err, tracker.ErrResponse, tracker.Malformed{ID: tracker.ID(id)}.Name()+": it")
 	}
 	var dropped []string
 	ctx := tracker.WithDropped(t.Context(), func(m tracker.Malformed) { dropped = append(dropped, m.String()) })
 	_, err := f.IssuesByState(ctx, []string{"Todo"})
 	must(t, err)
-	if len(dropped) != 5 || !slices.Contains(dropped, `"new\nline": the file "new\nline.md": its name is not plain text: rename it`) {
+	if len(dropped) != 5 || !slices.Contains(dropped, `"new\nline": its name is not plain text: rename it`) {
 		t.Errorf("dropped %q", dropped)
 	}
 }
