@@ -99,7 +99,7 @@ func TestTheStoryOfAnIssueIsToldByRunsOfTheAction(t *testing.T) {
 
 	d.github.Approve(2, "kim")
 	d.github.Merge(2, "kim")
-	run("schedule", "{}", "dispatched", "0", "completed", "0", "parked", "0")
+	run("pull_request", ourMerge, "dispatched", "0", "completed", "0", "parked", "0")
 	if i := d.github.Issue(1); i.State != "closed" || d.github.Head("symphony/GH-1") != "" {
 		t.Errorf("after the merge the issue is %s, and the branches are %v", i.State, d.github.Branches())
 	}

@@ -100,6 +100,16 @@ func TestAReviewAnAnswerAndAMergeComeBackToTheAgent(t *testing.T) {
 		t.Error("the answer made no commit")
 	}
 
+	rounds := 0
+	for _, text := range s.ourComments(pull) {
+		if tracker.MarkedKey(text) == "round" {
+			rounds++
+		}
+	}
+	if rounds != 1 {
+		t.Errorf("%d comments say what became of the feedback, not one that is kept up to date:\n%s", rounds, strings.Join(s.ourComments(pull), "\n--\n"))
+	}
+
 	s.hub.KeepBranches()
 	s.hub.Merge(pull, "kim")
 	s.tick()
