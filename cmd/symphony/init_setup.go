@@ -43,6 +43,9 @@ func (s setup) Schema() string     { return workflow.SchemaURL }
 // Comments reports whether comments on GitHub may be work.
 func (s setup) Comments() bool { return s.GitHub() || s.PullRequests() }
 
+// Talks reports whether the program tells the agent what people say about its work.
+func (s setup) Talks() bool { return s.Comments() || s.Linear() }
+
 // Example returns the name of an issue.
 func (s setup) Example() string {
 	return map[string]string{"github": "GH-7", "linear": "ENG-7", "file": "FIRST-1"}[s.Tracker]
