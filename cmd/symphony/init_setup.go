@@ -139,7 +139,8 @@ func (s setup) steps() []nextStep {
 	}
 	var steps []nextStep
 	if s.GitHub() {
-		steps = append(steps, nextStep{"gh label create symphony" + repo, "the label of the issues to work on"})
+		steps = append(steps, nextStep{"gh label create symphony" + repo + " && gh label create needs-human" + repo,
+			"the labels of the issues to work on, and of those that wait for a person"})
 	}
 	secrets := []string{"OPENAI_API_KEY"}
 	if s.Linear() {
