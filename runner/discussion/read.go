@@ -30,6 +30,7 @@ type Discussion struct {
 
 	mu    sync.Mutex
 	nodes map[PullRequest]string // ids in GraphQL
+	kept  map[PullRequest]reading
 }
 
 // PullRequest names the pull request of an issue, which comes from a state that another
@@ -93,6 +94,7 @@ func (d *Discussion) Read(ctx context.Context, topics []Topic) (heard map[tracke
 	if d.GitHub == nil {
 		return heard, nil, nil
 	}
+	d.forget(topics)
 	warnings, err = d.readPulls(ctx, topics, heard)
 	return heard, warnings, err
 }
@@ -172,12 +174,14 @@ func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
 	}
 }
 
-// readPull reads everything that is said about an open pull request.
+// readPull reads everything that is said about an open pull request. Whose word counts is
+// judged anew, also of what was read before.
 func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic, p *feedback.Pull) ([]client.Lack, error) {
-	said, err := d.GitHub.PullDiscussion(ctx, s.Node, t.Since)
+	r, err := d.reading(ctx, s, t)
 	if err != nil {
 		return nil, err
 	}
+	said := r.said
 	p.Complete, p.Unread, p.Omitted = true, said.Extent == client.Postponed, said.Extent == client.Omits
 	comments, err := d.Access.Judge(ctx, said.Comments, t.Since)
 	if err != nil {
@@ -202,7 +206,13 @@ func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic,
 			ID: r.Node, Path: d.cleanText(r.Path), Line: r.Line, Code: d.cleanText(r.Code), Outdated: r.Outdated, Resolved: r.Resolved, Comments: d.toComments(judged),
 		})
 	}
-	return d.readChecks(ctx, s, p)
+	p.Running = r.checks.Running
+	for _, c := range r.checks.Failed {
+		p.Checks = append(p.Checks, feedback.Check{
+			ID: c.Node, Name: d.cleanText(nameOf(c)), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.cleanText), At: c.At,
+		})
+	}
+	return r.checks.Lacks, nil
 }
 
 // toComments returns comments of pull requests as comments of issues are.
@@ -215,28 +225,6 @@ func (d *Discussion) toComments(list []client.PullComment) []tracker.Comment {
 		})
 	}
 	return comments
-}
-
-// readChecks reads the checks of the commit that the program published, if one failed.
-func (d *Discussion) readChecks(ctx context.Context, s client.PullStatus, p *feedback.Pull) ([]client.Lack, error) {
-	if s.Checks != "FAILURE" && s.Checks != "ERROR" || p.Head != p.Ours {
-		return nil, nil
-	}
-	checks, err := d.GitHub.FailedChecks(ctx, p.Head)
-	if err != nil {
-		return nil, err
-	}
-	lacks, err := d.GitHub.ReadOutputs(ctx, checks.Failed)
-	if err != nil {
-		return nil, err
-	}
-	p.Running = checks.Running
-	for _, c := range checks.Failed {
-		p.Checks = append(p.Checks, feedback.Check{
-			ID: c.Node, Name: d.cleanText(nameOf(c)), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.cleanText), At: c.At,
-		})
-	}
-	return slices.Concat(checks.Lacks, lacks), nil
 }
 
 // digest returns a digest of a status that changes when anything is said or happens.

@@ -53,7 +53,8 @@ type outputNode struct {
 // ReadOutputs reads into failed checks what they say: the summaries and annotations of
 // all, and of jobs the steps that failed and the ends of the logs. A log that cannot be
 // read is no error: NoLog says why, and a Lack if the token may not read it. Of more than 20
-// checks the first are read; of more than 10 jobs the first have logs.
+// checks the first are read; of more than 10 jobs the first have logs. A check that was
+// read before is left as it is.
 func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack, error) {
 	var lacks lackList
 	if err := c.readSummaries(ctx, failed[:min(len(failed), maxOutputs)]); err != nil {
@@ -66,6 +67,15 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 	more := slices.ContainsFunc(failed, func(f FailedCheck) bool { return f.Verdict != cancelled })
 	for i := range failed {
 		check := &failed[i]
+		if check.Read {
+			if check.Log != "" {
+				logs++
+			} else if check.NoLog == lackLogs.Error() {
+				lacks.add(lackLogs)
+			}
+			continue
+		}
+		check.Read = true
 		switch {
 		case check.job == 0:
 			continue
@@ -85,11 +95,11 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 			lacks.add(lackLogs)
 			check.NoLog = lackLogs.Error()
 		case HasStatus(err, http.StatusNotFound, http.StatusGone):
-			check.NoLog = "GitHub does not have it any more, or not yet"
+			check.NoLog, check.Read = "GitHub does not have it any more, or not yet", false
 		case err != nil:
-			check.NoLog = err.Error()
+			check.NoLog, check.Read = err.Error(), false
 		default:
-			check.Log = log
+			check.Log, check.NoLog = log, ""
 		}
 	}
 	return lacks, nil
@@ -99,7 +109,7 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 func (c *Client) readSummaries(ctx context.Context, failed []FailedCheck) error {
 	ids := []graphql.ID{}
 	for _, check := range failed {
-		if check.App != "" {
+		if check.App != "" && !check.Read {
 			ids = append(ids, check.Node)
 		}
 	}

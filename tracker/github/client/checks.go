@@ -34,6 +34,7 @@ type FailedCheck struct {
 	Annotations []Annotation
 	Log         string // the end of a job's log
 	NoLog       string // why there is none, though it is a job; empty if there is
+	Read        bool   // all of it was read: only a log that may come yet is asked for again
 
 	job int64 // id of the job of GitHub Actions; 0 for another check
 }

@@ -79,11 +79,11 @@ func TestAFailedJobTellsItsStepsItsAnnotationsAndTheEndOfItsLog(t *testing.T) {
 		t.Errorf("%d run; lacks %v and %v", checks.Running, checks.Lacks, lacks)
 	}
 	want := []client.FailedCheck{
-		{Name: "ci/build", URL: "https://ci.example.org/3", Verdict: "error", At: at(3), Summary: "The machine is on fire"},
-		{Name: "lint", App: "linter", URL: g.CloneURL() + "/runs/2", Verdict: "action_required", At: at(2), Summary: "3 problems\nPlease **look**."},
+		{Name: "ci/build", URL: "https://ci.example.org/3", Verdict: "error", At: at(3), Summary: "The machine is on fire", Read: true},
+		{Name: "lint", App: "linter", URL: g.CloneURL() + "/runs/2", Verdict: "action_required", At: at(2), Summary: "3 problems\nPlease **look**.", Read: true},
 		{
 			Name: "test", Workflow: "CI", App: "github-actions", URL: fmt.Sprintf("%s/actions/runs/%d/job/%d", g.CloneURL(), 1000+id, id), Verdict: "failure", At: at(1),
-			Steps: []string{"Run go test"}, Log: strings.Join(all[101:301], "\n"),
+			Steps: []string{"Run go test"}, Log: strings.Join(all[101:301], "\n"), Read: true,
 		},
 	}
 	for n := range 20 {

@@ -1,0 +1,129 @@
+package discussion
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+// maxKept bounds the bytes of texts and logs that are kept of all pull requests. What does
+// not fit is asked for again.
+const maxKept = 16 << 20
+
+// reading is what GitHub told of an open pull request. It is kept as it came: who may write
+// and what is secret may have changed when it is used again.
+type reading struct {
+	status string    // digest of the status that it was read for
+	since  time.Time // what was said before is not in it
+	head   string    // commit that the program had published
+	said   client.PullDiscussion
+	checks client.Checks
+}
+
+// reading returns what is said about a pull request, and how the checks stand of the commit
+// that the program published, if one failed. As long as the status of the pull request is
+// the same, only what may change without it is asked for again: checks while some run, and
+// logs that did not come.
+func (d *Discussion) reading(ctx context.Context, s client.PullStatus, t Topic) (reading, error) {
+	d.mu.Lock()
+	last := d.kept[t.PullRequest]
+	d.mu.Unlock()
+	r := reading{status: digest(s), since: t.Since, head: t.Head}
+	same := last.status == r.status && last.since.Equal(r.since) && last.head == r.head
+	var err error
+	if r.said = last.said; !same || last.said.Extent == client.Postponed {
+		if r.said, err = d.GitHub.PullDiscussion(ctx, s.Node, t.Since); err != nil {
+			return reading{}, err
+		}
+	}
+	if r.checks = last.checks; !same || !last.isFinal() {
+		if r.checks, err = d.readChecks(ctx, s, t, last.checks.Failed); err != nil {
+			return reading{}, err
+		}
+	}
+	d.keep(t.PullRequest, r)
+	return r, nil
+}
+
+// readChecks reads the checks of the commit that the program published, if one failed.
+// What known ones say is not read again.
+func (d *Discussion) readChecks(ctx context.Context, s client.PullStatus, t Topic, known []client.FailedCheck) (client.Checks, error) {
+	if s.Checks != "FAILURE" && s.Checks != "ERROR" || s.Head != t.Head {
+		return client.Checks{}, nil
+	}
+	checks, err := d.GitHub.FailedChecks(ctx, s.Head)
+	if err != nil {
+		return client.Checks{}, err
+	}
+	for i, c := range checks.Failed {
+		if j := slices.IndexFunc(known, func(k client.FailedCheck) bool {
+			return k.Read && k.Node == c.Node && k.Verdict == c.Verdict && k.At.Equal(c.At)
+		}); j >= 0 {
+			checks.Failed[i] = known[j]
+		}
+	}
+	lacks, err := d.GitHub.ReadOutputs(ctx, checks.Failed)
+	checks.Lacks = slices.Concat(checks.Lacks, lacks)
+	return checks, err
+}
+
+// isFinal reports whether the checks stay as they are while the status does.
+func (r reading) isFinal() bool {
+	return r.checks.Running == 0 && !slices.ContainsFunc(r.checks.Failed, func(c client.FailedCheck) bool { return !c.Read })
+}
+
+// keep keeps a reading of a pull request in place of the last, if there is room.
+func (d *Discussion) keep(p PullRequest, r reading) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.kept, p)
+	size := r.size()
+	for _, other := range d.kept {
+		size += other.size()
+	}
+	if size > maxKept {
+		return
+	}
+	if d.kept == nil {
+		d.kept = map[PullRequest]reading{}
+	}
+	d.kept[p] = r
+}
+
+// forget drops the readings of pull requests that are of no topic, or of which nothing is
+// unanswered any more.
+func (d *Discussion) forget(topics []Topic) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.kept, func(p PullRequest, r reading) bool {
+		return !slices.ContainsFunc(topics, func(t Topic) bool { return t.PullRequest == p && t.Pull != r.status })
+	})
+}
+
+// size returns about how many bytes a reading has.
+func (r reading) size() (n int) {
+	const rest = 500 // names, addresses and times
+	add := func(list ...client.PullComment) {
+		for _, c := range list {
+			n += rest + len(c.Text)
+		}
+	}
+	add(r.said.Comments...)
+	for _, review := range r.said.Reviews {
+		add(review.PullComment)
+	}
+	for _, t := range r.said.Threads {
+		n += rest + len(t.Code)
+		add(t.Comments...)
+	}
+	for _, c := range r.checks.Failed {
+		n += rest + len(c.Summary) + len(c.Log)
+		for _, a := range c.Annotations {
+			n += rest + len(a.Message)
+		}
+	}
+	return n
+}

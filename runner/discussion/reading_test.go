@@ -1,0 +1,197 @@
+package discussion
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/feedback"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+)
+
+// pulled is a GitHub with a pull request whose discussion is read poll by poll.
+type pulled struct {
+	*Discussion
+	t      *testing.T
+	hub    *githubtest.GitHub
+	topic  Topic
+	number int
+}
+
+func newPulled(t *testing.T) *pulled {
+	t.Helper()
+	const token, branch = "ghs_0123456789abcdefTALKS", "symphony/GH-1"
+	hub := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: token})
+	c, err := client.New(client.Config{Repo: hub.Repo(), APIURL: hub.URL(), Token: token}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Transport.Pause = time.Millisecond
+	head := hub.ForcePush(branch, map[string]string{"cart.go": "package shop\n"})
+	title, text, base, from := "A cart", "It has wheels.", "main", branch
+	pull, err := c.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &from, Base: &base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub.SetPermission("kim", "write")
+	return &pulled{
+		Discussion: &Discussion{GitHub: c, Access: client.NewAccess(c, 0, tracker.IsMarked)},
+		t:          t, hub: hub, number: pull.GetNumber(),
+		topic: Topic{ID: "1", PullRequest: PullRequest{Number: pull.GetNumber(), Branch: branch}, Head: head, Base: base},
+	}
+}
+
+// poll reads the topic and returns what was said there, and the requests that it took, as
+// "METHOD path".
+func (p *pulled) poll() (pull *feedback.Pull, requests []string) {
+	p.t.Helper()
+	before := len(p.hub.Log())
+	heard, warnings, err := p.Read(p.t.Context(), []Topic{p.topic})
+	if err != nil || len(warnings) > 0 || heard["1"].Pull == nil {
+		p.t.Fatal(heard, warnings, err)
+	}
+	return heard["1"].Pull, p.hub.Log()[before:]
+}
+
+// failed adds a job that failed, with a log.
+func (p *pulled) failed(name string) {
+	p.hub.SetCheck(p.topic.Head, githubtest.Check{Name: name, State: "FAILURE", Summary: "1 test", Log: "FAIL " + name + "\n"})
+}
+
+// count returns how many requests are of a path that has a part.
+func count(requests []string, part string) (n int) {
+	for _, r := range requests {
+		if strings.Contains(r, part) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAnUnansweredPullRequestIsReadWholeOnce(t *testing.T) {
+	t.Parallel()
+	p := newPulled(t)
+	p.hub.AddComment(p.number, "kim", "Paint it red.")
+	p.failed("lint")
+	p.failed("test")
+	first, requests := p.poll()
+	if len(first.Comments) != 1 || len(first.Checks) != 2 || count(requests, "/logs") != 2 {
+		t.Fatalf("%+v\n%v", first, requests)
+	}
+	for range 3 {
+		again, requests := p.poll()
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Error(diff)
+		}
+		// The status of the pull request, and whether the person may still write.
+		if len(requests) != 2 || count(requests, "/graphql") != 1 || count(requests, "/collaborators/kim/permission") != 1 {
+			t.Errorf("a poll without news asked %v", requests)
+		}
+	}
+	p.hub.AddComment(p.number, "kim", "Or blue.")
+	news, requests := p.poll()
+	if len(news.Comments) != 2 || len(news.Checks) != 2 || count(requests, "/logs") > 0 {
+		t.Errorf("after a comment: %+v\n%v", news, requests)
+	}
+	p.topic.Since = news.Comments[1].At
+	if later, _ := p.poll(); len(later.Comments) != 1 || later.Comments[0].Text != "Or blue." {
+		t.Errorf("since the second comment: %+v", later.Comments)
+	}
+}
+
+func TestAPermissionThatWasTakenAwayCountsForWhatWasReadBefore(t *testing.T) {
+	t.Parallel()
+	p := newPulled(t)
+	p.hub.AddComment(p.number, "kim", "Paint it red.")
+	if pull, _ := p.poll(); pull.Comments[0].Distrust != "" || pull.Comments[0].Text == "" {
+		t.Fatalf("%+v", pull.Comments)
+	}
+	p.hub.SetPermission("kim", "read")
+	if pull, _ := p.poll(); pull.Comments[0].Distrust != "kim has no write access" || pull.Comments[0].Text != "" {
+		t.Errorf("%+v", pull.Comments)
+	}
+	p.hub.SetPermission("kim", "write")
+	if pull, _ := p.poll(); pull.Comments[0].Distrust != "" || pull.Comments[0].Text != "Paint it red." {
+		t.Errorf("%+v", pull.Comments)
+	}
+}
+
+func TestWhileOtherChecksRunNoLogIsReadTwice(t *testing.T) {
+	t.Parallel()
+	p := newPulled(t)
+	p.failed("lint")
+	runs := p.hub.SetCheck(p.topic.Head, githubtest.Check{Name: "test", State: "IN_PROGRESS", Log: "FAIL test\n"})
+	if pull, requests := p.poll(); pull.Running != 1 || len(pull.Checks) != 1 || count(requests, "/logs") != 1 {
+		t.Fatalf("%+v\n%v", pull, requests)
+	}
+	for range 2 { // the status does not tell when the other ends
+		if pull, requests := p.poll(); pull.Running != 1 || len(pull.Checks) != 1 || len(requests) != 2 || count(requests, "/graphql") != 2 {
+			t.Errorf("%+v\n%v", pull, requests)
+		}
+	}
+	p.hub.FinishCheck(runs, "FAILURE")
+	pull, requests := p.poll()
+	if pull.Running != 0 || len(pull.Checks) != 2 || count(requests, "/logs") != 1 {
+		t.Fatalf("after the end: %+v\n%v", pull, requests)
+	}
+	for i, name := range []string{"lint", "test"} {
+		if c := pull.Checks[i]; !strings.Contains(c.Name, name) || !strings.Contains(c.Output, "FAIL "+name) {
+			t.Errorf("%+v", c)
+		}
+	}
+	if _, requests := p.poll(); len(requests) != 1 {
+		t.Errorf("when all have ended: %v", requests)
+	}
+}
+
+func TestALogThatWasNotThereYetIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	p := newPulled(t)
+	p.hub.SetCheck(p.topic.Head, githubtest.Check{Name: "lint", State: "FAILURE"})
+	for range 2 {
+		if pull, requests := p.poll(); !strings.Contains(pull.Checks[0].Output, "not yet") || count(requests, "/logs") != 1 {
+			t.Errorf("%+v\n%v", pull.Checks, requests)
+		}
+	}
+}
+
+func TestOnlyThePullRequestsOfTheTopicsAreKept(t *testing.T) {
+	t.Parallel()
+	p := newPulled(t)
+	p.hub.AddComment(p.number, "kim", "Paint it red.")
+	p.poll()
+	status := p.kept[p.topic.PullRequest].status
+	if len(p.kept) != 1 || status == "" {
+		t.Fatalf("%+v", p.kept)
+	}
+	p.topic.Pull = status // answered
+	if p.poll(); len(p.kept) != 0 {
+		t.Errorf("kept when nothing is unanswered: %+v", p.kept)
+	}
+	p.topic.Pull = ""
+	p.poll()
+	if _, _, err := p.Read(t.Context(), []Topic{{ID: "2"}}); err != nil || len(p.kept) != 0 {
+		t.Errorf("kept without a topic: %+v, %v", p.kept, err)
+	}
+}
+
+func TestWhatIsKeptIsBounded(t *testing.T) {
+	t.Parallel()
+	var d Discussion
+	long := client.PullDiscussion{Comments: []client.PullComment{{Text: strings.Repeat("x", maxKept/4)}}}
+	for n := range 10 {
+		d.keep(PullRequest{Number: n}, reading{said: long})
+	}
+	if len(d.kept) != 3 {
+		t.Errorf("%d readings of a quarter of the bound are kept", len(d.kept))
+	}
+	d.keep(PullRequest{Number: 1}, reading{status: "new"})
+	if d.kept[PullRequest{Number: 1}].status != "new" || len(d.kept) != 3 {
+		t.Errorf("a short one does not replace a long one: %d", len(d.kept))
+	}
+}
