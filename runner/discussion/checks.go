@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // nameOf returns what people call a check.
@@ -15,9 +17,16 @@ func nameOf(c client.FailedCheck) string {
 	return c.Name
 }
 
-// outputOf returns what a check says of its failure. The end of a log comes last, since a
-// text that is too long loses its end: it begins with what is short and says most. Secrets
-// are hidden before anything is cut.
+// The bounds of what a check says. The verdict goes before it.
+const (
+	maxSaid    = feedback.MaxOutput - 100 // bytes of all
+	maxRemarks = 6_000                    // bytes of what stands before a log
+	logTitle   = "\n\nThe end of the log:\n\n"
+)
+
+// outputOf returns what a check says of its failure. It begins with what is short and says
+// most; the end of a log has all the room that this leaves. Secrets are hidden before
+// anything is cut.
 func outputOf(c client.FailedCheck, redact func(string) string) string {
 	var b strings.Builder
 	if c.Summary != "" {
@@ -29,17 +38,16 @@ func outputOf(c client.FailedCheck, redact func(string) string) string {
 	for _, a := range c.Annotations {
 		fmt.Fprintf(&b, "%s %s:%d: %s\n", strings.ToLower(a.Level), a.Path, a.Line, strings.TrimSpace(a.Title+" "+a.Message))
 	}
-	switch {
-	case c.Log != "":
-		fmt.Fprintf(&b, "\nThe end of the log:\n\n%s\n", lastBytes(redact(c.Log), maxLog))
-	case c.NoLog != "":
+	if c.Log == "" && c.NoLog != "" {
 		fmt.Fprintf(&b, "\nThere is no log: %s\n", c.NoLog)
 	}
-	return strings.TrimSpace(redact(b.String()))
+	said := strings.TrimSpace(redact(b.String()))
+	if c.Log == "" {
+		return said
+	}
+	said = untrusted.Cut(said, maxRemarks, "")
+	return strings.TrimSpace(said + logTitle + lastBytes(redact(c.Log), maxSaid-len(said)-len(logTitle)))
 }
-
-// maxLog bounds the bytes of a log that the agent is given.
-const maxLog = 10_000
 
 // lastBytes returns the last lines of a text, at most n bytes.
 func lastBytes(text string, n int) string {

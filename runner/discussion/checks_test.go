@@ -28,13 +28,37 @@ func TestTheOutputOfACheckBeginsWithWhatSaysMost(t *testing.T) {
 	}
 }
 
+// The agent is given at most feedback.MaxOutput bytes, from the beginning on.
+func TestTheEndOfALogHasTheRoomThatIsLeft(t *testing.T) {
+	t.Parallel()
+	plain := func(text string) string { return text }
+	log := strings.Repeat("a line of a log\n", 4_000) + "the last line"
+	short := client.FailedCheck{Summary: "1 test failed", Log: log}
+	long := client.FailedCheck{Summary: "1 test failed", Log: log}
+	for range 20 {
+		long.Annotations = append(long.Annotations, client.Annotation{Level: "FAILURE", Path: "cart.go", Message: strings.Repeat("m", 2_000)})
+	}
+	for _, row := range []struct {
+		check client.FailedCheck
+		lines int // of the log
+	}{{short, 900}, {long, 500}} {
+		got := outputOf(row.check, plain)
+		if n := strings.Count(got, "a line of a log\n"); n < row.lines || len(got) > feedback.MaxOutput-50 {
+			t.Errorf("%d bytes with %d lines of the log, want %d", len(got), n, row.lines)
+		}
+		if !strings.HasPrefix(got, "1 test failed") || !strings.HasSuffix(got, "the last line") {
+			t.Errorf("%q ... %q", got[:50], got[len(got)-50:])
+		}
+	}
+}
+
 // A secret that is cut in half would not be recognized.
 func TestSecretsInALogAreHiddenBeforeItIsCut(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cret-value"
 	hide := func(text string) string { return strings.ReplaceAll(text, secret, "[hidden]") }
 	for cut := range len(secret) {
-		log := strings.Repeat("x", 50) + secret + strings.Repeat("y", maxLog-cut)
+		log := strings.Repeat("x", 50) + secret + strings.Repeat("y", maxSaid-len(logTitle)-cut)
 		if got := outputOf(client.FailedCheck{Log: log}, hide); strings.Contains(got, secret[len(secret)-3:]) && cut > 2 {
 			t.Fatalf("a part of the secret is left: %q", got[:80])
 		}
@@ -43,7 +67,7 @@ func TestSecretsInALogAreHiddenBeforeItIsCut(t *testing.T) {
 
 func TestTheEndOfALogBeginsWithALine(t *testing.T) {
 	t.Parallel()
-	log := strings.Repeat("line\n", maxLog)
+	log := strings.Repeat("line\n", 10_000)
 	if got := lastBytes(log, 12); got != "line\nline\n" {
 		t.Errorf("got %q", got)
 	}

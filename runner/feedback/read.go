@@ -17,7 +17,7 @@ import (
 const (
 	maxItems   = 50
 	maxText    = 4_000  // bytes of a comment, and of the code it is about
-	maxOutput  = 16_000 // bytes of the output of a check
+	MaxOutput  = 16_000 // bytes of the verdict and the output of a check
 	maxAllText = 60_000 // bytes of all items
 )
 
@@ -235,7 +235,7 @@ func (n *News) number() {
 		item := &n.Items[i]
 		limit := maxText
 		if item.Kind == prompt.FeedbackCheck {
-			limit = maxOutput
+			limit = MaxOutput
 		}
 		item.Author, item.Path = untrusted.OneLine(item.Author, 100), untrusted.OneLine(item.Path, 300)
 		item.Text = untrusted.Cut(untrusted.Lines(item.Text), limit, "")
