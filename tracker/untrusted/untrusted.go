@@ -19,6 +19,9 @@ const ellipsis = "…"
 // hidden in it: control and format characters, private ones, and those that Unicode has
 // programs ignore, such as fillers and variation selectors. Line ends and tabs are too.
 func IsHidden(r rune) bool {
+	if r < unicode.MaxASCII { // most texts have no other
+		return r < ' '
+	}
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp,
 		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

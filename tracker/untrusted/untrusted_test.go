@@ -158,3 +158,12 @@ func TestTextIsCutBetweenRunes(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestTheShortWayForASCIISaysTheSame(t *testing.T) {
+	t.Parallel()
+	for r := range rune(unicode.MaxASCII + 1) {
+		if got := IsHidden(r); got != unicode.IsControl(r) {
+			t.Errorf("%U: %t", r, got)
+		}
+	}
+}
