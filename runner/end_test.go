@@ -44,6 +44,9 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 		if c.Phase != schedule.Waiting || c.Failures != 0 || c.Thread != "thread" || c.Due.After(time.Now()) {
 			t.Errorf("the claim is %+v", c)
 		}
+		if log := f.log.String(); !strings.Contains(log, "msg=stopped issue_id=A-1") || !strings.Contains(log, `reason="the run was interrupted"`) || strings.Contains(log, "reason=\"stopped: ") {
+			t.Errorf("the log does not say in words why the session was stopped:\n%s", log)
+		}
 	})
 }
 

@@ -88,7 +88,7 @@ func (l *loop) fetch(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.files.cancel, l.files.began = cancel, time.Now()
 	of, store := l.files.of, l.files.store
-	l.Log.Info("fetching", "remote", of.Remote)
+	l.Log.Info("fetching the repository", "remote", of.Remote)
 	l.wg.Go(func() {
 		var got git.Fetched
 		var err error
@@ -118,7 +118,7 @@ func (m fetched) applyTo(l *loop) {
 	case m.err == nil:
 		f.fetched, f.current, f.pushed = m.got, true, map[tracker.ID]bool{}
 		l.resolve(progress.Repository)
-		l.Log.Info("fetched", "remote", f.of.Remote, "base", m.got.Base, "head", m.got.Head, "branches", len(m.got.Branches))
+		l.Log.Info("fetched the repository", "remote", f.of.Remote, "base", m.got.Base, "head", m.got.Head, "branches", len(m.got.Branches))
 	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)) && f.current:
 		f.err = nil // sessions had what they needed
 	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)):

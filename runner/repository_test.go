@@ -41,7 +41,7 @@ func TestWorkIsPublishedRecordedAndHandedOver(t *testing.T) {
 			t.Errorf("%s: row %+v", id, row)
 		}
 	}
-	if n := strings.Count(r.log.String(), "msg=fetched"); n != 1 {
+	if n := strings.Count(r.log.String(), `msg="fetched the repository"`); n != 1 {
 		t.Errorf("the remote was fetched %d times, want once", n)
 	}
 	if claims := r.claims(); len(claims) != 0 {
@@ -419,7 +419,7 @@ func TestAFetchThatIsInterruptedEndsTheRunAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	run := r.run()
-	run.Log = slog.New(atMessage{"fetching", cancel})
+	run.Log = slog.New(atMessage{"fetching the repository", cancel})
 	if _, err := run.Run(ctx); !errors.Is(err, schedule.ErrInterrupted) {
 		t.Errorf("error %v", err)
 	}

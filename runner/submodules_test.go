@@ -59,7 +59,7 @@ func TestASubmoduleThatCannotBeFetchedHoldsEveryIssueAndChargesNone(t *testing.T
 	if got := r.branches(); got != "main\nsymphony/ABC-1\nsymphony/ABC-2" {
 		t.Errorf("branches %q", got)
 	}
-	if n := strings.Count(r.log.String(), "msg=fetched"); n != 1 {
+	if n := strings.Count(r.log.String(), `msg="fetched the repository"`); n != 1 {
 		t.Errorf("the remote was fetched %d times, want once", n)
 	}
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -97,8 +98,12 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	}
 
 	attrs := []any{"session_id", m.last.Session, "pid", m.last.PID, "outcome", o.Class, "status", o.Status, "turns", o.Turns, "tokens", o.Usage.Total(), "next", nextWord(next)}
-	if o.Why != "" {
-		attrs = append(attrs, "reason", o.Why)
+	why := o.Why
+	if o.Class == schedule.Stopped {
+		why = cmp.Or(next.Why.String(), why) // in words; the error of the session repeats "stopped"
+	}
+	if why != "" {
+		attrs = append(attrs, "reason", why)
 	}
 	if !next.Due.IsZero() {
 		attrs = append(attrs, "due", next.Due.UTC().Format(time.RFC3339))
@@ -121,7 +126,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	if next.Phase == schedule.Parked {
 		what = string(next.Phase)
 	}
-	l.happened(m.id, claim.Identifier, what, o.Why)
+	l.happened(m.id, claim.Identifier, what, why)
 }
 
 // remember adds a tick that did something to the history. A tick that did nothing

@@ -84,7 +84,7 @@ func (d *deliveries) since(n int, count func(request string) bool) int {
 func (d *deliveries) checkOneFetch(o outcome, skipped int) {
 	d.t.Helper()
 	begun := d.since(skipped, func(request string) bool { return strings.HasSuffix(request, "/info/refs?service=git-upload-pack") })
-	if fetches := strings.Count(o.log, "msg=fetching "); fetches != 1 || begun < 1 || begun > 2 {
+	if fetches := strings.Count(o.log, `msg="fetching the repository"`); fetches != 1 || begun < 1 || begun > 2 {
 		d.t.Errorf("%d fetches, for which git began %d conversations:\n%s", fetches, begun, strings.Join(d.github.Log()[skipped:], "\n"))
 	}
 }

@@ -207,7 +207,7 @@ func TestManySessionsFitAWindowThatShrinks(t *testing.T) {
 	w.ends(exitInterrupted)
 	history := w.history()
 	for i := range issues {
-		for _, line := range []string{"dispatched", "turn started"} {
+		for _, line := range []string{"dispatched", "turn 1 started"} {
 			if line = fmt.Sprintf("A-%d %s", i+1, line); strings.Count(history, line+"\n")+strings.Count(history, line+" ") != 1 {
 				t.Errorf("not once: %q", line)
 			}
@@ -262,7 +262,7 @@ func TestCtrlZLeavesTheTerminalToTheShell(t *testing.T) {
 		defer w.mu.Unlock()
 		return !w.screen.IsAltScreen()
 	})
-	w.awaits("A-1 turn started")
+	w.awaits("A-1 turn 1 started")
 	if w.modes()&unix.ECHO == 0 {
 		t.Error("the shell does not show what is typed")
 	}
@@ -270,7 +270,7 @@ func TestCtrlZLeavesTheTerminalToTheShell(t *testing.T) {
 	w.awaits("1 of 1 slots")
 	w.cmd.Process.Signal(syscall.SIGTERM)
 	w.ends(exitInterrupted)
-	if n := strings.Count(w.history(), "A-1 turn started"); n != 1 {
+	if n := strings.Count(w.history(), "A-1 turn 1 started"); n != 1 {
 		t.Errorf("%d times in\n%s", n, w.history())
 	}
 }
@@ -283,7 +283,7 @@ func TestTheTerminalIsGivenBackBeforeADump(t *testing.T) {
 	w.types("\x1c") // Ctrl-\
 	const exitOfADump = 2
 	w.ends(exitOfADump)
-	if _, ordinary, left := strings.Cut(w.written.String(), "\x1b[?1049l"); !left || !strings.Contains(ordinary, "SIGQUIT") || !strings.Contains(ordinary, "A-1 turn started") {
+	if _, ordinary, left := strings.Cut(w.written.String(), "\x1b[?1049l"); !left || !strings.Contains(ordinary, "SIGQUIT") || !strings.Contains(ordinary, "A-1 turn 1 started") {
 		t.Errorf("the ordinary screen gets\n%s", ordinary)
 	}
 }

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -60,7 +61,7 @@ func (a *attempt) onEvent(e codex.Event) {
 	of := []any{"session_id", e.Session, "pid", e.PID, "event", e.Kind}
 	switch e.Kind {
 	case codex.SessionStarted:
-		a.Log.Info("turn started", append(of, "turn", a.turns, "resumed", a.Thread == e.Thread)...)
+		a.Log.Info("turn "+strconv.Itoa(a.turns)+" started", append(of, "turn", a.turns, "resumed", a.Thread == e.Thread)...)
 	case codex.UnsupportedToolCall, codex.Warning:
 		a.Log.Warn(e.Summary, of...)
 	case codex.Notification, codex.OtherMessage:

@@ -94,7 +94,7 @@ func TestEveryLogLineOfASessionNamesItAndItsProcess(t *testing.T) {
 	}
 	f.run(ctx)
 	for text, level := range map[string]slog.Level{
-		"turn started":                          slog.LevelInfo,
+		"turn 1 started":                        slog.LevelInfo,
 		"approved":                              slog.LevelDebug,
 		"no JSON":                               slog.LevelDebug,
 		"the issue was not read after the turn": slog.LevelWarn,

@@ -41,7 +41,7 @@ func TestALaterSessionContinuesTheThread(t *testing.T) {
 	if f.readText(f.inWorkspace("two.txt")) != "2\n" {
 		t.Error("the second part is not done")
 	}
-	if f.logged(slog.LevelInfo, `"turn started"`, `"resumed":true`) != 1 || f.logged(slog.LevelInfo, `"turn started"`, `"resumed":false`) != 1 {
+	if f.logged(slog.LevelInfo, `"turn 1 started"`, `"resumed":true`) != 1 || f.logged(slog.LevelInfo, `"turn 1 started"`, `"resumed":false`) != 1 {
 		t.Errorf("the log does not tell the two sessions apart:\n%s", f.log.bytes.String())
 	}
 }
