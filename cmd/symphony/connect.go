@@ -72,8 +72,10 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 		if err = workspace.Check(folders, env); err == nil && wf.Settings.Repository != nil {
 			publisher, err = a.publisher(wf, log)
 		}
-	} else if repository, err = a.openRepository(ctx, wf, log); err == nil {
-		workspaces, err = workspace.Open(folders, env, log)
+	} else if err = makeDataFolder(wf.Path); err == nil {
+		if repository, err = a.openRepository(ctx, wf, log); err == nil {
+			workspaces, err = workspace.Open(folders, env, log)
+		}
 	}
 	if err != nil {
 		return runner.Connection{}, err

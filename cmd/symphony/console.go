@@ -32,7 +32,11 @@ func (a *app) console(live bool, workflowPath string) *console {
 	if !live || !ok || !a.wantsDisplay() || !term.IsTerminal(int(screen.Fd())) || !terminal.Possible(screen) {
 		return c
 	}
-	file, err := openLogFile(dataFolder(workflowPath))
+	var file *logFile
+	err := makeDataFolder(workflowPath)
+	if err == nil {
+		file, err = openLogFile(dataFolder(workflowPath))
+	}
 	if err != nil {
 		a.warnings = append(a.warnings, "the log is not kept in a file: "+err.Error())
 	}

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,28 +21,7 @@ func (a *app) openRepository(ctx context.Context, wf workflow.Workflow, log *slo
 	if wf.Settings.Repository == nil {
 		return nil, nil
 	}
-	r, err := a.openRepositoryIn(ctx, dataFolder(wf.Path), wf, log)
-	if err != nil {
-		return nil, err
-	}
-	return r, hideFromGit(dataFolder(wf.Path))
-}
-
-// hideFromGit makes git ignore a folder of this program, which may be in the repository
-// of a person. A file that is there is left as it is.
-func hideFromGit(folder string) error {
-	f, err := os.OpenFile(filepath.Join(folder, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err == nil {
-		_, err = f.WriteString("*\n")
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("make git ignore the folder of this program: %w", err)
-	}
-	return nil
+	return a.openRepositoryIn(ctx, dataFolder(wf.Path), wf, log)
 }
 
 // openRepositoryIn returns the repository of a workflow that has one, with its files in a

@@ -98,34 +98,34 @@ func (a *app) openState(wf workflow.Workflow, use stateUse) (*stateStore, error)
 	kind, rest, found := strings.Cut(a.state, ":")
 	switch {
 	case a.state == "":
-		return a.fileState(filepath.Join(dataFolder(wf.Path), "state.json"), use), nil
+		return a.fileState(filepath.Join(dataFolder(wf.Path), "state.json"), use).in(wf.Path), nil
 	case found && kind == "file" && rest != "":
 		path, err := filepath.Abs(rest)
+		if filepath.Dir(path) == dataFolder(wf.Path) {
+			return a.fileState(path, use).in(wf.Path), err
+		}
 		return a.fileState(path, use), err
 	case found && kind == "cache" && rest != "":
 		path, err := filepath.Abs(rest)
-		return a.cacheState(path, filepath.Join(sessionFolder(wf.Path), "generation"), use), err
+		return a.cacheState(path, filepath.Join(sessionFolder(wf.Path), "generation"), use).in(wf.Path), err
 	case found && kind == "branch" && rest != "":
 		return a.branchState(wf, rest)
 	}
 	return nil, fmt.Errorf("%w: %s: want file:PATH, branch:NAME or cache:PATH", errUsage, a.stateOption())
 }
 
-// dataFolder returns the folder where this program keeps what belongs to a workflow.
-func dataFolder(workflowPath string) string {
-	return filepath.Join(filepath.Dir(workflowPath), ".symphony")
-}
-
-// sessionFolder returns the part of it that belongs to sessions. A cache keeps it
-// separately.
-func sessionFolder(workflowPath string) string {
-	return filepath.Join(dataFolder(workflowPath), "codex")
-}
-
-// transcriptFolder returns the folder where the sessions of a workflow leave their event
-// logs.
-func transcriptFolder(workflowPath string) string {
-	return filepath.Join(dataFolder(workflowPath), "sessions")
+// in returns the store, which makes the data folder of a workflow before it writes there.
+func (s *stateStore) in(workflowPath string) *stateStore {
+	open := s.open
+	s.open = func(ctx context.Context) (backend, error) {
+		if s.exclusive {
+			if err := makeDataFolder(workflowPath); err != nil {
+				return backend{}, err
+			}
+		}
+		return open(ctx)
+	}
+	return s
 }
 
 func (a *app) fileState(path string, use stateUse) *stateStore {
