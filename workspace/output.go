@@ -84,16 +84,22 @@ func (t *tail) String() string {
 }
 
 // lines returns the tail as it was written, without the beginning of a line that is not
-// whole.
+// whole. If that line is all there is, it begins at a word: a part of a word can be a part
+// of a secret, which nobody would recognise.
 func (t *tail) lines() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.truncated {
-		if _, rest, ok := bytes.Cut(t.buf, []byte("\n")); ok {
-			return "[...]\n" + string(rest)
-		}
+	if !t.truncated {
+		return string(t.buf)
 	}
-	return string(t.buf)
+	_, rest, _ := bytes.Cut(t.buf, []byte("\n"))
+	if len(bytes.TrimSpace(rest)) > 0 {
+		return "[...]\n" + string(rest)
+	}
+	if at := bytes.IndexAny(t.buf, " \t"); at >= 0 {
+		return "[...]" + string(t.buf[at:])
+	}
+	return "[...]\n"
 }
 
 // collect reads a child's output to its end into the tail, and logs each line, or the

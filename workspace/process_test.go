@@ -281,3 +281,23 @@ func TestTheTailIsTheMarkedEndOfTheOutput(t *testing.T) {
 		t.Errorf("%d bytes, begins %.20q", len(got), got)
 	}
 }
+
+func TestTheTailBeginsAtALineOrAtAWord(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", tailSize/5)
+	for name, test := range map[string]struct{ output, want string }{
+		"short":                    {"one\ntwo\n", "one\ntwo\n"},
+		"lines":                    {long + "\nthe cause\n", "[...]\nthe cause\n"},
+		"one long line":            {"a-secret" + long[:tailSize-4] + "END", "[...]" + long[4:tailSize-4] + "END"},
+		"one long line, ended":     {"a-secret " + long[:tailSize-8] + "END\n", "[...] " + long[:tailSize-8] + "END\n"},
+		"blank lines after it":     {"a-secret " + long[:tailSize-9] + "END\n\n", "[...] " + long[:tailSize-9] + "END\n\n"},
+		"one long word":            {"a-secret" + strings.Repeat("x", tailSize) + "\n", "[...]\n"},
+		"one long word, not ended": {"a-secret" + strings.Repeat("x", tailSize), "[...]\n"},
+	} {
+		var out tail
+		out.write([]byte(test.output))
+		if got := out.lines(); got != test.want {
+			t.Errorf("%s: %d bytes %.40q, want %d %.40q", name, len(got), got, len(test.want), test.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func (a *attempt) shell(ctx context.Context, session *codex.Session, script stri
 		},
 		Inherit: variables, Timeout: timeout, MaxOutput: maxProgramOutput, Stdout: &tail,
 	})
-	return result.ExitCode, a.Redact(string(tail.bytes)), err
+	return result.ExitCode, a.Redact(tail.text()), err
 }
 
 // sandboxedHook runs a hook in the sandbox. Its failure is a [workspace.HookError].
@@ -80,10 +81,28 @@ func (a *attempt) sandboxedAfterRun(ctx context.Context, session *codex.Session)
 }
 
 // outputTail keeps the end of what is written to it.
-type outputTail struct{ bytes []byte }
+type outputTail struct {
+	bytes []byte
+	cut   bool
+}
 
 func (t *outputTail) Write(p []byte) (int, error) {
-	t.bytes = append(t.bytes, p[max(0, len(p)-maxOutputTail):]...)
-	t.bytes = t.bytes[max(0, len(t.bytes)-maxOutputTail):]
+	t.bytes = append(t.bytes, p...)
+	if over := len(t.bytes) - maxOutputTail; over > 0 {
+		t.bytes, t.cut = t.bytes[over:], true
+	}
 	return len(p), nil
+}
+
+// text returns the end, from its first word that is whole: a part of one can be a part of a
+// secret, which nobody would recognise.
+func (t *outputTail) text() string {
+	if !t.cut {
+		return string(t.bytes)
+	}
+	at := bytes.IndexAny(t.bytes, " \t\r\n")
+	if at < 0 {
+		at = len(t.bytes)
+	}
+	return "[...]" + string(t.bytes[at:])
 }
