@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
@@ -16,12 +18,16 @@ import (
 // maxTailed bounds what Tail reads of a server that does not give the end alone.
 const maxTailed = 128 << 20
 
+// maxTries bounds the time for that, in times of one try.
+const maxTries = 20
+
 // Tail returns the last n bytes of what is at an address of another server, such as one
 // that an answer redirects to, and reports whether that is all of it. The server does not
 // get the token, and is reached as safely as the own one: over https, and at a loopback
 // address only if the own one is there. Tail asks for the end alone; a server that does
-// not give it must send everything within the time of one try, and at most 128 MiB. It
-// follows no redirect. The errors do not hold the address, which may be a secret.
+// not give it must send everything, at most 128 MiB. A server may be silent for the time of
+// one try, and take twenty times as long for all it sends. Tail follows no redirect. The
+// errors do not hold the address, which may be a secret.
 func (t *Transport) Tail(ctx context.Context, address string, n int) (text []byte, whole bool, err error) {
 	if err := t.checkOther(address); err != nil {
 		return nil, false, err
@@ -34,9 +40,14 @@ func (t *Transport) Tail(ctx context.Context, address string, n int) (text []byt
 		}
 		own = newSecret(authorization)
 	}
-	tried, cancel := context.WithTimeoutCause(ctx, t.Timeout, fmt.Errorf("no answer within %v", t.Timeout))
-	defer cancel()
-	text, whole, err = t.tail(tried, address, n)
+	limit := maxTries * t.Timeout
+	timed, end := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not everything came within %v", limit))
+	defer end()
+	tried, cancel := context.WithCancelCause(timed)
+	defer cancel(nil)
+	silence := time.AfterFunc(t.Timeout, func() { cancel(fmt.Errorf("no answer within %v", t.Timeout)) })
+	defer silence.Stop()
+	text, whole, err = t.tail(tried, address, n, func() { silence.Reset(t.Timeout) })
 	if _, known := errors.AsType[*Error](err); err == nil || known {
 		return own.cleanBytes(text), whole, err
 	}
@@ -84,7 +95,8 @@ func isLocal(host string) bool {
 }
 
 // tail asks for everything, and for the end if that turns out to be long.
-func (t *Transport) tail(ctx context.Context, address string, n int) (text []byte, whole bool, err error) {
+// It calls heard when something comes.
+func (t *Transport) tail(ctx context.Context, address string, n int, heard func()) (text []byte, whole bool, err error) {
 	resp, err := t.ask(ctx, address, "")
 	if err != nil {
 		return nil, false, err
@@ -100,14 +112,14 @@ func (t *Transport) tail(ctx context.Context, address string, n int) (text []byt
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode == http.StatusPartialContent && strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", from)) {
-			text, _, err := lastBytes(resp.Body, n, n)
+			text, _, err := lastBytes(resp.Body, n, n, heard)
 			return text, false, err
 		}
 		if resp.StatusCode != http.StatusOK {
 			return nil, false, refusedByOther(resp)
 		}
 	}
-	return lastBytes(resp.Body, n, maxTailed)
+	return lastBytes(resp.Body, n, maxTailed, heard)
 }
 
 // ask sends a request without the token; part is the value of Range, or empty.
@@ -130,21 +142,24 @@ func refusedByOther(resp *http.Response) error {
 
 // lastBytes returns the last n bytes of what it reads, and whether that is all. It fails
 // if there are more than limit.
-func lastBytes(from io.Reader, n, limit int) (text []byte, whole bool, err error) {
-	kept := make([]byte, 0, 2*n)
+func lastBytes(from io.Reader, n, limit int, heard func()) (text []byte, whole bool, err error) {
+	var kept []byte
 	chunk := make([]byte, 32<<10)
 	read := 0
 	for {
 		got, err := from.Read(chunk)
+		if got > 0 {
+			heard()
+		}
 		if read += got; read > limit {
 			return nil, false, &Error{Kind: Unreadable, Reason: fmt.Sprintf("there are more than %d bytes", limit)}
 		}
-		if kept = append(kept, chunk[:got]...); len(kept) > n {
+		if kept = append(kept, chunk[:got]...); len(kept) >= 2*n { // not each time: it moves n bytes
 			kept = kept[:copy(kept, kept[len(kept)-n:])]
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return kept, read <= n, nil
+			return bytes.Clone(kept[max(0, len(kept)-n):]), read <= n, nil
 		case err != nil:
 			return nil, false, err
 		}

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker/transport"
@@ -117,7 +119,7 @@ func TestTailReturnsTheLastBytes(t *testing.T) {
 	}
 }
 
-func TestTailEndsWithTheTimeOfOneTry(t *testing.T) {
+func TestTailEndsWhenTheServerIsSilentForTheTimeOfOneTry(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "slow")
@@ -138,5 +140,74 @@ func TestTailEndsWithTheTimeOfOneTry(t *testing.T) {
 	time.AfterFunc(10*time.Millisecond, func() { cancel(io.ErrClosedPipe) })
 	if _, _, err := tr.Tail(ctx, s.URL+"/7", 100); !errors.Is(err, io.ErrClosedPipe) {
 		t.Error(err)
+	}
+}
+
+// dripping is a body that comes piece by piece, and ends with its request.
+type dripping struct {
+	ctx    context.Context
+	pieces int
+	every  time.Duration
+}
+
+func (d *dripping) Read(p []byte) (int, error) {
+	if d.pieces == 0 {
+		return 0, io.EOF
+	}
+	d.pieces--
+	select {
+	case <-time.After(d.every):
+		p[0] = '.'
+		return 1, nil
+	case <-d.ctx.Done():
+		return 0, d.ctx.Err()
+	}
+}
+
+func (*dripping) Close() error { return nil }
+
+func TestTailGivesALongDownloadItsTimeAndAnEndlessOneAnEnd(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		pieces int
+		every  time.Duration
+		want   string
+	}{
+		{15, 20 * time.Second, ""},
+		{15, 31 * time.Second, "no answer within 30s"},
+		{1000, 20 * time.Second, "not everything came within 10m0s"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tr, err := transport.New("https://api.github.com", "Bearer "+token, roundTripper(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Body: &dripping{r.Context(), tt.pieces, tt.every}}, nil
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, whole, err := tr.Tail(t.Context(), "https://logs.example.org/7", 100)
+			switch {
+			case tt.want == "" && (err != nil || len(text) != tt.pieces || !whole):
+				t.Errorf("%d pieces: %q, whole %v, %v", tt.pieces, text, whole, err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("%d pieces: %v, want %s", tt.pieces, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestTailHoldsNoMoreThanItReturns(t *testing.T) {
+	t.Parallel()
+	all := append(bytes.Repeat([]byte("x"), 100_000), bytes.Repeat([]byte("y"), 1000)...)
+	for _, n := range []int{1000, 64 << 20} {
+		tr, err := transport.New("https://api.github.com", "Bearer "+token, roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Body: io.NopCloser(bytes.NewReader(all))}, nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, whole, err := tr.Tail(t.Context(), "https://logs.example.org/7", n)
+		if want := all[max(0, len(all)-n):]; err != nil || !bytes.Equal(text, want) || whole != (n > len(all)) || cap(text) > 2*len(want) {
+			t.Errorf("the last %d bytes: %d, room for %d, whole %v, %v", n, len(text), cap(text), whole, err)
+		}
 	}
 }
