@@ -92,12 +92,12 @@ func (l *logCommand) Run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer source.Close()
-	files, err := source.find(name)
+	files, err := source.find(ctx, name)
 	if err != nil {
 		return err
 	}
 	if l.list {
-		return l.write(func(w io.Writer) error { return l.writeList(w, source, files) })
+		return l.write(func(w io.Writer) error { return l.writeList(ctx, w, source, files) })
 	}
 	if len(files) == 0 {
 		return fmt.Errorf("%w: no session has left a log in %s", errUsage, source.name)
@@ -287,10 +287,13 @@ type listedSession struct {
 
 // writeList writes which sessions there are, the oldest first: as a table, or as JSON if
 // that is the format of reports.
-func (l *logCommand) writeList(w io.Writer, source *logSource, files []transcript.File) error {
+func (l *logCommand) writeList(ctx context.Context, w io.Writer, source *logSource, files []transcript.File) error {
 	sessions := make([]listedSession, len(files))
 	for i, file := range files {
-		s := source.summary(file)
+		s := source.summary(ctx, file)
+		if ctx.Err() != nil {
+			return schedule.ErrInterrupted
+		}
 		sessions[i] = listedSession{s.identifier, file.Number, file.Began.UTC(), s.took, s.ended, source.path(file)}
 	}
 	if l.logFormat == "json" {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -61,17 +62,28 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 		return "", nil, fmt.Errorf("list the artifacts of workflow run %d: %w", run, err)
 	}
 	var all layers
+	var failed []error
 	for _, a := range artifacts {
 		if a.Expired || !strings.HasPrefix(a.Name, artifactPrefix) {
 			continue
 		}
 		files, err := c.ReadArtifact(ctx, a)
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
 			return "", nil, fmt.Errorf("read the artifact of workflow run %d: %w", run, err)
+		case err != nil: // another one may have what is looked for
+			failed = append(failed, err)
+			continue
 		}
 		if logs, err := fs.Sub(files, "logs"); err == nil {
 			all = append(all, logs)
 		}
+	}
+	if len(all) == 0 && len(failed) > 0 {
+		return "", nil, fmt.Errorf("read the artifact of workflow run %d: %w", run, errors.Join(failed...))
+	}
+	for _, err := range failed {
+		printItem(l.stderr, "symphony: warning: ", l.redactor.String(err.Error()))
 	}
 	if len(all) == 0 {
 		return "", nil, fmt.Errorf("%w: workflow run %d has no artifact of Symphony, or has it no more: it had nothing to do, or upload-logs was not true", errUsage, run)

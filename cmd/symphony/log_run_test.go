@@ -3,13 +3,19 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
@@ -181,4 +187,47 @@ func TestTheFileOfALogIsItsUsersAlone(t *testing.T) {
 		}
 	}
 	p.ok("log", "--run", "77", "-o", "/dev/null", "GH-7") // a device keeps its mode
+}
+
+func TestAnArtifactThatCannotBeReadHidesNoOther(t *testing.T) {
+	t.Parallel()
+	p, g := atGitHub(t)
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-77-damaged", Packed: []byte("no zip")})
+	g.AddArtifact(githubtest.Artifact{Run: 81, Name: "symphony-81-damaged", Packed: []byte("no zip")})
+	r := p.ok("log", "--run", "77", "--session", "1", "GH-7")
+	if !strings.Contains(r.stdout, "the first") || !strings.Contains(r.stderr, `warning: artifact "symphony-77-damaged" cannot be unpacked`) {
+		t.Errorf("%s\n%s", r.stdout, r.stderr)
+	}
+	if r := p.run("log", "--run", "81", "GH-7"); r.code == 0 || !strings.Contains(r.stderr, "cannot be unpacked") {
+		t.Errorf("%d: %s", r.code, r.stderr)
+	}
+}
+
+func TestSummariesReadWithinOneBoundAndUntilAnInterrupt(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{}
+	for n := range 3 {
+		files[fmt.Sprintf("GH-%d/%s", n, logName)] = &fstest.MapFile{Data: []byte(logOf(fmt.Sprintf("GH-%d", n), "hello"))}
+	}
+	s := &logSource{app: &app{redactor: redact.New()}, files: files}
+	logs, err := s.find(t.Context(), "")
+	if err != nil || len(logs) != 3 {
+		t.Fatal(logs, err)
+	}
+	if got := s.summary(t.Context(), logs[0]); got.ended != "the session ended well" || s.read == 0 {
+		t.Errorf("%+v after %d bytes", got, s.read)
+	}
+	s.read = maxSummarized
+	if got := s.summary(t.Context(), logs[1]); !strings.Contains(got.ended, "too much") || got.identifier != "GH-1" {
+		t.Errorf("%+v", got)
+	}
+	s.read = 0
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.find(ctx, "GH-1"); !errors.Is(err, schedule.ErrInterrupted) || s.read > 0 {
+		t.Errorf("%v after %d bytes", err, s.read)
+	}
+	if err := (&logCommand{}).writeList(ctx, io.Discard, s, logs); !errors.Is(err, schedule.ErrInterrupted) || s.read > 0 {
+		t.Errorf("%v after %d bytes", err, s.read)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -24,6 +25,7 @@ type logSource struct {
 	folder   string            // empty for an artifact
 	files    fs.FS             // nil for a folder that does not exist
 	root     *os.Root          // behind files; nil for an artifact
+	read     int               // bytes of the logs, for their summaries
 }
 
 // open returns where the flags say that the logs are. args may name a WORKFLOW.md, which
@@ -71,7 +73,7 @@ func (s *logSource) Close() error {
 
 // find returns the logs of the issue that a person means by a name, or all logs for an
 // empty name; the oldest first.
-func (s *logSource) find(name string) ([]transcript.File, error) {
+func (s *logSource) find(ctx context.Context, name string) ([]transcript.File, error) {
 	var files []transcript.File
 	if s.files != nil {
 		var err error
@@ -87,9 +89,12 @@ func (s *logSource) find(name string) ([]transcript.File, error) {
 	for _, f := range slices.Backward(files) { // the newest says what the issue is called now
 		if !seen[f.Key] {
 			seen[f.Key] = true
-			n := s.summary(f).names
+			n := s.summary(ctx, f).names
 			known, keys[n.ID] = append(known, n), append(keys[n.ID], f.Key)
 		}
+	}
+	if ctx.Err() != nil {
+		return nil, schedule.ErrInterrupted
 	}
 	n, ok := matchIssue(s.workflow, name, known)
 	if !ok {
@@ -123,12 +128,20 @@ type logSummary struct {
 	took, ended string
 }
 
+// maxSummarized bounds what is read of all logs for their summaries, in bytes: an artifact
+// that is small can unpack to more than anybody waits for.
+const maxSummarized = 1 << 30
+
 // maxEnd bounds how much of an end of a log is read for its summary, in bytes.
 const maxEnd = 64 << 10
 
 // summary returns what a log says of its session. A log that cannot be read says little.
-func (s *logSource) summary(f transcript.File) logSummary {
+func (s *logSource) summary(ctx context.Context, f transcript.File) logSummary {
 	sum := logSummary{identifier: f.Key, names: namedIssue{ID: tracker.ID(f.Key), Identifier: f.Key}}
+	if s.read >= maxSummarized || ctx.Err() != nil {
+		sum.ended = "its log was not read: there is too much of all"
+		return sum
+	}
 	log, err := s.openLog(f)
 	if err != nil {
 		sum.ended = "its log cannot be read"
@@ -136,7 +149,7 @@ func (s *logSource) summary(f transcript.File) logSummary {
 	}
 	defer log.Close()
 	reader := &transcript.Reader{Redact: s.app.redactor.String}
-	head, tail := ends(log)
+	head, tail := s.ends(ctx, log)
 	entries := append(reader.Feed(head), reader.Feed(tail)...)
 	if of := reader.Session(); of.Identifier != "" {
 		sum.identifier = of.Identifier
@@ -156,9 +169,9 @@ func (s *logSource) summary(f transcript.File) logSummary {
 }
 
 // ends returns the first line of a log and its last lines. The rest is passed over.
-func ends(log io.Reader) (head, tail []byte) {
+func (s *logSource) ends(ctx context.Context, log io.Reader) (head, tail []byte) {
 	head, err := io.ReadAll(io.LimitReader(log, maxEnd))
-	if err != nil {
+	if s.read += len(head); err != nil {
 		return nil, nil
 	}
 	if seeker, ok := log.(io.Seeker); ok && len(head) == maxEnd {
@@ -169,9 +182,9 @@ func ends(log io.Reader) (head, tail []byte) {
 	first, rest, _ := bytes.Cut(head, []byte("\n"))
 	tail = bytes.Clone(rest)
 	part := make([]byte, maxEnd)
-	for total := 0; total < maxShown; {
+	for total := 0; total < maxShown && s.read < maxSummarized && ctx.Err() == nil; {
 		n, err := log.Read(part)
-		total += n
+		total, s.read = total+n, s.read+n
 		tail = append(tail, part[:n]...)
 		tail = tail[max(0, len(tail)-maxEnd):]
 		if err != nil {
