@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
@@ -34,9 +36,10 @@ const artifactPrefix = "symphony-"
 func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Workflow) (name string, logs fs.FS, err error) {
 	number := l.run
 	repo := l.ownRepository(path, wf)
-	api, _ := l.getenv("GITHUB_API_URL")
-	server, _ := l.getenv("GITHUB_SERVER_URL")
-	server = strings.TrimRight(cmp.Or(server, "https://github.com"), "/")
+	server, api, err := l.runServer(wf)
+	if err != nil {
+		return "", nil, err
+	}
 	if page := runPage().FindStringSubmatch(strings.TrimPrefix(l.run, server+"/")); page != nil {
 		repo, number = page[1], page[2]
 	}
@@ -47,8 +50,7 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 	case repo == "":
 		return "", nil, fmt.Errorf("%w: --run: the repository is not known: set GITHUB_REPOSITORY to owner/name, or write the address of the page of the run", errUsage)
 	}
-	_, host, _ := strings.Cut(server, "://")
-	token := l.githubLogin(host)
+	token := l.githubLogin(addressHost(server))
 	if token == "" {
 		return "", nil, fmt.Errorf("%w: --run needs a token that may read Actions: set GH_TOKEN, as with GH_TOKEN=$(gh auth token)", errUsage)
 	}
@@ -89,6 +91,60 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 		return "", nil, fmt.Errorf("%w: workflow run %d has no artifact of Symphony, or has it no more: it had nothing to do, or upload-logs was not true", errUsage, run)
 	}
 	return fmt.Sprintf("the artifact of workflow run %d", run), all, nil
+}
+
+// runServer returns the addresses of the server whose workflow runs are read and of its
+// REST API. What names one of them alone leads to the other. It fails if they are named
+// and are not of one server: the token of the one would be sent to the other.
+func (l *logCommand) runServer(wf workflow.Workflow) (server, api string, err error) {
+	server, _ = l.getenv("GITHUB_SERVER_URL")
+	server = strings.TrimRight(server, "/")
+	name := "GITHUB_API_URL"
+	api, _ = l.getenv(name)
+	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && api == "" {
+		name, api = "tracker.provider.api_url", cfg.APIURL
+	}
+	switch {
+	case server == "":
+		api = cmp.Or(api, client.DefaultAPI)
+		return serverOf(api), api, nil
+	case api == "":
+		return server, apiOf(server), nil
+	case addressHost(api) != addressHost(server) && addressHost(api) != "api."+addressHost(server):
+		return "", "", fmt.Errorf("%w: --run: GITHUB_SERVER_URL names %s, but %s names %s, so the token may be that of another server: set GITHUB_SERVER_URL and GITHUB_API_URL to one server",
+			errUsage, addressHost(server), name, addressHost(api))
+	}
+	return server, api, nil
+}
+
+// isCloud reports whether a host is one of GitHub's own, whose API has a host of its own.
+func isCloud(host string) bool { return host == "github.com" || strings.HasSuffix(host, ".ghe.com") }
+
+// serverOf returns the address of the server of a REST API.
+func serverOf(api string) string {
+	scheme, _, _ := strings.Cut(api, "://")
+	host := addressHost(api)
+	if cloud, ok := strings.CutPrefix(host, "api."); ok && isCloud(cloud) {
+		host = cloud
+	}
+	return scheme + "://" + host
+}
+
+// apiOf returns the address of the REST API of a server.
+func apiOf(server string) string {
+	if scheme, _, _ := strings.Cut(server, "://"); isCloud(addressHost(server)) {
+		return scheme + "://api." + addressHost(server)
+	}
+	return server + "/api/v3"
+}
+
+// addressHost returns the host of an address, with its port; empty if it has none.
+func addressHost(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
 }
 
 // githubLogin returns the token of the user for a host of GitHub: that of the environment,

@@ -124,6 +124,63 @@ func TestTheTokenOfGHIsUsedForItsHost(t *testing.T) {
 	}
 }
 
+func TestTheServerOfAWorkflowRunIsThatOfTheWorkflow(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ env, apiURL bool }{"by the workflow": {apiURL: true}, "by the server": {env: true}, "by both": {true, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, g := atGitHub(t)
+			tracker := "{kind: file}"
+			if test.apiURL {
+				tracker = "{kind: github, provider: {repo: acme/shop, api_url: " + g.URL() + "}}"
+			}
+			p.write("WORKFLOW.md", "---\ntracker: "+tracker+"\n---\nGo.\n")
+			p.env = append(p.env, "GITHUB_API_URL=")
+			if !test.env {
+				p.env = append(p.env, "GITHUB_SERVER_URL=")
+			}
+			p.ok("log", "--run", "77", "GH-7")
+		})
+	}
+}
+
+// TestATokenIsNotSentToAnotherServer names one server by the environment, and another one
+// by the environment or by the workflow.
+func TestATokenIsNotSentToAnotherServer(t *testing.T) {
+	t.Parallel()
+	for name, apiURL := range map[string]bool{"by the workflow": true, "by the environment": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, g := atGitHub(t)
+			p.env = append(p.env, "GITHUB_SERVER_URL=https://ghe.example.org")
+			if apiURL {
+				p.env = append(p.env, "GITHUB_API_URL=")
+				p.write("WORKFLOW.md", "---\ntracker: {kind: github, provider: {repo: acme/shop, api_url: "+g.URL()+"}}\n---\nGo.\n")
+			}
+			r := p.run("log", "--run", "77", "GH-7")
+			if r.code != exitUsage || !strings.Contains(r.stderr, "GITHUB_SERVER_URL names ghe.example.org, but") || len(g.Asked()) > 0 {
+				t.Errorf("%d, asked %v: %s", r.code, g.Asked(), r.stderr)
+			}
+		})
+	}
+}
+
+func TestServersAndAPIsOfGitHubLeadToEachOther(t *testing.T) {
+	t.Parallel()
+	for server, api := range map[string]string{
+		"https://github.com": "https://api.github.com", "https://acme.ghe.com": "https://api.acme.ghe.com",
+		"https://ghe.example.org:8443": "https://ghe.example.org:8443/api/v3", "http://127.0.0.1:1": "http://127.0.0.1:1/api/v3",
+		"https://api.example.org": "https://api.example.org/api/v3",
+	} {
+		if got := apiOf(server); got != api {
+			t.Errorf("the API of %s is at %s", server, got)
+		}
+		if got := serverOf(api); got != server {
+			t.Errorf("the server of %s is at %s", api, got)
+		}
+	}
+}
+
 // A zip can have names that lead elsewhere, and a small one can hold more than any disk.
 func TestAHostileArtifactHarmsNothing(t *testing.T) {
 	t.Parallel()

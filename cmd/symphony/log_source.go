@@ -41,7 +41,11 @@ func (l *logCommand) open(ctx context.Context, args []string) (*logSource, error
 		l.addWorkflowSecrets(wf)
 	}
 	if l.run != "" {
-		s.name, s.files, err = l.fetchRun(ctx, path, s.workflow)
+		wf := s.workflow
+		if in, err := l.workflows(path).Inspect(); err == nil {
+			wf = in.Workflow // without the key of the tracker it names the server too
+		}
+		s.name, s.files, err = l.fetchRun(ctx, path, wf)
 		return s, err
 	}
 	s.folder = transcriptFolder(path)
