@@ -1,15 +1,33 @@
 package tracker
 
 // Nearest returns the known name that is most similar to a misspelt one, or "" when
-// none is: one edit is allowed for every three characters begun.
+// none is: one edit is allowed for every three characters begun. Two neighbours that are
+// swapped are one.
 func Nearest(name string, known []string) string {
 	best, least := "", (len(name)+2)/3+1
 	for _, k := range known {
-		if d := EditDistance(name, k); d < least {
+		d := EditDistance(name, k)
+		if isSwapped(name, k) {
+			d = 1
+		}
+		if d < least {
 			best, least = k, d
 		}
 	}
 	return best
+}
+
+// isSwapped reports whether two names are the same but for two neighbours that are swapped.
+func isSwapped(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) - 1 {
+		if a[i] != b[i] {
+			return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+		}
+	}
+	return false
 }
 
 // EditDistance returns the number of single-byte insertions, deletions and

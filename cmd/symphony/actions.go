@@ -60,6 +60,9 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 		}
 		return fmt.Errorf("%w: %s is %s: write %s", errUsage, a.option(parts[2]), parts[1], want)
 	}
+	if parts := invalidFlag().FindStringSubmatch(err.Error()); parts != nil && parts[2] == "port" {
+		return fmt.Errorf("%w: --port %s: want 0 (any free port) to %d", errUsage, parts[1], maxPort)
+	}
 	hint := "see " + cmd.CommandPath() + " --help"
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if near := nearestFlag(cmd, unknown.GetSpecifiedName()); near != "" {

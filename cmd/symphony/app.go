@@ -110,6 +110,20 @@ func (a *app) command() *cobra.Command {
 	return root
 }
 
+// argumentsFrom returns an argument check that says what to write where a command needs an
+// argument and has none.
+func argumentsFrom(least, most int, missing string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least {
+			return fmt.Errorf("%w: %s", errUsage, missing)
+		}
+		return usage(cobra.MaximumNArgs(most))(cmd, args)
+	}
+}
+
+// issueOf returns what to write where the command at a path needs an issue.
+func issueOf(path string) string { return "write the issue, as in: symphony " + path + " GH-7" }
+
 // usage returns an argument check whose errors are errors of usage.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

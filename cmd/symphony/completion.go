@@ -30,7 +30,7 @@ that you press sends no request.`,
 		Example: `source <(symphony completion bash) # in this shell; in ~/.bashrc, in every one
 symphony completion zsh >"${fpath[1]}/_symphony" # zsh
 symphony completion fish >~/.config/fish/completions/symphony.fish # fish`,
-		Args:      usage(cobra.ExactArgs(1)),
+		Args:      argumentsFrom(1, 1, "write bash, zsh or fish"),
 		ValidArgs: []cobra.Completion{"bash", "zsh", "fish"},
 		RunE:      func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Root(), args[0]) },
 	}
@@ -86,7 +86,40 @@ func (a *app) completeIssueOf(cmd *cobra.Command, args []string, prefix string) 
 
 // completeIssue completes the name of an issue that has a claim or is a candidate.
 func (a *app) completeIssue(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.localIssues(cmd.Context(), true), cobra.ShellCompDirectiveNoFileComp
+	return a.localIssues(cmd.Context(), startedOrToDo), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeLog completes the name of an issue that has a session log, and after it the path
+// of a WORKFLOW.md.
+func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return completeWorkflow(cmd, args[1:], prefix)
+	}
+	if l.run != "" { // that would need a request
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	found := l.newCompletions()
+	if source, err := l.open(cmd.Context(), nil); err == nil {
+		defer source.Close()
+		files, _ := source.find(cmd.Context(), "") // none that can be read
+		seen := map[string]bool{}
+		for _, f := range slices.Backward(files) {
+			if !seen[f.Key] {
+				seen[f.Key] = true
+				found.add(source.summary(cmd.Context(), f).identifier, "")
+			}
+		}
+	}
+	return found.sorted(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeKnown completes the name of an issue that the state knows: by its claim, or by
+// what was delivered.
+func (a *app) completeKnown(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.localIssues(cmd.Context(), knownIssues), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeClaim completes the name of an issue that has a claim.
@@ -94,47 +127,78 @@ func (a *app) completeClaim(cmd *cobra.Command, args []string, _ string) ([]cobr
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return a.localIssues(cmd.Context(), false), cobra.ShellCompDirectiveNoFileComp
+	return a.localIssues(cmd.Context(), claimedIssues), cobra.ShellCompDirectiveNoFileComp
 }
 
 // maxLookup bounds the time that a person waits for the completion of an issue.
 const maxLookup = time.Second
 
-// localIssues returns the identifiers of the issues with a claim, and of the candidates
-// if they are wanted, with their titles. It reads only files of this machine: whatever
-// would need a request, or cannot be read, is left out. So is an identifier that would be
-// more than a word of a command line.
-func (a *app) localIssues(ctx context.Context, candidates bool) []cobra.Completion {
+// The issues that a command takes.
+const (
+	claimedIssues = iota // those with a claim
+	knownIssues          // and those with a delivery
+	startedOrToDo        // those with a claim, and the candidates
+)
+
+// localIssues returns the identifiers of the issues that a command takes, with their titles.
+// It reads only files of this machine: whatever would need a request, or cannot be read, is
+// left out.
+func (a *app) localIssues(ctx context.Context, wanted int) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, maxLookup)
 	defer cancel()
-	titles := make(map[string]string)
-	add := func(identifier, title string) {
-		if plainWord().MatchString(identifier) && !strings.HasPrefix(identifier, "-") {
-			whole := untrusted.OneLine(title, len(title)) // half a secret is not found
-			titles[identifier] = untrusted.OneLine(a.redactor.String(whole), 60)
-		}
-	}
+	found := a.newCompletions()
 	kept, wf, err := (&stateCommand{a}).stateHere(stateReadOnly)
 	if isLocal := !strings.HasPrefix(a.state, "branch:"); err == nil && isLocal {
 		state, _, err := kept.Load(ctx)
 		if err != nil {
 			state = new(schedule.State)
 		}
+		if wanted == knownIssues {
+			for _, d := range state.Deliveries {
+				found.add(d.Identifier, d.Branch)
+			}
+		}
 		for _, c := range state.Claims {
-			add(c.Identifier, c.Title)
+			found.add(c.Identifier, c.Title)
 		}
 	}
-	if candidates && wf.Settings.Tracker.Kind == "file" {
+	if wanted == startedOrToDo && wf.Settings.Tracker.Kind == "file" {
 		if adapter, err := a.openTracker(wf, quiet()); err == nil {
 			issues, _ := adapter.IssuesByState(ctx, wf.Settings.Policy.ActiveStates) // none without an answer
 			for _, issue := range issues {
-				add(issue.Identifier, issue.Title)
+				found.add(issue.Identifier, issue.Title)
 			}
 		}
 	}
+	return found.sorted()
+}
+
+// completions are names of issues with a description of each.
+type completions struct {
+	redact func(string) string
+	about  map[string]string
+}
+
+func (a *app) newCompletions() completions {
+	return completions{a.redactor.String, make(map[string]string)}
+}
+
+// add adds a name, unless it would be more than a word of a command line.
+func (c completions) add(name, about string) {
+	if plainWord().MatchString(name) && !strings.HasPrefix(name, "-") {
+		whole := untrusted.OneLine(about, len(about)) // half a secret is not found
+		c.about[name] = untrusted.OneLine(c.redact(whole), 60)
+	}
+}
+
+// sorted returns the completions by name.
+func (c completions) sorted() []cobra.Completion {
 	var found []cobra.Completion
-	for _, identifier := range slices.Sorted(maps.Keys(titles)) {
-		found = append(found, cobra.CompletionWithDesc(identifier, titles[identifier]))
+	for _, name := range slices.Sorted(maps.Keys(c.about)) {
+		if about := c.about[name]; about != "" {
+			name = cobra.CompletionWithDesc(name, about)
+		}
+		found = append(found, name)
 	}
 	return found
 }

@@ -75,6 +75,7 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	tick := &tickCommand{app: d.app, once: true, failOn: failNever}
 	err = tick.perform(ctx, workflow)
 	d.printAdvice(folder, noGit == nil)
+	fmt.Fprintf(d.stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", quoteIfNeeded(program), quoteIfNeeded(workflow))
 	fmt.Fprintf(d.stderr, "Symphony changed the states of the issues, in %s.\nRun the next tick with\n\n    %s --once %s\n",
 		filepath.Join(folder, "issues"), quoteIfNeeded(program), quoteIfNeeded(workflow))
 	return err

@@ -22,7 +22,7 @@ func (e *explainCommand) command() *cobra.Command {
 		Short:             "Say why an issue would or would not be worked on now",
 		Example:           "symphony explain GH-7\nsymphony --state branch:symphony-state explain GH-7 # with the state of the Action",
 		Annotations:       ofWorkflow(),
-		Args:              usage(cobra.RangeArgs(1, 2)),
+		Args:              argumentsFrom(1, 2, issueOf("explain")),
 		ValidArgsFunction: e.completeIssueOf,
 		RunE:              func(cmd *cobra.Command, args []string) error { return e.Run(cmd.Context(), args[0], args[1:]) },
 	}

@@ -173,8 +173,11 @@ func (h *helpCommand) command() *cobra.Command {
 		Example: "symphony help state retry",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return unknownCommand(found, strings.Join(args, " "))
+			switch {
+			case len(rest) > 0:
+				return unknownCommand(found, rest[0])
+			case err != nil:
+				return unknownCommand(found, args[0])
 			}
 			h.help(found, nil)
 			return nil
@@ -185,7 +188,10 @@ func (h *helpCommand) command() *cobra.Command {
 // unknownCommand returns the error for a name that no command below parent has.
 func unknownCommand(parent *cobra.Command, name string) error {
 	hint := "see " + parent.CommandPath() + " --help"
-	if near := nearestCommand(parent, name); near != "" {
+	switch near := nearestCommand(parent, name); {
+	case !parent.HasParent() && name == "version":
+		hint = fmt.Sprintf("did you mean %s --version?", parent.CommandPath())
+	case near != "":
 		hint = fmt.Sprintf("did you mean %s %s?", parent.CommandPath(), near)
 	}
 	if !parent.HasParent() {

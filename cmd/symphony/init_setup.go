@@ -149,7 +149,7 @@ func (s setup) steps() []nextStep {
 	// Of all workflows only ours: any other one may deploy.
 	act := `act workflow_dispatch -W .github/workflows/symphony.yml --input dry-run=true -s GITHUB_TOKEN="$(gh auth token)"`
 	for _, name := range secrets {
-		steps = append(steps, nextStep{"gh secret set " + name + repo, "asks for the key"})
+		steps = append(steps, nextStep{"gh secret set " + name + repo, secretWhy(name)})
 		act += " -s " + name
 	}
 	if s.PullRequests() {
@@ -164,6 +164,14 @@ func (s setup) steps() []nextStep {
 		steps = append(steps, nextStep{"gh api -X PUT" + host + " repos/" + name + "/actions/permissions/workflow -F can_approve_pull_request_reviews=true", "lets Actions open pull requests"})
 	}
 	return append(steps, nextStep{act, "a dry run on this machine"})
+}
+
+// secretWhy returns why a person runs the command that sets a secret.
+func secretWhy(name string) string {
+	if name == "LINEAR_API_KEY" {
+		return "the key for Linear: gh asks for it"
+	}
+	return "the key for the agent: gh asks for it"
 }
 
 // ghName returns the repository as gh takes it.

@@ -52,7 +52,7 @@ symphony log --html -o page.html GH-7 # a page that stands alone
 symphony log --run 1234567890 GH-7 # of a workflow run`,
 		Annotations:       ofWorkflow(),
 		Args:              usage(cobra.MaximumNArgs(2)),
-		ValidArgsFunction: l.completeIssueOf,
+		ValidArgsFunction: l.completeLog,
 		RunE:              func(cmd *cobra.Command, args []string) error { return l.Run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()

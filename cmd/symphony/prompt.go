@@ -25,7 +25,7 @@ func (p *promptCommand) command() *cobra.Command {
 Control characters and secrets are left out.`,
 		Example:           "symphony prompt GH-7\nsymphony --state branch:symphony-state prompt GH-7 # with the state of the Action",
 		Annotations:       ofWorkflow(),
-		Args:              usage(cobra.RangeArgs(1, 2)),
+		Args:              argumentsFrom(1, 2, issueOf("prompt")),
 		ValidArgsFunction: p.completeIssueOf,
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.Run(cmd.Context(), args[0], args[1:]) },
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner"
@@ -13,14 +15,16 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
+// maxPort is the greatest port that can be served.
+const maxPort = 1<<16 - 1
+
 // checkPort returns an error for a --port that cannot be served.
 func (t *tickCommand) checkPort() error {
-	const most = 1<<16 - 1
 	switch {
 	case t.port == nil:
 		return nil
-	case *t.port < 0 || *t.port > most:
-		return fmt.Errorf("%w: --port %d: want 0 (any free port) to %d", errUsage, *t.port, most)
+	case *t.port < 0 || *t.port > maxPort:
+		return fmt.Errorf("%w: --port %d: want 0 (any free port) to %d", errUsage, *t.port, maxPort)
 	case t.once || t.dryRun || t.actions.InActions():
 		return fmt.Errorf("%w: --port is for the long-running mode: leave it out with --once, --dry-run and inside Actions", errUsage)
 	}
@@ -39,7 +43,10 @@ func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *con
 		return func() {}, nil
 	}
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%w: port %d is in use; choose another --port", errUsage, *port)
+	case err != nil:
 		return nil, fmt.Errorf("serve status: %w: %w; choose another --port", errUsage, err)
 	}
 	refresh := make(chan struct{}, 1) // of one: a second request is served by the same poll

@@ -41,7 +41,7 @@ func (s *stateCommand) command() *cobra.Command {
 			Example:           "symphony state show\nsymphony state show GH-7\nsymphony --state branch:symphony-state --log-format json state show # for a script",
 			Annotations:       ofWorkflow(),
 			Args:              usage(cobra.MaximumNArgs(1)),
-			ValidArgsFunction: s.completeClaim,
+			ValidArgsFunction: s.completeKnown,
 			RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd.Context(), args) },
 		},
 		&cobra.Command{
@@ -49,7 +49,7 @@ func (s *stateCommand) command() *cobra.Command {
 			Short:             "Make a parked or waiting issue due at once, with a clean record",
 			Example:           "symphony state retry GH-7",
 			Annotations:       ofWorkflow(),
-			Args:              usage(cobra.ExactArgs(1)),
+			Args:              argumentsFrom(1, 1, issueOf("state retry")),
 			ValidArgsFunction: s.completeClaim,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return s.editClaim(cmd.Context(), args[0], "retry", func(state *schedule.State, id tracker.ID) bool { return state.Retry(id, time.Now()) })
@@ -60,7 +60,7 @@ func (s *stateCommand) command() *cobra.Command {
 			Short:             "Forget a parked or waiting issue's claim and its history, not its delivery",
 			Example:           "symphony state release GH-7",
 			Annotations:       ofWorkflow(),
-			Args:              usage(cobra.ExactArgs(1)),
+			Args:              argumentsFrom(1, 1, issueOf("state release")),
 			ValidArgsFunction: s.completeClaim,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return s.editClaim(cmd.Context(), args[0], "release", func(state *schedule.State, id tracker.ID) bool { return state.Release(id) })
@@ -96,6 +96,7 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 			return unknownIssueError("the state knows no issue", name, "those it knows", known)
 		}
 		maps.DeleteFunc(state.Claims, func(id tracker.ID, _ schedule.Claim) bool { return id != n.ID })
+		state.Days, state.History = nil, nil // they are of all issues
 		maps.DeleteFunc(state.Deliveries, func(id tracker.ID, _ schedule.Delivery) bool { return id != n.ID })
 	}
 	return s.print(report.State(redacted(state, s.redactor), time.Now()))
@@ -188,6 +189,10 @@ func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedu
 	if n, ok := matchIssue(wf, name, namesIn(state)); ok {
 		if c, claimed := state.Claims[n.ID]; claimed {
 			return c, nil
+		}
+		d := state.Deliveries[n.ID]
+		if place := cmp.Or(d.URL, d.Branch); place != "" {
+			return schedule.Claim{}, fmt.Errorf("%w: %s has no claim: its work is published at %s", errUsage, d.Identifier, place)
 		}
 	}
 	claimed := namesIn(&schedule.State{Claims: state.Claims})
