@@ -13,7 +13,7 @@ import (
 // every map of issues. People read [Issue.Identifier] instead.
 type ID string
 
-// Issue is one normalised issue (SPEC §4.1.1). The zero value of an optional
+// Issue is one normalized issue (SPEC §4.1.1). The zero value of an optional
 // field is the specification's null.
 type Issue struct {
 	ID          ID

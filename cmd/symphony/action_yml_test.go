@@ -73,7 +73,7 @@ func TestTheSampleRunsPassTheLinter(t *testing.T) {
 		lint(t, name, strings.Replace(text, ownUse, "uses: ./", 1), project)
 	}
 	text := strings.Replace(readText(t, samplePath("github.yml")), ownUse+"\n        with:\n", "uses: ./\n        with:\n          no-such-input: x\n", 1)
-	if found := linted(t, "a misspelt input", text, project); len(found) == 0 {
+	if found := linted(t, "a misspelled input", text, project); len(found) == 0 {
 		t.Error("the linter does not look at action.yml")
 	}
 }

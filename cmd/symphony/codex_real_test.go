@@ -238,7 +238,7 @@ func TestTheDemoWorksWithTheUsersOwnCodex(t *testing.T) {
 	p, m := realProject(t, "", nil,
 		lane("DEMO-1", run("echo Hello from Symphony. > hello.txt"), deliver, say("Done.")),
 		lane("DEMO-2", run("echo one > count.txt"), say("Half of it."), run("echo two, three >> count.txt"), deliver, say("Done.")),
-		lane("DEMO-3", run("cat licence.key"), say("There is no licence.key, so I stop here."), say("Still none."), say("Still none.")))
+		lane("DEMO-3", run("cat license.key"), say("There is no license.key, so I stop here."), say("Still none."), say("Still none.")))
 	p.write(".bash_profile", "PATH="+shellQuote(filepath.Dir(codextest.Path(t)))+":$PATH\n")
 	temp := t.TempDir()
 	p.env = append(p.env, "TMPDIR="+temp)

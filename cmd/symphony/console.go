@@ -49,7 +49,7 @@ func (a *app) console(live bool, workflowPath string) *console {
 }
 
 // wantsDisplay reports whether the environment allows a live display: not on a terminal
-// that cannot move its cursor, not where colours are unwanted, and not in CI.
+// that cannot move its cursor, not where colors are unwanted, and not in CI.
 func (a *app) wantsDisplay() bool {
 	kind, _ := a.getenv("TERM")
 	noColor, _ := a.getenv("NO_COLOR")

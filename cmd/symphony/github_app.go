@@ -77,7 +77,7 @@ func (a *app) repositoryToken(wf workflow.Workflow, log *slog.Logger) (tokenFunc
 	return app.Token, nil
 }
 
-// revokeTime bounds the last requests of a run, which may be one that is being cancelled.
+// revokeTime bounds the last requests of a run, which may be one that is being canceled.
 const revokeTime = 2 * time.Second
 
 // revokeTokens ends the life of the Apps' tokens. If that fails they end within the hour.

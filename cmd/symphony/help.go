@@ -201,7 +201,7 @@ func unknownCommand(parent *cobra.Command, name string) error {
 }
 
 // nearestCommand returns the name of the command below parent that is most similar to a
-// misspelt one; it is empty if none is.
+// misspelled one; it is empty if none is.
 func nearestCommand(parent *cobra.Command, name string) string {
 	var names []string
 	for _, sub := range parent.Commands() {
@@ -212,7 +212,7 @@ func nearestCommand(parent *cobra.Command, name string) string {
 	return tracker.Nearest(strings.ToLower(name), names)
 }
 
-// nearestFlag returns the flag of a command that is most similar to a misspelt one, with
+// nearestFlag returns the flag of a command that is most similar to a misspelled one, with
 // its dashes; it is empty if none is.
 func nearestFlag(cmd *cobra.Command, name string) string {
 	var names []string

@@ -41,7 +41,7 @@ var conformance = []struct {
 		"runner/workflow.TestAPathBecomesAbsolute", "runner/workflow.TestTrackerSettingsComeFromBothPlacesAndTheEnvironment",
 		"runner/workflow.TestCommandsAndScriptsAreNotExpanded",
 	}},
-	{"17.1", "limits per state compare normalised names and drop invalid values", []string{
+	{"17.1", "limits per state compare normalized names and drop invalid values", []string{
 		"runner/workflow.TestInvalidLimitsOfStatesAreIgnoredWithAWarning", "testdata/plan/per-state-slots.txtar",
 	}},
 	{"17.1", "the prompt renders issue and attempt, and fails on unknown names", []string{
@@ -84,14 +84,14 @@ var conformance = []struct {
 		"tracker/trackertest.AListKeepsTheTrackersOrderOverPages", "tracker/linear.TestWhatIsArchivedTrashedOrElsewhereIsNotVisible",
 	}},
 	{"17.3", "labels are lower case; optional fields that cannot be used become null", []string{
-		"tracker/trackertest.IssuesAreNormalised", "tracker/linear.TestEveryFieldIsNormalised", "tracker/github.TestAnIssueIsNormalised",
+		"tracker/trackertest.IssuesAreNormalized", "tracker/linear.TestEveryFieldIsNormalized", "tracker/github.TestAnIssueIsNormalized",
 		"tracker/file.TestAnIssueIsReadFromItsFile",
 	}},
 	{"17.3", "a malformed record is logged and left out of a list, and fails a read by id", []string{
 		"tracker/trackertest.AMalformedRecordIsDroppedFromAListWithAWarning", "tracker/trackertest.MalformedRecordsFailAReadByIDThatNamesThem",
 	}},
 	{"17.3", "a refresh by id gives whole issues, with the provider's ids in native_ref and its rules as dispatchable", []string{
-		"tracker/trackertest.IssuesAreReadInTheOrderAskedEachOnce", "tracker/trackertest.IssuesAreNormalised", "tracker/linear.TestEveryFieldIsNormalised",
+		"tracker/trackertest.IssuesAreReadInTheOrderAskedEachOnce", "tracker/trackertest.IssuesAreNormalized", "tracker/linear.TestEveryFieldIsNormalized",
 		"tracker/github.TestWhoseIssuesMayBeWorkedOn", "tracker/linear.TestAnAssigneeNarrowsWhatIsListedAndWhatMayBeWorkedOn",
 	}},
 	{"17.3", "each adapter publishes its profile", []string{

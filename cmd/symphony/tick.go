@@ -85,7 +85,7 @@ symphony --once --command retry --issue GH-7 # first retry GH-7`,
 }
 
 // mayBeFile reports whether an argument is, or looks like, the path of a file and not a
-// misspelt command.
+// misspelled command.
 func mayBeFile(arg string) bool {
 	_, err := os.Lstat(arg)
 	return err == nil || strings.ContainsAny(arg, "/.")

@@ -52,7 +52,7 @@ type wire struct {
 }
 
 // newWire starts the two goroutines that read and write. A blocked read or write cannot
-// be cancelled, so each goroutine ends with its stream.
+// be canceled, so each goroutine ends with its stream.
 func newWire(ctx context.Context, in io.Reader, out io.Writer) *wire {
 	w := &wire{
 		in:      make(chan []byte),

@@ -9,7 +9,7 @@ import (
 )
 
 // maxMarks is how many combining marks a character may carry: enough for every
-// living language, too few to paint over the neighbouring lines.
+// living language, too few to paint over the neighboring lines.
 const maxMarks = 3
 
 const ellipsis = "…"

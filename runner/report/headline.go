@@ -145,7 +145,7 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// statusEmoji returns the verdict as a colour: red for a tick that failed, yellow
+// statusEmoji returns the verdict as a color: red for a tick that failed, yellow
 // for one that was cut short or leaves something to a person, green for one that
 // did its work, white for nothing to do, blue for a plan.
 func (v view) statusEmoji() string {

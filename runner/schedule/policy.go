@@ -16,10 +16,10 @@ import (
 type Policy struct {
 	ActiveStates   []string // compared without regard to case and surrounding space
 	TerminalStates []string
-	RequiredLabels []string // normalised; an issue must carry all; a blank one matches nothing
+	RequiredLabels []string // normalized; an issue must carry all; a blank one matches nothing
 
 	MaxConcurrent int            // sessions at once
-	MaxPerState   map[string]int // sessions at once per state; keys normalised
+	MaxPerState   map[string]int // sessions at once per state; keys normalized
 	MaxPerTick    int            // sessions started in one tick
 
 	MaxBackoff time.Duration // longest wait between two failures

@@ -17,7 +17,7 @@ import (
 // the branch has moved, with [ErrInvalid] when s cannot be encoded, and with
 // [ErrRefused] and [ErrUnavailable]. It commits nothing if s does not materially
 // differ from the revision: token counts and heartbeats go with the next change.
-// Cancelling ctx does not interrupt the last step, the move of the branch.
+// Canceling ctx does not interrupt the last step, the move of the branch.
 func (b *Branch) Save(ctx context.Context, s *schedule.State, rev Revision) (Revision, error) {
 	if err := b.save(ctx, s, rev); err != nil {
 		return "", fmt.Errorf("save state to %s: %w", b, err)

@@ -129,7 +129,7 @@ func loadFile(ctx context.Context, path string) (*schedule.State, Revision, erro
 
 // Save replaces the state of the revision. It fails with [ErrConflict] when the
 // file holds another one, and with [ErrInvalid] when s cannot be encoded. It
-// writes nothing if only the generation would change. Cancelling ctx does not
+// writes nothing if only the generation would change. Canceling ctx does not
 // interrupt a write.
 func (f *File) Save(ctx context.Context, s *schedule.State, rev Revision) (Revision, error) {
 	rev, err := f.save(ctx, s, rev)

@@ -25,7 +25,7 @@ const (
 type Options struct {
 	Screen  *os.File  // the terminal; log lines go there too
 	Keys    io.Reader // the terminal's input, if it is one
-	Environ []string  // says which colours the terminal has
+	Environ []string  // says which colors the terminal has
 	Redact  func(string) string
 	// Interrupt is called for the key q, each time. It does what Ctrl-C does.
 	Interrupt func()

@@ -14,7 +14,7 @@ import (
 )
 
 // style is a style of text, as what is written before and after it. Only the sixteen
-// colours of the terminal's own theme are used, which are readable on light and on dark.
+// colors of the terminal's own theme are used, which are readable on light and on dark.
 type style struct{ before, after string }
 
 var (
@@ -84,7 +84,7 @@ func isPlain(text string) bool {
 }
 
 // unanimous replaces the characters of which terminals disagree how wide they are: the
-// letters of which flags consist, and the colours of skin. It keeps all others.
+// letters of which flags consist, and the colors of skin. It keeps all others.
 func unanimous(r rune) rune {
 	switch {
 	case r >= '\U0001F1E6' && r <= '\U0001F1FF':

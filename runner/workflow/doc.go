@@ -8,7 +8,7 @@
 // decodes them as the [tracker.Kind] says that the caller gives in [Env], so the
 // package names no adapter. What the sections repository and delivery say depends on
 // each other, on the tracker and on the environment: repository.go and delivery.go
-// decode it last. warnings.go finds misspelt keys and credentials in the file.
+// decode it last. warnings.go finds misspelled keys and credentials in the file.
 //
 // [Parse] is the pure part, and [Inspect] what it is made of: it returns everything that can
 // be said about a file that is wrong, with the line and column of each problem, for `symphony

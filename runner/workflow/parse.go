@@ -15,7 +15,7 @@ import (
 // relative paths in the file start from its folder.
 //
 // An error is an [ErrParse], an [ErrNotAMap] or, wrapped, [Problems] with everything
-// that is wrong in the values. The last one has the warnings in its text: a misspelt
+// that is wrong in the values. The last one has the warnings in its text: a misspelled
 // key is often why another one is missing.
 func Parse(path string, content []byte, env Env) (Workflow, error) {
 	in := Inspect(path, content, env)

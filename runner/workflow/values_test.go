@@ -57,7 +57,7 @@ func TestAWrongListIsAProblem(t *testing.T) {
 	}
 }
 
-func TestRequiredLabelsAreNormalisedAndABlankOneIsKept(t *testing.T) {
+func TestRequiredLabelsAreNormalizedAndABlankOneIsKept(t *testing.T) {
 	t.Parallel()
 	wf := parse(t, `tracker: {kind: file, required_labels: [" Agent ", "  "]}`, with(nil))
 	if diff := cmp.Diff([]string{"agent", ""}, wf.Settings.Policy.RequiredLabels); diff != "" {

@@ -34,7 +34,7 @@ func (r *repository) checkSettings(ctx context.Context) error {
 	return errors.Join(boardErr, err)
 }
 
-// checkStateLabelsOnce distinguishes a repository without work from a misspelt
+// checkStateLabelsOnce distinguishes a repository without work from a misspelled
 // prefix of state labels, and finds a state of the hand-over that has no label before
 // a session starts on one of the issues. Once an issue with a state label was read, the
 // prefix is known to be right, and once one that is handed over was read, its label

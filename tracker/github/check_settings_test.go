@@ -25,7 +25,7 @@ func TestSettingsThatNameWhatGitHubHasNotAreRefused(t *testing.T) {
 		want     string // a part of the error; "" is none
 	}{
 		"labels that fit":         {map[string]any{"state_label_prefix": "status:"}, []string{"bug", "Status: TODO", "status:done"}, "todo", ""},
-		"a misspelt prefix":       {map[string]any{"state_label_prefix": "staus:"}, []string{"bug", "status:todo"}, "todo", `tracker.provider.state_label_prefix is "staus:", and no label of acme/shop begins with it: its labels are "bug", "status:todo"`},
+		"a misspelled prefix":     {map[string]any{"state_label_prefix": "staus:"}, []string{"bug", "status:todo"}, "todo", `tracker.provider.state_label_prefix is "staus:", and no label of acme/shop begins with it: its labels are "bug", "status:todo"`},
 		"a prefix alone":          {map[string]any{"state_label_prefix": "status:"}, []string{"status:"}, "todo", "no label of acme/shop begins with it"},
 		"no labels at all":        {map[string]any{"state_label_prefix": "status:"}, nil, "todo", "its labels are none"},
 		"many labels":             {map[string]any{"state_label_prefix": "status:"}, many, "todo", `"label-19" and 5 more`},
@@ -124,7 +124,7 @@ func TestTheLabelsAreReadToTheLastPage(t *testing.T) {
 	}
 }
 
-// A misspelt prefix must not look like a repository in which nothing is to be done.
+// A misspelled prefix must not look like a repository in which nothing is to be done.
 func TestAPollThatSeesNoStateAsksOnceWhetherThereAreAny(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// editHistoryQuery asks who changed the text of issues and who labelled them. It
+// editHistoryQuery asks who changed the text of issues and who labeled them. It
 // also asks for the text, to prove that the history belongs to the text that was read.
 type editHistoryQuery struct {
 	Nodes []*struct {
@@ -43,15 +43,15 @@ type editHistory struct {
 			} `graphql:"... on RenamedTitleEvent"`
 		}
 	} `graphql:"renames: timelineItems(last: 100, itemTypes: [RENAMED_TITLE_EVENT])"`
-	Labellings *struct {
+	Labelings *struct {
 		Nodes []*struct {
-			Event labelling `graphql:"... on LabeledEvent"`
+			Event labeling `graphql:"... on LabeledEvent"`
 		}
 	} `graphql:"labelings: timelineItems(last: 100, itemTypes: [LABELED_EVENT])"`
 }
 
-// labelling is the event of adding a label to an issue.
-type labelling struct {
+// labeling is the event of adding a label to an issue.
+type labeling struct {
 	CreatedAt time.Time
 	Actor     *actor
 	Label     struct{ Name string }
@@ -95,13 +95,13 @@ func (h *editHistory) changes() ([]change, bool) {
 	return list, true
 }
 
-// lastLabelling returns the event that last added the label, nil when it is unknown.
-func (h *editHistory) lastLabelling(label string) *labelling {
-	if h.Labellings == nil {
+// lastLabeling returns the event that last added the label, nil when it is unknown.
+func (h *editHistory) lastLabeling(label string) *labeling {
+	if h.Labelings == nil {
 		return nil
 	}
-	var last *labelling
-	for _, e := range h.Labellings.Nodes {
+	var last *labeling
+	for _, e := range h.Labelings.Nodes {
 		if e != nil && tracker.NormalLabel(e.Event.Label.Name) == label && (last == nil || !e.Event.CreatedAt.Before(last.CreatedAt)) {
 			last = &e.Event
 		}

@@ -89,7 +89,7 @@ type fakeUser struct {
 	Type  string // User, Bot, Organization, …
 }
 
-// fakeEvent is something that somebody did to an issue. Only labellings have a
+// fakeEvent is something that somebody did to an issue. Only labelings have a
 // label.
 type fakeEvent struct {
 	by    *fakeUser

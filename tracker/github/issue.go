@@ -66,7 +66,7 @@ type candidate struct {
 	again bool // it was worked on before, so a label that vouched for it may be off
 }
 
-// toIssue returns the normalised issue of SPEC §11.3 and the reason why it is not a
+// toIssue returns the normalized issue of SPEC §11.3 and the reason why it is not a
 // candidate, as far as its record tells. The reason is "" for a candidate. An issue that
 // is worked on again may have any state and any labels.
 func (r *repository) toIssue(rec *record, status string, again bool) (tracker.Issue, string) {

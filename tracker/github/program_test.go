@@ -42,7 +42,7 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 	t.Run("nothing to do among 1,200 issues", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
-		f.unlabelled(1200)
+		f.unlabeled(1200)
 		f.labels = []string{"symphony"}
 		r := f.tick(p, p.ScriptedAgent())
 		if r.Code != 0 || !strings.Contains(r.Stdout, "Nothing to do") {

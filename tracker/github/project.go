@@ -157,11 +157,11 @@ func (data projectQuery) statuses(ids []string) map[string]projectStatus {
 }
 
 // checkProject returns an error when the board, its field or its options do not fit
-// the settings, so that a misspelt name never looks like an empty board.
+// the settings, so that a misspelled name never looks like an empty board.
 func (r *repository) checkProject(data projectQuery) error {
 	p := r.cfg.Project
 	if data.RepositoryOwner == nil {
-		return invalid("project.owner", "is %q: there is no such user or organisation", p.Owner)
+		return invalid("project.owner", "is %q: there is no such user or organization", p.Owner)
 	}
 	project := data.RepositoryOwner.Owner.ProjectV2
 	if project == nil {

@@ -211,7 +211,7 @@ func TestHostileTextArrivesAsItIs(t *testing.T) {
 	}
 }
 
-func TestAnIssueIsNormalised(t *testing.T) {
+func TestAnIssueIsNormalized(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.put(func(i *fakeIssue) { i.labels = []string{"Bug", " bug ", "P0"} })

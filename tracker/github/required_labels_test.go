@@ -18,19 +18,19 @@ func (f *fake) requiring(more map[string]any, labels ...string) *repository {
 	return f.openConfig(cfg)
 }
 
-func labelled(labels ...string) func(*fakeIssue) { return func(i *fakeIssue) { i.labels = labels } }
+func labeled(labels ...string) func(*fakeIssue) { return func(i *fakeIssue) { i.labels = labels } }
 
-// unlabelled adds issues without the required label to the repository.
-func (f *fake) unlabelled(n int) {
+// unlabeled adds issues without the required label to the repository.
+func (f *fake) unlabeled(n int) {
 	for range n {
-		f.put(labelled("bug"))
+		f.put(labeled("bug"))
 	}
 }
 
 func TestIssuesWithoutTheRequiredLabelCostNoRequest(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.unlabelled(1200)
+	f.unlabeled(1200)
 	f.labels = []string{"symphony"}
 	r := f.requiring(nil, "symphony")
 	for round, want := range [][]string{
@@ -63,9 +63,9 @@ func TestAListByLabelsFindsEveryIssueThatBearsAllOfThem(t *testing.T) {
 		for _, exact := range []bool{false, true} {
 			f := newFake(t)
 			f.exactLabels = exact
-			f.put(labelled("bug"))
-			f.put(labelled(test.issue...))
-			f.put(labelled("backend"))
+			f.put(labeled("bug"))
+			f.put(labeled(test.issue...))
+			f.put(labeled("backend"))
 			r := f.requiring(nil, test.required...)
 			if diff := cmp.Diff([]string{"GH-2"}, identifiers(f.list(r, "open"))); diff != "" {
 				t.Errorf("%s, labels found by one spelling alone: %v (-want +got):\n%s", name, exact, diff)
@@ -80,10 +80,10 @@ func TestAListByLabelsFindsEveryIssueThatBearsAllOfThem(t *testing.T) {
 func TestALabelThatIsRespelledIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(labelled("symphony"))
+	f.put(labeled("symphony"))
 	r := f.requiring(nil, "symphony")
 	f.list(r, "open")
-	f.change(1, labelled("Symphony"))
+	f.change(1, labeled("Symphony"))
 	if got := f.list(r, "open"); len(got) != 1 {
 		t.Errorf("%d issues, want the one whose label is now written in another way", len(got))
 	}
@@ -92,7 +92,7 @@ func TestALabelThatIsRespelledIsFoundAgain(t *testing.T) {
 func TestALabelThatTheRepositoryLacksIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.unlabelled(1)
+	f.unlabeled(1)
 	r := f.requiring(nil, "symphony")
 	for range 3 {
 		f.list(r, "open")
@@ -105,7 +105,7 @@ func TestALabelThatTheRepositoryLacksIsWarnedOfOnce(t *testing.T) {
 func TestABlankRequiredLabelMatchesNothingAndAsksNothing(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(labelled("symphony"))
+	f.put(labeled("symphony"))
 	r := f.requiring(nil, "symphony", " ")
 	if got := f.list(r, "open"); len(got) > 0 {
 		t.Errorf("%v", identifiers(got))
@@ -139,11 +139,11 @@ func TestAnIssueWithoutARequiredLabelIsNotAskedAboutFurther(t *testing.T) {
 func TestAClaimedIssueThatLostItsLabelIsStillRead(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(labelled("symphony"))
-	f.put(labelled("symphony"))
+	f.put(labeled("symphony"))
+	f.put(labeled("symphony"))
 	r := f.requiring(nil, "symphony")
 	f.list(r, "open")
-	f.change(2, labelled("bug"))
+	f.change(2, labeled("bug"))
 	f.asked()
 	got := f.read(r, "1", "2", "3")
 	if len(got) != 2 || len(got[1].Labels) != 1 || got[1].Labels[0] != "bug" {
@@ -164,7 +164,7 @@ func TestRequiredLabelsNarrowTheListForTheOtherWaysToNameAState(t *testing.T) {
 	} {
 		f := newFake(t)
 		f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo", "Done"}}}
-		f.unlabelled(250)
+		f.unlabeled(250)
 		f.put(func(i *fakeIssue) { i.labels, i.items[3] = []string{"symphony", "status:todo"}, "Todo" })
 		cfg := f.config(test.provider, []string{test.active}, []string{"closed"})
 		cfg.RequiredLabels = []string{"symphony"}

@@ -135,7 +135,7 @@ func (r *repository) smokeCall(ctx context.Context, method, path string, body, i
 func TestTheSmokeTestGoesThroughTheLifeOfAnIssueAndCleansUp(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(labelled("symphony-smoke-of-another-run"))
+	f.put(labeled("symphony-smoke-of-another-run"))
 	if err := smoke(t.Context(), f.config(nil, []string{"open"}, []string{"closed"}), f.server.Client()); err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func TestEveryWriteIsSentAsGitHubDescribesIt(t *testing.T) {
 	}
 }
 
-// TestEveryRuleIsAboutSomethingThatGitHubHas finds misspelt rows and rows that
+// TestEveryRuleIsAboutSomethingThatGitHubHas finds misspelled rows and rows that
 // allow more than was meant, and keys by which a call could name a branch that
 // no guard looks at.
 func TestEveryRuleIsAboutSomethingThatGitHubHas(t *testing.T) {

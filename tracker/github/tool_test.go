@@ -83,7 +83,7 @@ func TestTheToolRefusesWithoutARequest(t *testing.T) {
 		"by its number":         {"GET", "/repositories/1/issues", nil, "not one of a repository"},
 		"graphql":               {"POST", "/graphql", body(map[string]any{"query": "{viewer{login}}"}), "not one of a repository"},
 		"the user":              {"GET", "/user/keys", nil, "not one of a repository"},
-		"an organisation":       {"GET", "/orgs/acme/actions/secrets", nil, "not one of a repository"},
+		"an organization":       {"GET", "/orgs/acme/actions/secrets", nil, "not one of a repository"},
 		"search":                {"GET", "/search/issues", nil, "not one of a repository"},
 		"an unknown method":     {"TRACE", base + "/issues", nil, "not allowed"},
 		"a lower-case method":   {"delete", base, nil, "not allowed"},

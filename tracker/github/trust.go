@@ -28,10 +28,10 @@ type trustChecker struct {
 // textVersion identifies what editFacts hold for: a text of an issue, and whether the
 // issue has the trust label.
 type textVersion struct {
-	number   int
-	updated  time.Time
-	labelled bool
-	text     [sha256.Size]byte
+	number  int
+	updated time.Time
+	labeled bool
+	text    [sha256.Size]byte
 }
 
 // editFacts are what a decision about trust needs from the edit history of an issue.
@@ -39,9 +39,9 @@ type textVersion struct {
 // change without a trace in the issue.
 type editFacts struct {
 	changes    []change
-	complete   bool       // all changes are known
-	labelling  *labelling // of the label of trust; nil when it is not known
-	unreadable string     // why nothing is known; such facts are not kept
+	complete   bool      // all changes are known
+	labeling   *labeling // of the label of trust; nil when it is not known
+	unreadable string    // why nothing is known; such facts are not kept
 }
 
 func newTrustChecker(r *repository) *trustChecker {
@@ -147,7 +147,7 @@ func (t *trustChecker) factsOf(ctx context.Context, candidates []candidate) ([]e
 		case !h.matches(c.record):
 			f.unreadable = "its text changed while it was read"
 		default:
-			f.labelling = h.lastLabelling(t.repo.cfg.TrustLabel)
+			f.labeling = h.lastLabeling(t.repo.cfg.TrustLabel)
 			f.changes, f.complete = h.changes()
 			t.facts[t.textVersionOf(c.record)] = *f
 		}
@@ -168,7 +168,7 @@ func (t *trustChecker) denial(ctx context.Context, c candidate, f editFacts) (st
 	if why == "" || err != nil {
 		return "", err
 	}
-	if !t.hasTrustLabel(r) && !(c.again && f.labelling != nil) {
+	if !t.hasTrustLabel(r) && !(c.again && f.labeling != nil) {
 		return why + t.remedy(), nil
 	}
 	return t.labelDenial(ctx, r, f)
@@ -197,7 +197,7 @@ func (t *trustChecker) textDenial(ctx context.Context, r *record, changes []chan
 // labelDenial returns why the trust label does not count, "" when it does. GitHub's
 // times are whole seconds, so a label and an edit in the same second have no order.
 func (t *trustChecker) labelDenial(ctx context.Context, r *record, f editFacts) (string, error) {
-	label, put := t.repo.cfg.TrustLabel, f.labelling
+	label, put := t.repo.cfg.TrustLabel, f.labeling
 	if put == nil {
 		return fmt.Sprintf("who put on the label %q cannot be read: put it on again", label), nil
 	}

@@ -29,7 +29,7 @@ const (
 	slug   = "0c79b11b75ea"
 )
 
-// fake is Linear: one organisation with a project, a team, two users and
+// fake is Linear: one organization with a project, a team, two users and
 // issues. It serves HTTP, refuses every query that the schema does not allow,
 // and fails on demand.
 type fake struct {

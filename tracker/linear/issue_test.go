@@ -33,7 +33,7 @@ func (c client) both(t *testing.T, f *fake) tracker.Issue {
 	return read[0]
 }
 
-func TestEveryFieldIsNormalised(t *testing.T) {
+func TestEveryFieldIsNormalized(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	o := f.add(tracker.Issue{Title: "Login fails", Description: "Steps.", State: "Todo", Priority: new(1), Labels: []string{" Bug", "BUG", "Needs Work", " "}})

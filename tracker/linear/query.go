@@ -18,7 +18,7 @@ type listQuery struct {
 }
 
 // firstListQuery asks for the first page of a list and for the project with its
-// states, until the settings are known to be right: with a misspelt project or state
+// states, until the settings are known to be right: with a misspelled project or state
 // the list would only look empty.
 type firstListQuery struct {
 	Issues   page[issueNode]   `graphql:"issues(first: 50, after: $after, filter: $filter)"`

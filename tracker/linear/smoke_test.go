@@ -91,10 +91,10 @@ func smoke(ctx context.Context, cfg Config, client *http.Client) (err error) {
 	if err != nil {
 		return err
 	}
-	var labelled struct {
+	var labeled struct {
 		IssueLabelCreate struct{ IssueLabel struct{ ID string } }
 	}
-	if err := cfg.ask(ctx, client, smokeLabel, map[string]any{"input": map[string]any{"name": label, "teamId": team.ID}}, &labelled); err != nil {
+	if err := cfg.ask(ctx, client, smokeLabel, map[string]any{"input": map[string]any{"name": label, "teamId": team.ID}}, &labeled); err != nil {
 		return fmt.Errorf("make a label: %w", err)
 	}
 	undo := func(query, id string) {
@@ -102,13 +102,13 @@ func smoke(ctx context.Context, cfg Config, client *http.Client) (err error) {
 		defer cancel()
 		err = errors.Join(err, cfg.ask(ctx, client, query, map[string]any{"id": id}, nil))
 	}
-	defer undo(smokeUnlabel, labelled.IssueLabelCreate.IssueLabel.ID)
+	defer undo(smokeUnlabel, labeled.IssueLabelCreate.IssueLabel.ID)
 	var made struct {
 		IssueCreate struct{ Issue struct{ ID string } }
 	}
 	input := map[string]any{
 		"title": label, "teamId": team.ID, "projectId": project.ID, "stateId": states["unstarted"],
-		"labelIds": []string{labelled.IssueLabelCreate.IssueLabel.ID},
+		"labelIds": []string{labeled.IssueLabelCreate.IssueLabel.ID},
 	}
 	if err := cfg.ask(ctx, client, smokeIssue, map[string]any{"input": input}, &made); err != nil {
 		return fmt.Errorf("make an issue: %w", err)

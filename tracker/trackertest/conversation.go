@@ -57,8 +57,8 @@ func conversationChecks() []check {
 		{"AReactionThatIsRepeatedChangesNothing", reactions},
 		{"ARefusalFailsEveryReadOfComments", discussionRefused},
 		{"ARateLimitOfCommentsSaysHowLongToWait", discussionLimited},
-		{"ACancelledReadOfCommentsFails", discussionCancelled},
-		{"ACancelledReadOfCommentsDoesNotWaitForTheTracker", discussionCancelledWaiting},
+		{"ACanceledReadOfCommentsFails", discussionCanceled},
+		{"ACanceledReadOfCommentsDoesNotWaitForTheTracker", discussionCanceledWaiting},
 	}
 }
 
@@ -400,16 +400,16 @@ func discussionLimited(p *probe) {
 	}
 }
 
-func discussionCancelled(p *probe) {
+func discussionCanceled(p *probe) {
 	id := p.put("unread")
 	p.Discussion.Say(id, p.Discussion.Trusted, "Hello?", minute(0))
 	ctx, cancel := context.WithCancel(p.t.Context())
 	cancel()
 	_, err := p.Adapter.Conversation.CommentsSince(ctx, map[tracker.ID]time.Time{id: minute(0)})
-	p.checkCancelled(nil, err)
+	p.checkCanceled(nil, err)
 }
 
-func discussionCancelledWaiting(p *probe) {
+func discussionCanceledWaiting(p *probe) {
 	if p.Hang == nil {
 		p.t.Skip("this tracker cannot leave a request unanswered")
 	}

@@ -70,16 +70,16 @@ func midway(p *probe) {
 	p.checkFailed(p.byID(list...))
 }
 
-func cancelledBefore(p *probe) {
+func canceledBefore(p *probe) {
 	id := p.put("unread")
 	ctx, cancel := context.WithCancel(p.t.Context())
 	cancel()
-	p.checkCancelled(p.Adapter.IssuesByState(ctx, []string{p.Active}))
-	p.checkCancelled(p.Adapter.IssuesByID(ctx, []tracker.ID{id}))
+	p.checkCanceled(p.Adapter.IssuesByState(ctx, []string{p.Active}))
+	p.checkCanceled(p.Adapter.IssuesByID(ctx, []tracker.ID{id}))
 }
 
-// checkCancelled checks that a read failed because its context was cancelled.
-func (p *probe) checkCancelled(issues []tracker.Issue, err error) {
+// checkCanceled checks that a read failed because its context was canceled.
+func (p *probe) checkCanceled(issues []tracker.Issue, err error) {
 	p.t.Helper()
 	p.checkFailed(issues, err)
 	if !errors.Is(err, context.Canceled) {
@@ -87,7 +87,7 @@ func (p *probe) checkCancelled(issues []tracker.Issue, err error) {
 	}
 }
 
-func cancelledAnywhere(p *probe) {
+func canceledAnywhere(p *probe) {
 	list := p.putMany()
 	for looks := 1; looks <= 512; looks *= 2 {
 		issues, err := p.Adapter.IssuesByState(newCountdown(p.t.Context(), looks), []string{p.Active})
@@ -109,7 +109,7 @@ func (p *probe) checkComplete(want []tracker.ID, issues []tracker.Issue, err err
 	}
 }
 
-func cancelledWaiting(p *probe) {
+func canceledWaiting(p *probe) {
 	if p.Hang == nil {
 		p.t.Skip("this tracker cannot leave a request unanswered")
 	}
@@ -137,10 +137,10 @@ func (p *probe) cancelWaiting(read func(context.Context) ([]tracker.Issue, error
 	issues, err := read(ctx)
 	cancel()
 	group.Wait()
-	p.checkCancelled(issues, err)
+	p.checkCanceled(issues, err)
 }
 
-// countdown is a context that is cancelled when Err or Done was called a number of
+// countdown is a context that is canceled when Err or Done was called a number of
 // times. With it a test cancels in the middle of work that is over in a moment.
 type countdown struct {
 	context.Context

@@ -173,7 +173,7 @@ func (m *memoryTracker) answer(ctx context.Context, found []tracker.Issue) ([]tr
 	for nth, sent := 0, 0; nth == 0 || sent < len(found); nth, sent = nth+1, sent+pageSize {
 		if err := m.request(ctx, nth); err != nil {
 			if m.defect == "outage is empty" && m.refused || m.defect == "partial" && nth > 0 ||
-				m.defect == "partial when cancelled" && nth > 0 && ctx.Err() != nil {
+				m.defect == "partial when canceled" && nth > 0 && ctx.Err() != nil {
 				return issues, nil
 			}
 			return nil, err
@@ -300,7 +300,7 @@ func (m *memoryTracker) tool() tracker.Tool {
 				return tracker.ToolResult{Text: "not now"}
 			}
 			if ctx.Err() != nil && m.defect != "stubborn tool" {
-				return tracker.ToolResult{Text: "cancelled"}
+				return tracker.ToolResult{Text: "canceled"}
 			}
 			m.find(issue.ID).State = fields["state"]
 			return tracker.ToolResult{OK: true, Text: "done"}

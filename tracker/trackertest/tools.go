@@ -56,7 +56,7 @@ func toolsDo(p *probe) {
 	}
 }
 
-func toolsCancelled(p *probe) {
+func toolsCanceled(p *probe) {
 	want := p.mustRead(p.put("subject"))
 	ctx, cancel := context.WithCancel(p.t.Context())
 	cancel()
@@ -66,7 +66,7 @@ func toolsCancelled(p *probe) {
 		}
 	}
 	if diff := cmp.Diff(want, p.mustRead(want[0].ID)); diff != "" {
-		p.t.Errorf("a cancelled tool changed the issue (-want +got):\n%s", diff)
+		p.t.Errorf("a canceled tool changed the issue (-want +got):\n%s", diff)
 	}
 }
 

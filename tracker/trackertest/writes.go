@@ -126,7 +126,7 @@ func unknownNames(p *probe) {
 }
 
 func labels(p *probe) {
-	id := p.Put(tracker.Issue{Title: "labelled", State: p.Active, Labels: []string{"kept"}})
+	id := p.Put(tracker.Issue{Title: "labeled", State: p.Active, Labels: []string{"kept"}})
 	before := p.mustRead(id)[0].Labels
 	has := slices.Concat(before, []string{tracker.NormalLabel(p.Label)})
 	slices.Sort(has)
@@ -227,18 +227,18 @@ func writesRefused(p *probe) {
 	}
 }
 
-func writesCancelled(p *probe) {
+func writesCanceled(p *probe) {
 	id := p.put("unwritten")
 	ctx, cancel := context.WithCancel(p.t.Context())
 	cancel()
 	p.checkUnchanged(id, func() {
 		for _, w := range p.writes() {
-			p.checkCancelled(nil, w.call(ctx, id))
+			p.checkCanceled(nil, w.call(ctx, id))
 		}
 	})
 }
 
-func writesCancelledWaiting(p *probe) {
+func writesCanceledWaiting(p *probe) {
 	if p.Hang == nil {
 		p.t.Skip("this tracker cannot leave a request unanswered")
 	}

@@ -188,7 +188,7 @@ func (g *GitHub) issueNode(t *thread) trackertest.Object {
 		"timelineItems": trackertest.Resolver(func(arguments map[string]any) any {
 			nodes := []trackertest.Object{}
 			if kinds, _ := arguments["itemTypes"].([]any); slices.Contains(kinds, any("LABELED_EVENT")) {
-				for _, l := range t.labelled {
+				for _, l := range t.labeled {
 					nodes = append(nodes, trackertest.Object{
 						"__typename": "LabeledEvent", "createdAt": stamp(l.at), "actor": actor(l.by), "label": trackertest.Object{"name": l.label},
 					})

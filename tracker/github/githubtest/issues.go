@@ -25,7 +25,7 @@ type thread struct {
 	Issue
 	pull        *Pull // nil for an issue
 	comments    []*comment
-	labelled    []labelling
+	labeled     []labeling
 	created     time.Time
 	updated     time.Time
 	edited      []time.Time // by a member
@@ -46,8 +46,8 @@ type closing struct {
 	at time.Time
 }
 
-// labelling is the event of putting a label on an issue.
-type labelling struct {
+// labeling is the event of putting a label on an issue.
+type labeling struct {
 	label, by string
 	at        time.Time
 }
@@ -111,7 +111,7 @@ func (g *GitHub) putOn(t *thread, by string, labels ...string) {
 		if !slices.Contains(t.Labels, label) {
 			t.updated = g.tick()
 			t.Labels = append(t.Labels, label)
-			t.labelled = append(t.labelled, labelling{label, by, t.updated})
+			t.labeled = append(t.labeled, labeling{label, by, t.updated})
 		}
 	}
 }
@@ -251,7 +251,7 @@ func (g *GitHub) AddLabel(name string) {
 func (g *GitHub) allLabels() []string {
 	all := slices.Clone(g.labels)
 	for _, t := range g.threads {
-		for _, l := range t.labelled {
+		for _, l := range t.labeled {
 			all = append(all, l.label)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-func normalised(p *probe) {
+func normalized(p *probe) {
 	want := tracker.Issue{
 		Title:       "Normal",
 		Description: "First line.\n\nSecond, with ünïcode and {{ braces }}.",
@@ -41,7 +41,7 @@ func normalised(p *probe) {
 	}
 	for _, label := range got.Labels {
 		if label != tracker.NormalLabel(label) {
-			p.t.Errorf("label %q is not normalised", label)
+			p.t.Errorf("label %q is not normalized", label)
 		}
 	}
 	fields := tracker.Issue{
