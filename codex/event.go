@@ -37,7 +37,7 @@ type Event struct {
 	Session    string    // Thread-Turn (SPEC §4.2); "" between turns
 	Method     string    // of the protocol; "" for an event of our own
 	Summary    string    // for people: one line of at most 120 characters, 500 of a Warning
-	Doing      string    // what the agent does now, as the Summary; "" when the event does not say
+	Doing      string    // what the agent does now, as short as the Summary; "" when the event does not say
 	Usage      *Usage    // of the session so far, when it changed
 	RateLimits json.RawMessage
 

@@ -125,7 +125,7 @@ func (s *Session) onUsage(e *Event, params json.RawMessage) {
 	ours := s.turn != nil && s.turn.id != "" && (turn == "" || turn == s.turn.id)
 	s.meter.report(cmp.Or(thread, s.thread, s.o.Resume), total, last, ours)
 	spent := s.meter.spent()
-	e.Usage = &spent // the summary stays the method: a count of tokens is nothing that the agent does
+	e.Usage = &spent // the summary stays the method: to count tokens is not something that the agent does
 }
 
 // onRateLimits records a snapshot of the account's limits and adds it to the event.

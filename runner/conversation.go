@@ -165,8 +165,8 @@ func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx contex
 	}
 }
 
-// pullOf returns the pull request of an issue, zero if there is none. Who closes one looks
-// there. What the state says counts only for a branch that is the issue's own.
+// pullOf returns the pull request of an issue, zero if there is none. It trusts the state
+// only about a branch that is the issue's own.
 func (l *loop) pullOf(id tracker.ID) discussion.PullRequest {
 	d := l.state.Deliveries[id]
 	if d.Number == 0 || l.wf.Settings.Delivery.Kind != workflow.KindPullRequest {

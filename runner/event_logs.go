@@ -41,8 +41,8 @@ func (l *loop) writePage(w *worker, log *attempt.EventLog) {
 	}
 }
 
-// pruneEvery is how often old event logs are looked for while sessions end: each time all
-// of them are listed.
+// pruneEvery is the least time between two searches for old event logs while sessions
+// end: each search lists all of them.
 const pruneEvery = time.Minute
 
 // pruneLogs removes the oldest event logs where there are too many, unless it has just

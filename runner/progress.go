@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// showEvery is the time between two looks at the progress at least: sessions send
-	// more updates than anybody can read.
+	// showEvery is the least time between two updates of the display: sessions send
+	// more of them than anybody can read.
 	showEvery     = 100 * time.Millisecond
 	runEvents     = 50 // kept of the run
 	sessionEvents = 20 // kept of a session
 )
 
-// display is what the loop keeps for the display alone.
+// display holds what the loop keeps only for the display.
 type display struct {
 	events  progress.Events
 	shownAt time.Time

@@ -48,7 +48,7 @@ type Setting struct {
 	Required bool     // nothing works without a value
 	Missing  error    // the category of a required setting without a value; nil is ErrInvalidConfig
 	Mistaken []string // names that people write instead of this one
-	Export   string   // what a shell may set the variable of the default to; errors about a missing value show it
+	Export   string   // a value for the variable of the default, as a shell takes it; errors about a missing value show it
 
 	Path       bool // a relative path starts from the folder of WORKFLOW.md; ~ and $NAME are expanded
 	Credential bool // the value is in no error, and children get no variable that holds it

@@ -14,7 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
-// namedIssue is an issue with what people call it.
+// namedIssue is an issue with its names.
 type namedIssue struct {
 	ID         tracker.ID
 	Identifier string
@@ -47,9 +47,9 @@ func namesInTick(tick report.Tick) []namedIssue {
 }
 
 // matchIssue returns the one of the known issues that a person means by a name, without
-// asking anybody: by its id, its identifier or what [tracker.Config.Identifier] makes of
+// a request: by its id, its identifier or what [tracker.Config.Identifier] makes of
 // the name, its address, or the address or number of its pull request. A name that is
-// written exactly counts before one in other case. The workflow may be invalid: then the
+// written exactly counts before one in another case. The workflow may be invalid: then the
 // name may be of any kind of tracker.
 func matchIssue(wf workflow.Workflow, name string, known []namedIssue) (namedIssue, bool) {
 	name = strings.TrimSpace(name)

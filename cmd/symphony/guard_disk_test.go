@@ -65,7 +65,7 @@ func TestRaidReadsAPlaceWhereKeysAreKept(t *testing.T) {
 			if strings.HasPrefix(path, p.dir) {
 				name := strings.ReplaceAll(strings.TrimPrefix(path, p.dir), " ", "_")
 				if name != strings.TrimPrefix(path, p.dir) {
-					continue // a name of macOS with a space: it is like its neighbours
+					continue // a name of macOS with a space: it is like its neighbors
 				}
 				if n%2 == 0 { // a folder is denied as a file is
 					path = filepath.Join(path, "key")

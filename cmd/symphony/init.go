@@ -31,7 +31,7 @@ type question struct {
 	usage   string // of the flag
 	choices []string
 	needed  func(setup) bool // nil: always
-	// standard returns the answer of somebody who has no other; empty if there is none.
+	// standard returns the default answer; empty if there is none.
 	standard func(setup) string
 	// take puts an answer into the setup, or returns what is wrong with it.
 	take func(s *setup, answer string) error
@@ -235,7 +235,7 @@ func (i *initCommand) ask(ctx context.Context, found setup, given func(flag stri
 	return s, nil
 }
 
-// askOne asks a person until the answer is one.
+// askOne asks a person until an answer is valid.
 func (i *initCommand) askOne(ctx context.Context, lines <-chan string, q question, standard string, s *setup) error {
 	for {
 		text := q.text

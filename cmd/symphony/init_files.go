@@ -169,7 +169,7 @@ const (
 // checkWorkflows returns the names of the workflows of Actions in a checkout that check
 // pull requests. One without a plain name is left out.
 func checkWorkflows(folder string) []string {
-	paths, _ := filepath.Glob(filepath.Join(folder, ".github", "workflows", "*.y*ml")) // fails for a wrong pattern alone
+	paths, _ := filepath.Glob(filepath.Join(folder, ".github", "workflows", "*.y*ml")) // fails only for a wrong pattern
 	var names []string
 	for _, p := range paths {
 		text, err := readBounded(p)

@@ -20,7 +20,8 @@ import (
 //go:embed init
 var initFiles embed.FS
 
-// setup is what `symphony init` sets up. The templates in the folder init use it.
+// setup holds the answers to the questions of `symphony init`. The templates in the folder
+// init use it.
 type setup struct {
 	Tracker  string // github, linear or file
 	Delivery string // pull_request, branch or patch
@@ -32,7 +33,7 @@ type setup struct {
 	Workflows  []string // names of the repository's own workflows that check pull requests
 }
 
-// What the templates ask of a setup.
+// The conditions and values of the templates.
 func (s setup) GitHub() bool       { return s.Tracker == "github" }
 func (s setup) Linear() bool       { return s.Tracker == "linear" }
 func (s setup) PullRequests() bool { return s.Delivery == string(workflow.KindPullRequest) }
@@ -40,7 +41,7 @@ func (s setup) Branch() bool       { return s.Delivery == string(workflow.KindBr
 func (s setup) Local() bool        { return s.Cron == "" }
 func (s setup) Schema() string     { return workflow.SchemaURL }
 
-// Comments reports whether comments on GitHub may be work.
+// Comments reports whether comments on GitHub may start a run.
 func (s setup) Comments() bool { return s.GitHub() || s.PullRequests() }
 
 // Talks reports whether the program tells the agent what people say about its work.
@@ -51,8 +52,8 @@ func (s setup) Example() string {
 	return map[string]string{"github": "GH-7", "linear": "ENG-7", "file": "FIRST-1"}[s.Tracker]
 }
 
-// API returns the address of the API of a server that is not github.com, where nothing
-// else says it.
+// API returns the address of the API of a server that is not github.com; empty for
+// github.com, and if the repository is not known.
 func (s setup) API() string {
 	if s.Server == gitHub || s.Repository == "" {
 		return ""
@@ -60,7 +61,7 @@ func (s setup) API() string {
 	return s.Server + "/api/v3"
 }
 
-// URL returns what repository.url has to say; it is empty where the default is right.
+// URL returns the value of repository.url; it is empty if the default is right.
 func (s setup) URL() string {
 	switch {
 	case s.Tracker == "file" && !s.PullRequests():

@@ -33,7 +33,7 @@ type logCommand struct {
 	run     string // a workflow run; empty for this machine
 }
 
-// maxShown bounds what is shown of a log, in bytes. This program writes shorter ones.
+// maxShown bounds what is shown of a log, in bytes. The logs of this program are shorter.
 const maxShown = 128 << 20
 
 func (l *logCommand) command() *cobra.Command {
@@ -178,7 +178,7 @@ func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file 
 	return f.copy(ctx)
 }
 
-// followEvery is how often a log that is being written is looked at.
+// followEvery is the time between two reads of a log that is being written.
 const followEvery = 200 * time.Millisecond
 
 // follower copies a log to where it is shown.
@@ -203,7 +203,7 @@ func (l *logCommand) follower(log io.Reader, reader *transcript.Reader, w io.Wri
 func (f *follower) copy(ctx context.Context) error {
 	part := make([]byte, 64<<10)
 	for total := 0; total < maxShown; {
-		running := f.follow && f.isRunning() // before the read: what is written until it ends is read
+		running := f.follow && f.isRunning() // asked before the read, which then has all that the session wrote
 		n, err := f.log.Read(part)
 		total += n
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -240,7 +240,7 @@ func (f *follower) isRunning() bool {
 	return ok && transcript.IsBeingWritten(file)
 }
 
-// take shows a part of the log. Of a line that is not whole it shows nothing.
+// take shows a part of the log. It keeps a line whose end has not come for the next part.
 func (f *follower) take(part []byte) error {
 	lines, rest := []byte(nil), part
 	if end := bytes.LastIndexByte(part, '\n') + 1; end > 0 {
@@ -256,7 +256,7 @@ func (f *follower) take(part []byte) error {
 	return f.show([]byte(f.redact(string(lines))), entries)
 }
 
-// showDoing replaces the line below the last entry of a terminal.
+// showDoing replaces the line below the last entry on a terminal.
 func (f *follower) showDoing(doing string) {
 	if !f.terminal || !f.follow || doing == f.doing {
 		return

@@ -11,8 +11,8 @@ import (
 // maxLogFile bounds each of the two files of a log, in bytes.
 const maxLogFile = 10 << 20
 
-// logFile is the whole log of a run that shows a display: DIR/symphony.log. What would
-// make it too large begins a new one, and the old one becomes DIR/symphony.log.1.
+// logFile is the whole log of a run that shows a display: DIR/symphony.log. A line that
+// would make it too large begins a new one, and the old one becomes DIR/symphony.log.1.
 type logFile struct {
 	name string
 
@@ -40,8 +40,8 @@ func openLogFile(folder string) (*logFile, error) {
 	return l, nil
 }
 
-// open opens the file. It may come with a repository that somebody else wrote: a link is
-// not followed, and what is no file is not written to.
+// open opens the file. It may come with a repository that somebody else wrote, so a link
+// is not followed, and only a regular file is written to.
 func (l *logFile) open() error {
 	f, err := os.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {

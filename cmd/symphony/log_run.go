@@ -169,8 +169,8 @@ func (a *app) githubLogin(host string) string {
 	return client.TokenOfGH(text, host)
 }
 
-// layers are file systems. A folder has the entries of all of them, of which the first with
-// a name counts.
+// layers overlays file systems. A folder has the entries of all of them; the first one
+// that has a name counts.
 type layers []fs.FS
 
 func (l layers) Open(name string) (fs.File, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// logSource is where event logs are read: a folder, or the artifact of a workflow run.
+// logSource holds event logs: it is a folder, or the artifact of a workflow run.
 type logSource struct {
 	app      *app
 	workflow workflow.Workflow // zero if it is invalid
@@ -28,8 +28,8 @@ type logSource struct {
 	read     int               // bytes of the logs, for their summaries
 }
 
-// open returns where the flags say that the logs are. args may name a WORKFLOW.md, which
-// need not be valid.
+// open opens the logs that the flags name. args may name a WORKFLOW.md, which need not be
+// valid.
 func (l *logCommand) open(ctx context.Context, args []string) (*logSource, error) {
 	path, err := workflowPath(args)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *logSource) find(ctx context.Context, name string) ([]transcript.File, e
 	return slices.DeleteFunc(files, func(f transcript.File) bool { return !slices.Contains(keys[n.ID], f.Key) }), nil
 }
 
-// path returns where a log is, for people.
+// path returns the path of a log as people read it.
 func (s *logSource) path(f transcript.File) string {
 	if here, err := os.Getwd(); err == nil && s.folder != "" {
 		if rel, err := filepath.Rel(here, s.folder); err == nil && filepath.IsLocal(rel) {
@@ -125,7 +125,7 @@ func (s *logSource) openLog(f transcript.File) (io.ReadCloser, error) {
 	return s.files.Open(f.Path)
 }
 
-// logSummary is what the two ends of a log say.
+// logSummary holds what the two ends of a log say.
 type logSummary struct {
 	names       namedIssue
 	identifier  string

@@ -93,7 +93,8 @@ func version() string {
 	return "dev"
 }
 
-// buildVersion returns the version with what the binary was built from, for --version.
+// buildVersion returns the version for --version, with the commit, the Go release and the
+// platform of the binary.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -54,7 +54,7 @@ func (t *tickCommand) links() report.Links {
 		l.Branch = branch
 	}
 	l.Run = t.event.RunID
-	if !t.dryRun { // which leaves nothing to upload
+	if !t.dryRun { // a dry run leaves nothing to upload
 		l.Artifact, _ = t.getenv("SYMPHONY_ARTIFACT")
 	}
 	return l
@@ -100,7 +100,7 @@ func (t *tickCommand) locateKept(tick *report.Tick) {
 	}
 }
 
-// locateLogs says of the event logs of a tick where people find them: which file of which
+// locateLogs sets where people find the event logs of a tick: which file of which
 // artifact, or which command shows them.
 func (t *tickCommand) locateLogs(tick *report.Tick) {
 	for i := range tick.Rows {
@@ -109,8 +109,8 @@ func (t *tickCommand) locateLogs(tick *report.Tick) {
 	}
 }
 
-// logPlace returns where people find the event log of a session on an issue. A log that
-// stays on a runner, which loses it, is nowhere.
+// logPlace returns where people find the event log of a session on an issue. It is zero in
+// a job that uploads no artifact, because the log is lost with the runner.
 func (t *tickCommand) logPlace(identifier, file string) report.Log {
 	if file == "" {
 		return report.Log{}

@@ -94,7 +94,7 @@ func (a *app) logger(console *console) (*slog.Logger, error) {
 	return nil, a.wrongLogFormat()
 }
 
-// wrongLogFormat returns the error for a --log-format that there is not.
+// wrongLogFormat returns the error for an unknown --log-format.
 func (a *app) wrongLogFormat() error {
 	return fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
 }

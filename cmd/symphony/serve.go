@@ -61,7 +61,7 @@ func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *con
 	}
 	server := &http.Server{
 		Handler: page.Handler(), MaxHeaderBytes: 64 << 10,
-		ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, // an open page extends the second
+		ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, // the updates of an open page extend WriteTimeout
 	}
 	done := make(chan struct{})
 	go func() {

@@ -297,7 +297,7 @@ func TestPlainLogsWhereADisplayIsNotWanted(t *testing.T) {
 	}{
 		"a dumb terminal":    {"TERM=dumb", []string{"--once"}, "msg=dispatched"},
 		"no known terminal":  {"TERM=", []string{"--once"}, "msg=dispatched"},
-		"no colours":         {"NO_COLOR=1", []string{"--once"}, "msg=dispatched"},
+		"no colors":          {"NO_COLOR=1", []string{"--once"}, "msg=dispatched"},
 		"CI":                 {"CI=true", []string{"--once"}, "msg=dispatched"},
 		"logs for a program": {"CI=", []string{"--once", "--log-format", "json"}, `"msg":"dispatched"`},
 		"a dry run":          {"CI=", []string{"--once", "--dry-run"}, "A-1"},

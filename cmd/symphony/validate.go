@@ -62,7 +62,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	}
 	wf := in.Workflow
 	v.addWorkflowSecrets(wf)
-	// check makes a check of what keys say, or skips it if they are not sound.
+	// check runs a check that needs these keys, or skips it if one of them has a problem.
 	check := func(name string, keys []string, do func(context.Context, *validation, workflow.Workflow) (string, error)) {
 		if len(keys) > 0 && !in.Sound(keys...) {
 			found.skip(name, "fix the problems of "+strings.Join(keys, ", ")+" first")
@@ -133,8 +133,8 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// checkVariables warns of environment variables that hooks or the agent are to see and that
-// are not there.
+// checkVariables warns of environment variables that hooks or the agent are to see, and
+// that are not set.
 func (v *validateCommand) checkVariables(found *validation, in workflow.Inspection) {
 	env := v.childEnv(in.Workflow)
 	s := in.Workflow.Settings
@@ -169,7 +169,7 @@ func (v *validateCommand) checkTracker(ctx context.Context, found *validation, w
 	ctx = tracker.WithDropped(ctx, func(m tracker.Malformed) { found.malformed("tracker", m) })
 	states := wf.Settings.Policy.ActiveStates
 	issues, err := adapter.IssuesByState(ctx, states)
-	if err == nil || !saysAgain(problems, err) {
+	if err == nil || !isRepeated(problems, err) {
 		problems = append(problems, err)
 	}
 	candidates := slices.DeleteFunc(slices.Clone(issues), func(issue tracker.Issue) bool {
@@ -186,8 +186,8 @@ func (v *validateCommand) checkTracker(ctx context.Context, found *validation, w
 	return fmt.Sprintf("%s %s, %s in %s", wf.Settings.Tracker.Kind, scope, what, strings.Join(states, ", ")), errors.Join(problems...)
 }
 
-// saysAgain reports whether an error is one of the others.
-func saysAgain(others []error, err error) bool {
+// isRepeated reports whether one of the others has the same text as an error.
+func isRepeated(others []error, err error) bool {
 	return slices.ContainsFunc(others, func(other error) bool { return other != nil && other.Error() == err.Error() })
 }
 

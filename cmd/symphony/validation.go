@@ -54,10 +54,10 @@ type finding struct {
 	Key      string `json:"key,omitempty"`      // of WORKFLOW.md
 	Category string `json:"category,omitempty"` // as logs and reports name it
 	Message  string `json:"message"`            // what is wrong, and what to do
-	Advice   string `json:"advice,omitempty"`   // the latter alone, if the message has a part of its own for it
+	Advice   string `json:"advice,omitempty"`   // what to do alone, if a part of the message says it
 }
 
-// place is where a finding is. What is not known is empty or 0.
+// place locates a finding. What is not known is empty or 0.
 type place struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
@@ -177,7 +177,7 @@ func (v *validation) run(name string, do func() (detail string, err error)) {
 	v.end(name, resultOK, detail)
 }
 
-// skip says why a check was not made.
+// skip records why a check was not made.
 func (v *validation) skip(name, why string) { v.end(name, resultSkipped, why) }
 
 func (v *validation) end(name, result, detail string) {
@@ -204,7 +204,7 @@ func (v *validation) printLine(word, check, text string) {
 	}
 }
 
-// finish prints the findings as JSON if they are wanted so, and returns the error of a
+// finish prints the findings if --log-format is json, and returns the error of a
 // validation that found problems.
 func (v *validation) finish() error {
 	v.OK = v.problems() == 0

@@ -136,8 +136,8 @@ func (l *EventLog) wire(dir byte, line []byte) {
 	l.write(m, !piece)
 }
 
-// redactLong hides the secrets of a long message before it is shortened: a part of one is
-// not found any more. A message that is too long for that is nothing.
+// redactLong hides the secrets of a long message before it is shortened, because a part
+// of one would not be found. It returns "" for a message that is too long for that.
 func (l *EventLog) redactLong(line []byte) string {
 	if len(line) > maxShortened {
 		return ""
@@ -180,7 +180,7 @@ func (l *EventLog) write(e transcript.Line, flush bool) {
 	}
 }
 
-// writeLine appends a line also above the limit. l.mu must be held.
+// writeLine appends a line, even above the limit. l.mu must be held.
 func (l *EventLog) writeLine(e transcript.Line) {
 	l.append(e)
 	l.flush()
@@ -203,8 +203,8 @@ func (l *EventLog) append(e transcript.Line) {
 	}
 }
 
-// encode returns a line of a log. That of a message, of which there are most, is not
-// encoded again.
+// encode returns a line of a log. A message is copied as it is, because most lines are
+// messages and encoding takes time.
 func encode(e transcript.Line) (string, error) {
 	if e.Msg != nil && e.Omitted == 0 {
 		return fmt.Sprintf("{\"t_ms\":%d,\"dir\":%q,\"msg\":%s}\n", e.Millis, e.Dir, e.Msg), nil
@@ -216,7 +216,7 @@ func encode(e transcript.Line) (string, error) {
 	return line.String(), err
 }
 
-// flush gives what was appended to the system. l.mu must be held.
+// flush writes what was appended to the file. l.mu must be held.
 func (l *EventLog) flush() {
 	if l.broken {
 		return
@@ -248,19 +248,19 @@ func methodOf(line []byte) []byte {
 	return method
 }
 
-// isPiece reports whether a method is that of a piece of a text or of an output, which
-// arrives as a whole when it is complete.
+// isPiece reports whether a method is that of a piece of a text or an output. The whole
+// text comes in a later message.
 func isPiece(method []byte) bool { return bytes.HasSuffix(method, []byte("elta")) }
 
-// repeats holds the methods of messages that say what others say as well, or what is of no
-// use to readers.
+// repeats holds the methods of messages that repeat what others say, or are of no use to
+// readers.
 var repeats = map[string]bool{
 	"thread/started": true, "thread/status/changed": true, "thread/readState/changed": true, "thread/name/updated": true,
 	"account/rateLimits/updated": true, "remoteControl/status/changed": true, "turn/diff/updated": true,
 }
 
-// logHook writes into the event log how a hook failed outside of the sandbox, if that is
-// the error, and returns the error.
+// logHook returns err. If it is the failure of a hook, it writes that into the event log
+// first.
 func (a *attempt) logHook(began time.Time, err error) error {
 	failed, ok := errors.AsType[*workspace.HookError](err)
 	if !ok {
@@ -274,8 +274,8 @@ func (a *attempt) logHook(began time.Time, err error) error {
 	return err
 }
 
-// shorten returns a message, which is JSON, whose long texts and lists have lost their
-// middle or end so that it has at most maxEventLine bytes; nil if that is not possible.
+// shorten returns a JSON message of at most maxEventLine bytes, in which long texts have
+// lost their middle and long lists their end; nil if that is not possible.
 func shorten(message []byte) json.RawMessage {
 	in := json.NewDecoder(bytes.NewReader(message))
 	in.UseNumber()

@@ -58,7 +58,7 @@ type Update struct {
 	Status   schedule.AttemptStatus
 	Event    string   // the kind of event, SPEC §10.4
 	Summary  string   // the same in words, one short line
-	Doing    string   // the latest message, command, tool or file, likewise
+	Doing    string   // the latest message, command, tool or file, also in words
 	Warnings []string // for people, independent of the outcome of the session
 }
 

@@ -33,9 +33,9 @@ type Discussion struct {
 	kept  map[PullRequest]reading
 }
 
-// PullRequest names the pull request of an issue, which comes from a state that another
-// run has saved: it is read and written to only if GitHub says that it is of this branch
-// of the repository. The zero value names none.
+// PullRequest names the pull request of an issue. It comes from the state, which another
+// run has saved, so it is used only if GitHub says that its branch is this one and is in
+// the repository. The zero value names none.
 type PullRequest struct {
 	Number int
 	Branch string
@@ -99,7 +99,7 @@ func (d *Discussion) Read(ctx context.Context, topics []Topic) (heard map[tracke
 	return heard, warnings, err
 }
 
-// maxFailed is how many pull requests that cannot be read are taken for an outage.
+// maxFailed is the number of unreadable pull requests that counts as an outage.
 const maxFailed = 3
 
 // readPulls adds the pull requests of topics to what was heard.
@@ -139,7 +139,7 @@ func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tr
 				if failed++; failed == maxFailed || ctx.Err() != nil {
 					return nil, err
 				}
-				h.Pull.Unread = true // which must not make the others unheard
+				h.Pull.Unread = true // the other pull requests are still heard
 				warnings = append(warnings, err.Error())
 			}
 			lacks = append(lacks, more...)
@@ -266,8 +266,8 @@ func (d *Discussion) thread(ctx context.Context, p PullRequest) (client.Thread, 
 	return client.Thread{Node: node, Number: p.Number}, nil
 }
 
-// clean returns a comment without secrets, and without the text if nobody's word for it
-// counts: there may be thousands of these.
+// clean returns a comment without secrets. One that does not count loses its text, because
+// there may be thousands of these; that of a bot keeps it, since feedback.bots may name it.
 func (d *Discussion) clean(c tracker.Comment) tracker.Comment {
 	c.Author = d.cleanText(c.Author)
 	if c.Distrust != "" && !c.Bot {
@@ -278,8 +278,8 @@ func (d *Discussion) clean(c tracker.Comment) tracker.Comment {
 	return c
 }
 
-// cleanText hides secrets in a text that was read. Hidden characters go first, since a
-// secret may stand around them.
+// cleanText hides secrets in a text that was read. It removes hidden characters first,
+// since they may stand inside a secret.
 func (d *Discussion) cleanText(text string) string { return d.redact(untrusted.Lines(text)) }
 
 // redact hides secrets in a text.

@@ -54,7 +54,7 @@ type remark struct {
 // Read returns what is unanswered on an issue at a time. c is what earlier runs left.
 func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 	var n News
-	if w.isUnread() { // a mark knows one place for all that is said
+	if w.isUnread() { // a mark is one place for all that was said
 		if w.Pull != nil {
 			n.Feedback.Pull, n.Feedback.PullBy = w.Pull.State, w.Pull.By
 		}

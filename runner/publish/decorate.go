@@ -22,8 +22,8 @@ func (p *Publisher) decorate(ctx context.Context, pull *client.PullRequest) (war
 	}
 	labels, assignees := lacking(hasLabels, p.Pull.Labels), lacking(hasAssignees, p.Pull.Assignees)
 	if len(labels) > 0 && len(assignees) > 0 {
-		// One request replaces both lists, so it has what is there as well. GitHub refuses all
-		// of it for one name; then each list is added by itself, and has its own failure.
+		// One request replaces both lists, so it also has what is there already. GitHub refuses
+		// the whole request for one wrong name; then each list is added, and fails, by itself.
 		if p.GitHub.SetLabelsAndAssignees(ctx, number, append(hasLabels, labels...), append(hasAssignees, assignees...)) == nil {
 			labels, assignees = nil, nil
 		}
@@ -47,8 +47,8 @@ func (p *Publisher) decorate(ctx context.Context, pull *client.PullRequest) (war
 	return warnings
 }
 
-// lacking returns the names that a list has not. Labels and logins differ by more than
-// the case of their letters.
+// lacking returns the names that are not in a list, in any case: on GitHub, labels and
+// logins that differ only in case are the same.
 func lacking(list, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(list, func(has string) bool { return strings.EqualFold(has, name) })

@@ -11,8 +11,7 @@ import (
 // plainPlace matches the names of files and branches that a shell reads as they are.
 var plainPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$`) })
 
-// goOn tells how to let a parked issue go on where people can, or cannot, talk to the
-// program.
+// goOn tells how to let a parked issue go on; talks says that the program reads comments.
 func goOn(talks bool) string {
 	if talks {
 		return schedule.GoOn
@@ -20,7 +19,8 @@ func goOn(talks bool) string {
 	return schedule.GoOnByEdit
 }
 
-// goOnOr tells the same, and the command that does it; state is that of [Tick].
+// goOnOr returns the text of goOn and the command that does the same; state is that of
+// [Tick].
 func goOnOr(talks bool, state, id string) block {
 	line := StateCommand(state, "retry "+id)
 	if line == "" {
@@ -37,9 +37,9 @@ func inText(talks bool, state, id string) string {
 	return goOn(talks)
 }
 
-// StateCommand returns the command that people run to change the state, which is as they
-// can copy it; empty if no command of theirs reaches it, as in the cache of a job. Words
-// that a shell may read as more than that are left to them.
+// StateCommand returns the command that people run to change the state, ready to be
+// copied; empty if no command reaches the state, as in the cache of a job. NAME or PATH
+// stands for a place that a shell might not read as one word.
 func StateCommand(state, words string) string {
 	command := "symphony state " + words
 	kind, place, _ := strings.Cut(state, ":")

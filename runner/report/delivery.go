@@ -126,8 +126,8 @@ func keptIn(k Kept) string {
 // rowLink returns the name of the issue of a row with a link to it.
 func rowLink(r Row) span { return issueName(r.Identifier, r.ID, r.URL) }
 
-// branchBeside returns the branch of work that is elsewhere too: without that
-// [whereDelivered] shows it.
+// branchBeside returns the branch of work that also has a pull request or a patch. The
+// branch of other work is shown by [whereDelivered].
 func branchBeside(d schedule.Delivery) string {
 	if d.Number == 0 && d.URL == "" {
 		return ""

@@ -9,9 +9,9 @@
 //
 // Each section is written once, into a document of headings, paragraphs, lists
 // and tables (document.go). Two printers read it: text_writer.go for a terminal,
-// markdown_writer.go for a page. Both show the same words; the
-// terminal cuts columns and tells instants from now, the page links, folds long
-// sections and tells instants in UTC, and the page of the state also how long ago.
+// markdown_writer.go for a page. Both show the same words. The terminal cuts columns and
+// shows instants relative to now. The page has links, folds long sections and shows
+// instants in UTC; the page of the state also says how long ago they were.
 //
 // A report holds the verdict on the tick, what a person must do, the issues that were
 // worked on and where their work is, what was left alone and why, and the cost. A page

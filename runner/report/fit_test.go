@@ -35,7 +35,7 @@ func TestFitShowsWhatIsMeantToBeSeen(t *testing.T) {
 		{"line breaks", "a\r\nb\n\n\tc\u2028d\u0085e", 20, "a b c d e"},
 		{"odd spaces", "a\u00a0b\u3000c\u2800d", 20, "a b c d"},
 		{"columns of spaces stay", "a    b", 20, "a    b"},
-		{"colours lose their escape character", "\x1b[1;31mred\x1b[0m", 20, "[1;31mred[0m"},
+		{"colors lose their escape character", "\x1b[1;31mred\x1b[0m", 20, "[1;31mred[0m"},
 		{"cursor", "a\x1b[2J\x1b[10;10Hb", 20, "a[2J[10;10Hb"},
 		{"title", "a\x1b]0;title\x07b\x1b]2;title\x1b\\c", 20, `a]0;titleb]2;title\c`},
 		{"link", "\x1b]8;;http://x\x1b\\text\x1b]8;;\x1b\\", 40, `]8;;http://x\text]8;;\`},

@@ -56,7 +56,7 @@ func (v view) issues(d *document) {
 	if v.page { // a phone shows what is to the left
 		t.move(len(t.columns)-1, 3)
 	}
-	if d.endsInSection() { // which it is no part of
+	if d.endsInSection() { // otherwise the table would read as a part of it
 		d.add(section{heading: "Issues", body: document{t}})
 		return
 	}
@@ -170,8 +170,8 @@ func (v view) next(row Row) string {
 	return "continues " + v.nextTick()
 }
 
-// nextHead returns the head of the column with what next says. Where a schedule starts
-// runs it is words.
+// nextHead returns the head of the column that next fills: with words if a schedule starts
+// the runs, else with times.
 func (v view) nextHead() string {
 	if v.Scheduled {
 		return "Next"
@@ -182,7 +182,7 @@ func (v view) nextHead() string {
 // shortestSchedule is the time between two runs of the fastest schedule that GitHub has.
 const shortestSchedule = 5 * time.Minute
 
-// nextRun names the run that goes on with what is due at a time, where a schedule starts
+// nextRun names the run that continues what is due at a time, if a schedule starts the
 // runs.
 func (v view) nextRun(due time.Time) string {
 	if due.Sub(v.Ended) <= shortestSchedule {

@@ -71,7 +71,7 @@ func moment(at time.Time) markdown {
 	return escapeMarkdown(at.UTC().Format("2006-01-02 15:04"), nameWidth)
 }
 
-// age tells how long ago an instant was when the page was made; empty for what comes.
+// age tells how long ago an instant was when the page was made; empty for a later instant.
 func (w *markdownWriter) age(at time.Time) markdown {
 	if w.now.IsZero() || !w.now.After(at) {
 		return ""

@@ -19,7 +19,7 @@ type VerdictView struct {
 	ignored  []string
 }
 
-// Standing describes the plan around a verdict. The zero value says nothing of it.
+// Standing describes the plan around a verdict. The zero value describes nothing.
 type Standing struct {
 	Active []string // the active states of the workflow
 	// Place is the issue's place among the Of candidates that could start if there were
@@ -47,7 +47,7 @@ var competes = map[schedule.Reason]bool{
 	schedule.Paused: true, schedule.OnHold: true, schedule.OutOfTime: true,
 }
 
-// Within returns the view with what is said of the plan around it.
+// Within returns the view with the place of the issue in the plan.
 func (v VerdictView) Within(s Standing) VerdictView {
 	v.standing = s
 	return v
@@ -86,8 +86,7 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// Verdict returns a view of a verdict in a plan that could or could not read comments, with
-// the state at a place; for both see [Tick].
+// Verdict returns a view of a verdict. talks and state are Talks and State of the [Tick].
 func Verdict(v schedule.Verdict, talks bool, state string) VerdictView {
 	return VerdictView{verdict: v, talks: talks, state: state}
 }

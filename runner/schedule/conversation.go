@@ -27,7 +27,7 @@ type Conversation struct {
 	Checks      Checks // of the head of the pull request, as they were read last; empty for none, and when it moved since
 	Closed      bool   // the issue is parked because its pull request was closed without a merge
 	Rounds      int    // sessions on what people said, since somebody let the issue go on
-	CheckRounds int    // sessions on checks and conflicts alone, likewise
+	CheckRounds int    // sessions on checks and conflicts alone, since then
 	Asked       string // the agent's question that nobody has answered; empty for none
 	Posted      string // digest of what the program said last, so that it is not said again
 	Ordered     Order  // a command that was not given in a comment and is not obeyed yet; zero for none

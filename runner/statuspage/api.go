@@ -71,7 +71,7 @@ type issueJSON struct {
 	URL        string `json:"issue_url"`
 }
 
-// claimJSON is what we add to the row of every claim.
+// claimJSON holds the fields that we add to the row of every claim.
 type claimJSON struct {
 	Title    string `json:"title"`
 	Phase    string `json:"phase"`

@@ -10,7 +10,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
-// This file has what the templates read of a view.
+// This file has the fields and methods that the templates read.
 
 // verdict is the first line of the page.
 type verdict struct{ Class, Text string }
@@ -21,7 +21,7 @@ type problem struct {
 	Until              time.Time // zero if it does not end by itself
 }
 
-// Verdict returns how the run is.
+// Verdict returns how the run is doing.
 func (v *view) Verdict() verdict {
 	switch {
 	case v.isPaused():
@@ -89,7 +89,7 @@ type shownView struct {
 // RetryID stands for an issue in a command.
 func (v shownView) RetryID() string { return "ID" }
 
-// rows is what a page shows of a list.
+// rows is the part of a list that a page shows.
 type rows struct {
 	Rows []*issue
 	More int // that are left out
@@ -135,8 +135,8 @@ func (i *issue) IsWaiting() bool       { return i.claim.Phase == schedule.Waitin
 func (i *issue) Stopping() bool        { return i.claim.Phase == schedule.Stopping }
 func (i *issue) IsParked() bool        { return i.claim.Phase == schedule.Parked }
 
-// Reason returns why the issue is where it is. What its question says is left to the
-// question.
+// Reason returns why the issue is where it is. It leaves out the text of a question, which
+// the page shows by itself.
 func (i *issue) Reason() string {
 	if asked := strings.Join(strings.Fields(i.Question), " "); asked != "" && strings.Contains(i.Why, strings.TrimSuffix(untrusted.Truncate(asked, 80), "…")) {
 		return "The agent asks:"
@@ -168,7 +168,7 @@ func (i *issue) PID() string {
 	return strconv.Itoa(i.session.PID)
 }
 
-// PhaseWord returns what the issue waits for.
+// PhaseWord returns the phase of the issue in words.
 func (i *issue) PhaseWord() string {
 	switch i.claim.Phase {
 	case schedule.Running:
@@ -183,7 +183,7 @@ func (i *issue) PhaseWord() string {
 	return "Delivered"
 }
 
-// PhaseClass returns the class of the phase.
+// PhaseClass returns the CSS class of the phase.
 func (i *issue) PhaseClass() string {
 	switch {
 	case i.IsParked():

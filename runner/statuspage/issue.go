@@ -30,7 +30,7 @@ type issuePage struct {
 	Omitted    bool // the beginning of the transcript is not there
 }
 
-// aboutIssue is what the sections of an issue's page are made of.
+// aboutIssue is the data of the sections of an issue's page.
 type aboutIssue struct {
 	*issue
 	View *view

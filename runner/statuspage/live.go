@@ -65,7 +65,7 @@ func (c *clients) join() (wake <-chan struct{}, leave func(), ok bool) {
 	}, true
 }
 
-// update is what an open page is told.
+// update is one message to an open page.
 type update struct {
 	Build      string      `json:"build"` // of the page's script and style
 	Title      string      `json:"title"`
@@ -73,9 +73,9 @@ type update struct {
 	Transcript *newEntries `json:"transcript,omitempty"`
 }
 
-// newEntries is what a transcript goes on with.
+// newEntries holds the entries that continue a transcript.
 type newEntries struct {
-	Restart bool            `json:"restart,omitempty"` // it is another one: what was shown is removed
+	Restart bool            `json:"restart,omitempty"` // it is of another log: what was shown is removed
 	Omitted bool            `json:"omitted,omitempty"` // its beginning is left out
 	Entries []template.HTML `json:"entries,omitempty"`
 }
@@ -183,7 +183,7 @@ func (s *Server) sleep(ctx context.Context, d time.Duration) bool {
 func sender(w http.ResponseWriter, patience time.Duration) func(text string) bool {
 	control := http.NewResponseController(w)
 	return func(text string) bool {
-		control.SetWriteDeadline(time.Now().Add(patience)) // a writer without deadlines has no slow reader
+		control.SetWriteDeadline(time.Now().Add(patience)) // fails only for a writer without deadlines, as in a test
 		_, err := w.Write([]byte(text))
 		return err == nil && control.Flush() == nil
 	}

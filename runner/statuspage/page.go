@@ -18,7 +18,7 @@ import (
 //go:embed page.html issue.html style.css live.js icon.svg
 var files embed.FS
 
-// assets is what the pages are made of.
+// assets holds the parts of the pages.
 type assets struct {
 	pages  *template.Template
 	build  string // of the style and the script
@@ -26,7 +26,7 @@ type assets struct {
 	icon   []byte
 }
 
-// loadAssets reads the files of the pages once, and not before somebody looks.
+// loadAssets reads the files of the pages once, for the first request.
 var loadAssets = sync.OnceValue(func() assets {
 	read := func(name string) string {
 		text, _ := files.ReadFile(name) // embedded: it is there
@@ -54,8 +54,8 @@ var loadAssets = sync.OnceValue(func() assets {
 	}
 })
 
-// timeAs is a time, and how the script shows it: its age, how long ago it was, or in
-// which time it will be.
+// timeAs is a time and the form in which the script shows it: an age, how long ago it was,
+// or how soon it will be.
 type timeAs struct {
 	At time.Time
 	As string
@@ -71,7 +71,7 @@ func hashOf(text string) string {
 // so that a section that says the same is the same.
 func clock(t time.Time) string { return t.UTC().Format("Jan 2 15:04:05") }
 
-// length returns the length of a window of rate limits, which is whole hours or days.
+// length returns the length of a window of rate limits, in whole days or hours if it can.
 func length(d time.Duration) string {
 	switch day := 24 * time.Hour; {
 	case d%day == 0:
@@ -103,7 +103,7 @@ func withHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// page is what every page has.
+// page holds the fields that every page has.
 type page struct {
 	Title string
 	Where string // the workflow and the tracker
@@ -125,7 +125,7 @@ func sectionsOf(data any, names ...string) []section {
 	return all
 }
 
-// render returns a template with its data. Both are ours: a test renders each.
+// render executes a template with data. It does not fail: a test renders each template.
 func render(name string, data any) string {
 	var b strings.Builder
 	if err := loadAssets().pages.ExecuteTemplate(&b, name, data); err != nil {
@@ -175,7 +175,7 @@ func (s *Server) serveIcon(w http.ResponseWriter, _ *http.Request) {
 	w.Write(loadAssets().icon)
 }
 
-// where says what the run works for.
+// where returns the workflow and the tracker of the run.
 func (v *view) where() string {
 	if v.Tracker == "" {
 		return v.Workflow
@@ -183,7 +183,7 @@ func (v *view) where() string {
 	return v.Workflow + " · " + v.Tracker
 }
 
-// title is that of the page of the run: what counts for somebody who sees no more.
+// title returns the title of the page of the run, for people who see only the tab.
 func (v *view) title() string {
 	text := plural(len(v.Running), "session") + " · Symphony"
 	if n := len(v.Parked); n > 0 {

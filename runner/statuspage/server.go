@@ -34,7 +34,7 @@ type snapshot struct {
 }
 
 // New returns a server that hides what the redactor hides. A request for an early poll
-// sends to refresh, unless one is waiting there: it must have a capacity.
+// sends to refresh, which must be buffered, unless its buffer is full.
 func New(r *redact.Redactor, refresh chan<- struct{}) *Server {
 	return &Server{redactor: r, refresh: refresh, clients: newClients(), every: updateEvery, heartbeat: heartbeat, patience: patience}
 }

@@ -49,7 +49,7 @@ type view struct {
 // issue is an issue with a claim or a delivery.
 type issue struct {
 	claim   schedule.Claim    // for numbers and times; zero for an issue without a claim
-	session *progress.Session // likewise; nil for one that does not run
+	session *progress.Session // for the same; nil for an issue without a session
 
 	ID, Name, Title string
 	Path            string // of its page
@@ -233,7 +233,7 @@ func cleanJSON(r *redact.Redactor, raw []byte) json.RawMessage {
 const maxAddress = 600 // bytes
 
 // webAddress returns an address that a link may lead to, "" for anything else: a script, a
-// file, a name of a host that says it is somebody else.
+// file, or an address whose user name could be taken for its host.
 func webAddress(r *redact.Redactor, address string) string {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || !isPlain(address) || r.String(address) != address {

@@ -227,7 +227,7 @@ type model struct {
 	content       string
 }
 
-// changed asks for a new frame, and tick asks for one each time.
+// changed asks for a new frame now. tick asks for one, and for the next tick.
 type (
 	changed struct{}
 	tick    time.Time

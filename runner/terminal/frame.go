@@ -21,7 +21,7 @@ type Frame struct {
 	Redact   func(string) string // hides secrets; nil hides none
 }
 
-// Sizes at which a frame shows more, or bounds of what it shows.
+// The size from which a frame shows more, and bounds of what it shows.
 const (
 	roomy       = 12 // lines from which sections have headings
 	maxTrouble  = 3  // lines of a trouble
@@ -256,8 +256,8 @@ func (p *painter) log(n int) []string {
 	return lines
 }
 
-// sessionRows returns the table of n sessions: those that are being stopped and those
-// that are silent come first in the choice, not in the table.
+// sessionRows returns the table of n sessions. Those that are being stopped or are silent
+// are chosen before others, but keep their place in the table.
 func (p *painter) sessionRows(n int) []string {
 	rank := func(s progress.Session) int {
 		switch {

@@ -63,7 +63,7 @@ func (h *LogHandler) Handle(_ context.Context, r slog.Record) error {
 // maxLogLine bounds a log line, in characters.
 const maxLogLine = 500
 
-// shownAttrs names the attributes that tell why, the most telling last.
+// shownAttrs names the attributes that tell why. The last one of a record is shown.
 var shownAttrs = map[string]bool{"reason": true, "error": true, "warning": true}
 
 // take keeps an attribute that is shown.

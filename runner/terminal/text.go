@@ -13,8 +13,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/report"
 )
 
-// style is a style of text, as what is written before and after it. Only the sixteen
-// colors of the terminal's own theme are used, which are readable on light and on dark.
+// style is a style of text: what is written before and after it. Only the sixteen colors
+// of the terminal's own theme are used, which are readable on light and on dark.
 type style struct{ before, after string }
 
 var (
@@ -60,7 +60,7 @@ func (p *painter) clean(text string) string {
 	}
 	text = p.redacted(text)
 	if !isPlain(text) {
-		text = p.redacted(report.Fit(strings.Map(unanimous, text), math.MaxInt))
+		text = p.redacted(report.Fit(strings.Map(unifyWidth, text), math.MaxInt))
 	}
 	return fit(text, maxText)
 }
@@ -83,9 +83,9 @@ func isPlain(text string) bool {
 	return true
 }
 
-// unanimous replaces the characters of which terminals disagree how wide they are: the
-// letters of which flags consist, and the colors of skin. It keeps all others.
-func unanimous(r rune) rune {
+// unifyWidth replaces the characters that are not equally wide on all terminals: the
+// letters that flags consist of, and skin tones. It keeps all others.
+func unifyWidth(r rune) rune {
 	switch {
 	case r >= '\U0001F1E6' && r <= '\U0001F1FF':
 		return r - '\U0001F1E6' + 'A'

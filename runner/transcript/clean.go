@@ -31,13 +31,13 @@ func (r *Reader) line(text string) string {
 }
 
 // bounded returns a clean text of at most about maxText bytes, and how many bytes of its
-// middle are missing. Half a line is better than none: a program may print one alone.
+// middle are missing. It may cut inside of a line, because there may be only one.
 func (r *Reader) bounded(text string) (shown string, omitted int) {
 	return WithoutMiddle(r.lines(text), maxText)
 }
 
-// redact hides the secrets of a clean text: what a control character divides is one
-// secret for those who read it.
+// redact hides the secrets of a text. The text must be clean: a secret that a hidden
+// character divides would not be found, and people would read it.
 func (r *Reader) redact(text string) string {
 	if r.Redact == nil {
 		return text

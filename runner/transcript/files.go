@@ -50,8 +50,8 @@ func fileOf(key, name string) (File, bool) {
 	return f, err == nil && wrong == nil && Name(key, at, n) == f.Path
 }
 
-// List returns the logs below a folder of logs, the oldest first. It passes over what is
-// no regular file with the name of a log; links too. A folder that does not exist has none.
+// List returns the logs below a folder of logs, the oldest first. It skips everything
+// except regular files with the name of a log. A folder that does not exist has none.
 func List(folder fs.FS) ([]File, error) {
 	keys, err := fs.ReadDir(folder, ".")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -48,7 +48,7 @@ type change struct {
 	Diff string          // of a file that is new or removed, its content
 }
 
-// acts reports whether the item is worth to be named before it has ended.
+// acts reports whether the item is named before it has ended.
 func (i item) acts() bool {
 	switch i.Type {
 	case "", "userMessage", "agentMessage", "reasoning", "plan", "contextCompaction":

@@ -78,7 +78,7 @@ func (r *Reader) onAnswer(m message) {
 	}
 }
 
-// onTurn takes the begin or the end of a turn. The agent may begin turns of its own, and
+// onTurn takes the start or the end of a turn. The agent may begin turns of its own, and
 // sub-agents have turns on other threads.
 func (r *Reader) onTurn(m message) []Entry {
 	var p struct {
@@ -150,7 +150,7 @@ func (r *Reader) onError(m message) []Entry {
 	return r.noticeEntries(text, !p.WillRetry)
 }
 
-// onItem takes the begin or the end of an item. It is shown at its end.
+// onItem takes the start or the end of an item. It is shown at its end.
 func (r *Reader) onItem(m message) []Entry {
 	var p struct {
 		ThreadID string

@@ -79,7 +79,7 @@ func CopyPage(w io.Writer, log io.Reader, redact func(string) string) error {
 	return WritePage(w, title, entries)
 }
 
-// view is what the templates need of an entry.
+// view adds to an entry what the templates need.
 type view struct{ Entry }
 
 // IsCommand reports whether the title is a command.
@@ -100,7 +100,8 @@ func (v view) IsProse() bool {
 // longText is the number of bytes from which a text is folded.
 const longText = 2 << 10
 
-// Folded reports whether the text is long and not what a reader came for.
+// Folded reports whether the text is folded: a prompt, and any other long text that is not
+// prose.
 func (v view) Folded() bool {
 	return v.Kind == KindPrompt || len(v.Text) > longText && !v.IsProse()
 }

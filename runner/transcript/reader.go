@@ -12,7 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 )
 
-// maxLine bounds a line of a log, in bytes. This program writes shorter ones.
+// maxLine bounds a line of a log, in bytes. The lines of this program are shorter.
 const maxLine = 1 << 20
 
 // Reader turns the lines of an event log into entries. It keeps what it needs to know of
@@ -106,9 +106,9 @@ func (r *Reader) Feed(part []byte) []Entry {
 	return all
 }
 
-// End returns the entries of what the log does not tell the end of: what the agent was
-// doing, and a last line that is not whole. Nothing follows in a log of a session that
-// was killed.
+// End returns the entries for what has no end in the log: what the agent was doing, and a
+// last line that is not whole. It is for a log that does not go on, as after a session
+// that was killed.
 func (r *Reader) End() []Entry {
 	all := r.unfinished()
 	if n := len(r.partial) + r.tooLong; n > 0 {

@@ -9,13 +9,13 @@ import (
 
 // Style says how [Text] writes.
 type Style struct {
-	Width int  // of a line, in columns; not positive does not wrap
+	Width int  // of a line, in columns; 0 does not wrap
 	Color bool // with the escape codes of a terminal
 }
 
 const (
 	minWidth = 20
-	// margin is before the lines below a title. On a narrow screen they have less.
+	// margin is the indent of the lines below a title, narrowMargin that on a narrow screen.
 	margin, narrowMargin = 10, 2
 	narrow               = 60
 	// shownLines bounds the lines of a text, half of them from its end. Messages and

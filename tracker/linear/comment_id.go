@@ -22,7 +22,7 @@ const (
 var commentIDPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) })
 
 // isOurComment reports whether the program or its agent posted a comment with this id. Only
-// who calls the API chooses one.
+// callers of the API can choose the id of a comment.
 func isOurComment(id string) bool {
 	return strings.HasPrefix(id, programComment) || isAgentComment(id)
 }

@@ -188,9 +188,9 @@ func (n commentNode) comment() tracker.Comment {
 	default:
 		c.Author = n.User.DisplayName
 	}
-	// A person may give the program their own key, and then writes with the same account. One
-	// whose key it had before, or who works on the issue with another one, did not write what
-	// has such an id.
+	// A person may give the program their own key, and then writes with the same account: only
+	// the id tells who wrote. What has such an id and another person's account was posted with
+	// a key of that person, which the program had before or another program has.
 	switch ours, posted := n.User != nil && n.User.IsMe, isOurComment(n.ID); {
 	case ours && (n.User.App || posted), posted && c.Bot:
 		c.Own, c.Distrust = true, ""

@@ -12,8 +12,8 @@ const (
 )
 
 // Pages bounds the requests for further pages of long lists, so that floods cannot use up
-// the rate limit: 100 of them in ten minutes, and what it takes to end a list that was begun
-// by then. The zero value has all of them left. Any number of goroutines may use it.
+// the rate limit: 100 of them in ten minutes, and those that a list needs that was begun by
+// then. The zero value has all of them left. Any number of goroutines may use it.
 type Pages struct {
 	mu    sync.Mutex
 	until time.Time

@@ -16,8 +16,9 @@ import (
 const ellipsis = "…"
 
 // IsHidden reports whether a character shows nothing where it stands, so that text can be
-// hidden in it: control and format characters, private ones, and those that Unicode has
-// programs ignore, such as fillers and variation selectors. Line ends and tabs are too.
+// hidden in it: control and format characters, private ones, and those that Unicode
+// tells programs to ignore, such as fillers and variation selectors. Line ends and tabs are
+// hidden characters too.
 func IsHidden(r rune) bool {
 	if r < unicode.MaxASCII { // most texts have no other
 		return r < ' '
@@ -27,7 +28,7 @@ func IsHidden(r rune) bool {
 }
 
 // IsEmojiStyle reports whether a character is the selector that makes the symbol before it
-// a picture. Nothing can be hidden in one, and names and texts are full of it.
+// a picture. Nothing can be hidden in it, and many names and texts have one.
 func IsEmojiStyle(before, r rune) bool {
 	return r == '\ufe0f' && before > unicode.MaxLatin1 && unicode.In(before, unicode.S, unicode.Po)
 }

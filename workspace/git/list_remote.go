@@ -68,7 +68,7 @@ func foldersOf(prefix string) (refs []string) {
 }
 
 // listLatestBase returns what the remote has of the source, with the base of the latest
-// fetch, because head, the default branch of the remote, can be none.
+// fetch, because head, the default branch of the remote, cannot be the base.
 func (s *Store) listLatestBase(ctx context.Context, from Source, head Branch) (Fetched, error) {
 	refs, err := s.refs(ctx)
 	if err != nil {

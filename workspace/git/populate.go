@@ -58,9 +58,9 @@ func AsideBranch(index int) string {
 // credential. The work tree is filled by the commands of [Host.CheckoutCommands] and
 // [Host.SubmodulesCommand].
 //
-// It ends when ctx does. No process is started: the folder may be below the root of the workspaces as long as
-// no agent can write to it. The error is of the file system, [ErrStore], or [ErrNoGit] if
-// git is too old for Paths.
+// It ends when ctx does. No process is started: the folder may be below the root of the
+// workspaces as long as no agent can write to it. The error is of the file system,
+// [ErrStore], or [ErrNoGit] if git is too old for Paths.
 func (s *Store) Populate(ctx context.Context, into *os.Root, c Checkout) error {
 	fail := func(err error) error { return fmt.Errorf("make .git in %s: %w", into.Name(), err) }
 	if err := s.host.CanCheckOut(c.Paths); err != nil {

@@ -214,8 +214,7 @@ func makeFolder(path string) error {
 
 // repairPacks removes what does not belong to a complete pack, which also means packs that a
 // killed git was making of others, and the marks by which a killed fetch kept a pack from
-// being joined with others. The error says that a pack does
-// not fit its index.
+// being joined with others. The error says that a pack does not fit its index.
 func repairPacks(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

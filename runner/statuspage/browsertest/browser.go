@@ -191,7 +191,7 @@ func (b *Browser) call(session, method string, params, result any) error {
 	}
 }
 
-// Look is how a page is looked at.
+// Look describes the window and the preferences with which a page is opened.
 type Look struct {
 	Width    int // in pixels
 	Height   int

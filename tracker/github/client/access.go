@@ -67,14 +67,14 @@ func (a *Access) Denial(ctx context.Context, who Account) (string, error) {
 	return known.denial, nil
 }
 
-// marked is why a comment of a person does not count that ends like one of the program: it
+// marked is why a person's comment does not count if it ends like one of the program: it
 // may have been posted for the agent with the token of that person.
 const marked = "the last line is the mark of what the program and its agent post: write it again without that line"
 
 // Judge returns the comments since a time, with whether they are the program's or its
-// agent's, and why the words of the others do not count. Nobody else writes as an App, but
-// a person whose token the program has does: then the mark tells. A mark makes nothing
-// count that would not without it.
+// agent's, and why the words of the others do not count. The account of an App is the
+// program's alone; that of a person's token is also the person's, so there the mark
+// decides. A mark never makes a comment count.
 func (a *Access) Judge(ctx context.Context, comments []PullComment, since time.Time) ([]PullComment, error) {
 	var judged []PullComment
 	for _, c := range comments {

@@ -23,7 +23,7 @@ type Artifact struct {
 	ID      int64
 	Name    string
 	Bytes   int64 // as it is packed
-	Expired bool  // GitHub has it no more
+	Expired bool  // GitHub no longer has it
 	Made    time.Time
 }
 

@@ -29,11 +29,12 @@ func (p pageBack[T]) before() *graphql.String {
 	return &p.PageInfo.StartCursor
 }
 
-// pageSizes are how many items of each list are asked for at once, and in each of them:
-// fewer only after an answer that was too long, since anybody may write long texts.
+// pageSizes are the numbers of items that a request asks for of each list, and of the
+// lists in it. The smaller ones follow an answer that was too long, since anybody may
+// write long texts.
 var pageSizes = []int{100, 30, 10, 3}
 
-// readSized reads pages of the greatest size of which the answer is not too long.
+// readSized reads a page of the greatest size whose answer is not too long.
 func readSized[T any](read func(size graphql.Int) (T, error)) (page T, err error) {
 	for _, size := range pageSizes {
 		if page, err = read(graphql.Int(size)); !errors.Is(err, transport.ErrTooLong) {
@@ -59,7 +60,7 @@ const (
 	maxBackOfAll = 3 * maxBack
 )
 
-// backReader reads the lists of one conversation from their ends on back.
+// backReader reads the lists of one conversation backward from their ends.
 type backReader struct {
 	*Client
 	node  string    // id in GraphQL of what the conversation is on
@@ -80,8 +81,8 @@ func (r *backReader) next(pages int) (extent Extent, ok bool) {
 	return Whole, true
 }
 
-// readBack returns the items of a list from a page on back to the first page that has one
-// from before the time of the reader, oldest first. more reads the page before a cursor.
+// readBack returns the items of a list, oldest first. It reads backward from a page to the
+// first one with an item from before r.since. more reads the page before a cursor.
 // at returns when an item was added or changed, whatever the list is ordered by; nil reads
 // the whole list.
 func readBack[T any](r *backReader, page pageBack[T], at func(*T) time.Time, more func(before *graphql.String) (pageBack[T], error)) ([]*T, Extent, error) {

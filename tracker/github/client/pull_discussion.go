@@ -14,7 +14,7 @@ type PullDiscussion struct {
 	Comments []PullComment
 	Reviews  []PullReview
 	Threads  []ReviewThread
-	// Extent tells how much there is of the list that was read least. A postponed
+	// Extent is that of the list of which the smallest part was read. A postponed
 	// discussion has no lists.
 	Extent Extent
 }

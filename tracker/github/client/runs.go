@@ -27,7 +27,7 @@ type attempt struct {
 }
 
 // maxJobPages bounds the jobs of an attempt that are read: a run has at most 256 from
-// each matrix. Of a job beyond them it is not known that it has ended.
+// each matrix. A job beyond them counts as running.
 const maxJobPages = 5
 
 // Runs finds out which jobs of workflow runs have ended. Any number of goroutines may use

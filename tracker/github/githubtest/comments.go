@@ -307,5 +307,5 @@ func connection[T any](items []T, node func(T) trackertest.Object, arguments map
 	return answer
 }
 
-// asItIs returns a node of a [connection].
+// asItIs returns a node unchanged, for [connection].
 func asItIs(node trackertest.Object) trackertest.Object { return node }

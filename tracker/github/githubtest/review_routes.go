@@ -16,8 +16,8 @@ type reviewOf struct {
 // verdicts are the states of reviews by the events that make them.
 var verdicts = map[string]string{"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 
-// addReviewRoutes adds what a token can do with comments and reviews that exist, and by
-// which it reviews.
+// addReviewRoutes adds the requests that read, change and delete comments, and those that
+// post, read and change reviews.
 func (g *GitHub) addReviewRoutes(root string) {
 	const read, change = "issues: read", "pull-requests: write"
 	g.handle(root, read, "GET /issues/comments/{id}", func(r *http.Request) (int, any) {
