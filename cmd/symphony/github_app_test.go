@@ -271,8 +271,8 @@ func TestValidateNamesWhatIsWrongWithAnApp(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, scripted(t, t.TempDir()), nil)
 	for want, env := range map[string][]string{
-		"problem   app        usage: SYMPHONY_APP_ID is set without SYMPHONY_APP_PRIVATE_KEY": {"SYMPHONY_APP_ID=7"},
-		"problem   app        usage: SYMPHONY_APP_ID is set, and WORKFLOW.md has no section":  {"SYMPHONY_APP_ID=7", "SYMPHONY_APP_PRIVATE_KEY=x"},
+		"problem   app         usage: SYMPHONY_APP_ID is set without SYMPHONY_APP_PRIVATE_KEY": {"SYMPHONY_APP_ID=7"},
+		"problem   app         usage: SYMPHONY_APP_ID is set, and WORKFLOW.md has no section":  {"SYMPHONY_APP_ID=7", "SYMPHONY_APP_PRIVATE_KEY=x"},
 	} {
 		q := *p
 		q.env = append(slices.Clone(p.env), env...)
@@ -294,13 +294,13 @@ func TestValidateGetsATokenOfTheAppAndRevokesIt(t *testing.T) {
 	p.env = append(p.env, "GITHUB_SERVER_URL="+h.URL, "GITHUB_API_URL="+h.URL+"/api/v3", "GITHUB_TOKEN=token-of-the-job",
 		"SYMPHONY_APP_ID=7", "SYMPHONY_APP_PRIVATE_KEY="+appKeyFile())
 	r := p.run("validate")
-	if !strings.Contains(r.stdout, "ok        app        7\n") || len(h.asked) != 1 || len(h.revoked) != 1 {
+	if !strings.Contains(r.stdout, "ok        app         7\n") || len(h.asked) != 1 || len(h.revoked) != 1 {
 		t.Errorf("asked %v, revoked %v\n%s%s", h.asked, h.revoked, r.stdout, r.stderr)
 	}
 	h.mu.Lock()
 	h.refuse = http.StatusNotFound
 	h.mu.Unlock()
-	want := "problem   app        get a token of the GitHub App 7 for acme/shop: github_app_unusable: it is not installed on the repository: choose Install App"
+	want := "problem   app         get a token of the GitHub App 7 for acme/shop: github_app_unusable: it is not installed on the repository: choose Install App"
 	if r := p.run("validate"); r.code != exitUsage || !strings.Contains(r.stdout, want) {
 		t.Errorf("exit status %d, want %q:\n%s%s", r.code, want, r.stdout, r.stderr)
 	}
