@@ -101,7 +101,7 @@ func TestNoStatusButZeroWithoutItsCauseOnStandardError(t *testing.T) {
 			}},
 		"the issue is not known":   {args: []string{"explain", "Z-9"}, code: 2, cause: `no issue "Z-9"`},
 		"the claim is not known":   {args: []string{"state", "retry", "Z-9"}, code: 2, cause: `no claim of "Z-9"`},
-		"the port is taken":        {args: []string{"--port", busyPort}, code: 2, cause: "address already in use"},
+		"the port is taken":        {args: []string{"--port", busyPort}, code: 2, cause: "is in use"},
 		"the tick must not park":   {args: []string{"--once", "--fail-on", "parked"}, code: 1, cause: "fail_on: 1 parked"},
 		"the state cannot be kept": {args: []string{"--once", "--state", "file:WORKFLOW.md/state.json"}, code: 1, cause: "not a directory"},
 		"the log format is none":   {args: []string{"--once", "--log-format", "xml"}, code: 2, cause: "want text or json"},

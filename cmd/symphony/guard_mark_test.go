@@ -193,7 +193,9 @@ func TestTheOwnerOfALinearKeyIsHeardAndTheirAgentIsNot(t *testing.T) {
 		says(`mutation { commentUpdate(id: "0c0ffee0-0000-4000-8000-000000000001", input: {body: "OVERWRITTEN"}) { success } }`) +
 		useTool("ask", `{"question":"Which colour?"}`) + "\n## Next turn\n\n- [ ] Run `echo red > colour.txt`\n")
 	l.comment(1, keysOwner, "Written before.")
+	l.mu.Lock()
 	l.comments[issue][0]["createdAt"], l.comments[issue][0]["updatedAt"] = "2026-03-01T12:00:00.000Z", "2026-03-01T12:00:00.000Z"
+	l.mu.Unlock()
 	out := p.ok("--once").stdout
 	for range 2 {
 		out += p.ok("--once").stdout
