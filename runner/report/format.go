@@ -91,7 +91,7 @@ func clock(at, now time.Time) string {
 	return at.Format("Jan 2 15:04")
 }
 
-// minute is [clock] without seconds.
+// minute returns an instant as [clock] does, without seconds.
 func minute(at, now time.Time) string {
 	at, now = at.UTC(), now.UTC()
 	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {

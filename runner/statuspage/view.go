@@ -216,7 +216,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// cleanLines is clean for a text of several lines, of at most n bytes.
+// cleanLines returns a text of several lines without secrets, see [clean], at most n bytes.
 func cleanLines(r *redact.Redactor, s string, n int) string {
 	return untrusted.Cut(r.String(untrusted.Lines(r.String(s))), n, "")
 }

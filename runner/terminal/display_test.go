@@ -32,33 +32,51 @@ func openTerminal(t testing.TB, columns, rows int) (program, window *os.File) {
 	return program, window
 }
 
+// drawing is what a program draws on a terminal.
+type drawing struct {
+	t     testing.TB
+	mu    sync.Mutex
+	more  sync.Cond // all has grown, or the terminal is closed
+	all   bytes.Buffer
+	ended bool
+}
+
 // drain reads what is drawn until the terminal is closed.
-func drain(window *os.File) (drawn func() string) {
-	var mu sync.Mutex
-	var all bytes.Buffer
+func drain(t testing.TB, window *os.File) *drawing {
+	d := &drawing{t: t}
+	d.more.L = &d.mu
 	go func() {
 		chunk := make([]byte, 1<<16)
-		for {
+		for !d.ended {
 			n, err := window.Read(chunk)
-			mu.Lock()
-			all.Write(chunk[:n])
-			mu.Unlock()
-			if err != nil {
-				return
-			}
+			d.mu.Lock()
+			d.all.Write(chunk[:n])
+			d.ended = err != nil
+			d.more.Broadcast()
+			d.mu.Unlock()
 		}
 	}()
-	return func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return all.String()
+	return d
+}
+
+// until waits until a text was drawn, and returns all that was drawn so far.
+func (d *drawing) until(text string) string {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for !strings.Contains(d.all.String(), text) {
+		if d.ended {
+			d.t.Fatalf("%q was never drawn: %q", text, d.all.String())
+		}
+		d.more.Wait()
 	}
+	return d.all.String()
 }
 
 func TestLogLinesAreOnTheOrdinaryScreenOnceTheDisplayIsClosed(t *testing.T) {
 	t.Parallel()
 	program, window := openTerminal(t, 80, 24)
-	drawn := drain(window)
+	drawn := drain(t, window)
 	d := terminal.Start(terminal.Options{Screen: program, Environ: []string{"TERM=xterm"}, LogFile: "the.log"})
 	for i := range 1010 {
 		fmt.Fprintf(d, "line %d\n", i)
@@ -67,13 +85,10 @@ func TestLogLinesAreOnTheOrdinaryScreenOnceTheDisplayIsClosed(t *testing.T) {
 	d.Close() // again does nothing
 	fmt.Fprintln(d, "line after")
 	program.Close()
-	const last = "line after\r\n"
-	for !strings.Contains(drawn(), last) {
-		time.Sleep(time.Millisecond) // the reader of the terminal has no other way to say that it is done
-	}
-	_, ordinary, left := strings.Cut(drawn(), "\x1b[?1049l")
+	all := drawn.until("line after\r\n")
+	_, ordinary, left := strings.Cut(all, "\x1b[?1049l")
 	if !left {
-		t.Fatalf("the alternate screen was not left: %q", drawn())
+		t.Fatalf("the alternate screen was not left: %q", all)
 	}
 	if !strings.Contains(ordinary, "… 10 earlier lines are in the.log\r\nline 10\r\n") || strings.Count(ordinary, "line 1009\r\n") != 1 || strings.Contains(ordinary, "line 9\r\n") {
 		t.Errorf("the ordinary screen gets %q", ordinary)
@@ -119,25 +134,20 @@ func cpuTime(t testing.TB) time.Duration {
 func TestADisplayThatPanicsGivesTheTerminalBack(t *testing.T) {
 	t.Parallel()
 	program, window := openTerminal(t, 80, 24)
-	drawn := drain(window)
+	drawn := drain(t, window)
 	d := terminal.Start(terminal.Options{Screen: program, Environ: []string{"TERM=xterm"}, Redact: func(text string) string {
 		if text == "github" {
 			panic("redact")
 		}
 		return text
 	}})
-	until := func(text string) {
-		for !strings.Contains(drawn(), text) {
-			time.Sleep(time.Millisecond) // see above
-		}
-	}
-	until("\x1b[?1049h")
+	drawn.until("\x1b[?1049h")
 	fmt.Fprintln(d, "line before")
 	d.Show(busy().Progress)
-	until("\x1b[?1049l")
-	until("line before\r\n")
-	if _, ordinary, _ := strings.Cut(drawn(), "\x1b[?1049l"); !strings.Contains(ordinary, "\x1b[?25h") {
-		t.Errorf("the cursor stays hidden: %q", drawn())
+	drawn.until("\x1b[?1049l")
+	all := drawn.until("line before\r\n")
+	if _, ordinary, _ := strings.Cut(all, "\x1b[?1049l"); !strings.Contains(ordinary, "\x1b[?25h") {
+		t.Errorf("the cursor stays hidden: %q", all)
 	}
 	d.Close()
 }
