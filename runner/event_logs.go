@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -28,6 +29,15 @@ func (l *loop) logOptions(w *worker, issue tracker.Issue, claim schedule.Claim) 
 		o.Folder, o.Whole, o.Foreign = l.Transcripts, false, true
 	}
 	return o
+}
+
+// readableLogs returns the folder in which displays find the event logs; empty for none.
+// Transcripts may come with a repository of somebody else.
+func (l *loop) readableLogs() string {
+	if l.Logs == "" && l.Transcripts != "" && transcript.CheckFolder(l.Transcripts) != nil {
+		return "" // the sessions warn of it
+	}
+	return cmp.Or(l.Logs, l.Transcripts)
 }
 
 // writePage writes the page of an event log that is kept for people who do not have this

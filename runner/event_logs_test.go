@@ -65,6 +65,33 @@ func TestEverySessionLeavesATranscript(t *testing.T) {
 	})
 }
 
+// The folder may come with a repository of somebody else.
+func TestADisplayReadsNoLogsBehindALink(t *testing.T) {
+	for name, want := range map[string]bool{"a folder": true, "a link": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, issue("A-1", "Todo"))
+				f.sessions = f.handOver
+				r := f.run()
+				r.Transcripts = filepath.Join(t.TempDir(), "sessions")
+				if !want {
+					if err := os.Symlink(t.TempDir(), r.Transcripts); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r.Progress = func(p progress.Progress) {
+					if got := p.Logs != ""; got != want {
+						t.Errorf("the display reads the logs in %q", p.Logs)
+					}
+				}
+				if _, err := r.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
 func TestOldTranscriptsArePruned(t *testing.T) {
 	for name, logs := range map[string]bool{"by default": false, "not those of --logs": true} {
 		t.Run(name, func(t *testing.T) {

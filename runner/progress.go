@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -60,7 +59,7 @@ func (l *loop) show(now time.Time) {
 	p := progress.Progress{
 		At: now, Started: l.tick.Started, Workflow: l.wf.Path, Tracker: l.wf.Settings.Tracker.Kind,
 		Slots: l.policy().MaxConcurrent, NextPoll: l.nextPoll, Deadline: l.stopAt, Pause: l.state.Pause,
-		Root: l.conn.Workspaces.Path(), Logs: cmp.Or(l.Logs, l.Transcripts), Talks: l.conn.Discussion != nil,
+		Root: l.conn.Workspaces.Path(), Logs: l.readableLogs(), Talks: l.conn.Discussion != nil,
 		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(l.state.Deliveries),
 		Spent: l.spent(), Today: l.state.SpentToday(now), Limits: l.state.RateLimits, Completed: l.state.Completed,
 		Events: l.display.events,

@@ -48,15 +48,15 @@ func (l *logCommand) open(ctx context.Context, args []string) (*logSource, error
 		s.name, s.files, err = l.fetchRun(ctx, path, wf)
 		return s, err
 	}
-	s.folder = transcriptFolder(path)
-	if l.logs != "" {
-		s.folder, err = filepath.Abs(l.logs)
-	}
-	s.name = s.folder
-	if err != nil {
+	if s.folder = transcriptFolder(path); l.logs == "" {
+		err = transcript.CheckFolder(s.folder)
+	} else if s.folder, err = filepath.Abs(l.logs); err != nil {
 		return nil, err
 	}
-	s.root, err = os.OpenRoot(s.folder)
+	s.name = s.folder
+	if err == nil {
+		s.root, err = os.OpenRoot(s.folder)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return s, nil
