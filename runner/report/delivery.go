@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // maxReasons is how many reasons of one refusal are shown, maxKept of how many issues
@@ -135,6 +136,13 @@ func branchBeside(d schedule.Delivery) string {
 	return d.Branch
 }
 
+// checksOf returns how the checks of the pull request of an issue stand, empty if nothing
+// is known of them.
+func (t Tick) checksOf(id tracker.ID) schedule.Checks { return t.Checks[id] }
+
+// checksOf returns the same of a state.
+func (v StateView) checksOf(id tracker.ID) schedule.Checks { return v.state.Conversations[id].Checks }
+
 // checks tells how the checks of the pull request of a row stand. Of what this tick pushed
 // nothing is known yet.
 func (v view) checks(r Row) string {
@@ -142,7 +150,7 @@ func (v view) checks(r Row) string {
 		return ""
 	}
 	if r.PullRequest == "opened" || r.PullRequest == "updated" {
-		return cmp.Or(string(v.Checks[r.ID]), "not known yet")
+		return cmp.Or(string(v.checksOf(r.ID)), "not known yet")
 	}
-	return string(v.Checks[r.ID])
+	return string(v.checksOf(r.ID))
 }

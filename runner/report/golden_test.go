@@ -92,6 +92,7 @@ func TestJSONReadsAsInTheGoldenFiles(t *testing.T) {
 	for name, document := range map[string]document{
 		"tick-everything": report.Of(everything()),
 		"tick-no-issues":  report.Of(ticks()["no-issues"]),
+		"tick-delivered":  report.Of(delivered()),
 		"state-full":      report.State(states()["full"], end),
 		"state-empty":     report.State(states()["empty"], end),
 		"verdict":         report.Verdict(verdicts()[3], true, ""),

@@ -20,7 +20,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Issues: make([]rowJSON, 0, len(t.Rows)), Verdicts: make([]verdictJSON, 0, len(t.Verdicts)), Pause: pauseOf(t.Pause),
 		Spent: spentJSON{Sessions: t.Spent.Sessions, Tokens: tokensOf(t.Spent.Usage), Seconds: t.Spent.Time.Seconds()},
 		Today: dayOf(t.Today), Budgets: budgetsJSON(t.Budget), NextDueAt: stamp(t.NextDue),
-		Delivers: t.Delivers, Deliveries: deliveriesOf(latestFirst(t.Deliveries)),
+		Delivers: t.Delivers, Deliveries: deliveriesOf(latestFirst(t.Deliveries), t.checksOf),
 		Notices: append([]string{}, t.Notices...), Warnings: append([]string{}, t.Warnings...), Errors: append([]string{}, t.Errors...),
 	}
 	for _, row := range t.Rows {
@@ -120,6 +120,7 @@ type placeJSON struct {
 	Number int     `json:"number"`
 	URL    string  `json:"url"`
 	At     *string `json:"at"`
+	Checks string  `json:"checks"`
 }
 
 type rowPlaceJSON struct {
@@ -202,7 +203,7 @@ func (t Tick) rowOf(row Row) rowJSON {
 		Refused: row.Refused,
 	}
 	if place := t.place(row); isPublished(place) {
-		r.Delivery = &rowPlaceJSON{placeOf(place), row.PullRequest}
+		r.Delivery = &rowPlaceJSON{placeOf(place, t.checksOf(row.ID)), row.PullRequest}
 	}
 	if k := row.Kept; k.Folder != "" {
 		r.Kept = &keptJSON{k.Folder, k.Artifact, append([]string{}, k.Commands...)}
@@ -213,14 +214,14 @@ func (t Tick) rowOf(row Row) rowJSON {
 	return r
 }
 
-func placeOf(d schedule.Delivery) placeJSON {
-	return placeJSON{d.Branch, d.Base, d.Head, d.Number, d.URL, stamp(d.At)}
+func placeOf(d schedule.Delivery, checks schedule.Checks) placeJSON {
+	return placeJSON{d.Branch, d.Base, d.Head, d.Number, d.URL, stamp(d.At), string(checks)}
 }
 
-func deliveriesOf(all []published) []deliveryJSON {
+func deliveriesOf(all []published, checksOf func(tracker.ID) schedule.Checks) []deliveryJSON {
 	list := make([]deliveryJSON, 0, len(all))
 	for _, p := range all {
-		list = append(list, deliveryJSON{p.id, p.Identifier, placeOf(p.Delivery), p.Refused})
+		list = append(list, deliveryJSON{p.id, p.Identifier, placeOf(p.Delivery, checksOf(p.id)), p.Refused})
 	}
 	return list
 }
@@ -237,7 +238,7 @@ func (v StateView) MarshalJSON() ([]byte, error) {
 	doc := stateJSON{
 		Claims: make([]claimJSON, 0, len(v.claims)), Pause: pauseOf(v.state.Pause),
 		Days: make([]dayJSON, 0, len(v.state.Days)), RateLimits: v.state.RateLimits,
-		Ticks: make([]pastTickJSON, 0, len(v.state.History)), Deliveries: deliveriesOf(v.published),
+		Ticks: make([]pastTickJSON, 0, len(v.state.History)), Deliveries: deliveriesOf(v.published, v.checksOf),
 	}
 	for _, c := range v.claims {
 		doc.Claims = append(doc.Claims, claimJSON{

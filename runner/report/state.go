@@ -251,7 +251,7 @@ func (v StateView) deliveries(d *document) {
 			where = append(where, own(" being pushed"))
 		}
 		row := tableRow{cells: []phrase{
-			{issueName(p.Identifier, p.id, v.state.Claims[p.id].URL)}, where, branch, cell(string(v.state.Conversations[p.id].Checks)), instantCell(p.At), cell(inOneLine(p.Refused)),
+			{issueName(p.Identifier, p.id, v.state.Claims[p.id].URL)}, where, branch, cell(string(v.checksOf(p.id))), instantCell(p.At), cell(inOneLine(p.Refused)),
 		}}
 		if p.Number > 0 && p.URL != "" {
 			row.remarks = []remark{{text: p.URL, lines: maxReason, linked: true}}
