@@ -105,7 +105,7 @@ func (t *tickCommand) printSession(s runner.SessionLog) {
 		lines = append(lines, s.Outcome.Why)
 	}
 	lines = append(lines, s.Outcome.Warnings...)
-	if log := t.logPlace(s.Claim.Identifier, s.File); log.Artifact != "" {
+	if log := t.logInArtifact(s.File); log.Artifact != "" {
 		lines = append(lines, fmt.Sprintf("The session's log: %s of the artifact %s", log.File, log.Artifact))
 	}
 	if len(lines) == 0 {

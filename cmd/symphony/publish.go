@@ -14,7 +14,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/workspace"
 )
 
 // runFollows reports whether this is the plan of the Action, which runs the same
@@ -104,32 +103,40 @@ func (t *tickCommand) locateKept(tick *report.Tick) {
 // artifact, or which command shows them.
 func (t *tickCommand) locateLogs(tick *report.Tick) {
 	for i := range tick.Rows {
-		row := &tick.Rows[i]
-		row.Log = t.logPlace(row.Identifier, row.Log.File)
+		switch row := &tick.Rows[i]; {
+		case t.actions.InActions():
+			row.Log = t.logInArtifact(row.Log.File)
+		case row.Log.File != "":
+			row.Log.Command = t.logCommand(tick.Workflow, row.Identifier)
+		}
 	}
 }
 
-// logPlace returns where people find the event log of a session on an issue. It is zero in
-// a job that uploads no artifact, because the log is lost with the runner.
-func (t *tickCommand) logPlace(identifier, file string) report.Log {
-	if file == "" {
+// logInArtifact returns where the artifact of the job has an event log. It is zero in a job
+// that uploads none, because the log is lost with the runner.
+func (t *tickCommand) logInArtifact(file string) report.Log {
+	artifact, _ := t.getenv("SYMPHONY_ARTIFACT")
+	inLogs, err := filepath.Rel(t.logs, file)
+	if artifact == "" || file == "" || t.logs == "" || err != nil || !filepath.IsLocal(inLogs) {
 		return report.Log{}
 	}
-	if t.actions.InActions() {
-		artifact, _ := t.getenv("SYMPHONY_ARTIFACT")
-		inLogs, err := filepath.Rel(t.logs, file)
-		if artifact == "" || t.logs == "" || err != nil || !filepath.IsLocal(inLogs) {
-			return report.Log{}
-		}
-		return report.Log{File: transcript.PageName(filepath.Join(filepath.Base(t.logs), inLogs)), Artifact: artifact}
+	return report.Log{File: transcript.PageName(filepath.Join(filepath.Base(t.logs), inLogs)), Artifact: artifact}
+}
+
+// logCommand returns the command that shows the latest session on an issue.
+func (t *tickCommand) logCommand(workflow, identifier string) string {
+	command := "symphony log"
+	if t.logs != "" {
+		command += " --logs " + quoteIfNeeded(t.logs)
 	}
-	log := report.Log{File: file}
-	here, err := filepath.Abs("WORKFLOW.md")
-	isPlain := workspace.Key(identifier) == identifier && !strings.HasPrefix(identifier, "-") // a word for a shell
-	if err == nil && isPlain && strings.HasPrefix(file, transcriptFolder(here)+"/") {
-		log.Command = "symphony log " + identifier
+	if strings.HasPrefix(identifier, "-") {
+		command += " --"
 	}
-	return log
+	command += " " + quoteIfNeeded(identifier)
+	if here, err := filepath.Abs("WORKFLOW.md"); err != nil || here != workflow {
+		command += " " + quoteIfNeeded(workflow)
+	}
+	return command
 }
 
 func annotate(notes []report.Note, show func(title, text string)) {

@@ -111,9 +111,10 @@ type tableRow struct {
 // remark is a remark on a row. A terminal shows it below the row, a page below
 // the table.
 type remark struct {
-	text   string
-	lines  int  // the most that it takes on a terminal
-	linked bool // it is an address that the row links to, so a page does not show it
+	text    string
+	lines   int    // the most that the text takes on a terminal
+	command string // of a shell, behind the text; empty for none
+	linked  bool   // it is an address that the row links to, so a page does not show it
 }
 
 func (t *table) add(cells ...phrase) { t.rows = append(t.rows, tableRow{cells: cells}) }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -45,8 +46,8 @@ func (v view) issues(d *document) {
 		if why := v.failureReason(r); why != "" {
 			row.remarks = append(row.remarks, remark{text: why, lines: maxReason})
 		}
-		if place := r.Log.place(); place != "" && v.issueOutcome(r) == failed {
-			row.remarks = append(row.remarks, remark{text: "The session's log: " + place, lines: maxReason})
+		if r.Log != (Log{}) && v.issueOutcome(r) == failed {
+			row.remarks = append(row.remarks, r.Log.remark())
 		}
 		for _, warning := range r.Warnings { // at length: the end of a hook's output counts
 			row.remarks = append(row.remarks, remark{text: warning, lines: maxItem})
@@ -63,16 +64,16 @@ func (v view) issues(d *document) {
 	d.add(t)
 }
 
-// place returns where a log is and what shows it, in words.
-func (l Log) place() string {
-	place := l.File
+// remark returns how a person gets to see a log.
+func (l Log) remark() remark {
+	where := l.File
 	if l.Artifact != "" {
-		place += " of the artifact " + l.Artifact
+		where += " of the artifact " + l.Artifact
 	}
 	if l.Command != "" {
-		place = l.Command + " (" + place + ")"
+		where = ""
 	}
-	return place
+	return remark{text: strings.TrimSpace("The session's log: " + where), lines: maxItem, command: l.Command}
 }
 
 // The outcomes of an issue, besides completed and failed.

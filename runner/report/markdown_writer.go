@@ -240,7 +240,7 @@ func (w *markdownWriter) remarks(t table) {
 				l.left++
 				continue
 			}
-			text := append(append(phrase{}, row.cells[0]...), own(": "), foreign(remark.text))
+			text := append(append(phrase{}, row.cells[0]...), own(": "), foreign(strings.TrimSpace(remark.text+" "+remark.command)))
 			l.items = append(l.items, item{text: text})
 		}
 	}

@@ -113,26 +113,57 @@ func (c command) writeText(w *textWriter) {
 	w.line("    " + c.line)
 }
 
-// writeText writes the commands. A long one is broken between words where it can, and
-// so that a shell reads it as one: the line after a broken word is not indented.
+// writeText writes the commands.
 func (c code) writeText(w *textWriter) {
 	for _, command := range c {
-		lead, rest := "    ", strings.TrimSpace(Fit(command, itemWidth))
-		for {
-			head, tail := splitWord(rest, w.width-Columns(lead))
-			if tail == "" {
-				w.line(lead + head)
-				break
-			}
-			head, _ = splitWord(rest, w.width-Columns(lead)-len(`\`))
-			next := ""
-			if space := strings.LastIndexByte(head, ' '); space >= 0 {
-				head, next = head[:space+1], lead
-			}
-			w.line(lead + head + `\`)
-			lead, rest = next, rest[len(head):]
+		w.command("    ", command)
+	}
+}
+
+// command writes a command behind an indent. A long one takes several lines, which a shell
+// reads as one.
+func (w *textWriter) command(indent, command string) {
+	lead, rest := indent, strings.TrimSpace(Fit(command, itemWidth))
+	for {
+		if _, tail := splitWord(rest, w.width-Columns(lead)); tail == "" {
+			w.line(lead + rest)
+			return
+		}
+		head, tail, isWord := breakCommand(rest, w.width-Columns(lead))
+		w.line(lead + head)
+		if lead, rest = "", tail; isWord {
+			lead = indent
 		}
 	}
+}
+
+// breakCommand breaks a command of a shell that is wider than a line between two words, or
+// else within a word, which must not be indented then. What is between single quotes is
+// broken there by a second pair of them.
+func breakCommand(command string, width int) (head, tail string, isWord bool) {
+	head, _ = splitWord(command, width-len(`'\`))
+	words, quoted, escaped := 0, false, false
+	for i := range len(head) {
+		switch c := head[i]; {
+		case escaped:
+			escaped = false
+		case c == '\'':
+			quoted = !quoted
+		case c == '\\' && !quoted:
+			escaped = true
+		case c == ' ' && !quoted:
+			words = i + 1
+		}
+	}
+	switch {
+	case words > 0:
+		return head[:words] + `\`, command[words:], true
+	case quoted:
+		return head + `'\`, `'` + command[len(head):], false
+	case escaped:
+		head = head[:len(head)-1]
+	}
+	return head + `\`, command[len(head):], false
 }
 
 // writeText writes the heading and what stands below it.
@@ -218,6 +249,9 @@ func (t table) writeText(w *textWriter) {
 		}
 		for _, remark := range rows[i-1].remarks {
 			w.prose("    ", remark.text, remark.lines)
+			if remark.command != "" {
+				w.command("      ", remark.command)
+			}
 		}
 	}
 	w.more("", t.left+len(t.rows)-len(rows))

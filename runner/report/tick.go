@@ -95,7 +95,7 @@ type Kept struct {
 type Log struct {
 	File     string
 	Artifact string // of the workflow run, which holds the file; empty when it is on this machine
-	Command  string // shows it; empty for none
+	Command  string // of a shell, which shows it; empty for none
 }
 
 // whatHappened holds what may happen to a pull request; what comes later counts more.
