@@ -68,6 +68,11 @@ func check(t rapid.TB, content []byte) {
 			t.Errorf("limit %q %d", state, n)
 		}
 	}
+	for label, runner := range s.RunsOn {
+		if tracker.NormalLabel(label) != label || label == "" || len(runner) < 1 || len(runner) > 10 || slices.Contains(runner, "") {
+			t.Errorf("runner %q %q", label, runner)
+		}
+	}
 	checkDelivery(t, s)
 	if cfg, ok := s.Tracker.Config.(*file.Config); ok != (s.Tracker.Kind == "file") || ok && !filepath.IsAbs(cfg.Path) {
 		t.Errorf("tracker %+v", s.Tracker)
@@ -118,7 +123,7 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		string(every), "", "---\n---\n", good, broken, garbled,
 		"---\ntracker: {kind: github, provider: {project: {owner: $A}}}\n---\n",
-		"---\ntracker: &t {kind: file}\nworkspace: {root: ~/$A/${B}}\nagent: {max_concurrent_agents_by_state: {1: 2, 0x1: 3}}\ncodex: *t\n---\n",
+		"---\ntracker: &t {kind: file}\nworkspace: {root: ~/$A/${B}}\nagent: {max_concurrent_agents_by_state: {1: 2, 0x1: 3}, runs_on: &r {gpu: [a, b], arm64: c, <<: *r, [x]: y, *t : z}}\ncodex: *t\n---\n",
 		"---\ntracker: {kind: file}\nrepository:\n  url: ../shop\ndelivery: {protected: &p {a: allow, *x : draft}, kind: patch}\n---\n",
 		"---\ntracker: {kind: github}\nrepository: {url: https://github.com/o/r}\ndelivery: {hand_over: {remove_label: a}, protected: {<<: {a: b}}}\n---\n",
 		"\uFEFF---\r\nhooks: {timeout_ms: -1}\r\nx: {<<: [{a: 1}]}\r\n---\r\n",

@@ -122,6 +122,7 @@ func (d *decoder) table() []entry {
 		withDefault("agent.max_retry_backoff_ms", "300000", "longest wait between two failures", d.millis(&policy.MaxBackoff, 1)),
 		optional("agent.max_concurrent_agents_by_state", "{}", "sessions at once for issues of one state; invalid entries are ignored", d.byState(&policy.MaxPerState)),
 		optional("agent.max_issues_per_tick", "agent.max_concurrent_agents", "sessions started in one tick", d.integer(&policy.MaxPerTick, 1)),
+		optional("agent.runs_on", "{}", "map from labels of issues to the label, or the list of labels, of the runner that works on them in a fleet; of several the first in alphabetical order counts; other issues take the workflow's own", d.runsOn(&s.RunsOn)),
 
 		withDefault("budget.max_attempts_per_issue", "10", "failures in a row before an issue is parked; 0 is unlimited", d.integer(&budget.Attempts, 0)),
 		withDefault("budget.max_idle_sessions", "3", "sessions in a row that change nothing before an issue is parked; 0 is unlimited", d.integer(&budget.IdleSessions, 0)),

@@ -169,6 +169,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				Budget: schedule.Budget{Attempts: 11, IdleSessions: 12, TokensPerIssue: 13, TokensPerTick: 14, TokensPerDay: 15},
 			},
 			MaxTurns: 5,
+			RunsOn:   map[string][]string{"gpu": {"self-hosted", "a100"}, "arm64": {"ubuntu-24.04-arm"}},
 			Codex: codex.Config{
 				Command:           "my-codex app-server",
 				ApprovalPolicy:    json.RawMessage(`"never"`),
@@ -203,7 +204,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 			Feedback:   workflow.Feedback{Bots: []string{"linter[bot]", "renovate"}, Label: "waits"},
 			TrustHooks: true,
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 106,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 109,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"delivery.kind is pull_request, which does not use delivery.folder; remove what is not used, or write another kind",
@@ -222,7 +223,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 func TestWritingADefaultChangesNothing(t *testing.T) {
 	t.Parallel()
 	want := parse(t, "tracker: {kind: file}\nrepository: {url: .}", with(nil)).Settings
-	want.Policy.MaxPerState = map[string]int{}
+	want.Policy.MaxPerState, want.RunsOn = map[string]int{}, map[string][]string{}
 	sections := map[string][]string{}
 	for _, key := range workflow.Keys(trackers()) {
 		section, name, _ := strings.Cut(key.Name, ".")

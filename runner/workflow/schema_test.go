@@ -70,6 +70,7 @@ var oddValues = []any{
 	[]any{}, []any{""}, []any{"a", "b"}, []any{1}, []any{nil}, []any{[]any{}},
 	map[string]any{}, map[string]any{"a": 1}, map[string]any{"a": "draft"}, map[string]any{"a": nil}, map[string]any{"state": "Review"},
 	map[string]any{"remove_label": nil}, map[string]any{"remove_label": 3}, map[string]any{"number": 3}, map[string]any{"number": "3"},
+	map[string]any{"a": "b c", "d": []any{"e", "f"}}, map[string]any{"a": []any{}}, map[string]any{"a": []any{1}},
 	map[string]any{"number": 3, "owner": nil}, map[string]any{"number": 3, "owner": "$UNSET"}, map[string]any{"a": "$UNSET"},
 }
 

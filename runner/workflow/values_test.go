@@ -22,6 +22,8 @@ func TestAWrongListIsAProblem(t *testing.T) {
 	t.Parallel()
 	const notText = "must be text; put it in quotes if it is"
 	const noName = "must be the name of an environment variable: letters, digits and _, not beginning with a digit"
+	const noRunners = "must be a map from labels of issues to labels of runners, such as {gpu: [self-hosted, gpu]}"
+	const noRunner = "must be the label of a runner, or a list of 1 to 10 that one runner has, such as [self-hosted, gpu]"
 	for front, want := range map[string]string{
 		`tracker: {kind: file, active_states: Todo}`:                         `line 2: tracker.active_states is "Todo": must be a list, such as [one, two]`,
 		`tracker: {kind: file, active_states: []}`:                           `line 2: tracker.active_states is a list: must name at least one state; remove the key for the default`,
@@ -47,6 +49,15 @@ func TestAWrongListIsAProblem(t *testing.T) {
 		"tracker: {kind: file}\nworker: {ssh_hosts: [build1]}":               `line 3: worker.ssh_hosts is a list: sessions run on this machine only; remove the key`,
 		"tracker: {kind: file}\nworker: {ssh_hosts: build1}":                 `line 3: worker.ssh_hosts is "build1": sessions run on this machine only; remove the key`,
 		"tracker: {kind: file}\nagent: {max_concurrent_agents_by_state: 3}":  `line 3: agent.max_concurrent_agents_by_state is 3: must be a map from state to limit, such as {todo: 2}`,
+		"tracker: {kind: file}\nagent: {runs_on: big}":                       `line 3: agent.runs_on is "big": ` + noRunners,
+		"tracker: {kind: file}\nagent: {runs_on: [a, b]}":                    `line 3: agent.runs_on is a list: ` + noRunners,
+		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: []":             `line 5: agent.runs_on.gpu is a list: ` + noRunner,
+		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu:":                `line 5: agent.runs_on.gpu is null: ` + noRunner,
+		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: {group: big}":   `line 5: agent.runs_on.gpu is a map: ` + noRunner,
+		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: [a, 1]":         `line 5: agent.runs_on.gpu[1] is 1: ` + notText,
+		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: \"a\\nb\"":      `line 5: agent.runs_on.gpu is "a\nb": must be a label of a runner: 1 to 100 letters, digits and signs`,
+		"tracker: {kind: file}\nagent:\n  runs_on: {gpu: a, GPU: b}":         `line 4: agent.runs_on.GPU is "b": names its label a second time; remove one of the two`,
+		"tracker: {kind: file}\nagent:\n  runs_on: {\" \": a}":               `line 4: agent.runs_on is a map: must have labels of issues as its keys; write them out`,
 		"tracker: {kind: file}\ncodex: {turn_sandbox_policy: readOnly}":      `line 3: codex.turn_sandbox_policy is "readOnly": must be a map, such as {type: readOnly}`,
 		"tracker: {kind: file}\ncodex: {approval_policy: {1: a}}":            `line 3: codex.approval_policy is a map: cannot be written as JSON; use text keys and plain values`,
 		"tracker: {kind: file}\ncodex: {approval_policy: .nan}":              `line 3: codex.approval_policy is NaN: cannot be written as JSON; use text keys and plain values`,

@@ -46,8 +46,11 @@ type Settings struct {
 	Workspace workspace.Config
 	Policy    schedule.Policy
 	MaxTurns  int // of one session; positive
-	Codex     codex.Config
-	Port      *int // of the status server: nil is off, 0 any free port
+	// RunsOn holds the labels of the runner that works on an issue in a fleet, by a label
+	// of the issue in normal form.
+	RunsOn map[string][]string
+	Codex  codex.Config
+	Port   *int // of the status server: nil is off, 0 any free port
 
 	Repository *Repository // nil: the hooks bring the files and take the work
 	Delivery   Delivery
