@@ -18,7 +18,7 @@ import (
 func TestWhatWasHeardEndsWithItsConversation(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	l := &loop{state: schedule.New(schedule.Owner{}), issues: newIssueCache(), wf: workflow.Workflow{}}
+	l := &loop{Runner: &Runner{}, state: schedule.New(schedule.Owner{}), issues: newIssueCache(), wf: workflow.Workflow{}}
 	l.conn.Discussion = &discussion.Discussion{}
 	claim := func(id tracker.ID) {
 		l.state.Claims[id] = schedule.Claim{ID: id}

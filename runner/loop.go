@@ -324,6 +324,8 @@ func (l *loop) hold(now time.Time) schedule.Why {
 		return l.bad
 	case l.unread != nil:
 		return schedule.Why{Reason: schedule.OnHold, Detail: l.unread.Error()}
+	case l.OrderOnly:
+		return schedule.Why{Reason: schedule.CommandOnly, Detail: "this run only carries out a command"}
 	case !l.startBy.IsZero() && now.After(l.startBy):
 		return schedule.Why{Reason: schedule.OutOfTime, Detail: "too little time is left before the deadline"}
 	}

@@ -55,6 +55,35 @@ func TestACommandOfAnotherRunStopsASessionWithinAPoll(t *testing.T) {
 	})
 }
 
+func TestARunThatOnlyCarriesOutACommandStartsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+		waiting := schedule.Claim{ID: "A-3", Identifier: "A-3", Phase: schedule.Waiting, Attempt: 1, Due: time.Now(), Why: "the agent stopped"}
+		f.edit(func(s *schedule.State) {
+			s.Claims["A-1"] = schedule.Claim{ID: "A-1", Identifier: "A-1", Phase: schedule.Waiting, Attempt: 1, Due: time.Now()}
+			s.Claims["A-3"] = waiting
+		})
+		worked := f.noteWork()
+		r := f.run()
+		r.OrderOnly, r.Order = true, orderOn(schedule.CommandPark)
+		tick, err := r.Run(t.Context())
+		if err != nil || len(*worked) > 0 {
+			t.Errorf("%v, worked on %v", err, *worked)
+		}
+		if c := f.claims(); c["A-1"].Phase != schedule.Parked || !c["A-3"].Due.Equal(waiting.Due) || c["A-3"].Attempt != 1 || c["A-2"].Phase != "" {
+			t.Errorf("it left %+v", c)
+		}
+		for _, v := range tick.Verdicts {
+			if v.Phase != schedule.Parked && v.Why.Reason != schedule.CommandOnly {
+				t.Errorf("%s: %s", v.Issue.Identifier, v.Why)
+			}
+		}
+		if _, err := f.run().Run(t.Context()); err != nil || len(*worked) != 2 {
+			t.Errorf("the next run: %v, worked on %v", err, *worked)
+		}
+	})
+}
+
 func TestAPlanWithACommandHasWorkAndSavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"))

@@ -67,6 +67,8 @@ type Runner struct {
 	// the run before anything is done. Nil for a run without a command.
 	Order func(s *schedule.State, now time.Time) (noted bool, err error)
 
+	OrderOnly bool // the run carries out Order and starts no session
+
 	Once         bool          // one tick, then return
 	MaxIssues    int           // sessions started in a tick at most; 0 leaves it to the workflow
 	Deadline     time.Duration // the tick ends before this much time has passed; 0 is never

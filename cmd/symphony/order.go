@@ -35,6 +35,12 @@ func (t *tickCommand) checkOrder() error {
 	return nil
 }
 
+// stops reports whether the run only carries out the command: it is there to end work, so
+// it starts none and needs no agent.
+func (o order) stops() bool {
+	return o.command == string(schedule.CommandStop) || o.command == string(schedule.CommandPark)
+}
+
 // takeOrder notes the command in a state. A status changes nothing.
 func (t *tickCommand) takeOrder(wf workflow.Workflow, s *schedule.State, now time.Time) (noted bool, err error) {
 	known := namesIn(s)
@@ -62,6 +68,9 @@ func (t *tickCommand) answerOrder(tick *report.Tick, wf workflow.Workflow) {
 		}
 	}
 	tick.Notices = append(tick.Notices, fmt.Sprintf("%s %s: %s", t.order.command, t.order.issue, text))
+	if t.order.stops() {
+		tick.Notices = append(tick.Notices, "This run only carries out the command: the next one goes on with everything else.")
+	}
 }
 
 // oneLine returns a text with single spaces for line breaks.

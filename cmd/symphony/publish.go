@@ -165,10 +165,10 @@ func (t *tickCommand) outputs(tick report.Tick, wf workflow.Workflow) [][2]strin
 		{"report", t.reportFile},
 	}
 	if t.dryRun { // for the rest of the Action
-		program := firstWord(wf.Settings.Codex.Command)
+		program, starts := firstWord(wf.Settings.Codex.Command), !t.order.stops()
 		all = append(all,
-			[2]string{"codex", strconv.FormatBool(program == "codex")}, // of the PATH: to be installed
-			[2]string{"sandbox", strconv.FormatBool(filepath.Base(program) == "codex" && wf.Settings.Codex.NeedsSandbox())},
+			[2]string{"codex", strconv.FormatBool(starts && program == "codex")}, // of the PATH: to be installed
+			[2]string{"sandbox", strconv.FormatBool(starts && filepath.Base(program) == "codex" && wf.Settings.Codex.NeedsSandbox())},
 			[2]string{"workspaces", wf.Settings.Workspace.Root})
 		private := ""
 		if tick.Work() && t.runFollows() {

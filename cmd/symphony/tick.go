@@ -150,6 +150,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	r.Once = t.once || t.actions.InActions()
 	r.MaxIssues, r.Deadline, r.Logs = t.maxIssues, t.deadline, t.logs
 	r.Pages = t.actions.InActions()
+	r.OrderOnly = t.order.stops()
 	if t.order != (order{}) {
 		r.Order = func(s *schedule.State, now time.Time) (bool, error) { return t.takeOrder(wf, s, now) }
 	}

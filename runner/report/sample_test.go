@@ -510,6 +510,7 @@ func verdicts() []schedule.Verdict {
 		{Reason: schedule.Paused, Detail: "paused until 2025-11-21T12:25:00Z: " + noQuota},
 		{Reason: schedule.OnHold, Detail: "WORKFLOW.md is invalid: tracker.kind is missing"},
 		{Reason: schedule.OutOfTime, Detail: "too little time is left before the deadline"},
+		{Reason: schedule.CommandOnly, Detail: "this run only carries out a command"},
 	} {
 		all = append(all, verdict("ABC-1", "", "", "", why.Reason, why.Detail))
 	}

@@ -44,7 +44,7 @@ func Stand(plan []schedule.Verdict, id tracker.ID, slots int, active []string) S
 // competes holds the reasons for which an issue that may be started waits for its turn.
 var competes = map[schedule.Reason]bool{
 	schedule.NoSlots: true, schedule.NoStateSlots: true, schedule.BatchSpent: true, schedule.TickBudget: true, schedule.DayBudget: true,
-	schedule.Paused: true, schedule.OnHold: true, schedule.OutOfTime: true,
+	schedule.Paused: true, schedule.OnHold: true, schedule.OutOfTime: true, schedule.CommandOnly: true,
 }
 
 // Within returns the view with the place of the issue in the plan.
@@ -180,6 +180,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.Paused:          "Fix the cause. One session tries first after the pause, when the key, login or codex settings change, or after: ",
 	schedule.OnHold:          "Fix that, then try again: nothing starts before.",
 	schedule.OutOfTime:       "It has its turn in the next tick; the deadline is the limit.",
+	schedule.CommandOnly:     "It has its turn in the next run.",
 	schedule.Changed:         "It is looked at as a new issue in the same tick.",
 	schedule.Commanded:       "It has its turn as soon as a slot is free.",
 	schedule.Unanswered:      "It has its turn as soon as a slot is free.",

@@ -35,6 +35,7 @@ const (
 	Paused          Reason = "paused"           // a systemic failure keeps sessions from starting
 	OnHold          Reason = "on_hold"          // the workflow or the tracker cannot be read
 	OutOfTime       Reason = "out_of_time"      // the deadline is too near
+	CommandOnly     Reason = "command_only"     // the run carries out a command and starts nothing
 	Changed         Reason = "changed"          // somebody changed the issue
 	Unanswered      Reason = "unanswered"       // people or checks said something about it
 	RoundsSpent     Reason = "rounds_spent"     // feedback.max_rounds or feedback.max_check_rounds is spent
