@@ -304,7 +304,7 @@ func (l *loop) policy() schedule.Policy {
 	p.Setup, p.Salt = l.setup, l.salt
 	p.Delivers = l.delivers()
 	if l.MaxIssues > 0 {
-		p.MaxPerTick = min(p.MaxPerTick, l.MaxIssues)
+		p.MaxPerTick = min(p.PerTick(), l.MaxIssues)
 	}
 	return p
 }

@@ -21,7 +21,7 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
 	if err := prompt.Check(wf.Prompt, wf.PromptLine); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
-	if most := wf.Settings.Policy.MaxPerTick; t.maxIssues > most {
+	if most := wf.Settings.Policy.PerTick(); t.maxIssues > most {
 		return fmt.Errorf("%w: %s %d is more than the %d that agent.max_issues_per_tick of %s allows: lower the one or raise the other",
 			errUsage, t.option("max-issues"), t.maxIssues, most, filepath.Base(wf.Path))
 	}

@@ -165,7 +165,7 @@ func modelEligible(f fixture, issue candidate, started []tracker.Issue) bool {
 	if f.state.Pause.Why != "" {
 		slots = min(slots, 1) // one session checks whether the failure is over
 	}
-	if startsForbidden(f) || running >= slots || f.state.Tick.Sessions+len(started) >= f.policy.MaxPerTick {
+	if startsForbidden(f) || running >= slots || f.state.Tick.Sessions+len(started) >= f.policy.PerTick() {
 		return false
 	}
 	for state, limit := range f.policy.MaxPerState {

@@ -143,7 +143,7 @@ type planner struct {
 func newPlanner(s *State, snap Snapshot, p Policy, now time.Time, resumed bool) *planner {
 	pl := &planner{
 		state: s, snap: snap, p: p, rules: p.rules(), now: now,
-		limit: p.MaxConcurrent, left: p.MaxPerTick - s.Tick.Sessions,
+		limit: p.MaxConcurrent, left: p.PerTick() - s.Tick.Sessions,
 		perState: map[string]int{}, freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{},
 	}
 	pl.answering = pl.rules.answering(p.HandedOver)
@@ -235,7 +235,7 @@ func (pl *planner) noRoom() Why {
 	case pl.busy >= pl.limit:
 		return Why{NoSlots, "no available orchestrator slots"}
 	case pl.left <= 0:
-		return Why{BatchSpent, fmt.Sprintf("this tick has started its %d sessions", pl.p.MaxPerTick)}
+		return Why{BatchSpent, fmt.Sprintf("this tick has started its %d sessions", pl.p.PerTick())}
 	}
 	return Why{}
 }

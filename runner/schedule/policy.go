@@ -20,7 +20,7 @@ type Policy struct {
 
 	MaxConcurrent int            // sessions at once
 	MaxPerState   map[string]int // sessions at once per state; keys normalized
-	MaxPerTick    int            // sessions started in one tick
+	MaxPerTick    int            // sessions started in one tick; 0: as many as MaxConcurrent, see PerTick
 
 	MaxBackoff time.Duration // longest wait between two failures
 	Stall      time.Duration // silence in a turn after which a session is stopped; 0 or less: never
@@ -52,6 +52,9 @@ type Budget struct {
 	TokensPerTick  int64
 	TokensPerDay   int64 // a day of UTC
 }
+
+// PerTick returns how many sessions are started in one tick at most.
+func (p Policy) PerTick() int { return cmp.Or(p.MaxPerTick, p.MaxConcurrent) }
 
 const (
 	// continuationDelay is the delay before the session that follows a normal

@@ -68,8 +68,8 @@ func TestADispatchNeverExceedsALimit(t *testing.T) {
 		if len(started) > 0 && busy > f.policy.MaxConcurrent {
 			t.Fatalf("%d sessions at once, at most %d are allowed", busy, f.policy.MaxConcurrent)
 		}
-		if sessions := f.state.Tick.Sessions + len(started); len(started) > 0 && sessions > f.policy.MaxPerTick {
-			t.Fatalf("%d sessions in one tick, at most %d are allowed", sessions, f.policy.MaxPerTick)
+		if sessions := f.state.Tick.Sessions + len(started); len(started) > 0 && sessions > f.policy.PerTick() {
+			t.Fatalf("%d sessions in one tick, at most %d are allowed", sessions, f.policy.PerTick())
 		}
 		for _, issue := range started {
 			state := tracker.NormalState(issue.State)
@@ -145,7 +145,7 @@ func TestNewIssuesStartInOrder(t *testing.T) {
 		want := slices.SortedFunc(slices.Values(f.snap.Candidates), schedule.Compare)
 		want = slices.CompactFunc(want, func(a, b tracker.Issue) bool { return a.ID == b.ID })
 		want = slices.DeleteFunc(want, func(issue tracker.Issue) bool { return !f.policy.IneligibleToStart(issue).None() })
-		fit := max(0, min(f.policy.MaxConcurrent, f.policy.MaxPerTick-f.state.Tick.Sessions, len(want)))
+		fit := max(0, min(f.policy.MaxConcurrent, f.policy.PerTick()-f.state.Tick.Sessions, len(want)))
 		switch {
 		case startsForbidden(f):
 			fit = 0

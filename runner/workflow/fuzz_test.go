@@ -46,7 +46,7 @@ func check(t rapid.TB, content []byte) {
 	if min(s.Poll, s.Workspace.Hooks.Timeout, s.Policy.MaxBackoff, s.Codex.TurnTimeout, s.Codex.ReadTimeout) <= 0 || s.Codex.StallTimeout != s.Policy.Stall {
 		t.Errorf("times %+v", s)
 	}
-	if min(s.MaxTurns, s.Policy.MaxConcurrent, s.Policy.MaxPerTick) <= 0 {
+	if min(s.MaxTurns, s.Policy.MaxConcurrent, s.Policy.PerTick()) <= 0 {
 		t.Errorf("counts %+v", s)
 	}
 	if b := s.Policy.Budget; min(b.Attempts, b.IdleSessions) < 0 || min(b.TokensPerIssue, b.TokensPerTick, b.TokensPerDay) < 0 {

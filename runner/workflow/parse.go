@@ -116,9 +116,6 @@ func (d *decoder) flatten(top *yaml.Node, table []entry) {
 func (d *decoder) applyDerivedDefaults() {
 	s := &d.settings
 	s.Policy.Stall = s.Codex.StallTimeout
-	if s.Policy.MaxPerTick == 0 {
-		s.Policy.MaxPerTick = s.Policy.MaxConcurrent
-	}
 	if s.Workspace.Root == "" {
 		s.Workspace.Root = d.defaultRoot()
 	}

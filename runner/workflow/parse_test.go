@@ -102,7 +102,6 @@ func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
 				ActiveStates:   []string{"Todo", "In Progress"},
 				TerminalStates: []string{"Closed", "Cancelled", "Canceled", "Duplicate", "Done"},
 				MaxConcurrent:  10,
-				MaxPerTick:     10,
 				MaxBackoff:     5 * time.Minute,
 				Stall:          5 * time.Minute,
 				MaxRounds:      5, MaxCheckRounds: 3,

@@ -199,8 +199,8 @@ func TestAnInvalidHookTimeoutFallsBackWithAWarning(t *testing.T) {
 
 func TestIssuesPerTickFollowTheConcurrency(t *testing.T) {
 	t.Parallel()
-	if s := parse(t, "tracker: {kind: file}\nagent: {max_concurrent_agents: 3}", with(nil)).Settings; s.Policy.MaxPerTick != 3 {
-		t.Errorf("%d", s.Policy.MaxPerTick)
+	if s := parse(t, "tracker: {kind: file}\nagent: {max_concurrent_agents: 3}", with(nil)).Settings; s.Policy.PerTick() != 3 {
+		t.Errorf("%d", s.Policy.PerTick())
 	}
 }
 
