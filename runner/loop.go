@@ -27,6 +27,9 @@ const (
 	maxReserve = 10 * time.Second
 	// saveTime bounds the last save of an interrupted run.
 	saveTime = 3 * time.Second
+	// minRound is the least time between the beginnings of two rounds while sessions run:
+	// one round, with its save, serves all sessions that end in this time.
+	minRound = 20 * time.Millisecond
 	// askTime bounds the time of one round for asking whether other runs are
 	// alive.
 	askTime = 30 * time.Second
@@ -68,6 +71,7 @@ type loop struct {
 	startBy   time.Time   // after which nothing starts because of the deadline; zero is never
 	cleaned   bool        // startup cleanup has begun
 	exits     []time.Time // when the last sessions ended
+	rounded   time.Time   // when the last round began
 	replan    bool        // something happened that may change the plan
 	tick      report.Tick
 }
@@ -159,8 +163,11 @@ func (l *loop) run(ctx context.Context) error {
 	}()
 	l.replan = true
 	for {
+		if l.replan {
+			l.gather(ctx)
+		}
 		if l.replan && ctx.Err() == nil {
-			l.replan = false
+			l.replan, l.rounded = false, time.Now()
 			if err := l.reconcile(ctx); err != nil && ctx.Err() == nil { // otherwise the interruption caused the error
 				return l.stopAll(ctx, schedule.Interrupted, err)
 			}
@@ -213,6 +220,23 @@ func (l *loop) drain() {
 		case m := <-l.inbox:
 			m.applyTo(l)
 		default:
+			return
+		}
+	}
+}
+
+// gather applies messages until minRound has passed since the last round began, or until
+// no session runs.
+func (l *loop) gather(ctx context.Context) {
+	rest := time.NewTimer(time.Until(l.rounded.Add(minRound)))
+	defer rest.Stop()
+	for len(l.workers) > 0 {
+		select {
+		case m := <-l.inbox:
+			m.applyTo(l)
+		case <-rest.C:
+			return
+		case <-ctx.Done():
 			return
 		}
 	}

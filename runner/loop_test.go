@@ -55,6 +55,20 @@ func TestAFreedSlotIsFilledAtOnce(t *testing.T) {
 	})
 }
 
+func TestSessionsThatEndWithinAFewMillisecondsShareOneSave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"), issue("A-4", "Todo"))
+		f.sessions = func(ctx context.Context, job attempt.Job, on func(attempt.Update)) schedule.Outcome {
+			passes(ctx, map[tracker.ID]time.Duration{"A-2": 4, "A-3": 8, "A-4": 1000}[job.Issue.ID]*time.Millisecond)
+			return f.handOver(ctx, job, on)
+		}
+		f.tick(t.Context())
+		if f.store.saves != 4 {
+			t.Errorf("%d saves, want one for the claims, one for A-1, one for A-2 and A-3, and one for A-4", f.store.saves)
+		}
+	})
+}
+
 func TestAnUrgentIssueThatAppearsWhileAllSlotsAreTakenStartsFirst(t *testing.T) {
 	for _, once := range []bool{true, false} {
 		t.Run(fmt.Sprintf("once=%v", once), func(t *testing.T) {
