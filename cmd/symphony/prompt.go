@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
@@ -22,7 +24,9 @@ func (p *promptCommand) command() *cobra.Command {
 		Short: "Print the prompt that a session on an issue would get now",
 		Long: `Print the prompt that a session on an issue would get now, in a new workspace and a new thread: the template of WORKFLOW.md with the issue, and what the program itself says before and after it, such as the branch, why work was refused, and what was said about it since.
 
-Control characters and secrets are left out.`,
+Control characters and secrets are left out.
+
+The template is Liquid. Its filters: ` + strings.Join(prompt.Filters(), ", ") + ".",
 		Example:           "symphony prompt GH-7\nsymphony --state branch:symphony-state prompt GH-7 # with the state of the Action",
 		Annotations:       ofWorkflow(),
 		Args:              argumentsFrom(1, 2, issueOf("prompt")),

@@ -72,3 +72,10 @@ func TestThePromptThatIsShownIsTheOneThatTheAgentGets(t *testing.T) {
 		t.Errorf("the agent got\n%q\nand this was shown:\n%s", got, shown)
 	}
 }
+
+func TestTheHelpOfPromptListsTheFilters(t *testing.T) {
+	t.Parallel()
+	if text := oneSpaced(emptyProject(t).ok("prompt", "--help").stdout); !strings.Contains(text, "Its filters: abs, append, ") || !strings.Contains(text, "url_encode, where.") {
+		t.Error(text)
+	}
+}

@@ -99,7 +99,7 @@ func (c *checker) output(tok parser.Token) string {
 func (c *checker) expression(tok parser.Token) *expression {
 	before, _, _ := strings.Cut(tok.Source, tok.Args)
 	return &expression{
-		checker: c, args: tok.Args, lex: tokenize(tok.Args),
+		checker: c, tag: tok.Name, args: tok.Args, lex: tokenize(tok.Args),
 		line: tok.SourceLoc.LineNo + strings.Count(before, "\n"),
 	}
 }

@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -23,12 +22,16 @@ const maxNesting = 100
 //	primary    = literal | name | "(" condition ")" | "(" operand ".." operand ")"
 type expression struct {
 	*checker
-	args  string
-	line  int // where args starts
-	lex   []token
-	depth int
-	bad   bool // the grammar does not allow something here
-	edits []edit
+	tag    string // empty for an output
+	args   string
+	line   int // where args starts
+	lex    []token
+	last   token // that next returned
+	depth  int
+	bad    bool  // the grammar does not allow something here
+	wrong  token // the first that the grammar does not allow; empty for the end
+	before token // the one before wrong
+	edits  []edit
 }
 
 // edit replaces args[from:to].
@@ -49,7 +52,15 @@ func (e *expression) next() token {
 	if len(e.lex) > 0 {
 		e.lex = e.lex[1:]
 	}
+	e.last = l
 	return l
+}
+
+// fail records that the grammar does not allow the next token.
+func (e *expression) fail() {
+	if !e.bad {
+		e.bad, e.wrong, e.before = true, e.peek(), e.last
+	}
 }
 
 func (e *expression) accept(texts ...string) bool {
@@ -60,21 +71,32 @@ func (e *expression) accept(texts ...string) bool {
 	return found
 }
 
-func (e *expression) expect(text string) { e.bad = !e.accept(text) || e.bad }
+func (e *expression) expect(text string) {
+	if !e.accept(text) {
+		e.fail()
+	}
+}
 
-// report records a problem with its line, and returns the unknown type, which
-// suppresses follow-up problems.
+// report records a problem with its line, unless the grammar does not allow what came
+// before it. It returns the unknown type, which suppresses follow-up problems.
 func (e *expression) report(at token, format string, a ...any) *typ {
-	line := e.line + strings.Count(e.args[:at.at], "\n")
-	e.problems = append(e.problems, Problem{line, fmt.Sprintf(format, a...), ErrRender})
+	if !e.bad {
+		e.problems = append(e.problems, Problem{e.lineOf(at), fmt.Sprintf(format, a...), ErrRender})
+	}
 	return &typ{kind: unknown}
 }
+
+// lineOf returns the line of a token.
+func (e *expression) lineOf(at token) int { return e.line + strings.Count(e.args[:at.at], "\n") }
 
 // done returns args with the edits applied. It records a problem when the grammar does not
 // allow args.
 func (e *expression) done() string {
-	if e.bad || len(e.lex) > 0 {
-		e.wrongSyntax(e.line, "syntax error in %q; write values, filters and comparisons only", e.args)
+	if len(e.lex) > 0 {
+		e.fail()
+	}
+	if e.bad {
+		e.wrongSyntax(e.lineOf(e.wrong), "%s", e.syntaxProblem())
 		return ""
 	}
 	slices.SortStableFunc(e.edits, func(a, b edit) int { return a.from - b.from })
@@ -131,6 +153,10 @@ func (e *expression) filtered() *typ {
 // filter reads the name and the arguments of a filter, and returns the type of
 // its result for input.
 func (e *expression) filter(input *typ) *typ {
+	if name := e.peek(); !name.isName() && !name.isKeyword() {
+		e.fail()
+		return &typ{kind: unknown}
+	}
 	call := call{at: e.next(), input: input}
 	name, more := strings.CutSuffix(call.at.text, ":")
 	for ; more; more = e.accept(",") {
@@ -147,14 +173,14 @@ func (e *expression) filter(input *typ) *typ {
 	}
 	f, known := signatures[name]
 	if !known {
-		return e.report(call.at, "unknown filter %q; %s", name, suggestion(name, "", slices.Sorted(maps.Keys(signatures))))
+		return e.report(call.at, "unknown filter %q; %s", name, filterAdvice(name))
 	}
 	return e.apply(name, f, call)
 }
 
 func (e *expression) operand() *typ {
 	if e.depth++; e.depth > maxNesting {
-		e.bad = true
+		e.fail()
 		return plain
 	}
 	defer func() { e.depth-- }()
@@ -177,7 +203,11 @@ func (e *expression) operand() *typ {
 }
 
 func (e *expression) primary() *typ {
-	l := e.next()
+	l := e.peek()
+	if !l.isValue() || l.text == "not" && e.lookup(l.text) == nil {
+		e.fail()
+	}
+	e.next()
 	switch {
 	case l.text == "(":
 		s := e.condition()
@@ -190,7 +220,6 @@ func (e *expression) primary() *typ {
 	case l.isString(), l.isNumber(), l.text == "true", l.text == "false", l.text == "nil":
 		return plain
 	case !l.isName():
-		e.bad = true
 		return plain
 	}
 	if s := e.lookup(l.text); s != nil {

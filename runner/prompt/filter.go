@@ -1,6 +1,12 @@
 package prompt
 
-import "slices"
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
 
 // signature describes the input and the result of a filter of the engine. The
 // engine converts any value into any other, and prints a list used as text in
@@ -92,6 +98,18 @@ var signatures = map[string]signature{
 	"upcase":         {takes: aValue},
 	"url_decode":     {takes: aValue},
 	"url_encode":     {takes: aValue},
+}
+
+// Filters returns the names of all filters, sorted.
+func Filters() []string { return slices.Sorted(maps.Keys(signatures)) }
+
+// filterAdvice returns what to do about an unknown filter.
+func filterAdvice(name string) string {
+	const list = "`symphony prompt --help` lists all filters"
+	if near := tracker.Nearest(name, Filters()); near != "" {
+		return fmt.Sprintf("did you mean %q? %s", near, list)
+	}
+	return list
 }
 
 // call is one use of a filter.

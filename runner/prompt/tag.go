@@ -20,7 +20,7 @@ func (c *checker) tag(tok parser.Token) string {
 	e := c.expression(tok)
 	if takesNoArguments(tok.Name) && tok.Args != "" {
 		c.wrongSyntax(e.line, "{%% %s %%} takes no arguments; remove %q, or write elsif for another condition", tok.Name, tok.Args)
-		e = c.expression(parser.Token{SourceLoc: tok.SourceLoc})
+		e = c.expression(parser.Token{SourceLoc: tok.SourceLoc, Name: tok.Name})
 	}
 	opened := block{tag: tok.Name, line: tok.SourceLoc.LineNo}
 	switch tok.Name {
@@ -104,11 +104,11 @@ func takesNoArguments(tag string) bool {
 // binds reads a name that the template assigns. The names that the program
 // provides cannot be assigned.
 func (e *expression) binds() string {
-	l := e.next()
-	if !l.isName() {
-		e.bad = true
+	if !e.peek().isName() {
+		e.fail()
 		return ""
 	}
+	l := e.next()
 	if _, taken := e.schema[l.text]; taken || l.text == "forloop" {
 		e.report(l, "%q has a meaning already; give the value another name", l.text)
 	}
@@ -128,12 +128,12 @@ func (e *expression) loop() (string, *typ) {
 		s = e.report(at, "%s is %s, and a loop goes over a list or a range", strings.TrimSpace(e.args[at.at:end]), s.kind)
 	}
 	for e.peek().text != "" && !e.bad {
-		switch l := e.next(); l.text {
-		case "reversed":
-		case "limit:", "offset:", "cols:":
+		switch {
+		case e.accept("reversed"):
+		case e.accept("limit:", "offset:", "cols:"):
 			e.operand()
 		default:
-			e.bad = true
+			e.fail()
 		}
 	}
 	if s.elem == nil {

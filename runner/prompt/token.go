@@ -115,6 +115,9 @@ func (l token) isName() bool {
 	return (first == '_' || unicode.IsLetter(first)) && !l.isKeyword()
 }
 
+// isValue reports whether a value can begin with the token.
+func (l token) isValue() bool { return l.text == "(" || l.isString() || l.isNumber() || l.isName() }
+
 func (l token) isProperty() bool { return len(l.text) > 1 && l.text[0] == '.' && l.text != ".." }
 
 func (l token) isString() bool { return len(l.text) > 1 && strings.ContainsAny(l.text[:1], `"'`) }
