@@ -34,18 +34,49 @@ func (e Env) neverPassed(name string) bool {
 }
 
 // Missing returns a warning for each of the names that children will not see although
-// WORKFLOW.md lists it under key: the variable is never passed on, or not set.
+// WORKFLOW.md lists it under key.
 func (e Env) Missing(key string, names []string) []string {
 	var warnings []string
 	for _, name := range names {
-		switch {
-		case e.neverPassed(name):
-			warnings = append(warnings, fmt.Sprintf("%s names %s, which is never passed on: remove it, or give what it holds a name of its own, such as REPO_TOKEN for a token", key, name))
-		case e.get(name) == "":
-			warnings = append(warnings, fmt.Sprintf("%s names %s, which is not set or empty: set it, or remove it from the list", key, name))
+		if text := e.missing(key, name); text != "" {
+			warnings = append(warnings, text)
 		}
 	}
 	return warnings
+}
+
+// MissingInSandbox returns a warning for each variable of hooks.env that hooks in the
+// sandbox will not see: there they see no more than the agent, whose variables are those of
+// codex.env.
+func (e Env) MissingInSandbox(hooks, agent []string) []string {
+	var warnings []string
+	for _, name := range hooks {
+		text := e.missing("hooks.env", name)
+		if text == "" && !isAlwaysPassed(name) && !slices.Contains(agent, name) {
+			text = fmt.Sprintf("hooks.env names %s, which hooks will not see: they run in the agent's sandbox, and codex.env does not name it; add it to codex.env, so that the agent sees it too, or remove it from hooks.env", name)
+		}
+		if text != "" {
+			warnings = append(warnings, text)
+		}
+	}
+	return warnings
+}
+
+// missing returns why no child will see a variable that WORKFLOW.md lists under key, and
+// what to do; "" if children will see it.
+func (e Env) missing(key, name string) string {
+	switch {
+	case e.neverPassed(name):
+		return fmt.Sprintf("%s names %s, which is never passed on: remove it, or give what it holds a name of its own, such as REPO_TOKEN for a token", key, name)
+	case e.get(name) == "":
+		return fmt.Sprintf("%s names %s, which is not set or empty: set it where symphony runs, or remove it from the list", key, name)
+	}
+	return ""
+}
+
+// isAlwaysPassed reports whether every child sees a variable.
+func isAlwaysPassed(name string) bool {
+	return slices.Contains(alwaysPassed, name) || strings.HasPrefix(name, "LC_")
 }
 
 // forChild returns the environment of a child: the variables that are always passed
@@ -55,7 +86,7 @@ func (e Env) forChild(extra []string) []string {
 	var env []string
 	for _, entry := range e.Parent {
 		name, _, _ := strings.Cut(entry, "=")
-		if slices.Contains(alwaysPassed, name) || strings.HasPrefix(name, "LC_") || slices.Contains(extra, name) {
+		if isAlwaysPassed(name) || slices.Contains(extra, name) {
 			env = append(env, entry)
 		}
 	}

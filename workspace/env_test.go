@@ -82,3 +82,18 @@ func TestTheReadmeOfWorkflowsNamesWhatHooksSee(t *testing.T) {
 		}
 	}
 }
+
+func TestEachVariableThatHooksDoNotSeeIsWarnedOfOnce(t *testing.T) {
+	t.Parallel()
+	env := Env{Parent: []string{"HOME=/home/x", "OTHER=1", "SHOP=1", "BOTH=1"}, Deny: []string{"SHOP"}}
+	names := []string{"HOME", "SHOP", "UNSET", "OTHER", "BOTH"}
+	const never = "hooks.env names SHOP, which is never passed on: remove it, or give what it holds a name of its own, such as REPO_TOKEN for a token"
+	const unset = "hooks.env names UNSET, which is not set or empty: set it where symphony runs, or remove it from the list"
+	const alone = "hooks.env names OTHER, which hooks will not see: they run in the agent's sandbox, and codex.env does not name it; add it to codex.env, so that the agent sees it too, or remove it from hooks.env"
+	if diff := cmp.Diff([]string{never, unset, alone}, env.MissingInSandbox(names, []string{"BOTH"})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{never, unset}, env.Missing("hooks.env", names)); diff != "" {
+		t.Error(diff)
+	}
+}

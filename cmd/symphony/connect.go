@@ -87,9 +87,17 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 		publisher = repository.Publisher
 	}
 	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Discussion: a.discussion(wf, adapter, publisher), Warnings: slices.Concat(
-		env.Missing("hooks.env", wf.Settings.Workspace.Hooks.Env),
+		missingInHooks(env, wf.Settings),
 		env.Missing("codex.env", wf.Settings.Codex.Env),
 	)}, nil
+}
+
+// missingInHooks returns a warning for each variable of hooks.env that hooks will not see.
+func missingInHooks(env workspace.Env, s workflow.Settings) []string {
+	if s.SandboxHooks {
+		return env.MissingInSandbox(s.Workspace.Hooks.Env, s.Codex.Env)
+	}
+	return env.Missing("hooks.env", s.Workspace.Hooks.Env)
 }
 
 // childEnv returns what the children of a workflow may see of the environment.

@@ -139,11 +139,11 @@ func (v *validateCommand) checkVariables(found *validation, in workflow.Inspecti
 	env := v.childEnv(in.Workflow)
 	s := in.Workflow.Settings
 	for _, list := range []struct {
-		key   string
-		names []string
-	}{{"hooks.env", s.Workspace.Hooks.Env}, {"codex.env", s.Codex.Env}} {
+		key     string
+		missing []string
+	}{{"hooks.env", missingInHooks(env, s)}, {"codex.env", env.Missing("codex.env", s.Codex.Env)}} {
 		line, column := in.Place(list.key)
-		for _, text := range env.Missing(list.key, list.names) {
+		for _, text := range list.missing {
 			found.add(finding{Check: "workflow", Severity: warning, place: place{found.Workflow, line, column}, Key: list.key, Message: text})
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -252,27 +251,15 @@ func (d *decoder) checkSubmodules() {
 func (d *decoder) checkHooks() {
 	s := &d.settings
 	hooks := s.Workspace.Hooks
-	const outside = "outside the sandbox, in a folder where an agent has worked: what it left there could use their rights; "
+	const outside = "outside the sandbox, in a folder where an agent has worked, and files that it left there could act with their rights; "
 	v, written := d.written["hooks.sandboxed"]
 	if !written {
 		s.SandboxHooks = true
 	}
 	if _, isBool := v.raw.(bool); isBool && !s.SandboxHooks && !s.TrustHooks {
-		d.reject(v, "hooks would run "+outside+"remove the key, or write hooks.trusted: true as well if they can stand that")
+		d.reject(v, "hooks would run "+outside+"remove the key, or write hooks.trusted: true as well if they are safe there")
 	}
 	if v, written := d.written["hooks.before_remove"]; written && hooks.BeforeRemove != "" && !s.TrustHooks {
-		d.add(Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "can only run " + outside + "remove the hook, or write hooks.trusted: true if it can stand that"})
-	}
-	if !s.SandboxHooks {
-		return
-	}
-	var unseen []string
-	for _, name := range hooks.Env {
-		if !slices.Contains(s.Codex.Env, name) {
-			unseen = append(unseen, name)
-		}
-	}
-	if len(unseen) > 0 {
-		d.warn(d.written["hooks.env"], "hooks will not see %s: they run in the sandbox, where they see what both hooks.env and codex.env name; add it to codex.env, which shows it to the agent too, or remove it from hooks.env", strings.Join(unseen, ", "))
+		d.add(Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "can only run " + outside + "remove the hook, or write hooks.trusted: true if it is safe there"})
 	}
 }

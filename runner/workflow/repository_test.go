@@ -246,9 +246,9 @@ func TestSubmodulesAreForHooksInTheSandbox(t *testing.T) {
 
 func TestHooksRunOutsideTheSandboxOnlyIfTheyAreTrusted(t *testing.T) {
 	t.Parallel()
-	const outside = "outside the sandbox, in a folder where an agent has worked: what it left there could use their rights; "
-	wantProblem(t, "repository: {url: .}\nhooks: {sandboxed: false}", "line 4: hooks.sandboxed is false: hooks would run "+outside+"remove the key, or write hooks.trusted: true as well if they can stand that")
-	wantProblem(t, "repository: {url: .}\nhooks: {before_remove: x}", "line 4: hooks.before_remove: can only run "+outside+"remove the hook, or write hooks.trusted: true if it can stand that")
+	const outside = "outside the sandbox, in a folder where an agent has worked, and files that it left there could act with their rights; "
+	wantProblem(t, "repository: {url: .}\nhooks: {sandboxed: false}", "line 4: hooks.sandboxed is false: hooks would run "+outside+"remove the key, or write hooks.trusted: true as well if they are safe there")
+	wantProblem(t, "repository: {url: .}\nhooks: {before_remove: x}", "line 4: hooks.before_remove: can only run "+outside+"remove the hook, or write hooks.trusted: true if it is safe there")
 	wantProblem(t, "repository: {url: .}\nhooks: {sandboxed: nope}", `line 4: hooks.sandboxed is "nope": must be true or false`)
 	wantProblem(t, "hooks: {sandboxed: true}", "line 3: hooks.sandboxed is true: hooks run in the sandbox only if the program brings the files: write the section repository, or remove the key")
 	for front, sandboxed := range map[string]bool{
@@ -260,21 +260,6 @@ func TestHooksRunOutsideTheSandboxOnlyIfTheyAreTrusted(t *testing.T) {
 	} {
 		if s := settings(t, front, with(nil)); s.SandboxHooks != sandboxed {
 			t.Errorf("%s: in the sandbox %v", front, s.SandboxHooks)
-		}
-	}
-}
-
-func TestVariablesThatHooksInTheSandboxWillNotSeeAreWarnedOf(t *testing.T) {
-	t.Parallel()
-	const warning = "hooks will not see A, C: they run in the sandbox, where they see what both hooks.env and codex.env name; add it to codex.env, which shows it to the agent too, or remove it from hooks.env"
-	for front, want := range map[string][]string{
-		"repository: {url: .}\nhooks: {env: [A, B, C]}\ncodex: {env: [B]}":                                  {warning},
-		"repository: {url: .}\nhooks: {env: [B]}\ncodex: {env: [B, C]}":                                     nil,
-		"repository: {url: .}\nhooks: {env: [A, B, C], sandboxed: false, trusted: true}\ncodex: {env: [B]}": nil,
-		"hooks: {env: [A, B, C]}\ncodex: {env: [B]}":                                                        nil,
-	} {
-		if diff := cmp.Diff(want, parse(t, "tracker: {kind: file}\n"+strings.ReplaceAll(front, "{url: .}", "{url: .}\ndelivery: {kind: none}"), with(nil)).Warnings); diff != "" {
-			t.Errorf("%s\n%s", front, diff)
 		}
 	}
 }
