@@ -225,8 +225,8 @@ func TestARemoteThatCannotBeUsedIsOneSentenceAndACategory(t *testing.T) {
 		kind error
 		says string
 	}{
-		"empty":             {"empty.git", "", ErrEmpty, "push a first commit"},
-		"empty with base":   {"empty.git", "main", ErrEmpty, "push a first commit"},
+		"empty":             {"empty.git", "", ErrEmpty, "it has no commit yet; commit its first files there, or push them to it"},
+		"empty with base":   {"empty.git", "main", ErrEmpty, "it has no commit yet; commit its first files there, or push them to it"},
 		"no such base":      {"origin.git", "develop", ErrNoBase, `no branch "develop"; set repository.base to one that it has: main`},
 		"no default":        {"headless.git", "", ErrNoBase, "set repository.base"},
 		"missing":           {"missing.git", "", ErrNotFound, "not the top of a git repository; correct repository.url"},

@@ -98,6 +98,8 @@ func (s *Store) noBase(ctx context.Context, base Branch) error {
 	switch {
 	case err != nil:
 		return err
+	case len(all.refs) == 0 && s.remote.Folder() != "":
+		return fmt.Errorf("fetch %s: %w: it has no commit yet; commit its first files there, or push them to it, or correct repository.url", s.remote, ErrEmpty)
 	case len(all.refs) == 0:
 		return fmt.Errorf("fetch %s: %w: it has no branch yet; push a first commit to it, or correct repository.url", s.remote, ErrEmpty)
 	case base.IsZero():
