@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -58,10 +59,19 @@ func (a *app) printItem(lead, text string) { printItem(a.stdout, lead, a.redacto
 // terminal wrapped to its width.
 func printItem(w io.Writer, lead, text string) {
 	if columns, ok := terminalWidth(w); ok {
-		_, _ = io.WriteString(w, report.Wrapped(lead, text, columns))
+		_, _ = io.WriteString(w, wrapItem(lead, text, columns))
 		return
 	}
 	fmt.Fprintln(w, lead+text)
+}
+
+// wrapItem returns an entry of a list, wrapped to a width. A lead that would take more than
+// a third of it has a line of its own.
+func wrapItem(lead, text string, columns int) string {
+	if 3*utf8.RuneCountInString(lead) <= columns {
+		return report.Wrapped(lead, text, columns)
+	}
+	return strings.TrimRight(lead, " ") + "\n" + report.Wrapped("  ", text, columns)
 }
 
 // width returns the width of the terminal that w writes to, or wide when it is none.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
@@ -104,5 +106,18 @@ func TestValidateOnlyReads(t *testing.T) {
 	}
 	if reads < 3 {
 		t.Errorf("%d requests: %q", reads, g.Log()[before:])
+	}
+}
+
+func TestALineOfValidateCanBeReadOnANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	const lead, text = "problem   prompt      ", "WORKFLOW.md:4: template_parse_error: {% if %} has no condition"
+	for columns, want := range map[int]string{
+		80: "problem   prompt      WORKFLOW.md:4: template_parse_error: {% if %} has no\n                      condition\n",
+		40: "problem   prompt\n  WORKFLOW.md:4: template_parse_error:\n  {% if %} has no condition\n",
+	} {
+		if diff := cmp.Diff(want, wrapItem(lead, text, columns)); diff != "" {
+			t.Errorf("%d columns (-want +got):\n%s", columns, diff)
+		}
 	}
 }

@@ -144,7 +144,7 @@ func syntaxProblem(front []byte, err error) Problem {
 		return p
 	}
 	if len(lines) > maxExactLines || len(front) > maxExactBytes {
-		p.Reason = fmt.Sprintf("near here, %s; correct the YAML here or below", text)
+		p.Reason = "near here or below, " + yamlProblem(text)
 		return p
 	}
 	for good := len(lines) - 1; good >= 0; good-- {
@@ -155,9 +155,30 @@ func syntaxProblem(front []byte, err error) Problem {
 			break
 		}
 	}
-	p.Reason = text + "; correct the YAML"
+	p.Reason = yamlProblem(text)
 	if broken := lines[p.Line-1]; bytes.HasPrefix(bytes.TrimLeft(broken, " "), []byte("\t")) {
 		p.Reason = "a tab indents the line; write spaces"
 	}
 	return p
+}
+
+// yamlProblems says in plain words what the parser means, and what to do.
+var yamlProblems = []struct{ parser, plain string }{
+	{"mapping values are not allowed", "a colon is not expected; indent the line like its neighbours, or put a text that has a colon in quotes"},
+	{"cannot start any token", "a value begins with a character that has a meaning in YAML; put the value in quotes"},
+	{"did not find expected ',' or ']'", "the list that begins with [ lacks a comma or its ]; add it"},
+	{"did not find expected ',' or '}'", "the map that begins with { lacks a comma or its }; add it"},
+	{"did not find expected key", "the line does not continue the block above it; indent it like its neighbours, and write nothing after a closing quote"},
+	{"could not find expected ':'", "a key has no colon; write NAME: VALUE"},
+	{"unexpected end of stream", "a text in quotes has no end; close the quotes"},
+}
+
+// yamlProblem returns what is wrong with YAML that the parser does not understand.
+func yamlProblem(text string) string {
+	for _, known := range yamlProblems {
+		if strings.Contains(text, known.parser) {
+			return known.plain
+		}
+	}
+	return text + "; correct the YAML"
 }

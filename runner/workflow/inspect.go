@@ -53,7 +53,7 @@ func Inspect(path string, content []byte, env Env) Inspection {
 		in.Problems = Problems{*broken}
 		return in
 	}
-	in.HasPrompt = true
+	in.HasPrompt, d.noFront = true, parts.front == nil
 	in.Workflow.Prompt, in.Workflow.PromptLine = string(parts.prompt), parts.line
 	top, syntax := decodeFront(parts.front)
 	d.problems = syntax

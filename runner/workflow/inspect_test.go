@@ -82,12 +82,13 @@ func TestAFileThatCannotBeReadHasOneProblem(t *testing.T) {
 		problem   string
 		hasPrompt bool
 	}{
-		"":                                      {"0:0: tracker.kind: unsupported_tracker_kind: is missing; write one of file, github, linear", true},
+		"":                                      {"0:0: tracker.kind: unsupported_tracker_kind: is missing, because the file has no settings; begin it with them, between two lines of exactly \"---\"", true},
+		"---\n---\n":                            {"0:0: tracker.kind: unsupported_tracker_kind: is missing; write one of file, github, linear", true},
 		strings.Repeat("x", 5<<20):              {"0:0: workflow_parse_error: larger than 1048576 bytes; shorten it", false},
 		"---\na: 1\n---\n\n\xff":                {"5:0: workflow_parse_error: not valid UTF-8; save it as UTF-8", false},
 		"\x7fELF\x01\x01\x00\n\x80":             {"2:0: workflow_parse_error: not valid UTF-8; save it as UTF-8", false},
 		"---\ntracker:\n\tkind: file\n---\nGo.": {"3:0: workflow_parse_error: a tab indents the line; write spaces", true},
-		"---\ntracker:\n  kind: \"file\n---\n":  {"3:0: workflow_parse_error: found unexpected end of stream; correct the YAML", true},
+		"---\ntracker:\n  kind: \"file\n---\n":  {"3:0: workflow_parse_error: a text in quotes has no end; close the quotes", true},
 		"---\ntracker: {kind: file}\n":          {"1:0: workflow_parse_error: the front matter never ends; close it with a line of exactly \"---\"", false},
 		"---\n- tracker\n---\n":                 {"2:0: workflow_front_matter_not_a_map: write settings as `key: value`", true},
 	} {
@@ -95,7 +96,7 @@ func TestAFileThatCannotBeReadHasOneProblem(t *testing.T) {
 		if diff := cmp.Diff([]string{want.problem}, problems); diff != "" || in.HasPrompt != want.hasPrompt {
 			t.Errorf("%.40q: has a prompt: %t\n%s", content, in.HasPrompt, diff)
 		}
-		if in.Sound() && content != "" {
+		if in.Sound() && !strings.Contains(want.problem, "tracker.kind") {
 			t.Errorf("%.40q: the settings count as read", content)
 		}
 	}

@@ -42,6 +42,7 @@ type decoder struct {
 	// repositoryOn says that a section repository or delivery is written, even with
 	// nothing in it.
 	repositoryOn bool
+	noFront      bool // the file has no front matter
 	repository   Repository
 }
 
@@ -92,7 +93,7 @@ func (d *decoder) flatten(top *yaml.Node, table []entry) {
 	}
 	d.written = make(map[string]value)
 	note := func(v value) {
-		d.unknown = append(d.unknown, Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "is unknown and ignored" + suggestion(v.key, table)})
+		d.unknown = append(d.unknown, Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "is unknown and ignored" + d.suggestion(v.key, table)})
 	}
 	for _, section := range d.entries(value{node: top}) {
 		if section.key == schemaKey {

@@ -25,6 +25,9 @@ func (d *decoder) decodeTracker() {
 			p.Reason = "is missing; write one of "
 		}
 		p.Reason += strings.Join(kindNames(d.env.Trackers), ", ")
+		if d.noFront {
+			p.Reason = `is missing, because the file has no settings; begin it with them, between two lines of exactly "---"`
+		}
 		d.add(p)
 		return
 	}

@@ -32,7 +32,7 @@ func describeUnknown(unknown []Problem) string {
 // suggestion returns the known key or section nearest to an unknown name as a hint,
 // or nothing if none is near. The right key in the wrong section is near, and so is
 // a setting of the adapter outside tracker.provider.
-func suggestion(name string, table []entry) string {
+func (d *decoder) suggestion(name string, table []entry) string {
 	if len(name) > 64 {
 		return ""
 	}
@@ -45,6 +45,9 @@ func suggestion(name string, table []entry) string {
 	section, key, dotted := strings.Cut(name, ".")
 	if !dotted {
 		key = section
+	}
+	if section == "tracker" && dotted && d.isSetting(key) {
+		return fmt.Sprintf("; did you mean tracker.provider.%s?", key)
 	}
 	for _, e := range table {
 		knownSection, knownKey, _ := strings.Cut(e.Name, ".")
@@ -65,6 +68,13 @@ func suggestion(name string, table []entry) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s?", best)
+}
+
+// isSetting reports whether a kind of tracker has a setting of this name.
+func (d *decoder) isSetting(name string) bool {
+	return slices.ContainsFunc(d.env.Trackers, func(kind tracker.Kind) bool {
+		return slices.ContainsFunc(kind.New().Settings(), func(s tracker.Setting) bool { return s.Name == name })
+	})
 }
 
 // knownTokenShapes returns a redactor that finds tokens of well-known services.

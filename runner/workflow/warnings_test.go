@@ -13,7 +13,7 @@ import (
 func TestUnknownKeysAreOneWarningThatNamesTheNearestKnownOnes(t *testing.T) {
 	t.Parallel()
 	wf := parse(t, `
-tracker: {kind: file, repo: a/b, requird_labels: [], provider: {path: x}}
+tracker: {kind: file, repo: a/b, requird_labels: [], path: y, provider: {path: x}}
 agent: {max_turn: 3, 7: x, max_concurrent_agents_by_state: {nonsense: 1}}
 codex: {efort: high, max_turns: 3}
 poling: {interval_ms: 1}
@@ -30,6 +30,7 @@ zebra: null
 		", max_issues_per_tick (did you mean agent.max_issues_per_tick?)" +
 		", poling (did you mean polling?)" +
 		", polling.interval (did you mean polling.interval_ms?)" +
+		", tracker.path (did you mean tracker.provider.path?)" +
 		", tracker.repo (did you mean tracker.provider.repo?)" +
 		", tracker.requird_labels (did you mean tracker.required_labels?)" +
 		", zebra"}
