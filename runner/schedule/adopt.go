@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -50,11 +49,13 @@ const (
 	Unknown OwnerStatus = iota
 	Alive
 	Dead
+	Unstarted // dead, and it never began: a shard whose job was not started
 )
 
 // Adopt takes over the claims of dead owners: each becomes a retry that is due at
 // once (SPEC §7.4), and a failure of its issue, so that an issue that kills its
-// run cannot do so forever. An owner that the map does not hold is [Unknown].
+// run cannot do so forever. A claim of an owner that never began is no failure: see
+// [State.Unstart]. An owner that the map does not hold is [Unknown].
 // Adopt returns the claims it took over.
 func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Claim {
 	var adopted []Claim
@@ -66,31 +67,41 @@ func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Cl
 		switch lives[c.Owner] {
 		case Alive:
 			continue
+		case Unstarted:
+			adopted = append(adopted, s.Unstart(c.Owner, now)...)
+			continue
 		case Unknown:
 			if now.Before(c.Lease) {
 				continue
 			}
 		}
-		why := "the run that worked on it ended without releasing its claim"
-		if c.Owner.Run != "" {
-			why = fmt.Sprintf("run %s ended without releasing its claim", c.Owner.Run)
+		owner := c.Owner
+		c = s.abandon(c, owner.Name()+" ended without releasing its claim", p, now)
+		if owner.Shard > 0 {
+			s.noteLost(c) // other owners save the state before they push
 		}
-		c.Content = "" // the session may have edited the issue
-		next := c.failed(why, p, now, time.Time{})
-		if c.StopReason.parks() {
-			next = parked(Why{c.StopReason, c.Why})
-		}
-		talk := s.conversation(id, now)
-		talk.end(Outcome{Class: IssueFailed}, c.StopReason, next.Phase)
-		s.converse(id, talk)
-		c.setPhase(next.Phase, next.Why.String(), now)
-		if next.Phase == Waiting {
-			c.Due = now
-		}
-		s.Claims[id] = c
 		adopted = append(adopted, c)
 	}
+	s.forgetReserves(now)
 	return adopted
+}
+
+// abandon ends the session of a claim whose owner has ended without it.
+func (s *State) abandon(c Claim, why string, p Policy, now time.Time) Claim {
+	c.Content = "" // the session may have edited the issue
+	next := c.failed(why, p, now, time.Time{})
+	if c.StopReason.parks() {
+		next = parked(Why{c.StopReason, c.Why})
+	}
+	talk := s.conversation(c.ID, now)
+	talk.end(Outcome{Class: IssueFailed}, c.StopReason, next.Phase)
+	s.converse(c.ID, talk)
+	c.setPhase(next.Phase, next.Why.String(), now)
+	if next.Phase == Waiting {
+		c.Due = now
+	}
+	s.Claims[c.ID] = c
+	return c
 }
 
 // Requeue makes a claim of this run, whose session was never started, due again

@@ -20,9 +20,14 @@ func (s *State) Apply(d Decision, now time.Time) {
 		}
 		c.observe(d.Issue)
 		c.setPhase(Running, "", now)
-		c.Owner, c.Lease = s.Self, now.Add(leaseTime)
 		c.Sessions++
 		c.Feedback = d.Answers
+		if d.Owner != (Owner{}) { // it starts the session, and is given the feedback then
+			c.Owner, c.Lease = d.Owner, now.Add(d.Lease)
+			s.reserve(d, now)
+			break
+		}
+		c.Owner, c.Lease = s.Self, now.Add(leaseTime)
 		if d.Feedback.Round == RoundSaid {
 			c.Idle = 0 // there is something to do again
 		}

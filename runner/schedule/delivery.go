@@ -22,6 +22,9 @@ type Delivery struct {
 	URL        string    // of the pull request, or the path of a patch; empty for none
 	At         time.Time // of the latest push
 	Refused    string    // why the latest work was not published; empty if it was
+	// Lost says that a shard without a result worked on the issue since: it may have
+	// pushed to the branch, so Head and Pushing may be older than what is there.
+	Lost bool
 }
 
 // Deliver replaces the delivery of an issue; a zero one removes it. If there are too
@@ -93,4 +96,11 @@ func (s *State) noteDelivery(id tracker.ID, identifier string, o Outcome) {
 	}
 	d.Refused = o.Refused
 	s.Deliver(id, d)
+}
+
+// noteLost stores that a session of which no result is known may have pushed.
+func (s *State) noteLost(c Claim) {
+	d := s.Deliveries[c.ID]
+	d.Identifier, d.Lost = c.Identifier, true
+	s.Deliver(c.ID, d)
 }

@@ -61,7 +61,11 @@ func (f fixture) latest(id tracker.ID) tracker.Issue {
 // dump returns the whole fixture as text, to compare it later.
 func (f fixture) dump(t rapid.TB) string {
 	t.Helper()
-	text, err := json.Marshal([]any{f.state, f.snap, f.policy, f.now})
+	state := struct {
+		*schedule.State
+		Open string // the keys of the map are no texts
+	}{f.state, fmt.Sprint(f.state.Open)}
+	text, err := json.Marshal([]any{state, f.snap, f.policy, f.now})
 	if err != nil {
 		t.Fatal(err)
 	}

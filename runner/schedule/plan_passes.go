@@ -18,7 +18,7 @@ func (pl *planner) reconcile(c Claim) {
 	}
 	pl.occupy(issue.State)
 	if c.Phase == Stopping || c.Owner != pl.state.Self {
-		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it")})
+		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it"+c.Owner.where())})
 		return
 	}
 	f, _ := pl.feedback(c.ID)

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 )
 
@@ -49,20 +50,27 @@ func (s Spent) Plus(other Spent) Spent {
 	}
 }
 
-// today returns the entry of the day of now. It adds the entry if it is missing,
-// and then drops the oldest if there are too many.
-func (s *State) today(now time.Time) *Day {
-	date := now.UTC().Format(time.DateOnly)
-	for i := range s.Days {
-		if s.Days[i].Date == date {
-			return &s.Days[i]
+// today returns the entry of the day of now.
+func (s *State) today(now time.Time) *Day { return s.day(now.UTC().Format(time.DateOnly)) }
+
+// day returns the entry of a day. It adds the entry if it is missing, and then drops the
+// oldest if there are too many; an entry that is older than all that are kept counts for
+// nothing.
+func (s *State) day(date string) *Day {
+	at := 0
+	for ; at < len(s.Days) && s.Days[at].Date <= date; at++ {
+		if s.Days[at].Date == date {
+			return &s.Days[at]
 		}
 	}
-	s.Days = append(s.Days, Day{Date: date})
-	if extra := len(s.Days) - maxDays; extra > 0 {
-		s.Days = append(s.Days[:0], s.Days[extra:]...)
+	if at == 0 && len(s.Days) >= maxDays {
+		return &Day{Date: date}
 	}
-	return &s.Days[len(s.Days)-1]
+	s.Days = slices.Insert(slices.Clone(s.Days), at, Day{Date: date})
+	if extra := len(s.Days) - maxDays; extra > 0 {
+		s.Days, at = s.Days[extra:], at-extra
+	}
+	return &s.Days[at]
 }
 
 // SpentToday returns what was used on the day of now.
@@ -110,8 +118,18 @@ func (s *State) spentBudget(b Budget, now time.Time) Why {
 	if b.TokensPerTick > 0 && s.Tick.Usage.Total() >= b.TokensPerTick {
 		return Why{TickBudget, "budget.max_tokens_per_tick is spent"}
 	}
-	if b.TokensPerDay > 0 && s.SpentToday(now).Usage.Total() >= b.TokensPerDay {
+	if share := s.Open[s.Self].Tokens; share > 0 && s.Tick.Usage.Total() >= share {
+		return Why{TickBudget, "this shard's share of the token budgets is spent"}
+	}
+	if b.TokensPerDay <= 0 {
+		return Why{}
+	}
+	spent := s.SpentToday(now).Usage.Total()
+	if spent >= b.TokensPerDay {
 		return Why{DayBudget, "budget.max_tokens_per_day is spent until " + nextDay(now).Format(time.RFC3339)}
+	}
+	if reserved, shards := s.reserved(); spent+reserved >= b.TokensPerDay {
+		return Why{DayBudget, "what is left of budget.max_tokens_per_day is reserved for " + plural(shards, "shard") + " of which there is no result yet"}
 	}
 	return Why{}
 }

@@ -27,6 +27,9 @@ type State struct {
 	// Conversations holds what was heard of what people and checks say, by issue: of
 	// those that have a claim or a delivery.
 	Conversations map[tracker.ID]Conversation
+	// Open holds what is reserved for the shards of fleets, by owner, until their results
+	// are counted.
+	Open map[Owner]Reserve
 
 	Self Owner // the current run; not stored
 	// Completed lists the issues of which a session ended normally in this run
@@ -52,6 +55,7 @@ func (s *State) Clone() *State {
 	c.Claims = maps.Clone(s.Claims)
 	c.Deliveries = maps.Clone(s.Deliveries)
 	c.Conversations = maps.Clone(s.Conversations) // marks are replaced, never changed
+	c.Open = maps.Clone(s.Open)                   // the ids are replaced, never changed
 	c.Days = slices.Clone(s.Days)
 	c.Finishing = maps.Clone(s.Finishing)
 	c.History = slices.Clone(s.History)
@@ -124,14 +128,49 @@ func (c *Claim) setPhase(phase Phase, why string, now time.Time) {
 	}
 }
 
-// Owner identifies a run of this program. The zero value is no run.
+// Owner identifies a run of this program, or a shard of a fleet. The zero value is no run.
 type Owner struct {
 	Run     string `json:"run,omitempty"`     // the workflow run's id; empty outside Actions
 	Attempt int    `json:"attempt,omitempty"` // of the workflow run
 	Job     string `json:"job,omitempty"`
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
-	Started int64  `json:"started,omitempty"` // Unix milliseconds: tells two processes of one pid apart
+	Started int64  `json:"started,omitempty"` // Unix milliseconds: tells two processes of one pid apart; of a shard: when its plan was made
+	Shard   int    `json:"shard,omitempty"`   // of a fleet, from 1; 0 for a process that plans and works
+	// Limit is how many seconds after the start of its job a shard has ended its sessions
+	// by itself; 0: not known.
+	Limit int64 `json:"limit,omitempty"`
+}
+
+// Name returns how people are told of the owner: "run 123", "shard 3 of run 123".
+func (o Owner) Name() string {
+	run := "the run that worked on it"
+	if o.Run != "" {
+		run = "run " + o.Run
+	}
+	switch {
+	case o.Shard == 0:
+		return run
+	case o.Run == "":
+		return fmt.Sprintf("shard %d", o.Shard)
+	}
+	return fmt.Sprintf("shard %d of %s", o.Shard, run)
+}
+
+// where says in which shard a session works; it is empty for a process that plans and works.
+func (o Owner) where() string {
+	if o.Shard == 0 {
+		return ""
+	}
+	return " in " + o.Name()
+}
+
+// longestLease returns the end of the longest lease that the owner can have, from now.
+func (o Owner) longestLease() time.Duration {
+	if o.Shard > 0 {
+		return MaxShardTime
+	}
+	return leaseTime
 }
 
 // MaxTrackerWait bounds how long a tracker can ask not to be called: the windows
@@ -171,7 +210,8 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 		c := s.Claims[id]
 		name := orElse(c.Identifier, string(id))
 		bound(name+" is due", &c.Due, p.longestWait(), now.Add(p.MaxBackoff))
-		bound(name+" has a lease until", &c.Lease, leaseTime, now.Add(leaseTime))
+		lease := c.Owner.longestLease()
+		bound(name+" has a lease until", &c.Lease, lease, now.Add(lease))
 		bound(name+" is "+string(c.Phase)+" since", &c.Since, 0, now)
 		bound(name+" was heard of", &c.Heard, 0, now)
 		bound(name+" is in a turn since", &c.TurnSince, 0, now)
@@ -189,6 +229,10 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 			bound(name+" was read", &m.At, 0, now)
 		}
 		s.Conversations[id] = c
+	}
+	for owner, r := range s.Open {
+		bound(owner.Name()+" was planned", &r.Since, 0, now)
+		s.Open[owner] = r
 	}
 	bound("the pause lasts until", &s.Pause.Until, p.longestWait(), now.Add(p.MaxBackoff))
 	bound("the tracker is left alone until", &s.Wait.Until, MaxTrackerWait, now)

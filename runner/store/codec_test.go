@@ -106,6 +106,9 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 	for _, c := range s.Conversations {
 		look(c, c.Heard)
 	}
+	for o, r := range s.Open {
+		look(o, r)
+	}
 	for name, empty := range unset {
 		if kept := name != "State.Self" && name != "State.Tick" && name != "State.Completed" && name != "State.Faults" && name != "State.Finishing"; empty == kept {
 			t.Errorf("%s: empty %v, kept %v", name, empty, kept)
@@ -239,6 +242,25 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"IC_1@1772366400"`, strings.Repeat(`"I",`, 99) + `"I"`, `a mark has too many names`},
 		{`"at": "2026-03-01T12:07:00Z"`, `"at": "2026-03-01T12:07:00+02:00"`, `conversation "a1": a time is not in UTC`},
 		{`"checks": "8f3a"`, `"checks": "8f\n3a"`, `conversation "a1": a text is too long or not plain`},
+		{`"shard": 3`, `"shard": -3`, `claim "e5": a number of its owner is negative`},
+		{`"shard": 3`, `"shard": 257`, `claim "e5": a number of its owner is too large`},
+		{`"limit": 18000`, `"limit": -1`, `claim "e5": a number of its owner is negative`},
+		{`"limit": 18000`, `"limit": 604801`, `claim "e5": a number of its owner is too large`},
+		{`"open": [`, `"open": [` + strings.Repeat("{},", maxOpen), "reserves of shards are more than"},
+		{`"open": [`, `"open": [{"owner": {"run": "2", "shard": 1}, "ids": ["1"]},`, "reserve 2: its owner comes twice or out of order"},
+		{`"open": [`, `"open": [{"owner": {"run": "1"}, "ids": ["1"]},`, "reserve 1: its owner is no shard"},
+		{`"open": [`, `"open": [{"owner": {"run": "1", "shard": 257}, "ids": ["1"]},`, "reserve 1: a number of its owner is too large"},
+		{`"open": [`, `"open": [{"owner": {"run": "1", "shard": 1}, "ids": []},`, "reserve 1: it has 0 issues"},
+		{`"tokens": 250000`, `"tokens": -250000`, "reserve 1: a count is negative"},
+		{`"tokens": 250000`, `"tokens": 9223372036854775807`, "reserve 1: a count is too large"},
+		{`"since": "2026-03-01T12:09:00Z",
+      "tokens"`, `"since": "2026-03-01T12:09:00+02:00",
+      "tokens"`, "reserve 1: a time is not in UTC"},
+		{`"a1",
+        "e5"`, `"e5",
+        "a1"`, "reserve 1: an id is not plain, or comes twice or out of order"},
+		{`"a1",
+        "e5"`, `"a1"` + strings.Repeat(`,"a1"`, 16), "reserve 1: it has 17 issues and 16 are allowed"},
 		{`"credits": null`, `"credits": "` + strings.Repeat("x", maxRateLimits) + `"`, "rate limits"},
 		{`"credits": null`, `"credits": ` + strings.Repeat("[", 99) + strings.Repeat("]", 99), "rate limits"},
 	} {

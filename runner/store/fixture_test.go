@@ -59,6 +59,7 @@ func (h hub) raw(*testing.T) []byte {
 func sample() *schedule.State {
 	at := func(minute, nano int) time.Time { return time.Date(2026, 3, 1, 12, minute, 0, nano, time.UTC) }
 	self := schedule.Owner{Run: "16384", Attempt: 2, Job: "tick", Host: "runner-1", PID: 4321, Started: 1772366400123}
+	shard := schedule.Owner{Run: "16390", Attempt: 1, Started: 1772366400456, Shard: 3, Limit: 18000}
 	s := schedule.New(schedule.Owner{})
 	for _, c := range []schedule.Claim{
 		{
@@ -73,6 +74,7 @@ func sample() *schedule.State {
 		},
 		{ID: "c3", Identifier: "ABC-3", Phase: schedule.Waiting, Why: "continuation", Since: at(3, 0), Due: at(4, 0), Attempt: 1, Sessions: 1},
 		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1, Feedback: true, Setup: schedule.Setup{Agent: "4e5f", Workflow: "6a7b"}},
+		{ID: "e5", Identifier: "ABC-5", Phase: schedule.Running, Since: at(9, 0), Owner: shard, Lease: at(59, 0), Sessions: 1},
 	} {
 		s.Claims[c.ID] = c
 	}
@@ -94,7 +96,7 @@ func sample() *schedule.State {
 		Identifier: "ABC-1", Branch: "symphony/ABC-1", Base: "main",
 		Head: "c0ffee0123456789c0ffee0123456789c0ffee01", Pushing: "facade0123456789facade0123456789facade01",
 		Number: 17, URL: "https://github.com/octo/shop/pull/17", At: at(0, 45),
-		Refused: ".github/x: the path is protected",
+		Refused: ".github/x: the path is protected", Lost: true,
 	})
 	s.Deliver("b1", schedule.Delivery{Identifier: "ABC-9", URL: "/srv/patches/ABC-9.patch", At: at(0, 50)}) // its claim is gone
 	s.Conversations = map[tracker.ID]schedule.Conversation{
@@ -108,6 +110,7 @@ func sample() *schedule.State {
 		},
 		"b1": {Heard: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}
+	s.Open = map[schedule.Owner]schedule.Reserve{shard: {Since: at(9, 0), Tokens: 250000, IDs: []tracker.ID{"a1", "e5"}}}
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)
 	return s
 }
@@ -118,7 +121,8 @@ func sampleOfVersion1() *schedule.State {
 	s.Wait = schedule.TrackerWait{}
 	s.Days[0].Time, s.History[0].Failed = s.Days[0].Time.Truncate(time.Second), 0
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
-	s.Deliveries, s.Conversations = nil, nil
+	s.Deliveries, s.Conversations, s.Open = nil, nil, nil
+	delete(s.Claims, "e5")
 	for id, c := range s.Claims {
 		c.TurnSince, c.Setup, c.Feedback = time.Time{}, schedule.Setup{}, false
 		s.Claims[id] = c

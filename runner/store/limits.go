@@ -27,6 +27,7 @@ const (
 	maxDeliveries = 1000
 
 	maxConversations = maxClaims + maxDeliveries
+	maxOpen          = maxClaims + 4000 // those of shards with a claim, and of lost ones
 )
 
 // The limits of numbers, which no run reaches. They leave room for sums.
@@ -154,6 +155,17 @@ func (r record) validate() error {
 			return fmt.Errorf("conversation %q: %w", c.ID, err)
 		}
 	}
+	if len(r.Open) > maxOpen {
+		return fmt.Errorf("%d reserves of shards are more than the %d allowed", len(r.Open), maxOpen)
+	}
+	for i, o := range r.Open {
+		if i > 0 && schedule.CompareOwners(schedule.Owner(r.Open[i-1].Owner), schedule.Owner(o.Owner)) >= 0 {
+			return fmt.Errorf("reserve %d: its owner comes twice or out of order", i+1)
+		}
+		if err := o.validate(); err != nil {
+			return fmt.Errorf("reserve %d: %w", i+1, err)
+		}
+	}
 	if r.RateLimits != nil && compactRateLimits(r.RateLimits) == nil {
 		return errors.New("the rate limits are empty or too large")
 	}
@@ -210,13 +222,34 @@ func (o owner) validate() error {
 			return errors.New("a name of its owner is too long or not plain")
 		}
 	}
-	if min(o.Attempt, o.PID) < 0 || o.Started < 0 {
+	if min(o.Attempt, o.PID, o.Shard) < 0 || min(o.Started, o.Limit) < 0 {
 		return errors.New("a number of its owner is negative")
 	}
-	if max(o.Attempt, o.PID) > maxCount {
+	if max(o.Attempt, o.PID) > maxCount || o.Shard > schedule.MaxShards || o.Limit > int64(schedule.MaxShardTime/time.Second) {
 		return errors.New("a number of its owner is too large")
 	}
 	return nil
+}
+
+func (r reserve) validate() error {
+	switch {
+	case r.Owner.Shard == 0:
+		return errors.New("its owner is no shard")
+	case r.Tokens < 0:
+		return errors.New("a count is negative")
+	case r.Tokens > schedule.MaxTokens:
+		return errors.New("a count is too large")
+	case !allUTC(r.Since):
+		return errors.New("a time is not in UTC")
+	case len(r.IDs) == 0 || len(r.IDs) > schedule.MaxSlots:
+		return fmt.Errorf("it has %d issues and %d are allowed", len(r.IDs), schedule.MaxSlots)
+	}
+	for i, id := range r.IDs {
+		if !plainID(id) || i > 0 && id <= r.IDs[i-1] {
+			return errors.New("an id is not plain, or comes twice or out of order")
+		}
+	}
+	return r.Owner.validate()
 }
 
 // clamped returns the usage with its numbers within their limits.

@@ -81,6 +81,13 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 			case 2:
 				class := rapid.SampledFrom([]schedule.Class{schedule.Done, schedule.IssueFailed, schedule.Transient, schedule.Systemic, schedule.NeedsInput}).Draw(t, "class")
 				s.Exit(id, schedule.Outcome{Class: class, Usage: most, Turns: 1, RetryAt: genTime().Draw(t, "told"), Refused: genWild(maxWhy).Draw(t, "refused")}, p, now)
+			case 4:
+				shard := schedule.Owner{Run: "1", Attempt: 1, Shard: 1}
+				d := schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id}, Owner: shard, Lease: time.Hour, Share: math.MaxInt64}
+				if s.Apply(d, now); len(s.Open[shard].IDs) > schedule.MaxSlots {
+					s.Unstart(shard, now)
+				}
+				s.Settle(c.Owner, s.Slice(c.Owner, now), p, now)
 			case 3:
 				s.Adopt(map[schedule.Owner]schedule.OwnerStatus{}, p, now)
 			}
@@ -153,6 +160,17 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 			id := tracker.ID(text(min(size, maxName-1)).Draw(t, "id") + fmt.Sprint(i))
 			s.Conversations[id] = genConversation(text, size).Draw(t, "conversation")
 		}
+		for i := range rapid.IntRange(0, 3).Draw(t, "reserves") {
+			if s.Open == nil {
+				s.Open = map[schedule.Owner]schedule.Reserve{}
+			}
+			owner := schedule.Owner{Run: text(min(size, maxName)).Draw(t, "run"), Shard: 1 + i}
+			r := schedule.Reserve{Since: genTime().Draw(t, "planned"), Tokens: int64(count().Draw(t, "tokens"))}
+			for j := range rapid.IntRange(1, schedule.MaxSlots).Draw(t, "issues") {
+				r.IDs = append(r.IDs, tracker.ID(fmt.Sprintf("%02d", j)+text(min(size, maxName-2)).Draw(t, "id")))
+			}
+			s.Open[owner] = r
+		}
 		if rapid.Bool().Draw(t, "limited") {
 			s.RateLimits, _ = json.Marshal(map[string]any{"text": text(size).Draw(t, "text"), "n": []int{1, 2}})
 		}
@@ -187,6 +205,7 @@ func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 			c.Owner = schedule.Owner{
 				Run: draw("run", maxName), Job: draw("job", maxName), Host: draw("host", maxName),
 				Attempt: count().Draw(t, "run attempt"), PID: count().Draw(t, "pid"), Started: int64(count().Draw(t, "started")),
+				Shard: rapid.IntRange(0, schedule.MaxShards).Draw(t, "shard"), Limit: rapid.Int64Range(0, int64(schedule.MaxShardTime/time.Second)).Draw(t, "limit"),
 			}
 			c.Lease, c.Heard, c.TurnSince = genTime().Draw(t, "lease"), genTime().Draw(t, "heard"), genTime().Draw(t, "turn since")
 			c.Turns, c.Live = count().Draw(t, "turns"), genUsage().Draw(t, "live")
@@ -205,6 +224,7 @@ func genDelivery(text text, size int) *rapid.Generator[schedule.Delivery] {
 			Branch:     text(min(size, maxName)).Draw(t, "branch"), Base: text(min(size, maxName)).Draw(t, "base"),
 			Head: commit.Draw(t, "head"), Pushing: commit.Draw(t, "pushing"), Number: count().Draw(t, "number"),
 			URL: text(min(size, maxURL)).Draw(t, "url"), At: genTime().Draw(t, "at"), Refused: text(min(size, maxWhy)).Draw(t, "refused"),
+			Lost: rapid.Bool().Draw(t, "lost"),
 		}
 	})
 }

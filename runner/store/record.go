@@ -40,6 +40,7 @@ type record struct {
 	Deliveries []delivery      `json:"deliveries,omitempty"` // sorted by id
 
 	Conversations []conversation `json:"conversations,omitempty"` // sorted by id
+	Open          []reserve      `json:"open,omitempty"`          // sorted by owner
 }
 
 type claim struct {
@@ -77,6 +78,16 @@ type owner struct {
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 	Started int64  `json:"started,omitempty"`
+	Shard   int    `json:"shard,omitempty"`
+	Limit   int64  `json:"limit,omitempty"`
+}
+
+// reserve holds what a plan has set aside for a shard until its result is counted.
+type reserve struct {
+	Owner  owner        `json:"owner"`
+	Since  time.Time    `json:"since,omitzero"`
+	Tokens int64        `json:"tokens,omitempty"`
+	IDs    []tracker.ID `json:"ids"` // sorted
 }
 
 type usage struct {
@@ -135,6 +146,7 @@ type delivery struct {
 	URL        string     `json:"url,omitempty"`
 	At         time.Time  `json:"at,omitzero"`
 	Refused    string     `json:"refused,omitempty"`
+	Lost       bool       `json:"lost,omitempty"`
 }
 
 type conversation struct {
@@ -201,6 +213,10 @@ func newRecord(s *schedule.State, generation int64) record {
 	for _, id := range slices.Sorted(maps.Keys(s.Conversations)) {
 		r.Conversations = append(r.Conversations, newConversation(id, s.Conversations[id]).clamped())
 	}
+	for _, o := range slices.SortedFunc(maps.Keys(s.Open), schedule.CompareOwners) {
+		held := s.Open[o]
+		r.Open = append(r.Open, reserve{owner(o), held.Since.UTC(), min(held.Tokens, schedule.MaxTokens), held.IDs})
+	}
 	return r
 }
 
@@ -217,7 +233,7 @@ func newClaim(c schedule.Claim) claim {
 func newDelivery(id tracker.ID, d schedule.Delivery) delivery {
 	return delivery{
 		ID: id, Identifier: d.Identifier, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
-		Number: d.Number, URL: d.URL, At: d.At.UTC(), Refused: d.Refused,
+		Number: d.Number, URL: d.URL, At: d.At.UTC(), Refused: d.Refused, Lost: d.Lost,
 	}
 }
 
@@ -258,6 +274,12 @@ func (r record) toState() *schedule.State {
 	for _, c := range r.Conversations {
 		s.Conversations[c.ID] = c.toSchedule()
 	}
+	if len(r.Open) > 0 {
+		s.Open = make(map[schedule.Owner]schedule.Reserve, len(r.Open))
+	}
+	for _, o := range r.Open {
+		s.Open[schedule.Owner(o.Owner)] = schedule.Reserve{Since: o.Since, Tokens: o.Tokens, IDs: o.IDs}
+	}
 	s.RateLimits = compactRateLimits(r.RateLimits)
 	return s
 }
@@ -282,7 +304,7 @@ func (c claim) toSchedule() schedule.Claim {
 func (d delivery) toSchedule() schedule.Delivery {
 	return schedule.Delivery{
 		Identifier: d.Identifier, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
-		Number: d.Number, URL: d.URL, At: d.At, Refused: d.Refused,
+		Number: d.Number, URL: d.URL, At: d.At, Refused: d.Refused, Lost: d.Lost,
 	}
 }
 

@@ -1,0 +1,155 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// The limits of a fleet.
+const (
+	MaxShards    = 256                // jobs of one matrix
+	MaxSlots     = 16                 // sessions at once in a shard
+	MaxShardTime = 7 * 24 * time.Hour // of a shard, from its plan to its end
+)
+
+// Fleet says how the sessions that a plan starts are spread over processes, its shards.
+type Fleet struct {
+	// Owner is that of every shard, except for its Shard. No two plans have the same: a
+	// result is known by it.
+	Owner  Owner
+	Shards int // at most, from 1 to MaxShards
+	Slots  int // sessions in each shard, at most; from 1 to MaxSlots
+	// Lease is how long a shard counts as alive when nobody can be asked about it: the
+	// time until its start, its own limit, and a margin.
+	Lease time.Duration
+	// RunsOn holds the labels of the runner that an issue needs, by label of the issue.
+	// The first label of an issue that is in it decides, in the order of the alphabet.
+	RunsOn map[string][]string
+}
+
+// Shard describes a process of a fleet.
+type Shard struct {
+	Number int          // from 1
+	RunsOn []string     // labels of the runner; nil for the usual one
+	IDs    []tracker.ID // of its issues
+}
+
+// shardOwner returns the owner of the claims of a shard.
+func (f Fleet) shardOwner(number int) Owner {
+	o := f.Owner
+	o.Shard = number
+	return o
+}
+
+// Owns reports whether the owner is a shard of this fleet.
+func (f Fleet) Owns(o Owner) bool { return o.Shard > 0 && o == f.shardOwner(o.Shard) }
+
+// Bind returns the policy of a plan whose sessions a fleet works on: with its limits in
+// place of those of one process. Sessions that other runs have not ended take slots of it.
+func (f Fleet) Bind(p Policy) Policy {
+	p.MaxConcurrent = f.shards() * f.slots()
+	return p
+}
+
+func (f Fleet) shards() int { return min(max(f.Shards, 1), MaxShards) }
+
+func (f Fleet) slots() int { return min(max(f.Slots, 1), MaxSlots) }
+
+// Spread gives each Dispatch an owner and its share of what is left of the budgets, and
+// returns the shards that have something to do. It leaves out the sessions for which
+// there is no room: they wait for the next plan. Other decisions stay as they are.
+//
+// Issues that need different runners share no shard. There are as few shards as hold all
+// issues, and those of one kind have equally many, or one more.
+func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decision, []Shard) {
+	groups := f.group(ds)
+	var shards []Shard
+	shardOf := map[tracker.ID]int{}
+	for _, g := range groups {
+		first, n := len(shards), (len(g.ids)+f.slots()-1)/f.slots()
+		for i := range n {
+			shards = append(shards, Shard{Number: first + i + 1, RunsOn: g.runsOn})
+		}
+		for i, id := range g.ids {
+			shard := &shards[first+i%n]
+			shard.IDs = append(shard.IDs, id)
+			shardOf[id] = shard.Number
+		}
+	}
+	left, limited := s.tokensLeft(p.Budget, now)
+	share := max(left/max(int64(len(shardOf)), 1), 1) // 0 stands for no limit
+	if !limited {
+		share = 0
+	}
+	spread := make([]Decision, 0, len(ds))
+	for _, d := range ds {
+		number, assigned := shardOf[d.ID]
+		switch {
+		case d.Action != Dispatch:
+		case !assigned:
+			continue
+		default:
+			d.Owner, d.Lease, d.Share = f.shardOwner(number), f.Lease, share
+		}
+		spread = append(spread, d)
+	}
+	return spread, shards
+}
+
+// runnerGroup holds the issues that need the same runner.
+type runnerGroup struct {
+	runsOn []string
+	ids    []tracker.ID
+}
+
+// group returns the issues that start, in groups that need the same runner: as many as
+// there is room for, in their order.
+func (f Fleet) group(ds []Decision) []*runnerGroup {
+	var groups []*runnerGroup
+	byKey := map[string]*runnerGroup{}
+	shards := 0
+	for _, d := range ds {
+		if d.Action != Dispatch {
+			continue
+		}
+		runsOn := f.runner(d.Issue.Labels)
+		key := strings.Join(runsOn, "\x00")
+		g := byKey[key]
+		if g == nil || len(g.ids)%f.slots() == 0 { // its shards are full
+			if shards == f.shards() {
+				continue
+			}
+			shards++
+		}
+		if g == nil {
+			g = &runnerGroup{runsOn: runsOn}
+			byKey[key] = g
+			groups = append(groups, g)
+		}
+		g.ids = append(g.ids, d.ID)
+	}
+	return groups
+}
+
+// runner returns the labels of the runner for an issue with the given labels.
+func (f Fleet) runner(labels []string) []string {
+	for _, label := range slices.Sorted(slices.Values(labels)) {
+		if runsOn := f.RunsOn[label]; len(runsOn) > 0 {
+			return runsOn
+		}
+	}
+	return nil
+}
+
+// CompareOwners orders owners, the shards of one fleet by their numbers.
+func CompareOwners(a, b Owner) int {
+	return cmp.Or(
+		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Job, b.Job),
+		cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Started, b.Started),
+		cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Limit, b.Limit),
+	)
+}

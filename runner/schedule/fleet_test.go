@@ -1,0 +1,270 @@
+package schedule_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// aFleet returns a fleet of the given size, of run 5.
+func aFleet(shards, slots int) schedule.Fleet {
+	owner := schedule.Owner{Run: "5", Attempt: 1, Started: noon.UnixMilli(), Limit: 3600}
+	return schedule.Fleet{Owner: owner, Shards: shards, Slots: slots, Lease: 2 * time.Hour}
+}
+
+// assigned returns the fixture after a plan whose sessions the fleet works on, and the
+// owners of its shards.
+func (f fixture) assigned(fleet schedule.Fleet) (fixture, []schedule.Owner) {
+	p := fleet.Bind(f.policy)
+	ds, shards := fleet.Spread(f.state, schedule.Plan(f.state, f.snap, p, f.now), p, f.now)
+	f = f.then(ds)
+	var owners []schedule.Owner
+	for _, shard := range shards {
+		o := fleet.Owner
+		o.Shard = shard.Number
+		owners = append(owners, o)
+	}
+	return f, owners
+}
+
+// works plans and applies what a shard starts in its slice.
+func (f fixture) works(slice *schedule.State) {
+	p := f.policy
+	p.MaxPerTick = len(slice.Claims)
+	snap := schedule.Snapshot{Claimed: map[tracker.ID]*tracker.Issue{}}
+	for _, issue := range f.snap.Candidates {
+		snap.Claimed[issue.ID] = &issue
+	}
+	for _, d := range schedule.Plan(slice, snap, p, f.now) {
+		slice.Apply(d, f.now)
+	}
+}
+
+func candidates(n int) fixture {
+	f := simple()
+	for i := range n {
+		f.snap.Candidates = append(f.snap.Candidates, todo(i+1))
+	}
+	return f
+}
+
+func TestAFleetHasAsFewShardsAsHoldAllFilledEvenly(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ issues, shards, slots, want, most, least, left int }{
+		{0, 4, 2, 0, 0, 0, 0},
+		{1, 4, 2, 1, 1, 1, 0},
+		{4, 4, 2, 2, 2, 2, 0},
+		{7, 4, 3, 3, 3, 2, 0},
+		{9, 4, 2, 4, 2, 2, 1},
+		{3, 0, 0, 1, 1, 1, 2},
+	} {
+		f, owners := candidates(test.issues).assigned(aFleet(test.shards, test.slots))
+		if len(owners) != test.want || len(f.state.Claims) != test.issues-test.left {
+			t.Errorf("%+v: %d shards with %d issues", test, len(owners), len(f.state.Claims))
+		}
+		for _, o := range owners {
+			if n := len(f.state.Open[o].IDs); n > test.most || n < test.least {
+				t.Errorf("%+v: shard %d has %d issues", test, o.Shard, n)
+			}
+		}
+	}
+}
+
+func TestIssuesThatNeedDifferentRunnersShareNoShard(t *testing.T) {
+	t.Parallel()
+	fleet := aFleet(3, 2)
+	fleet.RunsOn = map[string][]string{"gpu": {"self-hosted", "gpu"}, "arm": {"ubuntu-arm"}, "x-gpu": {"self-hosted", "gpu"}}
+	var ds []schedule.Decision
+	for i, labels := range [][]string{{"gpu"}, nil, {"x-gpu", "other"}, {"gpu", "arm"}, {"gpu"}, nil, nil} {
+		issue := todo(i + 1)
+		issue.Labels = labels
+		ds = append(ds, schedule.Decision{Action: schedule.Dispatch, ID: issue.ID, Issue: issue})
+	}
+	ds = append(ds, schedule.Decision{Action: schedule.Release, ID: "9"})
+	spread, shards := fleet.Spread(schedule.New(me), ds, schedule.Policy{}, noon)
+	want := []schedule.Shard{
+		{Number: 1, RunsOn: []string{"self-hosted", "gpu"}, IDs: []tracker.ID{"1", "3"}},
+		{Number: 2, IDs: []tracker.ID{"2", "6"}},
+		{Number: 3, RunsOn: []string{"ubuntu-arm"}, IDs: []tracker.ID{"4"}},
+	}
+	if diff := cmp.Diff(want, shards); diff != "" {
+		t.Error(diff)
+	}
+	var got []string
+	for _, d := range spread {
+		got = append(got, fmt.Sprintf("%s %s %d", d.Action, d.ID, d.Owner.Shard))
+	}
+	if want := []string{"dispatch 1 1", "dispatch 2 2", "dispatch 3 1", "dispatch 4 3", "dispatch 6 2", "release 9 0"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAShardWorksOnItsSliceAndLeavesItsResult(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(2).assigned(aFleet(2, 1))
+	before := f.state.Clone()
+	slice := f.state.Slice(owners[0], f.now)
+	f.works(slice)
+	if c := slice.Claims["1"]; c.Phase != schedule.Running || c.Owner != owners[0] || c.Sessions != 1 || len(slice.Claims) != 1 {
+		t.Fatalf("the shard works on %+v", slice.Claims)
+	}
+	slice.Exit("1", schedule.Outcome{Class: schedule.Done, Turns: 1, Thread: "th", Usage: schedule.Usage{Input: 70, Output: 7}}, f.policy, f.now)
+	settled, err := f.state.Settle(owners[0], slice, f.policy, f.now)
+	if err != nil || !slices.Equal(settled, []tracker.ID{"1"}) {
+		t.Fatalf("settled %v, %v", settled, err)
+	}
+	c := f.state.Claims["1"]
+	if c.Phase != schedule.Waiting || c.Why != "continuation" || c.Thread != "th" || c.Sessions != 1 || c.Tokens != 77 {
+		t.Errorf("it became %+v", c)
+	}
+	if day := f.state.SpentToday(f.now); day.Sessions != 1 || day.Usage.Total() != 77 {
+		t.Errorf("the day is %+v", day)
+	}
+	if _, open := f.state.Open[owners[0]]; open || len(f.state.Open) != 1 {
+		t.Errorf("open: %v", f.state.Open)
+	}
+	if diff := cmp.Diff(before.Claims["2"], f.state.Claims["2"]); diff != "" {
+		t.Errorf("the claim of another shard changed: %s", diff)
+	}
+	once := f.state.Clone()
+	if settled, err := f.state.Settle(owners[0], slice, f.policy, f.now); err != nil || settled != nil {
+		t.Errorf("again: %v, %v", settled, err)
+	}
+	if diff := cmp.Diff(once, f.state); diff != "" {
+		t.Errorf("a result that came twice changed something: %s", diff)
+	}
+}
+
+func TestASessionOfAKilledShardFails(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(1).assigned(aFleet(1, 1))
+	slice := f.state.Slice(owners[0], f.now)
+	f.works(slice)
+	slice.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 5}, Thread: "th"}, f.now)
+	if _, err := f.state.Settle(owners[0], slice, f.policy, f.now); err != nil {
+		t.Fatal(err)
+	}
+	c := f.state.Claims["1"]
+	if c.Phase != schedule.Waiting || c.Due != f.now || c.Failures != 1 || c.Why != "shard 1 of run 5 ended before its session did" || c.Tokens != 5 || c.Thread != "th" {
+		t.Errorf("it became %+v", c)
+	}
+	checkShape(t, c)
+}
+
+func TestAResultThatIsLateChangesNothingButTheSpending(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(1).assigned(aFleet(1, 1))
+	slice := f.state.Slice(owners[0], f.now)
+	f.works(slice)
+	slice.Exit("1", schedule.Outcome{Class: schedule.Systemic, Why: "the key was refused", Usage: schedule.Usage{Input: 5}}, f.policy, f.now)
+
+	f.state.Adopt(map[schedule.Owner]schedule.OwnerStatus{owners[0]: schedule.Dead}, f.policy, f.now)
+	if c, d := f.state.Claims["1"], f.state.Deliveries["1"]; c.Failures != 1 || c.Why != "shard 1 of run 5 ended without releasing its claim" || !d.Lost {
+		t.Fatalf("adopted as %+v, delivery %+v", c, d)
+	}
+	want := f.state.Clone()
+	settled, err := f.state.Settle(owners[0], slice, f.policy, f.now)
+	if err != nil || settled != nil {
+		t.Fatalf("settled %v, %v", settled, err)
+	}
+	want.Days = slice.Days
+	want.Open = map[schedule.Owner]schedule.Reserve{}
+	if diff := cmp.Diff(want, f.state); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAResultAboutAnIssueThatTheShardWasNotGivenIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, forge := range map[string]func(*schedule.State){
+		"a claim":        func(s *schedule.State) { s.Claims["2"] = schedule.Claim{ID: "2", Phase: schedule.Parked} },
+		"a delivery":     func(s *schedule.State) { s.Deliver("2", schedule.Delivery{Branch: "b"}) },
+		"a conversation": func(s *schedule.State) { s.Conversations["2"] = schedule.Conversation{} },
+	} {
+		f, owners := candidates(2).assigned(aFleet(2, 1))
+		slice := f.state.Slice(owners[0], f.now)
+		forge(slice)
+		before := f.state.Clone()
+		settled, err := f.state.Settle(owners[0], slice, f.policy, f.now)
+		if err == nil || settled != nil {
+			t.Errorf("%s: settled %v", name, settled)
+		}
+		if diff := cmp.Diff(before, f.state); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestAShardThatNeverBeganIsNotCharged(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(1).assigned(aFleet(1, 1))
+	adopted := f.state.Adopt(map[schedule.Owner]schedule.OwnerStatus{owners[0]: schedule.Unstarted}, f.policy, f.now)
+	c := f.state.Claims["1"]
+	if len(adopted) != 1 || c.Phase != schedule.Waiting || !c.Due.Equal(f.now) || c.Failures != 0 || c.Attempt != 0 || c.Sessions != 0 || len(f.state.Open) != 0 {
+		t.Errorf("adopted %v, it became %+v, open %v", adopted, c, f.state.Open)
+	}
+	if _, delivered := f.state.Deliveries["1"]; delivered {
+		t.Error("it may have pushed")
+	}
+	checkShape(t, c)
+}
+
+func TestTheBudgetIsSharedByTheShards(t *testing.T) {
+	t.Parallel()
+	f := candidates(3)
+	f.policy.Budget.TokensPerDay = 1000
+	f.state.Days = []schedule.Day{{Date: "2026-03-10", Usage: schedule.Usage{Input: 100}}}
+	f, owners := f.assigned(aFleet(2, 2))
+	if a, b := f.state.Open[owners[0]], f.state.Open[owners[1]]; a.Tokens != 600 || b.Tokens != 300 {
+		t.Fatalf("shares %v and %v", a, b)
+	}
+	f.snap.Candidates = append(f.snap.Candidates, todo(4))
+	for _, v := range schedule.Explain(f.state, f.snap, f.policy, f.now) {
+		if want := "what is left of budget.max_tokens_per_day is reserved for 2 shards of which there is no result yet"; v.Issue.ID == "4" && v.Why.Detail != want {
+			t.Errorf("issue 4: %v", v.Why)
+		}
+	}
+	slice := f.state.Slice(owners[1], f.now)
+	f.works(slice)
+	slice.Heartbeat("2", schedule.Update{Usage: schedule.Usage{Input: 300}}, f.now)
+	stops := schedule.Plan(slice, schedule.Snapshot{}, f.policy, f.now)
+	if len(stops) != 1 || stops[0].Action != schedule.Stop || stops[0].Why.Detail != "this shard's share of the token budgets is spent" {
+		t.Errorf("planned %+v", stops)
+	}
+}
+
+func TestOneFaultInTwoShardsIsSystemic(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(2).assigned(aFleet(2, 1))
+	var faults [][]schedule.Fault
+	for i, owner := range owners {
+		id := tracker.ID(fmt.Sprint(i + 1))
+		slice := f.state.Slice(owner, f.now)
+		f.works(slice)
+		o, _ := slice.Reclassify(id, schedule.Outcome{Class: schedule.IssueFailed, Why: "the hook failed", Fault: "hook"})
+		slice.Exit(id, o, f.policy, f.now)
+		if _, err := f.state.Settle(owner, slice, f.policy, f.now); err != nil {
+			t.Fatal(err)
+		}
+		faults = append(faults, slice.Faults)
+	}
+	if c := f.state.Claims["1"]; c.Failures != 1 {
+		t.Fatalf("one shard alone charges its issue: %+v", c)
+	}
+	if excused := f.state.Clone().SettleFaults(faults, true, f.policy, f.now); excused != nil {
+		t.Errorf("excused %v although a session had a turn", excused)
+	}
+	excused := f.state.SettleFaults(faults, false, f.policy, f.now)
+	if len(excused) != 2 || f.state.Claims["1"].Failures != 0 || f.state.Claims["2"].Failures != 0 {
+		t.Errorf("excused %v, claims %+v", excused, f.state.Claims)
+	}
+	if want := "the first issues of the tick fail in the same way: the hook failed"; f.state.Pause.Why != want {
+		t.Errorf("the pause is %+v", f.state.Pause)
+	}
+}
