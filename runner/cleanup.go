@@ -79,12 +79,18 @@ func (l *loop) remove(issue workspace.Issue) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	l.cleaning[id] = cancel
 	workspaces := l.conn.Workspaces
+	logged := tracker.Issue{ID: id, Identifier: issue.Identifier}
+	if known := l.issues.issues[id]; known != nil {
+		logged = *known
+	}
+	session := l.sessionOf(logged, time.Now())
 	l.wg.Go(func() {
 		defer cancel(nil)
 		hook, err := workspaces.Remove(ctx, issue)
 		if err == nil {
 			err = attempt.Forget(l.SessionDir, issue.Identifier)
 		}
+		l.logRemoval(session, hook, err)
 		l.inbox <- removed{id, issue.Identifier, hook, err}
 	})
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"log/slog"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -17,18 +18,42 @@ var keptLogs = transcript.Limits{Sessions: 20, Bytes: 256 << 20, Age: 30 * 24 * 
 // logOptions returns where and how the event log of a session is written; without a
 // folder if there is none.
 func (l *loop) logOptions(w *worker, issue tracker.Issue, claim schedule.Claim) attempt.LogOptions {
+	s := l.sessionOf(issue, w.started)
+	s.Attempt, s.Number = claim.Attempt, claim.Sessions
+	return l.logOf(s, w.log)
+}
+
+// sessionOf returns the first line of the event log of an issue.
+func (l *loop) sessionOf(issue tracker.Issue, began time.Time) transcript.Session {
+	return transcript.Session{
+		Began: began.UTC(), IssueID: string(issue.ID), Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL, State: issue.State, Run: l.Self.Run,
+	}
+}
+
+// logOf returns where and how the event log that begins with s is written.
+func (l *loop) logOf(s transcript.Session, log *slog.Logger) attempt.LogOptions {
 	o := attempt.LogOptions{
-		Folder: l.Logs, Whole: true, Redact: l.Redact, Log: w.log,
-		Name: transcript.Name(workspace.Key(issue.Identifier), w.started, claim.Sessions),
-		Session: transcript.Session{
-			Began: w.started.UTC(), IssueID: string(issue.ID), Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL, State: issue.State,
-			Attempt: claim.Attempt, Number: claim.Sessions, Run: l.Self.Run,
-		},
+		Folder: l.Logs, Whole: true, Redact: l.Redact, Log: log,
+		Name: transcript.Name(workspace.Key(s.Identifier), s.Began, s.Number), Session: s,
 	}
 	if o.Folder == "" {
 		o.Folder, o.Whole, o.Foreign = l.Transcripts, false, true
 	}
 	return o
+}
+
+// logRemoval writes the failure of before_remove into an event log of its own: the session
+// may be that of another run, whose logs are not here. err says why the workspace is still
+// there; nil if it is gone.
+func (l *loop) logRemoval(s transcript.Session, hook, err error) {
+	o := l.logOf(s, l.Log.With("issue_id", s.IssueID, "issue_identifier", s.Identifier))
+	if hook == nil || o.Folder == "" {
+		return
+	}
+	log := attempt.OpenEventLog(o)
+	log.Hook(s.Began, hook)
+	log.EndRemoval(err)
+	l.writePage(o.Log, log)
 }
 
 // readableLogs returns the folder in which displays find the event logs; empty for none.
@@ -42,12 +67,12 @@ func (l *loop) readableLogs() string {
 
 // writePage writes the page of an event log that is kept for people who do not have this
 // program.
-func (l *loop) writePage(w *worker, log *attempt.EventLog) {
+func (l *loop) writePage(logger *slog.Logger, log *attempt.EventLog) {
 	if log == nil || l.Logs == "" || !l.Pages {
 		return
 	}
 	if err := transcript.WritePageOf(l.Logs, log.Name, l.Redact); err != nil {
-		w.log.Warn("the event log has no page", "error", err)
+		logger.Warn("the event log has no page", "error", err)
 	}
 }
 

@@ -135,7 +135,7 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, logs attemp
 	outcome = job.EventLog.End(handOver(ctx, job, to, outcome))
 	updates.close()
 	l.inbox <- exited{w, outcome, log}
-	l.writePage(w, job.EventLog) // only now: nothing waits for it but the end of the run
+	l.writePage(w.log, job.EventLog) // only now: nothing waits for it but the end of the run
 	l.pruneLogs()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -86,21 +87,37 @@ func (l *EventLog) End(o schedule.Outcome) schedule.Outcome {
 	if l == nil {
 		return o
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.writeLine(transcript.Line{Outcome: &transcript.Outcome{
+	stopped := l.end(transcript.Outcome{
 		Class: string(o.Class), Status: string(o.Status), Why: o.Why, Question: o.Question, Refused: o.Refused, Warnings: o.Warnings,
 		Turns: o.Turns, Input: o.Usage.Input, Output: o.Usage.Output,
-	}})
+	})
+	if stopped != nil {
+		o.Warnings = append(o.Warnings, l.Redact(stopped.Error()))
+	}
+	return o
+}
+
+// EndRemoval writes how the removal of a workspace ended, and closes the log. err says why
+// the workspace is still there; nil if it is gone.
+func (l *EventLog) EndRemoval(err error) {
+	o := transcript.Outcome{Class: transcript.Removed}
+	if err != nil {
+		o.Class, o.Why = transcript.NotRemoved, untrusted.OneLine(l.Redact(err.Error()), maxWhy)
+	}
+	_ = l.end(o) // the log has said why it is not complete
+}
+
+// end writes the last line, closes the log, and returns why it is not complete.
+func (l *EventLog) end(o transcript.Outcome) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writeLine(transcript.Line{Outcome: &o})
 	if l.file != nil {
 		if err := l.file.Close(); err != nil {
 			l.fail(err)
 		}
 	}
-	if l.stopped != nil {
-		o.Warnings = append(o.Warnings, l.Redact(l.stopped.Error()))
-	}
-	return o
+	return l.stopped
 }
 
 // folder returns the folder of all logs, empty if the session has none.
@@ -151,6 +168,19 @@ func (l *EventLog) event(event codex.Event) {
 		return
 	}
 	l.write(transcript.Line{Event: &event}, true)
+}
+
+// Hook writes how a hook failed that began at a time, if err says that one did.
+func (l *EventLog) Hook(began time.Time, err error) {
+	failed, ok := errors.AsType[*workspace.HookError](err)
+	if l == nil || !ok {
+		return
+	}
+	var status *int
+	if exit, ok := errors.AsType[*workspace.ExitError](failed); ok {
+		status = &exit.Code
+	}
+	l.hook(failed.Hook, failed.Lines, status, time.Since(began), untrusted.OneLine(l.Redact(failed.Error()), maxWhy))
 }
 
 // hook writes how a hook ended. The output is what it printed at its end.
@@ -262,15 +292,7 @@ var repeats = map[string]bool{
 // logHook returns err. If it is the failure of a hook, it writes that into the event log
 // first.
 func (a *attempt) logHook(began time.Time, err error) error {
-	failed, ok := errors.AsType[*workspace.HookError](err)
-	if !ok {
-		return err
-	}
-	var status *int
-	if exit, ok := errors.AsType[*workspace.ExitError](failed); ok {
-		status = &exit.Code
-	}
-	a.EventLog.hook(failed.Hook, failed.Lines, status, time.Since(began), a.brief(failed.Error()))
+	a.EventLog.Hook(began, err)
 	return err
 }
 

@@ -29,7 +29,7 @@ type Session struct {
 	URL        string    `json:"url,omitempty"`
 	State      string    `json:"state,omitempty"` // of the issue
 	Attempt    int       `json:"attempt"`         // 0 is the first run
-	Number     int       `json:"number"`          // of the session on the issue; 1 is the first
+	Number     int       `json:"number"`          // of the session on the issue; 1 is the first, 0 is the removal of its workspace
 	Run        string    `json:"run,omitempty"`   // the workflow run; empty outside of Actions
 }
 
@@ -42,9 +42,15 @@ type Hook struct {
 	Millis int64  `json:"took_ms"`
 }
 
-// Outcome says how a session ended.
+// The classes of the outcome of a removal. Those of a session are in [schedule.Class].
+const (
+	Removed    = "removed"
+	NotRemoved = "not_removed"
+)
+
+// Outcome says how a session, or the removal of a workspace, ended.
 type Outcome struct {
-	Class    string   `json:"class"`            // of [schedule.Class]
+	Class    string   `json:"class"`            // of [schedule.Class], or [Removed] or [NotRemoved]
 	Status   string   `json:"status,omitempty"` // of [schedule.AttemptStatus]
 	Why      string   `json:"why,omitempty"`
 	Question string   `json:"question,omitempty"` // what the agent asks people

@@ -239,6 +239,9 @@ func (r *Reader) onSession(s Session) []Entry {
 	*r = Reader{Redact: r.Redact, session: s, now: r.now, partial: r.partial, tooLong: r.tooLong}
 	e := r.entry(KindSession, strings.TrimSpace(s.Identifier+" "+s.Title))
 	about := []string{fmt.Sprintf("attempt %d, session %d", s.Attempt+1, s.Number)}
+	if s.Number == 0 {
+		about[0] = "removal of the workspace"
+	}
 	if !s.Began.IsZero() {
 		about = append(about, s.Began.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
@@ -271,13 +274,14 @@ var outcomes = map[string]string{
 	"done": "the session ended well", "stopped": "the session was stopped", "issue": "the session failed",
 	"transient": "the session failed, and another one may succeed", "thread_lost": "the session failed, and its thread is lost",
 	"systemic": "the session failed as every other one would", "needs_input": "the session waits for a person",
+	Removed: "the workspace was removed", NotRemoved: "the workspace was not removed",
 }
 
 // outcomeEntry returns the entry of the end of the session.
 func (r *Reader) outcomeEntry(o Outcome) Entry {
 	r.outcome = &o
 	e := r.entry(KindOutcome, cmp.Or(outcomes[o.Class], "the session ended: "+o.Class))
-	e.Failed = !slices.Contains([]string{"done", "stopped", "needs_input"}, o.Class)
+	e.Failed = !slices.Contains([]string{"done", "stopped", "needs_input", Removed}, o.Class)
 	e.Took = r.now
 	var text []string
 	for _, part := range []string{o.Why, o.Question, o.Refused} {
@@ -288,7 +292,9 @@ func (r *Reader) outcomeEntry(o Outcome) Entry {
 	for _, w := range o.Warnings {
 		text = append(text, "warning: "+w)
 	}
-	text = append(text, fmt.Sprintf("%s, %s (%s in, %s out)", count(int64(o.Turns), "turn"), count(o.Input+o.Output, "token"), grouped(o.Input), grouped(o.Output)))
+	if o.Class != Removed && o.Class != NotRemoved {
+		text = append(text, fmt.Sprintf("%s, %s (%s in, %s out)", count(int64(o.Turns), "turn"), count(o.Input+o.Output, "token"), grouped(o.Input), grouped(o.Output)))
+	}
 	e.Text, e.Omitted = r.bounded(strings.Join(text, "\n"))
 	return e
 }
