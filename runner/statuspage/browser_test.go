@@ -1,6 +1,7 @@
 package statuspage
 
 import (
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/statuspage/browsertest"
+	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -145,18 +147,24 @@ func TestPagesAreGoodForEverybodyAtEveryWidth(t *testing.T) {
 		"issue":    {withLog, "/issues/GH-1"},
 		"parked":   {busy(), "/issues/GH-3"},
 		"no-issue": {live(), "/issues/GH-999"},
+		"log-html": {path: transcriptPage(t)},
 	} {
 		_, url := serve(t, c.progress)
+		isFile := strings.HasPrefix(c.path, "file:")
+		if isFile {
+			url = ""
+		}
 		for look, l := range looks {
-			if few := []string{"light-390", "dark-1280"}; !slices.Contains([]string{"busy", "trouble", "issue"}, name) && !slices.Contains(few, look) {
+			if few := []string{"light-390", "dark-1280"}; !slices.Contains([]string{"busy", "trouble", "issue", "log-html"}, name) && !slices.Contains(few, look) {
 				continue // the same parts as the others
 			}
 			t.Run(name+"-"+look, func(t *testing.T) {
 				page := browser.Open(t, url+c.path, l)
-				if name != "no-issue" {
+				if name != "no-issue" && !isFile {
 					page.Until("document.getElementById('live').dataset.state === 'on'")
 				}
 				page.Shot("page-" + name + "-" + look)
+				page.Eval("document.querySelectorAll('details').forEach((folded) => folded.open = true)", nil)
 				if wide := page.TooWide(); len(wide) > 0 {
 					t.Errorf("wider than %d pixels:\n%s", l.Width, strings.Join(wide, "\n"))
 				}
@@ -169,6 +177,26 @@ func TestPagesAreGoodForEverybodyAtEveryWidth(t *testing.T) {
 			})
 		}
 	}
+}
+
+// transcriptPage returns the address of a page that stands alone, as symphony log --html
+// writes it, with an entry of every kind.
+func transcriptPage(t *testing.T) string {
+	t.Helper()
+	log, err := os.Open(filepath.Join("..", "transcript", "testdata", "session.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	path := filepath.Join(t.TempDir(), "page.html")
+	page, err := os.Create(path)
+	if err == nil {
+		err = errors.Join(transcript.CopyPage(page, log, redact.New().String), page.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "file://" + path
 }
 
 func TestPagesOfAThousandClaimsAreShown(t *testing.T) {
