@@ -76,14 +76,17 @@ func (v *view) Spent() schedule.Spent      { return v.raw.Spent }
 func (v *view) Today() schedule.Day        { return v.raw.Today }
 func (v *view) Windows() []progress.Window { return progress.Windows(v.Limits) }
 
-// maxRows is how many rows of a table the page of the run shows. The others are on a page
-// of their own, so that the first one is small however much there is.
-const maxRows = 25
+// A page shows a part of a long list, so that it is small however much there is.
+const (
+	maxRows  = 25  // of each table on the page of the run; the others are on pages of their own
+	pageRows = 100 // of a table on one of those
+)
 
 // shownView is a view as one page shows it.
 type shownView struct {
 	*view
-	all bool // of the rows
+	path string // of the page
+	part int    // of its list; 1 is the first
 }
 
 // RetryID stands for an issue in a command.
@@ -91,16 +94,41 @@ func (v shownView) RetryID() string { return "ID" }
 
 // rows is the part of a list that a page shows.
 type rows struct {
-	Rows []*issue
-	More int // that are left out
+	Rows       []*issue
+	More       int    // that another page has all of; 0 on that page
+	From, Of   int    // the place of the first one in the list, from 1, and the length of the list
+	Prev, Next string // the addresses of the parts before and after; empty for none
 }
+
+// To returns the place of the last row in the list.
+func (r rows) To() int { return r.From + len(r.Rows) - 1 }
 
 // Some returns the rows of a list that the page shows.
 func (v shownView) Some(list []*issue) rows {
-	if v.all || len(list) <= maxRows {
-		return rows{Rows: list}
+	if v.path == "/" {
+		shown := list[:min(len(list), maxRows)]
+		return rows{Rows: shown, More: len(list) - len(shown)}
 	}
-	return rows{list[:maxRows], len(list) - maxRows}
+	before := (v.part - 1) * pageRows
+	r := rows{Rows: list[before:min(before+pageRows, len(list))], From: before + 1, Of: len(list)}
+	if v.part > 1 {
+		r.Prev = partPath(v.path, v.part-1)
+	}
+	if v.part < partsOf(list) {
+		r.Next = partPath(v.path, v.part+1)
+	}
+	return r
+}
+
+// partsOf returns in how many parts pages show a list, at least 1.
+func partsOf(list []*issue) int { return max((len(list)+pageRows-1)/pageRows, 1) }
+
+// partPath returns the address of the page with a part of a list.
+func partPath(path string, part int) string {
+	if part <= 1 {
+		return path
+	}
+	return path + "?page=" + strconv.Itoa(part)
 }
 
 // maxRecent is how many events are shown.

@@ -108,8 +108,9 @@ func (c *changes) of(title string, sections []section, entries *newEntries) *upd
 func (s *Server) eventsOf(path string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var sent changes
+		part := partOf(r)
 		s.stream(w, r, func(snap *snapshot) *update {
-			o := snap.overviews[path]()
+			o := snap.overview(path, part)
 			return sent.of(o.Title, o.Sections, nil)
 		})
 	}

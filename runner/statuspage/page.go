@@ -147,26 +147,50 @@ type overview struct {
 	Sections []section
 }
 
-// lists has the path of each page of the run, and the sections on it.
-var lists = map[string][]string{
-	"/":          {"health", "running", "parked", "waiting", "delivered", "events"},
-	"/running":   {"running"},
-	"/parked":    {"parked"},
-	"/waiting":   {"waiting"},
-	"/delivered": {"delivered"},
+// runPage is a page of the run.
+type runPage struct {
+	sections []string
+	list     func(*view) []*issue // that it shows in parts; nil for none
 }
 
-func overviewOf(v *view, path string) *overview {
-	return &overview{
-		page:     page{Title: v.title(), Where: v.where(), Live: strings.TrimSuffix(path, "/") + "/events"},
-		Sections: sectionsOf(shownView{v, path != "/"}, lists[path]...),
+// runPages holds the pages of the run by path.
+var runPages = map[string]runPage{
+	"/":          {[]string{"health", "running", "parked", "waiting", "delivered", "events"}, nil},
+	"/running":   {[]string{"running"}, func(v *view) []*issue { return v.Running }},
+	"/parked":    {[]string{"parked"}, func(v *view) []*issue { return v.Parked }},
+	"/waiting":   {[]string{"waiting"}, func(v *view) []*issue { return v.Waiting }},
+	"/delivered": {[]string{"delivered"}, func(v *view) []*issue { return v.Delivered }},
+}
+
+// parts returns how many parts the list of a page has now, at least 1.
+func (p runPage) parts(v *view) int {
+	if p.list == nil {
+		return 1
 	}
+	return partsOf(p.list(v))
+}
+
+func overviewOf(v *view, path string, part int) *overview {
+	return &overview{
+		page:     page{Title: v.title(), Where: v.where(), Live: partPath(strings.TrimSuffix(path, "/")+"/events", part)},
+		Sections: sectionsOf(shownView{v, path, part}, runPages[path].sections...),
+	}
+}
+
+// partOf returns which part of a list a request asks for: the first one unless it says
+// otherwise.
+func partOf(r *http.Request) int {
+	part, err := strconv.Atoi(r.URL.Query().Get("page"))
+	if err != nil {
+		return 1
+	}
+	return max(part, 1)
 }
 
 // pageOf returns a handler of the page of the run at a path.
 func (s *Server) pageOf(path string) http.HandlerFunc {
-	return s.shown(func(w http.ResponseWriter, _ *http.Request, snap *snapshot) {
-		writePage(w, http.StatusOK, render("page", snap.overviews[path]()))
+	return s.shown(func(w http.ResponseWriter, r *http.Request, snap *snapshot) {
+		writePage(w, http.StatusOK, render("page", snap.overview(path, partOf(r))))
 	})
 }
 

@@ -2,9 +2,12 @@ package statuspage
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -133,6 +136,52 @@ func TestWhatThePageOfTheRunHasNoRoomForIsOnAnother(t *testing.T) {
 	}
 }
 
+func TestALongListIsShownInParts(t *testing.T) {
+	t.Parallel()
+	p := crowd(2*pageRows + 1)
+	names := regexp.MustCompile(`<a href="/issues/(GH-[0-9]+)">`)
+	links := regexp.MustCompile(`<a href="([^"]*)" rel="(prev|next)">`)
+	var shown, want []string
+	for _, c := range p.Waiting {
+		want = append(want, c.Identifier)
+	}
+	path, visited := "/waiting", 0
+	for ; path != "" && visited < 5; visited++ {
+		page := ask(t, &p, http.MethodGet, path).Body.String()
+		for _, name := range names.FindAllStringSubmatch(page, -1) {
+			shown = append(shown, name[1])
+		}
+		at := path
+		path = ""
+		for _, link := range links.FindAllStringSubmatch(page, -1) {
+			if link[2] == "next" {
+				path = link[1]
+			} else if back := ask(t, &p, http.MethodGet, link[1]).Body.String(); !strings.Contains(back, ` rel="next">`) {
+				t.Errorf("%s leads back to %s, which has no next part", at, link[1])
+			}
+		}
+	}
+	if diff := cmp.Diff(want, shown); diff != "" || visited != 3 {
+		t.Errorf("%d parts\n%s", visited, diff)
+	}
+	last := ask(t, &p, http.MethodGet, "/waiting?page=3").Body.String()
+	if !strings.Contains(last, "201 to 201 of 201") || !strings.Contains(last, `data-live="/waiting/events?page=3"`) {
+		t.Errorf("the last part:\n%s", last)
+	}
+	for path, want := range map[string]string{
+		"/waiting?page=99999999999999999999": "1 to 100 of 201", "/waiting?page=-1": "1 to 100 of 201", "/waiting?page=x": "1 to 100 of 201", "/waiting?page=0": "1 to 100 of 201", "/waiting?page=2147483647": "201 to 201 of 201",
+	} {
+		if got := ask(t, &p, http.MethodGet, path).Body.String(); !strings.Contains(got, want) {
+			t.Errorf("%s is not %s", path, want)
+		}
+	}
+	for _, path := range []string{"/", "/running", "/delivered"} {
+		if page := ask(t, &p, http.MethodGet, path).Body.String(); strings.Contains(page, `class="parts"`) {
+			t.Errorf("%s has parts", path)
+		}
+	}
+}
+
 func TestRateLimitsAreToldAsPeopleReadThem(t *testing.T) {
 	t.Parallel()
 	p := sample()
@@ -151,12 +200,14 @@ func TestRateLimitsAreToldAsPeopleReadThem(t *testing.T) {
 func TestEveryTemplateFitsItsData(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]progress.Progress{
-		"nothing": {}, "sample": sample(), "crowd": crowd(60), "a delivery alone": {Deliveries: map[tracker.ID]schedule.Delivery{"1": {Pushing: "abc"}}},
+		"nothing": {}, "sample": sample(), "crowd": crowd(pageRows + 1), "a delivery alone": {Deliveries: map[tracker.ID]schedule.Delivery{"1": {Pushing: "abc"}}},
 	} {
 		v := show(p)
 		pages := []string{render("problem", problemPage{page{Title: "T"}, "M"})}
-		for path := range lists {
-			pages = append(pages, render("page", overviewOf(v, path)))
+		for path, of := range runPages {
+			for part := range of.parts(v) {
+				pages = append(pages, render("page", overviewOf(v, path, part+1)))
+			}
 		}
 		for _, i := range v.byName {
 			pages = append(pages, render("issue-page", issuePageOf(v, i)))

@@ -29,8 +29,24 @@ type Server struct {
 
 // snapshot is one progress, and what was made of it so far.
 type snapshot struct {
-	view      func() *view
-	overviews map[string]func() *overview // by path
+	view func() *view
+
+	mu        sync.Mutex
+	overviews map[string]*overview // by path and part
+}
+
+// overview returns a part of a page of the run, which all readers share. A part after the
+// last one is the last one: the list was longer when somebody opened the page.
+func (s *snapshot) overview(path string, part int) *overview {
+	v := s.view()
+	part = min(part, runPages[path].parts(v))
+	at := partPath(path, part)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.overviews[at] == nil {
+		s.overviews[at] = overviewOf(v, path, part)
+	}
+	return s.overviews[at]
 }
 
 // New returns a server that hides what the redactor hides. A request for an early poll
@@ -41,12 +57,7 @@ func New(r *redact.Redactor, refresh chan<- struct{}) *Server {
 
 // Show replaces what the server shows.
 func (s *Server) Show(p progress.Progress) {
-	v := sync.OnceValue(func() *view { return viewOf(p, s.redactor) })
-	snap := &snapshot{view: v, overviews: make(map[string]func() *overview, len(lists))}
-	for path := range lists {
-		snap.overviews[path] = sync.OnceValue(func() *overview { return overviewOf(v(), path) })
-	}
-	s.latest.Store(snap)
+	s.latest.Store(&snapshot{view: sync.OnceValue(func() *view { return viewOf(p, s.redactor) }), overviews: map[string]*overview{}})
 	s.clients.wake()
 }
 
@@ -70,7 +81,7 @@ func (s *Server) Handler() http.Handler {
 			s.fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path+" answers "+allowed+" alone")
 		})
 	}
-	for path := range lists {
+	for path := range runPages {
 		at := strings.TrimSuffix(path, "/")
 		handle(http.MethodGet, path+map[bool]string{true: "{$}"}[path == "/"], s.pageOf(path))
 		handle(http.MethodGet, at+"/events", s.eventsOf(path))
