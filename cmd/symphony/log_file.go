@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -11,15 +13,24 @@ import (
 // maxLogFile bounds each of the two files of a log, in bytes.
 const maxLogFile = 10 << 20
 
+// unbounded is what a log says that could not begin a new file.
+const unbounded = "the log goes on in its present file, without a bound, because it cannot begin a new one; remove what is in the way"
+
 // logFile is the whole log of a run that shows a display: DIR/symphony.log. A line that
 // would make it too large begins a new one, and the old one becomes DIR/symphony.log.1.
+//
+// Several processes may write one log. Each line is one write at the end of the file, so
+// none overwrites another one, and who holds the lock of the file may replace it. The
+// others see by the name that it was replaced.
 type logFile struct {
 	name string
 
-	mu   sync.Mutex
-	f    *os.File
-	size int64
-	err  error // of the first line that was lost
+	mu      sync.Mutex
+	f       *os.File
+	info    os.FileInfo // of f
+	err     error       // of the first line that was lost
+	stuck   error       // why the first new file could not be begun
+	retryAt int64       // the size from which a new file is begun
 }
 
 // openLogFile opens the log in a folder, which it makes if it is missing. The folder too
@@ -40,8 +51,8 @@ func openLogFile(folder string) (*logFile, error) {
 	return l, nil
 }
 
-// open opens the file. It may come with a repository that somebody else wrote, so a link
-// is not followed, and only a regular file is written to.
+// open opens the file in place of the one that is open. It may come with a repository that
+// somebody else wrote, so a link is not followed, and only a regular file is written to.
 func (l *logFile) open() error {
 	f, err := os.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -55,7 +66,10 @@ func (l *logFile) open() error {
 		f.Close()
 		return err
 	}
-	l.f, l.size = f, info.Size()
+	if l.f != nil {
+		l.f.Close() // nothing is buffered
+	}
+	l.f, l.info, l.retryAt = f, info, maxLogFile
 	return nil
 }
 
@@ -67,31 +81,61 @@ func (l *logFile) path() string {
 	return l.name
 }
 
-// Write implements [io.Writer].
+// Write implements [io.Writer]. It is called once for each line.
 func (l *logFile) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n, err := l.write(text)
+	if err := l.choose(int64(len(text))); err != nil && l.stuck == nil {
+		l.stuck = err
+		slog.New(slog.NewTextHandler(l.f, nil)).Warn(unbounded, "error", err)
+	}
+	n, err := l.f.Write(text)
 	if l.err == nil {
 		l.err = err
 	}
 	return n, err
 }
 
-// write writes text, into a new file if need be. l.mu must be held.
-func (l *logFile) write(text []byte) (int, error) {
-	if l.size > 0 && l.size+int64(len(text)) > maxLogFile {
-		l.f.Close()
-		if err := os.Rename(l.name, l.name+".1"); err != nil {
-			return 0, err
-		}
-		if err := l.open(); err != nil {
-			return 0, err
-		}
+// choose opens the file for the next line of this length: another one if the name stands for
+// another one, or a new one if the present one would be too large. After an error the
+// present one stays open. l.mu must be held.
+func (l *logFile) choose(length int64) error {
+	now, err := os.Lstat(l.name)
+	switch {
+	case err != nil || !os.SameFile(now, l.info): // another process has replaced it, or a person has removed it
+		return l.open()
+	case now.Size() == 0 || now.Size()+length <= l.retryAt:
+		return nil
 	}
-	n, err := l.f.Write(text)
-	l.size += int64(n)
-	return n, err
+	l.retryAt = now.Size() + length + maxLogFile/10
+	return l.replace()
+}
+
+// replace begins a new file, unless another process is about to. l.mu must be held.
+func (l *logFile) replace() error {
+	err := syscall.Flock(int(l.f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil
+	}
+	err = nil // a file system without locks has no second writer
+	if now, failed := os.Lstat(l.name); failed == nil && os.SameFile(now, l.info) {
+		err = os.Rename(l.name, l.name+".1")
+	}
+	_ = syscall.Flock(int(l.f.Fd()), syscall.LOCK_UN)
+	if err != nil {
+		return err
+	}
+	return l.open()
+}
+
+// stuckAt returns why the log could not begin a new file; nil if it could.
+func (l *logFile) stuckAt() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stuck
 }
 
 // failure returns why lines were lost; nil when none was.

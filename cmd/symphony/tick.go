@@ -178,6 +178,9 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	if failed := console.failure(); failed != nil {
 		t.warnings = append(t.warnings, fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
 	}
+	if stuck := console.file.stuckAt(); stuck != nil {
+		t.warnings = append(t.warnings, fmt.Sprintf("%s: %v", unbounded, stuck))
+	}
 	return t.finish(tick, wf, err)
 }
 
