@@ -79,7 +79,7 @@ func TestAWorkflowThatWeakensThePostureSaysSo(t *testing.T) {
 		"unknown sandbox":    {Config{TurnSandboxPolicy: raw(`{"type":"later"}`)}, []string{"does not know"}},
 		"both":               {Config{ApprovalPolicy: raw(`"untrusted"`), ThreadSandbox: raw(`"danger-full-access"`)}, []string{"approval_policy", "without a sandbox"}},
 	} {
-		notes := test.config.PostureWarnings()
+		notes := test.config.PostureWarnings(false)
 		if len(notes) != len(test.words) {
 			t.Errorf("%s: %q", name, notes)
 			continue
@@ -88,6 +88,33 @@ func TestAWorkflowThatWeakensThePostureSaysSo(t *testing.T) {
 			if !strings.Contains(notes[i], words) {
 				t.Errorf("%s: %q does not say %q", name, notes[i], words)
 			}
+		}
+	}
+}
+
+func TestAnAgentWithTheNetworkBesideAStatusPageIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
+	for name, test := range map[string]struct {
+		config Config
+		reads  bool
+	}{
+		"nothing said":     {Config{}, false},
+		"never asking":     {Config{ApprovalPolicy: raw(`"never"`)}, false},
+		"on request":       {Config{ApprovalPolicy: raw(`"on-request"`)}, true},
+		"no sandbox":       {Config{ThreadSandbox: raw(`"danger-full-access"`)}, true},
+		"an outer sandbox": {Config{TurnSandboxPolicy: raw(`{"type":"externalSandbox"}`)}, true},
+		"workspace":        {Config{ThreadSandbox: raw(`"workspace-write"`)}, false},
+		"its network":      {Config{TurnSandboxPolicy: raw(`{"type":"workspaceWrite","networkAccess":true}`)}, true},
+		"read only":        {Config{TurnSandboxPolicy: raw(`{"type":"readOnly","networkAccess":"restricted"}`)}, false},
+		"with the network": {Config{TurnSandboxPolicy: raw(`{"type":"readOnly","networkAccess":"enabled"}`)}, true},
+		"unknown sandbox":  {Config{TurnSandboxPolicy: raw(`{"type":"later"}`)}, true},
+		"both":             {Config{ApprovalPolicy: raw(`"untrusted"`), ThreadSandbox: raw(`"read-only"`)}, true},
+	} {
+		without, with := test.config.PostureWarnings(false), test.config.PostureWarnings(true)
+		said := len(with) == len(without)+1 && strings.HasPrefix(with[len(with)-1], "server.port or --port: the agent has the network of this machine")
+		if said != test.reads || !said && len(with) != len(without) {
+			t.Errorf("%s: %q", name, with)
 		}
 	}
 }

@@ -4,31 +4,47 @@ import "encoding/json"
 
 // PostureWarnings describes, for people, what the workflow lets the agent do beyond
 // the guarded posture. It returns nothing for a workflow that sets no policy or a
-// stricter one.
-func (c Config) PostureWarnings() []string {
+// stricter one. servesPage says that this program serves its status page.
+func (c Config) PostureWarnings(servesPage bool) []string {
 	var notes []string
 	if allowsEscalation(c.ApprovalPolicy) {
 		notes = append(notes, "codex.approval_policy: what Codex asks for is accepted, so commands may run outside the sandbox")
 	}
-	key, sandbox := "codex.turn_sandbox_policy", c.TurnSandboxPolicy
-	if !present(sandbox) {
-		key = "codex.thread_sandbox"
-		sandbox, _ = turnSandbox(c.ThreadSandbox) // a bad value fails the session
-	}
+	key, sandbox := c.sandbox()
 	if note := sandboxWarning(sandbox); note != "" {
 		notes = append(notes, key+": "+note)
+	}
+	if servesPage && c.hasNetwork() {
+		notes = append(notes, "server.port or --port: the agent has the network of this machine, so it can read the status page with the titles and transcripts of all issues; serve no page, or take the network from the agent")
 	}
 	return notes
 }
 
+// sandbox returns the sandbox policy of the workflow, empty for none, and the key that
+// sets it.
+func (c Config) sandbox() (key string, policy json.RawMessage) {
+	if present(c.TurnSandboxPolicy) {
+		return "codex.turn_sandbox_policy", c.TurnSandboxPolicy
+	}
+	policy, _ = turnSandbox(c.ThreadSandbox) // a bad value fails the session
+	return "codex.thread_sandbox", policy
+}
+
+// hasNetwork reports whether the agent may reach what listens on this machine.
+func (c Config) hasNetwork() bool {
+	_, sandbox := c.sandbox()
+	if !present(sandbox) {
+		return allowsEscalation(c.ApprovalPolicy)
+	}
+	p := decodeSandbox(sandbox)
+	isClosed := (p.Type == "readOnly" || p.Type == "workspaceWrite") && !p.hasNetwork()
+	return !isClosed || allowsEscalation(c.ApprovalPolicy)
+}
+
 // NeedsSandbox reports whether Codex has to start a sandbox with these settings.
 func (c Config) NeedsSandbox() bool {
-	sandbox := c.TurnSandboxPolicy
-	if !present(sandbox) {
-		sandbox, _ = turnSandbox(c.ThreadSandbox) // a bad value fails the session
-	}
-	var p struct{ Type string }
-	decodeLenient(sandbox, &p) // without a policy it is our own sandbox
+	_, sandbox := c.sandbox()
+	p := decodeSandbox(sandbox) // without a policy it is our own sandbox
 	return p.Type != "dangerFullAccess" && p.Type != "externalSandbox"
 }
 
@@ -57,18 +73,30 @@ func allowsEscalation(policy json.RawMessage) bool {
 // readsEverything describes what every sandbox except ours lets the agent read.
 const readsEverything = "the agent can read the Codex home with its login, your keys, what codex.deny names, and other issues' workspaces and event logs"
 
+// sandboxPolicy holds what counts of a sandbox policy.
+type sandboxPolicy struct {
+	Type          string
+	NetworkAccess any
+	WritableRoots []string
+}
+
+// decodeSandbox returns a policy. One that cannot be read has no type.
+func decodeSandbox(policy json.RawMessage) (p sandboxPolicy) {
+	decodeLenient(policy, &p)
+	return p
+}
+
+func (p sandboxPolicy) hasNetwork() bool {
+	return p.NetworkAccess == true || p.NetworkAccess == "enabled"
+}
+
 // sandboxWarning describes what a sandbox policy of the workflow allows. It returns
 // "" if the workflow sets none.
 func sandboxWarning(sandbox json.RawMessage) string {
 	if !present(sandbox) {
 		return ""
 	}
-	var p struct {
-		Type          string
-		NetworkAccess any
-		WritableRoots []string
-	}
-	decodeLenient(sandbox, &p) // an unreadable policy is an unknown one
+	p := decodeSandbox(sandbox) // an unreadable policy is an unknown one
 	var note string
 	switch p.Type {
 	case "dangerFullAccess":
@@ -85,7 +113,7 @@ func sandboxWarning(sandbox json.RawMessage) string {
 	default:
 		return "a sandbox that this program does not know is in force"
 	}
-	if p.NetworkAccess == true || p.NetworkAccess == "enabled" {
+	if p.hasNetwork() {
 		note += "; it has the network, this machine's own services too"
 	}
 	return note

@@ -125,7 +125,7 @@ func (l *loop) apply(ctx context.Context, wf workflow.Workflow) error {
 		l.conn = conn
 	}
 	l.wf = wf
-	warnings := slices.Concat(wf.Warnings, l.conn.Tracker.Warnings, l.conn.Warnings, wf.Settings.Codex.PostureWarnings())
+	warnings := slices.Concat(wf.Warnings, l.conn.Tracker.Warnings, l.conn.Warnings, wf.Settings.Codex.PostureWarnings(l.Refresh != nil))
 	for _, warning := range warnings {
 		l.Log.Warn("settings", "warning", warning)
 	}

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -197,4 +198,24 @@ func TestAnIssueThatIsMalformedWhenItIsReadAgainIsNotStarted(t *testing.T) {
 			t.Errorf("worked on (-want +got):\n%s", diff)
 		}
 	})
+}
+
+func TestATickWarnsOfAnAgentThatCanReadTheStatusPage(t *testing.T) {
+	for _, served := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			f.flow.change(func(s *workflow.Settings) {
+				s.Codex.TurnSandboxPolicy = json.RawMessage(`{"type":"readOnly","networkAccess":true}`)
+			}, nil)
+			r := f.run()
+			if served {
+				r.Refresh = make(chan struct{})
+			}
+			tick, err := r.Run(t.Context())
+			said := slices.ContainsFunc(tick.Warnings, func(text string) bool { return strings.Contains(text, "can read the status page") })
+			if err != nil || said != served {
+				t.Errorf("served %t: %q, %v", served, tick.Warnings, err)
+			}
+		})
+	}
 }

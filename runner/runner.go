@@ -79,5 +79,5 @@ type Runner struct {
 	Log          *slog.Logger
 	Progress     func(progress.Progress) // called soon after every change; may be nil, must be quick
 	OnSessionEnd func(SessionLog)        // called after every session; may be nil, must be quick
-	Refresh      <-chan struct{}         // each receive causes a poll at once; may be nil
+	Refresh      <-chan struct{}         // of the status page: each receive causes a poll at once; nil without one
 }

@@ -235,7 +235,7 @@ func (v *validateCommand) checkAppToken(ctx context.Context, _ *validation, wf w
 
 // checkCodex starts Codex, and warns of settings that weaken its sandbox.
 func (v *validateCommand) checkCodex(ctx context.Context, found *validation, wf workflow.Workflow) (string, error) {
-	for _, weakness := range wf.Settings.Codex.PostureWarnings() {
+	for _, weakness := range wf.Settings.Codex.PostureWarnings(wf.Settings.Port != nil) {
 		found.warn("codex", weakness)
 	}
 	version, err := v.preflight(ctx, wf, func(text string) { found.warn("codex", text) })
