@@ -13,10 +13,6 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// maxRollout bounds the rollout that is kept of a session, in bytes. A longer one is
-// removed, so the next attempt begins a new thread.
-const maxRollout = 64 << 20
-
 // defaultBaseURL is the API that a key belongs to when Account.BaseURL is empty.
 const defaultBaseURL = "https://api.openai.com/v1"
 
@@ -151,7 +147,7 @@ shell_snapshot = false
 // cleanHome empties a Codex home, except the rollout of one thread, from which Codex
 // can resume it.
 func cleanHome(home, thread string) error {
-	sessions := filepath.Join(home, "sessions")
+	sessions := filepath.Join(home, rolloutFolder)
 	return filepath.WalkDir(home, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -167,8 +163,7 @@ func cleanHome(home, thread string) error {
 			return fs.SkipDir
 		}
 		info, err := entry.Info()
-		if err == nil && thread != "" && strings.HasSuffix(entry.Name(), "-"+thread+".jsonl") &&
-			info.Mode().IsRegular() && info.Size() <= maxRollout {
+		if err == nil && isRollout(entry.Name(), thread) && info.Mode().IsRegular() && info.Size() <= MaxRollout {
 			return nil
 		}
 		return errors.Join(err, os.Remove(path))

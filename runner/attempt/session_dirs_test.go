@@ -63,7 +63,7 @@ func TestOnlyTheRolloutOfTheThreadIsKept(t *testing.T) {
 	if diff := cmp.Diff([]string{kept}, filesBelow(t, home)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := os.Truncate(filepath.Join(home, kept), maxRollout+1); err != nil {
+	if err := os.Truncate(filepath.Join(home, kept), MaxRollout+1); err != nil {
 		t.Fatal(err)
 	}
 	if err := cleanHome(home, "thread-1"); err != nil {
