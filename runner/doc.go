@@ -32,6 +32,10 @@
 // What a run does at one moment is a progress.Progress. The runner fills it, and the
 // packages terminal and statuspage show it.
 //
+// A tick can be spread over many machines: a plan, its shards and a collector. Package
+// fleet holds what they give each other as files: the slices of the plan, the results of
+// the shards, and the threads that any shard can resume.
+//
 // What people and checks say about the work comes back by two packages: discussion reads
 // it and answers, feedback decides what of it nobody has answered. feedback is pure.
 //

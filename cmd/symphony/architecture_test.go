@@ -33,6 +33,9 @@ var levels = map[string]int{
 	"runner/statuspage": 5,
 	"runner/terminal":   5,
 
+	// What the processes of a fleet give each other.
+	"runner/fleet": 5,
+
 	// The parts of a tick: a session, the settings, the state, the report, a delivery.
 	"runner/attempt":  4,
 	"runner/workflow": 4,

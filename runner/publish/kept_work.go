@@ -6,6 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
 
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -45,6 +48,21 @@ func Keep(ctx context.Context, in *git.Incoming, folder string, branch git.Branc
 		commands = append([]string{"mkdir -p .git/lfs && cp -R " + ObjectsFolder + " .git/lfs"}, commands...)
 	}
 	return commands, nil
+}
+
+// keepCommands returns the pattern of the commands that [Keep] returns.
+var keepCommands = sync.OnceValue(func() *regexp.Regexp {
+	const branch = `[A-Za-z0-9][A-Za-z0-9._/-]*`
+	return regexp.MustCompile(`^(git fetch ` + regexp.QuoteMeta(BundleFile) + ` refs/heads/out:refs/heads/` + branch +
+		`|git diff [0-9a-f]{40} ` + branch + `|git apply --index ` + regexp.QuoteMeta(PatchFile) +
+		`|mkdir -p \.git/lfs && cp -R ` + regexp.QuoteMeta(ObjectsFolder) + ` \.git/lfs)$`)
+})
+
+// IsKeepCommands reports whether all commands are of the form that [Keep] returns, for a
+// branch whose name is safe in a shell. Only such commands of another process are shown to
+// people, who copy them.
+func IsKeepCommands(commands []string) bool {
+	return !slices.ContainsFunc(commands, func(c string) bool { return !keepCommands().MatchString(c) })
 }
 
 // writeFile writes a file that only the user may read.

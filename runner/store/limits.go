@@ -252,6 +252,9 @@ func (r reserve) validate() error {
 	return r.Owner.validate()
 }
 
+// CheckOwner returns an error for an owner that no state can hold.
+func CheckOwner(o schedule.Owner) error { return owner(o).validate() }
+
 // clamped returns the usage with its numbers within their limits.
 func (u usage) clamped() usage {
 	return usage{min(u.Input, schedule.MaxTokens), min(u.Output, schedule.MaxTokens)}

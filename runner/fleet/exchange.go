@@ -1,0 +1,194 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// The categories of this package's errors, for errors.Is.
+var (
+	// ErrUnreadable reports a file of the exchange folder that is missing, damaged or not
+	// ours.
+	ErrUnreadable = errors.New("exchange_unreadable")
+	// ErrRefused reports a result that speaks of what its shard did not own.
+	ErrRefused = errors.New("result_refused")
+	// ErrWorked reports that a shard has worked in this folder already.
+	ErrWorked = errors.New("shard_worked")
+	// ErrInvalid reports a plan or a result that cannot be written.
+	ErrInvalid = errors.New("exchange_invalid")
+)
+
+// The names in an exchange folder.
+const (
+	planName      = "plan.json"
+	resultsFolder = "results"
+	resultName    = "result.json"
+	threadsFolder = "threads"
+)
+
+// schema is the version of the files. Plan, work and collect of one tick are the same
+// program, so there is no other one to read.
+const schema = 1
+
+// The limits of files, in bytes. A state has at most 8 MiB, and the slices of a plan
+// repeat little of it.
+const (
+	maxPlan   = 64 << 20
+	maxResult = 8 << 20
+)
+
+// ArtifactName returns the name of the artifact that holds the result of a shard.
+func ArtifactName(owner schedule.Owner) string {
+	return fmt.Sprintf("symphony-result-%d-%d", owner.Attempt, owner.Shard)
+}
+
+// resultFolder returns the name of the folder that holds the result of a shard.
+func resultFolder(shard int) string { return "result-" + strconv.Itoa(shard) }
+
+// openRoot opens a folder without following a link in the place of any of the names,
+// which lead to it from dir.
+func openRoot(dir string, names ...string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	for _, name := range names {
+		if err != nil {
+			return nil, err
+		}
+		var inner *os.Root
+		inner, err = openFolder(root, name)
+		root.Close()
+		root = inner
+	}
+	return root, err
+}
+
+// openFolder opens a folder in a folder; a link is an error.
+func openFolder(root *os.Root, name string) (*os.Root, error) {
+	info, err := root.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+	}
+	return root.OpenRoot(name)
+}
+
+// openRegular opens a regular file of at most limit bytes. It follows no link and never
+// blocks. A root alone follows links to what is below it.
+func openRegular(root *os.Root, name string, limit int64) (*os.File, error) {
+	named, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular() || !os.SameFile(named, info):
+		err = fmt.Errorf("%s is not a regular file (%v)", name, named.Mode().Type())
+	case info.Size() > limit:
+		err = fmt.Errorf("%s has %d bytes, and %d are allowed", name, info.Size(), limit)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// readFile reads a regular file of at most limit bytes.
+func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := openRegular(root, name, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s grows while it is read", name)
+	}
+	return data, err
+}
+
+// writeFile replaces a file as a whole: a kill leaves the old content or the new one. It
+// writes through no link. Only one process writes a file.
+func writeFile(root *os.Root, name string, data []byte) error {
+	return replaceFile(root, name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// replaceFile replaces a file by what write writes, as a whole.
+func replaceFile(root *os.Root, name string, write func(io.Writer) error) error {
+	temp := path.Join(path.Dir(name), "."+path.Base(name)+".tmp")
+	if err := root.RemoveAll(temp); err != nil { // of a killed process
+		return err
+	}
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		_ = root.Remove(temp)
+	}
+	return err
+}
+
+// decode reads strict JSON into v: valid text of one value, without unknown fields.
+func decode(data []byte, v any) error {
+	if !utf8.Valid(data) {
+		return errors.New("it is not UTF-8 text")
+	}
+	var head struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil { // this also finds trailing data
+		return err
+	}
+	if head.Schema != schema {
+		return fmt.Errorf("it has schema %d and this program reads %d: plan, work and collect need the same version of symphony", head.Schema, schema)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	return dec.Decode(v)
+}
+
+// encode returns v as indented JSON that ends in a newline.
+func encode(v any, limit int) ([]byte, error) {
+	var data bytes.Buffer
+	enc := json.NewEncoder(&data)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	err := enc.Encode(v)
+	if err == nil && data.Len() > limit {
+		err = fmt.Errorf("it takes %d bytes, and %d are allowed", data.Len(), limit)
+	}
+	return data.Bytes(), err
+}
+
+// inExchange returns the path of a file for a message.
+func inExchange(exchange string, names ...string) string {
+	return filepath.Join(append([]string{exchange}, names...)...)
+}

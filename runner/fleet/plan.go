@@ -1,0 +1,171 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// Plan holds what the shards of a fleet work on.
+type Plan struct {
+	Owner  schedule.Owner // of every shard, except for its Shard
+	Shards []Slice        // in the order of their numbers
+}
+
+// Slice holds what one shard works on.
+type Slice struct {
+	Number int             // from 1
+	RunsOn []string        // labels of the runner; nil for the usual one
+	State  *schedule.State // see [schedule.State.Slice]; Self is the owner of its claims
+}
+
+// Slice returns the slice of a shard.
+func (p Plan) Slice(shard int) (s Slice, ok bool) {
+	for _, s := range p.Shards {
+		if s.Number == shard {
+			return s, true
+		}
+	}
+	return Slice{}, false
+}
+
+// ShardOwner returns the owner of the claims of a shard.
+func (p Plan) ShardOwner(shard int) schedule.Owner {
+	owner := p.Owner
+	owner.Shard = shard
+	return owner
+}
+
+// The limits of the labels of a runner.
+const (
+	maxLabels = 20
+	maxLabel  = 256
+)
+
+// planFile is plan.json.
+type planFile struct {
+	Schema int            `json:"schema"`
+	Owner  schedule.Owner `json:"owner"`
+	Shards []sliceFile    `json:"shards"`
+}
+
+type sliceFile struct {
+	Shard  int      `json:"shard"`
+	RunsOn []string `json:"runs_on,omitempty"`
+	State  string   `json:"state"` // of package store, whose checksum covers every byte
+}
+
+// WritePlan writes the plan into the exchange folder, which it makes.
+func WritePlan(exchange string, p Plan) error {
+	data, err := encodePlan(p)
+	if err != nil {
+		return fmt.Errorf("write the plan: %w: %w: report this as a defect", ErrInvalid, err)
+	}
+	err = os.MkdirAll(exchange, 0o700)
+	if err == nil {
+		var root *os.Root
+		if root, err = openRoot(exchange); err == nil {
+			err = errors.Join(writeFile(root, planName, data), root.Close())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write the plan: %w: make room on the disk, or correct the permissions of the exchange folder", err)
+	}
+	return nil
+}
+
+// ReadPlan reads the plan of the exchange folder. Self of each slice is set. It fails with
+// [ErrUnreadable].
+func ReadPlan(exchange string) (Plan, error) {
+	var p Plan
+	root, err := openRoot(exchange)
+	if err == nil {
+		defer root.Close()
+		var data []byte
+		if data, err = readFile(root, planName, maxPlan); err == nil {
+			p, err = decodePlan(data)
+		}
+	}
+	if err != nil {
+		return Plan{}, fmt.Errorf("read the plan %s: %w: %w: use the folder that `symphony plan` wrote in this run",
+			inExchange(exchange, planName), ErrUnreadable, err)
+	}
+	return p, nil
+}
+
+func encodePlan(p Plan) ([]byte, error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	file := planFile{Schema: schema, Owner: p.Owner, Shards: make([]sliceFile, 0, len(p.Shards))}
+	for _, s := range p.Shards {
+		state, err := store.Encode(s.State, 0)
+		if err != nil {
+			return nil, fmt.Errorf("shard %d: %w", s.Number, err)
+		}
+		file.Shards = append(file.Shards, sliceFile{s.Number, s.RunsOn, string(state)})
+	}
+	return encode(file, maxPlan)
+}
+
+func decodePlan(data []byte) (Plan, error) {
+	var file planFile
+	if err := decode(data, &file); err != nil {
+		return Plan{}, err
+	}
+	if len(file.Shards) > schedule.MaxShards {
+		return Plan{}, fmt.Errorf("it has %d shards, and %d are allowed", len(file.Shards), schedule.MaxShards)
+	}
+	p := Plan{Owner: file.Owner}
+	for _, s := range file.Shards {
+		state, _, err := store.Decode([]byte(s.State))
+		if err != nil {
+			return Plan{}, fmt.Errorf("shard %d: %w", s.Shard, err)
+		}
+		state.Self = p.ShardOwner(s.Shard)
+		p.Shards = append(p.Shards, Slice{s.Shard, s.RunsOn, state})
+	}
+	return p, p.validate()
+}
+
+// validate returns an error for a plan that no plan can be: each issue belongs to at most
+// one shard, and a shard to this fleet.
+func (p Plan) validate() error {
+	if err := store.CheckOwner(p.Owner); err != nil || p.Owner.Shard != 0 {
+		return errors.Join(errors.New("it names no fleet"), err)
+	}
+	if len(p.Shards) > schedule.MaxShards {
+		return fmt.Errorf("it has %d shards, and %d are allowed", len(p.Shards), schedule.MaxShards)
+	}
+	shardOf := map[tracker.ID]int{}
+	for i, s := range p.Shards {
+		switch {
+		case s.Number < 1 || s.Number > schedule.MaxShards:
+			return fmt.Errorf("there is no shard %d", s.Number)
+		case i > 0 && s.Number <= p.Shards[i-1].Number:
+			return fmt.Errorf("shard %d comes twice or out of order", s.Number)
+		case s.State.Self != p.ShardOwner(s.Number):
+			return fmt.Errorf("the claims of shard %d belong to somebody else", s.Number)
+		case len(s.RunsOn) > maxLabels || slices.ContainsFunc(s.RunsOn, func(l string) bool { return !isPlain(l, maxLabel) || l == "" }):
+			return fmt.Errorf("a label of the runner of shard %d is empty, too long or not plain, or there are more than %d", s.Number, maxLabels)
+		}
+		for id := range s.State.Claims {
+			if other, twice := shardOf[id]; twice {
+				return fmt.Errorf("the issue %q is given to the shards %d and %d", id, other, s.Number)
+			}
+			shardOf[id] = s.Number
+		}
+	}
+	return nil
+}
+
+// isPlain reports whether s is one line of at most limit bytes without hidden characters.
+func isPlain(s string, limit int) bool {
+	return len(s) <= limit && untrusted.OneLine(s, limit) == s
+}

@@ -1,0 +1,123 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+)
+
+// SliceStore keeps the state of a shard: its slice at first, and its result from then on.
+// One goroutine uses it.
+type SliceStore struct {
+	exchange string
+	root     *os.Root // the folder of the result
+	path     string   // of the result, for messages
+	result   Result   // as it was written last
+}
+
+// OpenSlice opens the slice of a shard and writes its first result, which says that
+// nothing has started. It fails with [ErrWorked] if the folder has a result of this shard:
+// a shard works once, so that no issue is worked on twice. A result of another plan is
+// removed. The job is the id of the shard's job, empty if it is not known.
+func OpenSlice(exchange string, p Plan, shard int, job string) (*SliceStore, error) {
+	slice, ok := p.Slice(shard)
+	if !ok {
+		return nil, fmt.Errorf("open shard %d: %w: the plan has none: start the shards that it lists", shard, ErrUnreadable)
+	}
+	names := []string{resultsFolder, resultFolder(shard)}
+	s := &SliceStore{exchange: exchange, path: inExchange(exchange, append(names, resultName)...)}
+	if _, err := readResult(exchange, names, slice); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errOther) {
+		return nil, fmt.Errorf("open shard %d: %w: it has left %s: collect that, and plan again", shard, ErrWorked, s.path)
+	}
+	s.result = Result{Owner: slice.State.Self, Job: job, State: slice.State.Clone()}
+	if err := s.begin(exchange, names); err != nil {
+		return nil, fmt.Errorf("open shard %d: %w: make room on the disk, or correct the permissions of the exchange folder", shard, err)
+	}
+	return s, nil
+}
+
+// begin makes the folder of the result, which is empty then, and writes the first result.
+func (s *SliceStore) begin(exchange string, names []string) error {
+	folder := filepath.Join(append([]string{exchange}, names...)...)
+	err := os.RemoveAll(folder)
+	if err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	if err == nil {
+		s.root, err = openRoot(exchange, names...)
+	}
+	if err != nil {
+		return err
+	}
+	return s.write(s.result)
+}
+
+// Close releases the folder.
+func (s *SliceStore) Close() error { return s.root.Close() }
+
+// Load returns the state as it was saved last.
+func (s *SliceStore) Load(ctx context.Context) (*schedule.State, store.Revision, error) {
+	if ctx.Err() != nil {
+		return nil, "", fmt.Errorf("load the state of shard %d: %w", s.result.Owner.Shard, context.Cause(ctx))
+	}
+	return s.result.State.Clone(), s.revision(), nil
+}
+
+// Save replaces the result. It fails with [store.ErrConflict] if the state was saved since
+// the revision.
+func (s *SliceStore) Save(ctx context.Context, state *schedule.State, rev store.Revision) (store.Revision, error) {
+	err := context.Cause(ctx)
+	if err == nil && rev != s.revision() {
+		err = fmt.Errorf("%w: load it again", store.ErrConflict)
+	}
+	if err == nil {
+		next := s.result
+		next.State = state.Clone()
+		next.saved++
+		err = s.write(next)
+	}
+	if err != nil {
+		return "", fmt.Errorf("save the state of shard %d: %w", s.result.Owner.Shard, err)
+	}
+	return s.revision(), nil
+}
+
+// Report adds what the report of the tick needs to the result, at the end of the shard.
+// Its texts hold no secrets any more.
+func (s *SliceStore) Report(t report.Tick) error {
+	next := s.result
+	next.Tick = t
+	next.saved++
+	if err := s.write(next); err != nil {
+		return fmt.Errorf("write the result of shard %d: %w", s.result.Owner.Shard, err)
+	}
+	return nil
+}
+
+func (s *SliceStore) revision() store.Revision {
+	return store.Revision(strconv.FormatInt(s.result.saved, 10))
+}
+
+// write replaces the file by that of the result.
+func (s *SliceStore) write(r Result) error {
+	data, err := encodeResult(r)
+	if err != nil {
+		return fmt.Errorf("%w: %w: report this as a defect", ErrInvalid, err)
+	}
+	if err := writeFile(s.root, resultName, data); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: somebody has removed %s", err, filepath.Dir(s.path))
+		}
+		return err
+	}
+	s.result = r
+	return nil
+}

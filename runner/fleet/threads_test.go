@@ -1,0 +1,325 @@
+package fleet
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// rolloutIn returns the path of the rollout of an issue of a sample plan, as Codex names it.
+func rolloutIn(sessionDir string, id tracker.ID) string {
+	return filepath.Join(sessionDir, "home", "ABC-"+string(id), "sessions", "2026", "11", "22", "rollout-2026-11-22T16-00-00-"+threadOf(id)+".jsonl")
+}
+
+func bundled(exchange string, id tracker.ID) string {
+	return filepath.Join(exchange, threadsFolder, threadOf(id)+threadSuffix)
+}
+
+func packed(text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, text)
+	_ = w.Close()
+	return b.String()
+}
+
+func names(t testing.TB, folder string) []string {
+	t.Helper()
+	var names []string
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// rollout returns the rollout that a Codex home in sessionDir has for an issue.
+func rollout(t testing.TB, sessionDir string, id tracker.ID) string {
+	t.Helper()
+	f, err := attempt.OpenRollout(sessionDir, "ABC-"+string(id), threadOf(id))
+	if errors.Is(err, os.ErrNotExist) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestAThreadTravelsFromOneShardToAnother(t *testing.T) {
+	t.Parallel()
+	exchange, p := t.TempDir(), samplePlan(2)
+	first, next := t.TempDir(), t.TempDir()
+	writeText(t, rolloutIn(first, "1a"), "the thread of 1a\n")
+	writeText(t, filepath.Join(first, "home", "ABC-1a", "auth.json"), "secret")
+	s := mustOpenSlice(t, exchange, p, 1)
+	if err := s.PackThreads(first); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{threadOf("1a") + threadSuffix}, names(t, filepath.Join(exchange, resultsFolder, "result-1", threadsFolder))); diff != "" {
+		t.Errorf("what is packed of a home: %s", diff)
+	}
+
+	results, _ := ReadResults(exchange, p)
+	state := p.Shards[0].State.Clone()
+	if err := Bundle(exchange, results, state); err != nil {
+		t.Fatal(err)
+	}
+	later := samplePlan(1)
+	later.Owner.Run = "1701"
+	later.Shards[0].State.Self = later.ShardOwner(1)
+	writeText(t, rolloutIn(next, "1a"), "what the machine has of the thread from before\n")
+	writeText(t, filepath.Join(next, "home", "ABC-1a", "state_5.sqlite"), "with absolute paths")
+	s = mustOpenSlice(t, exchange, later, 1)
+	if err := s.UnpackThreads(next); err != nil {
+		t.Fatal(err)
+	}
+	if got := rollout(t, next, "1a"); got != "the thread of 1a\n" {
+		t.Errorf("the next shard has %q", got)
+	}
+	if got := names(t, filepath.Join(next, "home", "ABC-1a")); len(got) != 1 {
+		t.Errorf("beside the thread its home has %v", got)
+	}
+	if _, err := os.Stat(filepath.Join(next, "home", "ABC-1b")); err == nil {
+		t.Error("an issue without a thread in the bundle has a home")
+	}
+}
+
+func TestAThreadOfAConversationTravelsWithoutAClaim(t *testing.T) {
+	t.Parallel()
+	s := schedule.New(schedule.Owner{})
+	s.Deliver("7", schedule.Delivery{Identifier: "ABC-7", Number: 1})
+	s.Conversations = map[tracker.ID]schedule.Conversation{"7": {Thread: "th-7"}, "8": {Thread: "th-8"}}
+	if diff := cmp.Diff([]thread{{"7", "ABC-7", "th-7"}}, threadsOf(s), cmp.AllowUnexported(thread{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheBundleHoldsTheThreadsThatAreStillNeeded(t *testing.T) {
+	t.Parallel()
+	exchange, p := t.TempDir(), samplePlan(2)
+	state := schedule.New(schedule.Owner{})
+	for _, slice := range p.Shards {
+		for id, c := range slice.State.Claims {
+			state.Claims[id] = c
+		}
+	}
+	delete(state.Claims, "1b") // released
+	for _, id := range []tracker.ID{"1a", "1b", "2a", "2b"} {
+		writeText(t, bundled(exchange, id), packed("old "+string(id)))
+	}
+	writeText(t, filepath.Join(exchange, threadsFolder, "strange", "x"), "")
+	for shard, id := range map[int]tracker.ID{1: "1a", 2: "2a"} {
+		home := t.TempDir()
+		writeText(t, rolloutIn(home, id), "new "+string(id))
+		if err := mustOpenSlice(t, exchange, p, shard).PackThreads(home); err != nil {
+			t.Fatal(err)
+		}
+	}
+	results, _ := ReadResults(exchange, p)
+	if err := Bundle(exchange, results[:1], state); err != nil { // that of shard 2 was not settled
+		t.Fatal(err)
+	}
+	var got []string
+	for _, name := range names(t, filepath.Join(exchange, threadsFolder)) {
+		r, err := gzip.NewReader(strings.NewReader(readText(t, filepath.Join(exchange, threadsFolder, name))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r)
+		got = append(got, string(text))
+	}
+	if diff := cmp.Diff([]string{"new 1a", "old 2a", "old 2b"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheOldestThreadsLeaveABundleThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	exchange, p := t.TempDir(), samplePlan(10)
+	state := schedule.New(schedule.Owner{})
+	for i, slice := range p.Shards {
+		for id, c := range slice.State.Claims {
+			state.Claims[id] = c
+			writeText(t, bundled(exchange, id), "")
+			at := now.Add(-time.Duration(i) * time.Hour)
+			if err := errors.Join(os.Truncate(bundled(exchange, id), maxThread), os.Chtimes(bundled(exchange, id), at, at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := Bundle(exchange, nil, state); err != nil {
+		t.Fatal(err)
+	}
+	left := names(t, filepath.Join(exchange, threadsFolder))
+	if len(left) != maxBundle/maxThread {
+		t.Errorf("%d threads are left", len(left))
+	}
+	for _, name := range left {
+		if strings.HasSuffix(name, "10a"+threadSuffix) || strings.HasSuffix(name, "9b"+threadSuffix) {
+			t.Errorf("the old %s is left", name)
+		}
+	}
+}
+
+// A shard names the thread of its issue in its result: maybe one that is not its own.
+func TestAThreadThatTwoIssuesNameBelongsToNeither(t *testing.T) {
+	t.Parallel()
+	exchange, p := t.TempDir(), samplePlan(2)
+	thief := p.Shards[1].State
+	c := thief.Claims["2a"]
+	c.Thread = threadOf("1a")
+	thief.Claims["2a"] = c
+	home := t.TempDir()
+	writeText(t, filepath.Join(home, "home", "ABC-2a", "sessions", "rollout-x-"+threadOf("1a")+".jsonl"), "forged")
+	if err := mustOpenSlice(t, exchange, p, 2).PackThreads(home); err != nil {
+		t.Fatal(err)
+	}
+	results, _ := ReadResults(exchange, p)
+	for _, owner := range []tracker.ID{"1a", "2a"} { // whether the theft is known or not
+		writeText(t, bundled(exchange, "1a"), packed("of 1a"))
+		state := schedule.New(schedule.Owner{})
+		state.Claims["1a"] = p.Shards[0].State.Claims["1a"]
+		if owner == "2a" {
+			state.Claims["2a"] = c
+		}
+		if err := Bundle(exchange, results, state); err != nil {
+			t.Fatal(err)
+		}
+		switch left := names(t, filepath.Join(exchange, threadsFolder)); {
+		case owner == "2a" && len(left) != 0:
+			t.Errorf("%v", left)
+		case owner == "1a" && readText(t, bundled(exchange, "1a")) != packed("of 1a"):
+			t.Error("the thread was replaced")
+		}
+	}
+}
+
+func TestAStrangeThreadCostsItsContextOnly(t *testing.T) {
+	t.Parallel()
+	outside := filepath.Join(t.TempDir(), "outside")
+	writeText(t, outside, packed("outside"))
+	noise := make([]byte, maxThread+1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	for name, test := range map[string]struct {
+		put  func(path string) error
+		want string // in the error; empty for none
+	}{
+		"no pack":   {func(path string) error { return os.WriteFile(path, []byte("{}"), 0o600) }, "unexpected EOF"},
+		"a part":    {func(path string) error { return os.WriteFile(path, []byte(packed("text")[:15]), 0o600) }, "unexpected EOF"},
+		"a link":    {func(path string) error { return os.Symlink(outside, path) }, "escapes"},
+		"a pipe":    {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
+		"a folder":  {func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
+		"a bomb":    {func(path string) error { return bomb(path) }, "it is larger than 67108864 bytes"},
+		"too large": {func(path string) error { return os.WriteFile(path, noise, 0o600) }, "bytes, and 16777216 are allowed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			exchange, home, p := t.TempDir(), t.TempDir(), samplePlan(1)
+			writeText(t, bundled(exchange, "1b"), packed("of 1b"))
+			if err := test.put(bundled(exchange, "1a")); err != nil {
+				t.Fatal(err)
+			}
+			err := mustOpenSlice(t, exchange, p, 1).UnpackThreads(home)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "the thread of ABC-1a is not unpacked: ") {
+				t.Errorf("got %v\nwant %s", err, test.want)
+			}
+			if a, b := rollout(t, home, "1a"), rollout(t, home, "1b"); a != "" || b != "of 1b" {
+				t.Errorf("the homes have %.40q and %.40q", a, b)
+			}
+		})
+	}
+}
+
+// bomb writes a small file that unpacks to more than a rollout may have.
+func bomb(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w, _ := gzip.NewWriterLevel(f, gzip.BestSpeed)
+	_, err = io.CopyN(w, zeros{}, attempt.MaxRollout+1)
+	return errors.Join(err, w.Close(), f.Close())
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestNamesOfThreadsLeadNowhere(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"../../x", "..", ".", "a/b", "-x", "a\x00b", "é", "", strings.Repeat("a", 129)} {
+		s := schedule.New(schedule.Owner{})
+		s.Claims["1"] = schedule.Claim{ID: "1", Identifier: "ABC-1", Thread: name}
+		if got := threadsOf(s); len(got) != 0 {
+			t.Errorf("%q travels", name)
+		}
+	}
+}
+
+func TestOnlyWhatCanTravelIsPacked(t *testing.T) {
+	t.Parallel()
+	exchange, home, p := t.TempDir(), t.TempDir(), samplePlan(1)
+	noise := make([]byte, maxThread+1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	writeText(t, rolloutIn(home, "1a"), string(noise))
+	writeText(t, rolloutIn(home, "1b"), "of 1b")
+	err := mustOpenSlice(t, exchange, p, 1).PackThreads(home)
+	if err == nil || !strings.Contains(err.Error(), "the thread of ABC-1a is not packed: ") {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff([]string{threadOf("1b") + threadSuffix}, names(t, filepath.Join(exchange, resultsFolder, "result-1", threadsFolder))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestThreadsInAHostileFolderAreNotTaken(t *testing.T) {
+	t.Parallel()
+	outside := filepath.Join(t.TempDir(), "outside")
+	writeText(t, filepath.Join(outside, threadOf("1a")+threadSuffix), packed("outside"))
+	for name, raid := range map[string]func(shard string) error{
+		"a link to another folder": func(shard string) error { return os.Symlink(outside, filepath.Join(shard, threadsFolder)) },
+		"a link to a file": func(shard string) error {
+			return errors.Join(os.Mkdir(filepath.Join(shard, threadsFolder), 0o700), os.Symlink("../result.json", filepath.Join(shard, threadsFolder, threadOf("1a")+threadSuffix)))
+		},
+		"a pipe": func(shard string) error {
+			return errors.Join(os.Mkdir(filepath.Join(shard, threadsFolder), 0o700), syscall.Mkfifo(filepath.Join(shard, threadsFolder, threadOf("1a")+threadSuffix), 0o600))
+		},
+	} {
+		exchange, p := t.TempDir(), samplePlan(1)
+		writeText(t, bundled(exchange, "1a"), packed("before"))
+		mustOpenSlice(t, exchange, p, 1)
+		if err := raid(filepath.Join(exchange, resultsFolder, "result-1")); err != nil {
+			t.Fatal(err)
+		}
+		results, _ := ReadResults(exchange, p)
+		if err := Bundle(exchange, results, p.Shards[0].State); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if readText(t, bundled(exchange, "1a")) != packed("before") {
+			t.Errorf("%s: the bundle was changed", name)
+		}
+	}
+}
