@@ -150,13 +150,13 @@ func (s *shop) killedAt(n int, late bool) bool {
 }
 
 // tick makes a run of its own, which the killer may kill. It reports whether it did.
-func (s *shop) tick() (killed bool) {
+func (s *shop) tick(flags ...string) (killed bool) {
 	s.t.Helper()
 	s.runs++
 	id := int64(s.runs)
 	s.hub.SetRun(storetest.Run{ID: id, Status: "in_progress"})
 	defer s.hub.SetRun(storetest.Run{ID: id, Status: "completed", Conclusion: "cancelled"})
-	cmd := s.command(s.t.Context(), "--once", onBranch)
+	cmd := s.command(s.t.Context(), append([]string{"--once", onBranch}, flags...)...)
 	cmd.Env = append(cmd.Env, "GITHUB_RUN_ID="+strconv.Itoa(s.runs), "GITHUB_RUN_ATTEMPT=1")
 	out := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = out, out

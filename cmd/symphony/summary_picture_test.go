@@ -1,71 +1,67 @@
-package report_test
+package main
 
 import (
 	"fmt"
 	"html"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/symphony-runner/symphony/runner/report"
-	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
-// pictured returns the tick whose summary README.md shows as a picture.
-func pictured() report.Tick {
-	return tick(func(t *report.Tick) {
-		add := func(id, title, state string, class schedule.Class, turns int, tokens int64, took time.Duration, next schedule.Next) {
-			r := row(id, title, class, next)
-			r.URL, r.State, r.Turns, r.Took = "https://github.com/acme/shop/issues/"+strings.TrimPrefix(id, "GH-"), state, turns, took
-			r.Usage = schedule.Usage{Input: tokens, Output: tokens / 20}
-			t.Rows = append(t.Rows, r)
-			t.Spent.Sessions, t.Spent.Time = t.Spent.Sessions+1, t.Spent.Time+took
-			t.Spent.Usage.Input, t.Spent.Usage.Output = t.Spent.Usage.Input+r.Usage.Input, t.Spent.Usage.Output+r.Usage.Output
-		}
-		keep := func(why string) { // the last row's claim
-			r := &t.Rows[len(t.Rows)-1]
-			r.Why = why
-			addClaim(t, schedule.Claim{Identifier: r.Identifier, Title: r.Title, Phase: r.Next.Phase, Due: r.Next.Due, Why: why, Sessions: 1, Tokens: r.Usage.Total()}, r.Next.Why.Reason, why)
-			t.Verdicts[len(t.Verdicts)-1].Issue.URL = r.URL
-		}
-		t.Started, t.Ended = start, start.Add(754*time.Second)
-		unlabelled := schedule.Next{Why: schedule.Why{Reason: schedule.NotRoutable, Detail: `lacks the required label "symphony"`}}
-		deliver := func(number int, did string) { // the last row's work
-			r := &t.Rows[len(t.Rows)-1]
-			r.Delivered = true
-			r.Publish(published(r.Identifier, number), did)
-		}
-		t.Delivers = true
-		add("GH-41", "Add a dark mode to the settings", "open", schedule.Done, 14, 1_180_000, 660*time.Second, unlabelled)
-		deliver(61, "opened")
-		add("GH-38", "Remove the deprecated v1 endpoints", "open", schedule.Done, 5, 310_000, 228*time.Second, unlabelled)
-		deliver(58, "updated")
-		overload := "turn_failed: serverOverloaded: try again later"
-		add("GH-52", "Sessions expire while typing", "open", schedule.Transient, 3, 96_000, 75*time.Second, waits(overload, t.Ended.Add(20*time.Second)))
-		keep(overload)
-		add("GH-57", "Export the orders to the warehouse", "open", schedule.NeedsInput, 2, 45_100, 41*time.Second, parks(question))
-		keep(question)
-		t.Acted, t.Tracker, t.Budget.TokensPerDay = 4, "github", 20_000_000
-		t.Today.Sessions, t.Today.Usage, t.Today.Time = 11, schedule.Usage{Input: 3_400_000, Output: 170_000}, 48*time.Minute
-	})
-}
-
-// TestThePictureInTheReadmeIsASummary compares .github/summary.svg with the
-// Markdown of a report, drawn as GitHub draws it. -update writes both.
-func TestThePictureInTheReadmeIsASummary(t *testing.T) {
+// TestThePictureOfTheSummaryIsWhatARunShows draws the summary of a real run in a job, as
+// GitHub draws it: two issues get their pull requests, one session fails, and one asks.
+func TestThePictureOfTheSummaryIsWhatARunShows(t *testing.T) {
 	t.Parallel()
-	text := report.Of(inActions(pictured())).Markdown(links)
-	compare(t, filepath.Join("testdata", "summary.md"), text)
+	s := newShop(t, "Spend `1180000` tokens", sameWork)
+	s.replace("  max_turns: 1\n", "  max_turns: 1\n  max_issues_per_tick: 4\n  max_concurrent_agents: 1\n") // one after the other, so that pull requests have the same numbers each time
+	s.replace("workspace:\n  root: workspaces\n", "")
+	for _, issue := range []struct{ title, steps string }{
+		{"Show prices with tax", "Spend `310000` tokens|Create `tax.go` containing `package shop`"},
+		{"Import the old orders", "Spend `96000` tokens|Fail with `serverOverloaded`"},
+		{"Export the orders to the warehouse", "Spend `45000` tokens|Call `ask` with `{\"question\": \"Which database should the export read?\", \"choices\": [\"the replica\", \"the primary\"]}`"},
+	} {
+		s.hub.AddIssue(githubtest.Issue{Title: issue.title, Body: "- [ ] " + strings.ReplaceAll(issue.steps, "|", "\n- [ ] ") + "\n", Labels: []string{"symphony"}})
+	}
+	s.hub.AddLabel("needs-human")
+	summary := s.inJob()
+	s.env = append(s.env, "RUNNER_TEMP="+s.dir)
+	s.tick("--deadline", "50m")
+	text := strings.ReplaceAll(withoutTimes(summary()), s.hub.ServerURL(), "https://github.com")
 	picture, widest := draw(text)
 	if widest > pictureWidth {
 		t.Errorf("a table of the picture is cut: it needs %g of %g pixels", widest, pictureWidth)
 	}
-	compare(t, filepath.Join("..", "..", ".github", "summary.svg"), picture)
 	if len(picture) > 60_000 {
 		t.Errorf("the picture has %d bytes", len(picture))
 	}
+	checkPicture(t, filepath.Join(root, ".github", "summary.svg"), picture)
+}
+
+// withoutTimes returns a summary in which everything that differs between two runs is the
+// same: its times.
+func withoutTimes(summary string) string {
+	took := []string{"12m34s", "6m10s", "3m48s", "1m15s", "41s"} // of the run, and of its rows
+	lines := strings.Split(summary, "\n")
+	span := regexp.MustCompile(`[0-9.]+(ms|s|m[0-9]+s)`)
+	for i, line := range lines {
+		switch cells := strings.Split(line, " | "); {
+		case strings.HasPrefix(line, "### "):
+			lines[i] = span.ReplaceAllString(line, took[0])
+		case strings.HasPrefix(line, "| [GH-"):
+			cells[len(cells)-1] = took[1] + " |"
+			took = slices.Delete(took, 1, 2)
+			lines[i] = strings.Join(cells, " | ")
+		case strings.HasPrefix(line, "| This tick") || strings.HasPrefix(line, "| Today, "):
+			cells[0] = regexp.MustCompile(`[0-9]+-[0-9]+-[0-9]+`).ReplaceAllString(cells[0], picturedAt.Format("2006-01-02"))
+			cells[len(cells)-1] = "11m54s |"
+			lines[i] = strings.Join(cells, " | ")
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // canvas is a picture in the making. Lengths are in pixels.
@@ -234,7 +230,7 @@ func (c *canvas) table(lines []string) {
 				words = []span{{"h", strings.TrimSpace(cell)}}
 			}
 			cells = append(cells, words)
-			widths[i] = max(widths[i], measure(words, textSize)*1.04+2*padding)
+			widths[i] = max(widths[i], measure(words, textSize)*1.06+2*padding)
 		}
 		rows = append(rows, cells)
 	}
