@@ -132,16 +132,22 @@ type finder struct {
 	overlaps bool
 }
 
-// hide returns text with the mark in place of every span that f finds. It does
-// not change text.
+// hide returns text with the mark in place of every span that f finds: text itself if
+// there is none. It does not change text.
 func (f *finder) hide(text []byte) []byte {
-	out := make([]byte, 0, len(text))
+	var out []byte
 	hidden := 0 // end of the last span: what comes before is in out
 	for start, end := range f.spans(text) {
+		if out == nil {
+			out = make([]byte, 0, len(text))
+		}
 		if start >= hidden {
 			out = append(append(out, text[hidden:start]...), mark...)
 		}
 		hidden = max(hidden, end)
+	}
+	if out == nil {
+		return text
 	}
 	return append(out, text[hidden:]...)
 }
