@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,11 @@ const (
 	// The bounds of a log that is whole and of one that is not, in bytes. What comes later is
 	// not written, except the hooks and the outcome.
 	maxWholeLog, maxEventLog = 64 << 20, 16 << 20
+
+	// flushDelay bounds how long a line is only in memory: the time before the end of a
+	// killed process of which its log may miss lines.
+	flushDelay = 100 * time.Millisecond
+	bufferSize = 16 << 10
 )
 
 // LogOptions say where and how an event log is written.
@@ -47,10 +53,11 @@ type EventLog struct {
 	mu      sync.Mutex
 	file    *os.File
 	out     *bufio.Writer
-	written int   // bytes
-	limit   int   // of them
-	stopped error // why the log ended early; nil while it is written
-	broken  bool  // it cannot be written any more
+	timer   *time.Timer // flushes out; nil if nothing waits in it
+	written int         // bytes
+	limit   int         // of them
+	stopped error       // why the log ended early; nil while it is written
+	broken  bool        // it cannot be written any more
 }
 
 // OpenEventLog makes the log of a session and writes its first line.
@@ -76,7 +83,7 @@ func OpenEventLog(o LogOptions) *EventLog {
 		l.broken = true
 		return l
 	}
-	l.out = bufio.NewWriter(l.file)
+	l.out = bufio.NewWriterSize(l.file, bufferSize)
 	l.writeLine(transcript.Line{Session: &l.Session})
 	return l
 }
@@ -145,12 +152,12 @@ func (l *EventLog) wire(dir byte, line []byte) {
 	case len(line) > maxEventLine:
 		m.Msg = shorten([]byte(l.redactLong(line)))
 		m.Omitted = max(len(line)-len(m.Msg), 1)
-	case json.Valid(line):
+	case dir == '>' || json.Valid(line): // what was sent is valid
 		m.Msg = line
 	default:
 		m.Msg, _ = json.Marshal(string(line)) // a string always marshals
 	}
-	l.write(m, !piece)
+	l.write(m)
 }
 
 // redactLong hides the secrets of a long message before it is shortened, because a part
@@ -167,7 +174,7 @@ func (l *EventLog) event(event codex.Event) {
 	if l == nil || event.Kind == codex.Notification || event.Kind == codex.OtherMessage {
 		return
 	}
-	l.write(transcript.Line{Event: &event}, true)
+	l.write(transcript.Line{Event: &event})
 }
 
 // Hook writes how a hook failed that began at a time, if err says that one did.
@@ -193,8 +200,9 @@ func (l *EventLog) hook(name, output string, exit *int, took time.Duration, fail
 	l.writeLine(transcript.Line{Hook: &transcript.Hook{Name: name, Exit: exit, Error: failure, Output: output, Millis: took.Milliseconds()}})
 }
 
-// write appends a line, unless the log has reached its limit.
-func (l *EventLog) write(e transcript.Line, flush bool) {
+// write appends a line, unless the log has reached its limit. The line is in the file
+// within flushDelay: somebody may be following it.
+func (l *EventLog) write(e transcript.Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -205,12 +213,19 @@ func (l *EventLog) write(e transcript.Line, flush bool) {
 		return
 	}
 	l.append(e)
-	if flush { // somebody may be following it
-		l.flush()
+	if l.timer == nil {
+		l.timer = time.AfterFunc(flushDelay, l.onTimer)
 	}
 }
 
-// writeLine appends a line, even above the limit. l.mu must be held.
+// onTimer flushes the lines that have waited for flushDelay.
+func (l *EventLog) onTimer() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.flush()
+}
+
+// writeLine writes a line at once, even above the limit. l.mu must be held.
 func (l *EventLog) writeLine(e transcript.Line) {
 	l.append(e)
 	l.flush()
@@ -237,7 +252,7 @@ func (l *EventLog) append(e transcript.Line) {
 // messages and encoding takes time.
 func encode(e transcript.Line) (string, error) {
 	if e.Msg != nil && e.Omitted == 0 {
-		return fmt.Sprintf("{\"t_ms\":%d,\"dir\":%q,\"msg\":%s}\n", e.Millis, e.Dir, e.Msg), nil
+		return `{"t_ms":` + strconv.FormatInt(e.Millis, 10) + `,"dir":"` + e.Dir + `","msg":` + string(e.Msg) + "}\n", nil
 	}
 	var line strings.Builder
 	out := json.NewEncoder(&line)
@@ -248,6 +263,10 @@ func encode(e transcript.Line) (string, error) {
 
 // flush writes what was appended to the file. l.mu must be held.
 func (l *EventLog) flush() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
 	if l.broken {
 		return
 	}

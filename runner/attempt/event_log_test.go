@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -159,6 +161,28 @@ func TestAnEventLogSaysWhoseItIsAndHowItEnded(t *testing.T) {
 	if diff := cmp.Diff(want, last); diff != "" || got.Why == "" {
 		t.Errorf("it ends with (-want +got):\n%s", diff)
 	}
+}
+
+func TestWhoFollowsAnEventLogReadsItsLinesATenthOfASecondLate(t *testing.T) {
+	f := newFixture(t, "")
+	synctest.Test(t, func(t *testing.T) {
+		l := f.openLog()
+		for range 2 {
+			before := len(f.readEventLog())
+			for range 10 {
+				l.wire('<', []byte(`{"method":"warning"}`))
+			}
+			if n := len(f.readEventLog()); n != before {
+				t.Errorf("%d lines are written one by one", n-before)
+			}
+			time.Sleep(flushDelay)
+			synctest.Wait()
+			if n := len(f.readEventLog()); n != before+10 {
+				t.Errorf("%d of 10 lines are in the file", n-before)
+			}
+		}
+		l.End(schedule.Outcome{})
+	})
 }
 
 // The folder may come with a repository of somebody else.
