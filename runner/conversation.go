@@ -57,6 +57,13 @@ func (l *loop) listen(ctx context.Context) {
 		for _, sentence := range n.Ignored {
 			l.warn(l.nameOf(t.ID) + ": " + sentence)
 		}
+		for _, sentence := range n.Changes {
+			l.notice(l.nameOf(t.ID) + ": " + sentence)
+			l.tick.Noted = true
+		}
+		if !slices.Equal(n.Read, talk.Read) {
+			l.converse(t.ID, func(c *schedule.Conversation) { c.Read = n.Read })
+		}
 		if n.Settled && h.Pulled != "" && h.Pulled != talk.Pull {
 			l.converse(t.ID, func(c *schedule.Conversation) { c.Pull = h.Pulled })
 		}
@@ -144,12 +151,16 @@ func (l *loop) converse(id tracker.ID, change func(*schedule.Conversation)) {
 }
 
 // itemsFor returns the feedback that a session on an issue is given, and the function that
-// answers it; nothing if the session is for something else.
+// answers it; nothing if the session is for something else. The report notes what people
+// may not expect of it.
 func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx context.Context, id, text string, resolve bool) error) {
 	if d.Feedback.Round == "" {
 		return nil, nil
 	}
 	items := l.talks.news[d.ID].Items
+	for _, sentence := range feedback.Notes(items) {
+		l.notice(l.nameOf(d.ID) + ": " + sentence)
+	}
 	given := make([]prompt.Feedback, len(items))
 	for i, item := range items {
 		given[i] = item.Feedback

@@ -198,10 +198,16 @@ func (l *loop) errors() []string {
 }
 
 // warn adds warnings to the report, each once, and reports whether any is new.
-func (l *loop) warn(warnings ...string) (added bool) {
-	for _, w := range warnings {
-		if !slices.Contains(l.tick.Warnings, w) && len(l.tick.Warnings) < maxRemarks {
-			l.tick.Warnings = append(l.tick.Warnings, w)
+func (l *loop) warn(warnings ...string) (added bool) { return addOnce(&l.tick.Warnings, warnings) }
+
+// notice adds to the report what people should know and is no failure, once.
+func (l *loop) notice(text string) { addOnce(&l.tick.Notices, []string{text}) }
+
+// addOnce adds remarks that a list does not have, and reports whether there was any.
+func addOnce(list *[]string, remarks []string) (added bool) {
+	for _, text := range remarks {
+		if !slices.Contains(*list, text) && len(*list) < maxRemarks {
+			*list = append(*list, text)
 			added = true
 		}
 	}

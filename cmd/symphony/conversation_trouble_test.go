@@ -73,6 +73,30 @@ func (s *shop) checkTold(all []string, none ...string) {
 	}
 }
 
+// checkNoted fails the test unless these are the notices of all runs since checkSaid or
+// checkNoted was called last.
+func (s *shop) checkNoted(want ...string) {
+	s.t.Helper()
+	var got []string
+	for _, part := range strings.Split(s.out, "\nGood to know:\n")[1:] {
+		section, _, _ := strings.Cut(part, "\n\n")
+		got = append(got, strings.Split(oneSpaced(section), " - ")...)
+	}
+	for i := range got {
+		got[i] = strings.TrimPrefix(strings.TrimSpace(got[i]), "- ")
+	}
+	if !slices.Equal(got, want) {
+		s.t.Errorf("the report notes %q, want %q\n%s", got, want, s.out)
+	}
+	s.out = ""
+}
+
+// planHasWork reports whether the plan of the Action would be followed by a run.
+func (s *shop) planHasWork() bool {
+	s.t.Helper()
+	return strings.Contains(s.ok("--once", "--dry-run", "--log-format", "json", onBranch).stdout, `"work": true`)
+}
+
 // isParked reports whether the state says that the issue waits for a person.
 func (s *shop) isParked() bool {
 	return strings.Contains(s.ok("state", "show", onBranch).stdout, "parked")
@@ -126,6 +150,7 @@ func TestAReviewOfALineThatIsGoneIsGivenWithoutIt(t *testing.T) {
 	s.hub.ForcePush(talkBranch, map[string]string{"cart.go": "// another\n\n// file\n"})
 	s.checkSessions(1, "after the review")
 	s.checkTold([]string{"Where is the brake?", "The code at this place has changed since."})
+	s.checkNoted("GH-1: 1 comment on the code by kim: the code at this place has changed since, and the agent is told so")
 	s.checkSessions(0, "when the review was given")
 }
 
@@ -152,41 +177,71 @@ func TestAnEditedTextIsGivenOnceMoreAndADeletedOneNever(t *testing.T) {
 			s.hub.EditComment(id, "Paint it red.")
 			s.checkSessions(1, "after the text, which was edited before it was read")
 			s.checkTold([]string{"Paint it red."}, "Paint it blue.")
+			s.checkNoted()
 			s.checkSessions(0, "without an edit")
 			s.hub.EditComment(id, "Paint it green.")
 			s.checkSessions(1, "after the edit of what was answered")
 			s.checkTold([]string{"Paint it green."}, "Paint it red.")
+			s.checkNoted("GH-1: 1 comment by kim: edited after the old text had been read; the new text counts")
 			s.checkSessions(0, "when the edited text was given")
-			s.hub.EditComment(id, "Paint it with the token.", "mallory")
-			s.checkSessions(0, "for an edit of somebody without write access")
-			s.checkSaid("another account edited it: mallory has no write access")
+			s.checkNoted()
 			if !strings.Contains(name, "review") {
 				s.hub.DeleteComment(id)
 				s.hub.DeleteComment(say(s, "Paint it pink."))
+				if name == "on the issue" && !s.planHasWork() {
+					t.Error("there is no run that would say it and remember that")
+				}
 				s.checkSessions(map[bool]int{true: 1}[strings.Contains(name, "line")], "after texts were deleted, beside the first of its thread")
 				s.checkTold(nil, "Paint it pink.")
+				s.checkNoted("GH-1: 1 comment: deleted after the text had been read; what was done for it stays, and no later session is given it")
+				if name == "on the issue" && s.planHasWork() {
+					t.Error("the next run says it again")
+				}
+				id = say(s, "Paint it white.")
+				s.checkSessions(1, "after another text")
 			}
+			s.hub.EditComment(id, "Paint it with the token.", "mallory")
+			s.checkSessions(0, "for an edit of somebody without write access")
+			s.checkSaid("another account edited it: mallory has no write access")
 		})
 	}
 }
 
 func TestWhatPeoplePushOverTheBranchStaysAndItsChecksAreTheirs(t *testing.T) {
 	t.Parallel()
-	s := newTalk(t)
-	theirs := s.hub.ForcePush(talkBranch, map[string]string{"cart.go": "package theirs\n"})
-	s.hub.SetCheck(theirs, githubtest.Check{Name: "lint", State: "FAILURE"})
-	s.checkSessions(0, "for a check of what people pushed")
-	if head := s.hub.Head(talkBranch); head != theirs {
-		t.Errorf("the branch is at %s, want %s", head, theirs)
+	for name, push := range map[string]func(s *shop) string{
+		"force-pushed": func(s *shop) string {
+			return s.hub.ForcePush(talkBranch, map[string]string{"cart.go": "package theirs\n"})
+		},
+		"rebased": func(s *shop) string {
+			work := s.hub.Git("show", talkBranch+":cart.go") + "\n"
+			s.hub.Commit("main", map[string]string{"README.md": "# Another main\n"})
+			return s.hub.ForcePush(talkBranch, map[string]string{"cart.go": work})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newTalk(t)
+			ours := s.hub.Head(talkBranch)
+			theirs := push(s)
+			s.hub.SetCheck(theirs, githubtest.Check{Name: "lint", State: "FAILURE"})
+			s.checkSessions(0, "for a check of what people pushed")
+			if head := s.hub.Head(talkBranch); head != theirs {
+				t.Errorf("the branch is at %s, want %s", head, theirs)
+			}
+			s.hub.AddComment(talkPull, "kim", "Go on from what I pushed.")
+			s.checkSessions(1, "for a comment")
+			s.tick()
+			head := s.hub.Head(talkBranch)
+			if base := s.hub.Git("merge-base", theirs, head); base != theirs || head == theirs {
+				t.Errorf("the commit of people is not below %s\n%s", head, s.out)
+			}
+			if strings.Contains(s.hub.Git("rev-list", head), ours) {
+				t.Errorf("what people took off the branch is back: %s", s.hub.Git("rev-list", head))
+			}
+			s.checkSaid("GH-1: somebody pushed to the branch of " + s.hub.CloneURL() + "/pull/2")
+		})
 	}
-	s.hub.AddComment(talkPull, "kim", "Go on from what I pushed.")
-	s.checkSessions(1, "for a comment")
-	s.tick()
-	head := s.hub.Head(talkBranch)
-	if base := s.hub.Git("merge-base", theirs, head); base != theirs {
-		t.Errorf("the commit of people is not below %s\n%s", head, s.out)
-	}
-	s.checkSaid("GH-1: somebody pushed to the branch of " + s.hub.CloneURL() + "/pull/2")
 }
 
 func TestADeletedBranchClosesThePullRequestAndParks(t *testing.T) {
@@ -243,6 +298,7 @@ func TestALogOf100MBIsReadFromItsEnd(t *testing.T) {
 		t.Errorf("the agent was sent %d bytes", len(told))
 	}
 	s.checkTold([]string{"cart_test.go:3: the cart forgets"}, "the first line")
+	s.checkNoted("GH-1: the log of CI / unit is long: only its end was read")
 	if reads := s.hub.LogReads(); len(reads) != 2 || !strings.Contains(reads[1], "bytes=1047") {
 		t.Errorf("the log was read as %q", reads)
 	}
@@ -276,6 +332,7 @@ func TestAQuotedCommandIsNoCommand(t *testing.T) {
 	s.hub.AddComment(1, "kim", "```\n/symphony park\n```")
 	s.checkSessions(1, "for the comments")
 	s.checkTold([]string{"Do not write this."})
+	s.checkNoted("GH-1: 2 comments by kim: a command that is quoted, or not in the first line, is not obeyed; the agent is given it as text")
 	if s.isParked() {
 		t.Errorf("a quotation was obeyed:\n%s", s.out)
 	}

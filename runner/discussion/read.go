@@ -209,7 +209,7 @@ func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic,
 	p.Running = r.checks.Running
 	for _, c := range r.checks.Failed {
 		p.Checks = append(p.Checks, feedback.Check{
-			ID: c.Node, Name: d.cleanText(nameOf(c)), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.cleanText), At: c.At,
+			ID: c.Node, Name: d.cleanText(nameOf(c)), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.cleanText), Cut: c.Cut, At: c.At,
 		})
 	}
 	return r.checks.Lacks, nil

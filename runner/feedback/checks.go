@@ -51,7 +51,7 @@ func (f failures) items() []Item {
 		items = append(items, Item{Feedback: prompt.Feedback{
 			Kind: prompt.FeedbackCheck, Author: c.Name, URL: c.URL, At: c.At,
 			Text: strings.TrimSpace(c.Verdict + "\n\n" + c.Output),
-		}})
+		}, cut: c.Cut})
 	}
 	return items
 }

@@ -22,7 +22,9 @@
 //
 // A text that its author or another person with write access edits is said again, at the
 // time of the edit: it counts, whether its older form was answered or not. A text that
-// somebody else edited does not count any more. What was deleted is gone.
+// somebody else edited does not count any more. What was deleted is gone. [News.Changes]
+// says for the report what people edited or deleted after it had been read, from the names
+// that the last reading left, and [Notes] what is unexpected in what an agent is given.
 //
 // # Commands
 //

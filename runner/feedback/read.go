@@ -32,6 +32,8 @@ type News struct {
 	Items    []Item   // oldest first, checks and a conflict last
 	Orders   []Order  // that were not obeyed, oldest first
 	Ignored  []string // what does not count, and why; one sentence each
+	Changes  []string // what people edited or deleted since an earlier run read it; one sentence each
+	Read     []string // [schedule.Conversation.Read] after this
 	Settled  bool     // nothing is unanswered, and nothing more is expected without a change of the pull request
 }
 
@@ -40,6 +42,9 @@ type Item struct {
 	prompt.Feedback
 	Thread string // the thread of a review; empty for none
 	OnPull bool   // the conversation of the pull request, not that of the issue
+	quotes bool   // a line would be a command if it were the first
+	moved  bool   // the code at its place has changed since
+	cut    bool   // only the end of its log was read
 }
 
 // remark is a comment with where it stands and what makes it count.
@@ -58,7 +63,7 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 		if w.Pull != nil {
 			n.Feedback.Pull, n.Feedback.PullBy = w.Pull.State, w.Pull.By
 		}
-		n.Ignored = unread(w)
+		n.Ignored, n.Read = unread(w), c.Read
 		return n
 	}
 	remarks := remarksOf(w, c.Asked != "")
@@ -87,10 +92,12 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 		case strings.TrimSpace(r.item.Text) == "":
 			continue
 		}
+		r.item.quotes = r.order && quotesCommand(r.item.Text)
 		n.Items = append(n.Items, r.item)
 		said = said || !r.quiet
 		n.Feedback.Fresh = n.Feedback.Fresh || !r.quiet && (c.Parked.IsZero() || isAfter(r.Comment, c.Parked))
 	}
+	n.Read, n.Changes = compare(w, remarks, rules, c)
 	n.Feedback.Mark = extend(c.Heard, comments, now)
 	n.Feedback.Mark.Checks, n.Feedback.Mark.Conflict = c.Heard.Checks, c.Heard.Conflict
 	n.readOrders(obeyed, comments, now)
@@ -151,7 +158,7 @@ func remarksOf(w World, asked bool) []remark {
 			for _, c := range t.Comments {
 				item := Item{Thread: t.ID, OnPull: true, Feedback: prompt.Feedback{Kind: prompt.FeedbackThread, Path: t.Path, Line: t.Line, Code: t.Code}}
 				if t.Outdated || t.Line == 0 {
-					item.Text = "(The code at this place has changed since.)\n\n" + c.Text
+					item.Text, item.moved = "(The code at this place has changed since.)\n\n"+c.Text, true
 				}
 				add(c, item, remark{onPull: true, quiet: t.Resolved})
 			}

@@ -75,34 +75,51 @@ func quote(names []string) string {
 	return list(quoted)
 }
 
-// distrusted counts the comments that do not count, by the reason and the author.
-type distrusted map[string]map[string]int
+// counted counts what authors said.
+type counted map[string]int
+
+func (c counted) add(author string) {
+	if author = untrusted.OneLine(author, 40); author == "" {
+		author = "a deleted account"
+	}
+	c[author]++
+}
+
+// names returns the authors.
+func (c counted) names() []string { return slices.Sorted(maps.Keys(c)) }
+
+// String returns "2 comments by kim, lee"; noun is what was counted.
+func (c counted) String(noun string) string {
+	sum := 0
+	for _, n := range c {
+		sum += n
+	}
+	return plural(sum, noun) + " by " + list(c.names())
+}
+
+// plural returns a number of comments in words.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun = strings.Replace(noun, "comment", "comments", 1)
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// distrusted counts the comments that do not count, by the reason.
+type distrusted map[string]counted
 
 func (d distrusted) add(c tracker.Comment) {
 	if d[c.Distrust] == nil {
-		d[c.Distrust] = map[string]int{}
+		d[c.Distrust] = counted{}
 	}
-	author := untrusted.OneLine(c.Author, 40)
-	if author == "" {
-		author = "a deleted account"
-	}
-	d[c.Distrust][author]++
+	d[c.Distrust].add(c.Author)
 }
 
 // sentences says which comments were neither shown to the agent nor counted.
 func (d distrusted) sentences() []string {
 	var lines []string
 	for _, why := range slices.Sorted(maps.Keys(d)) {
-		count := 0
-		for _, n := range d[why] {
-			count += n
-		}
-		noun := "1 comment"
-		if count > 1 {
-			noun = fmt.Sprintf("%d comments", count)
-		}
-		lines = append(lines, fmt.Sprintf("%s by %s: neither shown to the agent nor counted, since %s",
-			noun, list(slices.Sorted(maps.Keys(d[why]))), untrusted.OneLine(why, 200)))
+		lines = append(lines, fmt.Sprintf("%s: neither shown to the agent nor counted, since %s", d[why].String("comment"), untrusted.OneLine(why, 200)))
 	}
 	return lines
 }

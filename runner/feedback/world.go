@@ -75,5 +75,6 @@ type Check struct {
 	URL     string
 	Verdict string    // failure, timed_out, action_required …
 	Output  string    // failed steps, annotations and the end of the log, bounded
+	Cut     bool      // the log is so long that only its end was read
 	At      time.Time // when it ended
 }

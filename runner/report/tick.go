@@ -23,6 +23,7 @@ type Tick struct {
 	State     string // where the state is, as --state takes it; empty for the default of every command
 
 	Ordered   bool   // a command of a person was taken that may be for another run
+	Noted     bool   // the report says something that the state has to know, so that no later run says it again
 	StartedBy string // the event that started the run, and of whom, as the runner reports it; empty outside Actions
 
 	Rows     []Row              // issues that were worked on, in the order of their first session
@@ -112,7 +113,7 @@ func (r *Row) Publish(d schedule.Delivery, pullRequest string) {
 
 // Work reports whether there was something to do besides looking: whether the tick
 // started, stopped, released, parked or took over an issue, or a dry run would.
-func (t Tick) Work() bool { return t.Acted > 0 || t.Ordered || t.DryRun && t.planned() > 0 }
+func (t Tick) Work() bool { return t.Acted > 0 || t.Ordered || t.Noted || t.DryRun && t.planned() > 0 }
 
 // Counts holds the totals that scripts ask for.
 type Counts struct {

@@ -23,6 +23,10 @@ type Conversation struct {
 	Parked Mark // what was known when the issue was parked: only what is newer lets it go on
 	Obeyed Mark // the commands up to here are obeyed; zero for those up to Heard
 
+	// Read holds the names of the latest comments that count and were read, sorted. Package
+	// feedback makes them.
+	Read []string
+
 	Pull        string // digest of the pull request when all of it was last read; empty for never
 	Checks      Checks // of the head of the pull request, as they were read last; empty for none, and when it moved since
 	Closed      bool   // the issue is parked because its pull request was closed without a merge
@@ -158,8 +162,8 @@ func (s *State) StartConversations(now time.Time) {
 	}
 }
 
-// Converse changes what the runner knows itself of a conversation: Obeyed, Pull and
-// Posted. It does nothing if there is no conversation.
+// Converse changes what the runner knows itself of a conversation: Obeyed, Read, Pull,
+// Checks and Posted. It does nothing if there is no conversation.
 func (s *State) Converse(id tracker.ID, change func(*Conversation)) {
 	if c, known := s.Conversations[id]; known {
 		change(&c)

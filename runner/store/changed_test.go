@@ -147,6 +147,7 @@ func TestEveryOtherChangeIsCommitted(t *testing.T) {
 		"a dropped delivery":     func(s *schedule.State) { s.Deliver("b1", schedule.Delivery{}) },
 		"a refusal":              func(s *schedule.State) { d := s.Deliveries["a1"]; d.Refused = ""; s.Deliver("a1", d) },
 		"what was heard":         conversation(func(c *schedule.Conversation) { c.Heard.IDs = append(c.Heard.IDs, "IC_4") }),
+		"what was read":          conversation(func(c *schedule.Conversation) { c.Read = nil }),
 		"a round":                conversation(func(c *schedule.Conversation) { c.Rounds++ }),
 		"a command":              conversation(func(c *schedule.Conversation) { c.Obeyed.At = c.Obeyed.At.Add(time.Second) }),
 		"a dropped conversation": func(s *schedule.State) { delete(s.Conversations, "b1") },

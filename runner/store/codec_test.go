@@ -238,7 +238,7 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"tokens": 99000`, `"tokens": 9223372036854775807`, `conversation "a1": a count is too large`},
 		{`"IC_1@1772366400"`, `"IC_1\u0007"`, `conversation "a1": a text is too long or not plain`},
 		{`"IC_1@1772366400"`, `"` + strings.Repeat("x", 257) + `"`, `conversation "a1": a text is too long or not plain`},
-		{`"IC_1@1772366400"`, `"IC_9"`, `conversation "a1": the names of a mark are out of order`},
+		{`"IC_1@1772366400"`, `"IC_9"`, `conversation "a1": the names of comments are out of order`},
 		{`"IC_1@1772366400"`, strings.Repeat(`"I",`, 99) + `"I"`, `a mark has too many names`},
 		{`"at": "2026-03-01T12:07:00Z"`, `"at": "2026-03-01T12:07:00+02:00"`, `conversation "a1": a time is not in UTC`},
 		{`"checks": "8f3a"`, `"checks": "8f\n3a"`, `conversation "a1": a text is too long or not plain`},
@@ -299,7 +299,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	s.History = []schedule.TickRecord{{Run: long, Stopped: "two\nlines" + long}, {Run: "1\n2"}}
 	s.Deliver("1", schedule.Delivery{Identifier: long, URL: "/srv/" + long, Refused: "two\r\nlines" + long})
 	s.Conversations = map[tracker.ID]schedule.Conversation{"1": {
-		Asked: "two\r\nlines \x1b[31mred\xff" + long, Pull: long, Posted: long, Thread: "th\n1",
+		Asked: "two\r\nlines \x1b[31mred\xff" + long, Pull: long, Posted: long, Thread: "th\n1", Read: []string{"", "a\nb", "c", long},
 		Heard: schedule.Mark{IDs: []string{"", "a\nb", "c", long}, Checks: long, Conflict: "a\nb"}, Given: schedule.Mark{IDs: make([]string, 300)},
 	}}
 	s.RateLimits = json.RawMessage(`"` + long + long + long + `"`)
@@ -321,7 +321,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	want.Deliver("1", schedule.Delivery{Identifier: cut(maxName), Refused: "two  lines" + cut(maxWhy-len("two  lines"))})
 	asked := "two\nlines [31mred\uFFFD"
 	want.Conversations = map[tracker.ID]schedule.Conversation{"1": {
-		Asked: asked + strings.Repeat("é", (maxAsked-len(asked)-len("…"))/len("é")) + "…", Heard: schedule.Mark{IDs: []string{"c"}},
+		Asked: asked + strings.Repeat("é", (maxAsked-len(asked)-len("…"))/len("é")) + "…", Heard: schedule.Mark{IDs: []string{"c"}}, Read: []string{"c"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -409,6 +409,9 @@ func TestWhatCouldNotBeReadIsNotEncoded(t *testing.T) {
 		"a negative round":         func(s *schedule.State) { s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Rounds: -1}} },
 		"a mark out of order": func(s *schedule.State) {
 			s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Heard: schedule.Mark{IDs: []string{"b", "a"}}}}
+		},
+		"what was read out of order": func(s *schedule.State) {
+			s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Read: []string{"b", "a"}}}
 		},
 		"too many claims": func(s *schedule.State) { s.Claims = sampleWithClaims(maxClaims + 1).Claims },
 		"too many bytes":  func(s *schedule.State) { s.Claims = sampleWithClaims(18_000).Claims },

@@ -104,6 +104,7 @@ func sample() *schedule.State {
 			Heard:  schedule.Mark{At: at(0, 0), IDs: []string{"IC_1@1772366400", "IC_2@1772366401"}, Checks: "8f3a", Conflict: "c0ffee"},
 			Given:  schedule.Mark{At: at(7, 0), IDs: []string{"IC_3@1772366821"}},
 			Parked: schedule.Mark{At: at(8, 0)}, Obeyed: schedule.Mark{At: at(9, 0)},
+			Read: []string{"IC_1@1772366400", "pull IC_3@1772366821"},
 			Pull: "91be", Checks: schedule.ChecksRed, Closed: true, Rounds: 2, CheckRounds: 1, Asked: "Which colour?\n\t1. red", Posted: "77c2",
 			Ordered: schedule.Order{Command: schedule.CommandStop, By: "kim"},
 			Thread:  "th-0", Sessions: 3, Tokens: 99000,

@@ -46,7 +46,7 @@ const (
 	maxWhy        = 500
 	maxURL        = 2000
 	maxAsked      = 4000
-	maxMarkIDs    = 100 // names of comments in a mark
+	maxMarkIDs    = 100 // names of comments in a mark, and of those that were read
 	maxRateLimits = 16 << 10
 	maxNesting    = 64 // objects and arrays in the rate limits, each of which is indented
 )
@@ -348,6 +348,7 @@ func (c conversation) clamped() conversation {
 	c.Asked = untrusted.TruncateBytes(untrusted.Lines(c.Asked), maxAsked)
 	c.Rounds, c.CheckRounds, c.Sessions = min(c.Rounds, maxCount), min(c.CheckRounds, maxCount), min(c.Sessions, maxCount)
 	c.Tokens = min(c.Tokens, schedule.MaxTokens)
+	c.Read = plainNames(c.Read)
 	for _, m := range []*mark{&c.Heard, &c.Given, &c.Parked, &c.Obeyed} {
 		*m = m.clamped()
 	}
@@ -374,17 +375,20 @@ func isCommand(c schedule.Command) bool {
 // clamped returns the mark with its names kept whole or not at all. A comment whose name
 // is dropped is heard again.
 func (m mark) clamped() mark {
-	ids := make([]string, 0, len(m.IDs))
-	for _, id := range m.IDs {
-		if id != "" && wholeOrEmpty(id, maxName) == id && len(ids) < maxMarkIDs {
-			ids = append(ids, id)
-		}
-	}
-	if m.IDs = nil; len(ids) > 0 {
-		m.IDs = ids
-	}
+	m.IDs = plainNames(m.IDs)
 	m.Checks, m.Conflict = wholeOrEmpty(m.Checks, maxName), wholeOrEmpty(m.Conflict, maxName)
 	return m
+}
+
+// plainNames returns the names of comments that can be kept whole, at most as many as a
+// mark has; nil for none.
+func plainNames(names []string) (kept []string) {
+	for _, name := range names {
+		if name != "" && wholeOrEmpty(name, maxName) == name && len(kept) < maxMarkIDs {
+			kept = append(kept, name)
+		}
+	}
+	return kept
 }
 
 func (c conversation) validate() error {
@@ -400,9 +404,9 @@ func (c conversation) validate() error {
 	case !allUTC(c.Heard.At, c.Given.At, c.Parked.At, c.Obeyed.At):
 		return errors.New("a time is not in UTC")
 	}
-	for _, m := range []mark{c.Heard, c.Given, c.Parked, c.Obeyed} {
-		if !slices.IsSorted(m.IDs) {
-			return errors.New("the names of a mark are out of order")
+	for _, names := range [][]string{c.Heard.IDs, c.Given.IDs, c.Parked.IDs, c.Obeyed.IDs, c.Read} {
+		if !slices.IsSorted(names) {
+			return errors.New("the names of comments are out of order")
 		}
 	}
 	return nil

@@ -240,6 +240,7 @@ func genConversation(text text, size int) *rapid.Generator[schedule.Conversation
 			return m
 		}
 		return schedule.Conversation{
+			Read:  mark("read").IDs,
 			Heard: mark("heard"), Given: mark("given"), Parked: mark("parked"), Obeyed: mark("obeyed"),
 			Pull: draw("pull"), Checks: rapid.SampledFrom([]schedule.Checks{"", schedule.ChecksGreen, schedule.ChecksRed, schedule.ChecksRunning}).Draw(t, "checks"), Closed: rapid.Bool().Draw(t, "closed"), Posted: draw("posted"), Thread: draw("thread"),
 			Ordered: rapid.SampledFrom([]schedule.Order{{}, {Command: schedule.CommandRetry, By: "kim"}, {Command: schedule.CommandPark}}).Draw(t, "ordered"),

@@ -155,6 +155,7 @@ type conversation struct {
 	Given       mark            `json:"given,omitzero"`
 	Parked      mark            `json:"parked,omitzero"`
 	Obeyed      mark            `json:"obeyed,omitzero"`
+	Read        []string        `json:"read,omitempty"`
 	Pull        string          `json:"pull,omitempty"`
 	Checks      schedule.Checks `json:"checks,omitempty"`
 	Closed      bool            `json:"closed,omitempty"`
@@ -240,7 +241,7 @@ func newDelivery(id tracker.ID, d schedule.Delivery) delivery {
 func newConversation(id tracker.ID, c schedule.Conversation) conversation {
 	return conversation{
 		ID: id, Heard: newMark(c.Heard), Given: newMark(c.Given), Parked: newMark(c.Parked), Obeyed: newMark(c.Obeyed),
-		Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: order(c.Ordered),
+		Read: c.Read, Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: order(c.Ordered),
 		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }
@@ -311,7 +312,7 @@ func (d delivery) toSchedule() schedule.Delivery {
 func (c conversation) toSchedule() schedule.Conversation {
 	return schedule.Conversation{
 		Heard: schedule.Mark(c.Heard), Given: schedule.Mark(c.Given), Parked: schedule.Mark(c.Parked), Obeyed: schedule.Mark(c.Obeyed),
-		Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: schedule.Order(c.Ordered),
+		Read: c.Read, Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: schedule.Order(c.Ordered),
 		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }

@@ -87,7 +87,7 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 			continue
 		}
 		logs++
-		log, err := c.jobLog(inTime, check.job)
+		log, whole, err := c.jobLog(inTime, check.job)
 		switch {
 		case ctx.Err() != nil:
 			return nil, c.explain(transport.Interrupted(ctx), "")
@@ -99,7 +99,7 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 		case err != nil:
 			check.NoLog, check.Read = err.Error(), false
 		default:
-			check.Log, check.NoLog = log, ""
+			check.Log, check.Cut, check.NoLog = log, !whole, ""
 		}
 	}
 	return lacks, nil
@@ -176,21 +176,22 @@ func jobOf(page string) int64 {
 	return id
 }
 
-// jobLog returns the last lines of the log of a job. GitHub redirects to another host,
+// jobLog returns the last lines of the log of a job, and reports whether all of it was
+// read. GitHub redirects to another host,
 // which does not get the token.
-func (c *Client) jobLog(ctx context.Context, job int64) (string, error) {
+func (c *Client) jobLog(ctx context.Context, job int64) (log string, whole bool, err error) {
 	bounded := *c.Transport
 	bounded.MaxAnswer = maxLog
 	req, err := c.NewRequest(ctx, Request{Path: c.Path("/actions/jobs/%d/logs", job)})
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	answer, err := bounded.Do(req)
 	if e, ok := asRefused(err); ok && e.Answer.Status == http.StatusFound {
 		text, whole, err := c.Transport.Tail(ctx, e.Answer.Header.Get("Location"), maxLog)
-		return logEnd(text, whole), err
+		return logEnd(text, whole), whole, err
 	}
-	return logEnd(answer.Body, true), c.explain(err, ReadActions)
+	return logEnd(answer.Body, true), true, c.explain(err, ReadActions)
 }
 
 // logEnd returns the last lines of a log up to the last error in it, without the time

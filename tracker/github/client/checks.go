@@ -33,6 +33,7 @@ type FailedCheck struct {
 	Steps       []string // names of the steps of a job that failed
 	Annotations []Annotation
 	Log         string // the end of a job's log
+	Cut         bool   // the log is so long that only its end was read
 	NoLog       string // why there is none, though it is a job; empty if there is
 	Read        bool   // all of it was read: only a log that may come yet is asked for again
 

@@ -1,0 +1,111 @@
+package feedback
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// pullPrefix begins the names of comments on the pull request in the list of those that
+// were read.
+const pullPrefix = "pull "
+
+// compare returns the names of the comments that count and are still listed, which the
+// next run compares with, and says which of those that an earlier run read were edited or
+// deleted since. Only what is not before the mark is listed, and of a pull request only if
+// it was read now. The names stay as they are as long as that only makes them fewer.
+func compare(w World, remarks []remark, rules Rules, c schedule.Conversation) (names, changes []string) {
+	from := c.Heard.At.Unix()
+	now := make(map[string]remark, len(remarks)) // by place and id
+	for _, r := range remarks {
+		name := r.name()
+		now[idOf(name)] = r
+		if !r.Own && rules.count(r.Comment) && strings.TrimSpace(r.Text) != "" && r.At.Unix() >= from {
+			names = append(names, name)
+		}
+	}
+	isNew := slices.ContainsFunc(names, func(name string) bool {
+		_, known := slices.BinarySearch(c.Read, name)
+		return !known
+	})
+	edited, gone := counted{}, 0
+	for _, name := range c.Read {
+		isPull := strings.HasPrefix(name, pullPrefix)
+		r, there := now[idOf(name)]
+		switch {
+		case timeOf(name).Unix() < from:
+		case !isPull && w.Comments.Omitted, isPull && !w.Pull.isWhole():
+			names = append(names, name) // it may be there
+		case !there:
+			gone++
+		case timeOf(name).Before(timeOf(r.name())) && rules.count(r.Comment):
+			edited.add(r.Author)
+		}
+	}
+	if len(edited) > 0 {
+		changes = append(changes, edited.String("comment")+": edited after the old text had been read; the new text counts")
+	}
+	if gone > 0 {
+		changes = append(changes, plural(gone, "comment")+": deleted after the text had been read; what was done for it stays, and no later session is given it")
+	}
+	if !isNew && len(changes) == 0 {
+		return c.Read, nil
+	}
+	slices.SortFunc(names, func(a, b string) int { return timeOf(b).Compare(timeOf(a)) }) // the newest first
+	names = names[:min(len(names), maxNames)]
+	slices.Sort(names)
+	return slices.Compact(names), changes
+}
+
+// name returns the name of a remark in the list of those that were read.
+func (r remark) name() string {
+	if r.onPull {
+		return pullPrefix + nameOf(r.Comment)
+	}
+	return nameOf(r.Comment)
+}
+
+// idOf returns a name without its time.
+func idOf(name string) string { return name[:max(strings.LastIndexByte(name, '@'), 0)] }
+
+// isWhole reports whether everything that is said on a pull request is known.
+func (p *Pull) isWhole() bool { return p != nil && p.Complete && !p.Omitted }
+
+// Notes says what people may not expect of the items that an agent is given.
+func Notes(items []Item) (sentences []string) {
+	quoted, moved, cut := counted{}, counted{}, counted{}
+	for _, item := range items {
+		if item.quotes {
+			quoted.add(item.Author)
+		}
+		if item.moved {
+			moved.add(item.Author)
+		}
+		if item.cut {
+			cut.add(item.Author)
+		}
+	}
+	if len(quoted) > 0 {
+		sentences = append(sentences, quoted.String("comment")+": a command that is quoted, or not in the first line, is not obeyed; the agent is given it as text")
+	}
+	if len(moved) > 0 {
+		sentences = append(sentences, moved.String("comment on the code")+": the code at this place has changed since, and the agent is told so")
+	}
+	if len(cut) > 0 {
+		sentences = append(sentences, fmt.Sprintf("the log of %s is long: only its end was read", list(cut.names())))
+	}
+	return sentences
+}
+
+// quotesCommand reports whether a text that is no command has a line that would be one in
+// the place of one.
+func quotesCommand(text string) bool {
+	for line := range strings.Lines(text) {
+		if word, _, ok := splitCommand(strings.TrimLeft(line, "> \t`")); ok && word != "" {
+			return true
+		}
+	}
+	return false
+}
