@@ -71,7 +71,7 @@ func (l *loop) writePage(logger *slog.Logger, log *attempt.EventLog) {
 	if log == nil || l.Logs == "" || !l.Pages {
 		return
 	}
-	if err := transcript.WritePageOf(l.Logs, log.Name, l.Redact); err != nil {
+	if _, err := transcript.WritePageOf(l.Logs, log.Name, l.Redact); err != nil {
 		logger.Warn("the event log has no page", "error", err)
 	}
 }

@@ -28,6 +28,7 @@ type logCommand struct {
 	session int // 0: the newest
 	html    bool
 	json    bool
+	pages   bool
 	output  string // a file; empty for standard output
 	logs    string // the folder of --logs; empty for the default
 	run     string // a workflow run; empty for this machine
@@ -61,6 +62,7 @@ symphony log --run 1234567890 GH-7 # of a workflow run`,
 	flags.IntVar(&l.session, "session", 0, "show the session with this `number`, as --list has it")
 	flags.BoolVar(&l.html, "html", false, "write a page that stands alone")
 	flags.BoolVar(&l.json, "json", false, "write the event log as it is, one JSON object a line")
+	flags.BoolVar(&l.pages, "pages", false, "write the page of each session beside its log, where there is none")
 	flags.StringVarP(&l.output, "output", "o", "", "write to this `file`")
 	flags.StringVar(&l.logs, "logs", "", "read the logs in this `folder`, which a run had as --logs")
 	flags.StringVar(&l.run, "run", "", "read the artifact of this workflow `run`, by its number or its page")
@@ -70,15 +72,17 @@ symphony log --run 1234567890 GH-7 # of a workflow run`,
 // Run shows a session on the issue that args name.
 func (l *logCommand) Run(ctx context.Context, args []string) error {
 	formats := 0
-	for _, set := range []bool{l.list, l.html, l.json} {
+	for _, set := range []bool{l.list, l.html, l.json, l.pages} {
 		if set {
 			formats++
 		}
 	}
 	switch {
 	case formats > 1:
-		return fmt.Errorf("%w: choose one of --list, --html and --json", errUsage)
-	case l.follow && (l.html || l.list || l.run != ""):
+		return fmt.Errorf("%w: choose one of --list, --html, --json and --pages", errUsage)
+	case l.pages && (l.run != "" || l.output != "" || l.session != 0):
+		return fmt.Errorf("%w: --pages writes beside the logs on this machine, of all sessions", errUsage)
+	case l.follow && (l.html || l.list || l.pages || l.run != ""):
 		return fmt.Errorf("%w: --follow shows text or --json of a session on this machine", errUsage)
 	case l.run != "" && l.logs != "":
 		return fmt.Errorf("%w: choose one of --run and --logs", errUsage)
@@ -96,8 +100,11 @@ func (l *logCommand) Run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if l.list {
+	switch {
+	case l.list:
 		return l.write(func(w io.Writer) error { return l.writeList(ctx, w, source, files) })
+	case l.pages:
+		return l.writePages(ctx, source, files)
 	}
 	if len(files) == 0 {
 		return fmt.Errorf("%w: no session has left a log in %s", errUsage, source.name)
@@ -112,6 +119,24 @@ func (l *logCommand) Run(ctx context.Context, args []string) error {
 	}
 	defer log.Close()
 	return l.write(func(w io.Writer) error { return l.show(ctx, w, log, file) })
+}
+
+// writePages writes the pages that logs do not have: a run writes one when a session ends,
+// and not if it is killed.
+func (l *logCommand) writePages(ctx context.Context, source *logSource, files []transcript.File) error {
+	for _, file := range files {
+		if ctx.Err() != nil {
+			return schedule.ErrInterrupted
+		}
+		wrote, err := transcript.WritePageOf(source.folder, file.Path, l.redactor.String)
+		if err != nil {
+			return fmt.Errorf("write the page of %s: %w", source.path(file), err)
+		}
+		if wrote {
+			fmt.Fprintln(l.stdout, transcript.PageName(source.path(file)))
+		}
+	}
+	return nil
 }
 
 // choose returns the session to show: the newest, or the newest with the number.

@@ -183,23 +183,36 @@ func openIn(root *os.Root, name string) (*os.File, error) {
 // PageName returns the file of the page of a log.
 func PageName(name string) string { return strings.TrimSuffix(name, suffix) + ".html" }
 
-// WritePageOf writes the page of a log beside it.
-func WritePageOf(folder, name string, redact func(string) string) error {
+// WritePageOf writes the page of a log beside it, and reports whether it did: a log that
+// has a page, or that is being written, gets none. Of a process that is killed meanwhile no
+// page is left.
+func WritePageOf(folder, name string, redact func(string) string) (wrote bool, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer root.Close()
+	path := PageName(name)
+	if _, err := root.Lstat(path); err == nil {
+		return false, nil
+	}
 	log, err := openIn(root, name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer log.Close()
-	page, err := root.OpenFile(PageName(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
+	if IsBeingWritten(log) {
+		return false, nil
 	}
-	return errors.Join(CopyPage(page, log, redact), page.Close())
+	temp := path + ".tmp"
+	page, err := root.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false, err
+	}
+	if err := errors.Join(CopyPage(page, log, redact), page.Close()); err != nil {
+		return false, errors.Join(err, root.Remove(temp))
+	}
+	return true, root.Rename(temp, path)
 }
 
 // Limits bounds the logs that are kept below a folder.

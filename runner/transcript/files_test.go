@@ -3,6 +3,7 @@ package transcript
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -225,5 +226,32 @@ func TestLogsAreNotLookedForBehindALink(t *testing.T) {
 		if err := CheckFolder(folder); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestAPageIsWrittenOnceAndWhole(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	name := write(t, folder, "GH-7", noon, 0)
+	path := filepath.Join(folder, PageName(name))
+	if err := os.WriteFile(path+".tmp", []byte("<!doctype html> of a process that was killed, and longer than what comes in its place"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		wrote, err := WritePageOf(folder, name, func(text string) string { return text })
+		if page, readErr := os.ReadFile(path); wrote != want || err != nil || readErr != nil || !strings.HasSuffix(string(page), "</html>\n") {
+			t.Errorf("%t: %v, %v\n%s", wrote, err, readErr, page)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 2 {
+		t.Errorf("beside the log and its page there is more: %v (%v)", entries, err)
+	}
+	running, err := Create(folder, Name("GH-8", noon, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	if wrote, err := WritePageOf(folder, Name("GH-8", noon, 1), func(text string) string { return text }); wrote || err != nil {
+		t.Errorf("a session that runs has a page: %t, %v", wrote, err)
 	}
 }
