@@ -1,16 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/tracker/github"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
@@ -35,8 +30,7 @@ const artifactPrefix = "symphony-"
 // name for people. The run is one of the repository of the WORKFLOW.md at path.
 func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Workflow) (name string, logs fs.FS, err error) {
 	number := l.run
-	repo := l.ownRepository(path, wf)
-	server, api, err := l.runServer(wf)
+	repo, server, api, err := l.runServer(path, wf)
 	if err != nil {
 		return "", nil, err
 	}
@@ -50,12 +44,12 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 	case repo == "":
 		return "", nil, fmt.Errorf("%w: --run: the repository is not known: set GITHUB_REPOSITORY to owner/name, or write the address of the page of the run", errUsage)
 	}
-	token := l.githubLogin(addressHost(server))
+	token, variable := l.githubLogin(addressHost(server))
 	if token == "" {
-		return "", nil, fmt.Errorf("%w: --run needs a token that may read Actions: set GH_TOKEN, as with GH_TOKEN=$(gh auth token)", errUsage)
+		return "", nil, fmt.Errorf("%w: --run needs a token of %s that may read Actions: set %s", errUsage, addressHost(server), loginAdvice(addressHost(server)))
 	}
 	l.addSecret(l.redactor, token)
-	c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token, Names: client.Names{Token: "GH_TOKEN"}}, http.DefaultTransport)
+	c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token, Names: client.Names{Token: variable}}, http.DefaultTransport)
 	if err != nil {
 		return "", nil, fmt.Errorf("%w: --run: %w", errUsage, err)
 	}
@@ -91,82 +85,6 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 		return "", nil, fmt.Errorf("%w: workflow run %d has no artifact of Symphony, or has it no more: it had nothing to do, or upload-logs was not true", errUsage, run)
 	}
 	return fmt.Sprintf("the artifact of workflow run %d", run), all, nil
-}
-
-// runServer returns the addresses of the server whose workflow runs are read and of its
-// REST API. What names one of them alone leads to the other. It fails if they are named
-// and are not of one server: the token of the one would be sent to the other.
-func (l *logCommand) runServer(wf workflow.Workflow) (server, api string, err error) {
-	server, _ = l.getenv("GITHUB_SERVER_URL")
-	server = strings.TrimRight(server, "/")
-	name := "GITHUB_API_URL"
-	api, _ = l.getenv(name)
-	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && api == "" {
-		name, api = "tracker.provider.api_url", cfg.APIURL
-	}
-	switch {
-	case server == "":
-		api = cmp.Or(api, client.DefaultAPI)
-		return serverOf(api), api, nil
-	case api == "":
-		return server, apiOf(server), nil
-	case addressHost(api) != addressHost(server) && addressHost(api) != "api."+addressHost(server):
-		return "", "", fmt.Errorf("%w: --run: GITHUB_SERVER_URL names %s, but %s names %s, so the token may be that of another server: set GITHUB_SERVER_URL and GITHUB_API_URL to one server",
-			errUsage, addressHost(server), name, addressHost(api))
-	}
-	return server, api, nil
-}
-
-// isCloud reports whether a host is one of GitHub's own, whose API has a host of its own.
-func isCloud(host string) bool { return host == "github.com" || strings.HasSuffix(host, ".ghe.com") }
-
-// serverOf returns the address of the server of a REST API.
-func serverOf(api string) string {
-	scheme, _, _ := strings.Cut(api, "://")
-	host := addressHost(api)
-	if cloud, ok := strings.CutPrefix(host, "api."); ok && isCloud(cloud) {
-		host = cloud
-	}
-	return scheme + "://" + host
-}
-
-// apiOf returns the address of the REST API of a server.
-func apiOf(server string) string {
-	if scheme, _, _ := strings.Cut(server, "://"); isCloud(addressHost(server)) {
-		return scheme + "://api." + addressHost(server)
-	}
-	return server + "/api/v3"
-}
-
-// addressHost returns the host of an address, with its port; empty if it has none.
-func addressHost(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Host)
-}
-
-// githubLogin returns the token of the user for a host of GitHub: that of the environment,
-// or the one that gh keeps in its folder. gh keeps tokens in the keyring of the system
-// where there is one; this program starts no process to ask for it.
-func (a *app) githubLogin(host string) string {
-	for _, name := range []string{"GH_TOKEN", "GITHUB_TOKEN"} {
-		if token, _ := a.getenv(name); token != "" {
-			return token
-		}
-	}
-	folder, _ := a.getenv("GH_CONFIG_DIR")
-	if folder == "" {
-		config, _ := a.getenv("XDG_CONFIG_HOME")
-		home, _ := a.getenv("HOME")
-		folder = filepath.Join(cmp.Or(config, filepath.Join(home, ".config")), "gh")
-	}
-	text, err := os.ReadFile(filepath.Join(folder, "hosts.yml"))
-	if err != nil {
-		return ""
-	}
-	return client.TokenOfGH(text, host)
 }
 
 // layers overlays file systems. A folder has the entries of all of them; the first one

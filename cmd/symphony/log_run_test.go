@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,7 @@ func atGitHub(t *testing.T) (*project, *githubtest.GitHub) {
 	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "coverage", Packed: []byte("no zip")})
 	g.AddArtifact(githubtest.Artifact{Run: 78, Name: "coverage", Packed: []byte("no zip")})
 	p := emptyProject(t)
-	p.env = append(p.env, "GITHUB_API_URL="+g.URL(), "GITHUB_SERVER_URL="+g.ServerURL(), "GITHUB_REPOSITORY=acme/shop", "GH_TOKEN="+token)
+	p.env = append(p.env, "GITHUB_API_URL="+g.URL(), "GITHUB_SERVER_URL="+g.ServerURL(), "GITHUB_REPOSITORY=acme/shop", "GITHUB_TOKEN="+token)
 	return p, g
 }
 
@@ -92,7 +93,7 @@ func TestARunWithoutLogsSaysWhatToDo(t *testing.T) {
 		"no such run":    {"79", "", "workflow run 79 has no artifact of Symphony"},
 		"no number":      {"seven", "", "write the number of a workflow run"},
 		"another server": {"https://evil.example/acme/shop/actions/runs/77", "", "or the address of its page on http://127.0.0.1"},
-		"no token":       {"77", "GH_TOKEN", "set GH_TOKEN, as with GH_TOKEN=$(gh auth token)"},
+		"no token":       {"77", "GITHUB_TOKEN", "and GH_ENTERPRISE_TOKEN, as with GH_ENTERPRISE_TOKEN=$(gh auth token --hostname 127.0.0.1:"},
 		"no repository":  {"77", "GITHUB_REPOSITORY", "set GITHUB_REPOSITORY to owner/name"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestTheTokenOfGHIsUsedForItsHost(t *testing.T) {
 	t.Parallel()
 	p, g := atGitHub(t)
 	host := strings.TrimPrefix(g.ServerURL(), "http://")
-	p.env = append(p.env, "GH_TOKEN=", "GITHUB_TOKEN=")
+	p.env = append(p.env, "GITHUB_TOKEN=")
 	p.write(".config/gh/hosts.yml", "\""+host+"\":\n    oauth_token: ghs_0123456789abcdefTOKEN\n")
 	p.ok("log", "--run", "77", "GH-7")
 	p.write(".config/gh/hosts.yml", "github.com:\n    oauth_token: ghs_0123456789abcdefTOKEN\n")
@@ -137,7 +138,8 @@ func TestTheServerOfAWorkflowRunIsThatOfTheWorkflow(t *testing.T) {
 			p.write("WORKFLOW.md", "---\ntracker: "+tracker+"\n---\nGo.\n")
 			p.env = append(p.env, "GITHUB_API_URL=")
 			if !test.env {
-				p.env = append(p.env, "GITHUB_SERVER_URL=")
+				token, _ := (&app{process: process{environ: p.env}}).getenv("GITHUB_TOKEN")
+				p.env = append(p.env, "GITHUB_SERVER_URL=", "GITHUB_TOKEN=", "GH_HOST="+addressHost(g.URL()), "GH_ENTERPRISE_TOKEN="+token)
 			}
 			p.ok("log", "--run", "77", "GH-7")
 		})
@@ -160,6 +162,123 @@ func TestATokenIsNotSentToAnotherServer(t *testing.T) {
 			r := p.run("log", "--run", "77", "GH-7")
 			if r.code != exitUsage || !strings.Contains(r.stderr, "GITHUB_SERVER_URL names ghe.example.org, but") || len(g.Asked()) > 0 {
 				t.Errorf("%d, asked %v: %s", r.code, g.Asked(), r.stderr)
+			}
+		})
+	}
+}
+
+// TestTheServerThatAStrangerNamesGetsNoToken has a WORKFLOW.md whose server nobody else
+// names.
+func TestTheServerThatAStrangerNamesGetsNoToken(t *testing.T) {
+	t.Parallel()
+	p, g := atGitHub(t)
+	p.write("WORKFLOW.md", "---\ntracker: {kind: github, provider: {repo: acme/shop, api_url: "+g.URL()+"}}\n---\nGo.\n")
+	p.env = append(p.env, "GITHUB_API_URL=", "GITHUB_SERVER_URL=", "GH_TOKEN=ghp_1", "GITHUB_TOKEN=ghp_2", "GH_ENTERPRISE_TOKEN=ghp_3", "GITHUB_ENTERPRISE_TOKEN=ghp_4")
+	p.write(".config/gh/hosts.yml", "github.com:\n    oauth_token: ghp_5\n")
+	r := p.run("log", "--run", "77", "GH-7")
+	if r.code != exitUsage || !strings.Contains(r.stderr, "if you trust it") || len(g.Asked()) > 0 {
+		t.Errorf("%d, asked %v: %s", r.code, g.Asked(), r.stderr)
+	}
+}
+
+func TestAWrongServerOfTheWorkflowIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, front := range map[string]string{
+		"a wrong address":    "tracker: {kind: github, provider: {repo: acme/shop, api_url: nowhere}}",
+		"no kind of tracker": "tracker: {kind: githb, provider: {repo: acme/shop, api_url: https://ghe.example.org/api/v3}}",
+		"no settings":        "tracker: [",
+	} {
+		p, g := atGitHub(t)
+		p.env = append(p.env, "GITHUB_API_URL=")
+		p.write("WORKFLOW.md", "---\n"+front+"\n---\nGo.\n")
+		r := p.run("log", "--run", "77", "GH-7")
+		if r.code != exitUsage || !strings.Contains(r.stderr, "WORKFLOW.md does not say which server has the run") || len(g.Asked()) > 0 {
+			t.Errorf("%s: %d, asked %v: %s", name, r.code, g.Asked(), r.stderr)
+		}
+	}
+}
+
+// TestATokenIsForItsHostsAlone sets every variable, and asks which of them a host gets.
+func TestATokenIsForItsHostsAlone(t *testing.T) {
+	t.Parallel()
+	const job, gh = "GITHUB_SERVER_URL=https://ghe.example.org:8443/", "GH_HOST=GHE.example.com"
+	for name, test := range map[string]struct {
+		host string
+		env  []string
+		want string
+	}{
+		"github.com":                      {host: "github.com", want: "GH_TOKEN GITHUB_TOKEN"},
+		"a host of ghe.com":               {host: "acme.ghe.com", want: "GH_TOKEN GITHUB_TOKEN"},
+		"github.com, in a job there":      {host: "github.com", env: []string{"GITHUB_SERVER_URL=https://github.com"}, want: "GH_TOKEN GITHUB_TOKEN"},
+		"github.com, in a job elsewhere":  {host: "github.com", env: []string{job}, want: "GH_TOKEN"},
+		"ghe.com, in a job on github.com": {host: "acme.ghe.com", env: []string{"GITHUB_SERVER_URL=https://github.com"}, want: "GH_TOKEN"},
+		"the server of the job":           {host: "ghe.example.org:8443", env: []string{job}, want: "GH_ENTERPRISE_TOKEN GITHUB_ENTERPRISE_TOKEN GITHUB_TOKEN"},
+		"another port of it":              {host: "ghe.example.org", env: []string{job}},
+		"the server of gh":                {host: "ghe.example.com", env: []string{job, gh}, want: "GH_ENTERPRISE_TOKEN GITHUB_ENTERPRISE_TOKEN"},
+		"a server with a login of gh":     {host: "known.example.net", env: []string{job, gh}, want: "GH_ENTERPRISE_TOKEN GITHUB_ENTERPRISE_TOKEN"},
+		"any other":                       {host: "evil.example", env: []string{job, gh}},
+		"any other, without a server":     {host: "evil.example"},
+		"one like github.com":             {host: "github.com.evil.example"},
+		"one like ghe.com":                {host: "evilghe.com"},
+		"the API of github.com":           {host: "api.github.com"},
+		"another port of github.com":      {host: "github.com:8443"},
+		"none":                            {host: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := t.TempDir()
+			if err := os.WriteFile(filepath.Join(config, "hosts.yml"), []byte("known.example.net:\n    user: kim\ngithub.com:\n    oauth_token: gho_1\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			a := &app{process: process{environ: append(test.env, "GH_CONFIG_DIR="+config)}}
+			if got := strings.Join(a.tokenVariables(test.host), " "); got != test.want {
+				t.Errorf("%q gets %q", test.host, got)
+			}
+			want := ""
+			if test.host == "github.com" {
+				want = "gho_1"
+			}
+			if token, from := a.githubLogin(test.host); token != want {
+				t.Errorf("%q gets %q of %s", test.host, token, from)
+			}
+		})
+	}
+}
+
+func TestTheServerOfOriginIsThatOfTheRun(t *testing.T) {
+	t.Parallel()
+	const enterprise = "https://ghe.example.org/acme/shop.git"
+	for name, test := range map[string]struct {
+		origin, tracker string
+		env             []string
+		want            string
+	}{
+		"github.com":                {origin: "https://github.com/acme/shop", want: "acme/shop on https://github.com"},
+		"an enterprise server":      {origin: enterprise, want: "acme/shop on https://ghe.example.org"},
+		"by ssh":                    {origin: "git@ghe.example.org:acme/shop.git", want: "acme/shop on https://ghe.example.org"},
+		"which gh has too":          {origin: enterprise, env: []string{"GH_HOST=ghe.example.org"}, want: "acme/shop on https://ghe.example.org"},
+		"gh has another one":        {origin: enterprise, env: []string{"GH_HOST=ghe.example.com"}, want: " on https://ghe.example.com"},
+		"a job elsewhere":           {origin: enterprise, env: []string{"GITHUB_SERVER_URL=https://github.com/"}, want: " on https://github.com"},
+		"a tracker of that server":  {origin: enterprise, tracker: "github", want: "acme/shop on https://ghe.example.org"},
+		"a tracker of another one":  {origin: enterprise, tracker: "github, provider: {repo: acme/other}", want: "acme/other on https://github.com"},
+		"a name in the environment": {origin: enterprise, env: []string{"GITHUB_REPOSITORY=acme/other"}, want: "acme/other on https://ghe.example.org"},
+		"gh has no host":            {origin: enterprise, env: []string{"GH_HOST=$(id)"}, want: " on "},
+		"nothing names one":         {want: " on https://github.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := checkout(t, test.origin)
+			path := filepath.Join(p.dir, "WORKFLOW.md")
+			p.write("WORKFLOW.md", "---\ntracker: {kind: "+cmp.Or(test.tracker, "file")+"}\n---\nGo.\n")
+			l := &logCommand{app: &app{process: process{environ: test.env, stdout: t.Output(), stderr: t.Output()}}}
+			l.detectActions()
+			in, err := l.workflows(path).Inspect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			repo, server, api, err := l.runServer(path, in.Workflow)
+			if got := repo + " on " + server; got != test.want || err == nil && api != apiOf(server) {
+				t.Errorf("%s, API %s (%v)", got, api, err)
 			}
 		})
 	}

@@ -13,40 +13,50 @@ import (
 
 // repositoryNear returns the repository that GITHUB_REPOSITORY names. Where that is not set,
 // outside of Actions, it is the one that the checkout around the WORKFLOW.md at path came
-// from, and isOrigin is true. The name is empty if neither says one.
+// from, and isOrigin is true, unless that is on a server that this program does not ask by
+// default. The name is empty if neither says one.
 func (a *app) repositoryNear(path string) (name string, isOrigin bool) {
 	name, _ = a.getenv("GITHUB_REPOSITORY")
-	if name = strings.TrimSpace(name); name != "" || path == "" || a.actions.InActions() {
+	if name = strings.TrimSpace(name); name != "" {
 		return name, false
+	}
+	asked, _ := a.getenv("GITHUB_SERVER_URL")
+	server, name := a.originNear(path)
+	if name == "" || hostOf(server) != hostOf(cmp.Or(asked, gitHub)) {
+		return "", false
+	}
+	return name, true
+}
+
+// originNear returns the server and the name of the repository that the checkout around the
+// WORKFLOW.md at path came from; empty if there is none, and in Actions.
+func (a *app) originNear(path string) (server, name string) {
+	if path == "" || a.actions.InActions() {
+		return "", ""
 	}
 	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
 		if info, err := os.Lstat(filepath.Join(folder, ".git")); err == nil {
-			name = a.originIn(folder, info)
-			return name, name != ""
+			return originIn(folder, info)
 		}
 		if folder == filepath.Dir(folder) {
-			return "", false
+			return "", ""
 		}
 	}
 }
 
-// originIn returns the name of the repository that the checkout in a folder came from. It is
-// empty if that is on no server that this program asks by default. Like git it does not
-// believe the checkout of another user, who would choose whose issues are worked on.
-func (a *app) originIn(folder string, own os.FileInfo) string {
+// originIn returns the server and the name of the repository that the checkout in a folder
+// came from. Like git it does not believe the checkout of another user, who would choose
+// whose issues are worked on.
+func originIn(folder string, own os.FileInfo) (server, name string) {
 	if owner, ok := own.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
-		return ""
+		return "", ""
 	}
 	config, err := checkoutConfig(folder)
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	asked, _ := a.getenv("GITHUB_SERVER_URL")
-	server, name, ok := parseRepository(originOf(config))
-	if !ok || hostOf(server) != hostOf(cmp.Or(asked, gitHub)) {
-		return ""
-	}
-	return name
+	server, name, _ = parseRepository(originOf(config))
+	return server, name
 }
 
 // hostOf returns the host of an address, without its port: ssh has another one.
