@@ -73,6 +73,8 @@ got=$(cat "$partial/digest")
 [ -x "$partial/codex/bin/codex" ] ||
   refuse "Codex cannot be installed" "$package holds no program where this action looks for it: change the input codex-version, or install Codex $version on the runner."
 chmod 755 "$partial/codex"
-rm -rf "$folder"
-mv "$partial/codex" "$folder"
+if [ ! -x "$folder/bin/codex" ]; then # another job of this machine may have been faster, and runs it
+  rm -rf "$folder"
+  mv "$partial/codex" "$folder"
+fi
 echo "Fetched Codex $version for $platform: $held ($got)"

@@ -140,6 +140,28 @@ func TestCodexIsHeldToTheDigestThatTheActionKeeps(t *testing.T) {
 	}
 }
 
+// Runners of one machine share the tool cache: what one of them runs is not taken away by
+// another that began to fetch it at the same time.
+func TestTheCodexThatAnotherJobFetchedMeanwhileIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.pin("0.169.0", m.releases.publish("0.169.0"))
+	folder := filepath.Join(m.home, "tool-cache", "codex")
+	m.writeFile(filepath.Join(folder, "bin", "codex"), "of the other job")
+	if err := os.Chmod(filepath.Join(folder, "bin", "codex"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := m.runScript("fetch-codex.sh", nil, "0.169.0", codexTarget(), folder); code != 0 {
+		t.Fatalf("exit status %d\n%s", code, said)
+	}
+	if got := readText(t, filepath.Join(folder, "bin", "codex")); got != "of the other job" {
+		t.Errorf("it was replaced by %q", got)
+	}
+	if left, err := filepath.Glob(folder + ".*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
 func TestOneVersionOfCodexIsPinnedEverywhere(t *testing.T) {
 	t.Parallel()
 	version := readManifest(t).Inputs["codex-version"].Default
@@ -160,6 +182,7 @@ func TestOneVersionOfCodexIsPinnedEverywhere(t *testing.T) {
 	}
 	for file, text := range map[string]string{
 		"Dockerfile": "ARG CODEX_VERSION=" + version + "\n", ".ci/run": "@openai/codex@" + version + " ", ".github/CONTRIBUTING.md": "@openai/codex@" + version + "`",
+		".github/workflows/fleet.yml": "codex-version: { type: string, default: " + version + ",", fleetAction: "default: " + version + "\n",
 	} {
 		if !strings.Contains(readText(t, "../../"+file), text) {
 			t.Errorf("%s does not have %q", file, text)

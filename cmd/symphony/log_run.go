@@ -26,6 +26,13 @@ var runPage = sync.OnceValue(func() *regexp.Regexp {
 // artifactPrefix begins the names of the artifacts that the Action uploads.
 const artifactPrefix = "symphony-"
 
+// holdsLogs reports whether an artifact of this name may have event logs. What the jobs of
+// a fleet hand over to each other has none.
+func holdsLogs(name string) bool {
+	rest, isOurs := strings.CutPrefix(name, artifactPrefix)
+	return isOurs && !strings.HasPrefix(rest, "plan-") && !strings.HasPrefix(rest, "result-")
+}
+
 // fetchRun returns the logs in the artifact of the workflow run that --run names, with its
 // name for people. The run is one of the repository of the WORKFLOW.md at path.
 func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Workflow) (name string, logs fs.FS, err error) {
@@ -60,7 +67,7 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 	var all layers
 	var failed []error
 	for _, a := range artifacts {
-		if a.Expired || !strings.HasPrefix(a.Name, artifactPrefix) {
+		if a.Expired || !holdsLogs(a.Name) {
 			continue
 		}
 		files, err := c.ReadArtifact(ctx, a)

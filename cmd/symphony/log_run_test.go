@@ -50,6 +50,18 @@ func atGitHub(t *testing.T) (*project, *githubtest.GitHub) {
 	return p, g
 }
 
+// A fleet of 256 shards has as many results, none of which holds a log.
+func TestWhatTheJobsOfAFleetHandOverIsNotReadForLogs(t *testing.T) {
+	t.Parallel()
+	p, g := atGitHub(t)
+	for _, name := range []string{"symphony-plan-1", "symphony-result-1-1", "symphony-result-1-2"} {
+		g.AddArtifact(githubtest.Artifact{Run: 77, Name: name, Packed: []byte("no zip")})
+	}
+	if r := p.ok("log", "--run", "77", "GH-7"); r.stderr != "" || !strings.Contains(r.stdout, "the second") {
+		t.Errorf("%s\n%s", r.stderr, r.stdout)
+	}
+}
+
 func TestTheLogsOfAWorkflowRunAreReadFromItsArtifacts(t *testing.T) {
 	t.Parallel()
 	p, g := atGitHub(t)
