@@ -5,7 +5,7 @@
 #   build.sh take   takes the binary that the cache had, if it is what was built; output: taken, true or false
 #   build.sh make   builds it, and puts a copy where the cache looks for it
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/.github/action/common.sh"
+. "${0%/*}/common.sh"
 
 case $1 in
 take)

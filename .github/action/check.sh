@@ -3,7 +3,7 @@
 # kept. The values of symphony's own flags are left to symphony. POSIX sh, and first of all: this also has to
 # speak where there is no bash.
 set -eu
-. "$GITHUB_ACTION_PATH/.github/action/common.sh"
+. "${0%/*}/common.sh"
 
 boolean() { # input, value
   case $2 in
@@ -16,6 +16,29 @@ boolean() { # input, value
   refuse "Windows is not supported" "Symphony runs on Linux and macOS: set runs-on to ubuntu-latest or macos-latest."
 command -v bash >/dev/null ||
   refuse "No bash on this runner" "Agents and hooks are started by bash: install it on the runner, or in the job's container image."
+
+# What only .github/fleet/action.yml has: its mode, and what the jobs of a fleet say to each other.
+number() { # input, value
+  case $2 in
+  '' | *[!0-9]* | ??????*) refuse "Invalid input $1" "The input $1 is \"$2\": write a number." ;;
+  esac
+}
+MODE=${MODE:-}
+case $MODE in
+'') SHARD='' ATTEMPT='' ;;
+plan | work | collect)
+  ATTEMPT=${ATTEMPT:-$GITHUB_RUN_ATTEMPT}
+  TIMEOUT_MINUTES=${TIMEOUT_MINUTES:-60}
+  number attempt "$ATTEMPT"
+  number timeout-minutes "$TIMEOUT_MINUTES"
+  [ "$MODE" != work ] || [ -n "$SHARD" ] ||
+    refuse "This is no shard" "The input shard is empty: the plan had no work, or this server starts a job for an empty matrix. Start the job work only if the output work of the job plan is true."
+  [ "$MODE" != work ] || number shard "$SHARD"
+  takes_artifacts ||
+    refuse "No fleet on this server" "The jobs of a fleet hand over their work in artifacts, and $GITHUB_SERVER_URL takes none from actions/upload-artifact v4 or later: use the action symphony-runner/symphony in one job instead."
+  ;;
+*) refuse "Invalid input mode" "The input mode is \"$MODE\": write plan, work or collect." ;;
+esac
 
 # An empty input, as of a workflow_dispatch without a value, is the default of action.yml.
 WORKFLOW=${WORKFLOW:-WORKFLOW.md}
@@ -61,7 +84,8 @@ esac
 scratch=$(mktemp -d "$RUNNER_TEMP/symphony.XXXXXX")
 unique=$GITHUB_RUN_ID-$GITHUB_RUN_ATTEMPT-${scratch##*.} # also when one job uses the Action twice
 # Of the path, its checksum tells; the readable part is for people who look through the caches.
-family=$(printf '%s' "$path" | LC_ALL=C tr -c 'A-Za-z0-9._-' '-' | cut -c 1-100)-$(printf '%s' "$path" | cksum | cut -d ' ' -f 1)-$RUNNER_OS-
+name=$(printf '%s' "$path" | LC_ALL=C tr -c 'A-Za-z0-9._-' '-' | cut -c 1-100)-$(printf '%s' "$path" | cksum | cut -d ' ' -f 1)-
+family=$name$RUNNER_OS-
 # What other steps read of the inputs, so that none of them meets an empty one.
 line_of() { printf '%s' "$1" | LC_ALL=C tr '\r\n' '  '; } # it may be anything, and is left to symphony to refuse
 {
@@ -81,5 +105,15 @@ line_of() { printf '%s' "$1" | LC_ALL=C tr '\r\n' '  '; } # it may be anything, 
   echo "scratch=$scratch"
   echo "family=$family"
   echo "key=$family$unique"
-  echo "artifact=symphony-$unique"
+  echo "artifact=symphony-${SHARD:+shard-$SHARD-}$unique"
+  if [ -n "$MODE" ]; then
+    echo "attempt=$ATTEMPT"
+    echo "shard=$SHARD"
+    echo "shards=$(line_of "${SHARDS:-16}")"
+    echo "shard-slots=$(line_of "${SHARD_SLOTS:-2}")"
+    echo "runs-on=$(line_of "${RUNS_ON:-ubuntu-24.04}")"
+    echo "timeout-minutes=$TIMEOUT_MINUTES"
+    echo "exchange=$scratch/exchange"
+    echo "threads=$name" # which shards on every system restore
+  fi
 } >>"$GITHUB_OUTPUT"

@@ -7,7 +7,7 @@
 #
 # Output of finish: folder, which has to come first on PATH; empty when Codex is found without it.
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/.github/action/common.sh"
+. "${0%/*}/common.sh"
 
 there() { # folder that comes first on PATH, or nothing
   local version
@@ -30,7 +30,7 @@ fetch_codex() {
     refuse "No Codex for this runner" "There is no Codex for $RUNNER_OS on $RUNNER_ARCH: set runs-on to another runner, or install Codex $CODEX_VERSION on this one."
   { [ -n "${NPM_CONFIG_REGISTRY:-${npm_config_registry:-}}" ] && command -v curl >/dev/null; } || command -v npm >/dev/null ||
     refuse "No npm on this runner" "npm says where Codex $CODEX_VERSION is fetched from: add a step with actions/setup-node before this action, or install Codex $CODEX_VERSION on the runner."
-  bash "$GITHUB_ACTION_PATH/.github/action/fetch-codex.sh" "$CODEX_VERSION" "$target" "$folder"
+  bash "${0%/*}/fetch-codex.sh" "$CODEX_VERSION" "$target" "$folder"
 }
 
 case $1 in

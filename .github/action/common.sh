@@ -13,6 +13,14 @@ notice() { printf '::notice title=%s::%s\n' "$1" "$(one_line "$2")"; }
 
 one_line() { printf '%s' "$1" | LC_ALL=C tr '\r\n' '  ' | LC_ALL=C sed 's/%/%25/g'; }
 
+# takes_artifacts succeeds on the servers that actions/upload-artifact v4 and later do not refuse.
+takes_artifacts() {
+  case $(lower "$GITHUB_SERVER_URL") in
+  https://github.com | https://*.ghe.com | http://*.localhost*) return 0 ;;
+  esac
+  return 1
+}
+
 lower() { printf '%s' "$1" | LC_ALL=C tr '[:upper:]' '[:lower:]'; }
 
 # platform prints the system and the architecture as Go names them; nothing when there is no release for them.

@@ -11,8 +11,9 @@
 #
 # Outputs: binary, the absolute path; source and digest, only when it has yet to be built.
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/.github/action/common.sh"
+. "${0%/*}/common.sh"
 
+source=$(cd "${0%/*}/../.." && pwd)
 folder=$RUNNER_TEMP/symphony
 binary=$folder/symphony
 mkdir -p "$folder"
@@ -23,10 +24,10 @@ build() { # why
   [ -z "${root:-}" ] || kill "$root" 2>/dev/null || true # nobody waits for it now
   echo "Building symphony from source: $1"
   local files
-  cd "$GITHUB_ACTION_PATH"
+  cd "$source"
   files=$(find go.mod go.sum cmd codex runner tracker workspace -type f | LC_ALL=C sort)
   {
-    echo "source=$GITHUB_ACTION_PATH"
+    echo "source=$source"
     echo "digest=$({ echo "$files" && tr '\n' '\0' <<<"$files" | xargs -0 cat; } | sha256 | cut -d ' ' -f 1)"
   } >>"$GITHUB_OUTPUT"
   exit 0

@@ -5,7 +5,12 @@
 #
 # Outputs: logs and sessions, true or false.
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/.github/action/common.sh"
+. "${0%/*}/common.sh"
+
+if [ "${MODE:-}" = work ]; then # the job that collects annotates, not each shard
+  warn() { printf '%s: %s\n' "$1" "$2"; }
+  notice() { warn "$@"; }
+fi
 
 case $PRIVATE in
 true) public= ;;
@@ -15,18 +20,14 @@ esac
 readers="anybody who can open a pull request can read its caches, and everybody its artifacts"
 logs=$UPLOAD_LOGS sessions=$CACHE_SESSIONS workspaces=$CACHE_WORKSPACES
 
-# What the servers of others lack: upload-artifact refuses every server but these.
-case $(lower "$GITHUB_SERVER_URL") in
-https://github.com | https://*.ghe.com | http://*.localhost*) ;;
-*)
+if ! takes_artifacts; then
   if [ "$logs" = true ]; then
     warn "Logs are not uploaded" "The input upload-logs is true, but $GITHUB_SERVER_URL takes no artifacts from actions/upload-artifact v4 or later: the event logs stay on the runner, in $LOG_FOLDER."
   else
     echo "Event logs are not uploaded: $GITHUB_SERVER_URL takes no artifacts from actions/upload-artifact v4 or later."
   fi
   logs=false
-  ;;
-esac
+fi
 
 if [ -z "$public" ]; then
   logs=${logs:-true} sessions=${sessions:-true}

@@ -2,7 +2,7 @@
 # Codex's sandbox on Linux needs user namespaces without privileges, which some distributions switch off.
 # They are switched on for as long as the machine runs, and only where they are off.
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/.github/action/common.sh"
+. "${0%/*}/common.sh"
 kernel=$1 # folder of the settings
 
 allow() { # setting, value that allows

@@ -7,7 +7,7 @@
 #   workspaces.sh gather    puts the workspaces where the cache looks for them; output: there, true or false
 #   workspaces.sh return    puts them back
 set -euo pipefail
-. "$GITHUB_ACTION_PATH/.github/action/common.sh"
+. "${0%/*}/common.sh"
 
 place=$PWD/$KEPT
 if [ "$ROOT" = "$place" ]; then

@@ -90,13 +90,6 @@ func (j *job) text() string {
 func (j *job) perform() outcome {
 	t := j.t
 	t.Helper()
-	act := os.Getenv("SYMPHONY_TEST_ACT")
-	if act == "" {
-		t.Skip("no act: go install github.com/nektos/act@v0.2.89, and set SYMPHONY_TEST_ACT to its absolute path")
-	}
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("no node, which the stand-ins for GitHub's actions are written for")
-	}
 	j.write(workflowFile, j.text())
 	j.checkOut()
 	kept := filepath.Join(j.home, "kept")
@@ -104,6 +97,38 @@ func (j *job) perform() outcome {
 		t.Fatal(err)
 	}
 	j.tell("in_progress", "")
+	printed := j.act(kept)
+	o := readOutcome(t, printed)
+	j.tell("completed", o.status)
+	if text, err := os.ReadFile(filepath.Join(kept, "outputs.json")); err != nil {
+		t.Fatalf("no outputs: %v\n%s", err, printed)
+	} else if err := json.Unmarshal(text, &o.outputs); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(j.dir, "issues")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(kept, "issues"), filepath.Join(j.dir, "issues")); err != nil {
+		t.Fatal(err)
+	}
+	if j.hub != nil {
+		_, o.stateBranch = j.hub.File("symphony-state", "state.json")
+	}
+	return o
+}
+
+// act runs the workflow in the checkout with act, to its end, and returns what act
+// printed.
+func (j *job) act(kept string) []byte {
+	t := j.t
+	t.Helper()
+	act := os.Getenv("SYMPHONY_TEST_ACT")
+	if act == "" {
+		t.Skip("no act: go install github.com/nektos/act@v0.2.89, and set SYMPHONY_TEST_ACT to its absolute path")
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("no node, which the stand-ins for GitHub's actions are written for")
+	}
 	cmd := exec.CommandContext(t.Context(), act, j.arguments(kept)...)
 	cmd.Dir = j.dir
 	var out shellSession
@@ -127,23 +152,7 @@ func (j *job) perform() outcome {
 	if err := <-interrupted; err != nil {
 		t.Error(err)
 	}
-	o := readOutcome(t, out.text.Bytes())
-	j.tell("completed", o.status)
-	if text, err := os.ReadFile(filepath.Join(kept, "outputs.json")); err != nil {
-		t.Fatalf("no outputs: %v\n%s", err, &out.text)
-	} else if err := json.Unmarshal(text, &o.outputs); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(j.dir, "issues")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(kept, "issues"), filepath.Join(j.dir, "issues")); err != nil {
-		t.Fatal(err)
-	}
-	if j.hub != nil {
-		_, o.stateBranch = j.hub.File("symphony-state", "state.json")
-	}
-	return o
+	return out.text.Bytes()
 }
 
 // arguments returns the command line of act.
@@ -165,7 +174,7 @@ func (j *job) arguments(kept string) []string {
 	if pin := checkoutPin().FindString(j.workflow); pin != "" {
 		args = append(args, "--local-repository", pin+"="+filepath.Join(shims, "checkout"))
 	}
-	for name, folder := range map[string]string{"actions/cache": ".", "actions/setup-go": ".", "actions/upload-artifact": "upload"} {
+	for name, folder := range map[string]string{"actions/cache": ".", "actions/setup-go": ".", "actions/upload-artifact": "upload", "actions/download-artifact": "download"} {
 		args = append(args, "--local-repository", pinned(j.t, name)+"="+filepath.Join(shims, folder))
 	}
 	for _, entry := range slices.Concat([]string{
@@ -326,15 +335,15 @@ func (m *machine) stored(pattern string) []string {
 	return names
 }
 
-// pinned returns the repository of an action at the commit that action.yml names.
+// pinned returns the repository of an action at the commit that our actions name.
 func pinned(t testing.TB, name string) string {
 	t.Helper()
-	for _, s := range readManifest(t).Runs.Steps {
+	for _, s := range slices.Concat(readManifest(t).Runs.Steps, readManifestOf(t, fleetAction).Runs.Steps) {
 		if action, commit, _ := strings.Cut(s.Uses, "@"); action == name || strings.HasPrefix(action, name+"/") {
 			return name + "@" + commit
 		}
 	}
-	t.Fatalf("action.yml does not use %s", name)
+	t.Fatalf("no action uses %s", name)
 	return ""
 }
 

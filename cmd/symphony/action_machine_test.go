@@ -274,10 +274,13 @@ type step struct {
 	With, Env                      map[string]string
 }
 
-func readManifest(t testing.TB) manifest {
+func readManifest(t testing.TB) manifest { return readManifestOf(t, "action.yml") }
+
+// readManifestOf reads the action at a path from the root.
+func readManifestOf(t testing.TB, path string) manifest {
 	t.Helper()
 	var m manifest
-	if err := yaml.Unmarshal([]byte(readText(t, filepath.Join(root, "action.yml"))), &m); err != nil {
+	if err := yaml.Unmarshal([]byte(readText(t, filepath.Join(root, path))), &m); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -19,11 +18,17 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// TestTheActionPassesTheLinterOfWorkflows makes a workflow of action.yml, since
-// the linter knows its way in steps and expressions, but only in workflows.
+// TestTheActionPassesTheLinterOfWorkflows makes a workflow of each action, since the linter knows its way in steps and expressions, but only in workflows.
 func TestTheActionPassesTheLinterOfWorkflows(t *testing.T) {
 	t.Parallel()
-	m := readManifest(t)
+	for _, path := range []string{"action.yml", fleetAction} {
+		lintAction(t, path)
+	}
+}
+
+func lintAction(t *testing.T, path string) {
+	t.Helper()
+	m := readManifestOf(t, path)
 	inputs, outputs := map[string]any{}, map[string]string{}
 	for name, input := range m.Inputs {
 		inputs[name] = map[string]string{"type": "string", "default": input.Default}
@@ -32,7 +37,7 @@ func TestTheActionPassesTheLinterOfWorkflows(t *testing.T) {
 		outputs[name] = output.Value
 	}
 	var file struct{ Runs struct{ Steps yaml.Node } }
-	if err := yaml.Unmarshal([]byte(readText(t, "../../action.yml")), &file); err != nil {
+	if err := yaml.Unmarshal([]byte(readText(t, filepath.Join(root, path))), &file); err != nil {
 		t.Fatal(err)
 	}
 	text, err := yaml.Marshal(map[string]any{
@@ -44,7 +49,7 @@ func TestTheActionPassesTheLinterOfWorkflows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lint(t, "action.yml as a workflow", string(text), nil)
+	lint(t, path+" as a workflow", string(text), nil)
 }
 
 // TestTheSampleRunsPassTheLinter lets the linter compare what they say with
@@ -131,7 +136,7 @@ func TestActionsOfOthersArePinnedByCommit(t *testing.T) {
 	for _, path := range actionFiles(t) {
 		for line := range strings.Lines(readText(t, path)) {
 			used, found := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(line), "- "), "uses: ")
-			if !found || used == "./" || "uses: "+used == ownUse {
+			if !found || used == "./" || slices.Contains([]string{ownUse, fleetOfCaller, fleetOfCopy, fleetCall}, "uses: "+used) {
 				continue
 			}
 			parts := pin.FindStringSubmatch(used)
@@ -200,14 +205,18 @@ func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
 	}
 }
 
-// actionFiles returns the paths of action.yml and of all workflows, those of users too.
+// actionFiles returns the paths of both actions and of all workflows, those of users too.
 func actionFiles(t *testing.T) []string {
 	t.Helper()
 	workflows, err := filepath.Glob("../../.github/workflows/*.yml")
 	if err != nil || len(workflows) == 0 {
 		t.Fatalf("no workflows: %v", err)
 	}
-	return append(workflows, "../../action.yml", samplePath("github.yml"), samplePath("linear.yml"))
+	samples, err := filepath.Glob(samplePath("*.yml"))
+	if err != nil || len(samples) < 4 {
+		t.Fatalf("the samples %q: %v", samples, err)
+	}
+	return slices.Concat(workflows, samples, []string{"../../action.yml", filepath.Join(root, fleetAction)})
 }
 
 // each calls f with every value of a map in a document.
@@ -230,14 +239,13 @@ type actionFile struct{ inputs, outputs []setting }
 
 type setting struct{ name, text, value string }
 
-func readAction(t *testing.T) actionFile {
+func readAction(t *testing.T) actionFile { return readActionOf(t, "action.yml") }
+
+// readActionOf reads the action at a path from the root.
+func readActionOf(t *testing.T, path string) actionFile {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "action.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var file struct{ Inputs, Outputs yaml.Node }
-	if err := yaml.Unmarshal(content, &file); err != nil {
+	if err := yaml.Unmarshal([]byte(readText(t, filepath.Join(root, path))), &file); err != nil {
 		t.Fatal(err)
 	}
 	return actionFile{settings(t, file.Inputs), settings(t, file.Outputs)}
@@ -289,11 +297,7 @@ func (f actionFile) outputTable() string {
 // sampleRun returns a sample of a user's workflow file as the documents show it.
 func sampleRun(t *testing.T, name string) string {
 	t.Helper()
-	content, err := os.ReadFile(samplePath(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(string(content), "\n") // without the line that says what it is
+	_, text, _ := strings.Cut(readText(t, samplePath(name)), "\n") // without the line that says what it is
 	return "```yaml\n" + text + "```\n"
 }
 

@@ -38,6 +38,12 @@ func generated(t *testing.T) map[string]map[string]string {
 			"workflow-github": sampleRun(t, "github.yml"),
 			"workflow-linear": sampleRun(t, "linear.yml"),
 		},
+		".github/fleet/README.md": {
+			"fleet-caller": sampleRun(t, "fleet-caller.yml"),
+			"fleet":        sampleRun(t, "fleet.yml"),
+			"inputs":       readActionOf(t, fleetAction).inputTable(),
+			"outputs":      readActionOf(t, fleetAction).outputTable(),
+		},
 		".github/SECURITY.md":       {"guard": guardTable(t), "key-places": keyPlaces()},
 		"cmd/symphony/README.md":    {"help": helpText(t), "exit": exitTable(), "environment": environmentTable()},
 		"runner/workflow/README.md": {"keys": keyTable()},

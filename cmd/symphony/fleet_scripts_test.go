@@ -1,0 +1,149 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// checkFleet runs the first step of a job of a fleet, with inputs as variables.
+func (m *machine) checkFleet(mode string, inputs ...string) (code int, said string, outputs map[string]string) {
+	m.t.Helper()
+	output := filepath.Join(m.home, "output")
+	m.writeFile(output, "")
+	env := []string{"MODE=" + mode, "GITHUB_ACTION_PATH=" + filepath.Join(m.action, ".github", "fleet")}
+	for name := range readManifestOf(m.t, fleetAction).Runs.Steps[0].Env {
+		if name != "MODE" {
+			env = append(env, name+"=")
+		}
+	}
+	code, said = m.runProgram(append(env, inputs...), "sh", "-c", `sh "$GITHUB_ACTION_PATH/../action/check.sh"`)
+	return code, said, readPairs(m.t, output)
+}
+
+func TestAJobOfAFleetIsRefusedBeforeAnythingIsDone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, mode, want string
+		inputs           []string
+	}{
+		{"no mode that there is", "tick", `mode is "tick"`, nil},
+		{"no shard, as where an empty matrix starts a job", "work", "This is no shard", nil},
+		{"a shard that would be another artifact", "work", `shard is "1/../2"`, []string{"SHARD=1/../2"}},
+		{"a shard of two lines", "work", "shard is", []string{"SHARD=1\nstate=cache"}},
+		{"no attempt", "collect", `attempt is "*"`, []string{"ATTEMPT=*"}},
+		{"no time", "plan", `timeout-minutes is "1h"`, []string{"TIMEOUT_MINUTES=1h"}},
+		{"a state that there is not", "collect", `state is "file:x"`, []string{"STATE=file:x"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			code, said, outputs := m.checkFleet(c.mode, c.inputs...)
+			if problems := annotations("error", said); code != exitUsage || len(problems) != 1 || !strings.Contains(problems[0], c.want) || len(outputs) > 0 {
+				t.Errorf("exit status %d, outputs %v, want an error with %q\n%s", code, outputs, c.want, said)
+			}
+		})
+	}
+	m := newMachine(t)
+	m.server = "https://git.example.org"
+	code, said, _ := m.checkFleet("plan")
+	if problems := annotations("error", said); code != exitUsage || len(problems) != 1 || !strings.Contains(problems[0], "use the action symphony-runner/symphony in one job instead") {
+		t.Errorf("a server without artifacts: exit status %d\n%s", code, said)
+	}
+}
+
+func TestAnEmptyInputOfAFleetIsItsDefault(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	code, said, outputs := m.checkFleet("plan")
+	if code != 0 {
+		t.Fatalf("exit status %d\n%s", code, said)
+	}
+	for name, input := range readManifestOf(t, fleetAction).Inputs {
+		if got, given := outputs[name]; given && name != "attempt" && name != "state" && got != input.Default {
+			t.Errorf("an empty %s is %q, and its default is %q", name, got, input.Default)
+		}
+	}
+	if outputs["attempt"] != "1" || outputs["shards"] != "16" || outputs["state"] != "branch:symphony-state" {
+		t.Errorf("outputs %v", outputs)
+	}
+	if _, _, later := m.checkFleet("collect", "ATTEMPT=3"); later["attempt"] != "3" {
+		t.Errorf("collect is for the attempt %q, want that of the plan", later["attempt"])
+	}
+}
+
+// Threads of sessions are restored by runners of every system, unlike all else that is cached.
+func TestTheThreadsOfAFleetHaveOneKeyOnAllSystems(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.os = "Linux"
+	_, _, linux := m.checkFleet("work", "SHARD=1")
+	m.os = "macOS"
+	_, _, mac := m.checkFleet("collect")
+	if linux["threads"] != mac["threads"] || linux["threads"] == "" || linux["family"] == mac["family"] {
+		t.Errorf("threads %q and %q, families %q and %q", linux["threads"], mac["threads"], linux["family"], mac["family"])
+	}
+}
+
+func TestTheThreadsOfAFleetGoThroughTheFolderThatTheCacheKnows(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	exchange, kept, output := filepath.Join(m.home, "exchange"), ".symphony/threads", filepath.Join(m.home, "output")
+	env := []string{"KEPT=" + kept, "EXCHANGE=" + exchange}
+	run := func(mode string) map[string]string {
+		t.Helper()
+		m.writeFile(output, "")
+		if code, said := m.runScript("threads.sh", env, mode); code != 0 {
+			t.Fatalf("%s: exit status %d\n%s", mode, code, said)
+		}
+		return readPairs(t, output)
+	}
+	there := func(path string) bool { _, err := os.Stat(path); return err == nil }
+	run("place") // of a cache that has none
+	if got := run("gather"); got["there"] != "false" {
+		t.Errorf("threads of nobody: %v", got)
+	}
+	m.write(kept+"/one.jsonl.gz", "1")
+	m.writeFile(filepath.Join(exchange, "results", "result-2", "result.json"), "{}")
+	m.writeFile(filepath.Join(exchange, "results", "result-2", "threads", "two.jsonl.gz"), "2")
+	run("place")
+	if !there(filepath.Join(exchange, "threads", "one.jsonl.gz")) || there(filepath.Join(m.dir, kept)) {
+		t.Error("the threads of the cache are not in the exchange")
+	}
+	run("withhold")
+	if there(filepath.Join(exchange, "results", "result-2", "threads")) || !there(filepath.Join(exchange, "results", "result-2", "result.json")) {
+		t.Error("what a public artifact would show is not the result alone")
+	}
+	if got := run("gather"); got["there"] != "true" || !there(filepath.Join(m.dir, kept, "one.jsonl.gz")) {
+		t.Errorf("the threads are not where the cache looks for them: %v", got)
+	}
+}
+
+// One annotation of the job that collects is enough: a run of GitHub shows only ten.
+func TestAShardDoesNotAnnotateWhatIsKept(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	env := []string{"PRIVATE=false", "UPLOAD_LOGS=true", "CACHE_SESSIONS=", "CACHE_WORKSPACES=false", "LOG_FOLDER=logs"}
+	for mode, want := range map[string]int{"work": 0, "collect": 2} {
+		m.writeFile(filepath.Join(m.home, "output"), "")
+		code, said := m.runScript("keep.sh", append(env, "MODE="+mode))
+		if got := len(annotations("warning", said)) + len(annotations("notice", said)); code != 0 || got != want || !strings.Contains(said, "This repository is public") {
+			t.Errorf("%s: exit status %d, %d annotations, want %d\n%s", mode, code, got, want, said)
+		}
+	}
+}
+
+// The release of the fleet's own ref is installed, and its source is the whole repository.
+func TestAFleetIsBuiltFromTheWholeRepository(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.ownCopy("cmd", "codex", "runner", "tracker", "workspace")
+	m.writeFile(filepath.Join(m.home, "output"), "")
+	folder := filepath.Join(m.action, ".github", "fleet")
+	code, said := m.runProgram([]string{"GITHUB_ACTION_PATH=" + folder, "ACTION_REF="}, "bash", "-c", `bash "$GITHUB_ACTION_PATH/../action/install.sh"`)
+	got := readPairs(t, filepath.Join(m.home, "output"))
+	if _, err := os.Stat(filepath.Join(got["source"], "go.mod")); code != 0 || err != nil || len(got["digest"]) != 64 {
+		t.Errorf("exit status %d, outputs %v: %v\n%s", code, got, err, said)
+	}
+}

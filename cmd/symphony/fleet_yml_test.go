@@ -1,0 +1,332 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rhysd/actionlint"
+	"gopkg.in/yaml.v3"
+)
+
+// How the jobs of a fleet name their action: in the workflow that others call, and in the
+// copy of it that users have in their own repository.
+const (
+	fleetOfCaller = "uses: $/.github/fleet"
+	fleetOfCopy   = "uses: symphony-runner/symphony/.github/fleet@v1"
+	fleetCall     = "uses: symphony-runner/symphony/.github/workflows/fleet.yml@v1"
+)
+
+var fleetFile = filepath.Join(root, ".github", "workflows", "fleet.yml")
+
+// fleetWorkflow is a workflow of a fleet.
+type fleetWorkflow struct {
+	On struct {
+		WorkflowCall struct {
+			Inputs map[string]struct {
+				Type    string
+				Default any
+			}
+			Secrets map[string]any
+		} `yaml:"workflow_call"`
+	}
+	Permissions map[string]string
+	Concurrency any
+	Jobs        map[string]fleetJob
+}
+
+type fleetJob struct {
+	Name, If, Uses string
+	Needs          any
+	RunsOn         string `yaml:"runs-on"`
+	Timeout        string `yaml:"timeout-minutes"`
+	Concurrency    string
+	Permissions    map[string]string
+	Outputs        map[string]string
+	Strategy       struct {
+		FailFast string `yaml:"fail-fast"`
+		Matrix   string
+	}
+	Steps []step
+	With  map[string]string
+}
+
+func readFleet(t testing.TB, text string) fleetWorkflow {
+	t.Helper()
+	var w fleetWorkflow
+	if err := yaml.Unmarshal([]byte(text), &w); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// plainFleetHead begins the copy of the fleet's workflow in a user's repository.
+const plainFleetHead = `# A workflow for users: a fleet in their own repository. It is made of .github/workflows/fleet.yml; the documents show it, and tests run it.
+name: symphony
+on:
+  schedule:
+    - cron: "13,43 * * * *" # best not on the full hour, when GitHub starts runs late or not at all
+  workflow_dispatch:
+
+`
+
+// plainFleet returns the workflow of the fleet as users copy it: with its own triggers,
+// the action by its public name, and each input as what it is by default. An input that
+// is the default of the action too is left out, unless it says how large the fleet is.
+func plainFleet(t testing.TB) string {
+	t.Helper()
+	text := readText(t, fleetFile)
+	inputs, defaults := readFleet(t, text).On.WorkflowCall.Inputs, readManifestOf(t, fleetAction).Inputs
+	_, jobs, found := strings.Cut(text, "\npermissions: {}\n")
+	if !found {
+		t.Fatalf("%s does not begin its jobs without permissions", fleetFile)
+	}
+	input := regexp.MustCompile(`^( +)([a-z-]+): \$\{\{ inputs\.([a-z-]+) \}\}\n$`)
+	shown := []string{"shards", "shard-slots", "runs-on", "timeout-minutes"}
+	var b strings.Builder
+	b.WriteString(plainFleetHead + "permissions: {}\n")
+	for line := range strings.Lines(strings.ReplaceAll(jobs, fleetOfCaller, fleetOfCopy)) {
+		if parts := input.FindStringSubmatch(line); parts != nil {
+			value := fmt.Sprint(inputs[parts[3]].Default)
+			if value == defaults[parts[2]].Default && !slices.Contains(shown, parts[2]) {
+				continue
+			}
+			line = parts[1] + parts[2] + ": " + value + "\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// TestTheCopyOfTheFleetIsMadeOfTheWorkflowThatOthersCall writes it with UPDATE_README=1.
+func TestTheCopyOfTheFleetIsMadeOfTheWorkflowThatOthersCall(t *testing.T) {
+	t.Parallel()
+	want, path := plainFleet(t), samplePath("fleet.yml")
+	if os.Getenv("UPDATE_README") != "" {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, readText(t, path)); diff != "" {
+		t.Errorf("%s (-made +file), UPDATE_README=1 writes it:\n%s", path, diff)
+	}
+	if strings.Contains(want, "inputs.") || strings.Contains(want, "$/") {
+		t.Errorf("the copy needs a caller:\n%s", want)
+	}
+}
+
+// TestTheWorkflowsOfAFleetPassTheLinter gives the linter a local action in place of "$/",
+// which it does not know, and of the public name: it compares the inputs with that one.
+func TestTheWorkflowsOfAFleetPassTheLinter(t *testing.T) {
+	t.Parallel()
+	project, err := actionlint.NewProject(repositoryRoot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := strings.NewReplacer(fleetOfCaller, "uses: ./.github/fleet", fleetOfCopy, "uses: ./.github/fleet",
+		fleetCall, "uses: ./.github/workflows/fleet.yml")
+	for path, uses := range map[string]int{fleetFile: 3, samplePath("fleet.yml"): 3, samplePath("fleet-caller.yml"): 1} {
+		text := local.Replace(readText(t, path))
+		if n := strings.Count(text, "uses: ./"); n != uses {
+			t.Errorf("%s uses the fleet %d times", path, n)
+		}
+		lint(t, path, text, project)
+		lint(t, path, readText(t, samplePath("fleet.yml")), nil) // as it is
+		for _, name := range []string{"mode: plan", "shards: 16"} {
+			if wrong := strings.Replace(text, name, "no-such-"+name, 1); wrong != text && len(linted(t, path, wrong, project)) == 0 {
+				t.Errorf("%s: the linter does not look at the inputs of the fleet", path)
+			}
+		}
+	}
+	if found := linted(t, fleetFile, readText(t, fleetFile), nil); len(found) != 3 {
+		t.Errorf("actionlint finds %v: if it knows $/ now, remove .github/actionlint.yaml and lint the file as it is", found)
+	}
+}
+
+// TestAJobOfAFleetHasThePermissionsThatItNeeds also compares their sum with what callers
+// have to grant: it can only be made larger with a new major version.
+func TestAJobOfAFleetHasThePermissionsThatItNeeds(t *testing.T) {
+	t.Parallel()
+	all := map[string]string{"contents": "write", "issues": "write", "pull-requests": "write", "checks": "read", "statuses": "read", "actions": "read"}
+	for _, path := range []string{fleetFile, samplePath("fleet.yml")} {
+		w := readFleet(t, readText(t, path))
+		if w.Permissions == nil || len(w.Permissions) > 0 {
+			t.Errorf("%s gives every job %v", path, w.Permissions)
+		}
+		got := map[string]map[string]string{}
+		for name, job := range w.Jobs {
+			got[name] = job.Permissions
+		}
+		want := map[string]map[string]string{"plan": all, "work": all, "collect": {"contents": "write", "actions": "read"}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", path, diff)
+		}
+	}
+	if diff := cmp.Diff(all, readFleet(t, readText(t, samplePath("fleet-caller.yml"))).Permissions); diff != "" {
+		t.Errorf("what a caller grants: %s", diff)
+	}
+	if diff := cmp.Diff(all, readFleet(t, readText(t, samplePath("github.yml"))).Permissions); diff != "" {
+		t.Errorf("what the workflow with one job grants: %s", diff)
+	}
+}
+
+func TestTheJobsOfAFleetStartAndEndAsTheRulesSay(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{fleetFile, samplePath("fleet.yml")} {
+		w := readFleet(t, readText(t, path))
+		plan, work, collect := w.Jobs["plan"], w.Jobs["work"], w.Jobs["collect"]
+		for _, c := range []struct{ what, got, want string }{
+			{"work starts", work.If, "needs.plan.outputs.work == 'true' && needs.plan.outputs.attempt == github.run_attempt"},
+			{"collect starts", collect.If, "always() && needs.plan.outputs.work != 'false'"},
+			{"one shard fails", work.Strategy.FailFast, "false"},
+			{"the matrix", work.Strategy.Matrix, "${{ fromJSON(needs.plan.outputs.matrix) }}"},
+			{"the name of a shard", work.Name, "shard ${{ matrix.shard }}"},
+			{"the runner of a shard", work.RunsOn, "${{ matrix.runs_on }}"},
+			{"the time of a shard", work.Timeout, "${{ fromJSON(needs.plan.outputs.timeout-minutes) }}"},
+			{"the group of work", work.Concurrency, ""},
+			{"the group of collect", collect.Concurrency, ""},
+			{"the group of plan", plan.Concurrency, "symphony-plan-${{ github.workflow_ref }}"},
+			{"what collect waits for", fmt.Sprint(collect.Needs), "[plan work]"},
+			{"the attempt that is collected", collect.Steps[1].With["attempt"], "${{ needs.plan.outputs.attempt }}"},
+		} {
+			if c.got != c.want {
+				t.Errorf("%s: %s is %q, want %q", path, c.what, c.got, c.want)
+			}
+		}
+		if w.Concurrency != nil {
+			t.Errorf("%s has the group %v: its jobs would wait for their own run", path, w.Concurrency)
+		}
+		want := []string{"attempt", "matrix", "timeout-minutes", "work"}
+		if got := slices.Sorted(maps.Keys(plan.Outputs)); !slices.Equal(got, want) {
+			t.Errorf("%s: plan has the outputs %q: they are public, want %q", path, got, want)
+		}
+		for name, job := range w.Jobs {
+			checkout, own := job.Steps[0], job.Steps[1]
+			if len(job.Steps) != 2 || checkout.With["persist-credentials"] != "false" || checkout.With["ref"] != "${{ github.event.pull_request.base.repo.default_branch }}" || own.With["mode"] != name {
+				t.Errorf("%s: the job %s has the steps %+v", path, name, job.Steps)
+			}
+			if _, hasKey := own.With["openai-api-key"]; hasKey != (name == "work") {
+				t.Errorf("%s: the job %s has the key of the model: %v", path, name, hasKey)
+			}
+		}
+	}
+}
+
+// fleetAction is the path of the action of a fleet, from the root.
+const fleetAction = ".github/fleet/action.yml"
+
+func TestTheKeyOfTheModelReachesShardsAlone(t *testing.T) {
+	t.Parallel()
+	with := map[string][]string{}
+	for _, s := range readManifestOf(t, fleetAction).Runs.Steps {
+		for name, value := range s.Env {
+			if strings.Contains(value, "openai-api-key") || strings.Contains(value, "OPENAI") || strings.Contains(value, "CODEX_API_KEY") {
+				with[s.Name] = append(with[s.Name], name)
+			}
+		}
+		if strings.Contains(fmt.Sprint(s.With), "key }}") && strings.Contains(fmt.Sprint(s.With), "inputs.") {
+			t.Errorf("the step %q gives a key to another action: %v", s.Name, s.With)
+		}
+	}
+	for _, names := range with {
+		slices.Sort(names)
+	}
+	both := []string{"CODEX_API_KEY", "OPENAI_API_KEY"}
+	if diff := cmp.Diff(map[string][]string{"Look for work": both, "Work": both}, with); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAStepOfAFleetBelongsToAMode reads each step's condition, by what ran before it.
+func TestAStepOfAFleetBelongsToAMode(t *testing.T) {
+	t.Parallel()
+	modes := map[string][]string{}
+	for _, mode := range []string{"plan", "work", "collect"} {
+		for _, s := range readManifestOf(t, fleetAction).Runs.Steps {
+			if stepOfMode(s.If, mode) {
+				modes[mode] = append(modes[mode], s.Name)
+			}
+		}
+	}
+	always := []string{"Check the inputs and the runner", "Install symphony", "Look for a binary built before", "Take the binary", "Set up Go", "Build symphony", "Save the binary"}
+	want := map[string][]string{
+		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Save the state"),
+		"work": append(slices.Clone(always), "Take the plan", "Take the plan again", "Look for work", "Start to install Codex", "Restore the threads", "Put the threads in their place",
+			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Decide what is kept", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again", "Upload the logs"),
+		"collect": append(slices.Clone(always), "Restore the state", "Restore the threads", "Put the threads in their place", "Take the plan back", "Take the results", "Collect", "Decide what is kept",
+			"Save the state", "Gather the threads", "Save the threads", "Upload the logs"),
+	}
+	if diff := cmp.Diff(want, modes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// stepOfMode reports whether a step with this condition can run in a mode: it names
+// another one, or what only another one's steps say.
+func stepOfMode(condition, mode string) bool {
+	of := map[string]string{"plan": "plan", "planned": "plan", "taken": "work", "look": "work", "codex": "work", "work": "work", "result": "work", "collect": "collect", "threads": "collect"}
+	modes := map[string]bool{"plan": false, "work": false, "collect": false}
+	named := false
+	for _, m := range regexp.MustCompile(`inputs\.mode (==|!=) '(\w+)'`).FindAllStringSubmatch(condition, -1) {
+		named = true
+		for other := range modes {
+			modes[other] = modes[other] || (m[1] == "==") == (m[2] == other)
+		}
+	}
+	for _, m := range regexp.MustCompile(`steps\.(\w+)\.`).FindAllStringSubmatch(condition, -1) {
+		if owner, ok := of[m[1]]; ok {
+			named, modes[owner] = true, true
+		}
+	}
+	if !named && strings.Contains(condition, "steps.keep.") {
+		return mode != "plan" // where nothing is decided
+	}
+	return !named || modes[mode]
+}
+
+// TestTheFleetInstallsAsTheActionDoes compares the steps that both have.
+func TestTheFleetInstallsAsTheActionDoes(t *testing.T) {
+	t.Parallel()
+	shared := map[string]step{}
+	for _, s := range readManifest(t).Runs.Steps {
+		s.Run = strings.ReplaceAll(s.Run, "$GITHUB_ACTION_PATH/.github/action/", "$GITHUB_ACTION_PATH/../action/")
+		shared[s.Name] = s
+	}
+	same := 0
+	for _, s := range readManifestOf(t, fleetAction).Runs.Steps[1:7] {
+		if diff := cmp.Diff(shared[s.Name], s); diff != "" {
+			t.Errorf("%s (-action +fleet):\n%s", s.Name, diff)
+		}
+		same++
+	}
+	if same != 6 {
+		t.Errorf("%d steps were compared", same)
+	}
+}
+
+func TestTheArtifactsOfAFleetNameTheAttemptAndAreKeptForADay(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, s := range readManifestOf(t, fleetAction).Runs.Steps {
+		name := s.With["name"] + s.With["pattern"]
+		if !strings.Contains(s.Uses, "load-artifact@") || strings.Contains(name, "outputs.artifact") {
+			continue
+		}
+		seen++
+		if !regexp.MustCompile(`^symphony-(plan|result)-\$\{\{ steps\.check\.outputs\.attempt \}\}(-\$\{\{ steps\.check\.outputs\.shard \}\}|-\*)?$`).MatchString(name) {
+			t.Errorf("%s: the name is %q", s.Name, name)
+		}
+		if strings.Contains(s.Uses, "upload") && s.With["retention-days"] != "1" {
+			t.Errorf("%s is kept for %q days", s.Name, s.With["retention-days"])
+		}
+	}
+	if seen != 8 {
+		t.Errorf("%d steps hand something over", seen)
+	}
+}
