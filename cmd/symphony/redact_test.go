@@ -106,7 +106,9 @@ func fill(v reflect.Value, others *[]string) (filled int) {
 		return fill(v.Index(0), others)
 	case reflect.Map:
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		key.SetString("key")
+		if key.Kind() == reflect.String { // an Owner is no text
+			key.SetString("key")
+		}
 		filled = fill(value, others)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
