@@ -1,6 +1,8 @@
 package publish
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -183,4 +185,54 @@ func TestALostAnswerDoesNotRemoveWhatSomebodyAddsMeanwhile(t *testing.T) {
 		f.check(f.GitHub.AddLabels(t.Context(), 1, []string{"urgent"}))
 	}})
 	f.wantDecorated(f.publish(w), githubtest.Pull{Labels: []string{"urgent", "agent", "review"}, Assignees: []string{"kim"}, Reviewers: []string{"lee", "core"}})
+}
+
+// TestAPullRequestOfARunThatWasKilledGetsItsLabelsAndPeople kills a run when its pull
+// request is there, and has the next one continue the delivery.
+func TestAPullRequestOfARunThatWasKilledGetsItsLabelsAndPeople(t *testing.T) {
+	t.Parallel()
+	all := githubtest.Pull{Labels: []string{"agent", "review"}, Assignees: []string{"kim"}, Reviewers: []string{"lee", "core"}}
+	session := func(f verified, last Record, file string) (Result, error) {
+		w := f.session(f.adds(file, "1\n"))
+		w.Last = last
+		return f.Publish(f.t.Context(), w, now)
+	}
+	for next, publish := range map[string]func(verified, Record) (Result, error){
+		"has more work":    func(f verified, last Record) (Result, error) { return session(f, last, "b") },
+		"has nothing more": func(f verified, last Record) (Result, error) { return f.Settle(f.t.Context(), f.idle(last), now) },
+	} {
+		for _, killed := range []storetest.Op{"POST /pulls", "PATCH /issues/{n}"} {
+			t.Run("the next session "+next+" after "+string(killed), func(t *testing.T) {
+				t.Parallel()
+				f := newDecorated(t)
+				w := f.session(f.adds("a", "1\n"))
+				f.github.Fail(killed, storetest.Fault{Before: func() { f.dead.Store(killed != "POST /pulls") }, After: func() { f.dead.Store(true) }, Lose: true})
+				save := w.Save
+				w.Save = func(ctx context.Context, r Record) error {
+					if f.dead.Load() {
+						return errors.New("killed")
+					}
+					return save(ctx, r)
+				}
+				if _, err := f.Publish(t.Context(), w, now); err == nil || len(f.github.Pulls()) != 1 || len(f.github.Pulls()[0].Reviewers) > 0 {
+					t.Fatalf("the run was not killed: %v, %+v", err, f.github.Pulls())
+				}
+				f.dead.Store(false)
+				r, err := publish(f, f.saved[len(f.saved)-1])
+				if pulls := f.github.Pulls(); err != nil || len(pulls) != 1 || len(r.Warnings) > 0 || r.Record.Number != 1 {
+					t.Fatalf("%v: %+v, %+v", err, r, pulls)
+				} else if diff := cmp.Diff(all, githubtest.Pull{Labels: pulls[0].Labels, Assignees: pulls[0].Assignees, Reviewers: pulls[0].Reviewers}); diff != "" {
+					t.Error(diff)
+				}
+				// What a person takes off later stays off.
+				f.check(f.GitHub.SetLabelsAndAssignees(t.Context(), 1, []string{"urgent"}, nil))
+				if r, err = session(f, r.Record, "c"); err != nil || len(r.Warnings) > 0 {
+					t.Fatalf("%+v, %v", r, err)
+				}
+				if diff := cmp.Diff([]string{"urgent"}, f.github.Pulls()[0].Labels); diff != "" {
+					t.Errorf("after the next delivery: %s", diff)
+				}
+			})
+		}
+	}
 }

@@ -37,7 +37,7 @@
 // folder of the patches.
 //
 // Publishing may be repeated. A run that was killed anywhere in it, and the run after
-// it, end in one branch and one pull request: the commit that the first one may have
+// it, end in one branch and one pull request with its labels and people: the commit that the first one may have
 // pushed is in the [Record] before it is pushed, a push of the same work changes
 // nothing, and a pull request is looked for before one is opened.
 //

@@ -72,7 +72,8 @@ func (r *Result) report(state PullState, pull *client.PullRequest) {
 	r.State, r.Record.Number, r.Record.URL = state, pull.GetNumber(), pull.GetHTMLURL()
 }
 
-// proposePullRequest updates the text of the open pull request, or opens one.
+// proposePullRequest updates the text of the open pull request, or opens one. It sets the
+// labels and people of one that no earlier run has finished with.
 func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, pull *client.PullRequest, title string) error {
 	if pull != nil && w.Text == "" {
 		w.Text = agentText(pull.GetBody())
@@ -83,6 +84,9 @@ func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, p
 		state, err := p.updatePullRequest(ctx, w, pull, body)
 		if !errors.Is(err, errMerged) {
 			r.report(state, pull)
+			if err == nil && !isKnown(w, pull) {
+				r.Warnings = append(r.Warnings, p.decorate(ctx, pull)...)
+			}
 			return err
 		}
 	}
@@ -94,6 +98,10 @@ func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, p
 	r.Warnings = append(r.Warnings, p.decorate(ctx, pull)...)
 	return nil
 }
+
+// isKnown reports whether an earlier run has finished with a pull request. One that was
+// killed may have opened it, and not set its labels and people.
+func isKnown(w Work, pull *client.PullRequest) bool { return pull.GetNumber() == w.Last.Number }
 
 // openPullRequest opens a pull request. One that somebody opened in the meantime is
 // taken.

@@ -13,8 +13,8 @@ import (
 
 // Settle finishes the publication of work that an earlier run pushed, when a session
 // has nothing new: it opens the pull request that the branch does not have, or updates
-// one that does not know of the push, or that is a draft although the work is done. w has no Incoming. The Result is zero if nothing is
-// published. The errors are [ErrClosed], [ErrNotPermitted], those of GitHub, and
+// one that does not know of the push, lacks its labels and people, or is a draft although
+// the work is done. w has no Incoming. The Result is zero if nothing is published. The errors are [ErrClosed], [ErrNotPermitted], those of GitHub, and
 // [git.ErrStore].
 func (p *Publisher) Settle(ctx context.Context, w Work, now time.Time) (Result, error) {
 	r, err := p.settle(ctx, w, now)
@@ -50,7 +50,7 @@ func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, 
 	switch {
 	case err != nil:
 		return r, err
-	case pulls.open != nil && w.There != w.Last.Pushing && !(w.Proven && hasDraftMark(pulls.open.GetBody())):
+	case pulls.open != nil && isKnown(w, pulls.open) && w.There != w.Last.Pushing && !(w.Proven && hasDraftMark(pulls.open.GetBody())):
 		r.report(PullUnchanged, pulls.open)
 		return r, nil
 	case isMerged(pulls.merged, w.There):
