@@ -7,9 +7,9 @@
 // # The exchange folder
 //
 //	plan.json                                           WritePlan, ReadPlan
-//	threads/<thread>.jsonl.gz                           the bundle: Bundle, UnpackThreads
+//	threads/<thread>.jsonl.gz.sealed                    the bundle: Bundle, UnpackThreads
 //	results/result-<shard>/result.json                  SliceStore, ReadResults
-//	results/result-<shard>/threads/<thread>.jsonl.gz    PackThreads
+//	results/result-<shard>/threads/<thread>…            PackThreads
 //
 // In GitHub Actions the plan travels as an artifact, what is below results as one
 // artifact per shard, and the bundle in the cache. download-artifact makes a folder for
@@ -40,8 +40,13 @@
 // # Threads
 //
 // A shard resumes the thread of an issue that another one began. What that takes is one
-// file, the rollout of the thread: [PackThreads] packs the rollouts of a shard into its
-// result, [Bundle] collects those of the issues that go on, and [UnpackThreads] puts
+// file, the rollout of the thread: [SliceStore.PackThreads] packs the rollouts of a shard into its
+// result, [Bundle] collects those of the issues that go on, and [SliceStore.UnpackThreads] puts
 // them into the Codex homes of the next shard. A lost or refused thread costs its
 // context and nothing else: the next session begins a new one.
+//
+// A rollout holds prompts and all that the agent read, and many may read an artifact or a
+// cache. So it is sealed: encrypted with a key that is derived from the API key, which the
+// shards have and no agent, and bound to its issue. Nobody else can read or forge it. The
+// collector only carries it.
 package fleet

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/symphony-runner/symphony/runner/report"
@@ -37,7 +38,7 @@ func OpenSlice(exchange string, p Plan, shard int, job string) (*SliceStore, err
 	if _, err := readResult(exchange, names, slice); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errOther) {
 		return nil, fmt.Errorf("open shard %d: %w: it has left %s: collect that, and plan again", shard, ErrWorked, s.path)
 	}
-	s.result = Result{Owner: slice.State.Self, Job: job, State: slice.State.Clone()}
+	s.result = Result{Owner: slice.State.Self, Job: job, State: clone(slice.State)}
 	if err := s.begin(exchange, names); err != nil {
 		return nil, fmt.Errorf("open shard %d: %w: make room on the disk, or correct the permissions of the exchange folder", shard, err)
 	}
@@ -68,7 +69,7 @@ func (s *SliceStore) Load(ctx context.Context) (*schedule.State, store.Revision,
 	if ctx.Err() != nil {
 		return nil, "", fmt.Errorf("load the state of shard %d: %w", s.result.Owner.Shard, context.Cause(ctx))
 	}
-	return s.result.State.Clone(), s.revision(), nil
+	return clone(s.result.State), s.revision(), nil
 }
 
 // Save replaces the result. It fails with [store.ErrConflict] if the state was saved since
@@ -80,7 +81,7 @@ func (s *SliceStore) Save(ctx context.Context, state *schedule.State, rev store.
 	}
 	if err == nil {
 		next := s.result
-		next.State = state.Clone()
+		next.State = clone(state)
 		next.saved++
 		err = s.write(next)
 	}
@@ -100,6 +101,13 @@ func (s *SliceStore) Report(t report.Tick) error {
 		return fmt.Errorf("write the result of shard %d: %w", s.result.Owner.Shard, err)
 	}
 	return nil
+}
+
+// clone returns a copy of a state with faults of its own: the loop changes them in place.
+func clone(state *schedule.State) *schedule.State {
+	c := state.Clone()
+	c.Faults = slices.Clone(c.Faults)
+	return c
 }
 
 func (s *SliceStore) revision() store.Revision {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -29,12 +28,16 @@ type thread struct {
 	issue      tracker.ID
 	identifier string // of the issue
 	name       string
+	// How much was done on it: two states that agree know the same end of the thread.
+	sessions int
+	tokens   int64
 }
 
 // fileName returns the name of the packed thread.
 func (t thread) fileName() string { return t.name + threadSuffix }
 
-const threadSuffix = ".jsonl.gz"
+// threadSuffix ends the name of a thread that is packed and sealed.
+const threadSuffix = ".jsonl.gz.sealed"
 
 // threadsOf returns the threads that the sessions on the issues of a state resume, in the
 // order of the issues. A thread that two issues name belongs to neither: one of them was
@@ -52,11 +55,11 @@ func threadsOf(s *schedule.State) []thread {
 		named[t.name] = t
 	}
 	for id, c := range s.Claims {
-		add(thread{id, c.Identifier, c.Thread})
+		add(thread{id, c.Identifier, c.Thread, c.Sessions, c.Tokens})
 	}
 	for id, talk := range s.Conversations {
 		if _, claimed := s.Claims[id]; !claimed { // otherwise the claim has it
-			add(thread{id, s.Deliveries[id].Identifier, talk.Thread})
+			add(thread{id, s.Deliveries[id].Identifier, talk.Thread, talk.Sessions, talk.Tokens})
 		}
 	}
 	var all []thread
@@ -69,34 +72,38 @@ func threadsOf(s *schedule.State) []thread {
 	return all
 }
 
-// PackThreads packs the threads that the state of the shard names into its result. It packs
-// those it can and reports the others; one that is not there is no error.
-func (s *SliceStore) PackThreads(sessionDir string) error {
+// PackThreads packs the threads that the state of the shard names into its result, and
+// seals them with a key that is made of the account's. It packs those it can and reports
+// the others; one that is not there is no error. Without a key there are none.
+func (s *SliceStore) PackThreads(sessionDir, key string) error {
+	if key == "" {
+		return nil
+	}
 	var errs []error
 	for _, t := range threadsOf(s.result.State) {
-		if err := s.packThread(sessionDir, t); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.packThread(sessionDir, key, t); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("the thread of %s is not packed: %w", t.identifier, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (s *SliceStore) packThread(sessionDir string, t thread) error {
+func (s *SliceStore) packThread(sessionDir, key string, t thread) error {
 	rollout, err := attempt.OpenRollout(sessionDir, t.identifier, t.name)
 	if err != nil {
 		return err
 	}
 	defer rollout.Close()
+	data, err := t.pack(rollout, key)
+	if err != nil {
+		return err
+	}
 	threads, err := makeThreads(s.root)
 	if err != nil {
 		return err
 	}
 	defer threads.Close()
-	return replaceFile(threads, t.fileName(), func(w io.Writer) error {
-		packer := gzip.NewWriter(&boundedWriter{w, maxThread})
-		_, err := io.Copy(packer, io.LimitReader(rollout, attempt.MaxRollout))
-		return errors.Join(err, packer.Close())
-	})
+	return writeFile(threads, t.fileName(), data)
 }
 
 // makeThreads opens the folder of the threads in a folder, and makes it.
@@ -107,24 +114,13 @@ func makeThreads(folder *os.Root) (*os.Root, error) {
 	return openFolder(folder, threadsFolder)
 }
 
-// boundedWriter fails with what exceeds left bytes.
-type boundedWriter struct {
-	w    io.Writer
-	left int64
-}
-
-func (b *boundedWriter) Write(p []byte) (int, error) {
-	if int64(len(p)) > b.left {
-		return 0, fmt.Errorf("it is larger than %d bytes: the next session begins a new thread", int64(maxThread))
-	}
-	b.left -= int64(len(p))
-	return b.w.Write(p)
-}
-
 // UnpackThreads puts the threads that the state of the shard names from the bundle into
-// the Codex homes of their issues. It unpacks those it can and reports the others; one that
-// is not in the bundle is no error.
-func (s *SliceStore) UnpackThreads(sessionDir string) error {
+// the Codex homes of their issues, if they were sealed with this key. It unpacks those it
+// can and reports the others; one that is not in the bundle is no error.
+func (s *SliceStore) UnpackThreads(sessionDir, key string) error {
+	if key == "" {
+		return nil
+	}
 	bundle, err := openRoot(s.exchange, threadsFolder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -135,30 +131,30 @@ func (s *SliceStore) UnpackThreads(sessionDir string) error {
 	defer bundle.Close()
 	var errs []error
 	for _, t := range threadsOf(s.result.State) {
-		if err := unpackThread(bundle, sessionDir, t); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := unpackThread(bundle, sessionDir, key, t); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("the thread of %s is not unpacked: %w", t.identifier, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func unpackThread(bundle *os.Root, sessionDir string, t thread) error {
-	f, err := openRegular(bundle, t.fileName(), maxThread)
+func unpackThread(bundle *os.Root, sessionDir, key string, t thread) error {
+	data, err := readFile(bundle, t.fileName(), maxThread)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	unpacker, err := gzip.NewReader(f)
+	rollout, err := t.unpack(data, key)
 	if err != nil {
 		return err
 	}
-	return attempt.PlaceRollout(sessionDir, t.identifier, t.name, unpacker)
+	return attempt.PlaceRollout(sessionDir, t.identifier, t.name, rollout)
 }
 
 // Bundle makes the bundle in the exchange folder hold the threads that the issues of the
 // state resume: from the result of the shard that worked on the issue, or as they were.
-// It drops the others and, if the bundle is too large, the oldest. The results are those
-// that were settled. It bundles what it can and reports the rest.
+// It drops the others and, if the bundle is too large, the oldest. The state is that after
+// the results were settled; a result that came too late has nothing in common with it. Bundle
+// does what it can and reports the rest.
 func Bundle(exchange string, results []Result, s *schedule.State) error {
 	root, err := openRoot(exchange)
 	if err != nil {
@@ -198,8 +194,9 @@ func addThreads(bundle *os.Root, r Result, wanted map[string]thread) error {
 	defer from.Close()
 	var errs []error
 	for _, t := range threadsOf(r.State) {
-		if wanted[t.fileName()].issue != t.issue {
-			continue
+		want := wanted[t.fileName()]
+		if t.identifier = want.identifier; t != want {
+			continue // of another issue, or of a session that does not count
 		}
 		if err := copyThread(bundle, from, t.fileName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)

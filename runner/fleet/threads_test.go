@@ -29,12 +29,31 @@ func bundled(exchange string, id tracker.ID) string {
 	return filepath.Join(exchange, threadsFolder, threadOf(id)+threadSuffix)
 }
 
-func packed(text string) string {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = io.WriteString(w, text)
-	_ = w.Close()
-	return b.String()
+// apiKey seals the threads of these tests.
+const apiKey = "sk-this-is-the-key"
+
+// packed returns a thread of an issue of a sample plan as it is in a bundle.
+func packed(t testing.TB, id tracker.ID, text string) string {
+	t.Helper()
+	data, err := thread{issue: id, name: threadOf(id)}.pack(strings.NewReader(text), apiKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// unpacked returns the text of a thread of an issue in a bundle.
+func unpacked(t testing.TB, exchange string, id tracker.ID) string {
+	t.Helper()
+	r, err := thread{issue: id, name: threadOf(id)}.unpack([]byte(readText(t, bundled(exchange, id))), apiKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func names(t testing.TB, folder string) []string {
@@ -75,11 +94,15 @@ func TestAThreadTravelsFromOneShardToAnother(t *testing.T) {
 	writeText(t, rolloutIn(first, "1a"), "the thread of 1a\n")
 	writeText(t, filepath.Join(first, "home", "ABC-1a", "auth.json"), "secret")
 	s := mustOpenSlice(t, exchange, p, 1)
-	if err := s.PackThreads(first); err != nil {
+	if err := s.PackThreads(first, apiKey); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{threadOf("1a") + threadSuffix}, names(t, filepath.Join(exchange, resultsFolder, "result-1", threadsFolder))); diff != "" {
 		t.Errorf("what is packed of a home: %s", diff)
+	}
+
+	if text := readText(t, filepath.Join(exchange, resultsFolder, "result-1", threadsFolder, threadOf("1a")+threadSuffix)); strings.Contains(text, "thread") {
+		t.Errorf("everybody who sees the artifact reads %q", text)
 	}
 
 	results, _ := ReadResults(exchange, p)
@@ -93,7 +116,7 @@ func TestAThreadTravelsFromOneShardToAnother(t *testing.T) {
 	writeText(t, rolloutIn(next, "1a"), "what the machine has of the thread from before\n")
 	writeText(t, filepath.Join(next, "home", "ABC-1a", "state_5.sqlite"), "with absolute paths")
 	s = mustOpenSlice(t, exchange, later, 1)
-	if err := s.UnpackThreads(next); err != nil {
+	if err := s.UnpackThreads(next, apiKey); err != nil {
 		t.Fatal(err)
 	}
 	if got := rollout(t, next, "1a"); got != "the thread of 1a\n" {
@@ -112,7 +135,7 @@ func TestAThreadOfAConversationTravelsWithoutAClaim(t *testing.T) {
 	s := schedule.New(schedule.Owner{})
 	s.Deliver("7", schedule.Delivery{Identifier: "ABC-7", Number: 1})
 	s.Conversations = map[tracker.ID]schedule.Conversation{"7": {Thread: "th-7"}, "8": {Thread: "th-8"}}
-	if diff := cmp.Diff([]thread{{"7", "ABC-7", "th-7"}}, threadsOf(s), cmp.AllowUnexported(thread{})); diff != "" {
+	if diff := cmp.Diff([]thread{{issue: "7", identifier: "ABC-7", name: "th-7"}}, threadsOf(s), cmp.AllowUnexported(thread{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -128,31 +151,30 @@ func TestTheBundleHoldsTheThreadsThatAreStillNeeded(t *testing.T) {
 	}
 	delete(state.Claims, "1b") // released
 	for _, id := range []tracker.ID{"1a", "1b", "2a", "2b"} {
-		writeText(t, bundled(exchange, id), packed("old "+string(id)))
+		writeText(t, bundled(exchange, id), packed(t, id, "old "+string(id)))
 	}
 	writeText(t, filepath.Join(exchange, threadsFolder, "strange", "x"), "")
 	for shard, id := range map[int]tracker.ID{1: "1a", 2: "2a"} {
 		home := t.TempDir()
 		writeText(t, rolloutIn(home, id), "new "+string(id))
-		if err := mustOpenSlice(t, exchange, p, shard).PackThreads(home); err != nil {
+		if err := mustOpenSlice(t, exchange, p, shard).PackThreads(home, apiKey); err != nil {
 			t.Fatal(err)
 		}
 	}
 	results, _ := ReadResults(exchange, p)
-	if err := Bundle(exchange, results[:1], state); err != nil { // that of shard 2 was not settled
+	c := state.Claims["2a"]
+	c.Sessions++ // its claim was taken over, so what shard 2 did comes too late
+	state.Claims["2a"] = c
+	if err := Bundle(exchange, results, state); err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, name := range names(t, filepath.Join(exchange, threadsFolder)) {
-		r, err := gzip.NewReader(strings.NewReader(readText(t, filepath.Join(exchange, threadsFolder, name))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(r)
-		got = append(got, string(text))
+	if n := len(names(t, filepath.Join(exchange, threadsFolder))); n != 3 {
+		t.Errorf("the bundle has %d files", n)
 	}
-	if diff := cmp.Diff([]string{"new 1a", "old 2a", "old 2b"}, got); diff != "" {
-		t.Error(diff)
+	for id, want := range map[tracker.ID]string{"1a": "new 1a", "2a": "old 2a", "2b": "old 2b"} {
+		if got := unpacked(t, exchange, id); got != want {
+			t.Errorf("the thread of %s is %q and not %q", id, got, want)
+		}
 	}
 }
 
@@ -194,12 +216,12 @@ func TestAThreadThatTwoIssuesNameBelongsToNeither(t *testing.T) {
 	thief.Claims["2a"] = c
 	home := t.TempDir()
 	writeText(t, filepath.Join(home, "home", "ABC-2a", "sessions", "rollout-x-"+threadOf("1a")+".jsonl"), "forged")
-	if err := mustOpenSlice(t, exchange, p, 2).PackThreads(home); err != nil {
+	if err := mustOpenSlice(t, exchange, p, 2).PackThreads(home, apiKey); err != nil {
 		t.Fatal(err)
 	}
 	results, _ := ReadResults(exchange, p)
 	for _, owner := range []tracker.ID{"1a", "2a"} { // whether the theft is known or not
-		writeText(t, bundled(exchange, "1a"), packed("of 1a"))
+		writeText(t, bundled(exchange, "1a"), packed(t, "1a", "of 1a"))
 		state := schedule.New(schedule.Owner{})
 		state.Claims["1a"] = p.Shards[0].State.Claims["1a"]
 		if owner == "2a" {
@@ -211,7 +233,7 @@ func TestAThreadThatTwoIssuesNameBelongsToNeither(t *testing.T) {
 		switch left := names(t, filepath.Join(exchange, threadsFolder)); {
 		case owner == "2a" && len(left) != 0:
 			t.Errorf("%v", left)
-		case owner == "1a" && readText(t, bundled(exchange, "1a")) != packed("of 1a"):
+		case owner == "1a" && unpacked(t, exchange, "1a") != "of 1a":
 			t.Error("the thread was replaced")
 		}
 	}
@@ -220,15 +242,20 @@ func TestAThreadThatTwoIssuesNameBelongsToNeither(t *testing.T) {
 func TestAStrangeThreadCostsItsContextOnly(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "outside")
-	writeText(t, outside, packed("outside"))
+	writeText(t, outside, packed(t, "1a", "outside"))
 	noise := make([]byte, maxThread+1<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	for name, test := range map[string]struct {
 		put  func(path string) error
 		want string // in the error; empty for none
 	}{
-		"no pack":   {func(path string) error { return os.WriteFile(path, []byte("{}"), 0o600) }, "unexpected EOF"},
-		"a part":    {func(path string) error { return os.WriteFile(path, []byte(packed("text")[:15]), 0o600) }, "unexpected EOF"},
+		"no pack":          {func(path string) error { return os.WriteFile(path, []byte("{}"), 0o600) }, "it was not sealed for this issue"},
+		"of another issue": {func(path string) error { return os.WriteFile(path, []byte(packed(t, "1b", "of 1b")), 0o600) }, "it was not sealed for this issue"},
+		"of another account": {func(path string) error {
+			data, err := thread{issue: "1a", name: threadOf("1a")}.pack(strings.NewReader("text"), "sk-another")
+			return errors.Join(err, os.WriteFile(path, data, 0o600))
+		}, "it was not sealed for this issue with the key of this account"},
+		"a part":    {func(path string) error { return os.WriteFile(path, []byte(packed(t, "1a", "text")[:15]), 0o600) }, "it was not sealed"},
 		"a link":    {func(path string) error { return os.Symlink(outside, path) }, "escapes"},
 		"a pipe":    {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
 		"a folder":  {func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
@@ -238,11 +265,11 @@ func TestAStrangeThreadCostsItsContextOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			exchange, home, p := t.TempDir(), t.TempDir(), samplePlan(1)
-			writeText(t, bundled(exchange, "1b"), packed("of 1b"))
+			writeText(t, bundled(exchange, "1b"), packed(t, "1b", "of 1b"))
 			if err := test.put(bundled(exchange, "1a")); err != nil {
 				t.Fatal(err)
 			}
-			err := mustOpenSlice(t, exchange, p, 1).UnpackThreads(home)
+			err := mustOpenSlice(t, exchange, p, 1).UnpackThreads(home, apiKey)
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "the thread of ABC-1a is not unpacked: ") {
 				t.Errorf("got %v\nwant %s", err, test.want)
 			}
@@ -255,13 +282,15 @@ func TestAStrangeThreadCostsItsContextOnly(t *testing.T) {
 
 // bomb writes a small file that unpacks to more than a rollout may have.
 func bomb(path string) error {
-	f, err := os.Create(path)
-	if err != nil {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	_, err := io.CopyN(w, zeros{}, attempt.MaxRollout+1)
+	err = errors.Join(err, w.Close())
+	seal, err2 := sealing(apiKey)
+	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
-	w, _ := gzip.NewWriterLevel(f, gzip.BestSpeed)
-	_, err = io.CopyN(w, zeros{}, attempt.MaxRollout+1)
-	return errors.Join(err, w.Close(), f.Close())
+	return os.WriteFile(path, seal.Seal(nil, nil, b.Bytes(), thread{issue: "1a", name: threadOf("1a")}.context()), 0o600)
 }
 
 type zeros struct{}
@@ -286,7 +315,7 @@ func TestOnlyWhatCanTravelIsPacked(t *testing.T) {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	writeText(t, rolloutIn(home, "1a"), string(noise))
 	writeText(t, rolloutIn(home, "1b"), "of 1b")
-	err := mustOpenSlice(t, exchange, p, 1).PackThreads(home)
+	err := mustOpenSlice(t, exchange, p, 1).PackThreads(home, apiKey)
 	if err == nil || !strings.Contains(err.Error(), "the thread of ABC-1a is not packed: ") {
 		t.Errorf("got %v", err)
 	}
@@ -298,7 +327,7 @@ func TestOnlyWhatCanTravelIsPacked(t *testing.T) {
 func TestThreadsInAHostileFolderAreNotTaken(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "outside")
-	writeText(t, filepath.Join(outside, threadOf("1a")+threadSuffix), packed("outside"))
+	writeText(t, filepath.Join(outside, threadOf("1a")+threadSuffix), packed(t, "1a", "outside"))
 	for name, raid := range map[string]func(shard string) error{
 		"a link to another folder": func(shard string) error { return os.Symlink(outside, filepath.Join(shard, threadsFolder)) },
 		"a link to a file": func(shard string) error {
@@ -309,7 +338,7 @@ func TestThreadsInAHostileFolderAreNotTaken(t *testing.T) {
 		},
 	} {
 		exchange, p := t.TempDir(), samplePlan(1)
-		writeText(t, bundled(exchange, "1a"), packed("before"))
+		writeText(t, bundled(exchange, "1a"), packed(t, "1a", "before"))
 		mustOpenSlice(t, exchange, p, 1)
 		if err := raid(filepath.Join(exchange, resultsFolder, "result-1")); err != nil {
 			t.Fatal(err)
@@ -318,7 +347,7 @@ func TestThreadsInAHostileFolderAreNotTaken(t *testing.T) {
 		if err := Bundle(exchange, results, p.Shards[0].State); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if readText(t, bundled(exchange, "1a")) != packed("before") {
+		if unpacked(t, exchange, "1a") != "before" {
 			t.Errorf("%s: the bundle was changed", name)
 		}
 	}

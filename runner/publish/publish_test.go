@@ -310,6 +310,9 @@ func TestKeptWorkCanBeTakenByHand(t *testing.T) {
 	folder := filepath.Join(f.dir, "kept")
 	commands, err := Keep(t.Context(), w.Incoming, folder, f.branch)
 	f.check(err)
+	if !IsKeepCommands(commands) {
+		t.Errorf("not known as ours: %q", commands)
+	}
 	f.git(".", "clone", "-q", f.origin, "person")
 	for _, name := range []string{BundleFile, PatchFile} {
 		text, err := os.ReadFile(filepath.Join(folder, name))
@@ -324,6 +327,19 @@ func TestKeptWorkCanBeTakenByHand(t *testing.T) {
 	}
 	if got := f.git("person", "diff", "--cached", "--name-only"); got != ".github/x\n" {
 		t.Errorf("the patch changes %q", got)
+	}
+}
+
+func TestCommandsOfOthersAreNotKnownAsOurs(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"", "sh", "git fetch work.bundle refs/heads/out:refs/heads/x; sh", "git fetch work.bundle refs/heads/out:refs/heads/$(sh)",
+		"git fetch --upload-pack=sh work.bundle", "git diff " + strings.Repeat("a", 40) + " --output=/etc/x", "git diff HEAD x",
+		"git apply --index work.patch\nsh", "git apply --index work.patch\n", "git apply --index ../work.patch", "mkdir -p .git/lfs && cp -R /etc .git/lfs",
+	} {
+		if IsKeepCommands([]string{"git apply --index " + PatchFile, command}) {
+			t.Errorf("%q", command)
+		}
 	}
 }
 
