@@ -304,7 +304,7 @@ func readOutcome(t testing.TB, printed []byte) outcome {
 }
 
 // want compares the status and outputs, given as pairs of a name and a value.
-func (o outcome) want(t *testing.T, status string, outputs ...string) {
+func (o outcome) want(t testing.TB, status string, outputs ...string) {
 	t.Helper()
 	good := o.status == status
 	for n := 0; n+1 < len(outputs); n += 2 {

@@ -75,10 +75,10 @@ func TestACommandIsAnInputOfTheAction(t *testing.T) {
 	m.job("command", "retry", "issue", "--dry-run").perform().want(t, "failure", "work", "")
 }
 
-// sampleRunOfGitHub returns the sample workflow of GitHub, whose step has a name for tests.
-func sampleRunOfGitHub(t *testing.T) string {
+// workflowOfSample returns a sample workflow, whose step has a name for tests.
+func workflowOfSample(t *testing.T, name string) string {
 	t.Helper()
-	return strings.Replace(readText(t, samplePath("github.yml")), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
+	return strings.Replace(readText(t, samplePath(name)), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
 }
 
 // TestTheSampleRunOfTheReadmeRuns copies the workflow as a user does.
@@ -87,7 +87,7 @@ func TestTheSampleRunOfTheReadmeRuns(t *testing.T) {
 	m := newMachine(t)
 	hub := m.onHub()
 	j := m.job()
-	j.workflow = sampleRunOfGitHub(t)
+	j.workflow = workflowOfSample(t, "github.yml")
 	j.perform().want(t, "success", "work", "true", "dispatched", "2", "completed", "1", "parked", "1")
 	if page, _ := hub.File("symphony-state", "README.md"); !strings.Contains(page, "is kept between runs") {
 		t.Errorf("the state branch has the page:\n%s", page)

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/codex/codextest"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
@@ -17,93 +21,220 @@ const storyOfACart = "- [ ] Create `cart.go` containing `package shop`\n- [ ] Ca
 	"\n## Next turn\n\n- [ ] Call `ask` with `{\"question\": \"Which colour?\", \"choices\": [\"red\", \"green\"]}`\n" +
 	"\n## Next turn\n\n- [ ] Create `colour.txt` containing `red`\n"
 
-// TestTheStoryOfAnIssueIsToldByRunsOfTheAction has act run the sample workflow, as it
-// stands, once for each event of the story in testdata/script/conversation.txt. All that one
-// run knows of the others is on the state branch and in the cache.
-func TestTheStoryOfAnIssueIsToldByRunsOfTheAction(t *testing.T) {
-	t.Parallel()
-	d := newDeliveries(t, "github.md")
-	d.replace("max_turns: 10", "max_turns: 1") // a part of the story in each session
-	d.github.SetClock(time.Now)
-	d.github.KeepBranches()
-	d.github.AddLabel("needs-human")
-	d.publishCheckout()
-	// run performs the job that an event starts.
-	run := func(event, payload string, outputs ...string) outcome {
-		t.Helper()
-		j := d.job()
-		j.start, j.workflow = []string{event, "--eventpath", d.event}, sampleRunOfGitHub(t)
-		d.writeFile(d.event, strings.NewReplacer("GH-7", "GH-1", `"number":7`, `"number":1`, `"number":9`, `"number":2`).Replace(payload))
-		o := j.perform()
-		o.want(t, "success", outputs...)
-		if !strings.Contains(o.summary, "Started by "+strings.ReplaceAll(event, "_", `\_`)) {
-			t.Errorf("the summary does not say that %s started the run:\n%s", event, o.summary)
-		}
-		return o
-	}
-	wantFiles := func(files ...string) {
-		t.Helper()
-		changed := strings.Fields(d.github.Git("log", "--reverse", "--format=", "--name-only", "main..symphony/GH-1"))
-		if !slices.Equal(changed, files) {
-			t.Fatalf("the commits of the branch change %q, want %q", changed, files)
-		}
-	}
-	lastComment := func() string {
-		comments := d.github.Issue(2).Comments
-		if len(comments) == 0 {
-			t.Fatal("the pull request has no comment")
-		}
-		return comments[len(comments)-1].Body
-	}
-	completed := []string{"dispatched", "1", "completed", "1", "failed", "0", "parked", "0"}
-	nothing := []string{"work", "false", "dispatched", "0"}
+// actionStory is a repository whose job is the sample workflow of a tracker, as it stands,
+// and what happens to its first issue.
+type actionStory struct {
+	*deliveries
+	sample  string
+	secrets []string // arguments of act
+	issue   string   // its name
+	pull    int      // number of its pull request
+	model   *codextest.Model
+}
 
-	d.github.AddIssue(githubtest.Issue{Title: "Carts forget", Body: storyOfACart, Labels: []string{"symphony"}})
-	run("issues", ourLabel, completed...)
-	wantFiles("cart.go")
-	if pulls := d.github.Pulls(); len(pulls) != 1 || pulls[0].Number != 2 || pulls[0].Title != "Keep the cart" || len(d.github.Issue(1).Labels) > 0 {
-		t.Fatalf("the pull requests are %+v, the issue is %+v", pulls, d.github.Issue(1))
+// newActionStory returns a story of which nothing has happened. Its agent is the program
+// codex with a scripted model, or without one the scripted agent.
+func newActionStory(t *testing.T, tracker, title, codex string) *actionStory {
+	t.Helper()
+	s := &actionStory{deliveries: newDeliveries(t, tracker+".md"), sample: workflowOfSample(t, tracker+".yml")}
+	if codex != "" {
+		s.model = codextest.NewModel(codextest.Lane{Match: regexp.MustCompile(title), Replies: repliesTo(t, storyOfACart)})
+		t.Cleanup(s.model.Close)
+		s.pin("0.169.0", s.releases.publishAs("0.169.0", "exec "+shellQuote(codex)+` -c model=gpt-5.5 "$@"`))
+		s.jobEnv = append(s.jobEnv, "OPENAI_BASE_URL="+s.model.URL())
+		s.secrets = append(s.secrets, "-s", "OPENAI_API_KEY=sk-0123456789abcdefghij")
 	}
+	s.replace("max_turns: 10", "max_turns: 1") // a part of the story in each session
+	s.github.SetClock(time.Now)
+	s.github.KeepBranches()
+	return s
+}
 
-	d.github.AddReview(2, githubtest.Review{By: "kim", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "Where is the brake?"}}})
-	run("pull_request_review", ourReview, completed...)
-	wantFiles("cart.go", "brake.go")
-	if threads := d.github.Threads(2); len(threads) != 1 || !threads[0].Resolved || !strings.Contains(threads[0].Comments[1].Body, "There is a brake now.") {
-		t.Errorf("the threads of the review are %+v", threads)
+// run performs the job that an event starts; pairs are outputs and their values.
+func (s *actionStory) run(event, payload string, outputs ...string) outcome {
+	s.t.Helper()
+	j := s.job()
+	j.start, j.workflow = append([]string{event, "--eventpath", s.event}, s.secrets...), s.sample
+	names := strings.NewReplacer("GH-7", s.issue, `"number":7`, `"number":1`, `"number":9`, fmt.Sprintf(`"number":%d`, s.pull))
+	s.writeFile(s.event, names.Replace(strings.Replace(`{"repository":{"private":true},`+payload[1:], ",}", "}", 1)))
+	o := j.perform()
+	o.want(s.t, "success", outputs...)
+	if !strings.Contains(o.summary, "Started by "+strings.ReplaceAll(event, "_", `\_`)) {
+		s.t.Errorf("the summary does not say that %s started the run:\n%s", event, o.summary)
 	}
-	run("schedule", "{}", nothing...)
+	return o
+}
 
-	d.github.SetCheck(d.github.Head("symphony/GH-1"), githubtest.Check{
+// command performs the job that somebody starts by hand for a command on the issue.
+func (s *actionStory) command(word string) outcome {
+	s.t.Helper()
+	return s.run("workflow_dispatch", fmt.Sprintf(`{"inputs":{"command":%q,"issue":%q}}`, word, s.issue), "dispatched", "0", "parked", "1")
+}
+
+// wantFiles fails the test unless the commits of the branch change these files, in this
+// order.
+func (s *actionStory) wantFiles(files ...string) {
+	s.t.Helper()
+	changed := strings.Fields(s.github.Git("log", "--reverse", "--format=", "--name-only", "main..symphony/"+s.issue))
+	if !slices.Equal(changed, files) {
+		s.t.Fatalf("the commits of the branch change %q, want %q", changed, files)
+	}
+}
+
+// review has a person comment on a line of the pull request, which the agent answers with
+// another commit.
+func (s *actionStory) review() {
+	s.t.Helper()
+	s.wantFiles("cart.go")
+	if pulls := s.github.Pulls(); len(pulls) != 1 || pulls[0].Number != s.pull || pulls[0].Title != "Keep the cart" {
+		s.t.Fatalf("the pull requests are %+v", pulls)
+	}
+	s.github.AddReview(s.pull, githubtest.Review{By: "kim", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "Where is the brake?"}}})
+	s.run("pull_request_review", ourReview, completed...)
+	s.wantFiles("cart.go", "brake.go")
+	if threads := s.github.Threads(s.pull); len(threads) != 1 || !threads[0].Resolved || !strings.Contains(threads[0].Comments[1].Body, "There is a brake now.") {
+		s.t.Errorf("the threads of the review are %+v", threads)
+	}
+}
+
+// failCheck has a check of the pull request fail, which the agent answers with another
+// commit.
+func (s *actionStory) failCheck() {
+	s.t.Helper()
+	s.github.SetCheck(s.github.Head("symphony/"+s.issue), githubtest.Check{
 		Name: "lint", State: "FAILURE", Log: "lint.txt is missing\n", Steps: []githubtest.Step{{Name: "Run lint", Conclusion: "FAILURE"}},
 	})
-	run("workflow_run", ourRun, completed...)
-	wantFiles("cart.go", "brake.go", "lint.txt")
+	s.run("workflow_run", ourRun, completed...)
+	s.wantFiles("cart.go", "brake.go", "lint.txt")
+}
 
-	d.github.AddComment(2, "kim", "Paint it.")
-	run("issue_comment", pullComment, "dispatched", "1", "completed", "0", "parked", "1")
-	if said := lastComment(); !strings.Contains(said, "> Which colour?\n> - red\n> - green\n") || !slices.Contains(d.github.Issue(1).Labels, "needs-human") {
-		t.Fatalf("the pull request says %q, and the issue is %+v", said, d.github.Issue(1))
+// wantQuestion fails the test unless the pull request says what the agent asked last.
+func (s *actionStory) wantQuestion() {
+	s.t.Helper()
+	comments := s.github.Issue(s.pull).Comments
+	if len(comments) == 0 || !strings.Contains(comments[len(comments)-1].Body, "> Which colour?\n> - red\n> - green\n") {
+		s.t.Fatalf("the pull request says %+v", comments)
+	}
+}
+
+// merge has a person approve and merge the pull request, and fails the test unless the next
+// run leaves nothing of the work.
+func (s *actionStory) merge() {
+	s.t.Helper()
+	s.wantFiles("cart.go", "brake.go", "lint.txt", "colour.txt")
+	if s.model != nil { // the answer went on with what was said before
+		requests := s.model.Requests()
+		if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "Red, please.") || !strings.Contains(last, "Where is the brake?") {
+			s.t.Errorf("the last request to the model is not on the thread of the first:\n%s", last)
+		}
+	}
+	s.github.Approve(s.pull, "kim")
+	s.github.Merge(s.pull, "kim")
+	s.run("pull_request", ourMerge, "dispatched", "0", "completed", "0", "parked", "0")
+	if s.github.Head("symphony/"+s.issue) != "" {
+		s.t.Errorf("after the merge the branches are %v", s.github.Branches())
+	}
+	if state, ok := s.hub.File("symphony-state", "state.json"); !ok || strings.Contains(state, s.issue) {
+		s.t.Errorf("the state still knows the issue:\n%s", state)
+	}
+}
+
+// Outputs of the Action: of a run that did its work, and of one that an agent's question
+// ended.
+var (
+	completed = []string{"dispatched", "1", "completed", "1", "failed", "0", "parked", "0"}
+	asked     = []string{"dispatched", "1", "completed", "0", "parked", "1"}
+)
+
+// tellOfGitHub tells the story of testdata/script/conversation.txt.
+func tellOfGitHub(t *testing.T, codex string) {
+	s := newActionStory(t, "github", "Carts forget", codex)
+	s.issue, s.pull = "GH-1", 2
+	s.github.AddLabel("needs-human")
+	s.publishCheckout()
+	wantLabels := func(labels ...string) {
+		t.Helper()
+		if i := s.github.Issue(1); !slices.Equal(i.Labels, labels) {
+			t.Errorf("the issue bears the labels %q, want %q", i.Labels, labels)
+		}
 	}
 
-	o := run("workflow_dispatch", `{"inputs":{"command":"status","issue":"GH-1"}}`, "dispatched", "0", "parked", "1")
-	if !strings.Contains(o.summary, "status GH-1") || !strings.Contains(o.summary, "Which colour?") {
+	s.github.AddIssue(githubtest.Issue{Title: "Carts forget", Body: storyOfACart, Labels: []string{"symphony"}})
+	s.run("issues", ourLabel, completed...)
+	wantLabels()
+	s.review()
+	s.run("schedule", "{}", "work", "false", "dispatched", "0")
+	s.failCheck()
+	s.github.AddComment(2, "kim", "Paint it.")
+	s.run("issue_comment", pullComment, asked...)
+	s.wantQuestion()
+	wantLabels("needs-human")
+	if o := s.command("status"); !strings.Contains(o.summary, "status GH-1") || !strings.Contains(o.summary, "Which colour?") {
 		t.Errorf("the summary of the command is\n%s", o.summary)
 	}
+	s.github.AddComment(2, "kim", "Red, please.")
+	s.run("issue_comment", pullComment, completed...)
+	wantLabels()
+	s.merge()
+	if i := s.github.Issue(1); i.State != "closed" {
+		t.Errorf("after the merge the issue is %s", i.State)
+	}
+}
 
-	d.github.AddComment(2, "kim", "Red, please.")
-	run("issue_comment", pullComment, completed...)
-	wantFiles("cart.go", "brake.go", "lint.txt", "colour.txt")
-	if i := d.github.Issue(1); len(i.Labels) > 0 {
-		t.Errorf("the issue bears the labels %q", i.Labels)
+// tellOfLinear tells the story of testdata/script/conversation-linear.txt. Linear starts no
+// runs, so the schedule does.
+func tellOfLinear(t *testing.T, codex string) {
+	s := newActionStory(t, "linear", "Work 1", codex)
+	s.issue, s.pull = "ENG-1", 1
+	s.secrets = append(s.secrets, "-s", "LINEAR_API_KEY="+linearKey)
+	s.replace("agent:\n", "feedback: {label: \"\"}\nagent:\n") // the team has none for issues that wait
+	s.publishCheckout()
+	wantState := func(state string) {
+		t.Helper()
+		if got := s.linear.stateOf(1); got != state {
+			t.Errorf("the issue is in %s, want %s", got, state)
+		}
 	}
 
-	d.github.Approve(2, "kim")
-	d.github.Merge(2, "kim")
-	run("pull_request", ourMerge, "dispatched", "0", "completed", "0", "parked", "0")
-	if i := d.github.Issue(1); i.State != "closed" || d.github.Head("symphony/GH-1") != "" {
-		t.Errorf("after the merge the issue is %s, and the branches are %v", i.State, d.github.Branches())
+	s.linear.add(storyOfACart)
+	s.run("schedule", "{}", completed...)
+	wantState("In Review")
+	s.review()
+	s.failCheck()
+	s.linear.comment(1, "lee", "Paint it.")
+	s.run("schedule", "{}", asked...)
+	s.wantQuestion()
+	if o := s.command("park"); o.steps["Run"] != "success" || o.steps["Install Codex"] != "skipped" || !strings.Contains(o.summary, "This run only carries out the command") {
+		t.Errorf("the steps are %v, the summary of the command is\n%s", o.steps, o.summary)
 	}
-	if state, ok := d.hub.File("symphony-state", "state.json"); !ok || strings.Contains(state, "GH-1") {
-		t.Errorf("the state still knows the issue:\n%s", state)
+	s.linear.comment(1, "lee", "Red, please.")
+	s.run("schedule", "{}", completed...)
+	wantState("In Review")
+	s.merge()
+	wantState("Done")
+}
+
+// TestTheStoryOfAnIssueIsToldByRunsOfTheAction has act run the sample workflows once for each
+// event of the stories. All that one run knows of the others is on the state branch and in
+// the cache. The agent is the real Codex with a scripted model; where there is none, it is
+// the scripted agent.
+func TestTheStoryOfAnIssueIsToldByRunsOfTheAction(t *testing.T) {
+	t.Parallel()
+	codex := os.Getenv("SYMPHONY_TEST_CODEX")
+	for tracker, tell := range map[string]func(*testing.T, string){"GitHub": tellOfGitHub, "Linear": tellOfLinear} {
+		t.Run(tracker+" with the real Codex", func(t *testing.T) {
+			t.Parallel()
+			if codex == "" {
+				t.Skip("no Codex: npm install @openai/codex@0.169.0, and set SYMPHONY_TEST_CODEX to its absolute path (node_modules/.bin/codex)")
+			}
+			tell(t, codex)
+		})
+		t.Run(tracker+" with the scripted agent", func(t *testing.T) {
+			t.Parallel()
+			if codex != "" {
+				t.Skip("the real Codex tells it")
+			}
+			tell(t, "")
+		})
 	}
 }
