@@ -8,6 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // TestRaidPutsAnotherGitOnThePath gives the agent a PATH with a git, a shell and other
@@ -166,4 +172,62 @@ func TestRaidWritesThePullRequest(t *testing.T) {
 		t.Errorf("the title is %q", pulls[0].Title)
 	}
 	r.intact(t, "the tick", "RAID-1")
+}
+
+// TestTheWorkflowInUseIsNotDelivered uses a WORKFLOW.md of another name, and of another
+// place, in the checkout of the repository that is delivered to.
+func TestTheWorkflowInUseIsNotDelivered(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		file      string // in the folder of the checkout
+		link      string // to it, by which it is used
+		noGit     bool
+		workspace bool // the folder is that of a job
+		want      []string
+	}{
+		"another name":           {file: "agents.md", want: []string{"agents.md"}},
+		"another place":          {file: "ops/bot/flow.md", want: []string{"ops/bot/flow.md"}},
+		"a link":                 {file: "ops/flow.md", link: "WORKFLOW.md", want: []string{"WORKFLOW.md", "ops/flow.md"}},
+		"a job without .git":     {file: "ops/flow.md", noGit: true, workspace: true, want: []string{"ops/flow.md"}},
+		"no checkout":            {file: "ops/flow.md", noGit: true},
+		"a checkout in a folder": {file: "ops/flow.md", workspace: true, want: []string{"ops/flow.md"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := emptyProject(t)
+			if !test.noGit {
+				p.write(".git/config", "")
+			}
+			p.write(test.file, "---\ntracker: {kind: file}\nrepository: {url: "+p.dir+"}\ndelivery: {kind: patch}\n---\nGo.\n")
+			used := filepath.Join(p.dir, test.file)
+			if test.link != "" {
+				used = filepath.Join(p.dir, test.link)
+				if err := os.Symlink(test.file, used); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := &app{process: process{stdout: t.Output(), stderr: t.Output()}, redactor: redact.New()}
+			if test.workspace {
+				a.environ = []string{"GITHUB_WORKSPACE=" + p.dir}
+			}
+			a.detectActions()
+			wf, err := a.workflows(used).Current()
+			if err != nil {
+				t.Fatal(err)
+			}
+			publisher, err := a.publisher(wf, quiet())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, publisher.Policy.Workflow); diff != "" {
+				t.Error(diff)
+			}
+			for _, path := range test.want {
+				change := delivery.Change{Path: path, New: delivery.Entry{Mode: git.ModeFile, Size: 1}}
+				if v := publisher.Policy.Check(delivery.Work{Changes: []delivery.Change{change}}); len(v.Refusals) != 1 {
+					t.Errorf("%s may be delivered", path)
+				}
+			}
+		})
+	}
 }

@@ -34,12 +34,26 @@ func (a *app) originNear(path string) (server, name string) {
 	if path == "" || a.actions.InActions() {
 		return "", ""
 	}
+	if folder, git := checkoutAround(path); git != nil {
+		return originIn(folder, git)
+	}
+	return "", ""
+}
+
+// checkoutAround returns the top of the checkout around a file, with its .git, which is nil
+// if there is none. Like git it passes over a folder of that name that is no repository.
+func checkoutAround(path string) (folder string, git os.FileInfo) {
 	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
-		if info, err := os.Lstat(filepath.Join(folder, ".git")); err == nil {
-			return originIn(folder, info)
+		own := filepath.Join(folder, ".git")
+		info, err := os.Lstat(own)
+		if err == nil && info.IsDir() {
+			_, err = os.Lstat(filepath.Join(own, "config"))
+		}
+		if err == nil {
+			return folder, info
 		}
 		if folder == filepath.Dir(folder) {
-			return "", ""
+			return "", nil
 		}
 	}
 }

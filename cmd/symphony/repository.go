@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner"
@@ -73,6 +74,7 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 // publisher returns what publishes the work of a workflow; nil when nothing does.
 func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publisher, error) {
 	s, d := wf.Settings, wf.Settings.Delivery
+	d.Policy.Workflow = a.pathsInCheckout(wf.Path)
 	p := &publish.Publisher{
 		Policy: d.Policy, Secrets: a.redactor, Author: a.author(), KeepHistory: d.KeepHistory, Verified: d.Verified,
 		Pull: publish.PullRequests{Draft: d.Draft, Labels: d.Labels, Assignees: d.Assignees, Reviewers: d.Reviewers},
@@ -99,6 +101,26 @@ func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publis
 		p.Folder = d.Folder
 	}
 	return p, nil
+}
+
+// pathsInCheckout returns the paths that a file has in the checkout around it: the one by
+// which it is named, and the one that it has behind links. In a job, a workspace without a
+// .git is a checkout too. There is none for a file outside of every checkout.
+func (a *app) pathsInCheckout(path string) (paths []string) {
+	names := []string{path}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		names = append(names, real)
+	}
+	for _, name := range names {
+		folder, git := checkoutAround(name)
+		if git == nil {
+			folder, _ = a.getenv("GITHUB_WORKSPACE")
+		}
+		if rel, err := filepath.Rel(folder, name); err == nil && folder != "" && filepath.IsLocal(rel) && !slices.Contains(paths, filepath.ToSlash(rel)) {
+			paths = append(paths, filepath.ToSlash(rel))
+		}
+	}
+	return paths
 }
 
 // ownURL returns the URL of the repository of this job; empty outside Actions.

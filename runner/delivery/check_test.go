@@ -124,6 +124,34 @@ func TestProtectedPathsAreShownOrMakeADraft(t *testing.T) {
 	}
 }
 
+func TestTheFileOfTheOwnSettingsIsProtectedByItsPath(t *testing.T) {
+	file := Entry{git.ModeFile, 1}
+	settings := Defaults()
+	settings.Workflow = []string{"ops/Flow [a].md"}
+	for name, test := range map[string]struct {
+		change  Change
+		refused bool
+	}{
+		"it":                      {Change{Path: "ops/Flow [a].md", Old: file, New: file}, true},
+		"in other letters":        {added("OPS/flow [A].md"), true},
+		"its removal":             {Change{Path: "ops/Flow [a].md", Old: file}, true},
+		"a link for its folder":   {Change{Path: "ops", New: Entry{git.ModeLink, 1}, Target: "evil"}, true},
+		"what a glob would match": {added("ops/Flow a.md"), false},
+		"that name elsewhere":     {added("docs/Flow [a].md"), false},
+		"a name with that ending": {added("devops/Flow [a].md"), false},
+		"a neighbour":             {added("ops/notes.md"), false},
+	} {
+		v := settings.Check(Work{Changes: []Change{test.change}})
+		if len(v.Refusals) > 0 != test.refused || test.refused && !strings.Contains(v.Reasons(), "the path is protected (ops/Flow [a].md, the settings of this program)") {
+			t.Errorf("%s: %q", name, v.Reasons())
+		}
+	}
+	settings.Protected = []Rule{{"ops/**", Review}}
+	if v := settings.Check(Work{Changes: []Change{added("ops/Flow [a].md")}}); len(v.Refusals) > 0 || len(v.Review) != 1 {
+		t.Errorf("the rules of WORKFLOW.md do not come first: %+v", v)
+	}
+}
+
 func TestOnlyAllowedPathsMayChange(t *testing.T) {
 	s := Defaults()
 	s.Allowed = []string{"docs/**", "*.md"}

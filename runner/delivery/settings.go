@@ -45,6 +45,10 @@ type Settings struct {
 	// Protected holds the rules of WORKFLOW.md. The first that matches counts, and
 	// the built-in ones come after them.
 	Protected []Rule
+	// Workflow holds the paths that the file of the run's own settings has in the
+	// repository, which may be called otherwise than WORKFLOW.md. They are refused unless
+	// Protected says otherwise.
+	Workflow []string
 	// Tokens tells what happens to a text that looks like a credential. A secret of the
 	// run itself always refuses.
 	Tokens Protection
@@ -124,15 +128,27 @@ func matches(pattern, folded string) bool {
 // protection returns what the rules say of a path, and the pattern that says it.
 func (s Settings) protection(path string) (Protection, string) {
 	folded := fold(path)
-	for _, rule := range slices.Concat(s.Protected, builtIn()) {
-		if matches(rule.Pattern, folded) {
-			if rule.Protection.Validate() != nil {
-				return Refuse, rule.Pattern
-			}
+	isMatch := func(rule Rule) bool { return matches(rule.Pattern, folded) }
+	if i := slices.IndexFunc(s.Protected, isMatch); i >= 0 {
+		if rule := s.Protected[i]; rule.Protection.Validate() == nil {
 			return rule.Protection, rule.Pattern
 		}
+		return Refuse, s.Protected[i].Pattern
+	}
+	if i := slices.IndexFunc(s.Workflow, func(own string) bool { return isAtOrAbove(folded, fold(own)) }); i >= 0 {
+		return Refuse, s.Workflow[i] + ", the settings of this program"
+	}
+	rules := builtIn()
+	if i := slices.IndexFunc(rules, isMatch); i >= 0 {
+		return rules[i].Protection, rules[i].Pattern
 	}
 	return Allow, ""
+}
+
+// isAtOrAbove reports whether a folded path is another one, or that of a folder around it. A
+// file or a link in the place of a folder takes away what is below.
+func isAtOrAbove(folded, other string) bool {
+	return folded == other || strings.HasPrefix(other, folded+"/")
 }
 
 // allowed reports whether a delivery may change a path.
