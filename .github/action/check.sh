@@ -18,24 +18,35 @@ command -v bash >/dev/null ||
   refuse "No bash on this runner" "Agents and hooks are started by bash: install it on the runner, or in the job's container image."
 
 # What only .github/fleet/action.yml has: its mode, and what the jobs of a fleet say to each other.
-number() { # input, value
+number() { # input, value, lowest, highest
   case $2 in
-  '' | *[!0-9]* | ??????*) refuse "Invalid input $1" "The input $1 is \"$2\": write a number." ;;
+  '' | *[!0-9]* | ??????*) ;;
+  *) [ "$2" -lt "$3" ] || [ "$2" -gt "$4" ] || return 0 ;;
   esac
+  refuse "Invalid input $1" "The input $1 is \"$2\": write a number from $3 to $4."
 }
 MODE=${MODE:-}
 case $MODE in
-'') SHARD='' ATTEMPT='' ;;
+'') SHARD='' ;;
 plan | work | collect)
   ATTEMPT=${ATTEMPT:-$GITHUB_RUN_ATTEMPT}
   TIMEOUT_MINUTES=${TIMEOUT_MINUTES:-60}
-  number attempt "$ATTEMPT"
-  number timeout-minutes "$TIMEOUT_MINUTES"
-  [ "$MODE" != work ] || [ -n "$SHARD" ] ||
-    refuse "This is no shard" "The input shard is empty: the plan had no work, or this server starts a job for an empty matrix. Start the job work only if the output work of the job plan is true."
-  [ "$MODE" != work ] || number shard "$SHARD"
+  number attempt "$ATTEMPT" 1 99999
+  number timeout-minutes "$TIMEOUT_MINUTES" 5 9000
+  case $MODE$SHARD in
+  work) refuse "This is no shard" "The input shard is empty: the plan had no work, or this server starts a job for an empty matrix. Start the job only if the output work of the plan is true." ;;
+  work*) number shard "$SHARD" 1 256 ;;
+  esac
   takes_artifacts ||
     refuse "No fleet on this server" "The jobs of a fleet hand over their work in artifacts, and $GITHUB_SERVER_URL takes none from actions/upload-artifact v4 or later: use the action symphony-runner/symphony in one job instead."
+  reserve=$((TIMEOUT_MINUTES * 6)) # a tenth, in seconds: for what comes before and after the sessions
+  [ "$reserve" -ge 60 ] || reserve=60
+  [ "$reserve" -le 300 ] || reserve=300
+  # What sessions need. An output of a job is lost if it looks like a secret: then all of it is brought.
+  case $SETUP in
+  'true '* | 'false '*) codex=${SETUP%% *} sandbox=${SETUP#* } private=${SETUP##* } sandbox=${sandbox%% *} ;;
+  *) codex=true sandbox=true private='' ;;
+  esac
   ;;
 *) refuse "Invalid input mode" "The input mode is \"$MODE\": write plan, work or collect." ;;
 esac
@@ -113,6 +124,10 @@ line_of() { printf '%s' "$1" | LC_ALL=C tr '\r\n' '  '; } # it may be anything, 
     echo "shard-slots=$(line_of "${SHARD_SLOTS:-2}")"
     echo "runs-on=$(line_of "${RUNS_ON:-ubuntu-24.04}")"
     echo "timeout-minutes=$TIMEOUT_MINUTES"
+    echo "shard-deadline=$((TIMEOUT_MINUTES * 60 - reserve))s"
+    echo "codex=$codex"
+    echo "sandbox=$sandbox"
+    echo "private=$(line_of "$private")"
     echo "exchange=$scratch/exchange"
     echo "threads=$name" # which shards on every system restore
   fi

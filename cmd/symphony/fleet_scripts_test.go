@@ -34,6 +34,8 @@ func TestAJobOfAFleetIsRefusedBeforeAnythingIsDone(t *testing.T) {
 		{"a shard of two lines", "work", "shard is", []string{"SHARD=1\nstate=cache"}},
 		{"no attempt", "collect", `attempt is "*"`, []string{"ATTEMPT=*"}},
 		{"no time", "plan", `timeout-minutes is "1h"`, []string{"TIMEOUT_MINUTES=1h"}},
+		{"no time for a session", "plan", `timeout-minutes is "4": write a number from 5 to 9000`, []string{"TIMEOUT_MINUTES=4"}},
+		{"more shards than there are", "work", "write a number from 1 to 256", []string{"SHARD=257"}},
 		{"a state that there is not", "collect", `state is "file:x"`, []string{"STATE=file:x"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,6 +72,35 @@ func TestAnEmptyInputOfAFleetIsItsDefault(t *testing.T) {
 	}
 	if _, _, later := m.checkFleet("collect", "ATTEMPT=3"); later["attempt"] != "3" {
 		t.Errorf("collect is for the attempt %q, want that of the plan", later["attempt"])
+	}
+}
+
+func TestAShardEndsItsSessionsBeforeItsJobEnds(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for minutes, want := range map[string]string{"": "3300s", "5": "240s", "20": "1080s", "60": "3300s", "360": "21300s", "9000": "539700s"} {
+		_, said, got := m.checkFleet("plan", "TIMEOUT_MINUTES="+minutes)
+		if got["shard-deadline"] != want {
+			t.Errorf("%q minutes: %q, want %q\n%s", minutes, got["shard-deadline"], want, said)
+		}
+	}
+}
+
+// A value that GitHub took for a part of a secret is an empty one.
+func TestWhatSessionsNeedComesFromThePlanOrAllOfItIsBrought(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for setup, want := range map[string][3]string{
+		"true false true": {"true", "false", "true"}, "false false false": {"false", "false", "false"}, "true true ": {"true", "true", ""},
+		"": {"true", "true", ""}, "  ": {"true", "true", ""},
+	} {
+		_, said, got := m.checkFleet("work", "SHARD=7", "SETUP="+setup)
+		if needs := [3]string{got["codex"], got["sandbox"], got["private"]}; needs != want {
+			t.Errorf("%q: %q, want %q\n%s", setup, needs, want, said)
+		}
+		if artifact := got["artifact"]; !strings.HasPrefix(artifact, "symphony-shard-7-101-1-") {
+			t.Errorf("the logs are in the artifact %q", artifact)
+		}
 	}
 }
 

@@ -202,7 +202,7 @@ func TestTheJobsOfAFleetStartAndEndAsTheRulesSay(t *testing.T) {
 		if w.Concurrency != nil {
 			t.Errorf("%s has the group %v: its jobs would wait for their own run", path, w.Concurrency)
 		}
-		want := []string{"attempt", "matrix", "timeout-minutes", "work"}
+		want := []string{"attempt", "matrix", "setup", "timeout-minutes", "work"}
 		if got := slices.Sorted(maps.Keys(plan.Outputs)); !slices.Equal(got, want) {
 			t.Errorf("%s: plan has the outputs %q: they are public, want %q", path, got, want)
 		}
@@ -238,7 +238,7 @@ func TestTheKeyOfTheModelReachesShardsAlone(t *testing.T) {
 		slices.Sort(names)
 	}
 	both := []string{"CODEX_API_KEY", "OPENAI_API_KEY"}
-	if diff := cmp.Diff(map[string][]string{"Look for work": both, "Work": both}, with); diff != "" {
+	if diff := cmp.Diff(map[string][]string{"Work": both}, with); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -257,9 +257,9 @@ func TestAStepOfAFleetBelongsToAMode(t *testing.T) {
 	always := []string{"Check the inputs and the runner", "Install symphony", "Look for a binary built before", "Take the binary", "Set up Go", "Build symphony", "Save the binary"}
 	want := map[string][]string{
 		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Save the state"),
-		"work": append(slices.Clone(always), "Take the plan", "Take the plan again", "Look for work", "Start to install Codex", "Restore the threads", "Put the threads in their place",
-			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Decide what is kept", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again", "Upload the logs"),
-		"collect": append(slices.Clone(always), "Restore the state", "Restore the threads", "Put the threads in their place", "Take the plan back", "Take the results", "Collect", "Decide what is kept",
+		"work": append(slices.Clone(always), "Take the plan", "Take the plan again", "Decide what is kept", "Start to install Codex", "Restore the threads", "Put the threads in their place",
+			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again", "Upload the logs"),
+		"collect": append(slices.Clone(always), "Restore the state", "Decide what is kept", "Restore the threads", "Put the threads in their place", "Take the plan back", "Take the results", "Collect",
 			"Save the state", "Gather the threads", "Save the threads", "Upload the logs"),
 	}
 	if diff := cmp.Diff(want, modes); diff != "" {
@@ -270,7 +270,7 @@ func TestAStepOfAFleetBelongsToAMode(t *testing.T) {
 // stepOfMode reports whether a step with this condition can run in a mode: it names
 // another one, or what only another one's steps say.
 func stepOfMode(condition, mode string) bool {
-	of := map[string]string{"plan": "plan", "planned": "plan", "taken": "work", "look": "work", "codex": "work", "work": "work", "result": "work", "collect": "collect", "threads": "collect"}
+	of := map[string]string{"plan": "plan", "planned": "plan", "taken": "work", "codex": "work", "work": "work", "result": "work", "collect": "collect", "threads": "collect"}
 	modes := map[string]bool{"plan": false, "work": false, "collect": false}
 	named := false
 	for _, m := range regexp.MustCompile(`inputs\.mode (==|!=) '(\w+)'`).FindAllStringSubmatch(condition, -1) {
