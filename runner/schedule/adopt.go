@@ -79,6 +79,7 @@ func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Cl
 		c = s.abandon(c, owner.Name()+" ended without releasing its claim", p, now)
 		if owner.Shard > 0 {
 			s.noteLost(c) // other owners save the state before they push
+			s.awaitResult(owner, now)
 		}
 		adopted = append(adopted, c)
 	}

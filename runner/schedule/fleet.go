@@ -66,7 +66,8 @@ func (f Fleet) slots() int { return min(max(f.Slots, 1), MaxSlots) }
 // Issues that need different runners share no shard. There are as few shards as hold all
 // issues, and those of one kind have equally many, or one more.
 func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decision, []Shard) {
-	groups := f.group(ds)
+	left, limited := s.tokensLeft(p.Budget, now)
+	groups := f.group(ds, left)
 	var shards []Shard
 	shardOf := map[tracker.ID]int{}
 	for _, g := range groups {
@@ -80,10 +81,9 @@ func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decis
 			shardOf[id] = shard.Number
 		}
 	}
-	left, limited := s.tokensLeft(p.Budget, now)
-	share := max(left/max(int64(len(shardOf)), 1), 1) // 0 stands for no limit
-	if !limited {
-		share = 0
+	var share int64
+	if limited && len(shardOf) > 0 {
+		share = left / int64(len(shardOf))
 	}
 	spread := make([]Decision, 0, len(ds))
 	for _, d := range ds {
@@ -107,13 +107,13 @@ type runnerGroup struct {
 }
 
 // group returns the issues that start, in groups that need the same runner: as many as
-// there is room for, in their order.
-func (f Fleet) group(ds []Decision) []*runnerGroup {
+// there is room for, in their order. Each of them needs at least one token.
+func (f Fleet) group(ds []Decision, tokens int64) []*runnerGroup {
 	var groups []*runnerGroup
 	byKey := map[string]*runnerGroup{}
 	shards := 0
 	for _, d := range ds {
-		if d.Action != Dispatch {
+		if d.Action != Dispatch || tokens == 0 {
 			continue
 		}
 		runsOn := f.runner(d.Issue.Labels)
@@ -131,6 +131,7 @@ func (f Fleet) group(ds []Decision) []*runnerGroup {
 			groups = append(groups, g)
 		}
 		g.ids = append(g.ids, d.ID)
+		tokens--
 	}
 	return groups
 }

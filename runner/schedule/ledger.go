@@ -10,7 +10,7 @@ import (
 
 const (
 	// reserveKept is how long the result of a shard is waited for after its claims were
-	// taken over. Artifacts of a run are kept for a day.
+	// taken over. A result is kept for a day.
 	reserveKept = 25 * time.Hour
 	// maxReserves bounds how many reserves of shards without a claim the state keeps.
 	maxReserves = 2000
@@ -18,7 +18,7 @@ const (
 
 // Reserve is what a plan has set aside for a shard until its result is counted.
 type Reserve struct {
-	Since  time.Time    // when it was planned
+	Since  time.Time    // when it was planned, or when its claims were taken over
 	Tokens int64        // its share of the budgets, together for all its sessions; 0: no limit
 	IDs    []tracker.ID // of the issues that it was given, sorted
 }
@@ -37,6 +37,14 @@ func (s *State) reserve(d Decision, now time.Time) {
 		s.Open = map[Owner]Reserve{}
 	}
 	s.Open[d.Owner] = r
+}
+
+// awaitResult notes that the claims of a shard were taken over: its result may still come.
+func (s *State) awaitResult(owner Owner, now time.Time) {
+	if r, open := s.Open[owner]; open {
+		r.Since = now
+		s.Open[owner] = r
+	}
 }
 
 // reserved returns the tokens that other processes may still spend, and how many shards
