@@ -61,7 +61,7 @@
 // missed event only costs time. Without Once the same loop runs forever. One
 // goroutine owns all state; sessions send to its inbox, and updates that arrive
 // while it is busy are merged, so neither waits for the other. While sessions run, two
-// rounds begin at least 20 ms apart: one save serves the sessions that end meanwhile.
+// rounds begin at least 10 ms apart: one save serves the sessions that end meanwhile.
 //
 // What the runner never does: decide (that is schedule), format (report), touch
 // a workspace or a process (workspace), or know which tracker it reads.

@@ -29,7 +29,7 @@ const (
 	saveTime = 3 * time.Second
 	// minRound is the least time between the beginnings of two rounds while sessions run:
 	// one round, with its save, serves all sessions that end in this time.
-	minRound = 20 * time.Millisecond
+	minRound = 10 * time.Millisecond
 	// askTime bounds the time of one round for asking whether other runs are
 	// alive.
 	askTime = 30 * time.Second
