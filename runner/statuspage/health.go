@@ -78,8 +78,8 @@ func (v *view) Windows() []progress.Window { return progress.Windows(v.Limits) }
 
 // A page shows a part of a long list, so that it is small however much there is.
 const (
-	maxRows  = 25  // of each table on the page of the run; the others are on pages of their own
-	pageRows = 100 // of a table on one of those
+	maxRows  = 25 // of each table on the page of the run; the others are on pages of their own
+	pageRows = 50 // of a table on one of those
 )
 
 // shownView is a view as one page shows it.

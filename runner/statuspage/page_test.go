@@ -165,11 +165,11 @@ func TestALongListIsShownInParts(t *testing.T) {
 		t.Errorf("%d parts\n%s", visited, diff)
 	}
 	last := ask(t, &p, http.MethodGet, "/waiting?page=3").Body.String()
-	if !strings.Contains(last, "201 to 201 of 201") || !strings.Contains(last, `data-live="/waiting/events?page=3"`) {
+	if !strings.Contains(last, "101 to 101 of 101") || !strings.Contains(last, `data-live="/waiting/events?page=3"`) {
 		t.Errorf("the last part:\n%s", last)
 	}
 	for path, want := range map[string]string{
-		"/waiting?page=99999999999999999999": "1 to 100 of 201", "/waiting?page=-1": "1 to 100 of 201", "/waiting?page=x": "1 to 100 of 201", "/waiting?page=0": "1 to 100 of 201", "/waiting?page=2147483647": "201 to 201 of 201",
+		"/waiting?page=99999999999999999999": "1 to 50 of 101", "/waiting?page=-1": "1 to 50 of 101", "/waiting?page=x": "1 to 50 of 101", "/waiting?page=0": "1 to 50 of 101", "/waiting?page=2147483647": "101 to 101 of 101",
 	} {
 		if got := ask(t, &p, http.MethodGet, path).Body.String(); !strings.Contains(got, want) {
 			t.Errorf("%s is not %s", path, want)
