@@ -316,11 +316,11 @@ func (r *releases) change(suffix string, content []byte) {
 	}
 }
 
-// archive returns the archive of a release. Its binary is a script that becomes this
-// test binary, which is the program when it is called symphony: the process stays the
-// one that the step started, and no job fetches and unpacks 40 MB.
+// archive returns the archive of a release. Its binary is a script that becomes the
+// [program]: the process stays the one that the step started, and no job fetches and
+// unpacks 40 MB.
 var archive = sync.OnceValue(func() []byte {
-	self, err := os.Executable()
+	program, err := buildProgram()
 	if err != nil {
 		panic(err)
 	}
@@ -328,7 +328,7 @@ var archive = sync.OnceValue(func() []byte {
 	if err != nil {
 		panic(err)
 	}
-	content := "#!" + bash + "\nGORACE=" + raceOptions + ` exec -a "$0" ` + shellQuote(self) + ` "$@"` + "\n"
+	content := "#!" + bash + "\n" + `exec -a "$0" ` + shellQuote(program) + ` "$@"` + "\n"
 	var b bytes.Buffer
 	zip := gzip.NewWriter(&b)
 	tape := tar.NewWriter(zip)

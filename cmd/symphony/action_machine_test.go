@@ -229,12 +229,9 @@ func (m *machine) checkAndPlan(pairs ...string) (code int, said string, steps []
 	inputs["github-token"] = m.token
 	symphony := filepath.Join(m.home, "bin", "symphony")
 	if _, err := os.Lstat(symphony); err != nil {
-		self, err := os.Executable()
+		err := os.MkdirAll(filepath.Dir(symphony), 0o755)
 		if err == nil {
-			err = os.MkdirAll(filepath.Dir(symphony), 0o755)
-		}
-		if err == nil {
-			err = os.Symlink(self, symphony)
+			err = os.Symlink(program(m.t), symphony)
 		}
 		if err != nil {
 			m.t.Fatal(err)

@@ -307,7 +307,7 @@ func TestATickWithoutASandboxBurnsNoTurn(t *testing.T) {
 func TestTheRealCodexIsInTheConversations(t *testing.T) {
 	t.Parallel()
 	codex := codextest.Path(t)
-	params := scriptParams(func(env *testscript.Env, _ string) {
+	params := scriptParams(func(env *testscript.Env) {
 		model := codextest.NewModel()
 		env.Defer(model.Close)
 		env.Setenv("AGENT", "exec "+shellQuote(codex)+" -c model=gpt-5.5 -c model_provider=scripted -c model_providers.scripted.name=scripted"+

@@ -25,7 +25,7 @@ func (s *shop) ourComments(number int) (texts []string) {
 
 func TestAReviewAnAnswerAndAMergeComeBackToTheAgent(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, sameWork)
+	s := newShop(t, sameWork).watched()
 	s.hub.Edit(1, "- [ ] "+sameWork+strings.ReplaceAll(`
 
 ## Next turn

@@ -24,7 +24,7 @@ const (
 // those that are given.
 func newTalk(t *testing.T, turns ...string) *shop {
 	t.Helper()
-	s := newShop(t, sameWork)
+	s := newShop(t, sameWork).watched()
 	for range 8 {
 		turns = append(turns, "Append `more` to `log.txt`")
 	}

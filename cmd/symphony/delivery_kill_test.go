@@ -110,10 +110,12 @@ type shop struct {
 	out    string // of all runs
 }
 
-// newShop returns a shop whose issue asks for a script.
+// newShop returns a shop whose issue asks for a script. Its program is the one of
+// [program]; with that of watched, the race detector watches its runs.
 func newShop(t *testing.T, steps ...string) *shop {
 	t.Helper()
 	s := &shop{project: emptyProject(t), killer: &killer{}}
+	s.exe = program(t)
 	s.hub = githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: "ghs_0123456789abcdefTOKEN", Wrap: s.killer.wrap})
 	s.hub.Commit("main", map[string]string{"README.md": "# Shop\n"})
 	s.hub.AddIssue(githubtest.Issue{Title: "Carts forget", Body: "- [ ] " + strings.Join(steps, "\n- [ ] ") + "\n", Labels: []string{"symphony"}})
@@ -137,6 +139,12 @@ codex:
 ---
 {{ issue.description }}
 `))
+	return s
+}
+
+// watched makes this test binary the program of a shop, and returns the shop.
+func (s *shop) watched() *shop {
+	s.exe = ""
 	return s
 }
 
@@ -251,7 +259,7 @@ func (s *shop) assertDelivered() {
 // or on a new one, and its agent does the same again or something else.
 func TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest(t *testing.T) {
 	t.Parallel()
-	calm := newShop(t, sameWork)
+	calm := newShop(t, sameWork).watched()
 	calm.tick()
 	calm.assertDelivered()
 	requests := calm.killer.asked()
@@ -303,7 +311,7 @@ func TestAKillAtAnyRequestOfAVerifiedDeliveryEndsInOnePullRequest(t *testing.T) 
 		s.replace("hand_over:", "commits: verified\n  hand_over:")
 		return s
 	}
-	calm := newVerified(t, sameWork)
+	calm := newVerified(t, sameWork).watched()
 	calm.tick()
 	calm.assertDelivered()
 	requests := calm.killer.asked()

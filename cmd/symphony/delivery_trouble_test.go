@@ -63,7 +63,7 @@ func TestAPullRequestThatMayNotBeOpenedIsOpenedWhenItMay(t *testing.T) {
 // paid for until a person has seen to it.
 func TestAHandOverThatTheTokenMayNotDoHoldsEverythingUntilItMay(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, sameWork)
+	s := newShop(t, sameWork).watched()
 	s.hub.Fail("DELETE /issues/{n}/labels/{name}", storetest.Fault{Status: http.StatusForbidden, Says: "Resource not accessible by integration"})
 	s.tick()
 	s.checkSaid("the work is published, and the issue was not handed over: delivery.hand_over: ", "issues: write")
@@ -76,7 +76,7 @@ func TestAHandOverThatTheTokenMayNotDoHoldsEverythingUntilItMay(t *testing.T) {
 
 func TestAPullRequestThatAPersonClosedIsGoneOnWithWhenItIsOpenAgain(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, sameWork)
+	s := newShop(t, sameWork).watched()
 	s.hub.Edit(1, "- [ ] "+sameWork+"\n\n## Next turn\n\n- [ ] "+moreWork+"\n")
 	s.tick()
 	s.hub.ClosePull(2)
@@ -98,7 +98,7 @@ func TestAPullRequestThatAPersonClosedIsGoneOnWithWhenItIsOpenAgain(t *testing.T
 
 func TestACommitOfAReviewerStaysAndIsThereForTheAgent(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, sameWork)
+	s := newShop(t, sameWork).watched()
 	s.tick()
 	theirs := s.hub.Commit("symphony/GH-1", map[string]string{"README.md": "# Shop\n", "cart.go": "package shop // reviewed\n"})
 	s.asksFor("Run `grep reviewed cart.go`", moreWork)
@@ -205,7 +205,7 @@ func TestARepositoryThatCannotBeUsedIsSaidBeforeAnythingStarts(t *testing.T) {
 		"an empty one":       {func(s *shop) { s.hub.Delete("main") }, "remote_empty: it has no branch yet; push a first commit to it, or correct repository.url"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t, sameWork)
+			s := newShop(t, sameWork).watched()
 			s.env = append(s.env, "CODEX_HOME=/nowhere")
 			test.spoil(s)
 			for _, args := range [][]string{{"validate"}, {"--once"}} {
@@ -225,7 +225,7 @@ func TestARepositoryThatCannotBeUsedIsSaidBeforeAnythingStarts(t *testing.T) {
 // tick name it, and no issue is charged.
 func TestAStateOfTheHandOverThatDoesNotExistIsFoundBeforeAnythingStarts(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, sameWork)
+	s := newShop(t, sameWork).watched()
 	s.hub.PutOn(1, "status:Todo")
 	s.replace("kind: github", "kind: github\n  active_states: [Todo]\n  terminal_states: [closed]")
 	s.replace("provider: {", `provider: {state_label_prefix: "status:", `)

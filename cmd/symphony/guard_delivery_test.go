@@ -41,6 +41,7 @@ func newRaid(t *testing.T, settings, command string) *raid {
 	t.Helper()
 	token := "ghs_" + rand.Text() // which no process of another test has
 	r := &raid{project: emptyProject(t), token: token, hub: githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: token})}
+	r.exe = program(t)
 	files := map[string]string{
 		"README.md": "hello\n", ".gitignore": "cache/\n", "src/main.go": "package main\n", "docs/ci.yml": "on: push\n", ".github/CODEOWNERS": "* @kim\n",
 		".github/workflows/old.yml": "on: push\n", // which somebody removed because it was dangerous

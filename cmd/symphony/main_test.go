@@ -34,7 +34,16 @@ func TestMain(m *testing.M) {
 		}
 		os.Setenv("GORACE", raceOptions)
 	}
-	testscript.Main(m, map[string]func(){"symphony": main})
+	testscript.Main(tests{m}, map[string]func(){"symphony": main})
+}
+
+// tests are the tests of this package.
+type tests struct{ m *testing.M }
+
+// Run runs the tests, and removes the program that they have built.
+func (t tests) Run() int {
+	defer func() { os.RemoveAll(programFolder) }()
+	return t.m.Run()
 }
 
 // raceOptions keeps a program that is built with the race detector from sleeping for a
@@ -82,11 +91,7 @@ You are working on {{ issue.identifier }}: {{ issue.title }}.
 // scripted returns the command of the agent that is part of the program.
 func scripted(t testing.TB, home string) string {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "GORACE=" + raceOptions + " exec -a symphony " + shellQuote(self) + " scripted-agent app-server --home " + shellQuote(home)
+	return "exec -a symphony " + shellQuote(program(t)) + " scripted-agent app-server --home " + shellQuote(home)
 }
 
 func (p *project) write(name, text string) {
@@ -239,8 +244,8 @@ func poll(holds func() bool) bool {
 // workflow are of stories, see storyUsage.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	params := scriptParams(func(env *testscript.Env, self string) {
-		env.Setenv("AGENT", "GORACE="+raceOptions+" exec "+self+" scripted-agent app-server --home "+filepath.Join(env.WorkDir, "agent"))
+	params := scriptParams(func(env *testscript.Env) {
+		env.Setenv("AGENT", scripted(t, filepath.Join(env.WorkDir, "agent")))
 		setUpStory(env, nil)
 	})
 	params.Dir = scriptFolder
@@ -250,21 +255,16 @@ func TestScripts(t *testing.T) {
 // scriptFolder is the folder of the scripts.
 var scriptFolder = filepath.Join("..", "..", "testdata", "script")
 
-// scriptParams returns how scripts are run, with an agent that is set up with the path of
-// the program.
-func scriptParams(setUpAgent func(env *testscript.Env, self string)) testscript.Params {
+// scriptParams returns how scripts are run. Their environment gets an agent by setUpAgent.
+func scriptParams(setUpAgent func(env *testscript.Env)) testscript.Params {
 	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
-			self, err := lookPath(env.Getenv("PATH"), "symphony")
-			if err != nil {
-				return err
-			}
 			env.Setenv("GORACE", raceOptions)
 			env.Setenv("HOME", env.WorkDir)
-			setUpAgent(env, self)
+			setUpAgent(env)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

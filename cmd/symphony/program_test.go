@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// program returns the path of the program for tests that start it many times and look at
+// what it leaves outside: files, requests and processes. It is also the agent of most
+// tests. If the tests are built with the race detector, it is the program built without,
+// since a process with it takes ten times as long to start; else it is this test binary.
+// The scripts, and all projects that do not ask for it, run with the detector.
+func program(t testing.TB) string {
+	t.Helper()
+	path, err := buildProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// programFolder is the folder with the program that was built, if one was. TestMain
+// removes it.
+var programFolder string
+
+var buildProgram = sync.OnceValues(func() (string, error) {
+	info, _ := debug.ReadBuildInfo()
+	if !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return os.Executable()
+	}
+	var err error
+	if programFolder, err = os.MkdirTemp("", "symphony-program-"); err != nil {
+		return "", err
+	}
+	path := filepath.Join(programFolder, "symphony")
+	if out, err := exec.Command("go", "build", "-race=false", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot build the program: %w\n%s", err, out)
+	}
+	return path, nil
+})
