@@ -40,10 +40,53 @@
 // All other changes of a claim are made by [State.Heartbeat] (a session sent an
 // update), [State.Reclassify] and [State.Exit] (a session ended), [State.Adopt]
 // (its owner died), and [State.Retry], [State.Release] and [State.Resume] (an
-// operator asked for it).
+// operator asked for it). For a fleet there are [State.Settle] and [State.Unstart].
 //
 // A [Delivery] says where the work on an issue was published. It outlives the claim, and
 // is written by [State.Deliver] before and after each push.
+//
+// # A fleet
+//
+// A [Fleet] spreads the sessions of one plan over processes that have no access to the
+// state, its shards: plan, then work in each shard, then collect. All three use the
+// functions of an ordinary run, which is plan and work in one process.
+//
+//	plan     Plan, Spread, Apply, one save    each claim runs with its shard as [Owner]
+//	work     Slice, Plan, Apply, Exit         the claims of one shard, as if nobody had started them
+//	collect  Settle, Adopt, one save          a result for each shard, or none
+//
+// Any of them can be killed at any step, and GitHub can run any of them again. These rules
+// make that harmless:
+//
+//   - A plan claims its whole batch in one save. The owner of a claim is the run, its
+//     attempt and the shard. No two plans have the same, so that owner and issue together
+//     name one session; a number kept in the claim would not, since it begins again when
+//     the issue is claimed again.
+//   - A shard works only in the attempt in which its plan was made. In another one its
+//     claims may belong to somebody else, and it cannot find out: between a look at the
+//     state and the start of a session they may be taken over.
+//   - A result replaces the claims that still belong to its shard, and no others. These
+//     claims leave the shard in the same save. A result that comes late or twice finds no
+//     claim of its shard ([State.Settle]).
+//   - A shard is dead when its attempt of the run is over, never because of the time that
+//     has passed: it may have waited long for a runner. Only where nobody can be asked
+//     does the lease decide.
+//   - Collect looks for the shards of its run that left no result. One whose job never
+//     began is not charged ([State.Unstart]); any other one is a failure of its issues,
+//     and may have pushed something ([Delivery].Lost). If collect dies, the next plan does
+//     the same.
+//   - A plan reserves tokens for each shard ([State].Open): its share of what is left of
+//     the budgets. What the shard spent counts once, when its result is settled, even if
+//     its claims were taken over by then. Until then the reserve counts as spent. It is
+//     forgotten when no result can come any more.
+//   - On a self-hosted runner a process may outlive its job. So it ends its sessions by
+//     itself ([Owner].Limit after the start of its job), and counts as alive until then.
+//
+// What a shard learns about everything (a pause, a rate limit, when to leave the tracker
+// alone) is settled with its claims. A failure that hits two shards in the same way is
+// systemic as it is in one process ([State.SettleFaults]). A command that somebody gives
+// outside of comments is not seen by a shard; it stays in the state until the result is
+// settled.
 //
 // # The conversation on an issue
 //

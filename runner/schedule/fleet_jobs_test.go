@@ -262,12 +262,12 @@ func (j *workJob) step(w *fleetWorld) {
 			return
 		}
 		s := j.sessions[i]
-		switch what := w.pick(4, "shard does"); {
-		case what == 0 && j.state.Claims[s.id].Phase == schedule.Running:
-			s.tokens += int64(w.pick(32, "tokens"))
+		switch what := w.pick(6, "shard does"); {
+		case what < 3 && j.state.Claims[s.id].Phase == schedule.Running:
+			s.tokens += int64(w.pick(maxTokens, "tokens"))
 			j.state.Heartbeat(s.id, schedule.Update{Alive: true, Usage: schedule.Usage{Input: s.tokens}, Turns: 1}, w.now)
 			j.plan(w)
-		case what == 1:
+		case what == 3:
 			j.keep()
 		default:
 			j.state.Exit(s.id, w.end(s, j.state.Claims[s.id]), w.policy, w.now)

@@ -12,7 +12,7 @@ import (
 
 // TestFleetsLoseNothingAndDoNothingTwice runs fleets and ordinary runs at the same time,
 // which share a state. Jobs are killed at each step, canceled and run again, results are
-// lost, late and read twice, and on runners of one's own a process may outlive its job.
+// lost, late and read twice, and on self-hosted runners a process may outlive its job.
 // At no time has an issue two sessions, is a result settled twice or for another session,
 // is a claim lost, is spending counted twice or forgotten, or is more promised than the
 // budget allows. If nothing fails from then on, every issue gets done.

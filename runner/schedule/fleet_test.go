@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -266,5 +267,182 @@ func TestOneFaultInTwoShardsIsSystemic(t *testing.T) {
 	}
 	if want := "the first issues of the tick fail in the same way: the hook failed"; f.state.Pause.Why != want {
 		t.Errorf("the pause is %+v", f.state.Pause)
+	}
+}
+
+func TestWhatAShardFoundOutAboutAPauseIsSettled(t *testing.T) {
+	t.Parallel()
+	before := schedule.Pause{Why: "the key was refused", Since: noon.Add(-time.Hour), Until: noon.Add(-time.Minute)}
+	since := schedule.Pause{Why: "the quota is used up", Since: noon.Add(time.Minute), Until: noon.Add(20 * time.Minute)}
+	longer := schedule.Pause{Why: "the quota is used up", Since: noon.Add(2 * time.Minute), Until: noon.Add(10 * time.Minute)}
+	ended := before
+	ended.Until = noon.Add(-2 * time.Minute)
+	latest := longer
+	latest.Until = since.Until
+	for name, test := range map[string]struct{ state, shard, want schedule.Pause }{
+		"nothing happened":                       {before, before, before},
+		"its session worked":                     {before, schedule.Pause{}, schedule.Pause{}},
+		"its session worked, another one paused": {since, schedule.Pause{}, since},
+		"a person ended it":                      {before, ended, ended},
+		"it paused":                              {schedule.Pause{}, since, since},
+		"it paused again":                        {before, since, since},
+		"both paused, it did first":              {longer, since, latest},
+		"both paused, it did last":               {since, longer, latest},
+		"the pause it began with is over":        {schedule.Pause{}, before, before},
+	} {
+		f, owners := candidates(1).assigned(aFleet(1, 1))
+		slice := f.state.Slice(owners[0], f.now)
+		f.state.Pause, slice.Pause = test.state, test.shard
+		if _, err := f.state.Settle(owners[0], slice, f.policy, f.now.Add(time.Hour)); err != nil || f.state.Pause != test.want {
+			t.Errorf("%s: %v, the pause is %+v", name, err, f.state.Pause)
+		}
+	}
+}
+
+func TestWhatAShardLearnedIsSettled(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(1).assigned(aFleet(1, 1))
+	f.state.RateLimits = json.RawMessage(`{"old":1}`)
+	slice := f.state.Slice(owners[0], f.now)
+	if slice.RateLimits != nil {
+		t.Error("the rate limits of the state would be taken for those of the shard")
+	}
+	f.works(slice)
+	slice.Wait = schedule.TrackerWait{Tracker: "github", Until: f.now.Add(time.Minute)}
+	slice.RateLimits = json.RawMessage(`{"new":1}`)
+	slice.Deliver("1", schedule.Delivery{Identifier: "ABC-1", Branch: "symphony/ABC-1", Pushing: "c0ffee"})
+	slice.Converse("1", func(c *schedule.Conversation) { c.Posted = "77c2" })
+	f.state.Order("1", schedule.Order{Command: schedule.CommandPark, By: "kim"}, f.now) // while the shard works
+	if _, err := f.state.Settle(owners[0], slice, f.policy, f.now); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.state; s.Wait != slice.Wait || string(s.RateLimits) != `{"new":1}` || s.Deliveries["1"] != slice.Deliveries["1"] {
+		t.Errorf("settled %+v", s)
+	}
+	if talk := f.state.Conversations["1"]; talk.Posted != "77c2" || talk.Ordered.By != "kim" {
+		t.Errorf("the conversation is %+v", talk)
+	}
+}
+
+func TestAClaimThatTheShardReleasedIsReleased(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(1).assigned(aFleet(1, 1))
+	slice := f.state.Slice(owners[0], f.now)
+	f.works(slice)
+	done := todo(1)
+	done.State = "Done"
+	slice.Exit("1", schedule.Outcome{Class: schedule.Done, Issue: &done}, f.policy, f.now)
+	settled, err := f.state.Settle(owners[0], slice, f.policy, f.now)
+	if err != nil || !slices.Equal(settled, []tracker.ID{"1"}) || len(f.state.Claims) != 0 || len(f.state.Conversations) != 0 {
+		t.Errorf("settled %v, %v: %+v", settled, err, f.state)
+	}
+}
+
+// Digests that were made with different salts always differ, so that every parked claim
+// would be free to go on.
+func TestDigestsOfAnotherSaltAreForgotten(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(3).assigned(aFleet(3, 1))
+	for i, salt := range []string{"a", "b", "a"} {
+		id := tracker.ID(fmt.Sprint(i + 1))
+		slice := f.state.Slice(owners[i], f.now)
+		slice.Salt = salt
+		c := slice.Claims[id]
+		c.Setup.Workflow = "digest"
+		slice.Claims[id] = c
+		if _, err := f.state.Settle(owners[i], slice, f.policy, f.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[tracker.ID]string{"1": "digest", "2": "", "3": "digest"} {
+		if got := f.state.Claims[id].Setup.Workflow; got != want || f.state.Salt != "a" {
+			t.Errorf("issue %s has digest %q, the salt is %q", id, got, f.state.Salt)
+		}
+	}
+}
+
+func TestAShardGetsWhatItsIssuesNeedAndNothingElse(t *testing.T) {
+	t.Parallel()
+	f := candidates(2)
+	f.state.Deliver("9", schedule.Delivery{Branch: "b"})
+	f.state.Days = []schedule.Day{{Date: "2026-03-10", Sessions: 4}}
+	f.state.History = []schedule.TickRecord{{Run: "4"}}
+	f.state.Salt = "salt"
+	f, owners := f.assigned(aFleet(2, 1))
+	want := schedule.New(owners[1])
+	c := f.state.Claims["2"]
+	c.Phase, c.Why, c.Owner, c.Lease, c.Due, c.Sessions = schedule.Waiting, "its session was not started", schedule.Owner{}, time.Time{}, f.now, 0
+	want.Claims["2"] = c
+	want.Conversations = map[tracker.ID]schedule.Conversation{"2": f.state.Conversations["2"]}
+	want.Open = map[schedule.Owner]schedule.Reserve{owners[1]: {Since: f.now, IDs: []tracker.ID{"2"}}}
+	want.Salt = "salt"
+	if diff := cmp.Diff(want, f.state.Slice(owners[1], f.now)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAClaimSaysInWhichShardItsSessionIs(t *testing.T) {
+	t.Parallel()
+	f, _ := candidates(1).assigned(aFleet(1, 1))
+	for _, v := range schedule.Explain(f.state, f.snap, f.policy, f.now) {
+		if want := "a session works on it in shard 1 of run 5"; v.Why.Detail != want {
+			t.Errorf("got %q", v.Why.Detail)
+		}
+	}
+}
+
+func TestAFleetHasTheLimitsOfAllItsShards(t *testing.T) {
+	t.Parallel()
+	p := schedule.Policy{MaxConcurrent: 2, MaxPerState: map[string]int{"todo": 1}}
+	if got := aFleet(8, 2).Bind(p); got.MaxConcurrent != 16 || got.PerTick() != 16 || got.MaxPerState["todo"] != 1 {
+		t.Errorf("got %+v", got)
+	}
+	p.MaxPerTick = 5
+	if got := aFleet(1000, 1000).Bind(p); got.MaxConcurrent != schedule.MaxShards*schedule.MaxSlots || got.PerTick() != 5 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestALeaseOfAShardIsBoundedByTheTimeAShardCanTake(t *testing.T) {
+	t.Parallel()
+	fleet := aFleet(1, 1)
+	fleet.Lease = schedule.MaxShardTime
+	f, owners := candidates(1).assigned(fleet)
+	if wrong := f.state.BoundTimes(f.policy, f.now); wrong != nil {
+		t.Fatalf("wrong: %v", wrong)
+	}
+	c := f.state.Claims["1"]
+	c.Lease = f.now.Add(10 * schedule.MaxShardTime)
+	f.state.Claims["1"] = c
+	r := f.state.Open[owners[0]]
+	r.Since = f.now.Add(time.Hour)
+	f.state.Open[owners[0]] = r
+	if wrong := f.state.BoundTimes(f.policy, f.now); len(wrong) != 2 {
+		t.Errorf("wrong: %v", wrong)
+	}
+	if lease, since := f.state.Claims["1"].Lease, f.state.Open[owners[0]].Since; !lease.Equal(f.now.Add(schedule.MaxShardTime)) || !since.Equal(f.now) {
+		t.Errorf("the lease is until %v, planned at %v", lease, since)
+	}
+}
+
+func TestReservesOfLostShardsAreForgotten(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(2).assigned(aFleet(2, 1))
+	lives := map[schedule.Owner]schedule.OwnerStatus{owners[0]: schedule.Dead, owners[1]: schedule.Alive}
+	f.state.Adopt(lives, f.policy, f.now.Add(20*time.Hour))
+	f.state.Adopt(lives, f.policy, f.now.Add(45*time.Hour))
+	if len(f.state.Open) != 2 {
+		t.Fatalf("the result can come until a day after the claims were taken over: %v", f.state.Open)
+	}
+	f.state.Adopt(lives, f.policy, f.now.Add(45*time.Hour+1))
+	if _, open := f.state.Open[owners[1]]; len(f.state.Open) != 1 || !open {
+		t.Errorf("open: %v", f.state.Open)
+	}
+	for i := range 2500 {
+		f.state.Open[schedule.Owner{Run: "6", Shard: 1, PID: i}] = schedule.Reserve{Since: f.now.Add(time.Duration(i)), IDs: []tracker.ID{"7"}}
+	}
+	f.state.Adopt(lives, f.policy, f.now)
+	if _, oldest := f.state.Open[schedule.Owner{Run: "6", Shard: 1, PID: 499}]; len(f.state.Open) != 2001 || oldest {
+		t.Errorf("%d are kept, the oldest too: %v", len(f.state.Open), oldest)
 	}
 }

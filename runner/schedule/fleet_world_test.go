@@ -54,7 +54,8 @@ type claimKey struct {
 
 const (
 	shardLimit = 3 * time.Hour
-	dayBudget  = 900
+	dayBudget  = 100
+	maxTokens  = 32 // above all that a session reports at once
 )
 
 func newFleetWorld(t *rapid.T) *fleetWorld {
@@ -272,7 +273,7 @@ func (p *tickProcess) step(w *fleetWorld) {
 			return
 		}
 		s, at := p.sessions[i], w.now
-		s.tokens = int64(w.pick(32, "tokens"))
+		s.tokens = int64(w.pick(maxTokens, "tokens"))
 		o := w.end(s, p.state.Claims[s.id])
 		p.ends = append(p.ends, func(into *schedule.State) { into.Exit(s.id, o, w.policy, at) })
 		p.ended[s] = s.tokens
@@ -322,6 +323,15 @@ func (w *fleetWorld) check() {
 			w.t.Fatalf("nothing is reserved for %s of %s", id, c.Owner.Name())
 		}
 	}
+	live := map[schedule.Owner]bool{}
+	for _, c := range w.saved.Claims {
+		live[c.Owner] = true
+	}
+	for owner := range w.saved.Open {
+		if !live[owner] && w.status(owner, nil) == schedule.Unstarted {
+			w.t.Fatalf("something is reserved for %s, which never began", owner.Name())
+		}
+	}
 	w.checkBudget()
 }
 
@@ -342,7 +352,7 @@ func (w *fleetWorld) checkBudget() {
 		} else {
 			sum += min(share, told[owner])
 		}
-		if used[owner] > share+int64(w.fleet.Slots)*32 {
+		if used[owner] > share+int64(w.fleet.Slots)*maxTokens {
 			w.t.Fatalf("%s spent %d tokens of its share of %d", owner.Name(), used[owner], share)
 		}
 	}
