@@ -137,6 +137,7 @@ const maxSuggested = 20
 // the most similar name and what there is. missing begins it, as in "no claim of"; kind
 // says what the known issues are.
 func unknownIssueError(missing, name, kind string, known []namedIssue) error {
+	name = untrusted.OneLine(name, 100)
 	var names []string
 	for _, n := range known {
 		if n.Identifier != "" {

@@ -63,7 +63,7 @@ func TestAnUnknownNameIsAnsweredInOneCleanLine(t *testing.T) {
 		for range rapid.IntRange(0, 40).Draw(t, "known") {
 			known = append(known, namedIssue{Identifier: rapid.String().Draw(t, "identifier")})
 		}
-		err := unknownIssueError("no claim of", rapid.String().Draw(t, "name"), "claims", known)
+		err := unknownIssueError("no claim of", rapid.OneOf(rapid.String(), rapid.Just("GH-\U000E01EF11")).Draw(t, "name"), "claims", known)
 		if text := err.Error(); !errors.Is(err, errUsage) || strings.Contains(text, "\n") || untrusted.Lines(text) != text {
 			t.Fatalf("%q", text)
 		}
