@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -327,9 +329,18 @@ func TestStopEndsASessionThatRuns(t *testing.T) {
 	s.addLabel()
 	s.hub.AddComment(1, "kim", "Paint it.")
 	s.replace("codex:", "polling: {interval_ms: 100}\ncodex:")
-	// The claim is saved before its session starts.
-	s.hub.Fail(storetest.Move, storetest.Fault{After: func() { s.hub.AddComment(talkPull, "kim", "/symphony stop") }})
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		if poll(func() bool {
+			sent, err := os.ReadFile(filepath.Join(s.dir, "wire"))
+			return err == nil && strings.Contains(string(sent), `"turn/start"`)
+		}) {
+			s.hub.AddComment(talkPull, "kim", "/symphony stop")
+		}
+	}()
 	s.checkSessions(1, "for a comment")
+	<-said
 	s.checkWaits(talkPull, "kim wrote /symphony stop")
 	s.noProcessLeft()
 }
