@@ -404,15 +404,16 @@ func TestTextsOfAResultAreBroughtWithinTheirLimits(t *testing.T) {
 	t.Parallel()
 	exchange, p := t.TempDir(), samplePlan(1)
 	s := mustOpenSlice(t, exchange, p, 1)
-	long := "two\r\nlines \x1b[31mred\xff" + strings.Repeat("é ", 20_000)
+	long := "two\r\nlines \x1b[31mred\xff" + strings.Repeat("é ", 6000)
+	notes := slices.Repeat([]string{long[:maxNote+100]}, maxNotes+1)
 	tick := report.Tick{
 		Rows: []report.Row{{
-			ID: "1a", Identifier: long, Title: long, URL: "https://x.example/" + long, State: long, Why: long, Warnings: slices.Repeat([]string{long}, maxNotes+1), Attempt: -1, Turns: 1 << 40,
+			ID: "1a", Identifier: long, Title: long, URL: "https://x.example/" + long, State: long, Why: long, Warnings: notes, Attempt: -1, Turns: 1 << 40,
 			Usage: schedule.Usage{Input: -1, Output: 1 << 60}, Took: -time.Second, Next: schedule.Next{Why: schedule.Why{Detail: long}},
 			Refused: long, PullRequest: long, Kept: report.Kept{Folder: long, Artifact: long, Commands: []string{"rm -rf /"}}, Log: report.Log{File: long, Artifact: long},
 			Delivery: schedule.Delivery{Identifier: long, URL: long, Refused: long},
 		}},
-		Notices: slices.Repeat([]string{long}, maxNotes+1), Warnings: slices.Repeat([]string{long}, maxNotes+1), Errors: slices.Repeat([]string{long}, maxNotes+1), Stopped: long,
+		Notices: notes, Warnings: notes, Errors: notes, Stopped: long,
 	}
 	if err := s.Report(tick); err != nil {
 		t.Fatal(err)

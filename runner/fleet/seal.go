@@ -31,13 +31,13 @@ func sealing(secret string) (cipher.AEAD, error) {
 // context returns what a sealed thread is bound to: it opens for its issue only.
 func (t thread) context() []byte { return fmt.Appendf(nil, "%s %s", t.name, t.issue) }
 
-// pack returns a rollout, packed and sealed.
-func (t thread) pack(rollout io.Reader, secret string) ([]byte, error) {
+// pack returns a rollout, packed and sealed, in at most limit bytes.
+func (t thread) pack(rollout io.Reader, secret string, limit int) ([]byte, error) {
 	seal, err := sealing(secret)
 	if err != nil {
 		return nil, err
 	}
-	packed := &boundedBuffer{left: maxThread - int64(seal.Overhead())}
+	packed := &boundedBuffer{limit: limit - seal.Overhead()}
 	packer := gzip.NewWriter(packed)
 	_, err = io.Copy(packer, io.LimitReader(rollout, attempt.MaxRollout))
 	if err = errors.Join(err, packer.Close()); err != nil {
@@ -60,15 +60,15 @@ func (t thread) unpack(data []byte, secret string) (io.Reader, error) {
 	return gzip.NewReader(bytes.NewReader(packed))
 }
 
-// boundedBuffer is a buffer that fails with what exceeds left bytes.
+// boundedBuffer is a buffer that fails with what exceeds its limit.
 type boundedBuffer struct {
 	bytes.Buffer
-	left int64
+	limit int
 }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.left -= int64(len(p)); b.left < 0 {
-		return 0, fmt.Errorf("it is larger than %d bytes", int64(maxThread))
+	if b.Len()+len(p) > b.limit {
+		return 0, fmt.Errorf("packed it is larger than %d bytes", b.limit)
 	}
 	return b.Buffer.Write(p)
 }

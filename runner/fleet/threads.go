@@ -94,7 +94,7 @@ func (s *SliceStore) packThread(sessionDir, key string, t thread) error {
 		return err
 	}
 	defer rollout.Close()
-	data, err := t.pack(rollout, key)
+	data, err := t.pack(rollout, key, maxThread)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ const apiKey = "sk-this-is-the-key"
 // packed returns a thread of an issue of a sample plan as it is in a bundle.
 func packed(t testing.TB, id tracker.ID, text string) string {
 	t.Helper()
-	data, err := thread{issue: id, name: threadOf(id)}.pack(strings.NewReader(text), apiKey)
+	data, err := thread{issue: id, name: threadOf(id)}.pack(strings.NewReader(text), apiKey, maxThread)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,8 +243,6 @@ func TestAStrangeThreadCostsItsContextOnly(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "outside")
 	writeText(t, outside, packed(t, "1a", "outside"))
-	noise := make([]byte, maxThread+1<<20)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	for name, test := range map[string]struct {
 		put  func(path string) error
 		want string // in the error; empty for none
@@ -252,15 +250,17 @@ func TestAStrangeThreadCostsItsContextOnly(t *testing.T) {
 		"no pack":          {func(path string) error { return os.WriteFile(path, []byte("{}"), 0o600) }, "it was not sealed for this issue"},
 		"of another issue": {func(path string) error { return os.WriteFile(path, []byte(packed(t, "1b", "of 1b")), 0o600) }, "it was not sealed for this issue"},
 		"of another account": {func(path string) error {
-			data, err := thread{issue: "1a", name: threadOf("1a")}.pack(strings.NewReader("text"), "sk-another")
+			data, err := thread{issue: "1a", name: threadOf("1a")}.pack(strings.NewReader("text"), "sk-another", maxThread)
 			return errors.Join(err, os.WriteFile(path, data, 0o600))
 		}, "it was not sealed for this issue with the key of this account"},
-		"a part":    {func(path string) error { return os.WriteFile(path, []byte(packed(t, "1a", "text")[:15]), 0o600) }, "it was not sealed"},
-		"a link":    {func(path string) error { return os.Symlink(outside, path) }, "escapes"},
-		"a pipe":    {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
-		"a folder":  {func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
-		"a bomb":    {func(path string) error { return bomb(path) }, "it is larger than 67108864 bytes"},
-		"too large": {func(path string) error { return os.WriteFile(path, noise, 0o600) }, "bytes, and 16777216 are allowed"},
+		"a part":   {func(path string) error { return os.WriteFile(path, []byte(packed(t, "1a", "text")[:15]), 0o600) }, "it was not sealed"},
+		"a link":   {func(path string) error { return os.Symlink(outside, path) }, "escapes"},
+		"a pipe":   {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
+		"a folder": {func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
+		"a bomb":   {func(path string) error { return bomb(path) }, "it is larger than 67108864 bytes"},
+		"too large": {func(path string) error {
+			return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, maxThread+1))
+		}, "bytes, and 16777216 are allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -283,19 +283,16 @@ func TestAStrangeThreadCostsItsContextOnly(t *testing.T) {
 // bomb writes a small file that unpacks to more than a rollout may have.
 func bomb(path string) error {
 	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	_, err := io.CopyN(w, zeros{}, attempt.MaxRollout+1)
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(make([]byte, 1<<20))
 	err = errors.Join(err, w.Close())
+	b = *bytes.NewBuffer(bytes.Repeat(b.Bytes(), attempt.MaxRollout>>20+1)) // packs in a row are one
 	seal, err2 := sealing(apiKey)
 	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
 	return os.WriteFile(path, seal.Seal(nil, nil, b.Bytes(), thread{issue: "1a", name: threadOf("1a")}.context()), 0o600)
 }
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestNamesOfThreadsLeadNowhere(t *testing.T) {
 	t.Parallel()
@@ -308,19 +305,29 @@ func TestNamesOfThreadsLeadNowhere(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatCanTravelIsPacked(t *testing.T) {
+func TestAPackedThreadIsBounded(t *testing.T) {
+	t.Parallel()
+	noise := make([]byte, 5000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	for size, fits := range map[int]bool{1000: true, 4900: true, 5000: false} { // what cannot be packed grows a little
+		data, err := thread{}.pack(bytes.NewReader(noise[:size]), apiKey, 5000)
+		if (err == nil) != fits || len(data) > 5000 {
+			t.Errorf("%d bytes: %d, %v", size, len(data), err)
+		}
+	}
+}
+
+func TestAThreadThatCannotBePackedIsReported(t *testing.T) {
 	t.Parallel()
 	exchange, home, p := t.TempDir(), t.TempDir(), samplePlan(1)
-	noise := make([]byte, maxThread+1<<20)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
-	writeText(t, rolloutIn(home, "1a"), string(noise))
 	writeText(t, rolloutIn(home, "1b"), "of 1b")
-	err := mustOpenSlice(t, exchange, p, 1).PackThreads(home, apiKey)
-	if err == nil || !strings.Contains(err.Error(), "the thread of ABC-1a is not packed: ") {
+	s := mustOpenSlice(t, exchange, p, 1)
+	writeText(t, filepath.Join(exchange, resultsFolder, "result-1", threadsFolder), "")
+	if err := s.PackThreads(home, apiKey); err == nil || !strings.HasPrefix(err.Error(), "the thread of ABC-1b is not packed: ") {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff([]string{threadOf("1b") + threadSuffix}, names(t, filepath.Join(exchange, resultsFolder, "result-1", threadsFolder))); diff != "" {
-		t.Error(diff)
+	if err := s.PackThreads(home, ""); err != nil {
+		t.Errorf("without a key there are no threads: %v", err)
 	}
 }
 
