@@ -215,7 +215,7 @@ func TestAFailureIsUploadedAndSavedBeforeTheStepFails(t *testing.T) {
 	m.replace(mustJSON(t, m.agent()), mustJSON(t, strings.Split(m.agent(), " --home")[0])) // which leaves no sessions
 	o := m.job("state", "cache", "fail-on", "failed", "max-issues", "1", "cache-workspaces", "true").perform()
 	o.want(t, "failure", "work", "true", "dispatched", "1", "failed", "1", "retrying", "1")
-	for _, name := range []string{"Save the state", "Save the sessions", "Save the workspaces", "Upload the logs"} {
+	for _, name := range []string{"Save the state", "Save the sessions", "Save the workspaces", "Write the pages of sessions that were killed", "Upload the logs"} {
 		if o.steps[name] != "success" {
 			t.Errorf("%s: %s", name, o.steps[name])
 		}

@@ -258,7 +258,8 @@ func TestAStepOfAFleetBelongsToAMode(t *testing.T) {
 	want := map[string][]string{
 		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Save the state"),
 		"work": append(slices.Clone(always), "Take the plan", "Take the plan again", "Decide what is kept", "Start to install Codex", "Restore the threads", "Put the threads in their place",
-			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again", "Upload the logs"),
+			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again",
+			"Write the pages of sessions that were killed", "Upload the logs"),
 		"collect": append(slices.Clone(always), "Restore the state", "Decide what is kept", "Restore the threads", "Put the threads in their place", "Take the plan back", "Take the results", "Collect",
 			"Save the state", "Gather the threads", "Save the threads", "Upload the logs"),
 	}
