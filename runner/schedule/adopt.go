@@ -78,8 +78,10 @@ func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Cl
 		owner := c.Owner
 		c = s.abandon(c, owner.Name()+" ended without releasing its claim", p, now)
 		if owner.Shard > 0 {
-			s.noteLost(c) // other owners save the state before they push
 			s.awaitResult(owner, now)
+		}
+		if owner.Shard > 0 && p.Delivers { // other owners save the state before they push
+			s.noteLost(c)
 		}
 		adopted = append(adopted, c)
 	}

@@ -62,6 +62,9 @@ func (s *State) Apply(d Decision, now time.Time) {
 		s.free(&c, &talk, d, now)
 	case Release:
 		talk.release(c, d.Why.Reason, d.Clean)
+		if d.Clean {
+			s.forgetLost(d.ID)
+		}
 	}
 	switch {
 	case d.Action == Release, d.Action == Finish:

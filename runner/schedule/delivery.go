@@ -104,3 +104,10 @@ func (s *State) noteLost(c Claim) {
 	d.Identifier, d.Lost = c.Identifier, true
 	s.Deliver(c.ID, d)
 }
+
+// forgetLost drops a delivery of which nothing is known but that a shard was lost.
+func (s *State) forgetLost(id tracker.ID) {
+	if d := s.Deliveries[id]; d.Lost && d == (Delivery{Identifier: d.Identifier, Lost: true}) {
+		delete(s.Deliveries, id)
+	}
+}

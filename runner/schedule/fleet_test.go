@@ -161,6 +161,7 @@ func TestASessionOfAKilledShardFails(t *testing.T) {
 func TestAResultThatIsLateChangesNothingButTheSpending(t *testing.T) {
 	t.Parallel()
 	f, owners := candidates(1).assigned(aFleet(1, 1))
+	f.policy.Delivers = true
 	slice := f.state.Slice(owners[0], f.now)
 	f.works(slice)
 	slice.Exit("1", schedule.Outcome{Class: schedule.Systemic, Why: "the key was refused", Usage: schedule.Usage{Input: 5}}, f.policy, f.now)
@@ -444,5 +445,33 @@ func TestReservesOfLostShardsAreForgotten(t *testing.T) {
 	f.state.Adopt(lives, f.policy, f.now)
 	if _, oldest := f.state.Open[schedule.Owner{Run: "6", Shard: 1, PID: 499}]; len(f.state.Open) != 2001 || oldest {
 		t.Errorf("%d are kept, the oldest too: %v", len(f.state.Open), oldest)
+	}
+}
+
+// Each delivery is read in every tick.
+func TestALostShardLeavesNoDeliveryOfAnIssueThatIsOver(t *testing.T) {
+	t.Parallel()
+	adopted := func(delivers bool) fixture {
+		f, owners := candidates(1).assigned(aFleet(1, 1))
+		f.policy.Delivers = delivers
+		f.state.Adopt(map[schedule.Owner]schedule.OwnerStatus{owners[0]: schedule.Dead}, f.policy, f.now)
+		return f
+	}
+	if f := adopted(false); len(f.state.Deliveries) != 0 {
+		t.Errorf("nothing is delivered, yet the state has %+v", f.state.Deliveries)
+	}
+	done := todo(1)
+	done.State = "Done"
+	closed := adopted(true)
+	closed.snap.Claimed = map[tracker.ID]*tracker.Issue{"1": &done}
+	closed = closed.then(closed.plan())
+	ended, open := adopted(true), todo(1)
+	ended.snap.Claimed = map[tracker.ID]*tracker.Issue{"1": &open}
+	ended = ended.then(ended.plan())
+	ended.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Issue: &done}, ended.policy, ended.now)
+	for name, f := range map[string]fixture{"closed": closed, "ended": ended} {
+		if s := f.state; len(s.Claims) != 0 || len(s.Deliveries) != 0 || len(s.Conversations) != 0 {
+			t.Errorf("%s: the state keeps %+v, %+v, %+v", name, s.Claims, s.Deliveries, s.Conversations)
+		}
 	}
 }

@@ -126,6 +126,9 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	next := s.after(&c, o, p, now)
 	talk := s.conversation(id, now)
 	talk.end(o, c.StopReason, next.Phase)
+	if next.Clean {
+		s.forgetLost(id)
+	}
 	if next.Phase == "" {
 		talk.release(c, next.Why.Reason, next.Clean)
 		delete(s.Claims, id)
