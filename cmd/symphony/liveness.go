@@ -39,7 +39,7 @@ func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *st
 	}
 	here := func(o schedule.Owner) schedule.OwnerStatus {
 		switch {
-		case o.Host != self.Host || o.Run != "":
+		case o.Host != self.Host || o.Run != "" || o.Shard > 0:
 			return schedule.Unknown
 		case !state.exclusive && workspace.Alive(o.PID):
 			return schedule.Alive
@@ -47,21 +47,22 @@ func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *st
 		return schedule.Dead
 	}
 	return func(ctx context.Context, owners []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus {
-		ended := map[client.Job]bool{}
+		jobs := map[client.Job]client.JobState{}
 		if runs != nil {
-			ended = runs.Ended(ctx, jobsOf(owners))
+			jobs = runs.States(ctx, jobsOf(owners))
 		}
 		_, _, back := state.rolledBack()
 		statuses := make(map[schedule.Owner]schedule.OwnerStatus, len(owners))
 		for _, o := range owners {
-			over, known := ended[jobOf(o)]
-			switch {
-			case !known:
-				statuses[o] = here(o)
-			case over:
-				statuses[o] = schedule.Dead
-			default:
+			switch jobs[jobOf(o)] {
+			case client.JobRuns:
 				statuses[o] = schedule.Alive
+			case client.JobEnded:
+				statuses[o] = schedule.Dead
+			case client.JobNeverBegan:
+				statuses[o] = schedule.Unstarted
+			default:
+				statuses[o] = here(o)
 			}
 			if back && statuses[o] == schedule.Unknown {
 				statuses[o] = schedule.Dead
@@ -84,5 +85,8 @@ func jobsOf(owners []schedule.Owner) []client.Job {
 
 // jobOf returns the job of a workflow run that an owner ran in.
 func jobOf(o schedule.Owner) client.Job {
+	if o.Shard > 0 {
+		return client.Job{Run: o.Run, Attempt: o.Attempt, Shard: o.Shard, Limit: time.Duration(o.Limit) * time.Second}
+	}
 	return client.Job{Run: o.Run, Attempt: o.Attempt, Key: o.Job, Began: time.UnixMilli(o.Started)}
 }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,6 +22,7 @@ type Job struct {
 	Status             string
 	Conclusion         string
 	Started, Completed time.Time // zero if that has not happened
+	Runner             string    // that took it: "GitHub Actions 3" is GitHub's own; empty for none
 }
 
 // SetRun adds an attempt of a workflow run, or replaces it.
@@ -45,10 +47,18 @@ func (r Run) answer() jsonObject {
 }
 
 func (j Job) answer(id int, r Run) jsonObject {
-	return jsonObject{
+	answer := jsonObject{
 		"id": id, "run_id": r.ID, "run_attempt": r.Attempt, "name": j.Name, "status": j.Status, "conclusion": orNull(j.Conclusion),
 		"started_at": timeOrNull(j.Started), "completed_at": timeOrNull(j.Completed),
+		"runner_id": nil, "runner_name": nil, "runner_group_name": nil,
 	}
+	if j.Runner != "" {
+		answer["runner_id"], answer["runner_name"], answer["runner_group_name"] = 7, j.Runner, "Default"
+		if strings.HasPrefix(j.Runner, "GitHub Actions ") {
+			answer["runner_group_name"] = "GitHub Actions"
+		}
+	}
+	return answer
 }
 
 // orNull returns s, or null for an empty s.

@@ -18,7 +18,21 @@ type Job struct {
 	Attempt int
 	Key     string    // in the workflow; empty for all jobs of the run
 	Began   time.Time // some time while it ran
+	Shard   int       // its number, for a job of a fleet: it is found by its title, "shard 3"; 0 for another one
+	// Limit is the time after which a shard has ended its sessions by itself. A runner of
+	// the user may go on when GitHub has given it up, so its job counts as running until then.
+	Limit time.Duration
 }
+
+// JobState tells how far a job has come.
+type JobState int
+
+// The states of a job.
+const (
+	JobRuns       JobState = iota + 1 // or waits, or it is not certain that it has ended
+	JobEnded                          // or was deleted
+	JobNeverBegan                     // it has ended, and no runner took it: of shards only
+)
 
 // attempt is an attempt of a workflow run.
 type attempt struct {
@@ -36,18 +50,18 @@ type Runs struct {
 	client *Client
 
 	mu    sync.Mutex
-	ended map[Job]bool // a job that has ended does not run again
+	ended map[Job]JobState // a job that has ended does not run again
 }
 
 // NewRuns returns a Runs for the repository of a client.
-func NewRuns(c *Client) *Runs { return &Runs{client: c, ended: map[Job]bool{}} }
+func NewRuns(c *Client) *Runs { return &Runs{client: c, ended: map[Job]JobState{}} }
 
-// Ended reports for each job whether it has ended: its attempt of the workflow run, or the
-// job in that, has ended or was deleted. It leaves out the jobs of which that is not
-// known: the run is not one of GitHub, GitHub cannot be asked, or answers with an unknown
-// status. It asks about each attempt once, and about its jobs while it runs.
-func (r *Runs) Ended(ctx context.Context, jobs []Job) map[Job]bool {
-	ended := make(map[Job]bool, len(jobs))
+// States reports for each job how far it has come. It leaves out the jobs of which that is
+// not known: the run is not one of GitHub, GitHub cannot be asked, or answers with an
+// unknown status. It asks about each attempt once, and about its jobs while it runs or if
+// it had shards.
+func (r *Runs) States(ctx context.Context, jobs []Job) map[Job]JobState {
+	states := make(map[Job]JobState, len(jobs))
 	var asked []attempt // in the order of the jobs
 	of := map[attempt][]Job{}
 	r.mu.Lock()
@@ -56,8 +70,8 @@ func (r *Runs) Ended(ctx context.Context, jobs []Job) map[Job]bool {
 		id, err := strconv.ParseInt(j.Run, 10, 64)
 		switch a := (attempt{id, j.Attempt}); {
 		case err != nil || id <= 0 || j.Attempt <= 0:
-		case r.ended[j]:
-			ended[j] = true
+		case r.ended[j] != 0:
+			states[j] = r.ended[j]
 		default:
 			if of[a] == nil {
 				asked = append(asked, a)
@@ -70,46 +84,46 @@ func (r *Runs) Ended(ctx context.Context, jobs []Job) map[Job]bool {
 		if ctx.Err() != nil {
 			break
 		}
-		for j, over := range r.ask(ctx, a, of[a]) {
-			ended[j] = over
-			if over {
+		for j, state := range r.ask(ctx, a, of[a]) {
+			states[j] = state
+			if state != JobRuns {
 				r.mu.Lock()
-				r.ended[j] = true
+				r.ended[j] = state
 				r.mu.Unlock()
 			}
 		}
 	}
-	return ended
+	return states
 }
 
-// ask finds out which jobs of an attempt have ended.
-func (r *Runs) ask(ctx context.Context, a attempt, jobs []Job) map[Job]bool {
+// ask finds out how far the jobs of an attempt have come.
+func (r *Runs) ask(ctx context.Context, a attempt, jobs []Job) map[Job]JobState {
 	run, err := get[github.WorkflowRun](ctx, r.client, ReadActions, "/actions/runs/%d/attempts/%d", a.run, a.number)
 	switch {
 	case HasStatus(err, http.StatusNotFound):
 		if r.mayRead(ctx) {
-			return all(jobs, true)
+			return all(jobs, JobEnded)
 		}
 		return nil
 	case err != nil:
 		return nil
 	case run.GetRunAttempt() > a.number: // a re-run begins after the attempt before it has ended
-		return all(jobs, true)
+		return r.jobsOfEnded(ctx, a, jobs)
 	}
 	switch run.GetStatus() {
 	case "completed":
-		return all(jobs, true)
+		return r.jobsOfEnded(ctx, a, jobs)
 	case "requested", "queued", "pending", "waiting", "in_progress":
-		return r.jobsEnded(ctx, a, jobs)
+		return r.jobsOfRunning(ctx, a, jobs)
 	}
 	return nil
 }
 
 // all returns the same answer for all jobs.
-func all(jobs []Job, ended bool) map[Job]bool {
-	answer := make(map[Job]bool, len(jobs))
+func all(jobs []Job, state JobState) map[Job]JobState {
+	answer := make(map[Job]JobState, len(jobs))
 	for _, j := range jobs {
-		answer[j] = ended
+		answer[j] = state
 	}
 	return answer
 }
@@ -121,11 +135,31 @@ func (r *Runs) mayRead(ctx context.Context) bool {
 	return err == nil && list.TotalCount != nil
 }
 
-// jobsEnded reports which jobs have ended while their run continues. In doubt, a job has
-// not ended.
-func (r *Runs) jobsEnded(ctx context.Context, a attempt, jobs []Job) map[Job]bool {
-	answer := all(jobs, false)
-	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.Key != "" }) {
+// jobsOfEnded reports how far the jobs of an attempt came that has ended. Of a shard that
+// is not known without the list of the jobs.
+func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]JobState {
+	answer := all(jobs, JobEnded)
+	if !slices.ContainsFunc(jobs, isShard) {
+		return answer
+	}
+	list, complete := r.jobs(ctx, a)
+	for _, j := range jobs {
+		switch {
+		case !isShard(j):
+		case !complete:
+			delete(answer, j)
+		default:
+			answer[j] = j.shardState(list, JobNeverBegan)
+		}
+	}
+	return answer
+}
+
+// jobsOfRunning reports how far the jobs of an attempt came that continues. In doubt, a
+// job runs.
+func (r *Runs) jobsOfRunning(ctx context.Context, a attempt, jobs []Job) map[Job]JobState {
+	answer := all(jobs, JobRuns)
+	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.Key != "" || isShard(j) }) {
 		return answer
 	}
 	list, complete := r.jobs(ctx, a)
@@ -133,7 +167,12 @@ func (r *Runs) jobsEnded(ctx context.Context, a attempt, jobs []Job) map[Job]boo
 		return answer
 	}
 	for _, j := range jobs {
-		answer[j] = j.Key != "" && j.hasEnded(list)
+		switch {
+		case isShard(j):
+			answer[j] = j.shardState(list, JobRuns)
+		case j.Key != "" && j.hasEnded(list):
+			answer[j] = JobEnded
+		}
 	}
 	return answer
 }

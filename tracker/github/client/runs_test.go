@@ -30,20 +30,22 @@ func openRuns(t *testing.T, h *storetest.Hub) *client.Runs {
 	return client.NewRuns(c)
 }
 
-// The answers of Ended.
+// The answers of States.
 const (
-	alive   = "alive"
-	dead    = "dead"
-	unknown = "unknown"
+	alive      = "alive"
+	dead       = "dead"
+	neverBegan = "never began"
+	unknown    = "unknown"
 )
 
 func life(t *testing.T, r *client.Runs, j client.Job) string {
 	t.Helper()
-	ended, known := r.Ended(t.Context(), []client.Job{j})[j]
-	switch {
-	case ended:
+	switch r.States(t.Context(), []client.Job{j})[j] {
+	case client.JobEnded:
 		return dead
-	case known:
+	case client.JobNeverBegan:
+		return neverBegan
+	case client.JobRuns:
 		return alive
 	}
 	return unknown
@@ -191,11 +193,14 @@ func TestARunIsAskedOnceForAllItsJobs(t *testing.T) {
 	h.SetRun(storetest.Run{ID: 77, Status: "in_progress", Jobs: list})
 	h.SetRun(storetest.Run{ID: 78, Status: "completed"})
 	r := openRuns(t, h)
-	want := map[client.Job]bool{jobs[256]: true}
+	want := map[client.Job]client.JobState{jobs[256]: client.JobEnded}
 	for n, j := range jobs[:256] {
-		want[j] = n%2 != 0
+		want[j] = client.JobRuns
+		if n%2 != 0 {
+			want[j] = client.JobEnded
+		}
 	}
-	if diff := cmp.Diff(want, r.Ended(t.Context(), jobs)); diff != "" {
+	if diff := cmp.Diff(want, r.States(t.Context(), jobs)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[storetest.Op]int{storetest.Attempt: 2, storetest.Jobs: 3}, h.Asked()); diff != "" {

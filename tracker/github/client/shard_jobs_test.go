@@ -1,0 +1,77 @@
+package client_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+func TestTheStatusOfAShard(t *testing.T) {
+	t.Parallel()
+	const hosted, own = "GitHub Actions 12", "rack-7"
+	ended := func(title, conclusion, runner string, ago time.Duration) storetest.Job {
+		at := time.Now().Add(-ago)
+		return storetest.Job{Name: title, Status: "completed", Conclusion: conclusion, Started: at, Completed: at.Add(time.Minute), Runner: runner}
+	}
+	running := storetest.Job{Name: "shard 3", Status: "in_progress", Started: time.Now(), Runner: hosted}
+	queued := storetest.Job{Name: "shard 3", Status: "queued"}
+	for name, test := range map[string]struct {
+		run  string // its status
+		jobs []storetest.Job
+		want string
+	}{
+		"it ended":                                   {"completed", []storetest.Job{ended("shard 3", "success", hosted, time.Hour)}, dead},
+		"it ended while others run":                  {"in_progress", []storetest.Job{ended("shard 3", "failure", hosted, time.Hour)}, dead},
+		"it ended in a called workflow":              {"completed", []storetest.Job{ended("fleet / shard 3", "failure", hosted, time.Hour)}, dead},
+		"it runs":                                    {"in_progress", []storetest.Job{running}, alive},
+		"it is queued":                               {"in_progress", []storetest.Job{queued}, alive},
+		"its matrix is not made yet":                 {"in_progress", []storetest.Job{{Name: "plan", Status: "in_progress"}}, alive},
+		"its matrix was never made":                  {"completed", []storetest.Job{ended("plan", "failure", hosted, time.Hour)}, neverBegan},
+		"it was cancelled before it had a runner":    {"completed", []storetest.Job{ended("shard 3", "cancelled", "", time.Hour)}, neverBegan},
+		"it was skipped":                             {"completed", []storetest.Job{ended("shard 3", "skipped", "", time.Hour)}, neverBegan},
+		"it was cancelled on GitHub's runner":        {"completed", []storetest.Job{ended("shard 3", "cancelled", hosted, time.Minute)}, dead},
+		"a user's runner may go on":                  {"completed", []storetest.Job{ended("shard 3", "cancelled", own, time.Minute)}, alive},
+		"a user's runner has had its time":           {"completed", []storetest.Job{ended("shard 3", "cancelled", own, 2*time.Hour)}, dead},
+		"a user's runner has said that it is over":   {"completed", []storetest.Job{ended("shard 3", "success", own, time.Minute)}, dead},
+		"only another shard ended":                   {"in_progress", []storetest.Job{ended("shard 33", "success", hosted, time.Hour), running}, alive},
+		"a job of a user has a title like a shard's": {"in_progress", []storetest.Job{ended("my-shard 3", "success", hosted, time.Hour), running}, alive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			h.SetRun(storetest.Run{ID: 77, Status: test.run, Jobs: test.jobs})
+			shard := client.Job{Run: "77", Attempt: 1, Shard: 3, Limit: time.Hour}
+			if got := life(t, openRuns(t, h), shard); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAFleetThatHasEndedIsAskedOnceForAllItsShards(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	var jobs []client.Job
+	var list []storetest.Job
+	for n := range 256 {
+		jobs = append(jobs, client.Job{Run: "77", Attempt: 1, Shard: n + 1})
+		list = append(list, storetest.Job{Name: "fleet / shard " + strconv.Itoa(n+1), Status: "completed", Conclusion: "failure", Runner: "GitHub Actions 1", Started: time.Now()})
+	}
+	h.SetRun(storetest.Run{ID: 77, Status: "completed", Jobs: list})
+	r := openRuns(t, h)
+	for range 2 {
+		for j, state := range r.States(t.Context(), jobs) {
+			if state != client.JobEnded {
+				t.Fatalf("shard %d: %v", j.Shard, state)
+			}
+		}
+	}
+	if diff := cmp.Diff(map[storetest.Op]int{storetest.Attempt: 1, storetest.Jobs: 3}, h.Asked()); diff != "" {
+		t.Errorf("requests: %s", diff)
+	}
+}
