@@ -243,6 +243,7 @@ type memory struct {
 	gen   int64
 	saves int
 	fail  func() error // before a save
+	lose  func() error // after a save: its answer
 }
 
 func (m *memory) Load(context.Context) (*schedule.State, store.Revision, error) {
@@ -276,6 +277,11 @@ func (m *memory) Save(_ context.Context, s *schedule.State, rev store.Revision) 
 	m.data = data
 	m.gen++
 	m.saves++
+	if m.lose != nil {
+		if err := m.lose(); err != nil {
+			return "", err
+		}
+	}
 	return store.Revision(rune('0' + m.gen)), nil
 }
 

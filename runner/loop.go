@@ -67,12 +67,15 @@ type loop struct {
 	files     files
 	talks     conversations
 	display   display
-	stopAt    time.Time   // when sessions are stopped for the deadline; zero is never
-	startBy   time.Time   // after which nothing starts because of the deadline; zero is never
-	cleaned   bool        // startup cleanup has begun
-	exits     []time.Time // when the last sessions ended
-	rounded   time.Time   // when the last round began
-	replan    bool        // something happened that may change the plan
+	stopAt    time.Time        // when sessions are stopped for the deadline; zero is never
+	startBy   time.Time        // after which nothing starts because of the deadline; zero is never
+	cleaned   bool             // startup cleanup has begun
+	exits     []time.Time      // when the last sessions ended
+	rounded   time.Time        // when the last round began
+	replan    bool             // something happened that may change the plan
+	shards    []schedule.Shard // to which a plan gave the sessions of its decisions
+	assigned  bool             // that is saved
+	sliced    int              // claims that a shard began with
 	tick      report.Tick
 }
 
@@ -86,6 +89,12 @@ type message interface{ applyTo(*loop) }
 // when a single tick could not read it, and [schedule.ErrInterrupted] when ctx
 // ended it.
 func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
+	l, err := r.run(ctx)
+	return l.tick, err
+}
+
+// run returns a loop that has run to its end, with the report of it.
+func (r *Runner) run(ctx context.Context) (*loop, error) {
 	l := newLoop(r)
 	err := l.open(ctx)
 	if err == nil {
@@ -96,7 +105,7 @@ func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 	if l.display.stale {
 		l.show(time.Now())
 	}
-	return l.tick, err
+	return l, err
 }
 
 func newLoop(r *Runner) *loop {
@@ -104,6 +113,7 @@ func newLoop(r *Runner) *loop {
 		Runner: r, issues: newIssueCache(), unsaved: newUnsaved(), inbox: make(chan message), preflight: attempt.NewPreflightOnce(),
 		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
 		owners: map[schedule.Owner]schedule.OwnerStatus{}, adoptedIDs: map[tracker.ID]bool{},
+		cleaned: r.Shards > 0, // the plan has done it
 	}
 	l.tick.Started = time.Now()
 	return l
@@ -139,6 +149,7 @@ func (l *loop) open(ctx context.Context) error {
 	if err := l.load(ctx); err != nil {
 		return err
 	}
+	l.sliced = len(l.state.Claims)
 	if err := l.takeOrder(); err != nil {
 		return err
 	}
@@ -259,7 +270,7 @@ func (l *loop) overdue(now time.Time) bool { return !l.stopAt.IsZero() && !now.B
 // finished reports whether a single tick is over: nothing runs, and nothing that
 // falls due within maxWait would be started.
 func (l *loop) finished(now time.Time) bool {
-	if len(l.workers) > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil || l.awaitsTracker(now) {
+	if l.replan || len(l.workers) > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil || l.awaitsTracker(now) {
 		return false
 	}
 	at, ok := l.state.Wake(l.policy(), now)
@@ -322,11 +333,17 @@ func stopText(reason schedule.Reason) string {
 	return "the run was interrupted"
 }
 
-// policy returns the workflow's policy, with the limits of the command line.
+// policy returns the workflow's policy, with the limits of the command line and of a fleet.
 func (l *loop) policy() schedule.Policy {
 	p := l.wf.Settings.Policy
 	p.Setup, p.Salt = l.setup, l.salt
 	p.Delivers = l.delivers()
+	switch {
+	case l.Fleet != nil:
+		p = l.Fleet.Bind(p)
+	case l.isShard():
+		l.limitShard(&p)
+	}
 	if l.MaxIssues > 0 {
 		p.MaxPerTick = min(p.PerTick(), l.MaxIssues)
 	}
@@ -352,6 +369,10 @@ func (l *loop) hold(now time.Time) schedule.Why {
 		return schedule.Why{Reason: schedule.CommandOnly, Detail: "this run only carries out a command"}
 	case !l.startBy.IsZero() && now.After(l.startBy):
 		return schedule.Why{Reason: schedule.OutOfTime, Detail: "too little time is left before the deadline"}
+	case l.assigned:
+		return schedule.Why{Reason: schedule.BatchSpent, Detail: "the shards of this tick have their issues"}
+	case l.Fleet != nil:
+		return schedule.Why{} // shards fetch the repository
 	}
 	return l.filesHold()
 }

@@ -105,11 +105,13 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	if l.state != nil {
 		state.CarryOverTick(l.state) // the unsaved changes are in it already
 	}
+	l.takeBack(state)
 	l.state, l.rev = state, rev
 	l.takeWait()
 	for id, c := range state.Claims {
 		if c.Owner == l.Self && l.workers[id] == nil {
 			state.Requeue(id, time.Now()) // the failed Save did reach the store
+			l.pollSoon()
 		}
 	}
 	for id, w := range l.workers {

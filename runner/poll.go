@@ -21,7 +21,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.reread(ctx)
 		l.adopt(ctx) // a run that was alive may be dead by now
 	}
-	l.nextPoll = now.Add(l.wf.Settings.Poll)
+	l.nextPoll = now.Add(l.pollEvery())
 	if !l.Once {
 		l.before = l.spent()
 		l.state.NewTick()
@@ -37,12 +37,17 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	l.readOrdered(ctx)
 	l.cleanUp(ctx)
 	l.listen(ctx)
-	if !l.issues.listed() || l.room(now) {
+	if !l.isShard() && (!l.issues.listed() || l.room(now)) {
 		l.list(ctx)
 	}
 	if l.unread == nil {
 		l.resolve(progress.Tracker)
 	}
+}
+
+// pollSoon has the next round read the claimed issues, of which some are due.
+func (l *loop) pollSoon() {
+	l.nextPoll, l.replan = time.Now(), true
 }
 
 // room reports whether any candidate could be started now.

@@ -36,6 +36,7 @@ func (l *loop) reconcile(ctx context.Context) error {
 		err := l.commit(ctx, decisions)
 		switch {
 		case err == nil:
+			l.assigned = l.assigned || len(l.shards) > 0
 			l.perform(ctx, decisions)
 			l.answerOrders(ctx)
 			l.speakOfParked(ctx)
@@ -141,9 +142,9 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 	for {
 		now := time.Now()
 		snap, policy := l.snapshot(now), l.policy()
-		decisions := schedule.Plan(l.state, snap, policy, now)
+		decisions := l.spread(schedule.Plan(l.state, snap, policy, now))
 		starting := startsOf(decisions)
-		if len(starting) > 0 && !l.filesReady(ctx, starting) {
+		if len(starting) > 0 && l.Fleet == nil && !l.filesReady(ctx, starting) {
 			continue // now there is a reason why nothing starts
 		}
 		if len(l.issues.stale(starting, fresh, now)) == 0 {

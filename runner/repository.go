@@ -162,6 +162,9 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 	f, s := &l.files, l.wf.Settings
 	last := recordOf(l.state.Deliveries[issue.ID])
 	branch, there := publish.Locate(l.branchOf(issue.Identifier), last, f.fetched)
+	if l.state.Deliveries[issue.ID].Lost && there != last.Head {
+		last.Branch, last.Pushing = branch, there // by the shard of which there is no result
+	}
 	head := there
 	if head.IsZero() {
 		head = f.fetched.Head

@@ -277,6 +277,31 @@ func TestHandOversThatDoNotTakeTheIssueOutOfWorkPark(t *testing.T) {
 	}
 }
 
+func TestAShardThatIsLostAfterItsPushIsFinishedByTheNextSession(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	f := &fleetTest{fixture: r.fixture, remote: r, exchange: t.TempDir(), self: schedule.Owner{Run: "77", Attempt: 1}, status: map[int]schedule.OwnerStatus{1: schedule.Dead}}
+	f.plan(1, 1)
+	r.board.moved = func(tracker.ID) error { return errDown } // it ends before the hand-over
+	f.work(1)
+	if err := os.RemoveAll(filepath.Join(f.exchange, "results")); err != nil {
+		t.Fatal(err)
+	}
+	f.collect()
+	head := r.git(r.origin, "rev-parse", "symphony/ABC-1")
+	if d := r.state().Deliveries["ABC-1"]; !d.Lost || d.Head != "" {
+		t.Errorf("recorded %+v after the shard was lost", d)
+	}
+	r.board.moved, r.work = nil, func(string) {}
+	tick := r.tick()
+	if d := r.state().Deliveries["ABC-1"]; d.Head != head || d.Lost || d.Branch != "symphony/ABC-1" {
+		t.Errorf("recorded %+v, want the head %s", d, head)
+	}
+	if row := tick.Row("ABC-1"); row.State != "Review" || !tick.Completed(*row) {
+		t.Errorf("row %+v", row)
+	}
+}
+
 func TestAHandOverToAStateThatDoesNotExistIsAFaultOfTheWorkflow(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t, issue("ABC-1", "Todo"))

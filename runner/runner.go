@@ -80,4 +80,8 @@ type Runner struct {
 	Progress     func(progress.Progress) // called soon after every change; may be nil, must be quick
 	OnSessionEnd func(SessionLog)        // called after every session; may be nil, must be quick
 	Refresh      <-chan struct{}         // of the status page: each receive causes a poll at once; nil without one
+
+	// A tick that is split over processes; at most one is set. See the documentation of the package.
+	Fleet  *schedule.Fleet // this run is the plan: it gives the sessions to shards
+	Shards int             // this run is one of so many shards: its store holds its slice of the state
 }

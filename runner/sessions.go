@@ -40,6 +40,10 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 		}
 		switch d.Action {
 		case schedule.Dispatch:
+			if d.Owner.Shard > 0 {
+				l.Log.Info("assigned", "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "shard", d.Owner.Shard)
+				break
+			}
 			l.dispatch(ctx, d)
 		case schedule.Stop:
 			w := l.workers[d.ID]

@@ -130,9 +130,10 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 }
 
 // remember adds a tick that did something to the history. A tick that did nothing
-// leaves the state as it was, so that there is nothing to save.
+// leaves the state as it was, so that there is nothing to save; that of a fleet is added
+// when its results are collected.
 func (l *loop) remember(now time.Time) {
-	if l.tick.Acted == 0 {
+	if l.tick.Acted == 0 || l.isShard() || l.assigned {
 		return
 	}
 	p := schedule.TickRecord{

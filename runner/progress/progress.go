@@ -60,6 +60,7 @@ const (
 	Tracker    Source = "tracker"    // until a poll succeeds
 	Workflow   Source = "workflow"   // until WORKFLOW.md can be used
 	Repository Source = "repository" // until the repository could be fetched
+	Shards     Source = "shards"     // of a fleet: each has its own
 	Agent      Source = "agent"      // until the pause that it began is over
 )
 

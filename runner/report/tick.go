@@ -81,6 +81,8 @@ type Row struct {
 	PullRequest string            // what this tick did: "opened", "updated" (its text, or by a push) or "unchanged"; empty without one
 	Kept        Kept              // work that was not published
 	Log         Log               // of the last session
+	Shard       int               // of the fleet that worked on it; 0 without one
+	Job         string            // id of the shard's job at the provider; empty if it is not known
 }
 
 // Kept holds where work that was not published is kept for a person, and how to use it

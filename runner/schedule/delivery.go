@@ -88,6 +88,12 @@ func (s *State) oldestDelivery(except tracker.ID) tracker.ID {
 // a session brought no work says nothing about the work of the one before.
 func (s *State) noteDelivery(id tracker.ID, identifier string, o Outcome) {
 	d, known := s.Deliveries[id]
+	if d.Lost && o.Class == Done { // it has found what the shard had pushed, if anything
+		if d.Lost = false; d == (Delivery{Identifier: d.Identifier}) {
+			d, known = Delivery{}, false
+		}
+		s.Deliver(id, d)
+	}
 	if o.Refused == "" && (!o.Delivered || !known) {
 		return
 	}

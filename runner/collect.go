@@ -1,0 +1,166 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/fleet"
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Collect ends the tick of a fleet: it applies what the shards of a plan left, gives back
+// or charges the claims of those that left nothing, and saves the state once. The fleet is
+// the plan's; inside Actions it is also every one of Self's workflow run, so that the
+// plan may be lost. Collect may be repeated: what was applied stays as it is.
+//
+// It returns the state that it saved, and a report with a row for each issue of the fleet.
+// The errors are those of [Runner.Run].
+func (r *Runner) Collect(ctx context.Context, plan fleet.Plan, results []fleet.Result) (*schedule.State, report.Tick, error) {
+	l := newLoop(r)
+	if at := plan.Owner.Started; at > 0 {
+		l.tick.Started = time.UnixMilli(at)
+	}
+	err := l.openFleet(ctx)
+	if err == nil {
+		err = l.saveOver(ctx, "save what the shards left", func() error {
+			l.collect(ctx, plan, results)
+			return ctx.Err()
+		})
+	}
+	if err == nil {
+		l.look(ctx)
+	}
+	l.finish(time.Now())
+	return l.state, l.tick, err
+}
+
+// openFleet reads the workflow and the state, and takes over no claims.
+func (l *loop) openFleet(ctx context.Context) error {
+	wf, err := l.Workflows.Current()
+	if err != nil {
+		return err
+	}
+	if err := l.apply(ctx, wf); err != nil {
+		return err
+	}
+	return l.load(ctx)
+}
+
+// collect applies to the state what the shards left. It may be repeated with the state
+// that another run has saved.
+func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Result) {
+	now, p := time.Now(), l.policy()
+	l.tick.Rows, l.tick.Parked, l.tick.Acted, l.tick.Stopped = nil, nil, 0, ""
+	l.state.NewTick()
+	var faults [][]schedule.Fault
+	hadTurn := false
+	for _, r := range results {
+		settled, err := l.state.Settle(r.Owner, r.State, p, now)
+		if err != nil {
+			l.warn(fmt.Sprintf("shard %d: its result is refused, and its issues count as failed: %v", r.Owner.Shard, err))
+			continue
+		}
+		l.tick.Acted += len(settled)
+		l.addShard(r)
+		if len(settled) > 0 {
+			faults = append(faults, r.State.Faults)
+			hadTurn = hadTurn || r.State.Tick.HadTurn
+		}
+	}
+	for _, f := range l.state.SettleFaults(faults, hadTurn, p, now) {
+		row := l.tick.Row(f.Before.ID)
+		row.Class, row.Why = schedule.Systemic, f.Why
+		row.Next = schedule.Next{Phase: schedule.Waiting, Why: schedule.Why{Reason: schedule.NotDue, Detail: f.Why}, Due: now}
+	}
+	l.adoptShards(ctx, plan, p, now)
+	for _, row := range l.tick.Rows {
+		if l.state.Claims[row.ID].Phase == schedule.Parked {
+			l.tick.Parked = append(l.tick.Parked, row.ID)
+		}
+	}
+	l.remember(now)
+}
+
+// addShard adds what a shard did to the report.
+func (l *loop) addShard(r fleet.Result) {
+	t := &l.tick
+	for _, row := range r.Tick.Rows {
+		row.Shard, row.Job = r.Owner.Shard, r.Job
+		t.Rows = append(t.Rows, row)
+	}
+	l.warn(r.Tick.Warnings...)
+	for _, notice := range r.Tick.Notices {
+		if !slices.Contains(t.Notices, notice) {
+			t.Notices = append(t.Notices, notice)
+		}
+	}
+	for _, text := range r.Tick.Errors {
+		l.problem(progress.Shards, text)
+	}
+	if t.Stopped == "" {
+		t.Stopped = r.Tick.Stopped
+	}
+	l.state.Tick = l.state.Tick.Plus(r.Tick.Spent)
+}
+
+// adoptShards gives back the claims of the shards that never began, and charges those of
+// the shards that left no result.
+func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Policy, now time.Time) {
+	l.askOwners(ctx)
+	statuses := map[schedule.Owner]schedule.OwnerStatus{}
+	for _, owner := range l.state.Orphans() {
+		status := l.owners[owner]
+		switch {
+		case !l.isOfFleet(owner, plan):
+			status = schedule.Alive // the next plan decides
+		case status == schedule.Unknown:
+			status = schedule.Dead // the collect runs after all shards
+		}
+		statuses[owner] = status
+	}
+	owners := map[tracker.ID]schedule.Owner{}
+	for id, c := range l.state.Claims {
+		owners[id] = c.Owner
+	}
+	for _, c := range l.state.Adopt(statuses, p, now) {
+		l.tick.Acted++
+		owner := owners[c.ID]
+		l.Log.Warn("adopted", "issue_id", c.ID, "issue_identifier", c.Identifier, "shard", owner.Shard, "reason", c.Why)
+		row := l.tick.Row(c.ID)
+		row.Identifier, row.Title, row.URL, row.State, row.Attempt, row.Shard = c.Identifier, c.Title, c.URL, c.State, c.Attempt, owner.Shard
+		row.Class, row.Why = schedule.IssueFailed, c.Why
+		if statuses[owner] == schedule.Unstarted {
+			row.Class = schedule.Stopped
+		}
+		row.Next = schedule.Next{Phase: c.Phase, Why: schedule.Why{Reason: schedule.NotDue, Detail: c.Why}, Due: c.Due}
+	}
+}
+
+// isOfFleet reports whether the owner is a shard whose results are collected now.
+func (l *loop) isOfFleet(owner schedule.Owner, plan fleet.Plan) bool {
+	if owner.Shard == 0 {
+		return false
+	}
+	ofRun := owner.Run != "" && owner.Run == l.Self.Run && owner.Attempt <= l.Self.Attempt
+	return ofRun || owner == plan.ShardOwner(owner.Shard)
+}
+
+// look reads the issues for the report, which says what was left alone and why.
+func (l *loop) look(ctx context.Context) {
+	l.assigned = true // nothing more starts in this tick
+	ids := make([]tracker.ID, 0, len(l.state.Claims))
+	for id := range l.state.Claims {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	if err := l.refresh(ctx, ids); err != nil {
+		l.unreadable("refresh claimed issues", err)
+		return
+	}
+	l.list(ctx)
+}

@@ -1,0 +1,334 @@
+package runner_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/fleet"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// fleetTest plays the three parts of a fleet's tick on a fixture.
+type fleetTest struct {
+	*fixture
+	remote   *remote // whose sessions these are; nil for those of the fixture
+	exchange string
+	self     schedule.Owner
+	status   map[int]schedule.OwnerStatus // of shards, as GitHub says; Unknown if it is not in it
+}
+
+func newFleet(t *testing.T, issues ...tracker.Issue) *fleetTest {
+	return &fleetTest{
+		fixture: newFixture(t, issues...), exchange: t.TempDir(),
+		self: schedule.Owner{Run: "77", Attempt: 1, Job: "plan", Host: "runner", PID: 1}, status: map[int]schedule.OwnerStatus{},
+	}
+}
+
+// runner returns a runner of the fleet's workflow run.
+func (f *fleetTest) runner() *runner.Runner {
+	r := f.run()
+	if f.remote != nil {
+		r = f.remote.run()
+	}
+	r.Self = f.self
+	r.OwnerStatuses = eachOwner(func(_ context.Context, o schedule.Owner) schedule.OwnerStatus { return f.status[o.Shard] })
+	return r
+}
+
+// plan makes the plan of a fleet of so many shards and slots, which must succeed.
+func (f *fleetTest) plan(shards, slots int) (fleet.Plan, report.Tick) {
+	f.t.Helper()
+	r := f.runner()
+	r.Fleet = &schedule.Fleet{
+		Owner:  schedule.Owner{Run: r.Self.Run, Attempt: r.Self.Attempt, Started: time.Now().UnixMilli(), Limit: 3600},
+		Shards: shards, Slots: slots, Lease: 2 * time.Hour,
+	}
+	plan, tick, err := r.Assign(f.t.Context())
+	if err == nil {
+		err = fleet.WritePlan(f.exchange, plan)
+	}
+	if err != nil {
+		f.t.Fatalf("plan: %v\n%s", err, f.log)
+	}
+	return plan, tick
+}
+
+// work lets a shard of the plan in the exchange folder work.
+func (f *fleetTest) work(shard int) report.Tick {
+	f.t.Helper()
+	plan, err := fleet.ReadPlan(f.exchange)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	slice, err := fleet.OpenSlice(f.exchange, plan, shard, "")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer slice.Close()
+	r := f.runner()
+	r.Self, r.Shards, r.Store = plan.ShardOwner(shard), len(plan.Shards), slice
+	tick, err := r.Run(f.t.Context())
+	if err == nil {
+		err = slice.Report(tick)
+	}
+	if err != nil {
+		f.t.Fatalf("shard %d: %v\n%s", shard, err, f.log)
+	}
+	return tick
+}
+
+// collect collects what the shards left.
+func (f *fleetTest) collect() report.Tick {
+	f.t.Helper()
+	plan, err := fleet.ReadPlan(f.exchange)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	results, refused := fleet.ReadResults(f.exchange, plan)
+	if len(refused) > 0 {
+		f.t.Errorf("refused: %v", refused)
+	}
+	_, tick, err := f.runner().Collect(f.t.Context(), plan, results)
+	if err != nil {
+		f.t.Fatalf("collect: %v\n%s", err, f.log)
+	}
+	return tick
+}
+
+func TestAFleetDoesWhatOneRunDoes(t *testing.T) {
+	t.Parallel()
+	board := []tracker.Issue{issue("ABC-1", "Todo"), issue("ABC-2", "Todo"), issue("ABC-3", "Todo"), issue("ABC-4", "In Progress"), issue("ABC-5", "Backlog")}
+	var want map[tracker.ID]schedule.Claim
+	var days []schedule.Day
+	session := func(f *fixture) func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+		return func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			if job.Issue.ID == "ABC-2" {
+				passes(ctx, time.Second)
+				return schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed", Turns: 1, Thread: "thread", Usage: schedule.Usage{Input: 7}}
+			}
+			return f.handOver(ctx, job, report)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, slices.Clone(board)...)
+		f.sessions = session(f)
+		f.tick(t.Context())
+		want, days = f.claims(), f.state().Days
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, slices.Clone(board)...)
+		f.sessions = session(f.fixture)
+		plan, planned := f.plan(16, 2)
+		if len(plan.Shards) != 2 || planned.Spent.Sessions != 0 || len(planned.Rows) != 0 {
+			t.Fatalf("%d shards, report %+v", len(plan.Shards), planned)
+		}
+		for id, c := range f.claims() {
+			if c.Phase != schedule.Running || c.Owner.Shard == 0 || c.Owner.Run != "77" {
+				t.Errorf("%s: %+v", id, c)
+			}
+		}
+		for shard := range plan.Shards {
+			f.work(shard + 1)
+		}
+		tick := f.collect()
+		if f.store.saves != 2 {
+			t.Errorf("%d saves, want 2", f.store.saves)
+		}
+		got := f.claims()
+		for _, claims := range []map[tracker.ID]schedule.Claim{got, want} {
+			for id, c := range claims {
+				c.Since, c.Due = time.Time{}, time.Time{} // the fleet took another time
+				claims[id] = c
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("claims (-one run +fleet):\n%s", diff)
+		}
+		if diff := cmp.Diff(days, f.state().Days); diff != "" {
+			t.Errorf("spending (-one run +fleet):\n%s", diff)
+		}
+		if counts := tick.Counts(); counts.Dispatched != 4 || counts.Completed != 3 || counts.Failed != 1 || counts.Retrying != 1 {
+			t.Errorf("report: %+v", counts)
+		}
+		shards := map[tracker.ID]int{}
+		for _, row := range tick.Rows {
+			shards[row.ID] = row.Shard
+		}
+		if want := map[tracker.ID]int{"ABC-1": 1, "ABC-3": 1, "ABC-2": 2, "ABC-4": 2}; !maps.Equal(shards, want) {
+			t.Errorf("shards of the rows: %v, want %v", shards, want)
+		}
+		if history := f.state().History; len(history) != 1 || history[0].Sessions != 4 || history[0].Run != "77" {
+			t.Errorf("history %+v", history)
+		}
+	})
+}
+
+func TestAShardWithoutAResultIsChargedOnlyIfItBegan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"), issue("ABC-3", "Todo"))
+		f.plan(3, 1)
+		f.work(1)
+		f.status[2], f.status[3] = schedule.Dead, schedule.Unstarted
+		tick := f.collect()
+		died, waits := f.claims()["ABC-2"], f.claims()["ABC-3"]
+		if died.Phase != schedule.Waiting || died.Failures != 1 || died.Sessions != 1 {
+			t.Errorf("the issue of the dead shard: %+v", died)
+		}
+		if waits.Phase != schedule.Waiting || waits.Failures != 0 || waits.Sessions != 0 || waits.Attempt != 0 {
+			t.Errorf("the issue of the shard that never began: %+v", waits)
+		}
+		if counts := tick.Counts(); counts.Completed != 1 || counts.Failed != 1 || counts.Retrying != 2 {
+			t.Errorf("report: %+v", counts)
+		}
+		f.work(2) // late: GitHub was wrong
+		f.status = nil
+		again := f.collect()
+		if got := f.claims()["ABC-2"]; got.Failures != died.Failures || got.Sessions != died.Sessions {
+			t.Errorf("a late result changed the claim: %+v", got)
+		}
+		if spent := f.state().SpentToday(time.Now()); spent.Usage.Total() != 240 || spent.Sessions != 2 {
+			t.Errorf("spent %+v, want that of two sessions", spent)
+		}
+		if len(again.Rows) == 0 {
+			t.Error("the report of the second collect has no rows")
+		}
+	})
+}
+
+func TestResultsAreAppliedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+		f.plan(2, 1)
+		f.work(1)
+		f.work(2)
+		first := f.collect()
+		saved := f.store.saves
+		second := f.collect()
+		if f.store.saves != saved {
+			t.Error("the second collect saved the state")
+		}
+		if diff := cmp.Diff(first.Rows, second.Rows); diff != "" {
+			t.Errorf("rows (-first +second):\n%s", diff)
+		}
+	})
+}
+
+func TestACollectWithoutThePlanGivesItsIssuesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"))
+		f.plan(1, 1)
+		f.status[1] = schedule.Unstarted
+		if _, _, err := f.runner().Collect(t.Context(), fleet.Plan{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if c := f.claims()["ABC-1"]; c.Phase != schedule.Waiting || c.Failures != 0 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+func TestAPlanWhoseSaveMetAnotherRunAssignsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+		other := schedule.Owner{Run: "78", Attempt: 1}
+		f.store.fail = func() error {
+			f.store.fail = nil
+			f.edit(func(s *schedule.State) {
+				s.Self = other
+				s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "ABC-1", Issue: issue("ABC-1", "Todo")}, time.Now())
+			})
+			return nil
+		}
+		plan, _ := f.plan(2, 1)
+		if len(plan.Shards) != 1 || f.claims()["ABC-1"].Owner != other || f.claims()["ABC-2"].Owner != plan.ShardOwner(1) {
+			t.Errorf("%d shards, claims %+v", len(plan.Shards), f.claims())
+		}
+	})
+}
+
+func TestAPlanTakesBackWhatASaveThatSeemedToFailHasAssigned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+		f.store.lose = func() error { f.store.lose = nil; return store.ErrConflict } // it was saved
+		plan, _ := f.plan(2, 1)
+		for id, c := range f.claims() {
+			if !slices.ContainsFunc(plan.Shards, func(s fleet.Slice) bool { _, has := s.State.Claims[id]; return has }) || c.Sessions != 1 {
+				t.Errorf("%s belongs to no shard of the plan: %+v", id, c)
+			}
+		}
+		if len(plan.Shards) != 2 {
+			t.Errorf("%d shards", len(plan.Shards))
+		}
+	})
+}
+
+func TestAShardReadsOnlyItsOwnIssues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+		f.plan(2, 1)
+		f.board.reads = nil
+		f.work(2)
+		for _, read := range f.board.reads {
+			if read != "ids ABC-2" {
+				t.Errorf("read %q", read)
+			}
+		}
+	})
+}
+
+func TestAnIssueThatNobodyWantsAnyMoreIsReleasedByItsShard(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"))
+		f.plan(1, 1)
+		f.board.move("ABC-1", "Done")
+		worked := f.noteWork()
+		f.work(1)
+		f.collect()
+		if len(*worked) != 0 || len(f.claims()) != 0 || f.state().SpentToday(time.Now()).Sessions != 0 {
+			t.Errorf("worked on %v, claims %v", *worked, f.claims())
+		}
+	})
+}
+
+func TestShardsPollLessOftenTheMoreThereAre(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"))
+		plan, _ := f.plan(1, 1)
+		for len(plan.Shards) < 256 { // the others have nothing to do
+			n := len(plan.Shards) + 1
+			plan.Shards = append(plan.Shards, fleet.Slice{Number: n, State: schedule.New(plan.ShardOwner(n))})
+		}
+		if err := fleet.WritePlan(f.exchange, plan); err != nil {
+			t.Fatal(err)
+		}
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			passes(ctx, 2*time.Hour)
+			return f.handOver(ctx, job, report)
+		}
+		f.board.reads = nil
+		f.work(1)
+		// 1.5 s for each of 256 shards are 384 s, so about 19 polls in two hours.
+		if n := len(f.board.reads); n < 15 || n > 26 {
+			t.Errorf("%d reads in two hours", n)
+		}
+	})
+}
