@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -15,6 +17,12 @@ import (
 // order is a command on one issue with which somebody starts a run. It needs no comment:
 // who may start a workflow may write to the repository. The zero value is none.
 type order struct{ command, issue string }
+
+// addFlags adds the flags of an order.
+func (o *order) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.command, "command", "", "obey this `word` on --issue first, like a comment /symphony WORD: retry, stop, park, resume, status")
+	flags.StringVar(&o.issue, "issue", "", "the issue of --command, by its `name`, such as GH-7")
+}
 
 // checkOrder returns an error for flags that are no order.
 func (t *tickCommand) checkOrder() error {

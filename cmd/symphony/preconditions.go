@@ -38,9 +38,14 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
 	if err != nil {
 		return err
 	}
-	for _, check := range []error{t.checkStateBranch(event), t.checkTrackerKey(wf), t.checkLogin(wf)} {
+	for _, check := range []error{t.checkStateBranch(event), t.checkTrackerKey(wf)} {
 		if check != nil {
 			return check
+		}
+	}
+	if !t.part.needsNoLogin {
+		if err := t.checkLogin(wf); err != nil {
+			return err
 		}
 	}
 	t.event = event

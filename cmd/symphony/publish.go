@@ -31,7 +31,7 @@ func (t *tickCommand) publish(tick report.Tick, wf workflow.Workflow, failed boo
 		return nil
 	}
 	var errs []error
-	if failed || !tick.Work() || !t.runFollows() {
+	if failed || !t.summaryFollows(tick) {
 		r := report.Of(tick)
 		problems, warnings, notices := r.Notes()
 		annotate(problems, t.actions.Error)
@@ -43,6 +43,14 @@ func (t *tickCommand) publish(tick report.Tick, wf workflow.Workflow, failed boo
 		errs = append(errs, t.actions.Output(output[0], output[1]))
 	}
 	return errors.Join(errs...)
+}
+
+// summaryFollows reports whether the summary of the tick is left to a later step or job.
+func (t *tickCommand) summaryFollows(tick report.Tick) bool {
+	if t.part.noSummary != nil {
+		return t.part.noSummary(tick)
+	}
+	return tick.Work() && t.runFollows()
 }
 
 // links returns where the summary of a step leads.
@@ -164,19 +172,29 @@ func (t *tickCommand) outputs(tick report.Tick, wf workflow.Workflow) [][2]strin
 		{"pull-requests", tick.PullRequests()},
 		{"report", t.reportFile},
 	}
-	if t.dryRun { // for the rest of the Action
-		program, starts := firstWord(wf.Settings.Codex.Command), !t.order.stops()
-		all = append(all,
-			[2]string{"codex", strconv.FormatBool(starts && program == "codex")}, // of the PATH: to be installed
-			[2]string{"sandbox", strconv.FormatBool(starts && filepath.Base(program) == "codex" && wf.Settings.Codex.NeedsSandbox())},
-			[2]string{"workspaces", wf.Settings.Workspace.Root})
-		private := ""
-		if tick.Work() && t.runFollows() {
-			private = t.repositoryIsPrivate(t.event)
-		}
-		all = append(all, [2]string{"private", private})
+	if t.dryRun {
+		all = append(all, t.needs(wf, tick.Work() && t.runFollows())...)
+	}
+	if t.part.outputs != nil {
+		all = append(all, t.part.outputs(tick, wf)...) // the last one of a name counts
 	}
 	return all
+}
+
+// needs returns the outputs that tell the rest of the Action what sessions need. Whether
+// the repository is private is asked only if there will be any.
+func (t *tickCommand) needs(wf workflow.Workflow, sessions bool) [][2]string {
+	program, starts := firstWord(wf.Settings.Codex.Command), !t.order.stops()
+	private := ""
+	if sessions {
+		private = t.repositoryIsPrivate(t.event)
+	}
+	return [][2]string{
+		{"codex", strconv.FormatBool(starts && program == "codex")}, // of the PATH: to be installed
+		{"sandbox", strconv.FormatBool(starts && filepath.Base(program) == "codex" && wf.Settings.Codex.NeedsSandbox())},
+		{"workspaces", wf.Settings.Workspace.Root},
+		{"private", private},
+	}
 }
 
 // firstWord returns the program that a shell command starts.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -34,6 +35,22 @@ type tickCommand struct {
 	failOn     string
 	order      order
 	event      action.Event // what started the job; zero outside Actions
+	part       part
+}
+
+// part is what a command performs of a tick. The zero value is all of it; the parts of a
+// fleet's tick are in plan.go, work.go and collect.go.
+type part struct {
+	needsNoLogin bool                                                       // no session runs in it
+	readsOnly    bool                                                       // it makes no folder and changes no workspace
+	open         func(workflow.Workflow) (*stateStore, error)               // instead of the state that --state names
+	prepare      func(*runner.Runner, workflow.Workflow) error              // what is special about the runner
+	run          func(context.Context, *runner.Runner) (report.Tick, error) // instead of one tick, or ticks
+	located      bool                                                       // the report says already where logs and kept work are
+	report       func(report.Tick) error                                    // passes the report on; nil for all that only print it
+	quiet        bool                                                       // it prints no report
+	noSummary    func(report.Tick) bool                                     // whether another part has the summary
+	outputs      func(report.Tick, workflow.Workflow) [][2]string           // more of them, which replace those of the same name
 }
 
 // The values of --fail-on.
@@ -74,8 +91,7 @@ symphony --once --command retry --issue GH-7 # first retry GH-7`,
 	flags.StringVar(&t.logs, "logs", "", "keep whole event logs in this `folder`, and never remove one (default .symphony/sessions, the latest)")
 	flags.StringVar(&t.reportFile, "report", "", "write the report, as JSON, to this `file` too")
 	flags.StringVar(&t.failOn, "fail-on", failNever, "`when` to exit 1 after a completed tick: never, failed (or parked), parked")
-	flags.StringVar(&t.order.command, "command", "", "obey this `word` on --issue first, like a comment /symphony WORD: retry, stop, park, resume, status")
-	flags.StringVar(&t.order.issue, "issue", "", "the issue of --command, by its `name`, such as GH-7")
+	t.order.addFlags(flags)
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if flags.Changed("port") {
 			t.port = port
@@ -131,16 +147,12 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	defer surviveBrokenPipes()()
 	console := t.console(t.logFormat == "text" && !t.dryRun, wf.Path)
 	defer console.close()
-	use := stateOfRun
-	if t.dryRun {
-		use = stateReadOnly
-	}
-	state, err := t.openState(wf, use)
+	state, err := t.openStore(wf)
 	if err != nil {
 		return err
 	}
 	defer state.Close()
-	r, err := t.runner(source, wf, state, console, t.dryRun)
+	r, err := t.runner(source, wf, state, console, t.dryRun || t.part.readsOnly)
 	if err != nil {
 		return err
 	}
@@ -166,11 +178,12 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	}
 	defer stopServing()
 
-	run := r.Run
-	if t.dryRun {
-		run = r.Plan
+	if t.part.prepare != nil {
+		if err := t.part.prepare(r, wf); err != nil {
+			return err
+		}
 	}
-	tick, err := run(ctx)
+	tick, err := t.run(ctx, r)
 	if err == nil && tick.Work() && t.runFollows() {
 		err = state.CheckWrite(ctx)
 	}
@@ -182,6 +195,28 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 		t.warnings = append(t.warnings, fmt.Sprintf("%s: %v", unbounded, stuck))
 	}
 	return t.finish(tick, wf, err)
+}
+
+// openStore opens where the runner keeps its claims.
+func (t *tickCommand) openStore(wf workflow.Workflow) (*stateStore, error) {
+	switch {
+	case t.part.open != nil:
+		return t.part.open(wf)
+	case t.dryRun:
+		return t.openState(wf, stateReadOnly)
+	}
+	return t.openState(wf, stateOfRun)
+}
+
+// run performs the command's part of a tick.
+func (t *tickCommand) run(ctx context.Context, r *runner.Runner) (report.Tick, error) {
+	switch {
+	case t.part.run != nil:
+		return t.part.run(ctx, r)
+	case t.dryRun:
+		return r.Plan(ctx)
+	}
+	return r.Run(ctx)
 }
 
 // surviveBrokenPipes keeps the process alive when the reader of its output is gone:
@@ -210,14 +245,23 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	tick.StartedBy = t.event.Cause()
 	tick.Scheduled, tick.State = t.actions.InActions(), t.state
 	t.answerOrder(&tick, wf)
-	t.locateKept(&tick)
-	t.locateLogs(&tick)
+	if !t.part.located {
+		t.locateKept(&tick)
+		t.locateLogs(&tick)
+	}
 	if t.openedAsJob(tick, wf) {
 		tick.Notices = append(tick.Notices, checksWait)
 	}
 	tick = redacted(tick, t.redactor)
 	all := report.Of(tick)
-	failures := errors.Join(t.print(all), t.writeReport(all), t.publish(tick, wf, err != nil))
+	var failures error
+	if t.part.report != nil {
+		failures = t.part.report(tick)
+	}
+	if !t.part.quiet {
+		failures = errors.Join(failures, t.print(all))
+	}
+	failures = errors.Join(failures, t.writeReport(all), t.publish(tick, wf, err != nil))
 	if err == nil && failures == nil {
 		failures = t.failOnError(tick)
 	}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/fleet"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// collectCommand is the last part of a fleet's tick: it applies what the shards left.
+type collectCommand struct {
+	tickCommand
+	exchange string // a folder
+}
+
+func (c *collectCommand) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "collect --exchange FOLDER [flags] [path-to-WORKFLOW.md]",
+		Short: "Apply the results of the shards of a fleet to the state",
+		Long: `Collect is the last of the three parts of a tick that runs on many machines. It applies the
+results that the shards left in the exchange folder to the state, in one save, gives back
+the issues of shards that never began, and counts the issues of those that left nothing as
+failed. It may be repeated: what was applied once stays as it is.`,
+		Example:           "symphony collect --exchange exchange --state branch:symphony-state",
+		Annotations:       ofWorkflow(),
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeWorkflow,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Context(), args) },
+	}
+	flags := cmd.Flags()
+	addExchange(cmd, &c.exchange)
+	flags.StringVar(&c.reportFile, "report", "", "write the report, as JSON, to this `file` too")
+	flags.StringVar(&c.failOn, "fail-on", failNever, "`when` to exit 1 after a completed tick: never, failed (or parked), parked")
+	return cmd
+}
+
+// Run checks the flags and collects the results of the fleet.
+func (c *collectCommand) Run(ctx context.Context, args []string) error {
+	if err := checkExchange(&c.exchange); err != nil {
+		return err
+	}
+	c.once = true
+	c.part = part{
+		needsNoLogin: true,
+		readsOnly:    true,
+		prepare: func(r *runner.Runner, _ workflow.Workflow) error {
+			r.Login = nil // which only shards have
+			return nil
+		},
+		run:     c.collect,
+		located: c.actions.InActions(), // elsewhere the logs may be on this machine
+	}
+	return c.tickCommand.Run(ctx, args)
+}
+
+// collect reads the results and applies them, and keeps the threads of the issues that go
+// on for the shards of the next plan.
+func (c *collectCommand) collect(ctx context.Context, r *runner.Runner) (report.Tick, error) {
+	plan, err := fleet.ReadPlan(c.exchange)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && c.actions.InActions():
+		c.warnings = append(c.warnings, "the plan of this run is lost, and with it the results of its shards: their issues are tried again")
+	case err != nil:
+		return report.Tick{}, err
+	}
+	results, refused := fleet.ReadResults(c.exchange, plan)
+	for _, f := range refused {
+		c.warnings = append(c.warnings, fmt.Sprintf("a result does not count, and the issues of its shard count as failed: %s: %v", f.Path, f.Err))
+	}
+	state, tick, err := r.Collect(ctx, plan, results)
+	if err == nil {
+		if kept := fleet.Bundle(c.exchange, results, state); kept != nil {
+			c.warnings = append(c.warnings, fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", kept))
+		}
+	}
+	return tick, err
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/fleet"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// planCommand is the first part of a fleet's tick: it claims issues for shards.
+type planCommand struct {
+	tickCommand
+	exchange string // a folder
+	shards   int
+	slots    int
+	limit    time.Duration // after which a shard has ended its sessions
+	runsOn   string        // labels of the usual runner, as text or as JSON
+	id       string        // of the run, outside Actions
+	attempt  int           // of that run
+
+	made fleet.Plan
+}
+
+// queueTime bounds how long a shard waits for its runner, for engines that nobody can ask
+// whether it still does.
+const queueTime = time.Hour
+
+func (c *planCommand) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan --exchange FOLDER [flags] [path-to-WORKFLOW.md]",
+		Short: "Claim issues for the shards of a fleet, and print their matrix",
+		Long: `Plan is the first of the three parts of a tick that runs on many machines. It reads the
+tracker, claims issues for shards in one save, and writes plan.json into the exchange
+folder. Start "symphony work" once for each shard that it prints, and "symphony collect"
+when all have ended. agent.max_concurrent_agents does not limit a fleet; --shards and
+--shard-slots do.`,
+		Example: `symphony plan --exchange exchange --state branch:symphony-state
+symphony plan --exchange exchange --shards 4 --shard-slots 1`,
+		Annotations:       ofWorkflow(),
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeWorkflow,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Context(), args) },
+	}
+	flags := cmd.Flags()
+	addExchange(cmd, &c.exchange)
+	flags.IntVar(&c.shards, "shards", 16, fmt.Sprintf("shards at most (1 to %d)", schedule.MaxShards))
+	flags.IntVar(&c.slots, "shard-slots", 2, fmt.Sprintf("issues of each shard at most (1 to %d)", schedule.MaxSlots))
+	flags.DurationVar(&c.limit, "shard-deadline", 5*time.Hour, "a shard has ended its sessions this much time after its start")
+	flags.StringVar(&c.runsOn, "runs-on", "ubuntu-latest", "`labels` of the usual runner: one, or a list in JSON")
+	flags.StringVar(&c.id, "owner", "", "the `id` of this run, the same for all three parts (default: inside Actions the workflow run)")
+	flags.IntVar(&c.attempt, "attempt", 1, "which attempt of --owner this is")
+	flags.DurationVar(&c.deadline, "deadline", 0, "stop gracefully before this much time has passed")
+	flags.IntVar(&c.maxIssues, "max-issues", 0, "start at most this many issues (0: as many as there is room for)")
+	flags.StringVar(&c.reportFile, "report", "", "write the report, as JSON, to this `file` too")
+	c.order.addFlags(flags)
+	return cmd
+}
+
+// Run checks the flags and performs the plan of the workflow that args name.
+func (c *planCommand) Run(ctx context.Context, args []string) error {
+	c.once, c.failOn = true, failNever
+	if err := c.check(); err != nil {
+		return err
+	}
+	c.part = part{
+		needsNoLogin: true,
+		prepare:      c.prepare,
+		run: func(ctx context.Context, r *runner.Runner) (tick report.Tick, err error) {
+			c.made, tick, err = r.Assign(ctx)
+			return tick, err
+		},
+		report:    c.write,
+		quiet:     true,
+		noSummary: func(report.Tick) bool { return len(c.made.Shards) > 0 },
+		outputs:   c.outputs,
+	}
+	return c.tickCommand.Run(ctx, args)
+}
+
+// check returns an error for flags that are no fleet.
+func (c *planCommand) check() error {
+	switch {
+	case c.shards < 1 || c.shards > schedule.MaxShards:
+		return fmt.Errorf("%w: %s is %d: want 1 to %d", errUsage, c.option("shards"), c.shards, schedule.MaxShards)
+	case c.slots < 1 || c.slots > schedule.MaxSlots:
+		return fmt.Errorf("%w: %s is %d: want 1 to %d", errUsage, c.option("shard-slots"), c.slots, schedule.MaxSlots)
+	case c.limit < time.Minute || c.limit > schedule.MaxShardTime-queueTime:
+		return fmt.Errorf("%w: %s is %v: want at least a minute, and less than a week", errUsage, c.option("shard-deadline"), c.limit)
+	case c.attempt < 1:
+		return fmt.Errorf("%w: --attempt is %d: the first is 1", errUsage, c.attempt)
+	}
+	if _, err := runnerLabels(c.runsOn); err != nil {
+		return fmt.Errorf("%w: %s is %q: %w", errUsage, c.option("runs-on"), c.runsOn, err)
+	}
+	return checkExchange(&c.exchange)
+}
+
+// prepare makes the runner the plan of a fleet.
+func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
+	owner := schedule.Owner{Run: r.Self.Run, Attempt: r.Self.Attempt, Started: r.Self.Started, Limit: int64(c.limit.Seconds())}
+	if owner.Run == "" {
+		owner.Run, owner.Attempt = c.id, c.attempt
+	}
+	if owner.Run == "" {
+		owner.Host = r.Self.Host
+	}
+	r.Fleet = &schedule.Fleet{Owner: owner, Shards: c.shards, Slots: c.slots, Lease: c.limit + queueTime, RunsOn: wf.Settings.RunsOn}
+	r.Login = nil // which only shards have
+	return nil
+}
+
+// write writes the plan into the exchange folder, and prints the matrix for engines that
+// read it from standard output.
+func (c *planCommand) write(report.Tick) error {
+	if c.made.Owner == (schedule.Owner{}) {
+		return nil // the tick failed
+	}
+	err := fleet.WritePlan(c.exchange, c.made)
+	if err == nil && !c.actions.InActions() {
+		_, err = fmt.Fprintln(c.stdout, c.matrix())
+	}
+	return err
+}
+
+// shardJob is an entry of the matrix of a workflow: it names no issue.
+type shardJob struct {
+	Shard  int      `json:"shard"`
+	RunsOn []string `json:"runs_on"`
+}
+
+// matrix returns the matrix of the jobs of the shards, in JSON.
+func (c *planCommand) matrix() string {
+	usual, _ := runnerLabels(c.runsOn)
+	jobs := make([]shardJob, 0, len(c.made.Shards))
+	for _, s := range c.made.Shards {
+		job := shardJob{s.Number, s.RunsOn}
+		if len(job.RunsOn) == 0 {
+			job.RunsOn = usual
+		}
+		jobs = append(jobs, job)
+	}
+	text, err := json.Marshal(map[string]any{"include": jobs})
+	if err != nil {
+		return "" // there is nothing in it that cannot be encoded
+	}
+	return string(text)
+}
+
+// outputs returns what the jobs of the shards need to know.
+func (c *planCommand) outputs(_ report.Tick, wf workflow.Workflow) [][2]string {
+	works := len(c.made.Shards) > 0
+	return append(c.needs(wf, works),
+		[2]string{"work", strconv.FormatBool(works)},
+		[2]string{"matrix", c.matrix()},
+		[2]string{"attempt", strconv.Itoa(c.made.Owner.Attempt)})
+}
+
+// runnerLabels returns the labels of a runner: one, or a list in JSON.
+func runnerLabels(text string) ([]string, error) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "[") {
+		if text == "" {
+			return nil, fmt.Errorf("write the label of a runner, such as ubuntu-latest")
+		}
+		return []string{text}, nil
+	}
+	var labels []string
+	if err := json.Unmarshal([]byte(text), &labels); err != nil || len(labels) == 0 {
+		return nil, fmt.Errorf(`write a label, or a list such as ["self-hosted", "gpu"]`)
+	}
+	return labels, nil
+}
+
+// addExchange adds the flag of the folder through which the parts of a tick go.
+func addExchange(cmd *cobra.Command, folder *string) {
+	cmd.Flags().StringVar(folder, "exchange", "", "the `folder` of the plan and the results, which the engine carries from job to job")
+}
+
+// checkExchange makes the path of the exchange folder absolute.
+func checkExchange(folder *string) (err error) {
+	if *folder == "" {
+		return fmt.Errorf("%w: --exchange is missing: name the folder of the plan and the results", errUsage)
+	}
+	*folder, err = filepath.Abs(*folder)
+	return err
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/fleet"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/workflow"
+)
+
+// workCommand is the second part of a fleet's tick, once for each shard: it works on the
+// issues that the plan claimed for it.
+type workCommand struct {
+	tickCommand
+	exchange string // a folder
+	shard    string // as given
+	job      string // id of the job of the workflow run; empty for none
+
+	plan  fleet.Plan
+	slice fleet.Slice
+	store *fleet.SliceStore
+}
+
+func (c *workCommand) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "work --shard NUMBER --exchange FOLDER [flags] [path-to-WORKFLOW.md]",
+		Short: "Work on the issues of one shard of a fleet",
+		Long: `Work is the second of the three parts of a tick that runs on many machines: it works on
+the issues that "symphony plan" claimed for one shard, one session each. It needs
+plan.json in the exchange folder, does not touch the state, and leaves its result in the
+folder for "symphony collect".`,
+		Example:           "symphony work --exchange exchange --shard 3",
+		Annotations:       ofWorkflow(),
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeWorkflow,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Context(), args) },
+	}
+	flags := cmd.Flags()
+	addExchange(cmd, &c.exchange)
+	flags.StringVar(&c.shard, "shard", "", "the `number` of the shard, as the matrix of the plan has it")
+	flags.StringVar(&c.job, "job", "", "the `id` of the job of the workflow run, for links")
+	flags.DurationVar(&c.deadline, "deadline", 0, "stop gracefully before this much time has passed (0: --shard-deadline of the plan)")
+	flags.StringVar(&c.logs, "logs", "", "keep whole event logs in this `folder`, and never remove one (default .symphony/sessions, the latest)")
+	flags.StringVar(&c.reportFile, "report", "", "write the report, as JSON, to this `file` too")
+	return cmd
+}
+
+// Run checks the flags and performs the shard's part of the tick.
+func (c *workCommand) Run(ctx context.Context, args []string) error {
+	number, err := strconv.Atoi(c.shard)
+	if err != nil || number < 1 {
+		return fmt.Errorf("%w: --shard is %q: want the number of a shard of the plan; without one the plan had no work, and no shard must be started", errUsage, c.shard)
+	}
+	if err := checkExchange(&c.exchange); err != nil {
+		return err
+	}
+	if c.plan, err = fleet.ReadPlan(c.exchange); err != nil {
+		return err
+	}
+	if again, err := c.isRunAgain(); err != nil || again {
+		return err
+	}
+	slice, ok := c.plan.Slice(number)
+	if !ok {
+		return fmt.Errorf("%w: --shard %d: the plan has %s", errUsage, number, count(len(c.plan.Shards), "shard"))
+	}
+	c.slice = slice
+	c.once, c.failOn = true, failNever
+	if limit := time.Duration(c.plan.Owner.Limit) * time.Second; c.deadline == 0 || c.deadline > limit {
+		c.deadline = limit
+	}
+	c.part = part{
+		open:      c.open,
+		prepare:   c.prepare,
+		run:       c.work,
+		report:    c.leave,
+		noSummary: func(report.Tick) bool { return true },
+	}
+	return c.tickCommand.Run(ctx, args)
+}
+
+// isRunAgain reports whether this is a job of a later attempt of the workflow run than the
+// plan's: its claims may be somebody else's by now.
+func (c *workCommand) isRunAgain() (bool, error) {
+	if !c.actions.InActions() {
+		return false, nil
+	}
+	here, planned := c.owner(), c.plan.Owner
+	switch {
+	case here.Run != planned.Run:
+		return false, fmt.Errorf("%w: the plan in %s is that of run %s: a shard works in the run of its plan", errUsage, c.exchange, planned.Run)
+	case here.Attempt != planned.Attempt:
+		c.actions.Notice("Nothing to do", fmt.Sprintf(
+			"The plan is of attempt %d of this run, and its issues are planned again by the next tick. To begin anew at once, use Re-run all jobs.", planned.Attempt))
+		return true, nil
+	}
+	return false, nil
+}
+
+// open opens the slice of the shard in place of the state.
+func (c *workCommand) open(workflow.Workflow) (*stateStore, error) {
+	return &stateStore{redactor: c.redactor, exclusive: true, open: func(context.Context) (backend, error) {
+		slice, err := fleet.OpenSlice(c.exchange, c.plan, c.slice.Number, c.job)
+		if err != nil {
+			return backend{}, err
+		}
+		c.store = slice
+		return backend{Store: slice, close: slice.Close}, nil
+	}}, nil
+}
+
+// prepare makes the runner that of a shard.
+func (c *workCommand) prepare(r *runner.Runner, _ workflow.Workflow) error {
+	r.Self, r.Shards = c.slice.State.Self, len(c.plan.Shards)
+	return nil
+}
+
+// work performs the sessions of the shard, on the threads of earlier ones.
+func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, error) {
+	before := func() error {
+		if _, _, err := r.Store.Load(ctx); err != nil { // which opens the slice
+			return err
+		}
+		return c.store.UnpackThreads(r.SessionDir)
+	}
+	if err := before(); errors.Is(err, fleet.ErrWorked) || c.store == nil {
+		return report.Tick{}, err
+	} else if err != nil {
+		c.warnings = append(c.warnings, fmt.Sprintf("some threads cannot be resumed, so their issues begin new ones: %v", err))
+	}
+	tick, err := r.Run(ctx)
+	if packed := c.store.PackThreads(r.SessionDir); packed != nil {
+		c.warnings = append(c.warnings, fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", packed))
+	}
+	return tick, err
+}
+
+// leave adds the report to the result of the shard.
+func (c *workCommand) leave(tick report.Tick) error {
+	if c.store == nil {
+		return nil // the shard has no result
+	}
+	return c.store.Report(tick)
+}
