@@ -128,7 +128,7 @@ func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, 
 		if _, _, err := r.Store.Load(ctx); err != nil { // which opens the slice
 			return err
 		}
-		return c.store.UnpackThreads(r.SessionDir)
+		return c.store.UnpackThreads(r.SessionDir, r.Account.Key)
 	}
 	if err := before(); errors.Is(err, fleet.ErrWorked) || c.store == nil {
 		return report.Tick{}, err
@@ -136,7 +136,7 @@ func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, 
 		c.warnings = append(c.warnings, fmt.Sprintf("some threads cannot be resumed, so their issues begin new ones: %v", err))
 	}
 	tick, err := r.Run(ctx)
-	if packed := c.store.PackThreads(r.SessionDir); packed != nil {
+	if packed := c.store.PackThreads(r.SessionDir, r.Account.Key); packed != nil {
 		c.warnings = append(c.warnings, fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", packed))
 	}
 	return tick, err
