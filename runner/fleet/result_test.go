@@ -293,7 +293,6 @@ var stays = map[string]string{
 	"Tick.Today": "the collector counts the days of all", "Tick.Budget": "the collector has its own", "Tick.NextDue": "the collector knows all claims",
 	"Tick.Acted": "the collector counts what it settles", "Tick.Claims": "they are in the state", "Tick.Delivers": "the collector has its own",
 	"Tick.Deliveries": "they are in the state", "Tick.Checks": "they are in the state", "Tick.Ignored": "Warnings has each as well",
-	"Tick.Noted":      "it is in the state",
 	"Row.Next.Clean":  "the shard has removed the workspace",
 	"Row.Shard":       "the collector knows whose result it is",
 	"Row.Job":         "it is in the result",
