@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -155,7 +156,7 @@ func (p Plan) validate() error {
 		case len(s.RunsOn) > maxLabels || slices.ContainsFunc(s.RunsOn, func(l string) bool { return !isPlain(l, maxLabel) || l == "" }):
 			return fmt.Errorf("a label of the runner of shard %d is empty, too long or not plain, or there are more than %d", s.Number, maxLabels)
 		}
-		for id := range s.State.Claims {
+		for _, id := range slices.Sorted(maps.Keys(s.State.Claims)) {
 			if other, twice := shardOf[id]; twice {
 				return fmt.Errorf("the issue %q is given to the shards %d and %d", id, other, s.Number)
 			}
