@@ -20,8 +20,8 @@ type guardRow struct {
 }
 
 // proofs lists the files whose tests prove rows: the red team of this package, and tests
-// of the whole program and of the trackers' tools.
-var proofs = []string{"*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go"}
+// of the whole program, of the trackers' tools and of the files of a fleet.
+var proofs = []string{"*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go", "../runner/fleet/*_test.go"}
 
 // guardRows returns the rows of the table.
 func guardRows() []guardRow {
@@ -47,7 +47,11 @@ func guardRows() []guardRow {
 		{"bring something else than its own files into Git LFS, or out of it", "no", "with `repository.lfs` the host downloads what commits of the remote name, and uploads what it has compared with the agent's pointer and searched for secrets; ids of objects are hexadecimal digits, and the links that an agent makes are not followed", []string{"TestRaidReachesForGitLFS"}},
 		{"deliver objects that harm who takes them: broken ones, links that leave, names that are one on other systems, or more than the limits", "no", "`git index-pack --strict` and the policy look at them in a quarantine with bounds; refused work is kept as files, unless it holds a secret", []string{"TestRaidDeliversWhatMustNotLeave"}},
 		{"write another workspace, the state, an event log, also through links", "no", "only the workspace and `$TMPDIR` are writable; this program follows no link there, and removes those in `.git` before a hook. A hook's own commands follow the others", []string{"TestRaidWritesIntoASiblingWorkspace", "TestRaidWritesTheState", "TestRaidWritesTheEventLog", "TestRaidWritesThroughASymlinkFarm", "TestRaidLeavesTrapsForTheHost"}},
-		{"change the conversation that a later session resumes", "no", "it is in the Codex home", []string{"TestRaidPoisonsTheRollout"}},
+		{"change the conversation that a later session resumes", "no", "it is in the Codex home; between the shards of a fleet it travels encrypted, bound to its issue",
+			[]string{"TestRaidPoisonsTheRollout", "TestAStrangeThreadCostsItsContextOnly"}},
+		{"speak, as a shard of a fleet, for the issues of others", "no, even if it can write the result", "a result is looked for where its shard belongs, decoded strictly, bounded, and refused " +
+			"if it is of another shard or about an issue that the plan did not give to it; no link in it is followed",
+			[]string{"TestAFolderOfAShardHarmsNoOther", "TestAResultOfWhatTheShardDidNotOwnIsRefused"}},
 		{"reach the network, or services of this machine", "no, except datagram sockets whose path it can read", "what it reads cannot be sent away; `/run`, where the machine keeps its sockets, is denied; tools of the tracker run outside, with their own limits", []string{"TestRaidReachesTheNetwork", "TestRaidReachesLoopback", "TestRaidSendsToASocketOfTheMachine"}},
 		{"be given an issue that a stranger wrote or edited, by GitHub", "no", "its author and editors must have write access, or somebody who has vouches for it with the label `trust_label`; GitHub is asked in every poll; `trust: anyone` switches this off", []string{"TestWhoseIssuesMayBeWorkedOn", "TestAWriterWhoLosesAccessIsNoLongerTrustedAtTheNextPoll"}},
 		{"be given an issue that a stranger wrote or edited, by Linear", "yes", "there is no such gate: whoever can write in the project counts, guests, integrations and forms included; `tracker.required_labels` keeps issues back until somebody labels them", nil},
