@@ -158,9 +158,14 @@ func (l *loop) look(ctx context.Context) {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	if err := l.refresh(ctx, ids); err != nil {
-		l.unreadable("refresh claimed issues", err)
-		return
+	err := l.refresh(ctx, ids)
+	if err == nil {
+		var candidates []tracker.Issue
+		if candidates, err = l.byState(ctx, l.policy().ActiveStates); err == nil {
+			l.issues.list(candidates, time.Now())
+		}
 	}
-	l.list(ctx)
+	if err != nil { // the results are saved all the same
+		l.warnError("read for the report why other issues wait", err)
+	}
 }

@@ -332,3 +332,17 @@ func TestShardsPollLessOftenTheMoreThereAre(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsCollectedStaysWhenTheTrackerCannotBeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"))
+		f.plan(1, 1)
+		f.work(1)
+		f.board.listed = func() error { return errDown }
+		tick := f.collect()
+		if len(f.claims()) != 0 || tick.Counts().Completed != 1 || len(tick.Errors) != 0 || len(tick.Warnings) != 1 {
+			t.Errorf("claims %v, report %+v", f.claims(), tick)
+		}
+	})
+}

@@ -163,7 +163,7 @@ func TestAJobOfAFleetHasThePermissionsThatItNeeds(t *testing.T) {
 		for name, job := range w.Jobs {
 			got[name] = job.Permissions
 		}
-		want := map[string]map[string]string{"plan": all, "work": all, "collect": {"contents": "write", "actions": "read"}}
+		want := map[string]map[string]string{"plan": all, "work": all, "collect": {"contents": "write", "issues": "read", "actions": "read"}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", path, diff)
 		}
