@@ -296,6 +296,7 @@ var stays = map[string]string{
 	"Row.Next.Clean":  "the shard has removed the workspace",
 	"Row.Shard":       "the collector knows whose result it is",
 	"Row.Job":         "it is in the result",
+	"Row.JobURL":      "the collector makes it of the job",
 	"Row.Log.Command": "the log is where the shard ran",
 }
 

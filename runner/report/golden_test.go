@@ -93,6 +93,7 @@ func TestJSONReadsAsInTheGoldenFiles(t *testing.T) {
 		"tick-everything": report.Of(everything()),
 		"tick-no-issues":  report.Of(ticks()["no-issues"]),
 		"tick-delivered":  report.Of(delivered()),
+		"tick-fleet":      report.Of(fleet()),
 		"state-full":      report.State(states()["full"], end),
 		"state-empty":     report.State(states()["empty"], end),
 		"verdict":         report.Verdict(verdicts()[3], true, ""),

@@ -51,8 +51,11 @@ func (v view) headlineText() (lead, detail string) {
 
 // totals returns how many issues ended in which way, and what they cost.
 func (v view) totals() string {
-	return fmt.Sprintf("%s worked on in %s: %s · %s", plural(len(v.Rows), "issue"), Duration(v.Ended.Sub(v.Started)),
-		v.tally(), tokens(v.Spent.Usage.Total()))
+	issues := plural(len(v.Rows), "issue") + " worked on"
+	if n := v.shards(); n > 0 {
+		issues += " by " + plural(n, "shard")
+	}
+	return fmt.Sprintf("%s in %s: %s · %s", issues, Duration(v.Ended.Sub(v.Started)), v.tally(), tokens(v.Spent.Usage.Total()))
 }
 
 // beforeAny returns the end of a verdict on a tick that worked on no issue.

@@ -2,14 +2,16 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// maxIssues is how many issues a table shows.
-const maxIssues = 100
+// maxIssues and maxFleetIssues are how many issues a table shows, the latter on the page of
+// a fleet.
+const maxIssues, maxFleetIssues = 100, 1000
 
 // tableRoom is how many bytes the rows of one table may take in the summary of a
 // step: a quarter of what GitHub shows of it.
@@ -27,18 +29,23 @@ func (v view) issues(d *document) {
 		{head: "Delivered", min: 10, max: 40, width: titleWidth, prose: true},
 		{head: "Branch", page: true, width: titleWidth},
 		{head: "Checks", page: true},
+		{head: "Shard", kind: numberColumn, drop: 5},
 		{head: "Turns", kind: numberColumn, drop: 2},
 		{head: "Tokens", kind: numberColumn, drop: 3},
 		{head: "Time", kind: numberColumn, drop: 1},
 		{head: v.nextHead(), min: 26, max: 26, width: titleWidth, prose: true},
 	}}
-	shown := v.Rows[:min(len(v.Rows), maxIssues)]
+	most := maxIssues
+	if v.page && v.shards() > 0 {
+		most = maxFleetIssues
+	}
+	shown := v.Rows[:min(len(v.Rows), most)]
 	t.left = len(v.Rows) - len(shown)
 	for _, r := range shown {
 		place := v.place(r)
 		row := tableRow{cells: []phrase{
 			{rowLink(r)}, cell(r.Title), cell(v.issueOutcome(r)), whereDelivered(place, r.PullRequest),
-			cell(branchBeside(place)), cell(v.checks(r)), number(r.Turns), number(r.Usage.Total()), duration(r.Took), cell(v.next(r)),
+			cell(branchBeside(place)), cell(v.checks(r)), shardOf(r), number(r.Turns), number(r.Usage.Total()), duration(r.Took), cell(v.next(r)),
 		}}
 		if place.URL != "" {
 			row.remarks = append(row.remarks, remark{text: place.URL, lines: maxReason, linked: place.Number > 0})
@@ -62,6 +69,14 @@ func (v view) issues(d *document) {
 		return
 	}
 	d.add(t)
+}
+
+// shardOf returns the number of the shard that worked on an issue, with a link to its job.
+func shardOf(r Row) phrase {
+	if r.Shard == 0 {
+		return nil
+	}
+	return phrase{{text: strconv.Itoa(r.Shard), url: r.JobURL, name: true}}
 }
 
 // remark returns how a person gets to see a log.

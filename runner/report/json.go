@@ -105,6 +105,8 @@ type rowJSON struct {
 	Refused  string        `json:"refused"`
 	Kept     *keptJSON     `json:"kept"`
 	Log      *logJSON      `json:"log"`
+	Shard    int           `json:"shard"`
+	JobURL   string        `json:"job_url"`
 }
 
 type logJSON struct {
@@ -200,7 +202,7 @@ func (t Tick) rowOf(row Row) rowJSON {
 		Warnings: append([]string{}, row.Warnings...), Turns: row.Turns,
 		Tokens: tokensOf(row.Usage), Seconds: row.Took.Seconds(),
 		Next:    nextJSON{Phase: phase, Why: row.Next.Why.String(), DueAt: stamp(row.Next.Due)},
-		Refused: row.Refused,
+		Refused: row.Refused, Shard: row.Shard, JobURL: row.JobURL,
 	}
 	if place := t.place(row); isPublished(place) {
 		r.Delivery = &rowPlaceJSON{placeOf(place, t.checksOf(row.ID)), row.PullRequest}

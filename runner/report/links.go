@@ -65,6 +65,15 @@ func (l Links) places() phrase {
 	return p
 }
 
+// Job returns the address of the page of a job of this run; empty if it is not known. The
+// id may come from the result of a shard, which its agents may have forged.
+func (l Links) Job(id string) string {
+	if !runID().MatchString(l.Run) || !runID().MatchString(id) {
+		return ""
+	}
+	return l.page("actions/runs/" + l.Run + "/job/" + id)
+}
+
 // run returns the name of a run of a workflow with a link to it. Its id comes
 // from the state, which anybody who may write to the branch can write.
 func (l Links) run(id string, attempt int) phrase {

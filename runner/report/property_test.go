@@ -157,7 +157,8 @@ func anyRow() *rapid.Generator[report.Row] {
 			Next:      schedule.Next{Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "next"), Due: anyTime().Draw(t, "due")},
 			Delivered: rapid.Bool().Draw(t, "delivered"), Refused: maybe(t, "refused"), Delivery: anyDelivery().Draw(t, "delivery"),
 			PullRequest: maybe(t, "pull request"), Kept: report.Kept{Folder: maybe(t, "kept"), Artifact: maybe(t, "artifact"), Commands: rapid.SliceOfN(fragments(), 0, 3).Draw(t, "commands")},
-			Log: report.Log{File: maybe(t, "log"), Artifact: maybe(t, "artifact of the log"), Command: maybe(t, "log command")},
+			Log:   report.Log{File: maybe(t, "log"), Artifact: maybe(t, "artifact of the log"), Command: maybe(t, "log command")},
+			Shard: rapid.SampledFrom([]int{0, 0, 1, 256}).Draw(t, "shard"), JobURL: anyURL().Draw(t, "job"),
 		}
 	})
 }

@@ -197,6 +197,7 @@ func ticks() map[string]report.Tick {
 			t.Budget = schedule.Budget{TokensPerTick: 50_000, TokensPerDay: 120_000}
 			t.Verdicts = []schedule.Verdict{verdict("ABC-3", "Another", "", "", schedule.DayBudget, "budget.max_tokens_per_day is spent until 2025-11-22T00:00:00Z")}
 		}),
+		"fleet":           fleet(),
 		"dry-run":         dryRun(),
 		"dry-run-nothing": tick(func(t *report.Tick) { t.DryRun = true }),
 		"hostile":         hostile(),
@@ -276,6 +277,25 @@ func delivered() report.Tick {
 		t.Notices = []string{noChecks}
 		t.Checks = map[tracker.ID]schedule.Checks{"ABC-2": schedule.ChecksRunning, "ABC-10": schedule.ChecksRed}
 	})
+}
+
+// fleet returns the tick that the collector of a fleet reports: with shards that have a job
+// and one whose job nobody knows, and a shard that died.
+func fleet() report.Tick {
+	t := delivered()
+	t.Ended = start.Add(47 * time.Minute)
+	shards := []int{1, 1, 2, 2, 3, 3, 17, 17, 64, 256}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		r.Shard = shards[i]
+		if r.Shard != 3 {
+			r.Job = fmt.Sprint(90_000 + r.Shard)
+			r.JobURL = "https://github.com/acme/shop/actions/runs/4711/job/" + r.Job
+		}
+	}
+	died := "shard 64 of run 4711 ended without releasing its claim"
+	t.Rows[8].Why, t.Rows[8].Class, t.Rows[8].Next = died, schedule.IssueFailed, waits(died, t.Ended.Add(20*time.Second))
+	return t
 }
 
 func everything() report.Tick {

@@ -172,3 +172,35 @@ func TestTheCommandsOfAReportReachItsState(t *testing.T) {
 		}
 	}
 }
+
+func TestTheSummaryOfAFleetLeadsToTheJobOfEachShard(t *testing.T) {
+	t.Parallel()
+	for name, tick := range ticks() {
+		if text := report.Of(tick).Markdown(links) + report.Of(tick).Text(160); (strings.Contains(text, "| Shard |") || strings.Contains(text, "SHARD")) != (name == "fleet") {
+			t.Errorf("%s: only a fleet has shards:\n%s", name, text)
+		}
+	}
+	inOrder(t, report.Of(fleet()).Markdown(links), "worked on by 6 shards", "| [ABC-1]", "| [1](https://github.com/acme/shop/actions/runs/4711/job/90001) |", "| [ABC-5]", "| 3 |")
+	large := many(512)
+	for i := range large.Rows {
+		large.Rows[i].Shard = 1 + i/2
+	}
+	if page := report.Of(large).Markdown(links); strings.Count(page, "One of many") != 512 {
+		t.Errorf("%d of 512 issues of 256 shards are in the table", strings.Count(page, "One of many"))
+	}
+}
+
+func TestAnIDThatIsNoneLeadsToNoJob(t *testing.T) {
+	t.Parallel()
+	if got, want := links.Job("123"), "https://github.com/acme/shop/actions/runs/4711/job/123"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, id := range []string{"", "12/../..", "1?x", strings.Repeat("1", 21), "https://evil.example"} {
+		if got := links.Job(id); got != "" {
+			t.Errorf("the id %q leads to %q", id, got)
+		}
+	}
+	if got := (report.Links{Server: "https://github.com", Repository: "acme/shop"}).Job("1"); got != "" {
+		t.Errorf("outside of a run: %q", got)
+	}
+}

@@ -83,6 +83,7 @@ type Row struct {
 	Log         Log               // of the last session
 	Shard       int               // of the fleet that worked on it; 0 without one
 	Job         string            // id of the shard's job at the provider; empty if it is not known
+	JobURL      string            // page of that job; empty for none
 }
 
 // Kept holds where work that was not published is kept for a person, and how to use it
@@ -155,6 +156,17 @@ func (t Tick) place(r Row) schedule.Delivery {
 		return r.Delivery
 	}
 	return t.Deliveries[r.ID]
+}
+
+// shards returns how many shards of a fleet have worked on the issues of the rows.
+func (t Tick) shards() int {
+	numbers := map[int]bool{}
+	for _, row := range t.Rows {
+		if row.Shard > 0 {
+			numbers[row.Shard] = true
+		}
+	}
+	return len(numbers)
 }
 
 // Row returns the row of an issue, and adds it if there is none.
