@@ -13,6 +13,7 @@ import (
 // workflowRun is a run of the workflow of a fleet, with its attempts.
 type workflowRun struct {
 	id        string
+	calm      bool // nothing fails since it began
 	attempts  []*runAttempt
 	slices    map[schedule.Owner]*schedule.State // the artifacts of plans
 	artifacts []*artifact                        // of shards, of all attempts
@@ -391,7 +392,7 @@ func (j *collectJob) settle(w *fleetWorld, r *artifact) {
 
 // newRun begins a run of the fleet.
 func (w *fleetWorld) newRun() {
-	r := &workflowRun{id: fmt.Sprint(len(w.runs) + 1)}
+	r := &workflowRun{id: fmt.Sprint(len(w.runs) + 1), calm: w.quiet}
 	a := &runAttempt{run: r, number: 1}
 	a.plan = &planJob{attempt: a}
 	r.attempts = []*runAttempt{a}

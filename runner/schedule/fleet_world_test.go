@@ -217,6 +217,9 @@ func (w *fleetWorld) status(o schedule.Owner, collector *runAttempt) schedule.Ow
 	if collector != nil && !own || !own && !a.over {
 		return schedule.Alive
 	}
+	if !own && run.calm {
+		w.t.Fatalf("%s left claims although nothing failed", o.Name())
+	}
 	i := slices.IndexFunc(a.work, func(j *workJob) bool { return j.owner == o })
 	switch {
 	case i < 0 || a.work[i].started.IsZero():
