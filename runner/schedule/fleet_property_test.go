@@ -104,14 +104,14 @@ func (w *fleetWorld) rerun(r *workflowRun) {
 func (w *fleetWorld) finish() {
 	w.quiet = true
 	w.policy.Budget = schedule.Budget{}
+	w.runAll(-1)
 	for range 30 {
-		w.runAll()
 		if _, left := w.unfinished(); !left {
 			break
 		}
 		w.advance(30 * time.Minute)
 		w.newRun()
-		w.newRun() // it sees the claims of the other one at every stage
+		w.runAll(w.pick(16, "another run"))
 	}
 	if id, left := w.unfinished(); left {
 		w.t.Fatalf("%s is not done, its claim is %+v", id, w.saved.Claims[id])
@@ -136,9 +136,13 @@ func (w *fleetWorld) finish() {
 	}
 }
 
-// runAll lets every process go on until none is left.
-func (w *fleetWorld) runAll() {
-	for {
+// runAll lets every process go on until none is left. After some steps it begins another
+// run.
+func (w *fleetWorld) runAll(another int) {
+	for step := 0; ; step++ {
+		if step == another {
+			w.newRun()
+		}
 		w.progress()
 		ps := w.processes()
 		if len(ps) == 0 {
