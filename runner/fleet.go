@@ -66,6 +66,9 @@ func (l *loop) spread(decisions []schedule.Decision) []schedule.Decision {
 		return decisions
 	}
 	decisions, l.shards = l.Fleet.Spread(l.state, decisions, l.policy(), time.Now())
+	if len(l.shards) > 0 {
+		l.state.Salt = l.salt // otherwise each shard makes its own, and their digests cannot be compared
+	}
 	return decisions
 }
 

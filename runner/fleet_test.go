@@ -207,6 +207,23 @@ func TestAShardWithoutAResultIsChargedOnlyIfItBegan(t *testing.T) {
 	})
 }
 
+// A claim that a fault of the workflow has parked is free as soon as a digest differs.
+func TestTheShardsOfAFleetMakeTheirDigestsWithOneSalt(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+	f.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+		return schedule.Outcome{Class: schedule.IssueFailed, Why: "the hook failed", Fault: "hook"}
+	}
+	f.plan(2, 1)
+	f.work(1)
+	f.work(2)
+	f.collect()
+	claims := f.claims()
+	if one, two := claims["ABC-1"].Setup.Workflow, claims["ABC-2"].Setup.Workflow; one == "" || one != two {
+		t.Errorf("the digests are %q and %q", one, two)
+	}
+}
+
 func TestResultsAreAppliedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

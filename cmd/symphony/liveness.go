@@ -49,12 +49,12 @@ func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *st
 	return func(ctx context.Context, owners []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus {
 		jobs := map[client.Job]client.JobState{}
 		if runs != nil {
-			jobs = runs.States(ctx, jobsOf(owners))
+			jobs = runs.States(ctx, jobsOf(owners, self))
 		}
 		_, _, back := state.rolledBack()
 		statuses := make(map[schedule.Owner]schedule.OwnerStatus, len(owners))
 		for _, o := range owners {
-			switch jobs[jobOf(o)] {
+			switch jobs[jobOf(o, self)] {
 			case client.JobRuns:
 				statuses[o] = schedule.Alive
 			case client.JobEnded:
@@ -72,21 +72,23 @@ func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *st
 	}
 }
 
-// jobsOf returns the jobs of the owners that are workflow runs.
-func jobsOf(owners []schedule.Owner) []client.Job {
+// jobsOf returns the jobs of the owners that are workflow runs, as self asks about them.
+func jobsOf(owners []schedule.Owner, self schedule.Owner) []client.Job {
 	var jobs []client.Job
 	for _, o := range owners {
 		if o.Run != "" {
-			jobs = append(jobs, jobOf(o))
+			jobs = append(jobs, jobOf(o, self))
 		}
 	}
 	return jobs
 }
 
 // jobOf returns the job of a workflow run that an owner ran in.
-func jobOf(o schedule.Owner) client.Job {
+func jobOf(o, self schedule.Owner) client.Job {
 	if o.Shard > 0 {
-		return client.Job{Run: o.Run, Attempt: o.Attempt, Shard: o.Shard, Limit: time.Duration(o.Limit) * time.Second}
+		return client.Job{
+			Run: o.Run, Attempt: o.Attempt, Shard: o.Shard, Limit: time.Duration(o.Limit) * time.Second, Collects: o.Run == self.Run,
+		}
 	}
 	return client.Job{Run: o.Run, Attempt: o.Attempt, Key: o.Job, Began: time.UnixMilli(o.Started)}
 }

@@ -22,6 +22,10 @@ type Job struct {
 	// Limit is the time after which a shard has ended its sessions by itself. A runner of
 	// the user may go on when GitHub has given it up, so its job counts as running until then.
 	Limit time.Duration
+	// Collects says that a job of the same run asks, which collects the results of the
+	// shards. For all others a shard runs until its attempt has ended: until then its result
+	// may be collected.
+	Collects bool
 }
 
 // JobState tells how far a job has come.
@@ -159,7 +163,7 @@ func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]J
 // job runs.
 func (r *Runs) jobsOfRunning(ctx context.Context, a attempt, jobs []Job) map[Job]JobState {
 	answer := all(jobs, JobRuns)
-	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.Key != "" || isShard(j) }) {
+	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.Key != "" || j.Collects }) {
 		return answer
 	}
 	list, complete := r.jobs(ctx, a)
@@ -168,7 +172,7 @@ func (r *Runs) jobsOfRunning(ctx context.Context, a attempt, jobs []Job) map[Job
 	}
 	for _, j := range jobs {
 		switch {
-		case isShard(j):
+		case isShard(j) && j.Collects:
 			answer[j] = j.shardState(list, JobRuns)
 		case j.Key != "" && j.hasEnded(list):
 			answer[j] = JobEnded

@@ -45,11 +45,27 @@ func TestTheStatusOfAShard(t *testing.T) {
 			t.Parallel()
 			h := newHub(t)
 			h.SetRun(storetest.Run{ID: 77, Status: test.run, Jobs: test.jobs})
-			shard := client.Job{Run: "77", Attempt: 1, Shard: 3, Limit: time.Hour}
+			shard := client.Job{Run: "77", Attempt: 1, Shard: 3, Limit: time.Hour, Collects: true}
 			if got := life(t, openRuns(t, h), shard); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+// A result that nobody has collected yet would be lost, and its issue charged.
+func TestAShardThatHasEndedIsDeadForOthersWhenItsAttemptHasEnded(t *testing.T) {
+	t.Parallel()
+	for title, runner := range map[string]string{"shard 3": "GitHub Actions 12", "fleet / shard 3": ""} {
+		h := newHub(t)
+		ended := storetest.Job{Name: title, Status: "completed", Conclusion: "cancelled", Started: time.Now(), Completed: time.Now(), Runner: runner}
+		h.SetRun(storetest.Run{ID: 77, Status: "in_progress", Jobs: []storetest.Job{ended, {Name: "collect", Status: "in_progress"}}})
+		if got := life(t, openRuns(t, h), client.Job{Run: "77", Attempt: 1, Shard: 3}); got != alive {
+			t.Errorf("%s: while its attempt continues it is %s", title, got)
+		}
+		if asked := h.Asked()[storetest.Jobs]; asked != 0 {
+			t.Errorf("%s: the jobs were read %d times for nothing", title, asked)
+		}
 	}
 }
 
