@@ -67,6 +67,7 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 		}
 		l.tick.Acted += len(settled)
 		l.addShard(r)
+		l.addKilled(r, settled)
 		if len(settled) > 0 {
 			faults = append(faults, r.State.Faults)
 			hadTurn = hadTurn || r.State.Tick.HadTurn
@@ -108,6 +109,27 @@ func (l *loop) addShard(r fleet.Result) {
 	l.state.Tick = l.state.Tick.Plus(r.Tick.Spent)
 }
 
+// addKilled adds a row for each session that a shard was killed in: its result has the
+// claim as it was then, and no report.
+func (l *loop) addKilled(r fleet.Result, settled []tracker.ID) {
+	for _, id := range settled {
+		if phase := r.State.Claims[id].Phase; phase != schedule.Running && phase != schedule.Stopping {
+			continue
+		}
+		if c, kept := l.state.Claims[id]; kept {
+			l.addLost(c, r.Owner.Shard, schedule.IssueFailed)
+		}
+	}
+}
+
+// addLost adds a row for a claim whose session left no report.
+func (l *loop) addLost(c schedule.Claim, shard int, class schedule.Class) {
+	row := l.tick.Row(c.ID)
+	row.Identifier, row.Title, row.URL, row.State, row.Attempt, row.Shard = c.Identifier, c.Title, c.URL, c.State, c.Attempt, shard
+	row.Class, row.Why = class, c.Why
+	row.Next = schedule.Next{Phase: c.Phase, Why: schedule.Why{Reason: schedule.NotDue, Detail: c.Why}, Due: c.Due}
+}
+
 // adoptShards gives back the claims of the shards that never began, and charges those of
 // the shards that left no result.
 func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Policy, now time.Time) {
@@ -131,13 +153,11 @@ func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Poli
 		l.tick.Acted++
 		owner := owners[c.ID]
 		l.Log.Warn("adopted", "issue_id", c.ID, "issue_identifier", c.Identifier, "shard", owner.Shard, "reason", c.Why)
-		row := l.tick.Row(c.ID)
-		row.Identifier, row.Title, row.URL, row.State, row.Attempt, row.Shard = c.Identifier, c.Title, c.URL, c.State, c.Attempt, owner.Shard
-		row.Class, row.Why = schedule.IssueFailed, c.Why
+		class := schedule.IssueFailed
 		if statuses[owner] == schedule.Unstarted {
-			row.Class = schedule.Stopped
+			class = schedule.Stopped
 		}
-		row.Next = schedule.Next{Phase: c.Phase, Why: schedule.Why{Reason: schedule.NotDue, Detail: c.Why}, Due: c.Due}
+		l.addLost(c, owner.Shard, class)
 	}
 }
 

@@ -3,6 +3,8 @@ package runner_test
 import (
 	"context"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -360,6 +362,34 @@ func TestWhatIsCollectedStaysWhenTheTrackerCannotBeRead(t *testing.T) {
 		tick := f.collect()
 		if len(f.claims()) != 0 || tick.Counts().Completed != 1 || len(tick.Errors) != 0 || len(tick.Warnings) != 1 {
 			t.Errorf("claims %v, report %+v", f.claims(), tick)
+		}
+	})
+}
+
+func TestASessionThatAShardWasKilledInIsInTheReport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"))
+		result := filepath.Join(f.exchange, "results", "result-1", "result.json")
+		var saved []byte // as a process leaves it that is killed in the session
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			var err error
+			if saved, err = os.ReadFile(result); err != nil {
+				t.Error(err)
+			}
+			return f.handOver(ctx, job, report)
+		}
+		f.plan(1, 1)
+		f.work(1)
+		if err := os.WriteFile(result, saved, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tick := f.collect()
+		if len(tick.Rows) != 1 || tick.Rows[0].ID != "ABC-1" || tick.Rows[0].Class != schedule.IssueFailed || tick.Rows[0].Shard != 1 || tick.Rows[0].Why == "" || tick.Counts().Failed != 1 {
+			t.Errorf("the report has the rows %+v", tick.Rows)
+		}
+		if c := f.claims()["ABC-1"]; c.Phase != schedule.Waiting || c.Failures != 1 {
+			t.Errorf("the claim is %+v", c)
 		}
 	})
 }
