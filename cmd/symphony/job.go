@@ -18,7 +18,7 @@ const minJobReserve, maxJobReserve = 30 * time.Second, 5 * time.Minute
 func (t *tickCommand) useJob(event action.Event) error {
 	job, err := t.actions.Job(event)
 	if err != nil {
-		if t.deadline == 0 {
+		if t.deadline == 0 && !t.part.needsNoLogin { // a part without sessions needs none
 			t.warnings = append(t.warnings, fmt.Sprintf("no deadline, because the job's timeout-minutes is not known: set %s to less than it: %v", t.option("deadline"), err))
 		}
 		return nil

@@ -22,6 +22,7 @@ type workCommand struct {
 	exchange string // a folder
 	shard    string // as given
 	job      string // id of the job of the workflow run; empty for none
+	giveBack bool   // start nothing
 
 	plan  fleet.Plan
 	slice fleet.Slice
@@ -45,6 +46,7 @@ folder for "symphony collect".`,
 	flags := cmd.Flags()
 	addExchange(cmd, &c.exchange)
 	flags.StringVar(&c.shard, "shard", "", "the `number` of the shard, as the matrix of the plan has it")
+	flags.BoolVar(&c.giveBack, "give-back", false, "start nothing, such as where Codex cannot be installed: the issues are due again, and nothing is charged")
 	flags.StringVar(&c.job, "job", "", "the `id` of the job of the workflow run, for links")
 	flags.DurationVar(&c.deadline, "deadline", 0, "stop gracefully before this much time has passed (0: --shard-deadline of the plan)")
 	flags.StringVar(&c.logs, "logs", "", "keep whole event logs in this `folder`, and never remove one (default .symphony/sessions, the latest)")
@@ -73,7 +75,7 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	}
 	c.slice = slice
 	c.once, c.failOn = true, failNever
-	if limit := time.Duration(c.plan.Owner.Limit) * time.Second; c.deadline == 0 || c.deadline > limit {
+	if limit := c.limit(); c.deadline == 0 || c.deadline > limit {
 		c.deadline = limit
 	}
 	c.part = part{
@@ -83,7 +85,22 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 		report:    c.leave,
 		noSummary: func(report.Tick) bool { return true },
 	}
+	if c.giveBack {
+		c.part.needsNoLogin, c.part.readsOnly, c.part.run = true, true, c.returnIssues
+	}
 	return c.tickCommand.Run(ctx, args)
+}
+
+// limit returns the time in which the shard has to end its sessions, by the plan.
+func (c *workCommand) limit() time.Duration { return time.Duration(c.plan.Owner.Limit) * time.Second }
+
+// timeLeft returns what is left of a limit that counts from the beginning of a job. The
+// next plan believes that nothing works after it.
+func timeLeft(limit time.Duration, began, now time.Time) time.Duration {
+	if gone := now.Sub(began); !began.IsZero() && gone > 0 {
+		limit -= gone
+	}
+	return max(limit, time.Second)
 }
 
 // isRunAgain reports whether this is a job of a later attempt of the workflow run than the
@@ -119,6 +136,7 @@ func (c *workCommand) open(workflow.Workflow) (*stateStore, error) {
 // prepare makes the runner that of a shard.
 func (c *workCommand) prepare(r *runner.Runner, _ workflow.Workflow) error {
 	r.Self, r.Shards = c.slice.State.Self, len(c.plan.Shards)
+	r.Deadline = min(r.Deadline, timeLeft(c.limit(), c.event.Began, time.Now()))
 	return nil
 }
 
@@ -140,6 +158,14 @@ func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, 
 		c.warnings = append(c.warnings, fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", packed))
 	}
 	return tick, err
+}
+
+// returnIssues leaves the slice of the shard as it is.
+func (c *workCommand) returnIssues(ctx context.Context, r *runner.Runner) (report.Tick, error) {
+	if _, _, err := r.Store.Load(ctx); err != nil { // which writes the result that nothing has started
+		return report.Tick{}, err
+	}
+	return report.Tick{Warnings: []string{fmt.Sprintf("shard %d could not begin, so its issues are due again: see the log of its job", c.slice.Number)}}, nil
 }
 
 // leave adds the report to the result of the shard.
