@@ -27,6 +27,7 @@ import (
 type job struct {
 	*machine
 	run           string
+	runAttempt    int // 0 is the first
 	inputs        map[string]string
 	env           []string    // of the job
 	start         []string    // arguments of act: the event and its inputs; nil is a schedule with the event of the machine
@@ -178,7 +179,7 @@ func (j *job) arguments(kept string) []string {
 		args = append(args, "--local-repository", pinned(j.t, name)+"="+filepath.Join(shims, folder))
 	}
 	for _, entry := range slices.Concat([]string{
-		"GITHUB_API_URL=" + j.api, "GITHUB_SERVER_URL=" + j.server, "GITHUB_RUN_ID=" + j.run, "GITHUB_RUN_ATTEMPT=1",
+		"GITHUB_API_URL=" + j.api, "GITHUB_SERVER_URL=" + j.server, "GITHUB_RUN_ID=" + j.run, fmt.Sprintf("GITHUB_RUN_ATTEMPT=%d", max(j.runAttempt, 1)),
 		"GITHUB_WORKFLOW_REF=" + j.repository + "/" + workflowFile + "@refs/heads/main",
 		"NPM_CONFIG_REGISTRY=" + j.registry, "ACT_STORE=" + j.store(), "KEEP=" + kept, "CHECKOUT=" + j.dir,
 	}, j.jobEnv, j.env) {

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+)
+
+// fleetRun is what there is to see of a run of a fleet's workflow.
+type fleetRun struct {
+	steps      map[string]map[string]string // success or failure, by job and step
+	errors     []string
+	summary    string
+	transcript string
+}
+
+// fleetOfSample returns the workflow that users copy, for eight shards of one issue each.
+func fleetOfSample(t *testing.T) string {
+	t.Helper()
+	text := readText(t, samplePath("fleet.yml"))
+	for from, to := range map[string]string{"shards: 16": "shards: 8", "shard-slots: 2": "shard-slots: 1"} {
+		if strings.Count(text, from) != 1 {
+			t.Fatalf("the sample does not have %q once", from)
+		}
+		text = strings.Replace(text, from, to, 1)
+	}
+	return text
+}
+
+// shardOf matches the name of a job as act shows it: it adds the number of the entry in the
+// matrix.
+var shardOf = regexp.MustCompile(`/(plan|collect|shard \d+)(?:-\d+)? *$`)
+
+// fleet runs the workflow of a fleet with act.
+func (d *deliveries) fleet(run, attempt int, workflow string) fleetRun {
+	d.t.Helper()
+	j := d.job()
+	j.run, j.workflow, j.runAttempt = strconv.Itoa(run), workflow, attempt
+	j.write(workflowFile, workflow)
+	printed := j.act(d.home)
+	r := fleetRun{steps: map[string]map[string]string{}, transcript: string(printed)}
+	lines := bufio.NewScanner(bytes.NewReader(printed))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var line struct {
+			Job, Msg, Command, Arg, StepResult string
+			StepID                             []string
+			KVPairs                            map[string]string
+		}
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			continue // what act prints before the jobs begin
+		}
+		name := shardOf.FindStringSubmatch(line.Job)
+		switch {
+		case name == nil:
+			continue
+		case line.Command == "error":
+			r.errors = append(r.errors, line.KVPairs["title"]+": "+line.Arg)
+		case line.Command == "summary":
+			_, summary, _ := strings.Cut(line.Msg, "Summary - ")
+			r.summary += summary
+		}
+		if parts := stepEnd.FindStringSubmatch(line.Msg); parts != nil && line.StepResult != "" && len(line.StepID) == 2 {
+			if r.steps[name[1]] == nil {
+				r.steps[name[1]] = map[string]string{}
+			}
+			r.steps[name[1]][parts[2]] = strings.ToLower(parts[1])
+		}
+	}
+	return r
+}
+
+// shardJobs tells GitHub of the jobs of a run, all of which have begun and ended.
+func (d *deliveries) shardJobs(run, shards int) {
+	jobs := []storetest.Job{{Name: "plan", Status: "completed", Conclusion: "success"}, {Name: "collect", Status: "in_progress"}}
+	for n := range shards {
+		jobs = append(jobs, storetest.Job{Name: fmt.Sprintf("shard %d", n+1), Status: "completed", Conclusion: "failure", Started: time.Now(), Completed: time.Now(), Runner: "GitHub Actions 3"})
+	}
+	d.github.SetRun(storetest.Run{ID: int64(run), Status: "in_progress", Jobs: jobs})
+}
+
+// claims returns the phases of the claims in the state, by issue, and how often it was
+// saved.
+func (d *deliveries) claims() (phases map[string]string, saves string) {
+	d.t.Helper()
+	text, _ := d.github.File("symphony-state", "state.json")
+	state, _, err := store.Decode([]byte(text))
+	if err != nil {
+		d.t.Fatalf("%v\n%s", err, text)
+	}
+	phases = map[string]string{}
+	for _, c := range state.Claims {
+		phases[c.Identifier] = fmt.Sprintf("%s, failures: %d", c.Phase, c.Failures)
+	}
+	return phases, d.github.Git("rev-list", "--count", "symphony-state")
+}
+
+// killOnce returns a step of the agent that does something with the process of its shard
+// and then kills that, if it was not done before. $p is the process, $exchange its folder.
+func (d *deliveries) killOnce(name, before string) string {
+	done := filepath.Join(d.home, name)
+	return "- [ ] Run `test -e " + done + " || { touch " + done + `; p=$$; until tr "\0" " " </proc/$p/cmdline | grep -q -e " wor[k] --shard "; do p=$(cut -d " " -f 4 /proc/$p/stat); done; ` +
+		`exchange=$(tr "\0" "\n" </proc/$p/cmdline | grep -A 1 -x -e --exchange | tail -n 1); kill -STOP $p; ` + before + "kill -KILL $p; }`\n"
+}
+
+// TestTheCopyOfTheFleetWorksWithEightShards has two of its shards killed: one leaves what it
+// had saved, the other nothing at all, as a machine that is gone. The plan is not made
+// again when failed jobs are run again, and the next run brings both issues to their end.
+func TestTheCopyOfTheFleetWorksWithEightShards(t *testing.T) {
+	t.Parallel()
+	d := newDeliveries(t, "github.md")
+	d.replace("max_issues_per_tick: 5", "max_retry_backoff_ms: 1")
+	d.publishCheckout()
+	for n := 1; n <= 8; n++ {
+		body := fmt.Sprintf("- [ ] Create `part%d.go` containing `package shop`\n- [ ] Call `deliver` with `{\"title\": \"Part %[1]d\", \"body\": \"\"}`\n", n)
+		switch n {
+		case 3:
+			body = d.killOnce("killed-3", "") + body
+		case 6:
+			body = d.killOnce("killed-6", `rm -rf "$exchange/results"; `) + body
+		}
+		d.github.AddIssue(githubtest.Issue{Title: fmt.Sprintf("Work %d", n), Body: body, Labels: []string{"symphony"}})
+	}
+	text := fleetOfSample(t)
+
+	d.shardJobs(101, 8)
+	first := d.fleet(101, 1, text)
+	delivered := func() (heads []string) {
+		for _, p := range d.github.Pulls() {
+			heads = append(heads, strings.TrimPrefix(p.Head, "symphony/GH-"))
+		}
+		slices.Sort(heads)
+		return heads
+	}
+	phases, saves := d.claims()
+	if got := delivered(); !slices.Equal(got, []string{"1", "2", "4", "5", "7", "8"}) || len(first.steps) != 10 {
+		t.Fatalf("delivered %q by %d jobs; claims %v, errors %q\n%s", got, len(first.steps), phases, first.errors, first.transcript)
+	}
+	if want := map[string]string{"GH-3": "waiting, failures: 1", "GH-6": "waiting, failures: 1"}; fmt.Sprint(phases) != fmt.Sprint(want) || saves != "2" {
+		t.Errorf("claims %v after %s saves, want %v after 2\n%s", phases, saves, want, first.summary)
+	}
+	if results := d.stored("symphony-result-1-*"); len(results) != 7 {
+		t.Errorf("the results %q, want those of all shards but the one that is gone", results)
+	}
+	if !strings.Contains(first.summary, "6 completed, 2 failed") {
+		t.Errorf("the summary:\n%s", first.summary)
+	}
+	for n := 1; n <= 8; n++ {
+		if id := fmt.Sprintf("GH-%d", n); strings.Count(first.summary, id+" ") == 0 && strings.Count(first.summary, id+"]") == 0 {
+			t.Errorf("the summary does not name %s:\n%s", id, first.summary)
+		}
+	}
+
+	// What GitHub runs when somebody re-runs the failed jobs: not the plan, whose outputs stay.
+	_, rest, _ := strings.Cut(text, "    steps:\n")
+	_, rest, _ = strings.Cut(rest, "\n  work:\n")
+	head, _, _ := strings.Cut(text, "    steps:\n")
+	kept := head + "    steps:\n      - id: plan\n        run: |\n          echo work=true >>\"$GITHUB_OUTPUT\"\n          echo attempt=1 >>\"$GITHUB_OUTPUT\"\n" +
+		"          echo timeout-minutes=60 >>\"$GITHUB_OUTPUT\"\n          echo 'matrix={\"include\":[{\"shard\":3,\"runs_on\":\"ubuntu-24.04\"}]}' >>\"$GITHUB_OUTPUT\"\n\n  work:\n" + rest
+	again := d.fleet(101, 2, kept)
+	if after, _ := d.claims(); fmt.Sprint(after) != fmt.Sprint(phases) || again.steps["shard 3"] != nil || again.steps["collect"]["Collect"] != "success" {
+		t.Errorf("after failed jobs ran again the claims are %v, the jobs did %v\n%s", after, again.steps, again.transcript)
+	}
+
+	d.github.SetRun(storetest.Run{ID: 101, Attempt: 2, Status: "completed", Conclusion: "failure"})
+	d.shardJobs(102, 2)
+	next := d.fleet(102, 1, text)
+	if phases, _ := d.claims(); len(phases) > 0 || len(delivered()) != 8 || next.steps["shard 2"] == nil || next.steps["shard 3"] != nil {
+		t.Errorf("afterwards the claims are %v, delivered %q by %v; errors %q\n%s", phases, delivered(), next.steps, next.errors, next.transcript)
+	}
+}
