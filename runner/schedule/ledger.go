@@ -117,13 +117,20 @@ func (s *State) addDays(days []Day) {
 	}
 }
 
-// owned returns the issues that the owner works on, sorted.
+// owned returns the issues that the owner works on, sorted. Those of a shard are among the
+// issues of its reserve, so that a state with many claims is not searched for each shard.
 func (s *State) owned(owner Owner) []tracker.ID {
+	r, open := s.Open[owner]
+	among := r.IDs
+	if !open {
+		among = slices.Collect(maps.Keys(s.Claims))
+	}
 	var ids []tracker.ID
-	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
+	for _, id := range among {
 		if c := s.Claims[id]; c.holdsSlot() && c.Owner == owner {
 			ids = append(ids, id)
 		}
 	}
+	slices.Sort(ids)
 	return ids
 }
