@@ -2,8 +2,10 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -15,11 +17,55 @@ func (l *loop) adopt(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
+	l.settleLeft(ctx)
 	for _, c := range l.state.Adopt(l.owners, l.policy(), time.Now()) {
 		if !l.adoptedIDs[c.ID] { // a save that met a conflict adopts it again
 			l.adoptedIDs[c.ID] = true
 			l.adopted(ctx, c)
 		}
+	}
+}
+
+// settleLeft applies the results of fleets that have ended without collecting them. It
+// asks for those of a fleet once in a run.
+func (l *loop) settleLeft(ctx context.Context) {
+	if l.LeftResults == nil || l.tick.DryRun {
+		return
+	}
+	for _, owner := range l.state.Orphans() {
+		of := schedule.Owner{Run: owner.Run, Attempt: owner.Attempt}
+		if owner.Shard == 0 || l.owners[owner] != schedule.Dead || l.asked[of] {
+			continue
+		}
+		l.asked[of] = true
+		results, err := l.LeftResults(ctx, of.Run, of.Attempt)
+		if err != nil {
+			l.warnError(fmt.Sprintf("read what the shards of run %s left", of.Run), err)
+		}
+		for _, r := range results {
+			if l.owners[r.Owner] == schedule.Dead {
+				l.settle(r, time.Now())
+			}
+		}
+	}
+}
+
+// settle applies a result, and repeats it if another run saves first.
+func (l *loop) settle(r fleet.Result, now time.Time) {
+	p := l.policy()
+	settled, err := l.state.Settle(r.Owner, r.State, p, now)
+	if err != nil {
+		l.warn(fmt.Sprintf("%s: its result is refused, and its issues count as failed: %v", r.Owner.Name(), err))
+		return
+	}
+	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
+		_, _ = s.Settle(r.Owner, r.State, p, now) // it went well before
+	})
+	l.tick.Acted += len(settled)
+	l.Log.Info("collected what a fleet left", "run", r.Owner.Run, "shard", r.Owner.Shard, "issues", len(settled))
+	if len(settled) > 0 {
+		l.addRows(r)
+		l.addKilled(r, settled)
 	}
 }
 

@@ -90,10 +90,7 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 // addShard adds what a shard did to the report.
 func (l *loop) addShard(r fleet.Result) {
 	t := &l.tick
-	for _, row := range r.Tick.Rows {
-		row.Shard, row.Job = r.Owner.Shard, r.Job
-		t.Rows = append(t.Rows, row)
-	}
+	l.addRows(r)
 	l.warn(r.Tick.Warnings...)
 	for _, notice := range r.Tick.Notices {
 		if !slices.Contains(t.Notices, notice) {
@@ -128,6 +125,14 @@ func (l *loop) addLost(c schedule.Claim, shard int, class schedule.Class) {
 	row.Identifier, row.Title, row.URL, row.State, row.Attempt, row.Shard = c.Identifier, c.Title, c.URL, c.State, c.Attempt, shard
 	row.Class, row.Why = class, c.Why
 	row.Next = schedule.Next{Phase: c.Phase, Why: schedule.Why{Reason: schedule.NotDue, Detail: c.Why}, Due: c.Due}
+}
+
+// addRows adds the issues of a shard to the report.
+func (l *loop) addRows(r fleet.Result) {
+	for _, row := range r.Tick.Rows {
+		row.Shard, row.Job = r.Owner.Shard, r.Job
+		l.tick.Rows = append(l.tick.Rows, row)
+	}
 }
 
 // adoptShards gives back the claims of the shards that never began, and charges those of

@@ -47,6 +47,7 @@ type loop struct {
 	unsaved    unsaved                                 // what happened to our sessions since the last save
 	owners     map[schedule.Owner]schedule.OwnerStatus // the status of other owners, as asked in this round
 	adoptedIDs map[tracker.ID]bool                     // claims adopted from dead runs in this round
+	asked      map[schedule.Owner]bool                 // fleets whose results were asked for
 	setup      schedule.Setup                          // what sessions work with, as of the last poll
 	salt       string                                  // of setup
 
@@ -112,7 +113,7 @@ func newLoop(r *Runner) *loop {
 	l := &loop{
 		Runner: r, issues: newIssueCache(), unsaved: newUnsaved(), inbox: make(chan message), preflight: attempt.NewPreflightOnce(),
 		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
-		owners: map[schedule.Owner]schedule.OwnerStatus{}, adoptedIDs: map[tracker.ID]bool{},
+		owners: map[schedule.Owner]schedule.OwnerStatus{}, adoptedIDs: map[tracker.ID]bool{}, asked: map[schedule.Owner]bool{},
 		cleaned: r.Shards > 0, // the plan has done it
 	}
 	l.tick.Started = time.Now()

@@ -8,6 +8,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/discussion"
+	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
@@ -51,6 +52,9 @@ type Runner struct {
 	// out is unknown. It returns when ctx is done.
 	OwnerStatuses func(context.Context, []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus
 	Self          schedule.Owner
+	// LeftResults reads what the shards of a fleet left that has ended without collecting it:
+	// those of an attempt of a workflow run. Nil if it cannot be read.
+	LeftResults func(ctx context.Context, run string, attempt int) ([]fleet.Result, error)
 
 	Account attempt.Account // how sessions log in
 	// Login returns everything that sessions log in with, to detect changes. A

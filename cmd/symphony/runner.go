@@ -66,6 +66,7 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 		Store:         state,
 		RunSession:    attempt.Run,
 		OwnerStatuses: a.ownerStatuses(wf, self, state),
+		LeftResults:   a.leftResults(wf),
 		Self:          self,
 		Account:       a.account(),
 		Login:         a.login,

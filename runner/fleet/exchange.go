@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"unicode/utf8"
 
@@ -52,6 +53,30 @@ const (
 // ArtifactName returns the name of the artifact that holds the result of a shard.
 func ArtifactName(owner schedule.Owner) string {
 	return fmt.Sprintf("symphony-result-%d-%d", owner.Attempt, owner.Shard)
+}
+
+// ArtifactFile returns the file of an artifact of an attempt that belongs into an exchange
+// folder, by the name of the artifact, and the size that it has at most. It is empty for
+// other artifacts.
+func ArtifactFile(name string, attempt int) (file string, limit int64) {
+	if name == fmt.Sprintf("symphony-plan-%d", attempt) {
+		return planName, maxPlan
+	}
+	number, isResult := strings.CutPrefix(name, fmt.Sprintf("symphony-result-%d-", attempt))
+	shard, err := strconv.Atoi(number)
+	if !isResult || err != nil || shard < 1 || shard > schedule.MaxShards || strconv.Itoa(shard) != number {
+		return "", 0
+	}
+	return path.Join(resultFolder(shard), resultName), maxResult
+}
+
+// ArtifactFolder returns the folder in an exchange folder in which the file of an artifact
+// belongs.
+func ArtifactFolder(name string) string {
+	if strings.HasPrefix(name, "symphony-plan-") {
+		return ""
+	}
+	return filepath.Join(resultsFolder, name)
 }
 
 // resultFolder returns the name of the folder that holds the result of a shard.

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/symphony-runner/symphony/runner/fleet"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+// leftResults returns a function that reads the artifacts in which the shards of a fleet
+// left their results, nil where there are none to be read. A fleet that has collected
+// them needs it not.
+func (a *app) leftResults(wf workflow.Workflow) func(ctx context.Context, run string, attempt int) ([]fleet.Result, error) {
+	repo, api, token, err := a.repository(wf)
+	if err != nil {
+		return nil
+	}
+	c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token}, nil)
+	if err != nil {
+		return nil
+	}
+	return func(ctx context.Context, run string, attempt int) ([]fleet.Result, error) {
+		id, err := strconv.ParseInt(run, 10, 64)
+		if err != nil {
+			return nil, nil // no run of GitHub
+		}
+		exchange, err := os.MkdirTemp(a.tempDir(), "symphony-left-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(exchange)
+		if err := downloadExchange(ctx, c, id, attempt, exchange); err != nil {
+			return nil, err
+		}
+		plan, err := fleet.ReadPlan(exchange)
+		if err != nil {
+			return nil, err
+		}
+		results, refused := fleet.ReadResults(exchange, plan)
+		for _, f := range refused {
+			err = errors.Join(err, f.Err)
+		}
+		return results, err
+	}
+}
+
+// downloadExchange puts the plan and the results of an attempt of a workflow run into an
+// exchange folder, as far as its artifacts still exist. Other artifacts are left alone.
+func downloadExchange(ctx context.Context, c *client.Client, run int64, attempt int, exchange string) error {
+	artifacts, err := c.Artifacts(ctx, run)
+	if err != nil {
+		return fmt.Errorf("list the artifacts of workflow run %d: %w", run, err)
+	}
+	var failed []error
+	for _, of := range artifacts {
+		file, limit := fleet.ArtifactFile(of.Name, attempt)
+		if of.Expired || file == "" {
+			continue
+		}
+		files, err := c.ReadArtifact(ctx, of)
+		if err == nil {
+			err = unpackFile(files, file, limit, filepath.Join(exchange, fleet.ArtifactFolder(of.Name)))
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// unpackFile writes one file of an archive, of at most limit bytes, below a folder.
+func unpackFile(files *zip.Reader, name string, limit int64, folder string) error {
+	from, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	path := filepath.Join(folder, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(to, io.LimitReader(from, limit+1))
+	if err == nil && n > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
+	}
+	return errors.Join(err, to.Close())
+}

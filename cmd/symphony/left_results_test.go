@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+)
+
+// A fleet's collect may die. What its shards did counts all the same, and no issue is
+// charged for it.
+func TestTheNextTickTakesOverWhatAFleetDidNotCollect(t *testing.T) {
+	t.Parallel()
+	const token = "ghs_0123456789abcdefTOKEN"
+	g := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: token})
+	hello := "- [ ] Create `hello.txt` containing `hello`\n- [ ] Move this issue to `Review`\n"
+	p := newProject(t, scripted(t, filepath.Join(t.TempDir(), "agent")), map[string]string{
+		"A-1": "---\ntitle: Say hello\nstate: Todo\n---\n" + hello,
+		"A-2": "---\ntitle: Use a key\nstate: Todo\n---\n- [ ] Run `cat license.key`\n",
+		"A-3": "---\ntitle: Say hello too\nstate: Todo\n---\n" + hello,
+	})
+	p.ok("plan", "--exchange", "exchange", "--shards", "3", "--shard-slots", "1", "--owner", "77")
+	p.ok("work", "--exchange", "exchange", "--shard", "1")
+	p.ok("work", "--exchange", "exchange", "--shard", "2")
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-plan-1", Files: map[string]string{"plan.json": p.read("exchange/plan.json")}})
+	for _, shard := range []string{"1", "2"} {
+		result := "result-" + shard + "/result.json"
+		g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-" + shard, Files: map[string]string{result: p.read("exchange/results/" + result)}})
+	}
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-2000", Packed: []byte("no zip")})
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-2-1", Packed: []byte("no zip")})
+	if err := os.RemoveAll(filepath.Join(p.dir, "exchange")); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now().Add(-time.Hour)
+	job := func(title, conclusion, runner string) storetest.Job {
+		return storetest.Job{Name: title, Status: "completed", Conclusion: conclusion, Started: at, Completed: at, Runner: runner}
+	}
+	g.SetRun(storetest.Run{ID: 77, Status: "completed", Conclusion: "failure", Jobs: []storetest.Job{
+		job("plan", "success", "GitHub Actions 1"), job("shard 1", "success", "GitHub Actions 2"), job("shard 2", "failure", "GitHub Actions 3"),
+		job("shard 3", "cancelled", ""), job("collect", "failure", "GitHub Actions 4"),
+	}})
+	p.env = append(p.env, "GITHUB_API_URL="+g.URL(), "GITHUB_SERVER_URL="+g.ServerURL(), "GITHUB_REPOSITORY=acme/shop", "GITHUB_TOKEN="+token)
+	r := p.ok("--once")
+	for _, want := range []string{"2 completed, 1 failed", "Say hello too"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("the report lacks %q:\n%s\n%s", want, r.stdout, r.stderr)
+		}
+	}
+	if state := p.read(".symphony/state.json"); strings.Count(state, `"failures": 1`) != 1 || strings.Contains(state, `"shard"`) {
+		t.Errorf("the state is\n%s", state)
+	}
+}
