@@ -46,7 +46,14 @@ func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
 	if err != nil {
 		return fleet.Plan{}, l.tick, err
 	}
-	return l.fleetPlan(), l.tick, nil
+	plan := l.fleetPlan()
+	for _, shard := range plan.Shards {
+		l.tick.Assigned.Issues += len(shard.State.Claims)
+	}
+	if l.tick.Assigned.Shards = len(plan.Shards); l.tick.Assigned.Shards > 0 {
+		l.Log.Info("planned", "issues", l.tick.Assigned.Issues, "shards", l.tick.Assigned.Shards)
+	}
+	return plan, l.tick, nil
 }
 
 // fleetPlan returns what the shards need to know.

@@ -82,7 +82,7 @@ func (c *planCommand) Run(ctx context.Context, args []string) error {
 		},
 		report:    c.write,
 		quiet:     true,
-		noSummary: func(report.Tick) bool { return len(c.made.Shards) > 0 },
+		noSummary: func(t report.Tick) bool { return t.Assigned.Issues > 0 },
 		outputs:   c.outputs,
 	}
 	return c.tickCommand.Run(ctx, args)
@@ -121,12 +121,15 @@ func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 }
 
 // write writes the plan into the exchange folder, and prints the matrix for engines that
-// read it from standard output.
-func (c *planCommand) write(report.Tick) error {
+// read it from standard output. What collect does not repeat becomes annotations.
+func (c *planCommand) write(tick report.Tick) error {
 	if c.made.Owner == (schedule.Owner{}) {
 		return nil // the tick failed
 	}
 	err := fleet.WritePlan(c.exchange, c.made)
+	if c.actions.InActions() && tick.Assigned.Issues > 0 {
+		c.annotate(report.Of(tick))
+	}
 	if err == nil && !c.actions.InActions() {
 		_, err = fmt.Fprintln(c.stdout, c.matrix())
 	}

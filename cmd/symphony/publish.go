@@ -33,10 +33,7 @@ func (t *tickCommand) publish(tick report.Tick, wf workflow.Workflow, failed boo
 	var errs []error
 	if failed || !t.summaryFollows(tick) {
 		r := report.Of(tick)
-		problems, warnings, notices := r.Notes()
-		annotate(problems, t.actions.Error)
-		annotate(warnings, t.actions.Warning)
-		annotate(notices, t.actions.Notice)
+		t.annotate(r)
 		errs = append(errs, t.actions.Summary(r.Markdown(t.links())))
 	}
 	for _, output := range t.outputs(tick, wf) {
@@ -147,10 +144,17 @@ func (t *tickCommand) logCommand(workflow, identifier string) string {
 	return command
 }
 
-func annotate(notes []report.Note, show func(title, text string)) {
-	for _, n := range notes {
-		show(n.Title, n.Text)
+// annotate writes the annotations of a tick.
+func (t *tickCommand) annotate(r report.Report) {
+	show := func(notes []report.Note, write func(title, text string)) {
+		for _, n := range notes {
+			write(n.Title, n.Text)
+		}
 	}
+	problems, warnings, notices := r.Notes()
+	show(problems, t.actions.Error)
+	show(warnings, t.actions.Warning)
+	show(notices, t.actions.Notice)
 }
 
 // outputs returns the names and values of the step's outputs.

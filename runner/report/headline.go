@@ -43,8 +43,11 @@ func (v view) headlineText() (lead, detail string) {
 	case nothingToDo:
 		return v.idleReason()
 	}
-	if v.DryRun {
+	switch a := v.Assigned; {
+	case v.DryRun:
 		return v.planSummary(), ""
+	case a.Issues > 0:
+		return "Gave " + plural(a.Issues, "issue") + " to " + plural(a.Shards, "shard"), "the summary of the collect job has their results."
 	}
 	return "", ""
 }
@@ -170,7 +173,7 @@ func (v view) statusEmoji() string {
 	switch {
 	case v.outcome() == nothingToDo:
 		return "⚪"
-	case v.DryRun:
+	case v.DryRun, v.Assigned.Issues > 0:
 		return "🔵"
 	}
 	return "🟢"

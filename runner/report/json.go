@@ -16,7 +16,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	t := r.tick
 	doc := reportJSON{
 		Outcome: t.outcome(), Work: t.Work(), StartedAt: stamp(t.Started), StartedBy: t.StartedBy, EndedAt: stamp(t.Ended), Seconds: t.Ended.Sub(t.Started).Seconds(),
-		Workflow: t.Workflow, Tracker: t.Tracker, DryRun: t.DryRun, Counts: t.Counts(),
+		Workflow: t.Workflow, Tracker: t.Tracker, DryRun: t.DryRun, Counts: t.Counts(), Assigned: t.Assigned,
 		Issues: make([]rowJSON, 0, len(t.Rows)), Verdicts: make([]verdictJSON, 0, len(t.Verdicts)), Pause: pauseOf(t.Pause),
 		Spent: spentJSON{Sessions: t.Spent.Sessions, Tokens: tokensOf(t.Spent.Usage), Seconds: t.Spent.Time.Seconds()},
 		Today: dayOf(t.Today), Budgets: budgetsJSON(t.Budget), NextDueAt: stamp(t.NextDue),
@@ -65,6 +65,7 @@ type reportJSON struct {
 	Tracker    string         `json:"tracker"`
 	DryRun     bool           `json:"dry_run"`
 	Counts     Counts         `json:"counts"`
+	Assigned   Assigned       `json:"assigned"`
 	Issues     []rowJSON      `json:"issues"`
 	Verdicts   []verdictJSON  `json:"verdicts"`
 	Pause      *pauseJSON     `json:"pause"`

@@ -14,7 +14,8 @@ type Note struct {
 
 // Notes returns the remarks on a tick: errors for what a person must fix, and for
 // the issues that were parked in this tick; warnings for failures that did not
-// stop it; notices for a tick that had nothing to do, and for what people should know.
+// stop it; notices for a tick that had nothing to do or gave its issues to shards, and for
+// what people should know.
 func (r Report) Notes() (errors, warnings, notices []Note) {
 	v := newView(r.tick)
 	note := func(to *[]Note, title, text string) {
@@ -32,7 +33,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 		note(&errors, lead, detail)
 	case outcome == nothingToDo && v.pausing():
 		note(&warnings, lead, detail)
-	case outcome == nothingToDo:
+	case outcome == nothingToDo, outcome == completed && v.Assigned.Issues > 0:
 		note(&notices, lead, detail)
 	case v.pausing() && slices.Contains(v.Errors, v.Pause.Why):
 		note(&errors, v.pausedUntil(), v.Pause.Why)

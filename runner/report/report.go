@@ -75,7 +75,7 @@ func newView(t Tick) view {
 
 // The outcomes of a tick.
 const (
-	completed   = "completed"          // issues were worked on, however that went
+	completed   = "completed"          // issues were worked on, however that went, or given to shards
 	nothingToDo = "nothing_to_do"      // no issue could be started
 	unreadable  = "tracker_unreadable" // the tracker could not be read when it was last asked
 	interrupted = "interrupted"        // by a signal
@@ -94,7 +94,7 @@ func (t Tick) outcome() string {
 		return unreadable
 	case t.Stopped != "", !t.Listed:
 		return failed
-	case len(t.Rows) > 0, t.DryRun && t.planned() > 0:
+	case len(t.Rows) > 0, t.Assigned.Issues > 0, t.DryRun && t.planned() > 0:
 		return completed
 	case len(t.Errors) > 0:
 		return failed

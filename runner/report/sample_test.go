@@ -197,7 +197,11 @@ func ticks() map[string]report.Tick {
 			t.Budget = schedule.Budget{TokensPerTick: 50_000, TokensPerDay: 120_000}
 			t.Verdicts = []schedule.Verdict{verdict("ABC-3", "Another", "", "", schedule.DayBudget, "budget.max_tokens_per_day is spent until 2025-11-22T00:00:00Z")}
 		}),
-		"fleet":           fleet(),
+		"fleet": fleet(),
+		"assigned": tick(func(t *report.Tick) {
+			t.Assigned, t.Acted = report.Assigned{Issues: 12, Shards: 6}, 12
+			t.Warnings = []string{"agent.runs_on: no label of an issue is gpu"}
+		}),
 		"dry-run":         dryRun(),
 		"dry-run-nothing": tick(func(t *report.Tick) { t.DryRun = true }),
 		"hostile":         hostile(),

@@ -26,6 +26,7 @@ type Tick struct {
 	Noted     bool   // the report says something that the state has to know, so that no later run says it again
 	StartedBy string // the event that started the run, and of whom, as the runner reports it; empty outside Actions
 
+	Assigned Assigned           // what the plan of a fleet gave to its shards; zero for nothing
 	Rows     []Row              // issues that were worked on, in the order of their first session
 	Verdicts []schedule.Verdict // what is planned (dry run), or was left alone, and why
 	Listed   bool               // the tracker's candidates were read at least once
@@ -55,6 +56,12 @@ type Tick struct {
 	// Ignored holds what was said about issues and does not count, and why: one sentence each,
 	// as last read. Warnings has each as well.
 	Ignored map[tracker.ID][]string
+}
+
+// Assigned says how many issues a plan gave to how many shards of a fleet.
+type Assigned struct {
+	Issues int `json:"issues"`
+	Shards int `json:"shards"`
 }
 
 // Row is one issue that was worked on in the tick, over all its sessions.
