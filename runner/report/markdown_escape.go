@@ -70,6 +70,9 @@ func link(text, address string, columns int) markdown {
 	if address = href(address); address == "" {
 		return shown
 	}
+	if strings.HasPrefix(string(shown), "^") {
+		shown = `\` + shown // otherwise it begins a footnote
+	}
 	return markdown("[" + string(shown) + "](" + address + ")")
 }
 

@@ -271,3 +271,11 @@ func TestOnlyPlainWebAddressesBecomeLinks(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNameOfAnIssueBeginsNoFootnote(t *testing.T) {
+	t.Parallel()
+	page := report.Of(tick(func(t *report.Tick) { t.Rows = []report.Row{row("^]:", "", schedule.Done, done)} })).Markdown(links)
+	if strings.Contains(page, "[^") || !strings.Contains(page, `[\^\]:](`) {
+		t.Errorf("the page has a footnote:\n%s", page)
+	}
+}
