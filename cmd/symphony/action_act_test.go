@@ -172,7 +172,8 @@ func (j *job) arguments(kept string) []string {
 		"--cache-server-path", filepath.Join(j.home, "cache-server"), "--cache-server-addr", "127.0.0.1", "--artifact-server-addr", "127.0.0.1",
 		"--action-cache-path", filepath.Join(j.home, "actions"), "--local-repository", "symphony-runner/symphony@v1=" + j.action,
 		"-s", "GITHUB_TOKEN=" + j.token})
-	if pin := checkoutPin().FindString(j.workflow); pin != "" {
+	// The workflow may call another one; there is one version of all actions.
+	if pin := checkoutPin().FindString(j.workflow + readText(j.t, fleetFile)); pin != "" {
 		args = append(args, "--local-repository", pin+"="+filepath.Join(shims, "checkout"))
 	}
 	for name, folder := range map[string]string{"actions/cache": ".", "actions/setup-go": ".", "actions/upload-artifact": "upload", "actions/download-artifact": "download"} {

@@ -181,3 +181,38 @@ func TestTheCopyOfTheFleetWorksWithEightShards(t *testing.T) {
 		t.Errorf("afterwards the claims are %v, delivered %q by %v; errors %q\n%s", phases, delivered(), next.steps, next.errors, next.transcript)
 	}
 }
+
+// TestTheShortWorkflowOfTheFleetWorks calls the workflow of this repository as users do.
+// act does not know "$/", so the action has its public name there. In the first run Codex
+// cannot be fetched, so the shard gives its issue back.
+func TestTheShortWorkflowOfTheFleetWorks(t *testing.T) {
+	t.Parallel()
+	d := newDeliveries(t, "github.md")
+	d.publishCheckout()
+	d.github.AddIssue(githubtest.Issue{Title: "Work", Body: scripts[0], Labels: []string{"symphony"}})
+	called := filepath.Join(d.action, ".github", "workflows", "fleet.yml")
+	d.writeFile(called, strings.ReplaceAll(readText(t, called), fleetOfCaller, fleetOfCopy))
+	caller := readText(t, samplePath("fleet-caller.yml"))
+	fetched := "/@openai/codex/-/codex-0.169.0-" + codexTarget() + ".tgz"
+	codex := d.releases.files[fetched]
+	d.releases.change(fetched, nil)
+	d.shardJobs(101, 1)
+	r := d.fleet(101, 1, caller)
+	if phases, saves := d.claims(); phases["GH-1"] != "waiting, failures: 0" || saves != "2" || !strings.Contains(r.summary, "its issues are due again") ||
+		r.steps["shard 1"]["Install Codex"] != "failure" || r.steps["shard 1"]["Give the issues back"] != "success" {
+		t.Errorf("without Codex the claims are %v after %s saves, errors %q\n%s", phases, saves, r.errors, r.transcript)
+	}
+
+	d.releases.mu.Lock()
+	d.releases.files[fetched] = codex
+	d.releases.mu.Unlock()
+	d.shardJobs(102, 1)
+	r = d.fleet(102, 1, caller)
+	phases, saves := d.claims()
+	if pulls := d.github.Pulls(); len(pulls) != 1 || len(phases) > 0 || saves != "4" || !strings.Contains(r.summary, "1 completed") {
+		t.Errorf("pull requests %+v, claims %v after %s saves, errors %q\n%s", pulls, phases, saves, r.errors, r.transcript)
+	}
+	if result := r.steps["collect"]["Collect"]; result != "success" || len(r.steps) != 3 {
+		t.Errorf("the jobs did %v", r.steps)
+	}
+}

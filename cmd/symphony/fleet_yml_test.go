@@ -13,6 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rhysd/actionlint"
 	"gopkg.in/yaml.v3"
+
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // How the jobs of a fleet name their action: in the workflow that others call, and in the
@@ -329,5 +332,65 @@ func TestTheArtifactsOfAFleetNameTheAttemptAndAreKeptForADay(t *testing.T) {
 	}
 	if seen != 8 {
 		t.Errorf("%d steps hand something over", seen)
+	}
+}
+
+func TestEveryOutputThatTheFleetReadsIsWritten(t *testing.T) {
+	t.Parallel()
+	written := map[string][]string{}
+	for script, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "threads": "threads"} {
+		for _, m := range regexp.MustCompile(`echo "([a-z-]+)=`).FindAllStringSubmatch(readText(t, filepath.Join(root, ".github", "action", script+".sh")), -1) {
+			written[step] = append(written[step], m[1])
+		}
+	}
+	ofTick := (&tickCommand{app: &app{}}).outputs(report.Tick{}, workflow.Workflow{})
+	for step, outputs := range map[string][][2]string{
+		"plan":    (&planCommand{tickCommand: tickCommand{app: &app{}}}).outputs(report.Tick{}, workflow.Workflow{}),
+		"collect": ofTick,
+	} {
+		for _, output := range outputs {
+			written[step] = append(written[step], output[0])
+		}
+	}
+	read := regexp.MustCompile(`steps\.([a-z]+)\.outputs\.([a-z-]+)`).FindAllStringSubmatch(readText(t, filepath.Join(root, fleetAction)), -1)
+	if len(read) < 40 {
+		t.Fatalf("only %d outputs are read", len(read))
+	}
+	for _, m := range read {
+		if !slices.Contains(written[m[1]], m[2]) {
+			t.Errorf("the action reads %s, but that step writes %v", m[0], written[m[1]])
+		}
+	}
+}
+
+// TestEveryInputOfAFleetReachesAProgramThatKnowsIt looks for each input in a step, and for
+// each flag that a step gives among those of its command.
+func TestEveryInputOfAFleetReachesAProgramThatKnowsIt(t *testing.T) {
+	t.Parallel()
+	text := readText(t, filepath.Join(root, fleetAction))
+	for name := range readManifestOf(t, fleetAction).Inputs {
+		if !regexp.MustCompile(`inputs\.` + name + `\b[^-]`).MatchString(text) {
+			t.Errorf("nothing reads the input %s", name)
+		}
+	}
+	given := 0
+	for _, s := range readManifestOf(t, fleetAction).Runs.Steps {
+		_, call, found := strings.Cut(s.Run, `exec "$SYMPHONY" `)
+		if !found {
+			continue
+		}
+		name, arguments, _ := strings.Cut(call, " ")
+		command, _, err := (&app{}).command().Find([]string{name})
+		if err != nil || command.Name() != name {
+			t.Fatalf("%s: there is no command %s: %v", s.Name, name, err)
+		}
+		for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(arguments, -1) {
+			if given++; command.Flag(flag[1]) == nil && command.InheritedFlags().Lookup(flag[1]) == nil {
+				t.Errorf("%s: symphony %s has no flag %s", s.Name, name, flag[0])
+			}
+		}
+	}
+	if given < 15 {
+		t.Errorf("only %d flags were compared", given)
 	}
 }
