@@ -83,8 +83,11 @@ func jobsOf(owners []schedule.Owner, self schedule.Owner) []client.Job {
 	return jobs
 }
 
-// jobOf returns the job of a workflow run that an owner ran in.
+// jobOf returns the job of a workflow run that an owner ran in; the zero Job for none.
 func jobOf(o, self schedule.Owner) client.Job {
+	if o.Shard > 0 && o.Host != "" {
+		return client.Job{} // of another engine, whose ids may be numbers too
+	}
 	if o.Shard > 0 {
 		return client.Job{
 			Run: o.Run, Attempt: o.Attempt, Shard: o.Shard, Limit: time.Duration(o.Limit) * time.Second, Collects: o.Run == self.Run,

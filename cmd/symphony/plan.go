@@ -58,7 +58,7 @@ symphony plan --exchange exchange --shards 4 --shard-slots 1`,
 	flags.IntVar(&c.slots, "shard-slots", 2, fmt.Sprintf("issues of each shard at most (1 to %d)", schedule.MaxSlots))
 	flags.DurationVar(&c.limit, "shard-deadline", 5*time.Hour, "a shard has ended its sessions this much time after its start")
 	flags.StringVar(&c.runsOn, "runs-on", "ubuntu-latest", "`labels` of the usual runner: one, or a list in JSON")
-	flags.StringVar(&c.id, "owner", "", "the `id` of this run, the same for all three parts (default: inside Actions the workflow run)")
+	flags.StringVar(&c.id, "owner", "", "the `id` of this run, by which people know its shards (default: inside Actions the workflow run)")
 	flags.IntVar(&c.attempt, "attempt", 1, "which attempt of --owner this is")
 	flags.DurationVar(&c.deadline, "deadline", 0, "stop gracefully before this much time has passed")
 	flags.IntVar(&c.maxIssues, "max-issues", 0, "start at most this many issues (0: as many as there is room for)")
@@ -109,11 +109,8 @@ func (c *planCommand) check() error {
 // prepare makes the runner the plan of a fleet.
 func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 	owner := schedule.Owner{Run: r.Self.Run, Attempt: r.Self.Attempt, Started: r.Self.Started, Limit: int64(c.limit.Seconds())}
-	if owner.Run == "" {
-		owner.Run, owner.Attempt = c.id, c.attempt
-	}
-	if owner.Run == "" {
-		owner.Host = r.Self.Host
+	if owner.Run == "" { // the host says that GitHub does not know the run
+		owner.Run, owner.Attempt, owner.Host = c.id, c.attempt, r.Self.Host
 	}
 	r.Fleet = &schedule.Fleet{Owner: owner, Shards: c.shards, Slots: c.slots, Lease: c.limit + queueTime, RunsOn: wf.Settings.RunsOn}
 	r.Login = nil // which only shards have
@@ -126,7 +123,7 @@ func (c *planCommand) write(tick report.Tick) error {
 	if c.made.Owner == (schedule.Owner{}) {
 		return nil // the tick failed
 	}
-	err := fleet.WritePlan(c.exchange, c.made)
+	err := fleet.WritePlan(c.exchange, redacted(c.made, c.redactor)) // others can read it
 	if c.actions.InActions() && tick.Assigned.Issues > 0 {
 		c.annotate(report.Of(tick))
 	}
@@ -160,8 +157,12 @@ func (c *planCommand) matrix() string {
 	return string(text)
 }
 
-// outputs returns what the jobs of the shards need to know.
+// outputs returns what the jobs of the shards need to know. After a plan that failed, they
+// say nothing: it may have claimed issues, and then collect gives them back.
 func (c *planCommand) outputs(_ report.Tick, wf workflow.Workflow) [][2]string {
+	if c.made.Owner == (schedule.Owner{}) {
+		return [][2]string{{"work", ""}, {"matrix", ""}, {"attempt", ""}}
+	}
 	works := len(c.made.Shards) > 0
 	return append(c.needs(wf, works),
 		[2]string{"work", strconv.FormatBool(works)},

@@ -101,9 +101,7 @@ func (a *app) wrongLogFormat() error {
 }
 
 // denied returns what agents may not read of the user's keys and of what this
-// program keeps. A state file elsewhere is denied by its folder, because a save
-// puts a new file in its place, which a command that runs already could read;
-// but not by a folder that holds WORKFLOW.md or the user's home as well.
+// program keeps.
 func (a *app) denied(workflowPath string) attempt.Denied {
 	d := attempt.DenyCredentials(a.getenv)
 	d.Paths = append(d.Paths, dataFolder(workflowPath))
@@ -115,15 +113,23 @@ func (a *app) denied(workflowPath string) attempt.Denied {
 	if err != nil {
 		return d // openState fails too
 	}
-	home, _ := a.getenv("HOME")
-	shared := func(other string) bool {
-		rest, err := filepath.Rel(filepath.Dir(path), other)
-		return other != "" && err == nil && filepath.IsLocal(rest)
-	}
-	if shared(workflowPath) || shared(home) || shared(a.tempDir()) {
-		d.Paths = append(d.Paths, path)
-	} else {
-		d.Paths = append(d.Paths, filepath.Dir(path))
-	}
+	d.Paths = append(d.Paths, a.ownPaths(workflowPath, filepath.Dir(path), filepath.Base(path))...)
 	return d
+}
+
+// ownPaths returns the folder in which this program keeps files of these names, because a
+// save puts a new file in the place of one, which a command that runs already could read.
+// It returns only the files where the folder also holds WORKFLOW.md, the user's home or
+// temporary files.
+func (a *app) ownPaths(workflowPath, folder string, names ...string) (paths []string) {
+	home, _ := a.getenv("HOME")
+	for _, other := range []string{workflowPath, home, a.tempDir()} {
+		if rest, err := filepath.Rel(folder, other); other != "" && err == nil && filepath.IsLocal(rest) {
+			for _, name := range names {
+				paths = append(paths, filepath.Join(folder, name))
+			}
+			return paths
+		}
+	}
+	return []string{folder}
 }

@@ -78,6 +78,9 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	if limit := c.limit(); c.deadline == 0 || c.deadline > limit {
 		c.deadline = limit
 	}
+	if err := c.keepLease(time.Now()); err != nil {
+		return err
+	}
 	c.part = part{
 		open:      c.open,
 		prepare:   c.prepare,
@@ -121,6 +124,20 @@ func (c *workCommand) isRunAgain() (bool, error) {
 	return false, nil
 }
 
+// keepLease lets the shard end before others take its issues over, where nobody can be
+// asked whether it works on them still. It fails if there is no time left.
+func (c *workCommand) keepLease(now time.Time) error {
+	if c.actions.InActions() {
+		return nil
+	}
+	end := time.UnixMilli(c.plan.Owner.Started).Add(c.limit() + queueTime)
+	if end.Sub(now) < time.Minute {
+		return fmt.Errorf("%w: the plan in %s counts until %s, so others may work on its issues: plan again", errUsage, c.exchange, end.UTC().Format(time.RFC3339))
+	}
+	c.deadline = min(c.deadline, end.Sub(now))
+	return nil
+}
+
 // open opens the slice of the shard in place of the state.
 func (c *workCommand) open(workflow.Workflow) (*stateStore, error) {
 	return &stateStore{redactor: c.redactor, exclusive: true, open: func(context.Context) (backend, error) {
@@ -134,9 +151,10 @@ func (c *workCommand) open(workflow.Workflow) (*stateStore, error) {
 }
 
 // prepare makes the runner that of a shard.
-func (c *workCommand) prepare(r *runner.Runner, _ workflow.Workflow) error {
+func (c *workCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 	r.Self, r.Shards = c.slice.State.Self, len(c.plan.Shards)
 	r.Deadline = min(r.Deadline, timeLeft(c.limit(), c.event.Began, time.Now()))
+	r.Denied.Paths = append(r.Denied.Paths, c.ownPaths(wf.Path, c.exchange, fleet.Names()...)...)
 	return nil
 }
 

@@ -39,6 +39,9 @@ const (
 	threadsFolder = "threads"
 )
 
+// Names returns the names of all that an exchange folder holds.
+func Names() []string { return []string{planName, resultsFolder, threadsFolder} }
+
 // schema is the version of the files. Plan, work and collect of one tick are the same
 // program, so there is no other one to read.
 const schema = 1
