@@ -43,7 +43,7 @@ func (l *loop) finish(now time.Time) {
 	for id, n := range l.talks.news {
 		t.Ignored[id] = n.Ignored
 	}
-	t.Pause, t.Spent, t.Today = l.state.Pause, l.spent(), l.state.SpentToday(now)
+	t.Pause, t.Spent, t.Today, t.Reserved = l.state.Pause, l.spent(), l.state.SpentToday(now), l.state.Reserved()
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
 	for i, row := range t.Rows {
 		if c := l.state.Claims[row.ID]; c.Phase == schedule.Parked && row.Next.Phase != schedule.Parked {

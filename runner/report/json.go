@@ -19,7 +19,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Workflow: t.Workflow, Tracker: t.Tracker, DryRun: t.DryRun, Counts: t.Counts(), Assigned: t.Assigned,
 		Issues: make([]rowJSON, 0, len(t.Rows)), Verdicts: make([]verdictJSON, 0, len(t.Verdicts)), Pause: pauseOf(t.Pause),
 		Spent: spentJSON{Sessions: t.Spent.Sessions, Tokens: tokensOf(t.Spent.Usage), Seconds: t.Spent.Time.Seconds()},
-		Today: dayOf(t.Today), Budgets: budgetsJSON(t.Budget), NextDueAt: stamp(t.NextDue),
+		Today: dayOf(t.Today), Budgets: budgetsJSON(t.Budget), Reserved: reservedJSON(t.Reserved), NextDueAt: stamp(t.NextDue),
 		Delivers: t.Delivers, Deliveries: deliveriesOf(latestFirst(t.Deliveries), t.checksOf),
 		Notices: append([]string{}, t.Notices...), Warnings: append([]string{}, t.Warnings...), Errors: append([]string{}, t.Errors...),
 	}
@@ -72,6 +72,7 @@ type reportJSON struct {
 	Spent      spentJSON      `json:"spent"`
 	Today      dayJSON        `json:"today"`
 	Budgets    budgetsJSON    `json:"budgets"`
+	Reserved   reservedJSON   `json:"reserved"`
 	NextDueAt  *string        `json:"next_due_at"`
 	Delivers   bool           `json:"delivers"`
 	Deliveries []deliveryJSON `json:"deliveries"`
@@ -191,6 +192,11 @@ type budgetsJSON struct {
 	TokensPerDay   int64 `json:"max_tokens_per_day"`
 }
 
+type reservedJSON struct {
+	Shards int   `json:"shards"`
+	Tokens int64 `json:"total_tokens"`
+}
+
 func (t Tick) rowOf(row Row) rowJSON {
 	phase := string(row.Next.Phase)
 	if phase == "" {
@@ -240,7 +246,7 @@ func verdictOf(v schedule.Verdict) verdictJSON {
 func (v StateView) MarshalJSON() ([]byte, error) {
 	doc := stateJSON{
 		Claims: make([]claimJSON, 0, len(v.claims)), Pause: pauseOf(v.state.Pause),
-		Days: make([]dayJSON, 0, len(v.state.Days)), RateLimits: v.state.RateLimits,
+		Days: make([]dayJSON, 0, len(v.state.Days)), Reserved: reservedJSON(v.state.Reserved()), RateLimits: v.state.RateLimits,
 		Ticks: make([]pastTickJSON, 0, len(v.state.History)), Deliveries: deliveriesOf(v.published, v.checksOf),
 	}
 	for _, c := range v.claims {
@@ -265,6 +271,7 @@ type stateJSON struct {
 	Deliveries []deliveryJSON  `json:"deliveries"`
 	Pause      *pauseJSON      `json:"pause"`
 	Days       []dayJSON       `json:"days"`
+	Reserved   reservedJSON    `json:"reserved"`
 	Ticks      []pastTickJSON  `json:"ticks"`
 	RateLimits json.RawMessage `json:"rate_limits"`
 }

@@ -74,29 +74,42 @@ func (l Links) Job(id string) string {
 	return l.page("actions/runs/" + l.Run + "/job/" + id)
 }
 
-// run returns the name of a run of a workflow with a link to it. Its id comes
-// from the state, which anybody who may write to the branch can write.
+// run returns the name of a run of a workflow with a link to it.
 func (l Links) run(id string, attempt int) phrase {
 	if id == "" {
 		return nil
 	}
-	address := ""
-	if runID().MatchString(id) {
-		path := "actions/runs/" + id
-		if attempt > 0 {
-			path += "/attempts/" + strconv.Itoa(attempt)
-		}
-		address = l.page(path)
-	}
-	text := id
+	return l.attempt(id, id, attempt)
+}
+
+// attempt returns a text that links to an attempt of a run, whose number it has behind it
+// if it is not the first. The id of the run comes from the state, which anybody who may
+// write to the branch can write.
+func (l Links) attempt(text, id string, attempt int) phrase {
 	if attempt > 1 {
 		text += " (attempt " + strconv.Itoa(attempt) + ")"
 	}
-	return phrase{{text: text, url: address, name: true}}
+	return phrase{{text: text, url: l.RunPage(id, attempt), name: true}}
+}
+
+// RunPage returns the address of the page of a run of a workflow, or of an attempt of it;
+// empty if it is not known.
+func (l Links) RunPage(id string, attempt int) string {
+	if !runID().MatchString(id) {
+		return ""
+	}
+	path := "actions/runs/" + id
+	if attempt > 0 {
+		path += "/attempts/" + strconv.Itoa(attempt)
+	}
+	return l.page(path)
 }
 
 // owner returns the name of the process that works on a claim.
 func (l Links) owner(o schedule.Owner) phrase {
+	if o.Shard > 0 {
+		return l.attempt(o.Name(), o.Run, o.Attempt)
+	}
 	if o.Run == "" && o.Host != "" {
 		return phrase{foreign(o.Host), own(" (pid " + strconv.Itoa(o.PID) + ")")}
 	}

@@ -192,7 +192,7 @@ func anyClaim() *rapid.Generator[schedule.Claim] {
 			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), State: maybe(t, "state"),
 			Phase: anyPhase().Draw(t, "phase"), Since: anyTime().Draw(t, "since"), Due: anyTime().Draw(t, "due"), Why: fragments().Draw(t, "why"),
 			Attempt: rapid.Int().Draw(t, "attempt"), Sessions: rapid.Int().Draw(t, "sessions"), Tokens: rapid.Int64().Draw(t, "tokens"),
-			URL: anyURL().Draw(t, "url"), Owner: schedule.Owner{Run: anyRun().Draw(t, "run"), Attempt: rapid.Int().Draw(t, "of run"), Host: maybe(t, "host"), PID: rapid.Int().Draw(t, "pid")},
+			URL: anyURL().Draw(t, "url"), Owner: schedule.Owner{Run: anyRun().Draw(t, "run"), Attempt: rapid.Int().Draw(t, "of run"), Host: maybe(t, "host"), PID: rapid.Int().Draw(t, "pid"), Shard: rapid.IntRange(0, 2).Draw(t, "shard")},
 		}
 	})
 }

@@ -298,6 +298,7 @@ func fleet() report.Tick {
 		}
 	}
 	died := "shard 64 of run 4711 ended without releasing its claim"
+	t.Reserved = schedule.Reserved{Shards: 1, Tokens: 45_000}
 	t.Rows[8].Why, t.Rows[8].Class, t.Rows[8].Next = died, schedule.IssueFailed, waits(died, t.Ended.Add(20*time.Second))
 	return t
 }
@@ -473,7 +474,26 @@ func states() map[string]*schedule.State {
 		{Run: "4710", Attempt: 1, Started: start.Add(-time.Hour), Ended: start.Add(-30 * time.Minute), Stopped: "deadline", Sessions: 4, Done: 3, Failed: 2, Parked: 1, Tokens: 45_100},
 		{Run: "4711", Attempt: 2, Started: start, Ended: end, Sessions: 1, Done: 1, Tokens: 1200},
 	}
-	return map[string]*schedule.State{"empty": empty, "full": full, "past-pause": pastPause, "hostile": hostileState()}
+	return map[string]*schedule.State{"fleet": fleetState(), "empty": empty, "full": full, "past-pause": pastPause, "hostile": hostileState()}
+}
+
+// fleetState returns a state in which two fleets work, one of them outside of Actions, and
+// shards of a third have left no result.
+func fleetState() *schedule.State {
+	s := schedule.New(schedule.Owner{})
+	s.Open = map[schedule.Owner]schedule.Reserve{}
+	fleets := []schedule.Owner{{Run: "4711", Attempt: 1, Limit: 18_000}, {Run: "4712", Attempt: 2, Limit: 18_000}, {Host: "build-7", Limit: 18_000}}
+	for i := range 6 {
+		owner := fleets[i/2]
+		owner.Started, owner.Shard = start.UnixMilli(), 1+i%2
+		c := schedule.Claim{Identifier: fmt.Sprintf("ABC-%d", 1+i), Title: "Work for a shard", State: "Todo", Phase: schedule.Running, Since: end.Add(-time.Minute), Sessions: 1, Owner: owner}
+		c.ID, c.URL = tracker.ID(c.Identifier), at(c.Identifier)
+		s.Claims[c.ID] = c
+		s.Open[owner] = schedule.Reserve{Since: start, Tokens: 20_000, IDs: []tracker.ID{c.ID}}
+	}
+	s.Open[schedule.Owner{Run: "4710", Attempt: 1, Shard: 3}] = schedule.Reserve{Since: start.Add(-time.Hour), Tokens: 45_000}
+	s.Days = []schedule.Day{{Date: "2025-11-21", Sessions: 3, Usage: schedule.Usage{Input: 1000}, Time: 65 * time.Second}}
+	return s
 }
 
 // hostileState returns a state with the texts and addresses of an attacker.
@@ -485,7 +505,7 @@ func hostileState() *schedule.State {
 		id := tracker.ID(fmt.Sprintf("%02d %s", i, text))
 		s.Claims[id] = schedule.Claim{
 			ID: id, Identifier: text, Title: text, State: text, Why: text, URL: addresses[i%len(addresses)], Phase: phases[i%len(phases)],
-			Since: end, Due: end, Owner: schedule.Owner{Run: text, Attempt: i, Host: text},
+			Since: end, Due: end, Owner: schedule.Owner{Run: text, Attempt: i, Host: text, Shard: i % 2},
 		}
 		s.Deliveries[id] = schedule.Delivery{Identifier: text, Branch: text, Base: text, Head: text, URL: addresses[i%len(addresses)], Number: i % 3, Refused: text}
 		s.Days = append(s.Days, schedule.Day{Date: text})

@@ -32,16 +32,24 @@ func (v view) spending(d *document) {
 		add(phrase{own("This tick")}, v.Spent.Usage.Total(), v.Budget.TokensPerTick, v.Spent.Sessions, v.Spent.Time)
 	}
 	add(phrase{own("Today, "), foreign(v.Today.Date), own(" UTC")}, v.Today.Usage.Total(), v.Budget.TokensPerDay, v.Today.Sessions, v.Today.Time)
+	if r := v.Reserved; r.Shards > 0 {
+		t.add(phrase{own(reservedFor(r))}, number(r.Tokens), nil, nil, nil)
+	}
 	if c, ok := v.costliest(); ok && v.Budget.TokensPerIssue > 0 {
 		add(phrase{claimLink(c), own(", the costliest issue")}, c.Tokens, v.Budget.TokensPerIssue, c.Sessions, 0)
 	}
 	d.add(t)
 }
 
+// reservedFor says for whom tokens are reserved.
+func reservedFor(r schedule.Reserved) string {
+	return "Reserved for " + plural(r.Shards, "shard") + " without a result"
+}
+
 // spends reports whether there is anything to say: the state was read, and
 // something was spent or may be.
 func (v view) spends() bool {
-	nothing := v.Today == schedule.Day{Date: v.Today.Date} && v.Budget.TokensPerTick == 0 && v.Budget.TokensPerDay == 0
+	nothing := v.Today == schedule.Day{Date: v.Today.Date} && v.Reserved.Shards == 0 && v.Budget.TokensPerTick == 0 && v.Budget.TokensPerDay == 0
 	return v.Today.Date != "" && !nothing
 }
 

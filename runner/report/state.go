@@ -261,18 +261,24 @@ func (v StateView) deliveries(d *document) {
 	d.add(section{heading: "Delivered", detail: "where the work is", body: document{t}})
 }
 
-// days adds the spending of the last days, the latest first.
+// days adds the spending of the last days, the latest first, and what is reserved.
 func (v StateView) days(d *document) {
-	if len(v.state.Days) == 0 {
-		return
+	var body document
+	if len(v.state.Days) > 0 {
+		t := table{room: shortRoom, short: shownTicks, columns: []column{
+			{head: "Day (UTC)"}, {head: "Sessions", kind: numberColumn}, {head: "Tokens", kind: numberColumn}, {head: "Agent time", kind: numberColumn},
+		}}
+		for _, day := range slices.Backward(v.state.Days) {
+			t.add(cell(day.Date), number(day.Sessions), number(day.Usage.Total()), duration(day.Time))
+		}
+		body.add(t)
 	}
-	t := table{room: shortRoom, short: shownTicks, columns: []column{
-		{head: "Day (UTC)"}, {head: "Sessions", kind: numberColumn}, {head: "Tokens", kind: numberColumn}, {head: "Agent time", kind: numberColumn},
-	}}
-	for _, day := range slices.Backward(v.state.Days) {
-		t.add(cell(day.Date), number(day.Sessions), number(day.Usage.Total()), duration(day.Time))
+	if r := v.state.Reserved(); r.Shards > 0 {
+		body.add(paragraph{own(reservedFor(r) + ": " + tokens(r.Tokens) + ".")})
 	}
-	d.add(section{heading: "Spending", body: document{t}})
+	if len(body) > 0 {
+		d.add(section{heading: "Spending", body: body})
+	}
 }
 
 // ticks adds the last ticks that did something, the latest first.

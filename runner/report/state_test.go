@@ -115,3 +115,21 @@ func TestASentenceStandsBelowItsRowWhereItsColumnIsTooNarrow(t *testing.T) {
 		}
 	}
 }
+
+func TestAStatePageNamesAndLinksTheShards(t *testing.T) {
+	t.Parallel()
+	inOrder(t, report.State(states()["fleet"], end).Markdown(links),
+		"| [shard 1 of run 4711](https://github.com/acme/shop/actions/runs/4711/attempts/1) |",
+		"| [shard 2 of run 4712 (attempt 2)](https://github.com/acme/shop/actions/runs/4712/attempts/2) |",
+		"| shard 1 |", "Reserved for 7 shards without a result: 165k tokens.")
+	forged := schedule.New(schedule.Owner{})
+	forged.Claims["1"] = schedule.Claim{ID: "1", Phase: schedule.Running, Owner: schedule.Owner{Run: "../../evil", Attempt: 1, Shard: 3}}
+	if page := report.State(forged, end).Markdown(links); strings.Contains(page, "](https://github.com/acme/shop/actions/runs/..") || !strings.Contains(page, "| shard 3 of run ../../evil |") {
+		t.Errorf("a run that is none is linked:\n%s", page)
+	}
+	reserved := schedule.New(schedule.Owner{})
+	reserved.Open = map[schedule.Owner]schedule.Reserve{{Run: "1", Shard: 2}: {Tokens: 120_000}}
+	if text := report.State(reserved, end).Text(80); !strings.Contains(text, "Reserved for 1 shard without a result: 120k tokens.") {
+		t.Errorf("a state with a reserve alone does not tell of it:\n%s", text)
+	}
+}

@@ -35,13 +35,14 @@ type Tick struct {
 	Spent    schedule.Spent     // in this tick; in all of them for a service
 	Today    schedule.Day       // over all runs; without a date when the state was not read
 	Budget   schedule.Budget
-	NextDue  time.Time    // when the next waiting issue may continue; zero when none waits
-	Acted    int          // decisions that were performed, without observations, and claims taken over; the latter alone in a dry run
-	Parked   []tracker.ID // issues that were parked in this tick, in that order
-	Stopped  string       // why the tick ended early, a [schedule.Reason]; empty when it did not
-	Notices  []string     // what people should know and is no failure
-	Warnings []string     // failures that did not stop the tick
-	Errors   []string     // what a person must fix
+	Reserved schedule.Reserved // of the budgets, for shards without a result
+	NextDue  time.Time         // when the next waiting issue may continue; zero when none waits
+	Acted    int               // decisions that were performed, without observations, and claims taken over; the latter alone in a dry run
+	Parked   []tracker.ID      // issues that were parked in this tick, in that order
+	Stopped  string            // why the tick ended early, a [schedule.Reason]; empty when it did not
+	Notices  []string          // what people should know and is no failure
+	Warnings []string          // failures that did not stop the tick
+	Errors   []string          // what a person must fix
 
 	// Claims holds the claims that are left at the end: due times, tokens and
 	// sessions, which a verdict does not hold.

@@ -47,16 +47,21 @@ func (s *State) awaitResult(owner Owner, now time.Time) {
 	}
 }
 
-// reserved returns the tokens that other processes may still spend, and how many shards
-// these are.
-func (s *State) reserved() (tokens int64, shards int) {
+// Reserved says what is set aside for other processes that may still spend it.
+type Reserved struct {
+	Shards int
+	Tokens int64
+}
+
+// Reserved returns what is reserved for shards without a result, except Self.
+func (s *State) Reserved() (all Reserved) {
 	for owner, r := range s.Open {
 		if owner != s.Self && r.Tokens > 0 {
-			tokens = min(tokens+r.Tokens, MaxTokens)
-			shards++
+			all.Shards++
+			all.Tokens = min(all.Tokens+r.Tokens, MaxTokens)
 		}
 	}
-	return tokens, shards
+	return all
 }
 
 // tokensLeft returns how many tokens the sessions that start now may spend; limited is
@@ -67,8 +72,7 @@ func (s *State) tokensLeft(b Budget, now time.Time) (left int64, limited bool) {
 		left, limited = b.TokensPerTick-s.Tick.Usage.Total(), true
 	}
 	if b.TokensPerDay > 0 {
-		reserved, _ := s.reserved()
-		left, limited = min(left, b.TokensPerDay-s.SpentToday(now).Usage.Total()-reserved), true
+		left, limited = min(left, b.TokensPerDay-s.SpentToday(now).Usage.Total()-s.Reserved().Tokens), true
 	}
 	return max(left, 0), limited
 }

@@ -128,8 +128,8 @@ func (s *State) spentBudget(b Budget, now time.Time) Why {
 	if spent >= b.TokensPerDay {
 		return Why{DayBudget, "budget.max_tokens_per_day is spent until " + nextDay(now).Format(time.RFC3339)}
 	}
-	if reserved, shards := s.reserved(); spent+reserved >= b.TokensPerDay {
-		return Why{DayBudget, "what is left of budget.max_tokens_per_day is reserved for " + plural(shards, "shard") + " of which there is no result yet"}
+	if r := s.Reserved(); spent+r.Tokens >= b.TokensPerDay {
+		return Why{DayBudget, "what is left of budget.max_tokens_per_day is reserved for " + plural(r.Shards, "shard") + " of which there is no result yet"}
 	}
 	return Why{}
 }
