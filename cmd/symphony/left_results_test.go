@@ -23,7 +23,8 @@ func TestTheNextTickTakesOverWhatAFleetDidNotCollect(t *testing.T) {
 		"A-2": "---\ntitle: Use a key\nstate: Todo\n---\n- [ ] Run `cat license.key`\n",
 		"A-3": "---\ntitle: Say hello too\nstate: Todo\n---\n" + hello,
 	})
-	p.ok("plan", "--exchange", "exchange", "--shards", "3", "--shard-slots", "1", "--owner", "77")
+	p.env = append(p.env, "GITHUB_RUN_ID=77", "GITHUB_RUN_ATTEMPT=1")
+	p.ok("plan", "--exchange", "exchange", "--shards", "3", "--shard-slots", "1")
 	p.ok("work", "--exchange", "exchange", "--shard", "1")
 	p.ok("work", "--exchange", "exchange", "--shard", "2")
 	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-plan-1", Files: map[string]string{"plan.json": p.read("exchange/plan.json")}})
@@ -44,7 +45,7 @@ func TestTheNextTickTakesOverWhatAFleetDidNotCollect(t *testing.T) {
 		job("plan", "success", "GitHub Actions 1"), job("shard 1", "success", "GitHub Actions 2"), job("shard 2", "failure", "GitHub Actions 3"),
 		job("shard 3", "cancelled", ""), job("collect", "failure", "GitHub Actions 4"),
 	}})
-	p.env = append(p.env, "GITHUB_API_URL="+g.URL(), "GITHUB_SERVER_URL="+g.ServerURL(), "GITHUB_REPOSITORY=acme/shop", "GITHUB_TOKEN="+token)
+	p.env = append(p.env, "GITHUB_API_URL="+g.URL(), "GITHUB_SERVER_URL="+g.ServerURL(), "GITHUB_REPOSITORY=acme/shop", "GITHUB_TOKEN="+token, "GITHUB_RUN_ID=78")
 	r := p.ok("--once")
 	for _, want := range []string{"2 completed, 1 failed", "Say hello too"} {
 		if !strings.Contains(r.stdout, want) {
