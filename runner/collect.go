@@ -145,8 +145,11 @@ func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Poli
 		switch {
 		case !l.isOfFleet(owner, plan):
 			status = schedule.Alive // the next plan decides
+		case status == schedule.Unknown && owner.Run == l.Self.Run && owner.Run != "":
+			// It may go on where it runs, on a runner of the user, so a later tick asks again.
+			l.warn(owner.Name() + " left no result, and it cannot be asked whether it still runs: its issues wait until the next tick can ask, or until its time is over")
 		case status == schedule.Unknown:
-			status = schedule.Dead // the collect runs after all shards
+			status = schedule.Dead // the engine starts collect when all shards have ended
 		}
 		statuses[owner] = status
 	}

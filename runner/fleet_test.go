@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -434,6 +435,27 @@ func TestResultsThatNobodyCollectedAreTakenOverByTheNextTick(t *testing.T) {
 		}
 		if tick.Spent.Sessions != 1 {
 			t.Errorf("the tick has started %d sessions, want one", tick.Spent.Sessions)
+		}
+	})
+}
+
+func TestAShardThatCannotBeAskedAboutIsLeftToALaterTick(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"))
+		f.plan(1, 1)
+		tick := f.collect()
+		if c := f.claims()["ABC-1"]; c.Phase != schedule.Running || c.Owner.Shard != 1 {
+			t.Errorf("the claim is %+v", c)
+		}
+		if len(tick.Warnings) != 1 || !strings.Contains(tick.Warnings[0], "shard 1 of run 77 left no result") {
+			t.Errorf("warnings %q", tick.Warnings)
+		}
+		passes(t.Context(), 3*time.Hour)
+		f.self.Run = "78"
+		f.tick(t.Context())
+		if len(f.claims()) != 0 {
+			t.Errorf("after its time: %+v", f.claims())
 		}
 	})
 }
