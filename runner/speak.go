@@ -115,7 +115,7 @@ func (l *loop) answerOrders(ctx context.Context) {
 func (l *loop) statusOf(id tracker.ID) string {
 	s := feedback.Standing{Why: "no session works on it, and nothing is due"}
 	if c, claimed := l.state.Claims[id]; claimed {
-		s.Phase, s.Why, s.Due, s.Sessions, s.Tokens = c.Phase, l.redact(c.Why), c.Due, c.Sessions, c.Tokens
+		s.Phase, s.Why, s.Owner, s.Due, s.Sessions, s.Tokens = c.Phase, l.redact(c.Why), c.Owner, c.Due, c.Sessions, c.Tokens
 	} else {
 		talk := l.state.Conversations[id]
 		s.Sessions, s.Tokens = talk.Sessions, talk.Tokens

@@ -65,7 +65,11 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	}
 	standing := report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
 	ignored := tick.Ignored[verdict.Issue.ID]
-	return e.print(report.Verdict(redacted(verdict, e.redactor), tick.Talks, e.state).Within(standing).Besides(redacted(ignored, e.redactor)))
+	view := report.Verdict(redacted(verdict, e.redactor), tick.Talks, e.state).Within(standing).Besides(redacted(ignored, e.redactor))
+	if owner := tick.Claims[verdict.Issue.ID].Owner; owner.Run != "" {
+		view = view.WorkedOnIn(e.repositoryLinks(e.ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt))
+	}
+	return e.print(view)
 }
 
 // find returns the verdict on the issue that a person means by a name. One that is neither

@@ -81,7 +81,8 @@ func (r Round) Text() string {
 type Standing struct {
 	Phase    schedule.Phase // of its claim; empty for none
 	Why      string
-	Due      time.Time // of a waiting claim
+	Owner    schedule.Owner // of a running claim
+	Due      time.Time      // of a waiting claim
 	Sessions int
 	Tokens   int64
 	URL      string // where its work is; empty for nowhere
@@ -96,7 +97,11 @@ func (s Standing) Text(now time.Time) string {
 	add := func(format string, args ...any) { lines = append(lines, "- "+fmt.Sprintf(format, args...)) }
 	switch s.Phase {
 	case schedule.Running:
-		add("a session works on it")
+		where := ""
+		if s.Owner.Shard > 0 {
+			where = " in " + reason(s.Owner.Name())
+		}
+		add("a session works on it%s", where)
 	case schedule.Stopping:
 		add("its session is being ended: %s", reason(s.Why))
 	case schedule.Waiting:

@@ -42,6 +42,7 @@ func TestTheAgentsWordsAreHarmlessInWhatIsPosted(t *testing.T) {
 		Waiting(hostile, ""), Waiting("", hostile),
 		Round{On: hostile, Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: hostile, Refused: hostile}}.Text(),
 		Standing{Phase: schedule.Parked, Why: hostile}.Text(time.Now()),
+		Standing{Phase: schedule.Running, Owner: schedule.Owner{Run: hostile, Shard: 3}}.Text(time.Now()),
 	} {
 		for line := range strings.Lines(text) {
 			if _, _, ok := splitCommand(line); ok {
@@ -76,6 +77,8 @@ func TestAStandingSaysWhatIsNext(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]Standing{
 		"- a session works on it":                                   {Phase: schedule.Running},
+		"- a session works on it in shard 3 of run 123\n":           {Phase: schedule.Running, Owner: schedule.Owner{Run: "123", Attempt: 1, Shard: 3}},
+		"- a session works on it\n":                                 {Phase: schedule.Running, Owner: schedule.Owner{Run: "123", Attempt: 1}},
 		"- it waits until 2026-11-22 12:05 UTC: turn_failed":        {Phase: schedule.Waiting, Why: "turn_failed", Due: noon.Add(5 * time.Minute)},
 		"- it is due: the next run goes on with it":                 {Phase: schedule.Waiting, Due: noon},
 		"- it waits for a person: stopped by kim. " + schedule.GoOn: {Phase: schedule.Parked, Why: "stopped by kim"},

@@ -17,6 +17,7 @@ type VerdictView struct {
 	state    string
 	standing Standing
 	ignored  []string
+	run      string // page of the run that works on the issue; empty if it is not known
 }
 
 // Standing describes the plan around a verdict. The zero value describes nothing.
@@ -60,6 +61,13 @@ func (v VerdictView) Besides(ignored []string) VerdictView {
 	return v
 }
 
+// WorkedOnIn returns the view with the page of the run that works on the issue; empty for
+// none.
+func (v VerdictView) WorkedOnIn(page string) VerdictView {
+	v.run = page
+	return v
+}
+
 // rank says which place the issue has among the candidates; it is empty for one that is no
 // candidate, or the only one.
 func (v VerdictView) rank() string {
@@ -98,6 +106,9 @@ func (v VerdictView) Text(width int) string {
 	w.prose("", v.finding(), maxItem)
 	w.prose("", v.rank(), maxItem)
 	w.prose("", v.nextStep(), maxItem)
+	if v.run != "" {
+		w.prose("", "Its run: "+v.run, maxItem)
+	}
 	for _, s := range v.ignored {
 		w.prose("", sentence(s), maxItem)
 	}
@@ -106,7 +117,8 @@ func (v VerdictView) Text(width int) string {
 
 // MarshalJSON returns the verdict for scripts: the members of a verdict in
 // [Report.MarshalJSON], next_step, what would change it, in words, its place among the
-// candidates for the slots, and ignored, what was said and does not count.
+// candidates for the slots, ignored, what was said and does not count, and run_url, the page
+// of the run that works on it.
 func (v VerdictView) MarshalJSON() ([]byte, error) {
 	s := v.standing
 	if s.Place == 0 {
@@ -119,7 +131,8 @@ func (v VerdictView) MarshalJSON() ([]byte, error) {
 		Candidates int      `json:"candidates,omitempty"`
 		Slots      int      `json:"slots,omitempty"`
 		Ignored    []string `json:"ignored,omitempty"`
-	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots, v.ignored})
+		Run        string   `json:"run_url,omitempty"`
+	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots, v.ignored, v.run})
 }
 
 // finding says what would be done about the issue, and why.
