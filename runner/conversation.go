@@ -23,6 +23,8 @@ type conversations struct {
 	pulls   map[tracker.ID]*feedback.Pull
 	failed  map[string]bool // what could not be posted in this tick, and is not tried again
 	posting map[string]bool // what is being posted
+
+	nextRead time.Time // by a shard, at the earliest
 }
 
 // listen reads what was said about the issues with a claim or a delivery (SPEC §8.1: part

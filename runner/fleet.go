@@ -15,6 +15,12 @@ import (
 // allows in an hour.
 const pollPerShard = 1500 * time.Millisecond
 
+// listenPerShard is the time between two reads of what people say about the issues of a
+// shard, for each shard of its fleet. These are queries of GraphQL, which no ETag makes
+// free; with it, a fleet of any size uses half of the 1,000 an hour that GitHub allows a
+// job's token.
+const listenPerShard = 7200 * time.Millisecond
+
 // isShard reports whether the run is one shard of a fleet. It starts one session on each
 // issue of its slice, and reads, adopts and cleans up no other one.
 func (l *loop) isShard() bool { return l.Shards > 0 }
@@ -37,6 +43,16 @@ func (l *loop) pollEvery() time.Duration {
 		return rand.N(every) + time.Millisecond
 	}
 	return every*4/5 + rand.N(every*2/5)
+}
+
+// listens reports whether a poll also reads what people say. A shard does so less often
+// than it polls: an answer is for the next session, and a command waits that long.
+func (l *loop) listens(now time.Time) bool {
+	if l.isShard() && now.Before(l.talks.nextRead) {
+		return false
+	}
+	l.talks.nextRead = now.Add(time.Duration(l.Shards) * listenPerShard)
+	return true
 }
 
 // Assign performs the plan of a fleet: a tick whose sessions are given to shards. Their

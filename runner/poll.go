@@ -36,7 +36,9 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	}
 	l.readOrdered(ctx)
 	l.cleanUp(ctx)
-	l.listen(ctx)
+	if l.listens(now) {
+		l.listen(ctx)
+	}
 	if !l.isShard() && (!l.issues.listed() || l.room(now)) {
 		l.list(ctx)
 	}
