@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// manyShards returns how many shards a test of a whole fleet has: SYMPHONY_TEST_SHARDS, or
+// as many as a test of every day can run.
+func manyShards(t testing.TB, usual int) int {
+	t.Helper()
+	text := os.Getenv("SYMPHONY_TEST_SHARDS")
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > schedule.MaxShards {
+		t.Fatalf("SYMPHONY_TEST_SHARDS is %q: want a number from 1 to %d", text, schedule.MaxShards)
+	}
+	return n
+}
+
+// TestAFleetWhoseProcessesAreKilledLosesNothingAndDoesNothingTwice runs a fleet of real
+// processes. Some shards never begin, some are killed before, in and after a session, some
+// results are lost or late, and collect is killed once. Then two more fleets and an
+// ordinary run overlap, and in a quiet time everything gets done. No issue is worked on
+// twice at a time or again after its hand-over, no end counts twice, and what the state
+// says was spent is what the results say that have arrived.
+//
+// For all shards that a fleet can have:
+//
+//	SYMPHONY_TEST_SHARDS=256 go test ./cmd/symphony -run FleetWhoseProcesses -v
+func TestAFleetWhoseProcessesAreKilledLosesNothingAndDoesNothingTwice(t *testing.T) {
+	t.Parallel()
+	const slots = 2
+	shards := manyShards(t, 32)
+	if testing.Short() {
+		shards = 8
+	}
+	random := rand.New(rand.NewPCG(uint64(shards), 1))
+	f := newFleets(t, shards*slots, "")
+	for number := 5; number <= shards*slots; number += 7 {
+		f.failing[number] = 1
+	}
+	first := f.planFleet(shards, slots, atRandom(random))
+	if len(first.shards) != shards {
+		t.Fatalf("%d shards, want %d", len(first.shards), shards)
+	}
+	first.work()
+	first.collect(1+random.IntN(7), random.IntN(2) == 0)
+	first.collect(0, false)
+	if n := first.saves(); n != 2 {
+		t.Errorf("the fleet saved the state %d times, want 2", n)
+	}
+	f.checkClaims(first)
+	f.checkSpending(first)
+
+	late := 0
+	for _, s := range first.shards {
+		if s.end == delaysResult {
+			first.arrive(s)
+			late++
+		}
+	}
+	before := f.state().Claims
+	first.collect(0, false)
+	f.checkSpending(first)
+	for id, c := range f.state().Claims {
+		if was := before[id]; c.Failures != was.Failures || c.Sessions != was.Sessions || c.Phase != was.Phase {
+			t.Errorf("a result that came late changed %+v to %+v", was, c)
+		}
+	}
+	first.finish()
+
+	// Two fleets and an ordinary run overlap.
+	f.addIssues(4)
+	second := f.planFleet(shards, slots, atRandom(random))
+	f.addIssues(4)
+	third := f.planFleet(2, 1, well)
+	f.runs++
+	tick := f.process(100+f.runs, "tick")
+	f.execute(tick, "--once", "--max-issues", "2", onBranch)
+	for _, p := range []*jobProcess{third.plan, tick} {
+		if p.liveness == 0 || p.liveness > 6 {
+			t.Errorf("%s made %d requests about other owners, want at most 6", p.name, p.liveness)
+		}
+	}
+	second.work()
+	third.work()
+	third.collect(0, false)
+	second.collect(0, false)
+	second.finish()
+	third.finish()
+	all := []*runOfFleet{first, second, third}
+	f.checkSpending(all...)
+
+	// A quiet time.
+	for range 5 {
+		calm := f.planFleet(shards, slots, well)
+		calm.work()
+		calm.collect(0, false)
+		calm.finish()
+		all = append(all, calm)
+		if len(calm.shards) == 0 {
+			break
+		}
+	}
+	f.checkSpending(all...)
+	for _, run := range all[1:] {
+		if n := run.saves(); n > 2 {
+			t.Errorf("run %d saved the state %d times, want 2 at most", run.run, n)
+		}
+	}
+	issues := shards*slots + 8
+	for number := 1; number <= issues; number++ {
+		if labels := f.hub.Issue(number).Labels; len(labels) > 0 || !f.handed[number] {
+			t.Errorf("issue %d is not done: %v", number, labels)
+		}
+	}
+	if claims := f.state().Claims; len(claims) > 0 {
+		t.Errorf("claims that are left: %+v", claims)
+	}
+	f.noProcessLeft()
+	t.Logf("%d shards, %d results late, %s", shards, late, f.outcomes(all))
+}
+
+// checkClaims fails the test if a claim does not say how its shard ended.
+func (f *fleets) checkClaims(r *runOfFleet) {
+	f.t.Helper()
+	claims := f.state().Claims
+	for _, s := range r.shards {
+		for _, id := range s.ids {
+			number, _ := strconv.Atoi(string(id))
+			c, claimed := claims[id]
+			if claimed && (c.Phase == schedule.Running || c.Phase == schedule.Stopping) {
+				f.t.Errorf("%s has ended, and still works on issue %s", s.name, id)
+			}
+			unsettled := s.end == losesResult || s.end == delaysResult
+			switch {
+			case s.end == neverBegins:
+				if !claimed || c.Failures != 0 || c.Sessions != 0 {
+					f.t.Errorf("%s never began: claim %+v", s.name, c)
+				}
+			case c.Failures > 1, c.Sessions > 1:
+				f.t.Errorf("%s worked on issue %s once: claim %+v", s.name, id, c)
+			case unsettled && c.Failures != 1:
+				f.t.Errorf("%s left no result: claim %+v", s.name, c)
+			case !claimed && !f.handed[number]:
+				f.t.Errorf("issue %s is lost", id)
+			case !s.killed && !unsettled && claimed == f.handed[number]:
+				f.t.Errorf("%s was not killed: claim %+v", s.name, c)
+			}
+		}
+	}
+}
+
+// checkSpending fails the test unless the state has counted what results say, and what
+// ordinary runs spent.
+func (f *fleets) checkSpending(runs ...*runOfFleet) {
+	f.t.Helper()
+	var want schedule.Usage
+	sessions := 0
+	for _, r := range runs {
+		u, n := r.spending()
+		want.Input, want.Output, sessions = want.Input+u.Input, want.Output+u.Output, sessions+n
+	}
+	for _, p := range f.byDir {
+		if p.cmd != nil && p.cmd.Args[1] == "--once" {
+			u := p.reported(f.t)
+			want.Input, want.Output, sessions = want.Input+u.Input, want.Output+u.Output, sessions+p.reached
+		}
+	}
+	if got, n := f.spentInState(); got != want || n != sessions || want.Total() == 0 {
+		f.t.Errorf("the state has %+v in %d sessions, and there were %+v in %d", got, n, want, sessions)
+	}
+}
+
+// outcomes says how the jobs of fleets ended, and how long their parts took.
+func (f *fleets) outcomes(runs []*runOfFleet) string {
+	counts := map[shardEnd]int{}
+	for _, r := range runs {
+		for _, s := range r.shards {
+			counts[s.end]++
+		}
+	}
+	cpu := time.Duration(0)
+	processes := 0
+	for _, p := range f.byDir {
+		if p.cmd != nil && p.cmd.ProcessState != nil {
+			processes++
+			cpu += p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+		}
+	}
+	return fmt.Sprintf("jobs by end %v, %d processes with %v of processor", counts, processes, cpu.Round(time.Millisecond))
+}

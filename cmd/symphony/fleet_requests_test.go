@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// fleetCost is what a fleet asks of GitHub, and how long its parts take.
+type fleetCost struct {
+	shards, slots       int
+	plan, work, collect int // requests that the rate limit of REST counts; those of all shards together
+	queries             int // of GraphQL by shards, which have a limit of their own
+	unchanged           int // requests of all shards whose answer was 304, which no limit counts
+	planned, collected  time.Duration
+	processor           time.Duration // of a shard and its agents
+}
+
+// rest returns the requests of a run that the rate limit of REST counts.
+func (c fleetCost) rest() int { return c.plan + c.work + c.collect }
+
+// measureFleet runs a fleet that fills its shards. Its sessions end after the given number
+// of polls.
+func measureFleet(t *testing.T, shards, slots, polls int) fleetCost {
+	t.Helper()
+	f := newFleets(t, shards*slots, "polling: {interval_ms: 1}\n")
+	began := time.Now()
+	r := f.planFleet(shards, slots, well)
+	c := fleetCost{shards: shards, slots: slots, plan: r.plan.requests, planned: time.Since(began)}
+	if len(r.shards) != shards {
+		t.Fatalf("%d shards, want %d", len(r.shards), shards)
+	}
+	for _, s := range r.shards {
+		s.hold = polls * slots
+	}
+	r.work()
+	began = time.Now()
+	c.collect = r.collect(0, false).requests
+	c.collected = time.Since(began)
+	for _, s := range r.shards {
+		c.work += s.requests
+		c.unchanged += s.unchanged
+		c.queries += s.queries
+		c.processor += (s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()) / time.Duration(shards)
+	}
+	for number := 1; number <= shards*slots; number++ {
+		if !f.handed[number] {
+			t.Errorf("issue %d is not done", number)
+		}
+	}
+	if n := r.saves(); n != 2 {
+		t.Errorf("the fleet saved the state %d times, want 2", n)
+	}
+	return c
+}
+
+// TestAFleetNeedsFewRequests counts what fleets ask of GitHub beside what their agents do
+// and beside delivery, as .github/BENCHMARKS.md shows it. For the whole table:
+//
+//	SYMPHONY_TEST_SHARDS=256 go test ./cmd/symphony -run FleetNeedsFewRequests -v
+func TestAFleetNeedsFewRequests(t *testing.T) {
+	t.Parallel()
+	largest := manyShards(t, 16)
+	if testing.Short() {
+		largest = 1
+	}
+	for _, size := range [][2]int{{1, 2}, {16, 1}, {16, 2}, {16, 4}, {64, 2}, {256, 2}} {
+		if size[0] > largest || largest == 16 && size[1] != 2 {
+			continue
+		}
+		polls := 0
+		if size[0] == 1 {
+			polls = 2
+		}
+		c := measureFleet(t, size[0], size[1], polls)
+		issues := c.shards * c.slots
+		if most := 17 + 4*issues; c.rest() > most || issues == 32 && c.rest()+c.queries > 145 {
+			t.Errorf("%d shards of %d slots make %d requests, want at most %d: %+v", c.shards, c.slots, c.rest(), most, c)
+		}
+		if c.queries > 3*c.shards {
+			t.Errorf("%d shards make %d queries of GraphQL, which no ETag makes free: want at most 3 each", c.shards, c.queries)
+		}
+		if c.unchanged < polls*issues {
+			t.Errorf("%d polls of %d issues made %d requests that cost nothing", polls, issues, c.unchanged)
+		}
+		t.Logf("%d × %d: plan %d, shards %d, collect %d: %d requests, and %d queries; %d answers were 304; plan %v, collect %v, a shard %v of processor",
+			c.shards, c.slots, c.plan, c.work, c.collect, c.rest(), c.queries, c.unchanged,
+			c.planned.Round(time.Millisecond), c.collected.Round(time.Millisecond), c.processor.Round(time.Millisecond))
+	}
+}
+
+// TestTheShardsOfAFleetAreAskedAboutTogether has an ordinary run meet 256 shards of two
+// fleets that run, and then of one that runs and one that is over.
+func TestTheShardsOfAFleetAreAskedAboutTogether(t *testing.T) {
+	t.Parallel()
+	const shards = 128
+	f := newFleets(t, 2*shards, "")
+	s := schedule.New(schedule.Owner{Run: "1", Attempt: 1})
+	for n := range 2 * shards {
+		owner := schedule.Owner{Run: strconv.Itoa(11 + n/shards), Attempt: 1, Shard: 1 + n%shards, Started: time.Now().UnixMilli(), Limit: 3600}
+		id := tracker.ID(strconv.Itoa(n + 1))
+		s.Apply(schedule.Decision{
+			Action: schedule.Dispatch, ID: id, Owner: owner, Lease: time.Minute,
+			Issue: tracker.Issue{ID: id, Identifier: "GH-" + string(id), Title: "Carts forget", State: "open"},
+		}, time.Now())
+	}
+	state, err := store.Encode(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.hub.Commit("symphony-state", map[string]string{"state.json": string(state)})
+	setRun := func(id int64, status string) {
+		run := storetest.Run{ID: id, Status: status, Jobs: []storetest.Job{{Name: "fleet / plan", Status: "completed", Conclusion: "success", Runner: "GitHub Actions 1"}}}
+		for n := range shards {
+			run.Jobs = append(run.Jobs, storetest.Job{Name: fmt.Sprintf("fleet / shard %d", n+1), Status: status, Runner: "GitHub Actions 7", Started: time.Now()})
+		}
+		f.hub.SetRun(run)
+	}
+	setRun(11, "in_progress")
+	setRun(12, "in_progress")
+	tick := f.process(13, "tick")
+	f.execute(tick, "--once", onBranch)
+	if tick.liveness != 2 {
+		t.Errorf("%d requests about 256 shards of two fleets that run, want 2", tick.liveness)
+	}
+	for id, c := range f.state().Claims {
+		if c.Phase != schedule.Running || c.Owner.Shard == 0 {
+			t.Fatalf("the claim on %s was taken from a shard that works: %+v", id, c)
+		}
+	}
+	setRun(11, "completed")
+	late := f.process(14, "tick")
+	f.execute(late, "--once", "--dry-run", onBranch)
+	if late.liveness != 4 { // of the one that is over, its 129 jobs too
+		t.Errorf("%d requests about 256 shards of two fleets of which one is over, want 4", late.liveness)
+	}
+}
