@@ -37,18 +37,16 @@ func (a *app) leftResults(wf workflow.Workflow) func(ctx context.Context, run st
 			return nil, err
 		}
 		defer os.RemoveAll(exchange)
-		if err := downloadExchange(ctx, c, id, attempt, exchange); err != nil {
-			return nil, err
-		}
+		failed := downloadExchange(ctx, c, id, attempt, exchange)
 		plan, err := fleet.ReadPlan(exchange)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(failed, err)
 		}
 		results, refused := fleet.ReadResults(exchange, plan)
 		for _, f := range refused {
-			err = errors.Join(err, f.Err)
+			failed = errors.Join(failed, f.Err)
 		}
-		return results, err
+		return results, failed // one shard costs no other its result
 	}
 }
 

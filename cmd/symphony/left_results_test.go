@@ -32,6 +32,7 @@ func TestTheNextTickTakesOverWhatAFleetDidNotCollect(t *testing.T) {
 		result := "result-" + shard + "/result.json"
 		g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-" + shard, Files: map[string]string{result: p.read("exchange/results/" + result)}})
 	}
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-3", Packed: []byte("no zip")}) // costs no other shard its result
 	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-2000", Packed: []byte("no zip")})
 	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-2-1", Packed: []byte("no zip")})
 	if err := os.RemoveAll(filepath.Join(p.dir, "exchange")); err != nil {
