@@ -44,7 +44,11 @@ func (c *planCommand) command() *cobra.Command {
 tracker, claims issues for shards in one save, and writes plan.json into the exchange
 folder. Start "symphony work" once for each shard that it prints, and "symphony collect"
 when all have ended. agent.max_concurrent_agents does not limit a fleet; --shards and
---shard-slots do.`,
+--shard-slots do.
+
+Outside GitHub Actions nobody can be asked whether a shard works. There its issues are
+taken over an hour and --shard-deadline after the plan; a shard that starts too late for
+that works less, or not at all.`,
 		Example: `symphony plan --exchange exchange --state branch:symphony-state
 symphony plan --exchange exchange --shards 4 --shard-slots 1`,
 		Annotations:       ofWorkflow(),
@@ -161,7 +165,7 @@ func (c *planCommand) matrix() string {
 // say nothing: it may have claimed issues, and then collect gives them back.
 func (c *planCommand) outputs(_ report.Tick, wf workflow.Workflow) [][2]string {
 	if c.made.Owner == (schedule.Owner{}) {
-		return [][2]string{{"work", ""}, {"matrix", ""}, {"attempt", ""}}
+		return [][2]string{{"codex", ""}, {"sandbox", ""}, {"private", ""}, {"work", ""}, {"matrix", ""}, {"attempt", ""}}
 	}
 	works := len(c.made.Shards) > 0
 	return append(c.needs(wf, works),
