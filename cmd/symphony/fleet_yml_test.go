@@ -14,7 +14,9 @@ import (
 	"github.com/rhysd/actionlint"
 	"gopkg.in/yaml.v3"
 
+	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
@@ -345,7 +347,7 @@ func TestEveryOutputThatTheFleetReadsIsWritten(t *testing.T) {
 	}
 	ofTick := (&tickCommand{app: &app{}}).outputs(report.Tick{}, workflow.Workflow{})
 	for step, outputs := range map[string][][2]string{
-		"plan":    (&planCommand{tickCommand: tickCommand{app: &app{}}}).outputs(report.Tick{}, workflow.Workflow{}),
+		"plan":    (&planCommand{tickCommand: tickCommand{app: &app{}}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).outputs(report.Tick{}, workflow.Workflow{}),
 		"collect": ofTick,
 	} {
 		for _, output := range outputs {
