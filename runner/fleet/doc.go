@@ -1,8 +1,22 @@
-// Package fleet holds what the processes of a fleet give each other, as files in an
-// exchange folder. A fleet is one tick in three parts: a plan claims issues for shards,
-// each shard works on its issues without the state, and a collector applies what the
-// shards leave. Package schedule decides what plan and collect do, package runner does
-// it. Here it is written, carried and read.
+// Package fleet writes and reads the files by which the processes of a fleet hand work to
+// each other. Package schedule decides what plan and collect do to the state, and package
+// runner does it. This package decides nothing: it stores, checks and bounds.
+//
+// # Words
+//
+//   - A fleet is one tick in three parts, which are processes on different machines: plan,
+//     the shards, and collect.
+//   - The plan claims issues for shards, in one save of the state. [Plan] is what it tells
+//     them.
+//   - A shard is a process that works on some of these issues, without the state. Its
+//     [schedule.Owner] holds its claims.
+//   - A slice is the part of the state that a shard gets: see [Slice].
+//   - A result is what a shard leaves: its slice as its sessions have changed it, and its
+//     part of the report. See [Result].
+//   - Collect settles the results: it replaces the claims, conversations and deliveries in
+//     the state by those of the results, in one save. See [schedule.State.Settle].
+//   - A reserve is the share of the token budgets that the plan sets aside for a shard. It
+//     is open until the result of the shard is settled. See [schedule.Reserve].
 //
 // # The exchange folder
 //
@@ -11,42 +25,41 @@
 //	results/result-<shard>/result.json                  SliceStore, ReadResults
 //	results/result-<shard>/threads/<thread>…            PackThreads
 //
-// In GitHub Actions the plan travels as an artifact, what is below results as one
-// artifact per shard, and the bundle in the cache. download-artifact makes a folder for
-// each of several artifacts; see [ArtifactName]. Any other engine may carry the same
-// folder.
+// In GitHub Actions the plan is carried by one artifact, each result by an artifact of its
+// own, and the bundle by the cache. If there are several artifacts, download-artifact makes
+// a folder for each of them: see [ArtifactName]. Another engine has to carry the same folder
+// from process to process.
 //
 // # The plan
 //
 // A plan gives each shard a [Slice]: a state of its own, with its claims, their
-// conversations and deliveries, and the owner of these claims. The owner is the fence:
-// what a shard leaves counts for claims of exactly this owner only. A slice is stored by
-// package store, as every state is: strictly checked, bounded, and without secrets.
+// conversations and deliveries, and the owner of these claims. The owner is the fence: a
+// result changes only claims that have exactly this owner. Package store encodes a slice
+// like every state: strictly checked, bounded, and without secrets.
 //
 // # Results
 //
 // A shard keeps its slice in a [SliceStore], which takes the place of the store of the
-// state: each save replaces the shard's [Result], so a killed shard leaves what it had
-// saved. At its end it adds what the report of the tick needs.
+// state: each save replaces the shard's [Result], so the result of a killed shard is its
+// last save. At its end a shard adds its part of the report.
 //
-// A result was written by a job in which an agent ran, so it is hostile input.
-// [ReadResults] looks for results in a few named places only, so it neither lists nor
-// walks a folder of a shard. It follows no link, waits for no pipe, and reads a
-// bounded number of bytes. It refuses a result that is not strictly of this form, that is
-// of another shard than its folder, or that speaks of an issue which the plan did not
-// give to the shard. Texts are for people and have their limits. Shell commands are shown
-// only if they are those that this program itself writes.
+// A job in which an agent ran wrote the result, so it is hostile input. [ReadResults] opens
+// a few named paths only, and lists no folder of a shard. It follows no link, waits for no
+// pipe, and reads a bounded number of bytes. It refuses a result that is not strictly in
+// this format, that belongs to another shard than its folder, or that names an issue which
+// the plan did not give to the shard. Texts have limits, because people read them. Shell
+// commands are shown only if this program would write the same ones.
 //
 // # Threads
 //
-// A shard resumes the thread of an issue that another one began. What that takes is one
-// file, the rollout of the thread: [SliceStore.PackThreads] packs the rollouts of a shard into its
-// result, [Bundle] collects those of the issues that go on, and [SliceStore.UnpackThreads] puts
-// them into the Codex homes of the next shard. A lost or refused thread costs its
-// context and nothing else: the next session begins a new one.
+// A shard can resume a thread that another shard began. For that it needs one file, the
+// rollout of the thread. [SliceStore.PackThreads] packs the rollouts of a shard beside its
+// result, [Bundle] keeps those of the issues that continue, and [SliceStore.UnpackThreads]
+// puts them into the Codex homes of the next shard. If a thread is lost or refused, the next
+// session on the issue begins a new one, without the context of the old one.
 //
-// A rollout holds prompts and all that the agent read, and many may read an artifact or a
-// cache. So it is sealed: encrypted with a key that is derived from the API key, which the
-// shards have and no agent, and bound to its issue. Nobody else can read or forge it. The
-// collector only carries it.
+// A rollout holds prompts and everything that the agent read, and many people can read an
+// artifact or a cache. So a rollout is sealed: encrypted with a key that is derived from the
+// API key, and bound to its issue. Only the shards have the API key, and agents do not, so
+// nobody else can read or forge a rollout. Collect copies it without opening it.
 package fleet

@@ -20,12 +20,13 @@ import (
 
 // The categories of this package's errors, for errors.Is.
 var (
-	// ErrUnreadable reports a file of the exchange folder that is missing, damaged or not
-	// ours.
+	// ErrUnreadable reports a file of the exchange folder that is missing, is damaged, or
+	// was not written by this program.
 	ErrUnreadable = errors.New("exchange_unreadable")
-	// ErrRefused reports a result that speaks of what its shard did not own.
+	// ErrRefused reports a result that its shard was not allowed to leave, such as one that
+	// names an issue of another shard.
 	ErrRefused = errors.New("result_refused")
-	// ErrWorked reports that a shard has worked in this folder already.
+	// ErrWorked reports that the exchange folder has a result of the shard already.
 	ErrWorked = errors.New("shard_worked")
 	// ErrInvalid reports a plan or a result that cannot be written.
 	ErrInvalid = errors.New("exchange_invalid")
@@ -39,28 +40,28 @@ const (
 	threadsFolder = "threads"
 )
 
-// Names returns the names of all that an exchange folder holds.
+// Names returns the names of the entries of an exchange folder.
 func Names() []string { return []string{planName, resultsFolder, threadsFolder} }
 
-// schema is the version of the files. Plan, work and collect of one tick are the same
-// program, so there is no other one to read.
+// schema is the version of the file formats. The three parts of a tick run the same version
+// of this program, so it reads no other schema.
 const schema = 1
 
-// The limits of files, in bytes. A state has at most 8 MiB, and the slices of a plan
-// repeat little of it.
+// The limits of files, in bytes. A state has at most 8 MiB, and the slices of a plan have
+// little in common.
 const (
 	maxPlan   = 64 << 20
 	maxResult = 8 << 20
 )
 
-// ArtifactName returns the name of the artifact that holds the result of a shard.
+// ArtifactName returns the name of the artifact that carries the result of a shard.
 func ArtifactName(owner schedule.Owner) string {
 	return fmt.Sprintf("symphony-result-%d-%d", owner.Attempt, owner.Shard)
 }
 
-// ArtifactFile returns the file of an artifact of an attempt that belongs into an exchange
-// folder, by the name of the artifact, and the size that it has at most. It is empty for
-// other artifacts.
+// ArtifactFile returns which file of an artifact to copy into an exchange folder, as a path
+// in the artifact, and its largest size in bytes. The file is empty if the name is not that
+// of a plan or a result of the attempt.
 func ArtifactFile(name string, attempt int) (file string, limit int64) {
 	if name == fmt.Sprintf("symphony-plan-%d", attempt) {
 		return planName, maxPlan
@@ -73,8 +74,8 @@ func ArtifactFile(name string, attempt int) (file string, limit int64) {
 	return path.Join(resultFolder(shard), resultName), maxResult
 }
 
-// ArtifactFolder returns the folder in an exchange folder in which the file of an artifact
-// belongs.
+// ArtifactFolder returns into which folder of an exchange folder the artifact of a plan or
+// a result is unpacked.
 func ArtifactFolder(name string) string {
 	if strings.HasPrefix(name, "symphony-plan-") {
 		return ""
@@ -85,8 +86,8 @@ func ArtifactFolder(name string) string {
 // resultFolder returns the name of the folder that holds the result of a shard.
 func resultFolder(shard int) string { return "result-" + strconv.Itoa(shard) }
 
-// openRoot opens a folder without following a link in the place of any of the names,
-// which lead to it from dir.
+// openRoot opens the folder to which the names lead from dir. A link in place of one of
+// them is an error.
 func openRoot(dir string, names ...string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	for _, name := range names {
@@ -114,7 +115,7 @@ func openFolder(root *os.Root, name string) (*os.Root, error) {
 }
 
 // openRegular opens a regular file of at most limit bytes. It follows no link and never
-// blocks. A root alone follows links to what is below it.
+// blocks. An [os.Root] by itself would follow links that stay below it.
 func openRegular(root *os.Root, name string, limit int64) (*os.File, error) {
 	named, err := root.Lstat(name)
 	if err != nil {
@@ -152,8 +153,8 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// writeFile replaces a file as a whole: a kill leaves the old content or the new one. It
-// writes through no link. Only one process writes a file.
+// writeFile replaces a file atomically: after a kill it has the old content or the new one.
+// It follows no link. Only one process may write a file.
 func writeFile(root *os.Root, name string, data []byte) error {
 	return replaceFile(root, name, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -161,10 +162,10 @@ func writeFile(root *os.Root, name string, data []byte) error {
 	})
 }
 
-// replaceFile replaces a file by what write writes, as a whole.
+// replaceFile replaces a file atomically with what write writes.
 func replaceFile(root *os.Root, name string, write func(io.Writer) error) error {
 	temp := path.Join(path.Dir(name), "."+path.Base(name)+".tmp")
-	if err := root.RemoveAll(temp); err != nil { // of a killed process
+	if err := root.RemoveAll(temp); err != nil { // left by a killed process
 		return err
 	}
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -184,7 +185,8 @@ func replaceFile(root *os.Root, name string, write func(io.Writer) error) error 
 	return err
 }
 
-// decode reads strict JSON into v: valid text of one value, without unknown fields.
+// decode decodes strict JSON into v: valid UTF-8, one value, no unknown fields, and the
+// schema of this program.
 func decode(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("it is not UTF-8 text")
@@ -203,7 +205,8 @@ func decode(data []byte, v any) error {
 	return dec.Decode(v)
 }
 
-// encode returns v as indented JSON that ends in a newline.
+// encode returns v as indented JSON with a newline at its end. It fails if that is longer
+// than limit bytes.
 func encode(v any, limit int) ([]byte, error) {
 	var data bytes.Buffer
 	enc := json.NewEncoder(&data)
@@ -216,7 +219,7 @@ func encode(v any, limit int) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// inExchange returns the path of a file for a message.
+// inExchange returns the path of a file in the exchange folder, for messages.
 func inExchange(exchange string, names ...string) string {
 	return filepath.Join(append([]string{exchange}, names...)...)
 }

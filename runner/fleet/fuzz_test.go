@@ -29,7 +29,7 @@ func FuzzResult(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := decodeResult(data, slice)
 		if err != nil {
-			if !errors.Is(err, ErrUnreadable) && !errors.Is(err, ErrRefused) && !errors.Is(err, errOther) {
+			if !errors.Is(err, ErrUnreadable) && !errors.Is(err, ErrRefused) && !errors.Is(err, errOtherPlan) {
 				t.Fatalf("an error without a category: %v", err)
 			}
 			return

@@ -13,16 +13,16 @@ import (
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
-// Plan holds what the shards of a fleet work on.
+// Plan represents the plan of a fleet: which shard works on which issues.
 type Plan struct {
-	Owner  schedule.Owner // of every shard, except for its Shard
+	Owner  schedule.Owner // that of every shard, but with Shard 0
 	Shards []Slice        // in the order of their numbers
 }
 
-// Slice holds what one shard works on.
+// Slice represents the part of the state that one shard works on, and the runner it needs.
 type Slice struct {
 	Number int             // from 1
-	RunsOn []string        // labels of the runner; nil for the usual one
+	RunsOn []string        // labels of the runner; nil for the default runner
 	State  *schedule.State // see [schedule.State.Slice]; Self is the owner of its claims
 }
 
@@ -49,7 +49,7 @@ const (
 	maxLabel  = 256
 )
 
-// planFile is plan.json.
+// planFile represents the content of plan.json.
 type planFile struct {
 	Schema int            `json:"schema"`
 	Owner  schedule.Owner `json:"owner"`
@@ -59,10 +59,11 @@ type planFile struct {
 type sliceFile struct {
 	Shard  int      `json:"shard"`
 	RunsOn []string `json:"runs_on,omitempty"`
-	State  string   `json:"state"` // of package store, whose checksum covers every byte
+	State  string   `json:"state"` // as package store encodes it, with a checksum over every byte
 }
 
-// WritePlan writes the plan into the exchange folder, which it makes.
+// WritePlan writes the plan into the exchange folder, and creates the folder if it is
+// missing. It fails with [ErrInvalid] for a plan that breaks a rule of [Plan] or is too large.
 func WritePlan(exchange string, p Plan) error {
 	data, err := encodePlan(p)
 	if err != nil {
@@ -135,11 +136,11 @@ func decodePlan(data []byte) (Plan, error) {
 	return p, p.validate()
 }
 
-// validate returns an error for a plan that no plan can be: each issue belongs to at most
-// one shard, and a shard to this fleet.
+// validate returns an error if the plan breaks a rule: each issue belongs to at most one
+// shard, shards are in order, and their claims belong to this fleet.
 func (p Plan) validate() error {
 	if err := store.CheckOwner(p.Owner); err != nil || p.Owner.Shard != 0 {
-		return errors.Join(errors.New("it names no fleet"), err)
+		return errors.Join(errors.New("its owner is not that of a fleet"), err)
 	}
 	if len(p.Shards) > schedule.MaxShards {
 		return fmt.Errorf("it has %d shards, and %d are allowed", len(p.Shards), schedule.MaxShards)
@@ -148,11 +149,11 @@ func (p Plan) validate() error {
 	for i, s := range p.Shards {
 		switch {
 		case s.Number < 1 || s.Number > schedule.MaxShards:
-			return fmt.Errorf("there is no shard %d", s.Number)
+			return fmt.Errorf("the number %d is not that of a shard: 1 to %d are allowed", s.Number, schedule.MaxShards)
 		case i > 0 && s.Number <= p.Shards[i-1].Number:
 			return fmt.Errorf("shard %d comes twice or out of order", s.Number)
 		case s.State.Self != p.ShardOwner(s.Number):
-			return fmt.Errorf("the claims of shard %d belong to somebody else", s.Number)
+			return fmt.Errorf("the claims of shard %d belong to another owner", s.Number)
 		case len(s.RunsOn) > maxLabels || slices.ContainsFunc(s.RunsOn, func(l string) bool { return !isPlain(l, maxLabel) || l == "" }):
 			return fmt.Errorf("a label of the runner of shard %d is empty, too long or not plain, or there are more than %d", s.Number, maxLabels)
 		}

@@ -35,18 +35,18 @@ func TestAPlanIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestAPlanThatCannotBeIsNotWritten(t *testing.T) {
+func TestAPlanThatBreaksARuleIsNotWritten(t *testing.T) {
 	t.Parallel()
 	for want, spoil := range map[string]func(p *Plan){
-		"it names no fleet":                         func(p *Plan) { p.Owner.Shard = 1 },
-		"a number of its owner is negative":         func(p *Plan) { p.Owner.PID = -1 },
-		"there is no shard 0":                       func(p *Plan) { p.Shards[0].Number = 0 },
-		"there is no shard 257":                     func(p *Plan) { p.Shards[1].Number = 257 },
-		"shard 1 comes twice or out of order":       func(p *Plan) { p.Shards[1] = p.Shards[0] },
-		"the claims of shard 2 belong to somebody":  func(p *Plan) { p.Shards[1].State.Self.Run = "1701" },
-		"a label of the runner of shard 2":          func(p *Plan) { p.Shards[1].RunsOn = []string{"gpu\n"} },
-		"the issue \"1a\" is given to the shards 1": func(p *Plan) { p.Shards[1].State.Claims = p.Shards[0].State.Claims },
-		"state_invalid":                             func(p *Plan) { p.Shards[1].State.Claims["\n"] = schedule.Claim{ID: "\n"} },
+		"its owner is not that of a fleet":              func(p *Plan) { p.Owner.Shard = 1 },
+		"a number of its owner is negative":             func(p *Plan) { p.Owner.PID = -1 },
+		"the number 0 is not that of a shard":           func(p *Plan) { p.Shards[0].Number = 0 },
+		"the number 257 is not that of a shard":         func(p *Plan) { p.Shards[1].Number = 257 },
+		"shard 1 comes twice or out of order":           func(p *Plan) { p.Shards[1] = p.Shards[0] },
+		"the claims of shard 2 belong to another owner": func(p *Plan) { p.Shards[1].State.Self.Run = "1701" },
+		"a label of the runner of shard 2":              func(p *Plan) { p.Shards[1].RunsOn = []string{"gpu\n"} },
+		"the issue \"1a\" is given to the shards 1":     func(p *Plan) { p.Shards[1].State.Claims = p.Shards[0].State.Claims },
+		"state_invalid": func(p *Plan) { p.Shards[1].State.Claims["\n"] = schedule.Claim{ID: "\n"} },
 	} {
 		p := samplePlan(2)
 		spoil(&p)
@@ -60,7 +60,7 @@ func TestAPlanThatCannotBeIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestAPlanThatIsNotStrictlyOneIsRefused(t *testing.T) {
+func TestAMalformedPlanIsRefused(t *testing.T) {
 	t.Parallel()
 	good, err := encodePlan(samplePlan(2))
 	if err != nil {
@@ -71,7 +71,7 @@ func TestAPlanThatIsNotStrictlyOneIsRefused(t *testing.T) {
 		{`"schema": 1`, `"schema": 1, "path": "/etc"`, `unknown field "path"`},
 		{`"limit": 18000`, `"limit": 18000, "extra": 1`, `unknown field "extra"`},
 		{`"shard": 1`, `"shard": 2`, "comes twice or out of order"},
-		{`"shard": 1`, `"shard": -1`, "there is no shard -1"},
+		{`"shard": 1`, `"shard": -1`, "the number -1 is not that of a shard"},
 		{`"self-hosted"`, `"self-\u001b[2Jhosted"`, "a label of the runner of shard 2"},
 		{`ABC-1a`, `ABC-1z`, "does not match its checksum"},
 		{`"run": "1700"`, "\"run\": \"\xff\"", "not UTF-8"},

@@ -14,37 +14,38 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Result holds what a shard leaves. Its texts and numbers are those of a job in which an
-// agent ran.
+// Result represents the result of a shard. A job in which an agent ran wrote it, so its
+// texts and numbers are not to be trusted, though they are within their limits.
 type Result struct {
-	Owner schedule.Owner  // the shard
-	Job   string          // id of its job at the provider; empty if it is not known
-	State *schedule.State // of its issues, with Tick and Faults; Self is Owner
-	// Tick holds what the report needs: Rows, Parked, Notices, Warnings, Errors, Stopped
-	// and Spent. Only Spent is set if the shard did not come to its end.
+	Owner schedule.Owner  // of the shard
+	Job   string          // id of its job in the workflow run; empty if it is not known
+	State *schedule.State // the shard's slice after its sessions, with Tick and Faults; Self is Owner
+	// Tick is the shard's part of the report: Rows, Parked, Notices, Warnings, Errors,
+	// Stopped and Spent. If the shard was killed, only Spent is set.
 	Tick report.Tick
 
-	folder string // that holds it
+	folder string // in which it was found
 	saved  int64  // how often the shard has written it
-	data   []byte // as it was read
+	data   []byte // content of result.json
 }
 
-// Refused tells of a result that does not count.
+// Refused represents a result that cannot be used.
 type Refused struct {
-	Path string // of the file, or of the folder that cannot be read
-	Err  error
+	Path string // of its folder
+	Err  error  // why; it is an [ErrUnreadable] or an [ErrRefused]
 }
 
-// resultFile is result.json.
+// resultFile represents the content of result.json.
 type resultFile struct {
 	Schema int            `json:"schema"`
 	Owner  schedule.Owner `json:"owner"`
 	Job    string         `json:"job,omitempty"`
-	State  string         `json:"state"` // of package store; its generation counts how often it was written
+	State  string         `json:"state"` // as package store encodes it; its generation counts how often the result was written
 	Tick   tickFile       `json:"tick,omitzero"`
 }
 
-// encodeResult returns the content of result.json. The state is given with its tick and its faults.
+// encodeResult returns the content of result.json. Spending and faults are those of
+// r.State.
 func encodeResult(r Result) ([]byte, error) {
 	state, err := store.Encode(r.State, r.saved)
 	if err != nil {
@@ -57,12 +58,12 @@ func encodeResult(r Result) ([]byte, error) {
 	return encode(resultFile{Schema: schema, Owner: r.Owner, Job: wholeOrEmpty(r.Job, maxName), State: string(state), Tick: tick}, maxResult)
 }
 
-// errOther reports a result of another plan than the one that is collected.
-var errOther = errors.New("it is of another run")
+// errOtherPlan reports a result of another plan than the one that is collected.
+var errOtherPlan = errors.New("it belongs to another plan")
 
 // decodeResult returns the result of the shard that works on the slice. It fails with
-// errOther for one of another plan, and with [ErrRefused] if the result speaks of what the
-// shard does not own.
+// errOtherPlan for a result of another plan, with [ErrRefused] if the result names an issue
+// that is not the shard's, and with [ErrUnreadable] if it is damaged.
 func decodeResult(data []byte, slice Slice) (Result, error) {
 	var file resultFile
 	if err := decode(data, &file); err != nil {
@@ -71,7 +72,7 @@ func decodeResult(data []byte, slice Slice) (Result, error) {
 	self := slice.State.Self
 	if file.Owner != self {
 		if file.Owner.Shard = self.Shard; file.Owner != self {
-			return Result{}, errOther
+			return Result{}, errOtherPlan
 		}
 		return Result{}, fmt.Errorf("%w: it is not that of shard %d", ErrRefused, self.Shard)
 	}
@@ -82,8 +83,8 @@ func decodeResult(data []byte, slice Slice) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	if id, is := stranger(state, slice.State); is {
-		return Result{}, fmt.Errorf("%w: it speaks of issue %q, which is not the shard's", ErrRefused, id)
+	if id, found := foreignIssue(state, slice.State); found {
+		return Result{}, fmt.Errorf("%w: it names issue %q, which is not the shard's", ErrRefused, id)
 	}
 	r := Result{Owner: self, Job: file.Job, State: state, saved: saved, data: data}
 	r.State.Self = self
@@ -93,11 +94,12 @@ func decodeResult(data []byte, slice Slice) (Result, error) {
 	return r, err
 }
 
-// stranger returns an issue of a result that the plan did not give to the shard.
-func stranger(result, slice *schedule.State) (id tracker.ID, is bool) {
+// foreignIssue returns an issue of a result that the plan did not give to the shard, and
+// reports whether there is one.
+func foreignIssue(result, slice *schedule.State) (id tracker.ID, found bool) {
 	for _, ids := range []iter.Seq[tracker.ID]{maps.Keys(result.Claims), maps.Keys(result.Deliveries), maps.Keys(result.Conversations)} {
 		for id := range ids {
-			if _, its := slice.Claims[id]; !its {
+			if _, owned := slice.Claims[id]; !owned {
 				return id, true
 			}
 		}
@@ -105,12 +107,12 @@ func stranger(result, slice *schedule.State) (id tracker.ID, is bool) {
 	return "", false
 }
 
-// ReadResults reads the results that the shards of the plan have left in the exchange
-// folder, in the order of the shards. A shard without a result is left out: the caller
-// compares with the plan. Results of other runs and attempts are skipped. Of one shard's
-// results the one that was written last counts.
+// ReadResults returns the results that the shards of the plan have left in the exchange
+// folder, in the order of the shards, and those that cannot be used. It skips shards without
+// a result, and results of other plans. If a shard has several results, it returns the one
+// that was written last.
 //
-// A result is looked for where its shard belongs, and is refused if it is of another one:
+// It reads these two paths for each shard, and refuses a result of another shard in them:
 //
 //	results/result-<shard>/result.json
 //	results/symphony-result-<attempt>-<shard>/result-<shard>/result.json
@@ -123,7 +125,7 @@ func ReadResults(exchange string, p Plan) ([]Result, []Refused) {
 		for _, names := range [][]string{{resultsFolder, inner}, {resultsFolder, ArtifactName(slice.State.Self), inner}} {
 			r, err := readResult(exchange, names, slice)
 			switch {
-			case errors.Is(err, fs.ErrNotExist), errors.Is(err, errOther):
+			case errors.Is(err, fs.ErrNotExist), errors.Is(err, errOtherPlan):
 			case err != nil:
 				refused = append(refused, Refused{inExchange(exchange, names...), err})
 			default:
@@ -141,7 +143,8 @@ func ReadResults(exchange string, p Plan) ([]Result, []Refused) {
 	return results, refused
 }
 
-// latest returns the result that was written last, nil if there is none. Copies are one.
+// latest returns the result that was written last; nil if there is none. It fails with
+// [ErrRefused] if two different ones were written equally often.
 func latest(all []Result) (*Result, error) {
 	var last *Result
 	for i := range all {
@@ -150,12 +153,14 @@ func latest(all []Result) (*Result, error) {
 		case last == nil || r.saved > last.saved:
 			last = r
 		case r.saved == last.saved && !bytes.Equal(r.data, last.data):
-			return nil, fmt.Errorf("%w: there is another one of the same shard that was written as often", ErrRefused)
+			return nil, fmt.Errorf("%w: the shard has left two different results, each written %d times", ErrRefused, r.saved)
 		}
 	}
 	return last, nil
 }
 
+// readResult reads the result of a slice from the folder to which the names lead. It fails
+// with [fs.ErrNotExist] if there is no result, and otherwise as decodeResult does.
 func readResult(exchange string, names []string, slice Slice) (Result, error) {
 	root, err := openRoot(exchange, names...)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -65,7 +65,7 @@ func seal(t testing.TB, slice Slice, spoil func(*Result)) []byte {
 	return data
 }
 
-func TestAResultOfWhatTheShardDidNotOwnIsRefused(t *testing.T) {
+func TestAResultAboutIssuesOfAnotherShardIsRefused(t *testing.T) {
 	t.Parallel()
 	p := samplePlan(3)
 	for name, test := range map[string]struct {
@@ -77,9 +77,9 @@ func TestAResultOfWhatTheShardDidNotOwnIsRefused(t *testing.T) {
 		"of another plan":    {func(r *Result) { r.Owner.Started++ }, ""},
 		"of another shard":   {func(r *Result) { r.Owner.Shard = 1 }, "it is not that of shard 2"},
 		"with another's claim": {func(r *Result) { r.State.Claims["1a"] = p.Shards[0].State.Claims["1a"] },
-			`speaks of issue "1a", which is not the shard's`},
-		"with another's delivery":     {func(r *Result) { r.State.Deliver("1a", schedule.Delivery{Number: 1}) }, `speaks of issue "1a"`},
-		"with another's conversation": {func(r *Result) { r.State.Conversations = map[tracker.ID]schedule.Conversation{"3b": {Rounds: 1}} }, `speaks of issue "3b"`},
+			`names issue "1a", which is not the shard's`},
+		"with another's delivery":     {func(r *Result) { r.State.Deliver("1a", schedule.Delivery{Number: 1}) }, `names issue "1a"`},
+		"with another's conversation": {func(r *Result) { r.State.Conversations = map[tracker.ID]schedule.Conversation{"3b": {Rounds: 1}} }, `names issue "3b"`},
 		"with another's row":          {func(r *Result) { r.Tick.Rows = []report.Row{{ID: "1a"}} }, `a row of issue "1a"`},
 		"with a row twice":            {func(r *Result) { r.Tick.Rows = []report.Row{{ID: "2a"}, {ID: "2a"}} }, `a row of issue "2a", which is not the shard's or comes twice`},
 		"that parks another's issue":  {func(r *Result) { r.Tick.Parked = []tracker.ID{"1a"} }, `parked issue "1a"`},
@@ -100,7 +100,7 @@ func TestAResultOfWhatTheShardDidNotOwnIsRefused(t *testing.T) {
 	}
 }
 
-func TestAResultThatIsNotStrictlyOneIsRefused(t *testing.T) {
+func TestAMalformedResultIsRefused(t *testing.T) {
 	t.Parallel()
 	p := samplePlan(1)
 	full := string(seal(t, p.Shards[0], func(r *Result) {
@@ -116,10 +116,10 @@ func TestAResultThatIsNotStrictlyOneIsRefused(t *testing.T) {
 		{`"job": "9001"`, `"job": "90\u001b[2J"`, "the id of its job"},
 		{`ABC-1a`, `ABC-1z`, "does not match its checksum"},
 		{`"id": "1a"`, `"id": "1a", "command": "sh"`, `unknown field "command"`},
-		{`"class": "done"`, `"class": "done; rm"`, "one of its words is not a word"},
-		{`"status": "Succeeded"`, `"status": "\u202e"`, "one of its words is not a word"},
-		{`"phase": "waiting"`, `"phase": "<b>"`, "one of its words is not a word"},
-		{`"reason": "not_due"`, `"reason": "a b"`, "one of its words is not a word"},
+		{`"class": "done"`, `"class": "done; rm"`, "its class, status, phase or reason is not a plain word"},
+		{`"status": "Succeeded"`, `"status": "\u202e"`, "its class, status, phase or reason is not a plain word"},
+		{`"phase": "waiting"`, `"phase": "<b>"`, "its class, status, phase or reason is not a plain word"},
+		{`"reason": "not_due"`, `"reason": "a b"`, "its class, status, phase or reason is not a plain word"},
 		{`"turns": 3`, `"turns": -3`, "a number is out of range"},
 		{`"turns": 3`, `"turns": 2147483648`, "a number is out of range"},
 		{`"took_ns": 1500000000`, `"took_ns": 9223372036854775807`, "a number is out of range"},
@@ -151,7 +151,7 @@ func TestAResultThatIsNotStrictlyOneIsRefused(t *testing.T) {
 }
 
 // An agent that escapes from its sandbox can put anything into the folder of its shard.
-func TestAFolderOfAShardHarmsNoOther(t *testing.T) {
+func TestAHostileFolderOfAShardDoesNotHarmOtherShards(t *testing.T) {
 	t.Parallel()
 	p := samplePlan(2)
 	for name, raid := range map[string]func(t *testing.T, exchange, shard string) error{
@@ -300,9 +300,9 @@ var stays = map[string]string{
 	"Row.Log.Command": "the log is where the shard ran",
 }
 
-// TestWhatAReportNeedsTravels sets every field of a tick and of its rows. A new field
+// TestWhatAReportNeedsIsInTheResult sets every field of a tick and of its rows. A new field
 // fails until it travels or is listed in stays.
-func TestWhatAReportNeedsTravels(t *testing.T) {
+func TestWhatAReportNeedsIsInTheResult(t *testing.T) {
 	t.Parallel()
 	var tick report.Tick
 	fill(t, reflect.ValueOf(&tick).Elem(), "Tick")
@@ -403,7 +403,7 @@ func differences(want, got reflect.Value, name string, lost map[string]bool) {
 	}
 }
 
-func TestTextsOfAResultAreBroughtWithinTheirLimits(t *testing.T) {
+func TestTextsOfAResultAreCutToTheirLimits(t *testing.T) {
 	t.Parallel()
 	exchange, p := t.TempDir(), samplePlan(1)
 	s := mustOpenSlice(t, exchange, p, 1)

@@ -14,9 +14,10 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 )
 
-// sealing returns what seals threads with a key that is derived from a secret of the
-// shards. The secret is long and random, so it cannot be guessed from what is sealed.
-func sealing(secret string) (cipher.AEAD, error) {
+// threadCipher returns the cipher that seals threads, with a key that is derived from a
+// secret of the shards. The secret has to be long and random: otherwise somebody could guess
+// it and test the guess on a sealed thread.
+func threadCipher(secret string) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "symphony thread 1", 32)
 	if err != nil {
 		return nil, err
@@ -28,12 +29,14 @@ func sealing(secret string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// context returns what a sealed thread is bound to: it opens for its issue only.
-func (t thread) context() []byte { return fmt.Appendf(nil, "%s %s", t.name, t.issue) }
+// binding returns the additional data that a sealed thread is authenticated with: the
+// thread can be opened for its own issue only.
+func (t thread) binding() []byte { return fmt.Appendf(nil, "%s %s", t.name, t.issue) }
 
-// pack returns a rollout, packed and sealed, in at most limit bytes.
+// pack returns the rollout of the thread compressed and sealed. It fails if that takes more
+// than limit bytes.
 func (t thread) pack(rollout io.Reader, secret string, limit int) ([]byte, error) {
-	seal, err := sealing(secret)
+	seal, err := threadCipher(secret)
 	if err != nil {
 		return nil, err
 	}
@@ -43,24 +46,24 @@ func (t thread) pack(rollout io.Reader, secret string, limit int) ([]byte, error
 	if err = errors.Join(err, packer.Close()); err != nil {
 		return nil, err
 	}
-	return seal.Seal(nil, nil, packed.Bytes(), t.context()), nil
+	return seal.Seal(nil, nil, packed.Bytes(), t.binding()), nil
 }
 
-// unpack returns a reader of the rollout in a packed and sealed thread. How much it
-// reads is not bounded.
+// unpack opens a packed thread and returns a reader of its rollout. The caller has to bound
+// how much it reads.
 func (t thread) unpack(data []byte, secret string) (io.Reader, error) {
-	seal, err := sealing(secret)
+	seal, err := threadCipher(secret)
 	if err != nil {
 		return nil, err
 	}
-	packed, err := seal.Open(nil, nil, data, t.context())
+	packed, err := seal.Open(nil, nil, data, t.binding())
 	if err != nil {
 		return nil, errors.New("it was not sealed for this issue with the key of this account")
 	}
 	return gzip.NewReader(bytes.NewReader(packed))
 }
 
-// boundedBuffer is a buffer that fails with what exceeds its limit.
+// boundedBuffer is a buffer that refuses a write which would exceed its limit in bytes.
 type boundedBuffer struct {
 	bytes.Buffer
 	limit int
@@ -68,7 +71,7 @@ type boundedBuffer struct {
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.limit {
-		return 0, fmt.Errorf("packed it is larger than %d bytes", b.limit)
+		return 0, fmt.Errorf("it is larger than %d bytes when packed", b.limit)
 	}
 	return b.Buffer.Write(p)
 }

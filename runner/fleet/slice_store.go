@@ -15,28 +15,31 @@ import (
 	"github.com/symphony-runner/symphony/runner/store"
 )
 
-// SliceStore keeps the state of a shard: its slice at first, and its result from then on.
-// One goroutine uses it.
+// SliceStore is the store of a shard. It loads the slice of the plan, and saves into the
+// shard's result. Only one goroutine may use it.
 type SliceStore struct {
 	exchange string
-	root     *os.Root // the folder of the result
-	path     string   // of the result, for messages
-	result   Result   // as it was written last
+	root     *os.Root // folder of the result
+	path     string   // of result.json, for messages
+	result   Result   // as last written
 }
 
-// OpenSlice opens the slice of a shard and writes its first result, which says that
-// nothing has started. It fails with [ErrWorked] if the folder has a result of this shard:
-// a shard works once, so that no issue is worked on twice. A result of another plan is
-// removed. The job is the id of the shard's job, empty if it is not known.
+// OpenSlice opens the slice of a shard and writes its first result, which says that no
+// session has started. It removes a result of another plan. job is the id of the shard's
+// job; empty if it is not known.
+//
+// It fails with [ErrWorked] if the folder has a result of this shard: a shard runs once, so
+// that no issue gets two sessions. It fails with [ErrUnreadable] if the plan has no such
+// shard.
 func OpenSlice(exchange string, p Plan, shard int, job string) (*SliceStore, error) {
 	slice, ok := p.Slice(shard)
 	if !ok {
-		return nil, fmt.Errorf("open shard %d: %w: the plan has none: start the shards that it lists", shard, ErrUnreadable)
+		return nil, fmt.Errorf("open shard %d: %w: the plan has no such shard: start the shards that it lists", shard, ErrUnreadable)
 	}
 	names := []string{resultsFolder, resultFolder(shard)}
 	s := &SliceStore{exchange: exchange, path: inExchange(exchange, append(names, resultName)...)}
-	if _, err := readResult(exchange, names, slice); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errOther) {
-		return nil, fmt.Errorf("open shard %d: %w: it has left %s: collect that, and plan again", shard, ErrWorked, s.path)
+	if _, err := readResult(exchange, names, slice); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errOtherPlan) {
+		return nil, fmt.Errorf("open shard %d: %w: its result is in %s: run symphony collect, and plan again", shard, ErrWorked, s.path)
 	}
 	s.result = Result{Owner: slice.State.Self, Job: job, State: clone(slice.State)}
 	if err := s.begin(exchange, names); err != nil {
@@ -45,7 +48,7 @@ func OpenSlice(exchange string, p Plan, shard int, job string) (*SliceStore, err
 	return s, nil
 }
 
-// begin makes the folder of the result, which is empty then, and writes the first result.
+// begin replaces the folder of the result with an empty one, and writes the first result.
 func (s *SliceStore) begin(exchange string, names []string) error {
 	folder := filepath.Join(append([]string{exchange}, names...)...)
 	err := os.RemoveAll(folder)
@@ -61,10 +64,10 @@ func (s *SliceStore) begin(exchange string, names []string) error {
 	return s.write(s.result)
 }
 
-// Close releases the folder.
+// Close closes the folder of the result.
 func (s *SliceStore) Close() error { return s.root.Close() }
 
-// Load returns the state as it was saved last.
+// Load returns the state that was saved last: the slice if none was saved yet.
 func (s *SliceStore) Load(ctx context.Context) (*schedule.State, store.Revision, error) {
 	if ctx.Err() != nil {
 		return nil, "", fmt.Errorf("load the state of shard %d: %w", s.result.Owner.Shard, context.Cause(ctx))
@@ -72,8 +75,8 @@ func (s *SliceStore) Load(ctx context.Context) (*schedule.State, store.Revision,
 	return clone(s.result.State), s.revision(), nil
 }
 
-// Save replaces the result. It fails with [store.ErrConflict] if the state was saved since
-// the revision.
+// Save replaces the state of the result. It fails with [store.ErrConflict] if the state was
+// saved after the revision.
 func (s *SliceStore) Save(ctx context.Context, state *schedule.State, rev store.Revision) (store.Revision, error) {
 	err := context.Cause(ctx)
 	if err == nil && rev != s.revision() {
@@ -91,8 +94,8 @@ func (s *SliceStore) Save(ctx context.Context, state *schedule.State, rev store.
 	return s.revision(), nil
 }
 
-// Report adds what the report of the tick needs to the result, at the end of the shard.
-// Its texts hold no secrets any more.
+// Report adds the shard's part of the report to the result. The caller has masked the
+// secrets in its texts, and calls Report at the end of the shard.
 func (s *SliceStore) Report(t report.Tick) error {
 	next := s.result
 	next.Tick = t
@@ -103,7 +106,7 @@ func (s *SliceStore) Report(t report.Tick) error {
 	return nil
 }
 
-// clone returns a copy of a state with faults of its own: the loop changes them in place.
+// clone returns a copy of a state and of its faults, which the loop changes in place.
 func clone(state *schedule.State) *schedule.State {
 	c := state.Clone()
 	c.Faults = slices.Clone(c.Faults)
@@ -114,7 +117,7 @@ func (s *SliceStore) revision() store.Revision {
 	return store.Revision(strconv.FormatInt(s.result.saved, 10))
 }
 
-// write replaces the file by that of the result.
+// write replaces result.json, and remembers r as the result that was written last.
 func (s *SliceStore) write(r Result) error {
 	data, err := encodeResult(r)
 	if err != nil {

@@ -15,20 +15,21 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// The limits of packed threads, in bytes. A thread packs to about a twentieth.
+// The limits of packed threads, in bytes. Packing shrinks a rollout to about a twentieth.
 const (
 	maxThread = 16 << 20
 	maxBundle = 200 << 20
-	// maxBundleFiles bounds the entries of a bundle that are looked at.
+	// maxBundleFiles bounds how many entries of a bundle are read.
 	maxBundleFiles = 20_000
 )
 
-// thread is a thread that the next session on an issue resumes.
+// thread represents a thread that the next session on an issue resumes.
 type thread struct {
 	issue      tracker.ID
 	identifier string // of the issue
-	name       string
-	// How much was done on it: two states that agree know the same end of the thread.
+	name       string // its id in Codex
+	// The sessions and tokens of the issue so far. Two states with the same numbers know
+	// the same end of the thread.
 	sessions int
 	tokens   int64
 }
@@ -36,12 +37,12 @@ type thread struct {
 // fileName returns the name of the packed thread.
 func (t thread) fileName() string { return t.name + threadSuffix }
 
-// threadSuffix ends the name of a thread that is packed and sealed.
+// threadSuffix ends the file name of a packed thread.
 const threadSuffix = ".jsonl.gz.sealed"
 
-// threadsOf returns the threads that the sessions on the issues of a state resume, in the
-// order of the issues. A thread that two issues name belongs to neither: one of them was
-// forged.
+// threadsOf returns the threads that the next sessions on the issues of a state resume, in
+// the order of the issues. It leaves out a thread that two issues name, because one of the
+// two names is forged.
 func threadsOf(s *schedule.State) []thread {
 	named := map[string]thread{}
 	twice := map[string]bool{}
@@ -72,9 +73,10 @@ func threadsOf(s *schedule.State) []thread {
 	return all
 }
 
-// PackThreads packs the threads that the state of the shard names into its result, and
-// seals them with a key that is made of the account's. It packs those it can and reports
-// the others; one that is not there is no error. Without a key there are none.
+// PackThreads packs the threads of the shard's issues into the folder of its result, and
+// seals them with the key of the account. sessionDir holds the Codex homes. A thread without
+// a rollout is skipped. The error reports the threads that could not be packed; the others
+// are packed. With an empty key PackThreads does nothing.
 func (s *SliceStore) PackThreads(sessionDir, key string) error {
 	if key == "" {
 		return nil
@@ -106,7 +108,7 @@ func (s *SliceStore) packThread(sessionDir, key string, t thread) error {
 	return writeFile(threads, t.fileName(), data)
 }
 
-// makeThreads opens the folder of the threads in a folder, and makes it.
+// makeThreads opens the folder of threads in a folder, and creates it if it is missing.
 func makeThreads(folder *os.Root) (*os.Root, error) {
 	if err := folder.Mkdir(threadsFolder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -114,9 +116,10 @@ func makeThreads(folder *os.Root) (*os.Root, error) {
 	return openFolder(folder, threadsFolder)
 }
 
-// UnpackThreads puts the threads that the state of the shard names from the bundle into
-// the Codex homes of their issues, if they were sealed with this key. It unpacks those it
-// can and reports the others; one that is not in the bundle is no error.
+// UnpackThreads unpacks the threads of the shard's issues from the bundle into the Codex
+// homes of the issues, below sessionDir. A thread that is not in the bundle is skipped. The
+// error reports the threads that could not be unpacked, such as those that were sealed with
+// another key; the others are unpacked. With an empty key UnpackThreads does nothing.
 func (s *SliceStore) UnpackThreads(sessionDir, key string) error {
 	if key == "" {
 		return nil
@@ -150,11 +153,11 @@ func unpackThread(bundle *os.Root, sessionDir, key string, t thread) error {
 	return attempt.PlaceRollout(sessionDir, t.identifier, t.name, rollout)
 }
 
-// Bundle makes the bundle in the exchange folder hold the threads that the issues of the
-// state resume: from the result of the shard that worked on the issue, or as they were.
-// It drops the others and, if the bundle is too large, the oldest. The state is that after
-// the results were settled; a result that came too late has nothing in common with it. Bundle
-// does what it can and reports the rest.
+// Bundle updates the bundle of threads in the exchange folder. It copies the threads from
+// the results, and removes those that no issue of the state resumes. If the bundle is still
+// too large, it removes the oldest threads too. The state is the one in which the results
+// were settled: a thread of a result that came too late does not agree with it, and is not
+// copied. The error reports the threads that were not copied or removed; the others were.
 func Bundle(exchange string, results []Result, s *schedule.State) error {
 	root, err := openRoot(exchange)
 	if err != nil {
@@ -196,7 +199,7 @@ func addThreads(bundle *os.Root, r Result, wanted map[string]thread) error {
 	for _, t := range threadsOf(r.State) {
 		want := wanted[t.fileName()]
 		if t.identifier = want.identifier; t != want {
-			continue // of another issue, or of a session that does not count
+			continue // of another issue, or of a session whose result was not settled
 		}
 		if err := copyThread(bundle, from, t.fileName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
@@ -217,8 +220,8 @@ func copyThread(to, from *os.Root, name string) error {
 	})
 }
 
-// pruneBundle removes what is not wanted from the bundle, and the oldest threads until it
-// has its size.
+// pruneBundle removes what is not wanted from the bundle, and then the oldest threads until
+// the others fit into maxBundle.
 func pruneBundle(bundle *os.Root, wanted map[string]thread) error {
 	dir, err := bundle.Open(".")
 	if err != nil {
@@ -251,7 +254,7 @@ func pruneBundle(bundle *os.Root, wanted map[string]thread) error {
 	return errors.Join(errs...)
 }
 
-// ignoreEOF returns no error for the end of a folder.
+// ignoreEOF returns err, or nil if it is [io.EOF].
 func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil

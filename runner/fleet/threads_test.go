@@ -178,7 +178,7 @@ func TestTheBundleHoldsTheThreadsThatAreStillNeeded(t *testing.T) {
 	}
 }
 
-func TestTheOldestThreadsLeaveABundleThatIsTooLarge(t *testing.T) {
+func TestTheOldestThreadsAreRemovedFromABundleThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	exchange, p := t.TempDir(), samplePlan(10)
 	state := schedule.New(schedule.Owner{})
@@ -239,7 +239,7 @@ func TestAThreadThatTwoIssuesNameBelongsToNeither(t *testing.T) {
 	}
 }
 
-func TestAStrangeThreadCostsItsContextOnly(t *testing.T) {
+func TestAThreadThatCannotBeOpenedIsReportedAndSkipped(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "outside")
 	writeText(t, outside, packed(t, "1a", "outside"))
@@ -287,20 +287,20 @@ func bomb(path string) error {
 	_, err := w.Write(make([]byte, 1<<20))
 	err = errors.Join(err, w.Close())
 	b = *bytes.NewBuffer(bytes.Repeat(b.Bytes(), attempt.MaxRollout>>20+1)) // packs in a row are one
-	seal, err2 := sealing(apiKey)
+	seal, err2 := threadCipher(apiKey)
 	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
-	return os.WriteFile(path, seal.Seal(nil, nil, b.Bytes(), thread{issue: "1a", name: threadOf("1a")}.context()), 0o600)
+	return os.WriteFile(path, seal.Seal(nil, nil, b.Bytes(), thread{issue: "1a", name: threadOf("1a")}.binding()), 0o600)
 }
 
-func TestNamesOfThreadsLeadNowhere(t *testing.T) {
+func TestAThreadWithAnInvalidNameIsSkipped(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"../../x", "..", ".", "a/b", "-x", "a\x00b", "é", "", strings.Repeat("a", 129)} {
 		s := schedule.New(schedule.Owner{})
 		s.Claims["1"] = schedule.Claim{ID: "1", Identifier: "ABC-1", Thread: name}
 		if got := threadsOf(s); len(got) != 0 {
-			t.Errorf("%q travels", name)
+			t.Errorf("%q is packed", name)
 		}
 	}
 }

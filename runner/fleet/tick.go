@@ -16,8 +16,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
-// The limits of a tick. A text is cut, and counted in bytes; an address and the name of a
-// file are kept whole or not at all.
+// The limits of a shard's part of the report: of texts in characters, of addresses, file
+// names and reasons in bytes. A longer text is cut. A longer address or file name is left
+// out, because a part of it would name something else.
 const (
 	maxRows    = 256
 	maxNotes   = 100  // of one kind
@@ -26,7 +27,7 @@ const (
 	maxTitle   = 1000
 	maxAddress = 2000
 	maxWhy     = 4000
-	maxReasons = 16 << 10 // of work that was refused, a list in Markdown
+	maxReasons = 16 << 10 // of why work was refused: a list in Markdown
 
 	maxRowWarnings  = 20
 	maxKeptCommands = 8
@@ -34,10 +35,10 @@ const (
 	maxCount = 1<<31 - 1
 )
 
-// tickFile is the part of a tick that travels from a shard: what the collector cannot
-// find out from its own state. To add a field, add it in newTick and in restore; a test
-// fails for each field of [report.Tick] and [report.Row] that neither travels nor is
-// listed there.
+// tickFile represents a shard's part of the report: what collect cannot find out from its
+// own state. To add a field, add it in newTick and in restore. A test fails for each field
+// of [report.Tick] and [report.Row] that is neither in a tickFile nor in the test's list of
+// exceptions.
 type tickFile struct {
 	Rows     []rowFile    `json:"rows,omitempty"`
 	Parked   []tracker.ID `json:"parked,omitempty"`
@@ -114,8 +115,8 @@ type faultFile struct {
 	Excused bool       `json:"excused,omitempty"`
 }
 
-// newTick returns the part of a tick that travels, within its limits. What the tick has
-// spent and its faults are those of the state.
+// newTick returns the part of a tick that a result holds, within its limits. Spending and
+// faults are those of the state.
 func newTick(t report.Tick, s *schedule.State) (tickFile, error) {
 	f := tickFile{
 		Parked: t.Parked, Stopped: oneLine(t.Stopped, maxWhy),
@@ -156,8 +157,8 @@ func newRow(r report.Row) rowFile {
 	}
 }
 
-// clamped returns the row with its texts within their limits. A command for a shell is
-// kept only if it is one of this program.
+// clamped returns the row with its texts and numbers within their limits. It drops shell
+// commands that this program would not write.
 func (r rowFile) clamped() rowFile {
 	r.Identifier, r.State = oneLine(r.Identifier, maxName), oneLine(r.State, maxName)
 	r.Title, r.Why = oneLine(r.Title, maxTitle), oneLine(r.Why, maxWhy)
@@ -171,13 +172,13 @@ func (r rowFile) clamped() rowFile {
 		r.Kept.Commands = nil
 	}
 	r.Log.File, r.Log.Artifact = wholeOrEmpty(r.Log.File, maxAddress), wholeOrEmpty(r.Log.Artifact, maxName)
-	r.Attempt, r.Sessions, r.Turns = count(r.Attempt), count(r.Sessions), count(r.Turns)
-	r.Usage, r.Took = usage(r.Usage), took(r.Took)
+	r.Attempt, r.Sessions, r.Turns = clampCount(r.Attempt), clampCount(r.Sessions), clampCount(r.Turns)
+	r.Usage, r.Took = clampUsage(r.Usage), clampTime(r.Took)
 	return r
 }
 
-// restore sets in s and returns what a tick of a shard holds. The issues of the shard are
-// those of the slice that the plan gave it. Nothing in a file is trusted.
+// restore returns the tick that f holds, and sets the spending and the faults of s. The
+// slice says which issues are the shard's. It fails with [ErrRefused] if f names another one.
 func (f tickFile) restore(slice, s *schedule.State) (report.Tick, error) {
 	if err := f.validate(slice); err != nil {
 		return report.Tick{}, fmt.Errorf("its report: %w", err)
@@ -218,10 +219,10 @@ func (r rowFile) toReport() report.Row {
 	}
 }
 
-// validate returns an error for a tick that newTick cannot have returned for a shard that
-// works on the issues of the slice.
+// validate returns an error if newTick cannot have returned f for a shard that works on the
+// issues of the slice.
 func (f tickFile) validate(slice *schedule.State) error {
-	owns := func(id tracker.ID) bool { _, its := slice.Claims[id]; return its }
+	owns := func(id tracker.ID) bool { _, owned := slice.Claims[id]; return owned }
 	if len(f.Rows) > maxRows || len(f.Parked) > maxRows || len(f.Faults) > maxRows {
 		return fmt.Errorf("it has more than %d rows", maxRows)
 	}
@@ -264,7 +265,7 @@ func (f tickFile) validate(slice *schedule.State) error {
 func (r rowFile) validate() error {
 	switch {
 	case !isWord(string(r.Class)) || !isWord(string(r.Status)) || !isWord(string(r.Next.Phase)) || !isWord(string(r.Next.Reason)):
-		return errors.New("one of its words is not a word")
+		return errors.New("its class, status, phase or reason is not a plain word")
 	case !r.Next.Due.IsZero() && r.Next.Due.Location() != time.UTC:
 		return errors.New("a time is not in UTC")
 	case !reflect.DeepEqual(r.clamped(), r):
@@ -275,19 +276,19 @@ func (r rowFile) validate() error {
 
 // clamped returns the spending with its numbers within their limits.
 func (s spentFile) clamped() spentFile {
-	s.Sessions, s.Usage, s.Time = count(s.Sessions), usage(s.Usage), took(s.Time)
+	s.Sessions, s.Usage, s.Time = clampCount(s.Sessions), clampUsage(s.Usage), clampTime(s.Time)
 	return s
 }
 
-func count(n int) int { return min(max(n, 0), maxCount) }
+func clampCount(n int) int { return min(max(n, 0), maxCount) }
 
-func usage(u schedule.Usage) schedule.Usage {
+func clampUsage(u schedule.Usage) schedule.Usage {
 	return schedule.Usage{Input: min(max(u.Input, 0), schedule.MaxTokens), Output: min(max(u.Output, 0), schedule.MaxTokens)}
 }
 
-// took returns the time of all sessions of a shard within its limits. It is negative when
-// the clock was set back.
-func took(d time.Duration) time.Duration {
+// clampTime returns the time of all sessions of a shard within its limits. The time is
+// negative if the clock was set back.
+func clampTime(d time.Duration) time.Duration {
 	return min(max(d, 0), schedule.MaxSlots*schedule.MaxShardTime)
 }
 
@@ -311,7 +312,7 @@ func wholeOrEmpty(s string, n int) string {
 	return s
 }
 
-// isWord reports whether s is a word of this program, or empty.
+// isWord reports whether s can be the name of a class, status, phase or reason, or is empty.
 func isWord(s string) bool {
 	return len(s) <= maxName && strings.Trim(s, "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
