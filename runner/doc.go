@@ -63,6 +63,22 @@
 // while it is busy are merged, so neither waits for the other. While sessions run, two
 // rounds begin at least 10 ms apart: one save serves the sessions that end meanwhile.
 //
+// # A tick on many machines
+//
+// A tick has three parts: a plan that is saved, sessions, and their ends, which are applied
+// and saved. "symphony --once" performs them in one process; a fleet performs them in
+// three, through the same loop:
+//
+//   - Runner.Assign (symphony plan) performs rounds as above, but its decisions name
+//     shards as the owners of what starts, and perform starts no session.
+//   - Runner.Run (symphony work) performs them over a slice of the state, its Store, in
+//     which the claims of one shard are all there is. It lists no candidates, adopts
+//     nothing, cleans up nothing, and starts each of its claims once.
+//   - Runner.Collect (symphony collect) applies the slices that came back, adopts the
+//     claims of shards that left none, saves once and reports on all of them.
+//
+// A claim of a shard is a running claim of another owner to every other run.
+//
 // What the runner never does: decide (that is schedule), format (report), touch
 // a workspace or a process (workspace), or know which tracker it reads.
 package runner
