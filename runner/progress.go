@@ -75,6 +75,10 @@ func (l *loop) show(now time.Time) {
 	}
 	for id, c := range l.state.Claims {
 		switch c.Phase {
+		case schedule.Running, schedule.Stopping:
+			if c.Owner != l.state.Self {
+				p.Elsewhere = append(p.Elsewhere, c)
+			}
 		case schedule.Waiting:
 			p.Waiting = append(p.Waiting, c)
 		case schedule.Parked:
@@ -86,6 +90,7 @@ func (l *loop) show(now time.Time) {
 	}
 	byName := func(a, b schedule.Claim) int { return tracker.CompareNaturally(a.Identifier, b.Identifier) }
 	slices.SortFunc(p.Sessions, func(a, b progress.Session) int { return byName(a.Claim, b.Claim) })
+	slices.SortFunc(p.Elsewhere, byName)
 	slices.SortFunc(p.Waiting, byName)
 	slices.SortFunc(p.Parked, byName)
 	l.Progress(p)

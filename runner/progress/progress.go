@@ -30,6 +30,7 @@ type Progress struct {
 	Pause   schedule.Pause // of everything, zero for none
 
 	Sessions   []Session
+	Elsewhere  []schedule.Claim // that another process works on: a run, or a shard of a fleet
 	Waiting    []schedule.Claim // for their time, or for a slot
 	Parked     []schedule.Claim
 	Asked      map[tracker.ID]string // questions of the agent that nobody has answered
@@ -90,6 +91,15 @@ func (s Session) PhaseWords() string {
 		return s.Status.Words() + " " + strconv.Itoa(max(1, s.Claim.Turns))
 	}
 	return s.Status.Words()
+}
+
+// Place returns where another process works on a claim, in words: "shard 3 of run 123", "run
+// 123" or "pid 7 on laptop".
+func Place(o schedule.Owner) string {
+	if o.Run == "" && o.Shard == 0 {
+		return "pid " + strconv.Itoa(o.PID) + " on " + o.Host
+	}
+	return o.Name()
 }
 
 // Uncounted returns the time of the session that Progress.Today does not contain

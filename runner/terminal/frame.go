@@ -135,8 +135,9 @@ func (p *painter) sections() []*section {
 	sessions := &section{items: len(p.Progress.Sessions), least: 8, extra: heading, rows: p.sessionRows, noun: "sessions"}
 	parked := &section{items: len(p.Progress.Parked), least: 3, extra: heading + len(p.goOn()), rows: p.parkedRows, noun: "parked"}
 	waiting := &section{items: len(p.Progress.Waiting), least: 2, extra: heading, rows: p.waitingRows, noun: "waiting"}
+	elsewhere := &section{items: len(p.Progress.Elsewhere), least: 1, extra: heading, rows: p.elsewhereRows, noun: "elsewhere"}
 	events := &section{items: min(len(p.Progress.Events), maxEvents), least: 3, extra: heading, rows: p.eventRows}
-	return []*section{sessions, parked, waiting, events}
+	return []*section{sessions, parked, waiting, elsewhere, events}
 }
 
 // header returns what is true of the whole run, in at most n lines.
@@ -147,6 +148,9 @@ func (p *painter) header(n int) []string {
 		pieces = append(pieces, p.clean(g.Tracker))
 	}
 	pieces = append(pieces, fmt.Sprintf("%d of %d slots", len(g.Sessions), g.Slots), report.Number(g.Spent.Usage.Total())+" tokens")
+	if k := len(g.Elsewhere); k > 0 {
+		pieces = append(pieces, fmt.Sprintf("%d elsewhere", k))
+	}
 	if k := len(g.Parked); k > 0 {
 		pieces = append(pieces, fmt.Sprintf("%d parked", k))
 	}
@@ -307,6 +311,21 @@ func (p *painter) waitingRows(n int) []string {
 			next = "for a slot"
 		}
 		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), fmt.Sprint(c.Attempt), next, p.clean(c.Why))
+	}
+	return t.lines(p)
+}
+
+// elsewhereRows returns the table of n claims that other processes work on.
+func (p *painter) elsewhereRows(n int) []string {
+	t := table{columns: []column{
+		{head: "ELSEWHERE", most: 24},
+		{head: "STATE", most: 14, drop: 2},
+		{head: "TITLE", least: 12, most: 40, drop: 1, stretch: true},
+		{head: "SINCE", right: true, drop: 3},
+		{head: "IN", least: 20, stretch: true},
+	}}
+	for _, c := range p.Progress.Elsewhere[:n] {
+		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), age(p.Now.Sub(c.Since)), p.clean(progress.Place(c.Owner)))
 	}
 	return t.lines(p)
 }

@@ -98,8 +98,22 @@ func frames() map[string]terminal.Frame {
 	many.Progress.Sessions[29].Claim.Heard = now.Add(-2 * time.Minute)
 	return map[string]terminal.Frame{
 		"busy": busy(), "ending": ending, "troubled": troubled, "many": many, "hostile": hostile(),
-		"new": {Now: now, Progress: progress.Progress{Workflow: "WORKFLOW.md", Slots: 3}},
+		"fleet": fleet(),
+		"new":   {Now: now, Progress: progress.Progress{Workflow: "WORKFLOW.md", Slots: 3}},
 	}
+}
+
+// fleet returns a run that shares its state with a fleet and another run.
+func fleet() terminal.Frame {
+	f := busy()
+	f.Progress.Sessions = f.Progress.Sessions[:1]
+	for i := range 5 {
+		c := claim(fmt.Sprintf("GH-%d", 21+i), "Work for a shard", "", 0)
+		c.Phase, c.Since, c.Owner = schedule.Running, now.Add(-7*time.Minute), schedule.Owner{Run: "1234567890", Attempt: 1, Shard: 1 + i/2}
+		f.Progress.Elsewhere = append(f.Progress.Elsewhere, c)
+	}
+	f.Progress.Elsewhere[3].Owner.Shard, f.Progress.Elsewhere[4].Owner = 0, schedule.Owner{Host: "laptop", PID: 7}
+	return f
 }
 
 // nasty is text that must not get through to a terminal, or not like this.
@@ -117,13 +131,16 @@ var nasty = []string{
 func hostile() terminal.Frame {
 	f := busy()
 	p := &f.Progress
-	p.Sessions, p.Waiting, p.Parked, p.Events = nil, nil, nil, nil
+	p.Sessions, p.Elsewhere, p.Waiting, p.Parked, p.Events = nil, nil, nil, nil, nil
 	for i, text := range nasty {
 		s := session(text, text, i, text)
 		s.Claim.State = text
 		p.Sessions = append(p.Sessions, s)
 		p.Waiting = append(p.Waiting, claim(text, text, text, time.Minute))
 		p.Parked = append(p.Parked, claim(text, text, text, 0))
+		elsewhere := claim(text, text, text, 0)
+		elsewhere.Owner = schedule.Owner{Run: text, Host: text, Shard: i}
+		p.Elsewhere = append(p.Elsewhere, elsewhere)
 		p.Events = append(p.Events, progress.Event{At: now, Identifier: text, Kind: text, Text: text})
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Tracker, Text: text})
 	}
