@@ -105,6 +105,33 @@ func TestAPlanThatFailedDoesNotSayThatThereIsNoWork(t *testing.T) {
 	}
 }
 
+func TestALargeFleetIsToldThatTheTokenOfTheJobIsTooLittle(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		shards int
+		env    string
+		warns  bool
+	}{
+		{63, "SYMPHONY_ACTS_AS_JOB=true", false},
+		{64, "SYMPHONY_ACTS_AS_JOB=true", true},
+		{256, "SYMPHONY_ACTS_AS_JOB=false", false},
+		{256, "", false}, // no job
+	} {
+		plan := &planCommand{tickCommand: tickCommand{app: fleetApp(nil, test.env)}, shards: test.shards, slots: 2, limit: time.Hour}
+		if err := plan.prepare(&runner.Runner{}, workflow.Workflow{}); err != nil {
+			t.Fatal(err)
+		}
+		if warns := strings.Contains(strings.Join(plan.warnings, "\n"), "SYMPHONY_GITHUB_TOKEN"); warns != test.warns {
+			t.Errorf("%d shards with %q: warnings %q", test.shards, test.env, plan.warnings)
+		}
+	}
+	for _, step := range readManifestOf(t, fleetAction).Runs.Steps {
+		if _, told := step.Env["SYMPHONY_ACTS_AS_JOB"]; step.ID == "plan" && !told {
+			t.Error("the Action does not tell the plan whose token it has")
+		}
+	}
+}
+
 // The ids of pipelines are numbers in other engines too, and GitHub would say of its own run
 // of that number that it has ended, or that it never was.
 func TestGitHubIsNotAskedAboutTheRunsOfOtherEngines(t *testing.T) {

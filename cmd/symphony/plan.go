@@ -118,8 +118,16 @@ func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 	}
 	r.Fleet = &schedule.Fleet{Owner: owner, Shards: c.shards, Slots: c.slots, Lease: c.limit + queueTime, RunsOn: wf.Settings.RunsOn}
 	r.Login = nil // which only shards have
+	if asJob, _ := c.getenv("SYMPHONY_ACTS_AS_JOB"); asJob == "true" && c.shards >= needToken {
+		c.warnings = append(c.warnings, fmt.Sprintf("%s is %d: such a fleet can need more than the 1,000 requests an hour of the job's own token: "+
+			"set SYMPHONY_GITHUB_TOKEN, the input github-token, to that of a GitHub App", c.option("shards"), c.shards))
+	}
 	return nil
 }
+
+// needToken is the number of shards from which on the requests of one fleet can be more
+// than those that the job's own token has in an hour; see .github/BENCHMARKS.md.
+const needToken = 64
 
 // write writes the plan into the exchange folder, and prints the matrix for engines that
 // read it from standard output. What collect does not repeat becomes annotations.
