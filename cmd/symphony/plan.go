@@ -79,6 +79,7 @@ func (c *planCommand) Run(ctx context.Context, args []string) error {
 	}
 	c.part = part{
 		needsNoLogin: true,
+		bind:         schedule.Fleet{Shards: c.shards, Slots: c.slots}.Bind,
 		prepare:      c.prepare,
 		run: func(ctx context.Context, r *runner.Runner) (tick report.Tick, err error) {
 			c.made, tick, err = r.Assign(ctx)

@@ -21,9 +21,16 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
 	if err := prompt.Check(wf.Prompt, wf.PromptLine); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
-	if most := wf.Settings.Policy.PerTick(); t.maxIssues > most {
-		return fmt.Errorf("%w: %s %d is more than the %d that agent.max_issues_per_tick of %s allows: lower the one or raise the other",
-			errUsage, t.option("max-issues"), t.maxIssues, most, filepath.Base(wf.Path))
+	policy, allows := wf.Settings.Policy, "agent.max_issues_per_tick of "+filepath.Base(wf.Path)+" allows"
+	if t.part.bind != nil {
+		policy = t.part.bind(policy)
+		if policy.MaxPerTick == 0 {
+			allows = t.option("shards") + " and " + t.option("shard-slots") + " allow"
+		}
+	}
+	if most := policy.PerTick(); t.maxIssues > most {
+		return fmt.Errorf("%w: %s %d is more than the %d that %s: lower the one or raise the other",
+			errUsage, t.option("max-issues"), t.maxIssues, most, allows)
 	}
 	if err := t.checkApp(wf); err != nil {
 		return err

@@ -44,6 +44,7 @@ type part struct {
 	needsNoLogin bool                                                       // no session runs in it
 	readsOnly    bool                                                       // it makes no folder and changes no workspace
 	open         func(workflow.Workflow) (*stateStore, error)               // instead of the state that --state names
+	bind         func(schedule.Policy) schedule.Policy                      // the limits of more than one process
 	prepare      func(*runner.Runner, workflow.Workflow) error              // what is special about the runner
 	run          func(context.Context, *runner.Runner) (report.Tick, error) // instead of one tick, or ticks
 	located      bool                                                       // the report says already where logs and kept work are
