@@ -49,7 +49,7 @@ const (
 	Unknown OwnerStatus = iota
 	Alive
 	Dead
-	Unstarted // dead, and it never began: a shard whose job was not started
+	Unstarted // dead, and it was never alive: a shard whose job did not start
 )
 
 // Adopt takes over the claims of dead owners: each becomes a retry that is due at
@@ -89,7 +89,7 @@ func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Cl
 	return adopted
 }
 
-// abandon ends the session of a claim whose owner has ended without it.
+// abandon makes a claim whose owner ended before its session did a failure of its issue.
 func (s *State) abandon(c Claim, why string, p Policy, now time.Time) Claim {
 	c.Content = "" // the session may have edited the issue
 	next := c.failed(why, p, now, time.Time{})

@@ -22,7 +22,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 		c.setPhase(Running, "", now)
 		c.Sessions++
 		c.Feedback = d.Answers
-		if d.Owner != (Owner{}) { // it starts the session, and is given the feedback then
+		if d.Owner != (Owner{}) { // the shard applies its own Dispatch, which gives the feedback to the session
 			c.Owner, c.Lease = d.Owner, now.Add(d.Lease)
 			s.reserve(d, now)
 			break

@@ -22,8 +22,8 @@ type Delivery struct {
 	URL        string    // of the pull request, or the path of a patch; empty for none
 	At         time.Time // of the latest push
 	Refused    string    // why the latest work was not published; empty if it was
-	// Lost says that a shard without a result worked on the issue since: it may have
-	// pushed to the branch, so Head and Pushing may be older than what is there.
+	// Lost says that a shard which left no result has worked on the issue since. It may
+	// have pushed to the branch, so the branch may be newer than Head and Pushing.
 	Lost bool
 }
 
@@ -88,7 +88,7 @@ func (s *State) oldestDelivery(except tracker.ID) tracker.ID {
 // a session brought no work says nothing about the work of the one before.
 func (s *State) noteDelivery(id tracker.ID, identifier string, o Outcome) {
 	d, known := s.Deliveries[id]
-	if d.Lost && o.Class == Done { // it has found what the shard had pushed, if anything
+	if d.Lost && o.Class == Done { // the session has found what the lost shard had pushed
 		if d.Lost = false; d == (Delivery{Identifier: d.Identifier}) {
 			d, known = Delivery{}, false
 		}
@@ -104,14 +104,14 @@ func (s *State) noteDelivery(id tracker.ID, identifier string, o Outcome) {
 	s.Deliver(id, d)
 }
 
-// noteLost stores that a session of which no result is known may have pushed.
+// noteLost records that a lost shard may have pushed to the branch of a claim.
 func (s *State) noteLost(c Claim) {
 	d := s.Deliveries[c.ID]
 	d.Identifier, d.Lost = c.Identifier, true
 	s.Deliver(c.ID, d)
 }
 
-// forgetLost drops a delivery of which nothing is known but that a shard was lost.
+// forgetLost deletes a delivery that holds nothing but Lost.
 func (s *State) forgetLost(id tracker.ID) {
 	if d := s.Deliveries[id]; d.Lost && d == (Delivery{Identifier: d.Identifier, Lost: true}) {
 		delete(s.Deliveries, id)

@@ -47,9 +47,10 @@
 //
 // # A fleet
 //
-// A [Fleet] spreads the sessions of one plan over processes that have no access to the
-// state, its shards: plan, then work in each shard, then collect. All three use the
-// functions of an ordinary run, which is plan and work in one process.
+// A [Fleet] is a tick in three parts: plan, then work in each shard, then collect. Shards
+// are processes that have no access to the state, and the sessions of the plan are spread
+// over them. All parts use the functions of an ordinary run, which is plan and work in one
+// process. Package fleet explains the words.
 //
 //	plan     Plan, Spread, Apply, one save    each claim runs with its shard as [Owner]
 //	work     Slice, Plan, Apply, Exit         the claims of one shard, as if nobody had started them
@@ -58,35 +59,34 @@
 // Any of them can be killed at any step, and GitHub can run any of them again. These rules
 // make that harmless:
 //
-//   - A plan claims its whole batch in one save. The owner of a claim is the run, its
-//     attempt and the shard. No two plans have the same, so that owner and issue together
-//     name one session; a number kept in the claim would not, since it begins again when
-//     the issue is claimed again.
-//   - A shard works only in the attempt in which its plan was made. In another one its
-//     claims may belong to somebody else, and it cannot find out: between a look at the
-//     state and the start of a session they may be taken over.
+//   - A plan claims all its issues in one save. The owner of a claim is the run, its attempt
+//     and the shard. No two plans have the same owners, so owner and issue together identify
+//     one session. A number kept in the claim would not: it begins again when the issue is
+//     claimed again.
+//   - A shard works only in the attempt of the run in which its plan was made. In a later
+//     attempt its claims may have another owner. The shard cannot find that out: the claims
+//     may be taken over after it has read the state and before it starts a session.
 //   - A result replaces the claims that still belong to its shard, and no others. These
 //     claims leave the shard in the same save. A result that comes late or twice finds no
 //     claim of its shard ([State.Settle]).
 //   - A shard is dead when its attempt of the run is over, never because of the time that
 //     has passed: it may have waited long for a runner. Only where nobody can be asked
 //     does the lease decide.
-//   - Collect looks for the shards of its run that left no result. One whose job never
-//     began is not charged ([State.Unstart]); any other one is a failure of its issues,
-//     and may have pushed something ([Delivery].Lost). If collect dies, the next plan does
-//     the same.
+//   - Collect looks for the shards of its run that left no result. If the job of a shard
+//     never began, its issues are not charged ([State.Unstart]). Otherwise each of its issues
+//     counts a failure, and the shard may have pushed something ([Delivery].Lost). If collect
+//     dies, the next plan does the same.
 //   - A plan reserves tokens for each shard ([State].Open): its share of what is left of
-//     the budgets. What the shard spent counts once, when its result is settled, even if
-//     its claims were taken over by then. Until then the reserve counts as spent. It is
-//     forgotten when no result can come any more.
-//   - On a self-hosted runner a process may outlive its job. So it ends its sessions by
+//     the budgets. The reserve counts as spent until the result of the shard is settled.
+//     Then the shard's real spending counts instead, even if its claims were taken over in
+//     the meantime. A reserve is forgotten when no result can come any more.
+//   - On a self-hosted runner a process may outlive its job. So a shard ends its sessions by
 //     itself ([Owner].Limit after the start of its job), and counts as alive until then.
 //
-// What a shard learns about everything (a pause, a rate limit, when to leave the tracker
-// alone) is settled with its claims. A failure that hits two shards in the same way is
-// systemic as it is in one process ([State.SettleFaults]). A command that somebody gives
-// outside of comments is not seen by a shard; it stays in the state until the result is
-// settled.
+// What a shard learns about more than its issues (a pause, a rate limit, when the tracker may
+// be asked again) is settled with its claims. A failure that hits two shards in the same way
+// is systemic, as in one process ([State.SettleFaults]). A shard does not see a command that
+// was given outside of comments: the command stays in the state until the result is settled.
 //
 // # The conversation on an issue
 //

@@ -16,25 +16,25 @@ const (
 	MaxShardTime = 7 * 24 * time.Hour // of a shard, from its plan to its end
 )
 
-// Fleet says how the sessions that a plan starts are spread over processes, its shards.
+// Fleet describes how the sessions of a plan are spread over its shards.
 type Fleet struct {
-	// Owner is that of every shard, except for its Shard. No two plans have the same: a
-	// result is known by it.
+	// Owner is the owner of every shard, but with Shard 0. No two plans may have the same:
+	// it tells to which plan a result belongs.
 	Owner  Owner
 	Shards int // at most, from 1 to MaxShards
 	Slots  int // sessions in each shard, at most; from 1 to MaxSlots
-	// Lease is how long a shard counts as alive when nobody can be asked about it: the
-	// time until its start, its own limit, and a margin.
+	// Lease is how long a shard counts as alive if nobody can be asked about it: the time
+	// until its start, its limit, and a margin.
 	Lease time.Duration
-	// RunsOn holds the labels of the runner that an issue needs, by label of the issue.
-	// The first label of an issue that is in it decides, in the order of the alphabet.
+	// RunsOn holds the labels of the runner that an issue needs, by label of the issue. If
+	// several labels of an issue are in it, the first in alphabetical order counts.
 	RunsOn map[string][]string
 }
 
 // Shard describes a process of a fleet.
 type Shard struct {
 	Number int          // from 1
-	RunsOn []string     // labels of the runner; nil for the usual one
+	RunsOn []string     // labels of the runner; nil for the default runner
 	IDs    []tracker.ID // of its issues
 }
 
@@ -48,8 +48,8 @@ func (f Fleet) shardOwner(number int) Owner {
 // Owns reports whether the owner is a shard of this fleet.
 func (f Fleet) Owns(o Owner) bool { return o.Shard > 0 && o == f.shardOwner(o.Shard) }
 
-// Bind returns the policy of a plan whose sessions a fleet works on: with its limits in
-// place of those of one process. Sessions that other runs have not ended take slots of it.
+// Bind returns the policy of a fleet's plan: p, but with as many concurrent sessions as all
+// shards have slots. Running sessions of other runs count against them.
 func (f Fleet) Bind(p Policy) Policy {
 	p.MaxConcurrent = f.shards() * f.slots()
 	return p
@@ -59,12 +59,13 @@ func (f Fleet) shards() int { return min(max(f.Shards, 1), MaxShards) }
 
 func (f Fleet) slots() int { return min(max(f.Slots, 1), MaxSlots) }
 
-// Spread gives each Dispatch an owner and its share of what is left of the budgets, and
-// returns the shards that have something to do. It leaves out the sessions for which
-// there is no room: they wait for the next plan. Other decisions stay as they are.
+// Spread gives each Dispatch an owner and its share of what is left of the budgets. It
+// returns the decisions, and the shards that have work. It leaves out each Dispatch for which
+// there is no slot or no token: its issue waits for the next plan. Other decisions stay as
+// they are.
 //
-// Issues that need different runners share no shard. There are as few shards as hold all
-// issues, and those of one kind have equally many, or one more.
+// Issues that need different runners are never in the same shard. Spread uses as few shards
+// as possible. The numbers of issues of two shards with the same runner differ by at most one.
 func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decision, []Shard) {
 	left, limited := s.tokensLeft(p.Budget, now)
 	groups := f.group(ds, left)
@@ -106,8 +107,8 @@ type runnerGroup struct {
 	ids    []tracker.ID
 }
 
-// group returns the issues that start, in groups that need the same runner: as many as
-// there is room for, in their order. Each of them needs at least one token.
+// group returns the issues that start, in groups that need the same runner. It takes them in
+// their order as long as there are slots, and at least one token for each.
 func (f Fleet) group(ds []Decision, tokens int64) []*runnerGroup {
 	var groups []*runnerGroup
 	byKey := map[string]*runnerGroup{}
@@ -146,7 +147,8 @@ func (f Fleet) runner(labels []string) []string {
 	return nil
 }
 
-// CompareOwners orders owners, the shards of one fleet by their numbers.
+// CompareOwners compares two owners, for sorting. Those of one fleet are in the order of
+// their shards.
 func CompareOwners(a, b Owner) int {
 	return cmp.Or(
 		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Job, b.Job),

@@ -58,10 +58,10 @@ type Decision struct {
 	Answers  bool     // Dispatch, Free, Park: the claim is one for feedback
 	Move     bool     // Finish: the issue is to be moved to the state of merged work
 
-	// Of a Dispatch that a fleet works on; see [Fleet.Spread].
-	Owner Owner         // zero for this run
-	Lease time.Duration // how long the owner counts as alive when nobody can be asked
-	Share int64         // of the token budgets; 0: no limit
+	// Owner, Lease and Share are set for a Dispatch to a shard; see [Fleet.Spread].
+	Owner Owner         // the shard; zero for this run
+	Lease time.Duration // how long the shard counts as alive if nobody can be asked
+	Share int64         // tokens of the budgets for this session; 0: no limit
 }
 
 // Snapshot holds what is known about the issues when a plan is made.

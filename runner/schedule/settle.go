@@ -9,9 +9,10 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Slice returns the state that a shard works with: the claims that the owner was given, as
-// if nobody had started a session on them, with their conversations and deliveries. A
-// command that somebody gives meanwhile is obeyed after the shard.
+// Slice returns the part of the state that the shard with this owner works on: its claims
+// with their conversations and deliveries. The claims are due, as if their sessions had not
+// been started: the shard starts them. It leaves out commands of [State.Order], which are
+// obeyed after the result is settled.
 func (s *State) Slice(owner Owner, now time.Time) *State {
 	slice := New(owner)
 	slice.Pause, slice.Wait, slice.Salt = s.Pause, s.Wait, s.Salt
@@ -30,7 +31,7 @@ func (s *State) Slice(owner Owner, now time.Time) *State {
 	return slice
 }
 
-// unstarted returns the claim as it is if its session was never started: due at once.
+// unstarted returns the claim with its last Dispatch taken back: it is due at once.
 func (c Claim) unstarted(now time.Time) Claim {
 	c.setPhase(Waiting, "its session was not started", now)
 	c.Due = now
@@ -38,8 +39,8 @@ func (c Claim) unstarted(now time.Time) Claim {
 	return c
 }
 
-// Unstart gives back the claims of a shard that never began: they are due at once, and
-// not charged. It closes what was reserved for the shard, and returns the claims.
+// Unstart takes back the Dispatches of a shard that never began. Its claims are due at once
+// and not charged, and its reserve is closed. Unstart returns the claims.
 func (s *State) Unstart(owner Owner, now time.Time) []Claim {
 	var claims []Claim
 	for _, id := range s.owned(owner) {
@@ -51,26 +52,26 @@ func (s *State) Unstart(owner Owner, now time.Time) []Claim {
 	return claims
 }
 
-// Settle takes over what a shard leaves, and returns the issues that it did so for. A
-// claim is replaced only if the owner still has it: otherwise it was taken over, and what
-// the shard says about it comes too late. A claim with a session that did not end was left
-// by a shard that was killed: it fails as in [State.Adopt]. What the shard spent counts
-// once, as long as its reserve is open.
+// Settle applies the result of a shard, which is the slice as the shard left it, and returns
+// the issues that it changed. It replaces only claims that the owner still has: others were
+// taken over, so the result comes too late for them. If a session of the slice has not ended,
+// the shard was killed, and the claim fails as in [State.Adopt]. Settle adds the spending of
+// the shard if its reserve is open, and closes the reserve, so that it counts once.
 //
-// Settle changes nothing if the slice holds something about an issue that the owner was
-// not given.
+// To settle a result a second time changes nothing. Settle fails, and changes nothing, if the
+// slice has an issue that the plan did not give to the owner.
 func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tracker.ID, error) {
 	owned := s.owned(owner)
 	reserve, open := s.Open[owner]
 	if !open && len(owned) == 0 {
-		return nil, nil // it was settled, or given up
+		return nil, nil // it was settled before, or its reserve was forgotten
 	}
 	given := map[tracker.ID]bool{}
 	for _, id := range slices.Concat(owned, reserve.IDs) {
 		given[id] = true
 	}
-	if id, alien := slice.alien(given); alien {
-		return nil, fmt.Errorf("settle %s: its result is about issue %.80q, which it was not given: nothing of it counts", owner.Name(), id)
+	if id, found := slice.foreignIssue(given); found {
+		return nil, fmt.Errorf("settle %s: its result names issue %.80q, which the plan did not give to it: the whole result is refused", owner.Name(), id)
 	}
 	slice = slice.Clone()
 	slice.Self = owner
@@ -84,7 +85,7 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 	}
 	s.addDays(slice.Days)
 	delete(s.Open, owner)
-	if len(owned) > 0 { // otherwise it is too late for what is true for some time only
+	if len(owned) > 0 { // otherwise the result is too old to say what is true now
 		s.settlePause(slice.Pause, reserve.Since)
 		if slice.Wait.Until.After(s.Wait.Until) {
 			s.Wait = slice.Wait
@@ -96,8 +97,9 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 	return owned, nil
 }
 
-// alien returns an issue that the state knows and that is not one of the given ones.
-func (s *State) alien(given map[tracker.ID]bool) (tracker.ID, bool) {
+// foreignIssue returns an issue of the state that is not among the given ones, and reports
+// whether there is one.
+func (s *State) foreignIssue(given map[tracker.ID]bool) (id tracker.ID, found bool) {
 	known := slices.Concat(
 		slices.Sorted(maps.Keys(s.Claims)), slices.Sorted(maps.Keys(s.Deliveries)), slices.Sorted(maps.Keys(s.Conversations)))
 	for _, id := range known {
@@ -108,8 +110,9 @@ func (s *State) alien(given map[tracker.ID]bool) (tracker.ID, bool) {
 	return "", false
 }
 
-// dropForeignSetup forgets digests that cannot be compared with those of the state that
-// the slice is settled in. That state takes the salt of the first slice that has digests.
+// dropForeignSetup deletes the digests of a slice that were made with another salt than
+// those of the state into which it is settled, because they cannot be compared. A state
+// without a salt takes that of the slice.
 func (s *State) dropForeignSetup(into *State) {
 	if into.Salt == "" {
 		into.Salt = s.Salt
@@ -124,7 +127,8 @@ func (s *State) dropForeignSetup(into *State) {
 	}
 }
 
-// settleClaim replaces what the state holds on an issue.
+// settleClaim replaces the claim, the delivery and the conversation of an issue by those of
+// the slice.
 func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time) {
 	if c, kept := slice.Claims[id]; kept && c.holdsSlot() {
 		slice.abandon(c, slice.Self.Name()+" ended before its session did", p, now)
@@ -134,7 +138,7 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 	} else {
 		delete(s.Claims, id)
 	}
-	ordered := s.Conversations[id].Ordered // meanwhile
+	ordered := s.Conversations[id].Ordered // given while the shard worked
 	s.Deliver(id, slice.Deliveries[id])
 	if talk, talks := slice.Conversations[id]; talks {
 		talk.Ordered = ordered
@@ -142,8 +146,8 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 	}
 }
 
-// settlePause takes over what a shard found out about systemic failures since it was
-// planned.
+// settlePause updates the pause of the state by that of a shard, which was planned at the
+// given time with the pause of the state.
 func (s *State) settlePause(found Pause, planned time.Time) {
 	given := !s.Pause.Since.After(planned) // the shard began with the pause of the state
 	switch {
@@ -163,10 +167,10 @@ func (s *State) settlePause(found Pause, planned time.Time) {
 	}
 }
 
-// SettleFaults looks at the failures of the shards that were settled together, as
-// [State.Reclassify] does in one process: if the same one hit issues of two shards and
-// no session had a turn, nothing more starts and no issue is charged. It returns the
-// charges that it took back.
+// SettleFaults does for the shards that are settled in one save what [State.Reclassify] does
+// in one process. shards holds the faults of each of them. If no session had a turn, and two
+// shards have faults of the same kind, then the failure is systemic: everything is paused and
+// the issues are not charged. SettleFaults returns the faults whose charge it took back.
 func (s *State) SettleFaults(shards [][]Fault, hadTurn bool, p Policy, now time.Time) []Fault {
 	if hadTurn {
 		return nil

@@ -54,8 +54,8 @@ func (s Spent) Plus(other Spent) Spent {
 func (s *State) today(now time.Time) *Day { return s.day(now.UTC().Format(time.DateOnly)) }
 
 // day returns the entry of a day. It adds the entry if it is missing, and then drops the
-// oldest if there are too many; an entry that is older than all that are kept counts for
-// nothing.
+// oldest if there are too many. If the day is older than all that are kept, it returns an
+// entry that is not kept.
 func (s *State) day(date string) *Day {
 	at := 0
 	for ; at < len(s.Days) && s.Days[at].Date <= date; at++ {
@@ -132,4 +132,28 @@ func (s *State) spentBudget(b Budget, now time.Time) Why {
 		return Why{DayBudget, "what is left of budget.max_tokens_per_day is reserved for " + plural(r.Shards, "shard") + " of which there is no result yet"}
 	}
 	return Why{}
+}
+
+// tokensLeft returns how many tokens the sessions that start now may spend. If no budget
+// limits them, limited is false.
+func (s *State) tokensLeft(b Budget, now time.Time) (left int64, limited bool) {
+	left = MaxTokens
+	if b.TokensPerTick > 0 {
+		left, limited = b.TokensPerTick-s.Tick.Usage.Total(), true
+	}
+	if b.TokensPerDay > 0 {
+		left, limited = min(left, b.TokensPerDay-s.SpentToday(now).Usage.Total()-s.Reserved().Tokens), true
+	}
+	return max(left, 0), limited
+}
+
+// addDays adds the spending of a shard, by day.
+func (s *State) addDays(days []Day) {
+	for _, more := range days {
+		day := s.day(more.Date)
+		day.Sessions += more.Sessions
+		day.Usage.Input = min(day.Usage.Input+more.Usage.Input, MaxTokens)
+		day.Usage.Output = min(day.Usage.Output+more.Usage.Output, MaxTokens)
+		day.Time += min(more.Time, MaxSlots*MaxShardTime)
+	}
 }

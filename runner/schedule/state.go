@@ -27,8 +27,8 @@ type State struct {
 	// Conversations holds what was heard of what people and checks say, by issue: of
 	// those that have a claim or a delivery.
 	Conversations map[tracker.ID]Conversation
-	// Open holds what is reserved for the shards of fleets, by owner, until their results
-	// are counted.
+	// Open holds the open reserves: of each shard of a fleet, by owner, until its result is
+	// settled.
 	Open map[Owner]Reserve
 
 	Self Owner // the current run; not stored
@@ -135,14 +135,14 @@ type Owner struct {
 	Job     string `json:"job,omitempty"`
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
-	Started int64  `json:"started,omitempty"` // Unix milliseconds: tells two processes of one pid apart; of a shard: when its plan was made
-	Shard   int    `json:"shard,omitempty"`   // of a fleet, from 1; 0 for a process that plans and works
-	// Limit is how many seconds after the start of its job a shard has ended its sessions
-	// by itself; 0: not known.
+	Started int64  `json:"started,omitempty"` // Unix milliseconds: tells two processes with the same pid apart; of a shard: when its plan was made
+	Shard   int    `json:"shard,omitempty"`   // number of the shard, from 1; 0 for a run that is no shard
+	// Limit is the time from the start of a shard's job until it has ended its sessions by
+	// itself, in seconds; 0: not known.
 	Limit int64 `json:"limit,omitempty"`
 }
 
-// Name returns how people are told of the owner: "run 123", "shard 3 of run 123".
+// Name returns the owner as messages name it: "run 123", "shard 3 of run 123".
 func (o Owner) Name() string {
 	run := "the run that worked on it"
 	if o.Run != "" {
@@ -157,7 +157,7 @@ func (o Owner) Name() string {
 	return fmt.Sprintf("shard %d of %s", o.Shard, run)
 }
 
-// where says in which shard a session works; it is empty for a process that plans and works.
+// where returns " in shard 3 of run 123" for a shard, and "" for other owners.
 func (o Owner) where() string {
 	if o.Shard == 0 {
 		return ""
@@ -165,7 +165,7 @@ func (o Owner) where() string {
 	return " in " + o.Name()
 }
 
-// longestLease returns the end of the longest lease that the owner can have, from now.
+// longestLease returns how far in the future a lease of the owner may end.
 func (o Owner) longestLease() time.Duration {
 	if o.Shard > 0 {
 		return MaxShardTime

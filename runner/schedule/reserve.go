@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// reserveKept is how long the result of a shard is waited for after its claims were
-	// taken over. A result is kept for a day.
+	// reserveKept is how long a reserve stays open after the claims of its shard were taken
+	// over. The artifact with the result is kept for a day, so no result comes after that.
 	reserveKept = 25 * time.Hour
 	// maxReserves bounds how many reserves of shards without a claim the state keeps.
 	maxReserves = 2000
 )
 
-// Reserve is what a plan has set aside for a shard until its result is counted.
+// Reserve represents what a plan has set aside for a shard until its result is settled.
 type Reserve struct {
-	Since  time.Time    // when it was planned, or when its claims were taken over
-	Tokens int64        // its share of the budgets, together for all its sessions; 0: no limit
-	IDs    []tracker.ID // of the issues that it was given, sorted
+	Since  time.Time    // when the shard was planned, or when its claims were taken over
+	Tokens int64        // share of the token budgets for all sessions of the shard; 0: no limit
+	IDs    []tracker.ID // of the issues that the plan gave to the shard, sorted
 }
 
-// reserve adds a session to what is reserved for a shard.
+// reserve adds the issue and the tokens of a Dispatch to the reserve of its shard.
 func (s *State) reserve(d Decision, now time.Time) {
 	r, open := s.Open[d.Owner]
 	if !open {
@@ -39,7 +39,8 @@ func (s *State) reserve(d Decision, now time.Time) {
 	s.Open[d.Owner] = r
 }
 
-// awaitResult notes that the claims of a shard were taken over: its result may still come.
+// awaitResult records that the claims of a shard are taken over now. Its reserve stays open,
+// because its result may still come.
 func (s *State) awaitResult(owner Owner, now time.Time) {
 	if r, open := s.Open[owner]; open {
 		r.Since = now
@@ -47,13 +48,13 @@ func (s *State) awaitResult(owner Owner, now time.Time) {
 	}
 }
 
-// Reserved says what is set aside for other processes that may still spend it.
+// Reserved is the sum of the reserves of shards that may still spend tokens.
 type Reserved struct {
 	Shards int
 	Tokens int64
 }
 
-// Reserved returns what is reserved for shards without a result, except Self.
+// Reserved returns the sum of the open reserves, except that of Self.
 func (s *State) Reserved() (all Reserved) {
 	for owner, r := range s.Open {
 		if owner != s.Self && r.Tokens > 0 {
@@ -64,21 +65,8 @@ func (s *State) Reserved() (all Reserved) {
 	return all
 }
 
-// tokensLeft returns how many tokens the sessions that start now may spend; limited is
-// false if no budget says so.
-func (s *State) tokensLeft(b Budget, now time.Time) (left int64, limited bool) {
-	left = MaxTokens
-	if b.TokensPerTick > 0 {
-		left, limited = b.TokensPerTick-s.Tick.Usage.Total(), true
-	}
-	if b.TokensPerDay > 0 {
-		left, limited = min(left, b.TokensPerDay-s.SpentToday(now).Usage.Total()-s.Reserved().Tokens), true
-	}
-	return max(left, 0), limited
-}
-
-// forgetReserves drops the reserves of shards that no longer have a claim, if their
-// results are not expected any more or if there are too many.
+// forgetReserves deletes reserves of shards that have no claim any more: those that were
+// kept for reserveKept, and the oldest if there are more than maxReserves.
 func (s *State) forgetReserves(now time.Time) {
 	if len(s.Open) == 0 {
 		return
@@ -110,19 +98,8 @@ func (s *State) forgetReserves(now time.Time) {
 	}
 }
 
-// addDays adds the spending of another process.
-func (s *State) addDays(days []Day) {
-	for _, more := range days {
-		day := s.day(more.Date)
-		day.Sessions += more.Sessions
-		day.Usage.Input = min(day.Usage.Input+more.Usage.Input, MaxTokens)
-		day.Usage.Output = min(day.Usage.Output+more.Usage.Output, MaxTokens)
-		day.Time += min(more.Time, MaxSlots*MaxShardTime)
-	}
-}
-
-// owned returns the issues that the owner works on, sorted. Those of a shard are among the
-// issues of its reserve, so that a state with many claims is not searched for each shard.
+// owned returns the issues that the owner works on, sorted. For a shard it looks only at the
+// issues of the reserve, because searching a large state once for each shard takes too long.
 func (s *State) owned(owner Owner) []tracker.ID {
 	r, open := s.Open[owner]
 	among := r.IDs
