@@ -149,3 +149,23 @@ func TestASessionThatAsksIsNotShownAsAFailure(t *testing.T) {
 		}
 	})
 }
+
+func TestTheDisplayIsToldWhatOthersWorkOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		shard := schedule.Owner{Run: "123", Attempt: 1, Shard: 3}
+		f.edit(func(s *schedule.State) {
+			s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "A-1", Issue: issue("A-1", "Todo"), Owner: shard, Lease: time.Hour}, time.Now())
+		})
+		here := 0
+		for _, p := range f.watch() {
+			here += len(p.Sessions)
+			if len(p.Elsewhere) != 1 || p.Elsewhere[0].Identifier != "A-1" || progress.Place(p.Elsewhere[0].Owner) != "shard 3 of run 123" {
+				t.Fatalf("elsewhere: %+v", p.Elsewhere)
+			}
+		}
+		if here == 0 {
+			t.Error("nothing ran here")
+		}
+	})
+}

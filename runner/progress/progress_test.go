@@ -25,3 +25,15 @@ func TestThePhaseIsTheNameOfTheSpecificationInWords(t *testing.T) {
 		}
 	}
 }
+
+func TestThePlaceOfAClaimIsToldInWords(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]schedule.Owner{
+		"shard 3 of run 123": {Run: "123", Attempt: 1, Shard: 3}, "shard 3": {Host: "build-7", Shard: 3},
+		"run 123": {Run: "123", Host: "vm", PID: 7}, "pid 7 on laptop": {Host: "laptop", PID: 7},
+	} {
+		if got := progress.Place(o); got != want {
+			t.Errorf("%+v: %q, want %q", o, got, want)
+		}
+	}
+}

@@ -371,6 +371,7 @@ func TestTextOfStrangersIsOneSafeLineWithoutSecrets(t *testing.T) {
 	s := &p.Sessions[0]
 	s.Claim.Title, s.Claim.State, s.Claim.URL, s.Claim.Identifier = hostile, hostile, "javascript:alert(1)", hostile
 	s.Doing, s.Summary, s.Event, s.ID, s.Log, s.Events[0].Text = hostile, hostile, hostile, hostile, hostile, hostile
+	p.Elsewhere = []schedule.Claim{{ID: "e", Identifier: hostile, Title: hostile, State: hostile, URL: "https://evil.example/?" + secret, Owner: schedule.Owner{Run: hostile, Host: hostile, Shard: 3}}}
 	p.Waiting[0].Why, p.Parked[0].Why, p.Asked["13"] = hostile, hostile, hostile
 	p.Deliveries["13"] = schedule.Delivery{Identifier: hostile, Branch: hostile, Base: hostile, Head: hostile, Number: 1, URL: "https://github.com@evil.example/", Refused: hostile}
 	p.Deliveries["14"] = schedule.Delivery{Identifier: hostile, URL: "https://evil.example/?" + secret}

@@ -96,6 +96,12 @@ func busy() progress.Progress {
 		c.ID, c.Identifier = tracker.ID(fmt.Sprint("3", n)), fmt.Sprint("GH-", 30+n)
 		p.Waiting = append(p.Waiting, c)
 	}
+	for n := range 4 {
+		p.Elsewhere = append(p.Elsewhere, schedule.Claim{
+			ID: tracker.ID(fmt.Sprint("4", n)), Identifier: fmt.Sprint("GH-", 80+n), Title: "Work for a shard of a fleet", State: "In Progress", URL: "https://github.com/acme/shop/issues/80",
+			Phase: schedule.Running, Since: p.At.Add(-7 * time.Minute), Owner: schedule.Owner{Run: "12345678901", Attempt: 1, Shard: 1 + n/2},
+		})
+	}
 	for n := range 12 {
 		p.Events = append(p.Events, progress.Event{At: p.At.Add(time.Duration(n-12) * time.Second), ID: "12", Identifier: "GH-2", Kind: "completed", Text: "exit status 1 in the hook before_run"})
 	}
@@ -123,6 +129,7 @@ func hostile() progress.Progress {
 	s := &p.Sessions[0]
 	s.Claim.Title, s.Claim.Identifier, s.Claim.State, s.Claim.URL = evil, evil, evil, "javascript:alert(5)"
 	s.Doing, s.Summary, s.ID, s.Event, s.Events[0].Text, s.Events[0].Kind = evil, evil, evil, evil, evil, evil
+	p.Elsewhere = []schedule.Claim{{ID: evil, Identifier: evil, Title: evil, State: evil, URL: "javascript:alert(7)", Since: p.At, Owner: schedule.Owner{Run: evil, Shard: 3}}}
 	p.Waiting[0].Why, p.Waiting[0].Identifier, p.Waiting[0].ID = evil, evil+"2", evil
 	p.Parked[0].Why, p.Asked["13"] = evil, evil
 	p.Deliveries["13"] = schedule.Delivery{Identifier: evil, Branch: evil, Number: 7, URL: "javascript:alert(6)", Refused: evil, At: p.At}

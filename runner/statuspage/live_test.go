@@ -65,7 +65,7 @@ func TestAnOpenPageIsSentTheSectionsThatChanged(t *testing.T) {
 	s, url := serve(t, p)
 	s.every = time.Millisecond
 	next := listen(t, url+"/events")
-	if got, want := next().ids(), []string{"health", "running", "parked", "waiting", "delivered", "events"}; !slices.Equal(got, want) {
+	if got, want := next().ids(), []string{"health", "running", "parked", "waiting", "elsewhere", "delivered", "events"}; !slices.Equal(got, want) {
 		t.Errorf("first %v, want %v", got, want)
 	}
 	s.Show(p) // the same again is no news
@@ -118,7 +118,7 @@ func TestAPageThatIsOpenedBeforeTheStateIsReadGetsItThen(t *testing.T) {
 	t.Cleanup(func() { s.Close(); server.Close() })
 	next := listen(t, server.URL+"/events")
 	s.Show(sample())
-	if got := next().ids(); len(got) != 6 {
+	if got := next().ids(); len(got) != 7 {
 		t.Errorf("got %v", got)
 	}
 	if answer := askServer(t, New(redact.New(), nil), http.MethodGet, "/", "Accept", "text/html"); answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Refresh") == "" || !strings.Contains(answer.Body.String(), "</html>") {

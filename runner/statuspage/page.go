@@ -155,7 +155,7 @@ type runPage struct {
 
 // runPages holds the pages of the run by path.
 var runPages = map[string]runPage{
-	"/":          {[]string{"health", "running", "parked", "waiting", "delivered", "events"}, nil},
+	"/":          {[]string{"health", "running", "parked", "waiting", "elsewhere", "delivered", "events"}, nil},
 	"/running":   {[]string{"running"}, func(v *view) []*issue { return v.Running }},
 	"/parked":    {[]string{"parked"}, func(v *view) []*issue { return v.Parked }},
 	"/waiting":   {[]string{"waiting"}, func(v *view) []*issue { return v.Waiting }},

@@ -1,6 +1,7 @@
 package statuspage
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -103,6 +104,25 @@ func TestAQuestionIsShownOnceAndItsReasonIfItIsAnother(t *testing.T) {
 				t.Errorf("%s, parked because of %q:\n%s", path, why, page)
 			}
 		}
+	}
+}
+
+func TestAPageNamesTheShardsThatWorkElsewhere(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	if page := ask(t, &p, http.MethodGet, "/").Body.String(); !strings.Contains(page, `aria-labelledby="elsewhere-name" hidden>`) {
+		t.Errorf("a run that shares its state with nobody:\n%s", page)
+	}
+	for i := range maxElsewhere + 2 {
+		p.Elsewhere = append(p.Elsewhere, schedule.Claim{
+			ID: tracker.ID(fmt.Sprint("e", i)), Identifier: fmt.Sprintf("GH-%d", 900+i), URL: "https://github.com/acme/shop/issues/9", Phase: schedule.Running,
+			Since: sample().At, Owner: schedule.Owner{Run: "123", Attempt: 1, Shard: 1 + i/2},
+		})
+	}
+	page := ask(t, &p, http.MethodGet, "/").Body.String()
+	if !strings.Contains(page, `aria-labelledby="elsewhere-name">`) || strings.Count(page, "<bdi>shard 2 of run 123</bdi>") != 2 || strings.Count(page, " of run 123</bdi>") != maxElsewhere ||
+		!strings.Contains(page, `<a href="https://github.com/acme/shop/issues/9" rel="noreferrer"><bdi>GH-900</bdi></a>`) || !strings.Contains(page, "<p>2 more that run elsewhere</p>") {
+		t.Errorf("the page of a run beside a fleet:\n%s", page)
 	}
 }
 

@@ -36,6 +36,8 @@ type view struct {
 	Trouble           []trouble
 	Pause             string // why; empty for none
 	Running           []*issue
+	Elsewhere         []elsewhere // at most maxElsewhere of Others
+	Others            int         // claims that other processes work on
 	Waiting           []*issue
 	Parked            []*issue
 	Delivered         []*issue // the latest first; those that have a claim too are the same values
@@ -61,6 +63,17 @@ type issue struct {
 	Question        string
 	Events          []event
 	Delivery        *delivery // nil for none
+}
+
+// maxElsewhere bounds how many claims of other processes a page shows.
+const maxElsewhere = 50
+
+// elsewhere is the claim of another process, whose session this run cannot see.
+type elsewhere struct {
+	ID, Name, Title, State string
+	URL                    string // empty unless it is a web address
+	Place                  string // the process
+	Since                  time.Time
 }
 
 type delivery struct {
@@ -117,6 +130,13 @@ func viewOf(p progress.Progress, r *redact.Redactor) *view {
 		i.session, i.Doing, i.Summary, i.Event = s, line(s.Doing, maxLine), line(s.Summary, maxLine), line(s.Event, maxName)
 		i.Session, i.Log, i.Events = line(s.ID, maxName), line(s.Log, maxLine), events(s.Events)
 	}
+	v.Others = len(p.Elsewhere)
+	for _, c := range p.Elsewhere[:min(v.Others, maxElsewhere)] {
+		v.Elsewhere = append(v.Elsewhere, elsewhere{
+			ID: line(string(c.ID), maxName), Name: line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName), Title: line(c.Title, maxTitle),
+			State: line(c.State, maxName), URL: webAddress(r, c.URL), Place: line(progress.Place(c.Owner), maxName), Since: c.Since,
+		})
+	}
 	for _, c := range p.Waiting {
 		add(&v.Waiting, c)
 	}
@@ -169,6 +189,9 @@ func latestFirst(deliveries map[tracker.ID]schedule.Delivery) []tracker.ID {
 		return cmp.Or(y.At.Compare(x.At), tracker.CompareNaturally(x.Identifier, y.Identifier), cmp.Compare(a, b))
 	})
 }
+
+// MoreElsewhere returns how many claims of other processes the page leaves out.
+func (v *view) MoreElsewhere() int { return v.Others - len(v.Elsewhere) }
 
 // find returns an issue by its identifier or id; nil if there is none.
 func (v *view) find(name string) *issue { return v.byName[strings.ToLower(name)] }
