@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +62,14 @@ func measureFleet(t *testing.T, shards, slots, polls int) fleetCost {
 	return c
 }
 
+// thousands returns a number below a million as the figures show it.
+func thousands(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
 // TestAFleetNeedsFewRequests counts what fleets ask of GitHub beside what their agents do
 // and beside delivery, as .github/BENCHMARKS.md shows it. For the whole table:
 //
@@ -70,6 +80,7 @@ func TestAFleetNeedsFewRequests(t *testing.T) {
 	if testing.Short() {
 		largest = 1
 	}
+	documented := readText(t, filepath.Join(root, ".github", "BENCHMARKS.md"))
 	for _, size := range [][2]int{{1, 2}, {16, 1}, {16, 2}, {16, 4}, {64, 2}, {256, 2}} {
 		if size[0] > largest || largest == 16 && size[1] != 2 {
 			continue
@@ -82,6 +93,10 @@ func TestAFleetNeedsFewRequests(t *testing.T) {
 		issues := c.shards * c.slots
 		if most := 17 + 4*issues; c.rest() > most || issues == 32 && c.rest() > 145 {
 			t.Errorf("%d shards of %d slots make %d requests, want at most %d: %+v", c.shards, c.slots, c.rest(), most, c)
+		}
+		row := fmt.Sprintf("\n| %d × %d | %d | %d | %s | %d | %s |", c.shards, c.slots, issues, c.plan, thousands(c.work), c.collect, thousands(c.rest()))
+		if !strings.Contains(documented, row) {
+			t.Errorf(".github/BENCHMARKS.md has no row that begins with %q", row)
 		}
 		if polls == 0 && c.queries > (2+c.slots)*c.shards {
 			t.Errorf("%d shards make %d queries of GraphQL, which no ETag makes free: want at most %d each", c.shards, c.queries, 2+c.slots)
