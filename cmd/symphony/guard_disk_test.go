@@ -140,12 +140,13 @@ func TestRaidReadsWhatCodexDenyNames(t *testing.T) {
 
 // TestRaidReadsWhatOtherSessionsMakeMeanwhile lets one command of an agent wait
 // until another issue's workspace, event log and home are there, and the state
-// was saved again.
+// was saved again. It works as a shard of a fleet, so other shards leave results.
 func TestRaidReadsWhatOtherSessionsMakeMeanwhile(t *testing.T) {
 	t.Parallel()
 	late := []string{
 		"workspaces/LATE/work", "workspaces/.symphony/LATE.json", "logs/LATE/1.jsonl", ".symphony/sessions/LATE/1.jsonl", "elsewhere/state.json",
 		".symphony/state.json", ".symphony/codex/home/LATE/sessions/rollout.jsonl", ".symphony/codex/tmp/LATE/file",
+		"exchange/plan.json", "exchange/results/result-2/result.json", "exchange/threads/LATE",
 	}
 	for name, posture := range map[string]string{"guard off": noGuard, "guarded": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +155,8 @@ func TestRaidReadsWhatOtherSessionsMakeMeanwhile(t *testing.T) {
 			p.replace("codex:\n", "codex:\n"+posture)
 			look := "touch waiting; until test -e go; do sleep 0.05; done; cd " + shellQuote(p.dir) + "; cat " + strings.Join(late, " ") + " > \"$OLDPWD/seen\"; echo the command ran"
 			m.Add(lane("A-1", call("exec_command", map[string]any{"cmd": look, "yield_time_ms": 30000}), handOver(), say("Done.")))
-			cmd := p.command(t.Context(), "--once", "--logs", "logs", "--state", "file:elsewhere/state.json")
+			p.ok("plan", "--exchange", "exchange", "--state", "file:elsewhere/state.json")
+			cmd := p.command(t.Context(), "work", "--exchange", "exchange", "--shard", "1", "--logs", "logs", "--state", "file:elsewhere/state.json")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
