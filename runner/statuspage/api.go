@@ -24,19 +24,28 @@ type stateJSON struct {
 	Totals      totalsJSON      `json:"codex_totals"` // of this process
 	RateLimits  json.RawMessage `json:"rate_limits"`
 
-	Parked     []parkedJSON   `json:"parked"`
-	Deliveries []deliveryJSON `json:"deliveries"`
-	Completed  []string       `json:"completed"` // by this process; active again, they are worked on again
-	Events     []runEventJSON `json:"recent_events"`
-	Trouble    []troubleJSON  `json:"trouble"`
-	Pause      *pauseJSON     `json:"pause"`
-	Today      todayJSON      `json:"today"` // all processes, in UTC
-	Slots      int            `json:"max_concurrent_agents"`
-	NextPollAt *time.Time     `json:"next_poll_at"`
-	DeadlineAt *time.Time     `json:"deadline_at"`
-	StartedAt  *time.Time     `json:"started_at"`
-	Workflow   string         `json:"workflow"`
-	Tracker    string         `json:"tracker"`
+	Elsewhere  []elsewhereJSON `json:"elsewhere"`
+	Parked     []parkedJSON    `json:"parked"`
+	Deliveries []deliveryJSON  `json:"deliveries"`
+	Completed  []string        `json:"completed"` // by this process; active again, they are worked on again
+	Events     []runEventJSON  `json:"recent_events"`
+	Trouble    []troubleJSON   `json:"trouble"`
+	Pause      *pauseJSON      `json:"pause"`
+	Today      todayJSON       `json:"today"` // all processes, in UTC
+	Slots      int             `json:"max_concurrent_agents"`
+	NextPollAt *time.Time      `json:"next_poll_at"`
+	DeadlineAt *time.Time      `json:"deadline_at"`
+	StartedAt  *time.Time      `json:"started_at"`
+	Workflow   string          `json:"workflow"`
+	Tracker    string          `json:"tracker"`
+}
+
+// elsewhereJSON is the claim of another process.
+type elsewhereJSON struct {
+	issueJSON
+	State string     `json:"state"`
+	Since *time.Time `json:"since"`
+	Place string     `json:"place"`
 }
 
 type countsJSON struct {
@@ -255,7 +264,8 @@ func (v *view) stateJSON(now time.Time) stateJSON {
 		Counts:      countsJSON{Running: len(v.Running), Retrying: len(v.Waiting), Parked: len(v.Parked), Completed: len(v.Completed)},
 		Running:     make([]runningJSON, 0, len(v.Running)), Retrying: make([]retryingJSON, 0, len(v.Waiting)),
 		Totals: totalsJSON{tokensOf(v.raw.Spent.Usage), inSeconds(v.runningFor(now))}, RateLimits: v.Limits,
-		Parked: make([]parkedJSON, 0, len(v.Parked)), Deliveries: make([]deliveryJSON, 0, len(v.Delivered)),
+		Elsewhere: make([]elsewhereJSON, 0, len(v.Elsewhere)),
+		Parked:    make([]parkedJSON, 0, len(v.Parked)), Deliveries: make([]deliveryJSON, 0, len(v.Delivered)),
 		Completed: append([]string{}, v.Completed...), Events: make([]runEventJSON, 0, len(v.Events)), Trouble: make([]troubleJSON, 0, len(v.Trouble)),
 		Today: todayJSON{totalsJSON{tokensOf(v.raw.Today.Usage), inSeconds(v.raw.Today.Time + v.uncounted(now))}, v.raw.Today.Date, v.raw.Today.Sessions},
 		Slots: v.raw.Slots, NextPollAt: stamp(v.raw.NextPoll), DeadlineAt: stamp(v.raw.Deadline), StartedAt: stamp(v.raw.Started),
@@ -266,6 +276,9 @@ func (v *view) stateJSON(now time.Time) stateJSON {
 	}
 	for _, i := range v.Waiting {
 		doc.Retrying = append(doc.Retrying, retryingJSON{i.names(), i.retryJSON(), i.claimJSON()})
+	}
+	for _, e := range v.Elsewhere {
+		doc.Elsewhere = append(doc.Elsewhere, elsewhereJSON{issueJSON{e.ID, e.Name, e.URL}, e.State, stamp(e.Since), e.Place})
 	}
 	for _, i := range v.Parked {
 		doc.Parked = append(doc.Parked, parkedJSON{i.names(), i.parkJSON(v.GoOn()), i.claimJSON()})

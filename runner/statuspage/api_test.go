@@ -134,7 +134,7 @@ func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 			"state": "Todo", "attempt": 1, "error": "needs input: Which bank?", "parked_at": "2026-01-02T11:59:30Z",
 			"question": "Which bank?\nOld or new?", "go_on": "`+schedule.GoOn+`", "issue_total_tokens": 100, "sessions": 1
 		}],
-		"deliveries": [{
+		"elsewhere": [], "deliveries": [{
 			"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3",
 			"branch": "symphony/GH-3", "base": "main", "head": "abc123", "pull_request": 7, "pull_request_url": "https://github.com/acme/shop/pull/7",
 			"patch": "", "pushed_at": "2026-01-02T11:59:20Z", "pushing": false, "refused": ""
@@ -161,7 +161,7 @@ func TestTheStateOfAnIdleRunHasZerosAndEmptyLists(t *testing.T) {
 	want := parse(t, `{
 		"generated_at": "2026-01-02T12:00:00Z", "counts": {"running": 0, "retrying": 0, "parked": 0, "completed": 0}, "running": [], "retrying": [],
 		"codex_totals": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0}, "rate_limits": null,
-		"parked": [], "deliveries": [], "completed": [], "recent_events": [], "trouble": [], "pause": null,
+		"parked": [], "elsewhere": [], "deliveries": [], "completed": [], "recent_events": [], "trouble": [], "pause": null,
 		"today": {"date": "", "sessions": 0, "input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0},
 		"max_concurrent_agents": 0, "next_poll_at": null, "deadline_at": null, "started_at": null, "workflow": "", "tracker": ""
 	}`)

@@ -119,6 +119,9 @@ func TestAPageNamesTheShardsThatWorkElsewhere(t *testing.T) {
 			Since: sample().At, Owner: schedule.Owner{Run: "123", Attempt: 1, Shard: 1 + i/2},
 		})
 	}
+	if state := ask(t, &p, http.MethodGet, "/api/v1/state").Body.String(); strings.Count(state, `"place":"shard `) != maxElsewhere+2 {
+		t.Errorf("the state does not name all of them:\n%s", state)
+	}
 	page := ask(t, &p, http.MethodGet, "/").Body.String()
 	if !strings.Contains(page, `aria-labelledby="elsewhere-name">`) || strings.Count(page, "<bdi>shard 2 of run 123</bdi>") != 2 || strings.Count(page, " of run 123</bdi>") != maxElsewhere ||
 		!strings.Contains(page, `<a href="https://github.com/acme/shop/issues/9" rel="noreferrer"><bdi>GH-900</bdi></a>`) || !strings.Contains(page, "<p>2 more that run elsewhere</p>") {

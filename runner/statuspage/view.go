@@ -36,8 +36,7 @@ type view struct {
 	Trouble           []trouble
 	Pause             string // why; empty for none
 	Running           []*issue
-	Elsewhere         []elsewhere // at most maxElsewhere of Others
-	Others            int         // claims that other processes work on
+	Elsewhere         []elsewhere
 	Waiting           []*issue
 	Parked            []*issue
 	Delivered         []*issue // the latest first; those that have a claim too are the same values
@@ -130,8 +129,7 @@ func viewOf(p progress.Progress, r *redact.Redactor) *view {
 		i.session, i.Doing, i.Summary, i.Event = s, line(s.Doing, maxLine), line(s.Summary, maxLine), line(s.Event, maxName)
 		i.Session, i.Log, i.Events = line(s.ID, maxName), line(s.Log, maxLine), events(s.Events)
 	}
-	v.Others = len(p.Elsewhere)
-	for _, c := range p.Elsewhere[:min(v.Others, maxElsewhere)] {
+	for _, c := range p.Elsewhere {
 		v.Elsewhere = append(v.Elsewhere, elsewhere{
 			ID: line(string(c.ID), maxName), Name: line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName), Title: line(c.Title, maxTitle),
 			State: line(c.State, maxName), URL: webAddress(r, c.URL), Place: line(progress.Place(c.Owner), maxName), Since: c.Since,
@@ -190,8 +188,10 @@ func latestFirst(deliveries map[tracker.ID]schedule.Delivery) []tracker.ID {
 	})
 }
 
-// MoreElsewhere returns how many claims of other processes the page leaves out.
-func (v *view) MoreElsewhere() int { return v.Others - len(v.Elsewhere) }
+// ShownElsewhere returns the claims of other processes that the page shows, and
+// MoreElsewhere how many it leaves out.
+func (v *view) ShownElsewhere() []elsewhere { return v.Elsewhere[:min(len(v.Elsewhere), maxElsewhere)] }
+func (v *view) MoreElsewhere() int          { return len(v.Elsewhere) - len(v.ShownElsewhere()) }
 
 // find returns an issue by its identifier or id; nil if there is none.
 func (v *view) find(name string) *issue { return v.byName[strings.ToLower(name)] }
