@@ -57,14 +57,14 @@ type jobProcess struct {
 	hold     int       // its sessions end after this many polls
 
 	// Guarded by fleets.mu.
-	over, killed      bool
-	requests          int // that the rate limit of REST counts
-	queries           int // of GraphQL
-	unchanged         int // answered with 304, which no limit counts
-	liveness          int // those of requests that ask about runs
-	saves             int
-	sessions, reached int
-	polled            chan struct{} // is closed after hold polls
+	over, killed bool
+	requests     int // that the rate limit of REST counts
+	queries      int // of GraphQL
+	unchanged    int // answered with 304, which no limit counts
+	liveness     int // those of requests that ask about runs
+	saves        int
+	reached      int
+	polled       chan struct{} // is closed after hold polls
 }
 
 // sessionAt is a moment of a session.
