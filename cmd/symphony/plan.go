@@ -15,6 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
@@ -104,6 +105,9 @@ func (c *planCommand) check() error {
 		return fmt.Errorf("%w: %s is %v: want at least a minute, and less than a week", errUsage, c.option("shard-deadline"), c.limit)
 	case c.attempt < 1:
 		return fmt.Errorf("%w: --attempt is %d: the first is 1", errUsage, c.attempt)
+	}
+	if err := store.CheckOwner(schedule.Owner{Run: c.id, Attempt: c.attempt}); err != nil {
+		return fmt.Errorf("%w: --owner and --attempt: %w", errUsage, err)
 	}
 	if _, err := runnerLabels(c.runsOn); err != nil {
 		return fmt.Errorf("%w: %s is %q: %w", errUsage, c.option("runs-on"), c.runsOn, err)
