@@ -26,8 +26,8 @@ func (l *loop) adopt(ctx context.Context) {
 	}
 }
 
-// settleLeft applies the results of fleets that have ended without collecting them. It
-// asks for those of a fleet once in a run.
+// settleLeft settles the results of fleets that ended without collecting them. It asks for
+// the results of each fleet once in a run.
 func (l *loop) settleLeft(ctx context.Context) {
 	if l.LeftResults == nil || l.tick.DryRun {
 		return
@@ -50,7 +50,8 @@ func (l *loop) settleLeft(ctx context.Context) {
 	}
 }
 
-// settle applies a result, and repeats it if another run saves first.
+// settle settles a result, and settles it again in the state of another run that saves
+// first.
 func (l *loop) settle(r fleet.Result, now time.Time) {
 	p := l.policy()
 	settled, err := l.state.Settle(r.Owner, r.State, p, now)
@@ -59,7 +60,7 @@ func (l *loop) settle(r fleet.Result, now time.Time) {
 		return
 	}
 	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
-		_, _ = s.Settle(r.Owner, r.State, p, now) // it went well before
+		_, _ = s.Settle(r.Owner, r.State, p, now) // the result was accepted above
 	})
 	l.tick.Acted += len(settled)
 	l.Log.Info("collected what a fleet left", "run", r.Owner.Run, "shard", r.Owner.Shard, "issues", len(settled))

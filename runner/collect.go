@@ -13,10 +13,10 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Collect ends the tick of a fleet: it applies what the shards of a plan left, gives back
-// or charges the claims of those that left nothing, and saves the state once. The fleet is
-// the plan's; inside Actions it is also every one of Self's workflow run, so that the
-// plan may be lost. Collect may be repeated: what was applied stays as it is.
+// Collect ends the tick of a fleet. It settles the results of the shards of a plan, adopts
+// the claims of those without a result, and saves the state once. Inside Actions it adopts
+// those of all shards of Self's workflow run, because the plan may be lost. To repeat Collect
+// with the same results changes nothing.
 //
 // It returns the state that it saved, and a report with a row for each issue of the fleet.
 // The errors are those of [Runner.Run].
@@ -33,7 +33,7 @@ func (r *Runner) Collect(ctx context.Context, plan fleet.Plan, results []fleet.R
 		})
 	}
 	if err == nil {
-		l.look(ctx)
+		l.readForReport(ctx)
 	}
 	l.finish(time.Now())
 	return l.state, l.tick, err
@@ -51,8 +51,8 @@ func (l *loop) openFleet(ctx context.Context) error {
 	return l.load(ctx)
 }
 
-// collect applies to the state what the shards left. It may be repeated with the state
-// that another run has saved.
+// collect settles the results in the state, and makes the report. It is called again with
+// the state of another run that saves first.
 func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Result) {
 	now, p := time.Now(), l.policy()
 	l.tick.Rows, l.tick.Parked, l.tick.Acted, l.tick.Stopped = nil, nil, 0, ""
@@ -87,7 +87,7 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 	l.remember(now)
 }
 
-// addShard adds what a shard did to the report.
+// addShard adds the report of a shard to that of the tick.
 func (l *loop) addShard(r fleet.Result) {
 	t := &l.tick
 	l.addRows(r)
@@ -106,8 +106,8 @@ func (l *loop) addShard(r fleet.Result) {
 	l.state.Tick = l.state.Tick.Plus(r.Tick.Spent)
 }
 
-// addKilled adds a row for each session that a shard was killed in: its result has the
-// claim as it was then, and no report.
+// addKilled adds a row for each settled issue whose session had not ended when its shard was
+// killed: the result of that shard has no report.
 func (l *loop) addKilled(r fleet.Result, settled []tracker.ID) {
 	for _, id := range settled {
 		if phase := r.State.Claims[id].Phase; phase != schedule.Running && phase != schedule.Stopping {
@@ -127,7 +127,7 @@ func (l *loop) addLost(c schedule.Claim, shard int, class schedule.Class) {
 	row.Next = schedule.Next{Phase: c.Phase, Why: schedule.Why{Reason: schedule.NotDue, Detail: c.Why}, Due: c.Due}
 }
 
-// addRows adds the issues of a shard to the report.
+// addRows adds the rows of a shard to the report.
 func (l *loop) addRows(r fleet.Result) {
 	for _, row := range r.Tick.Rows {
 		row.Shard, row.Job = r.Owner.Shard, r.Job
@@ -135,8 +135,8 @@ func (l *loop) addRows(r fleet.Result) {
 	}
 }
 
-// adoptShards gives back the claims of the shards that never began, and charges those of
-// the shards that left no result.
+// adoptShards adopts the claims of the shards without a result. Those of a shard that never
+// began are not charged.
 func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Policy, now time.Time) {
 	l.askOwners(ctx)
 	statuses := map[schedule.Owner]schedule.OwnerStatus{}
@@ -169,7 +169,7 @@ func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Poli
 	}
 }
 
-// isOfFleet reports whether the owner is a shard whose results are collected now.
+// isOfFleet reports whether the owner is a shard of the plan, or of Self's workflow run.
 func (l *loop) isOfFleet(owner schedule.Owner, plan fleet.Plan) bool {
 	if owner.Shard == 0 {
 		return false
@@ -178,8 +178,9 @@ func (l *loop) isOfFleet(owner schedule.Owner, plan fleet.Plan) bool {
 	return ofRun || owner == plan.ShardOwner(owner.Shard)
 }
 
-// look reads the issues for the report, which says what was left alone and why.
-func (l *loop) look(ctx context.Context) {
+// readForReport reads the issues with a claim and the candidates, so that the report can say
+// why issues wait.
+func (l *loop) readForReport(ctx context.Context) {
 	l.assigned = true // nothing more starts in this tick
 	ids := make([]tracker.ID, 0, len(l.state.Claims))
 	for id := range l.state.Claims {
@@ -193,7 +194,7 @@ func (l *loop) look(ctx context.Context) {
 			l.issues.list(candidates, time.Now())
 		}
 	}
-	if err != nil { // the results are saved all the same
+	if err != nil { // the results are saved, so this fails only a part of the report
 		l.warnError("read for the report why other issues wait", err)
 	}
 }

@@ -32,9 +32,10 @@
 // What a run does at one moment is a progress.Progress. The runner fills it, and the
 // packages terminal and statuspage show it.
 //
-// A tick can be spread over many machines: a plan, its shards and a collector. Package
-// fleet holds what they give each other as files: the slices of the plan, the results of
-// the shards, and the threads that any shard can resume.
+// A tick can be spread over many machines, which is called a fleet: a plan, its shards, and
+// collect. Package fleet explains these words. It writes and reads the files that the three
+// hand to each other: the slices of the plan, the results of the shards, and the threads
+// that any shard can resume.
 //
 // What people and checks say about the work comes back by two packages: discussion reads
 // it and answers, feedback decides what of it nobody has answered. feedback is pure.
@@ -61,7 +62,21 @@
 // missed event only costs time. Without Once the same loop runs forever. One
 // goroutine owns all state; sessions send to its inbox, and updates that arrive
 // while it is busy are merged, so neither waits for the other. While sessions run, two
-// rounds begin at least 10 ms apart: one save serves the sessions that end meanwhile.
+// rounds begin at least 10 ms apart, so that one save serves all sessions that end in
+// this time.
+//
+// # A fleet
+//
+// The three parts of a fleet's tick use the same loop:
+//
+//	plan     Runner.Fleet is set and Assign is called. In place of starting sessions, the
+//	         loop gives their claims to shards, in one save, and ends.
+//	shard    Runner.Shards is set and Run is called. The Store holds the slice of the shard.
+//	         The loop starts each claim of it once, and neither lists candidates nor adopts
+//	         claims nor cleans up.
+//	collect  Collect is called. It settles the results, adopts the claims of shards without
+//	         one, saves once and reports. If it never ran, a later run settles the results
+//	         (adopt.go).
 //
 // # A tick on many machines
 //

@@ -10,29 +10,30 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// pollPerShard is the time between two polls of a shard for each shard of its fleet.
-// With it, one fleet of any size uses less than half of the requests that a tracker
-// allows in an hour.
+// pollPerShard times the number of shards is the least time between two polls of a shard.
+// With it, a fleet of any size uses less than half of the requests that a tracker allows in
+// an hour.
 const pollPerShard = 1500 * time.Millisecond
 
-// listenPerShard is the time between two reads of what people say about the issues of a
-// shard, for each shard of its fleet. These are queries of GraphQL, which no ETag makes
-// free; with it, a fleet of any size uses half of the 1,000 an hour that GitHub allows a
+// listenPerShard times the number of shards is the least time between two reads of what
+// people say about the issues of a shard. Each is a GraphQL query, which no ETag makes free.
+// With it, a fleet of any size uses half of the 1,000 queries an hour that GitHub allows a
 // job's token.
 const listenPerShard = 7200 * time.Millisecond
 
-// isShard reports whether the run is one shard of a fleet. It starts one session on each
-// issue of its slice, and reads, adopts and cleans up no other one.
+// isShard reports whether the run is one shard of a fleet. A shard starts one session on
+// each issue of its slice. It does not read, adopt or clean up other issues.
 func (l *loop) isShard() bool { return l.Shards > 0 }
 
-// limitShard replaces the limits of a whole tick by those of a shard: the plan has given it
-// no more issues than it has slots, and a share of the budgets.
+// limitShard replaces the limits of a whole tick by those of a shard. The plan has given it
+// no more issues than it has slots, and schedule enforces its share of the budgets.
 func (l *loop) limitShard(p *schedule.Policy) {
 	p.MaxConcurrent, p.MaxPerTick, p.MaxPerState = max(l.sliced, 1), max(l.sliced, 1), nil
 	p.Budget.TokensPerTick, p.Budget.TokensPerDay = 0, 0
 }
 
-// pollEvery returns the time until the next poll. Shards that began together drift apart.
+// pollEvery returns the time until the next poll. In a shard it is partly random, so that
+// shards which began together do not poll together.
 func (l *loop) pollEvery() time.Duration {
 	every := l.wf.Settings.Poll
 	if !l.isShard() {
@@ -45,8 +46,9 @@ func (l *loop) pollEvery() time.Duration {
 	return every*4/5 + rand.N(every*2/5)
 }
 
-// listens reports whether a poll also reads what people say. A shard does so less often
-// than it polls: an answer is for the next session, and a command waits that long.
+// listens reports whether a poll at this time also reads what people say, and notes that it
+// does. A shard does so less often than it polls, because feedback is for the next session.
+// A command waits until then.
 func (l *loop) listens(now time.Time) bool {
 	if l.isShard() && now.Before(l.talks.nextRead) {
 		return false
@@ -55,8 +57,8 @@ func (l *loop) listens(now time.Time) bool {
 	return true
 }
 
-// Assign performs the plan of a fleet: a tick whose sessions are given to shards. Their
-// claims are saved when it returns. The errors are those of [Runner.Run].
+// Assign performs the plan of a fleet: a tick that gives its sessions to shards. It returns
+// after their claims are saved. The errors are those of [Runner.Run].
 func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
 	l, err := r.run(ctx)
 	if err != nil {
@@ -72,7 +74,7 @@ func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
 	return plan, l.tick, nil
 }
 
-// fleetPlan returns what the shards need to know.
+// fleetPlan returns the plan, with the slices of the shards as they were saved.
 func (l *loop) fleetPlan() fleet.Plan {
 	plan := fleet.Plan{Owner: l.Fleet.Owner}
 	for _, shard := range l.shards {
@@ -83,7 +85,7 @@ func (l *loop) fleetPlan() fleet.Plan {
 	return plan
 }
 
-// spread gives the sessions of a plan to shards, if this is the plan of a fleet.
+// spread gives the Dispatches among the decisions to shards, if this is the plan of a fleet.
 func (l *loop) spread(decisions []schedule.Decision) []schedule.Decision {
 	if l.Fleet == nil || l.assigned {
 		return decisions
@@ -95,7 +97,8 @@ func (l *loop) spread(decisions []schedule.Decision) []schedule.Decision {
 	return decisions
 }
 
-// takeBack gives back what a save that seemed to fail has assigned: no shard knows of it.
+// takeBack takes back the claims that a save gave to shards although it reported a failure:
+// no shard knows of them.
 func (l *loop) takeBack(state *schedule.State) {
 	if l.Fleet == nil || l.assigned {
 		return

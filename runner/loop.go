@@ -47,7 +47,7 @@ type loop struct {
 	unsaved    unsaved                                 // what happened to our sessions since the last save
 	owners     map[schedule.Owner]schedule.OwnerStatus // the status of other owners, as asked in this round
 	adoptedIDs map[tracker.ID]bool                     // claims adopted from dead runs in this round
-	asked      map[schedule.Owner]bool                 // fleets whose results were asked for
+	asked      map[schedule.Owner]bool                 // fleets for whose results LeftResults was called
 	setup      schedule.Setup                          // what sessions work with, as of the last poll
 	salt       string                                  // of setup
 
@@ -74,9 +74,9 @@ type loop struct {
 	exits     []time.Time      // when the last sessions ended
 	rounded   time.Time        // when the last round began
 	replan    bool             // something happened that may change the plan
-	shards    []schedule.Shard // to which a plan gave the sessions of its decisions
-	assigned  bool             // that is saved
-	sliced    int              // claims that a shard began with
+	shards    []schedule.Shard // of a plan: the shards to which it gives its sessions
+	assigned  bool             // the claims of shards are saved, so nothing more starts
+	sliced    int              // of a shard: how many claims it began with
 	tick      report.Tick
 }
 
@@ -94,7 +94,7 @@ func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 	return l.tick, err
 }
 
-// run returns a loop that has run to its end, with the report of it.
+// run runs a loop to its end and returns it, with its report.
 func (r *Runner) run(ctx context.Context) (*loop, error) {
 	l := newLoop(r)
 	err := l.open(ctx)

@@ -163,7 +163,7 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 	last := recordOf(l.state.Deliveries[issue.ID])
 	branch, there := publish.Locate(l.branchOf(issue.Identifier), last, f.fetched)
 	if l.state.Deliveries[issue.ID].Lost && there != last.Head {
-		last.Branch, last.Pushing = branch, there // by the shard of which there is no result
+		last.Branch, last.Pushing = branch, there // pushed by the lost shard
 	}
 	head := there
 	if head.IsZero() {

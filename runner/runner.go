@@ -52,8 +52,8 @@ type Runner struct {
 	// out is unknown. It returns when ctx is done.
 	OwnerStatuses func(context.Context, []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus
 	Self          schedule.Owner
-	// LeftResults reads what the shards of a fleet left that has ended without collecting it:
-	// those of an attempt of a workflow run. Nil if it cannot be read.
+	// LeftResults reads the results of the shards of an attempt of a workflow run, whose
+	// fleet ended without collecting them. Nil if they cannot be read.
 	LeftResults func(ctx context.Context, run string, attempt int) ([]fleet.Result, error)
 
 	Account attempt.Account // how sessions log in
@@ -85,7 +85,8 @@ type Runner struct {
 	OnSessionEnd func(SessionLog)        // called after every session; may be nil, must be quick
 	Refresh      <-chan struct{}         // of the status page: each receive causes a poll at once; nil without one
 
-	// A tick that is split over processes; at most one is set. See the documentation of the package.
-	Fleet  *schedule.Fleet // this run is the plan: it gives the sessions to shards
-	Shards int             // this run is one of so many shards: its store holds its slice of the state
+	// Fleet and Shards make the run a part of a fleet; at most one is set. See the
+	// documentation of the package.
+	Fleet  *schedule.Fleet // of a plan; nil for other runs
+	Shards int             // of a shard, how many shards its fleet has; 0 for other runs
 }
