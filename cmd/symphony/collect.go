@@ -14,7 +14,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// collectCommand is the last part of a fleet's tick: it applies what the shards left.
+// collectCommand performs the last part of a fleet's tick: it settles the results of the
+// shards.
 type collectCommand struct {
 	tickCommand
 	exchange string // a folder
@@ -51,7 +52,7 @@ func (c *collectCommand) Run(ctx context.Context, args []string) error {
 		needsNoLogin: true,
 		readsOnly:    true,
 		prepare: func(r *runner.Runner, _ workflow.Workflow) error {
-			r.Login = nil // which only shards have
+			r.Login = nil // only shards have the login of the agent
 			return nil
 		},
 		run:     c.collect,
@@ -60,8 +61,8 @@ func (c *collectCommand) Run(ctx context.Context, args []string) error {
 	return c.tickCommand.Run(ctx, args)
 }
 
-// collect reads the results and applies them, and keeps the threads of the issues that go
-// on for the shards of the next plan.
+// collect reads the results, settles them, and keeps the threads of the issues that continue,
+// for the shards of the next plan.
 func (c *collectCommand) collect(ctx context.Context, r *runner.Runner) (report.Tick, error) {
 	plan, err := fleet.ReadPlan(c.exchange)
 	switch {

@@ -15,9 +15,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// leftResults returns a function that reads the artifacts in which the shards of a fleet
-// left their results, nil where there are none to be read. A fleet that has collected
-// them needs it not.
+// leftResults returns the function for [runner.Runner].LeftResults, which reads the results
+// of a fleet that did not collect them from the artifacts of its workflow run. It returns nil
+// if artifacts cannot be read here.
 func (a *app) leftResults(wf workflow.Workflow) func(ctx context.Context, run string, attempt int) ([]fleet.Result, error) {
 	repo, api, token, err := a.repository(wf)
 	if err != nil {
@@ -30,7 +30,7 @@ func (a *app) leftResults(wf workflow.Workflow) func(ctx context.Context, run st
 	return func(ctx context.Context, run string, attempt int) ([]fleet.Result, error) {
 		id, err := strconv.ParseInt(run, 10, 64)
 		if err != nil {
-			return nil, nil // no run of GitHub
+			return nil, nil // not a workflow run of GitHub
 		}
 		exchange, err := os.MkdirTemp(a.tempDir(), "symphony-left-")
 		if err != nil {
@@ -50,8 +50,8 @@ func (a *app) leftResults(wf workflow.Workflow) func(ctx context.Context, run st
 	}
 }
 
-// downloadExchange puts the plan and the results of an attempt of a workflow run into an
-// exchange folder, as far as its artifacts still exist. Other artifacts are left alone.
+// downloadExchange downloads the plan and the results of an attempt of a workflow run into an
+// exchange folder. It skips artifacts that have expired, and those of other things.
 func downloadExchange(ctx context.Context, c *client.Client, run int64, attempt int, exchange string) error {
 	artifacts, err := c.Artifacts(ctx, run)
 	if err != nil {
@@ -72,7 +72,8 @@ func downloadExchange(ctx context.Context, c *client.Client, run int64, attempt 
 	return errors.Join(failed...)
 }
 
-// unpackFile writes one file of an archive, of at most limit bytes, below a folder.
+// unpackFile writes one file of an archive below a folder. It fails if the file has more
+// than limit bytes.
 func unpackFile(files *zip.Reader, name string, limit int64, folder string) error {
 	from, err := files.Open(name)
 	if err != nil {

@@ -72,7 +72,7 @@ func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *st
 	}
 }
 
-// jobsOf returns the jobs of the owners that are workflow runs, as self asks about them.
+// jobsOf returns the jobs of the owners that are workflow runs; self is who asks.
 func jobsOf(owners []schedule.Owner, self schedule.Owner) []client.Job {
 	var jobs []client.Job
 	for _, o := range owners {
@@ -86,7 +86,7 @@ func jobsOf(owners []schedule.Owner, self schedule.Owner) []client.Job {
 // jobOf returns the job of a workflow run that an owner ran in; the zero Job for none.
 func jobOf(o, self schedule.Owner) client.Job {
 	if o.Shard > 0 && o.Host != "" {
-		return client.Job{} // of another engine, whose ids may be numbers too
+		return client.Job{} // a run of another engine, even if its id is a number
 	}
 	if o.Shard > 0 {
 		return client.Job{

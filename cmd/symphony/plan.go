@@ -19,22 +19,22 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// planCommand is the first part of a fleet's tick: it claims issues for shards.
+// planCommand performs the first part of a fleet's tick: it claims issues for shards.
 type planCommand struct {
 	tickCommand
 	exchange string // a folder
 	shards   int
 	slots    int
-	limit    time.Duration // after which a shard has ended its sessions
-	runsOn   string        // labels of the usual runner, as text or as JSON
+	limit    time.Duration // from the start of a shard until it has ended its sessions
+	runsOn   string        // labels of the default runner: one, or a list in JSON
 	id       string        // of the run, outside Actions
 	attempt  int           // of that run
 
 	made fleet.Plan
 }
 
-// queueTime bounds how long a shard waits for its runner, for engines that nobody can ask
-// whether it still does.
+// queueTime is how long a shard may wait for its runner. It counts only where the program
+// cannot ask whether a shard has started.
 const queueTime = time.Hour
 
 func (c *planCommand) command() *cobra.Command {
@@ -94,7 +94,7 @@ func (c *planCommand) Run(ctx context.Context, args []string) error {
 	return c.tickCommand.Run(ctx, args)
 }
 
-// check returns an error for flags that are no fleet.
+// check returns an error for flags out of range. It makes the exchange folder absolute.
 func (c *planCommand) check() error {
 	switch {
 	case c.shards < 1 || c.shards > schedule.MaxShards:
@@ -115,14 +115,14 @@ func (c *planCommand) check() error {
 	return checkExchange(&c.exchange)
 }
 
-// prepare makes the runner the plan of a fleet.
+// prepare makes r the runner of a plan.
 func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 	owner := schedule.Owner{Run: r.Self.Run, Attempt: r.Self.Attempt, Started: r.Self.Started, Limit: int64(c.limit.Seconds())}
 	if owner.Run == "" { // the host says that GitHub does not know the run
 		owner.Run, owner.Attempt, owner.Host = c.id, c.attempt, r.Self.Host
 	}
 	r.Fleet = &schedule.Fleet{Owner: owner, Shards: c.shards, Slots: c.slots, Lease: c.limit + queueTime, RunsOn: wf.Settings.RunsOn}
-	r.Login = nil // which only shards have
+	r.Login = nil // only shards have the login of the agent
 	if asJob, _ := c.getenv("SYMPHONY_ACTS_AS_JOB"); asJob == "true" && c.shards >= needToken {
 		c.warnings = append(c.warnings, fmt.Sprintf("%s is %d: such a fleet can need more than the 1,000 requests an hour of the job's own token: "+
 			"set SYMPHONY_GITHUB_TOKEN, the input github-token, to that of a GitHub App", c.option("shards"), c.shards))
@@ -134,8 +134,9 @@ func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 // than those that the job's own token has in an hour; see .github/BENCHMARKS.md.
 const needToken = 64
 
-// write writes the plan into the exchange folder, and prints the matrix for engines that
-// read it from standard output. What collect does not repeat becomes annotations.
+// write writes the plan into the exchange folder. Outside Actions it prints the matrix.
+// Inside Actions it writes the annotations of a plan that starts shards, because the report
+// of collect does not repeat them.
 func (c *planCommand) write(tick report.Tick) error {
 	if c.made.Owner == (schedule.Owner{}) {
 		return nil // the tick failed
@@ -150,13 +151,14 @@ func (c *planCommand) write(tick report.Tick) error {
 	return err
 }
 
-// shardJob is an entry of the matrix of a workflow: it names no issue.
+// shardJob is an entry of the matrix of a workflow. Everybody can read the matrix, so an
+// entry does not name issues.
 type shardJob struct {
 	Shard  int      `json:"shard"`
 	RunsOn []string `json:"runs_on"`
 }
 
-// matrix returns the matrix of the jobs of the shards, in JSON.
+// matrix returns the matrix of the jobs of the shards, as JSON.
 func (c *planCommand) matrix() string {
 	usual, _ := runnerLabels(c.runsOn)
 	jobs := make([]shardJob, 0, len(c.made.Shards))
@@ -187,7 +189,7 @@ func (c *planCommand) outputs(_ report.Tick, wf workflow.Workflow) [][2]string {
 		[2]string{"attempt", strconv.Itoa(c.made.Owner.Attempt)})
 }
 
-// runnerLabels returns the labels of a runner: one, or a list in JSON.
+// runnerLabels parses the labels of a runner: one, or a list in JSON.
 func runnerLabels(text string) ([]string, error) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "[") {
@@ -203,7 +205,7 @@ func runnerLabels(text string) ([]string, error) {
 	return labels, nil
 }
 
-// addExchange adds the flag of the folder through which the parts of a tick go.
+// addExchange adds the flag --exchange.
 func addExchange(cmd *cobra.Command, folder *string) {
 	cmd.Flags().StringVar(folder, "exchange", "", "the `folder` of the plan and the results, which the engine carries from job to job")
 }

@@ -185,8 +185,8 @@ func (t *tickCommand) outputs(tick report.Tick, wf workflow.Workflow) [][2]strin
 	return all
 }
 
-// needs returns the outputs that tell the rest of the Action what sessions need. Whether
-// the repository is private is asked only if there will be any.
+// needs returns the outputs that tell the rest of the Action what sessions need. It asks
+// whether the repository is private only if there will be sessions.
 func (t *tickCommand) needs(wf workflow.Workflow, sessions bool) [][2]string {
 	program, starts := firstWord(wf.Settings.Codex.Command), !t.order.stops()
 	private := ""

@@ -13,11 +13,11 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// runServer returns the repository whose workflow runs are read, and the addresses of its
-// server and of the REST API of that. What names the server is, in this order, the
-// environment, the tracker of the WORKFLOW.md at path, GH_HOST, and the checkout around it.
-// The repository is empty if nothing on that server is named. It fails if the server and the
-// API are named and are not of one server.
+// runServer returns the repository whose workflow runs are read, the address of its server,
+// and that of the server's REST API. The server is named by the first of these that names
+// one: the environment, the tracker of the WORKFLOW.md at path, GH_HOST, and the checkout
+// around that file. The repository is empty if none of them names one on that server.
+// runServer fails if the environment names an API of another server.
 func (l *logCommand) runServer(path string, wf workflow.Workflow) (repo, server, api string, err error) {
 	origin, originName := l.originNear(path)
 	repo, _ = l.getenv("GITHUB_REPOSITORY")
@@ -52,7 +52,8 @@ func (l *logCommand) runServer(path string, wf workflow.Workflow) (repo, server,
 	return repo, server, api, nil
 }
 
-// isCloud reports whether a host is one of GitHub's own, whose API has a host of its own.
+// isCloud reports whether a host belongs to GitHub itself. The API of such a host is on a
+// host of its own.
 func isCloud(host string) bool { return host == "github.com" || strings.HasSuffix(host, ".ghe.com") }
 
 // serverOf returns the address of the server of a REST API.

@@ -38,20 +38,20 @@ type tickCommand struct {
 	part       part
 }
 
-// part is what a command performs of a tick. The zero value is all of it; the parts of a
-// fleet's tick are in plan.go, work.go and collect.go.
+// part describes which part of a tick a command performs. The zero value is the whole tick.
+// The parts of a fleet's tick are in plan.go, work.go and collect.go.
 type part struct {
-	needsNoLogin bool                                                       // no session runs in it
-	readsOnly    bool                                                       // it makes no folder and changes no workspace
-	open         func(workflow.Workflow) (*stateStore, error)               // instead of the state that --state names
-	bind         func(schedule.Policy) schedule.Policy                      // the limits of more than one process
-	prepare      func(*runner.Runner, workflow.Workflow) error              // what is special about the runner
-	run          func(context.Context, *runner.Runner) (report.Tick, error) // instead of one tick, or ticks
-	located      bool                                                       // the report says already where logs and kept work are
-	report       func(report.Tick) error                                    // passes the report on; nil for all that only print it
+	needsNoLogin bool                                                       // the part runs no session, so it needs no login of the agent
+	readsOnly    bool                                                       // it creates no folder and changes no workspace
+	open         func(workflow.Workflow) (*stateStore, error)               // opens the store; nil for the one that --state names
+	bind         func(schedule.Policy) schedule.Policy                      // replaces limits of the policy by those of a fleet; nil for none
+	prepare      func(*runner.Runner, workflow.Workflow) error              // sets what only this part sets in the runner; nil for nothing
+	run          func(context.Context, *runner.Runner) (report.Tick, error) // performs the part; nil for Run or Plan of the runner
+	located      bool                                                       // the rows of the report already say where logs and kept work are
+	report       func(report.Tick) error                                    // hands the report to another part; nil for no other part
 	quiet        bool                                                       // it prints no report
-	noSummary    func(report.Tick) bool                                     // whether another part has the summary
-	outputs      func(report.Tick, workflow.Workflow) [][2]string           // more of them, which replace those of the same name
+	noSummary    func(report.Tick) bool                                     // reports whether another part writes the summary; nil for the rule of a whole tick
+	outputs      func(report.Tick, workflow.Workflow) [][2]string           // returns more outputs, which replace those of the same name; nil for none
 }
 
 // The values of --fail-on.
@@ -198,7 +198,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	return t.finish(tick, wf, err)
 }
 
-// openStore opens where the runner keeps its claims.
+// openStore opens the store of the part.
 func (t *tickCommand) openStore(wf workflow.Workflow) (*stateStore, error) {
 	switch {
 	case t.part.open != nil:

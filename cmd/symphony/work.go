@@ -15,13 +15,13 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// workCommand is the second part of a fleet's tick, once for each shard: it works on the
-// issues that the plan claimed for it.
+// workCommand performs the second part of a fleet's tick, once for each shard: it works on
+// the issues that the plan claimed for the shard.
 type workCommand struct {
 	tickCommand
 	exchange string // a folder
-	shard    string // as given
-	job      string // id of the job of the workflow run; empty for none
+	shard    string // number of the shard, as text; not yet checked
+	job      string // id of the job of the workflow run; empty if it is not known
 	giveBack bool   // start nothing
 
 	plan  fleet.Plan
@@ -86,7 +86,7 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 		open:      c.open,
 		prepare:   c.prepare,
 		run:       c.work,
-		report:    c.leave,
+		report:    c.addReport,
 		noSummary: func(report.Tick) bool { return true },
 	}
 	if c.giveBack {
@@ -95,11 +95,11 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	return c.tickCommand.Run(ctx, args)
 }
 
-// limit returns the time in which the shard has to end its sessions, by the plan.
+// limit returns the time in which the plan says that the shard has to end its sessions.
 func (c *workCommand) limit() time.Duration { return time.Duration(c.plan.Owner.Limit) * time.Second }
 
-// timeLeft returns what is left of a limit that counts from the beginning of a job. The
-// next plan believes that nothing works after it.
+// timeLeft returns what is left of a limit that counts from the beginning of a job, at least
+// a second. The next plan assumes that the job works no longer than its limit.
 func timeLeft(limit time.Duration, began, now time.Time) time.Duration {
 	if gone := now.Sub(began); !began.IsZero() && gone > 0 {
 		limit -= gone
@@ -107,8 +107,9 @@ func timeLeft(limit time.Duration, began, now time.Time) time.Duration {
 	return max(limit, time.Second)
 }
 
-// isRunAgain reports whether this is a job of a later attempt of the workflow run than the
-// plan's: its claims may be somebody else's by now.
+// isRunAgain reports whether this job belongs to another attempt of the workflow run than the
+// plan: by now the claims of the shard may have another owner. It fails for a plan of another
+// run.
 func (c *workCommand) isRunAgain() (bool, error) {
 	if !c.actions.InActions() {
 		return false, nil
@@ -119,7 +120,7 @@ func (c *workCommand) isRunAgain() (bool, error) {
 		return false, fmt.Errorf("%w: the plan in %s is that of run %s: a shard works in the run of its plan", errUsage, c.exchange, planned.Run)
 	case here.Attempt != planned.Attempt:
 		c.actions.Notice("Nothing to do", fmt.Sprintf(
-			"The plan is of attempt %d of this run, and its issues are planned again by the next tick. To begin anew at once, use Re-run all jobs.", planned.Attempt))
+			"The plan is of attempt %d of this run, and its issues are planned again by the next tick. To start again at once, use Re-run all jobs.", planned.Attempt))
 		return true, nil
 	}
 	return false, nil
@@ -139,7 +140,7 @@ func (c *workCommand) keepLease(now time.Time) error {
 	return nil
 }
 
-// open opens the slice of the shard in place of the state.
+// open returns a store that opens the slice of the shard in place of the state.
 func (c *workCommand) open(workflow.Workflow) (*stateStore, error) {
 	return &stateStore{redactor: c.redactor, exclusive: true, open: func(context.Context) (backend, error) {
 		slice, err := fleet.OpenSlice(c.exchange, c.plan, c.slice.Number, c.job)
@@ -151,7 +152,7 @@ func (c *workCommand) open(workflow.Workflow) (*stateStore, error) {
 	}}, nil
 }
 
-// prepare makes the runner that of a shard.
+// prepare makes r the runner of a shard.
 func (c *workCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 	r.Self, r.Shards = c.slice.State.Self, len(c.plan.Shards)
 	r.Deadline = min(r.Deadline, timeLeft(c.limit(), c.event.Began, time.Now()))
@@ -159,10 +160,10 @@ func (c *workCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 	return nil
 }
 
-// work performs the sessions of the shard, on the threads of earlier ones.
+// work runs the sessions of the shard, which resume the threads of earlier sessions.
 func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, error) {
 	before := func() error {
-		if _, _, err := r.Store.Load(ctx); err != nil { // which opens the slice
+		if _, _, err := r.Store.Load(ctx); err != nil { // opens the slice
 			return err
 		}
 		return c.store.UnpackThreads(r.SessionDir, r.Account.Key)
@@ -179,18 +180,18 @@ func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, 
 	return tick, err
 }
 
-// returnIssues leaves the slice of the shard as it is.
+// returnIssues starts nothing: the first result, which says so, stays the result.
 func (c *workCommand) returnIssues(ctx context.Context, r *runner.Runner) (report.Tick, error) {
-	if _, _, err := r.Store.Load(ctx); err != nil { // which writes the result that nothing has started
+	if _, _, err := r.Store.Load(ctx); err != nil { // writes the first result
 		return report.Tick{}, err
 	}
 	return report.Tick{Warnings: []string{fmt.Sprintf("shard %d could not begin, so its issues are due again: see the log of its job", c.slice.Number)}}, nil
 }
 
-// leave adds the report to the result of the shard.
-func (c *workCommand) leave(tick report.Tick) error {
+// addReport adds the report to the result of the shard.
+func (c *workCommand) addReport(tick report.Tick) error {
 	if c.store == nil {
-		return nil // the shard has no result
+		return nil // the slice was never opened
 	}
 	return c.store.Report(tick)
 }

@@ -12,19 +12,20 @@ import (
 	"github.com/google/go-github/v62/github"
 )
 
-// Job is a job of a workflow run.
+// Job identifies a job of a workflow run, and says how it is asked about.
 type Job struct {
 	Run     string // the id
 	Attempt int
 	Key     string    // in the workflow; empty for all jobs of the run
 	Began   time.Time // some time while it ran
-	Shard   int       // its number, for a job of a fleet: it is found by its title, "shard 3"; 0 for another one
-	// Limit is the time after which a shard has ended its sessions by itself. A runner of
-	// the user may go on when GitHub has given it up, so its job counts as running until then.
+	Shard   int       // number of the shard of a fleet, found by the title of its job, "shard 3"; 0 for other jobs
+	// Limit is the time from the start of a shard until it has ended its sessions by itself.
+	// A self-hosted runner may continue after GitHub has lost contact with it, so the job of
+	// a shard counts as running until then.
 	Limit time.Duration
-	// Collects says that a job of the same run asks, which collects the results of the
-	// shards. For all others a shard runs until its attempt has ended: until then its result
-	// may be collected.
+	// Collects says that the job that collects the results of the shard asks. For every other
+	// run, a shard counts as running until its attempt of the workflow run has ended, because
+	// until then its result may be collected.
 	Collects bool
 }
 
@@ -33,9 +34,9 @@ type JobState int
 
 // The states of a job.
 const (
-	JobRuns       JobState = iota + 1 // or waits, or it is not certain that it has ended
-	JobEnded                          // or was deleted
-	JobNeverBegan                     // it has ended, and no runner took it: of shards only
+	JobRuns       JobState = iota + 1 // it runs or waits, or it is not certain that it has ended
+	JobEnded                          // it has ended or was deleted
+	JobNeverBegan                     // it has ended, and no runner took it; only of shards
 )
 
 // attempt is an attempt of a workflow run.
@@ -48,8 +49,7 @@ type attempt struct {
 // each matrix. A job beyond them counts as running.
 const maxJobPages = 5
 
-// Runs finds out which jobs of workflow runs have ended. Any number of goroutines may use
-// it.
+// Runs finds out how far jobs of workflow runs have come. It is safe for concurrent use.
 type Runs struct {
 	client *Client
 
@@ -139,8 +139,8 @@ func (r *Runs) mayRead(ctx context.Context) bool {
 	return err == nil && list.TotalCount != nil
 }
 
-// jobsOfEnded reports how far the jobs of an attempt came that has ended. Of a shard that
-// is not known without the list of the jobs.
+// jobsOfEnded reports how far the jobs of an attempt that has ended have come. It leaves out
+// shards if the list of jobs cannot be read.
 func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]JobState {
 	answer := all(jobs, JobEnded)
 	if !slices.ContainsFunc(jobs, isShard) {
@@ -159,7 +159,7 @@ func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]J
 	return answer
 }
 
-// jobsOfRunning reports how far the jobs of an attempt came that continues. In doubt, a
+// jobsOfRunning reports how far the jobs of an attempt that continues have come. In doubt, a
 // job runs.
 func (r *Runs) jobsOfRunning(ctx context.Context, a attempt, jobs []Job) map[Job]JobState {
 	answer := all(jobs, JobRuns)

@@ -11,7 +11,8 @@ import (
 func isShard(j Job) bool { return j.Shard > 0 }
 
 // shardState returns how far the job of a shard has come, by the list of all jobs of its
-// attempt; missing if it is not among them. Of several with its title all must have ended.
+// attempt; missing if the list does not have it. If several jobs have its title, it runs
+// until all have ended.
 func (j Job) shardState(list []*github.WorkflowJob, missing JobState) JobState {
 	state := missing
 	for _, job := range list {
@@ -32,8 +33,8 @@ func (j Job) shardState(list []*github.WorkflowJob, missing JobState) JobState {
 	return state
 }
 
-// isTitle reports whether a job with this title is the shard. In a workflow that is called
-// by another one, the title has that of the calling job before it.
+// isTitle reports whether a job with this title is that of the shard. In a reusable workflow
+// the title begins with that of the calling job.
 func (j Job) isTitle(title string) bool {
 	name := "shard " + strconv.Itoa(j.Shard)
 	return title == name || strings.HasSuffix(title, " / "+name)
@@ -44,8 +45,9 @@ func neverBegan(job *github.WorkflowJob) bool {
 	return job.GetRunnerID() == 0 && job.GetRunnerName() == "" && len(job.Steps) == 0
 }
 
-// mayStillRun reports whether the processes of a job that has ended may go on: on a runner
-// of the user, which GitHub only stops hearing from, until their own limit.
+// mayStillRun reports whether the processes of a job that GitHub calls completed may
+// continue. On a self-hosted runner with which GitHub has lost contact they may, until their
+// own limit.
 func (j Job) mayStillRun(job *github.WorkflowJob) bool {
 	hosted := job.GetRunnerGroupName() == "GitHub Actions" || strings.HasPrefix(job.GetRunnerName(), "GitHub Actions ")
 	if hosted || neverBegan(job) || job.GetConclusion() == "success" {
