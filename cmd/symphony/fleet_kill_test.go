@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +82,8 @@ func TestAFleetWhoseProcessesAreKilledLosesNothingAndDoesNothingTwice(t *testing
 	// Two fleets and an ordinary run overlap.
 	f.addIssues(4)
 	second := f.planFleet(shards, slots, atRandom(random))
+	var wg sync.WaitGroup
+	wg.Go(second.perform)
 	f.addIssues(4)
 	third := f.planFleet(2, 1, well)
 	f.runs++
@@ -91,8 +94,18 @@ func TestAFleetWhoseProcessesAreKilledLosesNothingAndDoesNothingTwice(t *testing
 			t.Errorf("%s made %d requests about other owners, want at most 6", p.name, p.liveness)
 		}
 	}
-	second.work()
-	third.work()
+	claims := f.state().Claims
+	for _, s := range second.shards {
+		for _, id := range s.ids {
+			if c := claims[id]; c.Phase != schedule.Running || c.Owner != second.made.ShardOwner(s.number) {
+				t.Errorf("the claim of %s was taken from it: %+v", s.name, c)
+			}
+		}
+	}
+	third.perform()
+	wg.Wait()
+	second.upload()
+	third.upload()
 	third.collect(0, false)
 	second.collect(0, false)
 	second.finish()

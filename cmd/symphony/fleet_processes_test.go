@@ -40,7 +40,6 @@ type fleets struct {
 	working map[int]*jobProcess // by issue, until the process has ended
 	handed  map[int]bool        // issues that were handed over
 	failing map[int]int         // sessions on an issue that still fail
-	ended   map[int]int         // sessions on an issue that ended badly, at most
 }
 
 // jobProcess is one run of the program.
@@ -81,7 +80,7 @@ func newFleets(t testing.TB, n int, settings string) *fleets {
 	t.Helper()
 	f := &fleets{
 		project: emptyProject(t), byToken: map[string]*jobProcess{}, byDir: map[string]*jobProcess{},
-		working: map[int]*jobProcess{}, handed: map[int]bool{}, failing: map[int]int{}, ended: map[int]int{},
+		working: map[int]*jobProcess{}, handed: map[int]bool{}, failing: map[int]int{},
 	}
 	f.exe = program(t)
 	f.hub = githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: "ghs_0123456789abcdefTOKEN", Wrap: f.wrap})
@@ -372,8 +371,14 @@ func (r *runOfFleet) publish(status string) {
 	r.f.hub.SetRun(run)
 }
 
-// work runs the shards, some at a time.
+// work runs the shards, and uploads their results.
 func (r *runOfFleet) work() {
+	r.perform()
+	r.upload()
+}
+
+// perform runs the shards, some at a time.
+func (r *runOfFleet) perform() {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 4)
 	for _, s := range r.shards {
@@ -396,16 +401,15 @@ func (r *runOfFleet) work() {
 	}
 	wg.Wait()
 	r.publish("in_progress")
+}
+
+// upload uploads the results that are neither lost nor late.
+func (r *runOfFleet) upload() {
 	for _, s := range r.shards {
 		switch {
 		case s.end == neverBegins, s.end == losesResult, s.end == delaysResult, s.killed && !s.uploads:
 		default:
 			r.arrive(s)
-		}
-		for _, id := range s.ids {
-			if number, _ := strconv.Atoi(string(id)); s.end != neverBegins && !r.f.handed[number] {
-				r.f.ended[number]++
-			}
 		}
 	}
 }
