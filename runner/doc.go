@@ -67,7 +67,8 @@
 //
 // # A fleet
 //
-// The three parts of a fleet's tick use the same loop:
+// "symphony --once" plans, performs the sessions and applies their ends in one process. The
+// three parts of a fleet's tick (symphony plan, work and collect) do it with the same loop:
 //
 //	plan     Runner.Fleet is set and Assign is called. In place of starting sessions, the
 //	         loop gives their claims to shards, in one save, and ends.
@@ -77,20 +78,6 @@
 //	collect  Collect is called. It settles the results, adopts the claims of shards without
 //	         one, saves once and reports. If it never ran, a later run settles the results
 //	         (adopt.go).
-//
-// # A tick on many machines
-//
-// A tick has three parts: a plan that is saved, sessions, and their ends, which are applied
-// and saved. "symphony --once" performs them in one process; a fleet performs them in
-// three, through the same loop:
-//
-//   - Runner.Assign (symphony plan) performs rounds as above, but its decisions name
-//     shards as the owners of what starts, and perform starts no session.
-//   - Runner.Run (symphony work) performs them over a slice of the state, its Store, in
-//     which the claims of one shard are all there is. It lists no candidates, adopts
-//     nothing, cleans up nothing, and starts each of its claims once.
-//   - Runner.Collect (symphony collect) applies the slices that came back, adopts the
-//     claims of shards that left none, saves once and reports on all of them.
 //
 // A claim of a shard is a running claim of another owner to every other run.
 //
