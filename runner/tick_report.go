@@ -25,7 +25,7 @@ func (l *loop) finish(now time.Time) {
 	t.Ended = now
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
 	t.Budget = l.wf.Settings.Policy.Budget
-	t.Listed = l.issues.listed()
+	t.Listed = l.issues.listed() || l.isShard() // which need not list
 	if l.unread != nil {
 		t.Unread = l.unread.Error()
 	}

@@ -112,7 +112,13 @@ func (c *planCommand) check() error {
 	if _, err := runnerLabels(c.runsOn); err != nil {
 		return fmt.Errorf("%w: %s is %q: %w", errUsage, c.option("runs-on"), c.runsOn, err)
 	}
-	return checkExchange(&c.exchange)
+	if err := checkExchange(&c.exchange); err != nil {
+		return err
+	}
+	if err := fleet.Prepare(c.exchange); err != nil {
+		return fmt.Errorf("%w: --exchange: %w", errUsage, err)
+	}
+	return nil
 }
 
 // prepare makes r the runner of a plan.
@@ -141,7 +147,10 @@ func (c *planCommand) write(tick report.Tick) error {
 	if c.made.Owner == (schedule.Owner{}) {
 		return nil // the tick failed
 	}
-	err := fleet.WritePlan(c.exchange, redacted(c.made, c.redactor)) // others can read it
+	var err error
+	if len(c.made.Shards) > 0 {
+		err = fleet.WritePlan(c.exchange, redacted(c.made, c.redactor)) // others can read it
+	}
 	if c.actions.InActions() && tick.Assigned.Issues > 0 {
 		c.annotate(report.Of(tick))
 	}

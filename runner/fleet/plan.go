@@ -62,6 +62,29 @@ type sliceFile struct {
 	State  string   `json:"state"` // as package store encodes it, with a checksum over every byte
 }
 
+// Prepare makes the exchange folder of a plan, before any claim is saved for it. It fails if
+// the folder cannot be written, or has the plan of another tick, whose shards need it.
+func Prepare(exchange string) error {
+	err := os.MkdirAll(exchange, 0o700)
+	if err == nil {
+		var root *os.Root
+		if root, err = openRoot(exchange); err == nil {
+			defer root.Close()
+			if _, there := root.Lstat(planName); there == nil {
+				return fmt.Errorf("%s has the plan of another tick: collect its results, and use a new folder for each tick", exchange)
+			}
+			const probe = ".probe"
+			if err = writeFile(root, probe, nil); err == nil {
+				err = root.Remove(probe)
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("prepare the exchange folder: %w: make room on the disk, correct its permissions, or name another folder", err)
+	}
+	return nil
+}
+
 // WritePlan writes the plan into the exchange folder, and creates the folder if it is
 // missing. It fails with [ErrInvalid] for a plan that breaks a rule of [Plan] or is too large.
 func WritePlan(exchange string, p Plan) error {
