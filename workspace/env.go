@@ -45,9 +45,8 @@ func (e Env) Missing(key string, names []string) []string {
 	return warnings
 }
 
-// MissingInSandbox returns a warning for each variable of hooks.env that hooks in the
-// sandbox will not see: there they see no more than the agent, whose variables are those of
-// codex.env.
+// MissingInSandbox returns a warning for each variable of hooks.env that hooks in the sandbox
+// will not see: in the sandbox, hooks get the variables of codex.env, as the agent does.
 func (e Env) MissingInSandbox(hooks, agent []string) []string {
 	var warnings []string
 	for _, name := range hooks {

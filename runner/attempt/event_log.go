@@ -27,8 +27,8 @@ const (
 	// not written, except the hooks and the outcome.
 	maxWholeLog, maxEventLog = 64 << 20, 16 << 20
 
-	// flushDelay bounds how long a line is only in memory: the time before the end of a
-	// killed process of which its log may miss lines.
+	// flushDelay bounds how long a line is only in memory. The log of a killed process may
+	// lack the lines of this last time.
 	flushDelay = 100 * time.Millisecond
 	bufferSize = 16 << 10
 )
@@ -54,8 +54,8 @@ type EventLog struct {
 	file    *os.File
 	out     *bufio.Writer
 	timer   *time.Timer // flushes out; nil if nothing waits in it
-	written int         // bytes
-	limit   int         // of them
+	written int         // bytes in the log
+	limit   int         // of written, in bytes
 	stopped error       // why the log ended early; nil while it is written
 	broken  bool        // it cannot be written any more
 }
@@ -177,7 +177,8 @@ func (l *EventLog) event(event codex.Event) {
 	l.write(transcript.Line{Event: &event})
 }
 
-// Hook writes how a hook failed that began at a time, if err says that one did.
+// Hook writes that a hook, which began at the given time, failed. It writes nothing if err is
+// not a [workspace.HookError].
 func (l *EventLog) Hook(began time.Time, err error) {
 	failed, ok := errors.AsType[*workspace.HookError](err)
 	if l == nil || !ok {
@@ -200,8 +201,8 @@ func (l *EventLog) hook(name, output string, exit *int, took time.Duration, fail
 	l.writeLine(transcript.Line{Hook: &transcript.Hook{Name: name, Exit: exit, Error: failure, Output: output, Millis: took.Milliseconds()}})
 }
 
-// write appends a line, unless the log has reached its limit. The line is in the file
-// within flushDelay: somebody may be following it.
+// write appends a line, unless the log has reached its limit. The line is in the file within
+// flushDelay, for readers that follow the log.
 func (l *EventLog) write(e transcript.Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

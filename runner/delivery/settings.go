@@ -45,9 +45,9 @@ type Settings struct {
 	// Protected holds the rules of WORKFLOW.md. The first that matches counts, and
 	// the built-in ones come after them.
 	Protected []Rule
-	// Workflow holds the paths that the file of the run's own settings has in the
-	// repository, which may be called otherwise than WORKFLOW.md. They are refused unless
-	// Protected says otherwise.
+	// Workflow holds the paths of the run's own settings file in the repository. Its name
+	// need not be WORKFLOW.md. Changes to these paths are refused unless a rule of Protected
+	// matches them.
 	Workflow []string
 	// Tokens tells what happens to a text that looks like a credential. A secret of the
 	// run itself always refuses.
@@ -145,8 +145,8 @@ func (s Settings) protection(path string) (Protection, string) {
 	return Allow, ""
 }
 
-// isAtOrAbove reports whether a folded path is another one, or that of a folder around it. A
-// file or a link in the place of a folder takes away what is below.
+// isAtOrAbove reports whether a folded path equals the other one, or is a folder around it. A
+// change to such a folder, such as replacing it by a file, also changes what is in it.
 func isAtOrAbove(folded, other string) bool {
 	return folded == other || strings.HasPrefix(other, folded+"/")
 }

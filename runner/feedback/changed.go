@@ -8,14 +8,13 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// pullPrefix begins the names of comments on the pull request in the list of those that
-// were read.
+// pullPrefix begins the names of comments on the pull request in [News].Read.
 const pullPrefix = "pull "
 
-// compare returns the names of the comments that count and are still listed, which the
-// next run compares with, and says which of those that an earlier run read were edited or
-// deleted since. Only what is not before the mark is listed, and of a pull request only if
-// it was read now. The names stay as they are as long as that only makes them fewer.
+// compare returns the names of the comments that count, for the next run to compare with, and
+// a sentence for what people edited or deleted since an earlier run read it. It looks only at
+// comments that are not older than the mark Heard. Where not all comments were read now, it
+// keeps the old names. If no name is new and nothing changed, it returns the old list.
 func compare(w World, remarks []remark, rules Rules, c schedule.Conversation) (names, changes []string) {
 	from := c.Heard.At.Unix()
 	now := make(map[string]remark, len(remarks)) // by place and id
@@ -37,7 +36,7 @@ func compare(w World, remarks []remark, rules Rules, c schedule.Conversation) (n
 		switch {
 		case timeOf(name).Unix() < from:
 		case !isPull && w.Comments.Omitted, isPull && !w.Pull.isWhole():
-			names = append(names, name) // it may be there
+			names = append(names, name) // it may exist, because not everything was read
 		case !there:
 			gone++
 		case timeOf(name).Before(timeOf(r.name())) && rules.count(r.Comment):
@@ -59,7 +58,7 @@ func compare(w World, remarks []remark, rules Rules, c schedule.Conversation) (n
 	return slices.Compact(names), changes
 }
 
-// name returns the name of a remark in the list of those that were read.
+// name returns the name of a remark in [News].Read.
 func (r remark) name() string {
 	if r.onPull {
 		return pullPrefix + nameOf(r.Comment)
@@ -70,10 +69,11 @@ func (r remark) name() string {
 // idOf returns a name without its time.
 func idOf(name string) string { return name[:max(strings.LastIndexByte(name, '@'), 0)] }
 
-// isWhole reports whether everything that is said on a pull request is known.
+// isWhole reports whether all comments on the pull request were read.
 func (p *Pull) isWhole() bool { return p != nil && p.Complete && !p.Omitted }
 
-// Notes says what people may not expect of the items that an agent is given.
+// Notes returns sentences for the report on what people may not expect of the items that an
+// agent is given: quoted commands, code that has moved, and logs that were cut.
 func Notes(items []Item) (sentences []string) {
 	quoted, moved, cut := counted{}, counted{}, counted{}
 	for _, item := range items {
@@ -99,8 +99,8 @@ func Notes(items []Item) (sentences []string) {
 	return sentences
 }
 
-// quotesCommand reports whether a text that is no command has a line that would be one in
-// the place of one.
+// quotesCommand reports whether a line of a text would be a command if it were its first
+// line. The text itself is not a command.
 func quotesCommand(text string) bool {
 	for line := range strings.Lines(text) {
 		if word, _, ok := splitCommand(strings.TrimLeft(line, "> \t`")); ok && word != "" {

@@ -23,7 +23,7 @@ type Tick struct {
 	State     string // where the state is, as --state takes it; empty for the default of every command
 
 	Ordered   bool   // a command of a person was taken that may be for another run
-	Noted     bool   // the report says something that the state has to know, so that no later run says it again
+	Noted     bool   // the state has to be saved, so that no later run reports the same again
 	StartedBy string // the event that started the run, and of whom, as the runner reports it; empty outside Actions
 
 	Assigned Assigned           // what the plan of a fleet gave to its shards; zero for nothing
