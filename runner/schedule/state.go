@@ -128,7 +128,8 @@ func (c *Claim) setPhase(phase Phase, why string, now time.Time) {
 	}
 }
 
-// Owner identifies a run of this program, or a shard of a fleet. The zero value is no run.
+// Owner identifies a run of this program, or a shard of a fleet. The zero value
+// stands for no owner.
 type Owner struct {
 	Run     string `json:"run,omitempty"`     // the workflow run's id; empty outside Actions
 	Attempt int    `json:"attempt,omitempty"` // of the workflow run
