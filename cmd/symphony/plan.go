@@ -147,10 +147,7 @@ func (c *planCommand) write(tick report.Tick) error {
 	if c.made.Owner == (schedule.Owner{}) {
 		return nil // the tick failed
 	}
-	var err error
-	if len(c.made.Shards) > 0 {
-		err = fleet.WritePlan(c.exchange, redacted(c.made, c.redactor)) // others can read it
-	}
+	err := fleet.WritePlan(c.exchange, redacted(c.made, c.redactor)) // others can read it
 	if c.actions.InActions() && tick.Assigned.Issues > 0 {
 		c.annotate(report.Of(tick))
 	}

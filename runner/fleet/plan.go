@@ -70,7 +70,8 @@ func Prepare(exchange string) error {
 		var root *os.Root
 		if root, err = openRoot(exchange); err == nil {
 			defer root.Close()
-			if _, there := root.Lstat(planName); there == nil {
+			_, there := root.Lstat(planName)
+			if before, unread := ReadPlan(exchange); there == nil && (unread != nil || len(before.Shards) > 0) {
 				return fmt.Errorf("%s has the plan of another tick: collect its results, and use a new folder for each tick", exchange)
 			}
 			const probe = ".probe"
