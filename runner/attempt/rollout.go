@@ -31,8 +31,8 @@ func isRollout(name, thread string) bool {
 	return thread != "" && strings.HasSuffix(name, "-"+thread+".jsonl")
 }
 
-// IsThread reports whether a thread has a name of which files can be named. Codex
-// names its threads so: with letters, digits and hyphens.
+// IsThread reports whether the id of a thread can be a part of a file name. The ids of Codex
+// have only letters, digits and hyphens.
 func IsThread(thread string) bool {
 	if thread == "" || len(thread) > 128 || thread[0] == '-' {
 		return false

@@ -146,7 +146,7 @@ func (s Settings) protection(path string) (Protection, string) {
 }
 
 // isAtOrAbove reports whether a folded path equals the other one, or is a folder around it. A
-// change to such a folder, such as replacing it by a file, also changes what is in it.
+// change to such a folder, such as replacing it with a file, also changes what is in it.
 func isAtOrAbove(folded, other string) bool {
 	return folded == other || strings.HasPrefix(other, folded+"/")
 }

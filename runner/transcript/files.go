@@ -184,8 +184,8 @@ func openIn(root *os.Root, name string) (*os.File, error) {
 func PageName(name string) string { return strings.TrimSuffix(name, suffix) + ".html" }
 
 // WritePageOf writes the page of a log beside it, and reports whether it did: a log that
-// has a page, or that is being written, gets none. Of a process that is killed meanwhile no
-// page is left.
+// has a page, or that is being written, gets none. A process that is killed meanwhile leaves
+// no page.
 func WritePageOf(folder, name string, redact func(string) string) (wrote bool, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
