@@ -48,7 +48,8 @@ type jobProcess struct {
 	run       int // the id of the workflow run
 	token     string
 	cmd       *exec.Cmd
-	dead      chan struct{}
+	started   chan struct{} // is closed when cmd can be killed
+	dead      chan struct{} // is closed when it has ended
 
 	killAt   int       // the request to GitHub at which it is killed, from 1; 0 for none
 	late     bool      // after the server has done what was asked
@@ -234,7 +235,7 @@ func (f *fleets) process(run int, name string) *jobProcess {
 	f.t.Helper()
 	p := &jobProcess{
 		name: fmt.Sprintf("%s of run %d", name, run), run: run, dir: filepath.Join(f.dir, strconv.Itoa(run), name),
-		token: fmt.Sprintf("ghs_%d%s0123456789abcdefTOKEN", run, name), dead: make(chan struct{}), polled: make(chan struct{}),
+		token: fmt.Sprintf("ghs_%d%s0123456789abcdefTOKEN", run, name), started: make(chan struct{}), dead: make(chan struct{}), polled: make(chan struct{}),
 	}
 	f.hub.AcceptToken(p.token)
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
@@ -253,7 +254,9 @@ func (f *fleets) process(run int, name string) *jobProcess {
 // killed.
 func (f *fleets) execute(p *jobProcess, args ...string) {
 	f.t.Helper()
+	f.mu.Lock() // what the process is for was set before, and the servers lock to read it
 	p.cmd = f.command(f.t.Context(), append(args, "--log-format=json")...)
+	f.mu.Unlock()
 	p.cmd.Dir = p.dir
 	p.cmd.Env = append(p.cmd.Env, "GITHUB_TOKEN="+p.token, "GITHUB_RUN_ID="+strconv.Itoa(p.run), "GITHUB_RUN_ATTEMPT=1")
 	out, err := os.Create(filepath.Join(p.dir, "output"))
@@ -263,7 +266,9 @@ func (f *fleets) execute(p *jobProcess, args ...string) {
 	}
 	defer out.Close()
 	p.cmd.Stdout, p.cmd.Stderr = out, out // files: nothing waits for what an agent still holds
-	if err = p.cmd.Start(); err == nil {
+	err = p.cmd.Start()
+	close(p.started)
+	if err == nil {
 		err = p.cmd.Wait()
 	}
 	f.mu.Lock()
@@ -280,6 +285,7 @@ func (f *fleets) execute(p *jobProcess, args ...string) {
 
 // kill ends the process, as when its machine goes away.
 func (p *jobProcess) kill() {
+	<-p.started
 	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.dead
 }
@@ -328,7 +334,10 @@ func (f *fleets) planFleet(shards, slots int, choose func() (end shardEnd, uploa
 	r.publish("in_progress")
 	f.execute(r.plan, "plan", "--exchange", r.exchange, "--shards", strconv.Itoa(shards), "--shard-slots", strconv.Itoa(slots), onBranch)
 	var err error
-	if r.made, err = fleet.ReadPlan(r.exchange); err != nil {
+	switch r.made, err = fleet.ReadPlan(r.exchange); {
+	case errors.Is(err, os.ErrNotExist):
+		return r // there is no work
+	case err != nil:
 		f.t.Fatal(err)
 	}
 	for _, slice := range r.made.Shards {
