@@ -94,9 +94,12 @@ func TestAFleetNeedsFewRequests(t *testing.T) {
 		if most := 17 + 4*issues; c.rest() > most || issues == 32 && c.rest() > 145 {
 			t.Errorf("%d shards of %d slots make %d requests, want at most %d: %+v", c.shards, c.slots, c.rest(), most, c)
 		}
-		row := fmt.Sprintf("\n| %d × %d | %d | %d | %s | %d | %s |", c.shards, c.slots, issues, c.plan, thousands(c.work), c.collect, thousands(c.rest()))
-		if !strings.Contains(documented, row) {
-			t.Errorf(".github/BENCHMARKS.md has no row that begins with %q", row)
+		// A poll that comes while an agent hands over reads an issue once more.
+		usual := c
+		usual.work = c.shards * (1 + 2*c.slots)
+		row := fmt.Sprintf("\n| %d × %d | %d | %d | %s | %d | %s |", c.shards, c.slots, issues, c.plan, thousands(usual.work), c.collect, thousands(usual.rest()))
+		if !strings.Contains(documented, row) || c.work > usual.work+issues {
+			t.Errorf("%d requests of shards, and .github/BENCHMARKS.md has no row that begins with %q", c.work, row)
 		}
 		if polls == 0 && c.queries > (2+c.slots)*c.shards {
 			t.Errorf("%d shards make %d queries of GraphQL, which no ETag makes free: want at most %d each", c.shards, c.queries, 2+c.slots)
