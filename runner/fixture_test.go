@@ -111,8 +111,11 @@ func (f *fixture) handOver(ctx context.Context, job attempt.Job, _ func(attempt.
 // for each.
 func (f *fixture) noteWork(during ...func()) *[]tracker.ID {
 	var worked []tracker.ID
+	var mu sync.Mutex
 	f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
-		worked = append(worked, job.Issue.ID) // one session at a time
+		mu.Lock()
+		worked = append(worked, job.Issue.ID)
+		mu.Unlock()
 		for _, call := range during {
 			call()
 			passes(ctx, 5*time.Second)
