@@ -36,8 +36,9 @@ func (c *workCommand) command() *cobra.Command {
 		Long: `Work is the second of the three parts of a tick that runs on many machines: it works on
 the issues that "symphony plan" claimed for one shard, one session each. It needs
 plan.json in the exchange folder, does not touch the state, and leaves its result in the
-folder for "symphony collect". Shards on one machine need a working folder each. Agents cannot read the folder, nor a state file that
---state names: name it if it is on the same machine.`,
+folder for "symphony collect". Agents cannot read the folder, nor a state file that
+--state names: name it if it is on the same machine. Shards of one machine need a working
+folder each.`,
 		Example:           "symphony work --exchange exchange --shard 3",
 		Annotations:       ofWorkflow(),
 		Args:              usage(cobra.MaximumNArgs(1)),

@@ -3,8 +3,10 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -65,25 +67,31 @@ type sliceFile struct {
 // Prepare makes the exchange folder of a plan, before any claim is saved for it. It fails if
 // the folder cannot be written, or has the plan of another tick, whose shards need it.
 func Prepare(exchange string) error {
-	err := os.MkdirAll(exchange, 0o700)
+	const probe = ".probe"
+	err := writeInto(exchange, probe, nil)
 	if err == nil {
-		var root *os.Root
-		if root, err = openRoot(exchange); err == nil {
-			defer root.Close()
-			_, there := root.Lstat(planName)
-			if before, unread := ReadPlan(exchange); there == nil && (unread != nil || len(before.Shards) > 0) {
-				return fmt.Errorf("%s has the plan of another tick: collect its results, and use a new folder for each tick", exchange)
-			}
-			const probe = ".probe"
-			if err = writeFile(root, probe, nil); err == nil {
-				err = root.Remove(probe)
-			}
-		}
+		err = os.Remove(filepath.Join(exchange, probe))
 	}
 	if err != nil {
 		return fmt.Errorf("prepare the exchange folder: %w: make room on the disk, correct its permissions, or name another folder", err)
 	}
-	return nil
+	before, err := ReadPlan(exchange)
+	if err == nil && len(before.Shards) == 0 || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%s has the plan of another tick: collect its results, and use a new folder for each tick", exchange)
+}
+
+// writeInto writes a file into the exchange folder, and creates the folder if it is missing.
+func writeInto(exchange, name string, data []byte) error {
+	if err := os.MkdirAll(exchange, 0o700); err != nil {
+		return err
+	}
+	root, err := openRoot(exchange)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeFile(root, name, data), root.Close())
 }
 
 // WritePlan writes the plan into the exchange folder, and creates the folder if it is
@@ -93,14 +101,7 @@ func WritePlan(exchange string, p Plan) error {
 	if err != nil {
 		return fmt.Errorf("write the plan: %w: %w: report this as a defect", ErrInvalid, err)
 	}
-	err = os.MkdirAll(exchange, 0o700)
-	if err == nil {
-		var root *os.Root
-		if root, err = openRoot(exchange); err == nil {
-			err = errors.Join(writeFile(root, planName, data), root.Close())
-		}
-	}
-	if err != nil {
+	if err := writeInto(exchange, planName, data); err != nil {
 		return fmt.Errorf("write the plan: %w: make room on the disk, or correct the permissions of the exchange folder", err)
 	}
 	return nil
