@@ -40,29 +40,27 @@ func (l *loop) settleLeft(ctx context.Context) {
 		l.asked[of] = true
 		results, err := l.LeftResults(ctx, of.Run, of.Attempt)
 		if err != nil {
-			l.warnError(fmt.Sprintf("read what the shards of run %s left", of.Run), err)
+			l.warnError(fmt.Sprintf("read what the shards of run %s left, without which their issues count as failed", of.Run), err)
 		}
 		for _, r := range results {
 			if l.owners[r.Owner] == schedule.Dead {
-				l.settle(r, time.Now())
+				l.settleLate(r, time.Now())
 			}
 		}
 	}
 }
 
-// settle settles a result, and settles it again in the state of another run that saves
+// settleLate settles a result, and settles it again in the state of another run that saves
 // first.
-func (l *loop) settle(r fleet.Result, now time.Time) {
+func (l *loop) settleLate(r fleet.Result, now time.Time) {
 	p := l.policy()
-	settled, err := l.state.Settle(r.Owner, r.State, p, now)
-	if err != nil {
-		l.warn(fmt.Sprintf("%s: its result is refused, and its issues count as failed: %v", r.Owner.Name(), err))
+	settled, accepted := l.settle(r, p, now)
+	if !accepted {
 		return
 	}
 	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
 		_, _ = s.Settle(r.Owner, r.State, p, now) // the result was accepted above
 	})
-	l.tick.Acted += len(settled)
 	l.Log.Info("collected what a fleet left", "run", r.Owner.Run, "shard", r.Owner.Shard, "issues", len(settled))
 	if len(settled) > 0 {
 		l.addRows(r)

@@ -60,12 +60,10 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 	var faults [][]schedule.Fault
 	hadTurn := false
 	for _, r := range results {
-		settled, err := l.state.Settle(r.Owner, r.State, p, now)
-		if err != nil {
-			l.warn(fmt.Sprintf("shard %d: its result is refused, and its issues count as failed: %v", r.Owner.Shard, err))
+		settled, accepted := l.settle(r, p, now)
+		if !accepted {
 			continue
 		}
-		l.tick.Acted += len(settled)
 		l.addShard(r)
 		l.addKilled(r, settled)
 		if len(settled) > 0 {
@@ -87,15 +85,25 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 	l.remember(now)
 }
 
+// settle settles a result in the state, and returns its issues. It reports false for a result
+// that is refused, and warns of it.
+func (l *loop) settle(r fleet.Result, p schedule.Policy, now time.Time) (settled []tracker.ID, accepted bool) {
+	settled, err := l.state.Settle(r.Owner, r.State, p, now)
+	if err != nil {
+		l.warn(fmt.Sprintf("%s: its result is refused, and its issues count as failed: %v", r.Owner.Name(), err))
+		return nil, false
+	}
+	l.tick.Acted += len(settled)
+	return settled, true
+}
+
 // addShard adds the report of a shard to that of the tick.
 func (l *loop) addShard(r fleet.Result) {
 	t := &l.tick
 	l.addRows(r)
 	l.warn(r.Tick.Warnings...)
-	for _, notice := range r.Tick.Notices {
-		if !slices.Contains(t.Notices, notice) {
-			t.Notices = append(t.Notices, notice)
-		}
+	for _, text := range r.Tick.Notices {
+		l.notice(text)
 	}
 	for _, text := range r.Tick.Errors {
 		l.problem(progress.Shards, text)
@@ -125,6 +133,9 @@ func (l *loop) addLost(c schedule.Claim, shard int, class schedule.Class) {
 	row.Identifier, row.Title, row.URL, row.State, row.Attempt, row.Shard = c.Identifier, c.Title, c.URL, c.State, c.Attempt, shard
 	row.Class, row.Why = class, c.Why
 	row.Next = schedule.Next{Phase: c.Phase, Why: schedule.Why{Reason: schedule.NotDue, Detail: c.Why}, Due: c.Due}
+	if c.Phase == schedule.Parked {
+		row.Next.Why.Reason = schedule.IsParked
+	}
 }
 
 // addRows adds the rows of a shard to the report.

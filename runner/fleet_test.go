@@ -459,3 +459,17 @@ func TestAShardThatCannotBeAskedAboutIsLeftToALaterTick(t *testing.T) {
 		}
 	})
 }
+
+func TestTheRowOfALostSessionThatWasTheLastTrySaysThatItIsParked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"))
+		f.flow.now.Settings.Policy.Budget.Attempts = 1
+		f.plan(1, 1)
+		f.status[1] = schedule.Dead
+		tick := f.collect()
+		if next := tick.Row("ABC-1").Next; next.Phase != schedule.Parked || next.Why.Reason != schedule.IsParked || len(tick.Parked) != 1 {
+			t.Errorf("the row says %+v, parked are %v", next, tick.Parked)
+		}
+	})
+}
