@@ -94,9 +94,10 @@ func (r *Root) findInGit(ws Workspace) error {
 	return w.err
 }
 
-// readRefFile reads the beginning of a regular file, and does not wait if it is none.
+// readRefFile reads the beginning of a file, and does not wait for a named pipe. The caller
+// has seen that it is a regular file, because an [os.Root] follows links that stay below it.
 func readRefFile(dir *os.Root, name string) (string, error) {
-	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}

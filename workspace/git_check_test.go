@@ -59,6 +59,8 @@ func TestATrustedHookDoesNotStartOnAnIllFormedGit(t *testing.T) {
 		"a link as FETCH_HEAD":        {"ln -s $OUT/file .git/FETCH_HEAD", ".git/FETCH_HEAD is a symbolic link"},
 		"a link in logs":              {"rm -f .git/logs/HEAD; ln -s $OUT/file .git/logs/HEAD", ".git/logs/HEAD is a symbolic link"},
 		"a link as a branch":          {"ln -s $OUT/file .git/refs/heads/x", ".git/refs/heads/x is a symbolic link"},
+		"a link as HEAD":              {"mv .git/HEAD .git/x; ln -s x .git/HEAD", ".git/HEAD is no file"},
+		"a link to another branch":    {"ln -s symphony/ABC-1 .git/refs/heads/x", ".git/refs/heads/x is a symbolic link"},
 		"a link as objects":           {"ln -s $OUT .git/objects/zz", ".git/objects/zz is a symbolic link"},
 		"a socket":                    {"python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\".git/s\")'", ".git/s is a socket"},
 		"a branch that is another":    {"git symbolic-ref refs/heads/symphony/ABC-1 refs/heads/main", ".git/refs/heads/symphony/ABC-1 stands for another"},

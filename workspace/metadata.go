@@ -25,6 +25,10 @@ import (
 // searched for the processes of the killed run. An idle one is not searched, which
 // saves reading /proc for every process of the machine.
 //
+// No sandboxed agent can write to the folder. What is read there is bounded and never waited
+// for, and no link leads out of it. A link to another file in it is followed: only a program
+// that could write that file itself can make one.
+//
 // The folder stays open, because each session uses about ten of its files.
 const metadataDir = ".symphony"
 
@@ -102,7 +106,7 @@ func (r *Root) writeRecord(name string, ws Workspace) error {
 
 // readRecord reads the metadata file of an idle or busy workspace.
 func (r *Root) readRecord(key string) (o issueRecord, err error) {
-	const flags = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	const flags = os.O_RDONLY | syscall.O_NONBLOCK
 	f, err := r.metadata.Load().OpenFile(idleFile(key), flags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		f, err = r.metadata.Load().OpenFile(busyFile(key), flags, 0)
@@ -183,7 +187,7 @@ func (r *Root) SaveNote(ws Workspace, text string) error {
 
 // Note returns the note of a workspace; empty when it has none that can be read.
 func (r *Root) Note(ws Workspace) string {
-	f, err := r.metadata.Load().OpenFile(noteFile(ws.Key), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := r.metadata.Load().OpenFile(noteFile(ws.Key), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}

@@ -73,7 +73,7 @@ func (r *Root) SavedWork(ws Workspace) (numbers []int, err error) {
 
 // OpenWork opens work for reading. What it holds is checked as what comes from the agent.
 func (r *Root) OpenWork(ws Workspace, number int) (io.ReadCloser, error) {
-	f, err := r.metadata.Load().OpenFile(workFile(ws, number), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := r.metadata.Load().OpenFile(workFile(ws, number), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {
 		info, statErr := f.Stat()
 		if err = statErr; err == nil && !info.Mode().IsRegular() {
