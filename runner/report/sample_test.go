@@ -481,7 +481,7 @@ func states() map[string]*schedule.State {
 // shards of a third have left no result.
 func fleetState() *schedule.State {
 	s := schedule.New(schedule.Owner{})
-	s.Open = map[schedule.Owner]schedule.Reserve{}
+	s.Reserves = map[schedule.Owner]schedule.Reserve{}
 	fleets := []schedule.Owner{{Run: "4711", Attempt: 1, Limit: 18_000}, {Run: "4712", Attempt: 2, Limit: 18_000}, {Host: "build-7", Limit: 18_000}}
 	for i := range 6 {
 		owner := fleets[i/2]
@@ -489,9 +489,9 @@ func fleetState() *schedule.State {
 		c := schedule.Claim{Identifier: fmt.Sprintf("ABC-%d", 1+i), Title: "Work for a shard", State: "Todo", Phase: schedule.Running, Since: end.Add(-time.Minute), Sessions: 1, Owner: owner}
 		c.ID, c.URL = tracker.ID(c.Identifier), at(c.Identifier)
 		s.Claims[c.ID] = c
-		s.Open[owner] = schedule.Reserve{Since: start, Tokens: 20_000, IDs: []tracker.ID{c.ID}}
+		s.Reserves[owner] = schedule.Reserve{Since: start, Tokens: 20_000, IDs: []tracker.ID{c.ID}}
 	}
-	s.Open[schedule.Owner{Run: "4710", Attempt: 1, Shard: 3}] = schedule.Reserve{Since: start.Add(-time.Hour), Tokens: 45_000}
+	s.Reserves[schedule.Owner{Run: "4710", Attempt: 1, Shard: 3}] = schedule.Reserve{Since: start.Add(-time.Hour), Tokens: 45_000}
 	s.Days = []schedule.Day{{Date: "2025-11-21", Sessions: 3, Usage: schedule.Usage{Input: 1000}, Time: 65 * time.Second}}
 	return s
 }

@@ -128,7 +128,7 @@ func TestAStatePageNamesAndLinksTheShards(t *testing.T) {
 		t.Errorf("a run that is none is linked:\n%s", page)
 	}
 	reserved := schedule.New(schedule.Owner{})
-	reserved.Open = map[schedule.Owner]schedule.Reserve{{Run: "1", Shard: 2}: {Tokens: 120_000}}
+	reserved.Reserves = map[schedule.Owner]schedule.Reserve{{Run: "1", Shard: 2}: {Tokens: 120_000}}
 	if text := report.State(reserved, end).Text(80); !strings.Contains(text, "Reserved for 1 shard without a result: 120k tokens.") {
 		t.Errorf("a state with a reserve alone does not tell of it:\n%s", text)
 	}

@@ -76,7 +76,7 @@
 //     never began, its issues are not charged ([State.Unstart]). Otherwise each of its issues
 //     counts a failure, and the shard may have pushed something ([Delivery].Lost). If collect
 //     dies, the next plan does the same.
-//   - A plan reserves tokens for each shard ([State].Open): its share of what is left of
+//   - A plan reserves tokens for each shard ([State.Reserves]): its share of what is left of
 //     the budgets. The reserve counts as spent until the result of the shard is settled.
 //     Then the shard's real spending counts instead, even if its claims were taken over in
 //     the meantime. A reserve is forgotten when no result can come any more.

@@ -63,8 +63,8 @@ func (f fixture) dump(t rapid.TB) string {
 	t.Helper()
 	state := struct {
 		*schedule.State
-		Open string // the keys of the map are no texts
-	}{f.state, fmt.Sprint(f.state.Open)}
+		Reserves string // the keys of the map are no texts
+	}{f.state, fmt.Sprint(f.state.Reserves)}
 	text, err := json.Marshal([]any{state, f.snap, f.policy, f.now})
 	if err != nil {
 		t.Fatal(err)

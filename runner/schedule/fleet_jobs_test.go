@@ -144,7 +144,7 @@ func (j *planJob) step(w *fleetWorld) {
 	switch j.stage {
 	case 0:
 		j.state, j.revision = w.load(schedule.Owner{Run: j.attempt.run.id, Attempt: j.attempt.number, Job: "plan"})
-		for _, owner := range slices.SortedFunc(maps.Keys(j.state.Open), schedule.CompareOwners) {
+		for _, owner := range slices.SortedFunc(maps.Keys(j.state.Reserves), schedule.CompareOwners) {
 			if fleet.Owns(owner) { // a save of ours that seemed to fail
 				j.state.Unstart(owner, w.now)
 			}
@@ -196,7 +196,7 @@ func (w *fleetWorld) saveOf(fleet schedule.Fleet, s *schedule.State, revision in
 			w.saved.Claims[id] = c
 		}
 	}
-	for owner, r := range s.Open {
+	for owner, r := range s.Reserves {
 		if fleet.Owns(owner) {
 			w.shares[owner] = r.Tokens
 		}

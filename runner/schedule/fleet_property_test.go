@@ -131,8 +131,8 @@ func (w *fleetWorld) finish() {
 	w.advance(26 * time.Hour)
 	s, _ := w.load(schedule.Owner{Run: "last"})
 	s.Adopt(nil, w.policy, w.now)
-	if len(s.Open) > 0 {
-		w.t.Fatalf("%v stays reserved", maps.Collect(maps.All(s.Open)))
+	if len(s.Reserves) > 0 {
+		w.t.Fatalf("%v stays reserved", maps.Collect(maps.All(s.Reserves)))
 	}
 }
 

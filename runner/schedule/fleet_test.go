@@ -70,7 +70,7 @@ func TestAFleetHasAsFewShardsAsHoldAllFilledEvenly(t *testing.T) {
 			t.Errorf("%+v: %d shards with %d issues", test, len(owners), len(f.state.Claims))
 		}
 		for _, o := range owners {
-			if n := len(f.state.Open[o].IDs); n > test.most || n < test.least {
+			if n := len(f.state.Reserves[o].IDs); n > test.most || n < test.least {
 				t.Errorf("%+v: shard %d has %d issues", test, o.Shard, n)
 			}
 		}
@@ -127,8 +127,8 @@ func TestAShardWorksOnItsSliceAndLeavesItsResult(t *testing.T) {
 	if day := f.state.SpentToday(f.now); day.Sessions != 1 || day.Usage.Total() != 77 {
 		t.Errorf("the day is %+v", day)
 	}
-	if _, open := f.state.Open[owners[0]]; open || len(f.state.Open) != 1 {
-		t.Errorf("open: %v", f.state.Open)
+	if _, open := f.state.Reserves[owners[0]]; open || len(f.state.Reserves) != 1 {
+		t.Errorf("open: %v", f.state.Reserves)
 	}
 	if diff := cmp.Diff(before.Claims["2"], f.state.Claims["2"]); diff != "" {
 		t.Errorf("the claim of another shard changed: %s", diff)
@@ -176,7 +176,7 @@ func TestAResultThatIsLateChangesNothingButTheSpending(t *testing.T) {
 		t.Fatalf("settled %v, %v", settled, err)
 	}
 	want.Days = slice.Days
-	want.Open = map[schedule.Owner]schedule.Reserve{}
+	want.Reserves = map[schedule.Owner]schedule.Reserve{}
 	if diff := cmp.Diff(want, f.state); diff != "" {
 		t.Error(diff)
 	}
@@ -208,8 +208,8 @@ func TestAShardThatNeverBeganIsNotCharged(t *testing.T) {
 	f, owners := candidates(1).assigned(aFleet(1, 1))
 	adopted := f.state.Adopt(map[schedule.Owner]schedule.OwnerStatus{owners[0]: schedule.Unstarted}, f.policy, f.now)
 	c := f.state.Claims["1"]
-	if len(adopted) != 1 || c.Phase != schedule.Waiting || !c.Due.Equal(f.now) || c.Failures != 0 || c.Attempt != 0 || c.Sessions != 0 || len(f.state.Open) != 0 {
-		t.Errorf("adopted %v, it became %+v, open %v", adopted, c, f.state.Open)
+	if len(adopted) != 1 || c.Phase != schedule.Waiting || !c.Due.Equal(f.now) || c.Failures != 0 || c.Attempt != 0 || c.Sessions != 0 || len(f.state.Reserves) != 0 {
+		t.Errorf("adopted %v, it became %+v, open %v", adopted, c, f.state.Reserves)
 	}
 	if _, delivered := f.state.Deliveries["1"]; delivered {
 		t.Error("it may have pushed")
@@ -223,7 +223,7 @@ func TestTheBudgetIsSharedByTheShards(t *testing.T) {
 	f.policy.Budget.TokensPerDay = 1000
 	f.state.Days = []schedule.Day{{Date: "2026-03-10", Usage: schedule.Usage{Input: 100}}}
 	f, owners := f.assigned(aFleet(2, 2))
-	if a, b := f.state.Open[owners[0]], f.state.Open[owners[1]]; a.Tokens != 600 || b.Tokens != 300 {
+	if a, b := f.state.Reserves[owners[0]], f.state.Reserves[owners[1]]; a.Tokens != 600 || b.Tokens != 300 {
 		t.Fatalf("shares %v and %v", a, b)
 	}
 	f.snap.Candidates = append(f.snap.Candidates, todo(4))
@@ -375,7 +375,7 @@ func TestAShardGetsWhatItsIssuesNeedAndNothingElse(t *testing.T) {
 	c.Phase, c.Why, c.Owner, c.Lease, c.Due, c.Sessions = schedule.Waiting, "its session was not started", schedule.Owner{}, time.Time{}, f.now, 0
 	want.Claims["2"] = c
 	want.Conversations = map[tracker.ID]schedule.Conversation{"2": f.state.Conversations["2"]}
-	want.Open = map[schedule.Owner]schedule.Reserve{owners[1]: {Since: f.now, IDs: []tracker.ID{"2"}}}
+	want.Reserves = map[schedule.Owner]schedule.Reserve{owners[1]: {Since: f.now, IDs: []tracker.ID{"2"}}}
 	want.Salt = "salt"
 	if diff := cmp.Diff(want, f.state.Slice(owners[1], f.now)); diff != "" {
 		t.Error(diff)
@@ -415,13 +415,13 @@ func TestALeaseOfAShardIsBoundedByTheTimeAShardCanTake(t *testing.T) {
 	c := f.state.Claims["1"]
 	c.Lease = f.now.Add(10 * schedule.MaxShardTime)
 	f.state.Claims["1"] = c
-	r := f.state.Open[owners[0]]
+	r := f.state.Reserves[owners[0]]
 	r.Since = f.now.Add(time.Hour)
-	f.state.Open[owners[0]] = r
+	f.state.Reserves[owners[0]] = r
 	if wrong := f.state.BoundTimes(f.policy, f.now); len(wrong) != 2 {
 		t.Errorf("wrong: %v", wrong)
 	}
-	if lease, since := f.state.Claims["1"].Lease, f.state.Open[owners[0]].Since; !lease.Equal(f.now.Add(schedule.MaxShardTime)) || !since.Equal(f.now) {
+	if lease, since := f.state.Claims["1"].Lease, f.state.Reserves[owners[0]].Since; !lease.Equal(f.now.Add(schedule.MaxShardTime)) || !since.Equal(f.now) {
 		t.Errorf("the lease is until %v, planned at %v", lease, since)
 	}
 }
@@ -432,19 +432,19 @@ func TestReservesOfLostShardsAreForgotten(t *testing.T) {
 	lives := map[schedule.Owner]schedule.OwnerStatus{owners[0]: schedule.Dead, owners[1]: schedule.Alive}
 	f.state.Adopt(lives, f.policy, f.now.Add(20*time.Hour))
 	f.state.Adopt(lives, f.policy, f.now.Add(45*time.Hour))
-	if len(f.state.Open) != 2 {
-		t.Fatalf("the result can come until a day after the claims were taken over: %v", f.state.Open)
+	if len(f.state.Reserves) != 2 {
+		t.Fatalf("the result can come until a day after the claims were taken over: %v", f.state.Reserves)
 	}
 	f.state.Adopt(lives, f.policy, f.now.Add(45*time.Hour+1))
-	if _, open := f.state.Open[owners[1]]; len(f.state.Open) != 1 || !open {
-		t.Errorf("open: %v", f.state.Open)
+	if _, open := f.state.Reserves[owners[1]]; len(f.state.Reserves) != 1 || !open {
+		t.Errorf("open: %v", f.state.Reserves)
 	}
 	for i := range 2500 {
-		f.state.Open[schedule.Owner{Run: "6", Shard: 1, PID: i}] = schedule.Reserve{Since: f.now.Add(time.Duration(i)), IDs: []tracker.ID{"7"}}
+		f.state.Reserves[schedule.Owner{Run: "6", Shard: 1, PID: i}] = schedule.Reserve{Since: f.now.Add(time.Duration(i)), IDs: []tracker.ID{"7"}}
 	}
 	f.state.Adopt(lives, f.policy, f.now)
-	if _, oldest := f.state.Open[schedule.Owner{Run: "6", Shard: 1, PID: 499}]; len(f.state.Open) != 2001 || oldest {
-		t.Errorf("%d are kept, the oldest too: %v", len(f.state.Open), oldest)
+	if _, oldest := f.state.Reserves[schedule.Owner{Run: "6", Shard: 1, PID: 499}]; len(f.state.Reserves) != 2001 || oldest {
+		t.Errorf("%d are kept, the oldest too: %v", len(f.state.Reserves), oldest)
 	}
 }
 

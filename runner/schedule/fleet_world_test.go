@@ -322,7 +322,7 @@ func (w *fleetWorld) check() {
 	}
 	for id, c := range w.saved.Claims {
 		checkShape(w.t, c)
-		if c.Owner.Shard > 0 && !slices.Contains(w.saved.Open[c.Owner].IDs, id) {
+		if c.Owner.Shard > 0 && !slices.Contains(w.saved.Reserves[c.Owner].IDs, id) {
 			w.t.Fatalf("nothing is reserved for %s of %s", id, c.Owner.Name())
 		}
 	}
@@ -330,7 +330,7 @@ func (w *fleetWorld) check() {
 	for _, c := range w.saved.Claims {
 		live[c.Owner] = true
 	}
-	for owner := range w.saved.Open {
+	for owner := range w.saved.Reserves {
 		if !live[owner] && w.status(owner, nil) == schedule.Unstarted {
 			w.t.Fatalf("something is reserved for %s, which never began", owner.Name())
 		}
@@ -350,7 +350,7 @@ func (w *fleetWorld) checkBudget() {
 	}
 	var sum int64
 	for owner, share := range w.shares {
-		if _, open := w.saved.Open[owner]; open {
+		if _, open := w.saved.Reserves[owner]; open {
 			sum += share
 		} else {
 			sum += min(share, told[owner])

@@ -25,7 +25,7 @@ type Reserve struct {
 
 // reserve adds the issue and the tokens of a Dispatch to the reserve of its shard.
 func (s *State) reserve(d Decision, now time.Time) {
-	r, open := s.Open[d.Owner]
+	r, open := s.Reserves[d.Owner]
 	if !open {
 		r.Since = now
 	}
@@ -33,18 +33,18 @@ func (s *State) reserve(d Decision, now time.Time) {
 	ids := append(slices.Clone(r.IDs), d.ID)
 	slices.Sort(ids)
 	r.IDs = slices.Compact(ids)
-	if s.Open == nil {
-		s.Open = map[Owner]Reserve{}
+	if s.Reserves == nil {
+		s.Reserves = map[Owner]Reserve{}
 	}
-	s.Open[d.Owner] = r
+	s.Reserves[d.Owner] = r
 }
 
 // awaitResult records that the claims of a shard are taken over now. Its reserve stays open,
 // because its result may still come.
 func (s *State) awaitResult(owner Owner, now time.Time) {
-	if r, open := s.Open[owner]; open {
+	if r, open := s.Reserves[owner]; open {
 		r.Since = now
-		s.Open[owner] = r
+		s.Reserves[owner] = r
 	}
 }
 
@@ -56,7 +56,7 @@ type Reserved struct {
 
 // Reserved returns the sum of the open reserves, except that of Self.
 func (s *State) Reserved() (all Reserved) {
-	for owner, r := range s.Open {
+	for owner, r := range s.Reserves {
 		if owner != s.Self && r.Tokens > 0 {
 			all.Shards++
 			all.Tokens = min(all.Tokens+r.Tokens, MaxTokens)
@@ -68,7 +68,7 @@ func (s *State) Reserved() (all Reserved) {
 // forgetReserves deletes reserves of shards that have no claim any more: those that were
 // kept for reserveKept, and the oldest if there are more than maxReserves.
 func (s *State) forgetReserves(now time.Time) {
-	if len(s.Open) == 0 {
+	if len(s.Reserves) == 0 {
 		return
 	}
 	live := map[Owner]bool{}
@@ -76,24 +76,24 @@ func (s *State) forgetReserves(now time.Time) {
 		live[c.Owner] = true
 	}
 	var closed []Owner
-	for owner, r := range s.Open {
+	for owner, r := range s.Reserves {
 		switch {
 		case live[owner]:
 		case now.Sub(r.Since) > reserveKept:
-			delete(s.Open, owner)
+			delete(s.Reserves, owner)
 		default:
 			closed = append(closed, owner)
 		}
 	}
 	if over := len(closed) - maxReserves; over > 0 {
 		slices.SortFunc(closed, func(a, b Owner) int {
-			if c := s.Open[a].Since.Compare(s.Open[b].Since); c != 0 {
+			if c := s.Reserves[a].Since.Compare(s.Reserves[b].Since); c != 0 {
 				return c
 			}
 			return CompareOwners(a, b)
 		})
 		for _, owner := range closed[:over] {
-			delete(s.Open, owner)
+			delete(s.Reserves, owner)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (s *State) forgetReserves(now time.Time) {
 // owned returns the issues that the owner works on, sorted. For a shard it looks only at the
 // issues of the reserve, because searching a large state once for each shard takes too long.
 func (s *State) owned(owner Owner) []tracker.ID {
-	r, open := s.Open[owner]
+	r, open := s.Reserves[owner]
 	among := r.IDs
 	if !open {
 		among = slices.Collect(maps.Keys(s.Claims))

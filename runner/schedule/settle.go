@@ -16,8 +16,8 @@ import (
 func (s *State) Slice(owner Owner, now time.Time) *State {
 	slice := New(owner)
 	slice.Pause, slice.Wait, slice.Salt = s.Pause, s.Wait, s.Salt
-	if r, open := s.Open[owner]; open {
-		slice.Open = map[Owner]Reserve{owner: r}
+	if r, open := s.Reserves[owner]; open {
+		slice.Reserves = map[Owner]Reserve{owner: r}
 	}
 	for _, id := range s.owned(owner) {
 		slice.Claims[id] = s.Claims[id].unstarted(now)
@@ -48,7 +48,7 @@ func (s *State) Unstart(owner Owner, now time.Time) []Claim {
 		s.Claims[id] = c
 		claims = append(claims, c)
 	}
-	delete(s.Open, owner)
+	delete(s.Reserves, owner)
 	return claims
 }
 
@@ -62,7 +62,7 @@ func (s *State) Unstart(owner Owner, now time.Time) []Claim {
 // slice has an issue that the plan did not give to the owner.
 func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tracker.ID, error) {
 	owned := s.owned(owner)
-	reserve, open := s.Open[owner]
+	reserve, open := s.Reserves[owner]
 	if !open && len(owned) == 0 {
 		return nil, nil // it was settled before, or its reserve was forgotten
 	}
@@ -84,7 +84,7 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 		return owned, nil
 	}
 	s.addDays(slice.Days)
-	delete(s.Open, owner)
+	delete(s.Reserves, owner)
 	if len(owned) > 0 { // otherwise the result is too old to say what is true now
 		s.settlePause(slice.Pause, reserve.Since)
 		if slice.Wait.Until.After(s.Wait.Until) {

@@ -118,7 +118,7 @@ func (s *State) spentBudget(b Budget, now time.Time) Why {
 	if b.TokensPerTick > 0 && s.Tick.Usage.Total() >= b.TokensPerTick {
 		return Why{TickBudget, "budget.max_tokens_per_tick is spent"}
 	}
-	if share := s.Open[s.Self].Tokens; share > 0 && s.Tick.Usage.Total() >= share {
+	if share := s.Reserves[s.Self].Tokens; share > 0 && s.Tick.Usage.Total() >= share {
 		return Why{TickBudget, "this shard's share of the token budgets is spent"}
 	}
 	if b.TokensPerDay <= 0 {

@@ -27,9 +27,9 @@ type State struct {
 	// Conversations holds what was heard of what people and checks say, by issue: of
 	// those that have a claim or a delivery.
 	Conversations map[tracker.ID]Conversation
-	// Open holds the open reserves: of each shard of a fleet, by owner, until its result is
+	// Reserves holds the open reserves: of each shard of a fleet, by owner, until its result is
 	// settled.
-	Open map[Owner]Reserve
+	Reserves map[Owner]Reserve
 
 	Self Owner // the current run; not stored
 	// Completed lists the issues of which a session ended normally in this run
@@ -55,7 +55,7 @@ func (s *State) Clone() *State {
 	c.Claims = maps.Clone(s.Claims)
 	c.Deliveries = maps.Clone(s.Deliveries)
 	c.Conversations = maps.Clone(s.Conversations) // marks are replaced, never changed
-	c.Open = maps.Clone(s.Open)                   // the ids are replaced, never changed
+	c.Reserves = maps.Clone(s.Reserves)           // the ids are replaced, never changed
 	c.Days = slices.Clone(s.Days)
 	c.Finishing = maps.Clone(s.Finishing)
 	c.History = slices.Clone(s.History)
@@ -231,9 +231,9 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 		}
 		s.Conversations[id] = c
 	}
-	for owner, r := range s.Open {
+	for owner, r := range s.Reserves {
 		bound(owner.Name()+" was planned", &r.Since, 0, now)
-		s.Open[owner] = r
+		s.Reserves[owner] = r
 	}
 	bound("the pause lasts until", &s.Pause.Until, p.longestWait(), now.Add(p.MaxBackoff))
 	bound("the tracker is left alone until", &s.Wait.Until, MaxTrackerWait, now)

@@ -106,7 +106,7 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 	for _, c := range s.Conversations {
 		look(c, c.Heard)
 	}
-	for o, r := range s.Open {
+	for o, r := range s.Reserves {
 		look(o, r)
 	}
 	for name, empty := range unset {

@@ -111,7 +111,7 @@ func sample() *schedule.State {
 		},
 		"b1": {Heard: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}
-	s.Open = map[schedule.Owner]schedule.Reserve{shard: {Since: at(9, 0), Tokens: 250000, IDs: []tracker.ID{"a1", "e5"}}}
+	s.Reserves = map[schedule.Owner]schedule.Reserve{shard: {Since: at(9, 0), Tokens: 250000, IDs: []tracker.ID{"a1", "e5"}}}
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)
 	return s
 }
@@ -122,7 +122,7 @@ func sampleOfVersion1() *schedule.State {
 	s.Wait = schedule.TrackerWait{}
 	s.Days[0].Time, s.History[0].Failed = s.Days[0].Time.Truncate(time.Second), 0
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
-	s.Deliveries, s.Conversations, s.Open = nil, nil, nil
+	s.Deliveries, s.Conversations, s.Reserves = nil, nil, nil
 	delete(s.Claims, "e5")
 	for id, c := range s.Claims {
 		c.TurnSince, c.Setup, c.Feedback = time.Time{}, schedule.Setup{}, false

@@ -84,7 +84,7 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 			case 4:
 				shard := schedule.Owner{Run: "1", Attempt: 1, Shard: 1}
 				d := schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id}, Owner: shard, Lease: time.Hour, Share: math.MaxInt64}
-				if s.Apply(d, now); len(s.Open[shard].IDs) > schedule.MaxSlots {
+				if s.Apply(d, now); len(s.Reserves[shard].IDs) > schedule.MaxSlots {
 					s.Unstart(shard, now)
 				}
 				s.Settle(c.Owner, s.Slice(c.Owner, now), p, now)
@@ -161,15 +161,15 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 			s.Conversations[id] = genConversation(text, size).Draw(t, "conversation")
 		}
 		for i := range rapid.IntRange(0, 3).Draw(t, "reserves") {
-			if s.Open == nil {
-				s.Open = map[schedule.Owner]schedule.Reserve{}
+			if s.Reserves == nil {
+				s.Reserves = map[schedule.Owner]schedule.Reserve{}
 			}
 			owner := schedule.Owner{Run: text(min(size, maxName)).Draw(t, "run"), Shard: 1 + i}
 			r := schedule.Reserve{Since: genTime().Draw(t, "planned"), Tokens: int64(count().Draw(t, "tokens"))}
 			for j := range rapid.IntRange(1, schedule.MaxSlots).Draw(t, "issues") {
 				r.IDs = append(r.IDs, tracker.ID(fmt.Sprintf("%02d", j)+text(min(size, maxName-2)).Draw(t, "id")))
 			}
-			s.Open[owner] = r
+			s.Reserves[owner] = r
 		}
 		if rapid.Bool().Draw(t, "limited") {
 			s.RateLimits, _ = json.Marshal(map[string]any{"text": text(size).Draw(t, "text"), "n": []int{1, 2}})

@@ -214,8 +214,8 @@ func newRecord(s *schedule.State, generation int64) record {
 	for _, id := range slices.Sorted(maps.Keys(s.Conversations)) {
 		r.Conversations = append(r.Conversations, newConversation(id, s.Conversations[id]).clamped())
 	}
-	for _, o := range slices.SortedFunc(maps.Keys(s.Open), schedule.CompareOwners) {
-		held := s.Open[o]
+	for _, o := range slices.SortedFunc(maps.Keys(s.Reserves), schedule.CompareOwners) {
+		held := s.Reserves[o]
 		r.Open = append(r.Open, reserve{owner(o), held.Since.UTC(), min(held.Tokens, schedule.MaxTokens), held.IDs})
 	}
 	return r
@@ -276,10 +276,10 @@ func (r record) toState() *schedule.State {
 		s.Conversations[c.ID] = c.toSchedule()
 	}
 	if len(r.Open) > 0 {
-		s.Open = make(map[schedule.Owner]schedule.Reserve, len(r.Open))
+		s.Reserves = make(map[schedule.Owner]schedule.Reserve, len(r.Open))
 	}
 	for _, o := range r.Open {
-		s.Open[schedule.Owner(o.Owner)] = schedule.Reserve{Since: o.Since, Tokens: o.Tokens, IDs: o.IDs}
+		s.Reserves[schedule.Owner(o.Owner)] = schedule.Reserve{Since: o.Since, Tokens: o.Tokens, IDs: o.IDs}
 	}
 	s.RateLimits = compactRateLimits(r.RateLimits)
 	return s
