@@ -54,6 +54,12 @@
 // quarantine and compares each with its pointer. [Incoming.UploadObjects] brings them to
 // the remote, which has to happen before the push.
 //
+// # Files over references
+//
+// [FileRefs] hands small sets of files from one machine to another where there is nothing
+// else for it: each set is one commit at a reference below refs/symphony/, which is created
+// once. It has nothing to do with stores and work.
+//
 // [Host.Create] makes the sample repository of the demonstration.
 //
 // # Invariants

@@ -113,10 +113,15 @@ func formatTree(entries map[string]treeEntry) []byte {
 
 // write writes an object into the quarantine and returns its id.
 func (in *Incoming) write(kind string, data []byte) (ObjectID, error) {
+	return writeLoose(in.dir, kind, data)
+}
+
+// writeLoose writes a loose object into a repository and returns its id.
+func writeLoose(repository, kind string, data []byte) (ObjectID, error) {
 	data = append(fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data...)
 	id := ObjectID(sha1.Sum(data))
 	name := id.String()
-	folder := filepath.Join(in.dir, "objects", name[:2])
+	folder := filepath.Join(repository, "objects", name[:2])
 	var compressed bytes.Buffer
 	z := zlib.NewWriter(&compressed)
 	_, err1 := z.Write(data)

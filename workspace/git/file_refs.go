@@ -1,0 +1,227 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fileRefPrefix begins the names of references with files. The remote starts no workflow for
+// them, and no clone fetches them.
+const fileRefPrefix = "refs/symphony/"
+
+// FileRef is the name of a reference that carries files. The zero value is no name.
+type FileRef struct{ name string }
+
+// ParseFileRef returns the name of a reference below refs/symphony/, whose parts consist of
+// small letters, digits and hyphens.
+func ParseFileRef(name string) (FileRef, error) {
+	parts, ok := strings.CutPrefix(name, fileRefPrefix)
+	if !ok || len(name) > maxBranch || strings.HasPrefix(name, temporaryPrefix) {
+		return FileRef{}, fmt.Errorf("reference %.100q: it is not one for files below %s", name, fileRefPrefix)
+	}
+	for part := range strings.SplitSeq(parts, "/") {
+		if part == "" || part[0] == '-' || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return FileRef{}, fmt.Errorf("reference %.100q: its parts have to be of small letters, digits and hyphens", name)
+		}
+	}
+	return FileRef{name}, nil
+}
+
+// String returns the full name.
+func (r FileRef) String() string { return r.name }
+
+// FileRefs carries small sets of files from one machine to another over references of a
+// remote. Each reference leads to one commit without a parent, whose tree is the files. It is
+// created once and never moved.
+//
+// Everything happens in a repository of its own, which is empty at first and deleted by
+// Close. What others have pushed is read with the limits for the work of agents.
+type FileRefs struct {
+	store *Store // of a temporary folder, which no other process opens
+}
+
+// temporaryRepository begins the names of the folders of FileRefs. After a day they are what
+// a killed run has left: no command takes so long.
+const (
+	temporaryRepository = "files-"
+	temporaryLife       = 24 * time.Hour
+)
+
+// FileRefs returns the references with files of a remote. Close it. The error is [ErrStore].
+func (h *Host) FileRefs(remote Remote) (*FileRefs, error) {
+	h.removeTemporary(time.Now())
+	dir, err := os.MkdirTemp(h.dir, temporaryRepository)
+	if err == nil {
+		f := &FileRefs{&Store{host: h, remote: remote, dir: dir}}
+		if err = makeRepository(f.store.repository()); err == nil {
+			return f, nil
+		}
+		err = errors.Join(err, f.Close())
+	}
+	return nil, fmt.Errorf("make a temporary repository in %s: %w: %w", h.dir, ErrStore, err)
+}
+
+// removeTemporary removes the folders that killed runs have left. A folder that stays is in
+// nobody's way.
+func (h *Host) removeTemporary(now time.Time) {
+	left, _ := filepath.Glob(filepath.Join(escapeGlob(h.dir), temporaryRepository+"*"))
+	for _, folder := range left {
+		if info, err := os.Lstat(folder); err == nil && now.Sub(info.ModTime()) > temporaryLife {
+			_ = os.RemoveAll(folder)
+		}
+	}
+}
+
+// Close deletes the temporary repository.
+func (f *FileRefs) Close() error { return os.RemoveAll(f.store.dir) }
+
+// The limits of the files of one reference.
+const (
+	maxRefFiles = 300
+	maxRefDepth = 3        // of their paths
+	maxRefBytes = 96 << 20 // of all
+)
+
+// Push creates a reference with files, which are given by their path. If the remote has the
+// reference with the same files, it is done already. The error is [ErrMoved] if it has other
+// files, [ErrTooBig], and else that of a push.
+func (f *FileRefs) Push(ctx context.Context, ref FileRef, files map[string][]byte) error {
+	fail := func(err error) error {
+		return fmt.Errorf("push files to %s of %s: %w", ref, f.store.remote, err)
+	}
+	commit, err := f.commit(files)
+	if err != nil {
+		return fail(err)
+	}
+	err = f.store.push(ctx, f.store.repository(), ref.name, commit, ObjectID{})
+	if errors.Is(err, ErrMoved) {
+		err = fmt.Errorf("%w: it has other files already, and is never moved: %w", ErrMoved, err)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// commit writes a commit of files. The same files give the same id.
+func (f *FileRefs) commit(files map[string][]byte) (ObjectID, error) {
+	if len(files) == 0 || len(files) > maxRefFiles {
+		return ObjectID{}, fmt.Errorf("%w: %d files, and 1 to %d are allowed", ErrTooBig, len(files), maxRefFiles)
+	}
+	total := 0
+	for path, data := range files {
+		if !fs.ValidPath(path) || path == "." || strings.Count(path, "/") >= maxRefDepth {
+			return ObjectID{}, fmt.Errorf("the path %q cannot be used", path)
+		}
+		if total += len(data); total > maxRefBytes {
+			return ObjectID{}, fmt.Errorf("%w: the files have more than %d bytes", ErrTooBig, maxRefBytes)
+		}
+	}
+	tree, err := f.tree(files)
+	if err != nil {
+		return ObjectID{}, err
+	}
+	who := Person{Name: "symphony", Email: "symphony@localhost", When: time.Unix(0, 0)}
+	text, err := Commit{Author: who, Committer: who, Message: "Hand files over"}.text()
+	if err != nil {
+		return ObjectID{}, err
+	}
+	return writeLoose(f.store.repository(), "commit", fmt.Appendf(nil, "tree %s\n%s", tree, text))
+}
+
+// tree writes a tree of files.
+func (f *FileRefs) tree(files map[string][]byte) (ObjectID, error) {
+	entries := map[string]treeEntry{}
+	folders := map[string]map[string][]byte{}
+	for path, data := range files {
+		name, rest, isFolder := strings.Cut(path, "/")
+		if isFolder {
+			if folders[name] == nil {
+				folders[name] = map[string][]byte{}
+			}
+			folders[name][rest] = data
+			continue
+		}
+		id, err := writeLoose(f.store.repository(), "blob", data)
+		if err != nil {
+			return ObjectID{}, err
+		}
+		entries[name] = treeEntry{name, ModeFile, id}
+	}
+	for name, below := range folders {
+		if _, taken := entries[name]; taken {
+			return ObjectID{}, fmt.Errorf("%q is a file and a folder", name)
+		}
+		id, err := f.tree(below)
+		if err != nil {
+			return ObjectID{}, err
+		}
+		entries[name] = treeEntry{name, ModeFolder, id}
+	}
+	return writeLoose(f.store.repository(), "tree", formatTree(entries))
+}
+
+// List returns the references with files that the remote has below a folder, which is the
+// beginning of names without the last slash. It skips names that are none of a [FileRef].
+func (f *FileRefs) List(ctx context.Context, folder FileRef) ([]FileRef, error) {
+	there, err := f.store.list(ctx, folder.name+"/*")
+	if err != nil {
+		return nil, err
+	}
+	var refs []FileRef
+	for _, name := range slices.Sorted(maps.Keys(there.refs)) {
+		if ref, err := ParseFileRef(name); err == nil && strings.HasPrefix(name, folder.name+"/") {
+			refs = append(refs, ref)
+		}
+	}
+	return refs, nil
+}
+
+// maxDeleted bounds the references that one push deletes.
+const maxDeleted = 300
+
+// Delete deletes references. A missing one is no error.
+func (f *FileRefs) Delete(ctx context.Context, refs ...FileRef) error {
+	for part := range slices.Chunk(refs, maxDeleted) {
+		if err := f.delete(ctx, part); err != nil {
+			return fmt.Errorf("delete references of %s: %w", f.store.remote, err)
+		}
+	}
+	return nil
+}
+
+// delete deletes references with one push. git refuses such a push if one of them is missing,
+// so it is made again for those that are there.
+func (f *FileRefs) delete(ctx context.Context, refs []FileRef) error {
+	for {
+		args := []string{"push", "--quiet", "--no-verify", "--recurse-submodules=no", "--no-signed", "--", f.store.remote.url}
+		for _, ref := range refs {
+			args = append(args, ":"+ref.name)
+		}
+		_, err := f.store.host.run(ctx, command{dir: f.store.dir, repository: f.store.repository(), remote: &f.store.remote, args: args})
+		if err == nil {
+			return nil
+		}
+		err = f.store.remote.explain("push", err)
+		there, listErr := f.store.list(ctx, fileRefPrefix+"*")
+		if listErr != nil {
+			return err
+		}
+		left := slices.DeleteFunc(slices.Clone(refs), func(ref FileRef) bool { return there.refs[ref.name].IsZero() })
+		switch len(left) {
+		case 0:
+			return nil
+		case len(refs):
+			return fmt.Errorf("%w: %w", ErrRejected, err)
+		}
+		refs = left
+	}
+}

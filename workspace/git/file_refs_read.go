@@ -1,0 +1,166 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// How much one fetch of references with files may bring, in bytes of its pack, and how long
+// it may take. What others have pushed cannot make it longer: processor time is limited too.
+const (
+	maxRefsPack = 512 << 20 // of several references
+	maxRefPack  = maxRefBytes + 4<<20
+	refsTime    = 5 * time.Minute
+)
+
+// RefFiles holds the files of a reference by their path, or says why they cannot be used.
+type RefFiles struct {
+	Ref   FileRef
+	Files map[string][]byte
+	Err   error // an [ErrRefused] for anything but regular files within the limits, or [ErrNoBase] for a reference that is gone
+}
+
+// Read calls take with the files of each reference, one after another. limit returns the
+// largest size of a file at a path, and 0 for a path that nobody expects: a reference with
+// such a path is refused, and so is one with anything but regular files. A reference that
+// cannot be used costs no other its files. Read fails if the remote cannot be asked.
+func (f *FileRefs) Read(ctx context.Context, refs []FileRef, limit func(path string) int64, take func(RefFiles) error) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	all := f.fetch(ctx, maxRefsPack, refs...)
+	if f.cannotAsk(ctx, all) {
+		return all
+	}
+	for _, ref := range refs {
+		files, err := RefFiles{Ref: ref}, error(nil)
+		if all != nil { // the fault of one of them
+			err = f.fetch(ctx, maxRefPack, ref)
+			if f.cannotAsk(ctx, err) {
+				return err
+			}
+		}
+		if err == nil {
+			files.Files, err = f.files(ctx, ref, limit)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+			err = fmt.Errorf("%w: %s", ErrRefused, refusal.Reason)
+		}
+		if err != nil {
+			files.Files, files.Err = nil, fmt.Errorf("read the files of %s: %w", ref, err)
+		}
+		if err := take(files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cannotAsk reports whether an error of a fetch is that of the remote, whatever its
+// references are.
+func (f *FileRefs) cannotAsk(ctx context.Context, err error) bool {
+	if err != nil && ctx.Err() != nil {
+		return true
+	}
+	for _, kind := range []error{ErrUnavailable, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRenamed} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// fetch fetches references, without the history that they should not have.
+func (f *FileRefs) fetch(ctx context.Context, size int64, refs ...FileRef) error {
+	s := f.store
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--depth=1", "--", s.remote.url}
+	for _, ref := range refs {
+		args = append(args, "+"+ref.name+":"+ref.name)
+	}
+	_, err := s.host.run(ctx, command{
+		dir: s.dir, repository: s.repository(), remote: &s.remote, args: args, confined: true, fileSize: size, timeout: refsTime,
+	})
+	if err == nil {
+		return nil
+	}
+	if left := repairPacks(s.packFolder()); left != nil {
+		return fmt.Errorf("%w: %w", ErrStore, left)
+	}
+	err = s.remote.explain("fetch", err)
+	if errors.Is(err, ErrTooBig) || errors.Is(err, ErrUnsupported) {
+		return &Refusal{Reason: "git does not take what is there within the limits", Err: err}
+	}
+	return err
+}
+
+// files reads the files of a reference that was fetched.
+func (f *FileRefs) files(ctx context.Context, ref FileRef, limit func(path string) int64) (map[string][]byte, error) {
+	s := f.store
+	objects, err := s.host.openObjects(ctx, command{dir: s.dir, repository: s.repository(), confined: true}, nil)
+	if err != nil {
+		return nil, err
+	}
+	limits := s.host.limits
+	limits.trees, limits.object = maxRefFiles, 1<<20
+	r := &refReader{walk: &treeWalk{objects: objects, limits: limits}, limit: limit, files: map[string][]byte{}}
+	if err := objects.close(r.read(ref.name+"^{tree}", "")); err != nil {
+		return nil, err
+	}
+	return r.files, nil
+}
+
+// refReader reads the files of a tree.
+type refReader struct {
+	walk  *treeWalk
+	limit func(path string) int64
+	files map[string][]byte
+	total int64
+}
+
+// read reads the files of the tree at a request for git cat-file, whose paths begin with
+// prefix.
+func (r *refReader) read(request, prefix string) error {
+	entries, err := r.walk.read(request)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := prefix + e.name
+		limit := r.limit(path)
+		switch {
+		case e.mode == ModeFolder && strings.Count(path, "/") < maxRefDepth-1:
+			if err := r.read(e.id.String(), path+"/"); err != nil {
+				return err
+			}
+			continue
+		case e.mode != ModeFile:
+			return refuse("%q is no regular file", sanitize(path))
+		case limit <= 0:
+			return refuse("nobody expects the file %q", sanitize(path))
+		case len(r.files) >= maxRefFiles:
+			return refuse("it has more than %d files", maxRefFiles)
+		case r.files[path] != nil:
+			return refuse("%q comes twice", sanitize(path))
+		}
+		object, err := r.walk.objects.ask(e.id.String())
+		if err != nil {
+			return err
+		}
+		if object.Type != "blob" {
+			return refuse("%q is a %s", sanitize(path), object.Type)
+		}
+		data, err := r.walk.objects.contents(object, min(limit, maxRefBytes-r.total))
+		if err != nil {
+			return err
+		}
+		r.files[path] = data
+		r.total += object.Size
+	}
+	return nil
+}
