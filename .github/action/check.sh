@@ -57,6 +57,8 @@ STATE=${STATE:-branch}
 DRY_RUN=${DRY_RUN:-false}
 CODEX_VERSION=${CODEX_VERSION:-0.169.0}
 CACHE_WORKSPACES=${CACHE_WORKSPACES:-false}
+COMMAND=${COMMAND:-}
+[ "$COMMAND" != tick ] || COMMAND= # the choices of a workflow_dispatch have none that is empty
 case $STATE in
 branch | cache) ;;
 *) refuse "Invalid input state" "The input state is \"$STATE\": write branch or cache." ;;
@@ -105,7 +107,7 @@ line_of() { printf '%s' "$1" | LC_ALL=C tr '\r\n' '  '; } # it may be anything, 
   echo "max-issues=$(line_of "${MAX_ISSUES:-0}")"
   echo "deadline=$(line_of "${DEADLINE:-0s}")"
   echo "fail-on=$(line_of "${FAIL_ON:-never}")"
-  echo "command=$(line_of "${COMMAND:-}")"
+  echo "command=$(line_of "$COMMAND")"
   echo "issue=$(line_of "${ISSUE:-}")"
   echo "dry-run=$DRY_RUN"
   echo "codex-version=$CODEX_VERSION"

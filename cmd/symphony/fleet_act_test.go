@@ -43,10 +43,24 @@ func fleetOfSample(t *testing.T) string {
 // matrix.
 var shardOf = regexp.MustCompile(`/(plan|collect|shard \d+)(?:-\d+)? *$`)
 
-// fleet runs the workflow of a fleet with act.
+// fleet runs the workflow of a fleet with act, as its schedule does.
 func (d *deliveries) fleet(run, attempt int, workflow string) fleetRun {
 	d.t.Helper()
+	return d.startFleet(run, attempt, workflow, nil)
+}
+
+// order runs the workflow of a fleet with act, as somebody does who gives a command.
+func (d *deliveries) order(run int, workflow, command, issue string) fleetRun {
+	d.t.Helper()
+	d.writeFile(d.event, fmt.Sprintf(`{"repository":{"private":true},"inputs":{"command":%q,"issue":%q}}`, command, issue))
+	return d.startFleet(run, 1, workflow, []string{"workflow_dispatch", "--eventpath", d.event})
+}
+
+// startFleet runs the workflow of a fleet with act; start is that of [job].
+func (d *deliveries) startFleet(run, attempt int, workflow string, start []string) fleetRun {
+	d.t.Helper()
 	j := d.job()
+	j.start = start
 	j.run, j.workflow, j.runAttempt = strconv.Itoa(run), workflow, attempt
 	j.write(workflowFile, workflow)
 	printed := j.act(d.home)
@@ -184,7 +198,8 @@ func TestTheCopyOfTheFleetWorksWithEightShards(t *testing.T) {
 
 // TestTheShortWorkflowOfTheFleetWorks calls the workflow of this repository as users do.
 // act does not know "$/", so the action has its public name there. In the first run Codex
-// cannot be fetched, so the shard gives its issue back.
+// cannot be fetched, so the shard gives its issue back. Then somebody parks the issue, and
+// has it tried again.
 func TestTheShortWorkflowOfTheFleetWorks(t *testing.T) {
 	t.Parallel()
 	d := newDeliveries(t, "github.md")
@@ -203,13 +218,20 @@ func TestTheShortWorkflowOfTheFleetWorks(t *testing.T) {
 		t.Errorf("without Codex the claims are %v after %s saves, errors %q\n%s", phases, saves, r.errors, r.transcript)
 	}
 
+	// The command takes no shard and no Codex, which still cannot be fetched.
+	r = d.order(102, caller, "park", "GH-1")
+	if phases, saves := d.claims(); phases["GH-1"] != "parked, failures: 0" || saves != "4" || len(r.steps) != 1 || r.steps["plan"]["Plan"] != "success" ||
+		!strings.Contains(r.summary, "park GH-1") || !strings.Contains(r.summary, "This run only carries out the command") {
+		t.Errorf("after park the claims are %v after %s saves, the jobs did %v, errors %q\n%s", phases, saves, r.steps, r.errors, r.transcript)
+	}
+
 	d.releases.mu.Lock()
 	d.releases.files[fetched] = codex
 	d.releases.mu.Unlock()
-	d.shardJobs(102, 1)
-	r = d.fleet(102, 1, caller)
+	d.shardJobs(103, 1)
+	r = d.order(103, caller, "retry", "GH-1")
 	phases, saves := d.claims()
-	if pulls := d.github.Pulls(); len(pulls) != 1 || len(phases) > 0 || saves != "4" || !strings.Contains(r.summary, "1 completed") {
+	if pulls := d.github.Pulls(); len(pulls) != 1 || len(phases) > 0 || saves != "7" || !strings.Contains(r.summary, "1 completed") {
 		t.Errorf("pull requests %+v, claims %v after %s saves, errors %q\n%s", pulls, phases, saves, r.errors, r.transcript)
 	}
 	if result := r.steps["collect"]["Collect"]; result != "success" || len(r.steps) != 3 {

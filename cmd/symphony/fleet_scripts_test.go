@@ -70,6 +70,11 @@ func TestAnEmptyInputOfAFleetIsItsDefault(t *testing.T) {
 	if outputs["attempt"] != "1" || outputs["shards"] != "16" || outputs["state"] != "branch:symphony-state" {
 		t.Errorf("outputs %v", outputs)
 	}
+	for given, want := range map[string]string{"tick": "", "stop": "stop", "": ""} {
+		if _, _, got := m.checkFleet("plan", "COMMAND="+given, "ISSUE=GH-7"); got["command"] != want || got["issue"] != "GH-7" {
+			t.Errorf("the command %q is %q on %q, want %q", given, got["command"], got["issue"], want)
+		}
+	}
 	if _, _, later := m.checkFleet("collect", "ATTEMPT=3"); later["attempt"] != "3" {
 		t.Errorf("collect is for the attempt %q, want that of the plan", later["attempt"])
 	}

@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rhysd/actionlint"
 	"gopkg.in/yaml.v3"
 
+	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -40,6 +42,12 @@ type fleetWorkflow struct {
 			}
 			Secrets map[string]any
 		} `yaml:"workflow_call"`
+		WorkflowDispatch struct {
+			Inputs map[string]*struct {
+				Description string
+				Options     []string
+			}
+		} `yaml:"workflow_dispatch"`
 	}
 	Permissions map[string]string
 	Concurrency any
@@ -78,16 +86,21 @@ on:
   schedule:
     - cron: "13,43 * * * *" # best not on the full hour, when GitHub starts runs late or not at all
   workflow_dispatch:
+    inputs:
+      command: { type: choice, options: [tick, retry, stop, park, resume, status], description: What to do first with the issue }
+      issue: { description: "The issue of the command, such as GH-7; none for tick" }
 
 `
 
 // plainFleet returns the workflow of the fleet as users copy it: with its own triggers,
 // the action by its public name, and each input as what it is by default. An input that
-// is the default of the action too is left out, unless it says how large the fleet is.
+// is the default of the action too is left out, unless it says how large the fleet is. What
+// somebody who starts it by hand may fill in is read from there.
 func plainFleet(t testing.TB) string {
 	t.Helper()
 	text := readText(t, fleetFile)
 	inputs, defaults := readFleet(t, text).On.WorkflowCall.Inputs, readManifestOf(t, fleetAction).Inputs
+	filledIn := readFleet(t, plainFleetHead).On.WorkflowDispatch.Inputs
 	_, jobs, found := strings.Cut(text, "\npermissions: {}\n")
 	if !found {
 		t.Fatalf("%s does not begin its jobs without permissions", fleetFile)
@@ -97,7 +110,7 @@ func plainFleet(t testing.TB) string {
 	var b strings.Builder
 	b.WriteString(plainFleetHead + "permissions: {}\n")
 	for line := range strings.Lines(strings.ReplaceAll(jobs, fleetOfCaller, fleetOfCopy)) {
-		if parts := input.FindStringSubmatch(line); parts != nil {
+		if parts := input.FindStringSubmatch(line); parts != nil && filledIn[parts[3]] == nil {
 			value := fmt.Sprint(inputs[parts[3]].Default)
 			if value == defaults[parts[2]].Default && !slices.Contains(shown, parts[2]) {
 				continue
@@ -121,7 +134,13 @@ func TestTheCopyOfTheFleetIsMadeOfTheWorkflowThatOthersCall(t *testing.T) {
 	if diff := cmp.Diff(want, readText(t, path)); diff != "" {
 		t.Errorf("%s (-made +file), UPDATE_README=1 writes it:\n%s", path, diff)
 	}
-	if strings.Contains(want, "inputs.") || strings.Contains(want, "$/") {
+	filledIn := readFleet(t, want).On.WorkflowDispatch.Inputs
+	for _, m := range regexp.MustCompile(`inputs\.([a-z-]+)`).FindAllStringSubmatch(want, -1) {
+		if filledIn[m[1]] == nil {
+			t.Errorf("the copy reads %s, which only a caller can give", m[0])
+		}
+	}
+	if strings.Contains(want, "$/") {
 		t.Errorf("the copy needs a caller:\n%s", want)
 	}
 }
@@ -196,7 +215,7 @@ func TestTheJobsOfAFleetStartAndEndAsTheRulesSay(t *testing.T) {
 			{"the time of a shard", work.Timeout, "${{ fromJSON(needs.plan.outputs.timeout-minutes) }}"},
 			{"the group of work", work.Concurrency, ""},
 			{"the group of collect", collect.Concurrency, ""},
-			{"the group of plan", plan.Concurrency, "symphony-plan-${{ github.workflow_ref }}"},
+			{"the group of plan", plan.Concurrency, "symphony-plan-${{ inputs.command && github.run_id || github.workflow_ref }}"},
 			{"what collect waits for", fmt.Sprint(collect.Needs), "[plan work]"},
 			{"the attempt that is collected", collect.Steps[1].With["attempt"], "${{ needs.plan.outputs.attempt }}"},
 		} {
@@ -220,6 +239,42 @@ func TestTheJobsOfAFleetStartAndEndAsTheRulesSay(t *testing.T) {
 				t.Errorf("%s: the job %s has the key of the model: %v", path, name, hasKey)
 			}
 		}
+	}
+}
+
+// TestEverySampleTakesACommandFromSomebodyWhoStartsItByHand compares the choices with the
+// commands, and follows them to the job that obeys.
+func TestEverySampleTakesACommandFromSomebodyWhoStartsItByHand(t *testing.T) {
+	t.Parallel()
+	choices := append([]string{"tick"}, feedback.Commands()...)
+	given := func(with map[string]string) [2]string { return [2]string{with["command"], with["issue"]} }
+	want := [2]string{"${{ inputs.command }}", "${{ inputs.issue }}"}
+	for name, obeys := range map[string]string{"github.yml": "tick", "linear.yml": "tick", "fleet.yml": "plan", "fleet-caller.yml": "fleet"} {
+		w := readFleet(t, readText(t, samplePath(name)))
+		asked := w.On.WorkflowDispatch.Inputs
+		if asked["command"] == nil || asked["issue"] == nil {
+			t.Errorf("%s asks for %v", name, asked)
+			continue
+		}
+		if diff := cmp.Diff(choices, asked["command"].Options, cmpopts.SortSlices(strings.Compare)); diff != "" {
+			t.Errorf("%s: the choices (-want +got):\n%s", name, diff)
+		}
+		job := w.Jobs[obeys]
+		if n := len(job.Steps); n > 0 {
+			job.With = job.Steps[n-1].With
+		}
+		if got := given(job.With); got != want {
+			t.Errorf("%s gives %q to %s, want %q", name, got, obeys, want)
+		}
+	}
+	called := readFleet(t, readText(t, fleetFile))
+	for _, name := range []string{"command", "issue"} {
+		if input, known := called.On.WorkflowCall.Inputs[name]; !known || input.Default != "" {
+			t.Errorf("what others call has the input %s: %v", name, input)
+		}
+	}
+	if got := given(called.Jobs["plan"].Steps[1].With); got != want {
+		t.Errorf("what others call gives %q to its plan, want %q", got, want)
 	}
 }
 

@@ -67,16 +67,22 @@ func (t *tickCommand) answerOrder(tick *report.Tick, wf workflow.Workflow) {
 	if t.order == (order{}) {
 		return
 	}
-	text := t.order.issue + ": no session works on it, and nothing is due."
+	text, inShard := t.order.issue+": no session works on it, and nothing is due.", false
 	if n, ok := matchIssue(wf, t.order.issue, namesInTick(*tick)); ok {
 		for _, v := range tick.Verdicts {
 			if v.Issue.ID == n.ID {
 				text = oneLine(report.Verdict(v, tick.Talks, t.state).Text(wide))
+				claim := tick.Claims[n.ID]
+				inShard = claim.Phase == schedule.Running && claim.Owner.Shard > 0
 			}
 		}
 	}
 	tick.Notices = append(tick.Notices, fmt.Sprintf("%s %s: %s", t.order.command, t.order.issue, text))
 	if t.order.stops() {
+		if inShard {
+			tick.Notices = append(tick.Notices, "A shard does not read the state: the command is obeyed after its result is collected. "+
+				"To end its session sooner, write /symphony "+t.order.command+" in a comment on the issue.")
+		}
 		tick.Notices = append(tick.Notices, "This run only carries out the command: the next one goes on with everything else.")
 	}
 }
