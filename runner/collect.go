@@ -57,7 +57,7 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 	now, p := time.Now(), l.policy()
 	l.tick.Rows, l.tick.Parked, l.tick.Acted, l.tick.Stopped = nil, nil, 0, ""
 	l.state.NewTick()
-	var faults [][]schedule.Fault
+	var faults []schedule.Fault
 	hadTurn := false
 	for _, r := range results {
 		settled, accepted := l.settle(r, p, now)
@@ -67,14 +67,12 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 		l.addShard(r)
 		l.addKilled(r, settled)
 		if len(settled) > 0 {
-			faults = append(faults, r.State.Faults)
+			faults = append(faults, r.State.Faults...)
 			hadTurn = hadTurn || r.State.Tick.HadTurn
 		}
 	}
 	for _, f := range l.state.SettleFaults(faults, hadTurn, p, now) {
-		row := l.tick.Row(f.Before.ID)
-		row.Class, row.Why = schedule.Systemic, f.Why
-		row.Next = schedule.Next{Phase: schedule.Waiting, Why: schedule.Why{Reason: schedule.NotDue, Detail: f.Why}, Due: now}
+		l.reportExcused(f.Before.ID, f.Why, now)
 	}
 	l.adoptShards(ctx, plan, p, now)
 	for _, row := range l.tick.Rows {

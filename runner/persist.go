@@ -45,19 +45,22 @@ func (l *loop) recordExit(id tracker.ID, o schedule.Outcome, at time.Time) sched
 // tick. Failures that turn out to be systemic are no longer charged to their
 // issues.
 func (l *loop) reclassify(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Outcome {
-	o, excused := l.state.Reclassify(id, o)
-	for _, before := range excused {
-		excuse := func(s *schedule.State) { s.Excuse(before, o.Why, at) }
-		l.unsaved.exits = append(l.unsaved.exits, excuse)
-		if !l.state.Excuse(before, o.Why, at) {
-			continue
+	o, charged := l.state.Reclassify(id, o)
+	for _, f := range charged {
+		l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) { s.Excuse(f.Before, o.Why, at) })
+		if l.state.Excuse(f.Before, o.Why, at) {
+			l.reportExcused(f.Before.ID, o.Why, at)
 		}
-		row := l.tick.Row(before.ID)
-		row.Class, row.Why = o.Class, o.Why
-		row.Next = schedule.Next{Phase: schedule.Waiting, Why: schedule.Why{Reason: schedule.NotDue, Detail: o.Why}, Due: at}
-		l.tick.Parked = slices.DeleteFunc(l.tick.Parked, func(parked tracker.ID) bool { return parked == before.ID })
 	}
 	return o
+}
+
+// reportExcused corrects the report on an issue whose failure is systemic.
+func (l *loop) reportExcused(id tracker.ID, why string, at time.Time) {
+	row := l.tick.Row(id)
+	row.Class, row.Why = schedule.Systemic, why
+	row.Next = schedule.Next{Phase: schedule.Waiting, Why: schedule.Why{Reason: schedule.NotDue, Detail: why}, Due: at}
+	l.tick.Parked = slices.DeleteFunc(l.tick.Parked, func(parked tracker.ID) bool { return parked == id })
 }
 
 // load reads the state and adopts it.

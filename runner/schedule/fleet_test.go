@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -244,7 +245,7 @@ func TestTheBudgetIsSharedByTheShards(t *testing.T) {
 func TestOneFaultInTwoShardsIsSystemic(t *testing.T) {
 	t.Parallel()
 	f, owners := candidates(2).assigned(aFleet(2, 1))
-	var faults [][]schedule.Fault
+	var faults []schedule.Fault
 	for i, owner := range owners {
 		id := tracker.ID(fmt.Sprint(i + 1))
 		slice := f.state.Slice(owner, f.now)
@@ -254,7 +255,7 @@ func TestOneFaultInTwoShardsIsSystemic(t *testing.T) {
 		if _, err := f.state.Settle(owner, slice, f.policy, f.now); err != nil {
 			t.Fatal(err)
 		}
-		faults = append(faults, slice.Faults)
+		faults = append(faults, slice.Faults...)
 	}
 	if c := f.state.Claims["1"]; c.Failures != 1 {
 		t.Fatalf("one shard alone charges its issue: %+v", c)
@@ -268,6 +269,39 @@ func TestOneFaultInTwoShardsIsSystemic(t *testing.T) {
 	}
 	if want := "the first issues of the tick fail in the same way: the hook failed"; f.state.Pause.Why != want {
 		t.Errorf("the pause is %+v", f.state.Pause)
+	}
+}
+
+func TestAFaultThatOneShardFoundSystemicExcusesTheOtherShards(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(3).assigned(aFleet(2, 2))
+	var faults []schedule.Fault
+	var paused schedule.Pause
+	for _, owner := range owners {
+		slice := f.state.Slice(owner, f.now)
+		f.works(slice)
+		shard := fixture{state: slice, policy: f.policy}
+		for _, id := range slices.Sorted(maps.Keys(slice.Claims)) {
+			shard.exit(id, fault(cloneFailed))
+		}
+		if _, err := f.state.Settle(owner, slice, f.policy, f.now); err != nil {
+			t.Fatal(err)
+		}
+		if faults = append(faults, slice.Faults...); len(slice.Faults) == 2 {
+			paused = f.state.Pause
+			if excused := f.state.Clone().SettleFaults(slice.Faults, false, f.policy, f.now); paused.Why == "" || excused != nil {
+				t.Errorf("the pause of the shard is %+v, and %v is excused again", paused, excused)
+			}
+		}
+	}
+	excused := f.state.SettleFaults(faults, false, f.policy, f.now)
+	if len(faults) != 3 || len(excused) != 1 {
+		t.Fatalf("of %v excused %v", faults, excused)
+	}
+	for id, c := range f.state.Claims {
+		if c.Failures != 0 || c.Phase != schedule.Waiting || c.Why != paused.Why {
+			t.Errorf("%s is charged: %+v", id, c)
+		}
 	}
 }
 

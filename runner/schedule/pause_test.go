@@ -156,9 +156,9 @@ func fault(kind string) schedule.Outcome {
 
 // exit ends a session as the runner does, and reports whether the failure is systemic.
 func (f *fixture) exit(id tracker.ID, o schedule.Outcome) (systemic bool) {
-	o, excused := f.state.Reclassify(id, o)
-	for _, before := range excused {
-		f.state.Excuse(before, o.Why, noon)
+	o, charged := f.state.Reclassify(id, o)
+	for _, other := range charged {
+		f.state.Excuse(other.Before, o.Why, noon)
 	}
 	f.state.Exit(id, o, f.policy, noon)
 	return o.Class == schedule.Systemic

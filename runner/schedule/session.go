@@ -48,7 +48,7 @@ func (s *State) Heartbeat(id tracker.ID, u Update, now time.Time) {
 		s.RateLimits = u.RateLimits
 	}
 	if u.Usage.Total() > 0 {
-		s.clearPause(c) // a model answered, so the systemic failure is over
+		s.clearPause(c.Since) // a model answered, so the systemic failure is over
 	}
 	c.Turns = max(c.Turns, u.Turns)
 	s.countTokens(&c, u.Usage, now)
@@ -167,7 +167,7 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	if o.Class == Systemic {
 		s.pause(o, p, now)
 	} else if o.Turns > 0 && o.Class != Stopped && o.Class != Transient {
-		s.clearPause(*c)
+		s.clearPause(c.Since)
 	}
 	if next, over := over(*c, o, p); over {
 		return next

@@ -149,12 +149,9 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 // settlePause updates the pause of the state by that of a shard, which was planned at the
 // given time with the pause of the state.
 func (s *State) settlePause(found Pause, planned time.Time) {
-	given := !s.Pause.Since.After(planned) // the shard began with the pause of the state
 	switch {
 	case found.Why == "":
-		if given {
-			s.Pause = Pause{} // a session of it worked
-		}
+		s.clearPause(planned) // there was none, or a session of the shard worked
 	case found.Since.Equal(s.Pause.Since):
 		if found.Until.Before(s.Pause.Until) {
 			s.Pause = found // a person ended it
@@ -165,40 +162,4 @@ func (s *State) settlePause(found Pause, planned time.Time) {
 	case found.Since.After(planned):
 		s.Pause.Until = later(found.Until, s.Pause.Until)
 	}
-}
-
-// SettleFaults does for the shards that are settled in one save what [State.Reclassify] does
-// in one process. shards holds the faults of each of them. If no session had a turn, and two
-// shards have faults of the same kind, then the failure is systemic: everything is paused and
-// the issues are not charged. SettleFaults returns the faults whose charge it took back.
-func (s *State) SettleFaults(shards [][]Fault, hadTurn bool, p Policy, now time.Time) []Fault {
-	if hadTurn {
-		return nil
-	}
-	byKind := map[string]map[int]bool{}
-	for i, faults := range shards {
-		for _, f := range faults {
-			if byKind[f.Kind] == nil {
-				byKind[f.Kind] = map[int]bool{}
-			}
-			byKind[f.Kind][i] = true
-		}
-	}
-	var excused []Fault
-	paused := map[string]bool{}
-	for _, f := range slices.Concat(shards...) {
-		if f.Kind == "" || len(byKind[f.Kind]) < 2 {
-			continue
-		}
-		why := "the first issues of the tick fail in the same way: " + f.Why
-		if !paused[f.Kind] {
-			paused[f.Kind] = true
-			s.pause(Outcome{Class: Systemic, Why: why, Fault: f.Kind}, p, now)
-		}
-		if !f.Excused && s.Excuse(f.Before, why, now) {
-			f.Why, f.Excused = why, true
-			excused = append(excused, f)
-		}
-	}
-	return excused
 }

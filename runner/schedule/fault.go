@@ -1,0 +1,115 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Fault represents a failure that may be the workflow's and not the issue's, such as that of
+// a hook. If it hits two issues of a tick in the same way before any session has had a turn,
+// it hits the whole board: nothing more starts, and none of its issues is charged.
+// [State.Reclassify] finds that out at the end of a session, and [State.SettleFaults] from the
+// results of shards, which do not know of each other.
+type Fault struct {
+	Kind    string // see [Outcome.Fault]
+	Why     string // of the outcome
+	Before  Claim  // as it was before the failure was charged
+	Excused bool   // the charge is taken back, or was not made
+}
+
+// addFault adds a fault to the others of a tick. If other issues failed in the same way, it
+// returns why this is systemic, and those of the others that are still charged; it marks all
+// of them as excused.
+func addFault(faults *[]Fault, f Fault) (systemic string, charged []Fault) {
+	for i := range *faults {
+		other := &(*faults)[i]
+		if other.Kind != f.Kind || other.Before.ID == f.Before.ID {
+			continue
+		}
+		if systemic == "" {
+			systemic = "the first issues of the tick fail in the same way: " + other.Why
+		}
+		if !other.Excused {
+			charged = append(charged, *other)
+			other.Excused = true
+		}
+	}
+	f.Excused = f.Excused || systemic != ""
+	*faults = append(*faults, f)
+	return systemic, charged
+}
+
+// Reclassify returns the outcome of a session in the light of the other faults of the tick. It
+// is called once for each end of a session, before Exit. If the failure is systemic, it also
+// returns the faults before it, whose charges [State.Excuse] must take back for the reason of
+// the outcome.
+func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Fault) {
+	if o.Turns > 0 {
+		s.Tick.HadTurn = true
+	}
+	c, claimed := s.Claims[id]
+	if o.Fault == "" || o.Class != IssueFailed || !claimed || s.Tick.HadTurn || s.hasTurn() {
+		return o, nil
+	}
+	why, charged := addFault(&s.Faults, Fault{Kind: o.Fault, Why: o.Why, Before: c})
+	if why == "" {
+		return o, nil
+	}
+	o.Class, o.Why = Systemic, why
+	return o, charged
+}
+
+// hasTurn reports whether a session that runs has begun a turn, so that what the
+// workflow does before one works.
+func (s *State) hasTurn() bool {
+	for _, c := range s.Claims {
+		if c.holdsSlot() && c.Owner == s.Self && c.Turns > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// SettleFaults pauses everything if a fault is systemic that the shards of a fleet have found
+// apart from each other, and takes back its charges. The faults are those of all shards that
+// are settled in one save, hadTurn tells whether a session of these shards has had a turn.
+// SettleFaults returns the faults whose charges it took back; Why is why they are systemic.
+//
+// If a shard has found out by itself that a fault is systemic, its pause was settled.
+func (s *State) SettleFaults(faults []Fault, hadTurn bool, p Policy, now time.Time) []Fault {
+	if hadTurn {
+		return nil
+	}
+	var known, excused []Fault
+	for _, f := range faults {
+		why, charged := addFault(&known, f)
+		if why != "" && !f.Excused {
+			charged = append(charged, f)
+		}
+		if len(charged) > 0 {
+			s.pause(Outcome{Class: Systemic, Why: why, Fault: f.Kind}, p, now)
+		}
+		for _, c := range charged {
+			if c.Why = why; s.Excuse(c.Before, why, now) {
+				c.Excused = true
+				excused = append(excused, c)
+			}
+		}
+	}
+	return excused
+}
+
+// Excuse takes back the charge of a failure that turned out not to be the issue's,
+// and reports whether it did. The claim is given as it was before the charge.
+func (s *State) Excuse(before Claim, why string, now time.Time) bool {
+	c, claimed := s.Claims[before.ID]
+	if !claimed || c.holdsSlot() {
+		return false // it is gone, or tried again already
+	}
+	c.Attempt, c.Failures, c.Thread = before.Attempt, before.Failures, before.Thread
+	c.setPhase(Waiting, why, now)
+	c.Due = now
+	s.Claims[before.ID] = c
+	return true
+}
