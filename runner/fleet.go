@@ -96,17 +96,3 @@ func (l *loop) spread(decisions []schedule.Decision) []schedule.Decision {
 	}
 	return decisions
 }
-
-// takeBack takes back the claims that a save gave to shards although it reported a failure:
-// no shard knows of them.
-func (l *loop) takeBack(state *schedule.State) {
-	if l.Fleet == nil || l.assigned {
-		return
-	}
-	for _, owner := range state.Orphans() {
-		if l.Fleet.Owns(owner) {
-			state.Unstart(owner, time.Now())
-			l.pollSoon()
-		}
-	}
-}

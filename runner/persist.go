@@ -111,15 +111,29 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	l.takeBack(state)
 	l.state, l.rev = state, rev
 	l.takeWait()
-	for id, c := range state.Claims {
-		if c.Owner == l.Self && l.workers[id] == nil {
-			state.Requeue(id, time.Now()) // the failed Save did reach the store
-			l.pollSoon()
-		}
-	}
 	for id, w := range l.workers {
 		if c, claimed := state.Claims[id]; !claimed || c.Owner != l.Self {
 			w.cancel(schedule.StopError(schedule.ClaimLost))
+		}
+	}
+}
+
+// takeBack takes back the Dispatches that a save has stored although it reported a failure:
+// their sessions were not started, and no shard knows of them.
+func (l *loop) takeBack(state *schedule.State) {
+	for id, c := range state.Claims {
+		if c.Owner == l.Self && l.workers[id] == nil {
+			state.Requeue(id, time.Now())
+			l.pollSoon()
+		}
+	}
+	if l.Fleet == nil || l.assigned {
+		return
+	}
+	for _, owner := range state.Orphans() {
+		if l.Fleet.Owns(owner) {
+			state.Unstart(owner, time.Now())
+			l.pollSoon()
 		}
 	}
 }

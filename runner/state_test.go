@@ -15,6 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -185,4 +186,19 @@ func TestTheSaveOfAnOperatorIsReadWithinAPoll(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestASessionCountsOnceAlthoughASaveSeemedToFail(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("ABC-1", "Todo"))
+		f.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+			return schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed", Turns: 1}
+		}
+		f.store.lose = func() error { f.store.lose = nil; return store.ErrConflict } // the claim was saved
+		f.tick(t.Context())
+		if c, days := f.claims()["ABC-1"], f.state().Days; c.Sessions != 1 || len(days) != 1 || days[0].Sessions != 1 {
+			t.Errorf("the claim has %d sessions, the days are %+v", c.Sessions, days)
+		}
+	})
 }

@@ -107,13 +107,34 @@ func (s *State) abandon(c Claim, why string, p Policy, now time.Time) Claim {
 	return c
 }
 
-// Requeue makes a claim of this run, whose session was never started, due again
-// at once.
+// Requeue takes back the Dispatch of a claim of this run whose session was never started. The
+// claim is due again at once, and the session does not count as started.
 func (s *State) Requeue(id tracker.ID, now time.Time) {
-	c := s.Claims[id]
+	s.Claims[id] = s.Claims[id].unstarted(now)
+	if day := s.today(now); day.Sessions > 0 {
+		day.Sessions--
+	}
+}
+
+// Unstart takes back the Dispatches of a shard that never began. Its claims are due at once
+// and not charged, and its reserve is closed. Unstart returns the claims.
+func (s *State) Unstart(owner Owner, now time.Time) []Claim {
+	var claims []Claim
+	for _, id := range s.owned(owner) {
+		c := s.Claims[id].unstarted(now)
+		s.Claims[id] = c
+		claims = append(claims, c)
+	}
+	delete(s.Reserves, owner)
+	return claims
+}
+
+// unstarted returns the claim with its last Dispatch taken back: it is due at once.
+func (c Claim) unstarted(now time.Time) Claim {
 	c.setPhase(Waiting, "its session was not started", now)
 	c.Due = now
-	s.Claims[id] = c
+	c.Sessions = max(c.Sessions-1, 0)
+	return c
 }
 
 // Retry makes a parked or waiting claim due at once and resets its counters, at

@@ -31,27 +31,6 @@ func (s *State) Slice(owner Owner, now time.Time) *State {
 	return slice
 }
 
-// unstarted returns the claim with its last Dispatch taken back: it is due at once.
-func (c Claim) unstarted(now time.Time) Claim {
-	c.setPhase(Waiting, "its session was not started", now)
-	c.Due = now
-	c.Sessions = max(c.Sessions-1, 0)
-	return c
-}
-
-// Unstart takes back the Dispatches of a shard that never began. Its claims are due at once
-// and not charged, and its reserve is closed. Unstart returns the claims.
-func (s *State) Unstart(owner Owner, now time.Time) []Claim {
-	var claims []Claim
-	for _, id := range s.owned(owner) {
-		c := s.Claims[id].unstarted(now)
-		s.Claims[id] = c
-		claims = append(claims, c)
-	}
-	delete(s.Reserves, owner)
-	return claims
-}
-
 // Settle applies the result of a shard, which is the slice as the shard left it, and returns
 // the issues that it changed. It replaces only claims that the owner still has: others were
 // taken over, so the result comes too late for them. If a session of the slice has not ended,
