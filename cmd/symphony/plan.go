@@ -44,8 +44,8 @@ func (c *planCommand) command() *cobra.Command {
 		Long: `Plan is the first of the three parts of a tick that runs on many machines. It reads the
 tracker, claims issues for shards in one save, and writes plan.json into the exchange
 folder. Start "symphony work" once for each shard that it prints, and "symphony collect"
-when all have ended. agent.max_concurrent_agents does not limit a fleet; --shards and
---shard-slots do.
+when all have ended. agent.max_concurrent_agents neither limits nor counts the sessions
+of a fleet; --shards and --shard-slots limit those of all its plans together.
 
 Outside GitHub Actions nobody can be asked whether a shard works. There its issues are
 taken over an hour and --shard-deadline after the plan; a shard that starts too late for
@@ -127,7 +127,8 @@ func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 	if owner.Run == "" { // the host says that GitHub does not know the run
 		owner.Run, owner.Attempt, owner.Host = c.id, c.attempt, r.Self.Host
 	}
-	r.Fleet = &schedule.Fleet{Owner: owner, Shards: c.shards, Slots: c.slots, Lease: c.limit + queueTime, RunsOn: wf.Settings.RunsOn}
+	event, _ := c.actions.Event() // without the payload if that cannot be read
+	r.Fleet = &schedule.Fleet{Owner: owner, Name: event.File, Shards: c.shards, Slots: c.slots, Lease: c.limit + queueTime, RunsOn: wf.Settings.RunsOn}
 	r.Login = nil // only shards have the login of the agent
 	if asJob, _ := c.getenv("SYMPHONY_ACTS_AS_JOB"); asJob == "true" && c.shards >= needToken {
 		c.warnings = append(c.warnings, fmt.Sprintf("%s is %d: such a fleet can need more than the 1,000 requests an hour of the job's own token: "+

@@ -72,9 +72,29 @@ func (f fixture) dump(t rapid.TB) string {
 	return string(text)
 }
 
-// holdsSlot reports whether the claim counts against the limits.
+// holdsSlot reports whether a session works on the claim.
 func holdsSlot(c schedule.Claim) bool {
 	return c.Phase == schedule.Running || c.Phase == schedule.Stopping
+}
+
+// Owners of claims in shards of two fleets; see [fixture.counts].
+var (
+	west = schedule.Owner{Run: "21", Attempt: 1, Shard: 1}
+	east = schedule.Owner{Run: "22", Attempt: 1, Shard: 1}
+)
+
+// counts reports whether the session of a claim counts against the limit of the policy: those
+// in the fleet of the plan do, or, in a plan without a fleet, those outside of fleets.
+func (f fixture) counts(c schedule.Claim) bool {
+	switch {
+	case !holdsSlot(c):
+		return false
+	case c.Owner == me:
+		return true
+	case f.policy.OfFleet:
+		return c.Owner == west && f.policy.Fleet == "west" || c.Owner == east && f.policy.Fleet == "east"
+	}
+	return c.Owner.Shard == 0
 }
 
 // claim adds a claim that is legal for its phase; with, unless nil, changes it first.
@@ -157,6 +177,9 @@ func genPolicy(t *rapid.T) schedule.Policy {
 			TokensPerDay:   rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens per day"),
 		},
 	}
+	if p.OfFleet = !often(t, "one process"); p.OfFleet {
+		p.Fleet = rapid.SampledFrom([]string{"west", "east", ""}).Draw(t, "fleet")
+	}
 	if rapid.Bool().Draw(t, "feedback") {
 		p.MaxRounds = rapid.IntRange(0, 3).Draw(t, "max rounds")
 		p.MaxCheckRounds = rapid.IntRange(0, 3).Draw(t, "max check rounds")
@@ -212,7 +235,7 @@ func genClaim(t *rapid.T, f fixture, issue tracker.Issue) {
 		c.Feedback = !often(t, "not for feedback")
 		c.Idle = rapid.IntRange(0, 3).Draw(t, "idle")
 		if holdsSlot(*c) {
-			c.Owner = rapid.SampledFrom([]schedule.Owner{me, me, other, local}).Draw(t, "owner")
+			c.Owner = rapid.SampledFrom([]schedule.Owner{me, me, other, local, west, east}).Draw(t, "owner")
 			c.Lease = ago("lease").Add(10 * time.Minute)
 			if rapid.Bool().Draw(t, "heard") {
 				c.Heard = ago("last heard")
@@ -263,6 +286,7 @@ func genFixture(t *rapid.T) fixture {
 	if rapid.Bool().Draw(t, "sorted") {
 		slices.SortFunc(f.snap.Candidates, schedule.Compare)
 	}
+	f.state.Reserves = map[schedule.Owner]schedule.Reserve{west: {Fleet: "west"}, east: {Fleet: "east"}}
 	genTalks(t, &f)
 	genLimits(t, f.state)
 	if !often(t, "no hold") {

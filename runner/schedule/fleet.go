@@ -20,7 +20,10 @@ const (
 type Fleet struct {
 	// Owner is the owner of every shard, but with Shard 0. No two plans may have the same:
 	// it tells to which plan a result belongs.
-	Owner  Owner
+	Owner Owner
+	// Name is the same for all plans that share the slots of the fleet: those of one workflow
+	// file. It is empty where runs have no workflow.
+	Name   string
 	Shards int // at most, from 1 to MaxShards
 	Slots  int // sessions in each shard, at most; from 1 to MaxSlots
 	// Lease is how long a shard counts as alive if nobody can be asked about it: the time
@@ -49,9 +52,10 @@ func (f Fleet) shardOwner(number int) Owner {
 func (f Fleet) Owns(o Owner) bool { return o.Shard > 0 && o == f.shardOwner(o.Shard) }
 
 // Bind returns the policy of a fleet's plan: p, but with as many concurrent sessions as all
-// shards have slots. Running sessions of other runs count against them.
+// shards have slots. The sessions of earlier plans of the fleet count against them, and those
+// of other fleets and of single processes do not.
 func (f Fleet) Bind(p Policy) Policy {
-	p.MaxConcurrent = f.shards() * f.slots()
+	p.MaxConcurrent, p.OfFleet, p.Fleet = f.shards()*f.slots(), true, f.Name
 	return p
 }
 
@@ -94,7 +98,7 @@ func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decis
 		case !assigned:
 			continue
 		default:
-			d.Owner, d.Lease, d.Share = f.shardOwner(number), f.Lease, share
+			d.Owner, d.Fleet, d.Lease, d.Share = f.shardOwner(number), f.Name, f.Lease, share
 		}
 		spread = append(spread, d)
 	}

@@ -438,6 +438,43 @@ func TestAFleetHasTheLimitsOfAllItsShards(t *testing.T) {
 	}
 }
 
+func TestAFleetHasItsOwnSlotsBesideOtherRuns(t *testing.T) {
+	t.Parallel()
+	named := func(name, run string, shards int) schedule.Fleet {
+		fleet := aFleet(shards, 2)
+		fleet.Name, fleet.Owner.Run = name, run
+		return fleet
+	}
+	f := candidates(12)
+	f, full := f.assigned(named("main.yml", "1", 2))
+	started := func(p schedule.Policy) int { return len(dispatched(schedule.Plan(f.state, f.snap, p, f.now))) }
+	if len(full) != 2 {
+		t.Fatalf("the first fleet has the shards %v", full)
+	}
+	if n := started(named("gpu.yml", "2", 1).Bind(f.policy)); n != 2 {
+		t.Errorf("a small fleet of another workflow starts %d beside a full one", n)
+	}
+	if n := started(named("main.yml", "3", 2).Bind(f.policy)); n != 0 {
+		t.Errorf("the next tick of the full fleet starts %d", n)
+	}
+	if n := started(named("main.yml", "3", 3).Bind(f.policy)); n != 2 {
+		t.Errorf("the next tick of the fleet with one more shard starts %d", n)
+	}
+	alone := f.policy
+	alone.MaxConcurrent = 3
+	if n := started(alone); n != 3 || !schedule.HasRoom(f.state, f.snap, alone, f.now) {
+		t.Errorf("one process starts %d beside a fleet", n)
+	}
+	alone.MaxPerState = map[string]int{"todo": 5}
+	if n := started(alone); n != 1 {
+		t.Errorf("one process starts %d beside 4 sessions of a fleet in a state that has 5", n)
+	}
+	f.claim(todo(9), schedule.Running, func(c *schedule.Claim) { c.Owner = other })
+	if n := started(named("gpu.yml", "2", 1).Bind(f.policy)); n != 2 {
+		t.Errorf("a fleet starts %d beside a process", n)
+	}
+}
+
 func TestALeaseOfAShardIsBoundedByTheTimeAShardCanTake(t *testing.T) {
 	t.Parallel()
 	fleet := aFleet(1, 1)

@@ -147,7 +147,7 @@ func modelEligible(f fixture, issue candidate, started []tracker.Issue) bool {
 		}
 	}
 	// Global and per-state concurrency slots are available.
-	running, inState := len(started), 0
+	running, counted, inState := len(started), len(started), 0
 	for _, other := range started {
 		if sameState(other.State, issue.State) {
 			inState++
@@ -156,16 +156,19 @@ func modelEligible(f fixture, issue candidate, started []tracker.Issue) bool {
 	for id, c := range f.state.Claims {
 		if holdsSlot(c) {
 			running++
+			if f.counts(c) {
+				counted++
+			}
 			if sameState(f.latest(id).State, issue.State) {
 				inState++
 			}
 		}
 	}
 	slots := f.policy.MaxConcurrent
-	if f.state.Pause.Why != "" {
-		slots = min(slots, 1) // one session checks whether the failure is over
+	if f.state.Pause.Why != "" && running > 0 {
+		return false // one session, of all, checks whether the failure is over
 	}
-	if startsForbidden(f) || running >= slots || f.state.Tick.Sessions+len(started) >= f.policy.PerTick() {
+	if startsForbidden(f) || counted >= slots || f.state.Tick.Sessions+len(started) >= f.policy.PerTick() {
 		return false
 	}
 	for state, limit := range f.policy.MaxPerState {

@@ -58,8 +58,9 @@ type Decision struct {
 	Answers  bool     // Dispatch, Free, Park: the claim is one for feedback
 	Move     bool     // Finish: the issue is to be moved to the state of merged work
 
-	// Owner, Lease and Share are set for a Dispatch to a shard; see [Fleet.Spread].
+	// Owner, Fleet, Lease and Share are set for a Dispatch to a shard; see [Fleet.Spread].
 	Owner Owner         // the shard; zero for this run
+	Fleet string        // the name of its fleet
 	Lease time.Duration // how long the shard counts as alive if nobody can be asked
 	Share int64         // tokens of the budgets for this session; 0: no limit
 }
@@ -128,9 +129,10 @@ type planner struct {
 	now       time.Time
 
 	hold     Why                 // why nothing at all may be started; zero when there is no reason
-	limit    int                 // sessions at once
+	limit    int                 // sessions at once, of those that count
 	probing  bool                // a single session checks whether the pause is over
-	busy     int                 // slots taken
+	busy     int                 // sessions at once, of all
+	counted  int                 // those that count against the limit
 	perState map[string]int      // slots taken by state
 	left     int                 // sessions that may still start in this tick
 	freed    map[tracker.ID]bool // claims released by this plan
@@ -237,7 +239,7 @@ func (pl *planner) noRoom() Why {
 		return pl.hold
 	case pl.busy >= pl.limit && pl.probing:
 		return Why{Paused, "one session checks first whether this is fixed: " + pl.state.Pause.Why}
-	case pl.busy >= pl.limit:
+	case pl.counted >= pl.limit:
 		return Why{NoSlots, "no available orchestrator slots"}
 	case pl.left <= 0:
 		return Why{BatchSpent, fmt.Sprintf("this tick has started its %d sessions", pl.p.PerTick())}
@@ -245,13 +247,28 @@ func (pl *planner) noRoom() Why {
 	return Why{}
 }
 
-func (pl *planner) occupy(state string) {
+// occupy adds a session to those that run. counts tells whether it counts against the limit.
+func (pl *planner) occupy(state string, counts bool) {
 	pl.busy++
+	if counts {
+		pl.counted++
+	}
 	pl.perState[tracker.NormalState(state)]++
 }
 
+// counts reports whether the session of a claim counts against MaxConcurrent.
+func (pl *planner) counts(c Claim) bool {
+	switch {
+	case c.Owner == pl.state.Self:
+		return true
+	case c.Owner.Shard == 0:
+		return !pl.p.OfFleet
+	}
+	return pl.p.OfFleet && pl.state.Reserves[c.Owner].Fleet == pl.p.Fleet
+}
+
 func (pl *planner) dispatch(issue tracker.Issue, phase Phase) {
-	pl.occupy(issue.State)
+	pl.occupy(issue.State, true)
 	pl.left--
 	pl.taken[issue.ID] = true
 	d := Decision{Action: Dispatch, ID: issue.ID, Issue: issue, Answers: pl.answers(&issue)}
@@ -279,7 +296,7 @@ func HasRoom(s *State, snap Snapshot, p Policy, now time.Time) bool {
 	pl := newPlanner(s, snap, p, now, false)
 	for _, c := range s.Claims {
 		if c.holdsSlot() {
-			pl.busy++
+			pl.occupy(c.State, pl.counts(c))
 		}
 	}
 	return pl.noRoom().None()

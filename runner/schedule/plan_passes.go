@@ -9,14 +9,14 @@ import (
 
 // reconcile performs the first pass on a claim with a session: it stops the
 // session if it is no longer wanted or stalled (SPEC §8.5). Sessions of other
-// runs take a slot and are otherwise left to their runs.
+// runs are counted, and otherwise left to their runs.
 func (pl *planner) reconcile(c Claim) {
 	known, asked := pl.snap.Claimed[c.ID]
 	issue := c.remembered()
 	if known != nil {
 		issue = *known
 	}
-	pl.occupy(issue.State)
+	pl.occupy(issue.State, pl.counts(c))
 	if c.Phase == Stopping || c.Owner != pl.state.Self {
 		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it"+c.Owner.where())})
 		return

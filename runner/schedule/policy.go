@@ -18,7 +18,7 @@ type Policy struct {
 	TerminalStates []string
 	RequiredLabels []string // normalized; an issue must carry all; a blank one matches nothing
 
-	MaxConcurrent int            // sessions at once
+	MaxConcurrent int            // sessions at once, of those that count: see OfFleet
 	MaxPerState   map[string]int // sessions at once per state; keys normalized
 	MaxPerTick    int            // sessions started in one tick; 0: as many as MaxConcurrent, see PerTick
 
@@ -37,6 +37,12 @@ type Policy struct {
 	// AnyState says that an issue is worked on in any state that is not terminal, and
 	// with any labels; see Answering.
 	AnyState bool
+
+	// OfFleet says that the plan is of the fleet with the name Fleet. Then the sessions in the
+	// shards of this fleet, of all its plans, count against MaxConcurrent; otherwise those
+	// that are not in a shard. All sessions count against MaxPerState and the budgets.
+	OfFleet bool
+	Fleet   string
 
 	// Set by the runner: what sessions work with, and the salt of these digests.
 	Setup Setup

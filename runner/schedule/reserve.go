@@ -18,6 +18,7 @@ const (
 
 // Reserve represents what a plan has set aside for a shard until its result is settled.
 type Reserve struct {
+	Fleet  string       // the name of the fleet
 	Since  time.Time    // when the shard was planned, or when its claims were taken over
 	Tokens int64        // share of the token budgets for all sessions of the shard; 0: no limit
 	IDs    []tracker.ID // of the issues that the plan gave to the shard, sorted
@@ -27,7 +28,7 @@ type Reserve struct {
 func (s *State) reserve(d Decision, now time.Time) {
 	r, open := s.Reserves[d.Owner]
 	if !open {
-		r.Since = now
+		r.Fleet, r.Since = d.Fleet, now
 	}
 	r.Tokens = min(r.Tokens+min(d.Share, MaxTokens), MaxTokens)
 	ids := append(slices.Clone(r.IDs), d.ID)

@@ -111,7 +111,7 @@ func sample() *schedule.State {
 		},
 		"b1": {Heard: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}
-	s.Reserves = map[schedule.Owner]schedule.Reserve{shard: {Since: at(9, 0), Tokens: 250000, IDs: []tracker.ID{"a1", "e5"}}}
+	s.Reserves = map[schedule.Owner]schedule.Reserve{shard: {Fleet: ".github/workflows/fleet.yml", Since: at(9, 0), Tokens: 250000, IDs: []tracker.ID{"a1", "e5"}}}
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)
 	return s
 }

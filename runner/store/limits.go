@@ -235,6 +235,8 @@ func (r reserve) validate() error {
 	switch {
 	case r.Owner.Shard == 0:
 		return errors.New("its owner is no shard")
+	case wholeOrEmpty(r.Fleet, maxName) != r.Fleet:
+		return errors.New("the name of its fleet is too long or not plain")
 	case r.Tokens < 0:
 		return errors.New("a count is negative")
 	case r.Tokens > schedule.MaxTokens:

@@ -165,7 +165,7 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 				s.Reserves = map[schedule.Owner]schedule.Reserve{}
 			}
 			owner := schedule.Owner{Run: text(min(size, maxName)).Draw(t, "run"), Shard: 1 + i}
-			r := schedule.Reserve{Since: genTime().Draw(t, "planned"), Tokens: int64(count().Draw(t, "tokens"))}
+			r := schedule.Reserve{Fleet: text(min(size, maxName)).Draw(t, "fleet"), Since: genTime().Draw(t, "planned"), Tokens: int64(count().Draw(t, "tokens"))}
 			for j := range rapid.IntRange(1, schedule.MaxSlots).Draw(t, "issues") {
 				r.IDs = append(r.IDs, tracker.ID(fmt.Sprintf("%02d", j)+text(min(size, maxName-2)).Draw(t, "id")))
 			}

@@ -85,6 +85,7 @@ type owner struct {
 // reserve holds what a plan has set aside for a shard until its result is counted.
 type reserve struct {
 	Owner  owner        `json:"owner"`
+	Fleet  string       `json:"fleet,omitempty"`
 	Since  time.Time    `json:"since,omitzero"`
 	Tokens int64        `json:"tokens,omitempty"`
 	IDs    []tracker.ID `json:"ids"` // sorted
@@ -216,7 +217,7 @@ func newRecord(s *schedule.State, generation int64) record {
 	}
 	for _, o := range slices.SortedFunc(maps.Keys(s.Reserves), schedule.CompareOwners) {
 		held := s.Reserves[o]
-		r.Open = append(r.Open, reserve{owner(o), held.Since.UTC(), min(held.Tokens, schedule.MaxTokens), held.IDs})
+		r.Open = append(r.Open, reserve{owner(o), wholeOrEmpty(held.Fleet, maxName), held.Since.UTC(), min(held.Tokens, schedule.MaxTokens), held.IDs})
 	}
 	return r
 }
@@ -279,7 +280,7 @@ func (r record) toState() *schedule.State {
 		s.Reserves = make(map[schedule.Owner]schedule.Reserve, len(r.Open))
 	}
 	for _, o := range r.Open {
-		s.Reserves[schedule.Owner(o.Owner)] = schedule.Reserve{Since: o.Since, Tokens: o.Tokens, IDs: o.IDs}
+		s.Reserves[schedule.Owner(o.Owner)] = schedule.Reserve{Fleet: o.Fleet, Since: o.Since, Tokens: o.Tokens, IDs: o.IDs}
 	}
 	s.RateLimits = compactRateLimits(r.RateLimits)
 	return s

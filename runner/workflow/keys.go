@@ -117,7 +117,7 @@ func (d *decoder) table() []entry {
 		optional("hooks.sandboxed", "true with repository, else false", "run hooks in the agent's sandbox, where they see the variables that both hooks.env and codex.env name; false needs hooks.trusted", d.boolean(&s.SandboxHooks)),
 		optional("hooks.trusted", "false", "with repository: hooks may run outside the sandbox in a folder where an agent has worked; before_remove always does", d.boolean(&s.TrustHooks)),
 
-		withDefault("agent.max_concurrent_agents", "10", "sessions at once", d.integer(&policy.MaxConcurrent, 1)),
+		withDefault("agent.max_concurrent_agents", "10", "sessions at once, without those of a fleet", d.integer(&policy.MaxConcurrent, 1)),
 		withDefault("agent.max_turns", "20", "turns of one session", d.integer(&s.MaxTurns, 1)),
 		withDefault("agent.max_retry_backoff_ms", "300000", "longest wait between two failures", d.millis(&policy.MaxBackoff, 1)),
 		optional("agent.max_concurrent_agents_by_state", "{}", "sessions at once for issues of one state; invalid entries are ignored", d.byState(&policy.MaxPerState)),
