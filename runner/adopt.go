@@ -7,8 +7,26 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
+
+// owners holds what a run knows of the other owners of claims.
+type owners struct {
+	status    map[schedule.Owner]schedule.OwnerStatus // as asked in this round
+	adopted   map[tracker.ID]bool                     // claims that were taken over in this round
+	collected map[schedule.Owner]bool                 // fleets, by the owner of their plan, for whose results LeftResults was called
+}
+
+func newOwners() owners {
+	return owners{status: map[schedule.Owner]schedule.OwnerStatus{}, adopted: map[tracker.ID]bool{}, collected: map[schedule.Owner]bool{}}
+}
+
+// endRound forgets what holds for one round only.
+func (o owners) endRound() {
+	clear(o.status)
+	clear(o.adopted)
+}
 
 // adopt takes over the claims of dead runs. An interrupted run adopts nothing:
 // the next run does.
@@ -18,9 +36,9 @@ func (l *loop) adopt(ctx context.Context) {
 		return
 	}
 	l.settleLeft(ctx)
-	for _, c := range l.state.Adopt(l.owners, l.policy(), time.Now()) {
-		if !l.adoptedIDs[c.ID] { // a save that met a conflict adopts it again
-			l.adoptedIDs[c.ID] = true
+	for _, c := range l.state.Adopt(l.owners.status, l.policy(), time.Now()) {
+		if !l.owners.adopted[c.ID] { // a save that met a conflict adopts it again
+			l.owners.adopted[c.ID] = true
 			l.adopted(ctx, c)
 		}
 	}
@@ -34,16 +52,16 @@ func (l *loop) settleLeft(ctx context.Context) {
 	}
 	for _, owner := range l.state.Orphans() {
 		of := schedule.Owner{Run: owner.Run, Attempt: owner.Attempt}
-		if owner.Shard == 0 || l.owners[owner] != schedule.Dead || l.asked[of] {
+		if owner.Shard == 0 || l.owners.status[owner] != schedule.Dead || l.owners.collected[of] {
 			continue
 		}
-		l.asked[of] = true
+		l.owners.collected[of] = true
 		results, err := l.LeftResults(ctx, of.Run, of.Attempt)
 		if err != nil {
 			l.warnError(fmt.Sprintf("read what the shards of run %s left, without which their issues count as failed", of.Run), err)
 		}
 		for _, r := range results {
-			if l.owners[r.Owner] == schedule.Dead {
+			if l.owners.status[r.Owner] == schedule.Dead {
 				l.settleLate(r, time.Now())
 			}
 		}
@@ -74,13 +92,13 @@ func (l *loop) settleLate(r fleet.Result, now time.Time) {
 func (l *loop) askOwners(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	if !l.startBy.IsZero() {
-		ctx, cancel = context.WithDeadline(ctx, l.startBy)
+	if !l.deadline.startBy.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, l.deadline.startBy)
 		defer cancel()
 	}
 	var unasked []schedule.Owner
 	for _, owner := range l.state.Orphans() {
-		if _, asked := l.owners[owner]; !asked {
+		if _, asked := l.owners.status[owner]; !asked {
 			unasked = append(unasked, owner)
 		}
 	}
@@ -89,7 +107,7 @@ func (l *loop) askOwners(ctx context.Context) {
 	}
 	statuses := l.OwnerStatuses(ctx, unasked)
 	for _, owner := range unasked {
-		l.owners[owner] = statuses[owner]
+		l.owners.status[owner] = statuses[owner]
 	}
 }
 

@@ -150,7 +150,7 @@ func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Poli
 	l.askOwners(ctx)
 	statuses := map[schedule.Owner]schedule.OwnerStatus{}
 	for _, owner := range l.state.Orphans() {
-		status := l.owners[owner]
+		status := l.owners.status[owner]
 		switch {
 		case !l.isOfFleet(owner, plan):
 			status = schedule.Alive // the next plan decides
@@ -190,7 +190,7 @@ func (l *loop) isOfFleet(owner schedule.Owner, plan fleet.Plan) bool {
 // readForReport reads the issues with a claim and the candidates, so that the report can say
 // why issues wait.
 func (l *loop) readForReport(ctx context.Context) {
-	l.assigned = true // nothing more starts in this tick
+	l.assigned.saved = true // nothing more starts in this tick
 	ids := make([]tracker.ID, 0, len(l.state.Claims))
 	for id := range l.state.Claims {
 		ids = append(ids, id)

@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -80,15 +81,21 @@ func (l *loop) writePage(logger *slog.Logger, log *attempt.EventLog) {
 // end: each search lists all of them.
 const pruneEvery = time.Minute
 
+// pruner notes when old event logs were removed last. Each session that ends may do it.
+type pruner struct {
+	sync.Mutex // held while they are removed
+	last       time.Time
+}
+
 // pruneLogs removes the oldest event logs where there are too many, unless it has just
 // done so. A failure is no reason to stop anything.
 func (l *loop) pruneLogs() {
-	l.pruning.Lock()
-	defer l.pruning.Unlock()
-	if l.Transcripts == "" || l.Logs != "" || time.Since(l.pruned) < pruneEvery {
+	l.pruner.Lock()
+	defer l.pruner.Unlock()
+	if l.Transcripts == "" || l.Logs != "" || time.Since(l.pruner.last) < pruneEvery {
 		return
 	}
-	l.pruned = time.Now()
+	l.pruner.last = time.Now()
 	if err := transcript.Prune(l.Transcripts, keptLogs, time.Now()); err != nil {
 		l.Log.Warn("old event logs were not removed", "error", err)
 	}

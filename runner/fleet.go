@@ -57,6 +57,12 @@ func (l *loop) listens(now time.Time) bool {
 	return true
 }
 
+// assigned holds what a plan gave to shards.
+type assigned struct {
+	shards []schedule.Shard
+	saved  bool // their claims are saved, so nothing more starts
+}
+
 // Assign performs the plan of a fleet: a tick that gives its sessions to shards. It returns
 // after their claims are saved. The errors are those of [Runner.Run].
 func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
@@ -77,7 +83,7 @@ func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
 // fleetPlan returns the plan, with the slices of the shards as they were saved.
 func (l *loop) fleetPlan() fleet.Plan {
 	plan := fleet.Plan{Owner: l.Fleet.Owner}
-	for _, shard := range l.shards {
+	for _, shard := range l.assigned.shards {
 		plan.Shards = append(plan.Shards, fleet.Slice{
 			Number: shard.Number, RunsOn: shard.RunsOn, State: l.state.Slice(plan.ShardOwner(shard.Number), l.tick.Ended),
 		})
@@ -87,11 +93,11 @@ func (l *loop) fleetPlan() fleet.Plan {
 
 // spread gives the Dispatches among the decisions to shards, if this is the plan of a fleet.
 func (l *loop) spread(decisions []schedule.Decision) []schedule.Decision {
-	if l.Fleet == nil || l.assigned {
+	if l.Fleet == nil || l.assigned.saved {
 		return decisions
 	}
-	decisions, l.shards = l.Fleet.Spread(l.state, decisions, l.policy(), time.Now())
-	if len(l.shards) > 0 {
+	decisions, l.assigned.shards = l.Fleet.Spread(l.state, decisions, l.policy(), time.Now())
+	if len(l.assigned.shards) > 0 {
 		l.state.Salt = l.salt // otherwise each shard makes its own, and their digests cannot be compared
 	}
 	return decisions

@@ -22,9 +22,6 @@ const (
 	// fresh bounds the age of what is known of an issue when a session starts on
 	// it.
 	fresh = time.Second
-	// maxReserve bounds the time that is reserved before a deadline to end
-	// gracefully.
-	maxReserve = 10 * time.Second
 	// saveTime bounds the last save of an interrupted run.
 	saveTime = 3 * time.Second
 	// minRound is the least time between the beginnings of two rounds while sessions run:
@@ -39,45 +36,51 @@ const (
 // sessions and removals send messages to its inbox.
 type loop struct {
 	*Runner
-	wf         workflow.Workflow
-	conn       Connection
-	issues     issueCache
-	state      *schedule.State
-	rev        store.Revision
-	unsaved    unsaved                                 // what happened to our sessions since the last save
-	owners     map[schedule.Owner]schedule.OwnerStatus // the status of other owners, as asked in this round
-	adoptedIDs map[tracker.ID]bool                     // claims adopted from dead runs in this round
-	asked      map[schedule.Owner]bool                 // fleets for whose results LeftResults was called
-	setup      schedule.Setup                          // what sessions work with, as of the last poll
-	salt       string                                  // of setup
 
-	bad       schedule.Why           // why nothing may be started with this workflow; zero if it is valid
-	preflight *attempt.PreflightOnce // lets one session of a tick check for all
-	unread    error                  // why the tracker could not be read; nil if the last poll succeeded
-	badText   string                 // the workflow error that was logged last
-	problems  []problem              // errors that a person must fix and that still last
-	before    schedule.Spent         // spending of this run's earlier ticks
+	// What the run works with, as it was read last.
+	wf      workflow.Workflow
+	conn    Connection
+	state   *schedule.State
+	rev     store.Revision
+	unsaved unsaved // what happened to our sessions since the last save
+	owners  owners
+	issues  issueCache
+	talks   conversations
+	files   files
+	setup   schedule.Setup // what sessions work with, as of the last poll
+	salt    string         // of setup
+
+	// Why something does not work.
+	bad      schedule.Why // why nothing may be started with this workflow; zero if it is valid
+	badText  string       // the workflow error that was logged last
+	unread   error        // why the tracker could not be read; nil if the last poll succeeded
+	limit    *rateLimit
+	problems []problem // errors that a person must fix and that still last
+
+	// What goes on.
 	workers   map[tracker.ID]*worker
 	cleaning  map[tracker.ID]context.CancelCauseFunc
-	wg        sync.WaitGroup
-	pruning   sync.Mutex // held while old event logs are removed; guards pruned
-	pruned    time.Time  // when that was done last
 	inbox     chan message
-	nextPoll  time.Time
-	limit     *rateLimit
-	files     files
-	talks     conversations
-	display   display
-	stopAt    time.Time        // when sessions are stopped for the deadline; zero is never
-	startBy   time.Time        // after which nothing starts because of the deadline; zero is never
-	cleaned   bool             // startup cleanup has begun
-	exits     []time.Time      // when the last sessions ended
-	rounded   time.Time        // when the last round began
-	replan    bool             // something happened that may change the plan
-	shards    []schedule.Shard // of a plan: the shards to which it gives its sessions
-	assigned  bool             // the claims of shards are saved, so nothing more starts
-	sliced    int              // of a shard: how many claims it began with
-	tick      report.Tick
+	wg        sync.WaitGroup
+	preflight *attempt.PreflightOnce // lets one session of a tick check for all
+	pruner    pruner
+
+	// What is done when.
+	deadline deadline
+	nextPoll time.Time
+	replan   bool        // something happened that may change the plan
+	rounded  time.Time   // when the last round began
+	exits    []time.Time // when the last sessions ended
+	cleaned  bool        // startup cleanup has begun
+
+	// The part of a fleet.
+	assigned assigned // of a plan
+	sliced   int      // of a shard: how many claims it began with
+
+	// What people see.
+	tick    report.Tick
+	before  schedule.Spent // spending of this run's earlier ticks
+	display display
 }
 
 // message is something that happened to a session or a workspace. The loop
@@ -113,27 +116,11 @@ func newLoop(r *Runner) *loop {
 	l := &loop{
 		Runner: r, issues: newIssueCache(), unsaved: newUnsaved(), inbox: make(chan message), preflight: attempt.NewPreflightOnce(),
 		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
-		owners: map[schedule.Owner]schedule.OwnerStatus{}, adoptedIDs: map[tracker.ID]bool{}, asked: map[schedule.Owner]bool{},
+		owners:  newOwners(),
 		cleaned: r.Shards > 0, // the plan has done it
 	}
 	l.tick.Started = time.Now()
 	return l
-}
-
-// deadlines reserves a tenth of the time, at most maxReserve, for each of two
-// things: for a session to get anything done, and for the run to end. If work is
-// published, the end may take longer: then up to a quarter of the time is for it.
-func (l *loop) deadlines(now time.Time) {
-	if l.Deadline <= 0 {
-		return
-	}
-	reserve := min(l.Deadline/10, maxReserve)
-	end := reserve
-	if l.delivers() {
-		end = min(l.Deadline/4, attempt.StopTime+maxReserve)
-	}
-	l.stopAt = now.Add(l.Deadline - end)
-	l.startBy = l.stopAt.Add(-reserve)
 }
 
 // open reads the workflow and the state, and adopts the claims of dead runs.
@@ -145,7 +132,7 @@ func (l *loop) open(ctx context.Context) error {
 	if err := l.apply(ctx, wf); err != nil {
 		return err
 	}
-	l.deadlines(l.tick.Started)
+	l.deadline = newDeadline(l.tick.Started, l.Deadline, l.delivers())
 	l.tick.Delivers = l.delivers()
 	if err := l.load(ctx); err != nil {
 		return err
@@ -169,7 +156,7 @@ func (l *loop) run(ctx context.Context) error {
 	defer func() {
 		l.wg.Wait()
 		if len(l.tick.Rows) > 0 {
-			l.pruned = time.Time{}
+			l.pruner.last = time.Time{}
 			l.pruneLogs()
 		}
 	}()
@@ -187,7 +174,7 @@ func (l *loop) run(ctx context.Context) error {
 		switch now := time.Now(); {
 		case ctx.Err() != nil:
 			return l.stopAll(ctx, schedule.Interrupted, schedule.ErrInterrupted)
-		case l.overdue(now):
+		case l.deadline.stops(now):
 			l.Log.Warn("deadline reached: stopping", "deadline", l.Deadline)
 			if err := l.stopAll(ctx, schedule.DeadlineReached, nil); err != nil {
 				return err
@@ -260,13 +247,11 @@ func (l *loop) alarm(now time.Time) time.Time {
 	if wake, ok := l.state.Wake(l.policy(), now); ok && wake.Before(at) {
 		at = wake
 	}
-	if !l.stopAt.IsZero() && l.stopAt.Before(at) {
-		at = l.stopAt
+	if stop := l.deadline.stopAt; !stop.IsZero() && stop.Before(at) {
+		at = stop
 	}
 	return at
 }
-
-func (l *loop) overdue(now time.Time) bool { return !l.stopAt.IsZero() && !now.Before(l.stopAt) }
 
 // finished reports whether a single tick is over: nothing runs, and nothing that
 // falls due within maxWait would be started.
@@ -368,47 +353,12 @@ func (l *loop) hold(now time.Time) schedule.Why {
 		return schedule.Why{Reason: schedule.OnHold, Detail: l.unread.Error()}
 	case l.OrderOnly:
 		return schedule.Why{Reason: schedule.CommandOnly, Detail: "this run only carries out a command"}
-	case !l.startBy.IsZero() && now.After(l.startBy):
+	case l.deadline.forbidsStart(now):
 		return schedule.Why{Reason: schedule.OutOfTime, Detail: "too little time is left before the deadline"}
-	case l.assigned:
+	case l.assigned.saved:
 		return schedule.Why{Reason: schedule.BatchSpent, Detail: "the shards of this tick have their issues"}
 	case l.Fleet != nil:
 		return schedule.Why{} // shards fetch the repository
 	}
 	return l.filesHold()
-}
-
-// pollOnce polls, and polls again if the tracker asks to wait for a short time.
-func (l *loop) pollOnce(ctx context.Context) error {
-	for {
-		l.poll(ctx, time.Now())
-		if !l.awaitsTracker(time.Now()) {
-			return l.unread
-		}
-		select {
-		case <-time.After(time.Until(l.limit.end())):
-		case <-ctx.Done():
-			return l.unread
-		}
-	}
-}
-
-// Plan returns what a tick would do now, and why not more. It changes nothing:
-// neither the state, nor a workspace, nor an issue.
-func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
-	l, err := r.plan(ctx)
-	return l.tick, err
-}
-
-// plan returns a loop that has planned once and started nothing, with the report of it.
-func (r *Runner) plan(ctx context.Context) (*loop, error) {
-	l := newLoop(r)
-	l.tick.DryRun = true
-	l.cleaned = true // nothing is removed
-	err := l.open(ctx)
-	if err == nil {
-		err = l.pollOnce(ctx)
-	}
-	l.finish(time.Now())
-	return l, err
 }

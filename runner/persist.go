@@ -127,7 +127,7 @@ func (l *loop) takeBack(state *schedule.State) {
 			l.pollSoon()
 		}
 	}
-	if l.Fleet == nil || l.assigned {
+	if l.Fleet == nil || l.assigned.saved {
 		return
 	}
 	for _, owner := range state.Orphans() {

@@ -58,7 +58,7 @@ func (l *loop) show(now time.Time) {
 	l.display.shownAt, l.display.stale = now, false
 	p := progress.Progress{
 		At: now, Started: l.tick.Started, Workflow: l.wf.Path, Tracker: l.wf.Settings.Tracker.Kind,
-		Slots: l.policy().MaxConcurrent, NextPoll: l.nextPoll, Deadline: l.stopAt, Pause: l.state.Pause,
+		Slots: l.policy().MaxConcurrent, NextPoll: l.nextPoll, Deadline: l.deadline.stopAt, Pause: l.state.Pause,
 		Root: l.conn.Workspaces.Path(), Logs: l.readableLogs(), Talks: l.conn.Discussion != nil,
 		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(l.state.Deliveries),
 		Spent: l.spent(), Today: l.state.SpentToday(now), Limits: l.state.RateLimits, Completed: l.state.Completed,

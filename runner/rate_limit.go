@@ -132,5 +132,5 @@ func (l *loop) awaitsTracker(now time.Time) bool {
 		return false
 	}
 	end := l.limit.end()
-	return end.Sub(l.limit.first) <= maxLimitWait && (l.startBy.IsZero() || end.Before(l.startBy))
+	return end.Sub(l.limit.first) <= maxLimitWait && (l.deadline.startBy.IsZero() || end.Before(l.deadline.startBy))
 }

@@ -26,7 +26,7 @@ const maxConflicts, conflictPause = 20, 100 * time.Millisecond
 // reconcile performs one round: poll, plan, save the claims, perform. It fails
 // only if the run cannot continue.
 func (l *loop) reconcile(ctx context.Context) error {
-	defer func() { clear(l.owners); clear(l.adoptedIDs) }()
+	defer l.owners.endRound()
 	l.reload(ctx)
 	if now := time.Now(); !now.Before(l.nextPoll) {
 		l.poll(ctx, now)
@@ -36,7 +36,7 @@ func (l *loop) reconcile(ctx context.Context) error {
 		err := l.commit(ctx, decisions)
 		switch {
 		case err == nil:
-			l.assigned = l.assigned || len(l.shards) > 0
+			l.assigned.saved = l.assigned.saved || len(l.assigned.shards) > 0
 			l.perform(ctx, decisions)
 			l.answerOrders(ctx)
 			l.speakOfParked(ctx)

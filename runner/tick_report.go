@@ -133,7 +133,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 // leaves the state as it was, so that there is nothing to save; that of a fleet is added
 // when its results are collected.
 func (l *loop) remember(now time.Time) {
-	if l.tick.Acted == 0 || l.isShard() || l.assigned {
+	if l.tick.Acted == 0 || l.isShard() || l.assigned.saved {
 		return
 	}
 	p := schedule.TickRecord{

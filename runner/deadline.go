@@ -1,0 +1,41 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+)
+
+// maxReserve bounds the time that is reserved before a deadline to end gracefully.
+const maxReserve = 10 * time.Second
+
+// deadline holds the times that follow from [Runner].Deadline. The zero value has none.
+type deadline struct {
+	startBy time.Time // after which nothing starts
+	stopAt  time.Time // when sessions are stopped
+}
+
+// newDeadline returns the deadline of a run that may take the given time; 0 is as long as it
+// takes. It reserves a tenth of the time, at most maxReserve, for each of two things: for a
+// session to get anything done, and for the run to end. If work is published, the end may
+// take longer: then up to a quarter of the time is for it.
+func newDeadline(started time.Time, limit time.Duration, publishes bool) deadline {
+	if limit <= 0 {
+		return deadline{}
+	}
+	reserve := min(limit/10, maxReserve)
+	end := reserve
+	if publishes {
+		end = min(limit/4, attempt.StopTime+maxReserve)
+	}
+	stopAt := started.Add(limit - end)
+	return deadline{startBy: stopAt.Add(-reserve), stopAt: stopAt}
+}
+
+// stops reports whether sessions must be stopped now.
+func (d deadline) stops(now time.Time) bool { return !d.stopAt.IsZero() && !now.Before(d.stopAt) }
+
+// forbidsStart reports whether it is too late to start a session.
+func (d deadline) forbidsStart(now time.Time) bool {
+	return !d.startBy.IsZero() && now.After(d.startBy)
+}
