@@ -80,10 +80,6 @@ func (l *loop) settleLate(r fleet.Result, now time.Time) {
 		_, _ = s.Settle(r.Owner, r.State, p, now) // the result was accepted above
 	})
 	l.Log.Info("collected what a fleet left", "run", r.Owner.Run, "shard", r.Owner.Shard, "issues", len(settled))
-	if len(settled) > 0 {
-		l.addRows(r)
-		l.addKilled(r, settled)
-	}
 }
 
 // askOwners finds out which owners of claims are alive. It asks about each once

@@ -64,8 +64,7 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 		if !accepted {
 			continue
 		}
-		l.addShard(r)
-		l.addKilled(r, settled)
+		l.addRemarks(r.Tick)
 		if len(settled) > 0 {
 			faults = append(faults, r.State.Faults...)
 			hadTurn = hadTurn || r.State.Tick.HadTurn
@@ -83,8 +82,8 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 	l.remember(now)
 }
 
-// settle settles a result in the state, and returns its issues. It reports false for a result
-// that is refused, and warns of it.
+// settle settles a result in the state, adds its issues to the report, and returns those that
+// it changed. It reports false for a result that is refused, and warns of it.
 func (l *loop) settle(r fleet.Result, p schedule.Policy, now time.Time) (settled []tracker.ID, accepted bool) {
 	settled, err := l.state.Settle(r.Owner, r.State, p, now)
 	if err != nil {
@@ -92,37 +91,31 @@ func (l *loop) settle(r fleet.Result, p schedule.Policy, now time.Time) (settled
 		return nil, false
 	}
 	l.tick.Acted += len(settled)
-	return settled, true
-}
-
-// addShard adds the report of a shard to that of the tick.
-func (l *loop) addShard(r fleet.Result) {
-	t := &l.tick
-	l.addRows(r)
-	l.warn(r.Tick.Warnings...)
-	for _, text := range r.Tick.Notices {
-		l.notice(text)
+	for _, row := range r.Tick.Rows {
+		row.Shard, row.Job = r.Owner.Shard, r.Job
+		l.tick.Rows = append(l.tick.Rows, row)
 	}
-	for _, text := range r.Tick.Errors {
-		l.problem(progress.Shards, text)
-	}
-	if t.Stopped == "" {
-		t.Stopped = r.Tick.Stopped
-	}
-	l.state.Tick = l.state.Tick.Plus(r.Tick.Spent)
-}
-
-// addKilled adds a row for each settled issue whose session had not ended when its shard was
-// killed: the result of that shard has no report.
-func (l *loop) addKilled(r fleet.Result, settled []tracker.ID) {
 	for _, id := range settled {
-		if phase := r.State.Claims[id].Phase; phase != schedule.Running && phase != schedule.Stopping {
-			continue
-		}
-		if c, kept := l.state.Claims[id]; kept {
+		if c, kept := l.state.Claims[id]; kept && r.State.Claims[id].Phase.HasSession() { // the shard was killed in it
 			l.addLost(c, r.Owner.Shard, schedule.IssueFailed)
 		}
 	}
+	return settled, true
+}
+
+// addRemarks adds what the report of a shard says beside its rows to that of the tick.
+func (l *loop) addRemarks(shard report.Tick) {
+	l.warn(shard.Warnings...)
+	for _, text := range shard.Notices {
+		l.notice(text)
+	}
+	for _, text := range shard.Errors {
+		l.problem(progress.Shards, text)
+	}
+	if l.tick.Stopped == "" {
+		l.tick.Stopped = shard.Stopped
+	}
+	l.state.Tick = l.state.Tick.Plus(shard.Spent)
 }
 
 // addLost adds a row for a claim whose session left no report.
@@ -133,14 +126,6 @@ func (l *loop) addLost(c schedule.Claim, shard int, class schedule.Class) {
 	row.Next = schedule.Next{Phase: c.Phase, Why: schedule.Why{Reason: schedule.NotDue, Detail: c.Why}, Due: c.Due}
 	if c.Phase == schedule.Parked {
 		row.Next.Why.Reason = schedule.IsParked
-	}
-}
-
-// addRows adds the rows of a shard to the report.
-func (l *loop) addRows(r fleet.Result) {
-	for _, row := range r.Tick.Rows {
-		row.Shard, row.Job = r.Owner.Shard, r.Job
-		l.tick.Rows = append(l.tick.Rows, row)
 	}
 }
 

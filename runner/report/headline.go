@@ -99,7 +99,7 @@ func (v view) planSummary() string {
 	for _, verdict := range v.Verdicts {
 		count[verdict.Action]++
 		switch {
-		case verdict.Action == schedule.Release, verdict.Action == schedule.Free, verdict.Action == schedule.Finish, verdict.Phase == schedule.Running, verdict.Phase == schedule.Stopping:
+		case verdict.Action == schedule.Release, verdict.Action == schedule.Free, verdict.Action == schedule.Finish, verdict.Phase.HasSession():
 		default:
 			candidates++
 		}

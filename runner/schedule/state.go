@@ -74,6 +74,9 @@ const (
 	Parked   Phase = "parked"
 )
 
+// HasSession reports whether a session works on the issue of a claim in this phase.
+func (p Phase) HasSession() bool { return p == Running || p == Stopping }
+
 // Claim represents the reservation of one issue, with its history.
 type Claim struct {
 	ID         tracker.ID
@@ -110,7 +113,7 @@ type Claim struct {
 }
 
 // holdsSlot reports whether the claim counts against the concurrency limits.
-func (c Claim) holdsSlot() bool { return c.Phase == Running || c.Phase == Stopping }
+func (c Claim) holdsSlot() bool { return c.Phase.HasSession() }
 
 // observe stores the fields of an issue that was read.
 func (c *Claim) observe(issue tracker.Issue) {

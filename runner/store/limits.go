@@ -190,7 +190,7 @@ func (c claim) clamped() claim {
 }
 
 func (c claim) validate() error {
-	session := c.Phase == schedule.Running || c.Phase == schedule.Stopping
+	session := c.Phase.HasSession()
 	switch {
 	case !plainID(c.ID):
 		return fmt.Errorf("its id is empty, longer than %d bytes or not plain text", maxName)
