@@ -48,6 +48,13 @@ func visible(s string) iter.Seq[rune] {
 		marks := maxMarks // a mark without a character to stand on is dropped
 		broken := false   // the last character was a line break
 		for _, r := range s {
+			if r > ' ' && r <= '~' { // most text, in which the rules below change nothing
+				marks, broken = 0, false
+				if !yield(r) {
+					return
+				}
+				continue
+			}
 			again := broken
 			broken = isBreak(r)
 			switch {
@@ -93,6 +100,9 @@ func Columns(s string) int {
 // runeColumns returns the width of a visible character. Only marks have none:
 // where terminals disagree the larger width counts, so that no line is too wide.
 func runeColumns(r rune) int {
+	if r < 0x300 { // no mark, and nothing wide, comes before
+		return 1
+	}
 	if isMark(r) {
 		return 0
 	}

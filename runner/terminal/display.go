@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	redraw  = 500 * time.Millisecond // between two frames
-	fps     = 10                     // at which bubbletea looks for a new frame, such as that after a resize
+	redraw  = 500 * time.Millisecond // between two looks at what changed, see [model.Update]
+	fps     = 5                      // at which bubbletea looks for a new frame, such as that after a resize
 	maxKept = 1000                   // log lines kept until they are printed
 )
 
@@ -220,11 +220,34 @@ func (d *Display) frame(now time.Time) Frame {
 	return Frame{Progress: d.progress, Now: now, Log: d.log, Ending: d.ending, Redact: d.o.Redact}
 }
 
+// outline holds what is drawn at the next tick when it changes. What changes all the time
+// is not in it: clocks, numbers of tokens, and what sessions do.
+type outline struct {
+	sessions, waiting, parked, elsewhere, trouble, log int
+	pause                                              string
+	event                                              time.Time // the latest
+	ending                                             bool
+}
+
+// outline returns the outline of the frame that would be drawn now.
+func (d *Display) outline() outline {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := &d.progress
+	o := outline{len(p.Sessions), len(p.Waiting), len(p.Parked), len(p.Elsewhere), len(p.Trouble), d.dropped + len(d.log), p.Pause.Why, time.Time{}, d.ending}
+	if n := len(p.Events); n > 0 {
+		o.event = p.Events[n-1].At
+	}
+	return o
+}
+
 // model draws the display.
 type model struct {
 	d             *Display
 	columns, rows int
 	content       string
+	outline       outline // of content
+	skipped       bool    // the last tick drew nothing
 }
 
 // changed asks for a new frame now. tick asks for one, and for the next tick.
@@ -238,18 +261,26 @@ func next() tea.Cmd { return tea.Tick(redraw, func(t time.Time) tea.Msg { return
 // Init implements [tea.Model].
 func (m model) Init() tea.Cmd { return next() }
 
-// Update implements [tea.Model].
+// Update implements [tea.Model]. A frame of a large window takes milliseconds of
+// processor, most of them to compare its cells with those on the screen. So what changes
+// all the time is drawn at every second tick only.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
+	is := m.d.outline()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.columns, m.rows = msg.Width, msg.Height
 	case changed:
 	case tick:
 		cmd = next()
+		if is == m.outline && !m.skipped {
+			m.skipped = true
+			return m, cmd
+		}
 	default:
 		return m, nil
 	}
+	m.outline, m.skipped = is, false
 	m.content = m.d.frame(time.Now()).Render(m.columns, m.rows)
 	return m, cmd
 }

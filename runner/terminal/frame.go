@@ -51,6 +51,7 @@ func (f Frame) Render(columns, rows int) string {
 	if !f.Ending && rows < 4 {
 		bottom = nil
 	}
+	p.goOn = p.howToGoOn()
 	rest := rows - len(top) - len(bottom)
 	trouble := p.trouble()
 	if most := max(1, rest/3); len(trouble) > most {
@@ -133,7 +134,7 @@ func (p *painter) sections() []*section {
 		heading = 1
 	}
 	sessions := &section{items: len(p.Progress.Sessions), least: 8, extra: heading, rows: p.sessionRows, noun: "sessions"}
-	parked := &section{items: len(p.Progress.Parked), least: 3, extra: heading + len(p.goOn()), rows: p.parkedRows, noun: "parked"}
+	parked := &section{items: len(p.Progress.Parked), least: 3, extra: heading + len(p.goOn), rows: p.parkedRows, noun: "parked"}
 	waiting := &section{items: len(p.Progress.Waiting), least: 2, extra: heading, rows: p.waitingRows, noun: "waiting"}
 	elsewhere := &section{items: len(p.Progress.Elsewhere), least: 1, extra: heading, rows: p.elsewhereRows, noun: "elsewhere"}
 	events := &section{items: min(len(p.Progress.Events), maxEvents), least: 3, extra: heading, rows: p.eventRows}
@@ -171,12 +172,14 @@ func (p *painter) header(n int) []string {
 	}
 	var lines []string
 	for len(pieces) > 0 && len(lines) < n {
-		line := pieces[0]
-		pieces = pieces[1:]
-		for len(pieces) > 0 && width(line+separator+pieces[0]) <= p.columns {
-			line += separator + pieces[0]
-			pieces = pieces[1:]
+		k, used := 1, width(pieces[0])
+		for ; k < len(pieces); k++ {
+			if used += width(separator) + width(pieces[k]); used > p.columns {
+				break
+			}
 		}
+		line := strings.Join(pieces[:k], separator)
+		pieces = pieces[k:]
 		style := styleDim
 		if len(lines) == 0 {
 			style = styleTitle
@@ -255,7 +258,7 @@ func (p *painter) log(n int) []string {
 	}
 	lines := make([]string, n)
 	for i, line := range p.Log[len(p.Log)-n:] {
-		lines[i] = p.line(stylePlain, line)
+		lines[i] = p.line(stylePlain, p.clean(line))
 	}
 	return lines
 }
@@ -263,7 +266,7 @@ func (p *painter) log(n int) []string {
 // sessionRows returns the table of n sessions. Those that are being stopped or are silent
 // are chosen before others, but keep their place in the table.
 func (p *painter) sessionRows(n int) []string {
-	rank := func(s progress.Session) int {
+	rank := func(s *progress.Session) int {
 		switch {
 		case s.Claim.Phase == schedule.Stopping:
 			return 0
@@ -296,7 +299,7 @@ func (p *painter) sessionRows(n int) []string {
 func (p *painter) waitingRows(n int) []string {
 	byDue := slices.SortedStableFunc(slices.Values(p.Progress.Waiting), func(a, b schedule.Claim) int { return a.Due.Compare(b.Due) })
 	last := byDue[n-1].Due
-	rank := func(c schedule.Claim) int { return c.Due.Compare(last) }
+	rank := func(c *schedule.Claim) int { return c.Due.Compare(last) }
 	t := table{columns: []column{
 		{head: "WAITING", most: 24},
 		{head: "STATE", most: 14, drop: 2},
@@ -346,12 +349,12 @@ func (p *painter) parkedRows(n int) []string {
 		}
 		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), p.clean(why))
 	}
-	return append(t.lines(p), p.goOn()...)
+	return append(t.lines(p), p.goOn...)
 }
 
-// goOn returns how to let a parked issue go on, if there is room.
-func (p *painter) goOn() []string {
-	if !p.isRoomy {
+// howToGoOn returns how to let a parked issue go on, if there is one, and room.
+func (p *painter) howToGoOn() []string {
+	if !p.isRoomy || len(p.Progress.Parked) == 0 {
 		return nil
 	}
 	how := schedule.GoOnByEdit
@@ -381,15 +384,15 @@ func (p *painter) eventRows(n int) []string {
 
 // choose returns n items in their order: those of the lowest ranks, of equal ranks the
 // first.
-func choose[T any](items []T, n int, rank func(T) int) []T {
+func choose[T any](items []T, n int, rank func(*T) int) []T {
 	if n >= len(items) {
 		return items
 	}
-	order := make([]int, len(items))
+	order, ranks := make([]int, len(items)), make([]int, len(items))
 	for i := range order {
-		order[i] = i
+		order[i], ranks[i] = i, rank(&items[i])
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(items[a]), rank(items[b])) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
 	order = order[:max(0, n)]
 	slices.Sort(order)
 	chosen := make([]T, len(order))

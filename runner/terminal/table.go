@@ -120,6 +120,7 @@ func (t *table) lines(p *painter) []string {
 // line draws a row.
 func (t *table) line(cells []string, widths []int, total int, styled bool) string {
 	var b strings.Builder
+	b.Grow(total)
 	used := 0
 	for i, c := range t.columns {
 		if widths[i] <= 0 || used+widths[i] > total {

@@ -46,6 +46,7 @@ type painter struct {
 	Frame
 	columns int
 	isRoomy bool
+	goOn    []string // the lines below the parked issues
 }
 
 // maxText bounds the text of which a part is drawn, in columns.
@@ -95,10 +96,8 @@ func unifyWidth(r rune) rune {
 	return r
 }
 
-// line returns one line of the frame.
-func (p *painter) line(s *style, text string) string {
-	return s.Render(fit(p.clean(text), p.columns))
-}
+// line returns one line of the frame, of clean text.
+func (p *painter) line(s *style, text string) string { return s.Render(fit(text, p.columns)) }
 
 // wrap returns text from outside in lines of at most the given width, except where a
 // word is longer.
