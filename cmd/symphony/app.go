@@ -103,6 +103,7 @@ func (a *app) command() *cobra.Command {
 		(&planCommand{tickCommand: tickCommand{app: a}}).command(),
 		(&workCommand{tickCommand: tickCommand{app: a}}).command(),
 		(&collectCommand{tickCommand: tickCommand{app: a}}).command(),
+		(&exchangeCommand{app: a}).command(),
 		(&logCommand{app: a}).command(),
 		(&promptCommand{a}).command(),
 		(&stateCommand{a}).command(),

@@ -12,6 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
@@ -58,9 +59,9 @@ folder each.`,
 
 // Run checks the flags and performs the shard's part of the tick.
 func (c *workCommand) Run(ctx context.Context, args []string) error {
-	number, err := strconv.Atoi(c.shard)
-	if err != nil || number < 1 {
-		return fmt.Errorf("%w: --shard is %q: want the number of a shard of the plan; without one the plan had no work, and no shard must be started", errUsage, c.shard)
+	number, err := shardNumber(c.shard)
+	if err != nil {
+		return err
 	}
 	if err := checkExchange(&c.exchange); err != nil {
 		return err
@@ -73,7 +74,8 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	}
 	slice, ok := c.plan.Slice(number)
 	if !ok {
-		return fmt.Errorf("%w: --shard %d: the plan has %s", errUsage, number, count(len(c.plan.Shards), "shard"))
+		c.actions.Notice("Nothing to do", planHasNo(c.plan, number)+".")
+		return nil
 	}
 	c.slice = slice
 	c.once, c.failOn = true, failNever
@@ -94,6 +96,21 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 		c.part.needsNoLogin, c.part.readsOnly, c.part.run = true, true, c.returnIssues
 	}
 	return c.tickCommand.Run(ctx, args)
+}
+
+// shardNumber returns the number of a shard that a flag says.
+func shardNumber(text string) (int, error) {
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 || number > schedule.MaxShards {
+		return 0, fmt.Errorf("%w: --shard is %q: want the number of a shard, from 1 to %d; without one the plan had no work, and no shard must be started", errUsage, text, schedule.MaxShards)
+	}
+	return number, nil
+}
+
+// planHasNo says why a shard has nothing to do. An engine that knows the number of its jobs
+// before the plan starts all of them.
+func planHasNo(p fleet.Plan, shard int) string {
+	return fmt.Sprintf("The plan has %s, and no shard %d", count(len(p.Shards), "shard"), shard)
 }
 
 // limit returns the time in which the plan says that the shard has to end its sessions.

@@ -24,10 +24,10 @@ type RefFiles struct {
 }
 
 // Read calls take with the files of each reference, one after another. limit returns the
-// largest size of a file at a path, and 0 for a path that nobody expects: a reference with
+// largest size of a file of the reference at a path, and 0 for a path that nobody expects: a reference with
 // such a path is refused, and so is one with anything but regular files. A reference that
 // cannot be used costs no other its files. Read fails if the remote cannot be asked.
-func (f *FileRefs) Read(ctx context.Context, refs []FileRef, limit func(path string) int64, take func(RefFiles) error) error {
+func (f *FileRefs) Read(ctx context.Context, refs []FileRef, limit func(ref FileRef, path string) int64, take func(RefFiles) error) error {
 	if len(refs) == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (f *FileRefs) Read(ctx context.Context, refs []FileRef, limit func(path str
 			}
 		}
 		if err == nil {
-			files.Files, err = f.files(ctx, ref, limit)
+			files.Files, err = f.files(ctx, ref, func(path string) int64 { return limit(ref, path) })
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -111,6 +111,9 @@ func (f *FileRefs) files(ctx context.Context, ref FileRef, limit func(path strin
 	r := &refReader{walk: &treeWalk{objects: objects, limits: limits}, limit: limit, files: map[string][]byte{}}
 	if err := objects.close(r.read(ref.name+"^{tree}", "")); err != nil {
 		return nil, err
+	}
+	if len(r.files) == 0 {
+		return nil, refuse("it has no files")
 	}
 	return r.files, nil
 }

@@ -53,7 +53,7 @@ func texts(files map[string]string) map[string][]byte {
 func allRead(t testing.TB, f *FileRefs, refs ...FileRef) (map[FileRef]map[string]string, map[FileRef]error) {
 	t.Helper()
 	got, failed := map[FileRef]map[string]string{}, map[FileRef]error{}
-	limit := func(path string) int64 {
+	limit := func(_ FileRef, path string) int64 {
 		if filepath.Base(path) == "unexpected" {
 			return 0
 		}
@@ -225,6 +225,7 @@ func TestOnlyRegularFilesThatAreExpectedAreReadAndOneFaultCostsNoOtherReference(
 		"link":       {"120000 blob " + blob + "\tplan.json\n", "no regular file"},
 		"executable": {"100755 blob " + blob + "\tplan.json\n", "no regular file"},
 		"submodule":  {"160000 commit " + main + "\tplan.json\n", "no regular file"},
+		"empty":      {"", "has no files"},
 		"unexpected": {"100644 blob " + blob + "\tunexpected\n", "nobody expects"},
 		"huge":       {"100644 blob " + huge + "\tplan.json\n", "has 101 bytes, the limit is 100"},
 		"thousand":   {thousand.String(), "more than 300 files"},
@@ -326,7 +327,7 @@ func TestARemoteThatCannotBeAskedFailsOnceForAllReferences(t *testing.T) {
 	f, srv := m.fileRefsOf(t, m.origin(t))
 	refs := []FileRef{fileRef(t, "refs/symphony/fleet/7-1/5/plan"), fileRef(t, "refs/symphony/fleet/7-1/5/shard-1")}
 	read := func() error {
-		return f.Read(t.Context(), refs, func(string) int64 { return 1 }, func(RefFiles) error { t.Error("something was read"); return nil })
+		return f.Read(t.Context(), refs, func(FileRef, string) int64 { return 1 }, func(RefFiles) error { t.Error("something was read"); return nil })
 	}
 	srv.accept("another")
 	if err := read(); !errors.Is(err, ErrUnauthorized) {

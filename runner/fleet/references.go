@@ -1,0 +1,211 @@
+package fleet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// ReferencesFolder begins the names of the references of all fleets, which carry plans and
+// results where there are no artifacts:
+//
+//	refs/symphony/fleet/<run>-<attempt>/<started>/plan
+//	refs/symphony/fleet/<run>-<attempt>/<started>/shard-<number>
+const ReferencesFolder = "refs/symphony/fleet"
+
+// Reference represents the name of a reference with the plan or a result.
+type Reference struct {
+	Run     string // that of the owner if it is a number, else its digest
+	Attempt int
+	Started int64 // when the plan was made, in milliseconds
+	Shard   int   // whose result it is; 0 for the plan
+}
+
+// ReferenceOf returns the reference of the result of a shard, or of the plan if the owner is
+// that of a fleet.
+func ReferenceOf(o schedule.Owner) Reference {
+	return Reference{runInName(o.Run), o.Attempt, o.Started, o.Shard}
+}
+
+// AttemptReferences returns the folder of the references of an attempt of a run.
+func AttemptReferences(run string, attempt int) string {
+	return fmt.Sprintf("%s/%s-%d", ReferencesFolder, runInName(run), attempt)
+}
+
+// runInName returns how names of references spell a run. An engine may give its runs names
+// that are none for git.
+func runInName(run string) string {
+	if len(run) <= 20 && run != "" && strings.Trim(run, "0123456789") == "" {
+		return run
+	}
+	sum := sha256.Sum256([]byte(run))
+	return "x" + hex.EncodeToString(sum[:16])
+}
+
+// String returns the full name.
+func (r Reference) String() string {
+	name := "plan"
+	if r.Shard > 0 {
+		name = "shard-" + strconv.Itoa(r.Shard)
+	}
+	return fmt.Sprintf("%s/%s-%d/%d/%s", ReferencesFolder, r.Run, r.Attempt, r.Started, name)
+}
+
+var referenceName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^` + ReferencesFolder + `/([0-9]{1,20}|x[0-9a-f]{32})-([0-9]{1,9})/([0-9]{1,15})/(?:plan|shard-([0-9]{1,3}))$`)
+})
+
+// ParseReference returns the reference of a name. It reports false for a name that String
+// does not return.
+func ParseReference(name string) (Reference, bool) {
+	m := referenceName().FindStringSubmatch(name)
+	if m == nil {
+		return Reference{}, false
+	}
+	r := Reference{Run: m[1]}
+	r.Attempt, _ = strconv.Atoi(m[2]) // the pattern bounds the digits
+	r.Started, _ = strconv.ParseInt(m[3], 10, 64)
+	r.Shard, _ = strconv.Atoi(m[4]) // 0 for the plan
+	return r, r.Shard <= schedule.MaxShards && r.String() == name
+}
+
+// FileLimit returns the largest size in bytes of a file of the reference, and 0 for a path
+// that it does not have.
+func (r Reference) FileLimit(path string) int64 {
+	thread, isThread := strings.CutPrefix(path, threadsFolder+"/")
+	thread, isSealed := strings.CutSuffix(thread, threadSuffix)
+	switch {
+	case r.Shard == 0 && path == planName:
+		return maxPlan
+	case r.Shard > 0 && path == resultName:
+		return maxResult
+	case r.Shard > 0 && isThread && isSealed && attempt.IsThread(thread):
+		return maxThread
+	}
+	return 0
+}
+
+// maxReferenceThreads bounds the packed threads of one reference, in bytes.
+const maxReferenceThreads = 64 << 20
+
+// PlanFiles returns the files of the reference of the plan in the exchange folder.
+func PlanFiles(exchange string) (Reference, map[string][]byte, error) {
+	p, err := ReadPlan(exchange)
+	if err != nil {
+		return Reference{}, nil, err
+	}
+	root, err := openRoot(exchange)
+	if err != nil {
+		return Reference{}, nil, err
+	}
+	defer root.Close()
+	data, err := readFile(root, planName, maxPlan)
+	if err != nil {
+		return Reference{}, nil, err
+	}
+	return ReferenceOf(p.Owner), map[string][]byte{planName: data}, nil
+}
+
+// ResultFiles returns the files of the reference of a shard's result in the exchange folder:
+// the result, and the threads as far as there is room for them. It fails with [ErrUnreadable]
+// or [ErrRefused] for a result that collect would not settle.
+func ResultFiles(exchange string, slice Slice) (Reference, map[string][]byte, error) {
+	self := slice.State.Self
+	fail := func(err error) (Reference, map[string][]byte, error) {
+		return Reference{}, nil, fmt.Errorf("hand the result of shard %d over: %w", self.Shard, err)
+	}
+	names := []string{resultsFolder, resultFolder(self.Shard)}
+	r, err := readResult(exchange, names, slice)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fail(fmt.Errorf("%w: %s is missing: run symphony work --shard %d first", ErrUnreadable, inExchange(exchange, append(names, resultName)...), self.Shard))
+	case err != nil:
+		return fail(err)
+	}
+	files := map[string][]byte{resultName: r.data}
+	root, err := openRoot(exchange, append(names, threadsFolder)...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ReferenceOf(self), files, nil
+	}
+	if err != nil {
+		return fail(err)
+	}
+	defer root.Close()
+	left := int64(maxReferenceThreads)
+	for _, t := range threadsOf(r.State) {
+		data, err := readFile(root, t.fileName(), min(maxThread, left))
+		if err != nil {
+			continue // the next session on the issue begins a new thread
+		}
+		files[path.Join(threadsFolder, t.fileName())] = data
+		left -= int64(len(data))
+	}
+	return ReferenceOf(self), files, nil
+}
+
+// StorePlan writes the files of a reference of a plan into the exchange folder, and returns
+// the plan. It fails with [ErrRefused] for a plan of another reference, and if the folder has
+// another plan.
+func StorePlan(exchange string, r Reference, files map[string][]byte) (Plan, error) {
+	p, err := decodePlan(files[planName])
+	if err != nil {
+		return Plan{}, fmt.Errorf("take the plan of %s: %w: %w", r, ErrUnreadable, err)
+	}
+	if ReferenceOf(p.Owner) != r {
+		return Plan{}, fmt.Errorf("take the plan of %s: %w: it is that of another run", r, ErrRefused)
+	}
+	before, err := ReadPlan(exchange)
+	if err == nil && before.Owner != p.Owner || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Plan{}, fmt.Errorf("take the plan of %s: %s has something else already: name an empty folder", r, inExchange(exchange, planName))
+	}
+	return p, writeInto(exchange, planName, files[planName])
+}
+
+// StoreResult writes the files of a reference of a result into the exchange folder, in the
+// place of what is there of the shard. [ReadResults] judges them.
+func StoreResult(exchange string, r Reference, files map[string][]byte) error {
+	folder := filepath.Join(exchange, resultsFolder, resultFolder(r.Shard))
+	err := os.RemoveAll(folder)
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(folder, threadsFolder), 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("take the result of %s: %w", r, err)
+	}
+	root, err := openRoot(folder)
+	if err != nil {
+		return fmt.Errorf("take the result of %s: %w", r, err)
+	}
+	defer root.Close()
+	for name, data := range files {
+		if r.FileLimit(name) >= int64(len(data)) {
+			err = errors.Join(err, writeFile(root, filepath.FromSlash(name), data))
+		}
+	}
+	return err
+}
+
+// Latest returns the references of the latest plan among those of an attempt: the plan and
+// the results that belong to it. ok is false if no plan is among them.
+func Latest(all []Reference) (plan Reference, results []Reference, ok bool) {
+	for _, r := range all {
+		if r.Shard == 0 && r.Started >= plan.Started {
+			plan, ok = r, true
+		}
+	}
+	results = slices.DeleteFunc(slices.Clone(all), func(r Reference) bool { return r.Shard == 0 || r.Started != plan.Started })
+	return plan, results, ok
+}
