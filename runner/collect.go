@@ -22,6 +22,7 @@ import (
 // The errors are those of [Runner.Run].
 func (r *Runner) Collect(ctx context.Context, plan fleet.Plan, results []fleet.Result) (*schedule.State, report.Tick, error) {
 	l := newLoop(r)
+	l.collects = true
 	if at := plan.Owner.Started; at > 0 {
 		l.tick.Started = time.UnixMilli(at)
 	}
@@ -175,7 +176,6 @@ func (l *loop) isOfFleet(owner schedule.Owner, plan fleet.Plan) bool {
 // readForReport reads the issues with a claim and the candidates, so that the report can say
 // why issues wait.
 func (l *loop) readForReport(ctx context.Context) {
-	l.assigned.saved = true // nothing more starts in this tick
 	ids := make([]tracker.ID, 0, len(l.state.Claims))
 	for id := range l.state.Claims {
 		ids = append(ids, id)

@@ -50,6 +50,34 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 	})
 }
 
+func TestAnInterruptedRunSaysThatItWasStoppedOfWhatItLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.flow.now.Settings.Policy.MaxConcurrent = 1
+		f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+			passes(ctx, time.Hour)
+			return stopped(ctx)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		r := f.run()
+		var last progress.Progress
+		r.Progress = func(p progress.Progress) { last = p }
+		tick, _ := r.Run(ctx)
+		if len(tick.Verdicts) != 2 {
+			t.Fatalf("verdicts %+v", tick.Verdicts)
+		}
+		for _, v := range tick.Verdicts {
+			if v.Why.Reason != schedule.Interrupted || v.Why.Detail != "the run was interrupted" {
+				t.Errorf("%s is left because %+v", v.Issue.Identifier, v.Why)
+			}
+		}
+		if last.NoRoom.Reason != schedule.Interrupted || len(last.Waiting) != 1 {
+			t.Errorf("the display says %+v of %+v", last.NoRoom, last.Waiting)
+		}
+	})
+}
+
 func TestAnAgentThatAPollOvertookHasHandedItsIssueOver(t *testing.T) {
 	for state, want := range map[string]string{"Review": "handed over (Review)", "Done": "done (Done)"} {
 		t.Run(state, func(t *testing.T) {

@@ -439,6 +439,21 @@ func TestResultsThatNobodyCollectedAreTakenOverByTheNextTick(t *testing.T) {
 	})
 }
 
+func TestCollectSaysThatTheNextPlanStartsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+		f.plan(1, 1)
+		f.work(1)
+		for range 2 { // the second one finds nothing new
+			tick := f.collect()
+			if len(tick.Verdicts) != 1 || tick.Verdicts[0].Why.Reason != schedule.NextPlan {
+				t.Errorf("verdicts %+v", tick.Verdicts)
+			}
+		}
+	})
+}
+
 func TestAShardThatCannotBeAskedAboutIsLeftToALaterTick(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

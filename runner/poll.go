@@ -54,7 +54,7 @@ func (l *loop) pollSoon() {
 
 // room reports whether any candidate could be started now.
 func (l *loop) room(now time.Time) bool {
-	return schedule.HasRoom(l.state, l.snapshot(now), l.policy(), now)
+	return schedule.NoRoom(l.state, l.snapshot(now), l.policy(), now).None()
 }
 
 // relist reads the candidates again if one could be started and the list is older

@@ -56,12 +56,14 @@ func (l *loop) progress() {
 // show passes on what is going on.
 func (l *loop) show(now time.Time) {
 	l.display.shownAt, l.display.stale = now, false
+	policy := l.policy()
 	p := progress.Progress{
 		At: now, Started: l.tick.Started, Workflow: l.wf.Path, Tracker: l.wf.Settings.Tracker.Kind,
-		Slots: l.policy().MaxConcurrent, NextPoll: l.nextPoll, Deadline: l.deadline.stopAt, Pause: l.state.Pause,
+		Slots: policy.MaxConcurrent, NextPoll: l.nextPoll, Deadline: l.deadline.stopAt, Pause: l.state.Pause,
 		Root: l.conn.Workspaces.Path(), Logs: l.readableLogs(), Talks: l.conn.Discussion != nil,
 		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(l.state.Deliveries),
 		Spent: l.spent(), Today: l.state.SpentToday(now), Limits: l.state.RateLimits, Completed: l.state.Completed,
+		NoRoom: schedule.NoRoom(l.state, schedule.Snapshot{Hold: l.hold(now)}, policy, now),
 		Events: l.display.events,
 	}
 	for _, t := range l.problems {

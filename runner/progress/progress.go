@@ -31,7 +31,8 @@ type Progress struct {
 
 	Sessions   []Session
 	Elsewhere  []schedule.Claim // that another process works on: a run, or a shard of a fleet
-	Waiting    []schedule.Claim // for their time, or for a slot
+	Waiting    []schedule.Claim // for their time, or for NoRoom to end
+	NoRoom     schedule.Why     // why nothing more can start now; zero if something can
 	Parked     []schedule.Claim
 	Asked      map[tracker.ID]string // questions of the agent that nobody has answered
 	Talks      bool                  // comments are read, so people can answer in one

@@ -44,6 +44,8 @@ var skipTexts = map[schedule.Reason]skipText{
 	schedule.OnHold:          {words: "the workflow, the tracker or the repository could not be read", all: true},
 	schedule.OutOfTime:       {words: "too little time is left before the deadline", all: true},
 	schedule.CommandOnly:     {words: "this run only carries out a command", all: true},
+	schedule.NextPlan:        {words: "left for the next plan of the fleet", all: true},
+	schedule.Interrupted:     {words: "left for the next run: this one was stopped", all: true},
 	schedule.Changed:         {words: "changed by somebody"},
 	schedule.Unanswered:      {words: "with something unanswered", details: true},
 	schedule.RoundsSpent:     {words: "waiting for a person, since the sessions on feedback are spent", details: true},

@@ -46,6 +46,7 @@ func Stand(plan []schedule.Verdict, id tracker.ID, slots int, active []string) S
 var competes = map[schedule.Reason]bool{
 	schedule.NoSlots: true, schedule.NoStateSlots: true, schedule.BatchSpent: true, schedule.TickBudget: true, schedule.DayBudget: true,
 	schedule.Paused: true, schedule.OnHold: true, schedule.OutOfTime: true, schedule.CommandOnly: true,
+	schedule.NextPlan: true, schedule.Interrupted: true,
 }
 
 // Within returns the view with the place of the issue in the plan.

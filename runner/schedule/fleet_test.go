@@ -462,7 +462,7 @@ func TestAFleetHasItsOwnSlotsBesideOtherRuns(t *testing.T) {
 	}
 	alone := f.policy
 	alone.MaxConcurrent = 3
-	if n := started(alone); n != 3 || !schedule.HasRoom(f.state, f.snap, alone, f.now) {
+	if n := started(alone); n != 3 || !schedule.NoRoom(f.state, f.snap, alone, f.now).None() {
 		t.Errorf("one process starts %d beside a fleet", n)
 	}
 	alone.MaxPerState = map[string]int{"todo": 5}

@@ -290,16 +290,16 @@ func (pl *planner) note(issue tracker.Issue, phase Phase, action Action, why Why
 	}
 }
 
-// HasRoom reports whether any issue could be started at all. If not, the tracker
-// need not be asked for candidates.
-func HasRoom(s *State, snap Snapshot, p Policy, now time.Time) bool {
+// NoRoom returns why no issue at all could be started; zero if one could. If none could, the
+// tracker need not be asked for candidates.
+func NoRoom(s *State, snap Snapshot, p Policy, now time.Time) Why {
 	pl := newPlanner(s, snap, p, now, false)
 	for _, c := range s.Claims {
 		if c.holdsSlot() {
 			pl.occupy(c.State, pl.counts(c))
 		}
 	}
-	return pl.noRoom().None()
+	return pl.noRoom()
 }
 
 // Wake returns the next instant after now at which time alone may change the

@@ -36,6 +36,7 @@ const (
 	OnHold          Reason = "on_hold"          // the workflow or the tracker cannot be read
 	OutOfTime       Reason = "out_of_time"      // the deadline is too near
 	CommandOnly     Reason = "command_only"     // the run carries out a command and starts nothing
+	NextPlan        Reason = "next_plan"        // the run collects what a fleet did, and starts nothing
 	Changed         Reason = "changed"          // somebody changed the issue
 	Unanswered      Reason = "unanswered"       // people or checks said something about it
 	RoundsSpent     Reason = "rounds_spent"     // feedback.max_rounds or feedback.max_check_rounds is spent
@@ -45,10 +46,10 @@ const (
 	Reopened        Reason = "reopened"         // its pull request was opened again
 )
 
-// The reasons that only stop a session.
+// The reasons that stop a session. The first also keeps sessions from starting.
 const (
+	Interrupted     Reason = "interrupted" // the run received a signal, or failed
 	Stalled         Reason = "stalled"     // silent for longer than codex.stall_timeout_ms
-	Interrupted     Reason = "interrupted" // the run received a signal
 	DeadlineReached Reason = "deadline"    // the run has no time left
 	ClaimLost       Reason = "claim_lost"  // another run holds the claim
 )

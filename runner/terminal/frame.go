@@ -311,11 +311,33 @@ func (p *painter) waitingRows(n int) []string {
 	for _, c := range choose(p.Progress.Waiting, n, rank) {
 		next := p.in(c.Due)
 		if !c.Due.After(p.Now) {
-			next = "for a slot"
+			next = p.turn()
 		}
 		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), fmt.Sprint(c.Attempt), next, p.clean(c.Why))
 	}
 	return t.lines(p)
+}
+
+// turn returns when a claim that is due gets its turn, in words.
+func (p *painter) turn() string {
+	if p.Ending {
+		return "next run"
+	}
+	switch p.Progress.NoRoom.Reason {
+	case "":
+		return "for its turn"
+	case schedule.NoSlots:
+		return "for a slot"
+	case schedule.BatchSpent, schedule.TickBudget:
+		return "next tick"
+	case schedule.DayBudget:
+		return "tomorrow"
+	case schedule.Paused:
+		return "after pause"
+	case schedule.OnHold:
+		return "when fixed"
+	}
+	return "next run"
 }
 
 // elsewhereRows returns the table of n claims that other processes work on.

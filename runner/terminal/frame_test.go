@@ -65,6 +65,7 @@ func busy() terminal.Frame {
 				claim("GH-3", "Later", "turn_failed: other: exit code 1", 42*time.Second),
 				claim("GH-4", "Soon", "the last session ended normally", -time.Second),
 			},
+			NoRoom: schedule.Why{Reason: schedule.NoSlots},
 			Parked: []schedule.Claim{claim("GH-1", "Choose", "the agent asks", 0), claim("GH-2", "Spend", "budget: 2M tokens spent", 0)},
 			Asked:  map[tracker.ID]string{"GH-1": "Which colour should the button have?"},
 			Spent:  schedule.Spent{Usage: schedule.Usage{Input: 27000, Output: 800}},
@@ -88,6 +89,7 @@ func frames() map[string]terminal.Frame {
 		{Source: progress.Workflow, Text: "WORKFLOW.md:9: invalid_settings: agent.max_turns is \"many\": want a number of 1 or more; the last good settings stay in force until you fix it"},
 		{Source: progress.Tracker, Text: "tracker_unreachable: no route to host; symphony reads it again at the next poll"},
 	}
+	troubled.Progress.NoRoom = schedule.Why{Reason: schedule.Paused}
 	troubled.Progress.Pause = schedule.Pause{Why: "usageLimitExceeded: buy credits or wait", Until: now.Add(time.Hour)}
 	many := busy()
 	many.Progress.Sessions = nil
@@ -114,6 +116,20 @@ func fleet() terminal.Frame {
 	}
 	f.Progress.Elsewhere[3].Owner.Shard, f.Progress.Elsewhere[4].Owner = 0, schedule.Owner{Host: "laptop", PID: 7}
 	return f
+}
+
+func TestAClaimThatIsDueSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[schedule.Reason]string{
+		"": "for its turn", schedule.NoSlots: "for a slot", schedule.BatchSpent: "next tick", schedule.DayBudget: "tomorrow",
+		schedule.Paused: "after pause", schedule.OnHold: "when fixed", schedule.Interrupted: "next run", schedule.OutOfTime: "next run",
+	} {
+		f := busy()
+		f.Progress.NoRoom.Reason = reason
+		if text := f.Render(100, 60); !regexp.MustCompile(`GH-4.* ` + want + ` `).MatchString(text) {
+			t.Errorf("%q: it does not wait %s:\n%s", reason, want, text)
+		}
+	}
 }
 
 // nasty is text that must not get through to a terminal, or not like this.
