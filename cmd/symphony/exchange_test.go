@@ -46,7 +46,7 @@ func TestTheExchangeOutlastsAFailureOfTheServerThatPasses(t *testing.T) {
 		return out.String(), err
 	}
 	failures.Store(handOverTries - 1)
-	if said, err := drop(); err != nil || strings.Count(said, "tried again") != handOverTries-1 || !strings.Contains(said, "Deleted 0 references") {
+	if said, err := drop(); err != nil || strings.Count(said, "symphony: tried again") != handOverTries-1 || !strings.Contains(said, "Deleted 0 references") {
 		t.Errorf("%v\n%s", err, said)
 	}
 	requests.Store(0)
