@@ -18,9 +18,10 @@ const (
 	sessionEvents = 20 // kept of a session
 )
 
-// display holds what the loop keeps only for the display.
+// display holds what the loop keeps only for people who watch the run.
 type display struct {
 	events  progress.Events
+	budget  schedule.Why // of all issues, which is spent; zero for none
 	shownAt time.Time
 	stale   bool // something has changed since
 }
@@ -69,6 +70,9 @@ func (l *loop) show(now time.Time) {
 	for _, t := range l.problems {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
 	}
+	if !l.display.budget.None() {
+		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Budget, Text: l.display.budget.Detail})
+	}
 	for _, w := range l.workers {
 		p.Sessions = append(p.Sessions, progress.Session{
 			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started,
@@ -96,4 +100,14 @@ func (l *loop) show(now time.Time) {
 	slices.SortFunc(p.Waiting, byName)
 	slices.SortFunc(p.Parked, byName)
 	l.Progress(p)
+}
+
+// noteBudget notes which budget is spent, so that nothing more starts. The log says it
+// once: no session and no issue does.
+func (l *loop) noteBudget(now time.Time) {
+	before := l.display.budget.Reason
+	l.display.budget = l.state.SpentBudget(l.policy().Budget, now)
+	if why := l.display.budget; !why.None() && why.Reason != before {
+		l.Log.Warn("nothing more starts", "reason", why.Detail)
+	}
 }

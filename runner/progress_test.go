@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -168,4 +169,38 @@ func TestTheDisplayIsToldWhatOthersWorkOn(t *testing.T) {
 			t.Error("nothing ran here")
 		}
 	})
+}
+
+func TestABudgetThatIsSpentIsShownAndLoggedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget schedule.Budget
+		want   string
+	}{
+		"of the day":  {schedule.Budget{TokensPerDay: 100}, "budget.max_tokens_per_day is spent until 2000-01-02T00:00:00Z"},
+		"of the tick": {schedule.Budget{TokensPerTick: 100}, "budget.max_tokens_per_tick is spent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"))
+				f.flow.now.Settings.Policy.MaxConcurrent, f.flow.now.Settings.Policy.Budget = 1, c.budget
+				f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+					o := f.handOver(ctx, job, report)
+					o.Usage = schedule.Usage{Input: 100}
+					return o
+				}
+				var shown [][]progress.Trouble
+				r := f.run()
+				r.Progress = func(p progress.Progress) { shown = append(shown, p.Trouble) }
+				if _, err := r.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if first, last := shown[0], shown[len(shown)-1]; len(first) != 0 || !slices.Equal(last, []progress.Trouble{{Source: progress.Budget, Text: c.want}}) {
+					t.Errorf("shown at first %q, at last %q, want %q", first, last, c.want)
+				}
+				if n := strings.Count(f.log.String(), c.want); n != 1 {
+					t.Errorf("logged %d times:\n%s", n, f.log)
+				}
+			})
+		})
+	}
 }

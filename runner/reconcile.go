@@ -40,6 +40,7 @@ func (l *loop) reconcile(ctx context.Context) error {
 			l.perform(ctx, decisions)
 			l.answerOrders(ctx)
 			l.speakOfParked(ctx)
+			l.noteBudget(time.Now())
 			l.progress()
 			return nil
 		case !errors.Is(err, store.ErrConflict):

@@ -48,7 +48,7 @@ type Progress struct {
 	Events Events // the latest of the run, the oldest first
 }
 
-// Trouble is an error that lasts, and that a person must fix.
+// Trouble is an error that lasts, and that a person must fix, or a budget that is spent.
 type Trouble struct {
 	Source Source
 	Text   string
@@ -64,6 +64,7 @@ const (
 	Repository Source = "repository" // until the repository could be fetched
 	Shards     Source = "shards"     // of a fleet: each has its own
 	Agent      Source = "agent"      // until the pause that it began is over
+	Budget     Source = "budget"     // of all issues: until it is raised, or the next tick or day
 )
 
 // Session describes a session in progress.

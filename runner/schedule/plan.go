@@ -203,7 +203,7 @@ func (pl *planner) holdReason(resumed bool) Why {
 		}
 		pl.limit, pl.probing = min(pl.limit, 1), true
 	}
-	return s.spentBudget(pl.p.Budget, pl.now)
+	return s.SpentBudget(pl.p.Budget, pl.now)
 }
 
 // compareClaims orders claims as their issues would be dispatched.
@@ -324,7 +324,7 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 	if s.Pause.Why != "" {
 		sooner(s.Pause.Until)
 	}
-	if s.spentBudget(p.Budget, now).Reason == DayBudget {
+	if s.SpentBudget(p.Budget, now).Reason == DayBudget {
 		sooner(nextDay(now))
 	}
 	return at, ok

@@ -66,7 +66,7 @@ func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool, f Feedb
 	if b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
 		return issueBudget(c, b)
 	}
-	if why := pl.state.spentBudget(b, pl.now); !why.None() {
+	if why := pl.state.SpentBudget(b, pl.now); !why.None() {
 		return why
 	}
 	if silence := pl.now.Sub(c.silentSince()); c.watched(pl.p) && silence > pl.p.Stall {

@@ -112,9 +112,9 @@ func nextDay(now time.Time) time.Time {
 	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 }
 
-// spentBudget returns which spent budget forbids to start anything more; zero
+// SpentBudget returns which spent budget forbids to start anything more; zero
 // when none does.
-func (s *State) spentBudget(b Budget, now time.Time) Why {
+func (s *State) SpentBudget(b Budget, now time.Time) Why {
 	if b.TokensPerTick > 0 && s.Tick.Usage.Total() >= b.TokensPerTick {
 		return Why{TickBudget, "budget.max_tokens_per_tick is spent"}
 	}

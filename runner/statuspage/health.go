@@ -26,6 +26,8 @@ func (v *view) Verdict() verdict {
 	switch {
 	case v.isPaused():
 		return verdict{"bad", "Paused: no session can work"}
+	case len(v.Trouble) == 1 && progress.Source(v.Trouble[0].Source) == progress.Budget:
+		return verdict{"bad", "Nothing new starts: a budget is spent"}
 	case len(v.Trouble) > 0:
 		return verdict{"bad", "Nothing new starts until this is fixed"}
 	case v.raw.NextPoll.IsZero():
@@ -57,6 +59,8 @@ func (v *view) Problems() []problem {
 			all = append(all, problem{"Tracker", t.Text, "It is read again", v.raw.NextPoll})
 		case progress.Repository:
 			all = append(all, problem{"Repository", t.Text, "It is fetched again", v.raw.NextPoll})
+		case progress.Budget:
+			all = append(all, problem{"Budget", t.Text, "Raise it in WORKFLOW.md to go on at once.", time.Time{}})
 		case progress.Agent:
 			if !v.isPaused() || t.Text != v.Pause {
 				all = append(all, problem{"Agent", t.Text, "", time.Time{}})

@@ -52,8 +52,11 @@ func TestAPageSaysWhatKeepsWorkFromStarting(t *testing.T) {
 		"a workflow":           {func(p *progress.Progress) { p.Trouble = trouble1(progress.Workflow, "line 3: no prompt") }, []string{"bad", "<b>Workflow</b>", "line 3: no prompt", "Fix the file"}, ""},
 		"a tracker":            {func(p *progress.Progress) { p.Trouble = trouble1(progress.Tracker, "502") }, []string{"bad", "<b>Tracker</b>", "502", "It is read again"}, ""},
 		"a repository":         {func(p *progress.Progress) { p.Trouble = trouble1(progress.Repository, "no route") }, []string{"bad", "<b>Repository</b>", "no route", "It is fetched again"}, ""},
-		"no poll yet":          {func(p *progress.Progress) { p.NextPoll = time.Time{} }, []string{"calm", "Starting"}, "data-as=\"in\" datetime=\"0001"},
-		"nothing to do":        {func(p *progress.Progress) { p.Sessions, p.Waiting, p.Parked = nil, nil, nil }, []string{"calm", "Nothing to do", "Nothing runs.", "Nothing waits.", "Nothing is parked."}, ""},
+		"a budget": {func(p *progress.Progress) {
+			p.Trouble = trouble1(progress.Budget, "budget.max_tokens_per_day is spent")
+		}, []string{"bad", "Nothing new starts: a budget is spent", "<b>Budget</b>", "budget.max_tokens_per_day is spent", "Raise it"}, "until this is fixed"},
+		"no poll yet":   {func(p *progress.Progress) { p.NextPoll = time.Time{} }, []string{"calm", "Starting"}, "data-as=\"in\" datetime=\"0001"},
+		"nothing to do": {func(p *progress.Progress) { p.Sessions, p.Waiting, p.Parked = nil, nil, nil }, []string{"calm", "Nothing to do", "Nothing runs.", "Nothing waits.", "Nothing is parked."}, ""},
 	} {
 		p := sample()
 		p.Trouble, p.Pause = nil, schedule.Pause{}
