@@ -14,17 +14,19 @@ import (
 // owners holds what a run knows of the other owners of claims.
 type owners struct {
 	status    map[schedule.Owner]schedule.OwnerStatus // as asked in this round
+	job       map[schedule.Owner]string               // ids of their jobs at the provider, as asked in this round
 	adopted   map[tracker.ID]bool                     // claims that were taken over in this round
 	collected map[schedule.Owner]bool                 // fleets, by the owner of their plan, for whose results LeftResults was called
 }
 
 func newOwners() owners {
-	return owners{status: map[schedule.Owner]schedule.OwnerStatus{}, adopted: map[tracker.ID]bool{}, collected: map[schedule.Owner]bool{}}
+	return owners{status: map[schedule.Owner]schedule.OwnerStatus{}, job: map[schedule.Owner]string{}, adopted: map[tracker.ID]bool{}, collected: map[schedule.Owner]bool{}}
 }
 
 // endRound forgets what holds for one round only.
 func (o owners) endRound() {
 	clear(o.status)
+	clear(o.job)
 	clear(o.adopted)
 }
 
@@ -82,9 +84,9 @@ func (l *loop) settleLate(r fleet.Result, now time.Time) {
 	l.Log.Info("collected what a fleet left", "run", r.Owner.Run, "shard", r.Owner.Shard, "issues", len(settled))
 }
 
-// askOwners finds out which owners of claims are alive. It asks about each once
-// in a round, however often the save conflicts, and bounds the time for all. The
-// lease decides for owners that it could not ask in this time.
+// askOwners finds out which owners of claims are alive, and which jobs they ran in. It
+// asks about each once in a round, however often the save conflicts, and bounds the time
+// for all. The lease decides for owners that it could not ask in this time.
 func (l *loop) askOwners(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -101,9 +103,9 @@ func (l *loop) askOwners(ctx context.Context) {
 	if len(unasked) == 0 || ctx.Err() != nil {
 		return
 	}
-	statuses := l.OwnerStatuses(ctx, unasked)
+	answers := l.OwnerStatuses(ctx, unasked)
 	for _, owner := range unasked {
-		l.owners.status[owner] = statuses[owner]
+		l.owners.status[owner], l.owners.job[owner] = answers[owner].Status, answers[owner].Job
 	}
 }
 

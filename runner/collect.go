@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -93,12 +94,15 @@ func (l *loop) settle(r fleet.Result, p schedule.Policy, now time.Time) (settled
 	}
 	l.tick.Acted += len(settled)
 	for _, row := range r.Tick.Rows {
-		row.Shard, row.Job = r.Owner.Shard, r.Job
+		row.Shard, row.Run, row.Job = r.Owner.Shard, r.Owner.Run, cmp.Or(r.Job, l.owners.job[r.Owner])
 		l.tick.Rows = append(l.tick.Rows, row)
 	}
 	for _, id := range settled {
-		if c, kept := l.state.Claims[id]; kept && r.State.Claims[id].Phase.HasSession() { // the shard was killed in it
-			l.addLost(c, r.Owner.Shard, schedule.IssueFailed)
+		saved := r.State.Claims[id]
+		if c, kept := l.state.Claims[id]; kept && saved.Phase.HasSession() { // the shard was killed in it
+			row := l.addLost(c, r.Owner, schedule.IssueFailed)
+			row.Job = cmp.Or(r.Job, row.Job)
+			row.Turns, row.Usage, row.Lost = saved.Turns, saved.Live, true
 		}
 	}
 	return settled, true
@@ -119,15 +123,17 @@ func (l *loop) addRemarks(shard report.Tick) {
 	l.state.Tick = l.state.Tick.Plus(shard.Spent)
 }
 
-// addLost adds a row for a claim whose session left no report.
-func (l *loop) addLost(c schedule.Claim, shard int, class schedule.Class) {
+// addLost adds a row for a claim whose session left no report, and returns it.
+func (l *loop) addLost(c schedule.Claim, owner schedule.Owner, class schedule.Class) *report.Row {
 	row := l.tick.Row(c.ID)
-	row.Identifier, row.Title, row.URL, row.State, row.Attempt, row.Shard = c.Identifier, c.Title, c.URL, c.State, c.Attempt, shard
+	row.Identifier, row.Title, row.URL, row.State, row.Attempt = c.Identifier, c.Title, c.URL, c.State, c.Attempt
+	row.Shard, row.Run, row.Job = owner.Shard, owner.Run, l.owners.job[owner]
 	row.Class, row.Why = class, c.Why
 	row.Next = schedule.Next{Phase: c.Phase, Why: schedule.Why{Reason: schedule.NotDue, Detail: c.Why}, Due: c.Due}
 	if c.Phase == schedule.Parked {
 		row.Next.Why.Reason = schedule.IsParked
 	}
+	return row
 }
 
 // adoptShards adopts the claims of the shards without a result. Those of a shard that never
@@ -156,11 +162,11 @@ func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Poli
 		l.tick.Acted++
 		owner := owners[c.ID]
 		l.Log.Warn("adopted", "issue_id", c.ID, "issue_identifier", c.Identifier, "shard", owner.Shard, "reason", c.Why)
-		class := schedule.IssueFailed
 		if statuses[owner] == schedule.Unstarted {
-			class = schedule.Stopped
+			l.addLost(c, owner, schedule.Stopped)
+			continue
 		}
-		l.addLost(c, owner.Shard, class)
+		l.addLost(c, owner, schedule.IssueFailed).Lost = true
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -77,13 +78,16 @@ func (f *fixture) run() *runner.Runner {
 
 // eachOwner returns what a runner asks for the status of owners with, from a function
 // that knows that of one.
-func eachOwner(status func(context.Context, schedule.Owner) schedule.OwnerStatus) func(context.Context, []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus {
-	return func(ctx context.Context, owners []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus {
-		statuses := map[schedule.Owner]schedule.OwnerStatus{}
+func eachOwner(status func(context.Context, schedule.Owner) schedule.OwnerStatus) func(context.Context, []schedule.Owner) map[schedule.Owner]runner.OwnerAnswer {
+	return func(ctx context.Context, owners []schedule.Owner) map[schedule.Owner]runner.OwnerAnswer {
+		answers := map[schedule.Owner]runner.OwnerAnswer{}
 		for _, o := range owners {
-			statuses[o] = status(ctx, o)
+			answers[o] = runner.OwnerAnswer{Status: status(ctx, o)}
+			if o.Shard > 0 {
+				answers[o] = runner.OwnerAnswer{Status: status(ctx, o), Job: strconv.Itoa(9000 + o.Shard)}
+			}
 		}
-		return statuses
+		return answers
 	}
 }
 

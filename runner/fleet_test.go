@@ -374,6 +374,8 @@ func TestASessionThatAShardWasKilledInIsInTheReport(t *testing.T) {
 		result := filepath.Join(f.exchange, "results", "result-1", "result.json")
 		var saved []byte // as a process leaves it that is killed in the session
 		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			report(attempt.Update{Update: schedule.Update{Turn: schedule.TurnBegan, Turns: 2, Usage: schedule.Usage{Input: 70}, Alive: true}, At: time.Now()})
+			passes(ctx, 10*time.Minute)
 			var err error
 			if saved, err = os.ReadFile(result); err != nil {
 				t.Error(err)
@@ -388,6 +390,9 @@ func TestASessionThatAShardWasKilledInIsInTheReport(t *testing.T) {
 		tick := f.collect()
 		if len(tick.Rows) != 1 || tick.Rows[0].ID != "ABC-1" || tick.Rows[0].Class != schedule.IssueFailed || tick.Rows[0].Shard != 1 || tick.Rows[0].Why == "" || tick.Counts().Failed != 1 {
 			t.Errorf("the report has the rows %+v", tick.Rows)
+		}
+		if row := tick.Rows[0]; !row.Lost || row.Turns != 2 || row.Usage.Input != 70 || row.Took != 0 || row.Run != "77" {
+			t.Errorf("of what the session did, the row says %+v", row)
 		}
 		if c := f.claims()["ABC-1"]; c.Phase != schedule.Waiting || c.Failures != 1 {
 			t.Errorf("the claim is %+v", c)
@@ -485,6 +490,9 @@ func TestTheRowOfALostSessionThatWasTheLastTrySaysThatItIsParked(t *testing.T) {
 		tick := f.collect()
 		if next := tick.Row("ABC-1").Next; next.Phase != schedule.Parked || next.Why.Reason != schedule.IsParked || len(tick.Parked) != 1 {
 			t.Errorf("the row says %+v, parked are %v", next, tick.Parked)
+		}
+		if row := tick.Row("ABC-1"); !row.Lost || row.Turns != 0 || row.Run != "77" || row.Job != "9001" {
+			t.Errorf("of its shard, the row says %+v", row)
 		}
 	})
 }

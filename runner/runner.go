@@ -40,6 +40,12 @@ type Connection struct {
 	Warnings   []string               // suspicious settings, one sentence each; the tracker has its own
 }
 
+// OwnerAnswer says what is known of the owner of a claim.
+type OwnerAnswer struct {
+	Status schedule.OwnerStatus
+	Job    string // id of its job at the provider; empty if it is not known
+}
+
 // Runner performs ticks. Its fields are set once, before Run or Plan.
 type Runner struct {
 	Workflows Workflows
@@ -50,7 +56,7 @@ type Runner struct {
 	RunSession func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
 	// OwnerStatuses reports which of other owners of claims are alive. One that it leaves
 	// out is unknown. It returns when ctx is done.
-	OwnerStatuses func(context.Context, []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus
+	OwnerStatuses func(context.Context, []schedule.Owner) map[schedule.Owner]OwnerAnswer
 	Self          schedule.Owner
 	// LeftResults reads the results of the shards of an attempt of a workflow run, whose
 	// fleet ended without collecting them. Nil if they cannot be read.

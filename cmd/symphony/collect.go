@@ -76,10 +76,6 @@ func (c *collectCommand) collect(ctx context.Context, r *runner.Runner) (report.
 		c.warnings = append(c.warnings, fmt.Sprintf("a result does not count, and the issues of its shard count as failed: %s: %v", f.Path, f.Err))
 	}
 	state, tick, err := r.Collect(ctx, plan, results)
-	links := c.links()
-	for i := range tick.Rows {
-		tick.Rows[i].JobURL = links.Job(tick.Rows[i].Job)
-	}
 	if err == nil {
 		if kept := fleet.Bundle(c.exchange, results, state); kept != nil {
 			c.warnings = append(c.warnings, fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", kept))

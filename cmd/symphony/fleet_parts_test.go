@@ -147,8 +147,8 @@ func TestGitHubIsNotAskedAboutTheRunsOfOtherEngines(t *testing.T) {
 	shard := r.Fleet.Owner
 	shard.Shard = 3
 	got := a.ownerStatuses(workflow.Workflow{}, a.owner(), &stateStore{})(context.Background(), []schedule.Owner{shard})
-	if got[shard] != schedule.Unknown {
-		t.Errorf("%s has the status %d, want that its lease decides", shard.Name(), got[shard])
+	if got[shard].Status != schedule.Unknown {
+		t.Errorf("%s has the status %d, want that its lease decides", shard.Name(), got[shard].Status)
 	}
 }
 

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
@@ -47,7 +50,23 @@ func TestTheNextTickTakesOverWhatAFleetDidNotCollect(t *testing.T) {
 		job("shard 3", "cancelled", ""), job("collect", "failure", "GitHub Actions 4"),
 	}})
 	p.env = append(p.env, "GITHUB_API_URL="+g.URL(), "GITHUB_SERVER_URL="+g.ServerURL(), "GITHUB_REPOSITORY=acme/shop", "GITHUB_TOKEN="+token, "GITHUB_RUN_ID=78")
-	r := p.ok("--once")
+	r := p.ok("--once", "--report", "out.json")
+	var reported struct {
+		Issues []struct {
+			Identifier string
+			JobURL     string `json:"job_url"`
+		}
+	}
+	if err := json.Unmarshal([]byte(p.read("out.json")), &reported); err != nil {
+		t.Fatal(err)
+	}
+	jobs := map[string]string{}
+	for _, issue := range reported.Issues {
+		jobs[issue.Identifier] = strings.TrimPrefix(issue.JobURL, g.ServerURL()+"/acme/shop/actions/runs/")
+	}
+	if diff := cmp.Diff(map[string]string{"A-1": "77/job/2", "A-2": "77/job/3", "A-3": ""}, jobs); diff != "" { // the last one worked in this run
+		t.Errorf("the jobs of the shards: %s", diff)
+	}
 	for _, want := range []string{"2 completed, 1 failed", "Say hello too"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("the report lacks %q:\n%s\n%s", want, r.stdout, r.stderr)

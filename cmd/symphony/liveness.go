@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -25,12 +26,13 @@ func (a *app) owner() schedule.Owner {
 	}
 }
 
-// ownerStatuses returns a function that reports which of other owners are alive. GitHub
+// ownerStatuses returns a function that reports which of other owners are alive, and which
+// jobs shards ran in. GitHub
 // is asked about workflow runs; where that is not possible, a run counts as dead if
 // the state was rolled back. On this machine, the holder of the lock of a state file
 // is the only live owner; without the lock its process is looked for. Where the
 // answer is unknown the lease decides.
-func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *stateStore) func(context.Context, []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus {
+func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *stateStore) func(context.Context, []schedule.Owner) map[schedule.Owner]runner.OwnerAnswer {
 	var runs *client.Runs // nil: it cannot be asked
 	if repo, api, token, err := a.repository(wf); err == nil {
 		if c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token}, nil); err == nil {
@@ -46,29 +48,35 @@ func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *st
 		}
 		return schedule.Dead
 	}
-	return func(ctx context.Context, owners []schedule.Owner) map[schedule.Owner]schedule.OwnerStatus {
-		jobs := map[client.Job]client.JobState{}
+	return func(ctx context.Context, owners []schedule.Owner) map[schedule.Owner]runner.OwnerAnswer {
+		jobs := map[client.Job]client.JobStatus{}
 		if runs != nil {
-			jobs = runs.States(ctx, jobsOf(owners, self))
+			jobs = runs.Statuses(ctx, jobsOf(owners, self))
 		}
 		_, _, back := state.rolledBack()
-		statuses := make(map[schedule.Owner]schedule.OwnerStatus, len(owners))
+		answers := make(map[schedule.Owner]runner.OwnerAnswer, len(owners))
 		for _, o := range owners {
-			switch jobs[jobOf(o, self)] {
+			var answer runner.OwnerAnswer
+			job := jobs[jobOf(o, self)]
+			switch job.State {
 			case client.JobRuns:
-				statuses[o] = schedule.Alive
+				answer.Status = schedule.Alive
 			case client.JobEnded:
-				statuses[o] = schedule.Dead
+				answer.Status = schedule.Dead
 			case client.JobNeverBegan:
-				statuses[o] = schedule.Unstarted
+				answer.Status = schedule.Unstarted
 			default:
-				statuses[o] = here(o)
+				answer.Status = here(o)
 			}
-			if back && statuses[o] == schedule.Unknown {
-				statuses[o] = schedule.Dead
+			if back && answer.Status == schedule.Unknown {
+				answer.Status = schedule.Dead
 			}
+			if job.ID > 0 {
+				answer.Job = strconv.FormatInt(job.ID, 10)
+			}
+			answers[o] = answer
 		}
-		return statuses
+		return answers
 	}
 }
 

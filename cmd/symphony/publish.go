@@ -79,6 +79,15 @@ func (t *tickCommand) openedAsJob(tick report.Tick, wf workflow.Workflow) bool {
 	return slices.ContainsFunc(tick.Rows, func(r report.Row) bool { return r.PullRequest == "opened" })
 }
 
+// locateJobs sets the pages of the jobs of shards, which may be those of an earlier run.
+func (t *tickCommand) locateJobs(tick *report.Tick, wf workflow.Workflow) {
+	links := t.repositoryLinks(t.ownRepository(wf.Path, wf))
+	for i := range tick.Rows {
+		row := &tick.Rows[i]
+		row.JobURL = links.Job(row.Run, row.Job)
+	}
+}
+
 // keptBriefly is the notice for work that was not published and that no artifact keeps.
 const keptBriefly = "Work that was not published is kept on the runner alone, which loses it: with the input upload-logs true " +
 	"the artifact of the run keeps it, and everybody who may read the repository may read that"

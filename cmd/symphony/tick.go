@@ -246,6 +246,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	tick.StartedBy = t.event.Cause()
 	tick.Scheduled, tick.State = t.actions.InActions(), t.state
 	t.answerOrder(&tick, wf)
+	t.locateJobs(&tick, wf)
 	if !t.part.located {
 		t.locateKept(&tick)
 		t.locateLogs(&tick)

@@ -295,7 +295,9 @@ var stays = map[string]string{
 	"Tick.Deliveries": "they are in the state", "Tick.Checks": "they are in the state", "Tick.Ignored": "Warnings has each as well",
 	"Row.Next.Clean":  "the shard has removed the workspace",
 	"Row.Shard":       "the collector knows whose result it is",
+	"Row.Run":         "the collector knows whose result it is",
 	"Row.Job":         "it is in the result",
+	"Row.Lost":        "a shard reports sessions that ended",
 	"Row.JobURL":      "the collector makes it of the job",
 	"Row.Log.Command": "the log is where the shard ran",
 }

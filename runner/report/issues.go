@@ -45,7 +45,8 @@ func (v view) issues(d *document) {
 		place := v.place(r)
 		row := tableRow{cells: []phrase{
 			{rowLink(r)}, cell(r.Title), cell(v.issueOutcome(r)), whereDelivered(place, r.PullRequest),
-			cell(branchBeside(place)), cell(v.checks(r)), shardOf(r), number(r.Turns), number(r.Usage.Total()), duration(r.Took), cell(v.next(r)),
+			cell(branchBeside(place)), cell(v.checks(r)), shardOf(r),
+			known(number(r.Turns), r.knowsTurns()), known(number(r.Usage.Total()), r.knowsTokens()), known(duration(r.Took), !r.Lost), cell(v.next(r)),
 		}}
 		if place.URL != "" {
 			row.remarks = append(row.remarks, remark{text: place.URL, lines: maxReason, linked: place.Number > 0})
@@ -77,6 +78,14 @@ func shardOf(r Row) phrase {
 		return nil
 	}
 	return phrase{{text: strconv.Itoa(r.Shard), url: r.JobURL, name: true}}
+}
+
+// known returns a cell, or an empty one if its content is not known.
+func known(p phrase, isKnown bool) phrase {
+	if !isKnown {
+		return nil
+	}
+	return p
 }
 
 // remark returns how a person gets to see a log.

@@ -99,9 +99,9 @@ type rowJSON struct {
 	Status   string        `json:"attempt_status"`
 	Why      string        `json:"why"`
 	Warnings []string      `json:"warnings"`
-	Turns    int           `json:"turns"`
-	Tokens   tokensJSON    `json:"tokens"`
-	Seconds  float64       `json:"seconds"`
+	Turns    *int          `json:"turns"`   // null if it is not known
+	Tokens   *tokensJSON   `json:"tokens"`  // the same
+	Seconds  *float64      `json:"seconds"` // the same
 	Next     nextJSON      `json:"next"`
 	Delivery *rowPlaceJSON `json:"delivery"`
 	Refused  string        `json:"refused"`
@@ -206,10 +206,20 @@ func (t Tick) rowOf(row Row) rowJSON {
 		issueJSON: issueJSON{row.ID, row.Identifier, row.Title, row.URL, row.State},
 		Outcome:   strings.ReplaceAll(t.issueOutcome(row), " ", "_"),
 		Attempt:   row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Status: string(row.Status), Why: row.Why,
-		Warnings: append([]string{}, row.Warnings...), Turns: row.Turns,
-		Tokens: tokensOf(row.Usage), Seconds: row.Took.Seconds(),
-		Next:    nextJSON{Phase: phase, Why: row.Next.Why.String(), DueAt: stamp(row.Next.Due)},
-		Refused: row.Refused, Shard: row.Shard, JobURL: row.JobURL,
+		Warnings: append([]string{}, row.Warnings...),
+		Next:     nextJSON{Phase: phase, Why: row.Next.Why.String(), DueAt: stamp(row.Next.Due)},
+		Refused:  row.Refused, Shard: row.Shard, JobURL: row.JobURL,
+	}
+	if row.knowsTurns() {
+		r.Turns = &row.Turns
+	}
+	if row.knowsTokens() {
+		tokens := tokensOf(row.Usage)
+		r.Tokens = &tokens
+	}
+	if !row.Lost {
+		seconds := row.Took.Seconds()
+		r.Seconds = &seconds
 	}
 	if place := t.place(row); isPublished(place) {
 		r.Delivery = &rowPlaceJSON{placeOf(place, t.checksOf(row.ID)), row.PullRequest}

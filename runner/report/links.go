@@ -65,13 +65,13 @@ func (l Links) places() phrase {
 	return p
 }
 
-// Job returns the address of the page of a job of this run; empty if it is not known. The
-// id may come from the result of a shard, which its agents may have forged.
-func (l Links) Job(id string) string {
-	if !runID().MatchString(l.Run) || !runID().MatchString(id) {
+// Job returns the address of the page of a job of a run; empty if it is not known. The ids
+// may come from the result of a shard, which its agents may have forged.
+func (l Links) Job(run, id string) string {
+	if !runID().MatchString(run) || !runID().MatchString(id) {
 		return ""
 	}
-	return l.page("actions/runs/" + l.Run + "/job/" + id)
+	return l.page("actions/runs/" + run + "/job/" + id)
 }
 
 // run returns the name of a run of a workflow with a link to it.
@@ -114,6 +114,19 @@ func (l Links) owner(o schedule.Owner) phrase {
 		return phrase{foreign(o.Host), own(" (pid " + strconv.Itoa(o.PID) + ")")}
 	}
 	return l.run(o.Run, o.Attempt)
+}
+
+// startsWithShard matches the reason why a claim waits whose shard ended before its session.
+var startsWithShard = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(shard [0-9]{1,3} of run ([0-9]{1,20})) ended `) })
+
+// lostShard returns a text, in which the name of a shard that ended too early links to the
+// page of its run: the state does not keep the id of its job.
+func (l Links) lostShard(why string) phrase {
+	parts := startsWithShard().FindStringSubmatch(why)
+	if parts == nil {
+		return cell(why)
+	}
+	return phrase{{text: parts[1], url: l.RunPage(parts[2], 0), name: true}, own(" "), foreign(strings.TrimSpace(strings.TrimPrefix(why, parts[1])))}
 }
 
 // state returns where the state is, as --state takes it.

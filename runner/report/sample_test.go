@@ -299,7 +299,9 @@ func fleet() report.Tick {
 	}
 	died := "shard 64 of run 4711 ended without releasing its claim"
 	t.Reserved = schedule.Reserved{Shards: 1, Tokens: 45_000}
-	t.Rows[8].Why, t.Rows[8].Class, t.Rows[8].Next = died, schedule.IssueFailed, waits(died, t.Ended.Add(20*time.Second))
+	lost := &t.Rows[8]
+	lost.Why, lost.Class, lost.Next = died, schedule.IssueFailed, waits(died, t.Ended.Add(20*time.Second))
+	lost.Lost, lost.Turns, lost.Usage, lost.Took = true, 0, schedule.Usage{}, 0
 	return t
 }
 

@@ -105,7 +105,7 @@ func (v StateView) document(l Links, page bool) document {
 	}
 	v.parked(&d, l, page)
 	v.running(&d, l)
-	v.waiting(&d)
+	v.waiting(&d, l)
 	v.deliveries(&d)
 	v.days(&d)
 	v.ticks(&d, l)
@@ -205,7 +205,7 @@ func (v StateView) running(d *document, l Links) {
 }
 
 // waiting adds the claims that wait for another session.
-func (v StateView) waiting(d *document) {
+func (v StateView) waiting(d *document, l Links) {
 	claims := v.in(schedule.Waiting)
 	if len(claims) == 0 {
 		return
@@ -219,7 +219,7 @@ func (v StateView) waiting(d *document) {
 		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
-		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), cell(c.Why))
+		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), l.lostShard(c.Why))
 	}
 	d.add(section{heading: "Waiting", detail: "a tick starts what is due", body: document{t}})
 }

@@ -127,6 +127,12 @@ func TestAStatePageNamesAndLinksTheShards(t *testing.T) {
 	if page := report.State(forged, end).Markdown(links); strings.Contains(page, "](https://github.com/acme/shop/actions/runs/..") || !strings.Contains(page, "| shard 3 of run ../../evil |") {
 		t.Errorf("a run that is none is linked:\n%s", page)
 	}
+	lost := schedule.New(schedule.Owner{})
+	for id, why := range map[tracker.ID]string{"1": "shard 3 of run 4711 ended before its session did", "2": "shard 3 of run ../../evil ended before its session did"} {
+		lost.Claims[id] = schedule.Claim{ID: id, Phase: schedule.Waiting, Why: why}
+	}
+	inOrder(t, report.State(lost, end).Markdown(links),
+		"| [shard 3 of run 4711](https://github.com/acme/shop/actions/runs/4711) ended before its session did |", "| shard 3 of run ../../evil ended")
 	reserved := schedule.New(schedule.Owner{})
 	reserved.Reserves = map[schedule.Owner]schedule.Reserve{{Run: "1", Shard: 2}: {Tokens: 120_000}}
 	if text := report.State(reserved, end).Text(80); !strings.Contains(text, "Reserved for 1 shard without a result: 120k tokens.") {

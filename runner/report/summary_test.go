@@ -192,15 +192,15 @@ func TestTheSummaryOfAFleetLeadsToTheJobOfEachShard(t *testing.T) {
 
 func TestAnIDThatIsNoneLeadsToNoJob(t *testing.T) {
 	t.Parallel()
-	if got, want := links.Job("123"), "https://github.com/acme/shop/actions/runs/4711/job/123"; got != want {
+	if got, want := links.Job("4712", "123"), "https://github.com/acme/shop/actions/runs/4712/job/123"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for _, id := range []string{"", "12/../..", "1?x", strings.Repeat("1", 21), "https://evil.example"} {
-		if got := links.Job(id); got != "" {
+		if got := links.Job("4711", id) + links.Job(id, "123"); got != "" {
 			t.Errorf("the id %q leads to %q", id, got)
 		}
 	}
-	if got := (report.Links{Server: "https://github.com", Repository: "acme/shop"}).Job("1"); got != "" {
-		t.Errorf("outside of a run: %q", got)
+	if got := (report.Links{Server: "https://github.com"}).Job("4711", "1"); got != "" {
+		t.Errorf("without a repository: %q", got)
 	}
 }

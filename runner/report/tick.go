@@ -90,8 +90,13 @@ type Row struct {
 	Kept        Kept              // work that was not published
 	Log         Log               // of the last session
 	Shard       int               // of the fleet that worked on it; 0 without one
+	Run         string            // id of the workflow run of the shard; empty outside of one
 	Job         string            // id of the shard's job at the provider; empty if it is not known
 	JobURL      string            // page of that job; empty for none
+
+	// Lost says that the process of the last session ended before the session did. Turns and
+	// Usage are what it had saved, or zero if they are not known, and Took is not known.
+	Lost bool
 }
 
 // Kept holds where work that was not published is kept for a person, and how to use it
@@ -112,6 +117,12 @@ type Log struct {
 
 // whatHappened holds what may happen to a pull request; what comes later counts more.
 var whatHappened = []string{"", "unchanged", "updated", "opened"}
+
+// knowsTurns reports whether Turns holds how many turns the sessions had.
+func (r Row) knowsTurns() bool { return !r.Lost || r.Turns > 0 }
+
+// knowsTokens reports whether Usage holds what the sessions used.
+func (r Row) knowsTokens() bool { return !r.Lost || r.Usage.Total() > 0 }
 
 // Publish records where the work on the issue was published, and what that did to its
 // pull request. One that was opened in this tick stays so.

@@ -39,6 +39,12 @@ const (
 	JobNeverBegan                     // it has ended, and no runner took it; only of shards
 )
 
+// JobStatus says what GitHub knows of a job.
+type JobStatus struct {
+	State JobState
+	ID    int64 // of the job at GitHub; only of shards, and 0 if their list was not read or is ambiguous
+}
+
 // attempt is an attempt of a workflow run.
 type attempt struct {
 	run    int64
@@ -54,18 +60,18 @@ type Runs struct {
 	client *Client
 
 	mu    sync.Mutex
-	ended map[Job]JobState // a job that has ended does not run again
+	ended map[Job]JobStatus // a job that has ended does not run again
 }
 
 // NewRuns returns a Runs for the repository of a client.
-func NewRuns(c *Client) *Runs { return &Runs{client: c, ended: map[Job]JobState{}} }
+func NewRuns(c *Client) *Runs { return &Runs{client: c, ended: map[Job]JobStatus{}} }
 
-// States reports for each job how far it has come. It leaves out the jobs of which that is
+// Statuses reports for each job how far it has come. It leaves out the jobs of which that is
 // not known: the run is not one of GitHub, GitHub cannot be asked, or answers with an
 // unknown status. It asks about each attempt once, and about its jobs while it runs or if
 // it had shards.
-func (r *Runs) States(ctx context.Context, jobs []Job) map[Job]JobState {
-	states := make(map[Job]JobState, len(jobs))
+func (r *Runs) Statuses(ctx context.Context, jobs []Job) map[Job]JobStatus {
+	statuses := make(map[Job]JobStatus, len(jobs))
 	var asked []attempt // in the order of the jobs
 	of := map[attempt][]Job{}
 	r.mu.Lock()
@@ -74,8 +80,8 @@ func (r *Runs) States(ctx context.Context, jobs []Job) map[Job]JobState {
 		id, err := strconv.ParseInt(j.Run, 10, 64)
 		switch a := (attempt{id, j.Attempt}); {
 		case err != nil || id <= 0 || j.Attempt <= 0:
-		case r.ended[j] != 0:
-			states[j] = r.ended[j]
+		case r.ended[j].State != 0:
+			statuses[j] = r.ended[j]
 		default:
 			if of[a] == nil {
 				asked = append(asked, a)
@@ -88,20 +94,20 @@ func (r *Runs) States(ctx context.Context, jobs []Job) map[Job]JobState {
 		if ctx.Err() != nil {
 			break
 		}
-		for j, state := range r.ask(ctx, a, of[a]) {
-			states[j] = state
-			if state != JobRuns {
+		for j, status := range r.ask(ctx, a, of[a]) {
+			statuses[j] = status
+			if status.State != JobRuns {
 				r.mu.Lock()
-				r.ended[j] = state
+				r.ended[j] = status
 				r.mu.Unlock()
 			}
 		}
 	}
-	return states
+	return statuses
 }
 
 // ask finds out how far the jobs of an attempt have come.
-func (r *Runs) ask(ctx context.Context, a attempt, jobs []Job) map[Job]JobState {
+func (r *Runs) ask(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus {
 	run, err := get[github.WorkflowRun](ctx, r.client, ReadActions, "/actions/runs/%d/attempts/%d", a.run, a.number)
 	switch {
 	case HasStatus(err, http.StatusNotFound):
@@ -124,10 +130,10 @@ func (r *Runs) ask(ctx context.Context, a attempt, jobs []Job) map[Job]JobState 
 }
 
 // all returns the same answer for all jobs.
-func all(jobs []Job, state JobState) map[Job]JobState {
-	answer := make(map[Job]JobState, len(jobs))
+func all(jobs []Job, state JobState) map[Job]JobStatus {
+	answer := make(map[Job]JobStatus, len(jobs))
 	for _, j := range jobs {
-		answer[j] = state
+		answer[j] = JobStatus{State: state}
 	}
 	return answer
 }
@@ -141,7 +147,7 @@ func (r *Runs) mayRead(ctx context.Context) bool {
 
 // jobsOfEnded reports how far the jobs of an attempt that has ended have come. It leaves out
 // shards if the list of jobs cannot be read.
-func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]JobState {
+func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus {
 	answer := all(jobs, JobEnded)
 	if !slices.ContainsFunc(jobs, isShard) {
 		return answer
@@ -153,7 +159,7 @@ func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]J
 		case !complete:
 			delete(answer, j)
 		default:
-			answer[j] = j.shardState(list, JobNeverBegan)
+			answer[j] = j.shardStatus(list, JobNeverBegan)
 		}
 	}
 	return answer
@@ -161,7 +167,7 @@ func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]J
 
 // jobsOfRunning reports how far the jobs of an attempt that continues have come. In doubt, a
 // job runs.
-func (r *Runs) jobsOfRunning(ctx context.Context, a attempt, jobs []Job) map[Job]JobState {
+func (r *Runs) jobsOfRunning(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus {
 	answer := all(jobs, JobRuns)
 	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.Key != "" || j.Collects }) {
 		return answer
@@ -173,9 +179,9 @@ func (r *Runs) jobsOfRunning(ctx context.Context, a attempt, jobs []Job) map[Job
 	for _, j := range jobs {
 		switch {
 		case isShard(j) && j.Collects:
-			answer[j] = j.shardState(list, JobRuns)
+			answer[j] = j.shardStatus(list, JobRuns)
 		case j.Key != "" && j.hasEnded(list):
-			answer[j] = JobEnded
+			answer[j] = JobStatus{State: JobEnded}
 		}
 	}
 	return answer

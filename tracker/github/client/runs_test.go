@@ -40,7 +40,7 @@ const (
 
 func life(t *testing.T, r *client.Runs, j client.Job) string {
 	t.Helper()
-	switch r.States(t.Context(), []client.Job{j})[j] {
+	switch r.Statuses(t.Context(), []client.Job{j})[j].State {
 	case client.JobEnded:
 		return dead
 	case client.JobNeverBegan:
@@ -193,14 +193,14 @@ func TestARunIsAskedOnceForAllItsJobs(t *testing.T) {
 	h.SetRun(storetest.Run{ID: 77, Status: "in_progress", Jobs: list})
 	h.SetRun(storetest.Run{ID: 78, Status: "completed"})
 	r := openRuns(t, h)
-	want := map[client.Job]client.JobState{jobs[256]: client.JobEnded}
+	want := map[client.Job]client.JobStatus{jobs[256]: {State: client.JobEnded}}
 	for n, j := range jobs[:256] {
-		want[j] = client.JobRuns
+		want[j] = client.JobStatus{State: client.JobRuns}
 		if n%2 != 0 {
-			want[j] = client.JobEnded
+			want[j] = client.JobStatus{State: client.JobEnded}
 		}
 	}
-	if diff := cmp.Diff(want, r.States(t.Context(), jobs)); diff != "" {
+	if diff := cmp.Diff(want, r.Statuses(t.Context(), jobs)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[storetest.Op]int{storetest.Attempt: 2, storetest.Jobs: 3}, h.Asked()); diff != "" {

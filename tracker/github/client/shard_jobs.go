@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,27 +11,29 @@ import (
 
 func isShard(j Job) bool { return j.Shard > 0 }
 
-// shardState returns how far the job of a shard has come, by the list of all jobs of its
+// shardStatus returns how far the job of a shard has come, by the list of all jobs of its
 // attempt; missing if the list does not have it. If several jobs have its title, it runs
-// until all have ended.
-func (j Job) shardState(list []*github.WorkflowJob, missing JobState) JobState {
-	state := missing
-	for _, job := range list {
-		if !j.isTitle(job.GetName()) {
-			continue
-		}
+// until all have ended, and its id is not known.
+func (j Job) shardStatus(list []*github.WorkflowJob, missing JobState) JobStatus {
+	titled := slices.DeleteFunc(slices.Clone(list), func(job *github.WorkflowJob) bool { return !j.isTitle(job.GetName()) })
+	status := JobStatus{State: missing}
+	if len(titled) == 1 {
+		status.ID = titled[0].GetID()
+	}
+	for _, job := range titled {
 		switch {
 		case job.GetStatus() != "completed", j.mayStillRun(job):
-			return JobRuns
+			status.State = JobRuns
+			return status
 		case neverBegan(job):
-			if state != JobEnded {
-				state = JobNeverBegan
+			if status.State != JobEnded {
+				status.State = JobNeverBegan
 			}
 		default:
-			state = JobEnded
+			status.State = JobEnded
 		}
 	}
-	return state
+	return status
 }
 
 // isTitle reports whether a job with this title is that of the shard. In a reusable workflow

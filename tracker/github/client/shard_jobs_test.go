@@ -69,6 +69,20 @@ func TestAShardThatHasEndedIsDeadForOthersWhenItsAttemptHasEnded(t *testing.T) {
 	}
 }
 
+// A link to the job of another matrix would be wrong.
+func TestTheJobOfAShardIsNotKnownIfSeveralHaveItsTitle(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	ended := storetest.Job{Name: "shard 3", Status: "completed", Conclusion: "failure", Runner: "GitHub Actions 1", Started: time.Now()}
+	other := ended
+	other.Name = "nightly / shard 3"
+	h.SetRun(storetest.Run{ID: 77, Status: "completed", Jobs: []storetest.Job{ended, other}})
+	shard := client.Job{Run: "77", Attempt: 1, Shard: 3}
+	if got, want := openRuns(t, h).Statuses(t.Context(), []client.Job{shard})[shard], (client.JobStatus{State: client.JobEnded}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestAFleetThatHasEndedIsAskedOnceForAllItsShards(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -81,9 +95,9 @@ func TestAFleetThatHasEndedIsAskedOnceForAllItsShards(t *testing.T) {
 	h.SetRun(storetest.Run{ID: 77, Status: "completed", Jobs: list})
 	r := openRuns(t, h)
 	for range 2 {
-		for j, state := range r.States(t.Context(), jobs) {
-			if state != client.JobEnded {
-				t.Fatalf("shard %d: %v", j.Shard, state)
+		for j, status := range r.Statuses(t.Context(), jobs) {
+			if want := (client.JobStatus{State: client.JobEnded, ID: int64(j.Shard)}); status != want {
+				t.Fatalf("shard %d: %v, want %v", j.Shard, status, want)
 			}
 		}
 	}
