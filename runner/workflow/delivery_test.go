@@ -52,7 +52,7 @@ func TestTheFolderOfPatchesIsAbsoluteAndOutOfTheReachOfAgents(t *testing.T) {
 	}
 	const below = "is below workspace.root, where agents can write; name another folder"
 	wantProblem(t, "workspace: {root: ws}\nrepository: {url: .}\ndelivery: {kind: patch, folder: ws/a}", "line 5: delivery.folder: "+below)
-	wantProblem(t, "workspace: {root: .symphony}\nrepository: {url: .}\ndelivery: {kind: patch}", "delivery.folder: "+below)
+	wantProblem(t, "workspace: {root: .symphony}\nrepository: {url: .}\ndelivery: {kind: patch}", "line 5: delivery.folder: "+below)
 	wantProblem(t, "repository: {url: .}\ndelivery: {kind: patch, folder: ''}", `line 4: delivery.folder is "": is empty; name a folder, or remove the key for the default`)
 	wantProblem(t, "repository: {url: .}\ndelivery: {kind: patch, folder: 3}", `line 4: delivery.folder is 3: must be a path; put it in quotes if it is`)
 }

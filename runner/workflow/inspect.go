@@ -92,7 +92,22 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.applyDerivedDefaults()
 	d.decodeTracker()
 	d.decodeRepository()
+	d.placeMissing()
 	d.warnAboutCredentials(content)
+}
+
+// placeMissing gives the problems of keys that are not written a place: that of the nearest
+// section which is. repository.url is missing, too, where only the section delivery is written.
+func (d *decoder) placeMissing() {
+	for i, p := range d.problems {
+		for key := p.Key; p.Line == 0 && key != ""; key = key[:max(0, strings.LastIndexByte(key, '.'))] {
+			p.Line, p.Column = d.places[key].line, d.places[key].column
+		}
+		if p.Line == 0 && p.Key == "repository.url" {
+			p.Line, p.Column = d.places["delivery"].line, d.places["delivery"].column
+		}
+		d.problems[i] = p
+	}
 }
 
 // Readable reports whether the settings could be told from what else the file holds.

@@ -45,7 +45,7 @@ poling: {interval_ms: 1}
 Work on {{ issue.title }}.
 `)
 	want := []string{
-		"0:0: tracker.project_slug: missing_tracker_project_slug: is missing; write the project's slugId, in quotes when it looks like a number",
+		"2:1: tracker.project_slug: missing_tracker_project_slug: is missing; write the project's slugId, in quotes when it looks like a number",
 		"4:12: tracker.api_key: workflow_parse_error: the tag !secret is not supported; remove it and quote the value if it is text",
 		`5:3: tracker.endpoint is "http://linear.example.org": invalid_tracker_config: must be an https address, such as https://api.linear.app/graphql (http is for a loopback address alone)`,
 		`7:3: agent.max_turns is "many": must be an integer from 1 to 2147483647`,
@@ -249,6 +249,34 @@ func TestAFrontMatterThatCannotBeReadLeavesTheDefaults(t *testing.T) {
 		in, _, _ := inspect(content)
 		if s := in.Workflow.Settings; in.Readable() || s.Codex.Command != "codex app-server" || s.MaxTurns != 20 {
 			t.Errorf("%q: readable %t, command %q, %d turns", content, in.Readable(), s.Codex.Command, s.MaxTurns)
+		}
+	}
+}
+
+func TestWhatIsMissingHasThePlaceOfTheSectionThatLacksIt(t *testing.T) {
+	t.Parallel()
+	for front, want := range map[string]string{
+		"repository: {}":                               "2:1: repository.url",
+		"repository:":                                  "2:1: repository.url",
+		"repository: ~":                                "2:1: repository.url",
+		"repository: {url: }":                          "2:14: repository.url",
+		"delivery: {}":                                 "2:1: repository.url",
+		"delivery: {}\nrepository: {paths: []}":        "3:1: repository.url",
+		"repository: &nothing {}\ndelivery: *nothing":  "2:1: repository.url",
+		"tracker: {}":                                  "2:1: tracker.kind",
+		"tracker:":                                     "2:1: tracker.kind",
+		"tracker: {kind: null}":                        "2:11: tracker.kind",
+		"tracker: {kind: github, provider: {}}":        "2:25: tracker.provider.repo",
+		"tracker: {kind: linear, project_slug: }":      "2:25: tracker.project_slug",
+		"polling:\n  interval_ms: 1\n\ntracker: &t {}": "5:1: tracker.kind",
+	} {
+		in := workflow.Inspect(path, []byte("---\n"+front+"\n---\n"), with(map[string]string{"LINEAR_API_KEY": "lin"}))
+		var got []string
+		for _, p := range in.Problems {
+			got = append(got, fmt.Sprintf("%d:%d: %s", p.Line, p.Column, p.Key))
+		}
+		if !slices.Contains(got, want) {
+			t.Errorf("%s: %q, want %s", front, got, want)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type decoder struct {
 	dir      string           // of the workflow file
 	written  map[string]value // the keys of the front matter, by full name
 	provider map[string]value // the keys of tracker.provider
+	places   map[string]value // the keys and sections that are in the file, also those without a value
 	settings Settings
 	problems Problems
 	warnings []Problem
@@ -91,7 +92,7 @@ func (d *decoder) flatten(top *yaml.Node, table []entry) {
 		section, _, _ := strings.Cut(e.Name, ".")
 		names[e.Name], sections[section] = true, true
 	}
-	d.written = make(map[string]value)
+	d.written, d.places = make(map[string]value), make(map[string]value)
 	note := func(v value) {
 		d.unknown = append(d.unknown, Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "is unknown and ignored" + d.suggestion(v.key, table)})
 	}
@@ -151,6 +152,7 @@ func (d *decoder) entries(of value) []value {
 		if key := keys[name]; key != nil {
 			v.line, v.column = key.Line, key.Column
 		}
+		d.places[v.key] = v
 		values = append(values, v)
 	}
 	return values

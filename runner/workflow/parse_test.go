@@ -266,8 +266,8 @@ func TestNullIsTheSameAsAbsent(t *testing.T) {
 func TestAllProblemsAreReportedAtOnceInTheOrderOfLines(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		`tracker.api_key: missing_tracker_api_key: is missing; set the environment variable LINEAR_API_KEY: export LINEAR_API_KEY=lin_api_…`,
-		`tracker.project_slug: missing_tracker_project_slug: is missing; write the project's slugId, in quotes when it looks like a number`,
+		`line 2: tracker.api_key: missing_tracker_api_key: is missing; set the environment variable LINEAR_API_KEY: export LINEAR_API_KEY=lin_api_…`,
+		`line 2: tracker.project_slug: missing_tracker_project_slug: is missing; write the project's slugId, in quotes when it looks like a number`,
 		`line 3: polling.interval_ms is "soon": must be an integer from 1 to ` + maxMillis,
 		`line 5: agent.max_turns is 0: must be an integer from 1 to 2147483647`,
 		`line 6: codex.command is " ": must not be empty; remove the key for the default`,

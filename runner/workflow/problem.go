@@ -29,7 +29,7 @@ type Problem struct {
 	Key      string // e.g. agent.max_turns
 	Value    string // as a person would write it; empty when missing or possibly secret
 	Reason   string // what is wrong, and how to fix it
-	Line     int    // in the file; 0 when the key is not in it
+	Line     int    // in the file, of the key or of a section that lacks it; 0 when neither is in it
 	Column   int    // on the line, from 1; 0 when it is not known
 	Category error  // a narrower category than ErrInvalid; usually nil
 	Unknown  bool   // nothing reads the key, so the others are as they would be without it

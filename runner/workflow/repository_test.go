@@ -109,7 +109,7 @@ func TestTheRepositoryOfTheJobIsTheDefaultAlsoWhereItsVariablesAreSetByHand(t *t
 	}
 	for _, env := range []workflow.Env{with(nil), inJob("https://github.test", map[string]string{"GITHUB_REPOSITORY": ""})} {
 		got := problems(t, "tracker: {kind: file}\ndelivery:", env)
-		if diff := cmp.Diff([]string{"repository.url: is missing; write the address of the repository, such as https://github.com/OWNER/NAME, or a path, such as . for the folder of this file, or set $GITHUB_REPOSITORY to OWNER/NAME"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"line 3: repository.url: is missing; write the address of the repository, such as https://github.com/OWNER/NAME, or a path, such as . for the folder of this file, or set $GITHUB_REPOSITORY to OWNER/NAME"}, got); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -146,9 +146,9 @@ func TestTheTokenOfTheJobReachesNoOtherHost(t *testing.T) {
 func TestAMissingTokenIsAProblemWhereItIsNeeded(t *testing.T) {
 	t.Parallel()
 	for front, want := range map[string]string{
-		"repository: {url: https://github.com/a/b}":                                   "repository.token: is missing; set the environment variable GITHUB_TOKEN: export GITHUB_TOKEN=$(gh auth token)",
+		"repository: {url: https://github.com/a/b}":                                   "line 3: repository.token: is missing; set the environment variable GITHUB_TOKEN: export GITHUB_TOKEN=$(gh auth token)",
 		"repository: {url: https://github.com/a/b, token: $SHOP}":                     "line 3: repository.token: is missing; set the environment variable SHOP",
-		"repository: {url: https://git.test/a/b}":                                     "repository.token: is missing; write $NAME with the name of an environment variable: the token of GitHub in GITHUB_TOKEN is not sent to git.test unless it is written",
+		"repository: {url: https://git.test/a/b}":                                     "line 3: repository.token: is missing; write $NAME with the name of an environment variable: the token of GitHub in GITHUB_TOKEN is not sent to git.test unless it is written",
 		"repository: {url: https://git.test/a/b, token: [hunter2]}":                   "line 3: repository.token: must be text: $NAME with the name of an environment variable",
 		"repository: {url: https://git.test/a/b, token: ''}":                          "line 3: repository.token: is missing; write $NAME with the name of an environment variable: the token of GitHub in GITHUB_TOKEN is not sent to git.test unless it is written",
 		"repository: {url: http://localhost/a, token: $SHOP}\ndelivery: {kind: none}": "line 3: repository.token: is missing; set the environment variable SHOP",

@@ -21,7 +21,7 @@ func TestTheKindMustBeAKnownOne(t *testing.T) {
 		"tracker: {kind: jira}":     `line 2: tracker.kind is "jira": ` + must,
 		"tracker: {kind: Linear}":   `line 2: tracker.kind is "Linear": ` + must,
 		"tracker: {kind: [linear]}": `line 2: tracker.kind is a list: ` + must,
-		"tracker: {kind: }":         "tracker.kind: " + missing,
+		"tracker: {kind: }":         "line 2: tracker.kind: " + missing,
 	} {
 		if diff := cmp.Diff([]string{problem}, problems(t, front, with(nil))); diff != "" {
 			t.Errorf("%s\n%s", front, diff)
@@ -116,7 +116,7 @@ func TestAMissingTrackerSettingIsAProblemWithItsCategory(t *testing.T) {
 	}{
 		`tracker: {kind: linear, project_slug: x}`: {
 			map[string]string{"LINEAR_API_KEY": " "}, tracker.ErrMissingSecret,
-			"tracker.api_key: missing_tracker_api_key: is missing; set the environment variable LINEAR_API_KEY: export LINEAR_API_KEY=lin_api_…",
+			"line 2: tracker.api_key: missing_tracker_api_key: is missing; set the environment variable LINEAR_API_KEY: export LINEAR_API_KEY=lin_api_…",
 		},
 		`tracker: {kind: linear, project_slug: x, api_key: $OTHER}`: {
 			key, tracker.ErrMissingSecret,
@@ -132,7 +132,7 @@ func TestAMissingTrackerSettingIsAProblemWithItsCategory(t *testing.T) {
 		},
 		`tracker: {kind: linear}`: {
 			key, tracker.ErrInvalidConfig,
-			"tracker.project_slug: missing_tracker_project_slug: is missing; write the project's slugId, in quotes when it looks like a number",
+			"line 2: tracker.project_slug: missing_tracker_project_slug: is missing; write the project's slugId, in quotes when it looks like a number",
 		},
 		`tracker: {kind: linear, project_slug: 12}`: {
 			key, tracker.ErrInvalidConfig,
@@ -144,11 +144,11 @@ func TestAMissingTrackerSettingIsAProblemWithItsCategory(t *testing.T) {
 		},
 		`tracker: {kind: github} `: {
 			map[string]string{"GITHUB_REPOSITORY": "o/r"}, tracker.ErrMissingSecret,
-			"tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN: export GITHUB_TOKEN=$(gh auth token)",
+			"line 2: tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN: export GITHUB_TOKEN=$(gh auth token)",
 		},
 		`tracker: {kind: github}`: {
 			map[string]string{"GITHUB_TOKEN": "ghs_1"}, tracker.ErrInvalidConfig,
-			"tracker.provider.repo: invalid_tracker_config: is missing; set the environment variable GITHUB_REPOSITORY: export GITHUB_REPOSITORY=OWNER/NAME",
+			"line 2: tracker.provider.repo: invalid_tracker_config: is missing; set the environment variable GITHUB_REPOSITORY: export GITHUB_REPOSITORY=OWNER/NAME",
 		},
 		`tracker: {kind: github, provider: {api_url: $NONE}}`: { // a token of another server must not go to github.com
 			map[string]string{"GITHUB_TOKEN": "ghs_1", "GITHUB_REPOSITORY": "o/r"}, tracker.ErrInvalidConfig,
@@ -189,7 +189,7 @@ tracker:
     priority_labels: {urgent: 0}
     tool_scope: $SCOPE`, "\n")
 	want := []string{
-		"tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN: export GITHUB_TOKEN=$(gh auth token)",
+		"line 2: tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN: export GITHUB_TOKEN=$(gh auth token)",
 		"line 4: tracker.endpoint: invalid_tracker_config: is unknown; write api_url",
 		`line 5: tracker.active_states is "Todo": invalid_tracker_config: is no state that an issue can have; without tracker.provider.state_label_prefix or project there are open and closed alone`,
 		`line 7: tracker.provider.repo is "shop": invalid_tracker_config: must be owner/name`,
@@ -300,10 +300,10 @@ func TestGitHubHasStatesOfItsOwn(t *testing.T) {
 			t.Errorf("%s\n%s", front, diff)
 		}
 	}
-	const reason = ": invalid_tracker_config: is missing; with state labels or a project the states have no default, so list them"
+	const active, terminal, reason = "line 2: tracker.active_states", "line 2: tracker.terminal_states", ": invalid_tracker_config: is missing; with state labels or a project the states have no default, so list them"
 	for front, want := range map[string][]string{
-		`tracker: {kind: github, provider: {state_label_prefix: "status:"}}`:                          {"tracker.active_states" + reason, "tracker.terminal_states" + reason},
-		`tracker: {kind: github, active_states: [Ready], provider: {project: {owner: o, number: 1}}}`: {"tracker.terminal_states" + reason},
+		`tracker: {kind: github, provider: {state_label_prefix: "status:"}}`:                          {active + reason, terminal + reason},
+		`tracker: {kind: github, active_states: [Ready], provider: {project: {owner: o, number: 1}}}`: {terminal + reason},
 	} {
 		if diff := cmp.Diff(want, problems(t, front, env)); diff != "" {
 			t.Errorf("%s\n%s", front, diff)
