@@ -38,10 +38,11 @@ func (l *loop) adopt(ctx context.Context) {
 		return
 	}
 	l.settleLeft(ctx)
-	for _, c := range l.state.Adopt(l.owners.status, l.policy(), time.Now()) {
-		if !l.owners.adopted[c.ID] { // a save that met a conflict adopts it again
-			l.owners.adopted[c.ID] = true
-			l.adopted(ctx, c)
+	for _, a := range l.state.Adopt(l.owners.status, l.policy(), time.Now()) {
+		if !l.owners.adopted[a.ID] { // a save that met a conflict adopts it again
+			l.owners.adopted[a.ID] = true
+			l.adopted(a)
+			l.endLeftProcesses(ctx, a.Claim)
 		}
 	}
 }
@@ -109,16 +110,19 @@ func (l *loop) askOwners(ctx context.Context) {
 	}
 }
 
-// adopted ends the processes that the dead run may have left for a claim.
-func (l *loop) adopted(ctx context.Context, c schedule.Claim) {
+// adopted counts and logs a claim that was taken over.
+func (l *loop) adopted(a schedule.Adopted) {
 	l.tick.Acted++
-	log := l.Log.With("issue_id", c.ID, "issue_identifier", c.Identifier)
-	log.Warn("adopted", "reason", c.Why, "phase", c.Phase)
+	l.Log.Warn("adopted", "issue_id", a.ID, "issue_identifier", a.Identifier, "reason", a.Why, "phase", a.Phase)
+}
+
+// endLeftProcesses ends the processes that a dead run may have left for a claim.
+func (l *loop) endLeftProcesses(ctx context.Context, c schedule.Claim) {
 	if l.tick.DryRun {
 		return
 	}
 	if err := l.conn.Workspaces.Reclaim(ctx, workspace.Issue{ID: string(c.ID), Identifier: c.Identifier}); err != nil {
-		log.Warn("the dead run's processes are still there", "error", err)
+		l.Log.Warn("the dead run's processes are still there", "issue_id", c.ID, "issue_identifier", c.Identifier, "error", err)
 		l.warn(c.Identifier + ": " + err.Error())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -73,7 +74,7 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 		}
 	}
 	for _, f := range l.state.SettleFaults(faults, hadTurn, p, now) {
-		l.reportExcused(f.Before.ID, f.Why, now)
+		l.reportExcused(f.Before.ID)
 	}
 	l.adoptShards(ctx, plan, p, now)
 	for _, row := range l.tick.Rows {
@@ -100,9 +101,9 @@ func (l *loop) settle(r fleet.Result, p schedule.Policy, now time.Time) (settled
 	for _, id := range settled {
 		saved := r.State.Claims[id]
 		if c, kept := l.state.Claims[id]; kept && saved.Phase.HasSession() { // the shard was killed in it
-			row := l.addLost(c, r.Owner, schedule.IssueFailed)
+			row := l.addLost(c, r.Owner, true)
 			row.Job = cmp.Or(r.Job, row.Job)
-			row.Turns, row.Usage, row.Lost = saved.Turns, saved.Live, true
+			row.Turns, row.Usage = saved.Turns, saved.Live
 		}
 	}
 	return settled, true
@@ -123,16 +124,17 @@ func (l *loop) addRemarks(shard report.Tick) {
 	l.state.Tick = l.state.Tick.Plus(shard.Spent)
 }
 
-// addLost adds a row for a claim whose session left no report, and returns it.
-func (l *loop) addLost(c schedule.Claim, owner schedule.Owner, class schedule.Class) *report.Row {
+// addLost adds a row for a claim whose session left no report, and returns it. began tells
+// whether the owner may have started the session.
+func (l *loop) addLost(c schedule.Claim, owner schedule.Owner, began bool) *report.Row {
 	row := l.tick.Row(c.ID)
 	row.Identifier, row.Title, row.URL, row.State, row.Attempt = c.Identifier, c.Title, c.URL, c.State, c.Attempt
 	row.Shard, row.Run, row.Job = owner.Shard, owner.Run, l.owners.job[owner]
-	row.Class, row.Why = class, c.Why
-	row.Next = schedule.Next{Phase: c.Phase, Why: schedule.Why{Reason: schedule.NotDue, Detail: c.Why}, Due: c.Due}
-	if c.Phase == schedule.Parked {
-		row.Next.Why.Reason = schedule.IsParked
+	row.Class, row.Lost = schedule.Stopped, began
+	if began {
+		row.Class = schedule.IssueFailed
 	}
+	row.Why, row.Next = c.Why, c.Next()
 	return row
 }
 
@@ -142,32 +144,28 @@ func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Poli
 	l.askOwners(ctx)
 	statuses := map[schedule.Owner]schedule.OwnerStatus{}
 	for _, owner := range l.state.Orphans() {
-		status := l.owners.status[owner]
-		switch {
-		case !l.isOfFleet(owner, plan):
-			status = schedule.Alive // the next plan decides
-		case status == schedule.Unknown && owner.Run == l.Self.Run && owner.Run != "":
-			// It may go on where it runs, on a runner of the user, so a later tick asks again.
-			l.warn(owner.Name() + " left no result, and it cannot be asked whether it still runs: its issues wait until the next tick can ask, or until its time is over")
-		case status == schedule.Unknown:
-			status = schedule.Dead // the engine starts collect when all shards have ended
-		}
-		statuses[owner] = status
+		statuses[owner] = l.shardStatus(owner, plan)
 	}
-	owners := map[tracker.ID]schedule.Owner{}
-	for id, c := range l.state.Claims {
-		owners[id] = c.Owner
+	for _, a := range l.state.Adopt(statuses, p, now) {
+		l.adopted(a)
+		l.addLost(a.Claim, a.From, a.Began)
 	}
-	for _, c := range l.state.Adopt(statuses, p, now) {
-		l.tick.Acted++
-		owner := owners[c.ID]
-		l.Log.Warn("adopted", "issue_id", c.ID, "issue_identifier", c.Identifier, "shard", owner.Shard, "reason", c.Why)
-		if statuses[owner] == schedule.Unstarted {
-			l.addLost(c, owner, schedule.Stopped)
-			continue
-		}
-		l.addLost(c, owner, schedule.IssueFailed).Lost = true
+}
+
+// shardStatus returns the status of an owner whose claims collect may take over: of a shard
+// that left no result. Every other owner counts as alive: the next plan decides about it.
+func (l *loop) shardStatus(owner schedule.Owner, plan fleet.Plan) schedule.OwnerStatus {
+	status := l.owners.status[owner]
+	switch {
+	case !l.isOfFleet(owner, plan):
+		return schedule.Alive
+	case status == schedule.Unknown && owner.Run == l.Self.Run && owner.Run != "":
+		// It may go on where it runs, on a runner of the user, so a later tick asks again.
+		l.warn(owner.Name() + " left no result, and it cannot be asked whether it still runs: its issues wait until the next tick can ask, or until its time is over")
+	case status == schedule.Unknown:
+		return schedule.Dead // the engine starts collect when all shards have ended
 	}
+	return status
 }
 
 // isOfFleet reports whether the owner is a shard of the plan, or of Self's workflow run.
@@ -182,12 +180,7 @@ func (l *loop) isOfFleet(owner schedule.Owner, plan fleet.Plan) bool {
 // readForReport reads the issues with a claim and the candidates, so that the report can say
 // why issues wait.
 func (l *loop) readForReport(ctx context.Context) {
-	ids := make([]tracker.ID, 0, len(l.state.Claims))
-	for id := range l.state.Claims {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	err := l.refresh(ctx, ids)
+	err := l.refresh(ctx, slices.Sorted(maps.Keys(l.state.Claims)))
 	if err == nil {
 		var candidates []tracker.Issue
 		if candidates, err = l.byState(ctx, l.policy().ActiveStates); err == nil {

@@ -49,17 +49,17 @@ func (l *loop) reclassify(id tracker.ID, o schedule.Outcome, at time.Time) sched
 	for _, f := range charged {
 		l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) { s.Excuse(f.Before, o.Why, at) })
 		if l.state.Excuse(f.Before, o.Why, at) {
-			l.reportExcused(f.Before.ID, o.Why, at)
+			l.reportExcused(f.Before.ID)
 		}
 	}
 	return o
 }
 
-// reportExcused corrects the report on an issue whose failure is systemic.
-func (l *loop) reportExcused(id tracker.ID, why string, at time.Time) {
-	row := l.tick.Row(id)
-	row.Class, row.Why = schedule.Systemic, why
-	row.Next = schedule.Next{Phase: schedule.Waiting, Why: schedule.Why{Reason: schedule.NotDue, Detail: why}, Due: at}
+// reportExcused corrects the report on an issue whose charge was taken back, because its
+// failure is systemic.
+func (l *loop) reportExcused(id tracker.ID) {
+	row, claim := l.tick.Row(id), l.state.Claims[id]
+	row.Class, row.Why, row.Next = schedule.Systemic, claim.Why, claim.Next()
 	l.tick.Parked = slices.DeleteFunc(l.tick.Parked, func(parked tracker.ID) bool { return parked == id })
 }
 

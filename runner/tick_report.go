@@ -47,7 +47,7 @@ func (l *loop) finish(now time.Time) {
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
 	for i, row := range t.Rows {
 		if c := l.state.Claims[row.ID]; c.Phase == schedule.Parked && row.Next.Phase != schedule.Parked {
-			t.Rows[i].Next = schedule.Next{Phase: schedule.Parked, Why: schedule.Why{Reason: schedule.IsParked, Detail: c.Why}} // parked by a later plan
+			t.Rows[i].Next = c.Next() // parked by a later plan
 		}
 	}
 	for _, c := range l.state.Claims {
@@ -85,8 +85,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	row.Log.File = m.eventLog
 	row.Sessions++
 	row.Turns += o.Turns
-	row.Usage.Input += o.Usage.Input
-	row.Usage.Output += o.Usage.Output
+	row.Usage = row.Usage.Plus(o.Usage)
 	row.Took += now.Sub(m.started)
 	for _, w := range o.Warnings {
 		if !slices.Contains(row.Warnings, w) { // sessions of one issue repeat each other

@@ -52,13 +52,20 @@ const (
 	Unstarted // dead, and it was never alive: a shard whose job did not start
 )
 
+// Adopted represents a claim that was taken over, as it is now.
+type Adopted struct {
+	Claim
+	From  Owner // who had it
+	Began bool  // From was alive, so its session counts as failed
+}
+
 // Adopt takes over the claims of dead owners: each becomes a retry that is due at
 // once (SPEC §7.4), and a failure of its issue, so that an issue that kills its
 // run cannot do so forever. A claim of an owner that never began is no failure: see
 // [State.Unstart]. An owner that the map does not hold is [Unknown].
 // Adopt returns the claims it took over.
-func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Claim {
-	var adopted []Claim
+func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Adopted {
+	var adopted []Adopted
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		c := s.Claims[id]
 		if !c.holdsSlot() || c.Owner == s.Self {
@@ -68,7 +75,9 @@ func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Cl
 		case Alive:
 			continue
 		case Unstarted:
-			adopted = append(adopted, s.Unstart(c.Owner, now)...)
+			for _, unstarted := range s.Unstart(c.Owner, now) {
+				adopted = append(adopted, Adopted{Claim: unstarted, From: c.Owner})
+			}
 			continue
 		case Unknown:
 			if now.Before(c.Lease) {
@@ -83,7 +92,7 @@ func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Cl
 		if owner.Shard > 0 && p.Delivers { // other owners save the state before they push
 			s.noteLost(c)
 		}
-		adopted = append(adopted, c)
+		adopted = append(adopted, Adopted{Claim: c, From: owner, Began: true})
 	}
 	s.forgetReserves(now)
 	return adopted

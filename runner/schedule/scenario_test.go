@@ -300,7 +300,7 @@ func (s *story) adopt(word string) {
 		s.print("nothing")
 	}
 	for _, issue := range s.issues {
-		if slices.ContainsFunc(adopted, func(c schedule.Claim) bool { return c.ID == issue.ID }) {
+		if slices.ContainsFunc(adopted, func(a schedule.Adopted) bool { return a.ID == issue.ID }) {
 			s.printClaim(issue.ID)
 		}
 	}

@@ -102,6 +102,14 @@ type Next struct {
 	Clean bool      // the issue is terminal, so its workspace is removed
 }
 
+// Next returns what happens next to a claim on which no session works.
+func (c Claim) Next() Next {
+	if c.Phase == Parked {
+		return parked(Why{IsParked, c.Why})
+	}
+	return waiting(c.Why, c.Due)
+}
+
 // Exit applies the end of a session (SPEC §7.3, §8.4) and frees its slot.
 func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	c, claimed := s.Claims[id]

@@ -20,6 +20,11 @@ type Usage struct {
 // Total returns the number that budgets are compared with.
 func (u Usage) Total() int64 { return u.Input + u.Output }
 
+// Plus returns the sum of both, at most MaxTokens of each kind.
+func (u Usage) Plus(other Usage) Usage {
+	return Usage{Input: min(u.Input+other.Input, MaxTokens), Output: min(u.Output+other.Output, MaxTokens)}
+}
+
 // Spent holds what a tick has used so far.
 type Spent struct {
 	Sessions int           // started
@@ -44,7 +49,7 @@ type Day struct {
 func (s Spent) Plus(other Spent) Spent {
 	return Spent{
 		Sessions: s.Sessions + other.Sessions,
-		Usage:    Usage{Input: s.Usage.Input + other.Usage.Input, Output: s.Usage.Output + other.Usage.Output},
+		Usage:    s.Usage.Plus(other.Usage),
 		Time:     s.Time + other.Time,
 		Paused:   s.Paused || other.Paused,
 	}
@@ -95,10 +100,7 @@ func (s *State) countTokens(c *Claim, live Usage, now time.Time) {
 	}
 	c.Tokens = min(c.Tokens+more.Total(), MaxTokens)
 	day := s.today(now)
-	for _, u := range []*Usage{&c.Live, &s.Tick.Usage, &day.Usage} {
-		u.Input = min(u.Input+more.Input, MaxTokens)
-		u.Output = min(u.Output+more.Output, MaxTokens)
-	}
+	c.Live, s.Tick.Usage, day.Usage = c.Live.Plus(more), s.Tick.Usage.Plus(more), day.Usage.Plus(more)
 }
 
 // countTime adds the time of a session to the tick and the day.
@@ -152,8 +154,7 @@ func (s *State) addDays(days []Day) {
 	for _, more := range days {
 		day := s.day(more.Date)
 		day.Sessions += more.Sessions
-		day.Usage.Input = min(day.Usage.Input+more.Usage.Input, MaxTokens)
-		day.Usage.Output = min(day.Usage.Output+more.Usage.Output, MaxTokens)
+		day.Usage = day.Usage.Plus(more.Usage)
 		day.Time += min(more.Time, MaxSlots*MaxShardTime)
 	}
 }
