@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -214,7 +215,12 @@ func TestTheLogOfASessionIsPassedOnWhenItEnds(t *testing.T) {
 		}
 		var told []runner.SessionLog
 		r := f.run()
-		r.OnSessionEnd = func(s runner.SessionLog) { told = append(told, s) }
+		r.OnSession = func(start runner.SessionStart) func(runner.SessionLog) {
+			if start.Claim.Sessions != 1 || start.Branch != "" || start.Workspace != filepath.Join(f.root.Path(), "A-1") {
+				t.Errorf("it begins as %+v", start)
+			}
+			return func(s runner.SessionLog) { told = append(told, s) }
+		}
 		if _, err := r.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

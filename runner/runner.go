@@ -79,17 +79,17 @@ type Runner struct {
 
 	OrderOnly bool // the run carries out Order and starts no session
 
-	Once         bool          // one tick, then return
-	MaxIssues    int           // sessions started in a tick at most; 0 leaves it to the workflow
-	Deadline     time.Duration // the tick ends before this much time has passed; 0 is never
-	Logs         string        // absolute path of a folder for whole event logs, and for work that is not published; empty for none
-	Transcripts  string        // absolute path of the folder where event logs are kept without Logs, within limits; empty for none
-	Pages        bool          // each event log below Logs has a page for people beside it
-	Version      string        // of this program; sent to agents
-	Log          *slog.Logger
-	Progress     func(progress.Progress) // called soon after every change; may be nil, must be quick
-	OnSessionEnd func(SessionLog)        // called after every session; may be nil, must be quick
-	Refresh      <-chan struct{}         // of the status page: each receive causes a poll at once; nil without one
+	Once        bool          // one tick, then return
+	MaxIssues   int           // sessions started in a tick at most; 0 leaves it to the workflow
+	Deadline    time.Duration // the tick ends before this much time has passed; 0 is never
+	Logs        string        // absolute path of a folder for whole event logs, and for work that is not published; empty for none
+	Transcripts string        // absolute path of the folder where event logs are kept without Logs, within limits; empty for none
+	Pages       bool          // each event log below Logs has a page for people beside it
+	Version     string        // of this program; sent to agents
+	Log         *slog.Logger
+	Progress    func(progress.Progress) // called soon after every change; may be nil, must be quick
+	OnSession   OnSession               // called before every session; may be nil, must be quick
+	Refresh     <-chan struct{}         // of the status page: each receive causes a poll at once; nil without one
 
 	// Fleet and Shards make the run a part of a fleet; at most one is set. See the
 	// documentation of the package.

@@ -1,11 +1,37 @@
 package runner
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace"
 )
+
+// OnSession is called before a session, and what it returns after it, both by the goroutine
+// of the run.
+type OnSession func(SessionStart) (onEnd func(SessionLog))
+
+// SessionStart describes a session that begins.
+type SessionStart struct {
+	Claim     schedule.Claim
+	Branch    string // that it works on; empty where the repository is left to the hooks
+	Workspace string // path of its folder
+	File      string // path of the event log, which is made a moment later; empty for none
+}
+
+// startSession passes on that a session begins.
+func (l *loop) startSession(w *worker, claim schedule.Claim, job attempt.Job) {
+	if l.OnSession == nil {
+		return
+	}
+	s := SessionStart{Claim: claim, Workspace: filepath.Join(l.conn.Workspaces.Path(), workspace.Key(claim.Identifier)), File: w.eventLog}
+	if job.Repository != nil {
+		s.Branch = job.Repository.Checkout.Branch.String()
+	}
+	w.onEnd = l.OnSession(s)
+}
 
 // maxLines bounds how many lines of a session are kept.
 const maxLines = 200
@@ -43,11 +69,11 @@ func (s *SessionLog) append(u attempt.Update) {
 
 // logSession passes the log of a session on.
 func (l *loop) logSession(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
-	if l.OnSessionEnd == nil {
+	if m.onEnd == nil {
 		return
 	}
 	session := m.session
 	session.Claim, session.Outcome, session.Next, session.Took = claim, m.outcome, next, now.Sub(m.started)
 	session.Delivers, session.File = l.tick.Delivers, m.eventLog
-	l.OnSessionEnd(session)
+	m.onEnd(session)
 }

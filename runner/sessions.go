@@ -30,6 +30,8 @@ type worker struct {
 
 	eventLog string          // path of its event log; empty for none
 	events   progress.Events // its latest, for the display
+
+	onEnd func(SessionLog) // of Runner.OnSession; nil for none
 }
 
 // perform carries out decisions that have been saved.
@@ -92,6 +94,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 		w.eventLog = filepath.Join(logs.Folder, logs.Name)
 	}
 	log.Info(d.Action.Happened(), "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
+	l.startSession(w, claim, job)
 	handOver := l.wf.Settings.Delivery.HandOver
 	l.wg.Go(func() { l.work(ctx, w, job, logs, handOver) })
 }

@@ -3,7 +3,7 @@
 # artifacts, and a pull request of anybody's may restore the caches: event logs and sessions hold what the agent
 # read and said, so there they are kept only if the inputs say true.
 #
-# Outputs: logs and sessions, true or false.
+# Outputs: logs, sessions and texts, true or false; texts is whether the log of the job shows what event logs hold.
 set -euo pipefail
 . "${0%/*}/common.sh"
 
@@ -20,6 +20,8 @@ esac
 readers="anybody who can open a pull request can read its caches, and everybody its artifacts"
 logs=$UPLOAD_LOGS sessions=$CACHE_SESSIONS workspaces=$CACHE_WORKSPACES
 
+texts=$logs
+[ -n "$public" ] || texts=${texts:-true}
 if ! takes_artifacts; then
   if [ "$logs" = true ]; then
     warn "Logs are not uploaded" "The input upload-logs is true, but $GITHUB_SERVER_URL takes no artifacts from actions/upload-artifact v4 or later: the event logs stay on the runner, in $LOG_FOLDER."
@@ -47,4 +49,5 @@ fi
 {
   echo "logs=$logs"
   echo "sessions=$sessions"
+  echo "texts=${texts:-false}"
 } >>"$GITHUB_OUTPUT"

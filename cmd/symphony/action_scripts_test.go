@@ -170,18 +170,19 @@ func TestLogsAndSessionsOfAPublicRepositoryAreKeptOnlyIfAskedFor(t *testing.T) {
 		hub            bool
 		inputs         []string // of keep.sh, as an environment
 		sessions, logs string
+		texts          string
 		warns          string // empty: of nothing
 		notes          string
 	}{
-		"public":                 {public, true, nil, "false", "false", "", "This repository is public"},
-		"public, on purpose":     {public, true, []string{"UPLOAD_LOGS=true", "CACHE_SESSIONS=true"}, "true", "true", "upload-logs, cache-sessions", ""},
-		"public, half":           {public, true, []string{"UPLOAD_LOGS=true"}, "false", "true", "true all the same: upload-logs.", "cache-sessions"},
-		"public, refused":        {public, true, []string{"UPLOAD_LOGS=false", "CACHE_SESSIONS=false"}, "false", "false", "", ""},
-		"private":                {private, true, nil, "true", "true", "", ""},
-		"private, refused":       {private, true, []string{"UPLOAD_LOGS=false"}, "true", "false", "", ""},
-		"the API says private":   {unsaid, true, nil, "true", "true", "", ""},
-		"nobody says":            {unsaid, false, nil, "false", "false", "", "It is not known whether this repository is public"},
-		"workspaces, on purpose": {public, true, []string{"CACHE_WORKSPACES=true"}, "false", "false", "true all the same: cache-workspaces.", "This repository is public"},
+		"public":                 {public, true, nil, "false", "false", "false", "", "This repository is public"},
+		"public, on purpose":     {public, true, []string{"UPLOAD_LOGS=true", "CACHE_SESSIONS=true"}, "true", "true", "true", "upload-logs, cache-sessions", ""},
+		"public, half":           {public, true, []string{"UPLOAD_LOGS=true"}, "false", "true", "true", "true all the same: upload-logs.", "cache-sessions"},
+		"public, refused":        {public, true, []string{"UPLOAD_LOGS=false", "CACHE_SESSIONS=false"}, "false", "false", "false", "", ""},
+		"private":                {private, true, nil, "true", "true", "true", "", ""},
+		"private, refused":       {private, true, []string{"UPLOAD_LOGS=false"}, "true", "false", "false", "", ""},
+		"the API says private":   {unsaid, true, nil, "true", "true", "true", "", ""},
+		"nobody says":            {unsaid, false, nil, "false", "false", "false", "", "It is not known whether this repository is public"},
+		"workspaces, on purpose": {public, true, []string{"CACHE_WORKSPACES=true"}, "false", "false", "false", "true all the same: cache-workspaces.", "This repository is public"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -201,8 +202,8 @@ func TestLogsAndSessionsOfAPublicRepositoryAreKeptOnlyIfAskedFor(t *testing.T) {
 			env := []string{"PRIVATE=" + steps[1]["private"], "UPLOAD_LOGS=", "CACHE_SESSIONS=", "CACHE_WORKSPACES=false", "LOG_FOLDER=logs"}
 			code, said = m.runScript("keep.sh", append(env, c.inputs...))
 			kept := readPairs(t, filepath.Join(m.home, "output"))
-			if code != 0 || kept["sessions"] != c.sessions || kept["logs"] != c.logs {
-				t.Errorf("exit status %d, kept %v, want sessions %s and logs %s\n%s", code, kept, c.sessions, c.logs, said)
+			if code != 0 || kept["sessions"] != c.sessions || kept["logs"] != c.logs || kept["texts"] != c.texts {
+				t.Errorf("exit status %d, kept %v, want sessions %s, logs %s and texts %s\n%s", code, kept, c.sessions, c.logs, c.texts, said)
 			}
 			for kind, want := range map[string]string{"warning": c.warns, "notice": c.notes} {
 				got := annotations(kind, said)
@@ -220,7 +221,8 @@ func TestLogsAreNotUploadedWhereTheServerTakesNone(t *testing.T) {
 	m.server = "https://git.example.org"
 	m.writeFile(filepath.Join(m.home, "output"), "")
 	code, said := m.runScript("keep.sh", []string{"PRIVATE=true", "UPLOAD_LOGS=true", "CACHE_SESSIONS=", "CACHE_WORKSPACES=false", "LOG_FOLDER=logs"})
-	if warned := annotations("warning", said); code != 0 || len(warned) != 1 || !strings.Contains(warned[0], "upload-logs is true") {
+	kept := readPairs(t, filepath.Join(m.home, "output"))
+	if warned := annotations("warning", said); code != 0 || len(warned) != 1 || !strings.Contains(warned[0], "upload-logs is true") || kept["logs"] != "false" || kept["texts"] != "true" {
 		t.Errorf("exit status %d:\n%s", code, said)
 	}
 }

@@ -95,12 +95,27 @@ var errorTitles = map[int]string{
 
 // printSession prints what an ended session said, as a group under its outcome.
 func (t *tickCommand) printSession(s runner.SessionLog) {
-	title := fmt.Sprintf("%s %s · %s · turns: %d · tokens: %s · %s", s.Claim.Identifier, s.Claim.Title, report.Outcome(s.Outcome, s.Next, s.Delivers),
-		s.Outcome.Turns, report.Number(s.Outcome.Usage.Total()), report.Duration(s.Took))
+	title := fmt.Sprintf("%s %s · %s", s.Claim.Identifier, s.Claim.Title, sessionResult(s))
 	lines := s.Lines
 	if s.Omitted > 0 {
 		lines = append([]string{fmt.Sprintf("(%d lines before)", s.Omitted)}, lines...)
 	}
+	lines = append(lines, t.sessionDetails(s)...)
+	if len(lines) == 0 {
+		lines = []string{"(it said nothing)"}
+	}
+	t.actions.Group(t.redactor.String(title), t.redactor.String(strings.Join(lines, "\n")))
+}
+
+// sessionResult returns how a session ended and what it took, in one line.
+func sessionResult(s runner.SessionLog) string {
+	return fmt.Sprintf("%s · turns: %d · tokens: %s · %s", report.Outcome(s.Outcome, s.Next, s.Delivers),
+		s.Outcome.Turns, report.Number(s.Outcome.Usage.Total()), report.Duration(s.Took))
+}
+
+// sessionDetails returns why a session ended so, its warnings, and where the job's artifact
+// has its log.
+func (t *tickCommand) sessionDetails(s runner.SessionLog) (lines []string) {
 	if s.Outcome.Why != "" {
 		lines = append(lines, s.Outcome.Why)
 	}
@@ -108,8 +123,5 @@ func (t *tickCommand) printSession(s runner.SessionLog) {
 	if log := t.logInArtifact(s.File); log.Artifact != "" {
 		lines = append(lines, fmt.Sprintf("The session's log: %s of the artifact %s", log.File, log.Artifact))
 	}
-	if len(lines) == 0 {
-		lines = []string{"(it said nothing)"}
-	}
-	t.actions.Group(t.redactor.String(title), t.redactor.String(strings.Join(lines, "\n")))
+	return lines
 }

@@ -97,7 +97,7 @@ func TestEveryExampleOfHelpIsACommandLine(t *testing.T) {
 
 // jobVariables matches the environment variables that Actions and the Action set for a
 // job, besides those that a user may set too.
-var jobVariables = regexp.MustCompile(`^(GITHUB|RUNNER|INPUT)_|^SYMPHONY_(ACTS_AS_JOB|ARTIFACT)$|^HOME$`)
+var jobVariables = regexp.MustCompile(`^(GITHUB|RUNNER|INPUT)_|^SYMPHONY_(ACTS_AS_JOB|ARTIFACT|LOG_TEXTS)$|^HOME$`)
 
 // TestHelpNamesEveryVariableThatTheProgramReads looks at every call of getenv.
 func TestHelpNamesEveryVariableThatTheProgramReads(t *testing.T) {

@@ -47,6 +47,7 @@ type part struct {
 	bind         func(schedule.Policy) schedule.Policy                      // replaces limits of the policy by those of a fleet; nil for none
 	prepare      func(*runner.Runner, workflow.Workflow) error              // sets what only this part sets in the runner; nil for nothing
 	run          func(context.Context, *runner.Runner) (report.Tick, error) // performs the part; nil for Run or Plan of the runner
+	live         bool                                                       // where there is no terminal display, the log shows what sessions do while they do it
 	located      bool                                                       // the rows of the report already say where logs and kept work are
 	report       func(report.Tick) error                                    // hands the report to another part; nil for no other part
 	quiet        bool                                                       // it prints no report
@@ -170,9 +171,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	if console.isLive() {
 		r.Progress = console.show
 	}
-	if t.actions.InActions() {
-		r.OnSessionEnd = t.printSession
-	}
+	endSessions := t.showSessions(r, console, wf.Path)
 	stopServing, err := t.serve(r, wf, console)
 	if err != nil {
 		return err
@@ -185,6 +184,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 		}
 	}
 	tick, err := t.run(ctx, r)
+	endSessions()
 	if err == nil && tick.Work() && t.runFollows() {
 		err = state.CheckWrite(ctx)
 	}

@@ -39,7 +39,7 @@ the issues that "symphony plan" claimed for one shard, one session each. It need
 plan.json in the exchange folder, does not touch the state, and leaves its result in the
 folder for "symphony collect". Agents cannot read the folder, nor a state file that
 --state names: name it if it is on the same machine. Shards of one machine need a working
-folder each.`,
+folder each. Without a live display, the log shows what sessions do while they do it.`,
 		Example:           "symphony work --exchange exchange --shard 3",
 		Annotations:       ofWorkflow(),
 		Args:              usage(cobra.MaximumNArgs(1)),
@@ -88,6 +88,7 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	c.part = part{
 		open:      c.open,
 		prepare:   c.prepare,
+		live:      true,
 		run:       c.work,
 		report:    c.addReport,
 		noSummary: func(report.Tick) bool { return true },

@@ -25,9 +25,13 @@ func (r *Reader) lines(text string) string {
 }
 
 // line returns a text as one line of at most maxTitle runes that is safe to show.
-func (r *Reader) line(text string) string {
+func (r *Reader) line(text string) string { return r.OneLine(text, maxTitle) }
+
+// OneLine returns a text from outside as one line of at most n runes that is safe to show
+// beside entries.
+func (r *Reader) OneLine(text string, n int) string {
 	text = withoutEscapes(text)
-	return untrusted.OneLine(r.redact(untrusted.OneLine(text, len(text))), maxTitle)
+	return untrusted.OneLine(r.redact(untrusted.OneLine(text, len(text))), n)
 }
 
 // bounded returns a clean text of at most about maxText bytes, and how many bytes of its

@@ -7,7 +7,8 @@
 // app-server protocol, an event of the session, or one of the program's own records. A
 // [Reader] turns lines into entries as they come, so the same code shows a finished
 // file, follows one that grows, and feeds the status page. [Text] and [HTML] show an
-// entry, [WritePage] a whole session as a page that stands alone.
+// entry, [LogLines] an entry in a log that several sessions share, [WritePage] a whole
+// session as a page that stands alone.
 //
 // All of it was written by the agent, its commands and the tracker, and may be hostile.
 // The Reader therefore cleans and bounds every text before it becomes part of an

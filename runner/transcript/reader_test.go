@@ -283,6 +283,8 @@ func FuzzReader(f *testing.F) {
 		if bad := unsafe(page(t, entries)); bad != "" {
 			t.Errorf("the page has %s", bad)
 		}
+		checkLogLines(t, entries, true)
+		checkLogLines(t, entries, false)
 	})
 }
 

@@ -1,0 +1,95 @@
+package transcript
+
+import (
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+const (
+	// logLine bounds a line of a log, and briefLine one without texts, in runes.
+	logLine, briefLine = 200, 120
+	// logOutput, logMessage and logThoughts bound the lines of a text in a log: of what a
+	// program printed, of what the agent says, and of what it thinks.
+	logOutput, logMessage, logThoughts = 6, 20, 2
+)
+
+// LogLines returns an entry in short, as lines of a log that several sessions write and
+// that people read while they run. A line that begins with a space belongs to the one
+// before it. Without texts the lines do not show what the agent read and thought: neither
+// outputs nor arguments, and of messages only the beginning. It returns nothing for the
+// beginning and the end of a session, of which the writer of the log knows more.
+func LogLines(e Entry, texts bool) []string {
+	title, about := e.Title, "" // about is not cut
+	if details := e.Details(); details != "" {
+		about = "  (" + details + ")"
+	}
+	shown := 0 // lines of the text
+	switch e.Kind {
+	case KindSession, KindOutcome:
+		return nil
+	case KindPrompt:
+		about = ", " + count(int64(strings.Count(e.Text, "\n")+1), "line")
+	case KindTurn:
+		why, tokens := "", e.Text // the tokens are the last line
+		if at := strings.LastIndexByte(e.Text, '\n'); at >= 0 {
+			why, tokens = ": "+e.Text[:at], e.Text[at+1:]
+		}
+		title, about = title+why, about+", "+tokens
+	case KindCommand:
+		title, shown = "$ "+title, logOutput
+	case KindHook:
+		shown = logOutput
+	case KindTool:
+		if shown = logOutput; texts && e.Input != "" {
+			about += " with " + untrusted.OneLine(e.Input, logLine)
+		}
+	case KindThought:
+		if !texts {
+			return nil
+		}
+		return joined(title, e.Text, logThoughts)
+	case KindMessage, KindNotice:
+		if !texts {
+			return []string{untrusted.OneLine(strings.TrimSuffix(title+": "+e.Text, ": "), briefLine)}
+		}
+		return joined(title, e.Text, logMessage)
+	}
+	lines := []string{untrusted.OneLine(title, logLine) + about}
+	if texts && e.Text != "" {
+		lines = append(lines, below(e.Text, shown)...)
+	}
+	return lines
+}
+
+// joined returns a title with the first line of its text, and below it the other lines.
+func joined(title, text string, limit int) []string {
+	if text == "" {
+		return []string{untrusted.OneLine(title, logLine)}
+	}
+	first, rest, more := strings.Cut(text, "\n")
+	lines := []string{untrusted.OneLine(title+": "+first, logLine)}
+	if more {
+		lines = append(lines, below(rest, limit-1)...)
+	}
+	return lines
+}
+
+// below returns the first and the last lines of a text, at most about limit, as lines that
+// belong to another. Empty lines are left out; without a limit there are none.
+func below(text string, limit int) []string {
+	if limit == 0 {
+		return nil
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(expand(line), " \n"); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	lines = shorten(lines, limit)
+	for i, line := range lines {
+		lines[i] = "  " + untrusted.Truncate(line, logLine)
+	}
+	return lines
+}
