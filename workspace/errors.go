@@ -16,6 +16,8 @@ var (
 	ErrUnsafe = errors.New("unsafe_workspace")
 	// ErrBusy: processes of an earlier run are in the workspace and cannot be killed.
 	ErrBusy = errors.New("workspace_busy")
+	// ErrInUse: another process works in the workspace, such as a run of another project.
+	ErrInUse = errors.New("workspace_in_use")
 	// ErrInvalidCwd: the working directory of a new process is not its workspace (SPEC §10.6).
 	ErrInvalidCwd = errors.New("invalid_workspace_cwd")
 	// ErrHook: a hook exited with a failure or could not be started.

@@ -19,50 +19,70 @@ func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
 	if err != nil || !ws.CreatedNow {
 		return ws, err
 	}
-	if err := r.AfterCreate(ctx, ws); err != nil {
-		return Workspace{}, errors.Join(err, r.delete(ws))
+	if err = r.AfterCreate(ctx, ws); err != nil {
+		err = errors.Join(err, r.delete(ws))
+	} else {
+		err = r.markComplete(ws)
 	}
-	return ws, r.markComplete(ws)
+	if err != nil {
+		r.Release(ws)
+		return Workspace{}, err
+	}
+	return ws, nil
 }
 
 // Begin ensures that the issue's folder exists, for a caller that fills a new one
 // itself: until Finish is called a new folder is partial. A folder that an earlier run
 // left partial is deleted and created again, and processes that an earlier run left in
-// the folder are killed. The errors are [ErrUnsafe], [ErrBusy], and those of the file
-// system.
+// the folder are killed. No other process works there until [Root.Release] is called. The
+// errors are [ErrUnsafe], [ErrInUse], [ErrBusy], and those of the file system.
 func (r *Root) Begin(ctx context.Context, issue Issue) (Workspace, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Workspace{}, err
 	}
 	ws := r.workspace(issue)
+	if err := r.hold(ws); err != nil {
+		return Workspace{}, err
+	}
+	ws, err := r.begin(ctx, ws)
+	if err != nil {
+		r.Release(ws)
+		return Workspace{}, err
+	}
+	return ws, nil
+}
+
+// begin is Begin for a workspace that this process holds. It returns the workspace in
+// every case.
+func (r *Root) begin(ctx context.Context, ws Workspace) (Workspace, error) {
 	found, err := r.find(ws)
 	if err != nil {
-		return Workspace{}, err
+		return ws, err
 	}
 	partial, err1 := r.exists(ws, partialFile(ws.Key))
 	busy, err2 := r.exists(ws, busyFile(ws.Key))
 	if err := errors.Join(err1, err2); err != nil {
-		return Workspace{}, err
+		return ws, err
 	}
 	if found != nil || partial || busy {
 		if err := r.reclaim(ctx, ws); err != nil {
-			return Workspace{}, err
+			return ws, err
 		}
 	}
 	if partial {
 		r.issueLogger(ws).InfoContext(ctx, "half-made workspace discarded", "path", ws.Path)
 		if err := r.delete(ws); err != nil {
-			return Workspace{}, err
+			return ws, err
 		}
 	} else if found != nil {
 		return ws, r.ensureRecord(ws)
 	}
 	ws.CreatedNow = true
 	if err := r.markPartial(ws); err != nil {
-		return Workspace{}, err
+		return ws, err
 	}
 	if err := r.dir.Mkdir(ws.Key, 0o700); err != nil {
-		return Workspace{}, errors.Join(fmt.Errorf("make workspace %s: %w", ws.Path, err), r.clearPartial(ws))
+		return ws, errors.Join(fmt.Errorf("make workspace %s: %w", ws.Path, err), r.clearPartial(ws))
 	}
 	return ws, nil
 }
@@ -100,9 +120,14 @@ func (r *Root) Finish(ws Workspace) error {
 
 // Reclaim kills the processes that an earlier run, which was itself killed, left in
 // the issue's workspace. [Root.Prepare] does so too; call Reclaim for an issue that
-// will not be worked on again. The error is [ErrBusy].
+// will not be worked on again. The errors are [ErrInUse] and [ErrBusy].
 func (r *Root) Reclaim(ctx context.Context, issue Issue) error {
-	return r.reclaim(ctx, r.workspace(issue))
+	ws := r.workspace(issue)
+	if err := r.hold(ws); err != nil {
+		return err
+	}
+	defer r.Release(ws)
+	return r.reclaim(ctx, ws)
 }
 
 // reclaim kills the processes that an earlier run left in a workspace that is not
@@ -121,9 +146,14 @@ func (r *Root) reclaim(ctx context.Context, ws Workspace) error {
 // Remove runs before_remove and deletes the issue's folder. A missing folder is not
 // an error. Processes that an earlier run left there are killed first. If the hook
 // fails, the folder is deleted nevertheless (SPEC §9.4): Remove returns the failure
-// as failed, for callers to report, and a nil err if the folder is gone.
+// as failed, for callers to report, and a nil err if the folder is gone. The errors are
+// as for Begin.
 func (r *Root) Remove(ctx context.Context, issue Issue) (failed, err error) {
 	ws := r.workspace(issue)
+	if err := r.hold(ws); err != nil {
+		return nil, err
+	}
+	defer r.Release(ws)
 	found, err := r.find(ws)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ import (
 //	<key>.json      the workspace is complete and no process runs in it
 //
 // A further file, <key>.note, holds what [Root.SaveNote] was given, and the folder
-// <key>.work what [Root.SaveWork] was given.
+// <key>.work what [Root.SaveWork] was given. The file <key>.lock is
+// there while a process works in the workspace; see [Root.Begin].
 //
 // A state changes by a rename, so a run that is killed leaves the state that tells
 // the next run what to do: a partial workspace is deleted, and a busy one is
@@ -39,6 +40,7 @@ func partialFile(key string) string { return key + ".partial" }
 func busyFile(key string) string    { return key + ".busy" }
 func idleFile(key string) string    { return key + ".json" }
 func noteFile(key string) string    { return key + ".note" }
+func lockFile(key string) string    { return key + ".lock" }
 
 // issueRecord is the content of a metadata file. The agent may have written it, so
 // it is checked as input and never used as a path.

@@ -47,17 +47,17 @@ func TestAWorkspaceIsBusyWhileASessionRunsAndIdleAfterIt(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{BeforeRun: "ls ../.symphony > seen", BeforeRemove: "true"})
 	ws := prepare(t, r)
-	if diff := cmp.Diff([]string{"ABC-1.json"}, metadataFiles(t, r)); diff != "" {
+	if diff := cmp.Diff([]string{"ABC-1.json", "ABC-1.lock"}, metadataFiles(t, r)); diff != "" {
 		t.Errorf("before (-want +got):\n%s", diff)
 	}
 	if err := r.BeforeRun(t.Context(), ws); err != nil {
 		t.Fatal(err)
 	}
-	if got := read(t, filepath.Join(ws.Path, "seen")); got != "ABC-1.busy\n" {
+	if got := read(t, filepath.Join(ws.Path, "seen")); got != "ABC-1.busy\nABC-1.lock\n" {
 		t.Errorf("the hook saw %q", got)
 	}
 	p, _ := start(t, r, "cat")
-	if diff := cmp.Diff([]string{"ABC-1.busy"}, metadataFiles(t, r)); diff != "" {
+	if diff := cmp.Diff([]string{"ABC-1.busy", "ABC-1.lock"}, metadataFiles(t, r)); diff != "" {
 		t.Errorf("during the session (-want +got):\n%s", diff)
 	}
 	known, unknown, err := r.Issues()
@@ -67,6 +67,8 @@ func TestAWorkspaceIsBusyWhileASessionRunsAndIdleAfterIt(t *testing.T) {
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	r.Release(ws)
+	r.Release(ws) // the agent prepared it too
 	if diff := cmp.Diff([]string{"ABC-1.json"}, metadataFiles(t, r)); diff != "" {
 		t.Errorf("after the session (-want +got):\n%s", diff)
 	}
@@ -137,7 +139,7 @@ func TestAWorkspaceThatMayNotBeIdleIsSearchedForProcesses(t *testing.T) {
 			if alive() {
 				t.Error("a process of an earlier run is left")
 			}
-			if diff := cmp.Diff([]string{"ABC-1.json"}, metadataFiles(t, r)); diff != "" {
+			if diff := cmp.Diff([]string{"ABC-1.json", "ABC-1.lock"}, metadataFiles(t, r)); diff != "" {
 				t.Errorf("records after Prepare (-want +got):\n%s", diff)
 			}
 		})
@@ -152,7 +154,7 @@ func TestASessionThatDidNotStartLeavesTheWorkspaceIdle(t *testing.T) {
 	if _, err := r.Start(t.Context(), ws, "true", nil); err == nil || !strings.Contains(err.Error(), "start bash") {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"ABC-1.json"}, metadataFiles(t, r)); diff != "" {
+	if diff := cmp.Diff([]string{"ABC-1.json", "ABC-1.lock"}, metadataFiles(t, r)); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }

@@ -142,7 +142,7 @@ func startAndHang(root string) {
 	fail(p.Err())
 }
 
-func TestProcessesOfAKilledRunAreKilledByTheNextOne(t *testing.T) {
+func TestProcessesOfAKilledRunAreKilledByTheNextOneAndThoseOfALivingRunAreNot(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(*Root) error{
 		"Prepare": func(r *Root) error { _, err := r.Prepare(t.Context(), issue); return err },
@@ -170,10 +170,20 @@ func TestProcessesOfAKilledRunAreKilledByTheNextOne(t *testing.T) {
 			defer func() { earlier.Process.Kill(); ended.Wait() }() // in case the test fails
 			lines := bufio.NewScanner(f)
 			pids := []int{readPID(t, lines), readPID(t, lines)}
+			r := openWith(t, Config{Root: root}, nil, slog.New(slog.DiscardHandler))
+
+			if err := next(r); !errors.Is(err, ErrInUse) {
+				t.Errorf("while the other run lives: %v", err)
+			}
+			for _, pid := range pids {
+				if p, ok := readStat(pid); !ok || p.state == 'Z' {
+					t.Errorf("process %d of the living run was killed", pid)
+				}
+			}
 
 			earlier.Process.Kill()
 			ended.Wait()
-			if err := next(openWith(t, Config{Root: root}, nil, slog.New(slog.DiscardHandler))); err != nil {
+			if err := next(r); err != nil {
 				t.Error(err)
 			}
 			for _, pid := range pids {

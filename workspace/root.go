@@ -76,6 +76,7 @@ type Root struct {
 	bash string // absolute path
 
 	metadata atomic.Pointer[os.Root] // the folder metadataDir in dir
+	holds    holds
 }
 
 // Open makes the root and its folder of metadata if they are missing, and opens them. Symbolic links in its path are

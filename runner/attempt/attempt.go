@@ -110,6 +110,7 @@ func (a *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return a.logHook(began, err)
 	}
+	defer a.Workspaces.Release(ws)
 	a.enter(schedule.StatusBuildingPrompt)
 	prompts, err := a.prompts(template, !ws.CreatedNow)
 	if err != nil {

@@ -131,6 +131,8 @@ func classify(err error) (schedule.Class, time.Time) {
 		return schedule.IssueFailed, time.Time{}
 	case isAny(err, sharedDeliveryErrors...):
 		return schedule.Systemic, time.Time{}
+	case errors.Is(err, workspace.ErrInUse): // until the other process is done
+		return schedule.Transient, time.Time{}
 	case isAny(err, git.ErrMoved, git.ErrTimeout): // the next session begins with what is there then
 		return schedule.Transient, time.Time{}
 	case errors.As(err, &turn):

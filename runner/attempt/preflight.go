@@ -20,6 +20,7 @@ func Preflight(ctx context.Context, job Job) (version string, err error) {
 	if err != nil {
 		return "", err
 	}
+	defer a.Workspaces.Release(ws)
 	defer a.cleanDirs()
 	if err := a.prepareDirs(); err != nil {
 		return "", err

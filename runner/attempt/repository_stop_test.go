@@ -10,6 +10,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -107,7 +108,7 @@ func TestErrorsOfADeliveryHaveTheirClass(t *testing.T) {
 		git.ErrRenamed: schedule.Systemic, git.ErrUnavailable: schedule.Systemic, git.ErrNoGit: schedule.Systemic,
 		git.ErrStore: schedule.Systemic, git.ErrNoBase: schedule.Systemic, git.ErrEmpty: schedule.Systemic,
 		ErrDelivery: schedule.Systemic, codex.ErrNoExec: schedule.Systemic,
-		git.ErrMoved: schedule.Transient, git.ErrTimeout: schedule.Transient,
+		git.ErrMoved: schedule.Transient, git.ErrTimeout: schedule.Transient, workspace.ErrInUse: schedule.Transient,
 		git.ErrRejected: schedule.IssueFailed, git.ErrTooBig: schedule.IssueFailed,
 		&git.Refusal{Reason: "odd", Err: git.ErrStore}: schedule.IssueFailed, &RefusedError{"odd"}: schedule.IssueFailed,
 	} {
