@@ -41,6 +41,7 @@ func generated(t *testing.T) map[string]map[string]string {
 		".github/fleet/README.md": {
 			"fleet-caller": sampleRun(t, "fleet-caller.yml"),
 			"fleet":        sampleRun(t, "fleet.yml"),
+			"accounts":     "```yaml\n" + furtherAccounts(t) + "```\n",
 			"inputs":       readActionOf(t, fleetAction).inputTable(),
 			"outputs":      readActionOf(t, fleetAction).outputTable(),
 		},

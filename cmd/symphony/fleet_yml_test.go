@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,7 +96,8 @@ on:
 // plainFleet returns the workflow of the fleet as users copy it: with its own triggers,
 // the action by its public name, and each input as what it is by default. An input that
 // is the default of the action too is left out, unless it says how large the fleet is. What
-// somebody who starts it by hand may fill in is read from there.
+// somebody who starts it by hand may fill in is read from there. Accounts that not everybody
+// has are left out: see [furtherAccounts].
 func plainFleet(t testing.TB) string {
 	t.Helper()
 	text := readText(t, fleetFile)
@@ -110,6 +112,9 @@ func plainFleet(t testing.TB) string {
 	var b strings.Builder
 	b.WriteString(plainFleetHead + "permissions: {}\n")
 	for line := range strings.Lines(strings.ReplaceAll(jobs, fleetOfCaller, fleetOfCopy)) {
+		if furtherAccount().MatchString(line) {
+			continue
+		}
 		if parts := input.FindStringSubmatch(line); parts != nil && filledIn[parts[3]] == nil {
 			value := fmt.Sprint(inputs[parts[3]].Default)
 			if value == defaults[parts[2]].Default && !slices.Contains(shown, parts[2]) {
@@ -120,6 +125,24 @@ func plainFleet(t testing.TB) string {
 		b.WriteString(line)
 	}
 	return b.String()
+}
+
+// furtherAccount matches a line that gives the action the account of something that not
+// everybody uses.
+var furtherAccount = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^ +(?:github-token|linear-api-key|app-id|private-key): \$\{\{ .+ \}\}\n`)
+})
+
+// furtherAccounts returns what users of the copy add to each of its jobs if they use these
+// accounts: what all jobs of the workflow that others call have.
+func furtherAccounts(t testing.TB) string {
+	t.Helper()
+	lines := furtherAccount().FindAllString(readText(t, fleetFile), -1)
+	jobs := slices.Collect(slices.Chunk(lines, 4))
+	if len(jobs) != 3 || !slices.Equal(jobs[0], jobs[1]) || !slices.Equal(jobs[0], jobs[2]) {
+		t.Fatalf("the jobs of %s do not have the same four accounts: %q", fleetFile, lines)
+	}
+	return strings.Join(jobs[0], "")
 }
 
 // TestTheCopyOfTheFleetIsMadeOfTheWorkflowThatOthersCall writes it with UPDATE_README=1.
