@@ -135,6 +135,9 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 			if !errors.Is(err, ErrResponseTimeout) || !strings.Contains(err.Error(), test.silent) {
 				t.Errorf("%s: %v", test.silent, err)
 			}
+			if errors.Is(err, ErrSlowStart) != (test.silent == "initialize") {
+				t.Errorf("%s: %v", test.silent, err)
+			}
 			if took := time.Since(start); took != test.want {
 				t.Errorf("%s: after %v, want %v", test.silent, took, test.want)
 			}

@@ -15,6 +15,8 @@ import (
 var (
 	// ErrResponseTimeout: the server did not answer a request in time.
 	ErrResponseTimeout = errors.New("response_timeout")
+	// ErrSlowStart: it did not answer even the first one, so it has seen nothing of an issue.
+	ErrSlowStart = errors.New("codex_not_started")
 	// ErrTurnTimeout: the turn took longer than codex.turn_timeout_ms.
 	ErrTurnTimeout = errors.New("turn_timeout")
 	// ErrPortExit: the connection or the thread ended during the session.

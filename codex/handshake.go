@@ -30,6 +30,9 @@ func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 		about.version, about.home = parseVersion(answer.text("useragent")), answer.text("codexhome")
 		return nil
 	})
+	if errors.Is(err, ErrResponseTimeout) {
+		err = fmt.Errorf("%w: what the login shell does comes first; its part is shown by `time bash -lc true`: %w", ErrSlowStart, err)
+	}
 	if err != nil {
 		return serverInfo{}, err
 	}

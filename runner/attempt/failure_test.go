@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -351,5 +352,17 @@ func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
 				t.Error("after_run was not refused")
 			}
 		})
+	}
+}
+
+func TestACodexThatDoesNotAnswerAtAllMayBeNoIssuesFault(t *testing.T) {
+	t.Parallel()
+	var a attempt
+	first, other := fmt.Errorf("initialize: %w: no answer in 30s", codex.ErrSlowStart), fmt.Errorf("initialize: %w: no answer in 31s", codex.ErrSlowStart)
+	if class, _ := classify(first); class != schedule.IssueFailed || a.fault(first) == "" || a.fault(first) != a.fault(other) {
+		t.Errorf("class %s, faults %q and %q", class, a.fault(first), a.fault(other))
+	}
+	if fault := a.fault(fmt.Errorf("turn/start: %w", codex.ErrResponseTimeout)); fault != "" {
+		t.Errorf("a turn without an answer is the fault %q", fault)
 	}
 }

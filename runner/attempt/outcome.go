@@ -145,12 +145,15 @@ func classify(err error) (schedule.Class, time.Time) {
 	return schedule.IssueFailed, time.Time{}
 }
 
-// fault returns the kind of a failure that WORKFLOW.md may be the cause of; see
+// fault returns the kind of a failure that WORKFLOW.md or the machine may be the cause of; see
 // [schedule.Outcome]. A prompt that passes its check and fails to render depends on
 // the issue, so no other issue shares that failure.
 func (a *attempt) fault(err error) string {
 	if hook, ok := errors.AsType[*workspace.HookError](err); ok && isAny(err, workspace.ErrHook, workspace.ErrHookTimeout) {
 		return hook.Kind()
+	}
+	if errors.Is(err, codex.ErrSlowStart) {
+		return codex.ErrSlowStart.Error()
 	}
 	if isAny(err, prompt.ErrRender, prompt.ErrParse) {
 		return "the prompt of " + a.Issue.Identifier

@@ -7,7 +7,7 @@ import (
 )
 
 // Fault represents a failure that may be the workflow's and not the issue's, such as that of
-// a hook. If it hits two issues of a tick in the same way before any session has had a turn,
+// a hook or of the start of Codex. If it hits two issues of a tick in the same way before any session has had a turn,
 // it hits the whole board: nothing more starts, and none of its issues is charged.
 // [State.Reclassify] finds that out at the end of a session, and [State.SettleFaults] from the
 // results of shards, which do not know of each other.

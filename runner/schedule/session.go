@@ -87,8 +87,8 @@ type Outcome struct {
 	Delivered bool
 	Refused   string // why the work was not published; empty unless it was refused
 
-	// Fault identifies a failure that WORKFLOW.md may be responsible for (a
-	// hook, the prompt). It is equal for all issues that fail in the same way,
+	// Fault identifies a failure that WORKFLOW.md or the machine may be responsible
+	// for (a hook, the prompt, the start of Codex). It is equal for all issues that fail in the same way,
 	// and empty for all other failures.
 	Fault    string
 	Warnings []string // failures that do not change the outcome, such as that of after_run; one line each
