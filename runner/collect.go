@@ -20,11 +20,12 @@ import (
 // those of all shards of Self's workflow run, because the plan may be lost. To repeat Collect
 // with the same results changes nothing.
 //
-// It returns the state that it saved, and a report with a row for each issue of the fleet.
+// It returns the state that it saved, and a report with a row for each issue that it settled
+// or adopted. Results that were settled before have none, because nothing was worked on again.
 // The errors are those of [Runner.Run].
 func (r *Runner) Collect(ctx context.Context, plan fleet.Plan, results []fleet.Result) (*schedule.State, report.Tick, error) {
 	l := newLoop(r)
-	l.collects = true
+	l.tick.Collects = true
 	if at := plan.Owner.Started; at > 0 {
 		l.tick.Started = time.UnixMilli(at)
 	}
@@ -58,25 +59,34 @@ func (l *loop) openFleet(ctx context.Context) error {
 // the state of another run that saves first.
 func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Result) {
 	now, p := time.Now(), l.policy()
+	known := 0
 	l.tick.Rows, l.tick.Parked, l.tick.Acted, l.tick.Stopped = nil, nil, 0, ""
 	l.state.NewTick()
 	var faults []schedule.Fault
 	hadTurn := false
 	for _, r := range results {
+		_, awaited := l.state.Reserves[r.Owner]
 		settled, accepted := l.settle(r, p, now)
-		if !accepted {
-			continue
-		}
-		l.addRemarks(r.Tick)
-		if len(settled) > 0 {
+		switch {
+		case !accepted:
+		case len(settled) > 0:
+			l.addRemarks(r.Tick)
 			faults = append(faults, r.State.Faults...)
 			hadTurn = hadTurn || r.State.Tick.HadTurn
+		case awaited:
+			l.addRemarks(r.Tick)
+			l.notice(r.Owner.Name() + ": its result came after its issues had been taken over, so only its spending counts")
+		default:
+			known++
 		}
 	}
 	for _, f := range l.state.SettleFaults(faults, hadTurn, p, now) {
 		l.reportExcused(f.Before.ID)
 	}
 	l.adoptShards(ctx, plan, p, now)
+	if l.tick.Recollected = known; known > 0 && len(l.tick.Rows) > 0 {
+		l.notice(fmt.Sprintf("of %d results, %d had been taken over before, and the report of that collect has their issues", len(results), known))
+	}
 	for _, row := range l.tick.Rows {
 		if l.state.Claims[row.ID].Phase == schedule.Parked {
 			l.tick.Parked = append(l.tick.Parked, row.ID)
@@ -95,6 +105,9 @@ func (l *loop) settle(r fleet.Result, p schedule.Policy, now time.Time) (settled
 	}
 	l.tick.Acted += len(settled)
 	for _, row := range r.Tick.Rows {
+		if !slices.Contains(settled, row.ID) {
+			continue
+		}
 		row.Shard, row.Run, row.Job = r.Owner.Shard, r.Owner.Run, cmp.Or(r.Job, l.owners.job[r.Owner])
 		l.tick.Rows = append(l.tick.Rows, row)
 	}

@@ -204,8 +204,9 @@ func TestAShardWithoutAResultIsChargedOnlyIfItBegan(t *testing.T) {
 		if spent := f.state().SpentToday(time.Now()); spent.Usage.Total() != 240 || spent.Sessions != 2 {
 			t.Errorf("spent %+v, want that of two sessions", spent)
 		}
-		if len(again.Rows) == 0 {
-			t.Error("the report of the second collect has no rows")
+		if text := report.Of(again).Text(160); len(again.Rows) != 0 || again.Spent.Usage.Total() != 120 ||
+			!strings.Contains(text, "shard 2 of run 77: its result came after its issues had been taken over, so only its spending counts") {
+			t.Errorf("the report of the second collect has the rows %+v\n%s", again.Rows, text)
 		}
 	})
 }
@@ -240,8 +241,12 @@ func TestResultsAreAppliedOnce(t *testing.T) {
 		if f.store.saves != saved {
 			t.Error("the second collect saved the state")
 		}
-		if diff := cmp.Diff(first.Rows, second.Rows); diff != "" {
-			t.Errorf("rows (-first +second):\n%s", diff)
+		if len(first.Rows) != 2 || len(second.Rows) != 0 || second.Counts() != (report.Counts{}) || second.Spent.Usage.Total() != 0 {
+			t.Errorf("the first collect reports %+v, the second %+v", first.Rows, second.Rows)
+		}
+		const want = "Nothing is new: all 2 results had been taken over before"
+		if text := report.Of(second).Text(160); !strings.Contains(text, want) {
+			t.Errorf("the second report does not say %q:\n%s", want, text)
 		}
 	})
 }

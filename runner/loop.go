@@ -76,7 +76,6 @@ type loop struct {
 	// The part of a fleet.
 	assigned assigned // of a plan
 	sliced   int      // of a shard: how many claims it began with
-	collects bool     // the run collects what shards did, and starts nothing
 
 	// What people see.
 	tick    report.Tick
@@ -356,7 +355,7 @@ func (l *loop) hold(now time.Time) schedule.Why {
 		return schedule.Why{Reason: schedule.CommandOnly, Detail: "this run only carries out a command"}
 	case l.deadline.forbidsStart(now):
 		return schedule.Why{Reason: schedule.OutOfTime, Detail: "too little time is left before the deadline"}
-	case l.collects:
+	case l.tick.Collects:
 		return schedule.Why{Reason: schedule.NextPlan, Detail: "collect starts nothing"}
 	case l.tick.Stopped == "failed":
 		return schedule.Why{Reason: schedule.Interrupted, Detail: "the run failed"}

@@ -74,6 +74,9 @@ func (v view) idleReason() (lead, detail string) {
 	if v.pausing() {
 		return "Nothing can be started until " + instant(v.Pause.Until, v.Ended), sentence(v.Pause.Why)
 	}
+	if v.Collects {
+		return "Nothing is new", v.recollected()
+	}
 	for _, verdict := range v.Verdicts {
 		if g := skipTexts[verdict.Why.Reason]; g.all {
 			return "Nothing can be started", sentence(g.words)
@@ -90,6 +93,18 @@ func (v view) idleReason() (lead, detail string) {
 		return "Nothing to do", "no issue is in an active state."
 	}
 	return "Nothing to do", "no issue in an active state can be started."
+}
+
+// recollected says why a tick that collects has no rows.
+func (v view) recollected() string {
+	switch n := v.Recollected; n {
+	case 0:
+		return "no shard left a result."
+	case 1:
+		return "the result had been taken over before, and the report of that collect has its issues."
+	default:
+		return fmt.Sprintf("all %d results had been taken over before, and the report of that collect has their issues.", n)
+	}
 }
 
 // planSummary counts what a dry run would do.

@@ -26,6 +26,11 @@ type Tick struct {
 	Noted     bool   // the state has to be saved, so that no later run reports the same again
 	StartedBy string // the event that started the run, and of whom, as the runner reports it; empty outside Actions
 
+	// Collects says that the tick took over what the shards of a fleet left, and could start
+	// nothing. Recollected is the number of results that had been taken over before.
+	Collects    bool
+	Recollected int
+
 	Assigned Assigned           // what the plan of a fleet gave to its shards; zero for nothing
 	Rows     []Row              // issues that were worked on, in the order of their first session
 	Verdicts []schedule.Verdict // what is planned (dry run), or was left alone, and why
