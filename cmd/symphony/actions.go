@@ -53,15 +53,17 @@ var invalidFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 
 // flagError turns an error of the command-line library into an error of usage.
 func (a *app) flagError(cmd *cobra.Command, err error) error {
-	if parts := invalidFlag().FindStringSubmatch(err.Error()); parts != nil && a.actions.InActions() {
-		want := "a whole number"
-		if parts[2] == "deadline" {
-			want = "a time such as 50m"
-		}
-		return fmt.Errorf("%w: %s is %s: write %s", errUsage, a.option(parts[2]), parts[1], want)
-	}
 	if parts := invalidFlag().FindStringSubmatch(err.Error()); parts != nil && parts[2] == "port" {
 		return fmt.Errorf("%w: --port %s: want 0 (any free port) to %d", errUsage, parts[1], maxPort)
+	} else if parts != nil {
+		want := "a whole number"
+		switch cmd.Flags().Lookup(parts[2]).Value.Type() {
+		case "duration":
+			want = "a time such as 50m"
+		case "bool":
+			want = "true or false"
+		}
+		return fmt.Errorf("%w: %s is %s: write %s", errUsage, a.option(parts[2]), parts[1], want)
 	}
 	hint := "see " + cmd.CommandPath() + " --help"
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {

@@ -93,7 +93,7 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		known := namesIn(state)
 		n, ok := matchIssue(wf, name, known)
 		if !ok {
-			return unknownIssueError("the state knows no issue", name, "those it knows", known)
+			return unknownIssueError("the state knows no issue", name, "issues in it", known)
 		}
 		maps.DeleteFunc(state.Claims, func(id tracker.ID, _ schedule.Claim) bool { return id != n.ID })
 		state.Days, state.History = nil, nil // they are of all issues
