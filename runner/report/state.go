@@ -54,11 +54,14 @@ func State(s *schedule.State, now time.Time) StateView {
 	return v
 }
 
-// latestFirst returns deliveries, the one that was pushed last first.
+// latestFirst returns deliveries, the one that was pushed last first, without those of which
+// nothing is known.
 func latestFirst(deliveries map[tracker.ID]schedule.Delivery) []published {
 	var all []published
 	for id, d := range deliveries {
-		all = append(all, published{id, d})
+		if !d.IsOnlyLost() {
+			all = append(all, published{id, d})
+		}
 	}
 	slices.SortFunc(all, func(a, b published) int {
 		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.id, b.id))

@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"encoding/json"
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
@@ -137,5 +139,21 @@ func TestAStatePageNamesAndLinksTheShards(t *testing.T) {
 	reserved.Reserves = map[schedule.Owner]schedule.Reserve{{Run: "1", Shard: 2}: {Tokens: 120_000}}
 	if text := report.State(reserved, end).Text(80); !strings.Contains(text, "Reserved for 1 shard without a result: 120k tokens.") {
 		t.Errorf("a state with a reserve alone does not tell of it:\n%s", text)
+	}
+}
+
+func TestWorkThatALostShardMayHavePushedIsNotListedAsDelivered(t *testing.T) {
+	t.Parallel()
+	lost := map[tracker.ID]schedule.Delivery{"1": {Identifier: "A-1", Lost: true}}
+	view := report.State(&schedule.State{Deliveries: lost}, time.Now())
+	state, err1 := view.MarshalJSON()
+	tick, err2 := json.Marshal(report.Of(report.Tick{Deliveries: lost}))
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"the text": view.Text(80), "its JSON": string(state), "the report": string(tick)} {
+		if strings.Contains(text, "Delivered:") || strings.Contains(text, "A-1") {
+			t.Errorf("%s has it:\n%s", name, text)
+		}
 	}
 }

@@ -113,7 +113,13 @@ func (s *State) noteLost(c Claim) {
 
 // forgetLost deletes a delivery that holds nothing but Lost.
 func (s *State) forgetLost(id tracker.ID) {
-	if d := s.Deliveries[id]; d.Lost && d == (Delivery{Identifier: d.Identifier, Lost: true}) {
+	if s.Deliveries[id].IsOnlyLost() {
 		delete(s.Deliveries, id)
 	}
+}
+
+// IsOnlyLost reports whether the delivery holds nothing but Lost, so that nothing is known
+// to be published.
+func (d Delivery) IsOnlyLost() bool {
+	return d == Delivery{Identifier: d.Identifier, Lost: true}
 }

@@ -143,6 +143,9 @@ func viewOf(p progress.Progress, r *redact.Redactor) *view {
 	}
 	for _, id := range latestFirst(p.Deliveries) {
 		d := p.Deliveries[id]
+		if d.IsOnlyLost() {
+			continue
+		}
 		i := byID[id]
 		if i == nil {
 			i = add(new([]*issue), schedule.Claim{ID: id, Identifier: d.Identifier})
