@@ -24,7 +24,7 @@ type conversations struct {
 	failed  map[string]bool // what could not be posted in this tick, and is not tried again
 	posting map[string]bool // what is being posted
 
-	nextRead time.Time // before which a shard does not read what people say
+	nextRead time.Time // before which no poll reads what people say
 }
 
 // listen reads what was said about the issues with a claim or a delivery (SPEC §8.1: part

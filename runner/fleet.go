@@ -46,16 +46,10 @@ func (l *loop) pollEvery() time.Duration {
 	return every*4/5 + rand.N(every*2/5)
 }
 
-// listens reports whether a poll at this time also reads what people say, and notes that it
-// does. A shard does so less often than it polls, because feedback is for the next session.
-// A command waits until then.
-func (l *loop) listens(now time.Time) bool {
-	if l.isShard() && now.Before(l.talks.nextRead) {
-		return false
-	}
-	l.talks.nextRead = now.Add(time.Duration(l.Shards) * listenPerShard)
-	return true
-}
+// listenEvery returns the least time between two polls that also read what people say. A shard
+// does so less often than it polls, because feedback is for the next session. A command waits
+// until then.
+func (l *loop) listenEvery() time.Duration { return time.Duration(l.Shards) * listenPerShard }
 
 // assigned holds what a plan gave to shards.
 type assigned struct {

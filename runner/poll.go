@@ -36,7 +36,8 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	}
 	l.readOrdered(ctx)
 	l.cleanUp(ctx)
-	if l.listens(now) {
+	if !now.Before(l.talks.nextRead) {
+		l.talks.nextRead = now.Add(l.listenEvery())
 		l.listen(ctx)
 	}
 	if !l.isShard() && (!l.issues.listed() || l.room(now)) {

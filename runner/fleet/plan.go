@@ -40,9 +40,7 @@ func (p Plan) Slice(shard int) (s Slice, ok bool) {
 
 // ShardOwner returns the owner of the claims of a shard.
 func (p Plan) ShardOwner(shard int) schedule.Owner {
-	owner := p.Owner
-	owner.Shard = shard
-	return owner
+	return p.Owner.OfShard(shard)
 }
 
 // The limits of the labels of a runner.

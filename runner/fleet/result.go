@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
-	"maps"
 
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -83,7 +81,8 @@ func decodeResult(data []byte, slice Slice) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	if id, found := foreignIssue(state, slice.State); found {
+	given := func(id tracker.ID) bool { _, owned := slice.State.Claims[id]; return owned }
+	if id, found := state.IssueExcept(given); found {
 		return Result{}, fmt.Errorf("%w: it names issue %q, which is not the shard's", ErrRefused, id)
 	}
 	r := Result{Owner: self, Job: file.Job, State: state, saved: saved, data: data}
@@ -92,19 +91,6 @@ func decodeResult(data []byte, slice Slice) (Result, error) {
 		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	return r, err
-}
-
-// foreignIssue returns an issue of a result that the plan did not give to the shard, and
-// reports whether there is one.
-func foreignIssue(result, slice *schedule.State) (id tracker.ID, found bool) {
-	for _, ids := range []iter.Seq[tracker.ID]{maps.Keys(result.Claims), maps.Keys(result.Deliveries), maps.Keys(result.Conversations)} {
-		for id := range ids {
-			if _, owned := slice.Claims[id]; !owned {
-				return id, true
-			}
-		}
-	}
-	return "", false
 }
 
 // ReadResults returns the results that the shards of the plan have left in the exchange

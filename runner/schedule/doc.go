@@ -83,10 +83,29 @@
 //   - On a self-hosted runner a process may outlive its job. So a shard ends its sessions by
 //     itself ([Owner].Limit after the start of its job), and counts as alive until then.
 //
-// What a shard learns about more than its issues (a pause, a rate limit, when the tracker may
-// be asked again) is settled with its claims. A failure that hits two shards in the same way
-// is systemic, as in one process ([State.SettleFaults]). A shard does not see a command that
-// was given outside of comments: the command stays in the state until the result is settled.
+// # What a result decides again
+//
+// A shard ends its sessions by [State.Exit], as every run does. Its result holds the claims
+// after that, and [State.Settle] decides nothing about them again. What concerns more than
+// one claim is decided from all results, by the rules of one process:
+//
+//   - A claim whose session has not ended in the result fails as that of a dead run: both
+//     go through the same function, as do all claims whose session was never started.
+//   - A pause ends if a session works that began after it. The sessions of a shard count as
+//     begun when the shard was planned. Of several pauses the latest end counts.
+//   - A fault is systemic if it hits two issues of a tick and no session had a turn. A run
+//     finds that out at each end of a session, collect when it has all results ([Fault]).
+//
+// In three points the rules differ, because a shard does not have the state:
+//
+//   - A run saves its claims before it pushes, so the next one knows what it may have
+//     pushed. Nobody knows that of a shard without a result ([Delivery].Lost).
+//   - A run is bound by what is left of the budgets, a shard by its reserve.
+//   - The results that a later tick settles in place of collect make no fault systemic. The
+//     tick may have another WORKFLOW.md, and it finds out by itself whether that one works.
+//
+// A command that was given outside of comments is not in a slice. It stays in the state
+// until the result is settled.
 //
 // # The conversation on an issue
 //

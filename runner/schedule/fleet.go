@@ -41,15 +41,8 @@ type Shard struct {
 	IDs    []tracker.ID // of its issues
 }
 
-// shardOwner returns the owner of the claims of a shard.
-func (f Fleet) shardOwner(number int) Owner {
-	o := f.Owner
-	o.Shard = number
-	return o
-}
-
 // Owns reports whether the owner is a shard of this fleet.
-func (f Fleet) Owns(o Owner) bool { return o.Shard > 0 && o == f.shardOwner(o.Shard) }
+func (f Fleet) Owns(o Owner) bool { return o.Shard > 0 && o == f.Owner.OfShard(o.Shard) }
 
 // Bind returns the policy of a fleet's plan: p, but with as many concurrent sessions as all
 // shards have slots. The sessions of earlier plans of the fleet count against them, and those
@@ -98,7 +91,7 @@ func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decis
 		case !assigned:
 			continue
 		default:
-			d.Owner, d.Fleet, d.Lease, d.Share = f.shardOwner(number), f.Name, f.Lease, share
+			d.Owner, d.Fleet, d.Lease, d.Share = f.Owner.OfShard(number), f.Name, f.Lease, share
 		}
 		spread = append(spread, d)
 	}

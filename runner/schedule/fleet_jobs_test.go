@@ -157,8 +157,7 @@ func (j *planJob) step(w *fleetWorld) {
 		}
 		j.owners, j.slices = nil, map[schedule.Owner]*schedule.State{}
 		for _, shard := range shards {
-			owner := fleet.Owner
-			owner.Shard = shard.Number
+			owner := fleet.Owner.OfShard(shard.Number)
 			j.owners = append(j.owners, owner)
 			j.slices[owner] = j.state.Slice(owner, w.now)
 		}

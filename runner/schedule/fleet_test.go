@@ -28,9 +28,7 @@ func (f fixture) assigned(fleet schedule.Fleet) (fixture, []schedule.Owner) {
 	f = f.then(ds)
 	var owners []schedule.Owner
 	for _, shard := range shards {
-		o := fleet.Owner
-		o.Shard = shard.Number
-		owners = append(owners, o)
+		owners = append(owners, fleet.Owner.OfShard(shard.Number))
 	}
 	return f, owners
 }

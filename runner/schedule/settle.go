@@ -45,17 +45,16 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 	if !open && len(owned) == 0 {
 		return nil, nil // it was settled before, or its reserve was forgotten
 	}
-	given := map[tracker.ID]bool{}
-	for _, id := range slices.Concat(owned, reserve.IDs) {
-		given[id] = true
-	}
-	if id, found := slice.foreignIssue(given); found {
+	given := func(id tracker.ID) bool { return slices.Contains(owned, id) || slices.Contains(reserve.IDs, id) }
+	if id, found := slice.IssueExcept(given); found {
 		return nil, fmt.Errorf("settle %s: its result names issue %.80q, which the plan did not give to it: the whole result is refused", owner.Name(), id)
 	}
 	slice = slice.Clone()
 	slice.Self = owner
 	slice.BoundTimes(p, now)
-	slice.dropForeignSetup(s)
+	if s.Salt = orElse(s.Salt, slice.Salt); s.Salt != slice.Salt {
+		slice.forgetSetups() // digests with different salts cannot be compared
+	}
 	for _, id := range owned {
 		s.settleClaim(id, slice, p, now)
 	}
@@ -76,29 +75,21 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 	return owned, nil
 }
 
-// foreignIssue returns an issue of the state that is not among the given ones, and reports
-// whether there is one.
-func (s *State) foreignIssue(given map[tracker.ID]bool) (id tracker.ID, found bool) {
+// IssueExcept returns an issue with a claim, a delivery or a conversation of which given
+// reports false, and reports whether there is one.
+func (s *State) IssueExcept(given func(tracker.ID) bool) (id tracker.ID, found bool) {
 	known := slices.Concat(
 		slices.Sorted(maps.Keys(s.Claims)), slices.Sorted(maps.Keys(s.Deliveries)), slices.Sorted(maps.Keys(s.Conversations)))
 	for _, id := range known {
-		if !given[id] {
+		if !given(id) {
 			return id, true
 		}
 	}
 	return "", false
 }
 
-// dropForeignSetup deletes the digests of a slice that were made with another salt than
-// those of the state into which it is settled, because they cannot be compared. A state
-// without a salt takes that of the slice.
-func (s *State) dropForeignSetup(into *State) {
-	if into.Salt == "" {
-		into.Salt = s.Salt
-	}
-	if s.Salt == into.Salt {
-		return
-	}
+// forgetSetups deletes the digests of the state.
+func (s *State) forgetSetups() {
 	s.Pause.Setup = Setup{}
 	for id, c := range s.Claims {
 		c.Setup = Setup{}

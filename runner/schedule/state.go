@@ -146,6 +146,12 @@ type Owner struct {
 	Limit int64 `json:"limit,omitempty"`
 }
 
+// OfShard returns the owner of the claims of a shard, if o is the owner of its fleet.
+func (o Owner) OfShard(number int) Owner {
+	o.Shard = number
+	return o
+}
+
 // Name returns the owner as messages name it: "run 123", "shard 3 of run 123".
 func (o Owner) Name() string {
 	run := "the run that worked on it"
