@@ -88,6 +88,25 @@ func (c *console) Write(text []byte) (int, error) {
 	return n, err
 }
 
+// queue lets log lines wait in the backlog that it returns, so that nobody waits who writes
+// one.
+func (c *console) queue() *backlog {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := newBacklog(c.out)
+	c.out = b
+	return b
+}
+
+// fail notes why log lines were lost; nil when none was.
+func (c *console) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+}
+
 // failure returns why log lines were lost; nil when none was.
 func (c *console) failure() error {
 	if c.display != nil {

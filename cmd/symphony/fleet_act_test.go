@@ -237,4 +237,7 @@ func TestTheShortWorkflowOfTheFleetWorks(t *testing.T) {
 	if result := r.steps["collect"]["Collect"]; result != "success" || len(r.steps) != 3 {
 		t.Errorf("the jobs did %v", r.steps)
 	}
+	if !strings.Contains(r.transcript, "GH-1 |   The work is published: ") { // of a private repository
+		t.Errorf("the log of the shard does not show what its session read:\n%s", r.transcript)
+	}
 }

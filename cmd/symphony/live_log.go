@@ -24,7 +24,7 @@ const (
 	// quietTime is how long a liveLog shows nothing of a session before it says what the
 	// agent is doing.
 	quietTime = 15 * time.Second
-	// liveEndTime bounds how long the end of a run waits for somebody to read the log.
+	// liveEndTime bounds how long the end of a run waits until the log is read.
 	liveEndTime = 2 * time.Second
 	// maxLivePrefix bounds the identifier before a line, maxLiveText any other text of an
 	// issue or an outcome, in runes.
@@ -36,9 +36,10 @@ const (
 // of its own: whoever reads slowly lags behind, and no session waits for them.
 type liveLog struct {
 	*tickCommand
-	w        io.Writer // keeps the text of a call together, and no line of it is a workflow command
-	workflow string    // path of WORKFLOW.md
-	texts    bool      // also what agents read and think
+	console  *console
+	behind   *backlog // of the console: the lines of the run go first
+	workflow string   // path of WORKFLOW.md
+	texts    bool     // also what agents read and think
 
 	ctx    context.Context // done after the run
 	cancel context.CancelFunc
@@ -62,9 +63,9 @@ func (t *tickCommand) showSessions(r *runner.Runner, console *console, workflow 
 
 // liveLog returns the log of the sessions of a run. Everybody can read the log of a job in
 // a public repository, so inside Actions the step says whether it shows texts.
-func (t *tickCommand) liveLog(w io.Writer, workflow string) *liveLog {
+func (t *tickCommand) liveLog(console *console, workflow string) *liveLog {
 	texts, _ := t.getenv("SYMPHONY_LOG_TEXTS")
-	l := &liveLog{tickCommand: t, w: w, workflow: workflow, texts: texts == "true" || !t.actions.InActions()}
+	l := &liveLog{tickCommand: t, console: console, behind: console.queue(), workflow: workflow, texts: texts == "true" || !t.actions.InActions()}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
@@ -82,18 +83,12 @@ func (l *liveLog) begin(start runner.SessionStart) (onEnd func(runner.SessionLog
 	}
 }
 
-// close waits until all that was written is shown, unless nobody reads it.
+// close waits until all that was written is shown, but not long if nobody reads it.
 func (l *liveLog) close() {
 	l.cancel() // of sessions whose end the run did not see
-	all := make(chan struct{})
-	go func() {
-		l.shown.Wait()
-		close(all)
-	}()
-	select {
-	case <-all:
-	case <-time.After(liveEndTime):
-	}
+	defer time.AfterFunc(liveEndTime, l.behind.giveUp).Stop()
+	l.shown.Wait()
+	l.console.fail(l.behind.settle())
 }
 
 // restOf returns where all that a session did can be read.
@@ -239,8 +234,8 @@ func (s *liveSession) show(lines []string) bool {
 
 // print writes lines in one call, unless an earlier call failed.
 func (s *liveSession) print(lines ...string) {
-	if s.err == nil {
-		_, s.err = io.WriteString(s.w, s.prefix+strings.Join(lines, "\n"+s.prefix)+"\n")
+	if s.behind.awaitRoom(); s.err == nil {
+		_, s.err = io.WriteString(s.console, s.prefix+strings.Join(lines, "\n"+s.prefix)+"\n")
 	}
 	s.last, s.waits = time.Now(), false
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,7 +62,7 @@ func newLiveTest(t *testing.T, a *app, w io.Writer, identifier string) *liveTest
 	}
 	folder := filepath.Join(t.TempDir(), "logs")
 	name := transcript.Name("A-1", time.Now(), 3)
-	s := &liveTest{t: t, live: (&tickCommand{app: a, logs: folder}).liveLog(w, "/project/WORKFLOW.md")}
+	s := &liveTest{t: t, live: (&tickCommand{app: a, logs: folder}).liveLog(&console{out: w}, "/project/WORKFLOW.md")}
 	s.start = runner.SessionStart{
 		Claim: schedule.Claim{ID: "1", Identifier: identifier, Title: "Say hello", Attempt: 1, Sessions: 3}, Branch: "symphony/A-1", File: filepath.Join(folder, name),
 	}
@@ -193,7 +195,7 @@ func TestTheLogSaysWhereTheRestOfASessionIs(t *testing.T) {
 		"an artifact":     {[]string{"GITHUB_ACTIONS=true", "SYMPHONY_ARTIFACT=symphony-shard-7"}, "logs/A-1/1.html of the artifact symphony-shard-7"},
 		"no artifact":     {[]string{"GITHUB_ACTIONS=true"}, "its event log, which this job does not upload"},
 	} {
-		live := (&tickCommand{app: fleetApp(nil, c.environ...), logs: "/scratch/logs"}).liveLog(io.Discard, "/project/WORKFLOW.md")
+		live := (&tickCommand{app: fleetApp(nil, c.environ...), logs: "/scratch/logs"}).liveLog(&console{out: io.Discard}, "/project/WORKFLOW.md")
 		if got := live.restOf(runner.SessionStart{Claim: schedule.Claim{Identifier: "A-1"}, File: "/scratch/logs/A-1/1.jsonl"}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
@@ -213,6 +215,74 @@ func TestASessionDoesNotWaitForWhoReadsItsLog(t *testing.T) {
 		}
 		w.Close()
 		read.Close()
+	})
+}
+
+// A pager or a stopped terminal does not read on, and the kernel keeps 64 KiB for it.
+func TestAShardWorksWhileNobodyReadsItsLog(t *testing.T) {
+	t.Parallel()
+	unread, log, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	defer log.Close()
+	pipe, err := log.SyscallConn()
+	if err == nil {
+		err = pipe.Write(func(fd uintptr) (full bool) {
+			for err == nil {
+				_, err = syscall.Write(int(fd), make([]byte, 4<<10))
+			}
+			return true
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProject(t, scripted(t, filepath.Join(t.TempDir(), "agent")), map[string]string{
+		"A-1": "---\ntitle: A title\nstate: Todo\n---\n- [ ] Create `new.txt` containing `new`\n- [ ] Move this issue to `Review`\n",
+	})
+	p.ok("plan", "--exchange", "exchange", "--shards", "1")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var report strings.Builder
+	cmd := p.command(ctx, "work", "--exchange", "exchange", "--shard", "1")
+	cmd.Stdout, cmd.Stderr = &report, log
+	if err := cmd.Run(); err != nil || !strings.Contains(report.String(), "1 completed") || !strings.Contains(report.String(), "some of its lines are lost: nobody reads it") {
+		t.Errorf("the shard: %v\n%s", err, &report)
+	}
+	if text := p.read("workspaces/A-1/new.txt"); text != "new\n" {
+		t.Errorf("the agent wrote %q", text)
+	}
+}
+
+func TestALogThatIsReadLateHasWhatWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read, w := io.Pipe()
+		b := newBacklog(w)
+		line := strings.Repeat("x", 1023) + "\n"
+		for i := range 2001 { // of which one is being written, and 1,024 wait
+			if i == 1 {
+				synctest.Wait()
+			}
+			if n, err := io.WriteString(b, line); n != len(line) || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		var got strings.Builder
+		go func() {
+			if err := b.settle(); err != nil {
+				t.Error(err)
+			}
+			_, _ = io.WriteString(b, "after the end\n")
+			w.Close()
+		}()
+		if _, err := io.Copy(&got, read); err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(got.String(), line); lines != 1025 || !strings.HasSuffix(got.String(), "\n[… 976 lines of the log are lost, because nobody read it …]\nafter the end\n") {
+			t.Errorf("%d lines, then %s", lines, strings.ReplaceAll(got.String(), line, ""))
+		}
 	})
 }
 

@@ -86,7 +86,7 @@ func (a *app) logger(console *console) (*slog.Logger, error) {
 	switch a.logFormat {
 	case "text":
 		if a.actions.InActions() {
-			return slog.New(a.redactor.Handler(a.actions.Handler(slog.LevelInfo))), nil
+			return slog.New(a.redactor.Handler(a.actions.Handler(console, slog.LevelInfo))), nil
 		}
 		return slog.New(a.redactor.Handler(console.handler())), nil
 	case "json":

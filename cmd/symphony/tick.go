@@ -171,7 +171,6 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	if console.isLive() {
 		r.Progress = console.show
 	}
-	endSessions := t.showSessions(r, console, wf.Path)
 	stopServing, err := t.serve(r, wf, console)
 	if err != nil {
 		return err
@@ -183,6 +182,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 			return err
 		}
 	}
+	endSessions := t.showSessions(r, console, wf.Path)
 	tick, err := t.run(ctx, r)
 	endSessions()
 	if err == nil && tick.Work() && t.runFollows() {

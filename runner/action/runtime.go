@@ -46,9 +46,9 @@ func (r *Runtime) InActions() bool { return r.inActions }
 // written to it is ever a command. A line that is written in one call stays whole.
 func (r *Runtime) Writer() io.Writer { return r.out }
 
-// Handler returns a handler that writes text lines to [Runtime.Writer]. Inside Actions they have
-// no time, for the runner puts one in front of every line.
-func (r *Runtime) Handler(level slog.Leveler) slog.Handler {
+// Handler returns a handler that writes text lines to w, which writes to [Runtime.Writer].
+// Inside Actions they have no time, for the runner puts one in front of every line.
+func (r *Runtime) Handler(w io.Writer, level slog.Leveler) slog.Handler {
 	options := &slog.HandlerOptions{Level: level}
 	if r.inActions {
 		options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
@@ -58,7 +58,7 @@ func (r *Runtime) Handler(level slog.Leveler) slog.Handler {
 			return a
 		}
 	}
-	return slog.NewTextHandler(r.out, options)
+	return slog.NewTextHandler(w, options)
 }
 
 // Group prints text from outside as a group under a title. Text that is printed

@@ -139,7 +139,7 @@ func TestALogLineHasNoTimeInsideActions(t *testing.T) {
 	for _, inside := range []string{"true", ""} {
 		var out bytes.Buffer
 		rt := action.New(&out, func(name string) string { return map[string]string{"GITHUB_ACTIONS": inside}[name] })
-		log := slog.New(rt.Handler(slog.LevelInfo))
+		log := slog.New(rt.Handler(rt.Writer(), slog.LevelInfo))
 		log.Debug("hidden")
 		log.Info("completed", "issue", "GH-1", slog.Group("g", "time", "kept"), "text", "##[error]x")
 		line := out.String()
@@ -159,7 +159,7 @@ func TestLinesFromManySidesStayWhole(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			log := slog.New(rt.Handler(slog.LevelInfo))
+			log := slog.New(rt.Handler(rt.Writer(), slog.LevelInfo))
 			for range 50 {
 				log.Info("::x", "side", i)
 				rt.Notice("title", "text")

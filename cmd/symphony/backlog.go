@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+const (
+	// maxBacklog bounds what waits in a backlog, in bytes. Lines that come then are lost.
+	maxBacklog = 1 << 20
+	// roomyBacklog is how much may wait, in bytes, before those who can wait should.
+	roomyBacklog = 64 << 10
+)
+
+// errUnread is the error of a backlog that was given up.
+var errUnread = errors.New("nobody reads it")
+
+// backlog is a log in front of a writer that may be slow, as a pager or a terminal that
+// somebody stopped is. A write to it never waits: what was written waits in memory.
+type backlog struct {
+	w io.Writer
+
+	mu      sync.Mutex
+	changed sync.Cond // of what follows
+	waiting []byte
+	lost    int   // lines, after those that wait
+	busy    bool  // w is written
+	ending  bool  // what comes when nothing waits goes to w directly
+	givenUp bool  // nobody waits any longer for w
+	err     error // of w; nothing is written after it
+}
+
+func newBacklog(w io.Writer) *backlog {
+	b := &backlog{w: w}
+	b.changed.L = &b.mu
+	go b.drain()
+	return b
+}
+
+// Write takes whole lines.
+func (b *backlog) Write(lines []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.err != nil:
+		return 0, b.err
+	case b.isDrained() && b.ending:
+		return b.w.Write(lines)
+	case len(b.waiting)+len(lines) > maxBacklog:
+		b.lost += bytes.Count(lines, []byte("\n"))
+	default:
+		b.waiting = append(b.waiting, lines...)
+		b.changed.Broadcast()
+	}
+	return len(lines), nil
+}
+
+// drain writes what waits, until the backlog is settled or w fails.
+func (b *backlog) drain() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		for len(b.waiting) == 0 && !b.ending {
+			b.changed.Wait()
+		}
+		if len(b.waiting) == 0 {
+			return
+		}
+		lines := b.waiting
+		if b.lost > 0 {
+			lines = fmt.Appendf(lines, "[… %s of the log are lost, because nobody read it …]\n", count(b.lost, "line"))
+		}
+		b.waiting, b.lost, b.busy = nil, 0, true
+		b.mu.Unlock()
+		_, err := b.w.Write(lines)
+		b.mu.Lock()
+		b.busy = false
+		b.changed.Broadcast()
+		if err != nil {
+			b.err, b.waiting = err, nil
+			return
+		}
+	}
+}
+
+// isDrained reports whether all was written. b.mu must be held.
+func (b *backlog) isDrained() bool { return len(b.waiting) == 0 && !b.busy }
+
+// awaitRoom waits until only little waits, or the backlog is given up.
+func (b *backlog) awaitRoom() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.waiting) >= roomyBacklog && !b.givenUp {
+		b.changed.Wait()
+	}
+}
+
+// giveUp ends all waiting for w.
+func (b *backlog) giveUp() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.givenUp = true
+	b.changed.Broadcast()
+}
+
+// settle waits until all was written or the backlog is given up. Later writes go to w
+// directly. It returns why lines are lost.
+func (b *backlog) settle() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ending = true
+	b.changed.Broadcast()
+	for !b.isDrained() && !b.givenUp {
+		b.changed.Wait()
+	}
+	if b.err == nil && !b.isDrained() {
+		return errUnread
+	}
+	return b.err
+}
