@@ -37,8 +37,11 @@ plan | work | collect)
   work) refuse "This is no shard" "The input shard is empty: the plan had no work, or this server starts a job for an empty matrix. Start the job only if the output work of the plan is true." ;;
   work*) number shard "$SHARD" 1 256 ;;
   esac
-  takes_artifacts ||
-    refuse "No fleet on this server" "The jobs of a fleet hand over their work in artifacts, and $GITHUB_SERVER_URL takes none from actions/upload-artifact v4 or later: use the action symphony-runner/symphony in one job instead."
+  case ${EXCHANGE_BY:-} in
+  artifacts | refs) ;;
+  '') if takes_artifacts; then EXCHANGE_BY=artifacts; else EXCHANGE_BY=refs; fi ;;
+  *) refuse "Invalid input exchange-by" "The input exchange-by is \"$EXCHANGE_BY\": write artifacts or refs." ;;
+  esac
   reserve=$((TIMEOUT_MINUTES * 6)) # a tenth, in seconds: for what comes before and after the sessions
   [ "$reserve" -ge 60 ] || reserve=60
   [ "$reserve" -le 300 ] || reserve=300
@@ -131,6 +134,7 @@ line_of() { printf '%s' "$1" | LC_ALL=C tr '\r\n' '  '; } # it may be anything, 
     echo "sandbox=$sandbox"
     echo "private=$(line_of "$private")"
     echo "exchange=$scratch/exchange"
+    echo "exchange-by=$EXCHANGE_BY"
     echo "threads=$name" # which shards on every system restore
   fi
 } >>"$GITHUB_OUTPUT"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ import (
 type collectCommand struct {
 	tickCommand
 	exchange string // a folder
+	settled  bool   // whether the state with the results was saved
 }
 
 func (c *collectCommand) command() *cobra.Command {
@@ -55,7 +57,10 @@ func (c *collectCommand) Run(ctx context.Context, args []string) error {
 			r.Login = nil // only shards have the login of the agent
 			return nil
 		},
-		run:     c.collect,
+		run: c.collect,
+		outputs: func(report.Tick, workflow.Workflow) [][2]string {
+			return [][2]string{{"settled", strconv.FormatBool(c.settled)}} // then nobody needs the results any more
+		},
 		located: c.actions.InActions(), // elsewhere the logs may be on this machine
 	}
 	return c.tickCommand.Run(ctx, args)
@@ -76,7 +81,7 @@ func (c *collectCommand) collect(ctx context.Context, r *runner.Runner) (report.
 		c.warnings = append(c.warnings, fmt.Sprintf("a result does not count, and the issues of its shard count as failed: %s: %v", f.Path, f.Err))
 	}
 	state, tick, err := r.Collect(ctx, plan, results)
-	if err == nil {
+	if c.settled = err == nil; c.settled {
 		if kept := fleet.Bundle(c.exchange, results, state); kept != nil {
 			c.warnings = append(c.warnings, fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", kept))
 		}

@@ -42,6 +42,7 @@ func generated(t *testing.T) map[string]map[string]string {
 			"fleet-caller": sampleRun(t, "fleet-caller.yml"),
 			"fleet":        sampleRun(t, "fleet.yml"),
 			"accounts":     "```yaml\n" + furtherAccounts(t) + "```\n",
+			"fleet-static": staticWork(t),
 			"inputs":       readActionOf(t, fleetAction).inputTable(),
 			"outputs":      readActionOf(t, fleetAction).outputTable(),
 		},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,6 +71,7 @@ ended more than a week ago without dropping them.`,
 		RunE:    c.runOf(c.pull),
 	}
 	pull.Flags().BoolVar(&c.results, "results", false, "fetch the results too; then it is no error if there is nothing")
+	pull.Flags().StringVar(&c.shard, "shard", "", "inside Actions, set the output idle: whether the plan has no shard with this `number`")
 	c.addRun(pull)
 	drop := &cobra.Command{
 		Use:     "drop [flags] [path-to-WORKFLOW.md]",
@@ -193,7 +195,28 @@ func (c *exchangeCommand) pull(ctx context.Context, refs *git.FileRefs) error {
 	case pulled == 0:
 		return fmt.Errorf("pull the plan: %w: there is none of attempt %d of run %s: push it after symphony plan, and name its run with --run", fleet.ErrUnreadable, attempt, run)
 	}
+	if err := c.tellIdle(); err != nil {
+		return err
+	}
 	return c.tell("Took %s of attempt %d of run %s.", count(pulled, "reference"), attempt, run)
+}
+
+// tellIdle sets the output that says whether the job has anything to install, if the flag is
+// given.
+func (c *exchangeCommand) tellIdle() error {
+	if c.shard == "" || !c.actions.InActions() {
+		return nil
+	}
+	number, err := shardNumber(c.shard)
+	if err != nil {
+		return err
+	}
+	plan, err := fleet.ReadPlan(c.folder)
+	if err != nil {
+		return err
+	}
+	_, there := plan.Slice(number)
+	return c.actions.Output("idle", strconv.FormatBool(!there))
 }
 
 // drop deletes the references of a fleet.

@@ -241,3 +241,40 @@ func TestTheShortWorkflowOfTheFleetWorks(t *testing.T) {
 		t.Errorf("the log of the shard does not show what its session read:\n%s", r.transcript)
 	}
 }
+
+// TestAFleetRunsOnAServerWithoutArtifacts runs the copy for Gitea: the plan and the results
+// are references, the state is in the cache, and the number of shards is fixed. One of three
+// has nothing to do.
+func TestAFleetRunsOnAServerWithoutArtifacts(t *testing.T) {
+	t.Parallel()
+	d := newDeliveries(t, "linear.md")
+	d.server, d.api = "https://git.example.org", "https://git.example.org/api/v1"
+	d.behindProxy(map[string]string{"git.example.org": d.github.ServerURL(), "github.com": d.github.ServerURL(), "api.linear.app": d.linear.URL})
+	d.replace("https://github.com/acme/shop", "https://git.example.org/acme/shop")
+	d.replace("kind: pull_request", "kind: branch")
+	d.publishCheckout()
+	d.linear.add(scripts[0])
+	d.linear.add(scripts[1])
+	text := readText(t, samplePath("fleet-static.yml"))
+	for from, to := range map[string]string{"shards: 4 ": "shards: 3 ", "[1, 2, 3, 4]": "[1, 2, 3]", "shard-slots: 2": "shard-slots: 1", "          mode: ": "          linear-api-key: " + linearKey + "\n          mode: "} {
+		if !strings.Contains(text, from) {
+			t.Fatalf("the sample does not have %q", from)
+		}
+		text = strings.ReplaceAll(text, from, to)
+	}
+	r := d.fleet(101, 1, text)
+	for shard, want := range map[string]string{"shard 1": "success", "shard 2": "success", "shard 3": ""} {
+		if got := r.steps[shard]["Install Codex"]; got != want || r.steps[shard]["Work"] != "success" || r.steps[shard]["Push the result"] != "success" {
+			t.Errorf("%s did %v", shard, r.steps[shard])
+		}
+	}
+	if !strings.Contains(r.summary, "2 completed") || len(r.errors) > 0 {
+		t.Errorf("errors %q, summary:\n%s\n%s", r.errors, r.summary, r.transcript)
+	}
+	if refs := d.github.Git("for-each-ref", "--format=%(refname)"); refs != "refs/heads/main\nrefs/heads/symphony/ENG-1\nrefs/heads/symphony/ENG-2" {
+		t.Errorf("the repository has\n%s", refs)
+	}
+	if artifacts, states := d.stored("symphony-[pr]*"), d.stored("symphony-state-*"); len(artifacts) > 0 || len(states) != 2 {
+		t.Errorf("stored %q and %q", artifacts, states)
+	}
+}

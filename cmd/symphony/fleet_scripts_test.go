@@ -36,6 +36,7 @@ func TestAJobOfAFleetIsRefusedBeforeAnythingIsDone(t *testing.T) {
 		{"no time", "plan", `timeout-minutes is "1h"`, []string{"TIMEOUT_MINUTES=1h"}},
 		{"no time for a session", "plan", `timeout-minutes is "4": write a number from 5 to 9000`, []string{"TIMEOUT_MINUTES=4"}},
 		{"more shards than there are", "work", "write a number from 1 to 256", []string{"SHARD=257"}},
+		{"no way to hand over that there is", "plan", `exchange-by is "cache": write artifacts or refs`, []string{"EXCHANGE_BY=cache"}},
 		{"a state that there is not", "collect", `state is "file:x"`, []string{"STATE=file:x"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -47,11 +48,24 @@ func TestAJobOfAFleetIsRefusedBeforeAnythingIsDone(t *testing.T) {
 			}
 		})
 	}
-	m := newMachine(t)
-	m.server = "https://git.example.org"
-	code, said, _ := m.checkFleet("plan")
-	if problems := annotations("error", said); code != exitUsage || len(problems) != 1 || !strings.Contains(problems[0], "use the action symphony-runner/symphony in one job instead") {
-		t.Errorf("a server without artifacts: exit status %d\n%s", code, said)
+}
+
+func TestAFleetHandsOverByReferencesWhereTheServerTakesNoArtifacts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ server, input, want string }{
+		{"https://github.com", "", "artifacts"},
+		{"https://octo.ghe.com", "", "artifacts"},
+		{"https://git.example.org", "", "refs"},
+		{"https://github.com", "refs", "refs"},
+		{"https://git.example.org", "artifacts", "artifacts"}, // its newest version may take them
+	} {
+		m := newMachine(t)
+		m.server = c.server
+		for _, mode := range []string{"plan", "work", "collect"} {
+			if code, said, got := m.checkFleet(mode, "SHARD=1", "EXCHANGE_BY="+c.input); code != 0 || got["exchange-by"] != c.want {
+				t.Errorf("%s with the input %q: exit status %d, %s by %q, want %s\n%s", c.server, c.input, code, mode, got["exchange-by"], c.want, said)
+			}
+		}
 	}
 }
 
@@ -63,7 +77,7 @@ func TestAnEmptyInputOfAFleetIsItsDefault(t *testing.T) {
 		t.Fatalf("exit status %d\n%s", code, said)
 	}
 	for name, input := range readManifestOf(t, fleetAction).Inputs {
-		if got, given := outputs[name]; given && name != "attempt" && name != "state" && got != input.Default {
+		if got, given := outputs[name]; given && name != "attempt" && name != "state" && name != "exchange-by" && got != input.Default {
 			t.Errorf("an empty %s is %q, and its default is %q", name, got, input.Default)
 		}
 	}

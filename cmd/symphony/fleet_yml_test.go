@@ -65,7 +65,7 @@ type fleetJob struct {
 	Outputs        map[string]string
 	Strategy       struct {
 		FailFast string `yaml:"fail-fast"`
-		Matrix   string
+		Matrix   any
 	}
 	Steps []step
 	With  map[string]string
@@ -145,17 +145,55 @@ func furtherAccounts(t testing.TB) string {
 	return strings.Join(jobs[0], "")
 }
 
-// TestTheCopyOfTheFleetIsMadeOfTheWorkflowThatOthersCall writes it with UPDATE_README=1.
-func TestTheCopyOfTheFleetIsMadeOfTheWorkflowThatOthersCall(t *testing.T) {
-	t.Parallel()
-	want, path := plainFleet(t), samplePath("fleet.yml")
-	if os.Getenv("UPDATE_README") != "" {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
+// staticFleetHead is the first line of the copy for servers that do not expand a matrix that
+// the plan makes.
+const staticFleetHead = "# A workflow for users of Gitea and Forgejo: a fleet with a fixed number of shards. It is made of fleet.yml beside it; the documents show what differs, and tests run it.\n"
+
+// staticFleet returns the copy of the fleet's workflow for such a server, which also has no
+// API for a state branch.
+func staticFleet(t testing.TB) string {
+	t.Helper()
+	_, text, _ := strings.Cut(plainFleet(t), "\n")
+	for _, change := range [][2]string{
+		{"\npermissions: {}\n", "\nconcurrency: symphony # as the state is in the cache\n\npermissions: {}\n"},
+		{"          shards: 16\n", "          shards: 4 # those of the matrix below\n"},
+		{"          timeout-minutes: 60\n", "          timeout-minutes: 60\n          state: cache\n"},
+		{"      matrix: ${{ fromJSON(needs.plan.outputs.matrix) }}\n", "      matrix: { shard: [1, 2, 3, 4] } # one that the plan does not need ends at once\n"},
+		{"    runs-on: ${{ matrix.runs_on }}\n    timeout-minutes: ${{ fromJSON(needs.plan.outputs.timeout-minutes) }} # sessions end gracefully before\n",
+			"    runs-on: ubuntu-24.04\n    timeout-minutes: 60 # as plan has it; sessions end gracefully before\n"},
+		{"          mode: collect\n", "          mode: collect\n          state: cache\n"},
+	} {
+		if strings.Count(text, change[0]) != 1 {
+			t.Fatalf("the copy does not have %q once:\n%s", change[0], text)
 		}
+		text = strings.Replace(text, change[0], change[1], 1)
 	}
-	if diff := cmp.Diff(want, readText(t, path)); diff != "" {
-		t.Errorf("%s (-made +file), UPDATE_README=1 writes it:\n%s", path, diff)
+	return staticFleetHead + text
+}
+
+// staticWork returns how the job that works begins in the copy with a fixed number of shards,
+// as the documents show it.
+func staticWork(t testing.TB) string {
+	t.Helper()
+	_, work, _ := strings.Cut(staticFleet(t), "\n  work:\n")
+	work, _, _ = strings.Cut(work, "    permissions:")
+	return "```yaml\n  work:\n" + work + "```\n"
+}
+
+// TestTheCopiesOfTheFleetAreMadeOfTheWorkflowThatOthersCall writes them with UPDATE_README=1.
+func TestTheCopiesOfTheFleetAreMadeOfTheWorkflowThatOthersCall(t *testing.T) {
+	t.Parallel()
+	want := plainFleet(t)
+	for name, want := range map[string]string{"fleet.yml": want, "fleet-static.yml": staticFleet(t)} {
+		path := samplePath(name)
+		if os.Getenv("UPDATE_README") != "" {
+			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(want, readText(t, path)); diff != "" {
+			t.Errorf("%s (-made +file), UPDATE_README=1 writes it:\n%s", path, diff)
+		}
 	}
 	filledIn := readFleet(t, want).On.WorkflowDispatch.Inputs
 	for _, m := range regexp.MustCompile(`inputs\.([a-z-]+)`).FindAllStringSubmatch(want, -1) {
@@ -178,14 +216,14 @@ func TestTheWorkflowsOfAFleetPassTheLinter(t *testing.T) {
 	}
 	local := strings.NewReplacer(fleetOfCaller, "uses: ./.github/fleet", fleetOfCopy, "uses: ./.github/fleet",
 		fleetCall, "uses: ./.github/workflows/fleet.yml")
-	for path, uses := range map[string]int{fleetFile: 3, samplePath("fleet.yml"): 3, samplePath("fleet-caller.yml"): 1} {
+	for path, uses := range map[string]int{fleetFile: 3, samplePath("fleet.yml"): 3, samplePath("fleet-static.yml"): 3, samplePath("fleet-caller.yml"): 1} {
 		text := local.Replace(readText(t, path))
 		if n := strings.Count(text, "uses: ./"); n != uses {
 			t.Errorf("%s uses the fleet %d times", path, n)
 		}
 		lint(t, path, text, project)
 		lint(t, path, readText(t, samplePath("fleet.yml")), nil) // as it is
-		for _, name := range []string{"mode: plan", "shards: 16"} {
+		for _, name := range []string{"mode: plan", "shards: 16", "shards: 4"} {
 			if wrong := strings.Replace(text, name, "no-such-"+name, 1); wrong != text && len(linted(t, path, wrong, project)) == 0 {
 				t.Errorf("%s: the linter does not look at the inputs of the fleet", path)
 			}
@@ -232,7 +270,7 @@ func TestTheJobsOfAFleetStartAndEndAsTheRulesSay(t *testing.T) {
 			{"work starts", work.If, "needs.plan.outputs.work == 'true' && needs.plan.outputs.attempt == github.run_attempt"},
 			{"collect starts", collect.If, "always() && needs.plan.outputs.work != 'false'"},
 			{"one shard fails", work.Strategy.FailFast, "false"},
-			{"the matrix", work.Strategy.Matrix, "${{ fromJSON(needs.plan.outputs.matrix) }}"},
+			{"the matrix", fmt.Sprint(work.Strategy.Matrix), "${{ fromJSON(needs.plan.outputs.matrix) }}"},
 			{"the name of a shard", work.Name, "shard ${{ matrix.shard }}"},
 			{"the runner of a shard", work.RunsOn, "${{ matrix.runs_on }}"},
 			{"the time of a shard", work.Timeout, "${{ fromJSON(needs.plan.outputs.timeout-minutes) }}"},
@@ -301,6 +339,28 @@ func TestEverySampleTakesACommandFromSomebodyWhoStartsItByHand(t *testing.T) {
 	}
 }
 
+// TestAFleetHandsOverByArtifactsOrByReferences has each step of one way beside that of the
+// other, at the same place and under the same conditions.
+func TestAFleetHandsOverByArtifactsOrByReferences(t *testing.T) {
+	t.Parallel()
+	const byArtifacts, byRefs = "steps.check.outputs.exchange-by == 'artifacts'", "steps.check.outputs.exchange-by == 'refs'"
+	conditions := map[string]string{}
+	for _, s := range readManifestOf(t, fleetAction).Runs.Steps {
+		conditions[s.Name] = s.If
+		transfers := strings.Contains(s.Uses, "load-artifact@") && s.Name != "Upload the logs" && !strings.HasSuffix(s.Name, " again")
+		if transfers != strings.HasSuffix(s.If, byArtifacts) || strings.Contains(s.Run, `"$SYMPHONY" exchange `) != strings.HasSuffix(s.If, byRefs) {
+			t.Errorf("%s is done if %s", s.Name, s.If)
+		}
+	}
+	for artifact, ref := range map[string]string{
+		"Hand over the plan": "Push the plan", "Take the plan": "Pull the plan", "Take the results": "Pull the results", "Hand over the result": "Push the result",
+	} {
+		if got, want := strings.TrimSuffix(conditions[ref], byRefs), strings.TrimSuffix(conditions[artifact], byArtifacts); got != want || want == "" {
+			t.Errorf("%s is done if %s, and %s if %s", artifact, want, ref, got)
+		}
+	}
+}
+
 // fleetAction is the path of the action of a fleet, from the root.
 const fleetAction = ".github/fleet/action.yml"
 
@@ -339,12 +399,12 @@ func TestAStepOfAFleetBelongsToAMode(t *testing.T) {
 	}
 	always := []string{"Check the inputs and the runner", "Install symphony", "Look for a binary built before", "Take the binary", "Set up Go", "Build symphony", "Save the binary"}
 	want := map[string][]string{
-		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Save the state"),
-		"work": append(slices.Clone(always), "Take the plan", "Take the plan again", "Decide what is kept", "Start to install Codex", "Restore the threads", "Put the threads in their place",
-			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again",
+		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Push the plan", "Save the state"),
+		"work": append(slices.Clone(always), "Take the plan", "Take the plan again", "Pull the plan", "Decide what is kept", "Start to install Codex", "Restore the threads", "Put the threads in their place",
+			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again", "Push the result",
 			"Write the pages of sessions that were killed", "Upload the logs"),
-		"collect": append(slices.Clone(always), "Restore the state", "Decide what is kept", "Restore the threads", "Put the threads in their place", "Take the plan back", "Take the results", "Collect",
-			"Save the state", "Gather the threads", "Save the threads", "Upload the logs"),
+		"collect": append(slices.Clone(always), "Restore the state", "Decide what is kept", "Restore the threads", "Put the threads in their place", "Take the plan back", "Take the results", "Pull the results", "Collect",
+			"Save the state", "Drop what was collected", "Gather the threads", "Save the threads", "Upload the logs"),
 	}
 	if diff := cmp.Diff(want, modes); diff != "" {
 		t.Error(diff)
@@ -354,7 +414,7 @@ func TestAStepOfAFleetBelongsToAMode(t *testing.T) {
 // stepOfMode reports whether a step with this condition can run in a mode: it names
 // another one, or what only another one's steps say.
 func stepOfMode(condition, mode string) bool {
-	of := map[string]string{"plan": "plan", "planned": "plan", "taken": "work", "codex": "work", "work": "work", "result": "work", "collect": "collect", "threads": "collect"}
+	of := map[string]string{"plan": "plan", "planned": "plan", "taken": "work", "pulled": "work", "codex": "work", "work": "work", "result": "work", "collect": "collect", "threads": "collect"}
 	modes := map[string]bool{"plan": false, "work": false, "collect": false}
 	named := false
 	for _, m := range regexp.MustCompile(`inputs\.mode (==|!=) '(\w+)'`).FindAllStringSubmatch(condition, -1) {
@@ -423,6 +483,7 @@ func TestEveryOutputThatTheFleetReadsIsWritten(t *testing.T) {
 			written[step] = append(written[step], m[1])
 		}
 	}
+	written["pulled"], written["collect"] = []string{"idle"}, []string{"settled"} // by exchange, and for drop
 	ofTick := (&tickCommand{app: &app{}}).outputs(report.Tick{}, workflow.Workflow{})
 	for step, outputs := range map[string][][2]string{
 		"plan":    (&planCommand{tickCommand: tickCommand{app: &app{}}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).outputs(report.Tick{}, workflow.Workflow{}),
@@ -459,14 +520,15 @@ func TestEveryInputOfAFleetReachesAProgramThatKnowsIt(t *testing.T) {
 		if !found {
 			continue
 		}
-		name, arguments, _ := strings.Cut(call, " ")
-		command, _, err := (&app{}).command().Find([]string{name})
-		if err != nil || command.Name() != name {
-			t.Fatalf("%s: there is no command %s: %v", s.Name, name, err)
+		words := strings.Fields(call)
+		command, rest, err := (&app{}).command().Find(words)
+		name, arguments := command.CommandPath(), strings.Join(rest, " ")
+		if err != nil || !command.HasParent() || command.HasSubCommands() {
+			t.Fatalf("%s: there is no command in %q: %v", s.Name, call, err)
 		}
 		for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(arguments, -1) {
 			if given++; command.Flag(flag[1]) == nil && command.InheritedFlags().Lookup(flag[1]) == nil {
-				t.Errorf("%s: symphony %s has no flag %s", s.Name, name, flag[0])
+				t.Errorf("%s: %s has no flag %s", s.Name, name, flag[0])
 			}
 		}
 	}
