@@ -55,7 +55,7 @@ func (l *loop) settleLeft(ctx context.Context) {
 	}
 	for _, owner := range l.state.Orphans() {
 		of := schedule.Owner{Run: owner.Run, Attempt: owner.Attempt}
-		if owner.Shard == 0 || l.owners.status[owner] != schedule.Dead || l.owners.collected[of] {
+		if owner.Shard == 0 || !l.isOver(owner) || l.owners.collected[of] {
 			continue
 		}
 		l.owners.collected[of] = true
@@ -64,11 +64,23 @@ func (l *loop) settleLeft(ctx context.Context) {
 			l.warnError(fmt.Sprintf("read what the shards of run %s left, without which their issues count as failed", of.Run), err)
 		}
 		for _, r := range results {
-			if l.owners.status[r.Owner] == schedule.Dead {
+			if l.isOver(r.Owner) {
 				l.settleLate(r, time.Now())
 			}
 		}
 	}
+}
+
+// isOver reports whether the owner of claims is dead, or cannot be asked and its time is over:
+// then its claims are adopted.
+func (l *loop) isOver(owner schedule.Owner) bool {
+	switch l.owners.status[owner] {
+	case schedule.Dead:
+		return true
+	case schedule.Unknown:
+		return l.state.LeaseEnded(owner, time.Now())
+	}
+	return false
 }
 
 // settleLate settles a result, and settles it again in the state of another run that saves

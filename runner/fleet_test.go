@@ -464,6 +464,45 @@ func TestCollectSaysThatTheNextPlanStartsWhatIsLeft(t *testing.T) {
 	})
 }
 
+// A server that cannot be asked about shards ends their time all the same.
+func TestResultsOfShardsThatCannotBeAskedAboutAreTakenOverWhenTheirTimeIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+		f.plan(2, 1)
+		f.work(1)
+		asked := 0
+		tick := func() report.Tick {
+			r := f.runner()
+			r.Self = schedule.Owner{Run: "78", Attempt: 1}
+			r.OrderOnly = true
+			r.LeftResults = func(context.Context, string, int) ([]fleet.Result, error) {
+				asked++
+				plan, err := fleet.ReadPlan(f.exchange)
+				if err != nil {
+					return nil, err
+				}
+				results, _ := fleet.ReadResults(f.exchange, plan)
+				return results, nil
+			}
+			tick, err := r.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tick
+		}
+		passes(t.Context(), 2*time.Hour-time.Minute)
+		if tick(); asked != 0 || len(f.claims()) != 2 {
+			t.Errorf("while they may work: asked %d times, claims %v", asked, f.claims())
+		}
+		passes(t.Context(), time.Minute)
+		got := tick()
+		if c := f.claims()["ABC-2"]; asked != 1 || len(f.claims()) != 1 || c.Phase != schedule.Waiting || c.Failures != 1 || got.Counts().Completed != 1 {
+			t.Errorf("afterwards: asked %d times, claims %v, report %+v", asked, f.claims(), got.Counts())
+		}
+	})
+}
+
 func TestAShardThatCannotBeAskedAboutIsLeftToALaterTick(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,29 +17,37 @@ import (
 )
 
 // leftResults returns the function for [runner.Runner].LeftResults, which reads the results
-// of a fleet that did not collect them from the artifacts of its workflow run. It returns nil
-// if artifacts cannot be read here.
+// of a fleet that did not collect them: from the artifacts of its workflow run, or from
+// references if there are none. It returns nil if neither can be read here.
 func (a *app) leftResults(wf workflow.Workflow) func(ctx context.Context, run string, attempt int) ([]fleet.Result, error) {
-	repo, api, token, err := a.repository(wf)
-	if err != nil {
-		return nil
-	}
-	c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token}, nil)
-	if err != nil {
+	c := a.artifactClient(wf)
+	if _, err := a.exchangeRemote(wf); err != nil && c == nil {
 		return nil
 	}
 	return func(ctx context.Context, run string, attempt int) ([]fleet.Result, error) {
-		id, err := strconv.ParseInt(run, 10, 64)
-		if err != nil {
-			return nil, nil // not a workflow run of GitHub
-		}
 		exchange, err := os.MkdirTemp(a.tempDir(), "symphony-left-")
 		if err != nil {
 			return nil, err
 		}
 		defer os.RemoveAll(exchange)
-		failed := downloadExchange(ctx, c, id, attempt, exchange)
+		id, notOfGitHub := strconv.ParseInt(run, 10, 64)
+		var failed error
+		if c != nil && notOfGitHub == nil {
+			failed = downloadExchange(ctx, c, id, attempt, exchange)
+		}
 		plan, err := fleet.ReadPlan(exchange)
+		if errors.Is(err, fs.ErrNotExist) {
+			taken, refused, refsErr := a.pullLeft(ctx, wf, exchange, run, attempt)
+			switch {
+			case taken: // a server without artifacts cannot list them
+				failed = errors.Join(refused...)
+				plan, err = fleet.ReadPlan(exchange)
+			case c == nil || notOfGitHub != nil:
+				return nil, refsErr // there may be none: another engine carries the folder itself
+			default:
+				failed = errors.Join(failed, refsErr)
+			}
+		}
 		if err != nil {
 			return nil, errors.Join(failed, err)
 		}
@@ -48,6 +57,35 @@ func (a *app) leftResults(wf workflow.Workflow) func(ctx context.Context, run st
 		}
 		return results, failed // one shard costs no other its result
 	}
+}
+
+// artifactClient returns the client that reads the artifacts of workflow runs; nil if there
+// is no repository that has some.
+func (a *app) artifactClient(wf workflow.Workflow) *client.Client {
+	repo, api, token, err := a.repository(wf)
+	if err != nil {
+		return nil
+	}
+	c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token}, nil)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// pullLeft fetches the plan and the results of an attempt of a run from references. It
+// reports false if there are none.
+func (a *app) pullLeft(ctx context.Context, wf workflow.Workflow, exchange, run string, attempt int) (taken bool, refused []error, err error) {
+	refs, err := a.openFileRefs(ctx, wf)
+	if errors.Is(err, errUsage) {
+		return false, nil, nil // there is no repository that has some
+	}
+	if err != nil {
+		return false, nil, err
+	}
+	defer refs.Close()
+	n, refused, err := pullFleet(ctx, refs, exchange, run, attempt, true)
+	return n > 0 && err == nil, refused, err
 }
 
 // downloadExchange downloads the plan and the results of an attempt of a workflow run into an

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,15 @@ import (
 // charged for it.
 func TestTheNextTickTakesOverWhatAFleetDidNotCollect(t *testing.T) {
 	t.Parallel()
+	for _, by := range []string{"artifacts", "references"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			takeOver(t, by == "artifacts")
+		})
+	}
+}
+
+func takeOver(t *testing.T, byArtifacts bool) {
 	const token = "ghs_0123456789abcdefTOKEN"
 	g := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: token})
 	hello := "- [ ] Create `hello.txt` containing `hello`\n- [ ] Move this issue to `Review`\n"
@@ -30,14 +40,12 @@ func TestTheNextTickTakesOverWhatAFleetDidNotCollect(t *testing.T) {
 	p.ok("plan", "--exchange", "exchange", "--shards", "3", "--shard-slots", "1")
 	p.ok("work", "--exchange", "exchange", "--shard", "1")
 	p.ok("work", "--exchange", "exchange", "--shard", "2")
-	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-plan-1", Files: map[string]string{"plan.json": p.read("exchange/plan.json")}})
-	for _, shard := range []string{"1", "2"} {
-		result := "result-" + shard + "/result.json"
-		g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-" + shard, Files: map[string]string{result: p.read("exchange/results/" + result)}})
+	server := []string{"GITHUB_API_URL=" + g.URL(), "GITHUB_SERVER_URL=" + g.ServerURL(), "GITHUB_REPOSITORY=acme/shop", "GITHUB_TOKEN=" + token}
+	if byArtifacts {
+		uploadExchange(g, p)
+	} else {
+		pushExchange(g, p, server)
 	}
-	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-3", Packed: []byte("no zip")}) // costs no other shard its result
-	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-2000", Packed: []byte("no zip")})
-	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-2-1", Packed: []byte("no zip")})
 	if err := os.RemoveAll(filepath.Join(p.dir, "exchange")); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +57,7 @@ func TestTheNextTickTakesOverWhatAFleetDidNotCollect(t *testing.T) {
 		job("plan", "success", "GitHub Actions 1"), job("shard 1", "success", "GitHub Actions 2"), job("shard 2", "failure", "GitHub Actions 3"),
 		job("shard 3", "cancelled", ""), job("collect", "failure", "GitHub Actions 4"),
 	}})
-	p.env = append(p.env, "GITHUB_API_URL="+g.URL(), "GITHUB_SERVER_URL="+g.ServerURL(), "GITHUB_REPOSITORY=acme/shop", "GITHUB_TOKEN="+token, "GITHUB_RUN_ID=78")
+	p.env = append(append(p.env, server...), "GITHUB_RUN_ID=78")
 	r := p.ok("--once", "--report", "out.json")
 	var reported struct {
 		Issues []struct {
@@ -74,5 +82,34 @@ func TestTheNextTickTakesOverWhatAFleetDidNotCollect(t *testing.T) {
 	}
 	if state := p.read(".symphony/state.json"); strings.Count(state, `"failures": 1`) != 1 || strings.Contains(state, `"shard"`) {
 		t.Errorf("the state is\n%s", state)
+	}
+}
+
+// uploadExchange uploads what two of three shards left, and what somebody else did.
+func uploadExchange(g *githubtest.GitHub, p *project) {
+	p.t.Helper()
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-plan-1", Files: map[string]string{"plan.json": p.read("exchange/plan.json")}})
+	for _, shard := range []string{"1", "2"} {
+		result := "result-" + shard + "/result.json"
+		g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-" + shard, Files: map[string]string{result: p.read("exchange/results/" + result)}})
+	}
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-3", Packed: []byte("no zip")}) // costs no other shard its result
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-1-2000", Packed: []byte("no zip")})
+	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-result-2-1", Packed: []byte("no zip")})
+}
+
+// pushExchange pushes the same as references.
+func pushExchange(g *githubtest.GitHub, p *project, server []string) {
+	p.t.Helper()
+	local := p.env
+	p.env = append(slices.Clone(p.env), server...)
+	p.ok("exchange", "push", "--exchange", "exchange")
+	p.ok("exchange", "push", "--exchange", "exchange", "--shard", "1")
+	p.ok("exchange", "push", "--exchange", "exchange", "--shard", "2")
+	p.env = local
+	folder := strings.TrimSuffix(g.Git("for-each-ref", "--format=%(refname)", "refs/symphony/fleet/**/plan"), "plan")
+	blob := g.Git("rev-parse", folder+"plan:plan.json")
+	for _, name := range []string{"shard-3", "shard-2000", "other"} {
+		g.Git("update-ref", folder+name, blob) // no commit
 	}
 }

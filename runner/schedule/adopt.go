@@ -41,6 +41,21 @@ func (s *State) Orphans() []Owner {
 	return owners
 }
 
+// LeaseEnded reports whether the owner has claims that are marked as running, and the leases
+// of all of them have ended.
+func (s *State) LeaseEnded(owner Owner, now time.Time) bool {
+	any := false
+	for _, c := range s.Claims {
+		if !c.holdsSlot() || c.Owner != owner {
+			continue
+		}
+		if any = true; now.Before(c.Lease) {
+			return false
+		}
+	}
+	return any
+}
+
 // OwnerStatus tells whether the owner of a claim is alive.
 type OwnerStatus int
 
