@@ -72,7 +72,7 @@ func (c *collectCommand) collect(ctx context.Context, r *runner.Runner) (report.
 	plan, err := fleet.ReadPlan(c.exchange)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && c.actions.InActions():
-		c.warnings = append(c.warnings, "the plan of this run is lost, and with it the results of its shards: their issues are tried again")
+		c.warnings = append(c.warnings, "the plan of this run is gone, and with it the results of its shards: if an attempt before has not collected them, their issues are tried again")
 	case err != nil:
 		return report.Tick{}, err
 	}

@@ -111,7 +111,7 @@ func (r *Runs) ask(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus
 	run, err := get[github.WorkflowRun](ctx, r.client, ReadActions, "/actions/runs/%d/attempts/%d", a.run, a.number)
 	switch {
 	case HasStatus(err, http.StatusNotFound):
-		if r.mayRead(ctx) {
+		if r.isDeleted(ctx, a.run) {
 			return all(jobs, JobEnded)
 		}
 		return nil
@@ -138,9 +138,12 @@ func all(jobs []Job, state JobState) map[Job]JobStatus {
 	return answer
 }
 
-// mayRead reports whether the token may see runs, so that one that is not found was
-// deleted.
-func (r *Runs) mayRead(ctx context.Context) bool {
+// isDeleted reports whether a run that was not found is gone. It is not if the token may not
+// see runs, or if the server is one that has the run and does not know attempts.
+func (r *Runs) isDeleted(ctx context.Context, run int64) bool {
+	if _, err := get[github.WorkflowRun](ctx, r.client, ReadActions, "/actions/runs/%d", run); !HasStatus(err, http.StatusNotFound) {
+		return false
+	}
 	list, err := get[github.WorkflowRuns](ctx, r.client, ReadActions, "/actions/runs?per_page=1")
 	return err == nil && list.TotalCount != nil
 }

@@ -107,7 +107,11 @@ func TestTheStatusOfAJob(t *testing.T) {
 		"a later attempt is all that is told": {mixed("77", 1), func(h *storetest.Hub) {
 			h.Fail(storetest.Attempt, storetest.Fault{Header: http.Header{"Content-Type": {"application/json"}}, Body: `{"id": 77, "run_attempt": 2, "status": "in_progress"}`})
 		}, dead},
-		"it was deleted":                 {owner, func(h *storetest.Hub) { says("in_progress", "")(h); h.DeleteRun(77) }, dead},
+		"it was deleted": {owner, func(h *storetest.Hub) { says("in_progress", "")(h); h.DeleteRun(77) }, dead},
+		"the server knows no attempts": {owner, func(h *storetest.Hub) {
+			says("in_progress", "")(h)
+			h.Fail(storetest.Attempt, storetest.Fault{Status: 404})
+		}, unknown},
 		"no run may be seen":             {owner, func(h *storetest.Hub) { says("in_progress", "")(h); h.Hide(true) }, unknown},
 		"the list says nothing":          {owner, func(h *storetest.Hub) { h.Fail(storetest.Runs, storetest.Fault{Body: "null"}) }, unknown},
 		"no workflow run":                {client.Job{}, says("completed", "success"), unknown},
