@@ -106,7 +106,7 @@ var notFound = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // Of a command whose shell does not say so, it is the first word.
 func missingProgram(command, output string) string {
 	program, verb := "the command", "cannot be run"
-	if words := strings.Fields(command); len(words) > 0 {
+	if words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(command), "exec ")); len(words) > 0 {
 		program = words[0]
 	}
 	if said := notFound().FindStringSubmatch(output); said != nil {

@@ -88,8 +88,10 @@ func TestAProgramThatAnotherOneNeedsIsNotTakenForCodex(t *testing.T) {
 		"bash: line 3: /opt/codex: No such file or directory": "codex cannot be run",
 		"": "codex cannot be run",
 	} {
-		if got := missingProgram("codex app-server -c 'a=true'", output); got != want {
-			t.Errorf("%q: %q, want %q", output, got, want)
+		for _, command := range []string{"codex app-server -c 'a=true'", " exec codex app-server"} {
+			if got := missingProgram(command, output); got != want {
+				t.Errorf("%s: %q: %q, want %q", command, output, got, want)
+			}
 		}
 	}
 }

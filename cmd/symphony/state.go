@@ -110,7 +110,7 @@ func (s *stateCommand) editClaim(ctx context.Context, name, operation string, ed
 			return "", err
 		}
 		if !edit(state, claim.ID) {
-			return "", fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by the next tick", operation, name, claim.Phase)
+			return "", fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by a later tick; symphony explain %[2]s says when, if that is known", operation, name, claim.Phase)
 		}
 		if operation == "release" {
 			if place := cmp.Or(state.Deliveries[claim.ID].URL, state.Deliveries[claim.ID].Branch); place != "" {

@@ -474,7 +474,7 @@ func TestAShardWorksOnce(t *testing.T) {
 		t.Error("the threads of another run are still there")
 	}
 	before := readText(t, filepath.Join(exchange, resultsFolder, "result-1", resultName))
-	if _, err := OpenSlice(exchange, p, 1, ""); !errors.Is(err, ErrWorked) {
+	if _, err := OpenSlice(exchange, p, 1, ""); !errors.Is(err, ErrWorked) || !strings.Contains(err.Error(), "has ended, run symphony collect") {
 		t.Errorf("got %v", err)
 	}
 	if readText(t, filepath.Join(exchange, resultsFolder, "result-1", resultName)) != before {

@@ -39,7 +39,7 @@ func OpenSlice(exchange string, p Plan, shard int, job string) (*SliceStore, err
 	names := []string{resultsFolder, resultFolder(shard)}
 	s := &SliceStore{exchange: exchange, path: inExchange(exchange, append(names, resultName)...)}
 	if _, err := readResult(exchange, names, slice); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errOtherPlan) {
-		return nil, fmt.Errorf("open shard %d: %w: its result is in %s: run symphony collect, and plan again", shard, ErrWorked, s.path)
+		return nil, fmt.Errorf("open shard %d: %w: its result is in %s: when the process that writes it has ended, run symphony collect, and plan again", shard, ErrWorked, s.path)
 	}
 	s.result = Result{Owner: slice.State.Self, Job: job, State: clone(slice.State)}
 	if err := s.begin(exchange, names); err != nil {

@@ -104,7 +104,11 @@ func (v StateView) Markdown(l Links) string {
 func (v StateView) document(l Links, page bool) document {
 	d := document{paragraph{strong(v.summary())}}
 	if pause := v.state.Pause; pause.Why != "" {
-		d.add(paragraph{strong("Paused"), own(" until "), instantSpan(pause.Until), own("; after that one session tries first whether this is fixed: "), foreign(pause.Why)})
+		p := paragraph{strong("Paused"), own(" until "), instantSpan(pause.Until), own("; after that one session tries first whether this is fixed: "), foreign(pause.Why)}
+		if !pause.Until.After(v.now) {
+			p = paragraph{strong("The pause ended"), own(" at "), instantSpan(pause.Until), own("; one session tries first whether this is fixed: "), foreign(pause.Why)}
+		}
+		d.add(p)
 	}
 	v.parked(&d, l, page)
 	v.running(&d, l)

@@ -185,7 +185,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.NotVisible:      "Check that it still exists, and that the tracker's credential may see it.",
 	schedule.NotKnown:        "Try again once the tracker can be read.",
 	schedule.Malformed:       "Fix the record in the tracker. Until then its claim stays as it is.",
-	schedule.InProgress:      "Nothing to do. If the run that works on it has died, the next tick takes it over.",
+	schedule.InProgress:      "Nothing to do. If the run that works on it has died, a later tick takes it over.",
 	schedule.NoSlots:         "It starts when a session ends; agent.max_concurrent_agents is the number of slots.",
 	schedule.NoStateSlots:    "It starts when a session ends; agent.max_concurrent_agents_by_state is the number of slots.",
 	schedule.BatchSpent:      "It has its turn in the next tick; agent.max_issues_per_tick is the size of the batch.",

@@ -416,10 +416,17 @@ func TestAShardGetsWhatItsIssuesNeedAndNothingElse(t *testing.T) {
 
 func TestAClaimSaysInWhichShardItsSessionIs(t *testing.T) {
 	t.Parallel()
-	f, _ := candidates(1).assigned(aFleet(1, 1))
-	for _, v := range schedule.Explain(f.state, f.snap, f.policy, f.now) {
-		if want := "a session works on it in shard 1 of run 5"; v.Why.Detail != want {
-			t.Errorf("got %q", v.Why.Detail)
+	asked, byHand := aFleet(1, 1), aFleet(1, 1)
+	byHand.Owner.Run = ""
+	for want, fleet := range map[string]schedule.Fleet{
+		"a session works on it in shard 1 of run 5":                                                          asked,
+		"a session works on it in shard 1, until 2026-03-10T14:00:00Z unless its result is collected before": byHand,
+	} {
+		f, _ := candidates(1).assigned(fleet)
+		for _, v := range schedule.Explain(f.state, f.snap, f.policy, f.now) {
+			if v.Why.Detail != want {
+				t.Errorf("got %q, want %q", v.Why.Detail, want)
+			}
 		}
 	}
 }

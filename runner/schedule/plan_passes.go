@@ -18,7 +18,7 @@ func (pl *planner) reconcile(c Claim) {
 	}
 	pl.occupy(issue.State, pl.counts(c))
 	if c.Phase == Stopping || c.Owner != pl.state.Self {
-		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it"+c.Owner.where())})
+		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it"+c.whereUntil())})
 		return
 	}
 	f, _ := pl.feedback(c.ID)

@@ -167,12 +167,16 @@ func (o Owner) Name() string {
 	return fmt.Sprintf("shard %d of %s", o.Shard, run)
 }
 
-// where returns " in shard 3 of run 123" for a shard, and "" for other owners.
-func (o Owner) where() string {
-	if o.Shard == 0 {
+// whereUntil returns " in shard 3 of run 123" for a claim of a shard, and "" for others. If
+// nobody can be asked whether the shard lives, it also tells until when it counts as alive.
+func (c Claim) whereUntil() string {
+	switch {
+	case c.Owner.Shard == 0:
 		return ""
+	case c.Owner.Run == "" && !c.Lease.IsZero():
+		return " in " + c.Owner.Name() + ", until " + c.Lease.UTC().Format(time.RFC3339) + " unless its result is collected before"
 	}
-	return " in " + o.Name()
+	return " in " + c.Owner.Name()
 }
 
 // longestLease returns how far in the future a lease of the owner may end.

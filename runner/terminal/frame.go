@@ -209,11 +209,14 @@ func (p *painter) trouble() []string {
 		add(styleBad, "✗ "+string(t.Source)+": ", t.Text)
 	}
 	if pause := p.Progress.Pause; pause.Why != "" {
-		text := pause.Why
-		if !pause.Until.IsZero() {
+		lead, text := "‖ paused: ", pause.Why
+		switch {
+		case pause.Until.After(p.Now):
 			text = "until " + p.clock(pause.Until) + ": " + text
+		case !pause.Until.IsZero():
+			lead = "‖ one session tries first whether this is fixed: "
 		}
-		add(styleWarn, "‖ paused: ", text)
+		add(styleWarn, lead, text)
 	}
 	return lines
 }

@@ -404,3 +404,12 @@ func TestTheFooterSaysWhatAKeyDoesAndIsNeverCut(t *testing.T) {
 		}
 	}
 }
+
+func TestAPauseThatIsOverIsShownAsATry(t *testing.T) {
+	t.Parallel()
+	f := busy()
+	f.Progress.Pause = schedule.Pause{Why: "not logged in", Until: now}
+	if got := f.Render(100, 30); strings.Contains(got, "paused") || !strings.Contains(got, "one session tries first whether this is fixed: not logged in") {
+		t.Errorf("shown:\n%s", got)
+	}
+}
