@@ -235,7 +235,8 @@ func TestPagesOfAThousandClaimsAreShown(t *testing.T) {
 
 // BenchmarkFirstPaint opens pages of a thousand claims on loopback, with a progress that
 // nobody has seen yet, and reports when the browser first paints: the best time, and that
-// of one half of them.
+// of one half of them. Each page gets a new process of the browser, which does nothing
+// else by then, as when somebody follows a link.
 func BenchmarkFirstPaint(b *testing.B) {
 	browser := browsertest.Start(b)
 	p := crowd(1000)
@@ -246,7 +247,8 @@ func BenchmarkFirstPaint(b *testing.B) {
 			page := browser.Open(b, "about:blank", looks["light-1280"])
 			for b.Loop() {
 				s.Show(p)
-				page.Go("about:blank") // which ends the updates of the page before
+				page.Go("about:blank")             // which ends the updates of the page before
+				time.Sleep(300 * time.Millisecond) // until the process of that page is gone
 				page.Go(url + path)
 				page.Until("performance.getEntriesByName('first-contentful-paint').length > 0")
 				var painted float64
@@ -290,9 +292,36 @@ func TestAPageChangesWithoutAReload(t *testing.T) {
 	page.Until("document.activeElement === document.querySelector('#running a')")
 	issue.Until("document.querySelector('#history details').open")
 
+	// The date of a time is there when somebody points at it, and stays.
+	page.Eval("document.querySelector('time').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))", nil)
+	p.NextPoll = p.NextPoll.Add(time.Hour)
+	s.Show(p)
+	page.Until("document.getElementById('health').innerText.includes('in 1h')")
+	page.Until("document.querySelector('time').title.includes(String(new Date().getFullYear()))")
+
 	// Without the server it says so, and of when the rest is.
 	s.Close()
 	page.Until("document.getElementById('live').dataset.state === 'off'")
+}
+
+// TestAPageIsSetInFewFonts bounds what a page asks for before its first paint: for each
+// size and weight of a font the process of a page waits for the one of the browser.
+func TestAPageIsSetInFewFonts(t *testing.T) {
+	browser := browsertest.Start(t)
+	_, url := serve(t, busy())
+	page := browser.Open(t, url, looks["light-1280"])
+	var fonts []string
+	page.Eval(`(() => {
+		const fonts = new Set(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+		while (texts.nextNode()) {
+			const of = texts.currentNode.parentElement, style = getComputedStyle(of);
+			if (texts.currentNode.data.trim() && of.checkVisibility()) fonts.add([style.fontFamily, style.fontSize, style.fontWeight].join(' '));
+		}
+		return [...fonts].sort();
+	})()`, &fonts)
+	if len(fonts) > 6 {
+		t.Errorf("%d fonts: %q", len(fonts), fonts)
+	}
 }
 
 func TestTextOfStrangersDoesNothingInABrowser(t *testing.T) {

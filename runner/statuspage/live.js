@@ -29,7 +29,6 @@
       const at = new Date(time.dateTime);
       const text = words[time.dataset.as](Math.round((now - at) / 1000));
       if (time.textContent !== text) time.textContent = text;
-      if (!time.title) time.title = at.toLocaleString();
     }
   };
 
@@ -42,7 +41,7 @@
       return;
     }
     const open = old.nodeName === 'DETAILS' && old.open;
-    for (const a of [...old.attributes]) if (!fresh.hasAttribute(a.name)) old.removeAttribute(a.name);
+    for (const a of [...old.attributes]) if (!fresh.hasAttribute(a.name) && a.name !== 'title') old.removeAttribute(a.name);
     for (const a of fresh.attributes) if (old.getAttribute(a.name) !== a.value) old.setAttribute(a.name, a.value);
     if (open) old.open = true;
     const rows = new Map();
@@ -139,6 +138,10 @@
   };
   count(document);
   setInterval(() => document.hidden || count(document), 1000);
+  document.addEventListener('pointerover', (e) => {
+    const time = e.target.closest('time'); // only then: to write a hundred dates takes longer than to lay out the page
+    if (time) time.title = new Date(time.dateTime).toLocaleString();
+  });
   document.addEventListener('visibilitychange', onVisible);
-  onVisible();
+  requestAnimationFrame(() => requestAnimationFrame(onVisible)); // after the first paint, which it would delay
 })();
