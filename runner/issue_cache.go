@@ -29,8 +29,7 @@ func (v *issueCache) listed() bool { return !v.listedAt.IsZero() }
 // list stores a complete list of candidates.
 func (v *issueCache) list(issues []tracker.Issue, at time.Time) {
 	v.listedAt = at
-	v.candidates = slices.Clone(issues)
-	slices.SortFunc(v.candidates, schedule.Compare)
+	v.candidates = schedule.SortedIssues(issues)
 	for _, issue := range v.candidates {
 		v.readAt[issue.ID] = at
 		delete(v.malformed, issue.ID)

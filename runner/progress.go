@@ -73,7 +73,7 @@ func (l *loop) show(now time.Time) {
 	if !l.display.budget.None() {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Budget, Text: l.display.budget.Detail})
 	}
-	for _, w := range l.workers {
+	for _, w := range slices.SortedFunc(maps.Values(l.workers), l.compareWorkers) {
 		p.Sessions = append(p.Sessions, progress.Session{
 			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started,
 			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Events: w.events,
@@ -94,11 +94,9 @@ func (l *loop) show(now time.Time) {
 			p.Asked[id] = asked
 		}
 	}
-	byName := func(a, b schedule.Claim) int { return tracker.CompareNaturally(a.Identifier, b.Identifier) }
-	slices.SortFunc(p.Sessions, func(a, b progress.Session) int { return byName(a.Claim, b.Claim) })
-	slices.SortFunc(p.Elsewhere, byName)
-	slices.SortFunc(p.Waiting, byName)
-	slices.SortFunc(p.Parked, byName)
+	p.Elsewhere = schedule.SortedClaims(p.Elsewhere, byName)
+	p.Waiting = schedule.SortedClaims(p.Waiting, byName)
+	p.Parked = schedule.SortedClaims(p.Parked, byName)
 	l.Progress(p)
 }
 
@@ -110,4 +108,14 @@ func (l *loop) noteBudget(now time.Time) {
 	if why := l.display.budget; !why.None() && why.Reason != before {
 		l.Log.Warn("nothing more starts", "reason", why.Detail)
 	}
+}
+
+// compareWorkers orders sessions by the identifiers of their issues.
+func (l *loop) compareWorkers(a, b *worker) int {
+	return tracker.CompareNaturally(l.state.Claims[a.id].Identifier, l.state.Claims[b.id].Identifier)
+}
+
+// byName orders claims by the identifiers of their issues.
+func byName(a, b *schedule.Claim) int {
+	return tracker.CompareNaturally(a.Identifier, b.Identifier)
 }

@@ -34,7 +34,7 @@ func namesIn(state *schedule.State) []namedIssue {
 		n.ID, n.Identifier, n.Addresses = id, c.Identifier, append(n.Addresses, c.URL)
 		known[id] = n
 	}
-	return slices.SortedFunc(maps.Values(known), func(a, b namedIssue) int { return strings.Compare(a.Identifier, b.Identifier) })
+	return slices.SortedStableFunc(maps.Values(known), func(a, b namedIssue) int { return strings.Compare(a.Identifier, b.Identifier) })
 }
 
 // namesInTick returns the issues that a tick knows: those of its state, and the candidates.

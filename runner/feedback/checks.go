@@ -29,7 +29,7 @@ func failuresOf(p *Pull, now time.Time) failures {
 		return failures{ended: true}
 	}
 	f := failures{checks: slices.Clone(p.Checks), ended: p.Running == 0}
-	slices.SortFunc(f.checks, func(a, b Check) int {
+	slices.SortStableFunc(f.checks, func(a, b Check) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.ID, b.ID))
 	})
 	sum := sha256.New()

@@ -69,7 +69,7 @@ func threadsOf(s *schedule.State) []thread {
 			all = append(all, t)
 		}
 	}
-	slices.SortFunc(all, func(a, b thread) int { return cmp.Or(cmp.Compare(a.issue, b.issue), cmp.Compare(a.name, b.name)) })
+	slices.SortStableFunc(all, func(a, b thread) int { return cmp.Or(cmp.Compare(a.issue, b.issue), cmp.Compare(a.name, b.name)) })
 	return all
 }
 
@@ -242,7 +242,7 @@ func pruneBundle(bundle *os.Root, wanted map[string]thread) error {
 		}
 		kept = append(kept, info)
 	}
-	slices.SortFunc(kept, func(a, b fs.FileInfo) int { // the newest first
+	slices.SortStableFunc(kept, func(a, b fs.FileInfo) int { // the newest first
 		return cmp.Or(b.ModTime().Compare(a.ModTime()), strings.Compare(a.Name(), b.Name()))
 	})
 	size := int64(0)

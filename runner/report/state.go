@@ -44,7 +44,7 @@ func State(s *schedule.State, now time.Time) StateView {
 	for _, c := range s.Claims {
 		v.claims = append(v.claims, c)
 	}
-	slices.SortFunc(v.claims, func(a, b schedule.Claim) int {
+	v.claims = schedule.SortedClaims(v.claims, func(a, b *schedule.Claim) int {
 		return cmp.Or(
 			cmp.Compare(phaseRank(a.Phase), phaseRank(b.Phase)),
 			a.Due.Compare(b.Due), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID),
@@ -63,7 +63,7 @@ func latestFirst(deliveries map[tracker.ID]schedule.Delivery) []published {
 			all = append(all, published{id, d})
 		}
 	}
-	slices.SortFunc(all, func(a, b published) int {
+	slices.SortStableFunc(all, func(a, b published) int {
 		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.id, b.id))
 	})
 	return all

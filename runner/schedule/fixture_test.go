@@ -3,7 +3,6 @@ package schedule_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -284,7 +283,7 @@ func genFixture(t *rapid.T) fixture {
 		f.snap.Candidates = rapid.Permutation(f.snap.Candidates).Draw(t, "candidates")
 	}
 	if rapid.Bool().Draw(t, "sorted") {
-		slices.SortFunc(f.snap.Candidates, schedule.Compare)
+		f.snap.Candidates = schedule.SortedIssues(f.snap.Candidates)
 	}
 	f.state.Reserves = map[schedule.Owner]schedule.Reserve{west: {Fleet: "west"}, east: {Fleet: "east"}}
 	genTalks(t, &f)

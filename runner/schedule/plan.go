@@ -3,7 +3,6 @@ package schedule
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -164,7 +163,7 @@ func (pl *planner) run() {
 		claims = append(claims, c)
 	}
 	claims = append(claims, pl.unclaimed()...)
-	slices.SortFunc(claims, pl.compareClaims)
+	claims = SortedClaims(claims, pl.compareClaims)
 	for _, c := range claims {
 		if c.holdsSlot() {
 			pl.reconcile(c)
@@ -207,11 +206,11 @@ func (pl *planner) holdReason(resumed bool) Why {
 }
 
 // compareClaims orders claims as their issues would be dispatched.
-func (pl *planner) compareClaims(a, b Claim) int {
+func (pl *planner) compareClaims(a, b *Claim) int {
 	x, y := pl.snap.Claimed[a.ID], pl.snap.Claimed[b.ID]
 	switch {
 	case x != nil && y != nil:
-		return compare(x, y)
+		return Compare(x, y)
 	case x != nil:
 		return -1
 	case y != nil:

@@ -204,28 +204,47 @@ func orElse(text, fallback string) string {
 // Compare orders issues for dispatch (SPEC §8.2): by priority, 1 to 4 before all
 // others; then by age, oldest first and issues without a date last; then by
 // identifier.
-func Compare(a, b tracker.Issue) int { return compare(&a, &b) }
-
-// inOrder returns the issues in the order of [Compare]. It returns the same slice
-// if it is sorted already, and otherwise a sorted copy; checking copies no issue.
-func inOrder(issues []tracker.Issue) []tracker.Issue {
-	for i := 1; i < len(issues); i++ {
-		if compare(&issues[i-1], &issues[i]) > 0 {
-			issues = slices.Clone(issues)
-			slices.SortFunc(issues, Compare)
-			break
-		}
-	}
-	return issues
-}
-
-func compare(a, b *tracker.Issue) int {
+func Compare(a, b *tracker.Issue) int {
 	return cmp.Or(
 		cmp.Compare(rank(a.Priority), rank(b.Priority)),
 		compareAge(a.CreatedAt, b.CreatedAt),
 		cmp.Compare(a.Identifier, b.Identifier),
 		cmp.Compare(a.ID, b.ID),
 	)
+}
+
+// SortedIssues returns a copy of the issues in the order of [Compare].
+func SortedIssues(issues []tracker.Issue) []tracker.Issue { return sorted(issues, Compare) }
+
+// SortedClaims returns a sorted copy of claims.
+func SortedClaims(claims []Claim, compare func(a, b *Claim) int) []Claim {
+	return sorted(claims, compare)
+}
+
+// sorted returns a sorted copy of values that are large. It sorts pointers, which move
+// faster, and by code that all pointers share: for each type of values the program would
+// have 40 kB of its own.
+func sorted[T any](values []T, compare func(a, b *T) int) []T {
+	pointers, copies := make([]*T, len(values)), make([]T, len(values))
+	for i := range values {
+		pointers[i] = &values[i]
+	}
+	slices.SortFunc(pointers, compare)
+	for i, p := range pointers {
+		copies[i] = *p
+	}
+	return copies
+}
+
+// inOrder returns the issues in the order of [Compare]. It returns the same slice
+// if it is sorted already, and otherwise a sorted copy; checking copies no issue.
+func inOrder(issues []tracker.Issue) []tracker.Issue {
+	for i := 1; i < len(issues); i++ {
+		if Compare(&issues[i-1], &issues[i]) > 0 {
+			return SortedIssues(issues)
+		}
+	}
+	return issues
 }
 
 func rank(priority *int) int {

@@ -144,7 +144,7 @@ func TestNewIssuesStartInOrder(t *testing.T) {
 		f.snap.Feedback = nil
 		f.policy.MaxPerState = nil // every eligible issue fits where another one does
 
-		want := slices.SortedFunc(slices.Values(f.snap.Candidates), schedule.Compare)
+		want := schedule.SortedIssues(f.snap.Candidates)
 		want = slices.CompactFunc(want, func(a, b tracker.Issue) bool { return a.ID == b.ID })
 		want = slices.DeleteFunc(want, func(issue tracker.Issue) bool { return !f.policy.IneligibleToStart(issue).None() })
 		fit := max(0, min(f.policy.MaxConcurrent, f.policy.PerTick()-f.state.Tick.Sessions, len(want)))
@@ -169,8 +169,8 @@ func TestCompareIsATotalOrder(t *testing.T) {
 			return issue
 		}
 		a, b, c := draw(), draw(), draw()
-		ab, bc, ac := schedule.Compare(a, b), schedule.Compare(b, c), schedule.Compare(a, c)
-		if schedule.Compare(a, a) != 0 || ab != -schedule.Compare(b, a) {
+		ab, bc, ac := schedule.Compare(&a, &b), schedule.Compare(&b, &c), schedule.Compare(&a, &c)
+		if schedule.Compare(&a, &a) != 0 || ab != -schedule.Compare(&b, &a) {
 			t.Fatal("not antisymmetric")
 		}
 		if ab <= 0 && bc <= 0 && (ac > 0 || ac == 0 && (ab != 0 || bc != 0)) {

@@ -87,7 +87,7 @@ func (s *State) forgetReserves(now time.Time) {
 		}
 	}
 	if over := len(closed) - maxReserves; over > 0 {
-		slices.SortFunc(closed, func(a, b Owner) int {
+		slices.SortStableFunc(closed, func(a, b Owner) int {
 			if c := s.Reserves[a].Since.Compare(s.Reserves[b].Since); c != 0 {
 				return c
 			}

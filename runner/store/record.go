@@ -215,7 +215,7 @@ func newRecord(s *schedule.State, generation int64) record {
 	for _, id := range slices.Sorted(maps.Keys(s.Conversations)) {
 		r.Conversations = append(r.Conversations, newConversation(id, s.Conversations[id]).clamped())
 	}
-	for _, o := range slices.SortedFunc(maps.Keys(s.Reserves), schedule.CompareOwners) {
+	for _, o := range slices.SortedStableFunc(maps.Keys(s.Reserves), schedule.CompareOwners) {
 		held := s.Reserves[o]
 		r.Open = append(r.Open, reserve{owner(o), wholeOrEmpty(held.Fleet, maxName), held.Since.UTC(), min(held.Tokens, schedule.MaxTokens), held.IDs})
 	}

@@ -59,7 +59,7 @@ func (in *Incoming) Changes(ctx context.Context, from, to ObjectID) ([]Change, e
 	if err != nil {
 		return nil, fmt.Errorf("compare trees: %w", err)
 	}
-	slices.SortFunc(w.changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(w.changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	if from == in.MergeBase && to == in.Tip {
 		in.work = slices.Clone(w.changes)
 	}

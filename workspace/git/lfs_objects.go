@@ -86,7 +86,7 @@ func (s *Store) lfsFolder() string { return filepath.Join(s.dir, lfsName) }
 
 // fetchObjects brings objects from the remote into the store.
 func (s *Store) fetchObjects(ctx context.Context, missing []pointerAt) error {
-	slices.SortFunc(missing, func(a, b pointerAt) int { return strings.Compare(a.OID, b.OID) })
+	slices.SortStableFunc(missing, func(a, b pointerAt) int { return strings.Compare(a.OID, b.OID) })
 	if len(missing) == 0 {
 		return nil
 	}

@@ -214,7 +214,7 @@ func (in *Incoming) IsNew(id ObjectID) bool {
 // for a branch. Those that the remote has are not sent. Do it before a push: what a branch
 // of the remote has, everybody must be able to check out. The errors are those of a push.
 func (in *Incoming) UploadObjects(ctx context.Context, to Branch) error {
-	objects := slices.SortedFunc(maps.Values(in.taken), func(a, b Pointer) int { return strings.Compare(a.OID, b.OID) })
+	objects := slices.SortedStableFunc(maps.Values(in.taken), func(a, b Pointer) int { return strings.Compare(a.OID, b.OID) })
 	for part := range slices.Chunk(objects, batchObjects) {
 		if err := in.upload(ctx, to, part); err != nil {
 			return fmt.Errorf("upload objects of Git LFS to %s: %w", in.store.remote, err)

@@ -46,7 +46,7 @@ func (in *Incoming) Squash(ctx context.Context, allowed []Change, onto ObjectID,
 	if err != nil {
 		return ObjectID{}, err
 	}
-	allowed = slices.SortedFunc(slices.Values(allowed), func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	allowed = slices.SortedStableFunc(slices.Values(allowed), func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	if !slices.Equal(made, allowed) {
 		return ObjectID{}, fmt.Errorf("squash: the tree %s has %d changes, not the %d that are allowed", tree, len(made), len(allowed))
 	}

@@ -102,7 +102,7 @@ func formatTree(entries map[string]treeEntry) []byte {
 		}
 		return e.name
 	}
-	slices.SortFunc(list, func(a, b treeEntry) int { return strings.Compare(key(a), key(b)) })
+	slices.SortStableFunc(list, func(a, b treeEntry) int { return strings.Compare(key(a), key(b)) })
 	var text bytes.Buffer
 	for _, e := range list {
 		fmt.Fprintf(&text, "%o %s\x00", uint32(e.mode), e.name)

@@ -106,7 +106,7 @@ func (c *Client) FailedChecks(ctx context.Context, commit string) (Checks, error
 			checks.Failed = append(checks.Failed, check)
 		}
 	}
-	slices.SortFunc(checks.Failed, func(a, b FailedCheck) int {
+	slices.SortStableFunc(checks.Failed, func(a, b FailedCheck) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Node, b.Node))
 	})
 	return checks, err
