@@ -7,7 +7,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -30,10 +29,10 @@ func fold(path string) string {
 		}
 		return r
 	}, path)
-	// NFKC makes the compatibility forms one that HFS+ and some tools do not tell apart,
-	// such as the ligature of "ﬁ".
-	path = cases.Fold().String(norm.NFKC.String(path))
-	path = norm.NFKC.String(strings.ToLower(strings.ToUpper(path))) // what has several lower cases too
+	// NFKD makes the compatibility forms one that HFS+ and some tools do not tell apart,
+	// such as the ligature of "ﬁ". Then ß is the only letter that two others stand for.
+	path = strings.ToLower(strings.ToUpper(norm.NFKD.String(path))) // some letters have several lower cases
+	path = norm.NFKC.String(strings.ReplaceAll(path, "ß", "ss"))
 	names := strings.Split(path, "/")
 	for i, name := range names {
 		names[i] = strings.TrimRight(name, ". ")

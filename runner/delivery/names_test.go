@@ -3,7 +3,11 @@ package delivery
 import (
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 )
 
@@ -45,6 +49,27 @@ func TestSpellingsOfOneNameFoldAlike(t *testing.T) {
 			if fold(path) != fold(same[0]) {
 				t.Errorf("%q and %q fold to %q and %q", same[0], path, fold(same[0]), fold(path))
 			}
+		}
+	}
+}
+
+// TestEachCharacterFoldsAsUnicodeSays compares with the tables of package cases, which
+// would add 0.26 MB to the program.
+func TestEachCharacterFoldsAsUnicodeSays(t *testing.T) {
+	var names []string
+	for r := rune(1); r < 0x20000; r++ { // above are Han characters
+		switch name := string(r); {
+		case !utf8.ValidRune(r), unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Han, unicode.Hangul):
+		case strings.ContainsAny(norm.NFKC.String(name), "/. "):
+		default:
+			names = append(names, name)
+		}
+	}
+	path := strings.Join(names, "/")
+	want := strings.Split(norm.NFKC.String(strings.ToLower(strings.ToUpper(cases.Fold().String(norm.NFKC.String(path))))), "/")
+	for i, got := range strings.Split(fold(path), "/") {
+		if got != want[i] {
+			t.Errorf("%+q folds to %+q, and by the tables of Unicode to %+q", names[i], got, want[i])
 		}
 	}
 }
