@@ -111,6 +111,9 @@ func (s *appServer) reject(authorization string) string {
 		Iss      string
 		Iat, Exp int64
 	}
+	if header, _ := base64.RawURLEncoding.DecodeString(parts[0]); string(header) != `{"alg":"RS256","typ":"JWT"}` {
+		return "A JSON web token could not be decoded"
+	}
 	text, _ := base64.RawURLEncoding.DecodeString(parts[1])
 	_ = json.Unmarshal(text, &claims)
 	now := time.Now().Unix()
