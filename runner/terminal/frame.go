@@ -194,7 +194,7 @@ const separator = " · "
 // trouble returns what keeps work from starting.
 func (p *painter) trouble() []string {
 	var lines []string
-	add := func(style *style, lead, text string) {
+	add := func(style style, lead, text string) {
 		for i, line := range p.wrap(text, p.columns-width(lead)) {
 			if i == maxTrouble {
 				break

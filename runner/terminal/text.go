@@ -7,38 +7,31 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/report"
 )
 
-// style is a style of text: what is written before and after it. Only the sixteen colors
-// of the terminal's own theme are used, which are readable on light and on dark.
-type style struct{ before, after string }
+// style is a style of text: the escape sequence that is written before it; after it, one
+// ends the style. Only the sixteen colors of the terminal's own theme are used, which are
+// readable on light and on dark.
+type style string
 
-var (
-	stylePlain = newStyle(lipgloss.NewStyle())
-	styleTitle = newStyle(lipgloss.NewStyle().Bold(true))
-	styleHead  = newStyle(lipgloss.NewStyle().Faint(true))
-	styleDim   = styleHead
-	styleIssue = newStyle(lipgloss.NewStyle().Foreground(lipgloss.Cyan))
-	styleWarn  = newStyle(lipgloss.NewStyle().Foreground(lipgloss.Yellow))
-	styleBad   = newStyle(lipgloss.NewStyle().Foreground(lipgloss.Red))
+const (
+	stylePlain style = ""
+	styleTitle style = "\x1b[1m"
+	styleHead  style = "\x1b[2m" // faint
+	styleDim         = styleHead
+	styleIssue style = "\x1b[36m" // cyan
+	styleWarn  style = "\x1b[33m" // yellow
+	styleBad   style = "\x1b[31m" // red
 )
 
-func newStyle(s lipgloss.Style) *style {
-	before, after, _ := strings.Cut(s.Render("x"), "x")
-	return &style{before, after}
-}
-
-// Render returns text in the style. The text is one line without tabs: then lipgloss
-// would do no more, but it costs ten times as much.
-func (s *style) Render(text string) string {
-	if text == "" {
-		return ""
+// Render returns text in the style.
+func (s style) Render(text string) string {
+	if text == "" || s == stylePlain {
+		return text
 	}
-	return s.before + text + s.after
+	return string(s) + text + "\x1b[m"
 }
 
 // painter draws the parts of a frame of one size.
@@ -97,7 +90,7 @@ func unifyWidth(r rune) rune {
 }
 
 // line returns one line of the frame, of clean text.
-func (p *painter) line(s *style, text string) string { return s.Render(fit(text, p.columns)) }
+func (p *painter) line(s style, text string) string { return s.Render(fit(text, p.columns)) }
 
 // wrap returns text from outside in lines of at most the given width, except where a
 // word is longer.
