@@ -11,7 +11,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o /symphony ./cmd/symphony
+RUN CGO_ENABLED=0 go build -trimpath -tags nethttpomithttp2 -ldflags '-s -w -funcalign=16' -o /symphony ./cmd/symphony
 
 FROM node:22-bookworm-slim AS codex
 ARG CODEX_VERSION=0.169.0
