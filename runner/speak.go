@@ -4,18 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
 // speakTime bounds everything that is posted about one issue at once. It is shorter than
 // what is reserved before a deadline.
 const speakTime = 8 * time.Second
+
+// maxWord bounds what the report repeats of a comment, in runes.
+const maxWord = 40
 
 // The keys of the program's comments. There is one comment of each on an issue or its
 // pull request.
@@ -88,6 +93,12 @@ func (l *loop) answerOrders(ctx context.Context) {
 			l.converse(id, func(c *schedule.Conversation) { c.Obeyed = n.Feedback.Obeyed })
 		}
 		orders := n.Orders
+		for _, o := range orders {
+			if !o.Known {
+				l.warn(l.redact(fmt.Sprintf("%s: %s wrote /symphony %s, which is no command: write one of %s after /symphony",
+					l.nameOf(id), untrusted.OneLine(o.By, maxWord), untrusted.OneLine(o.Word, maxWord), strings.Join(feedback.Commands(), ", "))))
+			}
+		}
 		n.Orders, n.Feedback.Command = nil, ""
 		l.talks.news[id] = n
 		d, pull, status := l.conn.Discussion, l.pullOf(id), l.statusOf(id)

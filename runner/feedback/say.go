@@ -115,7 +115,11 @@ func (s Standing) Text(now time.Time) string {
 	default:
 		add("%s", reason(s.Why))
 	}
-	add("%d sessions and %d tokens so far", s.Sessions, s.Tokens)
+	sessions := "sessions"
+	if s.Sessions == 1 {
+		sessions = "session"
+	}
+	add("%d %s and %d tokens so far", s.Sessions, sessions, s.Tokens)
 	if s.URL != "" {
 		add("its work: %s", defuse.Body(untrusted.OneLine(s.URL, maxURL)))
 	}

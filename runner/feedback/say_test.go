@@ -84,6 +84,7 @@ func TestAStandingSaysWhatIsNext(t *testing.T) {
 		"- it waits for a person: stopped by kim. " + schedule.GoOn: {Phase: schedule.Parked, Why: "stopped by kim"},
 		"- its work: https://example.org/pull/7":                    {URL: "https://example.org/pull/7"},
 		"- 3 sessions and 70 tokens so far":                         {Sessions: 3, Tokens: 70},
+		"- 1 session and 120 tokens so far":                         {Sessions: 1, Tokens: 120},
 	} {
 		if got := s.Text(noon); !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
