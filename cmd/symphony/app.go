@@ -114,6 +114,11 @@ func (a *app) command() *cobra.Command {
 	return root
 }
 
+// takeWorkflow makes the path of a WORKFLOW.md the only argument of a command.
+func takeWorkflow(cmd *cobra.Command) {
+	cmd.Annotations, cmd.Args, cmd.ValidArgsFunction = ofWorkflow(), usage(cobra.MaximumNArgs(1)), completeWorkflow
+}
+
 // argumentsFrom returns an argument check that says what to write where a command needs an
 // argument and has none.
 func argumentsFrom(least, most int, missing string) cobra.PositionalArgs {

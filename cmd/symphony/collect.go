@@ -31,16 +31,14 @@ func (c *collectCommand) command() *cobra.Command {
 results that the shards left in the exchange folder to the state, in one save, gives back
 the issues of shards that never began, and counts the issues of those that left nothing as
 failed. It may be repeated: what was applied once stays as it is.`,
-		Example:           "symphony collect --exchange exchange --state branch:symphony-state",
-		Annotations:       ofWorkflow(),
-		Args:              usage(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeWorkflow,
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Context(), args) },
+		Example: "symphony collect --exchange exchange --state branch:symphony-state",
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Context(), args) },
 	}
+	takeWorkflow(cmd)
 	flags := cmd.Flags()
 	addExchange(cmd, &c.exchange)
-	flags.StringVar(&c.reportFile, "report", "", "write the report, as JSON, to this `file` too")
-	flags.StringVar(&c.failOn, "fail-on", failNever, "`when` to exit 1 after a completed tick: never, failed (or parked), parked")
+	c.addReportFlag(flags)
+	c.addFailOnFlag(flags)
 	return cmd
 }
 

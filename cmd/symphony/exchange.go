@@ -84,7 +84,7 @@ ended more than a week ago without dropping them.`,
 		addExchange(sub, &c.folder)
 	}
 	for _, sub := range []*cobra.Command{push, pull, drop} {
-		sub.Annotations, sub.Args, sub.ValidArgsFunction = ofWorkflow(), usage(cobra.MaximumNArgs(1)), completeWorkflow
+		takeWorkflow(sub)
 		cmd.AddCommand(sub)
 	}
 	return cmd

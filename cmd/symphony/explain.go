@@ -59,7 +59,7 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	policy := wf.Settings.Policy
 	free := policy.MaxConcurrent
 	for _, c := range tick.Claims {
-		if c.Owner.Shard == 0 && (c.Phase == schedule.Running || c.Phase == schedule.Stopping) { // others count in their fleet
+		if c.Owner.Shard == 0 && (c.Phase.HasSession()) { // others count in their fleet
 			free--
 		}
 	}

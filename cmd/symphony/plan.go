@@ -52,11 +52,9 @@ taken over an hour and --shard-deadline after the plan; a shard that starts too 
 that works less, or not at all.`,
 		Example: `symphony plan --exchange exchange --state branch:symphony-state
 symphony plan --exchange exchange --shards 4 --shard-slots 1`,
-		Annotations:       ofWorkflow(),
-		Args:              usage(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeWorkflow,
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Context(), args) },
 	}
+	takeWorkflow(cmd)
 	flags := cmd.Flags()
 	addExchange(cmd, &c.exchange)
 	flags.IntVar(&c.shards, "shards", 16, fmt.Sprintf("shards at most (1 to %d)", schedule.MaxShards))
@@ -67,7 +65,7 @@ symphony plan --exchange exchange --shards 4 --shard-slots 1`,
 	flags.IntVar(&c.attempt, "attempt", 1, "which attempt of --owner this is")
 	flags.DurationVar(&c.deadline, "deadline", 0, "stop gracefully before this much time has passed")
 	flags.IntVar(&c.maxIssues, "max-issues", 0, "start at most this many issues (0: as many as there is room for)")
-	flags.StringVar(&c.reportFile, "report", "", "write the report, as JSON, to this `file` too")
+	c.addReportFlag(flags)
 	c.order.addFlags(flags)
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
@@ -74,15 +75,15 @@ symphony --once --dry-run # what would happen, and why not more
 symphony --once # one tick
 symphony # a tick every polling.interval_ms, until it is stopped
 symphony --once --command retry --issue GH-7 # first retry GH-7`,
-		Annotations: ofWorkflow(),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && !mayBeFile(args[0]) {
-				return unknownCommand(cmd, args[0])
-			}
-			return usage(cobra.MaximumNArgs(1))(cmd, args)
-		},
-		ValidArgsFunction: completeWorkflow,
-		RunE:              func(cmd *cobra.Command, args []string) error { return t.Run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return t.Run(cmd.Context(), args) },
+	}
+	takeWorkflow(cmd)
+	atMostOne := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 && !mayBeFile(args[0]) {
+			return unknownCommand(cmd, args[0])
+		}
+		return atMostOne(cmd, args)
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&t.once, "once", false, "one tick, then exit")
@@ -90,9 +91,9 @@ symphony --once --command retry --issue GH-7 # first retry GH-7`,
 	flags.DurationVar(&t.deadline, "deadline", 0, "stop gracefully before this much time has passed")
 	flags.IntVar(&t.maxIssues, "max-issues", 0, "start at most this many issues in a tick (0: the limit of the workflow)")
 	port := flags.Int("port", 0, "serve status on 127.0.0.1:`N` (long-running mode; 0: any free port)")
-	flags.StringVar(&t.logs, "logs", "", "keep whole event logs in this `folder`, and never remove one (default .symphony/sessions, the latest)")
-	flags.StringVar(&t.reportFile, "report", "", "write the report, as JSON, to this `file` too")
-	flags.StringVar(&t.failOn, "fail-on", failNever, "`when` to exit 1 after a completed tick: never, failed (or parked), parked")
+	t.addLogsFlag(flags)
+	t.addReportFlag(flags)
+	t.addFailOnFlag(flags)
 	t.order.addFlags(flags)
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if flags.Changed("port") {
@@ -100,6 +101,21 @@ symphony --once --command retry --issue GH-7 # first retry GH-7`,
 		}
 	}
 	return cmd
+}
+
+// addLogsFlag adds the flag --logs.
+func (t *tickCommand) addLogsFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&t.logs, "logs", "", "keep whole event logs in this `folder`, and never remove one (default .symphony/sessions, the latest)")
+}
+
+// addReportFlag adds the flag --report.
+func (t *tickCommand) addReportFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&t.reportFile, "report", "", "write the report, as JSON, to this `file` too")
+}
+
+// addFailOnFlag adds the flag --fail-on.
+func (t *tickCommand) addFailOnFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&t.failOn, "fail-on", failNever, "`when` to exit 1 after a completed tick: never, failed (or parked), parked")
 }
 
 // mayBeFile reports whether an argument is, or looks like, the path of a file and not a

@@ -26,15 +26,14 @@ import (
 type validateCommand struct{ *app }
 
 func (v *validateCommand) command() *cobra.Command {
-	return &cobra.Command{
-		Use:               "validate [path-to-WORKFLOW.md]",
-		Short:             "Check WORKFLOW.md, its settings and secrets, the state and Codex; name every problem",
-		Example:           "symphony validate\nsymphony validate other/WORKFLOW.md",
-		Annotations:       ofWorkflow(),
-		Args:              usage(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeWorkflow,
-		RunE:              func(cmd *cobra.Command, args []string) error { return v.Run(cmd.Context(), args) },
+	cmd := &cobra.Command{
+		Use:     "validate [path-to-WORKFLOW.md]",
+		Short:   "Check WORKFLOW.md, its settings and secrets, the state and Codex; name every problem",
+		Example: "symphony validate\nsymphony validate other/WORKFLOW.md",
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.Run(cmd.Context(), args) },
 	}
+	takeWorkflow(cmd)
+	return cmd
 }
 
 // Run runs every check that can be run, whatever the others found.

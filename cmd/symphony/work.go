@@ -40,20 +40,18 @@ plan.json in the exchange folder, does not touch the state, and leaves its resul
 folder for "symphony collect". Agents cannot read the folder, nor a state file that
 --state names: name it if it is on the same machine. Shards of one machine need a working
 folder each. Without a live display, the log shows what sessions do while they do it.`,
-		Example:           "symphony work --exchange exchange --shard 3",
-		Annotations:       ofWorkflow(),
-		Args:              usage(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeWorkflow,
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Context(), args) },
+		Example: "symphony work --exchange exchange --shard 3",
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.Run(cmd.Context(), args) },
 	}
+	takeWorkflow(cmd)
 	flags := cmd.Flags()
 	addExchange(cmd, &c.exchange)
 	flags.StringVar(&c.shard, "shard", "", "the `number` of the shard, as the matrix of the plan has it")
 	flags.BoolVar(&c.giveBack, "give-back", false, "start nothing, such as where Codex cannot be installed: the issues are due again, and nothing is charged")
 	flags.StringVar(&c.job, "job", "", "the `id` of the job of the workflow run, for links")
 	flags.DurationVar(&c.deadline, "deadline", 0, "stop gracefully before this much time has passed (0: --shard-deadline of the plan)")
-	flags.StringVar(&c.logs, "logs", "", "keep whole event logs in this `folder`, and never remove one (default .symphony/sessions, the latest)")
-	flags.StringVar(&c.reportFile, "report", "", "write the report, as JSON, to this `file` too")
+	c.addLogsFlag(flags)
+	c.addReportFlag(flags)
 	return cmd
 }
 
