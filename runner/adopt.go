@@ -119,6 +119,10 @@ func (l *loop) askOwners(ctx context.Context) {
 	answers := l.OwnerStatuses(ctx, unasked)
 	for _, owner := range unasked {
 		l.owners.status[owner], l.owners.job[owner] = answers[owner].Status, answers[owner].Job
+		if answers[owner].Unnamed {
+			l.warn(fmt.Sprintf("no job of workflow run %s is called \"shard N\", so nobody knows what became of its lost shards, "+
+				"and their issues wait until their time is over: name the job shard ${{ matrix.shard }}", owner.Run))
+		}
 	}
 }
 

@@ -524,6 +524,46 @@ func TestAShardThatCannotBeAskedAboutIsLeftToALaterTick(t *testing.T) {
 	})
 }
 
+func TestCollectWarnsOfJobsThatAreNotNamedAsShards(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+		f.flow.now.Settings.Policy.Budget.Attempts = 1
+		plan, _ := f.plan(2, 1)
+		r := f.runner()
+		r.OwnerStatuses = func(_ context.Context, owners []schedule.Owner) map[schedule.Owner]runner.OwnerAnswer {
+			answers := map[schedule.Owner]runner.OwnerAnswer{}
+			for _, o := range owners {
+				answers[o] = runner.OwnerAnswer{Unnamed: true}
+			}
+			return answers
+		}
+		_, tick, err := r.Collect(t.Context(), plan, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = `no job of workflow run 77 is called "shard N"`
+		if n := strings.Count(strings.Join(tick.Warnings, "\n"), want); n != 1 {
+			t.Errorf("%d of the warnings have %s: %q", n, want, tick.Warnings)
+		}
+		for id, c := range f.claims() {
+			if c.Phase != schedule.Running {
+				t.Errorf("%s is taken over although its shard may work: %+v", id, c)
+			}
+		}
+		passes(t.Context(), 3*time.Hour)
+		r.Self.Run = "78"
+		if _, err := r.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for id, c := range f.claims() {
+			if c.Phase != schedule.Parked || c.Failures != 1 {
+				t.Errorf("after the time of its shard %s is %+v", id, c)
+			}
+		}
+	})
+}
+
 func TestTheRowOfALostSessionThatWasTheLastTrySaysThatItIsParked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

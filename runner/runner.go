@@ -44,6 +44,9 @@ type Connection struct {
 type OwnerAnswer struct {
 	Status schedule.OwnerStatus
 	Job    string // id of its job at the provider; empty if it is not known
+	// Unnamed says that jobs of its attempt of the workflow run ended, but none of them has
+	// the title of a shard, so nobody knows which one was its.
+	Unnamed bool
 }
 
 // Runner performs ticks. Its fields are set once, before Run or Plan.

@@ -65,6 +65,8 @@ func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *st
 				answer.Status = schedule.Dead
 			case client.JobNeverBegan:
 				answer.Status = schedule.Unstarted
+			case client.JobNotNamed:
+				answer.Status, answer.Unnamed = schedule.Unknown, true
 			default:
 				answer.Status = here(o)
 			}
@@ -98,7 +100,7 @@ func jobOf(o, self schedule.Owner) client.Job {
 	}
 	if o.Shard > 0 {
 		return client.Job{
-			Run: o.Run, Attempt: o.Attempt, Shard: o.Shard, Limit: time.Duration(o.Limit) * time.Second, Collects: o.Run == self.Run,
+			Run: o.Run, Attempt: o.Attempt, Shard: o.Shard, Began: time.UnixMilli(o.Started), Limit: time.Duration(o.Limit) * time.Second, Collects: o.Run == self.Run,
 		}
 	}
 	return client.Job{Run: o.Run, Attempt: o.Attempt, Key: o.Job, Began: time.UnixMilli(o.Started)}

@@ -17,7 +17,7 @@ type Job struct {
 	Run     string // the id
 	Attempt int
 	Key     string    // in the workflow; empty for all jobs of the run
-	Began   time.Time // some time while it ran
+	Began   time.Time // some time while it ran; of a shard, while its plan ran
 	Shard   int       // number of the shard of a fleet, found by the title of its job, "shard 3"; 0 for other jobs
 	// Limit is the time from the start of a shard until it has ended its sessions by itself.
 	// A self-hosted runner may continue after GitHub has lost contact with it, so the job of
@@ -37,6 +37,7 @@ const (
 	JobRuns       JobState = iota + 1 // it runs or waits, or it is not certain that it has ended
 	JobEnded                          // it has ended or was deleted
 	JobNeverBegan                     // it has ended, and no runner took it; only of shards
+	JobNotNamed                       // jobs of its attempt ran, but none has the title of a shard, so nothing is known of it
 )
 
 // JobStatus says what GitHub knows of a job.

@@ -12,11 +12,14 @@ import (
 func isShard(j Job) bool { return j.Shard > 0 }
 
 // shardStatus returns how far the job of a shard has come, by the list of all jobs of its
-// attempt; missing if the list does not have it. If several jobs have its title, it runs
+// attempt; missing if the list does not have it, unless its title is another one. If several jobs have its title, it runs
 // until all have ended, and its id is not known.
 func (j Job) shardStatus(list []*github.WorkflowJob, missing JobState) JobStatus {
 	titled := slices.DeleteFunc(slices.Clone(list), func(job *github.WorkflowJob) bool { return !j.isTitle(job.GetName()) })
 	status := JobStatus{State: missing}
+	if len(titled) == 0 && j.isRenamed(list) {
+		status.State = JobNotNamed
+	}
 	if len(titled) == 1 {
 		status.ID = titled[0].GetID()
 	}
@@ -36,11 +39,38 @@ func (j Job) shardStatus(list []*github.WorkflowJob, missing JobState) JobStatus
 	return status
 }
 
+// isRenamed reports whether the jobs of the shards seem to have other titles in the workflow
+// of a user: no job has that of a shard, although several began after the plan. If there are no
+// shards, because the plan failed, only collect did.
+func (j Job) isRenamed(list []*github.WorkflowJob) bool {
+	later := 0
+	for _, job := range list {
+		if isShardTitle(job.GetName()) {
+			return false
+		}
+		if !neverBegan(job) && job.GetStartedAt().After(j.Began) {
+			later++
+		}
+	}
+	return later > 1
+}
+
 // isTitle reports whether a job with this title is that of the shard. In a reusable workflow
 // the title begins with that of the calling job.
 func (j Job) isTitle(title string) bool {
 	name := "shard " + strconv.Itoa(j.Shard)
 	return title == name || strings.HasSuffix(title, " / "+name)
+}
+
+// isShardTitle reports whether a job with this title is that of any shard.
+func isShardTitle(title string) bool {
+	title = " / " + title
+	i := strings.LastIndex(title, " / shard ")
+	if i < 0 {
+		return false
+	}
+	_, err := strconv.ParseUint(title[i+len(" / shard "):], 10, 16)
+	return err == nil
 }
 
 // neverBegan reports whether no runner took a job before it ended.

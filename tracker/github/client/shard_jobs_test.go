@@ -25,14 +25,26 @@ func TestTheStatusOfAShard(t *testing.T) {
 		jobs []storetest.Job
 		want string
 	}{
-		"it ended":                                   {"completed", []storetest.Job{ended("shard 3", "success", hosted, time.Hour)}, dead},
-		"it ended while others run":                  {"in_progress", []storetest.Job{ended("shard 3", "failure", hosted, time.Hour)}, dead},
-		"it ended in a called workflow":              {"completed", []storetest.Job{ended("fleet / shard 3", "failure", hosted, time.Hour)}, dead},
-		"it runs":                                    {"in_progress", []storetest.Job{running}, alive},
-		"it is queued":                               {"in_progress", []storetest.Job{queued}, alive},
-		"its matrix is not made yet":                 {"in_progress", []storetest.Job{{Name: "plan", Status: "in_progress"}}, alive},
-		"its matrix was never made":                  {"completed", []storetest.Job{ended("plan", "failure", hosted, time.Hour)}, neverBegan},
-		"it was cancelled before it had a runner":    {"completed", []storetest.Job{ended("shard 3", "cancelled", "", time.Hour)}, neverBegan},
+		"it ended":                      {"completed", []storetest.Job{ended("shard 3", "success", hosted, time.Hour)}, dead},
+		"it ended while others run":     {"in_progress", []storetest.Job{ended("shard 3", "failure", hosted, time.Hour)}, dead},
+		"it ended in a called workflow": {"completed", []storetest.Job{ended("fleet / shard 3", "failure", hosted, time.Hour)}, dead},
+		"it runs":                       {"in_progress", []storetest.Job{running}, alive},
+		"it is queued":                  {"in_progress", []storetest.Job{queued}, alive},
+		"its matrix is not made yet":    {"in_progress", []storetest.Job{{Name: "plan", Status: "in_progress"}}, alive},
+		"its matrix was never made":     {"completed", []storetest.Job{ended("plan", "failure", hosted, time.Hour)}, neverBegan},
+		"its matrix was never made, and collect ran": {"completed", []storetest.Job{
+			ended("plan", "failure", hosted, 2*time.Hour), ended("shard ${{ matrix.shard }}", "skipped", "", time.Hour), ended("collect", "success", hosted, time.Hour),
+		}, neverBegan},
+		"its job has another title": {"completed", []storetest.Job{
+			ended("plan", "success", hosted, 2*time.Hour), ended("worker 3", "failure", hosted, time.Hour), ended("collect", "success", hosted, time.Hour),
+		}, unknown},
+		"its job has another title, and collect asks": {"in_progress", []storetest.Job{
+			ended("plan", "success", hosted, 2*time.Hour), ended("worker 3", "failure", hosted, time.Hour), {Name: "collect", Status: "in_progress", Started: time.Now(), Runner: hosted},
+		}, unknown},
+		"another shard has its title": {"completed", []storetest.Job{
+			ended("fleet / shard 2", "success", hosted, time.Hour), ended("lint", "success", hosted, time.Hour), ended("collect", "success", hosted, time.Hour),
+		}, neverBegan},
+		"it was cancelled before it had a runner": {"completed", []storetest.Job{ended("shard 3", "cancelled", "", time.Hour)}, neverBegan},
 		"it was skipped":                             {"completed", []storetest.Job{ended("shard 3", "skipped", "", time.Hour)}, neverBegan},
 		"it was cancelled on GitHub's runner":        {"completed", []storetest.Job{ended("shard 3", "cancelled", hosted, time.Minute)}, dead},
 		"a user's runner may go on":                  {"completed", []storetest.Job{ended("shard 3", "cancelled", own, time.Minute)}, alive},
@@ -45,7 +57,7 @@ func TestTheStatusOfAShard(t *testing.T) {
 			t.Parallel()
 			h := newHub(t)
 			h.SetRun(storetest.Run{ID: 77, Status: test.run, Jobs: test.jobs})
-			shard := client.Job{Run: "77", Attempt: 1, Shard: 3, Limit: time.Hour, Collects: true}
+			shard := client.Job{Run: "77", Attempt: 1, Shard: 3, Began: time.Now().Add(-90 * time.Minute), Limit: time.Hour, Collects: true}
 			if got := life(t, openRuns(t, h), shard); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
