@@ -87,10 +87,17 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 	if l.tick.Recollected = known; known > 0 && len(l.tick.Rows) > 0 {
 		l.notice(fmt.Sprintf("of %d results, %d had been taken over before, and the report of that collect has their issues", len(results), known))
 	}
+	unasked := map[int]bool{}
 	for _, row := range l.tick.Rows {
 		if l.state.Claims[row.ID].Phase == schedule.Parked {
 			l.tick.Parked = append(l.tick.Parked, row.ID)
 		}
+		if row.Lost && row.Run == "" {
+			unasked[row.Shard] = true
+		}
+	}
+	if len(unasked) > 0 {
+		l.warn(fmt.Sprintf("shards without a whole result: %d; nobody can be asked whether they still work: start collect when all have ended, or their issues get a second session", len(unasked)))
 	}
 	l.remember(now)
 }
