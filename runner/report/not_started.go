@@ -84,6 +84,9 @@ func (v view) skipGroups() []skipGroup {
 	groups := make([]skipGroup, len(order))
 	for i, reason := range order {
 		groups[i] = newSkipGroup(reason, by[reason])
+		if reason == schedule.NoSlots && v.DryRun && v.planned() > 0 {
+			groups[i].words = "waiting for a slot: they start when a session ends, within the limits of the tick"
+		}
 	}
 	return groups
 }
