@@ -59,7 +59,8 @@ func (f Fleet) slots() int { return min(max(f.Slots, 1), MaxSlots) }
 // Spread gives each Dispatch an owner and its share of what is left of the budgets. It
 // returns the decisions, and the shards that have work. It leaves out each Dispatch for which
 // there is no slot or no token: its issue waits for the next plan. Other decisions stay as
-// they are.
+// they are. A share is no more than the issue may still use of its own budget, because it is
+// set aside for a day if the shard is lost.
 //
 // Issues that need different runners are never in the same shard. Spread uses as few shards
 // as possible. The numbers of issues of two shards with the same runner differ by at most one.
@@ -92,6 +93,9 @@ func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decis
 			continue
 		default:
 			d.Owner, d.Fleet, d.Lease, d.Share = f.Owner.OfShard(number), f.Name, f.Lease, share
+			if own := p.Budget.TokensPerIssue; limited && own > 0 {
+				d.Share = min(share, max(own-s.Claims[d.ID].Tokens, 1))
+			}
 		}
 		spread = append(spread, d)
 	}

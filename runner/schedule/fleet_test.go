@@ -240,6 +240,23 @@ func TestTheBudgetIsSharedByTheShards(t *testing.T) {
 	}
 }
 
+func TestAnIssueReservesNoMoreThanItsOwnBudget(t *testing.T) {
+	t.Parallel()
+	f := candidates(2)
+	f.policy.Budget.TokensPerDay, f.policy.Budget.TokensPerIssue = 1000, 200
+	f.state.Claims["2"] = schedule.Claim{ID: "2", Identifier: "ABC-2", Phase: schedule.Waiting, Attempt: 1, Due: f.now, Tokens: 150}
+	two := todo(2)
+	f.snap.Claimed = map[tracker.ID]*tracker.Issue{"2": &two}
+	f, owners := f.assigned(aFleet(1, 2))
+	if got := f.state.Reserves[owners[0]]; got.Tokens != 200+50 || len(got.IDs) != 2 {
+		t.Fatalf("the reserve is %+v", got)
+	}
+	f.state.Adopt(map[schedule.Owner]schedule.OwnerStatus{owners[0]: schedule.Dead}, f.policy, f.now)
+	if got := f.state.Reserved(); got.Tokens != 250 {
+		t.Errorf("without a result, %+v is set aside", got)
+	}
+}
+
 func TestOneFaultInTwoShardsIsSystemic(t *testing.T) {
 	t.Parallel()
 	f, owners := candidates(2).assigned(aFleet(2, 1))
