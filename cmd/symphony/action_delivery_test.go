@@ -38,7 +38,8 @@ func newDeliveries(t *testing.T, sample string) *deliveries {
 	m.pin("0.169.0", m.releases.publishAs("0.169.0", "shift\n"+m.agent()+` "$@"`))
 	m.writeFile(filepath.Join(m.home, ".codex", "auth.json"), "{}") // somebody has logged in
 	l := newLinear(t)
-	m.behindProxy(map[string]string{"github.com": g.ServerURL(), "api.github.com": g.ServerURL(), "api.linear.app": l.URL})
+	m.behindProxy(map[string]string{"github.com": g.ServerURL(), "api.github.com": g.ServerURL(), "api.linear.app": l.URL,
+		"artifacts.example.com": g.KeepArtifactsAt("https://artifacts.example.com")})
 	return &deliveries{m, g, l}
 }
 

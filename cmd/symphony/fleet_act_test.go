@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,6 +24,7 @@ import (
 // fleetRun is what there is to see of a run of a fleet's workflow.
 type fleetRun struct {
 	steps      map[string]map[string]string // success or failure, by job and step
+	planned    map[string]string            // outputs of the job plan
 	errors     []string
 	summary    string
 	transcript string
@@ -59,19 +63,22 @@ func (d *deliveries) order(run int, workflow, command, issue string) fleetRun {
 // startFleet runs the workflow of a fleet with act; start is that of [job].
 func (d *deliveries) startFleet(run, attempt int, workflow string, start []string) fleetRun {
 	d.t.Helper()
+	if attempt == 1 { // a run has no artifacts of another one
+		d.removeArtifacts()
+	}
 	j := d.job()
 	j.start = start
 	j.run, j.workflow, j.runAttempt = strconv.Itoa(run), workflow, attempt
 	j.write(workflowFile, workflow)
 	printed := j.act(d.home)
-	r := fleetRun{steps: map[string]map[string]string{}, transcript: string(printed)}
+	r := fleetRun{steps: map[string]map[string]string{}, planned: map[string]string{}, transcript: string(printed)}
 	lines := bufio.NewScanner(bytes.NewReader(printed))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var line struct {
-			Job, Msg, Command, Arg, StepResult string
-			StepID                             []string
-			KVPairs                            map[string]string
+			Job, Msg, Command, Name, Arg, StepResult string
+			StepID                                   []string
+			KVPairs                                  map[string]string
 		}
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			continue // what act prints before the jobs begin
@@ -82,6 +89,8 @@ func (d *deliveries) startFleet(run, attempt int, workflow string, start []strin
 			continue
 		case line.Command == "error":
 			r.errors = append(r.errors, line.KVPairs["title"]+": "+line.Arg)
+		case line.Command == "set-output" && slices.Equal(line.StepID, []string{"plan"}):
+			r.planned[line.Name] = line.Arg
 		case line.Command == "summary":
 			_, summary, _ := strings.Cut(line.Msg, "Summary - ")
 			r.summary += summary
@@ -96,13 +105,60 @@ func (d *deliveries) startFleet(run, attempt int, workflow string, start []strin
 	return r
 }
 
-// shardJobs tells GitHub of the jobs of a run, all of which have begun and ended.
+// shardJobs tells GitHub of a run, the shards of which have all begun and ended.
 func (d *deliveries) shardJobs(run, shards int) {
+	d.setShards(storetest.Run{ID: int64(run), Status: "in_progress"}, shards)
+}
+
+// setShards tells GitHub of an attempt of a run that has so many shards.
+func (d *deliveries) setShards(run storetest.Run, shards int) {
 	jobs := []storetest.Job{{Name: "plan", Status: "completed", Conclusion: "success"}, {Name: "collect", Status: "in_progress"}}
 	for n := range shards {
 		jobs = append(jobs, storetest.Job{Name: fmt.Sprintf("shard %d", n+1), Status: "completed", Conclusion: "failure", Started: time.Now(), Completed: time.Now(), Runner: "GitHub Actions 3"})
 	}
-	d.github.SetRun(storetest.Run{ID: int64(run), Status: "in_progress", Jobs: jobs})
+	run.Jobs = jobs
+	d.github.SetRun(run)
+}
+
+// endAttempt tells GitHub that the first attempt of a run of so many shards has ended, and
+// that the run has another one.
+func (d *deliveries) endAttempt(run, shards int) {
+	d.setShards(storetest.Run{ID: int64(run), Status: "completed", Conclusion: "failure"}, shards)
+	d.github.SetRun(storetest.Run{ID: int64(run), Attempt: 2, Status: "in_progress"})
+}
+
+// artifacts returns the names of the artifacts of a fleet that are stored.
+func (d *deliveries) artifacts() []string {
+	return append(d.stored("symphony-plan-*"), d.stored("symphony-result-*")...)
+}
+
+func (d *deliveries) removeArtifacts() {
+	d.t.Helper()
+	for _, name := range d.artifacts() {
+		if err := os.RemoveAll(filepath.Join(d.store(), name)); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+// listArtifacts lets GitHub list the stored artifacts as those of a run.
+func (d *deliveries) listArtifacts(run int) {
+	d.t.Helper()
+	for _, name := range d.artifacts() {
+		files, folder := map[string]string{}, os.DirFS(filepath.Join(d.store(), name))
+		err := fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := fs.ReadFile(folder, path)
+			files[path] = string(text)
+			return err
+		})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		d.github.AddArtifact(githubtest.Artifact{Run: int64(run), Name: name, Files: files})
+	}
 }
 
 // claims returns the phases of the claims in the state, by issue, and how often it was
@@ -129,9 +185,25 @@ func (d *deliveries) killOnce(name, before string) string {
 		`exchange=$(tr "\0" "\n" </proc/$p/cmdline | grep -A 1 -x -e --exchange | tail -n 1); kill -STOP $p; ` + before + "kill -KILL $p; }`\n"
 }
 
+// rerunFailed returns what GitHub runs when somebody re-runs the failed jobs of a run: the job
+// plan is not run, and its outputs are those of the attempt before. act has no re-run, and
+// runs what a job needs with it, so here the job prints these outputs.
+func rerunFailed(t *testing.T, workflow string, planned map[string]string) string {
+	t.Helper()
+	head, rest, _ := strings.Cut(workflow, "    steps:\n")
+	_, rest, _ = strings.Cut(rest, "\n  work:\n")
+	steps := "    steps:\n      - id: plan\n        run: |\n"
+	for _, name := range slices.Sorted(maps.Keys(readFleet(t, workflow).Jobs["plan"].Outputs)) {
+		steps += fmt.Sprintf("          echo '%s=%s' >>\"$GITHUB_OUTPUT\"\n", name, planned[name])
+	}
+	return head + steps + "\n  work:\n" + rest
+}
+
 // TestTheCopyOfTheFleetWorksWithEightShards has two of its shards killed: one leaves what it
-// had saved, the other nothing at all, as a machine that is gone. The plan is not made
-// again when failed jobs are run again, and the next run brings both issues to their end.
+// had saved, the other nothing at all, as a machine that is gone. To run the failed jobs again
+// changes nothing, since the plan is not made again. In the next run one of the two is lost
+// once more, and collect with it. To run all jobs of that run again takes over what its first
+// attempt left, and brings the other issue to its end.
 func TestTheCopyOfTheFleetWorksWithEightShards(t *testing.T) {
 	t.Parallel()
 	d := newDeliveries(t, "github.md")
@@ -177,22 +249,32 @@ func TestTheCopyOfTheFleetWorksWithEightShards(t *testing.T) {
 		}
 	}
 
-	// What GitHub runs when somebody re-runs the failed jobs: not the plan, whose outputs stay.
-	_, rest, _ := strings.Cut(text, "    steps:\n")
-	_, rest, _ = strings.Cut(rest, "\n  work:\n")
-	head, _, _ := strings.Cut(text, "    steps:\n")
-	kept := head + "    steps:\n      - id: plan\n        run: |\n          echo work=true >>\"$GITHUB_OUTPUT\"\n          echo attempt=1 >>\"$GITHUB_OUTPUT\"\n" +
-		"          echo timeout-minutes=60 >>\"$GITHUB_OUTPUT\"\n          echo 'matrix={\"include\":[{\"shard\":3,\"runs_on\":\"ubuntu-24.04\"}]}' >>\"$GITHUB_OUTPUT\"\n\n  work:\n" + rest
-	again := d.fleet(101, 2, kept)
-	if after, _ := d.claims(); fmt.Sprint(after) != fmt.Sprint(phases) || again.steps["shard 3"] != nil || again.steps["collect"]["Collect"] != "success" {
-		t.Errorf("after failed jobs ran again the claims are %v, the jobs did %v\n%s", after, again.steps, again.transcript)
+	again := d.fleet(101, 2, rerunFailed(t, text, first.planned))
+	if after, saved := d.claims(); fmt.Sprint(after) != fmt.Sprint(phases) || saved != saves || len(again.steps) != 1 || again.steps["collect"]["Collect"] != "success" || first.planned["attempt"] != "1" {
+		t.Errorf("after failed jobs ran again the claims are %v after %s saves, the jobs did %v; the plan had said %v\n%s", after, saved, again.steps, first.planned, again.transcript)
 	}
 
 	d.github.SetRun(storetest.Run{ID: 101, Attempt: 2, Status: "completed", Conclusion: "failure"})
 	d.shardJobs(102, 2)
-	next := d.fleet(102, 1, text)
-	if phases, _ := d.claims(); len(phases) > 0 || len(delivered()) != 8 || next.steps["shard 2"] == nil || next.steps["shard 3"] != nil {
-		t.Errorf("afterwards the claims are %v, delivered %q by %v; errors %q\n%s", phases, delivered(), next.steps, next.errors, next.transcript)
+	if err := os.Remove(filepath.Join(d.home, "killed-6")); err != nil { // so it is killed once more
+		t.Fatal(err)
+	}
+	next := d.fleet(102, 1, strings.Replace(text, "if: always() && needs.plan.outputs.work != 'false'", "if: false", 1))
+	phases, _ = d.claims()
+	if want := map[string]string{"GH-3": "running, failures: 1", "GH-6": "running, failures: 1"}; fmt.Sprint(phases) != fmt.Sprint(want) || next.steps["shard 2"] == nil || next.steps["collect"] != nil {
+		t.Fatalf("without collect the claims are %v, the jobs did %v; errors %q\n%s", phases, next.steps, next.errors, next.transcript)
+	}
+	d.endAttempt(102, 2)
+	d.listArtifacts(102)
+	all := d.fleet(102, 2, text)
+	if phases, _ := d.claims(); len(phases) > 0 || len(delivered()) != 8 || all.steps["shard 1"]["Work"] != "success" || all.steps["shard 2"] != nil ||
+		!strings.Contains(all.summary, "1 completed") || strings.Contains(all.summary, "Work 3") {
+		t.Errorf("after all jobs ran again the claims are %v, delivered %q by %v; errors %q, summary\n%s\n%s", phases, delivered(), all.steps, all.errors, all.summary, all.transcript)
+	}
+	for n := 1; n <= 8; n++ {
+		if commits := d.github.Git("rev-list", "--count", fmt.Sprintf("main..symphony/GH-%d", n)); commits != "1" {
+			t.Errorf("GH-%d was worked on twice: %s commits", n, commits)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package githubtest
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -57,6 +58,15 @@ func (g *GitHub) AddArtifact(a Artifact) {
 	g.artifacts = append(g.artifacts, &artifact{a, g.newID(), packed, g.tick()})
 }
 
+// KeepArtifactsAt makes GitHub redirect to the artifacts at an address, which has to lead to
+// the one that is returned.
+func (g *GitHub) KeepArtifactsAt(address string) (host string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.artifactsAt = address
+	return g.artifactHost
+}
+
 // addArtifacts adds the requests for artifacts. An artifact is on another host.
 func (g *GitHub) addArtifacts(root string) {
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,6 +83,7 @@ func (g *GitHub) addArtifacts(root string) {
 		http.ServeContent(w, r, "artifact.zip", time.Time{}, bytes.NewReader(a.packed))
 	}))
 	g.t.Cleanup(host.Close)
+	g.artifactHost = host.URL
 	g.handle(root, "actions: read", "GET /actions/runs/{id}/artifacts", func(r *http.Request) (int, any) {
 		list := []object{}
 		for _, a := range g.artifacts {
@@ -97,7 +108,10 @@ func (g *GitHub) addArtifacts(root string) {
 		case a.Expired:
 			write(w, r, http.StatusGone, []byte(`{"message": "Artifact has expired"}`))
 		default:
-			w.Header().Set("Location", fmt.Sprintf("%s/%d?%s", host.URL, a.id, signature))
+			g.mu.Lock()
+			at := cmp.Or(g.artifactsAt, host.URL)
+			g.mu.Unlock()
+			w.Header().Set("Location", fmt.Sprintf("%s/%d?%s", at, a.id, signature))
 			w.WriteHeader(http.StatusFound)
 		}
 	}))

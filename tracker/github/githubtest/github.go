@@ -44,6 +44,8 @@ type GitHub struct {
 	labels       []string            // that exist besides those that something carries or carried
 	checks       map[string][]*check // by commit
 	artifacts    []*artifact
+	artifactHost string // address of the server that has them
+	artifactsAt  string // where GitHub says they are; empty: on that server
 }
 
 // New starts a server for the length of the test.
