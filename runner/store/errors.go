@@ -94,7 +94,13 @@ func refusal(err error) *transport.Error {
 	return nil
 }
 
-// unreadable returns an [ErrUnreadable] with what is wrong and what to do.
+// notRead returns an [ErrUnreadable] for a file that may be whole. It must not send people
+// to move it away: the claims in it would be forgotten.
+func notRead(err error) error {
+	return fmt.Errorf("%w: %w: nothing was changed: name a regular file that this user may read, or correct its permissions", ErrUnreadable, err)
+}
+
+// unreadable returns an [ErrUnreadable] with what is wrong in a state and what to do.
 func unreadable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w: nothing was changed: restore it from a backup, or move it away to begin with no claims",
 		ErrUnreadable, fmt.Errorf(format, args...))

@@ -184,15 +184,15 @@ func readOrEmpty(path string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Encode(schedule.New(schedule.Owner{}), 0)
 	case errors.Is(err, syscall.ELOOP):
-		return nil, unreadable("it is a symbolic link: name the file itself")
+		return nil, notRead(errors.New("it is a symbolic link"))
 	case err != nil:
-		return nil, unreadable("%w", err)
+		return nil, notRead(err)
 	}
 	defer f.Close()
 	var data bytes.Buffer
 	data.Grow(int(min(size, maxBytes)) + bytes.MinRead) // each save reads the file
 	if _, err := data.ReadFrom(io.LimitReader(f, maxBytes+1)); err != nil {
-		return nil, unreadable("%w", err)
+		return nil, notRead(err)
 	}
 	return data.Bytes(), nil
 }
