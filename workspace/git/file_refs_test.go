@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -156,6 +157,22 @@ func TestAReferenceWithFilesIsCreatedOnceAndNeverMoved(t *testing.T) {
 		t.Errorf("the reference was moved from %s to %s", was, now)
 	}
 
+	// The connection ends before the server has read anything: the push is made again.
+	lost := fileRef(t, "refs/symphony/fleet/7-1/5/shard-3")
+	srv.answer(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	if err := f.Push(t.Context(), lost, files); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("without a server: %v", err)
+	}
+	srv.answer(nil)
+	if err := f.Push(t.Context(), lost, files); err != nil {
+		t.Error(err)
+	}
+
 	// The connection ends before the answer: whether the push has happened is found out.
 	cut := fileRef(t, "refs/symphony/fleet/7-1/5/shard-2")
 	srv.watch(func(r *http.Request, _ int) {
@@ -165,6 +182,33 @@ func TestAReferenceWithFilesIsCreatedOnceAndNeverMoved(t *testing.T) {
 	})
 	if err := f.Push(t.Context(), cut, files); err != nil {
 		t.Errorf("without an answer: %v", err)
+	}
+}
+
+func TestOfPushesAtTheSameTimeOneCreatesTheReference(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	origin := m.origin(t)
+	f, _ := m.fileRefsOf(t, origin)
+	ref := fileRef(t, "refs/symphony/fleet/7-1/5/plan")
+	errs := make([]error, 3)
+	var all sync.WaitGroup
+	for n := range errs {
+		all.Go(func() {
+			own, err := m.host.FileRefs(f.store.remote)
+			if err == nil {
+				defer own.Close()
+				err = own.Push(t.Context(), ref, texts(map[string]string{"plan.json": fmt.Sprint(n)}))
+			}
+			errs[n] = err
+		})
+	}
+	all.Wait()
+	got, _ := allRead(t, f, ref)
+	for n, err := range errs {
+		if won := got[ref]["plan.json"] == fmt.Sprint(n); won != (err == nil) || !won && !errors.Is(err, ErrMoved) {
+			t.Errorf("%q is there, and push %d says %v", got[ref]["plan.json"], n, err)
+		}
 	}
 }
 
