@@ -74,28 +74,33 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	workflow := filepath.Join(folder, "WORKFLOW.md")
 	tick := &tickCommand{app: d.app, once: true, failOn: failNever}
 	err = tick.perform(ctx, workflow)
-	d.printAdvice(folder, noGit == nil)
+	issues := "The issues are"
+	if d.printAdvice(folder, noGit == nil) {
+		issues = "Symphony changed the states of the issues,"
+	} else {
+		fmt.Fprintf(d.stderr, "\nNo issue was finished. See whether something is missing with\n\n    %s validate %s\n\n", quoteIfNeeded(program), quoteIfNeeded(workflow))
+	}
 	fmt.Fprintf(d.stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", quoteIfNeeded(program), quoteIfNeeded(workflow))
-	fmt.Fprintf(d.stderr, "Symphony changed the states of the issues, in %s.\nRun the next tick with\n\n    %s --once %s\n",
-		filepath.Join(folder, "issues"), quoteIfNeeded(program), quoteIfNeeded(workflow))
+	fmt.Fprintf(d.stderr, "%s in %s.\nRun the next tick with\n\n    %s --once %s\n",
+		issues, filepath.Join(folder, "issues"), quoteIfNeeded(program), quoteIfNeeded(workflow))
 	return err
 }
 
 // printAdvice prints where the work of the finished issues is, with commands that show
-// it.
-func (d *demoCommand) printAdvice(folder string, delivers bool) {
+// it. It reports whether there may be any.
+func (d *demoCommand) printAdvice(folder string, delivers bool) bool {
 	if !delivers {
 		fmt.Fprintf(d.stderr, "\nLook at the files the agent made in %s.\n", filepath.Join(folder, "workspaces"))
-		return
+		return true
 	}
 	shop := filepath.Join(folder, "shop")
 	patches, _ := filepath.Glob(filepath.Join(folder, "patches", "*.patch")) // fails for a wrong pattern alone
-	fmt.Fprintf(d.stderr, "\nThe finished work is on branches of the sample repository %s,\nand in %s. Look at it, and take a patch over, with\n\n    git -C %s log --all --patch\n",
-		shop, filepath.Join(folder, "patches"), quoteIfNeeded(shop))
-	if len(patches) > 0 {
-		fmt.Fprintf(d.stderr, "    git -C %s apply %s\n", quoteIfNeeded(shop), quoteIfNeeded(patches[0]))
+	if len(patches) == 0 {
+		return false
 	}
-	fmt.Fprintln(d.stderr)
+	fmt.Fprintf(d.stderr, "\nThe finished work is on branches of the sample repository %s,\nand in %s. Look at it, and take a patch over, with\n\n    git -C %s log --all --patch\n    git -C %s apply %s\n\n",
+		shop, filepath.Join(folder, "patches"), quoteIfNeeded(shop), quoteIfNeeded(shop), quoteIfNeeded(patches[0]))
+	return true
 }
 
 // lastingProgram returns the path of this program. `go run` removes its program when it
