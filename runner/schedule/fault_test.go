@@ -1,0 +1,241 @@
+package schedule_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+const cloneFailed = "hook after_create: hook_failed: exit status 128"
+
+// fault returns the end of a session by a fault of the workflow.
+func fault(kind string) schedule.Outcome {
+	return schedule.Outcome{Class: schedule.IssueFailed, Fault: kind, Why: kind + "; fix it"}
+}
+
+// exit ends a session as the runner does, and reports whether the failure is systemic.
+func (f *fixture) exit(id tracker.ID, o schedule.Outcome) (systemic bool) {
+	o, charged := f.state.Reclassify(id, o)
+	for _, other := range charged {
+		f.state.Excuse(other.Before, o.Why, noon)
+	}
+	f.state.Exit(id, o, f.policy, noon)
+	return o.Class == schedule.Systemic
+}
+
+func TestAHookThatFailsAlikeForTheFirstIssuesIsSystemic(t *testing.T) {
+	t.Parallel()
+	for _, attempts := range []int{1, 10} { // with 1 the first issue is parked at first
+		f := running(todo(1), todo(2), todo(3), todo(4))
+		f.policy.Budget.Attempts = attempts
+		c := f.state.Claims["1"]
+		c.Thread, c.Attempt = "thread", 1
+		f.state.Claims["1"] = c
+		if f.exit("1", fault(cloneFailed)) {
+			t.Error("the failure of one issue is not systemic")
+		}
+		if !f.exit("2", fault(cloneFailed)) || !f.exit("3", fault(cloneFailed)) {
+			t.Error("it is not systemic")
+		}
+		for _, id := range []tracker.ID{"1", "2", "3"} {
+			if c := f.state.Claims[id]; c.Phase != schedule.Waiting || c.Failures != 0 || !c.Due.Equal(noon) {
+				t.Errorf("charged: %+v", c)
+			}
+		}
+		if c := f.state.Claims["1"]; c.Thread != "thread" || c.Attempt != 1 {
+			t.Errorf("the first issue has changed: %+v", c)
+		}
+		if why := f.state.Pause.Why; why != "the first issues of the tick fail in the same way: "+cloneFailed+"; fix it" {
+			t.Errorf("paused because of %q", why)
+		}
+		f.snap.Candidates = []tracker.Issue{todo(5)}
+		if decisions := f.plan(); len(decisions) > 0 {
+			t.Errorf("it starts %+v", decisions)
+		}
+	}
+}
+
+func TestAHookFailureCountsAgainstTheIssue(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*fixture){
+		"when it is the only one":         func(*fixture) {},
+		"when another failed differently": func(f *fixture) { f.exit("1", fault("hook after_create: hook_failed: exit status 1")) },
+		"when the same issue failed before": func(f *fixture) {
+			f.exit("2", fault(cloneFailed))
+			f.claim(todo(2), schedule.Running, nil)
+		},
+		"when the other one failed in an earlier tick": func(f *fixture) {
+			f.exit("1", fault(cloneFailed))
+			f.state.NewTick()
+		},
+		"when a session had a turn": func(f *fixture) {
+			f.exit("1", fault(cloneFailed))
+			f.exit("3", schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed", Turns: 1})
+		},
+		"while a session has a turn": func(f *fixture) {
+			f.exit("1", fault(cloneFailed))
+			f.state.Heartbeat("3", schedule.Update{Turns: 1}, noon)
+		},
+	} {
+		f := running(todo(1), todo(2), todo(3))
+		before(&f)
+		if f.exit("2", fault(cloneFailed)) || f.state.Claims["2"].Failures == 0 || f.state.Pause.Why != "" {
+			t.Errorf("%s: %+v, pause %+v", name, f.state.Claims["2"], f.state.Pause)
+		}
+	}
+}
+
+func TestAnIssueParkedForAFaultOfTheWorkflowIsReleasedWhenTheWorkflowChanges(t *testing.T) {
+	t.Parallel()
+	old, edited := schedule.Setup{Agent: "a", Workflow: "1"}, schedule.Setup{Agent: "a", Workflow: "2"}
+	for name, test := range map[string]struct {
+		outcome schedule.Outcome
+		setup   schedule.Setup
+		free    bool
+	}{
+		"a hook, and the workflow was edited":     {fault(cloneFailed), edited, true},
+		"a prompt, and the workflow was edited":   {fault("the prompt of 1"), edited, true},
+		"a hook, and the workflow is the same":    {fault(cloneFailed), old, false},
+		"a hook, and another key is used":         {fault(cloneFailed), schedule.Setup{Agent: "b", Workflow: "1"}, false},
+		"a hook, and the workflow is not known":   {fault(cloneFailed), schedule.Setup{}, false},
+		"a turn, and the workflow was edited":     {schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed", Turns: 1}, edited, false},
+		"a question, and the workflow was edited": {schedule.Outcome{Class: schedule.NeedsInput, Why: "which colour?", Turns: 1}, edited, false},
+	} {
+		f := running(todo(1))
+		f.policy.Budget.Attempts = 1
+		f.policy.Setup, f.policy.Salt = old, "salt"
+		f.exit("1", test.outcome)
+		if c := f.state.Claims["1"]; c.Phase != schedule.Parked {
+			t.Fatalf("%s: not parked: %+v", name, c)
+		}
+		issue := todo(1)
+		f.policy.Setup = test.setup
+		f.snap = schedule.Snapshot{Candidates: []tracker.Issue{issue}, Claimed: map[tracker.ID]*tracker.Issue{"1": &issue}}
+		var actions []schedule.Action
+		for _, d := range f.plan() {
+			if d.Action != schedule.Observe {
+				actions = append(actions, d.Action)
+			}
+		}
+		var want []schedule.Action
+		if test.free {
+			want = []schedule.Action{schedule.Release, schedule.Dispatch}
+			if f.state.Salt != "salt" {
+				t.Errorf("%s: the digest is stored without its salt", name)
+			}
+		}
+		if diff := cmp.Diff(want, actions); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAPauseForAFaultOfTheWorkflowEndsWhenTheWorkflowChanges(t *testing.T) {
+	t.Parallel()
+	f := running(todo(1), todo(2))
+	f.policy.Setup, f.policy.Salt = schedule.Setup{Agent: "a", Workflow: "1"}, "salt"
+	f.exit("1", fault(cloneFailed))
+	f.exit("2", fault(cloneFailed))
+	if f.state.ResumeIfChanged(schedule.Setup{Agent: "b", Workflow: "1"}, noon) {
+		t.Error("another key does not fix a hook")
+	}
+	if !f.state.ResumeIfChanged(schedule.Setup{Agent: "b", Workflow: "2"}, noon) || f.state.Pause.Until.After(noon) {
+		t.Errorf("the pause continues: %+v", f.state.Pause)
+	}
+}
+
+func TestTheFirstSessionAfterAPauseIsNotOneThatFailedByTheWorkflow(t *testing.T) {
+	t.Parallel()
+	f := running(todo(1), todo(2))
+	f.policy.Setup = schedule.Setup{Workflow: "1"}
+	f.exit("1", fault(cloneFailed))
+	f.exit("2", fault(cloneFailed))
+	f.state.NewTick()
+	one, two := todo(1), todo(2)
+	f.snap = schedule.Snapshot{Candidates: []tracker.Issue{one, two, todo(3)}, Claimed: map[tracker.ID]*tracker.Issue{"1": &one, "2": &two}}
+	starts := func() (ids []tracker.ID) {
+		for _, d := range schedule.Plan(f.state, f.snap, f.policy, noon.Add(time.Hour)) {
+			if d.Action == schedule.Dispatch {
+				ids = append(ids, d.ID)
+			}
+		}
+		return ids
+	}
+	if diff := cmp.Diff([]tracker.ID{"3"}, starts()); diff != "" {
+		t.Errorf("with a choice (-want +got):\n%s", diff)
+	}
+	f.snap.Candidates = f.snap.Candidates[:2]
+	if diff := cmp.Diff([]tracker.ID{"1"}, starts()); diff != "" {
+		t.Errorf("without one (-want +got):\n%s", diff)
+	}
+}
+
+func TestOneFaultInTwoShardsIsSystemic(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(2).assigned(aFleet(2, 1))
+	var faults []schedule.Fault
+	for i, owner := range owners {
+		id := tracker.ID(fmt.Sprint(i + 1))
+		slice := f.state.Slice(owner, f.now)
+		f.works(slice)
+		o, _ := slice.Reclassify(id, schedule.Outcome{Class: schedule.IssueFailed, Why: "the hook failed", Fault: "hook"})
+		slice.Exit(id, o, f.policy, f.now)
+		if _, err := f.state.Settle(owner, slice, f.policy, f.now); err != nil {
+			t.Fatal(err)
+		}
+		faults = append(faults, slice.Faults...)
+	}
+	if c := f.state.Claims["1"]; c.Failures != 1 {
+		t.Fatalf("one shard alone charges its issue: %+v", c)
+	}
+	if excused := f.state.Clone().SettleFaults(faults, true, f.policy, f.now); excused != nil {
+		t.Errorf("excused %v although a session had a turn", excused)
+	}
+	excused := f.state.SettleFaults(faults, false, f.policy, f.now)
+	if len(excused) != 2 || f.state.Claims["1"].Failures != 0 || f.state.Claims["2"].Failures != 0 {
+		t.Errorf("excused %v, claims %+v", excused, f.state.Claims)
+	}
+	if want := "the first issues of the tick fail in the same way: the hook failed"; f.state.Pause.Why != want {
+		t.Errorf("the pause is %+v", f.state.Pause)
+	}
+}
+
+func TestAFaultThatOneShardFoundSystemicExcusesTheOtherShards(t *testing.T) {
+	t.Parallel()
+	f, owners := candidates(3).assigned(aFleet(2, 2))
+	var faults []schedule.Fault
+	var paused schedule.Pause
+	for _, owner := range owners {
+		slice := f.state.Slice(owner, f.now)
+		f.works(slice)
+		shard := fixture{state: slice, policy: f.policy}
+		for _, id := range slices.Sorted(maps.Keys(slice.Claims)) {
+			shard.exit(id, fault(cloneFailed))
+		}
+		if _, err := f.state.Settle(owner, slice, f.policy, f.now); err != nil {
+			t.Fatal(err)
+		}
+		if faults = append(faults, slice.Faults...); len(slice.Faults) == 2 {
+			paused = f.state.Pause
+			if excused := f.state.Clone().SettleFaults(slice.Faults, false, f.policy, f.now); paused.Why == "" || excused != nil {
+				t.Errorf("the pause of the shard is %+v, and %v is excused again", paused, excused)
+			}
+		}
+	}
+	excused := f.state.SettleFaults(faults, false, f.policy, f.now)
+	if len(faults) != 3 || len(excused) != 1 {
+		t.Fatalf("of %v excused %v", faults, excused)
+	}
+	for id, c := range f.state.Claims {
+		if c.Failures != 0 || c.Phase != schedule.Waiting || c.Why != paused.Why {
+			t.Errorf("%s is charged: %+v", id, c)
+		}
+	}
+}
