@@ -24,7 +24,8 @@ type conversations struct {
 	failed  map[string]bool // what could not be posted in this tick, and is not tried again
 	posting map[string]bool // what is being posted
 
-	nextRead time.Time // before which no poll reads what people say
+	nextRead time.Time                // before which a poll reads what people say only if an issue has changed
+	updated  map[tracker.ID]time.Time // when the issues with a claim had changed last, at the last read
 }
 
 // listen reads what was said about the issues with a claim or a delivery (SPEC §8.1: part

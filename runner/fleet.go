@@ -2,12 +2,14 @@ package runner
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // pollPerShard times the number of shards is the least time between two polls of a shard.
@@ -16,7 +18,7 @@ import (
 const pollPerShard = 1500 * time.Millisecond
 
 // listenPerShard times the number of shards is the least time between two reads of what
-// people say about the issues of a shard. Each is a GraphQL query, which no ETag makes free.
+// people say about the issues of a shard, on average: see [loop.listensNow]. Each is a GraphQL query, which no ETag makes free.
 // With it, a fleet of any size uses half of the 1,000 queries an hour that GitHub allows a
 // job's token.
 const listenPerShard = 7200 * time.Millisecond
@@ -46,10 +48,33 @@ func (l *loop) pollEvery() time.Duration {
 	return every*4/5 + rand.N(every*2/5)
 }
 
-// listenEvery returns the least time between two polls that also read what people say. A shard
-// does so less often than it polls, because feedback is for the next session. A command waits
-// until then.
-func (l *loop) listenEvery() time.Duration { return time.Duration(l.Shards) * listenPerShard }
+// listensNow reports whether a poll at this time also reads what people say, and notes that it
+// does. A shard does so less often than it polls, because feedback is for the next session. But
+// a command is for this one, and a comment changes its issue. Each poll sees that without
+// another request, and then makes the next read at once, in place of its own time. It cannot
+// make the one after it too, so that agents who change their issues all the time cost no more.
+func (l *loop) listensNow(now time.Time) bool {
+	every := time.Duration(l.Shards) * listenPerShard
+	if now.Before(l.talks.nextRead) {
+		if now.Add(every).Before(l.talks.nextRead) || maps.Equal(l.updates(), l.talks.updated) {
+			return false
+		}
+		now = l.talks.nextRead
+	}
+	l.talks.nextRead, l.talks.updated = now.Add(every), l.updates()
+	return true
+}
+
+// updates returns when the issues with a claim changed last, as they were read last.
+func (l *loop) updates() map[tracker.ID]time.Time {
+	updates := make(map[tracker.ID]time.Time, len(l.state.Claims))
+	for id := range l.state.Claims {
+		if issue := l.issues.issues[id]; issue != nil {
+			updates[id] = issue.UpdatedAt
+		}
+	}
+	return updates
+}
 
 // assigned holds what a plan gave to shards.
 type assigned struct {

@@ -36,8 +36,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	}
 	l.readOrdered(ctx)
 	l.cleanUp(ctx)
-	if !now.Before(l.talks.nextRead) {
-		l.talks.nextRead = now.Add(l.listenEvery())
+	if l.listensNow(now) {
 		l.listen(ctx)
 	}
 	if !l.isShard() && (!l.issues.listed() || l.room(now)) {
