@@ -41,11 +41,13 @@ func generated(t *testing.T) map[string]map[string]string {
 		".github/fleet/README.md": {
 			"fleet-caller": sampleRun(t, "fleet-caller.yml"),
 			"fleet":        sampleRun(t, "fleet.yml"),
+			"costs":        fleetCosts(),
 			"accounts":     "```yaml\n" + furtherAccounts(t) + "```\n",
 			"fleet-static": staticWork(t),
 			"inputs":       readActionOf(t, fleetAction).inputTable(),
 			"outputs":      readActionOf(t, fleetAction).outputTable(),
 		},
+		".github/BENCHMARKS.md":     {"fleet": fleetFigures()},
 		".github/SECURITY.md":       {"guard": guardTable(t), "key-places": keyPlaces()},
 		"cmd/symphony/README.md":    {"help": helpText(t), "exit": exitTable(), "environment": environmentTable()},
 		"runner/workflow/README.md": {"keys": keyTable()},

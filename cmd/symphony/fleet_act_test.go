@@ -25,6 +25,7 @@ import (
 type fleetRun struct {
 	steps      map[string]map[string]string // success or failure, by job and step
 	planned    map[string]string            // outputs of the job plan
+	took       map[string]time.Duration     // all steps of a job together
 	errors     []string
 	summary    string
 	transcript string
@@ -71,7 +72,7 @@ func (d *deliveries) startFleet(run, attempt int, workflow string, start []strin
 	j.run, j.workflow, j.runAttempt = strconv.Itoa(run), workflow, attempt
 	j.write(workflowFile, workflow)
 	printed := j.act(d.home)
-	r := fleetRun{steps: map[string]map[string]string{}, planned: map[string]string{}, transcript: string(printed)}
+	r := fleetRun{steps: map[string]map[string]string{}, planned: map[string]string{}, took: map[string]time.Duration{}, transcript: string(printed)}
 	lines := bufio.NewScanner(bytes.NewReader(printed))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -79,6 +80,7 @@ func (d *deliveries) startFleet(run, attempt int, workflow string, start []strin
 			Job, Msg, Command, Name, Arg, StepResult string
 			StepID                                   []string
 			KVPairs                                  map[string]string
+			ExecutionTime                            time.Duration
 		}
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			continue // what act prints before the jobs begin
@@ -94,6 +96,9 @@ func (d *deliveries) startFleet(run, attempt int, workflow string, start []strin
 		case line.Command == "summary":
 			_, summary, _ := strings.Cut(line.Msg, "Summary - ")
 			r.summary += summary
+		}
+		if len(line.StepID) == 1 && line.StepResult != "" {
+			r.took[name[1]] += line.ExecutionTime
 		}
 		if parts := stepEnd.FindStringSubmatch(line.Msg); parts != nil && line.StepResult != "" && len(line.StepID) == 2 {
 			if r.steps[name[1]] == nil {
@@ -230,6 +235,7 @@ func TestTheCopyOfTheFleetWorksWithEightShards(t *testing.T) {
 		slices.Sort(heads)
 		return heads
 	}
+	t.Logf("plan took %v, shard 1 with its session %v, collect %v", first.took["plan"], first.took["shard 1"], first.took["collect"])
 	phases, saves := d.claims()
 	if got := delivered(); !slices.Equal(got, []string{"1", "2", "4", "5", "7", "8"}) || len(first.steps) != 10 {
 		t.Fatalf("delivered %q by %d jobs; claims %v, errors %q\n%s", got, len(first.steps), phases, first.errors, first.transcript)
