@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
 )
 
 // ErrApp reports that an App cannot act on the repository before a person has changed
@@ -58,7 +60,7 @@ func NewApp(cfg AppConfig, base http.RoundTripper) (*App, error) {
 		base = http.DefaultTransport
 	}
 	names := Names{Repo: cfg.Names.Repo, APIURL: cfg.Names.APIURL, Token: cfg.Names.Key}
-	c, err := open(Config{Repo: cfg.Repo, APIURL: cfg.APIURL, Log: cfg.Log, Names: names}, "", &appTransport{base, id, key})
+	c, err := open(Config{Repo: cfg.Repo, APIURL: cfg.APIURL, Log: cfg.Log, Names: names}, "", ghinstallation.NewAppsTransportFromPrivateKey(base, id, key))
 	if err != nil {
 		return nil, err
 	}
