@@ -27,7 +27,7 @@
 //
 // In GitHub Actions the plan is carried by one artifact, each result by an artifact of its
 // own, and the bundle by the cache. If there are several artifacts, download-artifact makes
-// a folder for each of them: see [ArtifactName]. Where there are no artifacts, references of
+// a folder for each of them: see [ReadResults]. Where there are no artifacts, references of
 // the repository carry the same files: see [Reference]. Another engine can use these too, or
 // carry the folder from process to process itself.
 //

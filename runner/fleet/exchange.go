@@ -54,8 +54,8 @@ const (
 	maxResult = 8 << 20
 )
 
-// ArtifactName returns the name of the artifact that carries the result of a shard.
-func ArtifactName(owner schedule.Owner) string {
+// artifactName returns the name of the artifact that carries the result of a shard.
+func artifactName(owner schedule.Owner) string {
 	return fmt.Sprintf("symphony-result-%d-%d", owner.Attempt, owner.Shard)
 }
 

@@ -34,9 +34,9 @@ type Reference struct {
 	Shard   int   // whose result it is; 0 for the plan
 }
 
-// ReferenceOf returns the reference of the result of a shard, or of the plan if the owner is
+// referenceOf returns the reference of the result of a shard, or of the plan if the owner is
 // that of a fleet.
-func ReferenceOf(o schedule.Owner) Reference {
+func referenceOf(o schedule.Owner) Reference {
 	return Reference{runInName(o.Run), o.Attempt, o.Started, o.Shard}
 }
 
@@ -116,7 +116,7 @@ func PlanFiles(exchange string) (Reference, map[string][]byte, error) {
 	if err != nil {
 		return Reference{}, nil, err
 	}
-	return ReferenceOf(p.Owner), map[string][]byte{planName: data}, nil
+	return referenceOf(p.Owner), map[string][]byte{planName: data}, nil
 }
 
 // ResultFiles returns the files of the reference of a shard's result in the exchange folder:
@@ -138,7 +138,7 @@ func ResultFiles(exchange string, slice Slice) (Reference, map[string][]byte, er
 	files := map[string][]byte{resultName: r.data}
 	root, err := openRoot(exchange, append(names, threadsFolder)...)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ReferenceOf(self), files, nil
+		return referenceOf(self), files, nil
 	}
 	if err != nil {
 		return fail(err)
@@ -153,7 +153,7 @@ func ResultFiles(exchange string, slice Slice) (Reference, map[string][]byte, er
 		files[path.Join(threadsFolder, t.fileName())] = data
 		left -= int64(len(data))
 	}
-	return ReferenceOf(self), files, nil
+	return referenceOf(self), files, nil
 }
 
 // StorePlan writes the files of a reference of a plan into the exchange folder, and returns
@@ -164,7 +164,7 @@ func StorePlan(exchange string, r Reference, files map[string][]byte) (Plan, err
 	if err != nil {
 		return Plan{}, fmt.Errorf("take the plan of %s: %w: %w", r, ErrUnreadable, err)
 	}
-	if ReferenceOf(p.Owner) != r {
+	if referenceOf(p.Owner) != r {
 		return Plan{}, fmt.Errorf("take the plan of %s: %w: it is that of another run", r, ErrRefused)
 	}
 	before, err := ReadPlan(exchange)

@@ -24,7 +24,7 @@ func TestANameOfAReferenceIsReadAsItWasWrittenAndGitTakesIt(t *testing.T) {
 			Started: rapid.Int64Range(0, 1<<45).Draw(t, "started"),
 			Shard:   rapid.IntRange(0, schedule.MaxShards).Draw(t, "shard"),
 		}
-		want := ReferenceOf(owner)
+		want := referenceOf(owner)
 		if got, ok := ParseReference(want.String()); !ok || got != want {
 			t.Errorf("%s is read as %+v, %v", want, got, ok)
 		}
@@ -70,7 +70,7 @@ func TestWhatReferencesCarryIsCollectedElsewhere(t *testing.T) {
 	writeText(t, filepath.Join(here, "results", "result-2", "threads", sealed), "sealed")
 	writeText(t, filepath.Join(here, "results", "result-2", "threads", threadOf("1a")+threadSuffix), "of another shard")
 	ref, files, err := PlanFiles(here)
-	if err != nil || ref != ReferenceOf(p.Owner) {
+	if err != nil || ref != referenceOf(p.Owner) {
 		t.Fatalf("%+v: %v", ref, err)
 	}
 	all := []Reference{{Run: ref.Run, Attempt: ref.Attempt, Started: 1}, {Run: ref.Run, Attempt: ref.Attempt, Started: 1, Shard: 1}, ref}

@@ -108,7 +108,7 @@ func ReadResults(exchange string, p Plan) ([]Result, []Refused) {
 	for _, slice := range p.Shards {
 		var all []Result
 		inner := resultFolder(slice.Number)
-		for _, names := range [][]string{{resultsFolder, inner}, {resultsFolder, ArtifactName(slice.State.Self), inner}} {
+		for _, names := range [][]string{{resultsFolder, inner}, {resultsFolder, artifactName(slice.State.Self), inner}} {
 			r, err := readResult(exchange, names, slice)
 			switch {
 			case errors.Is(err, fs.ErrNotExist), errors.Is(err, errOtherPlan):

@@ -191,7 +191,7 @@ func TestAHostileFolderOfAShardDoesNotHarmOtherShards(t *testing.T) {
 		},
 		"results of others below it": func(t *testing.T, exchange, shard string) error {
 			forged := seal(t, p.Shards[0], func(r *Result) { r.saved = 99 })
-			for _, folder := range []string{"result-1", ArtifactName(p.ShardOwner(1)), "."} {
+			for _, folder := range []string{"result-1", artifactName(p.ShardOwner(1)), "."} {
 				writeText(t, filepath.Join(shard, folder, resultName), string(forged))
 			}
 			return nil
@@ -246,7 +246,7 @@ func TestOfSeveralResultsOfAShardTheLastOneCounts(t *testing.T) {
 		"of other attempt": {seal(t, p.Shards[0], func(r *Result) { r.Owner.Attempt, r.saved = 2, 9 }), last, "last"},
 	} {
 		exchange := t.TempDir()
-		for folder, data := range map[string][]byte{"result-1": test.alone, ArtifactName(p.ShardOwner(1)) + "/result-1": test.artifact} {
+		for folder, data := range map[string][]byte{"result-1": test.alone, artifactName(p.ShardOwner(1)) + "/result-1": test.artifact} {
 			if data != nil {
 				writeText(t, filepath.Join(exchange, resultsFolder, folder, resultName), string(data))
 			}
