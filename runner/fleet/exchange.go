@@ -118,7 +118,9 @@ func openFolder(root *os.Root, name string) (*os.Root, error) {
 // blocks. An [os.Root] by itself would follow links that stay below it.
 func openRegular(root *os.Root, name string, limit int64) (*os.File, error) {
 	named, err := root.Lstat(name)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOENT} // not the name of a system call
+	} else if err != nil {
 		return nil, err
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,6 +91,15 @@ func TestAMalformedPlanIsRefused(t *testing.T) {
 		if _, err := ReadPlan(exchange); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.40s -> %.40s:\n got %v\nwant %s", test.old, test.new, err, test.want)
 		}
+	}
+}
+
+func TestAPlanThatIsMissingIsCalledSo(t *testing.T) {
+	t.Parallel()
+	exchange := t.TempDir()
+	want := "read the plan " + filepath.Join(exchange, "plan.json") + ": exchange_unreadable: open plan.json: no such file or directory: use the folder"
+	if _, err := ReadPlan(exchange); !errors.Is(err, ErrUnreadable) || !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v", err)
 	}
 }
 
