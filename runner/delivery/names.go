@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The bounds of a path, in bytes and in folders. Common file systems have no longer
@@ -24,7 +26,7 @@ const (
 // the same fold may be one file somewhere.
 func fold(path string) string {
 	path = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) && unicode.Is(unicode.Variation_Selector, r) {
+		if untrusted.IsHidden(r) { // ext4 ignores all that Unicode tells programs to ignore
 			return -1
 		}
 		return r
@@ -32,12 +34,25 @@ func fold(path string) string {
 	// NFKD makes the compatibility forms one that HFS+ and some tools do not tell apart,
 	// such as the ligature of "ﬁ". Then ß is the only letter that two others stand for.
 	path = strings.ToLower(strings.ToUpper(norm.NFKD.String(path))) // some letters have several lower cases
-	path = norm.NFKC.String(strings.ReplaceAll(path, "ß", "ss"))
+	path = norm.NFKC.String(withoutDotOfI(strings.ReplaceAll(path, "ß", "ss")))
 	names := strings.Split(path, "/")
 	for i, name := range names {
 		names[i] = strings.TrimRight(name, ". ")
 	}
 	return strings.Join(names, "/")
+}
+
+// withoutDotOfI returns text without the dots above an i. The Turkish İ has one when Unicode
+// folds its case, and none when a program makes each letter small by itself.
+func withoutDotOfI(text string) string {
+	before := rune(0)
+	return strings.Map(func(r rune) rune {
+		if r == '\u0307' && before == 'i' {
+			return -1
+		}
+		before = r
+		return r
+	}, text)
 }
 
 // nameProblem returns why no system should be asked to store a path; empty when it is
@@ -87,8 +102,7 @@ func partProblem(name string) string {
 
 // unprintable reports whether a person would not see a character of a name.
 func unprintable(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) ||
-		r != ' ' && unicode.Is(unicode.Zs, r) || unicode.Is(unicode.Variation_Selector, r)
+	return untrusted.IsHidden(r) || untrusted.IsBlank(r) || r != ' ' && unicode.Is(unicode.Zs, r)
 }
 
 // isGitFolder reports whether a folded name is what some file system takes for .git;
