@@ -184,7 +184,7 @@ func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
 	t.Parallel()
 	written := map[string][]string{}
 	for name, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "workspaces": "gather"} {
-		for _, m := range regexp.MustCompile(`echo "([a-z-]+)=`).FindAllStringSubmatch(readText(t, "../../.github/action/"+name+".sh"), -1) {
+		for _, m := range regexp.MustCompile(`(?:echo "|  put )([a-z-]+)[= ]`).FindAllStringSubmatch(readText(t, "../../.github/action/"+name+".sh"), -1) {
 			written[step] = append(written[step], m[1])
 		}
 	}

@@ -94,6 +94,27 @@ func TestAnEmptyInputOfAFleetIsItsDefault(t *testing.T) {
 	}
 }
 
+// The shells of systems differ in what echo makes of a backslash.
+func TestAnInputMakesNoOutputOfItsOwn(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	_, _, before := m.checkFleet("plan")
+	const forged = `7\nforged=true\nfolder=/elsewhere\c`
+	code, said, outputs := m.checkFleet("plan", "ISSUE="+forged, "COMMAND="+forged, "MAX_ISSUES="+forged, "FAIL_ON="+forged,
+		"STATE_BRANCH="+forged, "SHARDS="+forged, "SHARD_SLOTS="+forged, "RUNS_ON="+forged)
+	for _, name := range []string{"issue", "command", "max-issues", "fail-on", "shards", "shard-slots", "runs-on"} {
+		if outputs[name] != forged {
+			t.Errorf("%s is %q, want %q", name, outputs[name], forged)
+		}
+	}
+	if code != 0 || len(outputs) != len(before) || outputs["folder"] != before["folder"] || outputs["state"] != "branch:"+forged {
+		t.Errorf("exit status %d, outputs %q\n%s", code, outputs, said)
+	}
+	if _, _, outputs := m.checkFleet("plan", `WORKFLOW=a\nforged=true/W.md`); outputs["workflow"] != `a\nforged=true/W.md` || outputs["forged"] != "" {
+		t.Errorf("of a path with a backslash the outputs are %q", outputs)
+	}
+}
+
 func TestAShardEndsItsSessionsBeforeItsJobEnds(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -479,7 +479,7 @@ func TestEveryOutputThatTheFleetReadsIsWritten(t *testing.T) {
 	t.Parallel()
 	written := map[string][]string{}
 	for script, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "threads": "threads"} {
-		for _, m := range regexp.MustCompile(`echo "([a-z-]+)=`).FindAllStringSubmatch(readText(t, filepath.Join(root, ".github", "action", script+".sh")), -1) {
+		for _, m := range regexp.MustCompile(`(?:echo "|  put )([a-z-]+)[= ]`).FindAllStringSubmatch(readText(t, filepath.Join(root, ".github", "action", script+".sh")), -1) {
 			written[step] = append(written[step], m[1])
 		}
 	}
