@@ -71,7 +71,7 @@ func builtIn() []Rule {
 	}
 	add(Refuse,
 		".github/**", ".gitlab-ci.yml", ".gitlab/**", ".gitea/**", ".forgejo/**", ".circleci/**", ".travis.yml", "azure-pipelines.yml", "Jenkinsfile", ".buildkite/**",
-		"CODEOWNERS", "WORKFLOW.md", "AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "GEMINI.md", "SKILL.md",
+		"CODEOWNERS", "WORKFLOW.md", "**/.symphony/**", "AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "GEMINI.md", "SKILL.md",
 		"**/.codex/**", "**/.agents/**", "**/.claude/**", "**/.cursor/**", "**/.gemini/**", "**/.aider*", "**/.mcp.json", "**/.continue/**", "**/.windsurf/**",
 		"**/.githooks/**", "**/.husky/**", ".pre-commit-config.yaml", "lefthook.yml", ".gitmodules", ".lfsconfig",
 		"**/.vscode/**", "**/.idea/**", "**/.devcontainer/**", ".envrc",
