@@ -14,7 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
-func TestTheExchangeOutlastsAFailureOfTheServerThatPasses(t *testing.T) {
+func TestAnExchangeIsTriedAgainWhileTheServerFails(t *testing.T) {
 	t.Parallel()
 	const token = "ghs_0123456789abcdefTOKEN"
 	g := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: token})
