@@ -11,11 +11,11 @@ import (
 const (
 	// maxBacklog bounds what waits in a backlog, in bytes. Lines that come then are lost.
 	maxBacklog = 1 << 20
-	// roomyBacklog is how much may wait, in bytes, before those who can wait should.
+	// roomyBacklog is how much may wait, in bytes, before awaitRoom waits.
 	roomyBacklog = 64 << 10
 )
 
-// errUnread is the error of a backlog that was given up.
+// errUnread is the error of a backlog that was given up before all was written.
 var errUnread = errors.New("nobody reads it")
 
 // backlog is a log in front of a writer that may be slow, as a pager or a terminal that
@@ -24,15 +24,16 @@ type backlog struct {
 	w io.Writer
 
 	mu      sync.Mutex
-	changed sync.Cond // of what follows
+	changed sync.Cond // signals each change of the fields below
 	waiting []byte
 	lost    int   // lines, after those that wait
-	busy    bool  // w is written
-	ending  bool  // what comes when nothing waits goes to w directly
+	busy    bool  // drain is writing to w
+	ending  bool  // settle was called: once nothing waits, Write writes to w itself
 	givenUp bool  // nobody waits any longer for w
 	err     error // of w; nothing is written after it
 }
 
+// newBacklog returns a backlog in front of w. Settle it.
 func newBacklog(w io.Writer) *backlog {
 	b := &backlog{w: w}
 	b.changed.L = &b.mu
@@ -40,7 +41,7 @@ func newBacklog(w io.Writer) *backlog {
 	return b
 }
 
-// Write takes whole lines.
+// Write writes whole lines, without waiting for w.
 func (b *backlog) Write(lines []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

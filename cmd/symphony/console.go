@@ -88,8 +88,8 @@ func (c *console) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// queue lets log lines wait in the backlog that it returns, so that nobody waits who writes
-// one.
+// queue puts a backlog before the writer and returns it, so that nobody who writes a log line
+// has to wait.
 func (c *console) queue() *backlog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *console) queue() *backlog {
 	return b
 }
 
-// fail notes why log lines were lost; nil when none was.
+// fail notes the error by which log lines were lost; nil if none was lost.
 func (c *console) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *console) fail(err error) {
 	}
 }
 
-// failure returns why log lines were lost; nil when none was.
+// failure returns the first error by which log lines were lost; nil if none was lost.
 func (c *console) failure() error {
 	if c.display != nil {
 		return errors.Join(c.display.Err(), c.file.failure())

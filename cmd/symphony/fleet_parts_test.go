@@ -169,7 +169,7 @@ func TestAShardEndsBeforeItsIssuesAreTakenOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			work := &workCommand{tickCommand: tickCommand{app: fleetApp(nil), deadline: 5 * time.Hour}, plan: plannedAt(now.Add(-test.ago), 5*time.Hour, "Late")}
-			err := work.keepLease(now)
+			err := work.endBeforeLease(now)
 			if test.want == 0 {
 				if exitStatus(err) != exitUsage || !strings.Contains(err.Error(), "plan again") {
 					t.Errorf("error %v", err)

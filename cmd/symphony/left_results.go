@@ -30,9 +30,10 @@ func (a *app) leftResults(wf workflow.Workflow) func(ctx context.Context, run st
 			return nil, err
 		}
 		defer os.RemoveAll(exchange)
-		id, notOfGitHub := strconv.ParseInt(run, 10, 64)
+		id, err := strconv.ParseInt(run, 10, 64)
+		hasArtifacts := c != nil && err == nil // another engine may give its runs other names
 		var failed error
-		if c != nil && notOfGitHub == nil {
+		if hasArtifacts {
 			failed = downloadExchange(ctx, c, id, attempt, exchange)
 		}
 		plan, err := fleet.ReadPlan(exchange)
@@ -42,7 +43,7 @@ func (a *app) leftResults(wf workflow.Workflow) func(ctx context.Context, run st
 			case taken: // a server without artifacts cannot list them
 				failed = errors.Join(refused...)
 				plan, err = fleet.ReadPlan(exchange)
-			case c == nil || notOfGitHub != nil:
+			case !hasArtifacts:
 				return nil, refsErr // there may be none: another engine carries the folder itself
 			default:
 				failed = errors.Join(failed, refsErr)
@@ -89,21 +90,21 @@ func (a *app) pullLeft(ctx context.Context, wf workflow.Workflow, exchange, run 
 }
 
 // downloadExchange downloads the plan and the results of an attempt of a workflow run into an
-// exchange folder. It skips artifacts that have expired, and those of other things.
+// exchange folder. It skips artifacts that have expired, and those that are neither.
 func downloadExchange(ctx context.Context, c *client.Client, run int64, attempt int, exchange string) error {
 	artifacts, err := c.Artifacts(ctx, run)
 	if err != nil {
 		return fmt.Errorf("list the artifacts of workflow run %d: %w", run, err)
 	}
 	var failed []error
-	for _, of := range artifacts {
-		file, limit := fleet.ArtifactFile(of.Name, attempt)
-		if of.Expired || file == "" {
+	for _, artifact := range artifacts {
+		file, limit := fleet.ArtifactFile(artifact.Name, attempt)
+		if artifact.Expired || file == "" {
 			continue
 		}
-		files, err := c.ReadArtifact(ctx, of)
+		files, err := c.ReadArtifact(ctx, artifact)
 		if err == nil {
-			err = unpackFile(files, file, limit, filepath.Join(exchange, fleet.ArtifactFolder(of.Name)))
+			err = unpackFile(files, file, limit, filepath.Join(exchange, fleet.ArtifactFolder(artifact.Name)))
 		}
 		failed = append(failed, err)
 	}

@@ -33,26 +33,26 @@ const (
 
 // liveLog shows in a log that people read what sessions do while they do it. Each line
 // begins with the issue. It reads the event logs as "symphony log -f" does, in goroutines
-// of its own: whoever reads slowly lags behind, and no session waits for them.
+// of its own, so no session waits for somebody who reads the log slowly.
 type liveLog struct {
 	*tickCommand
 	console  *console
-	behind   *backlog // of the console: the lines of the run go first
+	backlog  *backlog // of the console, which takes the lines of the run at once and those of sessions when it has room
 	workflow string   // path of WORKFLOW.md
 	texts    bool     // also what agents read and think
 
 	ctx    context.Context // done after the run
 	cancel context.CancelFunc
-	shown  sync.WaitGroup // waits for the sessions
+	shows  sync.WaitGroup // the sessions that are being shown
 }
 
 // showSessions makes r show in the log what its sessions do, or inside Actions each session
-// after its end where the log is no text for people. The function that it returns is to be
-// called after the run.
+// after its end where the log is not text for people. The caller has to call end after the
+// run.
 func (t *tickCommand) showSessions(r *runner.Runner, console *console, workflow string) (end func()) {
 	switch {
 	case t.part.live && t.logFormat == "text" && !console.isLive():
-		l := t.liveLog(console, workflow)
+		l := t.newLiveLog(console, workflow)
 		r.OnSession = l.begin
 		return l.close
 	case t.actions.InActions():
@@ -61,37 +61,37 @@ func (t *tickCommand) showSessions(r *runner.Runner, console *console, workflow 
 	return func() {}
 }
 
-// liveLog returns the log of the sessions of a run. Everybody can read the log of a job in
-// a public repository, so inside Actions the step says whether it shows texts.
-func (t *tickCommand) liveLog(console *console, workflow string) *liveLog {
+// newLiveLog returns the log of the sessions of a run. Everybody can read the log of a job
+// in a public repository, so inside Actions the step says whether it shows texts.
+func (t *tickCommand) newLiveLog(console *console, workflow string) *liveLog {
 	texts, _ := t.getenv("SYMPHONY_LOG_TEXTS")
-	l := &liveLog{tickCommand: t, console: console, behind: console.queue(), workflow: workflow, texts: texts == "true" || !t.actions.InActions()}
+	l := &liveLog{tickCommand: t, console: console, backlog: console.queue(), workflow: workflow, texts: texts == "true" || !t.actions.InActions()}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
 
-// begin starts to show a session. The function that it returns lets the rest of it be
-// shown, and how it ended.
+// begin starts to show a session. When onEnd is called, the rest of the session is shown, and
+// how it ended.
 func (l *liveLog) begin(start runner.SessionStart) (onEnd func(runner.SessionLog)) {
 	over, end := context.WithCancel(l.ctx)
 	s := &liveSession{liveLog: l, start: start, over: over, reader: transcript.Reader{Redact: l.redactor.String}}
 	s.prefix = s.reader.OneLine(start.Claim.Identifier, maxLivePrefix) + " | "
-	l.shown.Go(s.showAll)
+	l.shows.Go(s.showAll)
 	return func(log runner.SessionLog) {
 		s.ended = &log
 		end()
 	}
 }
 
-// close waits until all that was written is shown, but not long if nobody reads it.
+// close waits until all that was written is shown, but at most liveEndTime if nobody reads it.
 func (l *liveLog) close() {
 	l.cancel() // of sessions whose end the run did not see
-	defer time.AfterFunc(liveEndTime, l.behind.giveUp).Stop()
-	l.shown.Wait()
-	l.console.fail(l.behind.settle())
+	defer time.AfterFunc(liveEndTime, l.backlog.giveUp).Stop()
+	l.shows.Wait()
+	l.console.fail(l.backlog.settle())
 }
 
-// restOf returns where all that a session did can be read.
+// restOf returns the command or the file that shows all that a session did.
 func (l *liveLog) restOf(s runner.SessionStart) string {
 	if !l.actions.InActions() {
 		return l.logCommand(l.workflow, s.Claim.Identifier)
@@ -113,8 +113,8 @@ type liveSession struct {
 
 	reader       transcript.Reader
 	lines, bytes int       // shown of the event log
-	last         time.Time // when the latest line was shown
-	waits        bool      // the latest line says what the agent is doing
+	lastShown    time.Time // when the latest line was shown
+	doingShown   bool      // the latest line says what the agent is doing
 	err          error     // of the log
 }
 
@@ -122,7 +122,8 @@ type liveSession struct {
 func (s *liveSession) showAll() {
 	s.print(s.beginning())
 	s.follow()
-	if <-s.over.Done(); s.ended != nil {
+	<-s.over.Done()
+	if s.ended != nil {
 		s.print(s.ending()...)
 	}
 }
@@ -148,22 +149,22 @@ func (s *liveSession) ending() []string {
 	return lines
 }
 
-// clean returns a text that is not of the event log as one line.
+// clean returns a text that does not come from the event log as one line without secrets.
 func (s *liveSession) clean(text string) string { return s.reader.OneLine(text, maxLiveText) }
 
-// follow shows what the event log has and what comes, until the session is over, too much
-// was shown, or nothing can be.
+// follow shows what the event log has and what is added to it, until the session is over,
+// too much was shown, or the log cannot be read or written.
 func (s *liveSession) follow() {
 	log, err := s.open()
 	if err != nil {
 		return // the session warns of a log that could not be made
 	}
 	defer log.Close()
-	part := make([]byte, 64<<10)
+	chunk := make([]byte, 64<<10)
 	for {
 		over := s.over.Err() != nil // asked before the read, which then has all that the session wrote
-		n, err := log.Read(part)
-		for _, e := range s.reader.Feed(part[:n]) {
+		n, err := log.Read(chunk)
+		for _, e := range s.reader.Feed(chunk[:n]) {
 			if !s.show(transcript.LogLines(e, s.texts)) {
 				return
 			}
@@ -178,7 +179,7 @@ func (s *liveSession) follow() {
 	}
 }
 
-// open opens the event log, which is made when the session begins.
+// open opens the event log. It waits until the session has made the file.
 func (s *liveSession) open() (*os.File, error) {
 	issue, name := filepath.Split(s.start.File)
 	folder, key := filepath.Split(filepath.Clean(issue))
@@ -203,7 +204,7 @@ func (s *liveSession) wait() {
 // showDoing says once what the agent is doing, if nothing was shown for a while. It reports
 // whether more can be shown.
 func (s *liveSession) showDoing() bool {
-	if s.waits || time.Since(s.last) < quietTime {
+	if s.doingShown || time.Since(s.lastShown) < quietTime {
 		return true
 	}
 	doing := s.reader.Doing()
@@ -211,7 +212,7 @@ func (s *liveSession) showDoing() bool {
 		return true
 	}
 	more := s.show([]string{untrusted.Truncate("… "+doing, maxLiveText)})
-	s.waits = true
+	s.doingShown = true
 	return more
 }
 
@@ -234,8 +235,9 @@ func (s *liveSession) show(lines []string) bool {
 
 // print writes lines in one call, unless an earlier call failed.
 func (s *liveSession) print(lines ...string) {
-	if s.behind.awaitRoom(); s.err == nil {
+	s.backlog.awaitRoom()
+	if s.err == nil {
 		_, s.err = io.WriteString(s.console, s.prefix+strings.Join(lines, "\n"+s.prefix)+"\n")
 	}
-	s.last, s.waits = time.Now(), false
+	s.lastShown, s.doingShown = time.Now(), false
 }

@@ -62,7 +62,7 @@ func newLiveTest(t *testing.T, a *app, w io.Writer, identifier string) *liveTest
 	}
 	folder := filepath.Join(t.TempDir(), "logs")
 	name := transcript.Name("A-1", time.Now(), 3)
-	s := &liveTest{t: t, live: (&tickCommand{app: a, logs: folder}).liveLog(&console{out: w}, "/project/WORKFLOW.md")}
+	s := &liveTest{t: t, live: (&tickCommand{app: a, logs: folder}).newLiveLog(&console{out: w}, "/project/WORKFLOW.md")}
 	s.start = runner.SessionStart{
 		Claim: schedule.Claim{ID: "1", Identifier: identifier, Title: "Say hello", Attempt: 1, Sessions: 3}, Branch: "symphony/A-1", File: filepath.Join(folder, name),
 	}
@@ -195,7 +195,7 @@ func TestTheLogSaysWhereTheRestOfASessionIs(t *testing.T) {
 		"an artifact":     {[]string{"GITHUB_ACTIONS=true", "SYMPHONY_ARTIFACT=symphony-shard-7"}, "logs/A-1/1.html of the artifact symphony-shard-7"},
 		"no artifact":     {[]string{"GITHUB_ACTIONS=true"}, "its event log, which this job does not upload"},
 	} {
-		live := (&tickCommand{app: fleetApp(nil, c.environ...), logs: "/scratch/logs"}).liveLog(&console{out: io.Discard}, "/project/WORKFLOW.md")
+		live := (&tickCommand{app: fleetApp(nil, c.environ...), logs: "/scratch/logs"}).newLiveLog(&console{out: io.Discard}, "/project/WORKFLOW.md")
 		if got := live.restOf(runner.SessionStart{Claim: schedule.Claim{Identifier: "A-1"}, File: "/scratch/logs/A-1/1.jsonl"}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}

@@ -27,11 +27,10 @@ func (a *app) owner() schedule.Owner {
 }
 
 // ownerStatuses returns a function that reports which of other owners are alive, and which
-// jobs shards ran in. GitHub
-// is asked about workflow runs; where that is not possible, a run counts as dead if
-// the state was rolled back. On this machine, the holder of the lock of a state file
-// is the only live owner; without the lock its process is looked for. Where the
-// answer is unknown the lease decides.
+// jobs shards ran in. It asks GitHub about workflow runs; where that is not possible, a run
+// counts as dead if the state was rolled back. On this machine, the holder of the lock of a
+// state file is the only live owner; without the lock the function looks for the process.
+// Where the answer is unknown the lease decides.
 func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *stateStore) func(context.Context, []schedule.Owner) map[schedule.Owner]runner.OwnerAnswer {
 	var runs *client.Runs // nil: it cannot be asked
 	if repo, api, token, err := a.repository(wf); err == nil {
@@ -53,7 +52,7 @@ func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *st
 		if runs != nil {
 			jobs = runs.Statuses(ctx, jobsOf(owners, self))
 		}
-		_, _, back := state.rolledBack()
+		_, _, rolledBack := state.rolledBack()
 		answers := make(map[schedule.Owner]runner.OwnerAnswer, len(owners))
 		for _, o := range owners {
 			var answer runner.OwnerAnswer
@@ -70,7 +69,7 @@ func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *st
 			default:
 				answer.Status = here(o)
 			}
-			if back && answer.Status == schedule.Unknown {
+			if rolledBack && answer.Status == schedule.Unknown {
 				answer.Status = schedule.Dead
 			}
 			if job.ID > 0 {
@@ -82,7 +81,7 @@ func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *st
 	}
 }
 
-// jobsOf returns the jobs of the owners that are workflow runs; self is who asks.
+// jobsOf returns the jobs of the owners that are workflow runs; self is the owner that asks.
 func jobsOf(owners []schedule.Owner, self schedule.Owner) []client.Job {
 	var jobs []client.Job
 	for _, o := range owners {

@@ -80,7 +80,7 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	if limit := c.limit(); c.deadline == 0 || c.deadline > limit {
 		c.deadline = limit
 	}
-	if err := c.keepLease(time.Now()); err != nil {
+	if err := c.endBeforeLease(time.Now()); err != nil {
 		return err
 	}
 	c.part = part{
@@ -97,7 +97,7 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	return c.tickCommand.Run(ctx, args)
 }
 
-// shardNumber returns the number of a shard that a flag says.
+// shardNumber returns the number of a shard from the text of a flag.
 func shardNumber(text string) (int, error) {
 	number, err := strconv.Atoi(text)
 	if err != nil || number < 1 || number > schedule.MaxShards {
@@ -106,7 +106,7 @@ func shardNumber(text string) (int, error) {
 	return number, nil
 }
 
-// planHasNo says why a shard has nothing to do. An engine that knows the number of its jobs
+// planHasNo returns the reason why a shard has nothing to do. An engine that knows the number of its jobs
 // before the plan starts all of them.
 func planHasNo(p fleet.Plan, shard int) string {
 	return fmt.Sprintf("The plan has %s, and no shard %d", count(len(p.Shards), "shard"), shard)
@@ -143,9 +143,10 @@ func (c *workCommand) isRunAgain() (bool, error) {
 	return false, nil
 }
 
-// keepLease lets the shard end before others take its issues over, where nobody can be
-// asked whether it works on them still. It fails if there is no time left.
-func (c *workCommand) keepLease(now time.Time) error {
+// endBeforeLease shortens the deadline where nobody can be asked whether the shard still
+// works: then it has to end before others take over its issues. It fails if there is no time
+// left.
+func (c *workCommand) endBeforeLease(now time.Time) error {
 	if c.actions.InActions() {
 		return nil
 	}
@@ -179,13 +180,7 @@ func (c *workCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 
 // work runs the sessions of the shard, which resume the threads of earlier sessions.
 func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, error) {
-	before := func() error {
-		if _, _, err := r.Store.Load(ctx); err != nil { // opens the slice
-			return err
-		}
-		return c.store.UnpackThreads(r.SessionDir, r.Account.Key)
-	}
-	if err := before(); errors.Is(err, fleet.ErrWorked) || c.store == nil {
+	if err := c.unpackThreads(ctx, r); errors.Is(err, fleet.ErrWorked) || c.store == nil {
 		return report.Tick{}, err
 	} else if err != nil {
 		c.warnings = append(c.warnings, fmt.Sprintf("some threads cannot be resumed, so their issues begin new ones: %v", err))
@@ -197,7 +192,15 @@ func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, 
 	return tick, err
 }
 
-// returnIssues starts nothing: the first result, which says so, stays the result.
+// unpackThreads opens the slice and unpacks the threads of its issues.
+func (c *workCommand) unpackThreads(ctx context.Context, r *runner.Runner) error {
+	if _, _, err := r.Store.Load(ctx); err != nil { // opens the slice
+		return err
+	}
+	return c.store.UnpackThreads(r.SessionDir, r.Account.Key)
+}
+
+// returnIssues starts nothing. The first result of the slice says so, and stays the result.
 func (c *workCommand) returnIssues(ctx context.Context, r *runner.Runner) (report.Tick, error) {
 	if _, _, err := r.Store.Load(ctx); err != nil { // writes the first result
 		return report.Tick{}, err
