@@ -19,9 +19,10 @@ type holds struct {
 	all map[string]*hold // by key
 }
 
+// hold is the lock of one workspace.
 type hold struct {
-	file  *os.File
-	count int
+	file  *os.File // locked
+	count int      // holders in this process
 }
 
 // hold takes the lock of a workspace, or notes one more holder in this process. The error
@@ -48,8 +49,8 @@ func (r *Root) hold(ws Workspace) error {
 	return nil
 }
 
-// lock opens and locks the file of a workspace. One that its holder has removed in between
-// locks nothing: then it locks a new one.
+// lock opens and locks the lock file of a workspace. Release in another process removes it; if
+// that happens between opening and locking, lock begins again with a new file.
 func (r *Root) lock(ws Workspace) (*os.File, error) {
 	for {
 		f, err := r.openLock(ws)
@@ -73,8 +74,8 @@ func (r *Root) lock(ws Workspace) (*os.File, error) {
 	}
 }
 
-// openLock opens the file of a workspace that is locked. If somebody has removed the folder
-// of metadata, it makes a new one.
+// openLock opens the lock file of a workspace. If somebody has removed the folder of
+// metadata, it makes a new one.
 func (r *Root) openLock(ws Workspace) (*os.File, error) {
 	const flags = os.O_RDWR | os.O_CREATE | syscall.O_NONBLOCK
 	f, err := r.metadata.Load().OpenFile(lockFile(ws.Key), flags, 0o600)
@@ -91,9 +92,11 @@ func (r *Root) openLock(ws Workspace) (*os.File, error) {
 func (r *Root) Release(ws Workspace) {
 	r.holds.mu.Lock()
 	defer r.holds.mu.Unlock()
-	if h := r.holds.all[ws.Key]; h == nil {
+	h := r.holds.all[ws.Key]
+	if h == nil {
 		return
-	} else if h.count--; h.count == 0 {
+	}
+	if h.count--; h.count == 0 {
 		delete(r.holds.all, ws.Key)
 		_ = r.metadata.Load().Remove(lockFile(ws.Key)) // one that stays is used again
 		h.file.Close()

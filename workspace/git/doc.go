@@ -21,8 +21,8 @@
 // nothing is left of one that fails.
 //
 // [Store.Populate] writes a new .git into a folder that the agent has not seen yet.
-// It starts no process: it copies packs and writes a few small files, for the submodules too. The workspace
-// package moves the folder into the workspace ([workspace.Root.ReplaceGit]), and
+// It starts no process: it copies packs and writes a few small files, for the submodules
+// too. The workspace package moves the folder into the workspace ([workspace.Root.ReplaceGit]), and
 // [Host.CheckoutCommands] returns the commands that fill the work tree inside the sandbox.
 // Where no command of the host can run there, [Store.CheckOut] fills a folder of the host,
 // from which the files are copied.
@@ -41,6 +41,8 @@
 //	[Incoming.DeliverLocal]  the same into a repository of the user on this machine
 //	[Incoming.WriteBundle], [Incoming.WritePatch]  the work as files, if it was refused
 //
+// [Host.Create] makes the sample repository of the demonstration.
+//
 // # Git LFS
 //
 // With [Source].LFS, Fetch also downloads the objects of the files in Git LFS that the base
@@ -56,11 +58,12 @@
 //
 // # Files over references
 //
-// [FileRefs] hands small sets of files from one machine to another where there is nothing
-// else for it: each set is one commit at a reference below refs/symphony/, which is created
-// once. It has nothing to do with stores and work.
-//
-// [Host.Create] makes the sample repository of the demonstration.
+// [Host.FileRefs] opens the references by which small sets of files travel from one machine to
+// another where there are no artifacts, such as the plan and the results of a fleet. Each set
+// is one commit at a reference below refs/symphony/, which [FileRefs.Push] creates once and
+// nobody moves. [FileRefs.List] finds the references of others, [FileRefs.Read] reads their
+// files, as hostile input, and [FileRefs.Delete] deletes them. All this happens in a temporary
+// repository, apart from the stores.
 //
 // # Invariants
 //

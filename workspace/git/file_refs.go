@@ -48,17 +48,18 @@ type FileRefs struct {
 	store *Store // of a temporary folder, which no other process opens
 }
 
-// temporaryRepository begins the names of the folders of FileRefs. After a day they are what
-// a killed run has left: no command takes so long.
 const (
-	temporaryRepository = "files-"
-	temporaryLife       = 24 * time.Hour
+	// fileRefsFolder begins the names of the folders of FileRefs.
+	fileRefsFolder = "files-"
+	// fileRefsLife is the age at which such a folder is a killed run's: no command takes so long.
+	fileRefsLife = 24 * time.Hour
 )
 
-// FileRefs returns the references with files of a remote. Close it. The error is [ErrStore].
+// FileRefs returns the references with files of a remote. The caller has to close it. The error
+// is [ErrStore].
 func (h *Host) FileRefs(remote Remote) (*FileRefs, error) {
-	h.removeTemporary(time.Now())
-	dir, err := os.MkdirTemp(h.dir, temporaryRepository)
+	h.removeOldFileRefs(time.Now())
+	dir, err := os.MkdirTemp(h.dir, fileRefsFolder)
 	if err == nil {
 		f := &FileRefs{&Store{host: h, remote: remote, dir: dir}}
 		if err = makeRepository(f.store.repository()); err == nil {
@@ -69,12 +70,12 @@ func (h *Host) FileRefs(remote Remote) (*FileRefs, error) {
 	return nil, fmt.Errorf("make a temporary repository in %s: %w: %w", h.dir, ErrStore, err)
 }
 
-// removeTemporary removes the folders that killed runs have left. A folder that stays is in
-// nobody's way.
-func (h *Host) removeTemporary(now time.Time) {
-	left, _ := filepath.Glob(filepath.Join(escapeGlob(h.dir), temporaryRepository+"*"))
+// removeOldFileRefs removes the folders that killed runs have left. One that cannot be removed
+// does no harm.
+func (h *Host) removeOldFileRefs(now time.Time) {
+	left, _ := filepath.Glob(filepath.Join(escapeGlob(h.dir), fileRefsFolder+"*"))
 	for _, folder := range left {
-		if info, err := os.Lstat(folder); err == nil && now.Sub(info.ModTime()) > temporaryLife {
+		if info, err := os.Lstat(folder); err == nil && now.Sub(info.ModTime()) > fileRefsLife {
 			_ = os.RemoveAll(folder)
 		}
 	}
@@ -90,9 +91,9 @@ const (
 	maxRefBytes = 96 << 20 // of all
 )
 
-// Push creates a reference with files, which are given by their path. If the remote has the
-// reference with the same files, it is done already. The error is [ErrMoved] if it has other
-// files, [ErrTooBig], and else that of a push.
+// Push creates a reference with files, which are given by their path. If the remote already has
+// the reference with the same files, Push changes nothing. The error is [ErrMoved] if the remote
+// has it with other files, [ErrTooBig] if the files exceed the limits, or that of a push.
 func (f *FileRefs) Push(ctx context.Context, ref FileRef, files map[string][]byte) error {
 	fail := func(err error) error {
 		return fmt.Errorf("push files to %s of %s: %w", ref, f.store.remote, err)
@@ -111,7 +112,7 @@ func (f *FileRefs) Push(ctx context.Context, ref FileRef, files map[string][]byt
 	return nil
 }
 
-// commit writes a commit of files. The same files give the same id.
+// commit writes a commit of files and returns its id, which depends only on the files.
 func (f *FileRefs) commit(files map[string][]byte) (ObjectID, error) {
 	if len(files) == 0 || len(files) > maxRefFiles {
 		return ObjectID{}, fmt.Errorf("%w: %d files, and 1 to %d are allowed", ErrTooBig, len(files), maxRefFiles)
@@ -137,7 +138,7 @@ func (f *FileRefs) commit(files map[string][]byte) (ObjectID, error) {
 	return writeLoose(f.store.repository(), "commit", fmt.Appendf(nil, "tree %s\n%s", tree, text))
 }
 
-// tree writes a tree of files.
+// tree writes a tree of files and returns its id.
 func (f *FileRefs) tree(files map[string][]byte) (ObjectID, error) {
 	entries := map[string]treeEntry{}
 	folders := map[string]map[string][]byte{}
@@ -169,8 +170,8 @@ func (f *FileRefs) tree(files map[string][]byte) (ObjectID, error) {
 	return writeLoose(f.store.repository(), "tree", formatTree(entries))
 }
 
-// List returns the references with files that the remote has below a folder, which is the
-// beginning of names without the last slash. It skips names that are none of a [FileRef].
+// List returns the references with files that the remote has below a folder, such as
+// refs/symphony/fleet. It skips names that [ParseFileRef] refuses.
 func (f *FileRefs) List(ctx context.Context, folder FileRef) ([]FileRef, error) {
 	there, err := f.store.list(ctx, folder.name+"/*")
 	if err != nil {
@@ -198,8 +199,8 @@ func (f *FileRefs) Delete(ctx context.Context, refs ...FileRef) error {
 	return nil
 }
 
-// delete deletes references with one push. git refuses such a push if one of them is missing,
-// so it is made again for those that are there.
+// delete deletes references with one push. If git refuses it because some of them are missing,
+// delete pushes again for the others.
 func (f *FileRefs) delete(ctx context.Context, refs []FileRef) error {
 	for {
 		args := []string{"push", "--quiet", "--no-verify", "--recurse-submodules=no", "--no-signed", "--", f.store.remote.url}

@@ -8,38 +8,39 @@ import (
 	"time"
 )
 
-// How much one fetch of references with files may bring, in bytes of its pack, and how long
-// it may take. What others have pushed cannot make it longer: processor time is limited too.
+// The limits of one fetch of references with files. Its processor time is limited too, so what
+// others have pushed cannot use all of refsTime.
 const (
-	maxRefsPack = 512 << 20 // of several references
-	maxRefPack  = maxRefBytes + 4<<20
+	maxRefsPack = 512 << 20           // bytes of the pack of several references
+	maxRefPack  = maxRefBytes + 4<<20 // bytes of the pack of one
 	refsTime    = 5 * time.Minute
 )
 
-// RefFiles holds the files of a reference by their path, or says why they cannot be used.
+// RefFiles represents a reference that was read: either its files, by their path, or the error
+// why they cannot be used.
 type RefFiles struct {
 	Ref   FileRef
 	Files map[string][]byte
-	Err   error // an [ErrRefused] for anything but regular files within the limits, or [ErrNoBase] for a reference that is gone
+	Err   error // [ErrRefused] for anything but regular files within the limits, [ErrNoBase] for a reference that is gone
 }
 
-// Read calls take with the files of each reference, one after another. limit returns the
-// largest size of a file of the reference at a path, and 0 for a path that nobody expects: a reference with
-// such a path is refused, and so is one with anything but regular files. A reference that
-// cannot be used costs no other its files. Read fails if the remote cannot be asked.
+// Read calls take with each reference, one after another. limit returns the largest size of the
+// file at a path of a reference, and 0 for a path that the caller does not expect. A reference
+// that has such a path, or anything but regular files, is refused; the others are read all the
+// same. Read fails if the remote cannot be asked, or if take fails.
 func (f *FileRefs) Read(ctx context.Context, refs []FileRef, limit func(ref FileRef, path string) int64, take func(RefFiles) error) error {
 	if len(refs) == 0 {
 		return nil
 	}
-	all := f.fetch(ctx, maxRefsPack, refs...)
-	if f.cannotAsk(ctx, all) {
-		return all
+	fetchErr := f.fetch(ctx, maxRefsPack, refs...)
+	if isOfRemote(ctx, fetchErr) {
+		return fetchErr
 	}
 	for _, ref := range refs {
 		files, err := RefFiles{Ref: ref}, error(nil)
-		if all != nil { // the fault of one of them
+		if fetchErr != nil { // because of one of them: each is fetched by itself
 			err = f.fetch(ctx, maxRefPack, ref)
-			if f.cannotAsk(ctx, err) {
+			if isOfRemote(ctx, err) {
 				return err
 			}
 		}
@@ -62,9 +63,9 @@ func (f *FileRefs) Read(ctx context.Context, refs []FileRef, limit func(ref File
 	return nil
 }
 
-// cannotAsk reports whether an error of a fetch is that of the remote, whatever its
-// references are.
-func (f *FileRefs) cannotAsk(ctx context.Context, err error) bool {
+// isOfRemote reports whether a fetch failed because of the remote or the context, so that a
+// fetch of other references fails too.
+func isOfRemote(ctx context.Context, err error) bool {
 	if err != nil && ctx.Err() != nil {
 		return true
 	}
@@ -76,7 +77,7 @@ func (f *FileRefs) cannotAsk(ctx context.Context, err error) bool {
 	return false
 }
 
-// fetch fetches references, without the history that they should not have.
+// fetch fetches references. Those of FileRefs have no history, so it fetches none.
 func (f *FileRefs) fetch(ctx context.Context, size int64, refs ...FileRef) error {
 	s := f.store
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--depth=1", "--", s.remote.url}
@@ -126,8 +127,8 @@ type refReader struct {
 	total int64
 }
 
-// read reads the files of the tree at a request for git cat-file, whose paths begin with
-// prefix.
+// read reads the files of a tree, which is named by a request for git cat-file. Their paths
+// begin with prefix.
 func (r *refReader) read(request, prefix string) error {
 	entries, err := r.walk.read(request)
 	if err != nil {

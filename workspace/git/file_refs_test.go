@@ -40,8 +40,8 @@ func fileRef(t testing.TB, name string) FileRef {
 	return r
 }
 
-// texts are files as a test writes them.
-func texts(files map[string]string) map[string][]byte {
+// byteFiles returns files whose contents are given as texts.
+func byteFiles(files map[string]string) map[string][]byte {
 	bytes := map[string][]byte{}
 	for path, text := range files {
 		bytes[path] = []byte(text)
@@ -49,9 +49,9 @@ func texts(files map[string]string) map[string][]byte {
 	return bytes
 }
 
-// allRead reads references with files of at most 100 bytes, except for those named
+// readAll reads references with files of at most 100 bytes, except for those named
 // unexpected, and returns the files as texts, and the errors.
-func allRead(t testing.TB, f *FileRefs, refs ...FileRef) (map[FileRef]map[string]string, map[FileRef]error) {
+func readAll(t testing.TB, f *FileRefs, refs ...FileRef) (map[FileRef]map[string]string, map[FileRef]error) {
 	t.Helper()
 	got, failed := map[FileRef]map[string]string{}, map[FileRef]error{}
 	limit := func(_ FileRef, path string) int64 {
@@ -86,7 +86,7 @@ func TestFilesTravelOverReferencesOfTheRemote(t *testing.T) {
 	one := map[string]string{"plan.json": "a plan\n"}
 	two := map[string]string{"result.json": "", "threads/a": "1", "threads/b": "2"}
 	for ref, files := range map[FileRef]map[string]string{plan: one, shard: two} {
-		if err := f.Push(t.Context(), ref, texts(files)); err != nil {
+		if err := f.Push(t.Context(), ref, byteFiles(files)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestFilesTravelOverReferencesOfTheRemote(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer elsewhere.Close()
-	got, failed := allRead(t, elsewhere, refs...)
+	got, failed := readAll(t, elsewhere, refs...)
 	if diff := cmp.Diff(map[FileRef]map[string]string{plan: one, shard: two}, got, cmp.AllowUnexported(FileRef{})); diff != "" || len(failed) > 0 {
 		t.Errorf("%v\n%s", failed, diff)
 	}
@@ -136,7 +136,7 @@ func TestAReferenceWithFilesIsCreatedOnceAndNeverMoved(t *testing.T) {
 	origin := m.origin(t)
 	f, srv := m.fileRefsOf(t, origin)
 	ref := fileRef(t, "refs/symphony/fleet/7-1/5/shard-1")
-	files := texts(map[string]string{"result.json": "first"})
+	files := byteFiles(map[string]string{"result.json": "first"})
 	if err := f.Push(t.Context(), ref, files); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestAReferenceWithFilesIsCreatedOnceAndNeverMoved(t *testing.T) {
 	if err := again.Push(t.Context(), ref, files); err != nil {
 		t.Errorf("the same files: %v", err)
 	}
-	if err := again.Push(t.Context(), ref, texts(map[string]string{"result.json": "second"})); !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), "has other files already") {
+	if err := again.Push(t.Context(), ref, byteFiles(map[string]string{"result.json": "second"})); !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), "has other files already") {
 		t.Errorf("other files: %v", err)
 	}
 	if now := git(t, origin, "rev-parse", ref.String()); now != was {
@@ -185,7 +185,7 @@ func TestAReferenceWithFilesIsCreatedOnceAndNeverMoved(t *testing.T) {
 	}
 }
 
-func TestOfPushesAtTheSameTimeOneCreatesTheReference(t *testing.T) {
+func TestOneOfSeveralPushesAtOnceCreatesTheReference(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
@@ -198,13 +198,13 @@ func TestOfPushesAtTheSameTimeOneCreatesTheReference(t *testing.T) {
 			own, err := m.host.FileRefs(f.store.remote)
 			if err == nil {
 				defer own.Close()
-				err = own.Push(t.Context(), ref, texts(map[string]string{"plan.json": fmt.Sprint(n)}))
+				err = own.Push(t.Context(), ref, byteFiles(map[string]string{"plan.json": fmt.Sprint(n)}))
 			}
 			errs[n] = err
 		})
 	}
 	all.Wait()
-	got, _ := allRead(t, f, ref)
+	got, _ := readAll(t, f, ref)
 	for n, err := range errs {
 		if won := got[ref]["plan.json"] == fmt.Sprint(n); won != (err == nil) || !won && !errors.Is(err, ErrMoved) {
 			t.Errorf("%q is there, and push %d says %v", got[ref]["plan.json"], n, err)
@@ -212,16 +212,16 @@ func TestOfPushesAtTheSameTimeOneCreatesTheReference(t *testing.T) {
 	}
 }
 
-// planted makes a reference of the origin lead to a commit with a tree, as somebody who can
-// push makes it.
-func planted(t testing.TB, origin, ref, tree string) FileRef {
+// plantRef sets a reference of the origin to a commit with a tree, as somebody who can push
+// could.
+func plantRef(t testing.TB, origin, ref, tree string) FileRef {
 	t.Helper()
 	git(t, origin, "update-ref", ref, git(t, origin, "commit-tree", "-m", "hostile", tree))
 	return fileRef(t, ref)
 }
 
-// made makes a tree of lines for git mktree.
-func made(t testing.TB, origin, lines string) string {
+// makeTree writes the tree that lines for git mktree describe, and returns its id.
+func makeTree(t testing.TB, origin, lines string) string {
 	t.Helper()
 	id, err := plain(t, origin, lines, "mktree", "--missing")
 	if err != nil {
@@ -230,8 +230,8 @@ func made(t testing.TB, origin, lines string) string {
 	return id
 }
 
-// stored stores a blob.
-func stored(t testing.TB, origin, text string) string {
+// storeBlob writes a blob, and returns its id.
+func storeBlob(t testing.TB, origin, text string) string {
 	t.Helper()
 	id, err := plain(t, origin, text, "hash-object", "-w", "--stdin")
 	if err != nil {
@@ -240,13 +240,13 @@ func stored(t testing.TB, origin, text string) string {
 	return id
 }
 
-func TestOnlyRegularFilesThatAreExpectedAreReadAndOneFaultCostsNoOtherReference(t *testing.T) {
+func TestAReferenceWithUnexpectedFilesIsRefusedAndTheOthersAreRead(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	origin := m.origin(t)
 	f, _ := m.fileRefsOf(t, origin)
-	blob, huge := stored(t, origin, "x"), stored(t, origin, strings.Repeat("x", 101))
-	inner := made(t, origin, "100644 blob "+blob+"\ta\n")
+	blob, huge := storeBlob(t, origin, "x"), storeBlob(t, origin, strings.Repeat("x", 101))
+	inner := makeTree(t, origin, "100644 blob "+blob+"\ta\n")
 	main := git(t, origin, "rev-parse", "main")
 	var thousand strings.Builder
 	for n := range 1000 {
@@ -254,7 +254,7 @@ func TestOnlyRegularFilesThatAreExpectedAreReadAndOneFaultCostsNoOtherReference(
 	}
 	deep := inner
 	for range 3 {
-		deep = made(t, origin, "040000 tree "+deep+"\td\n")
+		deep = makeTree(t, origin, "040000 tree "+deep+"\td\n")
 	}
 	wide := inner // 10^9 paths in 9 trees
 	for range 9 {
@@ -262,7 +262,7 @@ func TestOnlyRegularFilesThatAreExpectedAreReadAndOneFaultCostsNoOtherReference(
 		for n := range 10 {
 			fmt.Fprintf(&lines, "040000 tree %s\td%d\n", wide, n)
 		}
-		wide = made(t, origin, lines.String())
+		wide = makeTree(t, origin, lines.String())
 	}
 	hostile := map[FileRef]string{}
 	for name, tree := range map[string]struct{ lines, want string }{
@@ -275,9 +275,9 @@ func TestOnlyRegularFilesThatAreExpectedAreReadAndOneFaultCostsNoOtherReference(
 		"thousand":   {thousand.String(), "more than 300 files"},
 		"deep":       {"040000 tree " + deep + "\td\n", "no regular file"},
 		"wide":       {"040000 tree " + wide + "\td\n", "no regular file"},
-		"folder":     {"040000 tree " + made(t, origin, "040000 tree "+inner+"\tunexpected\n100644 blob "+blob+"\tunexpected.json\n") + "\tunexpected\n100644 blob " + huge + "\tz\n", "the limit is 100"},
+		"folder":     {"040000 tree " + makeTree(t, origin, "040000 tree "+inner+"\tunexpected\n100644 blob "+blob+"\tunexpected.json\n") + "\tunexpected\n100644 blob " + huge + "\tz\n", "the limit is 100"},
 	} {
-		hostile[planted(t, origin, "refs/symphony/fleet/7-1/5/"+name, made(t, origin, tree.lines))] = tree.want
+		hostile[plantRef(t, origin, "refs/symphony/fleet/7-1/5/"+name, makeTree(t, origin, tree.lines))] = tree.want
 	}
 	for name, text := range map[string]string{"dotgit": ".git", "parent": "..", "slash": "a/b"} {
 		raw := "100644 " + text + "\x00" + string(idBytes(t, blob))
@@ -285,14 +285,14 @@ func TestOnlyRegularFilesThatAreExpectedAreReadAndOneFaultCostsNoOtherReference(
 		if err != nil {
 			t.Fatal(tree)
 		}
-		hostile[planted(t, origin, "refs/symphony/fleet/7-1/5/"+name, tree)] = "git does not take"
+		hostile[plantRef(t, origin, "refs/symphony/fleet/7-1/5/"+name, tree)] = "git does not take"
 	}
 	git(t, origin, "update-ref", "refs/symphony/fleet/7-1/5/blob", blob)
 	hostile[fileRef(t, "refs/symphony/fleet/7-1/5/blob")] = "missing"
-	good := planted(t, origin, "refs/symphony/fleet/7-1/5/zgood", made(t, origin, "100644 blob "+blob+"\tplan.json\n"))
+	good := plantRef(t, origin, "refs/symphony/fleet/7-1/5/zgood", makeTree(t, origin, "100644 blob "+blob+"\tplan.json\n"))
 	gone := fileRef(t, "refs/symphony/fleet/7-1/5/gone")
 
-	got, failed := allRead(t, f, append(slices.AppendSeq([]FileRef{gone}, maps.Keys(hostile)), good)...)
+	got, failed := readAll(t, f, append(slices.AppendSeq([]FileRef{gone}, maps.Keys(hostile)), good)...)
 	if diff := cmp.Diff(map[FileRef]map[string]string{good: {"plan.json": "x"}}, got, cmp.AllowUnexported(FileRef{})); diff != "" {
 		t.Error(diff)
 	}
@@ -326,7 +326,7 @@ func TestAPackOverTheLimitsIsRefusedAndLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := planted(t, origin, "refs/symphony/fleet/7-1/5/shard-1", made(t, origin, "100644 blob "+stored(t, origin, string(long))+"\tresult.json\n"))
+	ref := plantRef(t, origin, "refs/symphony/fleet/7-1/5/shard-1", makeTree(t, origin, "100644 blob "+storeBlob(t, origin, string(long))+"\tresult.json\n"))
 	if err := f.fetch(t.Context(), 1<<20, ref); !errors.Is(err, ErrRefused) {
 		t.Errorf("a long pack: %v", err)
 	}
@@ -336,7 +336,7 @@ func TestAPackOverTheLimitsIsRefusedAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestFilesThatCannotTravelAreRefusedBeforeAnythingIsSent(t *testing.T) {
+func TestFilesOverTheLimitsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	f, srv := m.fileRefsOf(t, m.origin(t))
@@ -365,7 +365,7 @@ func TestFilesThatCannotTravelAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-func TestARemoteThatCannotBeAskedFailsOnceForAllReferences(t *testing.T) {
+func TestReadFailsIfTheRemoteCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	f, srv := m.fileRefsOf(t, m.origin(t))
@@ -384,10 +384,10 @@ func TestARemoteThatCannotBeAskedFailsOnceForAllReferences(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledRunLeavesOfFileReferencesIsRemovedAfterADay(t *testing.T) {
+func TestTheRepositoryOfAKilledRunIsRemovedAfterADay(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	old, young := m.path("stores", temporaryRepository+"1"), m.path("stores", temporaryRepository+"2")
+	old, young := m.path("stores", fileRefsFolder+"1"), m.path("stores", fileRefsFolder+"2")
 	for _, folder := range []string{old, young} {
 		write(t, filepath.Join(folder, "x"), "x")
 	}
