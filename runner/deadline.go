@@ -15,8 +15,8 @@ type deadline struct {
 	stopAt  time.Time // when sessions are stopped
 }
 
-// newDeadline returns the deadline of a run that may take the given time; 0 is as long as it
-// takes. It reserves a tenth of the time, at most maxReserve, for each of two things: for a
+// newDeadline returns the deadline of a run with a limit of time, and the zero value if the
+// limit is 0. It reserves a tenth of the time, at most maxReserve, for each of two things: for a
 // session to get anything done, and for the run to end. If work is published, the end may
 // take longer: then up to a quarter of the time is for it.
 func newDeadline(started time.Time, limit time.Duration, publishes bool) deadline {

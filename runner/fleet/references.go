@@ -31,11 +31,11 @@ type Reference struct {
 	Run     string // that of the owner if it is a number, else its digest
 	Attempt int
 	Started int64 // when the plan was made, in milliseconds
-	Shard   int   // whose result it is; 0 for the plan
+	Shard   int   // number of the shard whose result it is; 0 for the plan
 }
 
-// referenceOf returns the reference of the result of a shard, or of the plan if the owner is
-// that of a fleet.
+// referenceOf returns the reference of the result of the shard that is the owner, or of the
+// plan if the owner is not a shard.
 func referenceOf(o schedule.Owner) Reference {
 	return Reference{runInName(o.Run), o.Attempt, o.Started, o.Shard}
 }
@@ -45,8 +45,8 @@ func AttemptReferences(run string, attempt int) string {
 	return fmt.Sprintf("%s/%s-%d", ReferencesFolder, runInName(run), attempt)
 }
 
-// runInName returns how names of references spell a run. An engine may give its runs names
-// that are none for git.
+// runInName returns a run as names of references spell it. An engine may give its runs names
+// that git does not allow in references.
 func runInName(run string) string {
 	if len(run) <= 20 && run != "" && strings.Trim(run, "0123456789") == "" {
 		return run
@@ -120,12 +120,12 @@ func PlanFiles(exchange string) (Reference, map[string][]byte, error) {
 }
 
 // ResultFiles returns the files of the reference of a shard's result in the exchange folder:
-// the result, and the threads as far as there is room for them. It fails with [ErrUnreadable]
+// the result, and as many threads as fit into the reference. It fails with [ErrUnreadable]
 // or [ErrRefused] for a result that collect would not settle.
 func ResultFiles(exchange string, slice Slice) (Reference, map[string][]byte, error) {
 	self := slice.State.Self
 	fail := func(err error) (Reference, map[string][]byte, error) {
-		return Reference{}, nil, fmt.Errorf("hand the result of shard %d over: %w", self.Shard, err)
+		return Reference{}, nil, fmt.Errorf("hand over the result of shard %d: %w", self.Shard, err)
 	}
 	names := []string{resultsFolder, resultFolder(self.Shard)}
 	r, err := readResult(exchange, names, slice)
@@ -157,8 +157,8 @@ func ResultFiles(exchange string, slice Slice) (Reference, map[string][]byte, er
 }
 
 // StorePlan writes the files of a reference of a plan into the exchange folder, and returns
-// the plan. It fails with [ErrRefused] for a plan of another reference, and if the folder has
-// another plan.
+// the plan. It fails with [ErrRefused] for a plan of another reference, and with another error
+// if the folder has another plan.
 func StorePlan(exchange string, r Reference, files map[string][]byte) (Plan, error) {
 	p, err := decodePlan(files[planName])
 	if err != nil {
@@ -174,8 +174,8 @@ func StorePlan(exchange string, r Reference, files map[string][]byte) (Plan, err
 	return p, writeInto(exchange, planName, files[planName])
 }
 
-// StoreResult writes the files of a reference of a result into the exchange folder, in the
-// place of what is there of the shard. [ReadResults] judges them.
+// StoreResult writes the files of a reference of a result into the exchange folder, and
+// replaces what the folder has of the shard. [ReadResults] checks them.
 func StoreResult(exchange string, r Reference, files map[string][]byte) error {
 	folder := filepath.Join(exchange, resultsFolder, resultFolder(r.Shard))
 	err := os.RemoveAll(folder)
@@ -198,8 +198,8 @@ func StoreResult(exchange string, r Reference, files map[string][]byte) error {
 	return err
 }
 
-// Latest returns the references of the latest plan among those of an attempt: the plan and
-// the results that belong to it. ok is false if no plan is among them.
+// Latest returns the latest plan among the references of an attempt, and the results that
+// belong to it. ok is false if no plan is among them.
 func Latest(all []Reference) (plan Reference, results []Reference, ok bool) {
 	for _, r := range all {
 		if r.Shard == 0 && r.Started >= plan.Started {

@@ -44,16 +44,17 @@ func (s *State) Orphans() []Owner {
 // LeaseEnded reports whether the owner has claims that are marked as running, and the leases
 // of all of them have ended.
 func (s *State) LeaseEnded(owner Owner, now time.Time) bool {
-	any := false
+	owns := false
 	for _, c := range s.Claims {
 		if !c.holdsSlot() || c.Owner != owner {
 			continue
 		}
-		if any = true; now.Before(c.Lease) {
+		if now.Before(c.Lease) {
 			return false
 		}
+		owns = true
 	}
-	return any
+	return owns
 }
 
 // OwnerStatus tells whether the owner of a claim is alive.
@@ -64,7 +65,7 @@ const (
 	Unknown OwnerStatus = iota
 	Alive
 	Dead
-	Unstarted // dead, and it was never alive: a shard whose job did not start
+	Unstarted // dead, and never alive: a shard whose job did not start
 )
 
 // Adopted represents a claim that was taken over, as it is now.
@@ -77,16 +78,16 @@ type Adopted struct {
 // Adopt takes over the claims of dead owners: each becomes a retry that is due at
 // once (SPEC §7.4), and a failure of its issue, so that an issue that kills its
 // run cannot do so forever. A claim of an owner that never began is no failure: see
-// [State.Unstart]. An owner that the map does not hold is [Unknown].
+// [State.Unstart]. An owner without a status is [Unknown].
 // Adopt returns the claims it took over.
-func (s *State) Adopt(lives map[Owner]OwnerStatus, p Policy, now time.Time) []Adopted {
+func (s *State) Adopt(statuses map[Owner]OwnerStatus, p Policy, now time.Time) []Adopted {
 	var adopted []Adopted
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		c := s.Claims[id]
 		if !c.holdsSlot() || c.Owner == s.Self {
 			continue
 		}
-		switch lives[c.Owner] {
+		switch statuses[c.Owner] {
 		case Alive:
 			continue
 		case Unstarted:

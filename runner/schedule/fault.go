@@ -7,10 +7,10 @@ import (
 )
 
 // Fault represents a failure that may be the workflow's and not the issue's, such as that of
-// a hook or of the start of Codex. If it hits two issues of a tick in the same way before any session has had a turn,
-// it hits the whole board: nothing more starts, and none of its issues is charged.
-// [State.Reclassify] finds that out at the end of a session, and [State.SettleFaults] from the
-// results of shards, which do not know of each other.
+// a hook or of the start of Codex. If two issues of a tick fail in the same way before any
+// session has had a turn, the failure is systemic: nothing more starts, and no issue is
+// charged for it. [State.Reclassify] finds that out at the end of a session, and
+// [State.SettleFaults] from the results of shards, which do not know of each other.
 type Fault struct {
 	Kind    string // see [Outcome.Fault]
 	Why     string // of the outcome
@@ -19,8 +19,8 @@ type Fault struct {
 }
 
 // addFault adds a fault to the others of a tick. If other issues failed in the same way, it
-// returns why this is systemic, and those of the others that are still charged; it marks all
-// of them as excused.
+// marks all of these faults as excused, and returns why they are systemic and which of the
+// others were still charged.
 func addFault(faults *[]Fault, f Fault) (systemic string, charged []Fault) {
 	for i := range *faults {
 		other := &(*faults)[i]
@@ -71,12 +71,13 @@ func (s *State) hasTurn() bool {
 	return false
 }
 
-// SettleFaults pauses everything if a fault is systemic that the shards of a fleet have found
-// apart from each other, and takes back its charges. The faults are those of all shards that
-// are settled in one save, hadTurn tells whether a session of these shards has had a turn.
-// SettleFaults returns the faults whose charges it took back; Why is why they are systemic.
+// SettleFaults finds systemic faults among those of several shards, of which each knew only its
+// own. If there is one, it pauses everything and takes back the charges. The faults are those
+// of all shards that are settled in one save; hadTurn tells whether a session of these shards
+// has had a turn. SettleFaults returns the faults whose charges it took back, with Why as the
+// reason why they are systemic.
 //
-// If a shard has found out by itself that a fault is systemic, its pause was settled.
+// If a shard has found out by itself that a fault is systemic, its pause is already settled.
 func (s *State) SettleFaults(faults []Fault, hadTurn bool, p Policy, now time.Time) []Fault {
 	if hadTurn {
 		return nil

@@ -88,7 +88,7 @@ func (s *State) IssueExcept(given func(tracker.ID) bool) (id tracker.ID, found b
 	return "", false
 }
 
-// forgetSetups deletes the digests of the state.
+// forgetSetups deletes the digests of the setups.
 func (s *State) forgetSetups() {
 	s.Pause.Setup = Setup{}
 	for id, c := range s.Claims {
@@ -116,8 +116,8 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 	}
 }
 
-// settlePause updates the pause of the state by that of a shard, which was planned at the
-// given time with the pause of the state.
+// settlePause updates the pause of the state by the pause that a shard has left. The shard was
+// planned at the given time, and had the pause of the state at that time.
 func (s *State) settlePause(found Pause, planned time.Time) {
 	switch {
 	case found.Why == "":

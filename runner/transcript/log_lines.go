@@ -48,36 +48,37 @@ func LogLines(e Entry, texts bool) []string {
 		if !texts {
 			return nil
 		}
-		return joined(title, e.Text, logThoughts)
+		return titledLines(title, e.Text, logThoughts)
 	case KindMessage, KindNotice:
 		if !texts {
 			return []string{untrusted.OneLine(strings.TrimSuffix(title+": "+e.Text, ": "), briefLine)}
 		}
-		return joined(title, e.Text, logMessage)
+		return titledLines(title, e.Text, logMessage)
 	}
 	lines := []string{untrusted.OneLine(title, logLine) + about}
 	if texts && e.Text != "" {
-		lines = append(lines, below(e.Text, shown)...)
+		lines = append(lines, indented(e.Text, shown)...)
 	}
 	return lines
 }
 
-// joined returns a title with the first line of its text, and below it the other lines.
-func joined(title, text string, limit int) []string {
+// titledLines returns a title with the first line of its text, and below it the other lines.
+func titledLines(title, text string, limit int) []string {
 	if text == "" {
 		return []string{untrusted.OneLine(title, logLine)}
 	}
 	first, rest, more := strings.Cut(text, "\n")
 	lines := []string{untrusted.OneLine(title+": "+first, logLine)}
 	if more {
-		lines = append(lines, below(rest, limit-1)...)
+		lines = append(lines, indented(rest, limit-1)...)
 	}
 	return lines
 }
 
-// below returns the first and the last lines of a text, at most about limit, as lines that
-// belong to another. Empty lines are left out; without a limit there are none.
-func below(text string, limit int) []string {
+// indented returns the first and the last lines of a text, limit lines and a note of what is
+// left out, as lines that belong to the one before them. It skips empty lines, and returns
+// none for the limit 0.
+func indented(text string, limit int) []string {
 	if limit == 0 {
 		return nil
 	}

@@ -23,9 +23,9 @@ type Job struct {
 	// A self-hosted runner may continue after GitHub has lost contact with it, so the job of
 	// a shard counts as running until then.
 	Limit time.Duration
-	// Collects says that the job that collects the results of the shard asks. For every other
-	// run, a shard counts as running until its attempt of the workflow run has ended, because
-	// until then its result may be collected.
+	// Collects is true if the job that collects the results of the shard asks. If another run
+	// asks, a shard counts as running until its attempt of the workflow run has ended, because
+	// its result may be collected until then.
 	Collects bool
 }
 
@@ -37,10 +37,10 @@ const (
 	JobRuns       JobState = iota + 1 // it runs or waits, or it is not certain that it has ended
 	JobEnded                          // it has ended or was deleted
 	JobNeverBegan                     // it has ended, and no runner took it; only of shards
-	JobNotNamed                       // jobs of its attempt ran, but none has the title of a shard, so nothing is known of it
+	JobNotNamed                       // not known: jobs of its attempt ran, but none has the title of a shard
 )
 
-// JobStatus says what GitHub knows of a job.
+// JobStatus represents what GitHub knows of a job.
 type JobStatus struct {
 	State JobState
 	ID    int64 // of the job at GitHub; only of shards, and 0 if their list was not read or is ambiguous
@@ -113,7 +113,7 @@ func (r *Runs) ask(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus
 	switch {
 	case HasStatus(err, http.StatusNotFound):
 		if r.isDeleted(ctx, a.run) {
-			return all(jobs, JobEnded)
+			return sameState(jobs, JobEnded)
 		}
 		return nil
 	case err != nil:
@@ -130,8 +130,8 @@ func (r *Runs) ask(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus
 	return nil
 }
 
-// all returns the same answer for all jobs.
-func all(jobs []Job, state JobState) map[Job]JobStatus {
+// sameState returns the same state for all jobs.
+func sameState(jobs []Job, state JobState) map[Job]JobStatus {
 	answer := make(map[Job]JobStatus, len(jobs))
 	for _, j := range jobs {
 		answer[j] = JobStatus{State: state}
@@ -152,7 +152,7 @@ func (r *Runs) isDeleted(ctx context.Context, run int64) bool {
 // jobsOfEnded reports how far the jobs of an attempt that has ended have come. It leaves out
 // shards if the list of jobs cannot be read.
 func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus {
-	answer := all(jobs, JobEnded)
+	answer := sameState(jobs, JobEnded)
 	if !slices.ContainsFunc(jobs, isShard) {
 		return answer
 	}
@@ -172,7 +172,7 @@ func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]J
 // jobsOfRunning reports how far the jobs of an attempt that continues have come. In doubt, a
 // job runs.
 func (r *Runs) jobsOfRunning(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus {
-	answer := all(jobs, JobRuns)
+	answer := sameState(jobs, JobRuns)
 	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.Key != "" || j.Collects }) {
 		return answer
 	}

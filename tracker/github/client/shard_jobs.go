@@ -9,11 +9,13 @@ import (
 	"github.com/google/go-github/v62/github"
 )
 
+// isShard reports whether a job is that of a shard.
 func isShard(j Job) bool { return j.Shard > 0 }
 
 // shardStatus returns how far the job of a shard has come, by the list of all jobs of its
-// attempt; missing if the list does not have it, unless its title is another one. If several jobs have its title, it runs
-// until all have ended, and its id is not known.
+// attempt. If no job has its title, the state is JobNotNamed if the jobs of the shards seem to
+// have other titles, else missing. If several have it, the job runs until all of them have
+// ended, and its id is not known.
 func (j Job) shardStatus(list []*github.WorkflowJob, missing JobState) JobStatus {
 	titled := slices.DeleteFunc(slices.Clone(list), func(job *github.WorkflowJob) bool { return !j.isTitle(job.GetName()) })
 	status := JobStatus{State: missing}
@@ -40,8 +42,8 @@ func (j Job) shardStatus(list []*github.WorkflowJob, missing JobState) JobStatus
 }
 
 // isRenamed reports whether the jobs of the shards seem to have other titles in the workflow
-// of a user: no job has that of a shard, although several began after the plan. If there are no
-// shards, because the plan failed, only collect did.
+// of a user: no job has the title of a shard, although several began after the plan. If the
+// plan failed, there are no shards, and only collect began after it.
 func (j Job) isRenamed(list []*github.WorkflowJob) bool {
 	later := 0
 	for _, job := range list {
