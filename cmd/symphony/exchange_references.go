@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -53,11 +56,30 @@ func (a *app) exchangeRemote(wf workflow.Workflow) (git.Remote, error) {
 		return remote, err
 	}
 	if repo := a.ownRepository(wf.Path, wf); repo != "" && token != "" {
-		server, _ := a.getenv("GITHUB_SERVER_URL")
-		return git.ParseRemote(cmp.Or(server, "https://github.com")+"/"+repo, git.Token(token))
+		server, err := a.tokenServer(wf)
+		if err != nil {
+			return git.Remote{}, err
+		}
+		return git.ParseRemote(server+"/"+repo, git.Token(token))
 	}
 	return git.Remote{}, fmt.Errorf("%w: there is no repository for the exchange: write the section repository in %s, or export GITHUB_REPOSITORY=OWNER/NAME and GITHUB_TOKEN",
 		errUsage, filepath.Base(wf.Path))
+}
+
+// tokenServer returns the address of the server that GITHUB_TOKEN is for: the one that the
+// environment names, else that of the API. It fails if these are two servers.
+func (a *app) tokenServer(wf workflow.Workflow) (string, error) {
+	api, _ := a.getenv("GITHUB_API_URL")
+	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && api == "" {
+		api = cfg.APIURL
+	}
+	server, _ := a.getenv("GITHUB_SERVER_URL")
+	server = cmp.Or(strings.TrimRight(server, "/"), serverOf(cmp.Or(api, client.DefaultAPI)))
+	if host := addressHost(api); api != "" && host != addressHost(server) && host != addressHost(apiOf(server)) {
+		return "", fmt.Errorf("%w: there is no repository for the exchange: GITHUB_SERVER_URL names %s and the API is on %s, so the token may be that of another server: set GITHUB_SERVER_URL and GITHUB_API_URL to one server",
+			errUsage, addressHost(server), host)
+	}
+	return server, nil
 }
 
 // listReferences returns the references of fleets in a folder of the remote. It skips other
