@@ -16,7 +16,7 @@ type owners struct {
 	status    map[schedule.Owner]schedule.OwnerStatus // as asked in this round
 	job       map[schedule.Owner]string               // ids of their jobs at the provider, as asked in this round
 	adopted   map[tracker.ID]bool                     // claims that were taken over in this round
-	collected map[schedule.Owner]bool                 // fleets, by the owner of their plan, for whose results LeftResults was called
+	collected map[schedule.Owner]bool                 // fleets, as owners with only Run and Attempt, for whose results LeftResults was called
 }
 
 func newOwners() owners {
@@ -41,7 +41,7 @@ func (l *loop) adopt(ctx context.Context) {
 	for _, a := range l.state.Adopt(l.owners.status, l.policy(), time.Now()) {
 		if !l.owners.adopted[a.ID] { // a save that met a conflict adopts it again
 			l.owners.adopted[a.ID] = true
-			l.adopted(a)
+			l.noteAdopted(a)
 			l.endLeftProcesses(ctx, a.Claim)
 		}
 	}
@@ -54,14 +54,14 @@ func (l *loop) settleLeft(ctx context.Context) {
 		return
 	}
 	for _, owner := range l.state.Orphans() {
-		of := schedule.Owner{Run: owner.Run, Attempt: owner.Attempt}
-		if owner.Shard == 0 || !l.isOver(owner) || l.owners.collected[of] {
+		fleetOwner := schedule.Owner{Run: owner.Run, Attempt: owner.Attempt}
+		if owner.Shard == 0 || !l.isOver(owner) || l.owners.collected[fleetOwner] {
 			continue
 		}
-		l.owners.collected[of] = true
-		results, err := l.LeftResults(ctx, of.Run, of.Attempt)
+		l.owners.collected[fleetOwner] = true
+		results, err := l.LeftResults(ctx, owner.Run, owner.Attempt)
 		if err != nil {
-			l.warnError(fmt.Sprintf("read what the shards of run %s left, without which their issues count as failed", of.Run), err)
+			l.warnError(fmt.Sprintf("read what the shards of run %s left, without which their issues count as failed", owner.Run), err)
 		}
 		for _, r := range results {
 			if l.isOver(r.Owner) {
@@ -71,8 +71,8 @@ func (l *loop) settleLeft(ctx context.Context) {
 	}
 }
 
-// isOver reports whether the owner of claims is dead, or cannot be asked and its time is over:
-// then its claims are adopted.
+// isOver reports whether the claims of an owner can be adopted: it is dead, or it cannot be
+// asked and its leases have ended.
 func (l *loop) isOver(owner schedule.Owner) bool {
 	switch l.owners.status[owner] {
 	case schedule.Dead:
@@ -83,8 +83,8 @@ func (l *loop) isOver(owner schedule.Owner) bool {
 	return false
 }
 
-// settleLate settles a result, and settles it again in the state of another run that saves
-// first.
+// settleLate settles a result. If another run saves first, it is settled again in the state of
+// that run.
 func (l *loop) settleLate(r fleet.Result, now time.Time) {
 	p := l.policy()
 	settled, accepted := l.settle(r, p, now)
@@ -126,8 +126,8 @@ func (l *loop) askOwners(ctx context.Context) {
 	}
 }
 
-// adopted counts and logs a claim that was taken over.
-func (l *loop) adopted(a schedule.Adopted) {
+// noteAdopted counts and logs a claim that was taken over.
+func (l *loop) noteAdopted(a schedule.Adopted) {
 	l.tick.Acted++
 	l.Log.Warn("adopted", "issue_id", a.ID, "issue_identifier", a.Identifier, "reason", a.Why, "phase", a.Phase)
 }

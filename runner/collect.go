@@ -59,9 +59,32 @@ func (l *loop) openFleet(ctx context.Context) error {
 // the state of another run that saves first.
 func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Result) {
 	now, p := time.Now(), l.policy()
-	known := 0
 	l.tick.Rows, l.tick.Parked, l.tick.Acted, l.tick.Stopped = nil, nil, 0, ""
 	l.state.NewTick()
+	known := l.settleResults(results, p, now)
+	l.adoptShards(ctx, plan, p, now)
+	l.tick.Recollected = known
+	if known > 0 && len(l.tick.Rows) > 0 {
+		l.notice(fmt.Sprintf("of %d results, %d had been taken over before, and the report of that collect has their issues", len(results), known))
+	}
+	unasked := map[int]bool{} // shards of which nobody knows whether they have ended
+	for _, row := range l.tick.Rows {
+		if l.state.Claims[row.ID].Phase == schedule.Parked {
+			l.tick.Parked = append(l.tick.Parked, row.ID)
+		}
+		if row.Lost && row.Run == "" {
+			unasked[row.Shard] = true
+		}
+	}
+	if len(unasked) > 0 {
+		l.warn(fmt.Sprintf("shards without a whole result: %d; nobody can be asked whether they still work: start collect when all have ended, or their issues get a second session", len(unasked)))
+	}
+	l.remember(now)
+}
+
+// settleResults settles the results of all shards and the faults that they found. It returns
+// how many results an earlier collect had settled.
+func (l *loop) settleResults(results []fleet.Result, p schedule.Policy, now time.Time) (known int) {
 	var faults []schedule.Fault
 	hadTurn := false
 	for _, r := range results {
@@ -83,23 +106,7 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 	for _, f := range l.state.SettleFaults(faults, hadTurn, p, now) {
 		l.reportExcused(f.Before.ID)
 	}
-	l.adoptShards(ctx, plan, p, now)
-	if l.tick.Recollected = known; known > 0 && len(l.tick.Rows) > 0 {
-		l.notice(fmt.Sprintf("of %d results, %d had been taken over before, and the report of that collect has their issues", len(results), known))
-	}
-	unasked := map[int]bool{}
-	for _, row := range l.tick.Rows {
-		if l.state.Claims[row.ID].Phase == schedule.Parked {
-			l.tick.Parked = append(l.tick.Parked, row.ID)
-		}
-		if row.Lost && row.Run == "" {
-			unasked[row.Shard] = true
-		}
-	}
-	if len(unasked) > 0 {
-		l.warn(fmt.Sprintf("shards without a whole result: %d; nobody can be asked whether they still work: start collect when all have ended, or their issues get a second session", len(unasked)))
-	}
-	l.remember(now)
+	return known
 }
 
 // settle settles a result in the state, adds its issues to the report, and returns those that
@@ -129,7 +136,8 @@ func (l *loop) settle(r fleet.Result, p schedule.Policy, now time.Time) (settled
 	return settled, true
 }
 
-// addRemarks adds what the report of a shard says beside its rows to that of the tick.
+// addRemarks adds the warnings, notices, errors and spending in the report of a shard to the
+// report of the tick.
 func (l *loop) addRemarks(shard report.Tick) {
 	l.warn(shard.Warnings...)
 	for _, text := range shard.Notices {
@@ -167,20 +175,21 @@ func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Poli
 		statuses[owner] = l.shardStatus(owner, plan)
 	}
 	for _, a := range l.state.Adopt(statuses, p, now) {
-		l.adopted(a)
+		l.noteAdopted(a)
 		l.addLost(a.Claim, a.From, a.Began)
 	}
 }
 
-// shardStatus returns the status of an owner whose claims collect may take over: of a shard
-// that left no result. Every other owner counts as alive: the next plan decides about it.
+// shardStatus returns the status of an owner for collect, which takes over only claims of
+// shards that left no result. Every other owner counts as alive: the next plan decides about
+// it.
 func (l *loop) shardStatus(owner schedule.Owner, plan fleet.Plan) schedule.OwnerStatus {
 	status := l.owners.status[owner]
 	switch {
 	case !l.isOfFleet(owner, plan):
 		return schedule.Alive
 	case status == schedule.Unknown && owner.Run == l.Self.Run && owner.Run != "":
-		// It may go on where it runs, on a runner of the user, so a later tick asks again.
+		// On a runner of the user it may still run, so a later tick asks again.
 		l.warn(owner.Name() + " left no result, and it cannot be asked whether it still runs: its issues wait until the next tick can ask, or until its time is over")
 	case status == schedule.Unknown:
 		return schedule.Dead // the engine starts collect when all shards have ended
