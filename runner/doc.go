@@ -24,10 +24,10 @@
 // Above them are five pure or nearly pure packages: workflow turns WORKFLOW.md into
 // settings, prompt turns an issue into text, schedule decides what should happen now,
 // delivery decides what an agent's work may change, report turns what happened into
-// text and JSON. Beside them transcript shows what a session did. store keeps claims
-// between runs, publish brings work to a branch and a pull request, and attempt makes
-// one run attempt: it composes workspace, prompt and codex, and turns whatever happens
-// into an outcome that schedule understands.
+// text and JSON. Beside them transcript shows what a session did, also while it runs.
+// store keeps claims between runs, publish brings work to a branch and a pull request,
+// and attempt makes one run attempt: it composes workspace, prompt and codex, and turns
+// whatever happens into an outcome that schedule understands.
 //
 // What a run does at one moment is a progress.Progress. The runner fills it, and the
 // packages terminal and statuspage show it.
@@ -35,7 +35,8 @@
 // A tick can be spread over many machines, which is called a fleet: a plan, its shards, and
 // collect. Package fleet explains these words. It writes and reads the files that the three
 // hand to each other: the slices of the plan, the results of the shards, and the threads
-// that any shard can resume.
+// that any shard can resume. Artifacts carry these files from job to job, or references of the
+// repository, which workspace/git pushes and reads.
 //
 // What people and checks say about the work comes back by two packages: discussion reads
 // it and answers, feedback decides what of it nobody has answered. feedback is pure.

@@ -81,7 +81,8 @@ func (l *loop) writePage(logger *slog.Logger, log *attempt.EventLog) {
 // end: each search lists all of them.
 const pruneEvery = time.Minute
 
-// pruner notes when old event logs were removed last. Each session that ends may do it.
+// pruner holds the time at which old event logs were removed last. Each session that ends may
+// remove them.
 type pruner struct {
 	sync.Mutex // held while they are removed
 	last       time.Time

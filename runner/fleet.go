@@ -18,9 +18,9 @@ import (
 const pollPerShard = 1500 * time.Millisecond
 
 // listenPerShard times the number of shards is the least time between two reads of what
-// people say about the issues of a shard, on average: see [loop.listensNow]. Each is a GraphQL query, which no ETag makes free.
-// With it, a fleet of any size uses half of the 1,000 queries an hour that GitHub allows a
-// job's token.
+// people say about the issues of a shard, on average: see [loop.listensNow]. Each is a GraphQL
+// query, which no ETag makes free. With it, a fleet of any size uses half of the 1,000 queries
+// an hour that GitHub allows a job's token.
 const listenPerShard = 7200 * time.Millisecond
 
 // isShard reports whether the run is one shard of a fleet. A shard starts one session on
@@ -49,10 +49,11 @@ func (l *loop) pollEvery() time.Duration {
 }
 
 // listensNow reports whether a poll at this time also reads what people say, and notes that it
-// does. A shard does so less often than it polls, because feedback is for the next session. But
-// a command is for this one, and a comment changes its issue. Each poll sees that without
-// another request, and then makes the next read at once, in place of its own time. It cannot
-// make the one after it too, so that agents who change their issues all the time cost no more.
+// does. A shard does so less often than it polls, because feedback is for the next session. A
+// command is for this session, however, and the comment with it changes the issue, which each
+// poll sees without another request. So if an issue has changed, the next read is made at
+// once. The one after it is not made earlier for that, so agents who change their issues all
+// the time cost no more reads.
 func (l *loop) listensNow(now time.Time) bool {
 	every := time.Duration(l.Shards) * listenPerShard
 	if now.Before(l.talks.nextRead) {
@@ -93,7 +94,8 @@ func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
 	for _, shard := range plan.Shards {
 		l.tick.Assigned.Issues += len(shard.State.Claims)
 	}
-	if l.tick.Assigned.Shards = len(plan.Shards); l.tick.Assigned.Shards > 0 {
+	l.tick.Assigned.Shards = len(plan.Shards)
+	if l.tick.Assigned.Shards > 0 {
 		l.Log.Info("planned", "issues", l.tick.Assigned.Issues, "shards", l.tick.Assigned.Shards)
 	}
 	return plan, l.tick, nil

@@ -57,7 +57,7 @@ type loop struct {
 	limit    *rateLimit
 	problems []problem // errors that a person must fix and that still last
 
-	// What goes on.
+	// The sessions, and what they share.
 	workers   map[tracker.ID]*worker
 	cleaning  map[tracker.ID]context.CancelCauseFunc
 	inbox     chan message
@@ -65,7 +65,7 @@ type loop struct {
 	preflight *attempt.PreflightOnce // lets one session of a tick check for all
 	pruner    pruner
 
-	// What is done when.
+	// The times of the run.
 	deadline deadline
 	nextPoll time.Time
 	replan   bool        // something happened that may change the plan
@@ -73,7 +73,7 @@ type loop struct {
 	exits    []time.Time // when the last sessions ended
 	cleaned  bool        // startup cleanup has begun
 
-	// The part of a fleet.
+	// What a plan or a shard of a fleet needs.
 	assigned assigned // of a plan
 	sliced   int      // of a shard: how many claims it began with
 

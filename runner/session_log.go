@@ -9,8 +9,8 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// OnSession is called before a session, and what it returns after it, both by the goroutine
-// of the run.
+// OnSession is called before each session, and the function that it returns is called after
+// the session, both by the goroutine of the run.
 type OnSession func(SessionStart) (onEnd func(SessionLog))
 
 // SessionStart describes a session that begins.
@@ -21,7 +21,7 @@ type SessionStart struct {
 	File      string // path of the event log, which is made a moment later; empty for none
 }
 
-// startSession passes on that a session begins.
+// startSession calls OnSession for a session that begins.
 func (l *loop) startSession(w *worker, claim schedule.Claim, job attempt.Job) {
 	if l.OnSession == nil {
 		return
