@@ -87,7 +87,7 @@ func TestACollectWithoutThePlanGivesItsIssuesBack(t *testing.T) {
 	})
 }
 
-func TestWhatIsCollectedStaysWhenTheTrackerCannotBeRead(t *testing.T) {
+func TestCollectSavesTheResultsAlthoughTheTrackerCannotBeRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, issue("ABC-1", "Todo"))

@@ -51,7 +51,7 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 	})
 }
 
-func TestAnInterruptedRunSaysThatItWasStoppedOfWhatItLeft(t *testing.T) {
+func TestAnInterruptedRunGivesTheInterruptionAsTheReasonForWhatItLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		f.flow.now.Settings.Policy.MaxConcurrent = 1

@@ -18,7 +18,7 @@ type fleetTest struct {
 	remote   *remote // whose sessions these are; nil for those of the fixture
 	exchange string
 	self     schedule.Owner
-	status   map[int]schedule.OwnerStatus // of shards, as GitHub says; Unknown if it is not in it
+	status   map[int]schedule.OwnerStatus // of shards by their number, as GitHub reports it; Unknown if it is missing
 }
 
 func newFleet(t *testing.T, issues ...tracker.Issue) *fleetTest {
@@ -39,7 +39,7 @@ func (f *fleetTest) runner() *runner.Runner {
 	return r
 }
 
-// plan makes the plan of a fleet of so many shards and slots, which must succeed.
+// plan makes the plan of a fleet of the given numbers of shards and slots, which must succeed.
 func (f *fleetTest) plan(shards, slots int) (fleet.Plan, report.Tick) {
 	f.t.Helper()
 	r := f.runner()
@@ -81,8 +81,8 @@ func (f *fleetTest) work(shard int) report.Tick {
 	return tick
 }
 
-// collect collects what the shards left.
-func (f *fleetTest) collect() report.Tick {
+// results returns the plan and the results of the exchange folder, of which none may be refused.
+func (f *fleetTest) results() (fleet.Plan, []fleet.Result) {
 	f.t.Helper()
 	plan, err := fleet.ReadPlan(f.exchange)
 	if err != nil {
@@ -92,6 +92,13 @@ func (f *fleetTest) collect() report.Tick {
 	if len(refused) > 0 {
 		f.t.Errorf("refused: %v", refused)
 	}
+	return plan, results
+}
+
+// collect collects what the shards left.
+func (f *fleetTest) collect() report.Tick {
+	f.t.Helper()
+	plan, results := f.results()
 	_, tick, err := f.runner().Collect(f.t.Context(), plan, results)
 	if err != nil {
 		f.t.Fatalf("collect: %v\n%s", err, f.log)

@@ -27,11 +27,7 @@ func TestResultsThatNobodyCollectedAreTakenOverByTheNextTick(t *testing.T) {
 			if asked++; run != "77" || attempt != 1 {
 				t.Errorf("asked for %s, attempt %d", run, attempt)
 			}
-			plan, err := fleet.ReadPlan(f.exchange)
-			if err != nil {
-				return nil, err
-			}
-			results, _ := fleet.ReadResults(f.exchange, plan)
+			_, results := f.results()
 			return results, nil
 		}
 		f.store.fail = func() error { // another run saves meanwhile
@@ -69,11 +65,7 @@ func TestResultsOfShardsThatCannotBeAskedAboutAreTakenOverWhenTheirTimeIsOver(t 
 			r.OrderOnly = true
 			r.LeftResults = func(context.Context, string, int) ([]fleet.Result, error) {
 				asked++
-				plan, err := fleet.ReadPlan(f.exchange)
-				if err != nil {
-					return nil, err
-				}
-				results, _ := fleet.ReadResults(f.exchange, plan)
+				_, results := f.results()
 				return results, nil
 			}
 			tick, err := r.Run(t.Context())

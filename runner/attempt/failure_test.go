@@ -355,7 +355,7 @@ func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
 	}
 }
 
-func TestACodexThatDoesNotAnswerAtAllMayBeNoIssuesFault(t *testing.T) {
+func TestACodexThatDoesNotStartMayBeAFaultOfTheWorkflow(t *testing.T) {
 	t.Parallel()
 	var a attempt
 	first, other := fmt.Errorf("initialize: %w: no answer in 30s", codex.ErrSlowStart), fmt.Errorf("initialize: %w: no answer in 31s", codex.ErrSlowStart)

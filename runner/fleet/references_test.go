@@ -15,7 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-func TestANameOfAReferenceIsReadAsItWasWrittenAndGitTakesIt(t *testing.T) {
+func TestANameOfAReferenceIsParsedAsItWasWrittenAndIsValidForGit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		owner := schedule.Owner{
@@ -60,7 +60,7 @@ func TestAReferenceHasNoOtherFilesThanItsOwn(t *testing.T) {
 	}
 }
 
-func TestWhatReferencesCarryIsCollectedElsewhere(t *testing.T) {
+func TestThePlanAndTheResultsTravelOverReferences(t *testing.T) {
 	t.Parallel()
 	here, there, p := t.TempDir(), filepath.Join(t.TempDir(), "new"), samplePlan(3)
 	mustWritePlan(t, here, p)

@@ -151,7 +151,7 @@ func TestAPauseForAFaultOfTheWorkflowEndsWhenTheWorkflowChanges(t *testing.T) {
 	}
 }
 
-func TestTheFirstSessionAfterAPauseIsNotOneThatFailedByTheWorkflow(t *testing.T) {
+func TestAfterAPauseAnIssueThatHadNoFaultStartsFirst(t *testing.T) {
 	t.Parallel()
 	f := running(todo(1), todo(2))
 	f.policy.Setup = schedule.Setup{Workflow: "1"}

@@ -153,7 +153,7 @@ func TestWhatAShardFoundOutAboutAPauseIsSettled(t *testing.T) {
 	}
 }
 
-func TestWhatAShardLearnedIsSettled(t *testing.T) {
+func TestSettleTakesOverDeliveriesConversationsAndWaitsOfAShard(t *testing.T) {
 	t.Parallel()
 	f, owners := candidates(1).assigned(aFleet(1, 1))
 	f.state.RateLimits = json.RawMessage(`{"old":1}`)

@@ -304,9 +304,9 @@ func TestAPageChangesWithoutAReload(t *testing.T) {
 	page.Until("document.getElementById('live').dataset.state === 'off'")
 }
 
-// TestAPageIsSetInFewFonts bounds what a page asks for before its first paint: for each
+// TestAPageAsksForFewFonts bounds what a page asks for before its first paint: for each
 // size and weight of a font the process of a page waits for the one of the browser.
-func TestAPageIsSetInFewFonts(t *testing.T) {
+func TestAPageAsksForFewFonts(t *testing.T) {
 	browser := browsertest.Start(t)
 	_, url := serve(t, busy())
 	page := browser.Open(t, url, looks["light-1280"])

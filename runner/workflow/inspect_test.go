@@ -253,7 +253,7 @@ func TestAFrontMatterThatCannotBeReadLeavesTheDefaults(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingHasThePlaceOfTheSectionThatLacksIt(t *testing.T) {
+func TestAMissingKeyIsReportedAtItsSection(t *testing.T) {
 	t.Parallel()
 	for front, want := range map[string]string{
 		"repository: {}":                               "2:1: repository.url",
