@@ -45,7 +45,7 @@ plan | work | collect)
   reserve=$((TIMEOUT_MINUTES * 6)) # a tenth, in seconds: for what comes before and after the sessions
   [ "$reserve" -ge 60 ] || reserve=60
   [ "$reserve" -le 300 ] || reserve=300
-  # What sessions need. An output of a job is lost if it looks like a secret: then all of it is brought.
+  # What sessions need. An output of a job is lost if it looks like a secret: then everything is installed.
   case $SETUP in
   'true '* | 'false '*) codex=${SETUP%% *} sandbox=${SETUP#* } private=${SETUP##* } sandbox=${sandbox%% *} ;;
   *) codex=true sandbox=true private='' ;;
