@@ -40,7 +40,7 @@ type Connection struct {
 	Warnings   []string               // suspicious settings, one sentence each; the tracker has its own
 }
 
-// OwnerAnswer says what is known of the owner of a claim.
+// OwnerAnswer represents what is known of the owner of a claim.
 type OwnerAnswer struct {
 	Status schedule.OwnerStatus
 	Job    string // id of its job at the provider; empty if it is not known

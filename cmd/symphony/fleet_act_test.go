@@ -115,7 +115,7 @@ func (d *deliveries) shardJobs(run, shards int) {
 	d.setShards(storetest.Run{ID: int64(run), Status: "in_progress"}, shards)
 }
 
-// setShards tells GitHub of an attempt of a run that has so many shards.
+// setShards adds an attempt of a run with the given number of shards to the fake GitHub.
 func (d *deliveries) setShards(run storetest.Run, shards int) {
 	jobs := []storetest.Job{{Name: "plan", Status: "completed", Conclusion: "success"}, {Name: "collect", Status: "in_progress"}}
 	for n := range shards {
@@ -125,8 +125,8 @@ func (d *deliveries) setShards(run storetest.Run, shards int) {
 	d.github.SetRun(run)
 }
 
-// endAttempt tells GitHub that the first attempt of a run of so many shards has ended, and
-// that the run has another one.
+// endAttempt ends the first attempt of a run with the given number of shards at the fake
+// GitHub, and begins another.
 func (d *deliveries) endAttempt(run, shards int) {
 	d.setShards(storetest.Run{ID: int64(run), Status: "completed", Conclusion: "failure"}, shards)
 	d.github.SetRun(storetest.Run{ID: int64(run), Attempt: 2, Status: "in_progress"})

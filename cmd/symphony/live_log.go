@@ -201,7 +201,7 @@ func (s *liveSession) wait() {
 	}
 }
 
-// showDoing says once what the agent is doing, if nothing was shown for a while. It reports
+// showDoing shows once what the agent is doing, if nothing was shown for a while. It reports
 // whether more can be shown.
 func (s *liveSession) showDoing() bool {
 	if s.doingShown || time.Since(s.lastShown) < quietTime {

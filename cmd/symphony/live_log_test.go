@@ -202,8 +202,8 @@ func TestTheLogSaysWhereTheRestOfASessionIs(t *testing.T) {
 	}
 }
 
-// Whoever reads the log may stop to read it, as a terminal does on Control-S.
-func TestASessionDoesNotWaitForWhoReadsItsLog(t *testing.T) {
+// The reader of the log may stop reading, as a terminal does on Control-S.
+func TestASessionDoesNotWaitForTheReaderOfItsLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read, w := io.Pipe() // a write waits for its reader
 		s := newLiveTest(t, fleetApp(nil), w, "A-1").begin()

@@ -95,7 +95,7 @@ func (v view) idleReason() (lead, detail string) {
 	return "Nothing to do", "no issue in an active state can be started."
 }
 
-// recollected says why a tick that collects has no rows.
+// recollected returns the reason why a tick that collects has no rows.
 func (v view) recollected() string {
 	switch n := v.Recollected; n {
 	case 0:

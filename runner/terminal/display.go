@@ -220,8 +220,8 @@ func (d *Display) frame(now time.Time) Frame {
 	return Frame{Progress: d.progress, Now: now, Log: d.log, Ending: d.ending, Redact: d.o.Redact}
 }
 
-// outline holds what is drawn at the next tick when it changes. What changes all the time
-// is not in it: clocks, numbers of tokens, and what sessions do.
+// outline represents the parts of a frame of which a change is drawn at the next tick. It
+// leaves out what changes all the time: clocks, numbers of tokens, and what sessions do.
 type outline struct {
 	sessions, waiting, parked, elsewhere, trouble, log int
 	pause                                              string
@@ -246,7 +246,7 @@ type model struct {
 	d             *Display
 	columns, rows int
 	content       string
-	outline       outline // of content
+	outline       outline // of the content
 	skipped       bool    // the last tick drew nothing
 }
 
@@ -266,21 +266,21 @@ func (m model) Init() tea.Cmd { return next() }
 // all the time is drawn at every second tick only.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
-	is := m.d.outline()
+	current := m.d.outline()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.columns, m.rows = msg.Width, msg.Height
 	case changed:
 	case tick:
 		cmd = next()
-		if is == m.outline && !m.skipped {
+		if current == m.outline && !m.skipped {
 			m.skipped = true
 			return m, cmd
 		}
 	default:
 		return m, nil
 	}
-	m.outline, m.skipped = is, false
+	m.outline, m.skipped = current, false
 	m.content = m.d.frame(time.Now()).Render(m.columns, m.rows)
 	return m, cmd
 }
