@@ -87,7 +87,7 @@ func (d *demoCommand) Run(ctx context.Context) error {
 }
 
 // printAdvice prints where the work of the finished issues is, with commands that show
-// it. It reports whether there may be any.
+// it. It reports whether an issue may be finished.
 func (d *demoCommand) printAdvice(folder string, delivers bool) bool {
 	if !delivers {
 		fmt.Fprintf(d.stderr, "\nLook at the files the agent made in %s.\n", filepath.Join(folder, "workspaces"))

@@ -67,7 +67,7 @@ func (d *decoder) table() []entry {
 
 		withDefault("polling.interval_ms", "30000", "time between two ticks, and between two reads of the tracker within a tick", d.millis(&s.Poll, 1)),
 
-		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces, another one for each project of a machine; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", form{d.workspaceRoot, textSchema()}),
+		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces, a separate one for each project on a machine; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", form{d.workspaceRoot, textSchema()}),
 
 		optional("repository.url", "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY", "where the files of the workspaces come from: an https URL, or a path, which may begin with ~ or $NAME; a relative one begins with a dot and is taken from the folder of WORKFLOW.md; by default the repository of the Actions job, or elsewhere that of origin in the checkout", form{d.deferred, textSchema()}),
 		optional("repository.base", "the remote's default branch", "branch on which the work begins, and which it is for", d.branch(&repo.Base)),
@@ -117,7 +117,7 @@ func (d *decoder) table() []entry {
 		optional("hooks.sandboxed", "true with repository, else false", "run hooks in the agent's sandbox, where they see the variables that both hooks.env and codex.env name; false needs hooks.trusted", d.boolean(&s.SandboxHooks)),
 		optional("hooks.trusted", "false", "with repository: hooks may run outside the sandbox in a folder where an agent has worked; before_remove always does", d.boolean(&s.TrustHooks)),
 
-		withDefault("agent.max_concurrent_agents", "10", "sessions at once, without those of a fleet", d.integer(&policy.MaxConcurrent, 1)),
+		withDefault("agent.max_concurrent_agents", "10", "sessions at once, not counting those of a fleet", d.integer(&policy.MaxConcurrent, 1)),
 		withDefault("agent.max_turns", "20", "turns of one session", d.integer(&s.MaxTurns, 1)),
 		withDefault("agent.max_retry_backoff_ms", "300000", "longest wait between two failures", d.millis(&policy.MaxBackoff, 1)),
 		optional("agent.max_concurrent_agents_by_state", "{}", "sessions at once for issues of one state; invalid entries are ignored", d.byState(&policy.MaxPerState)),
