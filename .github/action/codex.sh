@@ -72,8 +72,10 @@ finish)
     # The profile replaces PATH, as Debian's does: put a link into a folder of PATH that we may write to.
     IFS=: read -ra places <<<"$(bash -lc 'echo "$PATH"' 2>/dev/null)"
     for place in ${places[@]+"${places[@]}"}; do
-      if [ -d "$place" ] && [ -w "$place" ] && [ ! -e "$place/codex" ]; then
-        ln -sf "$folder/bin/codex" "$place/codex"
+      if [ "$place/codex" -ef "$folder/bin/codex" ]; then
+        break # another job of this machine has just put it there
+      elif [ -d "$place" ] && [ -w "$place" ] && [ ! -e "$place/codex" ]; then
+        ln -sf "$folder/bin/codex" "$place/codex" || true # that job may be doing it now
         break
       fi
     done

@@ -283,6 +283,33 @@ func TestALoginShellFindsTheInstalledCodex(t *testing.T) {
 	}
 }
 
+// TestTwoJobsOfOneMachineInstallCodexInOneFolderOfPATH lets another job put Codex into the
+// first folder of PATH after this one has found that it is not there.
+func TestTwoJobsOfOneMachineInstallCodexInOneFolderOfPATH(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.pin("0.169.0", m.releases.publish("0.169.0"))
+	m.only(append(posix, "curl", "tar", "gzip", "sha512sum", "mkfifo", "tee", "mv", "chmod", "touch", "sleep", "ln", "dirname")...)
+	first, second := m.path, t.TempDir()
+	m.tools, m.path = first, first+":"+second
+	m.writeFile(filepath.Join(m.home, ".bash_profile"), "PATH="+shellQuote(m.path)+"\n")
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.stub("bash", `[ "$2" != 'echo "$PATH"' ] || ln -s "$HOME"/tool-cache/symphony-codex/*/bin/codex `+shellQuote(filepath.Join(first, "codex"))+`
+exec `+shellQuote(bash)+` "$@"`)
+	if code, said := m.installCodex("0.169.0"); code != 0 {
+		t.Fatalf("exit status %d:\n%s", code, said)
+	}
+	if left, err := os.ReadDir(second); err != nil || len(left) > 0 {
+		t.Errorf("the second folder has %v, %v", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(first, "codex")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTheRealCodexIsInstalled(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SYMPHONY_TEST_CODEX") == "" {
