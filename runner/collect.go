@@ -61,9 +61,9 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 	now, p := time.Now(), l.policy()
 	l.tick.Rows, l.tick.Parked, l.tick.Acted, l.tick.Stopped = nil, nil, 0, ""
 	l.state.NewTick()
-	known := l.settleResults(results, p, now)
+	known, late := l.settleResults(results, p, now)
 	l.adoptShards(ctx, plan, p, now)
-	l.tick.Recollected = known
+	l.tick.Recollected, l.tick.Late = known, late
 	if known > 0 && len(l.tick.Rows) > 0 {
 		l.notice(fmt.Sprintf("of %d results, %d had been taken over before, and the report of that collect has their issues", len(results), known))
 	}
@@ -83,8 +83,9 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 }
 
 // settleResults settles the results of all shards and the faults that they found. It returns
-// how many results an earlier collect had settled.
-func (l *loop) settleResults(results []fleet.Result, p schedule.Policy, now time.Time) (known int) {
+// how many results an earlier collect had settled, and of how many only the spending counts,
+// because they are late.
+func (l *loop) settleResults(results []fleet.Result, p schedule.Policy, now time.Time) (known, late int) {
 	var faults []schedule.Fault
 	hadTurn := false
 	for _, r := range results {
@@ -97,6 +98,7 @@ func (l *loop) settleResults(results []fleet.Result, p schedule.Policy, now time
 			faults = append(faults, r.State.Faults...)
 			hadTurn = hadTurn || r.State.Tick.HadTurn
 		case awaited:
+			late++
 			l.addRemarks(r.Tick)
 			l.notice(r.Owner.Name() + ": its result came after its issues had been taken over, so only its spending counts")
 		default:
@@ -106,7 +108,7 @@ func (l *loop) settleResults(results []fleet.Result, p schedule.Policy, now time
 	for _, f := range l.state.SettleFaults(faults, hadTurn, p, now) {
 		l.reportExcused(f.Before.ID)
 	}
-	return known
+	return known, late
 }
 
 // settle settles a result in the state, adds its issues to the report, and returns those that

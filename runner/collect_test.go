@@ -43,6 +43,7 @@ func TestAShardWithoutAResultIsChargedOnlyIfItBegan(t *testing.T) {
 			t.Errorf("spent %+v, want that of two sessions", spent)
 		}
 		if text := report.Of(again).Text(160); len(again.Rows) != 0 || again.Spent.Usage.Total() != 120 ||
+			!strings.Contains(text, "Only spending is new: 1 result came after the issues had been taken over, and 1 had been taken over before.") || strings.Contains(text, "Nothing is new") ||
 			!strings.Contains(text, "shard 2 of run 77: its result came after its issues had been taken over, so only its spending counts") {
 			t.Errorf("the report of the second collect has the rows %+v\n%s", again.Rows, text)
 		}

@@ -75,7 +75,7 @@ func (v view) idleReason() (lead, detail string) {
 		return "Nothing can be started until " + instant(v.Pause.Until, v.Ended), sentence(v.Pause.Why)
 	}
 	if v.Collects {
-		return "Nothing is new", v.recollected()
+		return v.collectedNothing()
 	}
 	for _, verdict := range v.Verdicts {
 		if g := skipTexts[verdict.Why.Reason]; g.all {
@@ -95,15 +95,21 @@ func (v view) idleReason() (lead, detail string) {
 	return "Nothing to do", "no issue in an active state can be started."
 }
 
-// recollected returns the reason why a tick that collects has no rows.
-func (v view) recollected() string {
-	switch n := v.Recollected; n {
-	case 0:
-		return "no shard left a result."
-	case 1:
-		return "the result had been taken over before, and the report of that collect has its issues."
+// collectedNothing returns the verdict on a tick that collects and has no rows.
+func (v view) collectedNothing() (lead, detail string) {
+	switch n, late := v.Recollected, v.Late; {
+	case n+late == 0:
+		return "Nothing is new", "no shard left a result that counts."
+	case late > 0:
+		detail = plural(late, "result") + " came after the issues had been taken over"
+		if n > 0 {
+			detail += fmt.Sprintf(", and %d had been taken over before", n)
+		}
+		return "Only spending is new", detail + "."
+	case n == 1:
+		return "Nothing is new", "the result had been taken over before, and the report of that collect has its issues."
 	default:
-		return fmt.Sprintf("all %d results had been taken over before, and the report of that collect has their issues.", n)
+		return "Nothing is new", fmt.Sprintf("all %d results had been taken over before, and the report of that collect has their issues.", n)
 	}
 }
 

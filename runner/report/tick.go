@@ -27,9 +27,10 @@ type Tick struct {
 	StartedBy string // the event that started the run, and of whom, as the runner reports it; empty outside Actions
 
 	// Collects says that the tick took over what the shards of a fleet left, and could start
-	// nothing. Recollected is the number of results that had been taken over before.
-	Collects    bool
-	Recollected int
+	// nothing. Recollected is the number of results that had been taken over before, and Late
+	// that of results of which only the spending counts.
+	Collects          bool
+	Recollected, Late int
 
 	Assigned Assigned           // what the plan of a fleet gave to its shards; zero for nothing
 	Rows     []Row              // issues that were worked on, in the order of their first session
