@@ -276,7 +276,7 @@ func TestTheJobsOfAFleetStartAndEndAsTheRulesSay(t *testing.T) {
 			{"the time of a shard", work.Timeout, "${{ fromJSON(needs.plan.outputs.timeout-minutes) }}"},
 			{"the group of work", work.Concurrency, ""},
 			{"the group of collect", collect.Concurrency, ""},
-			{"the group of plan", plan.Concurrency, "symphony-plan-${{ inputs.command && github.run_id || github.workflow_ref }}"},
+			{"the group of plan", plan.Concurrency, "symphony-plan-${{ inputs.command && inputs.command != 'tick' && github.run_id || github.workflow_ref }}"},
 			{"what collect waits for", fmt.Sprint(collect.Needs), "[plan work]"},
 			{"the attempt that is collected", collect.Steps[1].With["attempt"], "${{ needs.plan.outputs.attempt }}"},
 		} {
