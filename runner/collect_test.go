@@ -4,15 +4,19 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 func TestAShardWithoutAResultIsChargedOnlyIfItBegan(t *testing.T) {
@@ -167,6 +171,80 @@ func TestAShardThatCannotBeAskedAboutIsLeftToALaterTick(t *testing.T) {
 		f.tick(t.Context())
 		if len(f.claims()) != 0 {
 			t.Errorf("after its time: %+v", f.claims())
+		}
+	})
+}
+
+func TestCollectTakesOverNoClaimsOfOtherOwners(t *testing.T) {
+	t.Parallel()
+	others := map[tracker.ID]schedule.Owner{
+		"ABC-2": {Run: "78", Attempt: 1, Started: 1, Limit: 3600, Shard: 1},     // a fleet of another workflow
+		"ABC-3": {Run: "77", Attempt: 2, Started: 1, Limit: 3600, Shard: 1},     // the run was started again
+		"ABC-4": {Host: "desk", PID: 8, Started: 1, Limit: 3600, Shard: 1},      // a fleet that a person started
+		"ABC-5": {Run: "79", Attempt: 1, Job: "tick", Host: "runner", PID: 1},   // one process in Actions
+		"ABC-7": {Host: "desk", PID: 7, Started: 1},                             // a laptop
+		"ABC-6": {Run: "77", Attempt: 1, Job: "triage", Host: "runner", PID: 2}, // another job of the run
+	}
+	for _, status := range []schedule.OwnerStatus{schedule.Unknown, schedule.Dead} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFleet(t, issue("ABC-1", "Todo"))
+			f.plan(1, 1)
+			f.edit(func(s *schedule.State) {
+				for id, owner := range others {
+					d := schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: issue(string(id), "Todo")}
+					if s.Self = owner; owner.Shard > 0 {
+						d.Owner, d.Lease = owner, time.Hour
+					}
+					s.Apply(d, time.Now())
+				}
+			})
+			before := f.claims()
+			plan, _ := f.results()
+			r := f.runner()
+			r.OwnerStatuses = eachOwner(func(_ context.Context, o schedule.Owner) schedule.OwnerStatus {
+				if o == plan.ShardOwner(1) {
+					return schedule.Dead
+				}
+				return status
+			})
+			if _, tick, err := r.Collect(t.Context(), plan, nil); err != nil || len(tick.Rows) != 1 {
+				t.Errorf("others %v: %v, the report has the rows %+v", status, err, tick.Rows)
+			}
+			after := f.claims()
+			if c := after["ABC-1"]; c.Phase != schedule.Waiting {
+				t.Errorf("others %v: the claim of its own shard is %+v", status, c)
+			}
+			for id := range others {
+				if diff := cmp.Diff(before[id], after[id]); diff != "" {
+					t.Errorf("others %v: %s changed: %s", status, id, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestCollectReportsEachIssueOnceAlthoughItsSaveMetAnotherRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+		f.flow.now.Settings.Policy.Budget.Attempts = 1
+		f.plan(2, 1)
+		f.work(1)
+		f.status[2] = schedule.Dead
+		f.store.fail = func() error {
+			f.store.fail = nil
+			f.edit(func(s *schedule.State) {
+				s.Self = schedule.Owner{Run: "78", Attempt: 1}
+				s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "ABC-3", Issue: issue("ABC-3", "Todo")}, time.Now())
+			})
+			return nil
+		}
+		tick := f.collect()
+		if f.store.fail != nil || f.claims()["ABC-3"].Phase != schedule.Running {
+			t.Fatalf("no other run saved: %+v", f.claims())
+		}
+		if len(tick.Rows) != 2 || tick.Acted != 2 || !slices.Equal(tick.Parked, []tracker.ID{"ABC-2"}) || tick.Spent.Usage.Total() != 120 {
+			t.Errorf("acted on %d, parked %v, spent %+v, rows %+v", tick.Acted, tick.Parked, tick.Spent, tick.Rows)
 		}
 	})
 }
