@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -49,22 +50,40 @@ func (c *completionCommand) Run(root *cobra.Command, shell string) error {
 	return fmt.Errorf("%w: shell %q: want bash, zsh or fish", errUsage, shell)
 }
 
-// completeFlags sets how the values of flags are completed.
-func (a *app) completeFlags(root *cobra.Command) {
+// completeFlags sets how the values of flags are completed, for the command and all below
+// it. A flag that is not in the table and has no completion yet takes no name of a file.
+func (a *app) completeFlags(cmd *cobra.Command) {
 	words := func(words ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
-	for name, complete := range map[string]cobra.CompletionFunc{
+	file := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+	folder := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+	known := map[string]cobra.CompletionFunc{
 		"log-format": words("text", "json"),
 		"fail-on":    words(failNever, failFailed, failParked),
 		"command":    words(feedback.Commands()...),
 		"issue":      a.completeIssue,
 		"state":      cobra.FixedCompletions([]cobra.Completion{"file:", "branch:", "cache:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace),
-		"logs":       cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
-	} {
-		if err := root.RegisterFlagCompletionFunc(name, complete); err != nil {
+		"report":     file,
+		"output":     file,
+		"logs":       folder,
+		"exchange":   folder,
+		"home":       folder,
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if _, set := cmd.GetFlagCompletionFunc(f.Name); set {
+			return
+		}
+		complete := known[f.Name]
+		if complete == nil {
+			complete = words()
+		}
+		if err := cmd.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
 			panic(err) // there is no such flag
 		}
+	})
+	for _, sub := range cmd.Commands() {
+		a.completeFlags(sub)
 	}
 }
 
