@@ -10,8 +10,8 @@ import (
 
 const (
 	// reserveKept is how long a reserve stays open after the claims of its shard were taken
-	// over. The artifact with the result is kept for a day. A result that comes later than
-	// that, over a reference, changes nothing.
+	// over. An artifact with the result is kept for a day, but a reference for longer. A result
+	// that comes after this time does not change the claims, and its spending is not counted.
 	reserveKept = 25 * time.Hour
 	// maxReserves bounds how many reserves of shards without a claim the state keeps.
 	maxReserves = 2000
