@@ -16,7 +16,7 @@ type owners struct {
 	status    map[schedule.Owner]schedule.OwnerStatus // as asked in this round
 	job       map[schedule.Owner]string               // ids of their jobs at the provider, as asked in this round
 	adopted   map[tracker.ID]bool                     // claims that were taken over in this round
-	collected map[schedule.Owner]bool                 // fleets, as owners with only Run and Attempt, for whose results LeftResults was called
+	collected map[schedule.Owner]bool                 // fleets, as owners with only Run, Attempt and Started, for whose results LeftResults was called
 }
 
 func newOwners() owners {
@@ -54,12 +54,12 @@ func (l *loop) settleLeft(ctx context.Context) {
 		return
 	}
 	for _, owner := range l.state.Orphans() {
-		fleetOwner := schedule.Owner{Run: owner.Run, Attempt: owner.Attempt}
+		fleetOwner := schedule.Owner{Run: owner.Run, Attempt: owner.Attempt, Started: owner.Started}
 		if owner.Shard == 0 || !l.isOver(owner) || l.owners.collected[fleetOwner] {
 			continue
 		}
 		l.owners.collected[fleetOwner] = true
-		results, err := l.LeftResults(ctx, owner.Run, owner.Attempt)
+		results, err := l.LeftResults(ctx, fleetOwner)
 		if err != nil {
 			l.warnError(fmt.Sprintf("read what the shards of run %s left, without which their issues count as failed", owner.Run), err)
 		}

@@ -23,11 +23,11 @@ func TestResultsThatNobodyCollectedAreTakenOverByTheNextTick(t *testing.T) {
 		r := f.runner()
 		r.Self = schedule.Owner{Run: "78", Attempt: 1}
 		r.MaxIssues = 1
-		r.LeftResults = func(_ context.Context, run string, attempt int) ([]fleet.Result, error) {
-			if asked++; run != "77" || attempt != 1 {
-				t.Errorf("asked for %s, attempt %d", run, attempt)
+		r.LeftResults = func(_ context.Context, owner schedule.Owner) ([]fleet.Result, error) {
+			plan, results := f.results()
+			if asked++; owner != (schedule.Owner{Run: "77", Attempt: 1, Started: plan.Owner.Started}) {
+				t.Errorf("asked for %+v", owner)
 			}
-			_, results := f.results()
 			return results, nil
 		}
 		f.store.fail = func() error { // another run saves meanwhile
@@ -63,7 +63,7 @@ func TestResultsOfShardsThatCannotBeAskedAboutAreTakenOverWhenTheirTimeIsOver(t 
 			r := f.runner()
 			r.Self = schedule.Owner{Run: "78", Attempt: 1}
 			r.OrderOnly = true
-			r.LeftResults = func(context.Context, string, int) ([]fleet.Result, error) {
+			r.LeftResults = func(context.Context, schedule.Owner) ([]fleet.Result, error) {
 				asked++
 				_, results := f.results()
 				return results, nil

@@ -61,9 +61,9 @@ type Runner struct {
 	// out is unknown. It returns when ctx is done.
 	OwnerStatuses func(context.Context, []schedule.Owner) map[schedule.Owner]OwnerAnswer
 	Self          schedule.Owner
-	// LeftResults reads the results of the shards of an attempt of a workflow run, whose
-	// fleet ended without collecting them. Nil if they cannot be read.
-	LeftResults func(ctx context.Context, run string, attempt int) ([]fleet.Result, error)
+	// LeftResults reads the results of the shards of a fleet that ended without collecting
+	// them. The fleet is that of the owner. Nil if they cannot be read.
+	LeftResults func(context.Context, schedule.Owner) ([]fleet.Result, error)
 
 	Account attempt.Account // how sessions log in
 	// Login returns everything that sessions log in with, to detect changes. A

@@ -47,9 +47,12 @@ plan | work | collect)
   [ "$reserve" -le 300 ] || reserve=300
   # What sessions need. An output of a job is lost if it looks like a secret: then everything is installed.
   case $SETUP in
-  'true '* | 'false '*) codex=${SETUP%% *} sandbox=${SETUP#* } private=${SETUP##* } sandbox=${sandbox%% *} ;;
-  *) codex=true sandbox=true private='' ;;
+  'true '* | 'false '*) codex=${SETUP%% *} rest=${SETUP#* } ;;
+  *) codex=true rest='true ' ;;
   esac
+  sandbox=${rest%% *} rest=${rest#* }
+  private=${rest%% *} plan=
+  case $rest in *' '*) plan=${rest#* } ;; esac # the name of a plan that is a reference
   ;;
 *) refuse "Invalid input mode" "The input mode is \"$MODE\": write plan, work or collect." ;;
 esac
@@ -97,6 +100,7 @@ case $STATE in
 branch) where=branch:${STATE_BRANCH:-symphony-state} ;;
 cache) where=cache:$folder/state.json ;;
 esac
+rm -rf -- "$folder/built" # what the checkout has there is no binary of the cache, if that has none
 scratch=$(mktemp -d "$RUNNER_TEMP/symphony.XXXXXX")
 unique=$GITHUB_RUN_ID-$GITHUB_RUN_ATTEMPT-${scratch##*.} # also when one job uses the Action twice
 # Of the path, its checksum tells; the readable part is for people who look through the caches.
@@ -134,6 +138,7 @@ put() { printf '%s=%s\n' "$1" "$2"; } # echo of some shells makes \n a line end
     put codex "$codex"
     put sandbox "$sandbox"
     put private "$(line_of "$private")"
+    put plan "$(line_of "$plan")"
     put exchange "$scratch/exchange"
     put exchange-by "$EXCHANGE_BY"
     put threads "$name" # which shards on every system restore

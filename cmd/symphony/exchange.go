@@ -23,6 +23,7 @@ type exchangeCommand struct {
 	results bool
 	run     string
 	attempt int
+	plan    string // name of the plan, as text; not yet checked
 
 	pause time.Duration // before do is called again; 0 for two seconds
 }
@@ -55,7 +56,9 @@ that of the section repository of WORKFLOW.md.`,
 		Short: "Push the plan, or the result of a shard",
 		Long: `Push the plan of the exchange folder, or with --shard the result of this shard. To repeat
 it with the same files changes nothing. With the plan it deletes the references of fleets
-that were planned more than eight days ago.`,
+that were planned more than eight days ago. It prints the name of the plan, which is when
+it was made and its SHA-256; inside Actions the name is the output plan. With the name,
+pull and drop mistake no other plan for it, also none that somebody forged.`,
 		Example: "symphony exchange push --exchange exchange # after plan\nsymphony exchange push --exchange exchange --shard 3 # after work",
 		RunE:    c.runOf(c.push),
 	}
@@ -90,6 +93,7 @@ that were planned more than eight days ago.`,
 func (c *exchangeCommand) addRun(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.run, "run", "", "the `id` of the run, --owner of plan (default: inside Actions the workflow run)")
 	cmd.Flags().IntVar(&c.attempt, "attempt", 0, "which attempt of the run (default: inside Actions that of the workflow run, else 1)")
+	cmd.Flags().StringVar(&c.plan, "plan", "", "the `name` of the plan, as push printed it (default: the only plan of the attempt)")
 }
 
 // runOf returns the function of a subcommand, which opens the references and calls do with
@@ -146,7 +150,13 @@ func (c *exchangeCommand) push(ctx context.Context, refs *git.FileRefs) error {
 	if err := dropOld(ctx, refs, time.Now()); err != nil {
 		c.warn("References of old fleets are left", err)
 	}
-	return c.tell("Pushed %s.", ref)
+	name := fleet.NamePlan(ref, files).String()
+	if c.actions.InActions() {
+		if err := c.actions.Output("plan", name); err != nil {
+			return err
+		}
+	}
+	return c.tell("Pushed %s. The name of the plan is %s", ref, name)
 }
 
 // pushResult pushes the result of a shard. A shard that the plan does not have left none.
@@ -175,11 +185,11 @@ func (c *exchangeCommand) pushResult(ctx context.Context, refs *git.FileRefs) er
 
 // pull fetches the plan and the results of a fleet.
 func (c *exchangeCommand) pull(ctx context.Context, refs *git.FileRefs) error {
-	run, attempt, err := c.runAndAttempt()
+	run, attempt, name, err := c.fleet()
 	if err != nil {
 		return err
 	}
-	pulled, refused, err := pullFleet(ctx, refs, c.folder, run, attempt, c.results)
+	pulled, refused, err := pullFleet(ctx, refs, c.folder, run, attempt, name, c.results)
 	for _, err := range refused {
 		c.warn("A result does not count", err)
 	}
@@ -217,11 +227,12 @@ func (c *exchangeCommand) tellIdle() error {
 
 // drop deletes the references of a fleet.
 func (c *exchangeCommand) drop(ctx context.Context, refs *git.FileRefs) error {
-	run, attempt, err := c.runAndAttempt()
+	run, attempt, name, err := c.fleet()
 	if err != nil {
 		return err
 	}
-	all, err := listReferences(ctx, refs, fleet.AttemptReferences(run, attempt))
+	plan, results, err := selectFleet(ctx, refs, run, attempt, name)
+	all := append(results, plan...) // the plan last: without it the others are not found again
 	if err == nil {
 		err = deleteReferences(ctx, refs, all)
 	}
@@ -242,18 +253,21 @@ func (c *exchangeCommand) warn(title string, err error) {
 	c.actions.Warning(title, c.redactor.String(err.Error()))
 }
 
-// runAndAttempt returns the run and the attempt of the fleet.
-func (c *exchangeCommand) runAndAttempt() (run string, attempt int, err error) {
+// fleet returns the run and the attempt of the fleet, and the name of its plan.
+func (c *exchangeCommand) fleet() (run string, attempt int, name fleet.PlanName, err error) {
 	own, number := c.owner(), 1
 	if c.actions.InActions() {
 		number = own.Attempt
 	}
 	run, attempt = cmp.Or(c.run, own.Run), cmp.Or(c.attempt, number)
+	name, err = fleet.ParsePlanName(c.plan)
 	switch {
 	case run == "":
-		return "", 0, fmt.Errorf("%w: --run is missing: write what --owner of symphony plan was", errUsage)
+		err = fmt.Errorf("%w: --run is missing: write what --owner of symphony plan was", errUsage)
 	case attempt < 1:
-		return "", 0, fmt.Errorf("%w: --attempt is %d: the first is 1", errUsage, attempt)
+		err = fmt.Errorf("%w: --attempt is %d: the first is 1", errUsage, attempt)
+	case err != nil:
+		err = fmt.Errorf("%w: --plan is wrong: %w", errUsage, err)
 	}
-	return run, attempt, nil
+	return run, attempt, name, err
 }

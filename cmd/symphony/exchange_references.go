@@ -133,33 +133,47 @@ func deleteReferences(ctx context.Context, refs *git.FileRefs, all []fleet.Refer
 // oldFleet is the age of a plan at which nobody needs the references of its fleet any more.
 const oldFleet = schedule.MaxShardTime + 24*time.Hour
 
-// dropOld deletes the references of old fleets.
+// farAhead is how far a plan's time may lie in the future, because clocks differ. No fleet has
+// a reference with a later time, and so none would ever be old.
+const farAhead = 24 * time.Hour
+
+// dropOld deletes the references of old fleets, and those with a time that no plan has.
 func dropOld(ctx context.Context, refs *git.FileRefs, now time.Time) error {
 	all, err := listReferences(ctx, refs, fleet.ReferencesFolder)
 	if err != nil {
 		return err
 	}
 	return deleteReferences(ctx, refs, slices.DeleteFunc(all, func(r fleet.Reference) bool {
-		return now.Sub(time.UnixMilli(r.Started)) < oldFleet
+		age := now.Sub(time.UnixMilli(r.Started))
+		return -farAhead < age && age < oldFleet
 	}))
+}
+
+// selectFleet returns the references of the fleet of an attempt of a run whose plan has the
+// name, as [fleet.SelectPlan] does.
+func selectFleet(ctx context.Context, refs *git.FileRefs, run string, attempt int, name fleet.PlanName) (plan, results []fleet.Reference, err error) {
+	all, err := listReferences(ctx, refs, fleet.AttemptReferences(run, attempt))
+	if err == nil {
+		plan, results, err = fleet.SelectPlan(all, name)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the plan of attempt %d of run %s: %w", attempt, run, err)
+	}
+	return plan, results, nil
 }
 
 // pullFleet fetches the plan of an attempt of a run into an exchange folder, and the results
 // of its shards if results is true. It returns the number of references that it took, which is
-// 0 if there is no plan, and the errors of results that cannot be used.
-func pullFleet(ctx context.Context, refs *git.FileRefs, folder, run string, attempt int, results bool) (pulled int, refused []error, err error) {
-	all, err := listReferences(ctx, refs, fleet.AttemptReferences(run, attempt))
-	if err != nil {
+// 0 if there is no plan of that name, and the errors of results that cannot be used.
+func pullFleet(ctx context.Context, refs *git.FileRefs, folder, run string, attempt int, name fleet.PlanName, results bool) (pulled int, refused []error, err error) {
+	planRefs, resultRefs, err := selectFleet(ctx, refs, run, attempt, name)
+	if err != nil || len(planRefs) == 0 {
 		return 0, nil, err
 	}
-	planRef, resultRefs, ok := fleet.Latest(all)
-	if !ok {
-		return 0, nil, nil
-	}
 	var plan fleet.Plan
-	if err := readReferences(ctx, refs, []fleet.Reference{planRef}, func(_ fleet.Reference, files map[string][]byte, err error) error {
+	if err := readReferences(ctx, refs, planRefs, func(r fleet.Reference, files map[string][]byte, err error) error {
 		if err == nil {
-			plan, err = fleet.StorePlan(folder, planRef, files)
+			plan, err = fleet.StorePlan(folder, r, name, files)
 		}
 		return err
 	}); err != nil || !results {

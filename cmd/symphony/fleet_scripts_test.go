@@ -130,17 +130,30 @@ func TestAShardEndsItsSessionsBeforeItsJobEnds(t *testing.T) {
 func TestWhatSessionsNeedComesFromThePlanOrAllOfItIsBrought(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	for setup, want := range map[string][3]string{
-		"true false true": {"true", "false", "true"}, "false false false": {"false", "false", "false"}, "true true ": {"true", "true", ""},
-		"": {"true", "true", ""}, "  ": {"true", "true", ""},
+	for setup, want := range map[string][4]string{
+		"true false true": {"true", "false", "true", ""}, "false false false": {"false", "false", "false", ""}, "true true ": {"true", "true", "", ""},
+		"": {"true", "true", "", ""}, "  ": {"true", "true", "", ""}, "   ": {"true", "true", "", ""},
+		"true false true 17-ab": {"true", "false", "true", "17-ab"}, "true true  17-ab": {"true", "true", "", "17-ab"}, "false true false ": {"false", "true", "false", ""},
 	} {
 		_, said, got := m.checkFleet("work", "SHARD=7", "SETUP="+setup)
-		if needs := [3]string{got["codex"], got["sandbox"], got["private"]}; needs != want {
+		if needs := [4]string{got["codex"], got["sandbox"], got["private"], got["plan"]}; needs != want {
 			t.Errorf("%q: %q, want %q\n%s", setup, needs, want, said)
 		}
 		if artifact := got["artifact"]; !strings.HasPrefix(artifact, "symphony-shard-7-101-1-") {
 			t.Errorf("the logs are in the artifact %q", artifact)
 		}
+	}
+}
+
+// Anybody whose pull request is merged can add a file to the checkout.
+func TestABinaryThatTheCheckoutHasIsNotTakenForThatOfTheCache(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(".symphony/built/symphony", "binary")
+	m.write(".symphony/built/sha256", "9a3a45d01531a20e89ac6ae10b0b0beb0492acd7216a368aa062d1a5fecaf9cd\n")
+	_, said, got := m.checkFleet("plan")
+	if _, err := os.Stat(filepath.Join(m.dir, got["folder"], "built")); got["folder"] != ".symphony" || !os.IsNotExist(err) {
+		t.Errorf("the checkout still has it: %v\n%s", err, said)
 	}
 }
 

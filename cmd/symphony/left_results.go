@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/symphony-runner/symphony/runner/fleet"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -19,26 +20,26 @@ import (
 // leftResults returns the function for [runner.Runner].LeftResults, which reads the results
 // of a fleet that did not collect them: from the artifacts of its workflow run, or from
 // references if there are none. It returns nil if neither can be read here.
-func (a *app) leftResults(wf workflow.Workflow) func(ctx context.Context, run string, attempt int) ([]fleet.Result, error) {
+func (a *app) leftResults(wf workflow.Workflow) func(context.Context, schedule.Owner) ([]fleet.Result, error) {
 	c := a.artifactClient(wf)
 	if _, err := a.exchangeRemote(wf); err != nil && c == nil {
 		return nil
 	}
-	return func(ctx context.Context, run string, attempt int) ([]fleet.Result, error) {
+	return func(ctx context.Context, owner schedule.Owner) ([]fleet.Result, error) {
 		exchange, err := os.MkdirTemp(a.tempDir(), "symphony-left-")
 		if err != nil {
 			return nil, err
 		}
 		defer os.RemoveAll(exchange)
-		id, err := strconv.ParseInt(run, 10, 64)
+		id, err := strconv.ParseInt(owner.Run, 10, 64)
 		hasArtifacts := c != nil && err == nil // another engine may give its runs other names
 		var failed error
 		if hasArtifacts {
-			failed = downloadExchange(ctx, c, id, attempt, exchange)
+			failed = downloadExchange(ctx, c, id, owner.Attempt, exchange)
 		}
 		plan, err := fleet.ReadPlan(exchange)
 		if errors.Is(err, fs.ErrNotExist) {
-			taken, refused, refsErr := a.pullLeft(ctx, wf, exchange, run, attempt)
+			taken, refused, refsErr := a.pullLeft(ctx, wf, exchange, owner)
 			switch {
 			case taken: // a server without artifacts cannot list them
 				failed = errors.Join(refused...)
@@ -74,9 +75,9 @@ func (a *app) artifactClient(wf workflow.Workflow) *client.Client {
 	return c
 }
 
-// pullLeft fetches the plan and the results of an attempt of a run from references. It
+// pullLeft fetches the plan and the results of the fleet of an owner from references. It
 // reports false if there are none.
-func (a *app) pullLeft(ctx context.Context, wf workflow.Workflow, exchange, run string, attempt int) (taken bool, refused []error, err error) {
+func (a *app) pullLeft(ctx context.Context, wf workflow.Workflow, exchange string, owner schedule.Owner) (taken bool, refused []error, err error) {
 	refs, err := a.openFileRefs(ctx, wf)
 	if errors.Is(err, errUsage) {
 		return false, nil, nil // there is no repository that has some
@@ -85,7 +86,7 @@ func (a *app) pullLeft(ctx context.Context, wf workflow.Workflow, exchange, run 
 		return false, nil, err
 	}
 	defer refs.Close()
-	n, refused, err := pullFleet(ctx, refs, exchange, run, attempt, true)
+	n, refused, err := pullFleet(ctx, refs, exchange, owner.Run, owner.Attempt, fleet.PlanName{Started: owner.Started}, true)
 	return n > 0 && err == nil, refused, err
 }
 

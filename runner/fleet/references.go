@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -157,9 +156,12 @@ func ResultFiles(exchange string, slice Slice) (Reference, map[string][]byte, er
 }
 
 // StorePlan writes the files of a reference of a plan into the exchange folder, and returns
-// the plan. It fails with [ErrRefused] for a plan of another reference, and with another error
-// if the folder has another plan.
-func StorePlan(exchange string, r Reference, files map[string][]byte) (Plan, error) {
+// the plan. It fails with [ErrRefused] for a plan of another reference or another name, and
+// with another error if the folder has another plan.
+func StorePlan(exchange string, r Reference, name PlanName, files map[string][]byte) (Plan, error) {
+	if got := digestOf(files[planName]); name.Digest != "" && got != name.Digest {
+		return Plan{}, fmt.Errorf("take the plan of %s: %w: its SHA-256 is %s, so it is not the plan that was pushed: plan again", r, ErrRefused, got)
+	}
 	p, err := decodePlan(files[planName])
 	if err != nil {
 		return Plan{}, fmt.Errorf("take the plan of %s: %w: %w", r, ErrUnreadable, err)
@@ -196,16 +198,4 @@ func StoreResult(exchange string, r Reference, files map[string][]byte) error {
 		}
 	}
 	return err
-}
-
-// Latest returns the latest plan among the references of an attempt, and the results that
-// belong to it. ok is false if no plan is among them.
-func Latest(all []Reference) (plan Reference, results []Reference, ok bool) {
-	for _, r := range all {
-		if r.Shard == 0 && r.Started >= plan.Started {
-			plan, ok = r, true
-		}
-	}
-	results = slices.DeleteFunc(slices.Clone(all), func(r Reference) bool { return r.Shard == 0 || r.Started != plan.Started })
-	return plan, results, ok
 }

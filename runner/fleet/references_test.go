@@ -73,8 +73,9 @@ func TestThePlanAndTheResultsTravelOverReferences(t *testing.T) {
 	if err != nil || ref != referenceOf(p.Owner) {
 		t.Fatalf("%+v: %v", ref, err)
 	}
+	planFiles := files
 	all := []Reference{{Run: ref.Run, Attempt: ref.Attempt, Started: 1}, {Run: ref.Run, Attempt: ref.Attempt, Started: 1, Shard: 1}, ref}
-	got, err := StorePlan(there, ref, files)
+	got, err := StorePlan(there, ref, PlanName{}, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,11 +99,12 @@ func TestThePlanAndTheResultsTravelOverReferences(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if plan, results, ok := Latest(all); !ok || plan != ref || !slices.Equal(results, all[3:]) {
-		t.Errorf("the latest is %+v, with %+v", plan, results)
+	name := NamePlan(ref, planFiles)
+	if plan, results, err := SelectPlan(all, name); err != nil || !slices.Equal(plan, []Reference{ref}) || !slices.Equal(results, all[3:]) {
+		t.Errorf("selected %+v, with %+v: %v", plan, results, err)
 	}
-	if _, _, ok := Latest(all[1:2]); ok {
-		t.Error("a result alone has a plan")
+	if plan, _, err := SelectPlan(all[1:2], PlanName{}); err != nil || len(plan) > 0 {
+		t.Errorf("a result alone has the plan %+v: %v", plan, err)
 	}
 	results, refused := ReadResults(there, p)
 	if len(results) != 2 || len(refused) > 0 || len(results[0].Tick.Rows) != 1 {
@@ -128,10 +130,10 @@ func TestAPlanOfAnotherRunOrForAFolderInUseIsNotTaken(t *testing.T) {
 	}
 	other := ref
 	other.Run = "1701"
-	if _, err := StorePlan(there, other, files); !errors.Is(err, ErrRefused) {
+	if _, err := StorePlan(there, other, PlanName{}, files); !errors.Is(err, ErrRefused) {
 		t.Errorf("of another run: %v", err)
 	}
-	if _, err := StorePlan(there, ref, map[string][]byte{"plan.json": []byte("{}")}); !errors.Is(err, ErrUnreadable) {
+	if _, err := StorePlan(there, ref, PlanName{}, map[string][]byte{"plan.json": []byte("{}")}); !errors.Is(err, ErrUnreadable) {
 		t.Errorf("damaged: %v", err)
 	}
 	later := samplePlan(1)
@@ -140,10 +142,52 @@ func TestAPlanOfAnotherRunOrForAFolderInUseIsNotTaken(t *testing.T) {
 		later.Shards[i].State.Self = later.ShardOwner(i + 1)
 	}
 	mustWritePlan(t, there, later)
-	if _, err := StorePlan(there, ref, files); err == nil || !strings.Contains(err.Error(), "name an empty folder") {
+	if _, err := StorePlan(there, ref, PlanName{}, files); err == nil || !strings.Contains(err.Error(), "name an empty folder") {
 		t.Errorf("into the folder of another plan: %v", err)
 	}
-	if _, err := StorePlan(here, ref, files); err != nil {
+	if _, err := StorePlan(here, ref, PlanName{}, files); err != nil {
 		t.Errorf("again: %v", err)
+	}
+}
+
+func TestAPlanThatSomebodyElsePushedIsNotTaken(t *testing.T) {
+	t.Parallel()
+	here, there, p := t.TempDir(), t.TempDir(), samplePlan(1)
+	mustWritePlan(t, here, p)
+	ref, files, err := PlanFiles(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, forged := NamePlan(ref, files), ref
+	forged.Started = 999_999_999_999_999
+	result := forged
+	result.Shard = 1
+	all := []Reference{ref, forged, result}
+	if plan, results, err := SelectPlan(all, name); err != nil || !slices.Equal(plan, []Reference{ref}) || len(results) > 0 {
+		t.Errorf("with the name: %v with %v: %v", plan, results, err)
+	}
+	if plan, results, err := SelectPlan(all[:1], PlanName{}); err != nil || !slices.Equal(plan, []Reference{ref}) || len(results) > 0 {
+		t.Errorf("the only one: %v with %v: %v", plan, results, err)
+	}
+	if plan, _, err := SelectPlan(all, PlanName{}); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), "name yours with --plan") || len(plan) > 0 {
+		t.Errorf("without the name: %v: %v", plan, err)
+	}
+	if plan, _, err := SelectPlan(all[1:], name); err != nil || len(plan) > 0 {
+		t.Errorf("of a plan that is gone: %v: %v", plan, err)
+	}
+	changed := map[string][]byte{planName: append(slices.Clone(files[planName]), '\n')}
+	if _, err := StorePlan(there, ref, name, changed); !errors.Is(err, ErrRefused) {
+		t.Errorf("in the place of the plan: %v", err)
+	}
+	if _, err := StorePlan(there, ref, name, files); err != nil {
+		t.Error(err)
+	}
+	if again, err := ParsePlanName(name.String()); err != nil || again != name {
+		t.Errorf("%s is read as %v: %v", name, again, err)
+	}
+	for _, text := range []string{"1", name.Digest, "0-" + name.Digest, "-" + name.Digest, name.String() + "0", "1000000000000000-" + name.Digest} {
+		if got, err := ParsePlanName(text); err == nil {
+			t.Errorf("%q is the name %v", text, got)
+		}
 	}
 }
