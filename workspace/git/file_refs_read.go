@@ -14,6 +14,7 @@ const (
 	maxRefsPack = 512 << 20           // bytes of the pack of several references
 	maxRefPack  = maxRefBytes + 4<<20 // bytes of the pack of one
 	refsTime    = 5 * time.Minute
+	readTime    = 6 * time.Minute // of all fetches of a Read together
 )
 
 // RefFiles represents a reference that was read: either its files, by their path, or the error
@@ -27,8 +28,16 @@ type RefFiles struct {
 // Read calls take with each reference, one after another. limit returns the largest size of the
 // file at a path of a reference, and 0 for a path that the caller does not expect. A reference
 // that has such a path, or anything but regular files, is refused; the others are read all the
-// same. Read fails if the remote cannot be asked, or if take fails.
+// same. All references together have a bound of time: those that were not read in it are
+// refused. Read fails if the remote cannot be asked, or if take fails.
 func (f *FileRefs) Read(ctx context.Context, refs []FileRef, limit func(ref FileRef, path string) int64, take func(RefFiles) error) error {
+	bounded, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	return f.read(ctx, bounded, refs, limit, take)
+}
+
+// read does what Read does, as long as bounded is not done.
+func (f *FileRefs) read(ctx, bounded context.Context, refs []FileRef, limit func(ref FileRef, path string) int64, take func(RefFiles) error) error {
 	if len(refs) == 0 {
 		return nil
 	}
@@ -39,16 +48,19 @@ func (f *FileRefs) Read(ctx context.Context, refs []FileRef, limit func(ref File
 	for _, ref := range refs {
 		files, err := RefFiles{Ref: ref}, error(nil)
 		if fetchErr != nil { // because of one of them: each is fetched by itself
-			err = f.fetch(ctx, maxRefPack, ref)
-			if isOfRemote(ctx, err) {
+			err = f.fetch(bounded, maxRefPack, ref)
+			if bounded.Err() == nil && isOfRemote(ctx, err) {
 				return err
 			}
 		}
 		if err == nil {
-			files.Files, err = f.files(ctx, ref, func(path string) int64 { return limit(ref, path) })
+			files.Files, err = f.files(bounded, ref, func(path string) int64 { return limit(ref, path) })
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if err != nil && bounded.Err() != nil {
+			err = refuse("the time for all references together is over")
 		}
 		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
 			err = fmt.Errorf("%w: %s", ErrRefused, refusal.Reason)

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -302,6 +303,36 @@ func TestAReferenceWithUnexpectedFilesIsRefusedAndTheOthersAreRead(t *testing.T)
 	for ref, want := range hostile {
 		if err := failed[ref]; !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\n\x00") {
 			t.Errorf("%s: %v, want %q", ref, err, want)
+		}
+	}
+}
+
+// Whoever can push can add hundreds of references, each of which takes its time.
+func TestReferencesThatAreNotReadInTheTimeForAllAreRefused(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	origin := m.origin(t)
+	f, _ := m.fileRefsOf(t, origin)
+	tree := makeTree(t, origin, "100644 blob "+storeBlob(t, origin, "x")+"\tplan.json\n")
+	var refs []FileRef
+	for _, name := range []string{"a", "b", "c"} {
+		refs = append(refs, plantRef(t, origin, "refs/symphony/fleet/7-1/5/"+name, tree))
+	}
+	gone := fileRef(t, "refs/symphony/fleet/7-1/5/gone") // because of it each is fetched by itself
+	bounded, end := context.WithCancel(t.Context())
+	defer end()
+	got := map[FileRef]error{}
+	err := f.read(t.Context(), bounded, append(refs, gone), func(FileRef, string) int64 { return 100 }, func(files RefFiles) error {
+		got[files.Ref] = files.Err
+		end()
+		return nil
+	})
+	if err != nil || len(got) != 4 || got[refs[0]] != nil {
+		t.Fatalf("%v: %v", got, err)
+	}
+	for _, ref := range append(refs[1:], gone) {
+		if !errors.Is(got[ref], ErrRefused) || !strings.Contains(got[ref].Error(), "the time for all references together is over") {
+			t.Errorf("%s: %v", ref, got[ref])
 		}
 	}
 }
