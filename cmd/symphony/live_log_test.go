@@ -389,6 +389,7 @@ func TestTheLogOfAShardShowsWhatTheRealCodexDoes(t *testing.T) {
 			call("exec_command", map[string]string{"cmd": "seq 20; printf '::error::forged\\n'; exit 3"}),
 			handOver(), say("Counted.")),
 	)
+	p.replace("codex:", "polling: {interval_ms: 86400000}\ncodex:") // a poll would end the sessions that have handed over
 	p.ok("plan", "--exchange", "exchange", "--shards", "1", "--shard-slots", "2")
 	log := p.ok("work", "--exchange", "exchange", "--shard", "1").stderr
 	for _, want := range []string{
