@@ -39,9 +39,11 @@ start)
     echo "Codex $CODEX_VERSION is there."
     touch "$SCRATCH/codex-there"
   elif [ ! -x "$folder/bin/codex" ]; then
-    # By another name at last: what is half written says nothing. The end of the step's terminal is not its end.
+    # By another name at last: what is half written says nothing. The end of the step's terminal is not its end:
+    # it has a process group of its own, because node does not stay deaf to the signal.
     : >"$SCRATCH/codex-log"
     trap '' HUP
+    set -m
     (
       code=0
       (fetch_codex) || code=$?

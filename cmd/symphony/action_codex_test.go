@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -248,6 +249,40 @@ func TestCodexIsInstalledThoughProcessesEndWithTheirStep(t *testing.T) {
 	code, said := m.runScript("codex.sh", []string{"CODEX_VERSION=0.169.0", "SCRATCH=" + scratch, "RUNNER_TOOL_CACHE=" + t.TempDir()}, "finish")
 	if code != 0 || !strings.Contains(said, "Fetched Codex 0.169.0") {
 		t.Errorf("exit status %d:\n%s", code, said)
+	}
+}
+
+// The end of a terminal is a signal to the process group that has it. Programs such as node
+// end by that signal although the shell ignores it.
+func TestTheEndOfAStepsTerminalDoesNotReachWhatFetchesCodex(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.pin("0.169.0", m.releases.publish("0.169.0"))
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("no curl on this machine")
+	}
+	m.stub("curl", `until [ -e "$HOME/go" ]; do sleep 0.05; done; exec `+shellQuote(curl)+` "$@"`)
+	scratch := t.TempDir()
+	env := append(m.environment(), "CODEX_VERSION=0.169.0", "SCRATCH="+scratch, "RUNNER_TOOL_CACHE="+t.TempDir())
+	script := filepath.Join(m.action, ".github", "action", "codex.sh")
+	start := exec.CommandContext(t.Context(), "bash", script, "start")
+	start.Dir, start.Env, start.SysProcAttr = m.dir, env, &syscall.SysProcAttr{Setpgid: true}
+	if out, err := start.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	fetching, err := strconv.Atoi(strings.TrimSpace(readText(t, filepath.Join(scratch, "codex-started"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if group, err := syscall.Getpgid(fetching); err != nil || group == start.Process.Pid {
+		t.Errorf("it is in the process group %d of the step, %v", group, err)
+	}
+	m.writeFile(filepath.Join(m.home, "go"), "")
+	finish := exec.CommandContext(t.Context(), "bash", script, "finish")
+	finish.Dir, finish.Env = m.dir, env
+	if out, err := finish.CombinedOutput(); err != nil || !strings.Contains(string(out), "Installed Codex 0.169.0") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

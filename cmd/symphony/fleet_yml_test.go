@@ -483,7 +483,7 @@ func TestEveryOutputThatTheFleetReadsIsWritten(t *testing.T) {
 			written[step] = append(written[step], m[1])
 		}
 	}
-	written["pulled"], written["collect"] = []string{"idle"}, []string{"settled"} // by exchange, and for drop
+	written["pushed"], written["pulled"], written["collect"] = []string{"plan"}, []string{"idle"}, []string{"settled"} // by exchange, and for drop
 	ofTick := (&tickCommand{app: &app{}}).outputs(report.Tick{}, workflow.Workflow{})
 	for step, outputs := range map[string][][2]string{
 		"plan":    (&planCommand{tickCommand: tickCommand{app: &app{}}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).outputs(report.Tick{}, workflow.Workflow{}),
