@@ -52,8 +52,8 @@ func (r *Root) Begin(ctx context.Context, issue Issue) (Workspace, error) {
 	return ws, nil
 }
 
-// begin is Begin for a workspace that this process holds. It returns the workspace in
-// every case.
+// begin does what Begin does, for a workspace that this process holds. It returns the
+// workspace in every case.
 func (r *Root) begin(ctx context.Context, ws Workspace) (Workspace, error) {
 	found, err := r.find(ws)
 	if err != nil {

@@ -31,25 +31,11 @@ func (a *app) leftResults(wf workflow.Workflow) func(context.Context, schedule.O
 			return nil, err
 		}
 		defer os.RemoveAll(exchange)
-		id, err := strconv.ParseInt(owner.Run, 10, 64)
-		hasArtifacts := c != nil && err == nil // another engine may give its runs other names
-		var failed error
-		if hasArtifacts {
-			failed = downloadExchange(ctx, c, id, owner.Attempt, exchange)
+		there, failed := a.takeLeft(ctx, wf, c, exchange, owner)
+		if !there {
+			return nil, failed
 		}
 		plan, err := fleet.ReadPlan(exchange)
-		if errors.Is(err, fs.ErrNotExist) {
-			taken, refused, refsErr := a.pullLeft(ctx, wf, exchange, owner)
-			switch {
-			case taken: // a server without artifacts cannot list them
-				failed = errors.Join(refused...)
-				plan, err = fleet.ReadPlan(exchange)
-			case !hasArtifacts:
-				return nil, refsErr // there may be none: another engine carries the folder itself
-			default:
-				failed = errors.Join(failed, refsErr)
-			}
-		}
 		if err != nil {
 			return nil, errors.Join(failed, err)
 		}
@@ -59,6 +45,25 @@ func (a *app) leftResults(wf workflow.Workflow) func(context.Context, schedule.O
 		}
 		return results, failed // one shard costs no other its result
 	}
+}
+
+// takeLeft brings the plan and the results of the fleet of an owner into an exchange folder.
+// It reports false if there can be none: another engine carries the folder itself. The error
+// joins all that could not be brought.
+func (a *app) takeLeft(ctx context.Context, wf workflow.Workflow, c *client.Client, exchange string, owner schedule.Owner) (there bool, failed error) {
+	id, err := strconv.ParseInt(owner.Run, 10, 64)
+	hasArtifacts := c != nil && err == nil // another engine may give its runs other names
+	if hasArtifacts {
+		failed = downloadExchange(ctx, c, id, owner.Attempt, exchange)
+	}
+	if _, err := fleet.ReadPlan(exchange); !errors.Is(err, fs.ErrNotExist) {
+		return true, failed
+	}
+	taken, refused, err := a.pullLeft(ctx, wf, exchange, owner)
+	if taken { // a server without artifacts cannot list them
+		return true, errors.Join(refused...)
+	}
+	return hasArtifacts, errors.Join(failed, err)
 }
 
 // artifactClient returns the client that reads the artifacts of workflow runs; nil if there
