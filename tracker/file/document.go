@@ -60,13 +60,15 @@ func (d document) newline() string {
 	return "\n"
 }
 
-// description returns the body without its comments, with plain line ends.
+// description returns the body without its comments, with plain line ends, and without
+// the space of lines around it: a carriage return at its end is half a line end, which
+// the next comment would complete.
 func (d document) description() string {
 	body := d.body
 	if at := commentsHeading().FindIndex(body); at != nil {
 		body = body[:at[0]]
 	}
-	return strings.Trim(strings.ReplaceAll(toValidText(body), "\r\n", "\n"), "\n")
+	return strings.Trim(strings.ReplaceAll(toValidText(body), "\r\n", "\n"), "\r\n")
 }
 
 // toValidText converts bytes to text: invalid UTF-8 and NUL become U+FFFD.
@@ -136,9 +138,9 @@ func (d document) lines(text string) []byte {
 // heading of another one.
 func escapeHeadings(text string) string { return commentHeading().ReplaceAllString(text, `\$0`) }
 
-// findComment returns where the text of the program's comment with a key is in the
-// body: from the end of its heading to its marker. The end is 0 when there is none.
-// What people wrote after the marker is not part of it.
+// findComment returns where the text of the program's comment with a key is in the body:
+// from the end of its heading to its marker. The end is 0 if the body has no such
+// comment. What people wrote after the marker is not part of it.
 func (d document) findComment(key string) (start, end int) {
 	if key == "" {
 		return 0, 0

@@ -127,6 +127,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("---\r\n{title: T, state: 'In Progress'}\r\n---\r", "s")
 	f.Add("---\ntitle: &t T\nstate: *t\nlabels: a, b\n---\n\n## Comments\n\n### 2026-01-01T00:00:00Z agent\n\nhi", "a: b #c")
 	f.Add("---\ntitle: T\nstate: Todo\n---\nA\n## Comments\r\n\n### kim\r\nhi\n### 2026-01-01 lee\n### 2126-01-01T00:00:00Z kim\n", "x")
+	f.Add("---\ntitle: T\nstate: Todo\n---\nA\r", "x")
 	f.Add("---\nstate: >\n  To\n  do\ntitle: T\nblocked_by:\n- A-2\n---\n\xff\x00", "'\"")
 	f.Fuzz(func(t *testing.T, content, state string) {
 		if strings.ContainsFunc(state, isUnprintable) || !utf8.ValidString(state) {
