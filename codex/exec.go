@@ -18,8 +18,8 @@ import (
 const (
 	defaultExecTime   = 2 * time.Minute
 	defaultExecOutput = 1 << 20
-	// execGrace is how long the server may take, after the time of a program is over, to
-	// kill it and to say so.
+	// execGrace is how long the server may take, after the timeout of a program, to kill
+	// it and to answer.
 	execGrace = 10 * time.Second
 	// killWait is the same for a program that was terminated, and killPause the time
 	// before the server is asked again: at first it may not have started the program.
@@ -87,8 +87,9 @@ func (e *ExecError) Unwrap() []error {
 // What it leaves running is killed at its end. It needs no thread, and may run while a
 // turn does. When ctx is done the program is killed first.
 //
-// A program that fails is no error: see ExecResult.ExitCode. The errors are
-// [ExecError], [ErrExecStart], [ErrNoExec], [ErrPosture], the cause of ctx, and those of a call.
+// A program that fails is not an error: see ExecResult.ExitCode. The errors are
+// [ExecError], [ErrExecStart], [ErrNoExec], [ErrPosture], the cause of ctx, and those of
+// a call.
 func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 	if len(x.Argv) == 0 {
 		return ExecResult{}, errors.New("run a program in the sandbox: none is named")
@@ -197,7 +198,7 @@ func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
 	wg.Go(func() {
 		defer close(answered)
 		callErr = s.conn.call(callCtx, x.Timeout+execGrace, execMethod, s.execParams(x, id), func(result json.RawMessage) error {
-			s.removeExec(id) // what comes after the answer belongs to nothing
+			s.removeExec(id) // output that arrives after the answer belongs to no program
 			return json.Unmarshal(result, &reply)
 		})
 	})
@@ -238,8 +239,8 @@ func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
 	return ExecResult{ExitCode: reply.ExitCode, Stderr: run.stderrTail()}, nil
 }
 
-// The exit codes with which Codex reports what is not the exit of a program. Programs
-// may use them too.
+// The exit codes by which Codex reports that a program did not exit by itself. A program
+// may also use them itself.
 const (
 	exitPanic   = 101 // of the sandbox's own helper
 	exitTimeout = 124

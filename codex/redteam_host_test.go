@@ -100,9 +100,8 @@ func (c *testbed) told(text string) bool {
 	return false
 }
 
-// TestRaidHasCodexReadThroughALink leaves a link with the name of a file that
-// Codex reads when the next session begins. Codex may then refuse the turn, which is no
-// escape.
+// TestRaidHasCodexReadThroughALink leaves a link with the name of a file that Codex reads
+// when the next session begins. Codex may then refuse the turn, which is not an escape.
 func TestRaidHasCodexReadThroughALink(t *testing.T) {
 	t.Parallel()
 	codextest.Path(t)

@@ -27,7 +27,7 @@ type recorded struct {
 	Questions []string // of the last turn
 	Resumed   bool
 	Warnings  int // of our own
-	Retries   int // errors that are no progress
+	Retries   int // errors that are not progress
 }
 
 // transcripts lists recordings of Codex 0.169 with a scripted model. A session may answer

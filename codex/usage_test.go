@@ -154,7 +154,7 @@ func (l *ledger) total(thread, turn string, last Usage) (method, params string) 
 	return shape[0], fmt.Sprintf(shape[1], thread, turn, total, l.counts(last))
 }
 
-// delta returns a report of what was spent last, which is no total.
+// delta returns a report of what was spent last, which is not a total.
 func (l *ledger) delta(thread string, last Usage) (method, params string) {
 	shape := rapid.SampledFrom([][2]string{
 		{"codex/event/token_count", `{"conversationId":%[1]q,"msg":{"info":{"last_token_usage":%[2]s}}}`},

@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// owners holds what a run knows of the other owners of claims.
+// owners holds what a run knows about the other owners of claims.
 type owners struct {
 	status    map[schedule.Owner]schedule.OwnerStatus // as asked in this round
 	job       map[schedule.Owner]string               // ids of their jobs at the provider, as asked in this round

@@ -30,11 +30,11 @@ type deliverer struct {
 	pushed bool // by this session, since the last fetch
 }
 
-// deliver publishes work, or returns why it may not leave.
+// deliver publishes work, or returns why it must not leave.
 func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt.Delivered, error) {
 	if d.pushed { // the store does not have what was pushed
 		source := d.Source
-		source.Submodules, source.LFS = false, false // no session begins with this
+		source.Submodules, source.LFS = false, false // no session can begin with the files in the store any more
 		got, err := d.store.Fetch(ctx, source)
 		if err != nil {
 			return attempt.Delivered{}, err
@@ -116,7 +116,7 @@ func (d *deliverer) keep(ctx context.Context, in *git.Incoming) error {
 	return err
 }
 
-// kept is the message where refused work is kept as files, or why it is not.
+// kept is the message that says where refused work is kept as files, or why it is not.
 type kept struct {
 	id   tracker.ID
 	kept report.Kept

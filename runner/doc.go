@@ -30,7 +30,8 @@
 // whatever happens into an outcome that schedule understands.
 //
 // What a run does at one moment is a progress.Progress. The runner fills it, and the
-// packages terminal and statuspage show it.
+// packages terminal and statuspage show it. runlog writes the log beside a display, or shows
+// in a plain log what the sessions do.
 //
 // A tick can be spread over many machines, which is called a fleet: a plan, its shards, and
 // collect. Package fleet explains these words. It writes and reads the files that the three
@@ -40,6 +41,10 @@
 //
 // What people and checks say about the work comes back by two packages: discussion reads
 // it and answers, feedback decides what of it nobody has answered. feedback is pure.
+//
+// Before the first tick, scaffold writes the WORKFLOW.md of a new project, and the workflow of
+// Actions that runs it, and validation reports what the checks of one find. lookup finds the
+// issue that a person means by a name, and demo has a sample project.
 //
 // # One tick
 //

@@ -89,7 +89,7 @@ type pruner struct {
 }
 
 // pruneLogs removes the oldest event logs where there are too many, unless it has just
-// done so. A failure is no reason to stop anything.
+// done so. A failure is not a reason to stop anything.
 func (l *loop) pruneLogs() {
 	l.pruner.Lock()
 	defer l.pruner.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// takeOrder notes the command with which somebody started this run, if there is one. It
-// is kept in the state until a run has obeyed it: a session of another run is stopped by
+// takeOrder records the command that this run was started with, if there is one. It is
+// kept in the state until a run has obeyed it: a session of another run is stopped by
 // that run, which reads the state at each poll.
 func (l *loop) takeOrder() error {
 	if l.Order == nil {

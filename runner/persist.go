@@ -35,7 +35,7 @@ func (l *loop) recordExit(id tracker.ID, o schedule.Outcome, at time.Time) sched
 	p := l.policy()
 	delete(l.unsaved.heartbeats, id)
 	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
-		p.Setup, p.Salt = l.setup, l.salt // those that belong to s
+		p.Setup, p.Salt = l.setup, l.salt // as of s, which may be a state that was loaded later
 		s.Exit(id, o, p, at)
 	})
 	return l.state.Exit(id, o, p, at)

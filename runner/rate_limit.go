@@ -90,9 +90,9 @@ func (l *rateLimit) end() time.Time {
 	return l.until
 }
 
-// keepWait stores the wait in the state, for the next run and for a service that
-// is restarted. A wait that is over stays there: it has no effect, and deleting
-// it would be a save in a tick in which nothing happened.
+// keepWait stores the wait in the state, for the next run and for a service that is
+// restarted. A wait that has ended stays there: it has no effect, and deleting it would
+// need a save in a tick in which nothing happened.
 func (l *loop) keepWait() {
 	if end := l.limit.end(); !end.IsZero() {
 		l.state.Wait = schedule.TrackerWait{Tracker: l.wf.Settings.Tracker.Kind, Until: end}

@@ -28,11 +28,11 @@ type Repository struct {
 	// Closing returns the line of a commit and a pull request that closes an issue when
 	// they are merged; empty for none.
 	Closing func(tracker.Issue) string
-	Kept    string // absolute path of the folder for work that may not leave, if there is none for logs
+	Kept    string // absolute path of the folder for work that was refused; used if there is no folder for logs
 }
 
-// files holds what the loop knows of the repository of its workflow. The zero value
-// is a repository of which nothing is known.
+// files holds what the loop knows about the repository of its workflow. The zero value
+// knows nothing.
 type files struct {
 	of      *Repository // whose store is open; nil before the first fetch
 	store   *git.Store  // nil until it could be opened

@@ -44,8 +44,8 @@ type Connection struct {
 type OwnerAnswer struct {
 	Status schedule.OwnerStatus
 	Job    string // id of its job at the provider; empty if it is not known
-	// Unnamed says that jobs of its attempt of the workflow run ended, but none of them has
-	// the title of a shard, so nobody knows which one was its.
+	// Unnamed says that jobs of the owner's attempt of the workflow run ended, but none
+	// of them has the title of a shard, so it is not known which one was the owner's.
 	Unnamed bool
 }
 
@@ -75,9 +75,9 @@ type Runner struct {
 
 	Redact func(string) string // hides secrets in what leaves the program; nil hides none
 
-	// Order notes the command with which somebody started this run in a state, see
-	// [schedule.State.Order], and reports whether there was anything to note. Its error ends
-	// the run before anything is done. Nil for a run without a command.
+	// Order records in a state the command that this run was started with, see
+	// [schedule.State.Order]. It reports whether the state changed. If it fails, the run
+	// ends before anything is done. It is nil for a run without a command.
 	Order func(s *schedule.State, now time.Time) (noted bool, err error)
 
 	OrderOnly bool // the run carries out Order and starts no session

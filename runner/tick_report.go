@@ -200,7 +200,7 @@ func (l *loop) errors() []string {
 // warn adds warnings to the report, each once, and reports whether any is new.
 func (l *loop) warn(warnings ...string) (added bool) { return addOnce(&l.tick.Warnings, warnings) }
 
-// notice adds to the report what people should know and is no failure, once.
+// notice adds to the report, once, what people should know that is not a failure.
 func (l *loop) notice(text string) { addOnce(&l.tick.Notices, []string{text}) }
 
 // addOnce adds remarks that a list does not have, and reports whether there was any.

@@ -9,8 +9,9 @@ import (
 type Comment struct {
 	ID     string // stable and unique in its conversation; opaque
 	Author string // what people call the account; empty for a deleted one
-	// Own says that the program or its agent wrote it. The account of the credential does not
-	// tell this if it is a person's, who writes comments too.
+	// Own says that the program or its agent wrote it. This does not follow from the
+	// account: if the credential is a person's, that person writes comments with the same
+	// account.
 	Own bool
 	Bot bool // the account is not a person
 	// Distrust is why the word of the author does not count, in a few words; empty for a
@@ -25,8 +26,8 @@ type Comment struct {
 type Comments struct {
 	List    []Comment
 	Omitted bool // there are more than [MaxComments], and the older ones are left out
-	// Unread says that there are so many that they are read another time: List is empty,
-	// and nothing of the conversation may count as read.
+	// Unread says that there are too many to be read now: List is empty, and nothing of
+	// the conversation counts as read. A later call reads them.
 	Unread bool
 }
 
@@ -34,7 +35,7 @@ type Comments struct {
 // It is more than GitHub allows on an issue, so nobody can push out what others said.
 const MaxComments = 10_000
 
-// Reaction tells the author of a comment what became of it.
+// Reaction is a sign for the author of a comment of what became of it.
 type Reaction string
 
 // The reactions.

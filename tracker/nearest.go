@@ -1,8 +1,8 @@
 package tracker
 
-// Nearest returns the known name that is most similar to a misspelt one, or "" when
-// none is: one edit is allowed for every three characters begun. Two neighbours that are
-// swapped are one.
+// Nearest returns the known name that is most similar to a misspelt one, or "" if none is
+// near. A near name differs by at most one edit for every three characters, rounded up.
+// Two neighbouring characters that are swapped count as one edit.
 func Nearest(name string, known []string) string {
 	best, least := "", (len(name)+2)/3+1
 	for _, k := range known {
@@ -17,7 +17,8 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// isSwapped reports whether two names are the same but for two neighbours that are swapped.
+// isSwapped reports whether two names differ only in two neighbouring characters that are
+// swapped.
 func isSwapped(a, b string) bool {
 	if len(a) != len(b) {
 		return false

@@ -20,11 +20,11 @@ import (
 // [RateLimitError] says how long to wait, which is left to the caller. A method
 // returns when ctx is done.
 type Writer interface {
-	// Comment makes text the comment of the program with this key on the issue: it
-	// replaces the text of the comment that it posted with the key before, wherever in
-	// the conversation that is, and posts one if there is none. [PrepareComment] says
-	// what key and text must be. The text is posted as it is: the caller has removed
-	// secrets, mentions and whatever else must not be published.
+	// Comment sets the text of the program's comment with this key on the issue. It edits
+	// the comment that was posted with the key before, wherever in the conversation that
+	// is, and posts one if there is none. [PrepareComment] says what key and text must
+	// be. The text is posted as it is: the caller has removed secrets, mentions and
+	// whatever else must not be published.
 	//
 	// Nothing posts a comment a second time within a call. An answer that was lost is
 	// [ErrInDoubt]; the next call with the key finds what was posted. Two calls for one
@@ -113,8 +113,9 @@ func (o Options) Finishes(state string) bool {
 // maxName is the greatest length of the name of a state or label, in runes.
 const maxName = 100
 
-// CheckName returns an [ErrInvalidConfig] unless a state or label, which what names,
-// can be one: one line of at most 100 characters, in which outer space does not count.
+// CheckName returns an [ErrInvalidConfig] unless a name can be that of a state or label;
+// what says which of the two: one line of at most 100 characters, in which outer space
+// does not count.
 func CheckName(what, name string) error {
 	unprintable := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 	if name = strings.TrimSpace(name); name == "" || utf8.RuneCountInString(name) > maxName || strings.ContainsFunc(name, unprintable) {
@@ -123,8 +124,8 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// UnknownNameError returns the [ErrInvalidConfig] about a state or label, which what
-// names, that is none of those that exist.
+// UnknownNameError returns the [ErrInvalidConfig] about a state or label that does not
+// exist. what says which of the two it is.
 func UnknownNameError(what, name string, exist []string) error {
 	const most = 20
 	names := make([]string, 0, most)

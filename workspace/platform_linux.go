@@ -51,8 +51,8 @@ func childDir(dir *os.File, _ string) string {
 // killRemaining kills and reaps the processes that the dead leader left.
 func (s *session) killRemaining() error {
 	self := os.Getpid()
-	// The kernel makes orphans the children of our first thread. Usually there are
-	// none, and then no search through all processes of the machine is needed.
+	// The kernel makes orphans the children of our first thread. Usually it has no
+	// children, and then no search through all processes of the machine is needed.
 	if orphans, err := readChildren(self); err == nil && len(orphans) == 0 {
 		return nil
 	}

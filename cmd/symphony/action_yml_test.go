@@ -314,7 +314,7 @@ func TestEveryInputReachesTheProgram(t *testing.T) {
 		"codex-version", "cache-sessions", "cache-workspaces", // around the program
 		"upload-logs", // what --logs and --report left
 	}
-	byHand := []string{"help", "once", "log-format", "logs", "port", "report"} // flags that are no inputs
+	byHand := []string{"help", "once", "log-format", "logs", "port", "report"} // flags that are not inputs
 	var want []string
 	(&app{}).command().LocalFlags().VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains(byHand, flag.Name) {

@@ -25,7 +25,7 @@ const (
 
 var (
 	errUsage  = errors.New("usage")   // an error of the command line
-	errFailOn = errors.New("fail_on") // a tick that did its work, and must fail by --fail-on
+	errFailOn = errors.New("fail_on") // a completed tick that --fail-on makes a failure
 )
 
 // exitStatus returns the exit status for an error.

@@ -121,7 +121,7 @@ func (r *raid) tick(t *testing.T) result {
 	return r.ok("--once", "--logs", "logs")
 }
 
-// intact fails the test unless the world outside is as it was, but for the branches of
+// intact fails the test unless the world outside is as it was, except for the branches of
 // these issues.
 func (r *raid) intact(t *testing.T, after string, keys ...string) {
 	t.Helper()
@@ -143,8 +143,8 @@ func (r *raid) intact(t *testing.T, after string, keys ...string) {
 	r.noProcessLeft()
 }
 
-// published returns the files that the branch of an issue has and main does not have
-// like that; none if there is no branch.
+// published returns the files on the branch of an issue that differ from main; none if
+// the branch does not exist.
 func (r *raid) published(key string) []string {
 	branch := "symphony/" + key
 	if r.hub.Head(branch) == "" {

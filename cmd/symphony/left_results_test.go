@@ -109,7 +109,7 @@ func pushExchange(g *githubtest.GitHub, p *project, server []string) {
 	p.env = local
 	folder := strings.TrimSuffix(g.Git("for-each-ref", "--format=%(refname)", "refs/symphony/fleet/**/plan"), "plan")
 	blob := g.Git("rev-parse", folder+"plan:plan.json")
-	g.Git("update-ref", "refs/symphony/fleet/77-1/999999999999999/plan", g.Git("rev-parse", folder+"plan")) // a later plan, which is no fleet's
+	g.Git("update-ref", "refs/symphony/fleet/77-1/999999999999999/plan", g.Git("rev-parse", folder+"plan")) // a later plan, which is not a fleet's
 	for _, name := range []string{"shard-3", "shard-2000", "other"} {
 		g.Git("update-ref", folder+name, blob) // no commit
 	}

@@ -122,7 +122,7 @@ func (c *planCommand) check() error {
 // prepare makes r the runner of a plan.
 func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 	owner := schedule.Owner{Run: r.Self.Run, Attempt: r.Self.Attempt, Started: r.Self.Started, Limit: int64(c.limit.Seconds())}
-	if owner.Run == "" { // the host says that GitHub does not know the run
+	if owner.Run == "" { // the host name marks the run as one that GitHub does not know
 		owner.Run, owner.Attempt, owner.Host = c.id, c.attempt, r.Self.Host
 	}
 	event, _ := c.actions.Event() // without the payload if that cannot be read

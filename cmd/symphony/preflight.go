@@ -17,9 +17,9 @@ import (
 // codex.env names them. Sessions get the API key over their connection.
 var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY", appKeyVariable}
 
-// account returns how sessions log in. CODEX_API_KEY counts before
-// OPENAI_API_KEY, as for `codex exec`: users who set both mean the first for
-// Codex and the second for other programs.
+// account returns how sessions log in. CODEX_API_KEY takes precedence over
+// OPENAI_API_KEY, as for `codex exec`: users who set both mean the first for Codex and
+// the second for other programs.
 func (a *app) account() attempt.Account {
 	key, _ := a.getenv("CODEX_API_KEY")
 	general, _ := a.getenv("OPENAI_API_KEY")

@@ -106,7 +106,7 @@ func fill(v reflect.Value, others *[]string) (filled int) {
 		return fill(v.Index(0), others)
 	case reflect.Map:
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		if key.Kind() == reflect.String { // an Owner is no text
+		if key.Kind() == reflect.String { // an Owner is not text
 			key.SetString("key")
 		}
 		filled = fill(value, others)

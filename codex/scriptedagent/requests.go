@@ -107,7 +107,7 @@ func askApproval(ctx context.Context, t *turn, args arguments) error {
 		return err
 	}
 	var reply struct{ Decision json.RawMessage }
-	json.Unmarshal(answer.Result, &reply) // what cannot be read is no answer
+	json.Unmarshal(answer.Result, &reply) // what cannot be read is not an answer
 	switch string(reply.Decision) {
 	case `"accept"`, `"acceptForSession"`:
 		t.waiting(ctx)
@@ -139,7 +139,7 @@ func askQuestion(ctx context.Context, t *turn, args arguments) error {
 	var reply struct {
 		Answers map[string]struct{ Answers []string }
 	}
-	json.Unmarshal(answer.Result, &reply) // what cannot be read is no answer
+	json.Unmarshal(answer.Result, &reply) // what cannot be read is not an answer
 	if answers := reply.Answers["q1"].Answers; len(answers) > 0 {
 		t.say(ctx, "The answer is: "+strings.Join(answers, ", "))
 	} else {

@@ -110,8 +110,8 @@ func isInvisible(r rune) bool {
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
 }
 
-// controlPicture returns the visible form of a control character, and r itself if it
-// is none.
+// controlPicture returns the visible form of a control character, and r itself for any
+// other character.
 func controlPicture(r rune) rune {
 	switch {
 	case r == '\t' || isLineEnd(r):

@@ -13,9 +13,9 @@ const delimiter = "_GitHubActionsFileCommandDelimeter_"
 
 var outputName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`) })
 
-// Output sets an output of the step. It fails with [ErrOutput] when the runner
-// would read something else than was meant, and with [ErrCommandFile] when the
-// file cannot be written. Outside Actions it does nothing.
+// Output sets an output of the step. It fails with [ErrOutput] if the runner would read
+// another name or value, and with [ErrCommandFile] when the file cannot be written.
+// Outside Actions it does nothing.
 func (r *Runtime) Output(name, value string) error {
 	operation := fmt.Sprintf("set output %.80q", name)
 	switch {

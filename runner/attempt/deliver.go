@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// unfinished is what is known of the work of a session that did not end well.
+// unfinished is the text about tests for the work of a session that did not end well.
 const unfinished = "The session ended before the agent was done."
 
 const (
@@ -68,7 +68,7 @@ func (a *attempt) finish(ctx context.Context, session *codex.Session) (settled b
 	}
 }
 
-// publish takes the work from the workspace, checks it and has it published, when
+// publish takes the work from the workspace, checks it and publishes it. It waits until
 // nothing else is being published. The error is nil if the work is published, now or
 // before.
 func (a *attempt) publish(ctx context.Context, proof proof) error {
@@ -137,7 +137,8 @@ func (a *attempt) answer(got Delivered, err error) (Delivered, error) {
 	return got, err
 }
 
-// prove returns what is known of the tests of the work, and whether that is too little.
+// prove runs the check of the work if it is needed. It returns what is known of the
+// tests, and whether the work must be shown as unproven.
 func (a *attempt) prove(ctx context.Context, proof proof) (tested string, unproven bool, err error) {
 	switch {
 	case proof == untested:
@@ -157,7 +158,7 @@ type verifyError struct{ how, output string }
 
 func (e *verifyError) Error() string { return "check the work: delivery.verify failed: " + e.how }
 
-// text returns what the agent is told.
+// text returns the failure as the agent gets it.
 func (e *verifyError) text() string {
 	text := "The work was not published, because its check failed: " + e.how + "."
 	if e.output != "" {

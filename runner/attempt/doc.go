@@ -7,9 +7,9 @@
 // The files of a session that belong to no workspace are in Job.SessionDir:
 // a temporary folder that the agent may write and, when the session logs in with a
 // key, a Codex home of which only the rollout of the thread outlives the session
-// (session_dirs.go, rollout.go). [Forget] removes both together with the workspace. What no
-// agent may read, above all the places where people keep credentials, is one list
-// in deny.go. [Preflight] tries everything except a turn; in a tick the first
+// (session_dirs.go, rollout.go). [Forget] removes both together with the workspace, and
+// [ForgetUnused] those of issues that the state does not know any more. What no agent may
+// read, above all the places where people keep credentials, is one list in deny.go. [Preflight] tries everything except a turn; in a tick the first
 // session runs that check on its way, and the others wait for it ([PreflightOnce]).
 //
 // # A repository

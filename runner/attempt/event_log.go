@@ -169,7 +169,7 @@ func (l *EventLog) redactLong(line []byte) string {
 	return l.Redact(string(line))
 }
 
-// event writes one event, unless the wire already has it.
+// event writes one event, unless the log already has the message that it was made of.
 func (l *EventLog) event(event codex.Event) {
 	if l == nil || event.Kind == codex.Notification || event.Kind == codex.OtherMessage {
 		return

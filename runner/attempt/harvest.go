@@ -77,7 +77,7 @@ func (w *work) record(delivered bool, err error) {
 	}
 }
 
-// errReceived is the error of writes of a harvest that Receive reads no further.
+// errReceived is the error of a write after Receive has stopped reading the harvest.
 var errReceived = errors.New("the rest of the work is not read")
 
 // harvest packs the agent's work in the sandbox and streams it into a quarantine of the

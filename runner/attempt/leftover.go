@@ -70,7 +70,7 @@ func filesOf(tree git.WorkTree) string {
 	return strings.Join(append([]string{files}, tree.LeftOut...), ",")
 }
 
-// start is what a note, or the first line of saved work, says of work.
+// start is what a note, or the first line of saved work, says about the work.
 type start struct {
 	from  git.From
 	head  git.ObjectID
@@ -123,8 +123,8 @@ func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) ([]leftW
 	return a.savedLeft(ctx, ws)
 }
 
-// savedLeft returns the work that is saved beside a workspace, the latest first, besides
-// that which later work or the branch of the remote has.
+// savedLeft returns the work that is saved beside a workspace, the latest first, except
+// work that later work or the branch of the remote contains.
 func (a *attempt) savedLeft(ctx context.Context, ws workspace.Workspace) (works []leftWork, err error) {
 	defer func() {
 		if err != nil {
@@ -200,8 +200,8 @@ func (a *attempt) writeLeft(ctx context.Context, w io.Writer, s start, command g
 	return errors.Join(err, in.Close())
 }
 
-// readLeft reads saved work. There is none if it is not new, or cannot be taken; then it
-// is deleted.
+// readLeft reads saved work. If the work is not new, or cannot be taken, it deletes the
+// saved work and returns none.
 func (a *attempt) readLeft(ctx context.Context, ws workspace.Workspace, number int) (leftWork, error) {
 	f, err := a.Workspaces.OpenWork(ws, number)
 	if err != nil {
@@ -258,8 +258,8 @@ func (a *attempt) giveUp(ctx context.Context, err error) error {
 	return nil
 }
 
-// isKnown reports whether later work, or the branch of the remote, has all of some work:
-// a session that merged or pushed it was killed before it could note that.
+// isKnown reports whether later work, or the branch of the remote, contains all of this
+// work: a session that merged or pushed it was killed before it could note that.
 func (a *attempt) isKnown(ctx context.Context, work leftWork, later []leftWork) (bool, error) {
 	tree, _, err := work.TreeAndParents(ctx, work.Tip)
 	if err != nil {
@@ -287,8 +287,9 @@ func (a *attempt) continues(work leftWork) bool {
 	return pushed.IsZero() || pushed == work.from.Start || pushed == work.head
 }
 
-// endAside ends a session beside whose branch work of earlier sessions stands. If the
-// session ended well, its agent had the choice to merge that; else the next session has.
+// endAside is called at the end of a session that had work of earlier sessions on
+// branches of their own. If the session ended well, that work is dropped, because its
+// agent could have merged it. Otherwise the work is kept for the next session.
 func (a *attempt) endAside(well bool) {
 	var err error
 	switch {
@@ -305,8 +306,8 @@ func (a *attempt) endAside(well bool) {
 	}
 }
 
-// dropAside deletes the saved work that stands aside and of which one of these commits is
-// the end.
+// dropAside deletes the saved work that stands aside and ends in one of these
+// commits.
 func (a *attempt) dropAside(commits []git.ObjectID) error {
 	var numbers []int
 	a.work.aside = slices.DeleteFunc(a.work.aside, func(aside savedWork) bool {

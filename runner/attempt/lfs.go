@@ -15,7 +15,8 @@ type LFS struct {
 }
 
 // objects returns the objects of Git LFS that the workspace needs: of the base, which the
-// agent may merge, and of the commit where the work begins. nil is none.
+// agent may merge, and of the commit where the work begins. It returns nil if the
+// workspace gets none.
 func (a *attempt) objects(ctx context.Context) (*git.Objects, error) {
 	r := a.Repository
 	if r.LFS == nil {
@@ -24,8 +25,8 @@ func (a *attempt) objects(ctx context.Context) (*git.Objects, error) {
 	return r.Store.Objects(ctx, r.Checkout.Paths, r.Checkout.BaseHead, a.from().Start)
 }
 
-// takeObjects takes the new objects of Git LFS of the work from the workspace, as the work
-// itself was taken. What is missing is for the policy to refuse.
+// takeObjects takes the new objects of Git LFS of the work from the workspace, as the
+// work itself was taken. The policy refuses work with missing objects.
 func (a *attempt) takeObjects(ctx context.Context, in *git.Incoming) error {
 	wanted, total, err := a.wantedObjects(ctx, in)
 	if err != nil || len(wanted) == 0 {

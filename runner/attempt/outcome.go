@@ -114,7 +114,7 @@ var sharedDeliveryErrors = []error{
 const codeOverloaded = -32001
 
 // codeUnknownRequest is the error code of a program that does not know a request: it is
-// no Codex, or another version than was tested. No issue has a part in that.
+// not Codex, or a version that was not tested. No issue is the cause of that.
 const codeUnknownRequest = -32601
 
 // classify returns what a failed attempt means for its issue, and the time from
@@ -166,8 +166,8 @@ func isAny(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
-// classOfTurnError returns the class of a turn that failed with a codexErrorInfo and
-// an HTTP status; 0 is no status. A status that means a failure decides.
+// classOfTurnError returns the class of a turn that failed with a codexErrorInfo and an
+// HTTP status; 0 means no status. A status that means a failure decides.
 func classOfTurnError(info string, status int) schedule.Class {
 	switch {
 	case status == 401:

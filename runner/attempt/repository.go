@@ -59,9 +59,9 @@ type Repository struct {
 	VerifyRounds  int
 	VerifyTimeout time.Duration // not positive means ten minutes
 
-	// Deliver publishes work, or says why it must not leave. It may be called several
-	// times in a session: each time for all the work since Checkout.Head, even if some
-	// of it is published. It may keep work that it does not publish as files. The caller
+	// Deliver publishes work, or returns why it must not leave. It may be called several
+	// times in a session: each time for all the work since Checkout.Head, even if some of
+	// it is published. It may keep work that it does not publish as files. The caller
 	// closes Delivery.Incoming. The errors are those of package git, [ErrDelivery],
 	// [ErrPerson], and others that concern the issue. Work that changes nothing is
 	// [git.ErrNothingNew]. If Deliver is nil, the work stays in the workspace.

@@ -90,7 +90,7 @@ func TestASessionThatFailsPublishesItsWorkAsUnproven(t *testing.T) {
 func TestWithoutProgramsOfTheHostNothingBegins(t *testing.T) {
 	t.Parallel()
 	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
-	f.job.Account = Account{} // so the profile would be given by the command, which is no simple one
+	f.job.Account = Account{} // so the profile would be given by the command, which is not a simple one
 	f.job.Codex.Command = f.agent()
 	got := f.session(t.Context())
 	if got.Class != schedule.Systemic || got.Turns != 0 || !strings.Contains(got.Why, "exec_unavailable") {

@@ -42,7 +42,7 @@ func IsThread(thread string) bool {
 
 // OpenRollout opens the rollout of a thread in the Codex home of an issue: all that
 // another machine needs to resume the thread. It follows no link. It fails with
-// [fs.ErrNotExist] if there is none, or none that would be kept.
+// [fs.ErrNotExist] if there is no rollout, or if it is longer than [MaxRollout].
 func OpenRollout(sessionDir, identifier, thread string) (io.ReadCloser, error) {
 	none := &fs.PathError{Op: "open the rollout of", Path: thread, Err: fs.ErrNotExist}
 	if !IsThread(thread) {

@@ -128,7 +128,7 @@ type asked struct {
 	questions []string
 	replies   int
 
-	posting sync.Mutex // held while an answer is posted: two to one item are one comment
+	posting sync.Mutex // held while an answer is posted, because two answers to one item become one comment
 }
 
 // inTurn runs post when no other one runs.

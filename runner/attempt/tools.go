@@ -42,8 +42,9 @@ func (a *attempt) tools() []codex.Tool {
 	return tools
 }
 
-// holdsSecret reports whether a text in the arguments of a tool holds a secret, as it is or
-// when it has been made harmless: that takes away what may stand inside a secret.
+// holdsSecret reports whether a text in the arguments of a tool holds a secret, before or
+// after it is made harmless. The second check is needed because that removes characters
+// that may be inside a secret.
 func (a *attempt) holdsSecret(arguments json.RawMessage) bool {
 	var value any
 	if json.Unmarshal(arguments, &value) != nil {
@@ -132,7 +133,7 @@ func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (a
 	return "Nothing was published: " + err.Error() + ". It is tried again at the end of the session.", false
 }
 
-// published tells the agent where its work is.
+// published returns the answer that tells the agent where its work is.
 func published(d Delivered) string {
 	text := "The work is published"
 	if d.URL != "" {

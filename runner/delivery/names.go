@@ -26,13 +26,13 @@ const (
 // the same fold may be one file somewhere.
 func fold(path string) string {
 	path = strings.Map(func(r rune) rune {
-		if untrusted.IsHidden(r) { // ext4 ignores all that Unicode tells programs to ignore
+		if untrusted.IsHidden(r) { // ext4 ignores every character that Unicode marks as default-ignorable
 			return -1
 		}
 		return r
 	}, path)
-	// NFKD makes the compatibility forms one that HFS+ and some tools do not tell apart,
-	// such as the ligature of "ﬁ". Then ß is the only letter that two others stand for.
+	// NFKD replaces compatibility forms that HFS+ and some tools do not distinguish, such
+	// as the ligature "ﬁ". After it ß is the only letter that is equal to two others.
 	path = strings.ToLower(strings.ToUpper(norm.NFKD.String(path))) // some letters have several lower cases
 	path = norm.NFKC.String(withoutDotOfI(strings.ReplaceAll(path, "ß", "ss")))
 	names := strings.Split(path, "/")
@@ -42,8 +42,9 @@ func fold(path string) string {
 	return strings.Join(names, "/")
 }
 
-// withoutDotOfI returns text without the dots above an i. The Turkish İ has one when Unicode
-// folds its case, and none when a program makes each letter small by itself.
+// withoutDotOfI returns text without the combining dots above an i. The Turkish İ becomes
+// an i with such a dot when Unicode folds its case, and a plain i when a program converts
+// each letter by itself.
 func withoutDotOfI(text string) string {
 	before := rune(0)
 	return strings.Map(func(r rune) rune {

@@ -154,7 +154,7 @@ func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tr
 	return warnings, nil
 }
 
-// pullOf returns what the status of a pull request tells.
+// pullOf returns what the status of a pull request says.
 func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
 	state := schedule.PullOpen
 	switch s.State {
@@ -175,7 +175,7 @@ func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
 }
 
 // readPull reads everything that is said about an open pull request. Whose word counts is
-// judged anew, also of what was read before.
+// decided again in each poll, also for what was read before.
 func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic, p *feedback.Pull) ([]client.Lack, error) {
 	r, err := d.reading(ctx, s, t)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // not fit is asked for again.
 const maxKept = 16 << 20
 
-// reading is what GitHub told of an open pull request. It is kept as it came: who may write
-// and what is secret may have changed when it is used again.
+// reading holds the answers of GitHub about an open pull request. It is kept unchanged:
+// who may write and what is secret may be different when it is used again.
 type reading struct {
 	status string    // digest of the status that it was read for
 	since  time.Time // what was said before is not in it
@@ -23,10 +23,10 @@ type reading struct {
 	checks client.Checks
 }
 
-// reading returns what is said about a pull request, and how the checks stand of the commit
-// that the program published, if one failed. As long as the status of the pull request is
-// the same, only what may change without it is asked for again: checks while some run, and
-// logs that did not come.
+// reading returns what is said about a pull request, and how the checks stand of the
+// commit that the program published, if one failed. As long as the status of the pull
+// request is the same, only what may change without it is read again: checks while some
+// run, and logs that could not be read.
 func (d *Discussion) reading(ctx context.Context, s client.PullStatus, t Topic) (reading, error) {
 	d.mu.Lock()
 	last := d.kept[t.PullRequest]

@@ -14,9 +14,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// Say makes a text of the program its comment with a key, where people look: on the pull
-// request of the issue, or on the issue if it has none. [tracker.Writer] says what keys
-// and texts may be.
+// Say posts a text as the comment of the program with a key, or replaces the text of that
+// comment. The comment is where people look: on the pull request of the issue, or on the
+// issue if it has none. [tracker.Writer] says what keys and texts may be.
 func (d *Discussion) Say(ctx context.Context, id tracker.ID, pull PullRequest, key, text string) error {
 	if pull.Number == 0 || d.GitHub == nil {
 		return d.Writer.Comment(ctx, id, key, text)
@@ -80,7 +80,7 @@ func reference(item feedback.Item) string {
 	return text
 }
 
-// React tells the author of a command what became of it.
+// React adds a reaction to a command, which shows its author what became of it.
 func (d *Discussion) React(ctx context.Context, id tracker.ID, o feedback.Order, r tracker.Reaction) error {
 	if !o.OnPull {
 		return d.Issues.React(ctx, id, o.Comment, r)

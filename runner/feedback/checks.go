@@ -22,8 +22,8 @@ type failures struct {
 	ended  bool   // nothing more is to be expected, or it was waited for long enough
 }
 
-// failuresOf returns the failed checks of a pull request. Those of a commit that people
-// pushed are theirs.
+// failuresOf returns the failed checks of a pull request. It ignores those of a commit
+// that people pushed.
 func failuresOf(p *Pull, now time.Time) failures {
 	if p.Head != p.Ours || len(p.Checks) == 0 {
 		return failures{ended: true}

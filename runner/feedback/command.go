@@ -34,7 +34,7 @@ func Commands() []string {
 }
 
 // splitCommand returns the word after /symphony in the first line of a text, and what
-// follows that line. A line that is indented or quoted is no command.
+// follows that line. A line that is indented or quoted is not a command.
 func splitCommand(text string) (word, rest string, ok bool) {
 	first, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	fields := strings.Fields(first)
@@ -44,7 +44,7 @@ func splitCommand(text string) (word, rest string, ok bool) {
 	return strings.ToLower(strings.Join(fields[1:], " ")), strings.TrimSpace(rest), true
 }
 
-// orderOf returns the order that a comment is, if its author may give one.
+// orderOf returns the order in a comment, if its author may give orders.
 func orderOf(c tracker.Comment, onPull bool) (Order, bool) {
 	word, _, ok := splitCommand(c.Text)
 	if !ok || c.Own || c.Distrust != "" {

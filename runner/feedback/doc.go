@@ -14,7 +14,7 @@
 //
 // # What is work
 //
-// A comment, a review that is no approval, a comment in a thread that nobody has
+// A comment, a review that is not an approval, a comment in a thread that nobody has
 // resolved, an answer to a question, a check of the program's own commit that failed, and
 // a conflict with the base. An approval, a green check and a check that still runs are
 // not. The same failures of the same commit are one item of feedback, however often they

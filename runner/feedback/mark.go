@@ -53,9 +53,9 @@ func timeOf(name string) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// extend returns the mark after m and after all these comments. What has a time after now,
-// by a wrong clock or a forged state, is known by name alone: nothing that is said later is
-// before the mark for it.
+// extend returns the mark after m and after all these comments. What has a time after
+// now, by a wrong clock or a forged state, is remembered by its name only, so that it
+// does not put what is said later before the mark.
 func extend(m schedule.Mark, comments []tracker.Comment, now time.Time) schedule.Mark {
 	names := slices.Clone(m.IDs)
 	for _, c := range comments {

@@ -53,13 +53,13 @@ type remark struct {
 	item   Item
 	onPull bool
 	order  bool // it may begin with a command
-	quiet  bool // it makes no work by itself, as an approval
+	quiet  bool // it is not a reason for a session by itself, such as an approval
 }
 
 // Read returns what is unanswered on an issue at a time. c is what earlier runs left.
 func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 	var n News
-	if w.isUnread() { // a mark is one place for all that was said
+	if w.isUnread() { // one mark covers everything that was said
 		if w.Pull != nil {
 			n.Feedback.Pull, n.Feedback.PullBy = w.Pull.State, w.Pull.By
 		}
@@ -219,8 +219,8 @@ func (n *News) readPull(p *Pull, c schedule.Conversation, rules Rules, said bool
 	return waits
 }
 
-// changes says what people changed of a pull request that the program goes on with as it
-// was; moved tells that they changed its base.
+// changes returns a sentence for each change of a pull request by people that the program
+// does not follow. moved says that they changed its base.
 func (p *Pull) changes(moved bool) (sentences []string) {
 	if moved {
 		sentences = append(sentences, fmt.Sprintf("somebody changed the base of %s from %s to %s: the work goes on against %s, and whether it conflicts with %s is not looked at", p.URL, p.For, p.Base, p.For, p.Base))

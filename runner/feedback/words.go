@@ -115,7 +115,7 @@ func (d distrusted) add(c tracker.Comment) {
 	d[c.Distrust].add(c.Author)
 }
 
-// sentences says which comments were neither shown to the agent nor counted.
+// sentences returns which comments were neither shown to the agent nor counted.
 func (d distrusted) sentences() []string {
 	var lines []string
 	for _, why := range slices.Sorted(maps.Keys(d)) {
@@ -124,7 +124,7 @@ func (d distrusted) sentences() []string {
 	return lines
 }
 
-// unread says which comments were not read.
+// unread returns which comments were not read.
 func unread(w World) (sentences []string) {
 	if w.isUnread() {
 		sentences = append(sentences, "not all that was said could be read now, since it is too much or for the reason of another warning: it is read another time, and nothing of it is lost")

@@ -13,7 +13,7 @@ type World struct {
 	Pull     *Pull            // nil if there is none, or if it could not be read
 }
 
-// isUnread reports whether a part of the conversation is read another time.
+// isUnread reports whether a part of the conversation was too large to be read now.
 func (w World) isUnread() bool { return w.Comments.Unread || w.Pull != nil && w.Pull.Unread }
 
 // Pull is a pull request of the program.

@@ -1,12 +1,12 @@
 // Package fleet writes and reads the files by which the processes of a fleet hand work to
 // each other. Package schedule decides what plan and collect do to the state, and package
-// runner does it. This package decides nothing: it stores, checks and bounds.
+// runner does it. This package decides nothing: it stores, carries, checks and bounds.
 //
 // # Words
 //
 //   - A fleet is one tick in three parts, which are processes on different machines: plan,
 //     the shards, and collect.
-//   - The plan claims issues for shards, in one save of the state. [Plan] is what it tells
+//   - The plan claims issues for shards, in one save of the state. [Plan] is what it gives
 //     them.
 //   - A shard is a process that works on some of these issues, without the state. Its
 //     [schedule.Owner] holds its claims.
@@ -27,9 +27,10 @@
 //
 // In GitHub Actions the plan is carried by one artifact, each result by an artifact of its
 // own, and the bundle by the cache. If there are several artifacts, download-artifact makes
-// a folder for each of them: see [ReadResults]. Where there are no artifacts, references of
-// the repository carry the same files: see [Reference]. Another engine can use these too, or
-// carry the folder from process to process itself.
+// a folder for each of them: see [ReadResults]. [Download] fetches the artifacts of a run that
+// never collected. Where there are no artifacts, references of the repository carry the same
+// files: see [Reference] and, in carry.go, [PushPlan], [PushResult], [Pull] and [Drop]. Another
+// engine can use these too, or carry the folder from process to process itself.
 //
 // # The plan
 //

@@ -106,7 +106,8 @@ func (s *SliceStore) Report(t report.Tick) error {
 	return nil
 }
 
-// clone returns a copy of a state and of its faults, which the loop changes in place.
+// clone returns a copy of a state and of its faults, because the loop changes them in
+// place.
 func clone(state *schedule.State) *schedule.State {
 	c := state.Clone()
 	c.Faults = slices.Clone(c.Faults)

@@ -13,7 +13,8 @@ type Window struct {
 }
 
 // Windows returns the windows of rate limits as the agent sent them, see
-// [Progress.Limits]. What it sent need not have any shape: what is no window is left out.
+// [Progress.Limits]. What it sent may have any shape: everything that is not a window is
+// left out.
 func Windows(limits []byte) []Window {
 	type window struct {
 		Used    *float64 `json:"usedPercent"`

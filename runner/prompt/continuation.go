@@ -6,10 +6,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Continuation returns what the agent is told at the start of a turn after the
-// first one of a session. The thread holds the session's prompt already
-// (SPEC §7.1). It is plain text: no template. delivers says that the work is published
-// by the tool deliver.
+// Continuation returns the text that starts each turn of a session after the first one.
+// The thread holds the session's prompt already (SPEC §7.1). It is plain text: no
+// template. delivers says that the work is published by the tool deliver.
 func Continuation(issue tracker.Issue, turn, maxTurns int, delivers bool) string {
 	end := "hand the issue over as the instructions say: move it on from its present state. If you cannot go on, say what you are missing, and hand it over all the same."
 	if delivers {

@@ -4,7 +4,7 @@
 // It decides what a template may contain and what it prints. It never reads a
 // file, a clock or the environment, and it never evaluates the text of an issue:
 // strangers write it, and it is inserted as it is.
-// An attempt calls [Parse], [Template.Render] for its first turn, also on a
+// An attempt calls [ParseAt], [Template.Render] for its first turn, also on a
 // resumed thread, and [Continuation] for the later ones; `symphony validate` and the
 // tick call [Check] before anything is started.
 //

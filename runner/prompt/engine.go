@@ -88,7 +88,7 @@ func date(format func(...any) (any, error)) func(...any) (any, error) {
 	}
 }
 
-// show is the filter that every output passes. Without it the engine prints lists
+// show implements the filter that every output passes. Without it the engine prints lists
 // without separators, and objects in Go's form.
 func show(value any) (any, error) {
 	switch v := value.(type) {

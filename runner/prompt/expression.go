@@ -226,7 +226,7 @@ func (e *expression) primary() *typ {
 		return s
 	}
 	known, issue := e.known(), e.schema["issue"]
-	if tracker.Nearest(l.text, known) == "" && tracker.Nearest(l.text, issue.names()) != "" { // "issue." is easily forgotten
+	if tracker.Nearest(l.text, known) == "" && tracker.Nearest(l.text, issue.names()) != "" { // people easily forget "issue."
 		return e.report(l, "unknown variable %q; %s", l.text, suggestion(l.text, "issue.", issue.names()))
 	}
 	return e.report(l, "unknown variable %q; %s", l.text, suggestion(l.text, "", known))

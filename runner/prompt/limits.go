@@ -35,7 +35,7 @@ func (o *output) WriteString(s string) (int, error) { return o.Write([]byte(s)) 
 // loopCounter counts the loop iterations of one render.
 type loopCounter struct{ n int }
 
-// each is the filter that every loop passes its collection through, see
+// each implements the filter that every loop passes its collection through, see
 // [expression.loop].
 func (c *loopCounter) each(collection any, line int) any {
 	if r, ok := collection.(values.Range); ok {

@@ -18,8 +18,8 @@ func preamble(issue tracker.Issue, run Run) string {
 // maxRefused bounds the reasons of a refusal, in bytes.
 const maxRefused = 4000
 
-// refusal tells the agent why the work of the last session was not published. The
-// reasons quote names of files, so they stand in a quotation.
+// refusal returns the text that says why the work of the last session was not published.
+// The reasons quote names of files, so they stand in a quotation.
 func refusal(issue tracker.Issue, run Run) string {
 	reasons := strings.TrimSpace(untrusted.Lines(run.Refused))
 	if reasons == "" {
@@ -33,9 +33,9 @@ func refusal(issue tracker.Issue, run Run) string {
 	return fmt.Sprintf("The work of the last session on %s was refused and not published, for these reasons:\n\n> %s\n\n%s\n\n", issue.Identifier, reasons, where)
 }
 
-// resumption returns what a session is told that continues the thread of an earlier one
-// (SPEC §7.1). The thread holds an older rendering of the prompt, so this says which of
-// the two counts and what may be different.
+// resumption returns the text that a session gets if it continues the thread of an
+// earlier one (SPEC §7.1). The thread holds an older rendering of the prompt, so this
+// says which of the two counts and what may be different.
 func resumption(issue tracker.Issue, run Run) string {
 	if !run.Resumed {
 		return ""
@@ -57,7 +57,7 @@ func resumption(issue tracker.Issue, run Run) string {
 `, issue.Identifier, workspace, issue.State)
 }
 
-// repository tells the agent about a workspace that the host has filled.
+// repository returns the text about a workspace that the host has filled.
 func repository(run Run) string {
 	if run.Branch == "" {
 		return ""
@@ -81,7 +81,7 @@ func repository(run Run) string {
 	return text + ".\n\n"
 }
 
-// asking tells the agent how it reaches a person.
+// asking returns the text that says how the agent asks a person.
 func asking(run Run) string {
 	if !run.Asks {
 		return ""

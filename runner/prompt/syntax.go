@@ -20,7 +20,7 @@ var forms = map[string]struct{ lacks, form string }{
 	"when":     {"no value", `{% when "Todo" %}`},
 }
 
-// operators says what to write instead of what other languages have and Liquid has not.
+// operators maps operators of other languages to what Liquid has in their place.
 var operators = map[string]string{
 	"=":    "write == to compare",
 	"&":    "write and instead of &&",

@@ -28,8 +28,8 @@ func tokenize(args string) []token {
 }
 
 // tokenLength returns the length of the token that a text begins with. The tokens are
-// those of the engine's scanner: a property is one token with its dot, a keyword one
-// with its colon. What is no token of several characters is one of a single character.
+// those of the engine's scanner: a property is one token with its dot, a keyword one with
+// its colon. What is not a token of several characters is one of a single character.
 func tokenLength(text string) int {
 	first, size := utf8.DecodeRuneInString(text)
 	switch {

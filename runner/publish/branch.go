@@ -15,10 +15,10 @@ import (
 // symphony/GH-7+2 and so on.
 const maxNames = 10
 
-// Locate returns the branch on which the work on an issue continues, and where the
-// remote has it; zero if it does not. That is the issue's own branch, or the one beside
-// it to which an earlier delivery went, because the own one was in use. In later calls
-// own may be what an earlier one returned.
+// Locate returns the branch on which the work on an issue continues, and the commit at
+// which the remote has it, zero if the remote does not have it. The branch is the issue's
+// own, or the one with a number to which an earlier delivery went because its own was in
+// use. own may also be what an earlier call returned.
 func Locate(own git.Branch, last Record, fetched git.Fetched) (branch git.Branch, there git.ObjectID) {
 	id, exists := fetched.Branches[last.Branch]
 	delivered := !last.Head.IsZero() || id == last.Pushing
@@ -28,8 +28,8 @@ func Locate(own git.Branch, last Record, fetched git.Fetched) (branch git.Branch
 	return own, fetched.Branches[own]
 }
 
-// IsOwn reports whether a branch is an issue's own, or one beside it, which was taken
-// because the own one was in use. The zero branch is nobody's.
+// IsOwn reports whether a branch is an issue's own, or one with a number that was taken
+// because its own was in use. The zero branch belongs to no issue.
 func IsOwn(own, branch git.Branch) bool {
 	name, _ := splitNumber(own.String())
 	of, _ := splitNumber(branch.String())

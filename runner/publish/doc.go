@@ -12,10 +12,10 @@
 // before it ended.
 //
 // GitHub signs only the commits that it makes itself. With Publisher.Verified our objects
-// wait on the remote, at a reference that is no branch, until GitHub has made a commit
-// with the tree, the parents and the message of ours, and the branch is there. That
-// takes two requests of the REST API, a look at the remote and a push more than a push of
-// ours does: five requests for a new pull request with labels, four for an update.
+// wait on the remote, at a reference that is not a branch, until GitHub has made a commit
+// with the tree, the parents and the message of ours, and the branch is there. That takes
+// two requests of the REST API, a look at the remote and a push more than a push of ours
+// does: five requests for a new pull request with labels, four for an update.
 //
 // A repository of the user on this machine gets a branch, without a push: one that is
 // checked out, moved by the user or in the way stays as it is, and the work takes the

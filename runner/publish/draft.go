@@ -8,7 +8,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// isDraft reports whether the work is shown as a draft, whatever the settings say.
+// isDraft reports whether the work itself requires a draft, whatever the settings say.
 func isDraft(w Work, v delivery.Verdict) bool { return w.Unproven || v.Draft }
 
 // draftMark returns the part of a body's marker that says that the work made the pull
@@ -27,8 +27,8 @@ func hasDraftMark(body string) bool {
 	return m != nil && m[2] != "" && isOurs(body)
 }
 
-// endDraft makes a draft ready for review that the work was the reason of, when it no
-// longer is one. A failure is a warning.
+// endDraft marks a draft as ready for review if it was a draft because of the work, and
+// the work no longer requires that. A failure is a warning.
 func (p *Publisher) endDraft(ctx context.Context, w Work, r *Result, pull *client.PullRequest) {
 	if !pull.GetDraft() || p.Pull.Draft || isDraft(w, r.Verdict) || !hasDraftMark(pull.GetBody()) {
 		return

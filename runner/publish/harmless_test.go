@@ -17,7 +17,7 @@ func TestASecretThatBecomesOneWhenTheTextIsHarmlessIsHidden(t *testing.T) {
 	for _, split := range []string{"<!-- -->", "\u200b", "\u00ad"} {
 		w := Work{Title: "hunter2" + strings.ReplaceAll(split, "<!-- -->", "\x00") + "-hunter2", Text: "a hunter2" + split + "-hunter2 b"}
 		published := p.title(w) + p.body(w, delivery.Verdict{}, git.ObjectID{})
-		if split != "<!-- -->" { // in a message of git that is no comment
+		if split != "<!-- -->" { // in a message of git that is not a comment
 			published += p.message(w, "title")
 		}
 		if strings.Contains(published, ourSecret) {

@@ -11,8 +11,8 @@ import (
 // continueAfterMerge prepares the next pull request of an issue whose latest one was
 // merged, and returns the changes for it: those that are not merged already. A merge that
 // makes new commits, as a squash does, would show the merged ones again. If the store has
-// not fetched the merge, or the base has other changes of the same files, they are shown.
-// If nothing is new, the Result reports the merged pull request.
+// not fetched the merge, or the base has other changes of the same files, all changes are
+// shown. If nothing is new, the Result reports the merged pull request.
 func (p *Publisher) continueAfterMerge(ctx context.Context, w Work, r *Result, merged *client.PullRequest, changes []git.Change, now time.Time) ([]git.Change, error) {
 	head, err1 := git.ParseObjectID(merged.GetHead().GetSHA())
 	landed, err2 := git.ParseObjectID(merged.GetMergeCommitSHA())

@@ -68,8 +68,8 @@ func writeOnce(folder, name string, patch []byte) (file string, written bool, er
 // maxPatches bounds the patches of one issue.
 const maxPatches = 1000
 
-// readRegular returns the content of a regular file of that size, and nothing of
-// another.
+// readRegular returns the content of a regular file of that size, and nil for anything
+// else.
 func readRegular(file string, size int) ([]byte, error) {
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(size) {

@@ -60,8 +60,8 @@ type Work struct {
 	Unproven bool         // a draft, because the tests failed
 	Last     Record       // what earlier runs and calls left
 
-	// Proven says that the work is done and needs no check: what was shown as a draft is
-	// one no longer; only for Settle.
+	// Proven says that the work is done and needs no check, so a pull request that was a
+	// draft because of it is marked as ready; only for Settle.
 	Proven bool
 
 	Store *git.Store // has fetched Base; only for Settle, which has no Incoming
@@ -82,7 +82,8 @@ type Result struct {
 	Warnings []string         // what failed and does not matter for the work
 }
 
-// Errors that the caller tells apart, besides those of package git and of the client.
+// The errors that the caller distinguishes, besides those of package git and of the
+// client.
 var (
 	// ErrClosed: a person closed the pull request without merging it.
 	ErrClosed = errors.New("pull_request_closed")
@@ -90,11 +91,11 @@ var (
 	ErrNotPermitted = errors.New("pull_request_not_permitted")
 )
 
-// Publish publishes the work on an issue, or returns a Result whose verdict has
-// refusals. Work that is published already is no error: the pull request is brought up
-// to date. The errors are [git.ErrMoved] if the branch is not where we left it and not
-// where the session began, [git.ErrNothingNew], [ErrClosed], [ErrNotPermitted], those of
-// a push, and those of GitHub.
+// Publish publishes the work on an issue, or returns a Result whose verdict has refusals.
+// Work that is published already is not an error: the pull request is brought up to date.
+// The errors are [git.ErrMoved] if the branch is not where we left it and not where the
+// session began, [git.ErrNothingNew], [ErrClosed], [ErrNotPermitted], those of a push,
+// and those of GitHub.
 func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result, error) {
 	r, err := p.publish(ctx, w, now)
 	if len(r.Verdict.Refusals) > 0 || errors.Is(err, git.ErrMoved) {

@@ -25,7 +25,7 @@ const (
 	PullNone      PullState = ""          // only branches are published
 	PullOpened    PullState = "opened"    // it is new
 	PullUpdated   PullState = "updated"   // its text was replaced
-	PullUnchanged PullState = "unchanged" // its text is right already, or a person's
+	PullUnchanged PullState = "unchanged" // its text is right already, or a person edited it
 )
 
 // lookTries bounds how often GitHub is asked to open a pull request for a branch that
@@ -103,8 +103,8 @@ func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, p
 // killed may have opened it, and not set its labels and people.
 func isKnown(w Work, pull *client.PullRequest) bool { return pull.GetNumber() == w.Last.Number }
 
-// openPullRequest opens a pull request. One that somebody opened in the meantime is
-// taken.
+// openPullRequest opens a pull request. If somebody opened one in the meantime, that one
+// is used.
 func (p *Publisher) openPullRequest(ctx context.Context, w Work, r Result, title, body string) (*client.PullRequest, error) {
 	draft := p.Pull.Draft || isDraft(w, r.Verdict)
 	head, base := w.Branch.String(), w.Incoming.Base.String()

@@ -7,7 +7,7 @@ import (
 )
 
 // Record holds what a run leaves to the next about the delivery of an issue. The zero
-// value is no delivery.
+// value stands for no delivery.
 type Record struct {
 	Branch git.Branch // on the remote
 	Base   git.Branch // that the work is for

@@ -10,8 +10,9 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// halfPublished publishes work of which the pull request is not opened, and returns what
-// a session that makes nothing new knows of it if the run was killed then.
+// halfPublished publishes work without opening its pull request, as a run does that is
+// killed in between. It returns the work as the next session knows it if that has nothing
+// new.
 func (f *fixture) halfPublished(agent func(string)) Work {
 	f.t.Helper()
 	if f.GitHub != nil {

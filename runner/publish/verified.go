@@ -20,9 +20,9 @@ var cleanupTime = 2 * time.Second
 // pushVerified has GitHub make a commit like ours, so that GitHub signs it, and moves
 // the branch to that one. Our objects wait on the remote until then.
 //
-// GitHub's commit has another id. The record never has ours: GitHub's is made before
-// the record announces it, when no branch leads to it. So also here the branch of a
-// killed run is at Head or at Pushing.
+// GitHub's commit has another id. The record never has ours: GitHub's is made before the
+// record announces it, when no branch leads to it. So the branch of a killed run is at
+// Head or at Pushing, as with any other push.
 func (p *Publisher) pushVerified(ctx context.Context, w Work, r *Result, commit git.ObjectID, message string, now time.Time) error {
 	temporary, err := w.Incoming.PushTemporary(ctx, w.Branch, commit, w.There)
 	if err != nil {
@@ -81,7 +81,7 @@ func isUnknown(err error) bool {
 }
 
 // moveBranch makes the branch at a commit that GitHub has, or moves it there if that is
-// forward. If that has happened already it is no error.
+// forward. If that has happened already it is not an error.
 func (p *Publisher) moveBranch(ctx context.Context, w Work, commit git.ObjectID) error {
 	name := "refs/heads/" + w.Branch.String()
 	move := p.GitHub.CreateRef

@@ -16,7 +16,7 @@
 // credentials of HTTP's Authorization header, user and password in a URL. The
 // table is in patterns.go. It leaves prose, hashes, UUIDs and paths alone.
 //
-// [Redactor.Find] tells where secrets stand in a file that is about to be published.
+// [Redactor.Find] returns where secrets are in a file that is about to be published.
 //
 // What is not found: a secret that was encoded twice, compressed, encrypted, cut
 // into pieces, or wrapped by base64 into lines.

@@ -55,8 +55,8 @@ var patterns = []pattern{
 	{prefix: "://", match: userinfo, context: true},
 }
 
-// findPatterns returns a finder of these tokens. A token ends where it can no
-// longer go on, so hiding what follows it makes no new one.
+// findPatterns returns a finder of these tokens. Each match is as long as possible, so
+// hiding what follows it makes no new token.
 func findPatterns(table []pattern) *finder {
 	f := &prefilter{}
 	byPrefix := map[string][]pattern{} // by the first three bytes
@@ -107,7 +107,7 @@ func withDigit(n int, in func(byte) bool) func(*cursor) (int, bool) {
 	}
 }
 
-// slack matches any of Slack's tokens: a letter tells their kinds apart.
+// slack matches a token of Slack. One letter in it names its kind.
 func slack(c *cursor) (start int, ok bool) {
 	if len(c.run(isLower, 1)) == 0 || !c.literal("-") {
 		return 0, false

@@ -31,8 +31,8 @@ func whereDelivered(d schedule.Delivery, pullRequest string) phrase {
 	return cell(d.Branch)
 }
 
-// isPublished reports whether anything was published. A push that has begun is none
-// yet.
+// isPublished reports whether anything was published. A push that has only begun does not
+// count.
 func isPublished(d schedule.Delivery) bool { return d.Head != "" || d.URL != "" || d.Number > 0 }
 
 // refused returns the issues whose work was refused and that are not parked; the
@@ -102,7 +102,8 @@ func (v view) keptWork(d *document) {
 			d.add(paragraph{own("The work on "), rowLink(row), own(" was not published. It is in the workspace alone: files that keep it would hold what looks like a secret.")})
 			continue
 		}
-		// No dot of ours follows the name of a folder: www before it reads like an address.
+		// The name of a folder does not end a sentence: "www" and a full stop would read
+		// like an address.
 		text := phrase{own("The work on "), rowLink(row), own(" was not published: "), foreign(keptIn(row.Kept)), own(" keeps it.")}
 		if len(row.Kept.Commands) == 0 {
 			d.add(paragraph(text))
@@ -143,8 +144,8 @@ func (t Tick) checksOf(id tracker.ID) schedule.Checks { return t.Checks[id] }
 // checksOf returns the same of a state.
 func (v StateView) checksOf(id tracker.ID) schedule.Checks { return v.state.Conversations[id].Checks }
 
-// checks tells how the checks of the pull request of a row stand. Of what this tick pushed
-// nothing is known yet.
+// checks returns how the checks of the pull request of a row stand. It returns nothing
+// for what this tick pushed, because its checks were not read yet.
 func (v view) checks(r Row) string {
 	if v.place(r).Number == 0 {
 		return ""

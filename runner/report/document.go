@@ -150,7 +150,7 @@ type span struct {
 	strong bool      // in bold on a page
 	name   bool      // of something that a page may link to, and never empty there
 	url    string    // where a page links the name to; empty is nowhere
-	at     time.Time // an instant instead of text; zero is none
+	at     time.Time // an instant instead of text; the zero time means text
 }
 
 // own returns a span of our own words.

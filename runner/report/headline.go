@@ -69,7 +69,7 @@ func (v view) beforeAny() string {
 	return ", before any issue was worked on"
 }
 
-// idleReason says why no issue was started.
+// idleReason returns why no issue was started.
 func (v view) idleReason() (lead, detail string) {
 	if v.pausing() {
 		return "Nothing can be started until " + instant(v.Pause.Until, v.Ended), sentence(v.Pause.Why)

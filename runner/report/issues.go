@@ -62,7 +62,7 @@ func (v view) issues(d *document) {
 		}
 		t.rows = append(t.rows, row)
 	}
-	if v.page { // a phone shows what is to the left
+	if v.page { // a phone shows only the columns to the left
 		t.move(len(t.columns)-1, 3)
 	}
 	if d.endsInSection() { // otherwise the table would read as a part of it
@@ -160,9 +160,9 @@ func (t Tick) Failed(r Row) bool {
 	return word == failed || word == refused
 }
 
-// next says what becomes of an issue, in few words. Its claim may have changed
-// since its session ended: then the end of the tick counts. Why an issue is
-// parked stands below, with all that needs a person.
+// next returns what happens next to an issue, in a few words. If its claim has changed
+// since its session ended, the claim at the end of the tick counts. Why an issue is
+// parked is said in the section of what a person must do.
 func (v view) next(row Row) string {
 	verdict, known := v.verdicts[row.ID]
 	switch {
@@ -224,7 +224,7 @@ func (v view) nextTick() string {
 	return "next tick"
 }
 
-// released says why the claim on an issue was released. An issue that somebody took
+// released returns why the claim on an issue was released. An issue that somebody took
 // away before the agent did anything was not handed over.
 func (v view) released(row Row) string {
 	how := handedOver

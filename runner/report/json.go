@@ -338,7 +338,7 @@ func pauseOf(p schedule.Pause) *pauseJSON {
 	return &pauseJSON{p.Why, stamp(p.Since), stamp(p.Until)}
 }
 
-// stamp returns a time as JSON has it, nil for the zero time.
+// stamp returns a time in UTC as RFC 3339, or nil for the zero time.
 func stamp(t time.Time) *string {
 	if t.IsZero() {
 		return nil

@@ -27,13 +27,12 @@ var entities = map[rune]string{
 // listMarker matches what turns the line that it begins into an item or a rule.
 var listMarker = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(-|\+|[0-9]+[.)])(?: |$|-)`) })
 
-// escapeMarkdown returns s so that a page shows it as it is, on one line and in
-// at most the given number of columns (see [Fit], which also removes what is
-// invisible). The result is safe at the beginning of a line, in running text, an
-// item, a heading, a link and a cell. Nothing in it is markup; an address is no
-// link, a name after an at sign is no mention. "#12" and "GH-12" stay what they
-// are to GitHub, a reference to an issue of the same repository, and so do names
-// of emoji.
+// escapeMarkdown returns s so that a page shows it as it is, on one line and in at most
+// the given number of columns (see [Fit], which also removes what is invisible). The
+// result is safe at the beginning of a line, in running text, an item, a heading, a link
+// and a cell. Nothing in it is markup; an address is not a link, a name after an at sign
+// is not a mention. "#12" and "GH-12" stay what they are to GitHub, a reference to an
+// issue of the same repository, and so do names of emoji.
 func escapeMarkdown(s string, columns int) markdown {
 	s = strings.Join(strings.Fields(Fit(s, columns)), " ")
 	marker := 0 // the end of a list marker

@@ -23,7 +23,7 @@ const maxRemarks = 20
 type markdownWriter struct {
 	text  strings.Builder
 	level markdown  // of the headings of sections
-	now   time.Time // from which ages are told; zero tells none
+	now   time.Time // the time from which ages are counted; zero shows no ages
 }
 
 func (w *markdownWriter) String() string { return w.text.String() }
@@ -71,7 +71,8 @@ func moment(at time.Time) markdown {
 	return escapeMarkdown(at.UTC().Format("2006-01-02 15:04"), nameWidth)
 }
 
-// age tells how long ago an instant was when the page was made; empty for a later instant.
+// age returns how long ago an instant was when the page was made. It is empty for a later
+// instant.
 func (w *markdownWriter) age(at time.Time) markdown {
 	if w.now.IsZero() || !w.now.After(at) {
 		return ""
@@ -163,7 +164,7 @@ func (l list) writeMarkdown(w *markdownWriter) {
 	w.lines(lines...)
 }
 
-// leftOut says how many entries are left out.
+// leftOut returns how many entries are left out, in words.
 func leftOut(n int) string { return fmt.Sprintf("… and %d more", n) }
 
 // writeMarkdown writes the table, how many of its rows had no room, and the remarks

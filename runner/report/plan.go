@@ -46,7 +46,7 @@ func actionWord(action schedule.Action) string {
 	return string(action)
 }
 
-// purpose says why a decision is made.
+// purpose returns why a decision is made.
 func (v view) purpose(verdict schedule.Verdict) string {
 	switch {
 	case verdict.Action != schedule.Dispatch:

@@ -41,7 +41,7 @@ func (v view) spending(d *document) {
 	d.add(t)
 }
 
-// reservedFor says for whom tokens are reserved.
+// reservedFor returns, in words, the shards that tokens are reserved for.
 func reservedFor(r schedule.Reserved) string {
 	return "Reserved for " + plural(r.Shards, "shard") + " without a result"
 }

@@ -55,7 +55,7 @@ func TestAStatusPageTellsItsDateAndAgesAsOfThen(t *testing.T) {
 		"What is kept between runs, as of **2025-11-21 12:00 UTC**, when it changed last; ages are as of then.",
 		"(replica / primary) | Export | 2025-11-20 10:00 (1d02h ago) | 3 | 45.1k |", // parked: what it asks stands to the left
 		"| 2025-11-21 11:57 (3m00s ago) |",                          // runs
-		"| 2025-11-21 12:01 | 3 | 1.23M |",                          // is due later: that is no age
+		"| 2025-11-21 12:01 | 3 | 1.23M |",                          // is due later: that is not an age
 		"| 2025-11-20 10:00 (1d02h ago) |",                          // delivered
 		"| 2025-11-21 11:00 (1h00m ago) | 30m00s | 4 | 3 | 2 | 1 |", // a tick with two failures
 	} {

@@ -65,7 +65,7 @@ type Mark struct {
 // Round tells what a session on feedback is for.
 type Round string
 
-// The rounds. The zero value is no round.
+// The rounds. The zero value stands for no round.
 const (
 	RoundSaid   Round = "said"   // somebody said something; checks and a conflict may be with it
 	RoundChecks Round = "checks" // checks failed or the branch conflicts with its base, and nobody said anything
@@ -74,7 +74,7 @@ const (
 // Command is an order of a person to the program.
 type Command string
 
-// The commands, as they follow /symphony. The zero value is no command.
+// The commands, as they follow /symphony. The zero value stands for no command.
 const (
 	CommandRetry  Command = "retry"  // begin again: failures, rounds and the thread are forgotten
 	CommandResume Command = "resume" // go on where it stopped; a pause of everything ends
@@ -107,7 +107,7 @@ type Feedback struct {
 	Summary string // what is unanswered, in one line: "2 comments of kim, 1 failed check"
 	Mark    Mark   // what a session that starts now is given; zero if it was too much to be read
 
-	Command Command // the latest of a trusted person that was not obeyed; a status is none
+	Command Command // the latest command of a trusted person that was not obeyed; never status, which changes nothing
 	By      string  // who gave it
 	Obeyed  Mark    // the mark when it is obeyed
 	Ordered bool    // it is [Conversation.Ordered], not a comment

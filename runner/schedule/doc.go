@@ -113,7 +113,7 @@
 // with, by marks that move forward only. It exists as long as the issue has a claim or a
 // delivery:
 //
-//	first Dispatch          Heard: what was said before is no feedback
+//	first Dispatch          Heard: what was said before is not feedback
 //	read, in each poll      Feedback: what is newer than Heard, and whether that is newer than Parked
 //	nothing is unanswered   Observe: Heard moves on
 //	a round is due          Dispatch: Given. Rounds grows, unless a session failed with the same

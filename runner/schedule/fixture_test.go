@@ -62,7 +62,7 @@ func (f fixture) dump(t rapid.TB) string {
 	t.Helper()
 	state := struct {
 		*schedule.State
-		Reserves string // the keys of the map are no texts
+		Reserves string // the keys of the map are not texts
 	}{f.state, fmt.Sprint(f.state.Reserves)}
 	text, err := json.Marshal([]any{state, f.snap, f.policy, f.now})
 	if err != nil {

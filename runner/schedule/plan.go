@@ -22,8 +22,8 @@ const (
 	Finish   Action = "finish"   // its pull request was merged, or its work is over: delete its claim and clean up
 )
 
-// Happened returns what is told about an issue once the action was taken: the log, the
-// displays and the API all say this.
+// Happened returns the words for an action that was taken. The log, the displays and the
+// API all use them.
 func (a Action) Happened() string {
 	switch a {
 	case Dispatch:

@@ -69,7 +69,7 @@ func (pl *planner) answers(issue *tracker.Issue) bool {
 	return !pl.rules.ineligibleToContinue(issue).None()
 }
 
-// rulesOf returns the rules for the issue of a claim, or of none.
+// rulesOf returns the rules for the issue of a claim, or for one without a claim.
 func (pl *planner) rulesOf(c Claim) rules {
 	if c.Feedback || c.Phase == "" {
 		return pl.answering
@@ -77,8 +77,9 @@ func (pl *planner) rulesOf(c Claim) rules {
 	return pl.rules
 }
 
-// startRules returns the rules for starting a session on the issue of a claim, or of
-// none. For feedback they are others only where there would be no session without it.
+// startRules returns the rules for starting a session on the issue of a claim, or on one
+// without a claim. They are the rules for feedback only if there would be no session
+// without the feedback.
 func (pl *planner) startRules(c Claim, known *tracker.Issue) rules {
 	if (c.Feedback || c.Phase == "") && pl.answers(known) {
 		return pl.answering
@@ -131,7 +132,7 @@ func (pl *planner) finish(c Claim, known *tracker.Issue, f Feedback) {
 	pl.decide(d, issue, c.Phase)
 }
 
-// mergedOrClosed says what became of a pull request.
+// mergedOrClosed returns what became of a pull request, in words.
 func mergedOrClosed(f Feedback) Why {
 	who := orElse(f.PullBy, "somebody")
 	if f.Pull == PullMerged {
@@ -175,7 +176,7 @@ func (pl *planner) obey(c Claim, known *tracker.Issue, f Feedback) bool {
 	return true
 }
 
-// commanded says who gave a command.
+// commanded returns who gave a command, as a reason.
 func commanded(f Feedback) Why {
 	verb := "wrote /symphony"
 	if f.Ordered {

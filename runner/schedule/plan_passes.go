@@ -175,7 +175,7 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 		if !pl.freed[c.ID] {
 			pl.note(issue, "", "", unanswered(why, f))
 		}
-		if f.Ordered { // nothing comes of it, so that the issue is not read for it in every tick
+		if f.Ordered { // the command cannot be obeyed: drop it, or every tick would read the issue because of it
 			pl.decide(Decision{Action: Observe, ID: c.ID, Feedback: f}, issue, "")
 		}
 		return

@@ -18,14 +18,14 @@ type State struct {
 	Pause      Pause
 	Days       []Day           // oldest first, at most maxDays
 	RateLimits json.RawMessage // the agent's latest snapshot; nil when none was received
-	Wait       TrackerWait     // until when the tracker asked to be left alone
+	Wait       TrackerWait     // until when the tracker asked not to be called
 	Salt       string          // of all digests in the state; empty as long as there is none
 	History    []TickRecord    // the last ticks that did something, oldest first, at most maxHistory
 	// Deliveries holds where the work on issues was published, by issue. It outlives
 	// claims, has at most maxDeliveries, and is changed by Deliver and Exit.
 	Deliveries map[tracker.ID]Delivery
-	// Conversations holds what was heard of what people and checks say, by issue: of
-	// those that have a claim or a delivery.
+	// Conversations holds, by issue, which words of people and checks were dealt with. An
+	// issue has an entry as long as it has a claim or a delivery.
 	Conversations map[tracker.ID]Conversation
 	// Reserves holds the open reserves: of each shard of a fleet, by owner, until its result is
 	// settled.
@@ -139,8 +139,8 @@ type Owner struct {
 	Job     string `json:"job,omitempty"`
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
-	Started int64  `json:"started,omitempty"` // Unix milliseconds: tells two processes with the same pid apart; of a shard: when its plan was made
-	Shard   int    `json:"shard,omitempty"`   // number of the shard, from 1; 0 for a run that is no shard
+	Started int64  `json:"started,omitempty"` // in Unix milliseconds, to distinguish two processes with the same pid; of a shard: when its plan was made
+	Shard   int    `json:"shard,omitempty"`   // number of the shard, from 1; 0 for a run that is not a shard
 	// Limit is the time from the start of a shard's job until it has ended its sessions by
 	// itself, in seconds; 0: not known.
 	Limit int64 `json:"limit,omitempty"`

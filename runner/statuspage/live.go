@@ -37,7 +37,7 @@ func newClients() *clients {
 	return &clients{wakes: map[chan struct{}]struct{}{}, ended: ended, end: sync.OnceFunc(func() { close(ended) })}
 }
 
-// wake tells every client that there is something new.
+// wake wakes every client because there is something new.
 func (c *clients) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +104,7 @@ func (c *changes) of(title string, sections []section, entries *newEntries) *upd
 	return u
 }
 
-// eventsOf returns a handler that tells the page of the run at a path what changes.
+// eventsOf returns a handler that sends an open page of the run what changes.
 func (s *Server) eventsOf(path string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var sent changes

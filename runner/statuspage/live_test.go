@@ -68,7 +68,7 @@ func TestAnOpenPageIsSentTheSectionsThatChanged(t *testing.T) {
 	if got, want := next().ids(), []string{"health", "running", "parked", "waiting", "elsewhere", "delivered", "events"}; !slices.Equal(got, want) {
 		t.Errorf("first %v, want %v", got, want)
 	}
-	s.Show(p) // the same again is no news
+	s.Show(p) // the same again is nothing new
 	p.Sessions = []progress.Session{p.Sessions[0]}
 	p.Sessions[0].Doing = "reading total.go"
 	s.Show(p)

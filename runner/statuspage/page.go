@@ -137,7 +137,7 @@ func render(name string, data any) string {
 func writePage(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	w.Write([]byte(text)) // a reader that hangs up is no failure
+	w.Write([]byte(text)) // a reader that hangs up is not a failure
 }
 
 // overview is the page of the whole run, or of one of its lists. It is made once for each

@@ -22,7 +22,7 @@ func isForeground(fd int) bool {
 }
 
 // readKeys calls pressed with each byte that is typed on a terminal, without showing it.
-// Signals that the terminal makes of keys stay. It returns nil if the file is no
+// Signals that the terminal makes of keys stay. It returns nil if the file is not a
 // terminal of which we are the foreground job.
 func readKeys(in *os.File, pressed func(byte)) *keys {
 	if !isForeground(int(in.Fd())) {

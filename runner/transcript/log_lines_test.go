@@ -35,8 +35,8 @@ func TestHostileContentIsHarmlessInALog(t *testing.T) {
 	}
 }
 
-// checkLogLines reports lines that are no lines, that are too long, or that could steer a
-// terminal.
+// checkLogLines reports lines that are not lines, that are too long, or that could steer
+// a terminal.
 func checkLogLines(t *testing.T, entries []Entry, texts bool) {
 	t.Helper()
 	for _, e := range entries {

@@ -176,7 +176,7 @@ func (r *Reader) Line(line []byte) []Entry {
 	}
 	var m message
 	if json.Unmarshal(l.Msg, &m) != nil {
-		return nil // what is no message of the protocol has an event
+		return nil // a line without a message of the protocol has an event
 	}
 	m.omitted = max(l.Omitted, 0)
 	if l.Dir == ">" {

@@ -21,8 +21,8 @@ type Inspection struct {
 	Problems Problems // what keeps the file from being used, by line
 	Warnings Problems // what people should know, by line; each unknown key by itself
 
-	HasPrompt bool // the prompt could be told from the front matter
-	readable  bool // so could the settings
+	HasPrompt bool // it is known where the prompt begins
+	readable  bool // the front matter could be read
 	written   map[string]value
 }
 
@@ -110,11 +110,12 @@ func (d *decoder) placeMissing() {
 	}
 }
 
-// Readable reports whether the settings could be told from what else the file holds.
+// Readable reports whether the front matter could be found and read.
 func (in Inspection) Readable() bool { return in.readable }
 
-// Sound reports whether the settings could be read, and none of these keys, or of the keys
-// in these sections, has a problem. A key that nothing reads is no problem of the others.
+// Sound reports whether the settings could be read, and none of these keys, or of the
+// keys in these sections, has a problem. A key that nothing reads is not a problem of the
+// others.
 func (in Inspection) Sound(keys ...string) bool {
 	return in.readable && !slices.ContainsFunc(in.Problems, func(p Problem) bool {
 		return !p.Unknown && slices.ContainsFunc(keys, func(key string) bool {

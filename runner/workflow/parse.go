@@ -201,8 +201,8 @@ type file struct {
 	line   int    // of the file, on which the prompt begins
 }
 
-// split returns the parts of a file (SPEC §5.2). A problem means that they cannot be told
-// apart.
+// split returns the parts of a file (SPEC §5.2). A problem means that it is not known
+// where one ends and the other begins.
 func split(content []byte) (file, *Problem) {
 	broken := func(line int, format string, args ...any) (file, *Problem) {
 		return file{}, &Problem{Line: line, Reason: fmt.Sprintf(format, args...), Category: ErrParse}

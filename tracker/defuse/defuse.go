@@ -67,8 +67,8 @@ func Message(title, text string, trailers ...string) string {
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
-// KeepClosing returns a defused text in which each line that does nothing else than
-// close the issue with this reference, such as #7, closes it again.
+// KeepClosing restores, in a defused text, each line that only closes the issue with this
+// reference, such as #7.
 func KeepClosing(text, reference string) string {
 	line := regexp.MustCompile(`(?im)^([cfr])` + separator + `((?:lose[sd]?|ix(?:e[sd])?|esolve[sd]?):?[ \t]+` + regexp.QuoteMeta(reference) + `\.?[ \t]*)$`)
 	return line.ReplaceAllString(text, "$1$2")

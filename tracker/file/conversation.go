@@ -10,8 +10,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// CommentsSince reads the comments in the files of issues. Whoever can write the folder
-// is trusted. A malformed file has no comments.
+// CommentsSince reads the comments in the files of issues. Everybody who can write to the
+// folder is trusted. A malformed file has no comments.
 func (f *folder) CommentsSince(ctx context.Context, since map[tracker.ID]time.Time) (map[tracker.ID]tracker.Comments, error) {
 	if len(since) == 0 {
 		return nil, nil

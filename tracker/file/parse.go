@@ -161,7 +161,8 @@ func list(n yaml.Node, normal func(string) string) ([]string, error) {
 	return kept, nil
 }
 
-// parseTime returns a time; the zero time when there is none or it has another form.
+// parseTime returns the time that a text holds, or the zero time if it is empty or has
+// another form.
 func parseTime(n yaml.Node) time.Time {
 	text := line(n)
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {

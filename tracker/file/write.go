@@ -28,10 +28,9 @@ var (
 	errGone    = errors.New("the issue is gone: stop working on it")
 )
 
-// rewrite replaces the file of an issue by the edit of its content, in one step. The
-// edit is told when the file was changed last.
-// When the file changes meanwhile, the edit is repeated on the new content; when it
-// does not exist, the error is [errGone].
+// rewrite replaces the file of an issue by the edit of its content, in one step. The edit
+// gets the time of the last change of the file. If the file changes meanwhile, the edit
+// is repeated on the new content. If the file does not exist, the error is [errGone].
 func (f *folder) rewrite(ctx context.Context, id string, edit func([]byte, time.Time) ([]byte, error)) error {
 	if !isIssueName(id) {
 		return errGone

@@ -54,7 +54,7 @@ type repository struct {
 	stateLabelSeen bool                      // a label with the prefix of states was seen
 	handOverSeen   bool                      // the state of the hand-over is known to exist
 	labelSpellings map[string]spelling       // required labels as the repository writes them
-	noDependencies bool                      // the server knows of no dependencies
+	noDependencies bool                      // the server has no issue dependencies
 }
 
 func newRepository(cfg Config, base http.RoundTripper, log *slog.Logger) (*repository, error) {

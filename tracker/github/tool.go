@@ -47,7 +47,7 @@ func (r *repository) tool() tracker.Tool {
 	}
 }
 
-// mayWrite tells the agent in two sentences what it may write.
+// mayWrite returns two sentences that tell the agent what it may write.
 func (c Config) mayWrite() string {
 	const never = "Settings, secrets and workflow files are always refused"
 	switch {

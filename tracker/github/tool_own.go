@@ -17,7 +17,7 @@ func (c Config) branchOf(identifier string) string {
 	return cmp.Or(c.BranchPrefix, "symphony/") + identifier
 }
 
-// allowance says what a session may write in the scope issue.
+// allowance returns the sentence about what a session may write in the scope issue.
 func (c *call) allowance(cfg Config) string {
 	text := fmt.Sprintf("comments, state and hand-over labels of issue %s; comments, replies, reviews and the same labels on the pull request of the branch %s", c.issue.ID, cfg.branchOf(c.issue.Identifier))
 	if !cfg.Delivered {

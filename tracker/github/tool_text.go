@@ -8,15 +8,16 @@ import (
 	"github.com/symphony-runner/symphony/tracker/defuse"
 )
 
-// speaks notes that a call says something in a conversation. It ends with the agent's
-// marker then, whatever the token, so that nobody takes it for the word of a person.
+// speaks notes that a call says something in a conversation. Its text then ends with the
+// agent's marker, whatever the token, so that it is not mistaken for the word of a
+// person.
 func speaks(_ Config, c *call) error {
 	c.speaks = true
 	return nil
 }
 
-// marksVerdict gives a review a text, which has the marker, if its verdict counts without
-// one.
+// marksVerdict adds a text with the marker to a review whose verdict would count without
+// a text.
 func marksVerdict(_ Config, c *call) error {
 	_, hasText := c.Body["body"]
 	if event := c.Body["event"]; !hasText && event != nil && event != "COMMENT" {

@@ -32,7 +32,8 @@ func isAgentComment(id string) bool {
 	return strings.HasPrefix(id, agentComment) && commentIDPattern().MatchString(id)
 }
 
-// completeID returns an id that begins as said, and continues with random or derived bytes.
+// completeID returns an id with the given beginning, which continues with random or
+// derived bytes.
 func completeID(beginning string, rest []byte) string {
 	digits := fmt.Sprintf("%x", rest)
 	return beginning + digits[:3] + "-" + digits[3:15]

@@ -188,9 +188,10 @@ func (n commentNode) comment() tracker.Comment {
 	default:
 		c.Author = n.User.DisplayName
 	}
-	// A person may give the program their own key, and then writes with the same account: only
-	// the id tells who wrote. What has such an id and another person's account was posted with
-	// a key of that person, which the program had before or another program has.
+	// A person may give the program their own key, and then writes with the same account:
+	// only the id tells who wrote. A comment with such an id and the account of another
+	// person was posted with a key of that person, by this program in the past or by
+	// another one.
 	switch ours, posted := n.User != nil && n.User.IsMe, isOurComment(n.ID); {
 	case ours && (n.User.App || posted), posted && c.Bot:
 		c.Own, c.Distrust = true, ""

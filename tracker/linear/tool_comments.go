@@ -14,10 +14,10 @@ import (
 // this program cannot choose.
 var commentInputs = nameSet(`commentBody commentBodyData`)
 
-// markComments makes the comments of an operation the agent's: it gives each new one an id
-// by which they are known, and reports why the operation is refused if it changes a
-// comment without one, or writes a comment in another way. Otherwise the agent could say
-// something in the name of the person whose key it is.
+// markComments makes the comments of an operation the agent's: it gives each new one an
+// id that identifies it as the agent's. It returns why the operation is refused if that
+// changes a comment without such an id, or writes a comment in another way. Otherwise the
+// agent could say something in the name of the person whose key it is.
 func (op *operation) markComments() error {
 	variables := make(map[string]any)
 	if len(op.Variables) > 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
-// writer implements [tracker.Writer]. Each method reads in one request the issue, if
-// the project has it, and what else it needs.
+// writer implements [tracker.Writer]. Each method reads, in one request, the issue (if
+// the project has it) and whatever else the method needs.
 type writer struct{ *reader }
 
 // moveSubject asks for an issue and the states that it can have, those of its team.

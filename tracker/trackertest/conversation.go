@@ -146,7 +146,8 @@ func silence(p *probe) {
 	}
 }
 
-// readBefore asks since the last comments, as one does who has read them.
+// readBefore asks for what is newer than the last comments, as a run does that has read
+// them.
 func readBefore(p *probe) {
 	since := map[tracker.ID]time.Time{}
 	for n := range 3 {
@@ -289,8 +290,8 @@ func ownersWords(p *probe) {
 	}
 }
 
-// pastedMarks has somebody else paste what ends the comments of the program, which an
-// adapter may tell by it.
+// pastedMarks has somebody else paste the end of the program's comments, by which an
+// adapter may recognize them.
 func pastedMarks(p *probe) {
 	id, d := p.put("discussed"), p.Discussion
 	for n, key := range []string{"summary", tracker.AgentKey} {

@@ -140,8 +140,8 @@ func (p *probe) cancelWaiting(read func(context.Context) ([]tracker.Issue, error
 	p.checkCanceled(issues, err)
 }
 
-// countdown is a context that is canceled when Err or Done was called a number of
-// times. With it a test cancels in the middle of work that is over in a moment.
+// countdown is a context that is canceled after a number of calls of Err or Done, so that
+// a test can cancel in the middle of work that takes only a moment.
 type countdown struct {
 	context.Context
 	cancel context.CancelFunc

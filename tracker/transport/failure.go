@@ -77,7 +77,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// InDoubt reports whether the request may have been carried out nevertheless.
+// InDoubt reports whether the request may have been carried out although it failed.
 func (e *Error) InDoubt() bool {
 	return e.Kind == Unanswered || e.Kind == Unreadable || e.Kind == Refused && e.Answer.Status >= 500
 }

@@ -10,8 +10,8 @@ import (
 // the hour.
 const maxWait = 24 * time.Hour
 
-// RetryAfter returns the wait of the Retry-After header, in seconds or as a date,
-// and false without a valid one. A date that has passed is no wait.
+// RetryAfter returns the wait of the Retry-After header, in seconds or as a date, and
+// false without a valid one. A date that has passed is not a wait.
 func RetryAfter(header http.Header) (time.Duration, bool) {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
@@ -21,7 +21,7 @@ func RetryAfter(header http.Header) (time.Duration, bool) {
 	return bounded(time.Until(at)), err == nil
 }
 
-// Limit is one of the limits of which a server tells with every answer.
+// Limit is one of the limits that a server reports with every answer.
 type Limit struct {
 	Exhausted bool
 	Reset     time.Duration // how long it still lasts; never 0

@@ -11,7 +11,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
-// minSecret is the length from which a token can be told from an ordinary word.
+// minSecret is the least length, in bytes, of a token that is searched for: a shorter one
+// could be an ordinary word.
 const minSecret = 8
 
 // secret removes a token from what a server sends, however it is written there. The

@@ -69,10 +69,10 @@ type Transport struct {
 	secret        secret
 }
 
-// New returns a Transport for the server of an address. The authorization is the
-// value of that header; the token is its last word. If it is empty, the base sets the
-// header of the request that it gets, or there is none. A nil base is
-// http.DefaultTransport. New fails as [ParseAddress] does.
+// New returns a Transport for the server of an address. The authorization is the value of
+// that header; the token is its last word. If it is empty, New adds no header, and the
+// base may set one. A nil base is http.DefaultTransport. New fails as [ParseAddress]
+// does.
 func New(address, authorization string, base http.RoundTripper) (*Transport, error) {
 	root, err := ParseAddress(address)
 	if err != nil {

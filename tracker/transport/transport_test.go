@@ -360,7 +360,7 @@ func TestTheTokenIsNowhereInWhatComesBack(t *testing.T) {
 			}
 		}, says(code))
 	}
-	// What is no HTTP is quoted in the error of net/http.
+	// What is not an HTTP is quoted in the error of net/http.
 	bubble(t, func(t *testing.T, _ *scripted, tr *transport.Transport) {
 		_, err := send(t.Context(), tr, http.MethodGet, address)
 		failure(t, err, transport.Unanswered, "malformed HTTP", "[secret]")

@@ -12,9 +12,9 @@ import (
 
 const maxBranch = 200 // bytes; a file name for each part must be possible
 
-// Branch is the name of a branch, without "refs/heads/", that git accepts and that
-// cannot be taken for an option, a pattern or another kind of reference. The zero value
-// is no branch.
+// Branch is the name of a branch, without "refs/heads/", that git accepts and that cannot
+// be taken for an option, a pattern or another kind of reference. The zero value stands
+// for no branch.
 type Branch struct{ name string }
 
 // ParseBranch returns the branch of that name.
@@ -68,7 +68,7 @@ func checkBranch(name string) error {
 // String returns the name, without "refs/heads/".
 func (b Branch) String() string { return b.name }
 
-// IsZero reports whether b is no branch.
+// IsZero reports whether b is the zero value.
 func (b Branch) IsZero() bool { return b == Branch{} }
 
 // ref returns the full name in the remote.

@@ -125,7 +125,8 @@ type treeEntry struct {
 }
 
 // compare adds the changes between two trees, which are given as requests for git
-// cat-file; an empty one is no tree. prefix is the path of the folder with a slash.
+// cat-file; an empty one stands for an empty tree. prefix is the path of the folder with
+// a slash.
 func (w *treeWalk) compare(from, to, prefix string, depth int) error {
 	if depth > w.limits.depth {
 		return refuse("its folders are more than %d deep", w.limits.depth)

@@ -41,7 +41,8 @@
 //	[Incoming.DeliverLocal]  the same into a repository of the user on this machine
 //	[Incoming.WriteBundle], [Incoming.WritePatch]  the work as files, if it was refused
 //
-// [Host.Create] makes the sample repository of the demonstration.
+// [Host.Create] makes the sample repository of the demonstration. [Origin] and
+// [CheckoutAround] say where the user's own checkout came from; they only read its files.
 //
 // # Git LFS
 //

@@ -185,7 +185,7 @@ func (s *Store) fetchFrom(ctx context.Context, remote Remote, c command) error {
 	return remote.explain(c.args[0], err)
 }
 
-// deleteRefs deletes references of the store. A missing one is no error.
+// deleteRefs deletes references of the store. A missing one is not an error.
 func (s *Store) deleteRefs(ctx context.Context, refs ...string) error {
 	if len(refs) == 0 {
 		return nil
@@ -206,8 +206,8 @@ func (s *Store) deleteRefs(ctx context.Context, refs ...string) error {
 // seedRef holds what a seed gives until the remote has been read.
 const seedRef = "refs/symphony/seed"
 
-// seed fetches the newest commit of a clone on this machine, with its history if the clone
-// has that. It only saves time, so a failure is no error.
+// seed fetches the newest commit of a clone on this machine, with its history if the
+// clone has that. It only saves time, so a failure is not an error.
 func (s *Store) seed(ctx context.Context, folder string) {
 	remote := fileRemote(folder)
 	fetch := func(depth ...string) error {

@@ -371,7 +371,7 @@ func TestWhatAServerAnswersHasACategoryAndAnAdvice(t *testing.T) {
 	}
 }
 
-// A naive host follows a redirect and shows the token to whoever is there.
+// A naive host follows a redirect and sends the token to the server there.
 func TestARedirectDoesNotGetTheToken(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -418,8 +418,8 @@ func TestAHistoryLargerThanTheLimitIsRefused(t *testing.T) {
 	}
 }
 
-// What old programs wrote into history is no reason to refuse a repository; a name that
-// git must not check out is.
+// Defects that old programs wrote into history do not make a repository refused; a name
+// that git must not check out does.
 func TestOldHistoryIsFetchedAndHostileHistoryIsNot(t *testing.T) {
 	t.Parallel()
 	object := func(t *testing.T, origin, kind, text string) string {

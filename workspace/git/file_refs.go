@@ -17,7 +17,8 @@ import (
 // them, and no clone fetches them.
 const fileRefPrefix = "refs/symphony/"
 
-// FileRef is the name of a reference that carries files. The zero value is no name.
+// FileRef is the name of a reference that carries files. The zero value names no
+// reference.
 type FileRef struct{ name string }
 
 // ParseFileRef returns the name of a reference below refs/symphony/, whose parts consist of
@@ -51,7 +52,8 @@ type FileRefs struct {
 const (
 	// fileRefsFolder begins the names of the folders of FileRefs.
 	fileRefsFolder = "files-"
-	// fileRefsLife is the age at which such a folder is a killed run's: no command takes so long.
+	// fileRefsLife is the age from which such a folder counts as left by a killed run: no
+	// command takes that long.
 	fileRefsLife = 24 * time.Hour
 )
 
@@ -189,7 +191,7 @@ func (f *FileRefs) List(ctx context.Context, folder FileRef) ([]FileRef, error) 
 // maxDeleted bounds the references that one push deletes.
 const maxDeleted = 300
 
-// Delete deletes references. A missing one is no error.
+// Delete deletes references. A missing one is not an error.
 func (f *FileRefs) Delete(ctx context.Context, refs ...FileRef) error {
 	for part := range slices.Chunk(refs, maxDeleted) {
 		if err := f.delete(ctx, part); err != nil {

@@ -39,8 +39,8 @@ func (s *Store) readModules(ctx context.Context, blob ObjectID) ([]moduleEntry, 
 	return parseModules(out)
 }
 
-// parseModules reads what git prints of a .gitmodules. A submodule that git is told not
-// to fetch is left out, and what has no path is none.
+// parseModules reads what git prints of a .gitmodules. It leaves out a submodule that is
+// set not to be fetched, and an entry without a path.
 func parseModules(list []byte) ([]moduleEntry, error) {
 	settings := map[string]map[string]string{} // by name and variable
 	var names []string                         // in the order of the file

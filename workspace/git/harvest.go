@@ -49,7 +49,7 @@ type Uncommitted string
 
 // The values of Uncommitted.
 const (
-	TakenAll  Uncommitted = "all"  // or there was none
+	TakenAll  Uncommitted = "all"  // also if there was nothing
 	TakenSome Uncommitted = "some" // without nested repositories or files that cannot be read
 	TakenNone Uncommitted = "none" // a file is larger than 32 MiB, or the repository is broken
 )

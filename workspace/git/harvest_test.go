@@ -70,8 +70,8 @@ func TestAHarvestDoesNotWaitForWhatGitWouldOpen(t *testing.T) {
 	}
 }
 
-// Pipes that git does not open, and links among the files and in the hooks, are no reason
-// to refuse the work.
+// Pipes that git does not open, and links among the files and in the hooks, are not a
+// reason to refuse the work.
 func TestAHarvestTakesWhatStandsBesideOddFiles(t *testing.T) {
 	t.Parallel()
 	d := newDelivery(t)

@@ -240,7 +240,7 @@ func TestHostileObjectsOfGitLFSAreRefused(t *testing.T) {
 					t.Error("a file outside was taken")
 				}
 			}
-			if test.says == "sha256:" { // the text, which is no pointer, is content
+			if test.says == "sha256:" { // the text, which is not a pointer, is content
 				test.says = ""
 				if len(objects) != 1 || objects[0].Size < 100 {
 					t.Errorf("objects: %+v", objects)

@@ -17,8 +17,8 @@ import (
 )
 
 // A file in Git LFS is an object on a server of its own, named by its SHA-256. The tree
-// has a pointer in its place, a text of three lines. Which files these are is said by
-// .gitattributes (filter=lfs).
+// has a pointer in its place, a text of three lines. .gitattributes says which files
+// these are (filter=lfs).
 
 // Pointer is the content of a pointer of Git LFS.
 type Pointer struct {

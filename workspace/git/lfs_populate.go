@@ -76,8 +76,9 @@ func (o *Objects) pointerOf(name, path string, entry fs.DirEntry) (Pointer, bool
 	return p, err == nil && ok && o.files[pointerAt{p, name}]
 }
 
-// AddObjects has CopyTo put the contents of files in Git LFS in the place of their pointers.
-// The index forgets what it knows of these files, so that git compares their contents.
+// AddObjects makes CopyTo write the contents of files in Git LFS in place of their
+// pointers. The index forgets what it knows of these files, so that git compares their
+// contents.
 func (f *Files) AddObjects(ctx context.Context, objects *Objects) error {
 	f.objects = objects
 	c := command{dir: f.dir, repository: f.repository(), args: []string{"ls-files", "-s", "-z"}}

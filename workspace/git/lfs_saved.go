@@ -31,9 +31,9 @@ func (in *Incoming) SaveObjects(w io.Writer) error {
 	return nil
 }
 
-// TakeSaved takes objects into the quarantine from what SaveObjects has written, and checks
-// the SHA-256 of each. Others are passed over, and those that were not saved are left out.
-// The error for what is no such text is a [Refusal].
+// TakeSaved takes objects into the quarantine from what SaveObjects has written, and
+// checks the SHA-256 of each. It skips other objects, and leaves out those that were not
+// saved. If the text is not what SaveObjects writes, the error is a [Refusal].
 func (in *Incoming) TakeSaved(r io.Reader, objects []NewObject) error {
 	wanted := map[Pointer]NewObject{}
 	for _, o := range objects {

@@ -79,7 +79,7 @@ func (in *Incoming) NewObjects(ctx context.Context, history bool) ([]NewObject, 
 // NewObject is an object of Git LFS that the work needs and the base does not.
 type NewObject struct {
 	Pointer
-	Path string // of a file in the tip that has it; empty for none
+	Path string // path of a file in the tip that has the object; empty if only an older commit has it
 }
 
 // ObjectsCommand returns the command that prints objects, for [Incoming.TakeObjects]. Run
@@ -93,9 +93,9 @@ func (h *Host) ObjectsCommand(objects []NewObject) Command {
 }
 
 // TakeObjects takes objects into the quarantine, from what the command for them prints,
-// and checks the SHA-256 of each. Those that the workspace does not have are left out; see
-// [Incoming.Object]. r must return an error, not io.EOF, if the command failed. The error
-// for what is no such output is a [Refusal].
+// and checks the SHA-256 of each. Those that the workspace does not have are left out;
+// see [Incoming.Object]. r must return an error, not io.EOF, if the command failed. If
+// the output is not that of the command, the error is a [Refusal].
 func (in *Incoming) TakeObjects(r io.Reader, objects []NewObject) error {
 	from := bufio.NewReader(r)
 	for _, o := range objects {

@@ -145,7 +145,7 @@ func parseListing(text string) (listing, error) {
 		}
 		if target, isLink := strings.CutPrefix(value, "ref: "); isLink {
 			if target, ok := strings.CutPrefix(target, "refs/heads/"); ok && name == "HEAD" {
-				l.head, _ = ParseBranch(target) // a name that is not taken is no base
+				l.head, _ = ParseBranch(target) // a branch whose name is refused cannot be the base
 			}
 			continue // a clone has refs/remotes/origin/HEAD as well
 		}

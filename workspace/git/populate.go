@@ -213,7 +213,7 @@ func (c Checkout) config(remote Remote) (string, error) {
 	if c.isSparse() {
 		fmt.Fprintf(&text, "[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = %t\n", !c.ReadOnly)
 	}
-	if c.ReadOnly { // a folder that a sandbox makes in the place of a link is no change of the link
+	if c.ReadOnly { // a folder that a sandbox makes in the place of a link is not a change of the link
 		text.WriteString("[sparse]\n\texpectFilesOutsideOfPatterns = true\n")
 	}
 	for _, entry := range []struct{ head, key, value string }{

@@ -9,7 +9,7 @@ import (
 
 // Push moves a branch of the remote to a commit of the quarantine, and to nothing else.
 // old is where the branch is now, as far as the caller knows; the zero id says that the
-// remote must not have it. A push that has already happened is no error, so after a
+// remote must not have it. A push that has already happened is not an error, so after a
 // failure it may simply be made again.
 //
 // The error is [ErrMoved] if the branch is somewhere else or the commit does not follow
@@ -138,7 +138,7 @@ func parsePush(out, ref string) (pushAnswer, bool) {
 	return pushAnswer{}, false
 }
 
-// pushRefusals tell from git's words what a refusal means. The first row that matches
+// pushRefusals maps git's words to what a refusal means. The first row that matches
 // counts.
 var pushRefusals = []struct {
 	words  string // in the answer or, if it is not there, in what the remote printed

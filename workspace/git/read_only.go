@@ -47,8 +47,8 @@ func LeftOut(names []string) []string {
 }
 
 // ReadOnly reports whether one of these commits has files in folders that a sandbox may
-// keep read-only, for [Checkout]. The store has the commits, or left has them, which is nil
-// for none. A zero commit has no files.
+// keep read-only, for [Checkout]. The commits are in the store or in left, which may be
+// nil. A zero commit has no files.
 func (s *Store) ReadOnly(ctx context.Context, left *Incoming, commits ...ObjectID) (bool, error) {
 	c := command{dir: s.dir, repository: s.repository()}
 	if left != nil {

@@ -20,7 +20,7 @@ type From struct {
 }
 
 // Incoming is the work of an agent, in a quarantine. Its methods must not be used
-// concurrently. Close it.
+// concurrently. The caller has to close it.
 type Incoming struct {
 	From
 	MergeBase   ObjectID    // of the work and the base, as the store knows that
@@ -75,8 +75,8 @@ func nothingNew(taken Uncommitted) error {
 	return fmt.Errorf("take the agent's work: %w", ErrNothingNew)
 }
 
-// Published returns work that the remote has already, as fetched last: the commit tip,
-// which is meant for a base. Nothing in it is new. Close it.
+// Published returns work that the remote already had at the last fetch: the commit tip,
+// which is meant for a base. Nothing in it is new. The caller has to close it.
 func (s *Store) Published(ctx context.Context, base Branch, tip ObjectID) (*Incoming, error) {
 	in := &Incoming{From: From{tip, base}, Tip: tip, Uncommitted: TakenAll, store: s, sizes: map[ObjectID]int64{}}
 	err := in.makeQuarantine(ctx)

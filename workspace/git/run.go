@@ -32,8 +32,8 @@ type command struct {
 	timeout    time.Duration
 }
 
-// passedOn are the variables of our own environment that git sees besides the PATH: how
-// the network is reached, and where to put temporary files.
+// passedOn are the variables of our own environment that git sees besides the PATH: those
+// for the network and for temporary files.
 var passedOn = []string{
 	"TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",

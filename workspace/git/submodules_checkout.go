@@ -66,7 +66,8 @@ func configureSubmodules(all []Submodule, parent string) string {
 	return text.String()
 }
 
-// quoteValue returns a value, or the name of a section, as a configuration has it.
+// quoteValue returns a value, or the name of a section, in the syntax of git's
+// configuration.
 func quoteValue(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }

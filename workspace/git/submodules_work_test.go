@@ -109,7 +109,7 @@ func TestChangesInsideASubmoduleAreLeftOutAndNamed(t *testing.T) {
 }
 
 // The base has moved a submodule meanwhile, and the agent takes that along: the folder of
-// the submodule still has the old commit, which is no change.
+// the submodule still has the old commit, which is not a change.
 func TestANewerBaseDoesNotMakeASubmoduleAChange(t *testing.T) {
 	t.Parallel()
 	n := newNest(t)

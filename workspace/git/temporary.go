@@ -56,7 +56,7 @@ func (in *Incoming) PushTemporary(ctx context.Context, to Branch, commit, old Ob
 }
 
 // DeleteTemporary deletes what runs have left for a branch that were killed before they
-// could. What cannot be deleted is logged: it is in nobody's way.
+// could. What cannot be deleted is only logged: it does no harm.
 func (s *Store) DeleteTemporary(ctx context.Context, to Branch) error {
 	there, err := s.list(ctx, temporaryPrefix+to.name+"/*")
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) deleteTemporary(ctx context.Context, refs map[string]ObjectID) {
 	}
 }
 
-// Delete deletes the reference. A missing one is no error.
+// Delete deletes the reference. A missing one is not an error.
 func (t Temporary) Delete(ctx context.Context) error {
 	if err := t.store.push(ctx, t.store.repository(), t.name, ObjectID{}, t.commit); err != nil {
 		return fmt.Errorf("delete the temporary reference %s of %s: %w", t.name, t.store.remote, err)

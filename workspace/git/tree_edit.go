@@ -23,7 +23,8 @@ type treeEdit struct {
 }
 
 // apply returns the tree at a request for git cat-file with changes, whose paths begin
-// after skip bytes. An empty request is no tree. The id is zero if the tree has no entry.
+// after skip bytes. An empty request stands for no tree. The id is zero if the tree has
+// no entry.
 func (e *treeEdit) apply(request string, changes []Change, skip int) (ObjectID, error) {
 	old, err := e.walk.read(request)
 	if err != nil {

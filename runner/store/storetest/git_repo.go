@@ -79,7 +79,7 @@ func (r *gitRepo) run(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// readObject reads the object with a name; kind is empty if there is none.
+// readObject reads the object with a name; kind is empty if there is no such object.
 func (r *gitRepo) readObject(name string) (id, kind, content string) {
 	if strings.ContainsAny(name, "\r\n") {
 		return "", "", ""

@@ -38,8 +38,8 @@ type permission struct {
 	asked  time.Time
 }
 
-// Denial returns why an account is not a person with write access, "" when it is. What
-// GitHub does not tell counts as no.
+// Denial returns why an account is not a person with write access, "" when it is. An
+// answer that GitHub does not give counts as no write access.
 func (a *Access) Denial(ctx context.Context, who Account) (string, error) {
 	switch {
 	case who.Login == "":

@@ -27,7 +27,7 @@ func ParseKey(text string) (*rsa.PrivateKey, error) {
 	key, err := x509.ParsePKCS1PrivateKey(keyBytes(text))
 	if err != nil {
 		other, _ := x509.ParsePKCS8PrivateKey(keyBytes(text))
-		key, _ = other.(*rsa.PrivateKey) // nil if it is no RSA key
+		key, _ = other.(*rsa.PrivateKey) // nil if it is not an RSA key
 	}
 	if key == nil {
 		return nil, errors.New("is no RSA private key: give it the whole .pem file that GitHub made, from -----BEGIN to -----END")

@@ -52,9 +52,9 @@ type outputNode struct {
 
 // ReadOutputs reads into failed checks what they say: the summaries and annotations of
 // all, and of jobs the steps that failed and the ends of the logs. A log that cannot be
-// read is no error: NoLog says why, and a Lack if the token may not read it. Of more than 20
-// checks the first are read; of more than 10 jobs the first have logs. A check that was
-// read before is left as it is.
+// read is not an error: NoLog says why, and a Lack if the token may not read it. Of more
+// than 20 checks the first are read; of more than 10 jobs the first have logs. A check
+// that was read before is left as it is.
 func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack, error) {
 	var lacks lackList
 	if err := c.readSummaries(ctx, failed[:min(len(failed), maxOutputs)]); err != nil {
@@ -105,7 +105,7 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 	return lacks, nil
 }
 
-// readSummaries reads into checks what GraphQL tells of check runs.
+// readSummaries reads into checks what GraphQL returns about check runs.
 func (c *Client) readSummaries(ctx context.Context, failed []FailedCheck) error {
 	ids := []graphql.ID{}
 	for _, check := range failed {
@@ -166,7 +166,8 @@ var jobPage = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`/(?:actions/runs/[0-9]+/job|runs)/([0-9]{1,18})(?:\?.*)?$`)
 })
 
-// jobOf returns the id of the job on a page, 0 if it is none of a job.
+// jobOf returns the id of the job that has this page, or 0 if it is not the page of a
+// job.
 func jobOf(page string) int64 {
 	match := jobPage().FindStringSubmatch(page)
 	if match == nil {

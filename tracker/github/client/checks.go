@@ -22,7 +22,7 @@ type Checks struct {
 type FailedCheck struct {
 	Node     string // id in GraphQL
 	Name     string // of a job its name in the workflow
-	Workflow string // of a job of GitHub Actions; empty if it is none, or not known
+	Workflow string // of a job of GitHub Actions; empty for other checks, or if it is not known
 	App      string // slug of the App, such as github-actions; empty for a commit status
 	URL      string
 	Verdict  string    // failure, timed_out, cancelled, action_required, startup_failure, or error of a commit status
@@ -34,7 +34,7 @@ type FailedCheck struct {
 	Annotations []Annotation
 	Log         string // the end of a job's log
 	Cut         bool   // the log is so long that only its end was read
-	NoLog       string // why there is none, though it is a job; empty if there is
+	NoLog       string // why a job has no Log; empty if it has one
 	Read        bool   // all of it was read: only a log that may come yet is asked for again
 
 	job int64 // id of the job of GitHub Actions; 0 for another check
@@ -49,8 +49,8 @@ type Annotation struct {
 	Message string
 }
 
-// failures are the verdicts of check runs and commit statuses that are no success. A
-// stale one has no verdict: GitHub gave up waiting for it.
+// failures are the verdicts of check runs and commit statuses that count as failed. A
+// stale check is not one of them: GitHub gave up waiting for it, so it has no verdict.
 var failures = []string{"FAILURE", "TIMED_OUT", "CANCELLED", "ACTION_REQUIRED", "STARTUP_FAILURE", "ERROR"}
 
 // maxCheckPages bounds the pages of 100 checks that are read of a commit.

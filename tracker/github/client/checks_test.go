@@ -207,7 +207,7 @@ func TestALackOfAPermissionIsNamedAndTheRestIsRead(t *testing.T) {
 }
 
 // TestTheEndOfALogIsReadWhateverItsHostDoes has hosts that send a long log, or that send
-// what is no log.
+// what is not a log.
 func TestTheEndOfALogIsReadWhateverItsHostDoes(t *testing.T) {
 	t.Parallel()
 	end := jobLog("the end", "##[error]no") + strings.Repeat("2026-03-01T12:00:00.1234567Z Post job cleanup.\n", 9)

@@ -5,17 +5,18 @@
 // the permission that it needs, its path, and the type of its answer, most of them
 // go-github's; GraphQL queries go through [Client.Query], which writes them from the
 // struct that takes the answer. What holds for every request (the token, retries,
-// limits) is package transport's.
+// limits) is package transport's. address.go relates the addresses of servers, of their
+// APIs and of repositories.
 //
-// Every failure is a [transport.Error] that says what GitHub answered, and what a
-// person can do about it in the words of the settings: which permission is missing,
-// in the syntax of a workflow, or which setting names the wrong repository
-// (status.go). The users of the package map its kind to their own categories. Where a
-// token may read a part alone, the answer has a [Lack] for each of the others.
+// Every failure is a [transport.Error] that says what GitHub answered, and, in the words
+// of the settings, what a person can do about it: which permission is missing, in the
+// syntax of a workflow, or which setting names the wrong repository (status.go). The
+// users of the package map its kind to their own categories. Where a token may read a
+// part alone, the answer has a [Lack] for each of the others.
 //
-// Of go-github this package uses the types alone: its client keeps a clock of the
-// rate limits and refuses requests by it, follows redirects, drops the cause of a
-// context, and takes an answer of null for an empty one.
+// Of go-github this package uses only the types. Its client refuses requests by its own
+// record of the rate limits, follows redirects, drops the cause of a context, and treats
+// an answer of null as an empty one.
 package client
 
 import (
@@ -221,7 +222,7 @@ func get[T any](ctx context.Context, c *Client, p Permission, format string, arg
 // ErrPages reports pages of a list that do not fit together.
 var ErrPages = errors.New("the pages do not fit together")
 
-// maxPages is more than a list can have that is no mistake.
+// maxPages is more than a list can have that is not a mistake.
 const maxPages = 5000
 
 // list reads all pages of a list below the repository.

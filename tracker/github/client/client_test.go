@@ -123,7 +123,7 @@ func TestARateLimitCarriesItsTime(t *testing.T) {
 	}
 }
 
-// A plain missing permission is no rate limit, whatever else the headers say.
+// A plain missing permission is not a rate limit, whatever else the headers say.
 func TestAMissingPermissionIsNoRateLimit(t *testing.T) {
 	t.Parallel()
 	header := map[string]string{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": "1"}

@@ -44,7 +44,7 @@ func readSized[T any](read func(size graphql.Int) (T, error)) (page T, err error
 	return page, err
 }
 
-// Extent tells how much of a list was read.
+// Extent is how much of a list was read.
 type Extent int
 
 // The extents.

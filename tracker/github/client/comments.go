@@ -40,7 +40,7 @@ func (c *Client) LabelsOf(ctx context.Context, number string) ([]string, error) 
 }
 
 // Account reads the login of the account that the token acts as. The REST API does not
-// tell it to the tokens of Apps and jobs.
+// return it for the tokens of Apps and jobs.
 func (c *Client) Account(ctx context.Context) (string, error) {
 	var q struct{ Viewer struct{ Login string } }
 	err := c.Query(ctx, ReadMetadata, &q, nil)

@@ -14,7 +14,8 @@ import (
 var ErrBranchMoved = errors.New("the branch has moved")
 
 // DeleteBranchAt deletes a branch if it is at a commit, which GitHub compares when it
-// deletes; otherwise it fails with [ErrBranchMoved]. A branch that is gone is no error.
+// deletes; otherwise it fails with [ErrBranchMoved]. A branch that is gone is not an
+// error.
 func (c *Client) DeleteBranchAt(ctx context.Context, branch, head string) error {
 	repository, at, err := c.branchHead(ctx, branch)
 	if err != nil || at == "" {

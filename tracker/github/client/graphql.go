@@ -21,10 +21,10 @@ func graphqlURL(root string) string {
 	return root + "/graphql"
 }
 
-// Query sends a query to the GraphQL API, for reading only. What GitHub reports as
-// not found is null in the data, and so is what the token may not see deep inside a
-// node; the caller decides what both mean. Any other error fails the query: an
-// outage must never look like an empty answer.
+// Query sends a query to the GraphQL API, for reading only. What GitHub reports as not
+// found is null in the data, and so is what the token may not see inside a node; the
+// caller decides what each means. Any other error fails the query: an outage must never
+// look like an empty answer.
 func (c *Client) Query(ctx context.Context, p Permission, into any, variables map[string]any) error {
 	return c.explainGraphQL(ctx, p, c.graph.Query(transport.Repeatable(ctx), into, variables))
 }
@@ -78,8 +78,8 @@ func (g graphqlTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 // adds the places that the token may not see to forbidden, unless that is nil: then each
 // of them fails the query.
 func (g graphqlTripper) dataOf(a transport.Answer, forbidden *forbiddenPaths) ([]byte, error) {
-	// Nearly every answer is plainly data alone, and may be long. A text that
-	// speaks of errors has its quotation marks escaped.
+	// Nearly every answer has only data, and may be long. So the key "errors" is searched
+	// for first: inside a text its quotation marks would be escaped.
 	if a.IsJSON() && bytes.HasPrefix(a.Body, []byte(`{"data":{`)) && !bytes.Contains(a.Body, []byte(`"errors"`)) {
 		return a.Body, nil
 	}

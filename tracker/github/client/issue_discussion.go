@@ -36,7 +36,7 @@ type issueStatusNode struct {
 }
 
 // IssueStatuses reads how far the conversations on issues are, with one request for each
-// 100 of them. A number that is none of an issue has no entry.
+// 100 of them. A number that does not belong to an issue has no entry.
 func (c *Client) IssueStatuses(ctx context.Context, numbers []int) (map[int]IssueStatus, error) {
 	statuses := map[int]IssueStatus{}
 	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))

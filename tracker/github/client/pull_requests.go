@@ -125,8 +125,8 @@ func Says(err error, words ...string) bool {
 	return slices.ContainsFunc(words, func(s string) bool { return text != "" && strings.Contains(text, strings.ToLower(s)) })
 }
 
-// refusals tell from GitHub's words what a person can do about a pull request that it
-// refuses.
+// refusals maps words in GitHub's refusal of a pull request to what a person can do about
+// it.
 var refusals = []struct{ words, remedy string }{
 	{
 		"is not permitted to create or approve pull requests",

@@ -12,8 +12,8 @@ import (
 	"github.com/shurcooL/graphql"
 )
 
-// PullStatus tells how a pull request stands. Two of them are equal as long as nothing
-// has happened to it that GitHub tells here.
+// PullStatus describes the state of a pull request. Two of them are equal as long as
+// nothing has happened that these fields show.
 type PullStatus struct {
 	Node      string // id in GraphQL
 	Number    int
@@ -63,8 +63,8 @@ type pullNode struct {
 	Commits        nodes[commitNode]                    `graphql:"commits(last: 1)"`
 }
 
-// editedReviews tells when reviews were edited, at the price of one more request for each
-// 100 pull requests.
+// editedReviews is the query for the times at which reviews were edited. It costs one
+// more request for each 100 pull requests.
 type editedReviews struct {
 	TotalCount int
 	Nodes      []*struct{ LastEditedAt *time.Time }
@@ -102,8 +102,8 @@ func (a *actorNode) login() string {
 }
 
 // PullStatuses reads how pull requests stand, with one request for each 100 of them, and
-// one more if people discuss lines of open ones. A number that is none of a pull request
-// has no entry. Checks that the token may not see are a Lack.
+// one more if people discuss lines of open ones. A number that does not belong to a pull
+// request has no entry. Checks that the token may not see are a Lack.
 func (c *Client) PullStatuses(ctx context.Context, numbers []int) (map[int]PullStatus, []Lack, error) {
 	statuses := map[int]PullStatus{}
 	var lacks lackList

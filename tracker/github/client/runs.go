@@ -29,7 +29,7 @@ type Job struct {
 	Collects bool
 }
 
-// JobState tells how far a job has come.
+// JobState is how far a job has come.
 type JobState int
 
 // The states of a job.
@@ -37,10 +37,10 @@ const (
 	JobRuns       JobState = iota + 1 // it runs or waits, or it is not certain that it has ended
 	JobEnded                          // it has ended or was deleted
 	JobNeverBegan                     // it has ended, and no runner took it; only of shards
-	JobNotNamed                       // not known: jobs of its attempt ran, but none has the title of a shard
+	JobNotNamed                       // not known: jobs of its attempt ran, but none of them has the title of a shard
 )
 
-// JobStatus represents what GitHub knows of a job.
+// JobStatus represents what GitHub knows about a job.
 type JobStatus struct {
 	State JobState
 	ID    int64 // of the job at GitHub; only of shards, and 0 if their list was not read or is ambiguous

@@ -10,7 +10,7 @@ import (
 )
 
 // maxCommentPages bounds how many comments are searched for one by the program: the
-// newest 1,000. A comment that more people have answered than that is posted again.
+// newest 1,000. If the program's comment is older than these, it is posted again.
 const maxCommentPages = 10
 
 // commentsQuery asks for a page of the comments of an issue or a pull request, and whose
@@ -54,9 +54,10 @@ type Thread struct {
 	Number int
 }
 
-// SetComment makes text the comment that ends with a marker, a line of its own: it edits
-// the newest one of the token's account, or posts one. created says that it posts, so that
-// after a failure the comment may be there.
+// SetComment sets the text of the comment that ends with a marker, which is a line of its
+// own. It edits the newest such comment of the token's account, or posts one if there is
+// none. created reports that it tried to post one, so after a failure the comment may
+// exist.
 func (c *Client) SetComment(ctx context.Context, on Thread, marker, text string) (created bool, err error) {
 	comment, err := c.findComment(ctx, on.Node, marker)
 	body := text + "\n\n" + marker

@@ -18,7 +18,7 @@ type Artifact struct {
 	Name    string
 	Files   map[string]string
 	Packed  []byte // in place of Files
-	Size    int64  // as it is told; 0 for the size of what is packed
+	Size    int64  // the size that GitHub reports; 0 for the real one
 	Expired bool
 }
 
